@@ -1,0 +1,44 @@
+/**
+ * What a tool is. The folder's table of contents, for the folders that build on it.
+ *
+ * @module
+ */
+
+export {
+  defineTool,
+  type InferStandardInput,
+  type InferStandardOutput,
+  isTool,
+  makeTool,
+  type SchemaInput,
+  type ToolDefinition,
+} from "./define_tool.ts";
+export { FAILURE_CODES, type FailureCode, isFailureCode } from "./failure_code.ts";
+export { copyJson, pointerStep, setOwn } from "./json_copy.ts";
+export type { JsonSchema, JsonSchemaObject, JsonValue } from "./json.ts";
+export { compareRisk, isRiskLevel, RISK_LEVELS, type RiskLevel, riskRank } from "./risk_level.ts";
+export {
+  isStandardSchema,
+  type StandardIssue,
+  type StandardResult,
+  type StandardSchema,
+} from "./standard_schema.ts";
+export { deriveAnnotations, type ToolAnnotations } from "./tool_annotations.ts";
+export { KNOWN_CATEGORIES, type KnownToolCategory, type ToolCategory } from "./tool_category.ts";
+export type {
+  Services,
+  ToolAvailabilityQuery,
+  ToolContext,
+  ToolInitContext,
+  Transaction,
+} from "./tool_context.ts";
+export { isToolId, isToolName, parseToolId, TOOL_NAME_RULE, toolId } from "./tool_id.ts";
+export {
+  type Issue,
+  isToolResult,
+  type ToolCallError,
+  type ToolFailure,
+  ToolResult,
+  type ToolSuccess,
+} from "./tool_result.ts";
+export type { Tool, ToolExample, ToolIcon, ToolOutput, ToolRuleAnswer } from "./tool.ts";

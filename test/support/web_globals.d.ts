@@ -1,0 +1,35 @@
+// The web-platform globals that the core may use: those that every runtime has (WinterTC's
+// minimum common API), and nothing else. tsconfig.core.json compiles the core against this list,
+// so that a stray `process`, `Bun`, `Deno` or `document` does not compile.
+
+interface AbortSignalEventListener {
+  (event: unknown): void;
+}
+declare class AbortSignal {
+  readonly aborted: boolean;
+  readonly reason: any;
+  throwIfAborted(): void;
+  addEventListener(type: "abort", listener: AbortSignalEventListener, options?: { once?: boolean }): void;
+  removeEventListener(type: "abort", listener: AbortSignalEventListener): void;
+  static any(signals: Iterable<AbortSignal>): AbortSignal;
+  static abort(reason?: unknown): AbortSignal;
+}
+declare class AbortController {
+  readonly signal: AbortSignal;
+  abort(reason?: unknown): void;
+}
+declare class DOMException extends Error {
+  constructor(message?: string, name?: string);
+}
+declare function setTimeout(callback: () => void, ms?: number): unknown;
+declare function clearTimeout(handle: unknown): void;
+declare function queueMicrotask(callback: () => void): void;
+declare const performance: { now(): number };
+declare const crypto: { randomUUID(): string };
+declare class TextEncoder {
+  encode(text?: string): Uint8Array;
+  encodeInto(text: string, into: Uint8Array): { read: number; written: number };
+}
+declare class TextDecoder {
+  decode(bytes?: Uint8Array): string;
+}
