@@ -1,0 +1,74 @@
+/**
+ * Runs test files inside workerd: Bun bundles them, `workerd test` runs the bundle.
+ * Usage: `bun test/support/run_workerd.ts [--no-eval] <file>...`
+ *
+ * The last line is the report as JSON. Exits with 1 if a test failed.
+ *
+ * @module
+ */
+
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+
+const args = process.argv.slice(2);
+const noEval = args.includes("--no-eval");
+const files = args.filter((arg) => !arg.startsWith("--"));
+const support = import.meta.dirname;
+const folder = mkdtempSync(join(tmpdir(), "plue-workerd-"));
+
+/** From this date on, code may be generated while the worker starts, and `nodejs_compat` is off. */
+const COMPATIBILITY_DATE = "2026-08-01";
+
+const entry = `${
+  // Static imports: the test files run while the worker starts, as a user's module scope does.
+  files.map((file) => `import ${JSON.stringify(resolve(file))};`).join("\n")}
+import { runAll } from ${JSON.stringify(join(support, "workerd_runner.ts"))};
+export default {
+  async test() {
+    const report = await runAll();
+    for (const failure of report.failures) console.log("FAIL " + failure);
+    console.log("REPORT " + JSON.stringify(report));
+    if (report.failed > 0) throw new Error(report.failed + " failed");
+  },
+};
+`;
+
+const config = `using Workerd = import "/workerd/workerd.capnp";
+const config :Workerd.Config = (services = [(name = "suite", worker = (
+  modules = [(name = "worker.mjs", esModule = embed "worker.mjs")],
+  compatibilityDate = "${COMPATIBILITY_DATE}",
+  compatibilityFlags = [${noEval ? '"disallow_eval_during_startup"' : ""}],
+))]);
+`;
+
+try {
+  writeFileSync(join(folder, "entry.ts"), entry);
+  writeFileSync(join(folder, "config.capnp"), config);
+  const built = await Bun.build({
+    entrypoints: [join(folder, "entry.ts")],
+    outdir: folder,
+    naming: "worker.mjs",
+    target: "browser",
+    conditions: ["workerd", "worker"],
+    tsconfig: resolve("tsconfig.json"),
+    // package.json says that no file of plue has side effects; registering tests is one.
+    ignoreDCEAnnotations: true,
+    plugins: [{
+      name: "bun:test for workerd",
+      setup(build) {
+        build.onResolve(
+          { filter: /^bun:test$/ },
+          () => ({ path: join(support, "workerd_runner.ts") }),
+        );
+      },
+    }],
+  });
+  if (!built.success) throw new AggregateError(built.logs, "Cannot bundle the tests for workerd");
+  const run = spawnSync("workerd", ["test", join(folder, "config.capnp")], { stdio: "inherit" });
+  if (run.error !== undefined) throw run.error;
+  process.exitCode = run.status ?? 1;
+} finally {
+  rmSync(folder, { recursive: true });
+}
