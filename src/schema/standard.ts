@@ -1,0 +1,90 @@
+/**
+ * Validates with a Standard Schema: the library's own `validate` is the authority, since it may
+ * hold rules that JSON Schema cannot say, fill in defaults and transform.
+ *
+ * @module
+ */
+
+import {
+  type Issue,
+  pointerStep,
+  type StandardIssue,
+  type StandardResult,
+  type StandardSchema,
+} from "../tool/mod.ts";
+import { clip, MAX_ISSUES } from "./schema_engine.ts";
+
+/** How much of a library's message is kept, in characters. */
+const MAX_MESSAGE = 200;
+/** How deep a path is followed. */
+const MAX_STEPS = 64;
+
+/** What a Standard Schema made of a value: what to hand on, or what is wrong. */
+export type StandardOutcome =
+  | { readonly value: unknown; readonly issues?: undefined }
+  | { readonly issues: readonly Issue[] };
+
+/**
+ * Validates `value` with the library's own rules. Never throws and never rejects: a `validate` that
+ * breaks is an issue, so that what could not be checked is not let through.
+ *
+ * @param schema The library's schema.
+ * @param value What to validate. Whether it is changed is up to the library.
+ * @returns The value to hand on, or 1 to 8 issues; a promise if the library answers with one.
+ */
+export function validateStandard(
+  schema: StandardSchema,
+  value: unknown,
+): StandardOutcome | Promise<StandardOutcome> {
+  try {
+    const result = schema["~standard"].validate(value);
+    return isPromiseLike(result) ? Promise.resolve(result).then(outcome, broken) : outcome(result);
+  } catch {
+    return broken();
+  }
+}
+
+function outcome(result: StandardResult<unknown>): StandardOutcome {
+  try {
+    if (result.issues === undefined) return { value: result.value };
+    const issues: Issue[] = [];
+    for (const issue of result.issues) {
+      if (issues.push(toIssue(issue)) === MAX_ISSUES) break;
+    }
+    // An empty list still says no: only a missing one says yes.
+    return issues.length === 0 ? broken() : { issues };
+  } catch {
+    return broken();
+  }
+}
+
+function toIssue(issue: StandardIssue): Issue {
+  let path = "";
+  for (const step of (issue.path ?? []).slice(0, MAX_STEPS)) {
+    const key = typeof step === "object" ? step.key : step;
+    path += pointerStep(clip(String(key)));
+  }
+  const words = clip(String(issue.message), MAX_MESSAGE);
+  return {
+    path,
+    keyword: "standard",
+    expected: words,
+    message: path === "" ? words : `${path}: ${words}`,
+  };
+}
+
+function broken(): StandardOutcome {
+  return {
+    issues: [{
+      path: "",
+      keyword: "standard",
+      expected: "a value that its schema can check",
+      message: "The value could not be checked: its schema failed on it",
+    }],
+  };
+}
+
+function isPromiseLike(value: unknown): value is Promise<StandardResult<unknown>> {
+  return typeof value === "object" && value !== null &&
+    typeof (value as { readonly then?: unknown }).then === "function";
+}
