@@ -1,0 +1,8 @@
+/**
+ * Ranked search over tools.
+ *
+ * @module
+ */
+
+export { createToolIndex } from "./bm25_index.ts";
+export type { ToolHit, ToolIndex } from "./tool_index.ts";

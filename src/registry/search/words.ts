@@ -1,0 +1,51 @@
+/**
+ * Splits text into words. Identifiers are split where people see words in them (`file-write`,
+ * `fileWrite`, `HTTPServer2`); case, accents and punctuation do not matter, and letters are those
+ * of any script.
+ *
+ * @module
+ */
+
+/** Longer words are cut: nobody types them, and keys of a map should be short. */
+const MAX_WORD = 48;
+
+const CHUNK = /[\p{L}\p{M}\p{N}]+/gu;
+// "PRs" is one word; "HTTPServer2" is three.
+const PART =
+  /\p{Lu}{2,}s(?![\p{L}\p{M}])|\p{Lu}+(?![\p{Ll}\p{M}])|\p{Lu}?[\p{Ll}\p{Lt}\p{Lm}\p{Lo}\p{M}]+|\p{N}+/gu;
+/** Scripts that do not put spaces between words: pairs of letters stand for words there. */
+const UNSPACED = /[\p{sc=Han}\p{sc=Hira}\p{sc=Kana}\p{sc=Thai}\p{sc=Lao}\p{sc=Khmr}\p{sc=Mymr}]/u;
+const ASCII = /^[\0-\x7f]*$/;
+
+/**
+ * The words of a text in lower case, in order, at most `limit`.
+ *
+ * An identifier gives its parts and then itself in one: `GitHub` is `git`, `hub`, `github`.
+ */
+export function splitWords(text: string, limit: number): string[] {
+  const words: string[] = [];
+  for (const [chunk] of fold(text).matchAll(CHUNK)) {
+    if (words.length >= limit) break;
+    const parts = chunk.match(PART) ?? [];
+    for (const part of parts) {
+      if (UNSPACED.test(part)) words.push(...pairs(part));
+      else words.push(part.slice(0, MAX_WORD).toLowerCase());
+    }
+    if (parts.length > 1) words.push(chunk.slice(0, MAX_WORD).toLowerCase());
+  }
+  return words.length > limit ? words.slice(0, limit) : words;
+}
+
+/** Compatibility forms as usual letters (full width, ligatures), and letters without accents. */
+function fold(text: string): string {
+  return ASCII.test(text)
+    ? text
+    : text.normalize("NFKD").replace(/[\u0300-\u036f]+/g, "").normalize("NFC");
+}
+
+function pairs(part: string): string[] {
+  const letters = Array.from(part);
+  return letters.length < 2
+    ? letters
+    : letters.slice(1).map((letter, index) => `${letters[index]}${letter}`);
+}
