@@ -1,0 +1,161 @@
+/**
+ * A selection says which tools a caller sees: data and predicates. Everything given must hold;
+ * what is left out is not asked.
+ *
+ * @module
+ */
+
+import type { RiskLevel } from "../tool/mod.ts";
+import { ToolAvailabilityContext, type ToolAvailabilityInput } from "./availability_context.ts";
+import {
+  checkFunctions,
+  checkIds,
+  checkRisk,
+  checkWords,
+  refuse,
+  refuseUnknownFields,
+  show,
+} from "./checks.ts";
+import type { ToolFilter } from "./filters.ts";
+import type { ToolPolicy } from "./policies.ts";
+
+/** Which tools a caller sees. An empty list is a list: `allowIds: []` keeps nothing. */
+export interface Selection {
+  /** What the place offers and permits. */
+  readonly context?: ToolAvailabilityInput | undefined;
+  /**
+   * The caller's role. `null` is a caller without one, who sees only tools that list no roles.
+   * Absent: not asked, as for trusted local code.
+   */
+  readonly role?: string | null | undefined;
+  /** The scopes that the caller holds; `[]` is none. Absent: not asked. */
+  readonly scopes?: readonly string[] | undefined;
+  /** Only tools of this namespace, or of one of these. */
+  readonly namespace?: string | readonly string[] | undefined;
+  /** Only these tools, by id. */
+  readonly allowIds?: readonly string[] | undefined;
+  /** Not these tools, by id. Wins over `allowIds`. */
+  readonly denyIds?: readonly string[] | undefined;
+  /** Only tools of this risk or less. */
+  readonly maxRisk?: RiskLevel | undefined;
+  /** Only tools of these categories. */
+  readonly categories?: readonly string[] | undefined;
+  /** No tools of these categories. */
+  readonly excludeCategories?: readonly string[] | undefined;
+  /** Only tools that carry at least one of these tags. */
+  readonly tagsAny?: readonly string[] | undefined;
+  /** Only tools that carry all of these tags. */
+  readonly tagsAll?: readonly string[] | undefined;
+  /** Only tools that every one of these keeps, asked in this order. */
+  readonly filters?: readonly ToolFilter[] | undefined;
+  /** Only tools that every one of these allows, asked last, in this order. */
+  readonly policies?: readonly ToolPolicy[] | undefined;
+}
+
+/** A selection that was checked and copied: frozen, lists sorted, the context built. */
+export interface CheckedSelection extends Selection {
+  readonly context?: ToolAvailabilityContext;
+  readonly namespace?: readonly string[];
+}
+
+const ACTION = "select tools";
+
+const CHECKS: { readonly [Field in keyof Required<Selection>]: (value: unknown) => unknown } = {
+  context: checkContext,
+  role: checkRole,
+  scopes: (value) => checkWords(ACTION, value, "/scopes"),
+  namespace: (value) =>
+    checkWords(ACTION, typeof value === "string" ? [value] : value, "/namespace"),
+  allowIds: (value) => checkIds(ACTION, value, "/allowIds"),
+  denyIds: (value) => checkIds(ACTION, value, "/denyIds"),
+  maxRisk: (value) => checkRisk(ACTION, value, "/maxRisk"),
+  categories: (value) => checkWords(ACTION, value, "/categories"),
+  excludeCategories: (value) => checkWords(ACTION, value, "/excludeCategories"),
+  tagsAny: (value) => checkWords(ACTION, value, "/tagsAny"),
+  tagsAll: (value) => checkWords(ACTION, value, "/tagsAll"),
+  filters: (value) => {
+    checkFunctions(ACTION, value, "/filters");
+    return Object.freeze([...value as readonly ToolFilter[]]);
+  },
+  policies: checkPolicies,
+};
+
+const FIELDS = Object.freeze(Object.keys(CHECKS)) as readonly (keyof Selection)[];
+
+const checked = new WeakSet<object>();
+
+/**
+ * Checks a selection and copies it, so that nobody can change it afterwards.
+ *
+ * @throws {TypeError} If a field is unknown or wrong. The message names its JSON Pointer.
+ */
+export function checkSelection(selection: Selection): CheckedSelection {
+  if (checked.has(selection)) return selection as CheckedSelection;
+  refuseUnknownFields(ACTION, selection, FIELDS);
+  const copy: Record<string, unknown> = {};
+  for (const field of FIELDS) {
+    const value = selection[field];
+    if (value !== undefined) copy[field] = CHECKS[field](value);
+  }
+  checked.add(Object.freeze(copy));
+  return copy;
+}
+
+/**
+ * A string that is the same for selections that say the same, in whatever order. `undefined` for a
+ * selection with filters or policies: what a function does cannot be told from outside.
+ *
+ * @example Usage
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { selectionKey } from "@plue/tools";
+ *
+ * assert.equal(
+ *   selectionKey({ tagsAny: ["web", "files"], maxRisk: "low" }),
+ *   selectionKey({ maxRisk: "low", tagsAny: ["files", "web"] }),
+ * );
+ * assert.equal(selectionKey({ filters: [() => true] }), undefined);
+ * ```
+ *
+ * @throws {TypeError} If a field is unknown or wrong.
+ */
+export function selectionKey(selection: Selection): string | undefined {
+  const copy = checkSelection(selection);
+  if (copy.filters?.length || copy.policies?.length) return undefined;
+  const { filters: _filters, policies: _policies, ...data } = copy;
+  return JSON.stringify(data);
+}
+
+function checkContext(value: unknown): ToolAvailabilityContext {
+  if (typeof value !== "object" || value === null) {
+    return refuse(ACTION, `"/context" must be an availability context, not ${show(value)}`);
+  }
+  try {
+    return ToolAvailabilityContext.from(value);
+  } catch (cause) {
+    const { message } = cause as Error;
+    throw new TypeError(`Cannot ${ACTION}: "/context" is wrong. ${message}`, { cause });
+  }
+}
+
+function checkRole(value: unknown): string | null {
+  if (value === null || (typeof value === "string" && value !== "")) return value;
+  return refuse(
+    ACTION,
+    `"/role" must be a string that is not empty, or null for a caller without a role, not ${
+      show(value)
+    }`,
+  );
+}
+
+function checkPolicies(value: unknown): readonly ToolPolicy[] {
+  if (!Array.isArray(value)) {
+    return refuse(ACTION, `"/policies" must be a list, not ${show(value)}`);
+  }
+  return Object.freeze(Array.from(value, (policy: Partial<ToolPolicy> | undefined, index) => {
+    if (typeof policy?.name !== "string" || typeof policy.allow !== "function") {
+      return refuse(ACTION, `"/policies/${index}" must be a policy: a name and an allow function`);
+    }
+    return policy as ToolPolicy;
+  }));
+}
