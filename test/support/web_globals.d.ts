@@ -33,3 +33,7 @@ declare class TextEncoder {
 declare class TextDecoder {
   decode(bytes?: Uint8Array): string;
 }
+declare class URL {
+  constructor(url: string, base?: string);
+  readonly href: string;
+}

@@ -25,6 +25,8 @@ export interface WorkerdReport {
   passed: number;
   failed: number;
   skipped: number;
+  /** The titles of the skipped tests. */
+  readonly skips: string[];
   /** One entry per failed test or hook: its title and its stack. */
   readonly failures: string[];
 }
@@ -102,7 +104,7 @@ async function runCase(run: Step, suites: readonly Suite[]): Promise<void> {
 
 /** Runs every registered test. */
 export async function runAll(): Promise<WorkerdReport> {
-  const report: WorkerdReport = { passed: 0, failed: 0, skipped: 0, failures: [] };
+  const report: WorkerdReport = { passed: 0, failed: 0, skipped: 0, skips: [], failures: [] };
 
   function fail(what: string, error: unknown): void {
     report.failed++;
@@ -121,8 +123,10 @@ export async function runAll(): Promise<WorkerdReport> {
     }
     for (const child of suite.children) {
       if ("children" in child) await runSuite(child);
-      else if (child.run === undefined) report.skipped++;
-      else {
+      else if (child.run === undefined) {
+        report.skipped++;
+        report.skips.push(title(suite, child.name));
+      } else {
         try {
           await runCase(child.run, lineage(suite));
           report.passed++;

@@ -1,0 +1,68 @@
+// The checks that are not test files: each is one program whose exit code is the answer.
+
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { capture } from "./process.mjs";
+import { ROOT } from "./paths.mjs";
+import { countJunit } from "./reports.mjs";
+import { DENO_TEST } from "./run_suite.mjs";
+
+const TSC = join("node_modules", "typescript", "bin", "tsc");
+const DENO_FOLDERS = ["mod.ts", "src", "test", "examples", "bench", "scripts"];
+
+const present = () => DENO_FOLDERS.filter((name) => existsSync(join(ROOT, name)));
+
+/** The checks. Those that are `quick` are what `npm run check` runs. */
+export const CHECKS = [
+  {
+    name: "types",
+    quick: true,
+    steps: () => [
+      [process.execPath, TSC, "-p", "tsconfig.json"],
+      [process.execPath, TSC, "-p", "tsconfig.core.json"],
+    ],
+  },
+  { name: "format", quick: true, steps: () => [["deno", "fmt", "--check", ...present()]] },
+  { name: "lint", quick: true, steps: () => [["deno", "lint", ...present()]] },
+  {
+    name: "publish",
+    steps: () => [[
+      "deno",
+      "publish",
+      "--dry-run",
+      "--allow-dirty",
+      "--node-modules-dir=manual",
+    ]],
+  },
+];
+
+/** Runs one check. */
+export async function runCheck({ steps }) {
+  const count = { passed: 0, failed: 0, skipped: 0, skips: [], ms: 0, output: "" };
+  for (const [command, ...args] of steps()) {
+    const { code, output, ms } = await capture(command, args);
+    count.ms += ms;
+    if (code === 0) count.passed++;
+    else {
+      count.failed++;
+      count.output += `$ ${[command, ...args].join(" ")}\n${output}\n`;
+    }
+  }
+  return count;
+}
+
+/** Runs the examples in the documentation. */
+export async function runDocs(folder) {
+  const junit = join(folder, "doc.xml");
+  const { code, output, ms } = await capture("deno", [
+    ...DENO_TEST.filter((arg) => arg !== "--no-check"),
+    "--doc",
+    `--junit-path=${junit}`,
+    "mod.ts",
+    "src",
+    "README.md",
+  ]);
+  const count = countJunit(junit);
+  const crashed = code !== 0 && count.failed === 0;
+  return { ...count, failed: count.failed + (crashed ? 1 : 0), ms, output };
+}

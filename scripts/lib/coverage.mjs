@@ -1,0 +1,83 @@
+// Line coverage of src/, added up over the suites that ran on Bun.
+
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join, relative, resolve, sep } from "node:path";
+import { capture } from "./process.mjs";
+import { ROOT } from "./paths.mjs";
+
+/** The share of the lines of src/ that the tests must run, in percent. */
+export const WANTED = 95;
+
+function addUp(folders) {
+  const files = new Map();
+  for (const folder of folders) {
+    const lcov = join(folder, "lcov.info");
+    if (!existsSync(lcov)) continue;
+    let lines;
+    for (const row of readFileSync(lcov, "utf8").split("\n")) {
+      if (row.startsWith("SF:")) {
+        const name = relative(ROOT, resolve(ROOT, row.slice(3))).split(sep).join("/");
+        if (!files.has(name)) files.set(name, new Map());
+        lines = files.get(name);
+      } else if (row.startsWith("DA:")) {
+        const [line, hits] = row.slice(3).split(",").map(Number);
+        lines.set(line, (lines.get(line) ?? 0) + hits);
+      }
+    }
+  }
+  return files;
+}
+
+/** Source files that have code, for the coverage report of Bun leaves out what was never loaded. */
+async function filesWithCode() {
+  const names = readdirSync(join(ROOT, "src"), { recursive: true })
+    .filter((name) => name.endsWith(".ts"))
+    .map((name) => `src/${name.split(sep).join("/")}`);
+  const script = `const of = new Bun.Transpiler({ loader: "ts" });
+    for (const name of process.argv.slice(1)) {
+      const code = of.transformSync(await Bun.file(name).text());
+      // Types leave nothing behind; tables of contents leave exports only.
+      if (code.replace(/(export|import)\\s*(\\{[^}]*\\})?\\s*(from\\s*)?("[^"]*")?;/g, "").trim() !== "") console.log(name);
+    }`;
+  const { output } = await capture("bun", ["-e", script, ...names]);
+  return output.trim().split("\n").filter((line) => line.startsWith("src/"));
+}
+
+/**
+ * Reads what Bun wrote into `folders`.
+ *
+ * @returns The percentage, and the files below {@linkcode WANTED}, least covered first.
+ */
+export async function coverage(folders) {
+  const covered = addUp(folders);
+  let all = 0;
+  let hit = 0;
+  const low = [];
+  for (const name of await filesWithCode()) {
+    const lines = covered.get(name);
+    // Never loaded: as many lines as it has, none of them run.
+    const total = lines?.size ?? readFileSync(join(ROOT, name), "utf8").split("\n").length;
+    const run = lines === undefined ? [] : [...lines].filter(([, hits]) => hits > 0);
+    all += total;
+    hit += run.length;
+    const percent = total === 0 ? 100 : run.length / total * 100;
+    if (percent < WANTED) {
+      const missed = lines === undefined
+        ? "never loaded"
+        : ranges([...lines].filter(([, hits]) => hits === 0).map(([line]) => line));
+      low.push({ name, percent, missed });
+    }
+  }
+  low.sort((a, b) => a.percent - b.percent);
+  return { percent: all === 0 ? 0 : hit / all * 100, low };
+}
+
+function ranges(lines) {
+  const result = [];
+  for (const line of lines.sort((a, b) => a - b)) {
+    const last = result.at(-1);
+    if (last !== undefined && line === last[1] + 1) last[1] = line;
+    else result.push([line, line]);
+  }
+  return result.map(([from, to]) => from === to ? `${from}` : `${from}-${to}`).join(",");
+}

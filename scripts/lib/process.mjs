@@ -1,0 +1,87 @@
+// Runs programs: captured for the test table, or attached to the terminal.
+
+import { spawn } from "node:child_process";
+import { constants } from "node:os";
+import { delimiter } from "node:path";
+import { BIN, ROOT } from "./paths.mjs";
+
+/** The environment of everything the scripts run: pinned runtimes first, no colours in captures. */
+export function environment(more = {}) {
+  return { ...process.env, PATH: `${BIN}${delimiter}${process.env.PATH ?? ""}`, ...more };
+}
+
+const running = new Set();
+
+/** Ends `child` and what it started: it leads a process group of its own. */
+function endGroup(child) {
+  try {
+    process.kill(-child.pid, "SIGKILL");
+  } catch {
+    // It has ended already.
+  }
+}
+
+/** Captured programs are in process groups of their own, so Ctrl-C does not reach them by itself. */
+let armed = false;
+function arm() {
+  if (armed) return;
+  armed = true;
+  for (const [signal, code] of [["SIGINT", 130], ["SIGTERM", 143]]) {
+    process.once(signal, () => {
+      for (const child of running) endGroup(child);
+      process.exit(code);
+    });
+  }
+}
+
+/**
+ * Runs a program to its end and captures what it prints.
+ *
+ * @returns `{ code, output, ms }`; a program that cannot start or takes too long has code 1.
+ */
+export function capture(command, args, { env = {}, cwd = ROOT, timeoutMs = 300_000 } = {}) {
+  return new Promise((resolve) => {
+    const start = performance.now();
+    let output = "";
+    const child = spawn(command, args, {
+      cwd,
+      env: environment({ NO_COLOR: "1", FORCE_COLOR: undefined, ...env }),
+      stdio: ["ignore", "pipe", "pipe"],
+      detached: true,
+    });
+    arm();
+    running.add(child);
+    const timer = setTimeout(() => {
+      output += `\nstopped: it ran longer than ${timeoutMs / 1000} seconds\n`;
+      endGroup(child);
+    }, timeoutMs);
+    const settle = (code) => {
+      clearTimeout(timer);
+      running.delete(child);
+      resolve({ code, output, ms: performance.now() - start });
+    };
+    child.stdout.setEncoding("utf8").on("data", (text) => output += text);
+    child.stderr.setEncoding("utf8").on("data", (text) => output += text);
+    child.on("error", (error) => {
+      output += `${error.message}\n`;
+      settle(1);
+    });
+    child.on("close", (code, signal) => {
+      if (signal !== null) output += `\nended by ${signal}\n`;
+      settle(code ?? 1);
+    });
+  });
+}
+
+/** Runs a program attached to the terminal. Signals reach it; its exit code is the answer. */
+export function attach(command, args, { env = {}, cwd = ROOT } = {}) {
+  return new Promise((resolve, reject) => {
+    const child = spawn(command, args, { cwd, env: environment(env), stdio: "inherit" });
+    // The program decides what a signal means; this one stays until it has ended.
+    for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
+      process.on(signal, () => child.kill(signal));
+    }
+    child.on("error", reject);
+    child.on("close", (code, signal) => resolve(code ?? 128 + (constants.signals[signal] ?? 0)));
+  });
+}

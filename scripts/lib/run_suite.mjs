@@ -1,0 +1,85 @@
+// Runs one suite on one runtime, and counts its tests.
+
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { capture } from "./process.mjs";
+import { countJunit, countWorkerd, onlyFailures } from "./reports.mjs";
+
+const NO_EVAL = "--disallow-code-generation-from-strings";
+
+/** The options with which Deno runs the tests: the map of `deno.json`, npm's `node_modules`. */
+export const DENO_TEST = [
+  "test",
+  "--allow-all",
+  "--no-check",
+  // deno.json excludes what needs permissions from a plain `deno test`.
+  "--no-config",
+  "--import-map=deno.json",
+  "--node-modules-dir=manual",
+];
+
+const COMMANDS = {
+  bun: ({ files, junit, coverageDir }) => [
+    "bun",
+    "test",
+    ...files.map((file) => `./${file}`),
+    "--reporter=junit",
+    `--reporter-outfile=${junit}`,
+    ...(coverageDir === undefined
+      ? []
+      : ["--coverage", "--coverage-reporter=lcov", `--coverage-dir=${coverageDir}`]),
+  ],
+  deno: ({ files, junit, noEval }) => [
+    "deno",
+    ...DENO_TEST,
+    "--parallel",
+    ...(noEval ? [`--v8-flags=${NO_EVAL}`] : []),
+    `--junit-path=${junit}`,
+    ...files,
+  ],
+  node: ({ files, junit, noEval }) => [
+    "node",
+    ...(noEval ? [NO_EVAL] : []),
+    "--disable-warning=ExperimentalWarning",
+    "--import=./test/support/node_hook.mjs",
+    "--test",
+    "--test-reporter=junit",
+    `--test-reporter-destination=${junit}`,
+    "--test-reporter=spec",
+    "--test-reporter-destination=stdout",
+    ...files,
+  ],
+  workerd: ({ files, noEval }) => [
+    "bun",
+    "test/support/run_workerd.ts",
+    ...(noEval ? ["--no-eval"] : []),
+    ...files,
+  ],
+};
+
+/**
+ * Runs one entry of the plan.
+ *
+ * @returns The counts, the milliseconds, and what to show if a test failed. A suite that crashed,
+ * or in which no test ran, has at least one failure.
+ */
+export async function runSuite({ runtime, files, noEval = false }, coverageDir) {
+  const folder = mkdtempSync(join(tmpdir(), "plue-test-"));
+  const junit = join(folder, "junit.xml");
+  try {
+    const [command, ...args] = COMMANDS[runtime]({ files, junit, noEval, coverageDir });
+    const { code, output, ms } = await capture(command, args, { timeoutMs: 420_000 });
+    const count = runtime === "workerd" ? countWorkerd(output) : countJunit(junit);
+    const ran = count.passed + count.failed + count.skipped;
+    const crashed = (code !== 0 && count.failed === 0) || ran === 0;
+    return {
+      ...count,
+      failed: count.failed + (crashed ? 1 : 0),
+      ms,
+      output: crashed ? `exit code ${code}\n${output}` : onlyFailures(output),
+    };
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,80 @@
+// The pinned runtimes: which package holds which binary on this machine. The binaries are used
+// directly, because the packages' own launchers want install scripts, which are not run.
+
+import { chmodSync, existsSync, mkdirSync, readlinkSync, rmSync, symlinkSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { delimiter, join, relative } from "node:path";
+import { BIN, RUNTIMES } from "./paths.mjs";
+
+const OS = process.platform;
+const CPU = process.arch;
+const BUN_CPU = CPU === "arm64" ? "aarch64" : CPU;
+
+/** Places where a runtime's binary may be, best first, below `node_modules`. */
+const PLACES = {
+  bun: ["", "-musl", "-baseline", "-musl-baseline"].map((kind) =>
+    `@oven/bun-${OS}-${BUN_CPU}${kind}/bin/bun`
+  ),
+  deno: [`@deno/${OS}-${CPU}-glibc/deno`, `@deno/${OS}-${CPU}/deno`],
+  node: [`node-${OS}-${CPU}/bin/node`],
+  workerd: [`@cloudflare/workerd-${OS}-${CPU === "x64" ? "64" : CPU}/bin/workerd`],
+};
+
+/** The runtimes, in the order of the table's columns. */
+export const NAMES = Object.keys(PLACES);
+
+function version(file) {
+  try {
+    return execFileSync(file, ["--version"], { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] })
+      .split("\n")[0].trim();
+  } catch {
+    return undefined;
+  }
+}
+
+/** A Node of the user's own that can strip types and hook `bun:test`: 24 or later. */
+function nodeOnPath() {
+  const own = (process.env.PATH ?? "").split(delimiter)
+    .filter((folder) => folder !== "" && folder !== BIN)
+    .map((folder) => join(folder, "node"));
+  return [process.execPath, ...own].find((file) =>
+    existsSync(file) && Number(/^v(\d+)\./.exec(version(file) ?? "")?.[1]) >= 24
+  );
+}
+
+function find(name) {
+  for (const place of PLACES[name]) {
+    const file = join(RUNTIMES, "node_modules", place);
+    if (!existsSync(file)) continue;
+    chmodSync(file, 0o755);
+    // A binary for another C library or CPU is there and does not run.
+    if (version(file) !== undefined) return file;
+  }
+  return name === "node" ? nodeOnPath() : undefined;
+}
+
+/** Makes or changes one link; a right one stays, as somebody may be using it. */
+function link(name, target) {
+  const path = join(BIN, name);
+  if (existsSync(path) && readlinkSync(path) === target) return;
+  rmSync(path, { force: true });
+  symlinkSync(target, path);
+}
+
+/**
+ * Links the runtimes that are there into `scripts/runtimes/bin`.
+ *
+ * @returns For each runtime the file, or why there is none.
+ */
+export function linkRuntimes(names = NAMES) {
+  mkdirSync(BIN, { recursive: true });
+  return new Map(names.map((name) => {
+    const file = find(name);
+    if (file === undefined) {
+      rmSync(join(BIN, name), { force: true });
+      return [name, { missing: `no ${name} for ${OS} on ${CPU}` }];
+    }
+    link(name, relative(BIN, file));
+    return [name, { file, version: version(file) }];
+  }));
+}

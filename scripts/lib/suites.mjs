@@ -1,0 +1,66 @@
+// Every test file, sorted into suites, and where each suite runs. The end of a file's name says
+// what the file needs:
+//   x.test.ts          nothing: it runs on every runtime of its suite
+//   x.process.test.ts  files, processes or sockets: not in workerd
+//   x.bun.test.ts      Bun itself
+
+import { existsSync, readdirSync } from "node:fs";
+import { join, relative, sep } from "node:path";
+import { ROOT } from "./paths.mjs";
+
+const ALL = ["bun", "deno", "node", "workerd"];
+const WITH_FILES = ["bun", "deno", "node"];
+
+/** The suites. `coverage`: its run on Bun counts towards the line coverage of `src/`. */
+const SUITES = [
+  { name: "unit", folders: ["test/unit"], on: ALL, coverage: true },
+  {
+    name: "unit, no eval",
+    folders: ["test/unit", "test/adapters/typebox"],
+    on: ["deno", "node", "workerd"],
+    noEval: true,
+  },
+  { name: "adapters", folders: ["test/adapters"], on: ALL, coverage: true },
+  { name: "runtime", folders: ["test/runtime"], on: WITH_FILES, coverage: true },
+  { name: "examples", folders: ["examples"], on: WITH_FILES, coverage: true },
+  { name: "package", folders: ["test/package"], on: ["bun"] },
+  { name: "house", folders: ["test/house"], on: ["bun"] },
+];
+
+function filesBelow(folder) {
+  const path = join(ROOT, folder);
+  if (!existsSync(path)) return [];
+  return readdirSync(path, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && entry.name.endsWith(".test.ts"))
+    .map((entry) => relative(ROOT, join(entry.parentPath, entry.name)).split(sep).join("/"))
+    .filter((file) => !file.includes("node_modules/"))
+    .sort();
+}
+
+function runsOn(file, runtime) {
+  if (file.endsWith(".bun.test.ts")) return runtime === "bun";
+  if (file.endsWith(".process.test.ts")) return runtime !== "workerd";
+  return true;
+}
+
+/**
+ * The runs that a test of everything consists of.
+ *
+ * @param filter `only`: names of suites; `on`: names of runtimes; `match`: parts of file names.
+ * @returns One entry per suite and runtime that has files to run.
+ */
+export function planRuns({ only, on, match = [] } = {}) {
+  return SUITES.filter(({ name }) => only === undefined || only.includes(name.split(",")[0]))
+    .flatMap(({ name, folders, on: runtimes, ...rest }) => {
+      const files = folders.flatMap(filesBelow)
+        .filter((file) => match.length === 0 || match.some((part) => file.includes(part)));
+      return runtimes.filter((runtime) => on === undefined || on.includes(runtime))
+        .map((runtime) => ({
+          suite: name,
+          runtime,
+          files: files.filter((file) => runsOn(file, runtime)),
+          ...rest,
+        }));
+    })
+    .filter(({ files }) => files.length > 0);
+}

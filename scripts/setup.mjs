@@ -1,0 +1,59 @@
+// Installs what is pinned, and only when it is not there: the project's packages, and the runtimes
+// in a folder of their own (a deno in the project's node_modules breaks `deno task`).
+// Usage: node scripts/setup.mjs
+
+import { spawnSync } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { ROOT, RUNTIMES } from "./lib/paths.mjs";
+import { linkRuntimes, NAMES } from "./lib/runtimes.mjs";
+
+/** What npm says is installed equals what the lock file pins. */
+function isInstalled(folder, { dev }) {
+  const installed = join(folder, "node_modules", ".package-lock.json");
+  if (!existsSync(installed)) return false;
+  const read = (file) => JSON.parse(readFileSync(file, "utf8")).packages;
+  const there = read(installed);
+  return Object.entries(read(join(folder, "package-lock.json"))).every(([path, wanted]) =>
+    path === "" || there[path]?.version === wanted.version ||
+    // A package for another machine is not installed; one that is there must be the pinned one.
+    (there[path] === undefined &&
+      (wanted.optional || wanted.peer || wanted.devOptional || (wanted.dev && !dev)))
+  );
+}
+
+function npm(folder, args) {
+  const result = spawnSync(
+    "npm",
+    [...args, "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"],
+    { cwd: folder, stdio: ["ignore", "inherit", "inherit"], shell: process.platform === "win32" },
+  );
+  if (result.status !== 0) {
+    throw new Error(`Cannot install the pinned packages: npm ${args[0]} failed in ${folder}`);
+  }
+}
+
+/**
+ * Installs the project's packages and the runtimes.
+ *
+ * @param options `serving`: only what `npm start` needs, which is Bun.
+ * @returns For each runtime its file and version, or why it is missing.
+ */
+export function setup({ serving = false } = {}) {
+  if (!isInstalled(ROOT, { dev: true })) {
+    console.log("Installing the packages that package-lock.json pins");
+    npm(ROOT, ["ci"]);
+  }
+  const names = serving ? ["bun"] : NAMES;
+  if (!isInstalled(RUNTIMES, { dev: !serving })) {
+    console.log(`Installing the pinned runtimes: ${names.join(", ")}`);
+    // Not `npm ci`: it insists on the packages of other machines being in the lock file as well.
+    npm(RUNTIMES, ["install", "--no-save", ...(serving ? ["--omit=dev"] : [])]);
+  }
+  return linkRuntimes(names);
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  for (const [name, { version, missing }] of setup()) console.log(`${name}: ${version ?? missing}`);
+}

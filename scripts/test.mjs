@@ -1,0 +1,121 @@
+// `npm test`: everything that must hold, on every runtime, with one table at the end.
+// Usage: npm test -- [--only unit,types] [--on bun,node] [part of a file name]...
+
+import { existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { CHECKS, runCheck, runDocs } from "./lib/checks.mjs";
+import { coverage, WANTED } from "./lib/coverage.mjs";
+import { readOptions } from "./lib/options.mjs";
+import { ROOT } from "./lib/paths.mjs";
+import { capture } from "./lib/process.mjs";
+import { NAMES } from "./lib/runtimes.mjs";
+import { runSuite } from "./lib/run_suite.mjs";
+import { planRuns } from "./lib/suites.mjs";
+import { table } from "./lib/table.mjs";
+import { setup } from "./setup.mjs";
+
+const { options, rest: match } = readOptions(process.argv.slice(2), ["only", "on"]);
+const everything = options.only === undefined && options.on === undefined && match.length === 0;
+const wanted = (name, runtime) =>
+  match.length === 0 && (options.only?.includes(name) ?? true) &&
+  (options.on?.includes(runtime) ?? true);
+
+const runtimes = setup();
+const folder = mkdtempSync(join(tmpdir(), "plue-"));
+const coverageFolders = [];
+
+/** What there is to do: a row and a column of the table, and how to fill the cell. */
+const jobs = planRuns({ ...options, match }).map((run) => {
+  const { missing } = runtimes.get(run.runtime);
+  if (missing !== undefined) {
+    const skips = [`${run.suite} on ${run.runtime}: ${missing}`];
+    return { ...run, run: () => ({ passed: 0, failed: 0, skipped: 1, skips, ms: 0, output: "" }) };
+  }
+  if (run.runtime !== "bun" || !run.coverage) return { ...run, run: () => runSuite(run) };
+  const coverageDir = join(folder, `coverage-${run.suite}`);
+  mkdirSync(coverageDir);
+  coverageFolders.push(coverageDir);
+  return { ...run, run: () => runSuite(run, coverageDir) };
+});
+if (wanted("doc", "deno")) {
+  jobs.push({ suite: "doc", runtime: "deno", run: () => runDocs(folder) });
+}
+for (const check of CHECKS) {
+  if (wanted(check.name, "host")) {
+    jobs.push({ suite: check.name, runtime: "host", run: () => runCheck(check) });
+  }
+}
+if (jobs.length === 0) {
+  console.error("Cannot test: no suite, runtime and file are left by these options");
+  process.exit(2);
+}
+
+const results = [];
+const queue = [...jobs];
+async function worker() {
+  for (let job = queue.shift(); job !== undefined; job = queue.shift()) {
+    const result = { ...job, ...await job.run() };
+    results.push(result);
+    const { passed, failed, skipped, ms } = result;
+    console.log(
+      `${failed > 0 ? "FAIL" : "ok  "} ${job.suite} on ${job.runtime}: ${passed} passed` +
+        (failed > 0 ? `, ${failed} failed` : "") + (skipped > 0 ? `, ${skipped} skipped` : "") +
+        ` (${(ms / 1000).toFixed(1)} s)`,
+    );
+    if (failed > 0) console.log(`\n${result.output}\n`);
+  }
+}
+await Promise.all([worker(), worker()]);
+
+const skips = new Set(results.flatMap(({ skips }) => skips));
+if (skips.size > 0) {
+  console.log(`\nSkipped:\n${[...skips].slice(0, 40).map((skip) => `  ${skip}`).join("\n")}`);
+  if (skips.size > 40) console.log(`  and ${skips.size - 40} more`);
+}
+
+let failed = 0;
+if (everything || (options.only?.includes("coverage") ?? false)) {
+  const { percent, low } = await coverage(coverageFolders);
+  console.log(`\nLine coverage of src/ on Bun: ${percent.toFixed(1)} % (at least ${WANTED} %)`);
+  for (const { name, percent, missed } of low) {
+    console.log(`  ${percent.toFixed(1).padStart(5)} %  ${name}  ${missed}`);
+  }
+  if (percent < WANTED) {
+    failed++;
+    console.log(`FAIL coverage: ${percent.toFixed(1)} % is less than ${WANTED} %`);
+  }
+}
+
+if (wanted("size", "host") && existsSync(join(ROOT, "scripts/size.ts"))) {
+  const { code, output } = await capture("bun", ["scripts/size.ts"]);
+  console.log(`\n${output.trim()}`);
+  results.push({ suite: "size", runtime: "host", passed: code === 0 ? 1 : 0, failed: code === 0 ? 0 : 1, skipped: 0 });
+}
+rmSync(folder, { recursive: true, force: true });
+
+const columns = [...NAMES, "host"];
+const cell = (suite, runtime) => {
+  const result = results.find((one) => one.suite === suite && one.runtime === runtime);
+  if (result === undefined) return "-";
+  return [
+    String(result.passed),
+    ...(result.failed > 0 ? [`${result.failed} FAILED`] : []),
+    ...(result.skipped > 0 ? [`${result.skipped} skipped`] : []),
+  ].join(", ");
+};
+const suites = [...new Set([...jobs, ...results].map(({ suite }) => suite))];
+console.log(
+  `\n${table(["passed", ...columns], suites.map((suite) => [suite, ...columns.map((column) => cell(suite, column))]))}`,
+);
+for (const name of NAMES) {
+  const { version, missing } = runtimes.get(name);
+  if (missing !== undefined) console.log(`${name}: skipped, ${missing}`);
+  else console.log(`${name}: ${version}`);
+}
+
+const passed = results.reduce((sum, result) => sum + result.passed, 0);
+failed += results.reduce((sum, result) => sum + result.failed, 0);
+if (passed === 0) failed++;
+console.log(`\n${passed} passed, ${failed} failed`);
+process.exitCode = failed > 0 ? 1 : 0;
