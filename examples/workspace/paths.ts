@@ -1,0 +1,211 @@
+/**
+ * Paths of callers, resolved inside the workspace or refused.
+ *
+ * What is refused: `..`, absolute paths outside, NUL, symbolic links that lead outside (anywhere
+ * in the path), and for changes the insides of `.git` and of open transactions.
+ *
+ * What remains: between the check here and the use of the path, somebody who may already change
+ * the workspace can put a link in place of a folder. {@linkcode openInside} looks again after
+ * opening, so a read cannot be led outside by one swap; a change looks at its folder again right
+ * before it renames. A hard link to a file outside cannot be told from a file inside.
+ *
+ * @module
+ */
+
+import { constants, type Stats } from "node:fs";
+import { type FileHandle, lstat, open, realpath, stat } from "node:fs/promises";
+import { basename, dirname, isAbsolute, join, relative, sep } from "node:path";
+import { errorCode, fileRefusal, Refusal } from "./refusal.ts";
+
+/** Folders of open transactions begin so. */
+export const TRANSACTION_PREFIX = ".plue-tx-";
+
+const MAX_PATH_LENGTH = 4096;
+
+/** A path that was checked. */
+export interface WorkspacePath {
+  /** From the root, with `/`; the root itself is `.`. Links are resolved in it. */
+  readonly relative: string;
+  /** The real path. */
+  readonly absolute: string;
+  /** As the caller wrote it, for messages. */
+  readonly shown: string;
+  /** Whether something was there when it was checked. */
+  readonly exists: boolean;
+}
+
+/** Options for {@linkcode resolveInside}. */
+export interface ResolveOptions {
+  /**
+   * The path is about to be changed: the insides of `.git` and of transactions are refused.
+   *
+   * @default {false}
+   */
+  readonly forChange?: boolean;
+  /**
+   * Follow a symbolic link that the path ends in. A tool that removes the link itself does not.
+   *
+   * @default {true}
+   */
+  readonly followLast?: boolean;
+}
+
+/**
+ * Resolves a caller's path.
+ *
+ * @param root The workspace's real path.
+ * @param path Relative to the root, or absolute inside it.
+ * @throws {Refusal} If it is malformed or leads outside.
+ */
+export async function resolveInside(
+  root: string,
+  path: string,
+  options: ResolveOptions = {},
+): Promise<WorkspacePath> {
+  const { forChange = false, followLast = true } = options;
+  const shown = path.length > 200 ? `${path.slice(0, 200)}…` : path;
+  if (path === "" || path.length > MAX_PATH_LENGTH || path.includes("\0")) {
+    throw new Refusal(
+      "invalid_arguments",
+      `Cannot use the path ${JSON.stringify(shown)}: it must be 1 to ${MAX_PATH_LENGTH} ` +
+        "characters, none of them NUL",
+      { pointer: "/path" },
+    );
+  }
+  const outside = (why: string) =>
+    new Refusal("denied", `Cannot use "${shown}": ${why}; use a path relative to the workspace`, {
+      pointer: "/path",
+    });
+  const steps = path.split(sep === "/" ? "/" : /[\\/]/);
+  if (steps.includes("..")) throw outside('it contains ".."');
+  if (isAbsolute(path) && !isWithin(root, join(path))) {
+    throw outside("it is absolute and outside the workspace");
+  }
+  const wanted = isAbsolute(path) ? join(path) : join(root, path);
+
+  const { absolute, exists } = await resolveLinks(root, wanted, followLast, shown);
+  if (!isWithin(root, absolute)) throw outside("it leads outside the workspace");
+  const inside = relative(root, absolute).split(sep).join("/") || ".";
+  if (forChange) refuseProtected(inside, shown);
+  return { relative: inside, absolute, shown, exists };
+}
+
+/** Whether `path` is `root` or below it; both normalised. */
+export function isWithin(root: string, path: string): boolean {
+  const clean = path.length > 1 && path.endsWith(sep) ? path.slice(0, -1) : path;
+  return clean === root || clean.startsWith(root.endsWith(sep) ? root : root + sep);
+}
+
+/** Whether the insides of `relative` belong to git or to a transaction, not to callers. */
+export function isProtected(relative: string): boolean {
+  return relative.split("/").some((step) => isGitName(step) || step.startsWith(TRANSACTION_PREFIX));
+}
+
+function refuseProtected(inside: string, shown: string): void {
+  if (!isProtected(inside)) return;
+  throw new Refusal(
+    "denied",
+    `Cannot change "${shown}": ".git" and open transactions are not changed through files`,
+    { pointer: "/path" },
+  );
+}
+
+/** Also the other spellings that file systems of macOS and Windows take for `.git`. */
+export function isGitName(step: string): boolean {
+  const plain = step.replace(/[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]/g, "")
+    .toLowerCase();
+  const stream = plain.indexOf(":");
+  const name = (stream === -1 ? plain : plain.slice(0, stream)).replace(/^git~1$/, ".git");
+  let end = name.length;
+  while (end > 1 && (name[end - 1] === " " || name[end - 1] === ".")) end--;
+  return name.slice(0, end) === ".git";
+}
+
+/** Resolves the links of the deepest part that exists; the rest is taken as it is. */
+async function resolveLinks(
+  root: string,
+  wanted: string,
+  followLast: boolean,
+  shown: string,
+): Promise<{ readonly absolute: string; readonly exists: boolean }> {
+  const rest: string[] = [];
+  let current = wanted;
+  if (!followLast && wanted !== root) {
+    const entry = await lstatOrNothing(wanted, shown);
+    if (entry !== undefined) {
+      const parent = await realpath(dirname(wanted)).catch((error: unknown) => {
+        throw fileRefusal(error, "use", shown);
+      });
+      return { absolute: join(parent, basename(wanted)), exists: true };
+    }
+  }
+  for (;;) {
+    try {
+      const real = await realpath(current);
+      return { absolute: join(real, ...rest), exists: rest.length === 0 };
+    } catch (error) {
+      if (errorCode(error) !== "ENOENT") throw fileRefusal(error, "use", shown);
+    }
+    // A link to nothing would be followed by whoever creates the file, to wherever it points.
+    if (await lstatOrNothing(current, shown) !== undefined) {
+      throw new Refusal(
+        "denied",
+        `Cannot use "${shown}": it is a symbolic link that leads outside the workspace or nowhere`,
+        { pointer: "/path" },
+      );
+    }
+    const parent = dirname(current);
+    if (parent === current || !isWithin(root, parent)) {
+      throw new Refusal("unavailable", "Cannot use the workspace: its folder does not exist");
+    }
+    rest.unshift(basename(current));
+    current = parent;
+  }
+}
+
+async function lstatOrNothing(path: string, shown: string): Promise<Stats | undefined> {
+  try {
+    return await lstat(path);
+  } catch (error) {
+    if (errorCode(error) === "ENOENT") return undefined;
+    throw fileRefusal(error, "use", shown);
+  }
+}
+
+/**
+ * Opens a file of the workspace for reading, and makes sure that what was opened is the file that
+ * was checked: no link followed at the end, no folder swapped for a link on the way, no device or
+ * pipe. The caller closes the handle.
+ *
+ * @throws {Refusal} If it cannot be opened or is not a regular file.
+ */
+export async function openInside(path: WorkspacePath): Promise<FileHandle> {
+  let handle: FileHandle | undefined;
+  try {
+    // Without O_NONBLOCK, opening a named pipe waits until somebody writes to it.
+    handle = await open(
+      path.absolute,
+      constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0),
+    );
+    const opened = await handle.stat({ bigint: true });
+    if (opened.isDirectory()) throw Object.assign(new Error("folder"), { code: "EISDIR" });
+    if (!opened.isFile()) {
+      throw new Refusal("denied", `Cannot read "${path.shown}": it is not a regular file`, {
+        pointer: "/path",
+      });
+    }
+    const now = await stat(path.absolute, { bigint: true });
+    if (
+      await realpath(path.absolute) !== path.absolute || now.ino !== opened.ino ||
+      now.dev !== opened.dev
+    ) {
+      throw new Refusal("denied", `Cannot read "${path.shown}": it was moved while it was opened`, {
+        retryable: true,
+      });
+    }
+    return handle;
+  } catch (error) {
+    await handle?.close();
+    throw fileRefusal(error, "read", path.shown);
+  }
+}

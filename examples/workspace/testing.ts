@@ -1,0 +1,53 @@
+/**
+ * What the tests of the workspace share: a folder of their own, and calls that wait on events.
+ *
+ * @module
+ */
+
+import { mkdir, mkdtemp, readdir, readFile, realpath, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+
+/** A folder that goes away with `await using`. */
+export interface TemporaryFolder extends AsyncDisposable {
+  readonly path: string;
+  /** Writes files, by path; folders are made. */
+  fill(files: Readonly<Record<string, string | Uint8Array>>): Promise<void>;
+  read(path: string): Promise<string>;
+  /** Everything in it, with folders marked `/`, in code-unit order. */
+  list(): Promise<readonly string[]>;
+}
+
+/** Makes a folder with these files in it. */
+export async function temporaryFolder(
+  files: Readonly<Record<string, string | Uint8Array>> = {},
+): Promise<TemporaryFolder> {
+  const path = await realpath(await mkdtemp(join(tmpdir(), "plue-workspace-")));
+  const folder: TemporaryFolder = {
+    path,
+    async fill(more) {
+      for (const [name, data] of Object.entries(more)) {
+        await mkdir(dirname(join(path, name)), { recursive: true });
+        await writeFile(join(path, name), data);
+      }
+    },
+    read: (name) => readFile(join(path, name), "utf8"),
+    async list() {
+      const found: string[] = [];
+      const walk = async (below: string): Promise<void> => {
+        for (const entry of await readdir(join(path, below), { withFileTypes: true })) {
+          const name = below === "" ? entry.name : `${below}/${entry.name}`;
+          found.push(entry.isDirectory() ? `${name}/` : name);
+          if (entry.isDirectory()) await walk(name);
+        }
+      };
+      await walk("");
+      return found.sort();
+    },
+    async [Symbol.asyncDispose]() {
+      await rm(path, { recursive: true, force: true });
+    },
+  };
+  await folder.fill(files);
+  return folder;
+}
