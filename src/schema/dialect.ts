@@ -59,9 +59,8 @@ export function detectDialect(schema: JsonSchema): Dialect {
       if (typeof value !== "object" || value === null) continue;
       switch (KEYWORDS["2020-12"].get(keyword)) {
         case "schema":
-          if (keyword === "items" && Array.isArray(value)) return true;
-        // falls through
         case "schemas":
+          if (keyword === "items" && Array.isArray(value)) return true;
           if (usesDraft07(value, depth - 1)) return true;
           break;
         case "dependencies":

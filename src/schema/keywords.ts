@@ -76,3 +76,7 @@ export const KEYWORDS: { readonly [D in Dialect]: ReadonlyMap<string, KeywordSha
   "draft-07": table(BOTH, DRAFT_07),
   "2020-12": table(BOTH, DRAFT_2020_12),
 };
+
+/** The keywords whose schemas check the very value that the schema around them checks. */
+export const IN_PLACE: readonly string[] =
+  "allOf anyOf oneOf not if then else dependentSchemas dependencies".split(" ");
