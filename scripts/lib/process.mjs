@@ -78,10 +78,17 @@ export function attach(command, args, { env = {}, cwd = ROOT } = {}) {
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, { cwd, env: environment(env), stdio: "inherit" });
     // The program decides what a signal means; this one stays until it has ended.
-    for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
-      process.on(signal, () => child.kill(signal));
-    }
-    child.on("error", reject);
-    child.on("close", (code, signal) => resolve(code ?? 128 + (constants.signals[signal] ?? 0)));
+    const forward = (signal) => child.kill(signal);
+    const signals = ["SIGINT", "SIGTERM", "SIGHUP"];
+    for (const signal of signals) process.on(signal, forward);
+    const settle = (then, value) => {
+      for (const signal of signals) process.off(signal, forward);
+      then(value);
+    };
+    child.on("error", (error) => settle(reject, error));
+    child.on(
+      "close",
+      (code, signal) => settle(resolve, code ?? 128 + (constants.signals[signal] ?? 0)),
+    );
   });
 }

@@ -1,0 +1,87 @@
+/**
+ * How many bytes each entry point adds to a bundle, minified and compressed, against its limit.
+ * Usage: `bun scripts/size.ts`. Exits with 1 if a limit is passed.
+ *
+ * @module
+ */
+
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { table } from "./lib/table.mjs";
+
+const ROOT = join(import.meta.dirname, "..");
+
+interface Entry {
+  readonly name: string;
+  readonly file: string;
+  /** Kilobytes (1,000 bytes) after gzip. */
+  readonly limitKb: number;
+  /** Whether packages may be in the bundle. */
+  readonly packages: boolean;
+}
+
+const ENTRIES: readonly Entry[] = [
+  { name: "@plue/tools/core", file: "src/core.ts", limitKb: 12, packages: false },
+  { name: "@plue/tools", file: "mod.ts", limitKb: 32, packages: true },
+  { name: "examples/edge/worker.ts", file: "examples/edge/worker.ts", limitKb: 50, packages: true },
+];
+
+/** Bundles one entry, and gives its code and the packages in it. */
+async function bundle(file: string): Promise<{ code: string; packages: string[] }> {
+  const packages = new Set<string>();
+  const result = await Bun.build({
+    entrypoints: [join(ROOT, file)],
+    minify: true,
+    target: "browser",
+    conditions: ["workerd", "worker"],
+    external: ["node:*", "cloudflare:*"],
+    plugins: [{
+      name: "note the packages",
+      setup(build) {
+        build.onLoad({ filter: /node_modules/ }, ({ path }) => {
+          const [, name = path] = /.*node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(path) ?? [];
+          packages.add(name);
+          return undefined;
+        });
+        build.onResolve({ filter: /^(node|cloudflare|bun):/ }, ({ path }) => {
+          packages.add(path);
+          return undefined;
+        });
+      },
+    }],
+  });
+  const [output] = result.outputs;
+  if (!result.success || output === undefined) {
+    throw new AggregateError(result.logs, `Cannot bundle "${file}"`);
+  }
+  return { code: await output.text(), packages: [...packages].sort() };
+}
+
+const rows: string[][] = [];
+const problems: string[] = [];
+for (const entry of ENTRIES) {
+  if (!existsSync(join(ROOT, entry.file))) {
+    rows.push([entry.name, "-", "-", `${entry.limitKb}`, "not there"]);
+    continue;
+  }
+  const { code, packages } = await bundle(entry.file);
+  const minified = Buffer.byteLength(code) / 1000;
+  const compressed = Bun.gzipSync(Buffer.from(code), { level: 9 }).byteLength / 1000;
+  rows.push([
+    entry.name,
+    minified.toFixed(1),
+    compressed.toFixed(1),
+    String(entry.limitKb),
+    packages.join(" ") || "none",
+  ]);
+  if (compressed > entry.limitKb) {
+    problems.push(`${entry.name} has ${compressed.toFixed(1)} kB, more than ${entry.limitKb} kB`);
+  }
+  if (!entry.packages && packages.length > 0) {
+    problems.push(`${entry.name} must hold no package, and holds ${packages.join(", ")}`);
+  }
+}
+console.log(`Size of a bundle (Bun.build ${Bun.version}, minified; kB = 1,000 bytes)`);
+console.log(table(["entry", "minified", "gzip", "limit", "packages in it"], rows));
+for (const problem of problems) console.log(`FAIL ${problem}`);
+process.exitCode = problems.length > 0 ? 1 : 0;
