@@ -1,0 +1,155 @@
+/**
+ * The life of one registered tool: `init` before its first call, `dispose` after its last.
+ *
+ * @module
+ */
+
+import { compileOnce, type SchemaEngine, type SchemaValidator } from "../schema/mod.ts";
+import type { Services, Tool } from "../tool/mod.ts";
+import { ToolLifecycleError, type ToolRuntime } from "./tool_host.ts";
+
+/** The timers of the platform, or stand-ins for tests. */
+export interface Timers {
+  setTimeout(callback: () => void, ms: number): unknown;
+  clearTimeout(handle: unknown): void;
+}
+
+/** What all tools of one registry share. */
+export interface Surroundings {
+  readonly engine: SchemaEngine;
+  readonly services: Services;
+  readonly timers: Timers;
+  /** How long one `init` or one `dispose` may take, in milliseconds. */
+  readonly lifecycleTimeoutMs: number;
+  /** Is told of what no caller waits for, such as a `dispose` that fails. Never throws. */
+  report(error: unknown): void;
+}
+
+/** A registered tool, ready to run or about to be. */
+export class ToolLifecycle implements ToolRuntime {
+  readonly tool: Tool;
+  readonly config: unknown;
+  state: unknown = undefined;
+  readonly #surroundings: Surroundings;
+  #started: boolean;
+  #starting: Promise<void> | undefined;
+  #parameters: SchemaValidator | undefined;
+  #returns: SchemaValidator | undefined;
+  #calls = 0;
+  #onIdle: (() => void) | undefined;
+
+  constructor(tool: Tool, config: unknown, surroundings: Surroundings) {
+    this.tool = tool;
+    this.config = config;
+    this.#surroundings = surroundings;
+    this.#started = tool.init === undefined;
+  }
+
+  get services(): Services {
+    return this.#surroundings.services;
+  }
+
+  get parameters(): SchemaValidator {
+    return this.#parameters ??= compileOnce(this.#surroundings.engine, this.tool.parameters);
+  }
+
+  get returns(): SchemaValidator | undefined {
+    const { returns } = this.tool;
+    if (returns === undefined) return undefined;
+    return this.#returns ??= compileOnce(this.#surroundings.engine, returns);
+  }
+
+  /** Begins a call. Waits only if `init` has not run. */
+  acquire(): this | Promise<this> {
+    this.#calls++;
+    return this.#started ? this : this.#acquireSlowly();
+  }
+
+  /** Ends a call. */
+  release(): void {
+    if (this.#calls === 0) {
+      throw new RangeError(`Cannot release tool "${this.tool.id}": no call of it is under way`);
+    }
+    if (--this.#calls === 0) this.#onIdle?.();
+  }
+
+  /** Waits until no call is under way. Only once no call can begin any more. */
+  idle(): Promise<void> {
+    if (this.#calls === 0) return Promise.resolve();
+    return new Promise((resolve) => this.#onIdle = resolve);
+  }
+
+  /** Runs the tool's `dispose`, if it has one and there is something to dispose of. Once. */
+  async dispose(): Promise<void> {
+    if (!this.#started) return;
+    this.#started = false;
+    await this.#disposeOf(this.state);
+  }
+
+  async #acquireSlowly(): Promise<this> {
+    try {
+      // Calls that arrive together share one init. One that failed is tried again by the next call.
+      await (this.#starting ??= this.#start().finally(() => this.#starting = undefined));
+      return this;
+    } catch (error) {
+      this.release();
+      throw error;
+    }
+  }
+
+  async #start(): Promise<void> {
+    const { services } = this.#surroundings;
+    const { id, init } = this.tool;
+    const context = { services, config: this.config as never };
+    const running = (async () => await init?.(context))();
+    try {
+      this.state = await this.#inTime(running);
+      this.#started = true;
+    } catch (cause) {
+      if (cause instanceof LateError) {
+        // What comes too late is not used by anyone, and must not stay open.
+        running.then((state) => this.#disposeOf(state)).catch(this.#surroundings.report);
+      }
+      // The cause is for the log: it may hold what a model must not read.
+      throw new ToolLifecycleError(
+        cause instanceof LateError
+          ? `Tool "${id}" is not ready: its init did not end within ${cause.ms} ms`
+          : `Tool "${id}" is not ready: its init failed`,
+        { cause },
+      );
+    }
+  }
+
+  async #disposeOf(state: unknown): Promise<void> {
+    const { id, dispose } = this.tool;
+    if (dispose === undefined) return;
+    try {
+      await this.#inTime((async () => await dispose(state as never))());
+    } catch (cause) {
+      throw new ToolLifecycleError(
+        cause instanceof LateError
+          ? `Tool "${id}" is not disposed of: its dispose did not end within ${cause.ms} ms`
+          : `Tool "${id}" is not disposed of: its dispose failed`,
+        { cause },
+      );
+    }
+  }
+
+  /** The outcome of `running`, or a {@linkcode LateError}. */
+  #inTime<T>(running: Promise<T>): Promise<T> {
+    const { timers, lifecycleTimeoutMs: ms } = this.#surroundings;
+    return new Promise((resolve, reject) => {
+      const timer = timers.setTimeout(() => reject(new LateError(ms)), ms);
+      running.then(resolve, reject).finally(() => timers.clearTimeout(timer));
+    });
+  }
+}
+
+class LateError extends Error {
+  readonly ms: number;
+
+  constructor(ms: number) {
+    super(`It took longer than ${ms} ms`);
+    this.ms = ms;
+  }
+}

@@ -1,0 +1,484 @@
+/**
+ * The registry: the set of tools that exist, which changes while it is used.
+ *
+ * @module
+ */
+
+import { FunctionDefinition, functionDefinitions } from "../formats/function_definition.ts";
+import type { SchemaEngine } from "../schema/mod.ts";
+import type { Selection, ToolAvailabilityInput, Toolset } from "../select/mod.ts";
+import type { RiskLevel, Services, Tool, ToolCategory, ToolDefinition } from "../tool/mod.ts";
+import { type AdmissionRules, admit, type SchemaLimits, toTool } from "./admission.ts";
+import { ChangeFeed, type ToolChange, type ToolChangeListener } from "./change_feed.ts";
+import { ChangeStream, type ToolChangesOptions } from "./change_stream.ts";
+import { type Surroundings, type Timers, ToolLifecycle } from "./lifecycle.ts";
+import { createToolIndex, type ToolIndex } from "./search/mod.ts";
+import { provideIndex, searchToolset, type ToolSearchOptions } from "./search_toolset.ts";
+import { ToolSnapshot } from "./snapshot.ts";
+import { type ToolHost, ToolLifecycleError, type ToolRuntime } from "./tool_host.ts";
+import { ToolsetCache } from "./toolset_cache.ts";
+
+/** Options for {@linkcode ToolRegistry}. */
+export interface ToolRegistryOptions {
+  /** Compiles the tools' schemas. */
+  readonly engine: SchemaEngine;
+  /** Tools to register at once. */
+  readonly tools?: Iterable<Tool | ToolDefinition> | undefined;
+  /** Dependencies that the tools are handed, by name. */
+  readonly services?: Services | undefined;
+  /**
+   * The tools' configuration by id: JSON, checked against the tool's `config` schema when the tool
+   * is registered. `ready()` reports ids that no tool has.
+   */
+  readonly config?: { readonly [id: string]: unknown } | undefined;
+  /** Bounds of the schemas that are accepted. */
+  readonly limits?: SchemaLimits | undefined;
+  /**
+   * Makes the index that `searchTools` asks.
+   *
+   * @default {createToolIndex}
+   */
+  readonly index?: (() => ToolIndex) | undefined;
+  /**
+   * How long one tool's `init` or `dispose` may take, in milliseconds.
+   *
+   * @default {30_000}
+   */
+  readonly lifecycleTimeoutMs?: number | undefined;
+  /**
+   * Is told of errors that reach no caller: a listener that throws, a `dispose` that fails after
+   * its tool was unregistered. Without it a listener's error is dropped; those of `dispose` are
+   * thrown by the registry's own `dispose()` in either case.
+   */
+  readonly onError?: ((error: unknown) => void) | undefined;
+  /**
+   * The clock of the events' timestamps: milliseconds since 1970.
+   *
+   * @default {Date.now}
+   */
+  readonly now?: (() => number) | undefined;
+  /**
+   * What bounds the time of `init` and `dispose`.
+   *
+   * @default {globalThis}
+   */
+  readonly timers?: Timers | undefined;
+}
+
+/** Options for {@linkcode ToolRegistry.dispose}. */
+export interface DisposeOptions {
+  /** Stops waiting for the calls under way: their tools are disposed of while they run. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** How many errors of tools that were unregistered are kept for `dispose()`. */
+const MAX_KEPT_ERRORS = 100;
+
+/**
+ * The mutable set of all tools: unique ids, change events, and each tool's life from `init` to
+ * `dispose`. Callers see it through toolsets, which {@linkcode ToolRegistry.select} makes.
+ *
+ * @example Usage
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { ToolRegistry } from "@plue/tools";
+ *
+ * await using registry = new ToolRegistry();
+ * registry.subscribe(({ type, tool }) => console.log(type, tool.id));
+ * registry.registerTool({ name: "echo", description: "Says it again.", risk: "safe" });
+ *
+ * assert.equal(registry.count, 1);
+ * assert.deepEqual(registry.ids, ["echo"]);
+ * assert.equal(registry.tryRegisterTool({ name: "echo", description: "Another." }), false);
+ * ```
+ */
+export class ToolRegistry implements ToolHost {
+  readonly engine: SchemaEngine;
+  /** Every registered tool by id, in order of registration. */
+  readonly #tools: Map<string, ToolLifecycle> = new Map();
+  readonly #snapshot: ToolSnapshot = new ToolSnapshot((id) => this.#tools.get(id)?.tool);
+  readonly #rules: AdmissionRules;
+  readonly #surroundings: Surroundings;
+  readonly #feed: ChangeFeed;
+  readonly #toolsets: ToolsetCache;
+  readonly #makeIndex: () => ToolIndex;
+  readonly #now: () => number;
+  readonly #retiring: Set<Promise<void>> = new Set();
+  readonly #errors: unknown[] = [];
+  #index: ToolIndex | undefined;
+  #ids: readonly string[] | undefined;
+  #revision = 0;
+  #ending: Promise<void> | undefined;
+
+  /** @throws {TypeError} If one of the tools is wrong. */
+  constructor(options: ToolRegistryOptions) {
+    const {
+      engine,
+      tools = [],
+      services = Object.freeze({}),
+      config = {},
+      limits = {},
+      index = createToolIndex,
+      lifecycleTimeoutMs = 30_000,
+      onError,
+      now = Date.now,
+      timers = globalThis,
+    } = options;
+    // setTimeout overflows above 2^31 - 1 and would fire at once.
+    if (!(lifecycleTimeoutMs > 0 && lifecycleTimeoutMs <= 2_147_483_647)) {
+      throw new RangeError(
+        "Cannot make a registry: lifecycleTimeoutMs must be from 1 to 2147483647, " +
+          `not "${lifecycleTimeoutMs}"`,
+      );
+    }
+    const report = (error: unknown): void => {
+      try {
+        onError?.(error);
+      } catch {
+        // Whoever is told of errors has nobody to tell of its own.
+      }
+    };
+    this.engine = engine;
+    this.#rules = { engine, limits, config: new Map(Object.entries(config)) };
+    this.#surroundings = { engine, services, timers, lifecycleTimeoutMs, report };
+    this.#feed = new ChangeFeed(report);
+    this.#toolsets = new ToolsetCache(this);
+    this.#makeIndex = index;
+    this.#now = now;
+    provideIndex(this, () => this.#searchIndex());
+    this.registerTools(tools);
+  }
+
+  /** All tools, available or not: frozen, in code-unit order of id, the same until a change. */
+  get tools(): readonly Tool[] {
+    return this.#snapshot.list();
+  }
+
+  /** The ids of {@linkcode ToolRegistry.tools}, in the same order. */
+  get ids(): readonly string[] {
+    return this.#ids ??= Object.freeze(this.tools.map((tool) => tool.id));
+  }
+
+  /** How many tools there are. */
+  get count(): number {
+    return this.#tools.size;
+  }
+
+  /** Counts changes, from 0. */
+  get revision(): number {
+    return this.#revision;
+  }
+
+  /**
+   * Takes a tool in.
+   *
+   * @returns The tool: made, when a plain definition was given.
+   * @throws {TypeError} If its id is taken, or it is wrong: the message names the JSON Pointer of
+   * what is wrong in a schema. Nothing has changed then.
+   */
+  registerTool(candidate: Tool | ToolDefinition): Tool {
+    const tool = toTool(candidate);
+    if (this.#tools.has(tool.id)) throw taken(tool);
+    this.#add([this.#admit(tool, "register")]);
+    return tool;
+  }
+
+  /** Takes all these tools in, or none of them. Throws as {@linkcode ToolRegistry.registerTool}. */
+  registerTools(candidates: Iterable<Tool | ToolDefinition>): readonly Tool[] {
+    const lives = new Map<string, ToolLifecycle>();
+    for (const candidate of candidates) {
+      const tool = toTool(candidate);
+      if (lives.has(tool.id)) throw taken(tool);
+      lives.set(tool.id, this.#admit(tool, "register"));
+    }
+    const added = [...lives.values()];
+    // Only now: the loop ran the caller's code, which may have registered one of them.
+    for (const { tool } of added) if (this.#tools.has(tool.id)) throw taken(tool);
+    this.#add(added);
+    return added.map(({ tool }) => tool);
+  }
+
+  /** Takes a tool in, unless its id is taken: then `false`. Throws if the tool is wrong. */
+  tryRegisterTool(candidate: Tool | ToolDefinition): boolean {
+    const tool = toTool(candidate);
+    if (this.#tools.has(tool.id)) return false;
+    this.#add([this.#admit(tool, "register")]);
+    return true;
+  }
+
+  /**
+   * Puts a tool in the place of the one with the same id. Calls of the old one run to their end;
+   * then it is disposed of. The new one is usable at once.
+   *
+   * @returns The new tool.
+   * @throws {TypeError} If there is no tool with this id, or the new one is wrong.
+   */
+  updateTool(candidate: Tool | ToolDefinition): Tool {
+    const tool = toTool(candidate);
+    const life = this.#admit(tool, "update");
+    const previous = this.#tools.get(tool.id);
+    if (previous === undefined) {
+      throw new TypeError(`Cannot update tool "${tool.id}": it is not registered`);
+    }
+    this.#set(life);
+    this.#retire(previous);
+    this.#tell({ type: "updated", tool, previous: previous.tool, timestamp: this.#now() });
+    return tool;
+  }
+
+  /** Takes a tool out; `false` if there is none. It is disposed of when its calls have ended. */
+  unregisterTool(id: string): boolean {
+    const life = this.#tools.get(id);
+    if (life === undefined) return false;
+    this.#tools.delete(id);
+    this.#index?.remove(id);
+    this.#touch(id);
+    this.#retire(life);
+    this.#tell({ type: "removed", tool: life.tool, timestamp: this.#now() });
+    return true;
+  }
+
+  /** The tool with this id, available or not. */
+  getTool(id: string): Tool | undefined {
+    return this.#tools.get(id)?.tool;
+  }
+
+  /** Whether there is a tool with this id. */
+  hasTool(id: string): boolean {
+    return this.#tools.has(id);
+  }
+
+  /** Asks a tool now whether it is available. A tool that is not registered is not. */
+  isAvailable(tool: Tool): boolean {
+    const life = this.#tools.get(tool.id);
+    if (life?.tool !== tool) return false;
+    const { isAvailable } = tool;
+    if (typeof isAvailable === "boolean") return isAvailable;
+    try {
+      return isAvailable({ services: life.services, config: life.config }) === true;
+    } catch {
+      return false;
+    }
+  }
+
+  /**
+   * The tools that a selection picks, as a toolset. Until the registry changes, selections that say
+   * the same, with the same filters and policies, give the same toolset.
+   *
+   * @throws {TypeError} If the selection is wrong.
+   */
+  select(selection?: Selection): Toolset {
+    return this.#toolsets.select(selection);
+  }
+
+  /** The available tools, in a context if one is given. The same array until something changes. */
+  getAvailableTools(context?: ToolAvailabilityInput): readonly Tool[] {
+    return this.#toolsets.inContext(context).available();
+  }
+
+  /** The available tools of a category. */
+  getToolsByCategory(category: ToolCategory): readonly Tool[] {
+    return this.select({ categories: [category] }).available();
+  }
+
+  /** The available tools with a tag. */
+  getToolsByTag(tag: string): readonly Tool[] {
+    return this.select({ tagsAll: [tag] }).available();
+  }
+
+  /** The available tools whose risk is `max` or less. */
+  getToolsByRiskLevel(max: RiskLevel): readonly Tool[] {
+    return this.select({ maxRisk: max }).available();
+  }
+
+  /** The available tools that a role may use: those that list it, and those that list none. */
+  getToolsForRole(role: string): readonly Tool[] {
+    return this.select({ role }).available();
+  }
+
+  /** The available tools that fit a query, best first. See {@linkcode searchToolset}. */
+  searchTools(query: string, options?: ToolSearchOptions): readonly Tool[] {
+    return searchToolset(this.select(), query, options);
+  }
+
+  /** What a model is told of each available tool, in a context if one is given. */
+  getFunctionDefinitions(context?: ToolAvailabilityInput): readonly FunctionDefinition[] {
+    return functionDefinitions(this.getAvailableTools(context));
+  }
+
+  /** What a model is told of the tool with this id, available or not. */
+  getFunctionDefinition(id: string): FunctionDefinition | undefined {
+    const tool = this.getTool(id);
+    return tool && FunctionDefinition.fromTool(tool);
+  }
+
+  /**
+   * Subscribes to changes. Listeners are called in the order of the changes, before the change's
+   * method returns; one that throws stops nothing (see `onError`).
+   *
+   * @returns Ends the subscription.
+   */
+  subscribe(listener: ToolChangeListener): () => void {
+    return this.#feed.subscribe(listener);
+  }
+
+  /** The changes from now on, for `for await`. Ends when the registry is disposed of. */
+  changes(options?: ToolChangesOptions): AsyncIterableIterator<ToolChange, undefined, void> {
+    return new ChangeStream(this.#feed, options);
+  }
+
+  /** Begins a call; see {@linkcode ToolHost.acquire}. */
+  acquire(tool: Tool): ToolRuntime | Promise<ToolRuntime> {
+    const life = this.#tools.get(tool.id);
+    if (life?.tool === tool) return life.acquire();
+    throw new ToolLifecycleError(
+      life === undefined
+        ? `Tool "${tool.id}" is not registered any more`
+        : `Tool "${tool.id}" was replaced by another version: list the tools again`,
+    );
+  }
+
+  /** Ends a call that {@linkcode ToolRegistry.acquire} began. */
+  release(runtime: ToolRuntime): void {
+    // Whoever has a runtime has it from acquire, which gives nothing else.
+    (runtime as ToolLifecycle).release();
+  }
+
+  /**
+   * Runs every `init` that has not run, all at once.
+   *
+   * @throws {AggregateError} If some failed, or there is configuration for a tool that is not
+   * registered: one error each, in order of registration.
+   */
+  async ready(): Promise<void> {
+    const starting = [...this.#tools.values()].map(async (life) =>
+      (await life.acquire()).release()
+    );
+    const errors: unknown[] = [];
+    for (const outcome of await Promise.allSettled(starting)) {
+      if (outcome.status === "rejected") errors.push(outcome.reason);
+    }
+    for (const id of this.#rules.config.keys()) {
+      if (!this.#tools.has(id)) {
+        errors.push(new TypeError(`Cannot configure tool "${id}": it is not registered`));
+      }
+    }
+    throwAll(errors, "Cannot make the registry ready");
+  }
+
+  /**
+   * Takes all tools out and ends all subscriptions, at once; waits for the calls under way; then
+   * disposes of the tools one after another, the last registered first. A second call waits for the
+   * same end.
+   *
+   * @throws {AggregateError} If tools could not be disposed of, now or when they were unregistered.
+   */
+  dispose(options: DisposeOptions = {}): Promise<void> {
+    if (this.#ending !== undefined) return this.#ending;
+    const ended = [...this.#tools.values()].reverse();
+    this.#tools.clear();
+    this.#index = undefined;
+    for (const { tool } of ended) this.#touch(tool.id);
+    this.#ending = this.#end(ended, options.signal);
+    const timestamp = this.#now();
+    for (const { tool } of ended) this.#tell({ type: "removed", tool, timestamp });
+    this.#feed.end();
+    return this.#ending;
+  }
+
+  /** {@linkcode ToolRegistry.dispose}, for `await using`. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.dispose();
+  }
+
+  #admit(tool: Tool, action: "register" | "update"): ToolLifecycle {
+    return new ToolLifecycle(tool, admit(tool, this.#rules, action), this.#surroundings);
+  }
+
+  #add(added: readonly ToolLifecycle[]): void {
+    for (const life of added) this.#set(life);
+    if (this.#feed.isSilent) return;
+    const timestamp = this.#now();
+    for (const { tool } of added) this.#tell({ type: "added", tool, timestamp });
+  }
+
+  #set(life: ToolLifecycle): void {
+    const { tool } = life;
+    if (this.#ending !== undefined) {
+      throw new TypeError(`Cannot register tool "${tool.id}": the registry is disposed of`);
+    }
+    this.#tools.set(tool.id, life);
+    this.#index?.add(tool);
+    this.#touch(tool.id);
+  }
+
+  #touch(id: string): void {
+    this.#snapshot.touch(id);
+    this.#ids = undefined;
+    this.#revision++;
+  }
+
+  #tell(change: ToolChange): void {
+    if (!this.#feed.isSilent) this.#feed.emit(Object.freeze(change));
+  }
+
+  /** Disposes of a tool that is out, once its calls have ended. Nobody waits for it but the end. */
+  #retire(life: ToolLifecycle): void {
+    if (life.tool.dispose === undefined) return;
+    const retiring = life.idle().then(() => life.dispose()).catch((error) => {
+      if (this.#errors.length < MAX_KEPT_ERRORS) this.#errors.push(error);
+      this.#surroundings.report(error);
+    }).finally(() => this.#retiring.delete(retiring));
+    this.#retiring.add(retiring);
+  }
+
+  async #end(ended: readonly ToolLifecycle[], signal: AbortSignal | undefined): Promise<void> {
+    const idle = ended.map((life) => life.idle());
+    await settledOrAborted(Promise.all([...idle, ...this.#retiring]), signal);
+    const errors = this.#errors.splice(0);
+    for (const life of ended) {
+      try {
+        await life.dispose();
+      } catch (error) {
+        errors.push(error);
+      }
+    }
+    throwAll(errors, "Cannot dispose of the registry cleanly");
+  }
+
+  #searchIndex(): ToolIndex {
+    if (this.#index === undefined) {
+      const index = this.#makeIndex();
+      for (const { tool } of this.#tools.values()) index.add(tool);
+      this.#index = index;
+    }
+    return this.#index;
+  }
+}
+
+function taken({ id }: Tool): TypeError {
+  return new TypeError(`Cannot register tool "${id}": the id is taken`);
+}
+
+function throwAll(errors: readonly unknown[], action: string): void {
+  if (errors.length === 0) return;
+  const [first] = errors;
+  throw new AggregateError(
+    errors,
+    `${action}: ${first instanceof Error ? first.message : String(first)}` +
+      (errors.length > 1 ? `, and ${errors.length - 1} more` : ""),
+  );
+}
+
+/** Waits for `work`, which does not reject, or for the signal, whichever comes first. */
+function settledOrAborted(work: Promise<unknown>, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      signal?.removeEventListener("abort", done);
+      resolve();
+    };
+    signal?.addEventListener("abort", done, { once: true });
+    if (signal?.aborted === true) done();
+    work.then(done);
+  });
+}
