@@ -6,19 +6,14 @@
 
 import { compileOnce, type SchemaEngine, type SchemaValidator } from "../schema/mod.ts";
 import type { Services, Tool } from "../tool/mod.ts";
+import type { RegistryClock } from "./registry_clock.ts";
 import { ToolLifecycleError, type ToolRuntime } from "./tool_host.ts";
-
-/** The timers of the platform, or stand-ins for tests. */
-export interface Timers {
-  setTimeout(callback: () => void, ms: number): unknown;
-  clearTimeout(handle: unknown): void;
-}
 
 /** What all tools of one registry share. */
 export interface Surroundings {
   readonly engine: SchemaEngine;
   readonly services: Services;
-  readonly timers: Timers;
+  readonly clock: RegistryClock;
   /** How long one `init` or one `dispose` may take, in milliseconds. */
   readonly lifecycleTimeoutMs: number;
   /** Is told of what no caller waits for, such as a `dispose` that fails. Never throws. */
@@ -137,10 +132,10 @@ export class ToolLifecycle implements ToolRuntime {
 
   /** The outcome of `running`, or a {@linkcode LateError}. */
   #inTime<T>(running: Promise<T>): Promise<T> {
-    const { timers, lifecycleTimeoutMs: ms } = this.#surroundings;
+    const { clock, lifecycleTimeoutMs: ms } = this.#surroundings;
     return new Promise((resolve, reject) => {
-      const timer = timers.setTimeout(() => reject(new LateError(ms)), ms);
-      running.then(resolve, reject).finally(() => timers.clearTimeout(timer));
+      const cancel = clock.setTimeout(() => reject(new LateError(ms)), ms);
+      running.then(resolve, reject).finally(cancel);
     });
   }
 }

@@ -7,8 +7,8 @@
 export type { SchemaLimits } from "./admission.ts";
 export type { ToolChange, ToolChangeListener } from "./change_feed.ts";
 export type { ToolChangesOptions } from "./change_stream.ts";
-export type { Timers } from "./lifecycle.ts";
 export { type DisposeOptions, ToolRegistry, type ToolRegistryOptions } from "./registry.ts";
+export type { RegistryClock } from "./registry_clock.ts";
 export { createToolIndex, type ToolHit, type ToolIndex } from "./search/mod.ts";
 export { searchToolset, type ToolSearchOptions } from "./search_toolset.ts";
 export { isToolHost, type ToolHost, ToolLifecycleError, type ToolRuntime } from "./tool_host.ts";

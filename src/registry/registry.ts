@@ -11,7 +11,8 @@ import type { RiskLevel, Services, Tool, ToolCategory, ToolDefinition } from "..
 import { type AdmissionRules, admit, type SchemaLimits, toTool } from "./admission.ts";
 import { ChangeFeed, type ToolChange, type ToolChangeListener } from "./change_feed.ts";
 import { ChangeStream, type ToolChangesOptions } from "./change_stream.ts";
-import { type Surroundings, type Timers, ToolLifecycle } from "./lifecycle.ts";
+import { type Surroundings, ToolLifecycle } from "./lifecycle.ts";
+import { type RegistryClock, runtimeClock } from "./registry_clock.ts";
 import { createToolIndex, type ToolIndex } from "./search/mod.ts";
 import { provideIndex, searchToolset, type ToolSearchOptions } from "./search_toolset.ts";
 import { ToolSnapshot } from "./snapshot.ts";
@@ -52,17 +53,11 @@ export interface ToolRegistryOptions {
    */
   readonly onError?: ((error: unknown) => void) | undefined;
   /**
-   * The clock of the events' timestamps: milliseconds since 1970.
+   * Gives the events their timestamps, and bounds the time of `init` and `dispose`.
    *
-   * @default {Date.now}
+   * @default The clock of the runtime.
    */
-  readonly now?: (() => number) | undefined;
-  /**
-   * What bounds the time of `init` and `dispose`.
-   *
-   * @default {globalThis}
-   */
-  readonly timers?: Timers | undefined;
+  readonly clock?: RegistryClock | undefined;
 }
 
 /** Options for {@linkcode ToolRegistry.dispose}. */
@@ -102,7 +97,7 @@ export class ToolRegistry implements ToolHost {
   readonly #feed: ChangeFeed;
   readonly #toolsets: ToolsetCache;
   readonly #makeIndex: () => ToolIndex;
-  readonly #now: () => number;
+  readonly #clock: RegistryClock;
   readonly #retiring: Set<Promise<void>> = new Set();
   readonly #errors: unknown[] = [];
   #index: ToolIndex | undefined;
@@ -121,8 +116,7 @@ export class ToolRegistry implements ToolHost {
       index = createToolIndex,
       lifecycleTimeoutMs = 30_000,
       onError,
-      now = Date.now,
-      timers = globalThis,
+      clock = runtimeClock,
     } = options;
     // setTimeout overflows above 2^31 - 1 and would fire at once.
     if (!(lifecycleTimeoutMs > 0 && lifecycleTimeoutMs <= 2_147_483_647)) {
@@ -140,11 +134,11 @@ export class ToolRegistry implements ToolHost {
     };
     this.engine = engine;
     this.#rules = { engine, limits, config: new Map(Object.entries(config)) };
-    this.#surroundings = { engine, services, timers, lifecycleTimeoutMs, report };
+    this.#surroundings = { engine, services, clock, lifecycleTimeoutMs, report };
     this.#feed = new ChangeFeed(report);
     this.#toolsets = new ToolsetCache(this);
     this.#makeIndex = index;
-    this.#now = now;
+    this.#clock = clock;
     provideIndex(this, () => this.#searchIndex());
     this.registerTools(tools);
   }
@@ -222,7 +216,12 @@ export class ToolRegistry implements ToolHost {
     }
     this.#set(life);
     this.#retire(previous);
-    this.#tell({ type: "updated", tool, previous: previous.tool, timestamp: this.#now() });
+    this.#tell({
+      type: "updated",
+      tool,
+      previous: previous.tool,
+      timestamp: this.#clock.timestamp(),
+    });
     return tool;
   }
 
@@ -234,7 +233,7 @@ export class ToolRegistry implements ToolHost {
     this.#index?.remove(id);
     this.#touch(id);
     this.#retire(life);
-    this.#tell({ type: "removed", tool: life.tool, timestamp: this.#now() });
+    this.#tell({ type: "removed", tool: life.tool, timestamp: this.#clock.timestamp() });
     return true;
   }
 
@@ -380,7 +379,7 @@ export class ToolRegistry implements ToolHost {
     this.#index = undefined;
     for (const { tool } of ended) this.#touch(tool.id);
     this.#ending = this.#end(ended, options.signal);
-    const timestamp = this.#now();
+    const timestamp = this.#clock.timestamp();
     for (const { tool } of ended) this.#tell({ type: "removed", tool, timestamp });
     this.#feed.end();
     return this.#ending;
@@ -398,7 +397,7 @@ export class ToolRegistry implements ToolHost {
   #add(added: readonly ToolLifecycle[]): void {
     for (const life of added) this.#set(life);
     if (this.#feed.isSilent) return;
-    const timestamp = this.#now();
+    const timestamp = this.#clock.timestamp();
     for (const { tool } of added) this.#tell({ type: "added", tool, timestamp });
   }
 
