@@ -7,14 +7,19 @@ import { setup } from "./setup.mjs";
 
 setup();
 const jobs = [
-  ...CHECKS.filter(({ quick }) => quick).map((check) => ({ name: check.name, run: () => runCheck(check) })),
+  ...CHECKS.filter(({ quick }) => quick).map((check) => ({
+    name: check.name,
+    run: () => runCheck(check),
+  })),
   ...planRuns({ only: ["house"] }).map((run) => ({ name: run.suite, run: () => runSuite(run) })),
 ];
 let failed = 0;
 for (const { name, run } of jobs) {
   const result = await run();
   failed += result.failed;
-  console.log(`${result.failed > 0 ? "FAIL" : "ok  "} ${name} (${(result.ms / 1000).toFixed(1)} s)`);
+  console.log(
+    `${result.failed > 0 ? "FAIL" : "ok  "} ${name} (${(result.ms / 1000).toFixed(1)} s)`,
+  );
   if (result.failed > 0) console.log(`\n${result.output}\n`);
 }
 process.exitCode = failed > 0 ? 1 : 0;

@@ -90,7 +90,13 @@ if (everything || (options.only?.includes("coverage") ?? false)) {
 if (wanted("size", "host") && existsSync(join(ROOT, "scripts/size.ts"))) {
   const { code, output } = await capture("bun", ["scripts/size.ts"]);
   console.log(`\n${output.trim()}`);
-  results.push({ suite: "size", runtime: "host", passed: code === 0 ? 1 : 0, failed: code === 0 ? 0 : 1, skipped: 0 });
+  results.push({
+    suite: "size",
+    runtime: "host",
+    passed: code === 0 ? 1 : 0,
+    failed: code === 0 ? 0 : 1,
+    skipped: 0,
+  });
 }
 rmSync(folder, { recursive: true, force: true });
 
@@ -106,7 +112,12 @@ const cell = (suite, runtime) => {
 };
 const suites = [...new Set([...jobs, ...results].map(({ suite }) => suite))];
 console.log(
-  `\n${table(["passed", ...columns], suites.map((suite) => [suite, ...columns.map((column) => cell(suite, column))]))}`,
+  `\n${
+    table(
+      ["passed", ...columns],
+      suites.map((suite) => [suite, ...columns.map((column) => cell(suite, column))]),
+    )
+  }`,
 );
 for (const name of NAMES) {
   const { version, missing } = runtimes.get(name);

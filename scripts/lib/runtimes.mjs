@@ -25,7 +25,10 @@ export const NAMES = Object.keys(PLACES);
 
 function version(file) {
   try {
-    return execFileSync(file, ["--version"], { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] })
+    return execFileSync(file, ["--version"], {
+      encoding: "utf8",
+      stdio: ["ignore", "pipe", "ignore"],
+    })
       .split("\n")[0].trim();
   } catch {
     return undefined;

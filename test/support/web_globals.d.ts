@@ -9,7 +9,11 @@ declare class AbortSignal {
   readonly aborted: boolean;
   readonly reason: any;
   throwIfAborted(): void;
-  addEventListener(type: "abort", listener: AbortSignalEventListener, options?: { once?: boolean }): void;
+  addEventListener(
+    type: "abort",
+    listener: AbortSignalEventListener,
+    options?: { once?: boolean },
+  ): void;
   removeEventListener(type: "abort", listener: AbortSignalEventListener): void;
   static any(signals: Iterable<AbortSignal>): AbortSignal;
   static abort(reason?: unknown): AbortSignal;

@@ -1,0 +1,75 @@
+import { assertEquals, assertGreater } from "@std/assert";
+import { describe, it } from "bun:test";
+import { exists, filesBelow, textOf } from "./source_tree.ts";
+
+const TEXT = /\.(ts|mts|mjs|js|json|jsonc|toml|md|capnp|c|h|yml)$/;
+const WRITTEN = filesBelow(".", (path) => TEXT.test(path) || path === ".ci/run");
+const PRODUCT = WRITTEN.filter((path) =>
+  /^(mod\.ts|src\/|examples\/|[A-Z]+\.md)/.test(path) && !path.endsWith(".test.ts")
+);
+
+/** Put together here, so that this file does not name what it forbids. */
+const path = (...steps: readonly string[]): string => `/${steps.join("/")}/`;
+
+function naming(files: readonly string[], what: string | RegExp): readonly string[] {
+  return files.filter((file) => {
+    const text = textOf(file);
+    return typeof what === "string" ? text.includes(what) : what.test(text);
+  });
+}
+
+describe("the files of the project", () => {
+  it("are found", () => {
+    assertGreater(WRITTEN.length, 50);
+  });
+
+  for (const folder of [path("work", "main"), path("work", "shared"), path("root")]) {
+    it(`do not name ${folder} of somebody's machine`, () => {
+      assertEquals(naming(WRITTEN, folder), []);
+    });
+  }
+
+  it("do not name the host of a package registry", () => {
+    assertEquals(naming(WRITTEN, new RegExp("registry\\.(npmjs|yarnpkg|npmmirror)\\.")), []);
+  });
+
+  it("do not speak, in product and documentation, of data beside the repository", () => {
+    assertEquals(naming(PRODUCT, ["..", "shared"].join("/")), []);
+  });
+});
+
+describe("the sources", () => {
+  const sources = filesBelow("src", (file) => file.endsWith(".ts"));
+
+  it("each begin with what they are", () => {
+    assertEquals(sources.filter((file) => !textOf(file).startsWith("/**\n")), []);
+  });
+
+  it("have no `any` and no non-null assertion that the linter was told to overlook", () => {
+    assertEquals(naming(sources, /deno-lint-ignore|@ts-ignore|@ts-expect-error/), []);
+  });
+});
+
+describe("the test files", () => {
+  const tests = filesBelow(".", (file) => /\.(test|spec)\.[a-z]+$/.test(file));
+
+  it("have a name from which their runtimes follow", () => {
+    const wrong = tests.filter((file) =>
+      !/^(test|examples)\/.*\/[a-z0-9_]+(\.process|\.bun)?\.test\.ts$/.test(file)
+    );
+    assertEquals(wrong, []);
+  });
+
+  it("do not leave other tests out", () => {
+    assertEquals(naming(tests, /\b(test|it|describe)\.only\(/), []);
+  });
+});
+
+describe("CHANGELOG.md", () => {
+  it("says of each change whether it was added, changed or fixed", () => {
+    const lines = exists("CHANGELOG.md") ? textOf("CHANGELOG.md").split("\n") : [];
+    const wrong = lines.filter((line) => line.startsWith("- "))
+      .filter((line) => !/^- (Add|Change|Fix)\b/.test(line));
+    assertEquals(wrong, []);
+  });
+});

@@ -1,0 +1,102 @@
+import { assertEquals, assertGreater } from "@std/assert";
+import { describe, it } from "bun:test";
+import {
+  exists,
+  filesBelow,
+  jsonOf,
+  specifiersOf,
+  textOf,
+  withoutComments,
+} from "./source_tree.ts";
+
+type Names = Readonly<Record<string, string>>;
+
+const deno = jsonOf("deno.json");
+const npm = jsonOf("package.json");
+const tsconfig = jsonOf("tsconfig.json")["compilerOptions"] as Record<string, unknown>;
+const denoExports = deno["exports"] as Names;
+const npmExports = npm["exports"] as Readonly<Record<string, Names>>;
+const imports = deno["imports"] as Names;
+
+describe("deno.json and package.json", () => {
+  for (const field of ["name", "version", "license"]) {
+    it(`agree on the ${field}`, () => {
+      assertEquals(typeof npm[field], "string");
+      assertEquals(deno[field], npm[field]);
+    });
+  }
+
+  it("export the same entry points, in the same order", () => {
+    assertEquals(Object.keys(npmExports), Object.keys(denoExports));
+  });
+
+  for (const [entry, source] of Object.entries(denoExports)) {
+    it(`export "${entry}" from the same source`, () => {
+      const compiled = `./dist/${source.slice(2).replace(/\.ts$/, "")}`;
+      assertEquals(npmExports[entry], { types: `${compiled}.d.ts`, default: `${compiled}.js` });
+    });
+
+    it(`name a source that is there for "${entry}"`, () => {
+      assertEquals(exists(source), true);
+    });
+
+    it(`let the examples import "${entry}" by the package's name`, () => {
+      assertEquals(imports[entry.replace(/^\./, String(npm["name"]))], source);
+    });
+  }
+
+  it("pin every dependency of development", () => {
+    const loose = Object.entries(npm["devDependencies"] as Names)
+      .filter(([, version]) => !/^\d+\.\d+\.\d+$/.test(version));
+    assertEquals(loose, []);
+  });
+});
+
+describe("the packages that the adapters name", () => {
+  const declared = new Set(
+    ["dependencies", "peerDependencies"].flatMap((field) => Object.keys(npm[field] as Names)),
+  );
+  const named = new Set(
+    filesBelow("src/adapters", (path) => path.endsWith(".ts"))
+      .flatMap((file) => specifiersOf(textOf(file)))
+      .filter((specifier) => !/^(\.|node:)/.test(specifier))
+      .map((specifier) => /^(?:@[^/]+\/)?[^/]+/.exec(specifier)?.[0] ?? specifier),
+  );
+
+  it("are those that package.json gives to whoever installs plue", () => {
+    assertEquals([...named].filter((name) => !declared.has(name)), []);
+    assertEquals([...declared].filter((name) => !named.has(name)), []);
+  });
+});
+
+describe("tsconfig.json", () => {
+  it("resolves what deno.json resolves, except what Bun has itself", () => {
+    const paths = tsconfig["paths"] as Readonly<Record<string, readonly string[]>>;
+    const wanted = Object.entries(imports).filter(([name]) => name !== "bun:test")
+      // Without its extension, so that TypeScript finds the types and Bun the code.
+      .map(([name, path]): [string, readonly string[]] => [name, [path.replace(/\.js$/, "")]]);
+    assertEquals(Object.entries(paths), wanted);
+  });
+});
+
+describe("the lock files", () => {
+  for (const file of ["package-lock.json", "scripts/runtimes/package-lock.json"]) {
+    it(`name no registry in ${file}`, () => {
+      assertEquals(textOf(file).includes('"resolved"'), false);
+    });
+  }
+});
+
+describe("a table of contents", () => {
+  const contents = filesBelow("src", (path) => /(^|\/)(mod|core)\.ts$/.test(path));
+
+  it("is there", () => {
+    assertGreater(contents.length, 3);
+  });
+
+  for (const file of ["mod.ts", ...contents]) {
+    it(`writes every name out in ${file}`, () => {
+      assertEquals(withoutComments(textOf(file)).match(/export \*/g), null);
+    });
+  }
+});
