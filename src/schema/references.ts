@@ -11,9 +11,10 @@ import type { Dialect } from "./dialect.ts";
 /** Where a document without an `$id` is taken to live. */
 export const ROOT_URI = "plue:/schema";
 
-/** A place in a document, and the URI that references at that place are relative to. */
+/** A place in a document. */
 export interface ReferenceTarget {
   readonly schema: unknown;
+  /** The URI that the place around it has: its own `$id` is relative to that. */
   readonly base: string;
 }
 
@@ -36,33 +37,27 @@ export class ReferenceIndex {
    * @returns The URI that references inside it are relative to, or the name that is already taken.
    */
   add(schema: JsonSchemaObject, base: string): string | { readonly taken: string } {
-    const id = schema["$id"];
-    if (this.#dialect === "draft-07") {
-      // In draft-07 a $ref hides everything beside it, and "#name" in $id is an anchor.
-      if (typeof id !== "string" || schema["$ref"] !== undefined) return base;
-      if (id.startsWith("#")) {
-        return this.#set(base + id, { schema, base }) ? base : { taken: id };
-      }
-    }
-    if (typeof id === "string") {
-      const uri = join(id.replace(/#$/, ""), base);
-      if (uri === undefined || !this.#set(uri, { schema, base: uri })) return { taken: id };
-      base = uri;
-    }
-    if (this.#dialect === "draft-07") return base;
-    const anchor = schema["$anchor"];
-    const dynamic = schema["$dynamicAnchor"];
     const target = { schema, base };
-    if (typeof anchor === "string" && !this.#set(`${base}#${anchor}`, target)) {
+    const inner = this.#baseInside(schema, base);
+    const id = schema["$id"];
+    if (inner === undefined) return { taken: String(id) };
+    if (inner !== base && !this.#set(inner, target)) return { taken: String(id) };
+    if (this.#dialect === "draft-07") {
+      // There "#name" in $id is an anchor.
+      const anchored = typeof id === "string" && id.startsWith("#") && schema["$ref"] === undefined;
+      return anchored && !this.#set(base + id, target) ? { taken: id } : inner;
+    }
+    const { $anchor: anchor, $dynamicAnchor: dynamic } = schema;
+    if (typeof anchor === "string" && !this.#set(`${inner}#${anchor}`, target)) {
       return { taken: anchor };
     }
     if (typeof dynamic === "string") {
-      if (dynamic !== anchor && !this.#set(`${base}#${dynamic}`, target)) return { taken: dynamic };
+      if (!this.#set(`${inner}#${dynamic}`, target)) return { taken: dynamic };
       const namesakes = this.dynamicAnchors.get(dynamic);
       if (namesakes === undefined) this.dynamicAnchors.set(dynamic, [target]);
-      else namesakes.push(target);
+      else if (!namesakes.some((namesake) => namesake.schema === schema)) namesakes.push(target);
     }
-    return base;
+    return inner;
   }
 
   /** What `ref` points to from a place with that base, if it is in the document. */
@@ -74,8 +69,7 @@ export class ReferenceIndex {
     if (resource === undefined || fragment === undefined) return undefined;
     if (fragment === "") return this.#targets.get(resource);
     if (!fragment.startsWith("/")) return this.#targets.get(`${resource}#${fragment}`);
-    const root = this.#targets.get(resource);
-    return root && this.#follow(root, fragment);
+    return this.#follow(resource, fragment);
   }
 
   #set(uri: string, target: ReferenceTarget): boolean {
@@ -85,27 +79,27 @@ export class ReferenceIndex {
     return true;
   }
 
-  #follow(root: ReferenceTarget, pointer: string): ReferenceTarget | undefined {
-    let { schema, base } = root;
-    for (const step of pointer.slice(1).split("/")) {
+  #follow(resource: string, pointer: string): ReferenceTarget | undefined {
+    let schema = this.#targets.get(resource)?.schema;
+    let base = resource;
+    for (const [at, step] of pointer.slice(1).split("/").entries()) {
       const key = step.replaceAll("~1", "/").replaceAll("~0", "~");
       if (typeof schema !== "object" || schema === null || !Object.hasOwn(schema, key)) {
         return undefined;
       }
-      if (Array.isArray(schema) && key === "length") return undefined;
+      if (at > 0) base = this.#baseInside(schema as JsonSchemaObject, base) ?? base;
       schema = (schema as Record<string, unknown>)[key];
-      base = this.#baseOf(schema, base);
     }
     return { schema, base };
   }
 
-  /** The base inside a schema that is passed on the way; `add` has checked its `$id`. */
-  #baseOf(schema: unknown, base: string): string {
-    if (typeof schema !== "object" || schema === null) return base;
-    const { $id: id, $ref: ref } = schema as JsonSchemaObject;
+  /** What references inside `schema` are relative to; `undefined` if its `$id` is no URI. */
+  #baseInside(schema: JsonSchemaObject, base: string): string | undefined {
+    const id = schema["$id"];
     if (typeof id !== "string") return base;
-    if (this.#dialect === "draft-07" && (ref !== undefined || id.startsWith("#"))) return base;
-    return join(id.replace(/#$/, ""), base) ?? base;
+    // In draft-07 a $ref hides everything beside it.
+    const hidden = this.#dialect === "draft-07" && schema["$ref"] !== undefined;
+    return hidden || id.startsWith("#") ? base : join(id.replace(/#$/, ""), base);
   }
 }
 

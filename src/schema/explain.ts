@@ -1,0 +1,389 @@
+/**
+ * Says what is wrong with a value that an engine has refused. It walks the schema itself, so a
+ * model reads the same sentences whatever the engine, and the engines need only say yes or no.
+ *
+ * @module
+ */
+
+import {
+  type Issue,
+  type JsonSchema,
+  type JsonSchemaObject,
+  pointerStep,
+} from "../tool/mod.ts";
+import { counted, issue, nameHint, quote, typeOf, typeWords, valueWords, vagueIssue } from "./issues.ts";
+import type { NormalizedSchema } from "./normalize.ts";
+import { clip, MAX_ISSUES } from "./schema_engine.ts";
+import { unionIssues } from "./union_issues.ts";
+
+/** How many places are visited before the search is given up. */
+const MAX_STEPS = 100_000;
+/** How much of a property's name a path repeats. */
+const MAX_KEY = 100;
+
+/** Says whether a string has a format. */
+export type FormatTest = (format: string, value: string) => boolean;
+
+/**
+ * What is wrong with `value`: 1 to 8 issues. Never throws, and ends within bounded work.
+ *
+ * @param normalized The schema, from `normalizeSchema`.
+ * @param value A value that the engine refused.
+ * @param testFormat The engine's own formats.
+ * @returns The issues; none if nothing is found wrong.
+ */
+export function explain(
+  { schema, targets, flat }: NormalizedSchema,
+  value: unknown,
+  testFormat: FormatTest,
+): readonly Issue[] {
+  if (!flat) return [vagueIssue()];
+  try {
+    return new Explainer(targets, testFormat).visit(schema, value, "", newSeen())
+      .slice(0, MAX_ISSUES);
+  } catch {
+    // Out of steps, or nested too deep for the stack.
+    return [vagueIssue()];
+  }
+}
+
+/** Which members of a value have been looked at, for the `unevaluated…` keywords. */
+interface Seen {
+  readonly keys: Set<string>;
+  readonly items: Set<number>;
+}
+
+function newSeen(): Seen {
+  return { keys: new Set(), items: new Set() };
+}
+
+class Explainer {
+  readonly #targets: ReadonlyMap<string, JsonSchema>;
+  readonly #testFormat: FormatTest;
+  #steps = MAX_STEPS;
+
+  constructor(targets: ReadonlyMap<string, JsonSchema>, testFormat: FormatTest) {
+    this.#targets = targets;
+    this.#testFormat = testFormat;
+  }
+
+  /** What is wrong with `value`; nothing if it fits. */
+  visit(schema: unknown, value: unknown, path: string, seen: Seen): readonly Issue[] {
+    if (--this.#steps < 0) throw new RangeError("Cannot explain: too much to visit");
+    if (schema === false) return [issue(path, "false schema", "absent")];
+    if (!isObject(schema)) return [];
+
+    // The first of these makes everything else noise.
+    const { type, enum: choices } = schema;
+    if (Object.hasOwn(schema, "const") && !same(schema["const"], value)) {
+      return [issue(path, "const", quote(schema["const"]))];
+    }
+    if (Array.isArray(choices) && !choices.some((choice) => same(choice, value))) {
+      return [issue(path, "enum", valueWords(choices))];
+    }
+    if (type !== undefined) {
+      const types = Array.isArray(type) ? type : [type];
+      if (!types.some((one) => isOfType(one, value))) {
+        const was = typeWords([typeOf(value)]);
+        // "a number, not a number" would not help: what is wrong is the fraction.
+        const remark = typeof value === "number" && types.includes("integer")
+          ? ""
+          : `, not ${was}`;
+        return [issue(path, "type", typeWords(types), "be", remark)];
+      }
+    }
+
+    const found: Issue[] = [];
+    if (typeof value === "number") numberIssues(schema, value, path, found);
+    else if (typeof value === "string") this.#string(schema, value, path, found);
+    else if (Array.isArray(value)) this.#array(schema, value, path, seen, found);
+    else if (isObject(value)) this.#object(schema, value, path, seen, found);
+    this.#inPlace(schema, value, path, seen, found);
+    if (Array.isArray(value)) this.#unevaluatedItems(schema, value, path, seen, found);
+    else if (isObject(value)) this.#unevaluatedProperties(schema, value, path, seen, found);
+    return found;
+  }
+
+  /** Visits a schema that looks at the same value; what it has looked at counts if it fits. */
+  #apply(schema: unknown, value: unknown, path: string, seen: Seen): readonly Issue[] {
+    const inner = newSeen();
+    const found = this.visit(schema, value, path, inner);
+    if (found.length === 0) {
+      for (const key of inner.keys) seen.keys.add(key);
+      for (const item of inner.items) seen.items.add(item);
+    }
+    return found;
+  }
+
+  #inPlace(schema: JsonSchemaObject, value: unknown, path: string, seen: Seen, found: Issue[]) {
+    const { $ref: ref, allOf, anyOf, oneOf, not, if: condition } = schema;
+    if (typeof ref === "string") {
+      found.push(...this.#apply(this.#targets.get(ref) ?? false, value, path, seen));
+    }
+    for (const part of list(allOf)) found.push(...this.#apply(part, value, path, seen));
+    for (const [keyword, forms] of [["anyOf", list(anyOf)], ["oneOf", list(oneOf)]] as const) {
+      if (forms.length === 0) continue;
+      const results = forms.map((form) => this.#apply(form, value, path, seen));
+      const fitting = results.filter((result) => result.length === 0).length;
+      if (fitting === 0) found.push(...unionIssues(keyword, path, results));
+      else if (keyword === "oneOf" && fitting > 1) {
+        const words = `exactly one of ${forms.length} forms, and fits ${fitting}`;
+        found.push(issue(path, keyword, words, "fit"));
+      }
+    }
+    if (not !== undefined && this.visit(not, value, path, newSeen()).length === 0) {
+      found.push(issue(path, "not", "what its schema rules out", "not be"));
+    }
+    if (condition !== undefined) {
+      const fits = this.#apply(condition, value, path, seen).length === 0;
+      found.push(...this.#apply(schema[fits ? "then" : "else"] ?? true, value, path, seen));
+    }
+  }
+
+  #string(schema: JsonSchemaObject, value: string, path: string, found: Issue[]): void {
+    const { minLength, maxLength, pattern, format } = schema;
+    // Code points, not code units: JSON Schema counts characters.
+    const length = minLength === undefined && maxLength === undefined ? 0 : [...value].length;
+    limits(found, path, "characters", length, ["minLength", minLength], ["maxLength", maxLength]);
+    if (typeof pattern === "string" && !new RegExp(pattern, "u").test(value)) {
+      found.push(issue(path, "pattern", `the pattern ${quote(pattern)}`, "match"));
+    }
+    if (typeof format === "string" && !this.#testFormat(format, value)) {
+      found.push(issue(path, "format", `the format ${quote(format)}`, "match"));
+    }
+  }
+
+  #array(
+    schema: JsonSchemaObject,
+    value: readonly unknown[],
+    path: string,
+    seen: Seen,
+    found: Issue[],
+  ): void {
+    const { prefixItems, items, contains, minItems, maxItems, uniqueItems } = schema;
+    limits(found, path, "items", value.length, ["minItems", minItems], ["maxItems", maxItems]);
+    if (uniqueItems === true) {
+      const places = new Map<string, number>();
+      for (const [at, item] of value.entries()) {
+        const before = places.get(canonical(item));
+        if (before !== undefined) {
+          const remark = `: ${before} and ${at} are the same`;
+          found.push(issue(path, "uniqueItems", "the same item twice", "not have", remark));
+          break;
+        }
+        places.set(canonical(item), at);
+      }
+    }
+    const first = list(prefixItems);
+    for (let at = 0; at < value.length && found.length < MAX_ISSUES; at++) {
+      const itemSchema = at < first.length ? first[at] : items;
+      if (itemSchema === undefined) break;
+      seen.items.add(at);
+      found.push(...this.visit(itemSchema, value[at], `${path}/${at}`, newSeen()));
+    }
+    if (contains === undefined) return;
+    let matches = 0;
+    for (const [at, item] of value.entries()) {
+      if (this.visit(contains, item, `${path}/${at}`, newSeen()).length > 0) continue;
+      matches++;
+      seen.items.add(at);
+    }
+    const { minContains = 1, maxContains = Infinity } = schema;
+    if (matches < Number(minContains)) {
+      const words = `at least ${counted(Number(minContains), "item")} of the kind it needs`;
+      found.push(issue(path, "contains", words, "have", `, and has ${matches}`));
+    } else if (matches > Number(maxContains)) {
+      const words = `at most ${counted(Number(maxContains), "item")} of that kind`;
+      found.push(issue(path, "maxContains", words, "have", `, and has ${matches}`));
+    }
+  }
+
+  #object(
+    schema: JsonSchemaObject,
+    value: JsonSchemaObject,
+    path: string,
+    seen: Seen,
+    found: Issue[],
+  ): void {
+    const { properties, patternProperties, additionalProperties, propertyNames } = schema;
+    const { required, minProperties, maxProperties, dependentRequired, dependentSchemas } = schema;
+    const keys = Object.keys(value);
+    for (const name of list(required)) this.#requires(String(name), value, path, "required", found);
+    for (const [name, needed] of members(dependentRequired)) {
+      if (!Object.hasOwn(value, name)) continue;
+      for (const other of list(needed)) {
+        const because = `, because it has ${quote(name)}`;
+        this.#requires(String(other), value, path, "dependentRequired", found, because);
+      }
+    }
+    limits(
+      found,
+      path,
+      "properties",
+      keys.length,
+      ["minProperties", minProperties],
+      ["maxProperties", maxProperties],
+    );
+    const known = isObject(properties) ? properties : {};
+    const patterns = members(patternProperties).map(([source, member]) =>
+      [new RegExp(source, "u"), member] as const
+    );
+    for (const key of keys) {
+      if (found.length >= MAX_ISSUES) return;
+      const place = path + pointerStep(clip(key, MAX_KEY));
+      if (propertyNames !== undefined) {
+        const [wrong] = this.visit(propertyNames, key, "", newSeen());
+        if (wrong !== undefined) {
+          const remark = `: its name${wrong.message.slice("The value".length)}`;
+          found.push(issue(path, "propertyNames", `the property ${quote(key)}`, "not have", remark));
+        }
+      }
+      const member = value[key];
+      const schemas: unknown[] = patterns.filter(([pattern]) => pattern.test(key))
+        .map(([, memberSchema]) => memberSchema);
+      if (Object.hasOwn(known, key)) schemas.push(known[key]);
+      if (schemas.length === 0 && additionalProperties !== undefined) {
+        if (additionalProperties === false) {
+          found.push(unexpected(path, "additionalProperties", key, Object.keys(known)));
+          continue;
+        }
+        schemas.push(additionalProperties);
+      }
+      for (const memberSchema of schemas) {
+        seen.keys.add(key);
+        found.push(...this.visit(memberSchema, member, place, newSeen()));
+      }
+    }
+    for (const [name, dependent] of members(dependentSchemas)) {
+      if (Object.hasOwn(value, name)) found.push(...this.#apply(dependent, value, path, seen));
+    }
+  }
+
+  #requires(
+    name: string,
+    value: JsonSchemaObject,
+    path: string,
+    keyword: string,
+    found: Issue[],
+    remark: string = "",
+  ): void {
+    if (Object.hasOwn(value, name)) return;
+    found.push(issue(path, keyword, `the property ${quote(name)}`, "have", remark));
+  }
+
+  #unevaluatedItems(
+    schema: JsonSchemaObject,
+    value: readonly unknown[],
+    path: string,
+    seen: Seen,
+    found: Issue[],
+  ): void {
+    const rest = schema["unevaluatedItems"];
+    if (rest === undefined) return;
+    for (let at = 0; at < value.length && found.length < MAX_ISSUES; at++) {
+      if (seen.items.has(at)) continue;
+      seen.items.add(at);
+      found.push(...this.visit(rest, value[at], `${path}/${at}`, newSeen()));
+    }
+  }
+
+  #unevaluatedProperties(
+    schema: JsonSchemaObject,
+    value: JsonSchemaObject,
+    path: string,
+    seen: Seen,
+    found: Issue[],
+  ): void {
+    const rest = schema["unevaluatedProperties"];
+    if (rest === undefined) return;
+    for (const key of Object.keys(value)) {
+      if (found.length >= MAX_ISSUES) return;
+      if (seen.keys.has(key)) continue;
+      seen.keys.add(key);
+      if (rest === false) found.push(unexpected(path, "unevaluatedProperties", key, [...seen.keys]));
+      else {
+        const place = path + pointerStep(clip(key, MAX_KEY));
+        found.push(...this.visit(rest, value[key], place, newSeen()));
+      }
+    }
+  }
+}
+
+function unexpected(path: string, keyword: string, key: string, known: readonly string[]): Issue {
+  const hint = keyword === "additionalProperties" ? nameHint(key, known) : "";
+  return issue(path, keyword, `the property ${quote(key)}`, "not have", hint);
+}
+
+function numberIssues(schema: JsonSchemaObject, value: number, path: string, found: Issue[]): void {
+  const { minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf } = schema;
+  if (typeof minimum === "number" && value < minimum) {
+    found.push(issue(path, "minimum", `at least ${minimum}`));
+  }
+  if (typeof maximum === "number" && value > maximum) {
+    found.push(issue(path, "maximum", `at most ${maximum}`));
+  }
+  if (typeof exclusiveMinimum === "number" && value <= exclusiveMinimum) {
+    found.push(issue(path, "exclusiveMinimum", `more than ${exclusiveMinimum}`));
+  }
+  if (typeof exclusiveMaximum === "number" && value >= exclusiveMaximum) {
+    found.push(issue(path, "exclusiveMaximum", `less than ${exclusiveMaximum}`));
+  }
+  if (typeof multipleOf === "number" && !isMultiple(value, multipleOf)) {
+    found.push(issue(path, "multipleOf", `a multiple of ${multipleOf}`));
+  }
+}
+
+/** Whether `value / step` is whole, but for what binary fractions cannot say (0.3 of 0.1). */
+function isMultiple(value: number, step: number): boolean {
+  const quotient = value / step;
+  if (Number.isInteger(value) && Number.isInteger(1 / step)) return true;
+  return Math.abs(quotient - Math.round(quotient)) < 1e-9;
+}
+
+function limits(
+  found: Issue[],
+  path: string,
+  nouns: string,
+  count: number,
+  [lower, least]: readonly [string, unknown],
+  [upper, most]: readonly [string, unknown],
+): void {
+  const words = (limit: number): string =>
+    limit === 1 ? `1 ${nouns === "properties" ? "property" : nouns.slice(0, -1)}` : `${limit} ${nouns}`;
+  if (typeof least === "number" && count < least) {
+    found.push(issue(path, lower, `at least ${words(least)}`, "have", `, and has ${count}`));
+  }
+  if (typeof most === "number" && count > most) {
+    found.push(issue(path, upper, `at most ${words(most)}`, "have", `, and has ${count}`));
+  }
+}
+
+function isOfType(type: unknown, value: unknown): boolean {
+  if (type === "integer") return Number.isInteger(value);
+  if (type === "number") return typeof value === "number" && Number.isFinite(value);
+  return typeOf(value) === type;
+}
+
+function isObject(value: unknown): value is JsonSchemaObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function list(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+function members(value: unknown): [string, unknown][] {
+  return isObject(value) ? Object.entries(value) : [];
+}
+
+function same(a: unknown, b: unknown): boolean {
+  return a === b || (typeof a === "object" && typeof b === "object" && canonical(a) === canonical(b));
+}
+
+/** JSON with sorted keys: equal values have equal texts. */
+function canonical(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(canonical).join()}]`;
+  if (!isObject(value)) return JSON.stringify(value) ?? typeof value;
+  const keys = Object.keys(value).sort();
+  return `{${keys.map((key) => `${JSON.stringify(key)}:${canonical(value[key])}`).join()}}`;
+}
