@@ -43,6 +43,11 @@ function fold(text: string): string {
     : text.normalize("NFKD").replace(/[\u0300-\u036f]+/g, "").normalize("NFC");
 }
 
+/** The whole text as one word: `file-write`, `fileWrite` and "file write" are the same here. */
+export function joinWords(text: string): string {
+  return (fold(text).match(CHUNK) ?? []).join("").toLowerCase();
+}
+
 function pairs(part: string): string[] {
   const letters = Array.from(part);
   return letters.length < 2
