@@ -6,7 +6,7 @@
  * @module
  */
 
-import { type FailureCode, type ToolFailure, ToolResult } from "../../src/tool/mod.ts";
+import { type FailureCode, type ToolFailure, ToolResult } from "../../mod.ts";
 
 /** Says that something cannot be done, why, and (for an argument) where. */
 export class Refusal extends Error {

@@ -4,9 +4,11 @@
  * @module
  */
 
+import { readFileSync } from "node:fs";
 import { mkdir, mkdtemp, readdir, readFile, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import process from "node:process";
 
 /** A folder that goes away with `await using`. */
 export interface TemporaryFolder extends AsyncDisposable {
@@ -50,4 +52,23 @@ export async function temporaryFolder(
   };
   await folder.fill(files);
   return folder;
+}
+
+/**
+ * Whether a process runs. One that has ended and waits to be collected by its parent does not;
+ * orphans wait so for as long as the machine's first process likes.
+ */
+export function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+  if (process.platform !== "linux") return true;
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+    return stat.slice(stat.lastIndexOf(")") + 2, stat.lastIndexOf(")") + 3) !== "Z";
+  } catch {
+    return false;
+  }
 }

@@ -12,7 +12,7 @@ const bytes = (text: string) => new TextEncoder().encode(text);
 
 async function start(files: Record<string, string> = {}) {
   const folder = await temporaryFolder(files);
-  const manager = new FileTransactionManager(folder.path);
+  const manager = new FileTransactionManager({ root: folder.path });
   const path = (name: string) =>
     resolveInside(folder.path, name, { forChange: true, followLast: false });
   return { folder, manager, path, [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose]() };
@@ -203,7 +203,7 @@ describe("FileTransactionManager.recover()", () => {
   it("rolls back what a process that died left open", async () => {
     await using test = await start({ "a": "old", "b": "b" });
     await leaveBehind(test, await deadPid());
-    assertEquals(await new FileTransactionManager(test.folder.path).recover(), 1);
+    assertEquals(await new FileTransactionManager({ root: test.folder.path }).recover(), 1);
     assertEquals(await test.folder.list(), ["a", "b"]);
     assertEquals(await test.folder.read("a"), "old");
   });
@@ -211,7 +211,7 @@ describe("FileTransactionManager.recover()", () => {
   it("leaves the transactions of processes that run", async () => {
     await using test = await start({ "a": "old", "b": "b" });
     const { tx } = await leaveBehind(test, process.pid);
-    assertEquals(await new FileTransactionManager(test.folder.path).recover(), 0);
+    assertEquals(await new FileTransactionManager({ root: test.folder.path }).recover(), 0);
     assertEquals(await test.folder.read("a"), "half-done");
     await test.manager.rollback(tx);
   });
@@ -237,7 +237,7 @@ describe("FileTransactionManager.recover()", () => {
     await writeJournal(folder, { pid: await deadPid() });
     await writeJournal(folder, { kind: "removed", path: "../stolen", backup: "0.old" });
     await assertRejects(
-      () => new FileTransactionManager(root).recover(),
+      () => new FileTransactionManager({ root }).recover(),
       Error,
       "leads outside the workspace",
     );

@@ -32,7 +32,7 @@ import {
 } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import process from "node:process";
-import type { ToolContext, Transaction } from "../../src/tool/mod.ts";
+import type { ToolContext, Transaction, TransactionManager } from "../../mod.ts";
 import {
   inode,
   type JournalEntry,
@@ -81,15 +81,15 @@ export function fileTransaction(
 }
 
 /** Opens, commits and rolls back transactions over one workspace. */
-export class FileTransactionManager {
-  readonly #root: string;
+export class FileTransactionManager implements TransactionManager {
+  readonly #workspace: { readonly root: string };
   /** Paths that open transactions have changed. */
   readonly #claims = new Map<string, Transaction>();
   readonly #open = new Set<string>();
 
-  /** @param root The workspace's real path. */
-  constructor(root: string) {
-    this.#root = root;
+  /** @param workspace What knows the workspace's real path; asked when it is needed. */
+  constructor(workspace: { readonly root: string }) {
+    this.#workspace = workspace;
   }
 
   /** How many transactions are open. */
@@ -99,7 +99,7 @@ export class FileTransactionManager {
 
   begin(): FileTransaction {
     const transaction = new JournaledTransaction(
-      this.#root,
+      this.#workspace.root,
       crypto.randomUUID(),
       (path, shown) => this.#claim(transaction, path, shown),
     );
@@ -128,15 +128,16 @@ export class FileTransactionManager {
    * @throws {Error} If one cannot be rolled back; its folder is kept.
    */
   async recover(): Promise<number> {
+    const { root } = this.#workspace;
     let count = 0;
-    const left = (await readdir(this.#root)).filter((name) => name.startsWith(TRANSACTION_PREFIX));
+    const left = (await readdir(root)).filter((name) => name.startsWith(TRANSACTION_PREFIX));
     for (const name of left) {
-      const folder = join(this.#root, name);
+      const folder = join(root, name);
       if (!(await lstat(folder)).isDirectory()) continue;
       const { head, entries } = await readJournal(folder);
       if (head !== undefined && isInUse(folder, head.pid)) continue;
       if (!name.endsWith(COMMITTED_SUFFIX)) {
-        const problems = await undo(this.#root, folder, entries);
+        const problems = await undo(root, folder, entries);
         if (problems.length > 0) throw rollbackError(name, problems);
         count++;
       }
@@ -263,7 +264,8 @@ class JournaledTransaction implements FileTransaction {
       await rename(this.#folder, done);
       openFolders.delete(this.#folder);
       this.#folder = undefined;
-      await rm(done, { recursive: true, force: true });
+      // The changes are kept whether or not this succeeds; `recover` clears away what is left.
+      await rm(done, { recursive: true, force: true }).catch(() => undefined);
     });
   }
 

@@ -1,0 +1,118 @@
+/**
+ * The workspace that the tools share: its root, and what it offers. The registry hands it to each
+ * tool as the service `workspace`.
+ *
+ * @module
+ */
+
+import { existsSync, realpathSync, statSync } from "node:fs";
+import { delimiter, dirname, join } from "node:path";
+import process from "node:process";
+import type { Services } from "../../mod.ts";
+
+/** How long an answer about the repository holds, in milliseconds. */
+const REPOSITORY_CHECK_MS = 1_000;
+
+/** Options for {@linkcode Workspace}. */
+export interface WorkspaceOptions {
+  /** The folder that callers work in. */
+  readonly root: string;
+  /**
+   * Whether callers may have a terminal. Also when they may, there is none where this process may
+   * not start others.
+   *
+   * @default {true}
+   */
+  readonly terminal?: boolean;
+  /** Tells the time, in milliseconds. */
+  readonly now?: () => number;
+}
+
+/** A folder that callers work in. Nothing is touched before it is asked for. */
+export class Workspace {
+  readonly #given: string;
+  readonly #mayHaveTerminal: boolean;
+  readonly #now: () => number;
+  #root: string | undefined;
+  #repository: { readonly is: boolean; readonly at: number } | undefined;
+
+  constructor(options: WorkspaceOptions) {
+    this.#given = options.root;
+    this.#mayHaveTerminal = options.terminal ?? true;
+    this.#now = options.now ?? (() => performance.now());
+  }
+
+  /**
+   * The root's real path.
+   *
+   * @throws {TypeError} If it is not a folder.
+   */
+  get root(): string {
+    return this.#root ??= realFolder(this.#given);
+  }
+
+  /** Whether a command can be run here. */
+  get hasTerminal(): boolean {
+    return this.#mayHaveTerminal && maySpawn();
+  }
+
+  /** Whether the root lies in a git repository, and git is there. Looked up once a second. */
+  get isRepository(): boolean {
+    const now = this.#now();
+    if (this.#repository === undefined || now - this.#repository.at >= REPOSITORY_CHECK_MS) {
+      this.#repository = { is: maySpawn() && hasGit() && isInRepository(this.root), at: now };
+    }
+    return this.#repository.is;
+  }
+}
+
+/**
+ * The workspace among a registry's services.
+ *
+ * @throws {TypeError} If the registry was made without one.
+ */
+export function workspaceOf(services: Services): Workspace {
+  const { workspace } = services;
+  if (workspace instanceof Workspace) return workspace;
+  throw new TypeError('Cannot use a workspace tool: the registry has no service "workspace"');
+}
+
+function realFolder(path: string): string {
+  let real: string | undefined;
+  try {
+    real = realpathSync(path);
+    if (!statSync(real).isDirectory()) real = undefined;
+  } catch {
+    real = undefined;
+  }
+  if (real === undefined) {
+    throw new TypeError(`Cannot use "${path}" as the workspace: it must be a folder that exists`);
+  }
+  return real;
+}
+
+function isInRepository(root: string): boolean {
+  for (let folder = root;; folder = dirname(folder)) {
+    if (existsSync(join(folder, ".git"))) return true;
+    if (dirname(folder) === folder) return false;
+  }
+}
+
+let gitFound: boolean | undefined;
+
+function hasGit(): boolean {
+  const names = process.platform === "win32" ? ["git.exe", "git.cmd"] : ["git"];
+  return gitFound ??= (process.env["PATH"] ?? "").split(delimiter)
+    .some((folder) => folder !== "" && names.some((name) => existsSync(join(folder, name))));
+}
+
+/** Whether this runtime may start processes; only Deno can be told that it may not. */
+function maySpawn(): boolean {
+  const { Deno } = globalThis as {
+    readonly Deno?: {
+      readonly permissions?: { querySync(query: { name: "run" }): { readonly state: string } };
+    };
+  };
+  return Deno?.permissions === undefined ||
+    Deno.permissions.querySync({ name: "run" }).state === "granted";
+}
