@@ -33,6 +33,11 @@ export interface NormalizedSchema {
    * since what it means depends on the way that validation takes.
    */
   readonly flat: boolean;
+  /**
+   * Whether checking may follow a value down without a bound, so that a value nested deep enough
+   * exhausts the stack.
+   */
+  readonly unbounded: boolean;
 }
 
 /** Keywords that say nothing about validity, or have done their work once references are resolved. */
@@ -51,7 +56,7 @@ export function normalizeSchema(
   options: NormalizeOptions,
 ): NormalizedSchema {
   return typeof schema === "boolean"
-    ? { schema, targets: new Map(), flat: true }
+    ? { schema, targets: new Map(), flat: true, unbounded: false }
     : new Normalizer(schema, dialect, options).run();
 }
 
@@ -72,6 +77,7 @@ class Normalizer {
   readonly #pending: Pending[] = [];
   readonly #targets = new Map<string, JsonSchema>();
   #flat = true;
+  #unbounded = false;
 
   constructor(root: JsonSchemaObject, dialect: Dialect, options: NormalizeOptions) {
     const { formats, keywords = [] } = options;
@@ -92,7 +98,9 @@ class Normalizer {
       this.#targets.set(name, target);
       definitions.push(target);
     }
-    if (!this.#flat) return { schema: this.#verbatim(), targets: new Map(), flat: false };
+    if (!this.#flat) {
+      return { schema: this.#verbatim(), targets: new Map(), flat: false, unbounded: true };
+    }
     this.#targets.set("#", root);
     return {
       schema: Object.assign(root, {
@@ -101,6 +109,7 @@ class Normalizer {
       }),
       targets: this.#targets,
       flat: true,
+      unbounded: this.#unbounded,
     };
   }
 
@@ -174,6 +183,8 @@ class Normalizer {
         if (keyword === "$ref") result["$ref"] = this.#reference(value as string, base);
         else if (keyword !== "format" || this.#formats.has(value as string)) {
           result[keyword] = value;
+          // Items are compared all the way down.
+          if (keyword === "uniqueItems") this.#unbounded = true;
         }
     }
   }
@@ -201,6 +212,7 @@ class Normalizer {
   }
 
   #reference(ref: string, base: string): string {
+    this.#unbounded = true;
     const found = this.#index.resolve(ref, base);
     if (found === undefined) {
       throw new SyntaxError(
