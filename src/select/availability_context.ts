@@ -68,27 +68,27 @@ export class ToolAvailabilityContext implements CompleteAvailabilityFields {
   });
 
   /** A folder is open. `false` removes the categories `workspace` and `filesystem`. */
-  readonly hasWorkspace: boolean;
+  declare readonly hasWorkspace: boolean;
   /** Commands can be run. `false` removes the category `terminal`. */
-  readonly hasTerminal: boolean;
+  declare readonly hasTerminal: boolean;
   /** An editor is open. `false` removes the category `editor`. */
-  readonly hasEditor: boolean;
+  declare readonly hasEditor: boolean;
   /** The workspace is a git repository. `false` removes the category `git`. */
-  readonly hasGit: boolean;
+  declare readonly hasGit: boolean;
   /** Keeps only the tools whose annotations say `readOnlyHint`. */
-  readonly readOnly: boolean;
+  declare readonly readOnly: boolean;
   /** The highest risk that is permitted. */
-  readonly maxRiskLevel: RiskLevel;
+  declare readonly maxRiskLevel: RiskLevel;
   /** Only tools of these categories; `undefined` is whatever the category. */
-  readonly includedCategories: readonly string[] | undefined;
+  declare readonly includedCategories: readonly string[] | undefined;
   /** No tools of these categories. */
-  readonly excludedCategories: readonly string[];
+  declare readonly excludedCategories: readonly string[];
   /** Only these tools, by id; `undefined` is every tool. */
-  readonly enabledTools: readonly string[] | undefined;
+  declare readonly enabledTools: readonly string[] | undefined;
   /** Not these tools, by id. Wins over `enabledTools`. */
-  readonly disabledTools: readonly string[];
+  declare readonly disabledTools: readonly string[];
   /** Only tools with at least one of these tags; `undefined` is whatever the tags. */
-  readonly allowedTags: readonly string[] | undefined;
+  declare readonly allowedTags: readonly string[] | undefined;
   #key: string | undefined;
 
   /** @throws {TypeError} If a field is unknown or wrong. */
@@ -96,18 +96,7 @@ export class ToolAvailabilityContext implements CompleteAvailabilityFields {
     fields: ToolAvailabilityFields = {},
     base: CompleteAvailabilityFields = DEFAULT_AVAILABILITY,
   ) {
-    const read = readAvailabilityFields(fields, base);
-    this.hasWorkspace = read.hasWorkspace;
-    this.hasTerminal = read.hasTerminal;
-    this.hasEditor = read.hasEditor;
-    this.hasGit = read.hasGit;
-    this.readOnly = read.readOnly;
-    this.maxRiskLevel = read.maxRiskLevel;
-    this.includedCategories = read.includedCategories;
-    this.excludedCategories = read.excludedCategories;
-    this.enabledTools = read.enabledTools;
-    this.disabledTools = read.disabledTools;
-    this.allowedTags = read.allowedTags;
+    Object.assign(this, readAvailabilityFields(fields, base));
     Object.freeze(this);
   }
 
@@ -129,8 +118,11 @@ export class ToolAvailabilityContext implements CompleteAvailabilityFields {
   static from(input: ToolAvailabilityInput): ToolAvailabilityContext {
     if (input instanceof ToolAvailabilityContext) return input;
     if (input instanceof ToolAvailabilityContextBuilder) return input.build();
-    // A context that another copy of plue made is read by its JSON.
-    const { toJSON } = input as Partial<ToolAvailabilityContext>;
+    // What another copy of plue made is known by its methods.
+    const { build, toJSON } = input as Partial<ToolAvailabilityContextBuilder> & {
+      toJSON?(): unknown;
+    };
+    if (typeof build === "function") return ToolAvailabilityContext.from(build.call(input));
     return ToolAvailabilityContext.fromJSON(
       typeof toJSON === "function" ? toJSON.call(input) : input,
     );

@@ -5,7 +5,7 @@
  */
 
 import type { RiskLevel } from "../tool/mod.ts";
-import { checkFlag, checkIds, checkRisk, checkWords, refuseUnknownFields } from "./checks.ts";
+import { type Check, checkFlag, checkIds, checkRisk, checkWords, readFields } from "./checks.ts";
 
 /** What a place offers and permits. Every field may be left out; the default removes nothing. */
 export interface ToolAvailabilityFields {
@@ -72,8 +72,6 @@ export interface CompleteAvailabilityFields {
   readonly allowedTags: readonly string[] | undefined;
 }
 
-type Check = (action: string, value: unknown, at: string) => unknown;
-
 const CHECKS: { readonly [Field in keyof CompleteAvailabilityFields]: Check } = {
   hasWorkspace: checkFlag,
   hasTerminal: checkFlag,
@@ -110,22 +108,19 @@ export const AVAILABILITY_FIELDS: readonly (keyof CompleteAvailabilityFields)[] 
 
 /**
  * Checks fields that came from anywhere, and completes them from `base`. Lists come out sorted,
- * each item once. A field that is `undefined` returns to its default.
+ * each item once. A field that is there and `undefined` returns to its default.
  *
  * @throws {TypeError} If a field is unknown or wrong. The message names its JSON Pointer.
  */
 export function readAvailabilityFields(
-  value: unknown,
+  value: ToolAvailabilityFields,
   base: CompleteAvailabilityFields,
-  at = "",
 ): CompleteAvailabilityFields {
-  const action = "read an availability context";
-  refuseUnknownFields(action, value, AVAILABILITY_FIELDS, at);
-  const read: Record<string, unknown> = {};
+  const read = readFields("read an availability context", value, CHECKS);
   for (const field of AVAILABILITY_FIELDS) {
-    const given = value[field];
-    if (given !== undefined) read[field] = CHECKS[field](action, given, `${at}/${field}`);
-    else read[field] = (Object.hasOwn(value, field) ? DEFAULT_AVAILABILITY : base)[field];
+    if (read[field] === undefined) {
+      read[field] = (field in value ? DEFAULT_AVAILABILITY : base)[field];
+    }
   }
   // CHECKS has every field, and each check answers with the field's type.
   return read as unknown as CompleteAvailabilityFields;

@@ -5,7 +5,14 @@
  * @module
  */
 
-import { isRiskLevel, isToolId, RISK_LEVELS, type RiskLevel, TOOL_NAME_RULE } from "../tool/mod.ts";
+import {
+  isRiskLevel,
+  isToolId,
+  pointerStep,
+  RISK_LEVELS,
+  type RiskLevel,
+  TOOL_NAME_RULE,
+} from "../tool/mod.ts";
 
 /** How many items a list may have. Far below what a call takes as arguments, on any runtime. */
 const MAX_ITEMS = 10_000;
@@ -20,7 +27,8 @@ function place(at: string, index?: number): string {
 export function show(value: unknown): string {
   if (typeof value === "string") return JSON.stringify(value.slice(0, 100));
   if (Array.isArray(value)) return "a list";
-  return typeof value === "object" && value !== null ? "an object" : String(value).slice(0, 100);
+  if (typeof value === "object" && value !== null) return "an object";
+  return typeof value === "function" ? "a function" : String(value).slice(0, 100);
 }
 
 /** Throws the one kind of error this folder throws. */
@@ -38,38 +46,41 @@ export function thrownMessage(thrown: unknown): string {
   }
 }
 
-/** Whether an object has a field that `fields` does not name. */
-export function refuseUnknownFields(
+/** Checks a value, and answers what to keep of it. */
+export type Check = (action: string, value: unknown, at: string) => unknown;
+
+/** Checks the fields of an object, and copies those that are there. */
+export function readFields(
   action: string,
   value: unknown,
-  fields: readonly string[],
-  at = "",
-): asserts value is { readonly [field: string]: unknown } {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    refuse(action, `it must be an object, not ${show(value)}`);
-  }
+  checks: { readonly [field: string]: Check },
+): Record<string, unknown> {
+  // Any other object, such as a builder, has no fields to see: it would say nothing, and so
+  // remove nothing.
+  if (!isPlainObject(value)) return refuse(action, `it must be a plain object, not ${show(value)}`);
   for (const field of Object.keys(value)) {
-    if (!fields.includes(field)) {
-      const pointer = `${at}/${field.replaceAll("~", "~0").replaceAll("/", "~1").slice(0, 100)}`;
-      refuse(action, `${JSON.stringify(pointer)} is not one of its fields, ${fields.join(", ")}`);
+    if (!Object.hasOwn(checks, field)) {
+      const fields = Object.keys(checks).join(", ");
+      refuse(action, `${show(pointerStep(field))} is not one of its fields, ${fields}`);
     }
   }
+  const read: Record<string, unknown> = {};
+  for (const [field, check] of Object.entries(checks)) {
+    const given = value[field];
+    if (given !== undefined) read[field] = check(action, given, `/${field}`);
+  }
+  return read;
 }
 
 /** Checks a list of names: sorted, each once, frozen. */
 export function checkWords(action: string, value: unknown, at = ""): readonly string[] {
-  return checkList(action, value, at, isWord, "a string that is not empty");
+  return ordered(checkList(action, value, at, isWord, "a string that is not empty"));
 }
 
 /** Checks a list of tool ids: sorted, each once, frozen. */
 export function checkIds(action: string, value: unknown, at = ""): readonly string[] {
-  return checkList(
-    action,
-    value,
-    at,
-    isToolId,
-    `a tool's id, "name" or "namespace:name", each ${TOOL_NAME_RULE}`,
-  );
+  const wanted = `a tool's id, "name" or "namespace:name", each ${TOOL_NAME_RULE}`;
+  return ordered(checkList(action, value, at, isToolId, wanted));
 }
 
 /** Checks a risk level. */
@@ -87,27 +98,19 @@ export function checkFlag(action: string, value: unknown, at: string): boolean {
   return refuse(action, `${place(at)} must be true or false, not ${show(value)}`);
 }
 
-/** Checks that every item is a function. */
-export function checkFunctions(action: string, value: unknown, at = ""): void {
-  if (!Array.isArray(value)) refuse(action, `${place(at)} must be a list, not ${show(value)}`);
-  for (const [index, item] of value.entries()) {
-    if (typeof item !== "function") {
-      refuse(action, `${place(at, index)} must be a function, not ${show(item)}`);
-    }
-  }
+/** Checks a list of functions. */
+export function checkFunctions(action: string, value: unknown, at = ""): readonly unknown[] {
+  return checkList(action, value, at, isFunction, "a function");
 }
 
-function isWord(value: unknown): value is string {
-  return typeof value === "string" && value !== "";
-}
-
-function checkList(
+/** Checks a list, and copies it. */
+export function checkList<Item>(
   action: string,
   value: unknown,
   at: string,
-  accepts: (item: unknown) => item is string,
+  accepts: (item: unknown) => item is Item,
   wanted: string,
-): readonly string[] {
+): readonly Item[] {
   if (!Array.isArray(value)) {
     return refuse(action, `${place(at)} must be a list, not ${show(value)}`);
   }
@@ -115,13 +118,33 @@ function checkList(
     const list = at === "" ? "the list of arguments" : place(at);
     return refuse(action, `${list} must have at most ${MAX_ITEMS} items, not ${value.length}`);
   }
-  const items = new Set<string>();
-  // Array.from visits holes too, which are no strings.
-  Array.from(value, (item: unknown, index) => {
-    if (!accepts(item)) {
-      return refuse(action, `${place(at, index)} must be ${wanted}, not ${show(item)}`);
-    }
-    items.add(item);
-  });
-  return Object.freeze([...items].sort());
+  // Array.from visits holes too, which are not what is wanted either.
+  return Object.freeze(
+    Array.from(
+      value,
+      (item: unknown, index) =>
+        accepts(item)
+          ? item
+          : refuse(action, `${place(at, index)} must be ${wanted}, not ${show(item)}`),
+    ),
+  );
+}
+
+function isPlainObject(value: unknown): value is { readonly [field: string]: unknown } {
+  if (typeof value !== "object" || value === null) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  // Not compared with Object.prototype: another realm has its own.
+  return prototype === null || Object.getPrototypeOf(prototype) === null;
+}
+
+function isFunction(value: unknown): value is () => unknown {
+  return typeof value === "function";
+}
+
+function isWord(value: unknown): value is string {
+  return typeof value === "string" && value !== "";
+}
+
+function ordered(list: readonly string[]): readonly string[] {
+  return Object.freeze([...new Set(list)].sort());
 }

@@ -42,46 +42,51 @@ export function explainTool(
   steps: readonly SelectionStep[],
   unavailable: string | undefined,
 ): ToolExplanation {
-  const answers = steps.map((step): ExplainedStep => {
-    const { keeps, reason, ...names } = step;
-    if (!keeps(tool)) return { ...names, passed: false, reason: reason(tool) };
-    return step.step === "availability" && unavailable !== undefined
+  let selected = true;
+  const answers = steps.map(({ keeps, reason, ...names }): ExplainedStep => {
+    if (!keeps(tool)) {
+      selected = false;
+      return { ...names, passed: false, reason: reason(tool) };
+    }
+    return names.step === "availability" && unavailable !== undefined
       ? { ...names, passed: false, reason: unavailable }
       : { ...names, passed: true };
   });
-  const selected = steps.every((step) => step.keeps(tool));
   const removed = answers.find((answer) => !answer.passed);
-  if (removed?.reason === undefined) {
-    return {
-      id: tool.id,
-      selected,
-      available: true,
-      steps: answers,
-      reason: `"${tool.id}" is in the toolset and available`,
-    };
+  const id = tool.id;
+  if (removed === undefined) {
+    const reason = `"${id}" is in the toolset and available`;
+    return { id, selected, available: true, steps: answers, reason };
   }
   return {
-    id: tool.id,
+    id,
     selected,
     available: false,
     steps: answers,
     removedBy: removed.step,
     reason: selected
-      ? `"${tool.id}" is in the toolset, but not available now: ${removed.reason}`
-      : `"${tool.id}" is removed by ${removed.step}: ${removed.reason}`,
+      ? `"${id}" is in the toolset, but not available now: ${removed.reason}`
+      : `"${id}" is removed by ${removed.step}: ${removed.reason}`,
   };
 }
 
-/** What is said of an id that no tool has; `near` are ids that the caller sees. */
-export function explainUnknown(id: string, near: readonly string[]): ToolExplanation {
+/** What is said of an id that no tool had; `near` are ids that the caller sees. */
+export function explainUnknown(
+  id: string,
+  near: readonly string[],
+  isNew: boolean,
+): ToolExplanation {
   const shown = JSON.stringify(id.slice(0, 257));
+  const nearest = near.length === 0
+    ? ""
+    : `. Near it: ${near.map((other) => `"${other}"`).join(", ")}`;
   return {
     id: id.slice(0, 257),
     selected: false,
     available: false,
     steps: [],
-    reason: near.length === 0
-      ? `There is no tool ${shown}`
-      : `There is no tool ${shown}. Near it: ${near.map((other) => `"${other}"`).join(", ")}`,
+    reason: isNew
+      ? `Tool ${shown} was added after this toolset was made`
+      : `There is no tool ${shown}${nearest}`,
   };
 }

@@ -8,10 +8,13 @@
  */
 
 import { RISK_LEVELS, type RiskLevel, riskRank, type Tool } from "../tool/mod.ts";
-import { checkIds, checkRisk, checkWords, refuse, show } from "./checks.ts";
+import { checkFunctions, checkIds, checkRisk, checkWords, show, thrownMessage } from "./checks.ts";
 
 /** Says whether a tool is in. Pure: same tool, same answer. */
 export type ToolFilter = (tool: Tool) => boolean;
+
+/** Why the filters of this file remove a tool, in words. */
+const reasons = new WeakMap<ToolFilter, (tool: Tool) => string>();
 
 /**
  * Gives a filter the name under which `explain` reports it. Without one, the function's own name
@@ -33,66 +36,87 @@ export type ToolFilter = (tool: Tool) => boolean;
  * @returns The same filter as a new function, with the name.
  */
 export function namedFilter(name: string, filter: ToolFilter): ToolFilter {
-  return Object.defineProperty((tool: Tool): boolean => filter(tool), "name", { value: name });
+  checkFilters("namedFilter", [filter]);
+  return explained(name, (tool) => filter(tool), reasons.get(filter));
 }
 
 /** Keeps the tools of these namespaces. A tool without a namespace is in none. */
 export function namespace(...names: readonly string[]): ToolFilter {
-  return ofList(
-    "namespace",
-    checkWords("filter by namespace", names),
-    (wanted) => (tool) => tool.namespace !== undefined && wanted.has(tool.namespace),
+  const wanted = new Set(checkWords("filter by namespace", names));
+  return explained(
+    `namespace(${brief(names)})`,
+    (tool) => tool.namespace !== undefined && wanted.has(tool.namespace),
+    (tool) => `${theNamespace(tool)} is not among ${quoted(names)}`,
   );
 }
 
 /** Keeps the tools that carry at least one of these tags. No tags at all keep nothing. */
 export function tagsAny(...tags: readonly string[]): ToolFilter {
-  return ofList("tagsAny", checkWords("filter by tagsAny", tags), (wanted) => {
-    const isWanted = (tag: string): boolean => wanted.has(tag);
-    return (tool) => tool.tags.some(isWanted);
-  });
+  const wanted = new Set(checkWords("filter by tagsAny", tags));
+  return explained(
+    `tagsAny(${brief(tags)})`,
+    ({ tags }) => {
+      for (let index = 0; index < tags.length; index++) {
+        if (wanted.has(tags[index] as string)) return true;
+      }
+      return false;
+    },
+    () => `it carries none of the tags ${quoted(tags)}`,
+  );
 }
 
 /** Keeps the tools that carry all of these tags. */
 export function tagsAll(...tags: readonly string[]): ToolFilter {
-  const list = checkWords("filter by tagsAll", tags);
-  return ofList("tagsAll", list, () => (tool) => includesAll(tool.tags, list));
+  const wanted = checkWords("filter by tagsAll", tags);
+  return explained(
+    `tagsAll(${brief(tags)})`,
+    (tool) => {
+      for (const tag of wanted) if (!tool.tags.includes(tag)) return false;
+      return true;
+    },
+    (tool) => `it lacks the tags ${quoted(wanted.filter((tag) => !tool.tags.includes(tag)))}`,
+  );
 }
 
 /** Keeps the tools of these categories. A tool without a category is in none. */
 export function category(...names: readonly string[]): ToolFilter {
-  return ofList(
-    "category",
-    checkWords("filter by category", names),
-    (wanted) => (tool) => tool.category !== undefined && wanted.has(tool.category),
+  const wanted = new Set(checkWords("filter by category", names));
+  return explained(
+    `category(${brief(names)})`,
+    (tool) => tool.category !== undefined && wanted.has(tool.category),
+    (tool) => `${theCategory(tool)} is not among ${quoted(names)}`,
   );
 }
 
 /** Keeps these tools only. */
 export function allowIds(...ids: readonly string[]): ToolFilter {
-  return ofList(
-    "allowIds",
-    checkIds("filter by allowIds", ids),
-    (wanted) => (tool) => wanted.has(tool.id),
+  const wanted = new Set(checkIds("filter by allowIds", ids));
+  return explained(
+    `allowIds(${brief(ids)})`,
+    (tool) => wanted.has(tool.id),
+    () => "it is not on the list of tools that are allowed",
   );
 }
 
 /** Removes these tools. */
 export function denyIds(...ids: readonly string[]): ToolFilter {
-  return ofList(
-    "denyIds",
-    checkIds("filter by denyIds", ids),
-    (unwanted) => (tool) => !unwanted.has(tool.id),
+  const unwanted = new Set(checkIds("filter by denyIds", ids));
+  return explained(
+    `denyIds(${brief(ids)})`,
+    (tool) => !unwanted.has(tool.id),
+    () => "it is on the list of tools that are denied",
   );
 }
 
 /** Keeps the tools whose risk is `level` or less. */
 export function maxRisk(level: RiskLevel): ToolFilter {
   const limit = checkRisk("filter by maxRisk", level);
-  return ofList("maxRisk", [limit], () => {
-    const within: readonly string[] = RISK_LEVELS.slice(0, riskRank(limit) + 1);
-    return (tool) => within.includes(tool.risk);
-  });
+  const within: readonly string[] = RISK_LEVELS.slice(0, riskRank(limit) + 1);
+  return explained(
+    `maxRisk(${limit})`,
+    (tool) => within.includes(tool.risk),
+    (tool) => `risk ${tool.risk} is above the limit ${limit}`,
+  );
 }
 
 /**
@@ -101,79 +125,94 @@ export function maxRisk(level: RiskLevel): ToolFilter {
  */
 export function role(name: string | null): ToolFilter {
   if (name !== null) checkWords("filter by role", [name]);
-  return ofList(
-    "role",
-    [name ?? "none"],
-    () => (tool) => tool.roles === undefined || (name !== null && tool.roles.includes(name)),
+  return explained(
+    `role(${name ?? ""})`,
+    (tool) => tool.roles === undefined || (name !== null && tool.roles.includes(name)),
+    ({ roles = [] }) =>
+      `${name === null ? "no role" : `role "${name}"`} is not among ${quoted(roles)}`,
   );
 }
 
 /** Keeps the tools whose scopes are all among those `held`. Without any, tools that need none. */
 export function scopes(...held: readonly string[]): ToolFilter {
-  return ofList("scopes", checkWords("filter by scopes", held), (wanted) => {
-    const isHeld = (scope: string): boolean => wanted.has(scope);
-    return (tool) => tool.scopes.every(isHeld);
-  });
+  const all = new Set(checkWords("filter by scopes", held));
+  return explained(
+    `scopes(${brief(held)})`,
+    ({ scopes }) => {
+      for (let index = 0; index < scopes.length; index++) {
+        if (!all.has(scopes[index] as string)) return false;
+      }
+      return true;
+    },
+    (tool) => `the caller does not hold ${quoted(tool.scopes.filter((scope) => !all.has(scope)))}`,
+  );
 }
 
 /** Keeps what every filter keeps. No filters keep everything. */
 export function allOf(...filters: readonly ToolFilter[]): ToolFilter {
-  checkFilters("allOf", filters);
-  return namedFilter(
-    composed("allOf", filters),
-    (tool) => filters.every((filter) => filter(tool) === true),
-  );
+  const name = checkFilters("allOf", filters);
+  return explained(name, (tool) => filters.every((filter) => filter(tool) === true));
 }
 
 /** Keeps what at least one filter keeps. No filters keep nothing. */
 export function anyOf(...filters: readonly ToolFilter[]): ToolFilter {
-  checkFilters("anyOf", filters);
-  return namedFilter(
-    composed("anyOf", filters),
-    (tool) => filters.some((filter) => filter(tool) === true),
-  );
+  const name = checkFilters("anyOf", filters);
+  return explained(name, (tool) => filters.some((filter) => filter(tool) === true));
 }
 
 /** Keeps what the filter removes. A filter that throws keeps nothing either way. */
 export function not(filter: ToolFilter): ToolFilter {
-  checkFilters("not", [filter]);
-  return namedFilter(composed("not", [filter]), (tool) => filter(tool) === false);
+  return explained(checkFilters("not", [filter]), (tool) => filter(tool) === false);
 }
 
 /** What `explain` calls a filter. */
 export function filterName(filter: ToolFilter): string {
-  return filter.name === "" ? "without a name" : filter.name.slice(0, 200);
+  return filter.name.slice(0, 200) || "without a name";
 }
 
-function includesAll(list: readonly string[], wanted: readonly string[]): boolean {
-  for (const item of wanted) if (!list.includes(item)) return false;
-  return true;
+/** Why a filter removed a tool, in words. Never throws, whatever the filter does. */
+export function whyRemoved(filter: ToolFilter, tool: Tool): string {
+  const reason = reasons.get(filter);
+  if (reason !== undefined) return reason(tool);
+  try {
+    filter(tool);
+    return `filter ${filterName(filter)} does not keep it`;
+  } catch (thrown) {
+    return `filter ${filterName(filter)} threw: ${thrownMessage(thrown)}`;
+  }
 }
 
-function ofList(
+/** The tool's category, for a message. */
+export function theCategory({ category }: Tool): string {
+  return category === undefined ? "no category" : `category "${category}"`;
+}
+
+function theNamespace({ namespace }: Tool): string {
+  return namespace === undefined ? "no namespace" : `namespace "${namespace}"`;
+}
+
+/** A list for a name: at most five items. */
+function brief(list: readonly string[]): string {
+  return list.slice(0, 5).join(", ") + (list.length > 5 ? ", …" : "");
+}
+
+/** A list for a message: at most ten items. */
+function quoted(list: readonly string[]): string {
+  const shown = list.slice(0, 10).map(show).join(", ") || "(none)";
+  return list.length > 10 ? `${shown} and ${list.length - 10} more` : shown;
+}
+
+function explained(
   name: string,
-  list: readonly string[],
-  make: (list: ReadonlySet<string>) => ToolFilter,
+  filter: ToolFilter,
+  reason?: (tool: Tool) => string,
 ): ToolFilter {
-  return namedFilter(
-    `${name}(${list.slice(0, 5).join(", ")}${list.length > 5 ? ", …" : ""})`,
-    make(
-      new Set(list),
-    ),
-  );
+  if (reason !== undefined) reasons.set(filter, reason);
+  return Object.defineProperty(filter, "name", { value: name });
 }
 
-function composed(name: string, filters: readonly ToolFilter[]): string {
-  return `${name}(${filters.map(filterName).join(", ")})`;
-}
-
-function checkFilters(name: string, filters: readonly unknown[]): void {
-  filters.forEach((filter, index) => {
-    if (typeof filter !== "function") {
-      refuse(
-        `compose with ${name}`,
-        `argument ${index + 1} must be a filter, not ${show(filter)}`,
-      );
-    }
-  });
+/** Checks the parts of a composition, and names the whole. */
+function checkFilters(name: string, filters: readonly ToolFilter[]): string {
+  checkFunctions(`compose filters with ${name}`, filters);
+  return `${name}(${brief(filters.map(filterName))})`;
 }

@@ -50,34 +50,22 @@ function simplify(id: string): string {
   return id.toLowerCase().replace(/[^a-z0-9]/g, "");
 }
 
-/** How many letters to insert, remove, change or swap; above `MAX_DISTANCE` it stops counting. */
+/** How many letters to insert, remove or change; once it is too many, it stops counting. */
 function editDistance(a: string, b: string): number {
-  const far = MAX_DISTANCE + 1;
-  if (Math.abs(a.length - b.length) > MAX_DISTANCE) return far;
-  let before: number[] = [];
-  let last = Array.from({ length: b.length + 1 }, (_, column) => column);
-  for (let row = 1; row <= a.length; row++) {
-    const current = Array<number>(b.length + 1).fill(far);
-    if (row <= MAX_DISTANCE) current[0] = row;
-    let least = current[0] ?? far;
-    // Only the band around the diagonal can stay within the distance.
-    const end = Math.min(b.length, row + MAX_DISTANCE);
-    for (let column = Math.max(1, row - MAX_DISTANCE); column <= end; column++) {
-      const same = a[row - 1] === b[column - 1];
-      let cost = Math.min(
-        (last[column - 1] ?? far) + (same ? 0 : 1),
-        (last[column] ?? far) + 1,
-        (current[column - 1] ?? far) + 1,
-      );
-      if (row > 1 && column > 1 && a[row - 1] === b[column - 2] && a[row - 2] === b[column - 1]) {
-        cost = Math.min(cost, (before[column - 2] ?? far) + 1);
-      }
-      current[column] = cost;
-      least = Math.min(least, cost);
+  if (Math.abs(a.length - b.length) > MAX_DISTANCE) return Infinity;
+  const row = Array.from({ length: b.length + 1 }, (_, column) => column);
+  for (let line = 1; line <= a.length; line++) {
+    let diagonal = line - 1;
+    let left = row[0] = line;
+    let least = left;
+    for (let column = 1; column <= b.length; column++) {
+      const above = row[column] ?? 0;
+      const changed = diagonal + (a[line - 1] === b[column - 1] ? 0 : 1);
+      row[column] = left = Math.min(changed, above + 1, left + 1);
+      diagonal = above;
+      least = Math.min(least, left);
     }
-    if (least > MAX_DISTANCE) return far;
-    before = last;
-    last = current;
+    if (least > MAX_DISTANCE) return Infinity;
   }
-  return last[b.length] ?? far;
+  return row[b.length] ?? Infinity;
 }

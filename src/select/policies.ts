@@ -5,7 +5,7 @@
  */
 
 import type { RiskLevel, Tool } from "../tool/mod.ts";
-import { maxRisk, namespace, scopes, tagsAny, type ToolFilter } from "./filters.ts";
+import { maxRisk, namespace, scopes, tagsAny, type ToolFilter, whyRemoved } from "./filters.ts";
 
 /**
  * A rule of the house, with a name.
@@ -36,55 +36,28 @@ export const denyAll: ToolPolicy = Object.freeze({
 
 /** Allows the tools of these namespaces. */
 export function byNamespace(...names: readonly string[]): ToolPolicy {
-  return policyOf(
-    "byNamespace",
-    namespace(...names),
-    (tool) =>
-      `${
-        tool.namespace === undefined ? "no namespace" : `namespace "${tool.namespace}"`
-      } is not among ${quoted(names)}`,
-  );
+  return policyOf("byNamespace", namespace(...names));
 }
 
 /** Allows the tools that carry at least one of these tags. */
 export function byTag(...tags: readonly string[]): ToolPolicy {
-  return policyOf(
-    "byTag",
-    tagsAny(...tags),
-    () => `it carries none of the tags ${quoted(tags)}`,
-  );
+  return policyOf("byTag", tagsAny(...tags));
 }
 
 /** Allows the tools whose scopes are all among those `held`. */
 export function byScopes(...held: readonly string[]): ToolPolicy {
-  return policyOf("byScopes", scopes(...held), (tool) => missingScopes(tool, held));
+  return policyOf("byScopes", scopes(...held));
 }
 
 /** Allows the tools whose risk is `level` or less. */
 export function byMaximumRisk(level: RiskLevel): ToolPolicy {
-  return policyOf(
-    "byMaximumRisk",
-    maxRisk(level),
-    (tool) => `risk ${tool.risk} is above the limit ${level}`,
-  );
+  return policyOf("byMaximumRisk", maxRisk(level));
 }
 
-/** Which scopes a caller lacks, in words. */
-export function missingScopes(tool: Tool, held: readonly string[]): string {
-  return `the caller lacks ${quoted(tool.scopes.filter((scope) => !held.includes(scope)))}`;
-}
-
-/** A list for a message: `"a", "b"`, at most ten of them. */
-export function quoted(list: readonly string[]): string {
-  if (list.length === 0) return "(none)";
-  const shown = list.slice(0, 10).map((item) => JSON.stringify(item.slice(0, 100))).join(", ");
-  return list.length > 10 ? `${shown} and ${list.length - 10} more` : shown;
-}
-
-function policyOf(name: string, filter: ToolFilter, reason: (tool: Tool) => string): ToolPolicy {
+function policyOf(name: string, filter: ToolFilter): ToolPolicy {
   return Object.freeze({
     name,
     allow: (tool: Tool | undefined): boolean => tool !== undefined && filter(tool),
-    reason,
+    reason: (tool: Tool): string => whyRemoved(filter, tool),
   });
 }

@@ -8,12 +8,14 @@
 import type { RiskLevel } from "../tool/mod.ts";
 import { ToolAvailabilityContext, type ToolAvailabilityInput } from "./availability_context.ts";
 import {
+  type Check,
   checkFunctions,
   checkIds,
+  checkList,
   checkRisk,
   checkWords,
+  readFields,
   refuse,
-  refuseUnknownFields,
   show,
 } from "./checks.ts";
 import type { ToolFilter } from "./filters.ts";
@@ -60,29 +62,22 @@ export interface CheckedSelection extends Selection {
 
 const ACTION = "select tools";
 
-const CHECKS: { readonly [Field in keyof Required<Selection>]: (value: unknown) => unknown } = {
+const CHECKS: { readonly [Field in keyof Required<Selection>]: Check } = {
   context: checkContext,
   role: checkRole,
-  scopes: (value) => checkWords(ACTION, value, "/scopes"),
-  namespace: (value) =>
-    checkWords(ACTION, typeof value === "string" ? [value] : value, "/namespace"),
-  allowIds: (value) => checkIds(ACTION, value, "/allowIds"),
-  denyIds: (value) => checkIds(ACTION, value, "/denyIds"),
-  maxRisk: (value) => checkRisk(ACTION, value, "/maxRisk"),
-  categories: (value) => checkWords(ACTION, value, "/categories"),
-  excludeCategories: (value) => checkWords(ACTION, value, "/excludeCategories"),
-  tagsAny: (value) => checkWords(ACTION, value, "/tagsAny"),
-  tagsAll: (value) => checkWords(ACTION, value, "/tagsAll"),
-  filters: (value) => {
-    checkFunctions(ACTION, value, "/filters");
-    return Object.freeze([...value as readonly ToolFilter[]]);
-  },
+  scopes: checkWords,
+  namespace: (action, value, at) =>
+    checkWords(action, typeof value === "string" ? [value] : value, at),
+  allowIds: checkIds,
+  denyIds: checkIds,
+  maxRisk: checkRisk,
+  categories: checkWords,
+  excludeCategories: checkWords,
+  tagsAny: checkWords,
+  tagsAll: checkWords,
+  filters: checkFunctions,
   policies: checkPolicies,
 };
-
-const FIELDS = Object.freeze(Object.keys(CHECKS)) as readonly (keyof Selection)[];
-
-const checked = new WeakSet<object>();
 
 /**
  * Checks a selection and copies it, so that nobody can change it afterwards.
@@ -90,15 +85,7 @@ const checked = new WeakSet<object>();
  * @throws {TypeError} If a field is unknown or wrong. The message names its JSON Pointer.
  */
 export function checkSelection(selection: Selection): CheckedSelection {
-  if (checked.has(selection)) return selection as CheckedSelection;
-  refuseUnknownFields(ACTION, selection, FIELDS);
-  const copy: Record<string, unknown> = {};
-  for (const field of FIELDS) {
-    const value = selection[field];
-    if (value !== undefined) copy[field] = CHECKS[field](value);
-  }
-  checked.add(Object.freeze(copy));
-  return copy;
+  return Object.freeze(readFields(ACTION, selection, CHECKS));
 }
 
 /**
@@ -126,36 +113,29 @@ export function selectionKey(selection: Selection): string | undefined {
   return JSON.stringify(data);
 }
 
-function checkContext(value: unknown): ToolAvailabilityContext {
+function checkContext(action: string, value: unknown, at: string): ToolAvailabilityContext {
   if (typeof value !== "object" || value === null) {
-    return refuse(ACTION, `"/context" must be an availability context, not ${show(value)}`);
+    return refuse(action, `"${at}" must be an availability context, not ${show(value)}`);
   }
   try {
     return ToolAvailabilityContext.from(value);
   } catch (cause) {
     const { message } = cause as Error;
-    throw new TypeError(`Cannot ${ACTION}: "/context" is wrong. ${message}`, { cause });
+    throw new TypeError(`Cannot ${action}: "${at}" is wrong. ${message}`, { cause });
   }
 }
 
-function checkRole(value: unknown): string | null {
+function checkRole(action: string, value: unknown, at: string): string | null {
   if (value === null || (typeof value === "string" && value !== "")) return value;
-  return refuse(
-    ACTION,
-    `"/role" must be a string that is not empty, or null for a caller without a role, not ${
-      show(value)
-    }`,
-  );
+  const wanted = "a string that is not empty, or null for a caller without a role";
+  return refuse(action, `"${at}" must be ${wanted}, not ${show(value)}`);
 }
 
-function checkPolicies(value: unknown): readonly ToolPolicy[] {
-  if (!Array.isArray(value)) {
-    return refuse(ACTION, `"/policies" must be a list, not ${show(value)}`);
-  }
-  return Object.freeze(Array.from(value, (policy: Partial<ToolPolicy> | undefined, index) => {
-    if (typeof policy?.name !== "string" || typeof policy.allow !== "function") {
-      return refuse(ACTION, `"/policies/${index}" must be a policy: a name and an allow function`);
-    }
-    return policy as ToolPolicy;
-  }));
+function checkPolicies(action: string, value: unknown, at: string): readonly ToolPolicy[] {
+  return checkList(action, value, at, isPolicy, "a policy, with a name and an allow function");
+}
+
+function isPolicy(value: unknown): value is ToolPolicy {
+  const { name, allow } = (value ?? {}) as Partial<ToolPolicy>;
+  return typeof name === "string" && typeof allow === "function";
 }

@@ -6,7 +6,6 @@
  */
 
 import type { Tool } from "../tool/mod.ts";
-import type { ToolAvailabilityContext } from "./availability_context.ts";
 import { thrownMessage } from "./checks.ts";
 import {
   allowIds,
@@ -15,13 +14,16 @@ import {
   filterName,
   maxRisk,
   namespace,
+  not,
   role,
   scopes,
   tagsAll,
   tagsAny,
+  theCategory,
   type ToolFilter,
+  whyRemoved,
 } from "./filters.ts";
-import { missingScopes, quoted, type ToolPolicy } from "./policies.ts";
+import type { ToolPolicy } from "./policies.ts";
 import type { CheckedSelection } from "./selection.ts";
 
 /** The questions, in the order in which they are asked. */
@@ -50,197 +52,111 @@ export interface SelectionStep {
   readonly reason: (tool: Tool) => string;
 }
 
-/** What each flag of a context takes away when it is `false`. */
-const NEEDS = [
-  ["hasWorkspace", "there is no workspace", ["workspace", "filesystem"]],
-  ["hasTerminal", "there is no terminal", ["terminal"]],
-  ["hasEditor", "there is no editor", ["editor"]],
-  ["hasGit", "there is no git repository", ["git"]],
-] as const;
+/** What the flags of a context take away. */
+const FLAGS: readonly (readonly [
+  flag: "hasWorkspace" | "hasTerminal" | "hasEditor" | "hasGit",
+  reason: string,
+  ...categories: readonly string[],
+])[] = [
+  ["hasWorkspace", "there is no workspace", "workspace", "filesystem"],
+  ["hasTerminal", "there is no terminal", "terminal"],
+  ["hasEditor", "there is no editor", "editor"],
+  ["hasGit", "there is no git repository", "git"],
+];
 
 /** The steps of a selection. */
 export function selectionSteps(selection: CheckedSelection): readonly SelectionStep[] {
   const { context } = selection;
-  const steps: SelectionStep[] = [{
-    step: "availability",
-    keeps: (tool) => tool.isAvailable !== false,
-    reason: () => "the tool says that it is not available",
-  }];
-  for (const ids of [context?.enabledTools, selection.allowIds]) {
-    if (ids !== undefined) {
-      steps.push({
-        step: "allow-list",
-        keeps: allowIds(...ids),
-        reason: () => `it is not one of the ${ids.length} that are allowed`,
-      });
-    }
-  }
-  for (const ids of [context?.disabledTools, selection.denyIds]) {
-    if (ids !== undefined && ids.length > 0) {
-      steps.push({
-        step: "deny-list",
-        keeps: denyIds(...ids),
-        reason: () => "it is denied by id",
-      });
-    }
-  }
-  for (const level of [context?.maxRiskLevel, selection.maxRisk]) {
-    if (level !== undefined && level !== "critical") {
-      steps.push({
-        step: "risk",
-        keeps: maxRisk(level),
-        reason: (tool) => `risk ${tool.risk} is above the limit ${level}`,
-      });
-    }
-  }
-  for (const included of [context?.includedCategories, selection.categories]) {
-    if (included !== undefined) {
-      steps.push({
-        step: "categories",
-        keeps: category(...included),
-        reason: (tool) => `${categoryOf(tool)} is not among ${quoted(included)}`,
-      });
-    }
-  }
-  for (const excluded of [context?.excludedCategories, selection.excludeCategories]) {
-    if (excluded !== undefined && excluded.length > 0) {
-      steps.push({
-        step: "categories",
-        keeps: without(excluded),
-        reason: (tool) => `${categoryOf(tool)} is excluded`,
-      });
-    }
-  }
-  for (const tags of [context?.allowedTags, selection.tagsAny]) {
-    if (tags !== undefined) {
-      steps.push({
-        step: "tags",
-        keeps: tagsAny(...tags),
-        reason: () => `it carries none of the tags ${quoted(tags)}`,
-      });
-    }
-  }
-  if (selection.tagsAll !== undefined) {
-    const tags = selection.tagsAll;
-    steps.push({
-      step: "tags",
-      keeps: tagsAll(...tags),
-      reason: (tool) =>
-        `it lacks the tags ${quoted(tags.filter((tag) => !tool.tags.includes(tag)))}`,
-    });
-  }
-  if (context !== undefined) steps.push(...placeSteps(context));
-  if (selection.role !== undefined) {
-    const name = selection.role;
-    steps.push({
-      step: "role",
-      keeps: role(name),
-      reason: (tool) =>
-        `${name === null ? "a caller without a role" : `role "${name}"`} is not among ${
-          quoted(tool.roles ?? [])
-        }`,
-    });
-  }
-  if (selection.scopes !== undefined) {
-    const held = selection.scopes;
-    steps.push({
-      step: "scopes",
-      keeps: scopes(...held),
-      reason: (tool) => missingScopes(tool, held),
-    });
-  }
-  if (selection.namespace !== undefined) {
-    const names = selection.namespace;
-    steps.push({
-      step: "namespace",
-      keeps: namespace(...names),
-      reason: (tool) =>
-        `${
-          tool.namespace === undefined ? "no namespace" : `namespace "${tool.namespace}"`
-        } is not among ${quoted(names)}`,
-    });
-  }
-  return [
-    ...steps,
-    ...(selection.filters ?? []).map(filterStep),
-    ...(selection.policies ?? []).map(policyStep),
-  ];
-}
-
-function placeSteps(context: ToolAvailabilityContext): readonly SelectionStep[] {
   const steps: SelectionStep[] = [];
-  for (const [flag, reason, categories] of NEEDS) {
-    if (!context[flag]) {
-      steps.push({
-        step: "context",
-        name: flag,
-        keeps: without(categories),
-        reason: (tool) => `${reason}, which ${categoryOf(tool)} needs`,
-      });
+  const ask = (
+    step: SelectionStepName,
+    keeps: ToolFilter,
+    reason: (tool: Tool) => string = (tool) => whyRemoved(keeps, tool),
+    name?: string,
+  ): void => {
+    steps.push(name === undefined ? { step, keeps, reason } : { step, name, keeps, reason });
+  };
+  /** What the context and the selection both may say: both must hold. */
+  const both = <T>(first: T | undefined, second: T | undefined): readonly T[] =>
+    [first, second].filter((value) => value !== undefined);
+
+  ask(
+    "availability",
+    (tool) => tool.isAvailable !== false,
+    () => "the tool says that it is not available",
+  );
+  for (const ids of both(context?.enabledTools, selection.allowIds)) {
+    ask("allow-list", allowIds(...ids));
+  }
+  for (const ids of both(context?.disabledTools, selection.denyIds)) {
+    if (ids.length > 0) ask("deny-list", denyIds(...ids));
+  }
+  for (const level of both(context?.maxRiskLevel, selection.maxRisk)) {
+    if (level !== "critical") ask("risk", maxRisk(level));
+  }
+  for (const names of both(context?.includedCategories, selection.categories)) {
+    ask("categories", category(...names));
+  }
+  for (const names of both(context?.excludedCategories, selection.excludeCategories)) {
+    if (names.length > 0) {
+      ask("categories", not(category(...names)), (tool) => `${theCategory(tool)} is excluded`);
     }
   }
-  if (context.readOnly) {
-    steps.push({
-      step: "context",
-      name: "readOnly",
-      keeps: (tool) => tool.annotations.readOnlyHint === true,
-      reason: () => "only tools that change nothing are permitted, and this one may",
-    });
+  for (const tags of both(context?.allowedTags, selection.tagsAny)) ask("tags", tagsAny(...tags));
+  if (selection.tagsAll !== undefined) ask("tags", tagsAll(...selection.tagsAll));
+  for (const [flag, reason, ...categories] of FLAGS) {
+    if (context?.[flag] === false) {
+      ask(
+        "context",
+        not(category(...categories)),
+        (tool) => `${reason}, which ${theCategory(tool)} needs`,
+        flag,
+      );
+    }
+  }
+  if (context?.readOnly) {
+    ask(
+      "context",
+      (tool) => tool.annotations.readOnlyHint === true,
+      () => "it does not say of itself that it only reads",
+      "readOnly",
+    );
+  }
+  if (selection.role !== undefined) ask("role", role(selection.role));
+  if (selection.scopes !== undefined) ask("scopes", scopes(...selection.scopes));
+  if (selection.namespace !== undefined) ask("namespace", namespace(...selection.namespace));
+  for (const filter of selection.filters ?? []) {
+    const reason = (tool: Tool): string => whyRemoved(filter, tool);
+    ask("filter", closed((tool) => filter(tool)), reason, filterName(filter));
+  }
+  for (const policy of selection.policies ?? []) {
+    const reason = (tool: Tool): string => whyDenied(policy, tool);
+    ask("policy", closed((tool) => policy.allow(tool)), reason, policy.name.slice(0, 200));
   }
   return steps;
 }
 
-function filterStep(filter: ToolFilter): SelectionStep {
-  return {
-    step: "filter",
-    name: filterName(filter),
-    keeps: (tool) => {
-      try {
-        return filter(tool) === true;
-      } catch {
-        return false;
-      }
-    },
-    reason: (tool) => {
-      try {
-        filter(tool);
-        return `filter ${filterName(filter)} does not keep it`;
-      } catch (thrown) {
-        return `filter ${filterName(filter)} threw: ${thrownMessage(thrown)}`;
-      }
-    },
+/** Somebody else's predicate: what throws, or answers anything but `true`, removes. */
+function closed(predicate: ToolFilter): ToolFilter {
+  return (tool) => {
+    try {
+      return predicate(tool) === true;
+    } catch {
+      return false;
+    }
   };
 }
 
-function policyStep(policy: ToolPolicy): SelectionStep {
+function whyDenied(policy: ToolPolicy, tool: Tool): string {
   const name = policy.name.slice(0, 200);
-  return {
-    step: "policy",
-    name,
-    keeps: (tool) => {
-      try {
-        return policy.allow(tool) === true;
-      } catch {
-        return false;
-      }
-    },
-    reason: (tool) => {
-      try {
-        policy.allow(tool);
-        const reason = policy.reason?.(tool);
-        return `policy ${name} denies it${typeof reason === "string" ? `: ${reason}` : ""}`;
-      } catch (thrown) {
-        return `policy ${name} threw: ${thrownMessage(thrown)}`;
-      }
-    },
-  };
-}
-
-function without(categories: readonly string[]): ToolFilter {
-  const unwanted = new Set(categories);
-  return (tool) => tool.category === undefined || !unwanted.has(tool.category);
-}
-
-function categoryOf(tool: Tool): string {
-  return tool.category === undefined ? "no category" : `category ${JSON.stringify(tool.category)}`;
+  try {
+    // Asked again: if allow threw, that is the reason.
+    policy.allow(tool);
+    const reason: unknown = policy.reason?.(tool);
+    return `policy ${name} denies it${
+      typeof reason === "string" ? `: ${reason.slice(0, 500)}` : ""
+    }`;
+  } catch (thrown) {
+    return `policy ${name} threw: ${thrownMessage(thrown)}`;
+  }
 }

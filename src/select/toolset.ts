@@ -97,13 +97,9 @@ export class Toolset implements Iterable<Tool> {
     if (typeof name !== "string" || name === "") {
       refuse("make a toolset", `its name must be a string that is not empty, not ${show(name)}`);
     }
-    const kept: Tool[] = [];
+    const kept = keptByAll(candidates, steps);
     const asked: Tool[] = [];
-    for (const tool of candidates) {
-      if (!keptByAll(tool, steps)) continue;
-      kept.push(tool);
-      if (typeof tool.isAvailable === "function") asked.push(tool);
-    }
+    for (const tool of kept) if (typeof tool.isAvailable === "function") asked.push(tool);
     this.name = name;
     // The same array where nothing was removed: exports are remembered per list.
     this.tools = kept.length === candidates.length ? candidates : Object.freeze(kept);
@@ -183,7 +179,10 @@ export class Toolset implements Iterable<Tool> {
   explain(id: string): ToolExplanation {
     const { known, earlier, steps } = this.#parts;
     const tool = known.find((candidate) => candidate.id === id);
-    if (tool === undefined) return explainUnknown(id, nearIds(id, this.ids));
+    if (tool === undefined) {
+      const isNew = this.source.getTool(id) !== undefined;
+      return explainUnknown(id, isNew ? [] : nearIds(id, this.ids), isNew);
+    }
     return explainTool(tool, [...earlier, ...steps], this.#whyUnavailable(tool));
   }
 
@@ -200,11 +199,18 @@ export class Toolset implements Iterable<Tool> {
   }
 }
 
-function keptByAll(tool: Tool, steps: readonly SelectionStep[]): boolean {
-  for (let index = 0; index < steps.length; index++) {
-    if (!steps[index]?.keeps(tool)) return false;
+/** Loops by index: over a frozen array, for-of takes twice as long on Bun. */
+function keptByAll(candidates: readonly Tool[], steps: readonly SelectionStep[]): Tool[] {
+  const kept: Tool[] = [];
+  next:
+  for (let index = 0; index < candidates.length; index++) {
+    const tool = candidates[index] as Tool;
+    for (let step = 0; step < steps.length; step++) {
+      if (!(steps[step] as SelectionStep).keeps(tool)) continue next;
+    }
+    kept.push(tool);
   }
-  return true;
+  return kept;
 }
 
 /** A registry may be iterable too, so it is told apart by what only sources have. */
