@@ -1,0 +1,81 @@
+/**
+ * Which requests may come in at all: those for a host that this server answers to, and not those
+ * that a web page of another site makes. This is what keeps a page in a user's browser from
+ * calling a server on that user's machine, by a plain request or by DNS rebinding.
+ *
+ * @module
+ */
+
+import type { Problem } from "./problem.ts";
+
+/** Who may be named in `Host` and `Origin`. */
+export interface GuardOptions {
+  /**
+   * Host names that this server answers to, without a port; `"any"` for a server behind a proxy
+   * that checks them.
+   *
+   * @default {["localhost", "127.0.0.1", "[::1]"]}
+   */
+  readonly allowedHosts?: readonly string[] | "any";
+  /**
+   * Origins of web pages that may call, such as `https://app.example.com`, besides pages of this
+   * very server.
+   *
+   * @default {[]}
+   */
+  readonly allowedOrigins?: readonly string[];
+}
+
+const LOOPBACK = ["localhost", "127.0.0.1", "[::1]"];
+
+/**
+ * Makes the check of a request's `Host` and `Origin`.
+ *
+ * @throws {TypeError} If a host or an origin is not written as one.
+ */
+export function createGuard(options: GuardOptions): (request: Request) => Problem | undefined {
+  const { allowedHosts = LOOPBACK, allowedOrigins = [] } = options;
+  const hosts = allowedHosts === "any" ? undefined : new Set(allowedHosts.map(hostName));
+  const origins = new Set(allowedOrigins.map(originOf));
+
+  return (request) => {
+    // The URL's host is the Host header's: every runtime builds the one from the other.
+    const url = new URL(request.url);
+    if (hosts !== undefined && !hosts.has(url.hostname)) {
+      return {
+        status: 421,
+        code: "forbidden_host",
+        detail: `This server does not answer to host ${JSON.stringify(url.hostname.slice(0, 255))}: ` +
+          "its owner lists the hosts it answers to in allowedHosts",
+      };
+    }
+    const origin = request.headers.get("origin");
+    if (origin !== null && origin !== url.origin && !origins.has(origin)) {
+      return {
+        status: 403,
+        code: "forbidden_origin",
+        detail: `Pages of origin ${JSON.stringify(origin.slice(0, 255))} may not call this server: ` +
+          "its owner lists the origins that may in allowedOrigins",
+      };
+    }
+    return undefined;
+  };
+}
+
+function hostName(host: string): string {
+  if (URL.canParse(`http://${host}/`)) {
+    const url = new URL(`http://${host}/`);
+    if (url.port === "" && url.pathname === "/" && url.username === "") return url.hostname;
+  }
+  throw new TypeError(
+    `Cannot create a tool handler: allowedHosts has "${host}", and wants a host name without a port`,
+  );
+}
+
+function originOf(origin: string): string {
+  if (URL.canParse(origin) && new URL(origin).origin === origin) return origin;
+  throw new TypeError(
+    `Cannot create a tool handler: allowedOrigins has "${origin}", and wants an origin such as ` +
+      '"https://app.example.com"',
+  );
+}

@@ -1,0 +1,112 @@
+/**
+ * Who calls, and which tools that caller sees. This is the handler's one decision point: every
+ * route works on the toolset made here.
+ *
+ * @module
+ */
+
+import type { ToolRegistry } from "../../registry/mod.ts";
+import {
+  buildToolset,
+  type Selection,
+  selectionKey,
+  ToolAvailabilityContext,
+  type ToolAvailabilityInput,
+  Toolset,
+} from "../../select/mod.ts";
+import type { RiskLevel } from "../../tool/mod.ts";
+
+/** What `authorize` found out about a caller. What is absent, the caller does not have. */
+export interface Caller {
+  /** The caller's role. Absent: only tools that list no roles. */
+  readonly role?: string | undefined;
+  /** The scopes that the caller holds. Absent: none. */
+  readonly scopes?: readonly string[] | undefined;
+  /** What the place where the caller works offers and permits. */
+  readonly context?: ToolAvailabilityInput | undefined;
+  /** The highest risk that this caller may see. */
+  readonly maxRisk?: RiskLevel | undefined;
+  /** Names the caller: idempotency keys are kept apart by it, hooks and approvers are told. */
+  readonly principal?: string | undefined;
+  /** Whether the caller may ask why a tool is hidden, and so learn that it exists. */
+  readonly explain?: boolean | undefined;
+}
+
+/** Decides who calls. A `Response` is sent as it is: how a caller is turned away. */
+export type Authorize = (request: Request) => Caller | Response | Promise<Caller | Response>;
+
+const FIELDS: readonly string[] = Object.keys(
+  {
+    role: 0,
+    scopes: 0,
+    context: 0,
+    maxRisk: 0,
+    principal: 0,
+    explain: 0,
+  } satisfies Record<keyof Caller, 0>,
+);
+
+/** How many narrowed toolsets are kept for each one that they were made from. */
+const MAX_NARROWED = 256;
+
+/** Narrows a toolset, and remembers the answer where the selection is data. */
+export class ToolsetNarrower {
+  readonly #narrowed = new WeakMap<Toolset, Map<string, Toolset>>();
+
+  narrow(toolset: Toolset, selection: Selection): Toolset {
+    const key = selectionKey(selection);
+    if (key === undefined) return toolset.narrow(selection);
+    let known = this.#narrowed.get(toolset);
+    if (known === undefined) this.#narrowed.set(toolset, known = new Map());
+    let result = known.get(key);
+    if (result === undefined) {
+      result = toolset.narrow(selection);
+      // The oldest gives way, so that callers cannot make the map grow without end.
+      if (known.size >= MAX_NARROWED) known.delete(known.keys().next().value as string);
+      known.set(key, result);
+    }
+    return result;
+  }
+}
+
+/**
+ * Makes the function that gives the owner's tools of this moment.
+ *
+ * @param source A registry, which is followed as it changes, or a toolset, which does not change.
+ * @param selection What the owner serves of it.
+ */
+export function ownerToolset(
+  source: ToolRegistry | Toolset,
+  selection: Selection | undefined,
+): () => Toolset {
+  if (!(source instanceof Toolset)) return () => source.select(selection);
+  const toolset = selection === undefined ? source : buildToolset(source, selection);
+  return () => toolset;
+}
+
+/**
+ * What a caller sees of the owner's tools.
+ *
+ * @throws {TypeError} If `authorize` answered something else than a caller.
+ */
+export function selectionOfCaller(caller: Caller): Selection {
+  if (typeof caller !== "object" || caller === null) {
+    throw new TypeError(
+      "Cannot tell who calls: authorize must answer a caller such as {} or a Response",
+    );
+  }
+  for (const field of Object.keys(caller)) {
+    if (!FIELDS.includes(field)) {
+      throw new TypeError(
+        `Cannot tell who calls: authorize answered "${field}", and known are ${FIELDS.join(", ")}`,
+      );
+    }
+  }
+  const { role, scopes, context, maxRisk } = caller;
+  return {
+    role: role ?? null,
+    scopes: scopes ?? [],
+    ...(context === undefined ? {} : { context: ToolAvailabilityContext.from(context) }),
+    ...(maxRisk === undefined ? {} : { maxRisk }),
+  };
+}

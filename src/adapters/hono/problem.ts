@@ -1,0 +1,123 @@
+/**
+ * Errors as `application/problem+json` (RFC 9457).
+ *
+ * @module
+ */
+
+import type { FailureCode, Issue, ToolFailure } from "../../tool/mod.ts";
+
+/** The codes of problems that are not failures of a call. */
+export type ProblemCode =
+  | FailureCode
+  | "bad_request"
+  | "unauthorized"
+  | "forbidden_host"
+  | "forbidden_origin"
+  | "execution_closed"
+  | "not_found"
+  | "method_not_allowed"
+  | "payload_too_large"
+  | "unsupported_media_type"
+  | "internal";
+
+/** A problem, before it becomes a response. */
+export interface Problem {
+  readonly status: number;
+  readonly code: ProblemCode;
+  readonly detail: string;
+  readonly issues?: readonly Issue[];
+  readonly retryable?: boolean;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Further members, such as `callId`. */
+  readonly members?: Readonly<Record<string, unknown>>;
+}
+
+/** The status that each failure of a call is answered with. */
+const STATUS = {
+  unknown_tool: 404,
+  unavailable: 409,
+  denied: 403,
+  not_executable: 501,
+  invalid_arguments: 422,
+  invalid_result: 502,
+  approval_required: 403,
+  // Not in the RFC's registry; the known way to say that the client went away.
+  aborted: 499,
+  timeout: 504,
+  transaction_failed: 500,
+  output_too_large: 502,
+  overloaded: 503,
+  threw: 500,
+} as const satisfies Record<FailureCode, number>;
+
+const TITLES: Readonly<Record<number, string>> = {
+  400: "Bad Request",
+  401: "Unauthorized",
+  403: "Forbidden",
+  404: "Not Found",
+  405: "Method Not Allowed",
+  409: "Conflict",
+  413: "Content Too Large",
+  415: "Unsupported Media Type",
+  421: "Misdirected Request",
+  422: "Unprocessable Content",
+  499: "Client Closed Request",
+  500: "Internal Server Error",
+  501: "Not Implemented",
+  502: "Bad Gateway",
+  503: "Service Unavailable",
+  504: "Gateway Timeout",
+};
+
+/** Makes the response of a problem. */
+export function problemResponse(problem: Problem): Response {
+  const { status, code, detail, issues, retryable, headers, members } = problem;
+  const body = {
+    type: "about:blank",
+    title: TITLES[status] ?? "Error",
+    status,
+    code,
+    detail,
+    ...(issues === undefined ? {} : { issues }),
+    ...(retryable === undefined ? {} : { retryable }),
+    ...members,
+  };
+  return new Response(JSON.stringify(body), {
+    status,
+    headers: { "content-type": "application/problem+json", "cache-control": "no-store", ...headers },
+  });
+}
+
+/** The problem that a failed call is answered with. */
+export function problemOfFailure(failure: ToolFailure, callId: string): Problem {
+  const { code, message, issues, retryable, acknowledged } = failure.error;
+  return {
+    status: STATUS[code],
+    code,
+    detail: message,
+    ...(issues === undefined ? {} : { issues }),
+    retryable,
+    members: {
+      callId,
+      durationMs: failure.durationMs,
+      ...(acknowledged === undefined ? {} : { acknowledged }),
+      ...(failure.replayed === undefined ? {} : { replayed: true }),
+    },
+    ...(code === "overloaded" ? { headers: { "retry-after": "1" } } : {}),
+  };
+}
+
+/** A request that cannot be read as it is: 400, and what would be right. */
+export function badRequest(detail: string): Problem {
+  return { status: 400, code: "bad_request", detail };
+}
+
+/** The one answer for a tool that does not exist and for one that the caller may not see. */
+export function noSuchTool(id: string): Problem {
+  return {
+    status: 404,
+    code: "unknown_tool",
+    detail: `Cannot find tool ${JSON.stringify(id.slice(0, 260))} among the tools of this caller`,
+    retryable: false,
+  };
+}
