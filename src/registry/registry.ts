@@ -47,8 +47,8 @@ export interface ToolRegistryOptions {
    */
   readonly lifecycleTimeoutMs?: number | undefined;
   /**
-   * Is told of errors that reach no caller: a listener that throws, a `dispose` that fails after
-   * its tool was unregistered. Without it a listener's error is dropped; those of `dispose` are
+   * Is told of errors that reach no caller: a listener that throws, a search index that cannot
+   * follow a change, a `dispose` that fails after its tool was unregistered. Without it a listener's error is dropped; those of `dispose` are
    * thrown by the registry's own `dispose()` in either case.
    */
   readonly onError?: ((error: unknown) => void) | undefined;
@@ -230,7 +230,7 @@ export class ToolRegistry implements ToolHost {
     const life = this.#tools.get(id);
     if (life === undefined) return false;
     this.#tools.delete(id);
-    this.#index?.remove(id);
+    this.#reindex((index) => index.remove(id));
     this.#touch(id);
     this.#retire(life);
     this.#tell({ type: "removed", tool: life.tool, timestamp: this.#clock.timestamp() });
@@ -407,7 +407,7 @@ export class ToolRegistry implements ToolHost {
       throw new TypeError(`Cannot register tool "${tool.id}": the registry is disposed of`);
     }
     this.#tools.set(tool.id, life);
-    this.#index?.add(tool);
+    this.#reindex((index) => index.add(tool));
     this.#touch(tool.id);
   }
 
@@ -443,6 +443,17 @@ export class ToolRegistry implements ToolHost {
       }
     }
     throwAll(errors, "Cannot dispose of the registry cleanly");
+  }
+
+  /** Lets the index follow. One that throws is made anew by the next search, which then throws. */
+  #reindex(change: (index: ToolIndex) => void): void {
+    if (this.#index === undefined) return;
+    try {
+      change(this.#index);
+    } catch (error) {
+      this.#index = undefined;
+      this.#surroundings.report(error);
+    }
   }
 
   #searchIndex(): ToolIndex {

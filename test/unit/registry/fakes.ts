@@ -1,0 +1,92 @@
+/** Stand-ins for the tests of the registry. */
+
+import { ToolRegistry, type ToolRegistryOptions } from "../../../src/registry/mod.ts";
+import type { SchemaEngine } from "../../../src/schema/mod.ts";
+import { makeTool, type Tool, type ToolDefinition } from "../../../src/tool/mod.ts";
+
+/** An engine that checks `required` of objects, and nothing else. Counts what it compiles. */
+export function requiredOnlyEngine(): SchemaEngine & { compiled: number } {
+  const engine = {
+    name: "required-only",
+    compiled: 0,
+    compile(schema: unknown) {
+      engine.compiled++;
+      const { required = [] } = schema as { readonly required?: readonly string[] };
+      const missing = (value: unknown) =>
+        required.filter((key) => !Object.hasOwn(value as object, key));
+      return {
+        check: (value: unknown) => missing(value).length === 0,
+        issues: (value: unknown) =>
+          missing(value).map((key) => ({
+            path: "",
+            keyword: "required",
+            expected: `the property "${key}"`,
+            message: `must have the property "${key}"`,
+          })),
+      };
+    },
+  };
+  return engine;
+}
+
+/** A registry with that engine. */
+export function fakeRegistry(options: Partial<ToolRegistryOptions> = {}): ToolRegistry {
+  return new ToolRegistry({ engine: requiredOnlyEngine(), ...options });
+}
+
+/** A tool of which only the id matters, and what is given besides. */
+export function fakeTool(id: string, fields: Partial<ToolDefinition> = {}): Tool {
+  const [first = "", second] = id.split(":");
+  return makeTool({
+    name: second ?? first,
+    namespace: second === undefined ? undefined : first,
+    description: `The tool ${id}.`,
+    ...fields,
+  });
+}
+
+/** A clock that stands still until it is told to go on. */
+export class FakeClock {
+  time = 1000;
+  readonly #timers: Set<{ readonly at: number; readonly wake: () => void }> = new Set();
+
+  /** How many timers are set. */
+  get pending(): number {
+    return this.#timers.size;
+  }
+
+  timestamp(): number {
+    return this.time;
+  }
+
+  setTimeout(wake: () => void, ms: number): () => void {
+    const timer = { at: this.time + ms, wake };
+    this.#timers.add(timer);
+    return () => this.#timers.delete(timer);
+  }
+
+  /** Goes on by `ms`, and wakes those whose time has come. */
+  advance(ms: number): void {
+    this.time += ms;
+    for (const timer of this.#timers) {
+      if (timer.at > this.time) continue;
+      this.#timers.delete(timer);
+      timer.wake();
+    }
+  }
+}
+
+/** A promise that the test settles. */
+export function gate<T = void>(): {
+  readonly promise: Promise<T>;
+  open(value: T): void;
+  fail(error: unknown): void;
+} {
+  let open: (value: T) => void = () => {};
+  let fail: (error: unknown) => void = () => {};
+  const promise = new Promise<T>((resolve, reject) => {
+    open = resolve;
+    fail = reject;
+  });
+  return { promise, open, fail };
+}

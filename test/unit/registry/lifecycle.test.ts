@@ -1,0 +1,476 @@
+import { assert, assertEquals, assertRejects, assertStrictEquals, assertThrows } from "@std/assert";
+import { describe, it } from "bun:test";
+import { ToolLifecycleError } from "../../../src/registry/mod.ts";
+import { FakeClock, fakeRegistry, fakeTool, gate, requiredOnlyEngine } from "./fakes.ts";
+
+/** Lets everything run that need not wait for the outside. */
+async function settle(): Promise<void> {
+  for (let turn = 0; turn < 20; turn++) await null;
+}
+
+describe("ToolRegistry.acquire()", () => {
+  it("answers at once for a tool without init, with the same object each time", () => {
+    const tool = fakeTool("a");
+    const registry = fakeRegistry({ tools: [tool] });
+    const runtime = registry.acquire(tool);
+    assert(!(runtime instanceof Promise));
+    assertStrictEquals(runtime.tool, tool);
+    assertStrictEquals(registry.acquire(tool), runtime);
+  });
+
+  it("runs init once, with services and configuration, and keeps what it returned", async () => {
+    const services = { disk: {} };
+    const given: unknown[] = [];
+    const state = {};
+    const tool = fakeTool("a", {
+      config: { type: "object" },
+      init: (context) => {
+        given.push(context);
+        return state;
+      },
+    });
+    const registry = fakeRegistry({ tools: [tool], services, config: { a: { root: "/" } } });
+    const runtime = await registry.acquire(tool);
+    assertStrictEquals(runtime.state, state);
+    assertStrictEquals(runtime.services, services);
+    assertStrictEquals(registry.acquire(tool), runtime);
+    assertEquals(given, [{ services, config: { root: "/" } }]);
+  });
+
+  it("lets calls that arrive together share one init", async () => {
+    const { promise, open } = gate<string>();
+    let runs = 0;
+    const tool = fakeTool("a", { init: () => (runs++, promise) });
+    const registry = fakeRegistry({ tools: [tool] });
+    const calls = Promise.all([registry.acquire(tool), registry.acquire(tool), registry.ready()]);
+    open("state");
+    const [first, second] = await calls;
+    assertStrictEquals(first, second);
+    assertEquals([runs, first.state], [1, "state"]);
+  });
+
+  it("fails the calls that share a failed init, and tries again for the next", async () => {
+    const secret = new Error("cannot connect with password hunter2");
+    let runs = 0;
+    const tool = fakeTool("a", {
+      init: () => {
+        if (++runs === 1) throw secret;
+        return "state";
+      },
+    });
+    const registry = fakeRegistry({ tools: [tool] });
+    const calls = [registry.acquire(tool), registry.acquire(tool)];
+    for (const outcome of await Promise.allSettled(calls)) {
+      assert(outcome.status === "rejected");
+      assert(outcome.reason instanceof ToolLifecycleError);
+      assertEquals(outcome.reason.message, 'Tool "a" is not ready: its init failed');
+      assertStrictEquals(outcome.reason.cause, secret);
+    }
+    assertEquals((await registry.acquire(tool)).state, "state");
+    assertEquals(runs, 2);
+  });
+
+  it("gives up an init that takes too long, and disposes of what comes late", async () => {
+    const clock = new FakeClock();
+    const { promise, open } = gate<string>();
+    const disposed: unknown[] = [];
+    let runs = 0;
+    const tool = fakeTool("a", {
+      init: () => ++runs === 1 ? promise : "second",
+      dispose: (state) => void disposed.push(state),
+    });
+    const registry = fakeRegistry({ tools: [tool], clock, lifecycleTimeoutMs: 500 });
+    const call = registry.acquire(tool);
+    await settle();
+    clock.advance(499);
+    assertEquals(clock.pending, 1);
+    clock.advance(1);
+    await assertRejects(
+      async () => await call,
+      ToolLifecycleError,
+      'Tool "a" is not ready: its init did not end within 500 ms',
+    );
+    assertEquals((await registry.acquire(tool)).state, "second");
+    open("first");
+    await settle();
+    assertEquals([disposed, clock.pending], [["first"], 0]);
+  });
+
+  it("leaves no timer behind when init is in time", async () => {
+    const clock = new FakeClock();
+    const tool = fakeTool("a", { init: () => 1 });
+    const registry = fakeRegistry({ tools: [tool], clock });
+    await registry.acquire(tool);
+    assertEquals(clock.pending, 0);
+  });
+
+  it("refuses a tool that is not registered any more", () => {
+    const tool = fakeTool("a");
+    const registry = fakeRegistry({ tools: [tool] });
+    registry.unregisterTool("a");
+    assertThrows(
+      () => registry.acquire(tool),
+      ToolLifecycleError,
+      'Tool "a" is not registered any more',
+    );
+  });
+
+  it("refuses a tool that was replaced, and gives the new one at once", () => {
+    const [old, next] = [fakeTool("a"), fakeTool("a")];
+    const registry = fakeRegistry({ tools: [old] });
+    registry.acquire(old);
+    registry.updateTool(next);
+    assertThrows(
+      () => registry.acquire(old),
+      ToolLifecycleError,
+      'Tool "a" was replaced by another version: list the tools again',
+    );
+    const runtime = registry.acquire(next);
+    assert(!(runtime instanceof Promise));
+    assertStrictEquals(runtime.tool, next);
+  });
+
+  it("compiles the validators on first use, once", async () => {
+    const engine = requiredOnlyEngine();
+    const tool = fakeTool("a", {
+      parameters: { type: "object", required: ["x"] },
+      returns: { type: "object", required: ["y"] },
+    });
+    const registry = fakeRegistry({ engine, tools: [tool] });
+    const runtime = await registry.acquire(tool);
+    assertEquals(engine.compiled, 0);
+    assert(runtime.parameters.check({ x: 1 }));
+    assertEquals(runtime.parameters.check({}), false);
+    assertEquals(engine.compiled, 1);
+    assert(runtime.returns?.check({ y: 1 }));
+    assertEquals(runtime.returns.check({}), false);
+    assertEquals(engine.compiled, 2);
+  });
+
+  it("has no validator for a result without a schema", async () => {
+    const tool = fakeTool("a");
+    const registry = fakeRegistry({ tools: [tool] });
+    assertEquals((await registry.acquire(tool)).returns, undefined);
+  });
+});
+
+describe("ToolRegistry.release()", () => {
+  it("refuses to end a call twice", async () => {
+    const tool = fakeTool("a");
+    const registry = fakeRegistry({ tools: [tool] });
+    const runtime = await registry.acquire(tool);
+    registry.release(runtime);
+    assertThrows(
+      () => registry.release(runtime),
+      RangeError,
+      'Cannot release tool "a": no call of it is under way',
+    );
+  });
+});
+
+describe("dispose of a tool", () => {
+  /** A tool that says what happens to it. */
+  function watched(id: string, log: string[]) {
+    return fakeTool(id, {
+      init: () => {
+        log.push(`init ${id}`);
+        return `state of ${id}`;
+      },
+      dispose: (state) => void log.push(`dispose ${state}`),
+    });
+  }
+
+  it("runs on unregister, with the state", async () => {
+    const log: string[] = [];
+    const tool = watched("a", log);
+    const registry = fakeRegistry({ tools: [tool] });
+    await registry.ready();
+    registry.unregisterTool("a");
+    await settle();
+    assertEquals(log, ["init a", "dispose state of a"]);
+  });
+
+  it("waits for the calls under way", async () => {
+    const log: string[] = [];
+    const tool = watched("a", log);
+    const registry = fakeRegistry({ tools: [tool] });
+    const [first, second] = [await registry.acquire(tool), await registry.acquire(tool)];
+    registry.unregisterTool("a");
+    registry.release(first);
+    await settle();
+    assertEquals(log, ["init a"]);
+    registry.release(second);
+    await settle();
+    assertEquals(log, ["init a", "dispose state of a"]);
+  });
+
+  it("of a replaced tool waits for its calls, while the new one runs", async () => {
+    const log: string[] = [];
+    const old = watched("a", log);
+    const next = fakeTool("a", { init: () => void log.push("init new") });
+    const registry = fakeRegistry({ tools: [old] });
+    const call = await registry.acquire(old);
+    registry.updateTool(next);
+    registry.release(await registry.acquire(next));
+    assertEquals(log, ["init a", "init new"]);
+    registry.release(call);
+    await settle();
+    assertEquals(log, ["init a", "init new", "dispose state of a"]);
+  });
+
+  it("waits for an init under way, whose call still runs", async () => {
+    const { promise, open } = gate<string>();
+    const disposed: unknown[] = [];
+    const tool = fakeTool("a", {
+      init: () => promise,
+      dispose: (state) => void disposed.push(state),
+    });
+    const registry = fakeRegistry({ tools: [tool] });
+    const call = registry.acquire(tool);
+    registry.unregisterTool("a");
+    open("state");
+    const runtime = await call;
+    await settle();
+    assertEquals([runtime.state, disposed], ["state", []]);
+    registry.release(runtime);
+    await settle();
+    assertEquals(disposed, ["state"]);
+  });
+
+  it("does not run when init never ran, or failed", async () => {
+    const log: string[] = [];
+    const broken = fakeTool("b", {
+      init: () => {
+        throw new Error("No");
+      },
+      dispose: () => void log.push("dispose b"),
+    });
+    const registry = fakeRegistry({ tools: [watched("a", log), broken] });
+    await assertRejects(async () => await registry.acquire(broken), ToolLifecycleError);
+    await registry.dispose();
+    assertEquals(log, []);
+  });
+
+  it("runs for a tool that has no init", async () => {
+    const log: unknown[] = [];
+    const registry = fakeRegistry({
+      tools: [fakeTool("a", { dispose: (state) => void log.push(state) })],
+    });
+    await registry.dispose();
+    assertEquals(log, [undefined]);
+  });
+
+  it("that fails is reported at once, and thrown at the registry's end", async () => {
+    const cause = new Error("still locked");
+    const errors: unknown[] = [];
+    const tool = fakeTool("a", { dispose: () => Promise.reject(cause) });
+    const registry = fakeRegistry({ tools: [tool], onError: (error) => errors.push(error) });
+    registry.unregisterTool("a");
+    await settle();
+    const [error] = errors;
+    assert(error instanceof ToolLifecycleError);
+    assertEquals(error.message, 'Tool "a" is not disposed of: its dispose failed');
+    assertStrictEquals(error.cause, cause);
+    const thrown = await assertRejects(() => registry.dispose(), AggregateError);
+    assertEquals(thrown.errors, [error]);
+  });
+
+  it("that never ends is given up", async () => {
+    const clock = new FakeClock();
+    const tool = fakeTool("a", { dispose: () => new Promise<void>(() => {}) });
+    const registry = fakeRegistry({ tools: [tool], clock });
+    const ended = registry.dispose();
+    await settle();
+    clock.advance(30_000);
+    const thrown = await assertRejects(() => ended, AggregateError);
+    assertEquals(
+      thrown.message,
+      "Cannot dispose of the registry cleanly: " +
+        'Tool "a" is not disposed of: its dispose did not end within 30000 ms',
+    );
+  });
+});
+
+describe("ToolRegistry.ready()", () => {
+  it("runs every init, all at once, and only those that have not run", async () => {
+    const { promise, open } = gate();
+    const log: string[] = [];
+    const registry = fakeRegistry({
+      tools: ["a", "b"].map((id) => fakeTool(id, { init: () => (log.push(id), promise) })),
+    });
+    const ready = registry.ready();
+    await settle();
+    assertEquals(log, ["a", "b"]);
+    open();
+    await ready;
+    registry.registerTool(fakeTool("c", { init: () => void log.push("c") }));
+    await registry.ready();
+    assertEquals(log, ["a", "b", "c"]);
+  });
+
+  it("reports all that failed, in order of registration", async () => {
+    const slow = gate();
+    const registry = fakeRegistry({
+      tools: [
+        fakeTool("slow", { init: () => slow.promise }),
+        fakeTool("fine", { init: () => {} }),
+        fakeTool("bad", { init: () => Promise.reject("no reason") }),
+      ],
+      config: { absent: {} },
+    });
+    const ready = registry.ready();
+    await settle();
+    slow.fail(new Error("No"));
+    const thrown = await assertRejects(() => ready, AggregateError);
+    assertEquals(thrown.errors.map((error: Error) => error.message), [
+      'Tool "slow" is not ready: its init failed',
+      'Tool "bad" is not ready: its init failed',
+      'Cannot configure tool "absent": it is not registered',
+    ]);
+    assertEquals(
+      thrown.message,
+      'Cannot make the registry ready: Tool "slow" is not ready: its init failed, and 2 more',
+    );
+  });
+
+  it("leaves no call open, so that nothing holds dispose up", async () => {
+    const tool = fakeTool("a", { init: () => 1 });
+    const registry = fakeRegistry({ tools: [tool] });
+    await registry.ready();
+    await registry.dispose();
+    assertEquals(registry.count, 0);
+  });
+});
+
+describe("ToolRegistry.dispose()", () => {
+  it("disposes of the tools in reverse order of registration, one after another", async () => {
+    const log: string[] = [];
+    const { promise, open } = gate();
+    const registry = fakeRegistry({
+      tools: [
+        fakeTool("b", { dispose: () => void log.push("b") }),
+        fakeTool("a", { dispose: () => void log.push("a") }),
+        fakeTool("c", {
+          dispose: async () => {
+            log.push("c begins");
+            await promise;
+            log.push("c ends");
+          },
+        }),
+      ],
+    });
+    // An update keeps the place.
+    registry.updateTool(fakeTool("b", { dispose: () => void log.push("new b") }));
+    await settle();
+    const ended = registry.dispose();
+    await settle();
+    assertEquals(log, ["b", "c begins"]);
+    open();
+    await ended;
+    assertEquals(log, ["b", "c begins", "c ends", "a", "new b"]);
+  });
+
+  it("refuses new calls at once, and waits for those under way", async () => {
+    const log: string[] = [];
+    const tool = fakeTool("a", { dispose: () => void log.push("disposed") });
+    const registry = fakeRegistry({ tools: [tool] });
+    const runtime = await registry.acquire(tool);
+    const ended = registry.dispose().then(() => log.push("ended"));
+    assertThrows(() => registry.acquire(tool), ToolLifecycleError, "not registered any more");
+    await settle();
+    assertEquals(log, []);
+    registry.release(runtime);
+    await ended;
+    assertEquals(log, ["disposed", "ended"]);
+  });
+
+  it("waits no longer for calls once the signal aborts", async () => {
+    const log: string[] = [];
+    const tool = fakeTool("a", { dispose: () => void log.push("disposed") });
+    const registry = fakeRegistry({ tools: [tool] });
+    const runtime = await registry.acquire(tool);
+    const controller = new AbortController();
+    const ended = registry.dispose({ signal: controller.signal });
+    await settle();
+    assertEquals(log, []);
+    controller.abort();
+    await ended;
+    assertEquals(log, ["disposed"]);
+    registry.release(runtime);
+    await settle();
+    assertEquals(log, ["disposed"]);
+  });
+
+  it("does not wait at all with a signal that has aborted", async () => {
+    const tool = fakeTool("a");
+    const registry = fakeRegistry({ tools: [tool] });
+    registry.acquire(tool);
+    await registry.dispose({ signal: AbortSignal.abort() });
+    assertEquals(registry.count, 0);
+  });
+
+  it("is over once, for everybody who asks", async () => {
+    let disposed = 0;
+    const registry = fakeRegistry({ tools: [fakeTool("a", { dispose: () => void disposed++ })] });
+    const first = registry.dispose();
+    assertStrictEquals(registry.dispose(), first);
+    await first;
+    await registry.dispose();
+    assertEquals(disposed, 1);
+  });
+
+  it("goes on after a tool that fails, and throws all errors", async () => {
+    const log: string[] = [];
+    const bad = (id: string) =>
+      fakeTool(id, {
+        dispose: () => {
+          throw new Error(id);
+        },
+      });
+    const registry = fakeRegistry({
+      tools: [bad("a"), fakeTool("b", { dispose: () => void log.push("b") }), bad("c")],
+    });
+    const thrown = await assertRejects(() => registry.dispose(), AggregateError);
+    assertEquals(thrown.errors.map((error: Error) => (error.cause as Error).message), ["c", "a"]);
+    assertEquals(log, ["b"]);
+  });
+
+  it("waits for tools that were unregistered before", async () => {
+    const { promise, open } = gate();
+    const registry = fakeRegistry({ tools: [fakeTool("a", { dispose: () => promise })] });
+    registry.unregisterTool("a");
+    let ended = false;
+    const end = registry.dispose().then(() => ended = true);
+    await settle();
+    assertEquals(ended, false);
+    open();
+    await end;
+    assert(ended);
+  });
+
+  it("leaves an empty registry that takes no tools", async () => {
+    const registry = fakeRegistry({ tools: [fakeTool("a"), fakeTool("b")] });
+    const toolset = registry.select();
+    await registry.dispose();
+    assertEquals([registry.count, registry.tools, registry.revision], [0, [], 4]);
+    assertEquals(registry.getAvailableTools(), []);
+    assertEquals(toolset.isAvailable(fakeTool("a")), false);
+    assertThrows(
+      () => registry.registerTool(fakeTool("c")),
+      TypeError,
+      'Cannot register tool "c": the registry is disposed of',
+    );
+    assertEquals(registry.count, 0);
+  });
+
+  it("is what await using does", async () => {
+    let disposed = false;
+    {
+      await using registry = fakeRegistry({
+        tools: [fakeTool("a", { dispose: () => void (disposed = true) })],
+      });
+      assertEquals(registry.count, 1);
+    }
+    assert(disposed);
+  });
+});

@@ -1,0 +1,512 @@
+import {
+  assert,
+  assertEquals,
+  assertFalse,
+  assertNotStrictEquals,
+  assertStrictEquals,
+  assertThrows,
+} from "@std/assert";
+import { describe, it } from "bun:test";
+import { FunctionDefinition } from "../../../src/formats/function_definition.ts";
+import { ToolAvailabilityContext } from "../../../src/select/mod.ts";
+import type { ToolDefinition } from "../../../src/tool/mod.ts";
+import { fakeRegistry, fakeTool, requiredOnlyEngine } from "./fakes.ts";
+
+/** Names that plain objects have already. */
+const PROTOTYPE_NAMES = ["constructor", "__proto__", "toString", "hasOwnProperty", "valueOf"];
+
+function ids(tools: readonly { readonly id: string }[]): string[] {
+  return tools.map(({ id }) => id);
+}
+
+describe("ToolRegistry.registerTool()", () => {
+  it("takes a tool in and gives it back by id", () => {
+    const registry = fakeRegistry();
+    const tool = fakeTool("chain:status");
+    assertStrictEquals(registry.registerTool(tool), tool);
+    assertStrictEquals(registry.getTool("chain:status"), tool);
+    assert(registry.hasTool("chain:status"));
+    assertEquals(registry.count, 1);
+  });
+
+  it("makes a tool of a plain definition", () => {
+    const registry = fakeRegistry();
+    const tool = registry.registerTool({ name: "echo", description: "Says it again." });
+    assertStrictEquals(registry.getTool("echo"), tool);
+    assert(Object.isFrozen(tool));
+  });
+
+  it("refuses an id that is taken, and keeps the first tool", () => {
+    const first = fakeTool("a");
+    const registry = fakeRegistry({ tools: [first] });
+    assertThrows(
+      () => registry.registerTool(fakeTool("a")),
+      TypeError,
+      'Cannot register tool "a": the id is taken',
+    );
+    assertStrictEquals(registry.getTool("a"), first);
+    assertEquals(registry.revision, 1);
+  });
+
+  it("tells a namespaced tool from one that is named alike", () => {
+    const registry = fakeRegistry({ tools: [fakeTool("status"), fakeTool("chain:status")] });
+    assertEquals(registry.ids, ["chain:status", "status"]);
+  });
+
+  for (const field of ["parameters", "returns", "config"] as const) {
+    it(`refuses bad ${field}, and says where they are bad`, () => {
+      const registry = fakeRegistry();
+      const schema = { type: "object", properties: { "a/b": { type: "strng" } } };
+      const error = assertThrows(
+        () => registry.registerTool(fakeTool("x", { [field]: schema })),
+        TypeError,
+        `Cannot register tool "x": its ${field}: "/properties/a~1b/type"`,
+      );
+      assert(error.cause instanceof Error);
+      assertEquals([registry.count, registry.revision, registry.tools], [0, 0, []]);
+    });
+  }
+
+  it("refuses a definition that is wrong, and changes nothing", () => {
+    const registry = fakeRegistry();
+    assertThrows(
+      () => registry.registerTool({ name: "no spaces", description: "x" }),
+      TypeError,
+      'Cannot define tool "no spaces"',
+    );
+    assertEquals(registry.revision, 0);
+  });
+
+  it("refuses 100,000 subschemas before an engine sees them", () => {
+    const engine = requiredOnlyEngine();
+    const registry = fakeRegistry({ engine });
+    const anyOf = Array.from({ length: 100_000 }, () => ({ type: "string" }));
+    assertThrows(
+      () => registry.registerTool(fakeTool("huge", { parameters: { type: "object", anyOf } })),
+      TypeError,
+      'Cannot register tool "huge": its parameters',
+    );
+    assertEquals([registry.count, engine.compiled], [0, 0]);
+  });
+
+  it("holds schemas to the limits that the registry was given", () => {
+    const parameters = { type: "object", properties: { a: {}, b: {}, c: {} } };
+    assertThrows(
+      () => fakeRegistry({ limits: { maxSchemas: 3 } }).registerTool(fakeTool("x", { parameters })),
+      TypeError,
+      'Cannot register tool "x": its parameters',
+    );
+    assertEquals(fakeRegistry().registerTool(fakeTool("x", { parameters })).id, "x");
+  });
+
+  it("compiles no schema before it is used", () => {
+    const engine = requiredOnlyEngine();
+    fakeRegistry({ engine, tools: [fakeTool("a", { returns: { type: "string" } })] });
+    assertEquals(engine.compiled, 0);
+  });
+
+  for (const name of PROTOTYPE_NAMES) {
+    it(`takes a tool named ${name} for a tool, and nothing else`, () => {
+      const registry = fakeRegistry();
+      assertEquals(registry.getTool(name), undefined);
+      assertFalse(registry.hasTool(name));
+      assertEquals(registry.getFunctionDefinition(name), undefined);
+      assertFalse(registry.unregisterTool(name));
+      const tool = registry.registerTool(fakeTool(name));
+      assertStrictEquals(registry.getTool(name), tool);
+      assertEquals(registry.ids, [name]);
+      assertEquals(ids(registry.searchTools(name)), [name]);
+      assert(registry.select().has(name));
+      assertEquals(registry.getFunctionDefinition(name)?.name, name);
+      assert(registry.unregisterTool(name));
+      assertFalse(registry.hasTool(name));
+    });
+  }
+});
+
+describe("ToolRegistry.registerTools()", () => {
+  it("takes all tools in, in one go", () => {
+    const registry = fakeRegistry();
+    const tools = [fakeTool("b"), fakeTool("a")];
+    assertEquals(registry.registerTools(tools), tools);
+    assertEquals(registry.ids, ["a", "b"]);
+  });
+
+  const bad: readonly (readonly [string, ToolDefinition, string])[] = [
+    ["has a bad schema", {
+      name: "bad",
+      description: "x",
+      parameters: { type: "object", required: "a" },
+    }, 'Cannot register tool "bad"'],
+    ["repeats an id of the batch", fakeTool("a"), 'Cannot register tool "a": the id is taken'],
+    ["has an id that is registered", fakeTool("old"), 'Cannot register tool "old"'],
+    ["is not a definition", null as never, "Cannot define a tool"],
+  ];
+  for (const [what, tool, message] of bad) {
+    it(`takes none in when the last one ${what}`, () => {
+      const registry = fakeRegistry({ tools: [fakeTool("old")] });
+      const changes: string[] = [];
+      registry.subscribe(({ tool }) => changes.push(tool.id));
+      assertThrows(() => registry.registerTools([fakeTool("a"), tool]), TypeError, message);
+      assertEquals([registry.ids, registry.revision, changes], [["old"], 1, []]);
+    });
+  }
+
+  it("takes none in when iterating them registers one of them", () => {
+    const registry = fakeRegistry();
+    function* tools() {
+      yield fakeTool("a");
+      registry.registerTool(fakeTool("a"));
+      yield fakeTool("b");
+    }
+    assertThrows(() => registry.registerTools(tools()), TypeError, 'tool "a": the id is taken');
+    assertEquals(registry.ids, ["a"]);
+  });
+
+  it("shows the listeners of the first tool all of them", () => {
+    const registry = fakeRegistry();
+    const seen: (readonly string[])[] = [];
+    registry.subscribe(() => seen.push(registry.ids));
+    registry.registerTools([fakeTool("a"), fakeTool("b")]);
+    assertEquals(seen, [["a", "b"], ["a", "b"]]);
+  });
+});
+
+describe("ToolRegistry.tryRegisterTool()", () => {
+  it("takes a new tool in", () => {
+    const registry = fakeRegistry();
+    assert(registry.tryRegisterTool(fakeTool("a")));
+    assert(registry.hasTool("a"));
+  });
+
+  it("answers false to an id that is taken, and changes nothing", () => {
+    const first = fakeTool("a");
+    const registry = fakeRegistry({ tools: [first] });
+    assertFalse(registry.tryRegisterTool(fakeTool("a")));
+    assertStrictEquals(registry.getTool("a"), first);
+    assertEquals(registry.revision, 1);
+  });
+
+  it("throws for a tool that is wrong", () => {
+    const wrong = fakeTool("a", { parameters: { type: "object", minProperties: -1 } });
+    assertThrows(() => fakeRegistry().tryRegisterTool(wrong), TypeError, "/minProperties");
+  });
+});
+
+describe("ToolRegistry.updateTool()", () => {
+  it("puts a tool in the place of another", () => {
+    const registry = fakeRegistry({ tools: [fakeTool("a")] });
+    const next = fakeTool("a", { description: "Another." });
+    assertStrictEquals(registry.updateTool(next), next);
+    assertStrictEquals(registry.getTool("a"), next);
+    assertStrictEquals(registry.tools[0], next);
+    assertEquals([registry.count, registry.revision], [1, 2]);
+  });
+
+  it("refuses an id that is not there", () => {
+    const registry = fakeRegistry();
+    assertThrows(
+      () => registry.updateTool(fakeTool("a")),
+      TypeError,
+      'Cannot update tool "a": it is not registered',
+    );
+    assertEquals(registry.count, 0);
+  });
+
+  it("keeps the old tool when the new one is wrong", () => {
+    const old = fakeTool("a");
+    const registry = fakeRegistry({ tools: [old] });
+    const wrong = fakeTool("a", { returns: { type: 7 } });
+    assertThrows(
+      () => registry.updateTool(wrong),
+      TypeError,
+      'Cannot update tool "a": its returns: "/type"',
+    );
+    assertStrictEquals(registry.getTool("a"), old);
+    assertEquals(registry.revision, 1);
+  });
+});
+
+describe("ToolRegistry.unregisterTool()", () => {
+  it("takes a tool out", () => {
+    const registry = fakeRegistry({ tools: [fakeTool("a"), fakeTool("b")] });
+    assert(registry.unregisterTool("a"));
+    assertEquals([registry.ids, registry.count, registry.revision], [["b"], 1, 3]);
+    assertEquals(registry.getTool("a"), undefined);
+  });
+
+  it("answers false when there is nothing to take out", () => {
+    const registry = fakeRegistry();
+    assertFalse(registry.unregisterTool("a"));
+    assertEquals(registry.revision, 0);
+  });
+
+  it("lets the id be used again", () => {
+    const registry = fakeRegistry({ tools: [fakeTool("a")] });
+    registry.unregisterTool("a");
+    const second = registry.registerTool(fakeTool("a"));
+    assertStrictEquals(registry.tools[0], second);
+  });
+});
+
+describe("ToolRegistry.tools", () => {
+  it("lists in code-unit order, not in a language's", () => {
+    const registry = fakeRegistry({
+      tools: ["b", "a", "B", "_", "a:z", "9"].map((id) => fakeTool(id)),
+    });
+    assertEquals(registry.ids, ["9", "B", "_", "a", "a:z", "b"]);
+    assertEquals(ids(registry.tools), registry.ids as string[]);
+  });
+
+  it("is frozen, and the same until something changes", () => {
+    const registry = fakeRegistry({ tools: [fakeTool("a")] });
+    const { tools, ids } = registry;
+    assert(Object.isFrozen(tools) && Object.isFrozen(ids));
+    assertStrictEquals(registry.tools, tools);
+    assertStrictEquals(registry.ids, ids);
+    registry.registerTool(fakeTool("b"));
+    assertNotStrictEquals(registry.tools, tools);
+    assertEquals([tools.length, ids.length], [1, 1]);
+  });
+
+  it("holds unavailable tools too", () => {
+    const registry = fakeRegistry({ tools: [fakeTool("off", { isAvailable: false })] });
+    assertEquals(registry.ids, ["off"]);
+    assertEquals(registry.getAvailableTools(), []);
+  });
+});
+
+describe("ToolRegistry's listings", () => {
+  const registry = fakeRegistry({
+    tools: [
+      fakeTool("file-read", { category: "filesystem", risk: "low", tags: ["files", "read"] }),
+      fakeTool("file-write", { category: "filesystem", risk: "high", tags: ["files", "write"] }),
+      fakeTool("git-log", { category: "git", risk: "low", tags: ["read"], roles: ["dev"] }),
+      fakeTool("off", {
+        category: "git",
+        risk: "safe",
+        tags: ["read", "files"],
+        isAvailable: () => false,
+      }),
+      fakeTool("broken", {
+        category: "git",
+        risk: "safe",
+        tags: ["read"],
+        isAvailable: () => {
+          throw new Error("The disk is on fire");
+        },
+      }),
+    ],
+  });
+
+  const rows:
+    readonly (readonly [string, readonly { readonly id: string }[], readonly string[]])[] = [
+      ["getAvailableTools()", registry.getAvailableTools(), ["file-read", "file-write", "git-log"]],
+      ["getAvailableTools(context)", registry.getAvailableTools({ hasGit: false }), [
+        "file-read",
+        "file-write",
+      ]],
+      ["getToolsByCategory()", registry.getToolsByCategory("filesystem"), [
+        "file-read",
+        "file-write",
+      ]],
+      ["getToolsByTag()", registry.getToolsByTag("read"), ["file-read", "git-log"]],
+      ["getToolsByRiskLevel()", registry.getToolsByRiskLevel("low"), ["file-read", "git-log"]],
+      ["getToolsForRole() of a listed role", registry.getToolsForRole("dev"), [
+        "file-read",
+        "file-write",
+        "git-log",
+      ]],
+      ["getToolsForRole() of another role", registry.getToolsForRole("guest"), [
+        "file-read",
+        "file-write",
+      ]],
+      ["getToolsByCategory() of none", registry.getToolsByCategory("constructor"), []],
+    ];
+  for (const [what, tools, expected] of rows) {
+    it(`gives the available tools only: ${what}`, () => assertEquals(ids(tools), [...expected]));
+  }
+
+  it("does not list unavailable tools in searches", () => {
+    assertEquals(registry.searchTools("off"), []);
+  });
+
+  it("refuses a risk that there is not", () => {
+    assertThrows(() => registry.getToolsByRiskLevel("huge" as never), TypeError, "huge");
+  });
+});
+
+describe("ToolRegistry.getAvailableTools()", () => {
+  it("asks availability functions at each listing", () => {
+    let up = false;
+    const registry = fakeRegistry({ tools: [fakeTool("a", { isAvailable: () => up })] });
+    assertEquals(ids(registry.getAvailableTools()), []);
+    up = true;
+    assertEquals(ids(registry.getAvailableTools()), ["a"]);
+  });
+
+  it("gives the same array for the same context until something changes", () => {
+    const registry = fakeRegistry({ tools: [fakeTool("a"), fakeTool("b", { risk: "critical" })] });
+    const context = ToolAvailabilityContext.lowRiskOnly;
+    const tools = registry.getAvailableTools(context);
+    assertStrictEquals(registry.getAvailableTools(context), tools);
+    assertStrictEquals(registry.getAvailableTools({ maxRiskLevel: "low" }), tools);
+    registry.registerTool(fakeTool("c", { risk: "safe" }));
+    assertEquals(ids(registry.getAvailableTools(context)), ["c"]);
+  });
+
+  it("accepts a builder, also one that goes on building", () => {
+    const registry = fakeRegistry({
+      tools: [fakeTool("a", { risk: "safe" }), fakeTool("b", { risk: "high" })],
+    });
+    const builder = ToolAvailabilityContext.create();
+    assertEquals(ids(registry.getAvailableTools(builder)), ["a", "b"]);
+    assertEquals(ids(registry.getAvailableTools(builder.withMaxRiskLevel("low"))), ["a"]);
+  });
+
+  it("does not mistake a changed plain context for what it was", () => {
+    const registry = fakeRegistry({ tools: [fakeTool("a", { category: "git" })] });
+    const context = { hasGit: true };
+    assertEquals(ids(registry.getAvailableTools(context)), ["a"]);
+    context.hasGit = false;
+    assertEquals(ids(registry.getAvailableTools(context)), []);
+  });
+});
+
+describe("ToolRegistry.isAvailable()", () => {
+  it("hands services and configuration to the tool's function", () => {
+    const asked: unknown[] = [];
+    const services = { disk: "full" };
+    const tool = fakeTool("a", {
+      config: { type: "object" },
+      isAvailable: (query) => asked.push(query) > 0,
+    });
+    const registry = fakeRegistry({ tools: [tool], services, config: { a: { root: "/" } } });
+    assert(registry.isAvailable(tool));
+    assertEquals(asked, [{ services, config: { root: "/" } }]);
+  });
+
+  for (const answer of [1, "yes", {}, Promise.resolve(true), undefined]) {
+    it(`takes ${typeof answer === "object" ? String(answer) : JSON.stringify(answer)} for a no`, () => {
+      const tool = fakeTool("a", { isAvailable: () => answer as never });
+      assertFalse(fakeRegistry({ tools: [tool] }).isAvailable(tool));
+    });
+  }
+
+  it("answers false to a tool that is not registered, or was replaced", () => {
+    const tool = fakeTool("a");
+    const registry = fakeRegistry();
+    assertFalse(registry.isAvailable(tool));
+    registry.registerTool(tool);
+    assert(registry.isAvailable(tool));
+    registry.updateTool(fakeTool("a"));
+    assertFalse(registry.isAvailable(tool));
+  });
+});
+
+describe("ToolRegistry's function definitions", () => {
+  it("are those of the available tools, in order", () => {
+    const registry = fakeRegistry({
+      tools: [fakeTool("b"), fakeTool("a", { risk: "low" }), fakeTool("c", { isAvailable: false })],
+    });
+    assertEquals(registry.getFunctionDefinitions().map(({ name }) => name), ["a", "b"]);
+    const low = registry.getFunctionDefinitions(ToolAvailabilityContext.lowRiskOnly);
+    assertEquals(low.map(({ name }) => name), ["a"]);
+    assertStrictEquals(registry.getFunctionDefinitions(ToolAvailabilityContext.lowRiskOnly), low);
+  });
+
+  it("can be had one by one", () => {
+    const tool = fakeTool("a");
+    const registry = fakeRegistry({ tools: [tool] });
+    assertStrictEquals(registry.getFunctionDefinition("a"), FunctionDefinition.fromTool(tool));
+    assertEquals(registry.getFunctionDefinition("b"), undefined);
+  });
+});
+
+describe("new ToolRegistry()", () => {
+  it("registers the tools that it is given", () => {
+    const registry = fakeRegistry({ tools: [fakeTool("b"), { name: "a", description: "x" }] });
+    assertEquals([registry.ids, registry.revision], [["a", "b"], 2]);
+  });
+
+  for (const lifecycleTimeoutMs of [0, -1, Number.NaN, 2 ** 31, Infinity]) {
+    it(`refuses a lifecycleTimeoutMs of ${lifecycleTimeoutMs}`, () => {
+      assertThrows(() => fakeRegistry({ lifecycleTimeoutMs }), RangeError, "lifecycleTimeoutMs");
+    });
+  }
+});
+
+describe("ToolRegistry's configuration", () => {
+  const config = {
+    type: "object",
+    properties: { root: { type: "string" } },
+    required: ["root"],
+  };
+
+  it("reaches the tool as a frozen copy", async () => {
+    const given = { root: "/", deep: { list: [1] } };
+    const tool = fakeTool("a", { config });
+    const registry = fakeRegistry({ tools: [tool], config: { a: given } });
+    const runtime = await registry.acquire(tool);
+    assertEquals(runtime.config, given);
+    given.deep.list.push(2);
+    assertEquals(runtime.config, { root: "/", deep: { list: [1] } });
+    assert(Object.isFrozen(runtime.config));
+  });
+
+  it("is checked when the tool is registered", () => {
+    const registry = fakeRegistry({ config: { a: { path: "/" } } });
+    assertThrows(
+      () => registry.registerTool(fakeTool("a", { config })),
+      TypeError,
+      'Cannot register tool "a": its configuration is wrong: must have the property "root"',
+    );
+    assertEquals(registry.count, 0);
+  });
+
+  it("is said to be missing where it is", () => {
+    assertThrows(
+      () => fakeRegistry().registerTool(fakeTool("a", { config })),
+      TypeError,
+      'Cannot register tool "a": its configuration is missing: must have the property "root"',
+    );
+  });
+
+  it("is empty for a tool that needs none of it", async () => {
+    const tool = fakeTool("a", { config: { type: "object" } });
+    const runtime = await fakeRegistry({ tools: [tool] }).acquire(tool);
+    assertEquals(runtime.config, {});
+  });
+
+  it("is refused for a tool that takes none", () => {
+    assertThrows(
+      () => fakeRegistry({ config: { a: {} }, tools: [fakeTool("a")] }),
+      TypeError,
+      'Cannot register tool "a": it is given a configuration, and takes none',
+    );
+  });
+
+  it("must be JSON", () => {
+    assertThrows(
+      () =>
+        fakeRegistry({ config: { a: { root: () => "/" } }, tools: [fakeTool("a", { config })] }),
+      TypeError,
+      'Cannot register tool "a": its configuration: at "/root" it has a function',
+    );
+  });
+
+  it("finds a tool named __proto__", async () => {
+    const tool = fakeTool("__proto__", { config });
+    const given = JSON.parse('{ "__proto__": { "root": "/" } }');
+    const registry = fakeRegistry({ tools: [tool], config: given });
+    assertEquals((await registry.acquire(tool)).config, { root: "/" });
+  });
+
+  it("is not inherited from Object.prototype by a tool named constructor", () => {
+    assertThrows(
+      () => fakeRegistry({ tools: [fakeTool("constructor", { config })], config: {} }),
+      TypeError,
+      "its configuration is missing",
+    );
+  });
+});

@@ -1,0 +1,109 @@
+import { assert, assertEquals, assertNotStrictEquals, assertStrictEquals } from "@std/assert";
+import { describe, it } from "bun:test";
+import {
+  allowAll,
+  maxRisk,
+  type Selection,
+  ToolAvailabilityContext,
+} from "../../../src/select/mod.ts";
+import { fakeRegistry, fakeTool } from "./fakes.ts";
+
+describe("ToolRegistry.select()", () => {
+  const isLow = maxRisk("low");
+  const same: readonly (readonly [string, () => Selection | undefined])[] = [
+    ["nothing", () => undefined],
+    ["data", () => ({ maxRisk: "low", tagsAny: ["a", "b"] })],
+    ["a plain context", () => ({ context: { hasGit: false } })],
+    [
+      "the same filters and policies",
+      () => ({ filters: [isLow], policies: [allowAll], role: "x" }),
+    ],
+  ];
+  for (const [what, selection] of same) {
+    it(`gives the same toolset for ${what}, until something changes`, () => {
+      const registry = fakeRegistry({ tools: [fakeTool("a", { risk: "low", tags: ["a"] })] });
+      const toolset = registry.select(selection());
+      assertStrictEquals(registry.select(selection()), toolset);
+      registry.registerTool(fakeTool("b", { risk: "safe", tags: ["b"] }));
+      const next = registry.select(selection());
+      assertEquals([toolset.ids, next.ids], [["a"], ["a", "b"]]);
+      assertEquals([toolset.revision, next.revision], [1, 2]);
+      assertStrictEquals(next.source, registry);
+    });
+  }
+
+  it("gives one toolset for the same words in another order", () => {
+    const registry = fakeRegistry();
+    assertStrictEquals(
+      registry.select({ tagsAny: ["a", "b"], role: "x" }),
+      registry.select({ role: "x", tagsAny: ["b", "a"] }),
+    );
+  });
+
+  const different: readonly (readonly [string, Selection, Selection])[] = [
+    ["a role from no role", { role: "null" }, { role: null }],
+    ["no role from not asked", { role: null }, {}],
+    ["filters that look alike", { filters: [() => true] }, { filters: [() => true] }],
+    ["a filter from a policy", { filters: [isLow] }, {
+      policies: [{ name: "x", allow: () => true }],
+    }],
+    ["data beside a filter", { filters: [isLow], role: "a" }, { filters: [isLow], role: "b" }],
+  ];
+  for (const [what, first, second] of different) {
+    it(`tells ${what}`, () => {
+      const registry = fakeRegistry();
+      assertNotStrictEquals(registry.select(first), registry.select(second));
+    });
+  }
+
+  it("does not mistake a changed selection for what it was", () => {
+    const registry = fakeRegistry({ tools: [fakeTool("a", { roles: ["admin"] })] });
+    const filters = [() => true];
+    const selection = { role: "admin", filters };
+    assertEquals(registry.select(selection).ids, ["a"]);
+    selection.role = "guest";
+    assertEquals(registry.select(selection).ids, []);
+    selection.role = "admin";
+    filters.push(() => false);
+    assertEquals(registry.select(selection).ids, []);
+  });
+
+  it("remembers a bounded number of selections, the ones used last", () => {
+    const registry = fakeRegistry();
+    const [first, used] = [registry.select({ role: "first" }), registry.select({ role: "used" })];
+    for (let caller = 0; caller < 255; caller++) {
+      registry.select({ role: `caller ${caller}` });
+      registry.select({ role: "used" });
+    }
+    assertStrictEquals(registry.select({ role: "used" }), used);
+    assertNotStrictEquals(registry.select({ role: "first" }), first);
+  });
+
+  it("makes one toolset of a context, however it is given", () => {
+    const registry = fakeRegistry({ tools: [fakeTool("a")] });
+    const context = ToolAvailabilityContext.noWorkspace;
+    const toolset = registry.select({ context });
+    assertStrictEquals(registry.getAvailableTools(context), toolset.available());
+    assertStrictEquals(registry.select({ context: context.toJSON() }), toolset);
+  });
+
+  it("removes a tool that throws when it is asked", () => {
+    const registry = fakeRegistry({ tools: [fakeTool("a"), fakeTool("b")] });
+    const toolset = registry.select({
+      filters: [(tool) => {
+        if (tool.id === "a") throw new Error("No");
+        return true;
+      }],
+    });
+    assertEquals(toolset.ids, ["b"]);
+  });
+
+  it("keeps a toolset usable after the registry has changed", () => {
+    const [a, b] = [fakeTool("a"), fakeTool("b")];
+    const registry = fakeRegistry({ tools: [a, b] });
+    const toolset = registry.select();
+    registry.unregisterTool("a");
+    assertEquals(toolset.ids, ["a", "b"]);
+    assert(!toolset.explain("a").available);
+  });
+});

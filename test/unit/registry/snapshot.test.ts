@@ -1,0 +1,78 @@
+import { assert, assertEquals, assertStrictEquals } from "@std/assert";
+import { describe, it } from "bun:test";
+import { ToolSnapshot } from "../../../src/registry/snapshot.ts";
+import type { Tool } from "../../../src/tool/mod.ts";
+import { fakeRegistry, fakeTool } from "./fakes.ts";
+
+/** Numbers that look random and are the same in every run (mulberry32). */
+function randomNumbers(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+describe("ToolSnapshot", () => {
+  it("is the sorted list of what is there, after any changes", () => {
+    const random = randomNumbers(2026);
+    const current = new Map<string, Tool>();
+    const snapshot = new ToolSnapshot((id) => current.get(id));
+    for (let round = 0; round < 200; round++) {
+      for (let change = Math.floor(random() * 8); change > 0; change--) {
+        const id = `tool-${Math.floor(random() * 40)}`;
+        if (random() < 0.4) current.delete(id);
+        else current.set(id, fakeTool(id));
+        snapshot.touch(id);
+      }
+      const expected = [...current.values()].sort((a, b) => a.id < b.id ? -1 : 1);
+      const list = snapshot.list();
+      assertEquals(list.length, expected.length);
+      for (const [index, tool] of list.entries()) assertStrictEquals(tool, expected[index]);
+      assert(Object.isFrozen(list));
+    }
+  });
+
+  it("does not freeze what it only looks at, and then freezes that same list", () => {
+    const tool = fakeTool("a");
+    const snapshot = new ToolSnapshot(() => tool);
+    snapshot.touch("a");
+    const peeked = snapshot.peek();
+    assertEquals(Object.isFrozen(peeked), false);
+    assertStrictEquals(snapshot.list(), peeked);
+    assert(Object.isFrozen(peeked));
+  });
+});
+
+describe("ToolRegistry.tools after random changes", () => {
+  it("agrees with a model of a map", () => {
+    const random = randomNumbers(11);
+    const registry = fakeRegistry();
+    const model = new Map<string, Tool>();
+    let changes = 0;
+    for (let step = 0; step < 2000; step++) {
+      const id = `tool-${Math.floor(random() * 50)}`;
+      const tool = fakeTool(id);
+      const what = random();
+      if (what < 0.4) {
+        assertEquals(registry.tryRegisterTool(tool), !model.has(id));
+        if (!model.has(id)) {
+          model.set(id, tool);
+          changes++;
+        }
+      } else if (what < 0.6) {
+        if (model.has(id)) changes++;
+        assertEquals(registry.unregisterTool(id), model.delete(id));
+      } else if (what < 0.8 && model.has(id)) {
+        model.set(id, registry.updateTool(tool));
+        changes++;
+      } else {
+        assertStrictEquals(registry.getTool(id), model.get(id));
+        assertEquals(registry.ids, [...model.keys()].sort());
+      }
+      assertEquals([registry.count, registry.revision], [model.size, changes]);
+    }
+  });
+});
