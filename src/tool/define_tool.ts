@@ -138,6 +138,7 @@ const NO_PARAMETERS: JsonSchemaObject = copyJson(
   "the default parameters",
 );
 const EMPTY: readonly never[] = Object.freeze([]);
+const HINTS = ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"] as const;
 
 interface SchemaPair {
   readonly json: JsonSchema | undefined;
@@ -222,6 +223,10 @@ export function makeTool(definition: ToolDefinition): Tool {
       wrong(`${quote(field)} is not a field of a tool`);
     }
   }
+  const { id = toolId(name, namespace) } = definition as Partial<Tool>;
+  if (id !== toolId(name, namespace)) {
+    wrong(`its id must be what its namespace and its name make, not ${quote(id)}`);
+  }
 
   const text = (field: "title" | "description" | "version"): string | undefined => {
     const value = definition[field];
@@ -230,7 +235,7 @@ export function makeTool(definition: ToolDefinition): Tool {
       : wrong(`its ${field} must be a string`);
   };
   const flag = (field: "requiresTransaction" | "requiresApproval" | "idempotent"): boolean => {
-    const value = definition[field] ?? false;
+    const { [field]: value = false } = definition;
     return typeof value === "boolean" ? value : wrong(`its ${field} must be true or false`);
   };
   const method = <Key extends "init" | "dispose" | "validate" | "execute">(
@@ -244,19 +249,32 @@ export function makeTool(definition: ToolDefinition): Tool {
   const words = (field: "tags" | "roles" | "scopes"): readonly string[] | undefined => {
     const value: unknown = definition[field];
     if (value === undefined) return undefined;
-    if (
-      !Array.isArray(value) || !value.every((word) => typeof word === "string" && word !== "")
-    ) {
+    // A copy by iteration has no holes, which `every` would step over.
+    const list: readonly unknown[] = Array.isArray(value) ? [...value] : [""];
+    if (!list.every((word): word is string => typeof word === "string" && word !== "")) {
       return wrong(`its ${field} must be a list of strings that are not empty`);
     }
-    return Object.freeze([...new Set<string>(value)]);
+    return Object.freeze([...new Set(list)]);
   };
   const data = <T>(field: keyof ToolDefinition, value: T): T => {
     try {
       return copyJson(value, `its ${field}`);
     } catch (cause) {
-      return wrong((cause as Error).message.replace("Cannot copy ", ""));
+      return wrong(messageOf(cause).replace("Cannot copy ", ""));
     }
+  };
+  const records = <T>(
+    field: "examples" | "icons",
+    wanted: string,
+    isRight: (item: Record<string, unknown>) => boolean,
+  ): readonly T[] => {
+    const value: unknown = definition[field];
+    if (value === undefined) return EMPTY;
+    const list: readonly unknown[] = Array.isArray(value) ? [...value] : [undefined];
+    if (!list.every((item) => isPlainObject(item) && isRight(item))) {
+      return wrong(`its ${field} must be a list of objects, each with ${wanted}`);
+    }
+    return data(field, list as readonly T[]);
   };
   const schema = (field: "parameters" | "returns" | "config", side: "input" | "output") => {
     const value: unknown = definition[field];
@@ -283,7 +301,7 @@ export function makeTool(definition: ToolDefinition): Tool {
   if (version !== undefined && !SEMVER.test(version)) {
     wrong(`its version must be a semantic version such as "1.2.0", not ${quote(version)}`);
   }
-  const risk = definition.risk ?? "medium";
+  const { risk = "medium" } = definition;
   if (!isRiskLevel(risk)) {
     wrong(`its risk must be one of ${RISK_LEVELS.join(", ")}, not ${quote(risk)}`);
   }
@@ -291,7 +309,7 @@ export function makeTool(definition: ToolDefinition): Tool {
   if (category !== undefined && (typeof category !== "string" || category === "")) {
     wrong("its category must be a string that is not empty");
   }
-  const isAvailable = definition.isAvailable ?? true;
+  const { isAvailable = true } = definition;
   if (typeof isAvailable !== "boolean" && typeof isAvailable !== "function") {
     wrong("its isAvailable must be true, false or a function");
   }
@@ -299,11 +317,11 @@ export function makeTool(definition: ToolDefinition): Tool {
   // setTimeout overflows above 2^31 - 1 and would fire at once.
   if (
     timeoutMs !== undefined &&
-    !(typeof timeoutMs === "number" && timeoutMs > 0 && timeoutMs <= 2_147_483_647)
+    !(typeof timeoutMs === "number" && timeoutMs >= 1 && timeoutMs <= 2_147_483_647)
   ) {
     wrong("its timeoutMs must be a number of milliseconds from 1 to 2147483647");
   }
-  const deprecated = definition.deprecated ?? false;
+  const { deprecated = false } = definition;
   if (typeof deprecated !== "boolean" && typeof deprecated !== "string") {
     wrong("its deprecated must be true, false or a sentence");
   }
@@ -317,9 +335,14 @@ export function makeTool(definition: ToolDefinition): Tool {
   const returns = schema("returns", "output");
   const tags = words("tags") ?? EMPTY;
   const idempotent = flag("idempotent");
-  const given = definition.annotations === undefined
-    ? {}
-    : data("annotations", definition.annotations);
+  const { annotations = {}, meta } = definition;
+  if (
+    !isPlainObject(annotations) ||
+    HINTS.some((hint) => !["boolean", "undefined"].includes(typeof annotations[hint]))
+  ) {
+    wrong(`its annotations must be an object in which ${HINTS.join(", ")} are true or false`);
+  }
+  if (meta !== undefined && !isPlainObject(meta)) wrong("its meta must be an object");
 
   const tool: Tool = {
     id: toolId(name, namespace),
@@ -342,15 +365,15 @@ export function makeTool(definition: ToolDefinition): Tool {
     isAvailable,
     annotations: Object.freeze({
       ...deriveAnnotations({ risk, category, tags, idempotent }),
-      ...given,
+      ...data("annotations", annotations),
     }),
-    examples: definition.examples === undefined ? EMPTY : data("examples", definition.examples),
-    icons: definition.icons === undefined ? EMPTY : data("icons", definition.icons),
+    examples: records<ToolExample>("examples", '"input"', (item) => Object.hasOwn(item, "input")),
+    icons: records<ToolIcon>("icons", 'a "src" string', (item) => typeof item["src"] === "string"),
     deprecated,
     timeoutMs,
     idempotent,
     config: schema("config", "input").json,
-    meta: definition.meta === undefined ? undefined : data("meta", definition.meta),
+    meta: meta === undefined ? undefined : data("meta", meta),
     init: method("init"),
     dispose: method("dispose"),
     validate: method("validate") as NonNullable<Tool["validate"]>,
@@ -370,7 +393,9 @@ function isPlainObject(value: unknown): value is Record<string, unknown> {
 }
 
 function quote(value: unknown): string {
-  return typeof value === "string" ? JSON.stringify(value.slice(0, 100)) : `of type ${typeof value}`;
+  return typeof value === "string"
+    ? JSON.stringify(value.slice(0, 100))
+    : `of type ${typeof value}`;
 }
 
 function standardJson(
@@ -382,7 +407,7 @@ function standardJson(
   const { vendor, jsonSchema } = schema["~standard"];
   if (jsonSchema === undefined) {
     return wrong(
-      `its ${field} is a ${vendor} schema that cannot give its JSON Schema: it needs ` +
+      `its ${field} schema, made with ${vendor}, cannot give its JSON Schema: it needs ` +
         '"~standard".jsonSchema (Zod 4.2, ArkType 2.1.28, Valibot through toStandardJsonSchema)',
     );
   }
@@ -390,9 +415,11 @@ function standardJson(
     return jsonSchema[side]({ target: "draft-2020-12" });
   } catch (cause) {
     return wrong(
-      `${vendor} cannot give the JSON Schema of its ${field}: ${
-        cause instanceof Error ? cause.message : String(cause)
-      }`,
+      `${vendor} cannot give the JSON Schema of its ${field}: ${messageOf(cause)}`,
     );
   }
+}
+
+function messageOf(cause: unknown): string {
+  return cause instanceof Error ? cause.message : String(cause);
 }

@@ -26,6 +26,17 @@ export function setOwn(target: Record<string, unknown>, key: string, value: unkn
   } else target[key] = value;
 }
 
+/** What a value that is not JSON is called in a message. */
+function nameOf(value: unknown): string {
+  if (typeof value === "object") return `an object of class ${classOf(value)}`;
+  return typeof value === "number" || value === undefined ? `${value}` : `a ${typeof value}`;
+}
+
+/** `Object` for every object but the built-in ones, also for an instance of somebody's class. */
+function classOf(value: unknown): string {
+  return Object.prototype.toString.call(value).slice("[object ".length, -1);
+}
+
 /**
  * Copies JSON and freezes the copy, all the way down. Members that are `undefined` are left out,
  * as `JSON.stringify` does.
@@ -57,12 +68,13 @@ export function copyJson<T>(value: T, what: string): T {
             Array.from(part, (item, index) => copy(item, `${pointer}/${index}`, depth + 1)),
           );
         }
+        // A Date or a Map has no members of its own: its content would be lost.
+        if (classOf(part) !== "Object") break;
         return copyObject(part as Record<string, unknown>, pointer, depth);
     }
     throw new TypeError(
-      `Cannot copy ${what}: at "${pointer}" it has a ${
-        typeof part === "number" ? String(part) : typeof part
-      }, which is not JSON`,
+      `Cannot copy ${what}: at "${pointer.slice(0, 200)}" it has ${nameOf(part)}, ` +
+        "which is not JSON",
     );
   }
 

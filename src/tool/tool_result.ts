@@ -5,7 +5,7 @@
  * @module
  */
 
-import { FAILURE_CODES, type FailureCode } from "./failure_code.ts";
+import { FAILURE_CODES, type FailureCode, isFailureCode } from "./failure_code.ts";
 
 /** One thing that is wrong with a value. */
 export interface Issue {
@@ -87,7 +87,11 @@ export function isToolResult(value: unknown): value is ToolResult {
 export const ToolResult: {
   /** A success with `content`. */
   ok<Content>(content: Content, durationMs?: number): ToolSuccess<Content>;
-  /** A failure. `retryable` comes from the code unless it is given. */
+  /**
+   * A failure. `retryable` comes from the code unless it is given.
+   *
+   * @throws {TypeError} If `code` is not a failure code.
+   */
   error(
     code: FailureCode,
     message: string,
@@ -112,6 +116,14 @@ export const ToolResult: {
       readonly durationMs?: number;
     } = {},
   ): ToolFailure {
+    if (!isFailureCode(code)) {
+      throw new TypeError(
+        `Cannot make a failure: its code must be one of ${
+          Object.keys(FAILURE_CODES).join(", ")
+        }, ` +
+          `not "${String(code).slice(0, 100)}"`,
+      );
+    }
     const { issues, retryable = FAILURE_CODES[code].retryable, acknowledged, durationMs = 0 } =
       options;
     return mark({

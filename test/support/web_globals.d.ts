@@ -7,7 +7,7 @@ interface AbortSignalEventListener {
 }
 declare class AbortSignal {
   readonly aborted: boolean;
-  readonly reason: any;
+  readonly reason: unknown;
   throwIfAborted(): void;
   addEventListener(
     type: "abort",

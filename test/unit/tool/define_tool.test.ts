@@ -1,0 +1,496 @@
+import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
+import { describe, it } from "bun:test";
+import { defineTool, isTool, makeTool, type ToolDefinition } from "../../../src/tool/mod.ts";
+
+/** A definition with only what is required, and `fields`. Types are left aside: this is input. */
+function definition(fields: Readonly<Record<string, unknown>> = {}): ToolDefinition {
+  return { name: "echo", description: "Says it again.", ...fields } as ToolDefinition;
+}
+
+/** A schema of a library, which gives `input` and `output` as its JSON Schema. */
+function librarySchema(input: object, output: object = input): object {
+  return {
+    "~standard": {
+      version: 1,
+      vendor: "fake",
+      validate: (value: unknown) => ({ value }),
+      jsonSchema: { input: () => input, output: () => output },
+    },
+  };
+}
+
+const OBJECT = { type: "object", properties: { a: { type: "string" } } };
+
+describe("defineTool()", () => {
+  it("fills in everything that was not said", () => {
+    const tool = defineTool({ name: "echo", description: "Says it again." });
+    assertEquals(
+      tool,
+      {
+        id: "echo",
+        name: "echo",
+        namespace: undefined,
+        title: undefined,
+        description: "Says it again.",
+        version: undefined,
+        parameters: { type: "object", properties: {}, additionalProperties: false },
+        returns: undefined,
+        parametersStandard: undefined,
+        returnsStandard: undefined,
+        category: undefined,
+        risk: "medium",
+        tags: [],
+        roles: undefined,
+        scopes: [],
+        requiresTransaction: false,
+        requiresApproval: false,
+        isAvailable: true,
+        annotations: {
+          readOnlyHint: false,
+          destructiveHint: false,
+          idempotentHint: false,
+          openWorldHint: false,
+        },
+        examples: [],
+        icons: [],
+        deprecated: false,
+        timeoutMs: undefined,
+        idempotent: false,
+        config: undefined,
+        meta: undefined,
+        init: undefined,
+        dispose: undefined,
+        validate: undefined,
+        execute: undefined,
+      } as unknown as typeof tool,
+    );
+  });
+
+  it("keeps everything that was said", () => {
+    const said = {
+      name: "status",
+      namespace: "chain",
+      title: "Status",
+      description: "Where the chain is.",
+      version: "1.2.0-beta.1+build.5",
+      parameters: OBJECT,
+      returns: { type: "string" },
+      category: "workspace",
+      risk: "high",
+      tags: ["chain", "read"],
+      roles: ["control"],
+      scopes: ["chain.read"],
+      requiresTransaction: true,
+      requiresApproval: true,
+      isAvailable: false,
+      examples: [{ description: "one", input: { a: "x" }, output: "y" }],
+      icons: [{ src: "data:,", mimeType: "image/png", sizes: ["1x1"], theme: "dark" }],
+      deprecated: "Use chain:state",
+      timeoutMs: 100,
+      idempotent: true,
+      config: { type: "object" },
+      meta: { anthropic: { cache: true } },
+    };
+    const tool = makeTool(said as unknown as ToolDefinition);
+    for (const [field, value] of Object.entries(said)) {
+      assertEquals([field, tool[field as "meta"]], [field, value] as unknown);
+    }
+    assertEquals(tool.id, "chain:status");
+  });
+
+  it("knows the tools that it made, and no look-alike", () => {
+    const tool = makeTool(definition());
+    assertEquals(isTool(tool), true);
+    assertEquals([{ ...tool }, Object.create(tool), null, undefined, "echo"].some(isTool), false);
+  });
+
+  it("lets a word of the author go before a derived hint", () => {
+    const { annotations } = makeTool(
+      definition({ risk: "safe", annotations: { readOnlyHint: false, openWorldHint: true } }),
+    );
+    assertEquals(annotations, {
+      readOnlyHint: false,
+      destructiveHint: false,
+      idempotentHint: true,
+      openWorldHint: true,
+    });
+  });
+
+  it("takes each tag, role and scope once", () => {
+    const { tags, roles, scopes } = makeTool(
+      definition({ tags: ["b", "a", "b"], roles: ["r", "r"], scopes: ["s", "s"] }),
+    );
+    assertEquals({ tags, roles, scopes }, { tags: ["b", "a"], roles: ["r"], scopes: ["s"] });
+  });
+
+  it("tells a tool for nobody from a tool for everybody", () => {
+    assertEquals(makeTool(definition({ roles: [] })).roles, []);
+    assertEquals(makeTool(definition()).roles, undefined);
+  });
+
+  for (const name of ["constructor", "__proto__", "toString", "hasOwnProperty"]) {
+    it(`makes a tool called "${name}"`, () => {
+      assertEquals(makeTool(definition({ name })).id, name);
+    });
+  }
+
+  it("reads a definition that is an instance of a class", () => {
+    class Greeter {
+      readonly name = "greet";
+      readonly description = "Greets.";
+      readonly #greeting = "Hello";
+      execute(): string {
+        return this.#greeting;
+      }
+    }
+    const tool = makeTool(new Greeter());
+    assertEquals(tool.execute?.({}, undefined as never), "Hello");
+  });
+});
+
+describe("defineTool(), on what cannot be changed later", () => {
+  it("freezes the tool", () => {
+    assert(Object.isFrozen(makeTool(definition())));
+  });
+
+  it("freezes every list and object of it", () => {
+    const tool = makeTool(definition({
+      parameters: OBJECT,
+      returns: OBJECT,
+      config: OBJECT,
+      tags: ["a"],
+      roles: ["a"],
+      scopes: ["a"],
+      annotations: {},
+      examples: [{ input: {} }],
+      icons: [{ src: "x" }],
+      meta: { a: {} },
+    }));
+    const loose = Object.entries(tool)
+      .filter(([, value]) => typeof value === "object" && value !== null)
+      .filter(([, value]) => !Object.isFrozen(value));
+    assertEquals(loose, []);
+    assert(Object.isFrozen(tool.parameters["properties"]));
+  });
+
+  it("is not changed by a change of the definition's data", () => {
+    const parameters = { type: "object", properties: { a: { type: "string" } } };
+    const tags = ["a"];
+    const tool = makeTool(definition({ parameters, tags }));
+    parameters.properties.a.type = "number";
+    tags.push("b");
+    assertEquals(tool.parameters, { type: "object", properties: { a: { type: "string" } } });
+    assertEquals(tool.tags, ["a"]);
+  });
+
+  it("leaves the definition as it was", () => {
+    const said = definition({ parameters: { type: "object" }, tags: ["a"] });
+    makeTool(said);
+    assertEquals([said, said.parameters, said.tags].map(Object.isFrozen), [false, false, false]);
+  });
+});
+
+describe("defineTool(), on functions", () => {
+  it("calls each as a method of the definition", async () => {
+    const said = {
+      name: "count",
+      description: "Counts.",
+      count: 41,
+      init() {
+        return this.count;
+      },
+      dispose() {
+        this.count = 0;
+      },
+      validate() {
+        return `at ${this.count}`;
+      },
+      execute() {
+        return this.count + 1;
+      },
+    };
+    const { count: _count, ...known } = said;
+    const definition: ToolDefinition = Object.assign(Object.create({ count: 41 }), known);
+    const { init, validate, execute, dispose } = makeTool(definition);
+    assertEquals(await init?.(undefined as never), 41);
+    assertEquals(await validate?.({}, undefined as never), "at 41");
+    assertEquals(await execute?.({}, undefined as never), 42);
+    await dispose?.(undefined as never);
+    assertEquals(Object.entries(definition).at(-1), ["count", 0]);
+  });
+
+  it("keeps an async generator one", () => {
+    const tool = makeTool(definition({
+      async *execute() {
+        yield await Promise.resolve(1);
+      },
+    }));
+    const output = tool.execute?.({}, undefined as never) as object;
+    assertEquals(Symbol.asyncIterator in output, true);
+  });
+
+  it("keeps isAvailable the function that it was", () => {
+    const isAvailable = (): boolean => false;
+    assertStrictEquals(makeTool(definition({ isAvailable })).isAvailable, isAvailable);
+  });
+});
+
+describe("defineTool(), on schemas of libraries", () => {
+  it("keeps the library's schema beside its JSON Schema", () => {
+    const parameters = librarySchema(OBJECT);
+    const tool = makeTool(definition({ parameters }));
+    assertEquals(tool.parameters, OBJECT);
+    assertStrictEquals<unknown>(tool.parametersStandard, parameters);
+  });
+
+  it("takes what goes in for parameters and config, and what comes out for returns", () => {
+    const schema = librarySchema({ type: "object", title: "in" }, { type: "object", title: "out" });
+    const tool = makeTool(definition({ parameters: schema, returns: schema, config: schema }));
+    assertEquals(tool.parameters["title"], "in");
+    assertEquals(tool.returns, { type: "object", title: "out" });
+    assertEquals(tool.config, { type: "object", title: "in" });
+  });
+
+  it("asks for 2020-12", () => {
+    const targets: string[] = [];
+    const schema = {
+      "~standard": {
+        ...(librarySchema(OBJECT) as { "~standard": object })["~standard"],
+        jsonSchema: {
+          input: ({ target }: { target: string }) => {
+            targets.push(target);
+            return OBJECT;
+          },
+        },
+      },
+    };
+    makeTool(definition({ parameters: schema }));
+    assertEquals(targets, ["draft-2020-12"]);
+  });
+
+  it("takes a library's schema that is a function", () => {
+    const schema = Object.assign(() => 0, librarySchema(OBJECT));
+    assertEquals(makeTool(definition({ parameters: schema })).parameters, OBJECT);
+  });
+
+  it("freezes a copy of the JSON Schema, not the library's own", () => {
+    const own = { type: "object" };
+    makeTool(definition({ parameters: librarySchema(own) }));
+    assertEquals(Object.isFrozen(own), false);
+  });
+
+  it("refuses one that cannot give its JSON Schema, and says what could", () => {
+    const schema = { "~standard": { version: 1, vendor: "old", validate: () => ({ value: 1 }) } };
+    assertThrows(
+      () => makeTool(definition({ parameters: schema })),
+      TypeError,
+      'Cannot define tool "echo": its parameters schema, made with old, cannot give its JSON Schema: ' +
+        'it needs "~standard".jsonSchema',
+    );
+  });
+
+  for (
+    const [what, thrown, words] of [
+      ["an error", new Error("no transforms"), "no transforms"],
+      ["a string", "no transforms", "no transforms"],
+      ["undefined", undefined, "undefined"],
+    ] as const
+  ) {
+    it(`says why a library cannot give it, which threw ${what}`, () => {
+      const schema = {
+        "~standard": {
+          version: 1,
+          vendor: "fake",
+          validate: () => ({ value: 1 }),
+          jsonSchema: {
+            input: () => {
+              throw thrown;
+            },
+          },
+        },
+      };
+      assertThrows(
+        () => makeTool(definition({ parameters: schema })),
+        TypeError,
+        `Cannot define tool "echo": fake cannot give the JSON Schema of its parameters: ${words}`,
+      );
+    });
+  }
+});
+
+describe("defineTool(), on a tool of another copy of plue", () => {
+  const parameters = librarySchema(OBJECT);
+  const original = makeTool(definition({
+    namespace: "far",
+    parameters,
+    returns: true,
+    tags: ["a"],
+    deprecated: true,
+    execute: () => 42,
+  }));
+  const foreign = { ...original };
+
+  it("makes an equal tool", () => {
+    const { execute: _execute, ...copy } = makeTool(foreign as ToolDefinition);
+    const { execute: _original, ...expected } = original;
+    assertEquals(copy, expected);
+  });
+
+  it("keeps what it runs", () => {
+    assertEquals(makeTool(foreign as ToolDefinition).execute?.({}, undefined as never), 42);
+  });
+
+  it("keeps the library schema that its parameters came from", () => {
+    const tool = makeTool(foreign as ToolDefinition);
+    assertStrictEquals<unknown>(tool.parametersStandard, parameters);
+  });
+
+  it("refuses an id that is not its own", () => {
+    assertThrows(
+      () => makeTool({ ...foreign, name: "other" } as ToolDefinition),
+      TypeError,
+      'Cannot define tool "far:other": its id must be what its namespace and its name make, ' +
+        'not "far:echo"',
+    );
+  });
+});
+
+describe("defineTool(), on definitions that are wrong", () => {
+  const rule = 'must be 1 to 128 letters, digits, "_", "." or "-"';
+  const words = "must be a list of strings that are not empty";
+  const risk = "must be one of safe, low, medium, high, critical, not";
+  const time = "its timeoutMs must be a number of milliseconds from 1 to 2147483647";
+  const hints =
+    "its annotations must be an object in which readOnlyHint, destructiveHint, idempotentHint, " +
+    "openWorldHint are true or false";
+  const examples = 'its examples must be a list of objects, each with "input"';
+  const icons = 'its icons must be a list of objects, each with a "src" string';
+  const holes: string[] = ["a"];
+  holes.length = 2;
+
+  const wrong: readonly (readonly [Record<string, unknown>, string])[] = [
+    [{ namespace: "" }, `its namespace ${rule}`],
+    [{ namespace: "a:b" }, `its namespace ${rule}`],
+    [{ namespace: null }, `its namespace ${rule}`],
+    [{ title: 1 }, "its title must be a string"],
+    [{ description: undefined }, "its description must say what it does"],
+    [{ description: " \n" }, "its description must say what it does"],
+    [{ description: {} }, "its description must be a string"],
+    [{ version: 1 }, "its version must be a string"],
+    [{ version: "1.2" }, 'its version must be a semantic version such as "1.2.0", not "1.2"'],
+    [{ version: "1.2.0\n" }, "its version must be a semantic version"],
+    [{ parameters: null }, "its parameters must be a JSON Schema or a Standard Schema"],
+    [{ parameters: [] }, "its parameters must be a JSON Schema or a Standard Schema"],
+    [{ parameters: "object" }, "its parameters must be a JSON Schema or a Standard Schema"],
+    [{ parameters: true }, 'its parameters must be an object schema: "/type" must be "object"'],
+    [{ parameters: {} }, 'its parameters must be an object schema: "/type" must be "object"'],
+    [{ parameters: { type: ["object"] } }, '"/type" must be "object"'],
+    [
+      { parameters: { type: "object", default: NaN } },
+      'its parameters: at "/default" it has NaN, which is not JSON',
+    ],
+    [{ returns: 1 }, "its returns must be a JSON Schema or a Standard Schema"],
+    [{ returns: new Map() }, 'its returns: at "" it has an object of class Map'],
+    [{ config: () => 0 }, "its config must be a JSON Schema or a Standard Schema"],
+    [{ category: "" }, "its category must be a string that is not empty"],
+    [{ category: 1 }, "its category must be a string that is not empty"],
+    [{ risk: "extreme" }, `its risk ${risk} "extreme"`],
+    [{ risk: null }, `its risk ${risk} of type object`],
+    [{ risk: "constructor" }, `its risk ${risk} "constructor"`],
+    [{ tags: "a" }, `its tags ${words}`],
+    [{ tags: [1] }, `its tags ${words}`],
+    [{ tags: holes }, `its tags ${words}`],
+    [{ roles: [""] }, `its roles ${words}`],
+    [{ roles: null }, `its roles ${words}`],
+    [{ scopes: {} }, `its scopes ${words}`],
+    [{ requiresTransaction: "yes" }, "its requiresTransaction must be true or false"],
+    [{ requiresApproval: null }, "its requiresApproval must be true or false"],
+    [{ idempotent: 1 }, "its idempotent must be true or false"],
+    [{ isAvailable: "no" }, "its isAvailable must be true, false or a function"],
+    [{ isAvailable: null }, "its isAvailable must be true, false or a function"],
+    [{ annotations: "safe" }, hints],
+    [{ annotations: [] }, hints],
+    [{ annotations: { readOnlyHint: "yes" } }, hints],
+    [{ annotations: { title: () => 0 } }, 'its annotations: at "/title" it has a function'],
+    [{ examples: {} }, examples],
+    [{ examples: ["a"] }, examples],
+    [{ examples: [{ output: 1 }] }, examples],
+    [{ examples: [{ input: 1n }] }, 'its examples: at "/0/input" it has a bigint'],
+    [{ icons: "x.png" }, icons],
+    [{ icons: [{ src: 1 }] }, icons],
+    [{ deprecated: 1 }, "its deprecated must be true, false or a sentence"],
+    [{ timeoutMs: 0 }, time],
+    [{ timeoutMs: 0.5 }, time],
+    [{ timeoutMs: -1 }, time],
+    [{ timeoutMs: NaN }, time],
+    [{ timeoutMs: Infinity }, time],
+    [{ timeoutMs: 2 ** 31 }, time],
+    [{ timeoutMs: "100" }, time],
+    [{ meta: "x" }, "its meta must be an object"],
+    [{ meta: { at: new Date(0) } }, 'its meta: at "/at" it has an object of class Date'],
+    [{ init: 1 }, "its init must be a function"],
+    [{ dispose: {} }, "its dispose must be a function"],
+    [{ validate: null }, "its validate must be a function"],
+    [{ execute: "echo" }, "its execute must be a function"],
+    [{ handler: () => 0 }, '"handler" is not a field of a tool'],
+    [{ inputSchema: {} }, '"inputSchema" is not a field of a tool'],
+    [JSON.parse('{ "__proto__": 1 }') as Record<string, unknown>, '"__proto__" is not a field'],
+  ];
+  for (const [fields, words] of wrong) {
+    const [[field, value] = ["", undefined]] = Object.entries(fields);
+    it(`refuses ${field}: ${describeValue(value)}`, () => {
+      const whole = { ...definition() };
+      for (const [key, one] of Object.entries(fields)) {
+        Object.defineProperty(whole, key, { value: one, enumerable: true });
+      }
+      const { message } = assertThrows(() => makeTool(whole), TypeError);
+      assertEquals(message.startsWith('Cannot define tool "echo": '), true, message);
+      assertEquals(message.includes(words), true, message);
+    });
+  }
+
+  for (const name of [undefined, null, 1, "", "a b", "a:b", "a".repeat(129)]) {
+    it(`refuses the name ${describeValue(name)}`, () => {
+      const { message } = assertThrows(() => makeTool(definition({ name })), TypeError);
+      assertEquals(message.endsWith(`: its name ${rule}`), true, message);
+      assertEquals(message.length < 200, true);
+    });
+  }
+
+  for (const value of [undefined, null, "echo", 1, () => 0]) {
+    it(`refuses ${describeValue(value)} in place of a definition`, () => {
+      assertThrows(
+        () => makeTool(value as unknown as ToolDefinition),
+        TypeError,
+        "Cannot define a tool: the definition must be an object",
+      );
+    });
+  }
+
+  it("says why when a getter in the definition throws something odd", () => {
+    const parameters = Object.defineProperty({ type: "object" }, "properties", {
+      get: () => {
+        throw "not now";
+      },
+      enumerable: true,
+    });
+    assertThrows(
+      () => makeTool(definition({ parameters })),
+      TypeError,
+      'Cannot define tool "echo": not now',
+    );
+  });
+});
+
+function describeValue(value: unknown): string {
+  if (typeof value === "object" && value !== null) {
+    try {
+      return JSON.stringify(value);
+    } catch {
+      return "an object that is not JSON";
+    }
+  }
+  return typeof value === "string"
+    ? JSON.stringify(value.slice(0, 20))
+    : String(value).replaceAll("\n", " ");
+}
