@@ -1,0 +1,203 @@
+/**
+ * The other schema engine, by Ajv: for its custom keywords, its plugins, or its speed. It needs a
+ * runtime that allows code generation.
+ *
+ * Schemas reach Ajv normalised to 2020-12, so one kind of Ajv instance serves both drafts. Its
+ * formats are those of the default engine, so that both agree on what a date is; a plugin such as
+ * `ajv-formats` may replace them.
+ *
+ * @module
+ */
+
+import {
+  Ajv2020,
+  type Format,
+  type Options,
+  type ValidateFunction,
+  type Vocabulary,
+} from "ajv/dist/2020.js";
+import { explain } from "../../schema/explain.ts";
+import { ASSERTED_FORMATS } from "../../schema/formats.ts";
+import { vagueIssue } from "../../schema/issues.ts";
+import {
+  clip,
+  type Dialect,
+  MAX_ISSUES,
+  type SchemaEngine,
+  type SchemaValidator,
+} from "../../schema/mod.ts";
+import { normalizeSchema } from "../../schema/normalize.ts";
+import type { Issue, JsonSchema } from "../../tool/mod.ts";
+import { testFormat } from "../typebox/formats.ts";
+
+/**
+ * Ajv instances keep parts of every schema they compiled. So one is replaced after this many, and
+ * what it kept is freed with the validators it made.
+ */
+const SCHEMAS_PER_INSTANCE = 500;
+const MAX_MESSAGE = 200;
+
+/** Ajv options that would change the value, or undo what the contract of engines promises. */
+const REFUSED = ["coerceTypes", "useDefaults", "removeAdditional", "loadSchema", "schemas"] as const;
+
+/** Options for {@linkcode ajvEngine}. */
+export interface AjvEngineOptions {
+  /**
+   * `assert`: every format that draft-07 or 2020-12 names is checked, and those that a plugin adds.
+   * `annotate`: all are annotations.
+   *
+   * @default {"assert"}
+   */
+  readonly formats?: "assert" | "annotate";
+  /** Custom keywords, as `ajv.addVocabulary` takes them. */
+  readonly keywords?: Vocabulary;
+  /** Called with each new Ajv instance, to add keywords and formats: `(ajv) => addErrors(ajv)`. */
+  readonly plugins?: readonly ((ajv: Ajv2020) => unknown)[];
+  /** Ajv's own options, but for those that would change values. */
+  readonly ajv?: Omit<Options, (typeof REFUSED)[number] | "keywords" | "formats">;
+}
+
+/** An Ajv instance, and what it knows beside the drafts. */
+interface Instance {
+  readonly ajv: Ajv2020;
+  readonly keywords: readonly string[];
+  readonly formats: { has(name: string): boolean };
+  readonly test: (format: string, value: string) => boolean;
+  left: number;
+}
+
+/**
+ * Makes the engine.
+ *
+ * @example Usage
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { ajvEngine } from "@plue/tools/ajv";
+ *
+ * const engine = ajvEngine({
+ *   keywords: [{ keyword: "even", type: "number", validate: (on: boolean, n: number) => !on || n % 2 === 0 }],
+ * });
+ * const pairs = engine.compile({ type: "integer", even: true }, "2020-12");
+ *
+ * assert.equal(pairs.check(4), true);
+ * assert.equal(pairs.check(3), false);
+ * ```
+ *
+ * @param options Formats, keywords, plugins, and Ajv's own options.
+ * @returns The engine.
+ * @throws {TypeError} If an Ajv option is given that would change values.
+ */
+export function ajvEngine(options: AjvEngineOptions = {}): SchemaEngine {
+  for (const name of REFUSED) {
+    if (options.ajv !== undefined && Object.hasOwn(options.ajv, name)) {
+      throw new TypeError(
+        `Cannot make the Ajv engine: its option "${name}" must be absent, because an engine ` +
+          "neither changes values nor fetches schemas",
+      );
+    }
+  }
+  // Lazily: making an instance takes milliseconds.
+  let current: Instance | undefined;
+  return Object.freeze({
+    name: "ajv",
+    compile(schema: JsonSchema, dialect: Dialect): SchemaValidator {
+      if (current === undefined || current.left-- <= 0) current = makeInstance(options);
+      return compile(current, schema, dialect);
+    },
+  });
+}
+
+function makeInstance({ formats = "assert", keywords, plugins, ajv: own }: AjvEngineOptions): Instance {
+  const ajv = new Ajv2020({
+    strict: false,
+    logger: false,
+    // Without it a tool's "constructor" or "toString" would always count as present.
+    ownProperties: true,
+    ...own,
+    // The registry has checked the schema.
+    meta: false,
+    validateSchema: false,
+    addUsedSchema: false,
+  });
+  const before = new Set(Object.keys(ajv.RULES.keywords));
+  if (formats === "assert") {
+    for (const name of ASSERTED_FORMATS) {
+      ajv.addFormat(name, (value: string) => testFormat(name, value));
+    }
+  }
+  if (keywords !== undefined) ajv.addVocabulary(keywords);
+  for (const plugin of plugins ?? []) plugin(ajv);
+  const known = new Map(formats === "assert" ? Object.entries(ajv.formats) : []);
+  return {
+    ajv,
+    // What a plugin added; not what Ajv itself adds to the drafts, such as `nullable`.
+    keywords: Object.keys(ajv.RULES.keywords).filter((name) => !before.has(name)),
+    formats: known,
+    test: (name, value) => fitsFormat(known.get(name), value),
+    left: SCHEMAS_PER_INSTANCE,
+  };
+}
+
+function compile(instance: Instance, schema: JsonSchema, dialect: Dialect): SchemaValidator {
+  const { ajv, keywords, formats, test } = instance;
+  const normalized = normalizeSchema(schema, dialect, { formats, keywords });
+  let validate: ValidateFunction;
+  try {
+    validate = ajv.compile(normalized.schema);
+  } catch (cause) {
+    const reason = cause instanceof Error && cause.name === "EvalError"
+      ? "this runtime forbids code generation, which Ajv needs (the default engine does not)"
+      : cause instanceof Error
+      ? clip(cause.message, MAX_MESSAGE)
+      : "Ajv failed";
+    throw new SyntaxError(`Cannot compile the schema: ${reason}`, { cause });
+  } finally {
+    if (typeof normalized.schema === "object") ajv.removeSchema(normalized.schema);
+  }
+  const check: (value: unknown) => boolean = normalized.unbounded || keywords.length > 0
+    ? guarded(validate)
+    : validate;
+  return {
+    check,
+    issues(value) {
+      const found = explain(normalized, value, test);
+      return found.length > 0 ? found : ajvIssues(validate, check, value);
+    },
+  };
+}
+
+/** What a keyword that only Ajv knows has to say. */
+function ajvIssues(
+  validate: ValidateFunction,
+  check: (value: unknown) => boolean,
+  value: unknown,
+): readonly Issue[] {
+  const errors = check(value) ? [] : validate.errors ?? [];
+  const found = errors.slice(0, MAX_ISSUES).map((error) => {
+    const words = clip((error.message ?? "fit its schema").replace(/^must /, ""), MAX_MESSAGE);
+    const path = error.instancePath;
+    const message = `${path === "" ? "The value" : path} must ${words}`;
+    return { path, keyword: error.keyword, expected: words, message };
+  });
+  return found.length > 0 ? found : [vagueIssue()];
+}
+
+/** A value that exhausts the stack, or breaks a custom keyword, does not fit. */
+function guarded(validate: ValidateFunction): (value: unknown) => boolean {
+  return (value) => {
+    try {
+      return validate(value) === true;
+    } catch {
+      return false;
+    }
+  };
+}
+
+function fitsFormat(format: Format | undefined, value: string): boolean {
+  if (format === undefined || format === true) return true;
+  if (typeof format === "string") return new RegExp(format, "u").test(value);
+  if (format instanceof RegExp) return format.test(value);
+  if (typeof format === "function") return format(value) === true;
+  const { validate } = format as { readonly validate?: unknown };
+  return fitsFormat(validate as Format | undefined, value);
+}

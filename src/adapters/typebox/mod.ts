@@ -1,0 +1,10 @@
+/**
+ * The default schema engine, and `defineTool` with types inferred from TypeBox and JSON Schema. The
+ * folder's table of contents.
+ *
+ * @module
+ */
+
+export { defineTool } from "./define_tool.ts";
+export type { InferConfig, InferParams, InferResult } from "./infer.ts";
+export { typeboxEngine, type TypeboxEngineOptions } from "./typebox_engine.ts";
