@@ -16,8 +16,8 @@ export interface Surroundings {
   readonly clock: RegistryClock;
   /** How long one `init` or one `dispose` may take, in milliseconds. */
   readonly lifecycleTimeoutMs: number;
-  /** Is told of what no caller waits for, such as a `dispose` that fails. Never throws. */
-  report(error: unknown): void;
+  /** Is told when what came too late could not be disposed of. Never throws. */
+  onLateError(tool: Tool, error: unknown): void;
 }
 
 /** A registered tool, ready to run or about to be. */
@@ -103,7 +103,9 @@ export class ToolLifecycle implements ToolRuntime {
     } catch (cause) {
       if (cause instanceof LateError) {
         // What comes too late is not used by anyone, and must not stay open.
-        running.then((state) => this.#disposeOf(state)).catch(this.#surroundings.report);
+        running.then((state) => this.#disposeOf(state)).catch((error) =>
+          this.#surroundings.onLateError(this.tool, error)
+        );
       }
       // The cause is for the log: it may hold what a model must not read.
       throw new ToolLifecycleError(

@@ -19,6 +19,16 @@ import { ToolSnapshot } from "./snapshot.ts";
 import { type ToolHost, ToolLifecycleError, type ToolRuntime } from "./tool_host.ts";
 import { ToolsetCache } from "./toolset_cache.ts";
 
+/** An error that reached no caller, for the host's log. */
+export interface RegistryErrorReport {
+  /** The tool that it was about. */
+  readonly toolId: string;
+  /** A listener threw, the search index could not follow, or a tool was not disposed of. */
+  readonly phase: "listener" | "index" | "dispose";
+  /** What was thrown, as it is. */
+  readonly error: unknown;
+}
+
 /** Options for {@linkcode ToolRegistry}. */
 export interface ToolRegistryOptions {
   /** Compiles the tools' schemas. */
@@ -51,7 +61,7 @@ export interface ToolRegistryOptions {
    * follow a change, a `dispose` that fails after its tool was unregistered. Without it a listener's error is dropped; those of `dispose` are
    * thrown by the registry's own `dispose()` in either case.
    */
-  readonly onError?: ((error: unknown) => void) | undefined;
+  readonly onError?: ((report: RegistryErrorReport) => void) | undefined;
   /**
    * Gives the events their timestamps, and bounds the time of `init` and `dispose`.
    *
@@ -76,10 +86,10 @@ const MAX_KEPT_ERRORS = 100;
  * @example Usage
  * ```ts
  * import assert from "node:assert/strict";
- * import { ToolRegistry } from "@plue/tools";
+ * import { typeboxEngine } from "@plue/tools";
+ * import { ToolRegistry } from "@plue/tools/core";
  *
- * await using registry = new ToolRegistry();
- * registry.subscribe(({ type, tool }) => console.log(type, tool.id));
+ * await using registry = new ToolRegistry({ engine: typeboxEngine() });
  * registry.registerTool({ name: "echo", description: "Says it again.", risk: "safe" });
  *
  * assert.equal(registry.count, 1);
@@ -94,6 +104,7 @@ export class ToolRegistry implements ToolHost {
   readonly #snapshot: ToolSnapshot = new ToolSnapshot((id) => this.#tools.get(id)?.tool);
   readonly #rules: AdmissionRules;
   readonly #surroundings: Surroundings;
+  readonly #report: (phase: RegistryErrorReport["phase"], toolId: string, error: unknown) => void;
   readonly #feed: ChangeFeed;
   readonly #toolsets: ToolsetCache;
   readonly #makeIndex: () => ToolIndex;
@@ -125,17 +136,24 @@ export class ToolRegistry implements ToolHost {
           `not "${lifecycleTimeoutMs}"`,
       );
     }
-    const report = (error: unknown): void => {
+    const report = (phase: RegistryErrorReport["phase"], toolId: string, error: unknown): void => {
       try {
-        onError?.(error);
+        onError?.({ toolId, phase, error });
       } catch {
         // Whoever is told of errors has nobody to tell of its own.
       }
     };
     this.engine = engine;
     this.#rules = { engine, limits, config: new Map(Object.entries(config)) };
-    this.#surroundings = { engine, services, clock, lifecycleTimeoutMs, report };
-    this.#feed = new ChangeFeed(report);
+    this.#report = report;
+    this.#surroundings = {
+      engine,
+      services,
+      clock,
+      lifecycleTimeoutMs,
+      onLateError: (tool, error) => report("dispose", tool.id, error),
+    };
+    this.#feed = new ChangeFeed((error, { tool }) => report("listener", tool.id, error));
     this.#toolsets = new ToolsetCache(this);
     this.#makeIndex = index;
     this.#clock = clock;
@@ -230,7 +248,7 @@ export class ToolRegistry implements ToolHost {
     const life = this.#tools.get(id);
     if (life === undefined) return false;
     this.#tools.delete(id);
-    this.#reindex((index) => index.remove(id));
+    this.#reindex(id, (index) => index.remove(id));
     this.#touch(id);
     this.#retire(life);
     this.#tell({ type: "removed", tool: life.tool, timestamp: this.#clock.timestamp() });
@@ -407,7 +425,7 @@ export class ToolRegistry implements ToolHost {
       throw new TypeError(`Cannot register tool "${tool.id}": the registry is disposed of`);
     }
     this.#tools.set(tool.id, life);
-    this.#reindex((index) => index.add(tool));
+    this.#reindex(tool.id, (index) => index.add(tool));
     this.#touch(tool.id);
   }
 
@@ -426,7 +444,7 @@ export class ToolRegistry implements ToolHost {
     if (life.tool.dispose === undefined) return;
     const retiring = life.idle().then(() => life.dispose()).catch((error) => {
       if (this.#errors.length < MAX_KEPT_ERRORS) this.#errors.push(error);
-      this.#surroundings.report(error);
+      this.#report("dispose", life.tool.id, error);
     }).finally(() => this.#retiring.delete(retiring));
     this.#retiring.add(retiring);
   }
@@ -446,13 +464,13 @@ export class ToolRegistry implements ToolHost {
   }
 
   /** Lets the index follow. One that throws is made anew by the next search, which then throws. */
-  #reindex(change: (index: ToolIndex) => void): void {
+  #reindex(id: string, change: (index: ToolIndex) => void): void {
     if (this.#index === undefined) return;
     try {
       change(this.#index);
     } catch (error) {
       this.#index = undefined;
-      this.#surroundings.report(error);
+      this.#report("index", id, error);
     }
   }
 

@@ -66,7 +66,10 @@ describe("ToolRegistry.subscribe()", () => {
     });
     registry.subscribe((change) => seen.push(describeChange(change)));
     registry.registerTool(fakeTool("a"));
-    assertEquals([seen, errors], [["added a"], ["not even an error"]]);
+    assertEquals([seen, errors], [
+      ["added a"],
+      [{ phase: "listener", toolId: "a", error: "not even an error" }],
+    ]);
     assert(registry.hasTool("a"));
   });
 

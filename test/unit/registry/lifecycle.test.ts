@@ -1,6 +1,6 @@
 import { assert, assertEquals, assertRejects, assertStrictEquals, assertThrows } from "@std/assert";
 import { describe, it } from "bun:test";
-import { ToolLifecycleError } from "../../../src/registry/mod.ts";
+import { type RegistryErrorReport, ToolLifecycleError } from "../../../src/registry/mod.ts";
 import { FakeClock, fakeRegistry, fakeTool, gate, requiredOnlyEngine } from "./fakes.ts";
 
 /** Lets everything run that need not wait for the outside. */
@@ -94,6 +94,27 @@ describe("ToolRegistry.acquire()", () => {
     open("first");
     await settle();
     assertEquals([disposed, clock.pending], [["first"], 0]);
+  });
+
+  it("reports what came late and could not be disposed of", async () => {
+    const clock = new FakeClock();
+    const { promise, open } = gate();
+    const reports: RegistryErrorReport[] = [];
+    const cause = new Error("No");
+    const tool = fakeTool("a", { init: () => promise, dispose: () => Promise.reject(cause) });
+    const registry = fakeRegistry({
+      tools: [tool],
+      clock,
+      onError: (report) => reports.push(report),
+    });
+    const call = registry.acquire(tool);
+    await settle();
+    clock.advance(30_000);
+    await assertRejects(async () => await call, ToolLifecycleError, "within 30000 ms");
+    open();
+    await settle();
+    assertEquals(reports.map(({ phase, toolId }) => [phase, toolId]), [["dispose", "a"]]);
+    assertStrictEquals((reports[0]?.error as Error).cause, cause);
   });
 
   it("leaves no timer behind when init is in time", async () => {
@@ -262,12 +283,13 @@ describe("dispose of a tool", () => {
 
   it("that fails is reported at once, and thrown at the registry's end", async () => {
     const cause = new Error("still locked");
-    const errors: unknown[] = [];
+    const reports: RegistryErrorReport[] = [];
     const tool = fakeTool("a", { dispose: () => Promise.reject(cause) });
-    const registry = fakeRegistry({ tools: [tool], onError: (error) => errors.push(error) });
+    const registry = fakeRegistry({ tools: [tool], onError: (report) => reports.push(report) });
     registry.unregisterTool("a");
     await settle();
-    const [error] = errors;
+    const [{ error, ...about } = {}] = reports;
+    assertEquals(about, { phase: "dispose", toolId: "a" });
     assert(error instanceof ToolLifecycleError);
     assertEquals(error.message, 'Tool "a" is not disposed of: its dispose failed');
     assertStrictEquals(error.cause, cause);

@@ -1,0 +1,51 @@
+/**
+ * The registry with TypeBox's engine, unless another is handed in.
+ *
+ * @module
+ */
+
+import {
+  ToolRegistry as CoreToolRegistry,
+  type ToolRegistryOptions as CoreToolRegistryOptions,
+} from "../../registry/mod.ts";
+import type { SchemaEngine } from "../../schema/mod.ts";
+import { defaultEngine } from "./default_engine.ts";
+
+/** Options for {@linkcode ToolRegistry}. */
+export interface ToolRegistryOptions extends Omit<CoreToolRegistryOptions, "engine"> {
+  /**
+   * Compiles the tools' schemas.
+   *
+   * @default {typeboxEngine()}
+   */
+  readonly engine?: SchemaEngine | undefined;
+}
+
+/**
+ * The mutable set of all tools: unique ids, change events, and each tool's life from `init` to
+ * `dispose`. Callers see it through toolsets, which `select` makes.
+ *
+ * @example Usage
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { ToolRegistry } from "@plue/tools";
+ *
+ * await using registry = new ToolRegistry({
+ *   tools: [{ name: "echo", description: "Says it again.", risk: "safe" }],
+ * });
+ * const changes: string[] = [];
+ * registry.subscribe(({ type, tool }) => changes.push(`${type} ${tool.id}`));
+ * registry.registerTool({ name: "rm", description: "Deletes a file.", risk: "high" });
+ *
+ * assert.deepEqual(registry.ids, ["echo", "rm"]);
+ * assert.deepEqual(changes, ["added rm"]);
+ * assert.deepEqual(registry.getToolsByRiskLevel("low").map((tool) => tool.id), ["echo"]);
+ * assert.equal(registry.searchTools("delete files")[0]?.id, "rm");
+ * ```
+ */
+export class ToolRegistry extends CoreToolRegistry {
+  /** @throws {TypeError} If one of the tools is wrong. */
+  constructor(options: ToolRegistryOptions = {}) {
+    super({ ...options, engine: options.engine ?? defaultEngine() });
+  }
+}
