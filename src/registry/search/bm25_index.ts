@@ -29,6 +29,7 @@ const WHOLE_NAME = 5;
 const MAX_QUERY = 512;
 const MAX_QUERY_WORDS = 32;
 const MAX_FIELD_WORDS = 1_024;
+const MAX_STEMS = 4_096;
 
 /** A word: the slots of the tools that have it, and what it weighs in each. */
 interface Term {
@@ -62,6 +63,8 @@ export function createToolIndex(): ToolIndex {
   const slotOf = new Map<string, number>();
   const entries: (Entry | undefined)[] = [];
   const freeSlots: number[] = [];
+  // Most words of a tool are in others too.
+  const stemsOf = new Map<string, readonly string[]>();
 
   // By slot, made for all searches. A search leaves `scores` and `covered` at 0.
   let scores = new Float64Array(0);
@@ -71,7 +74,10 @@ export function createToolIndex(): ToolIndex {
 
   function add(tool: Tool): void {
     remove(tool.id);
-    const sums = new Map([[joinWords(tool.name), WHOLE_NAME]]);
+    const sums = new Map([
+      [joinWords(tool.name), WHOLE_NAME],
+      [joinWords(tool.id), WHOLE_NAME],
+    ]);
     for (const [text, weight, usualWords] of searchFields(tool)) {
       const words = stems(splitWords(text, MAX_FIELD_WORDS));
       const amount = weight / (1 - LENGTH_SHARE + LENGTH_SHARE * words.length / usualWords);
@@ -108,8 +114,14 @@ export function createToolIndex(): ToolIndex {
 
   function stems(words: readonly string[]): string[] {
     return words.flatMap((word) => {
-      const base = stem(word);
-      return stopWords.has(base) ? [] : abbreviations.get(base) ?? base;
+      let found = stemsOf.get(word);
+      if (found === undefined) {
+        const base = stem(word);
+        found = stopWords.has(base) ? [] : abbreviations.get(base) ?? [base];
+        if (stemsOf.size >= MAX_STEMS) stemsOf.clear();
+        stemsOf.set(word, found);
+      }
+      return found;
     });
   }
 
@@ -126,7 +138,7 @@ export function createToolIndex(): ToolIndex {
       }
     });
     const name = joinWords(query);
-    if (terms.has(name)) found.push(name);
+    if (name !== "" && terms.has(name)) found.push(name);
     return new Set(found);
   }
 

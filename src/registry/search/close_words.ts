@@ -8,60 +8,50 @@
 const MAX_GUESSES = 8;
 
 /**
- * The words among `known` that begin with `word`, or are one typing error away (two from eight
- * letters on), with their likeness, 0 to 1; the likeliest eight.
+ * The words among `known` that begin with `word`, or are one typing error away from it (two from
+ * eight letters on, none below four), with their likeness, 0 to 1; the likeliest eight.
  */
 export function closeWords(word: string, known: Iterable<string>): [string, number][] {
   const limit = word.length < 4 ? 0 : word.length < 8 ? 1 : 2;
   const letters = letterMask(word);
   const found: [string, number][] = [];
   for (const other of known) {
-    if (other.startsWith(word)) found.push([other, 0.5 + word.length / other.length / 2]);
-    else if (
+    if (other.startsWith(word)) {
+      found.push([other, 0.5 + word.length / other.length / 2]);
+    } else if (
       Math.abs(other.length - word.length) <= limit &&
-      differentBits(letters ^ letterMask(other)) <= 2 * limit
+      bitCount(letters ^ letterMask(other)) <= 2 * limit &&
+      isWithin(word, other, limit)
     ) {
-      const distance = editDistance(word, other, limit);
-      if (distance <= limit) found.push([other, 1 / distance]);
+      found.push([other, isWithin(word, other, 1) ? 1 : 0.5]);
     }
   }
   return found.sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1)).slice(0, MAX_GUESSES);
 }
 
-/** One bit per letter that occurs. One typing error changes two at most, so most words are ruled out. */
+/** A bit per letter. One typing error changes two at most, so one comparison rules most words out. */
 function letterMask(word: string): number {
   let mask = 0;
   for (let index = 0; index < word.length; index++) mask |= 1 << word.charCodeAt(index);
   return mask;
 }
 
-function differentBits(bits: number): number {
+function bitCount(bits: number): number {
   let count = 0;
   for (; bits !== 0; count++) bits &= bits - 1;
   return count;
 }
 
-/** Edits from `a` to `b`; two letters in the wrong order are one. Stops early above `limit`. */
-function editDistance(a: string, b: string, limit: number): number {
-  let before: number[] = [];
-  let row = Array.from({ length: b.length + 1 }, (_, index) => index);
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i];
-    for (let j = 1; j <= b.length; j++) {
-      const same = a[i - 1] === b[j - 1];
-      let edits = Math.min(at(row, j) + 1, at(next, j - 1) + 1, at(row, j - 1) + (same ? 0 : 1));
-      if (a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]) {
-        edits = Math.min(edits, at(before, j - 2) + 1);
-      }
-      next.push(edits);
-    }
-    if (Math.min(...next) > limit) return Infinity;
-    before = row;
-    row = next;
-  }
-  return at(row, b.length);
-}
-
-function at(row: readonly number[], index: number): number {
-  return row[index] ?? Infinity;
+/** Whether `a` is at most so many errors from `b`: letters wrong, missing, too many, or swapped. */
+function isWithin(a: string, b: string, errors: number): boolean {
+  let start = 0;
+  while (start < a.length && a[start] === b[start]) start++;
+  const restOfA = a.slice(start);
+  const restOfB = b.slice(start);
+  if (restOfA === restOfB) return true;
+  if (errors === 0) return false;
+  const skip = (inA: number, inB: number): boolean =>
+    isWithin(restOfA.slice(inA), restOfB.slice(inB), errors - 1);
+  return skip(1, 1) || skip(1, 0) || skip(0, 1) ||
+    restOfA[0] === restOfB[1] && restOfA[1] === restOfB[0] && skip(2, 2);
 }

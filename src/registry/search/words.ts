@@ -11,10 +11,11 @@ const MAX_WORD = 48;
 
 const CHUNK = /[\p{L}\p{M}\p{N}]+/gu;
 // "PRs" is one word; "HTTPServer2" is three.
-const PART =
-  /\p{Lu}{2,}s(?![\p{L}\p{M}])|\p{Lu}+(?![\p{Ll}\p{M}])|\p{Lu}?[\p{Ll}\p{Lt}\p{Lm}\p{Lo}\p{M}]+|\p{N}+/gu;
+const PART = /\p{Lu}{2,}s(?!\p{L})|\p{Lu}+(?![^\p{Lu}\p{N}])|\p{Lu}?[^\p{Lu}\p{N}]+|\p{N}+/gu;
 /** Scripts that do not put spaces between words: pairs of letters stand for words there. */
 const UNSPACED = /[\p{sc=Han}\p{sc=Hira}\p{sc=Kana}\p{sc=Thai}\p{sc=Lao}\p{sc=Khmr}\p{sc=Mymr}]/u;
+/** Most words: nothing to split. */
+const PLAIN = /^[a-z]+$/;
 const ASCII = /^[\0-\x7f]*$/;
 
 /**
@@ -24,23 +25,19 @@ const ASCII = /^[\0-\x7f]*$/;
  */
 export function splitWords(text: string, limit: number): string[] {
   const words: string[] = [];
-  for (const [chunk] of fold(text).matchAll(CHUNK)) {
+  for (const chunk of fold(text).match(CHUNK) ?? []) {
     if (words.length >= limit) break;
-    const parts = chunk.match(PART) ?? [];
+    const parts = PLAIN.test(chunk) ? [chunk] : chunk.match(PART) ?? [];
     for (const part of parts) {
-      if (UNSPACED.test(part)) words.push(...pairs(part));
-      else words.push(part.slice(0, MAX_WORD).toLowerCase());
+      const letters = UNSPACED.test(part) ? Array.from(part) : [];
+      if (letters.length < 2) words.push(lower(part));
+      for (let end = 2; end <= letters.length && words.length < limit; end++) {
+        words.push(letters.slice(end - 2, end).join(""));
+      }
     }
-    if (parts.length > 1) words.push(chunk.slice(0, MAX_WORD).toLowerCase());
+    if (parts.length > 1) words.push(lower(chunk));
   }
-  return words.length > limit ? words.slice(0, limit) : words;
-}
-
-/** Compatibility forms as usual letters (full width, ligatures), and letters without accents. */
-function fold(text: string): string {
-  return ASCII.test(text)
-    ? text
-    : text.normalize("NFKD").replace(/[\u0300-\u036f]+/g, "").normalize("NFC");
+  return words.slice(0, limit);
 }
 
 /** The whole text as one word: `file-write`, `fileWrite` and "file write" are the same here. */
@@ -48,9 +45,11 @@ export function joinWords(text: string): string {
   return (fold(text).match(CHUNK) ?? []).join("").toLowerCase();
 }
 
-function pairs(part: string): string[] {
-  const letters = Array.from(part);
-  return letters.length < 2
-    ? letters
-    : letters.slice(1).map((letter, index) => `${letters[index]}${letter}`);
+function lower(word: string): string {
+  return word.slice(0, MAX_WORD).toLowerCase();
+}
+
+/** Compatibility forms as usual letters (full width, ligatures), and letters without accents. */
+function fold(text: string): string {
+  return ASCII.test(text) ? text : text.normalize("NFKD").replace(/[̀-ͯ]+/g, "").normalize("NFC");
 }
