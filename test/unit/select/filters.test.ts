@@ -1,0 +1,142 @@
+import { assertEquals, assertThrows } from "@std/assert";
+import { describe, it } from "bun:test";
+import {
+  allOf,
+  allowIds,
+  anyOf,
+  category,
+  denyIds,
+  maxRisk,
+  namedFilter,
+  namespace,
+  not,
+  role,
+  scopes,
+  tagsAll,
+  tagsAny,
+  type ToolFilter,
+} from "../../../src/select/mod.ts";
+import { fakeTool } from "./fake_tools.ts";
+
+const tools = [
+  fakeTool("chain:status", { risk: "safe", tags: ["read", "chain"], roles: ["control", "impl"] }),
+  fakeTool("file-read", { risk: "low", category: "filesystem", tags: ["read"], scopes: ["fs"] }),
+  fakeTool("file-write", {
+    risk: "medium",
+    category: "filesystem",
+    tags: ["write"],
+    scopes: ["fs", "fs:write"],
+  }),
+  fakeTool("task:approve", { risk: "high", tags: ["chain"], roles: ["control"] }),
+];
+
+const idsKeptBy = (filter: ToolFilter) => tools.filter(filter).map((tool) => tool.id);
+
+describe("filters", () => {
+  const rows: [string, ToolFilter, string[]][] = [
+    ["namespace of one", namespace("task"), ["task:approve"]],
+    ["namespace of several", namespace("task", "chain"), ["chain:status", "task:approve"]],
+    ["namespace of none", namespace(), []],
+    ["tagsAny of one", tagsAny("read"), ["chain:status", "file-read"]],
+    ["tagsAny of several", tagsAny("write", "chain"), [
+      "chain:status",
+      "file-write",
+      "task:approve",
+    ]],
+    ["tagsAny of none keeps nothing", tagsAny(), []],
+    ["tagsAll of several", tagsAll("read", "chain"), ["chain:status"]],
+    ["tagsAll of none keeps everything", tagsAll(), tools.map((tool) => tool.id)],
+    ["category", category("filesystem"), ["file-read", "file-write"]],
+    ["category that no tool has", category("constructor"), []],
+    ["allowIds", allowIds("task:approve", "gone"), ["task:approve"]],
+    ["allowIds of none keeps nothing", allowIds(), []],
+    ["denyIds", denyIds("file-read", "task:approve"), ["chain:status", "file-write"]],
+    ["maxRisk safe", maxRisk("safe"), ["chain:status"]],
+    ["maxRisk medium", maxRisk("medium"), ["chain:status", "file-read", "file-write"]],
+    ["maxRisk critical keeps everything", maxRisk("critical"), tools.map((tool) => tool.id)],
+    ["role that one tool lists", role("control"), tools.map((tool) => tool.id)],
+    ["role that fewer tools list", role("impl"), ["chain:status", "file-read", "file-write"]],
+    ["role null sees tools without roles", role(null), ["file-read", "file-write"]],
+    ["scopes, some", scopes("fs"), ["chain:status", "file-read", "task:approve"]],
+    ["scopes, more than needed", scopes("fs", "fs:write", "x"), tools.map((tool) => tool.id)],
+    ["scopes, none held", scopes(), ["chain:status", "task:approve"]],
+    ["allOf", allOf(tagsAny("chain"), maxRisk("low")), ["chain:status"]],
+    ["allOf of nothing keeps everything", allOf(), tools.map((tool) => tool.id)],
+    ["anyOf", anyOf(namespace("task"), category("filesystem")), [
+      "file-read",
+      "file-write",
+      "task:approve",
+    ]],
+    ["anyOf of nothing keeps nothing", anyOf(), []],
+    ["not", not(category("filesystem")), ["chain:status", "task:approve"]],
+  ];
+  for (const [name, filter, ids] of rows) {
+    it(`${name} keeps [${ids}]`, () => assertEquals(idsKeptBy(filter), ids));
+  }
+
+  it("keep a tool called constructor apart from what every object has", () => {
+    const odd = fakeTool("constructor");
+    assertEquals([allowIds("constructor")(odd), denyIds("toString")(odd)], [true, true]);
+    assertEquals(allowIds("toString")(odd), false);
+  });
+
+  it("treat anything but true and false as a no, also negated", () => {
+    const truthy = (() => "yes") as unknown as ToolFilter;
+    const promise = (() => Promise.resolve(false)) as unknown as ToolFilter;
+    assertEquals(idsKeptBy(allOf(truthy)), []);
+    assertEquals(idsKeptBy(anyOf(truthy)), []);
+    assertEquals(idsKeptBy(not(promise)), []);
+  });
+
+  it("refuse arguments that cannot be meant", () => {
+    const words = (value: unknown) => value as string;
+    assertThrows(
+      () => maxRisk(words("hgih") as "high"),
+      TypeError,
+      "Cannot filter by maxRisk: argument 1 must be one of safe, low, medium, high, critical, " +
+        'not "hgih"',
+    );
+    assertThrows(
+      () => allowIds("file-read", "a:b:c"),
+      TypeError,
+      'Cannot filter by allowIds: argument 2 must be a tool\'s id, "name" or "namespace:name"',
+    );
+    assertThrows(() => denyIds(""), TypeError, 'not ""');
+    assertThrows(() => tagsAny(words(["read"])), TypeError, "not a list");
+    assertThrows(() => tagsAll(words(undefined)), TypeError, "not undefined");
+    assertThrows(() => category(""), TypeError, "must be a string that is not empty");
+    assertThrows(() => namespace(words(7)), TypeError, "not 7");
+    assertThrows(() => role(""), TypeError, "Cannot filter by role");
+    assertThrows(() => scopes(words(null)), TypeError, "not null");
+    assertThrows(() => not(words("x") as never), TypeError, "must be a function");
+    assertThrows(() => allOf(maxRisk("low"), {} as never), TypeError, "argument 2");
+    assertThrows(() => anyOf(undefined as never), TypeError, "not undefined");
+    assertThrows(
+      () => tagsAny(...Array.from({ length: 10_001 }, (_, index) => `t${index}`)),
+      TypeError,
+      "at most 10000 items, not 10001",
+    );
+  });
+
+  it("carry a name that says what they keep", () => {
+    assertEquals(maxRisk("low").name, "maxRisk(low)");
+    assertEquals(
+      not(anyOf(tagsAny("a", "b"), role("x"))).name,
+      "not(anyOf(tagsAny(a, b), role(x)))",
+    );
+    assertEquals(allowIds("a", "b", "c", "d", "e", "f").name, "allowIds(a, b, c, d, e, …)");
+  });
+});
+
+describe("namedFilter()", () => {
+  it("names a new function and leaves the old one alone", () => {
+    const plain = (tool: { id: string }) => tool.id === "file-read";
+    const named = namedFilter("the reader", plain);
+    assertEquals([named.name, plain.name], ["the reader", "plain"]);
+    assertEquals(idsKeptBy(named), ["file-read"]);
+  });
+
+  it("refuses what is no filter", () => {
+    assertThrows(() => namedFilter("x", null as never), TypeError, "must be a function");
+  });
+});

@@ -1,0 +1,47 @@
+import { assertEquals, assertThrows } from "@std/assert";
+import { describe, it } from "bun:test";
+import {
+  allowAll,
+  byMaximumRisk,
+  byNamespace,
+  byScopes,
+  byTag,
+  denyAll,
+  type ToolPolicy,
+} from "../../../src/select/mod.ts";
+import { fakeTool } from "./fake_tools.ts";
+
+const status = fakeTool("chain:status", { risk: "safe", tags: ["read"] });
+const write = fakeTool("file-write", { risk: "high", tags: ["write"], scopes: ["fs", "fs:write"] });
+
+describe("policies", () => {
+  const rows: [policy: ToolPolicy, status: boolean, write: boolean, reason: string | undefined][] =
+    [
+      [allowAll, true, true, undefined],
+      [denyAll, false, false, "every tool is denied"],
+      [byNamespace("chain"), true, false, 'no namespace is not among "chain"'],
+      [byTag("read", "list"), true, false, 'it carries none of the tags "read", "list"'],
+      [byScopes("fs"), true, false, 'the caller does not hold "fs:write"'],
+      [byScopes(), true, false, 'the caller does not hold "fs", "fs:write"'],
+      [byMaximumRisk("low"), true, false, "risk high is above the limit low"],
+    ];
+  for (const [policy, allowsStatus, allowsWrite, reason] of rows) {
+    it(`${policy.name} decides, gives its reason, and denies what does not exist`, () => {
+      assertEquals(policy.allow(status), allowsStatus);
+      assertEquals(policy.allow(write), allowsWrite);
+      assertEquals(policy.allow(undefined), false);
+      assertEquals(policy.reason?.(write), reason);
+    });
+  }
+
+  it("are frozen, so that nobody opens one", () => {
+    for (const [policy] of rows) assertEquals(Object.isFrozen(policy), true);
+  });
+
+  it("refuse arguments that cannot be meant", () => {
+    assertThrows(() => byMaximumRisk("none" as "low"), TypeError, 'not "none"');
+    assertThrows(() => byTag(""), TypeError, "must be a string that is not empty");
+    assertThrows(() => byNamespace(1 as never), TypeError, "not 1");
+    assertThrows(() => byScopes(["fs"] as never), TypeError, "not a list");
+  });
+});

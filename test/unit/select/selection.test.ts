@@ -1,0 +1,203 @@
+import { assertEquals, assertThrows } from "@std/assert";
+import { describe, it } from "bun:test";
+import {
+  allowAll,
+  buildToolset,
+  denyAll,
+  type Selection,
+  selectionKey,
+  ToolAvailabilityContext,
+  type ToolFilter,
+} from "../../../src/select/mod.ts";
+import type { Tool } from "../../../src/tool/mod.ts";
+import { fakeTool } from "./fake_tools.ts";
+
+const tools = [
+  fakeTool("a:one", { risk: "low", tags: ["x", "y"], category: "git", scopes: ["s"] }),
+  fakeTool("a:two", { risk: "high", tags: ["x"], roles: ["control"] }),
+  fakeTool("b:one", { risk: "safe", tags: ["y"], category: "search", roles: ["impl"] }),
+  fakeTool("off", { isAvailable: false }),
+  fakeTool("plain"),
+];
+
+const idsOf = (selection: Selection) => buildToolset(tools, selection).ids;
+
+describe("Selection", () => {
+  const rows: [Selection, string[]][] = [
+    [{}, ["a:one", "a:two", "b:one", "plain"]],
+    [{ role: "impl" }, ["a:one", "b:one", "plain"]],
+    [{ role: null }, ["a:one", "plain"]],
+    [{ role: undefined }, ["a:one", "a:two", "b:one", "plain"]],
+    [{ scopes: [] }, ["a:two", "b:one", "plain"]],
+    [{ scopes: ["s"] }, ["a:one", "a:two", "b:one", "plain"]],
+    [{ namespace: "a" }, ["a:one", "a:two"]],
+    [{ namespace: ["a", "b"] }, ["a:one", "a:two", "b:one"]],
+    [{ allowIds: ["plain", "a:one", "off"] }, ["a:one", "plain"]],
+    [{ allowIds: [] }, []],
+    [{ denyIds: ["plain"] }, ["a:one", "a:two", "b:one"]],
+    [{ allowIds: ["plain", "a:one"], denyIds: ["plain"] }, ["a:one"]],
+    [{ maxRisk: "low" }, ["a:one", "b:one"]],
+    [{ maxRisk: "critical" }, ["a:one", "a:two", "b:one", "plain"]],
+    [{ categories: ["git", "search"] }, ["a:one", "b:one"]],
+    [{ excludeCategories: ["git"] }, ["a:two", "b:one", "plain"]],
+    [{ categories: ["git", "search"], excludeCategories: ["git"] }, ["b:one"]],
+    [{ tagsAny: ["x", "z"] }, ["a:one", "a:two"]],
+    [{ tagsAll: ["x", "y"] }, ["a:one"]],
+    [{ filters: [(tool) => tool.name === "one", (tool) => tool.risk === "safe"] }, ["b:one"]],
+    [{ policies: [allowAll] }, ["a:one", "a:two", "b:one", "plain"]],
+    [{ policies: [allowAll, denyAll] }, []],
+    [{ context: ToolAvailabilityContext.lowRiskOnly, maxRisk: "safe" }, ["b:one"]],
+    [{ context: ToolAvailabilityContext.safeOnly, maxRisk: "high" }, ["b:one"]],
+    [{ context: { enabledTools: ["plain", "a:one"] }, allowIds: ["plain", "a:two"] }, ["plain"]],
+  ];
+  for (const [selection, ids] of rows) {
+    it(`${JSON.stringify(selection)} keeps [${ids}]`, () => assertEquals(idsOf(selection), ids));
+  }
+
+  it("asks in one order, and a later question only about what the earlier ones kept", () => {
+    const asked: string[] = [];
+    const spy = (name: string, keep: (tool: Tool) => boolean): ToolFilter => (tool) => {
+      asked.push(`${name} ${tool.id}`);
+      return keep(tool);
+    };
+    buildToolset(tools, {
+      policies: [{ name: "last", allow: (tool) => spy("policy", () => true)(tool as Tool) }],
+      filters: [spy("first", (tool) => tool.id !== "a:two"), spy("second", () => true)],
+      maxRisk: "high",
+      namespace: "a",
+    });
+    assertEquals(asked, [
+      "first a:one",
+      "second a:one",
+      "policy a:one",
+      "first a:two",
+    ]);
+  });
+
+  it("takes a filter that throws, or does not answer true, as a no", () => {
+    const answers: unknown[] = [1, "true", {}, Promise.resolve(true), undefined];
+    for (const answer of answers) {
+      assertEquals(idsOf({ filters: [(() => answer) as unknown as ToolFilter] }), []);
+    }
+    const throwing: ToolFilter = (tool) => {
+      if (tool.id === "plain") throw undefined;
+      return true;
+    };
+    assertEquals(idsOf({ filters: [throwing] }), ["a:one", "a:two", "b:one"]);
+  });
+
+  it("takes a policy that throws, or does not answer true, as a no", () => {
+    const throwing = {
+      name: "throws",
+      allow: (tool: Tool | undefined): boolean => {
+        if (tool?.id === "plain") throw new Error("no database");
+        return true;
+      },
+    };
+    assertEquals(idsOf({ policies: [throwing] }), ["a:one", "a:two", "b:one"]);
+    const slow = { name: "slow", allow: () => Promise.resolve(true) as unknown as boolean };
+    assertEquals(idsOf({ policies: [slow] }), []);
+  });
+
+  it("calls a policy as a method, with its own this", () => {
+    class Limit {
+      readonly name = "limit";
+      readonly wanted = "plain";
+      allow(tool: Tool | undefined): boolean {
+        return tool?.id === this.wanted;
+      }
+    }
+    assertEquals(idsOf({ policies: [new Limit()] }), ["plain"]);
+  });
+
+  it("does not change a toolset when the selection is changed later", () => {
+    const allowIds = ["plain"];
+    const filters: ToolFilter[] = [];
+    const toolset = buildToolset(tools, { allowIds, filters });
+    allowIds.push("a:one");
+    filters.push(() => false);
+    assertEquals(toolset.ids, ["plain"]);
+    assertEquals(toolset.narrow({}).ids, ["plain"]);
+    assertEquals(toolset.explain("plain").selected, true);
+  });
+
+  const wrong: [selection: unknown, message: string][] = [
+    [{ maxrisk: "low" }, '"/maxrisk" is not one of its fields, context, role, scopes,'],
+    [{ maxRisk: "lo" }, '"/maxRisk" must be one of safe, low, medium, high, critical, not "lo"'],
+    [{ role: "" }, '"/role" must be a string that is not empty, or null for a caller without'],
+    [{ role: ["control"] }, '"/role" must be'],
+    [{ scopes: "s" }, '"/scopes" must be a list, not "s"'],
+    [{ namespace: ["a", 1] }, '"/namespace/1" must be a string that is not empty, not 1'],
+    [{ allowIds: ["x y"] }, '"/allowIds/0" must be a tool\'s id'],
+    [{ denyIds: [""] }, '"/denyIds/0" must be a tool\'s id'],
+    [{ categories: null }, '"/categories" must be a list, not null'],
+    [{ excludeCategories: [undefined] }, '"/excludeCategories/0" must be'],
+    [{ tagsAny: [[]] }, '"/tagsAny/0" must be a string that is not empty, not a list'],
+    [{ tagsAll: new Set(["a"]) }, '"/tagsAll" must be a list, not an object'],
+    [{ filters: () => true }, '"/filters" must be a list, not a function'],
+    [{ filters: ["x"] }, '"/filters/0" must be a function, not "x"'],
+    [{ policies: [{ allow: () => true }] }, '"/policies/0" must be a policy, with a name'],
+    [{ policies: [null] }, '"/policies/0" must be a policy'],
+    [{ context: "noGit" }, '"/context" must be an availability context, not "noGit"'],
+    [{ context: { hasGit: 0 } }, '"/context" is wrong. Cannot read an availability context: "/h'],
+    [ToolAvailabilityContext.default, "it must be a plain object, not an object"],
+    [ToolAvailabilityContext.create(), "it must be a plain object"],
+    [null, "it must be a plain object, not null"],
+    [[], "it must be a plain object, not a list"],
+  ];
+  for (const [selection, message] of wrong) {
+    it(`refuses what is wrong: ${message.slice(0, 60)}`, () => {
+      const error = assertThrows(() => idsOf(selection as Selection), TypeError);
+      assertEquals(error.message.slice(0, message.length + 21), `Cannot select tools: ${message}`);
+    });
+  }
+});
+
+describe("selectionKey()", () => {
+  it("is the same for selections that say the same", () => {
+    const one: Selection = {
+      role: "control",
+      namespace: "a",
+      tagsAny: ["y", "x", "y"],
+      context: { hasGit: false },
+    };
+    const other: Selection = {
+      context: ToolAvailabilityContext.create().withGit(false),
+      tagsAny: ["x", "y"],
+      namespace: ["a"],
+      role: "control",
+      maxRisk: undefined,
+    };
+    assertEquals(selectionKey(one), selectionKey(other));
+  });
+
+  it("differs where selections differ", () => {
+    const different: Selection[] = [
+      {},
+      { role: null },
+      { role: "null" },
+      { scopes: [] },
+      { allowIds: [] },
+      { denyIds: [] },
+      { maxRisk: "low" },
+      { context: { maxRiskLevel: "low" } },
+      { tagsAny: ["a"] },
+      { tagsAll: ["a"] },
+      { tagsAll: ["a", "b"] },
+      { categories: ["a"] },
+      { excludeCategories: ["a"] },
+      { namespace: "a" },
+    ];
+    assertEquals(new Set(different.map(selectionKey)).size, different.length);
+  });
+
+  it("does not exist for a selection with predicates", () => {
+    assertEquals(selectionKey({ filters: [() => true] }), undefined);
+    assertEquals(selectionKey({ policies: [allowAll] }), undefined);
+    assertEquals(selectionKey({ filters: [], policies: [] }), selectionKey({}));
+  });
+
+  it("refuses a wrong selection", () => {
+    assertThrows(() => selectionKey({ maxRisk: "x" as "low" }), TypeError, "/maxRisk");
+  });
+});

@@ -1,0 +1,161 @@
+import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
+import { describe, it } from "bun:test";
+import { buildToolset, listSource, Toolset, type ToolSource } from "../../../src/select/mod.ts";
+import type { Tool } from "../../../src/tool/mod.ts";
+import { fakeTool } from "./fake_tools.ts";
+
+const low = fakeTool("low", { risk: "low" });
+const high = fakeTool("high", { risk: "high" });
+
+/** A source that can change, as a registry does. */
+function changingSource(
+  first: readonly Tool[],
+): ToolSource & { replace(tools: readonly Tool[]): void } {
+  let source = listSource(first);
+  let revision = 1;
+  return {
+    get tools() {
+      return source.tools;
+    },
+    get revision() {
+      return revision;
+    },
+    getTool: (id) => source.getTool(id),
+    isAvailable: (tool) => source.isAvailable(tool),
+    replace(tools) {
+      source = listSource(tools);
+      revision++;
+    },
+  };
+}
+
+describe("buildToolset()", () => {
+  it("makes a frozen, ordered snapshot", () => {
+    const toolset = buildToolset([low, high], {}, "all");
+    assertEquals(toolset.ids, ["high", "low"]);
+    assertEquals([toolset.name, toolset.size, toolset.revision], ["all", 2, 0]);
+    assert(Object.isFrozen(toolset.tools) && Object.isFrozen(toolset.ids));
+    assertEquals([...toolset], [high, low]);
+  });
+
+  it("hands on the source's own array when nothing is removed", () => {
+    const source = listSource([low, high]);
+    assertStrictEquals(buildToolset(source).tools, source.tools);
+    assertStrictEquals(buildToolset(source, { maxRisk: "critical" }).available(), source.tools);
+  });
+
+  it("keeps the source and its revision", () => {
+    const source = changingSource([low, high]);
+    const toolset = buildToolset(source, { maxRisk: "low" });
+    assertStrictEquals(toolset.source, source);
+    source.replace([low, high, fakeTool("new", { risk: "low" })]);
+    assertEquals([toolset.revision, toolset.ids.join()], [1, "low"]);
+    assertEquals([toolset.has("new"), source.revision], [false, 2]);
+  });
+
+  it("narrows a toolset that is given as the source, and keeps the first source", () => {
+    const source = listSource([low, high]);
+    const toolset = buildToolset(buildToolset(source, { maxRisk: "low" }, "wide"), {}, "narrow");
+    assertEquals([toolset.ids.join(), toolset.name], ["low", "narrow"]);
+    assertStrictEquals(toolset.source, source);
+  });
+
+  it("takes a registry that can be iterated for a registry", () => {
+    const source = { ...listSource([low]), [Symbol.iterator]: () => [high].values() };
+    assertEquals(buildToolset(source).ids, ["low"]);
+  });
+
+  it("refuses a name that is none", () => {
+    assertThrows(() => buildToolset([], {}, ""), TypeError, "Cannot make a toolset: its name");
+  });
+});
+
+describe("Toolset", () => {
+  it("finds members by id, and nothing else", () => {
+    const toolset = buildToolset([low, high], { maxRisk: "low" });
+    assertStrictEquals(toolset.get("low"), low);
+    assertEquals([toolset.get("high"), toolset.get("constructor")], [undefined, undefined]);
+    assertEquals([toolset.has("low"), toolset.has("high"), toolset.has("__proto__")], [
+      true,
+      false,
+      false,
+    ]);
+  });
+
+  it("holds a tool that is called like something every object has", () => {
+    const toolset = buildToolset([fakeTool("constructor"), fakeTool("__proto__")]);
+    assertEquals(toolset.ids, ["__proto__", "constructor"]);
+    assertEquals([toolset.has("constructor"), toolset.has("toString")], [true, false]);
+  });
+
+  it("says that a tool is available only if it is a member and says so itself", () => {
+    let answer = true;
+    const moody = fakeTool("moody", { risk: "low", isAvailable: () => answer });
+    const toolset = buildToolset([low, high, moody], { maxRisk: "low" });
+    assertEquals([low, high, moody].map((tool) => toolset.isAvailable(tool)), [true, false, true]);
+    answer = false;
+    assertEquals(toolset.isAvailable(moody), false);
+    assertEquals(toolset.isAvailable(fakeTool("low")), false);
+  });
+
+  it("leaves out tools that are fixed as unavailable", () => {
+    const off = fakeTool("off", { isAvailable: false });
+    assertEquals(buildToolset([low, off]).ids, ["low"]);
+  });
+
+  it("asks each availability function once per listing", () => {
+    let asked = 0;
+    const moody = fakeTool("moody", { isAvailable: () => ++asked > 0 });
+    const toolset = buildToolset([low, moody]);
+    assertEquals(asked, 0);
+    toolset.available();
+    toolset.available();
+    assertEquals(asked, 2);
+  });
+
+  it("lists the same array until an answer changes", () => {
+    const answers = new Map([["a", true], ["b", true]]);
+    const moody = (id: string) => fakeTool(id, { isAvailable: () => answers.get(id) === true });
+    const toolset = buildToolset([moody("a"), moody("b"), fakeTool("c")]);
+    const ids = () => toolset.available().map((tool) => tool.id).join();
+
+    assertStrictEquals(toolset.available(), toolset.tools);
+    answers.set("a", false);
+    const withoutA = toolset.available();
+    assertEquals(ids(), "b,c");
+    assert(Object.isFrozen(withoutA));
+    assertStrictEquals(toolset.available(), withoutA);
+    // One leaves as another comes: as many as before, and not the same.
+    answers.set("a", true).set("b", false);
+    assertEquals(ids(), "a,c");
+    answers.set("b", true);
+    assertStrictEquals(toolset.available(), toolset.tools);
+  });
+
+  it("lists nobody's tool when its function throws", () => {
+    const broken = fakeTool("broken", {
+      isAvailable: () => {
+        throw "no reason";
+      },
+    });
+    const toolset = buildToolset([broken, low]);
+    assertEquals(toolset.available(), [low]);
+    assertEquals(toolset.isAvailable(broken), false);
+  });
+
+  it("is narrowed to what both selections keep", () => {
+    const tools = [low, high, fakeTool("x:a", { risk: "low" }), fakeTool("x:b", { risk: "high" })];
+    const toolset = buildToolset(tools, { maxRisk: "low" }, "wide");
+    const narrow = toolset.narrow({ namespace: "x", maxRisk: "critical" });
+    assertEquals(narrow.ids, ["x:a"]);
+    assertEquals([narrow.name, narrow.narrow({}, "third").name], ["wide", "third"]);
+    assertStrictEquals(narrow.source, toolset.source);
+    assertEquals(narrow.explain("x:b").removedBy, "risk");
+    assertEquals(narrow.explain("low").removedBy, "namespace");
+    assertThrows(() => toolset.narrow({ maxRisk: "x" as "low" }), TypeError, "/maxRisk");
+  });
+
+  it("is a class that callers can test for", () => {
+    assert(buildToolset([]) instanceof Toolset);
+  });
+});
