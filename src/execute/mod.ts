@@ -6,6 +6,7 @@
 
 export type { ApprovalAnswer, Approver } from "./approval.ts";
 export { type Clock, systemClock } from "./clock.ts";
+export { type SelectableToolHost, ToolDispatcher } from "./dispatcher.ts";
 export type { BeforeAnswer, CallInfo, ToolHooks } from "./hooks.ts";
 export type { DispatcherMetrics, DurationMetrics, ToolMetrics } from "./metrics.ts";
 export type {

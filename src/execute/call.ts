@@ -1,0 +1,379 @@
+/**
+ * One call: its state, and the way from its first step to its result.
+ *
+ * @module
+ */
+
+import type { ToolHost, ToolRuntime } from "../registry/mod.ts";
+import type { Toolset } from "../select/mod.ts";
+import { copyJson, type Tool, ToolResult, type Transaction } from "../tool/mod.ts";
+import { CallContext } from "./context.ts";
+import { Deadline, INTERRUPTED, within } from "./deadline.ts";
+import type { EventQueue } from "./event_queue.ts";
+import { failure } from "./failures.ts";
+import { runAfterHooks } from "./hook_steps.ts";
+import { readJson } from "./json_value.ts";
+import type { DispatchPhase } from "./options.ts";
+import type { Step, ToolPlan } from "./plan.ts";
+import { MIN_OUTPUT_BYTES, type Settings } from "./settings.ts";
+import type { DispatcherState } from "./state.ts";
+import { clipText } from "./thrown.ts";
+import type { DispatchContext, ToolCall, ToolProgress } from "./tool_call.ts";
+import { closeTransaction } from "./transaction_steps.ts";
+
+const MAX_CALL_ID = 256;
+const MAX_PROGRESS_MESSAGE = 1_000;
+
+/** A value that can be set once. Results are, by the code that made them, before anyone has them. */
+type Settable<T> = { -readonly [Key in keyof T]: T[Key] };
+
+/** Where a call comes from: resolved, and not begun. */
+export interface CallOrigin {
+  readonly shared: DispatcherState;
+  readonly toolset: Toolset;
+  readonly host: ToolHost;
+}
+
+/**
+ * One call, from its first step to its result. Nothing is made before it is needed: a tool that
+ * answers at once and asks for nothing costs no controller, no timer and no list.
+ */
+export class Call {
+  readonly shared: DispatcherState;
+  readonly settings: Settings;
+  readonly toolset: Toolset;
+  readonly host: ToolHost;
+  readonly tool: Tool;
+  readonly request: ToolCall;
+  readonly options: DispatchContext;
+  /** The arguments, as far as the steps have come with them. */
+  args: unknown = undefined;
+  /** What the tool returned. */
+  output: unknown = undefined;
+  /** The tool was started. */
+  ran = false;
+  /** Settles when a tool that did not answer at once has ended. */
+  running: Promise<unknown> | undefined = undefined;
+  /** Asks a generator to stop. */
+  stopTool: (() => Promise<unknown>) | undefined = undefined;
+  transaction: Transaction | undefined = undefined;
+  giveTurnBack: (() => void) | undefined = undefined;
+  settleKey: ((result: ToolResult, keep: boolean, bytes: number) => void) | undefined = undefined;
+  /** The result is an earlier call's. */
+  replays = false;
+  /** How large the content of the result is, in bytes of JSON, at most. */
+  resultBytes = 0;
+  /** The result is decided: what the tool sends now comes too late. */
+  over = false;
+  /** How many values that the tool sent were lost. */
+  dropped = 0;
+  readonly #plan: ToolPlan;
+  readonly #events: EventQueue | undefined;
+  readonly #startedAt: number;
+  #toolEnded = false;
+  #runtime: ToolRuntime | undefined = undefined;
+  #deadline: Deadline | undefined = undefined;
+  #context: CallContext | undefined = undefined;
+  #callId: string | undefined = undefined;
+  #cleanups: (() => void | Promise<void>)[] | undefined = undefined;
+
+  constructor(
+    origin: CallOrigin,
+    plan: ToolPlan,
+    request: ToolCall,
+    options: DispatchContext,
+    events: EventQueue | undefined,
+  ) {
+    this.shared = origin.shared;
+    this.settings = origin.shared.settings;
+    this.toolset = origin.toolset;
+    this.host = origin.host;
+    this.tool = plan.tool;
+    this.request = request;
+    this.options = options;
+    this.#plan = plan;
+    this.#events = events;
+    this.#startedAt = this.settings.clock.now();
+    plan.stats.inFlight++;
+  }
+
+  get callId(): string {
+    return this.#callId ??= chosenCallId(this.request) ?? this.shared.nextCallId();
+  }
+
+  get context(): CallContext {
+    return this.#context ??= new CallContext(this);
+  }
+
+  get deadline(): Deadline {
+    if (this.#deadline !== undefined) return this.#deadline;
+    const { signal, timeoutMs } = this.options;
+    const { timeoutMs: planned } = this.#plan;
+    const ms = timeoutMs !== undefined && timeoutMs < planned ? timeoutMs : planned;
+    return this.#deadline = new Deadline(this.settings.clock, signal, this.#startedAt + ms);
+  }
+
+  /** The tool made ready. Only after the step that does it. */
+  get runtime(): ToolRuntime {
+    if (this.#runtime === undefined) throw new TypeError("Cannot use a tool that is not ready");
+    return this.#runtime;
+  }
+
+  get maxOutputBytes(): number {
+    const asked = this.options.maxOutputBytes;
+    const limit = this.settings.maxOutputBytes;
+    return asked !== undefined && asked < limit ? Math.max(asked, MIN_OUTPUT_BYTES) : limit;
+  }
+
+  /** Keeps the tool ready until the call has ended. */
+  hold(runtime: ToolRuntime): void {
+    this.#runtime = runtime;
+  }
+
+  /** Runs the call. Never throws and never rejects. */
+  run(): ToolResult | Promise<ToolResult> {
+    try {
+      const { signal, timeoutMs } = this.options;
+      if (signal?.aborted === true) return this.#close(this.#interruption("aborted", "beginning"));
+      if (timeoutMs !== undefined && timeoutMs <= 0) {
+        return this.#close(this.#interruption("timeout", "beginning"));
+      }
+    } catch (error) {
+      return this.#close(this.#broken(error));
+    }
+    return this.#advance(this.#plan.first);
+  }
+
+  #advance(from: Step): ToolResult | Promise<ToolResult> {
+    try {
+      for (let step: Step | undefined = from; step !== undefined; step = step.next) {
+        const answer = step.run(this);
+        if (answer === undefined) continue;
+        return answer instanceof Promise ? this.#wait(step, answer) : this.#close(answer);
+      }
+      throw new TypeError("Cannot end a call without a result");
+    } catch (error) {
+      return this.#close(this.#broken(error));
+    }
+  }
+
+  async #wait(step: Step, pending: Promise<ToolResult | undefined>): Promise<ToolResult> {
+    let answer: ToolResult | undefined | typeof INTERRUPTED;
+    try {
+      answer = await this.deadline.wait(pending);
+    } catch (error) {
+      return await this.#close(this.#broken(error));
+    }
+    if (answer === INTERRUPTED) return await this.#close(await this.#interrupt(step));
+    if (this.ran) this.#toolEnded = true;
+    if (answer !== undefined) return await this.#close(answer);
+    return await (step.next === undefined
+      ? this.#close(this.#broken(new TypeError("Cannot end a call without a result")))
+      : this.#advance(step.next));
+  }
+
+  /** The call was ended from outside: a tool that runs is given time to stop. */
+  async #interrupt(step: Step): Promise<ToolResult> {
+    this.over = true;
+    this.#events?.release();
+    const cause = this.deadline.cause ?? "aborted";
+    if (!this.ran) return this.#interruption(cause, step.doing);
+    const acknowledged = await this.#awaitTool();
+    return this.#interruption(cause, step.doing, acknowledged);
+  }
+
+  /** Whether the tool stops within the grace period. */
+  async #awaitTool(): Promise<boolean> {
+    const { running } = this;
+    if (running === undefined || this.#toolEnded) return true;
+    const { stats } = this.#plan;
+    const { clock, graceMs } = this.settings;
+    stats.abandoned++;
+    const ended = running.then(() => void stats.abandoned--);
+    // A generator that is asked to stop rejects as `running` does, or not at all.
+    this.stopTool?.().catch(() => {});
+    return graceMs > 0 && await within(clock, graceMs, ended) !== INTERRUPTED;
+  }
+
+  #interruption(
+    cause: "aborted" | "timeout",
+    doing: string,
+    acknowledged?: boolean,
+  ): ToolResult {
+    const { id } = this.tool;
+    const why = cause === "timeout"
+      ? `its time was over while it was ${doing}`
+      : `the call was aborted while it was ${doing}`;
+    const { code, message } = failure(cause, id, why).error;
+    if (acknowledged === undefined) return ToolResult.error(code, message);
+    return ToolResult.error(
+      code,
+      acknowledged ? message : `${message}, and the tool has not stopped yet`,
+      { acknowledged },
+    );
+  }
+
+  #close(result: ToolResult): ToolResult | Promise<ToolResult> {
+    this.over = true;
+    if (
+      this.transaction === undefined && this.#cleanups === undefined &&
+      (this.settings.afterHooks.length === 0 || this.replays)
+    ) return this.#record(result);
+    return this.#closeLater(result);
+  }
+
+  async #closeLater(outcome: ToolResult): Promise<ToolResult> {
+    let result = outcome;
+    try {
+      const { transactions, afterHooks } = this.settings;
+      if (this.transaction !== undefined && transactions !== undefined) {
+        result = await closeTransaction(this, transactions, this.transaction, result);
+      }
+      await this.#cleanUp();
+      if (afterHooks.length > 0 && !this.replays) result = await runAfterHooks(this, result);
+    } catch (error) {
+      result = this.#broken(error);
+    }
+    return this.#record(result);
+  }
+
+  /** Runs the cleanups, the last one deferred first; each whatever the others do. */
+  async #cleanUp(): Promise<void> {
+    const cleanups = this.#cleanups;
+    if (cleanups === undefined) return;
+    this.#cleanups = undefined;
+    const run = async (): Promise<void> => {
+      for (const cleanup of cleanups.reverse()) await this.#cleanUpOne(cleanup);
+    };
+    const { clock, closeTimeoutMs } = this.settings;
+    const done = await within(clock, closeTimeoutMs, run());
+    if (done === INTERRUPTED) {
+      this.report("cleanup", new RangeError(`The cleanups took longer than ${closeTimeoutMs} ms`));
+    }
+  }
+
+  async #cleanUpOne(cleanup: () => void | Promise<void>): Promise<void> {
+    try {
+      await cleanup();
+    } catch (error) {
+      this.report("cleanup", error);
+    }
+  }
+
+  /** The end: everything is given back, and the call is counted. */
+  #record(result: ToolResult): ToolResult {
+    const { stats } = this.#plan;
+    const now = this.settings.clock.now();
+    (result as Settable<ToolResult>).durationMs = now - this.#startedAt;
+    this.#deadline?.close();
+    this.giveTurnBack?.();
+    if (this.#runtime !== undefined) this.host.release(this.#runtime);
+    this.settleKey?.(
+      result,
+      this.ran && (result.ok || !result.error.retryable),
+      this.resultBytes,
+    );
+    stats.inFlight--;
+    stats.record(result, now);
+    return result;
+  }
+
+  /** Something of the dispatcher's own went wrong. The call still has its one result. */
+  #broken(error: unknown): ToolResult {
+    this.report("internal", error);
+    return failure("threw", this.tool.id, "something went wrong that is not the call's fault");
+  }
+
+  /** Tells the host what was thrown. */
+  report(phase: DispatchPhase, error: unknown): void {
+    try {
+      this.settings.onError?.({ toolId: this.tool.id, callId: this.callId, phase, error });
+    } catch {
+      // Whoever is told of errors has nobody to tell of its own.
+    }
+  }
+
+  /** Ends the call from outside. */
+  abort(reason: unknown): void {
+    this.deadline.abort(reason);
+  }
+
+  defer(cleanup: () => void | Promise<void>): void {
+    if (typeof cleanup !== "function") {
+      throw new TypeError("Cannot defer a cleanup: it must be a function");
+    }
+    // A tool that still runs though its call has been closed cleans up at once, rather than never.
+    if (this.over && this.#cleanups === undefined) void this.#cleanUpOne(cleanup);
+    else (this.#cleanups ??= []).push(cleanup);
+  }
+
+  sendMetadata(value: unknown): void {
+    if (this.over || !this.#isHeard(this.options.metadata)) return;
+    const copy = this.#copy(value);
+    if (copy === undefined) return;
+    if (this.#events?.push({ type: "metadata", value: copy.value }) === false) this.dropped++;
+    this.#tell(() => this.options.metadata?.(copy.value));
+  }
+
+  sendProgress(done: number, total: number | undefined, message: string | undefined): void {
+    if (this.over || !this.#isHeard(this.options.progress)) return;
+    if (!Number.isFinite(done) || (total !== undefined && !Number.isFinite(total))) {
+      return this.#drop(new RangeError("Cannot send progress: it must be finite numbers"));
+    }
+    const progress: ToolProgress = Object.freeze({
+      done,
+      ...(total === undefined ? {} : { total }),
+      ...(typeof message === "string" ? { message: clipText(message, MAX_PROGRESS_MESSAGE) } : {}),
+    });
+    this.#events?.push({ type: "progress", progress });
+    this.#tell(() => this.options.progress?.(progress));
+  }
+
+  /** Sends what a generator yielded. Resolves when it has been taken, or need not be. */
+  async sendOutput(value: unknown): Promise<void> {
+    if (this.over || !this.#isHeard(this.options.output)) return;
+    const copy = this.#copy(value);
+    if (copy === undefined) return;
+    try {
+      await this.options.output?.(copy.value);
+    } catch (error) {
+      this.report("metadata", error);
+    }
+    await this.#events?.pushAndWait({ type: "output", value: copy.value });
+  }
+
+  #isHeard(callback: unknown): boolean {
+    return this.#events !== undefined || callback !== undefined;
+  }
+
+  /** A frozen copy of a value, within the limit; a value that has none is dropped. */
+  #copy(value: unknown): { readonly value: unknown } | undefined {
+    const verdict = readJson(value, this.maxOutputBytes);
+    if (verdict.kind === "json") return { value: copyJson(verdict.value, "the value") };
+    this.#drop(
+      new TypeError(
+        verdict.kind === "large"
+          ? `Cannot send a value: it is larger than ${this.maxOutputBytes} bytes of JSON`
+          : `Cannot send a value: "${verdict.pointer}" is ${verdict.what}`,
+      ),
+    );
+    return undefined;
+  }
+
+  #drop(error: Error): void {
+    this.dropped++;
+    this.report("metadata", error);
+  }
+
+  #tell(callback: () => void): void {
+    try {
+      callback();
+    } catch (error) {
+      this.report("metadata", error);
+    }
+  }
+}
+
+function chosenCallId({ callId }: ToolCall): string | undefined {
+  return typeof callId === "string" && callId !== "" ? clipText(callId, MAX_CALL_ID) : undefined;
+}

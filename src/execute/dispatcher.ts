@@ -1,0 +1,290 @@
+/**
+ * The dispatcher: runs calls against a toolset.
+ *
+ * @module
+ */
+
+import type { ToolHost } from "../registry/mod.ts";
+import { nearIds, type Selection, type Toolset } from "../select/mod.ts";
+import type { ToolFailure, ToolResult } from "../tool/mod.ts";
+import { Call } from "./call.ts";
+import { EventQueue } from "./event_queue.ts";
+import { failure, unknownTool } from "./failures.ts";
+import type { DispatcherMetrics } from "./metrics.ts";
+import type { ToolDispatcherOptions } from "./options.ts";
+import { resolveSettings } from "./settings.ts";
+import { DispatcherState } from "./state.ts";
+import { type StreamedCall, ToolEventStream } from "./stream.ts";
+import type { DispatchContext, ToolCall } from "./tool_call.ts";
+import type { ToolEvent } from "./tool_event.ts";
+
+/** A registry, as the dispatcher needs it: tools that it can run and select from. */
+export interface SelectableToolHost extends ToolHost {
+  select(selection?: Selection): Toolset;
+}
+
+/** Hands the state of a dispatcher to a view of it. Nobody else can name it. */
+const STATE: unique symbol = Symbol("plue.dispatcher_state");
+
+const NO_CONTEXT: DispatchContext = Object.freeze({});
+const EVERYTHING: Selection = Object.freeze({});
+
+/**
+ * Runs calls of the tools in a toolset: from a model's arguments to a result that is valid, or a
+ * failure that the model can read. It never rejects and never throws for what a call does.
+ *
+ * The order is always the same: find the tool, is it available, read the arguments, its idempotency
+ * key, make the tool ready, `before` hooks, schema, rules, approval, turn, transaction, run, check
+ * the result, commit or roll back, cleanups, `after` hooks, count.
+ *
+ * A timeout or an abort ends the call as soon as the tool stops, and at the latest after `graceMs`,
+ * also when the tool ignores its signal: `acknowledged` says which it was. What such a tool sends or
+ * returns later is dropped; its transaction is rolled back and its cleanups run without it. A tool
+ * that neither waits nor returns cannot be ended by anyone: JavaScript has one thread.
+ *
+ * @example Usage
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { defineTool, ToolDispatcher, ToolRegistry } from "@plue/tools";
+ *
+ * const add = defineTool({
+ *   name: "add",
+ *   description: "Adds two numbers.",
+ *   parameters: {
+ *     type: "object",
+ *     properties: { a: { type: "number" }, b: { type: "number" } },
+ *     required: ["a", "b"],
+ *   },
+ *   execute: ({ a, b }) => a + b,
+ * });
+ * const dispatcher = new ToolDispatcher(new ToolRegistry({ tools: [add] }));
+ *
+ * const sum = await dispatcher.dispatch({ name: "add", arguments: '{"a":2,"b":40}' });
+ * assert.equal(sum.ok && sum.content, 42);
+ *
+ * const wrong = await dispatcher.dispatch({ name: "add", arguments: { a: 2 } });
+ * assert.equal(!wrong.ok && wrong.error.code, "invalid_arguments");
+ * ```
+ */
+export class ToolDispatcher {
+  readonly #state: DispatcherState;
+  /** A registry, which may change; `undefined` for a fixed toolset. */
+  readonly #registry: SelectableToolHost | undefined;
+  #toolset: Toolset;
+  #host: ToolHost;
+
+  /**
+   * @param source The tools that may be called: a toolset, or a registry for all of its tools. A
+   * registry is followed as it changes.
+   * @throws {TypeError | RangeError} If an option is wrong, or a toolset that was made from a list
+   * comes without the option `engine`.
+   */
+  constructor(source: Toolset | SelectableToolHost, options: ToolDispatcherOptions = {}) {
+    const shared: unknown = (options as { readonly [STATE]?: unknown } | null)?.[STATE];
+    this.#state = shared instanceof DispatcherState
+      ? shared
+      : new DispatcherState(resolveSettings(options));
+    if (!isToolset(source) && !isSelectable(source)) {
+      throw new TypeError("Cannot make a dispatcher: it needs a toolset or a registry");
+    }
+    if (isSelectable(source)) {
+      this.#registry = source;
+      this.#host = source;
+      this.#toolset = source.select(EVERYTHING);
+    } else {
+      this.#toolset = source;
+      this.#host = this.#state.hostOf(source);
+    }
+  }
+
+  /** The toolset that calls are resolved against now. */
+  get toolset(): Toolset {
+    const registry = this.#registry;
+    if (registry !== undefined && registry.revision !== this.#toolset.revision) {
+      this.#toolset = registry.select(EVERYTHING);
+    }
+    return this.#toolset;
+  }
+
+  /**
+   * Runs one call.
+   *
+   * @param call What the model asks for.
+   * @param context What the host adds.
+   * @returns The result. Never rejects.
+   */
+  dispatch(call: ToolCall, context: DispatchContext = NO_CONTEXT): Promise<ToolResult> {
+    const result = this.#begin(call, context);
+    return result instanceof Promise ? result : Promise.resolve(result);
+  }
+
+  /**
+   * Runs one call, and says what happens meanwhile: any number of `metadata`, `progress` and
+   * `output` events, then exactly one `result`. The call begins when the first event is asked for.
+   * Leaving the loop aborts the call, and waits until it has ended. A generator goes on as its
+   * output is taken.
+   *
+   * @example Usage
+   * ```ts
+   * import assert from "node:assert/strict";
+   * import { defineTool, ToolDispatcher, ToolRegistry } from "@plue/tools";
+   *
+   * const count = defineTool({
+   *   name: "count",
+   *   description: "Counts to three.",
+   *   async *execute() {
+   *     for (const number of [1, 2, 3]) yield number;
+   *     return "done";
+   *   },
+   * });
+   * const dispatcher = new ToolDispatcher(new ToolRegistry({ tools: [count] }));
+   *
+   * const types: string[] = [];
+   * for await (const event of dispatcher.stream({ name: "count" })) types.push(event.type);
+   * assert.deepEqual(types, ["output", "output", "output", "result"]);
+   * ```
+   */
+  stream(
+    call: ToolCall,
+    context: DispatchContext = NO_CONTEXT,
+  ): AsyncIterableIterator<ToolEvent, undefined> {
+    const state = this.#state;
+    const queue = new EventQueue(state.settings.maxBufferedEvents);
+    const resolve = (): Call | ToolFailure => this.#resolve(call, context, queue);
+    return new ToolEventStream(new LazyCall(resolve, () => state.nextCallId()), queue);
+  }
+
+  /**
+   * Runs a model's parallel calls.
+   *
+   * @param calls The calls. Those beyond `maxCallsPerBatch` fail with `overloaded`.
+   * @param context What the host adds to each. An idempotency key is made one key per call, by
+   * its place in the list.
+   * @returns The results, in the order of the calls. Never rejects.
+   */
+  dispatchAll(
+    calls: readonly ToolCall[],
+    context: DispatchContext = NO_CONTEXT,
+  ): Promise<readonly ToolResult[]> {
+    const { maxCallsPerBatch } = this.#state.settings;
+    return Promise.all(calls.map((call, index) => {
+      if (index >= maxCallsPerBatch) {
+        return failure(
+          "overloaded",
+          nameOf(call) ?? "a tool",
+          `more than ${maxCallsPerBatch} calls at once; send the rest later`,
+        );
+      }
+      const { idempotencyKey } = context;
+      return this.#begin(
+        call,
+        idempotencyKey === undefined
+          ? context
+          : { ...context, idempotencyKey: `${idempotencyKey}#${index}` },
+      );
+    }));
+  }
+
+  /**
+   * A dispatcher for another caller, who sees other tools. It shares this one's options, limits,
+   * idempotency keys and metrics, and costs next to nothing.
+   */
+  withToolset(toolset: Toolset): ToolDispatcher {
+    const options: ToolDispatcherOptions & { readonly [STATE]: DispatcherState } = {
+      [STATE]: this.#state,
+    };
+    return new ToolDispatcher(toolset, options);
+  }
+
+  /** What the calls have come to, per tool. JSON. */
+  metrics(): DispatcherMetrics {
+    return this.#state.metrics();
+  }
+
+  /** Begins the metrics anew. Calls that are under way stay counted as such. */
+  resetMetrics(): void {
+    this.#state.resetMetrics();
+  }
+
+  #begin(request: ToolCall, context: DispatchContext): ToolResult | Promise<ToolResult> {
+    const call = this.#resolve(request, context, undefined);
+    return call instanceof Call ? call.run() : call;
+  }
+
+  #resolve(
+    request: ToolCall,
+    context: DispatchContext,
+    events: EventQueue | undefined,
+  ): Call | ToolFailure {
+    const name = nameOf(request);
+    const toolset = this.toolset;
+    const tool = name === undefined ? undefined : toolset.get(name);
+    if (tool === undefined) {
+      this.#state.countUnknown();
+      return unknownTool(
+        name ?? "",
+        name === undefined ? [] : nearIds(name, availableIds(toolset)),
+      );
+    }
+    return new Call(
+      { shared: this.#state, toolset, host: this.#host },
+      this.#state.planOf(tool),
+      request,
+      context,
+      events,
+    );
+  }
+}
+
+/** A streamed call, which is resolved when it begins. */
+class LazyCall implements StreamedCall {
+  readonly #resolve: () => Call | ToolFailure;
+  readonly #nextCallId: () => string;
+  #call: Call | undefined;
+  #callId: string | undefined;
+
+  constructor(resolve: () => Call | ToolFailure, nextCallId: () => string) {
+    this.#resolve = resolve;
+    this.#nextCallId = nextCallId;
+  }
+
+  get callId(): string {
+    return this.#call?.callId ?? (this.#callId ??= this.#nextCallId());
+  }
+
+  get dropped(): number {
+    return this.#call?.dropped ?? 0;
+  }
+
+  run(): ToolResult | Promise<ToolResult> {
+    const call = this.#resolve();
+    if (!(call instanceof Call)) return call;
+    this.#call = call;
+    return call.run();
+  }
+
+  abort(reason: unknown): void {
+    this.#call?.abort(reason);
+  }
+}
+
+/** The ids that a caller may be told of: its own tools that are available. */
+function availableIds(toolset: Toolset): readonly string[] {
+  return toolset.available().map(({ id }) => id);
+}
+
+function nameOf(call: ToolCall | null | undefined): string | undefined {
+  const name: unknown = call?.name;
+  return typeof name === "string" ? name : undefined;
+}
+
+function isSelectable(source: Toolset | SelectableToolHost): source is SelectableToolHost {
+  const { select, acquire } = source as Partial<SelectableToolHost>;
+  return typeof select === "function" && typeof acquire === "function";
+}
+
+/** Not `instanceof`: another copy of plue may have made it. */
+function isToolset(source: unknown): source is Toolset {
+  const { get, isAvailable, tools } = (source ?? {}) as Partial<Toolset>;
+  return typeof get === "function" && typeof isAvailable === "function" && Array.isArray(tools);
+}

@@ -1,0 +1,73 @@
+/**
+ * The step that runs the tool.
+ *
+ * @module
+ */
+
+import type { ToolFailure } from "../tool/mod.ts";
+import type { Call } from "./call.ts";
+import { failure } from "./failures.ts";
+import type { StepAnswer } from "./plan.ts";
+import { describeThrown } from "./thrown.ts";
+
+/** Runs the tool: a value, a promise, or a generator whose yields are streamed. */
+export function runTool(call: Call): StepAnswer {
+  const { tool } = call;
+  call.ran = true;
+  try {
+    const output: unknown = tool.execute?.(call.args, call.context);
+    if (typeof output === "object" && output !== null) {
+      if (isGenerator(output)) return runToEnd(call, drain(call, output));
+      // A thenable that throws in `then` rejects here, as any other.
+      if (isThenable(output)) return runToEnd(call, Promise.resolve(output));
+    }
+    call.output = output;
+    return undefined;
+  } catch (error) {
+    return threw(call, error);
+  }
+}
+
+function runToEnd(call: Call, running: Promise<unknown>): StepAnswer {
+  const ended = running.then(
+    (output) => {
+      call.output = output;
+      return undefined;
+    },
+    (error: unknown) => threw(call, error),
+  );
+  call.running = ended;
+  return ended;
+}
+
+/** Streams what a generator yields, as fast as it is taken; answers what it returns. */
+async function drain(
+  call: Call,
+  generator: AsyncGenerator<unknown, unknown, void>,
+): Promise<unknown> {
+  call.stopTool = () => generator.return(undefined);
+  for (;;) {
+    const step = await generator.next();
+    if (step.done === true) return step.value;
+    await call.sendOutput(step.value);
+    // A generator that never waits for anything lets no timer fire.
+    if (call.over || call.deadline.expired()) {
+      await generator.return(undefined);
+      return undefined;
+    }
+  }
+}
+
+function threw(call: Call, error: unknown): ToolFailure {
+  call.report("execute", error);
+  return failure("threw", call.tool.id, `the tool threw: ${describeThrown(error)}`);
+}
+
+function isGenerator(value: object): value is AsyncGenerator<unknown, unknown, void> {
+  const { next, return: stop } = value as { readonly next?: unknown; readonly return?: unknown };
+  return typeof next === "function" && typeof stop === "function" && Symbol.asyncIterator in value;
+}
+
+function isThenable(value: object): value is PromiseLike<unknown> {
+  return typeof (value as { readonly then?: unknown }).then === "function";
+}

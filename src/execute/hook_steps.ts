@@ -1,0 +1,82 @@
+/**
+ * Runs the hooks of a call. What decides and breaks, denies.
+ *
+ * @module
+ */
+
+import type { ToolFailure, ToolResult } from "../tool/mod.ts";
+import type { Call } from "./call.ts";
+import { CallView } from "./context.ts";
+import { INTERRUPTED, within } from "./deadline.ts";
+import { failure, readResult } from "./failures.ts";
+import type { BeforeAnswer, ToolHooks } from "./hooks.ts";
+import { readJson } from "./json_value.ts";
+import { toResult } from "./output.ts";
+
+/** Asks every `before` hook, in order, until one answers or refuses. */
+export async function runBeforeHooks(call: Call): Promise<ToolResult | undefined> {
+  for (const hook of call.settings.beforeHooks) {
+    let answer: BeforeAnswer;
+    try {
+      answer = await hook.before?.(new CallView(call));
+    } catch (error) {
+      call.report("before", error);
+      return broken(call, hook);
+    }
+    if (call.over) return undefined;
+    if (answer === undefined || answer === null) continue;
+    if (typeof answer !== "object") return broken(call, hook);
+    if ("refuse" in answer) {
+      return typeof answer.refuse === "string" && answer.refuse !== ""
+        ? failure("denied", call.tool.id, answer.refuse)
+        : broken(call, hook);
+    }
+    if ("result" in answer) {
+      const result = readResult(answer.result);
+      if (result === undefined) return broken(call, hook);
+      return result.ok ? await toResult(call, result.content) : result;
+    }
+    if (!("arguments" in answer)) return broken(call, hook);
+    const verdict = readJson(answer.arguments, call.settings.maxArgumentBytes);
+    if (verdict.kind !== "json") return broken(call, hook);
+    call.args = verdict.value;
+  }
+  return undefined;
+}
+
+/** Shows the result to every `after` hook, in reverse order, and takes what they put in its place. */
+export async function runAfterHooks(call: Call, outcome: ToolResult): Promise<ToolResult> {
+  let result = outcome;
+  for (const hook of call.settings.afterHooks) {
+    try {
+      const answer = await within(
+        call.settings.clock,
+        call.settings.closeTimeoutMs,
+        Promise.resolve(hook.after?.(new CallView(call), result)),
+      );
+      if (answer === undefined || answer === null || answer === result) continue;
+      const changed = answer === INTERRUPTED ? undefined : readResult(answer);
+      if (changed === undefined) result = withheld(call, hook);
+      // What has been checked is not checked again: a library's schema may have transformed it.
+      else if (!changed.ok || (result.ok && changed.content === result.content)) result = changed;
+      else result = await toResult(call, changed.content);
+    } catch (error) {
+      call.report("after", error);
+      result = withheld(call, hook);
+    }
+  }
+  return result;
+}
+
+function broken(call: Call, hook: ToolHooks): ToolFailure {
+  return failure("denied", call.tool.id, `${nameOf(hook)} failed, so the call is refused`);
+}
+
+function withheld(call: Call, hook: ToolHooks): ToolFailure {
+  const ran = call.ran ? "the tool has run, but " : "";
+  return failure("denied", call.tool.id, `${ran}${nameOf(hook)} failed, so the result is withheld`);
+}
+
+function nameOf(hook: ToolHooks): string {
+  return typeof hook.name === "string" ? `the hook "${hook.name.slice(0, 60)}"` : "a hook";
+}

@@ -1,0 +1,174 @@
+/**
+ * Idempotency keys: the same key within its window gets the first call's result, also while that
+ * call is still running.
+ *
+ * The first call with a key runs the tool. Aborting it aborts that run, and the next call that
+ * waits for it runs the tool instead; aborting a call that waits ends only its own wait. A result is
+ * kept when the tool has run and the same call would not come out otherwise: a success, or a
+ * failure that is not retryable.
+ *
+ * @module
+ */
+
+import { copyJson, type ToolResult } from "../tool/mod.ts";
+import type { Clock } from "./clock.ts";
+
+/** What one key stands for: a call that runs, or the result that it left. */
+interface Entry {
+  readonly fingerprint: string;
+  /** While the call runs. */
+  running: Promise<ToolResult> | undefined;
+  /** When it has ended. */
+  result: ToolResult | undefined;
+  expiresAt: number;
+  bytes: number;
+}
+
+/** What a key means for a call that brings it. */
+export type Claim =
+  /** It is the first: it runs the tool, and tells the outcome. */
+  | { readonly kind: "first"; settle(result: ToolResult, keep: boolean, bytes: number): void }
+  | { readonly kind: "running"; readonly result: Promise<ToolResult> }
+  | { readonly kind: "kept"; readonly result: ToolResult }
+  /** The key was used with other arguments. */
+  | { readonly kind: "conflict" }
+  /** Every key that may be kept is in use. */
+  | { readonly kind: "full" };
+
+/** Remembers keys, a bounded number of them and of bytes. */
+export class IdempotencyStore {
+  readonly #clock: Clock;
+  readonly #windowMs: number;
+  readonly #maxKeys: number;
+  readonly #maxBytes: number;
+  /** Running calls at their time of arrival; kept results behind them, in the order they ended. */
+  readonly #entries: Map<string, Entry> = new Map();
+  #bytes = 0;
+
+  constructor(clock: Clock, windowMs: number, maxKeys: number, maxBytes: number) {
+    this.#clock = clock;
+    this.#windowMs = windowMs;
+    this.#maxKeys = maxKeys;
+    this.#maxBytes = maxBytes;
+  }
+
+  /** Says what `scope` (the key, and whose it is) means for a call with these arguments. */
+  claim(scope: string, fingerprint: string): Claim {
+    this.#forgetExpired();
+    const known = this.#entries.get(scope);
+    if (known !== undefined) {
+      if (known.fingerprint !== fingerprint) return { kind: "conflict" };
+      if (known.result !== undefined) return { kind: "kept", result: known.result };
+      if (known.running !== undefined) return { kind: "running", result: known.running };
+    }
+    if (this.#entries.size >= this.#maxKeys && !this.#forgetOldest()) return { kind: "full" };
+    const entry: Entry = {
+      fingerprint,
+      running: undefined,
+      result: undefined,
+      expiresAt: Infinity,
+      bytes: 0,
+    };
+    let tell: (result: ToolResult) => void = () => {};
+    entry.running = new Promise((resolve) => tell = resolve);
+    this.#entries.set(scope, entry);
+    return {
+      kind: "first",
+      settle: (result, keep, bytes) => {
+        this.#entries.delete(scope);
+        // Whoever is given it later must not be able to change it for the next one.
+        const frozen = freezeResult(result);
+        if (keep && frozen !== undefined) this.#keep(scope, entry, frozen, bytes);
+        tell(frozen ?? result);
+      },
+    };
+  }
+
+  #keep(scope: string, entry: Entry, result: ToolResult, bytes: number): void {
+    if (bytes > this.#maxBytes) return;
+    entry.running = undefined;
+    entry.result = result;
+    entry.expiresAt = this.#clock.now() + this.#windowMs;
+    entry.bytes = bytes;
+    this.#bytes += bytes;
+    this.#entries.set(scope, entry);
+    while (this.#bytes > this.#maxBytes && this.#forgetOldest());
+  }
+
+  #forgetExpired(): void {
+    const now = this.#clock.now();
+    for (const [scope, entry] of this.#entries) {
+      if (entry.result === undefined) continue;
+      if (entry.expiresAt > now) break;
+      this.#forget(scope, entry);
+    }
+  }
+
+  #forgetOldest(): boolean {
+    for (const [scope, entry] of this.#entries) {
+      if (entry.result === undefined) continue;
+      this.#forget(scope, entry);
+      return true;
+    }
+    return false;
+  }
+
+  #forget(scope: string, entry: Entry): void {
+    this.#entries.delete(scope);
+    this.#bytes -= entry.bytes;
+  }
+}
+
+function freezeResult(result: ToolResult): ToolResult | undefined {
+  try {
+    return copyJson(result, "the result");
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * A short text that is the same for the same JSON, whatever the order of its properties. It is
+ * compared only among calls of one caller with one key, so it need not resist an attacker.
+ */
+export function fingerprintOf(value: unknown): string {
+  const hash = new Hash();
+  feed(hash, value);
+  return hash.digest();
+}
+
+function feed(hash: Hash, value: unknown): void {
+  if (Array.isArray(value)) {
+    hash.add("[");
+    for (const item of value) feed(hash, item);
+    hash.add("]");
+  } else if (typeof value === "object" && value !== null) {
+    hash.add("{");
+    for (const key of Object.keys(value).sort()) {
+      hash.add(JSON.stringify(key));
+      feed(hash, (value as Record<string, unknown>)[key]);
+    }
+    hash.add("}");
+  } else hash.add(`${JSON.stringify(value)},`);
+}
+
+/** Two 32-bit FNV-1a hashes with different seeds, over UTF-16 units, and the length. */
+class Hash {
+  #first = 0x811c9dc5;
+  #second = 0x9e3779b9;
+  #length = 0;
+
+  add(text: string): void {
+    this.#length += text.length;
+    for (let index = 0; index < text.length; index++) {
+      const unit = text.charCodeAt(index);
+      this.#first = Math.imul(this.#first ^ unit, 0x01000193);
+      this.#second = Math.imul(this.#second ^ unit, 0x85ebca6b);
+      this.#second ^= this.#second >>> 13;
+    }
+  }
+
+  digest(): string {
+    return `${this.#length}.${this.#first >>> 0}.${this.#second >>> 0}`;
+  }
+}

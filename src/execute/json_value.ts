@@ -1,0 +1,215 @@
+/**
+ * Looks at a value as JSON, once: is it JSON, how deep, how large. Results and arguments both come
+ * this way, so that what is handed on can always be written down and read back unchanged.
+ *
+ * @module
+ */
+
+import { pointerStep } from "../tool/mod.ts";
+
+/** How deep a value may be. */
+export const MAX_DEPTH = 256;
+
+/** A value that is JSON, as plain data, with bounds on its size in bytes of JSON. */
+export interface JsonAccepted {
+  readonly kind: "json";
+  /** The value itself, or plain data in its place if it had members that JSON writes otherwise. */
+  readonly value: unknown;
+  /** It has at most so many bytes: the exact number, or an upper bound within the limit. */
+  readonly bytes: number;
+}
+
+/** A value that is JSON, and larger than the limit. It has not been looked at to its end. */
+export interface JsonTooLarge {
+  readonly kind: "large";
+  /** It has at least so many bytes. */
+  readonly bytes: number;
+}
+
+/** A value that is not JSON. */
+export interface JsonRefused {
+  readonly kind: "refused";
+  /** Where, as a JSON Pointer. */
+  readonly pointer: string;
+  /** What is there, in words. */
+  readonly what: string;
+}
+
+/** What {@linkcode readJson} says of a value. */
+export type JsonVerdict = JsonAccepted | JsonTooLarge | JsonRefused;
+
+/**
+ * Reads a value as JSON.
+ *
+ * `toJSON` is honoured, members that are `undefined` are left out, and instances of classes become
+ * plain objects, all as `JSON.stringify` does it. What `JSON.stringify` would change or lose
+ * silently is refused: `NaN`, functions, symbols, `undefined` in a list, a `Map`, an `Error`.
+ *
+ * @param value What to look at. It is not changed.
+ * @param limit How many bytes of JSON it may have.
+ */
+export function readJson(value: unknown, limit: number): JsonVerdict {
+  try {
+    const walk = new Walk(limit);
+    if (!walk.visit(value, 0)) {
+      return walk.what === undefined
+        ? { kind: "large", bytes: walk.least }
+        : { kind: "refused", pointer: walk.pointer(), what: walk.what };
+    }
+    if (!walk.converts && walk.most <= limit) {
+      return { kind: "json", value, bytes: walk.most };
+    }
+    const text = JSON.stringify(value);
+    const bytes = walk.most <= limit ? walk.most : utf8Length(text);
+    if (bytes > limit) return { kind: "large", bytes };
+    return { kind: "json", value: walk.converts ? JSON.parse(text) : value, bytes };
+  } catch {
+    // A getter, a toJSON or a proxy threw.
+    return { kind: "refused", pointer: "", what: "a value that cannot be read" };
+  }
+}
+
+/** How many bytes `text` has in UTF-8. */
+export function utf8Length(text: string): number {
+  let bytes = text.length;
+  for (let index = 0; index < text.length; index++) {
+    const unit = text.charCodeAt(index);
+    if (unit < 0x80) continue;
+    if (unit < 0x800) bytes += 1;
+    else if (unit >= 0xd800 && unit < 0xdc00 && isLowSurrogate(text.charCodeAt(index + 1))) {
+      // Four bytes for two units.
+      bytes += 2;
+      index++;
+    } else bytes += 2;
+  }
+  return bytes;
+}
+
+function isLowSurrogate(unit: number): boolean {
+  return unit >= 0xdc00 && unit < 0xe000;
+}
+
+/**
+ * One look over a value. It counts two bounds on the size, the least and the most bytes that the
+ * JSON can have, since strings need not be read for that; only a value between them is measured.
+ */
+class Walk {
+  least = 0;
+  most = 0;
+  /** Some member is not written as it stands. */
+  converts = false;
+  /** What was found that is not JSON. */
+  what: string | undefined;
+  readonly #limit: number;
+  /** The way to what was found, innermost step first. */
+  readonly #steps: (string | number)[] = [];
+
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  pointer(): string {
+    let pointer = "";
+    for (const step of this.#steps.reverse()) {
+      pointer += pointerStep(step);
+      if (pointer.length > 200) return `${pointer.slice(0, 200)}…`;
+    }
+    return pointer;
+  }
+
+  /** Whether the value is JSON and not yet too large. */
+  visit(value: unknown, depth: number): boolean {
+    switch (typeof value) {
+      case "string":
+        // A unit is one byte at least, and six at most (\u0000).
+        return this.#count(value.length + 2, 6 * value.length + 2);
+      case "number":
+        return Number.isFinite(value)
+          ? this.#count(1, 24)
+          : this.#refuse(`${value}, which is not JSON`);
+      case "boolean":
+        return this.#count(4, 5);
+      case "object":
+        if (value === null) return this.#count(4, 4);
+        if (depth >= MAX_DEPTH) {
+          return this.#refuse(`more than ${MAX_DEPTH} levels: it may contain itself`);
+        }
+        if (Array.isArray(value)) return this.#visitList(value, depth + 1);
+        return this.#visitObject(value as Record<string, unknown>, depth + 1);
+      default:
+        return this.#refuse(
+          value === undefined
+            ? "nothing, which is not JSON"
+            : `a ${typeof value}, which is not JSON`,
+        );
+    }
+  }
+
+  #visitList(list: readonly unknown[], depth: number): boolean {
+    if (!this.#count(2, 2)) return false;
+    for (let index = 0; index < list.length; index++) {
+      this.least++;
+      this.most++;
+      if (!this.visit(list[index], depth)) return this.#at(index);
+    }
+    return true;
+  }
+
+  #visitObject(object: Record<string, unknown>, depth: number): boolean {
+    const prototype: unknown = Object.getPrototypeOf(object);
+    if (
+      // The second is an Object.prototype of another realm.
+      prototype !== Object.prototype && prototype !== null &&
+      Object.getPrototypeOf(prototype) !== null
+    ) {
+      if (typeof object["toJSON"] === "function") return this.#visitStandIn(object, depth);
+      const name = className(object);
+      if (
+        object instanceof Error || ArrayBuffer.isView(object) || Object.keys(object).length === 0
+      ) return this.#refuse(`an instance of ${name}, which is not JSON`);
+      this.converts = true;
+    }
+    if (!this.#count(2, 2)) return false;
+    for (const key of Object.keys(object)) {
+      const member = object[key];
+      if (member === undefined) {
+        this.converts = true;
+        continue;
+      }
+      if (typeof member === "function" && key === "toJSON") {
+        return this.#visitStandIn(object, depth);
+      }
+      this.least += key.length + 4;
+      this.most += 6 * key.length + 4;
+      if (!this.visit(member, depth)) return this.#at(key);
+    }
+    return true;
+  }
+
+  #visitStandIn(object: Record<string, unknown>, depth: number): boolean {
+    this.converts = true;
+    const toJson = object["toJSON"] as () => unknown;
+    return this.visit(toJson.call(object), depth);
+  }
+
+  #count(least: number, most: number): boolean {
+    this.least += least;
+    this.most += most;
+    return this.least <= this.#limit;
+  }
+
+  #refuse(what: string): false {
+    this.what = what;
+    return false;
+  }
+
+  #at(step: string | number): false {
+    if (this.what !== undefined) this.#steps.push(step);
+    return false;
+  }
+}
+
+function className(object: object): string {
+  const name: unknown = (object.constructor as { readonly name?: unknown } | undefined)?.name;
+  return typeof name === "string" && name !== "" ? name.slice(0, 60) : "a class";
+}

@@ -1,0 +1,114 @@
+/**
+ * What all calls of a dispatcher, and of its views for other callers, share.
+ *
+ * @module
+ */
+
+import { isToolHost, type ToolHost, ToolRegistry } from "../registry/mod.ts";
+import type { Toolset } from "../select/mod.ts";
+import type { Tool } from "../tool/mod.ts";
+import { Gate } from "./gate.ts";
+import { IdempotencyStore } from "./idempotency.ts";
+import type { DispatcherMetrics } from "./metrics.ts";
+import { planFor, type ToolPlan } from "./plan.ts";
+import type { Settings } from "./settings.ts";
+import { ToolStats } from "./stats.ts";
+
+/** Under this id the metrics of tools beyond the limit are added up. No tool can have it. */
+const OTHER_TOOLS = "*";
+
+/** What the calls of a dispatcher and its views share: limits, keys, plans and metrics. */
+export class DispatcherState {
+  readonly settings: Settings;
+  readonly gate: Gate;
+  readonly keys: IdempotencyStore;
+  readonly #plans: Map<string, ToolPlan> = new Map();
+  readonly #others: ToolStats = new ToolStats(OTHER_TOOLS);
+  readonly #hosts: WeakMap<Toolset, ToolHost> = new WeakMap();
+  #since: number;
+  #unknown = 0;
+  #calls = 0;
+  #callPrefix: string | undefined;
+
+  constructor(settings: Settings) {
+    const { clock } = settings;
+    this.settings = settings;
+    this.gate = new Gate(settings.maxConcurrent, settings.maxConcurrentPerTool, settings.maxQueued);
+    this.keys = new IdempotencyStore(
+      clock,
+      settings.windowMs,
+      settings.maxKeys,
+      settings.maxKeptBytes,
+    );
+    this.#since = clock.timestamp();
+  }
+
+  /** How calls of `tool` run, and where they are counted. */
+  planOf(tool: Tool): ToolPlan {
+    const known = this.#plans.get(tool.id);
+    if (known !== undefined && known.tool === tool) return known;
+    // A tool that replaced another of its id goes on with the other's numbers.
+    const stats = known?.stats ??
+      (this.#plans.size < this.settings.maxMeteredTools ? new ToolStats(tool.id) : this.#others);
+    const plan = planFor(tool, this.settings, stats);
+    if (stats !== this.#others) this.#plans.set(tool.id, plan);
+    return plan;
+  }
+
+  /** What runs the tools of a toolset: the registry it came from, or one made for its list. */
+  hostOf(toolset: Toolset): ToolHost {
+    if (isToolHost(toolset.source)) return toolset.source;
+    let host = this.#hosts.get(toolset);
+    if (host === undefined) {
+      const { engine } = this.settings;
+      if (engine === undefined) {
+        throw new TypeError(
+          `Cannot make a dispatcher for the toolset "${toolset.name}": its tools came from a list, ` +
+            "so the option engine must say what compiles their schemas",
+        );
+      }
+      host = new ToolRegistry({ engine, tools: toolset.tools });
+      this.#hosts.set(toolset, host);
+    }
+    return host;
+  }
+
+  /** A name for a call that has none. */
+  nextCallId(): string {
+    // Not before the first call: edge runtimes refuse randomness while a module loads.
+    this.#callPrefix ??= `call_${crypto.randomUUID().slice(0, 13)}`;
+    return `${this.#callPrefix}-${(++this.#calls).toString(36)}`;
+  }
+
+  /** Counts a call that named no tool of its caller's. */
+  countUnknown(): void {
+    this.#unknown++;
+  }
+
+  metrics(): DispatcherMetrics {
+    const { clock } = this.settings;
+    const tools = [...this.#plans.values()]
+      .map(({ stats }) => stats.snapshot(clock))
+      .concat(this.#others.snapshot(clock))
+      .filter(({ calls, inFlight, abandoned }) => calls + inFlight + abandoned > 0)
+      .sort((a, b) => a.id < b.id ? -1 : 1);
+    const sum = (count: "calls" | "failed" | "inFlight"): number =>
+      tools.reduce((total, tool) => total + tool[count], 0);
+    return {
+      since: this.#since,
+      calls: sum("calls") + this.#unknown,
+      failed: sum("failed") + this.#unknown,
+      inFlight: sum("inFlight"),
+      queued: this.gate.queued,
+      unknownTool: this.#unknown,
+      tools,
+    };
+  }
+
+  resetMetrics(): void {
+    for (const { stats } of this.#plans.values()) stats.reset();
+    this.#others.reset();
+    this.#unknown = 0;
+    this.#since = this.settings.clock.timestamp();
+  }
+}

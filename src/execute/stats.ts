@@ -1,0 +1,72 @@
+/**
+ * Counts the calls of one tool while they happen.
+ *
+ * @module
+ */
+
+import type { FailureCode, ToolResult } from "../tool/mod.ts";
+import type { Clock } from "./clock.ts";
+import { Histogram } from "./histogram.ts";
+import type { ToolMetrics } from "./metrics.ts";
+
+/** The counters of one tool. */
+export class ToolStats {
+  readonly id: string;
+  inFlight = 0;
+  abandoned = 0;
+  #durations: Histogram | undefined;
+  #failed = 0;
+  #replayed = 0;
+  #errors: Map<FailureCode, number> | undefined;
+  /** By the clock's `now`: a wall clock need not be asked at each call. */
+  #lastEnd = 0;
+
+  constructor(id: string) {
+    this.id = id;
+  }
+
+  /** Counts a call that ended at `now`. */
+  record(result: ToolResult, now: number): void {
+    (this.#durations ??= new Histogram()).add(result.durationMs);
+    this.#lastEnd = now;
+    if (result.replayed === true) this.#replayed++;
+    if (result.ok) return;
+    const errors = this.#errors ??= new Map();
+    const { code } = result.error;
+    this.#failed++;
+    errors.set(code, (errors.get(code) ?? 0) + 1);
+  }
+
+  /** Forgets what has ended, and keeps what is under way. */
+  reset(): void {
+    this.#durations = this.#errors = undefined;
+    this.#failed = this.#replayed = 0;
+  }
+
+  snapshot(clock: Clock): ToolMetrics {
+    const durations = this.#durations;
+    const calls = durations?.count ?? 0;
+    return {
+      id: this.id,
+      calls,
+      succeeded: calls - this.#failed,
+      failed: this.#failed,
+      errors: Object.fromEntries(this.#errors ?? []),
+      replayed: this.#replayed,
+      inFlight: this.inFlight,
+      abandoned: this.abandoned,
+      lastRun: durations === undefined
+        ? null
+        : Math.round(clock.timestamp() - (clock.now() - this.#lastEnd)),
+      duration: durations === undefined ? null : {
+        totalMs: durations.totalMs,
+        meanMs: durations.totalMs / calls,
+        minMs: durations.minMs,
+        maxMs: durations.maxMs,
+        p50Ms: durations.percentile(0.5),
+        p95Ms: durations.percentile(0.95),
+        p99Ms: durations.percentile(0.99),
+      },
+    };
+  }
+}
