@@ -7,7 +7,7 @@
  */
 
 import { type JsonSchema, type JsonSchemaObject, pointerStep } from "../tool/mod.ts";
-import { type Dialect, detectDialect } from "./dialect.ts";
+import { detectDialect, type Dialect } from "./dialect.ts";
 import { IN_PLACE, KEYWORDS, type KeywordShape } from "./keywords.ts";
 import { ReferenceIndex, ROOT_URI } from "./references.ts";
 import { clip } from "./schema_engine.ts";
@@ -66,40 +66,41 @@ const ANCHOR = /^[A-Za-z_][-A-Za-z0-9._]*$/;
 const URI = /^[A-Za-z][A-Za-z0-9+.-]*:/;
 
 /** What the value of a simple keyword must be: in words, and as a check. */
-const SIMPLE: { readonly [Shape in KeywordShape]?: readonly [string, (value: unknown) => boolean] } =
-  {
-    text: ["a string", (value) => typeof value === "string"],
-    flag: ["true or false", (value) => typeof value === "boolean"],
-    number: ["a number", (value) => typeof value === "number"],
-    positive: ["a number above 0", (value) => typeof value === "number" && value > 0],
-    count: [
-      "a whole number of at least 0",
-      (value) => Number.isInteger(value) && (value as number) >= 0,
-    ],
-    list: ["a list", Array.isArray],
-    strings: ["a list of different strings", isDifferentStrings],
-    types: [
-      `one of ${[...TYPES].join(", ")}, or a list of different ones of them`,
-      (value) =>
-        Array.isArray(value)
-          ? value.length > 0 && isDifferentStrings(value) && value.every((type) => TYPES.has(type))
-          : TYPES.has(value),
-    ],
-    id: [
-      'a URI reference without "#"',
-      (value) => typeof value === "string" && /^[^#]*#?$/.test(value),
-    ],
-    anchor: [
-      'a letter or "_", then letters, digits, "-", "_" or "."',
-      (value) => typeof value === "string" && ANCHOR.test(value),
-    ],
-    vocabulary: [
-      "an object of URIs with true or false",
-      (value) =>
-        isObject(value) &&
-        Object.keys(value).every((uri) => URI.test(uri) && typeof value[uri] === "boolean"),
-    ],
-  };
+const SIMPLE: {
+  readonly [Shape in KeywordShape]?: readonly [string, (value: unknown) => boolean];
+} = {
+  text: ["a string", (value) => typeof value === "string"],
+  flag: ["true or false", (value) => typeof value === "boolean"],
+  number: ["a number", (value) => typeof value === "number"],
+  positive: ["a number above 0", (value) => typeof value === "number" && value > 0],
+  count: [
+    "a whole number of at least 0",
+    (value) => Number.isInteger(value) && (value as number) >= 0,
+  ],
+  list: ["a list", Array.isArray],
+  strings: ["a list of different strings", isDifferentStrings],
+  types: [
+    `one of ${[...TYPES].join(", ")}, or a list of different ones of them`,
+    (value) =>
+      Array.isArray(value)
+        ? value.length > 0 && isDifferentStrings(value) && value.every((type) => TYPES.has(type))
+        : TYPES.has(value),
+  ],
+  id: [
+    'a URI reference without "#"',
+    (value) => typeof value === "string" && /^[^#]*#?$/.test(value),
+  ],
+  anchor: [
+    'a letter or "_", then letters, digits, "-", "_" or "."',
+    (value) => typeof value === "string" && ANCHOR.test(value),
+  ],
+  vocabulary: [
+    "an object of URIs with true or false",
+    (value) =>
+      isObject(value) &&
+      Object.keys(value).every((uri) => URI.test(uri) && typeof value[uri] === "boolean"),
+  ],
+};
 
 /** A reference that was met: who holds it, and what it is relative to. */
 interface Reference {
@@ -202,7 +203,10 @@ class SchemaChecker {
     this.#visited.add(schema);
     const inner = this.#index.add(schema, base);
     if (typeof inner !== "string") {
-      this.#fail(TypeError, `has an "$id" or anchor that is taken or no URI: ${quote(inner.taken)}`);
+      this.#fail(
+        TypeError,
+        `has an "$id" or anchor that is taken or no URI: ${quote(inner.taken)}`,
+      );
     }
     for (const keyword of Object.keys(schema)) {
       this.#characters -= keyword.length;

@@ -5,13 +5,17 @@
  * @module
  */
 
+import { type Issue, type JsonSchema, type JsonSchemaObject, pointerStep } from "../tool/mod.ts";
 import {
-  type Issue,
-  type JsonSchema,
-  type JsonSchemaObject,
-  pointerStep,
-} from "../tool/mod.ts";
-import { counted, issue, nameHint, quote, typeOf, typeWords, valueWords, vagueIssue } from "./issues.ts";
+  counted,
+  issue,
+  nameHint,
+  quote,
+  typeOf,
+  typeWords,
+  vagueIssue,
+  valueWords,
+} from "./issues.ts";
 import type { NormalizedSchema } from "./normalize.ts";
 import { clip, MAX_ISSUES } from "./schema_engine.ts";
 import { unionIssues } from "./union_issues.ts";
@@ -86,9 +90,7 @@ class Explainer {
       if (!types.some((one) => isOfType(one, value))) {
         const was = typeWords([typeOf(value)]);
         // "a number, not a number" would not help: what is wrong is the fraction.
-        const remark = typeof value === "number" && types.includes("integer")
-          ? ""
-          : `, not ${was}`;
+        const remark = typeof value === "number" && types.includes("integer") ? "" : `, not ${was}`;
         return [issue(path, "type", typeWords(types), "be", remark)];
       }
     }
@@ -235,7 +237,9 @@ class Explainer {
         const [wrong] = this.visit(propertyNames, key, "", newSeen());
         if (wrong !== undefined) {
           const remark = `: its name${wrong.message.slice("The value".length)}`;
-          found.push(issue(path, "propertyNames", `the property ${quote(key)}`, "not have", remark));
+          found.push(
+            issue(path, "propertyNames", `the property ${quote(key)}`, "not have", remark),
+          );
         }
       }
       const member = value[key];
@@ -300,8 +304,9 @@ class Explainer {
       if (found.length >= MAX_ISSUES) return;
       if (seen.keys.has(key)) continue;
       seen.keys.add(key);
-      if (rest === false) found.push(unexpected(path, "unevaluatedProperties", key, [...seen.keys]));
-      else {
+      if (rest === false) {
+        found.push(unexpected(path, "unevaluatedProperties", key, [...seen.keys]));
+      } else {
         const place = path + pointerStep(clip(key, MAX_KEY));
         found.push(...this.visit(rest, value[key], place, newSeen()));
       }
@@ -349,7 +354,9 @@ function limits(
   [upper, most]: readonly [string, unknown],
 ): void {
   const words = (limit: number): string =>
-    limit === 1 ? `1 ${nouns === "properties" ? "property" : nouns.slice(0, -1)}` : `${limit} ${nouns}`;
+    limit === 1
+      ? `1 ${nouns === "properties" ? "property" : nouns.slice(0, -1)}`
+      : `${limit} ${nouns}`;
   if (typeof least === "number" && count < least) {
     found.push(issue(path, lower, `at least ${words(least)}`, "have", `, and has ${count}`));
   }
@@ -377,7 +384,8 @@ function members(value: unknown): [string, unknown][] {
 }
 
 function same(a: unknown, b: unknown): boolean {
-  return a === b || (typeof a === "object" && typeof b === "object" && canonical(a) === canonical(b));
+  return a === b ||
+    (typeof a === "object" && typeof b === "object" && canonical(a) === canonical(b));
 }
 
 /** JSON with sorted keys: equal values have equal texts. */

@@ -47,6 +47,7 @@ const DROPPED: ReadonlySet<string> = new Set(
     "title description default deprecated readOnly writeOnly examples").split(" "),
 );
 
+const NO_OPTIONS: NormalizeOptions = { formats: new Set() };
 const DRAFT_2020_12 = "https://json-schema.org/draft/2020-12/schema";
 
 /** Rewrites `schema`, which `checkSchema` has accepted. */
@@ -91,7 +92,8 @@ class Normalizer {
 
   run(): NormalizedSchema {
     this.#identify(this.#root, ROOT_URI);
-    const root = this.#schema(this.#root, ROOT_URI) as Record<string, unknown>;
+    const root = this.#schema(this.#root, ROOT_URI);
+    if (typeof root === "boolean") return normalizeSchema(root, this.#dialect, NO_OPTIONS);
     const definitions: JsonSchema[] = [];
     for (const { source, base, name } of this.#pending) {
       const target = this.#schema(source, base);
@@ -103,6 +105,7 @@ class Normalizer {
     }
     this.#targets.set("#", root);
     return {
+      // Added to the root itself: references to it lead to this very object.
       schema: Object.assign(root, {
         $schema: DRAFT_2020_12,
         ...(definitions.length > 0 && { $defs: { ...definitions } }),
@@ -130,6 +133,9 @@ class Normalizer {
     if (this.#dialect === "draft-07" && typeof ref === "string") {
       return { $ref: this.#reference(ref, base) };
     }
+    const choices = schema["enum"];
+    // Ajv will not compile an empty enum.
+    if (Array.isArray(choices) && choices.length === 0) return false;
     const result: Record<string, unknown> = {};
     const keywords = KEYWORDS[this.#dialect];
     for (const keyword of Object.keys(schema)) {
@@ -148,6 +154,7 @@ class Normalizer {
     if (typeof dynamic === "string" && this.#dialect === "2020-12") {
       this.#dynamic(dynamic, base, result);
     }
+    nameProtoByPattern(result);
     return result;
   }
 
@@ -163,7 +170,9 @@ class Normalizer {
       (items as JsonSchema[]).map((item) => this.#schema(item, base));
     switch (shape) {
       case "schema":
-        if (keyword !== "additionalItems") result[keyword] = this.#schema(value as JsonSchema, base);
+        if (keyword !== "additionalItems") {
+          result[keyword] = this.#schema(value as JsonSchema, base);
+        }
         return;
       case "schemas":
         result[keyword] = list(value);
@@ -208,7 +217,9 @@ class Normalizer {
     if (byAnchor && (this.#index.dynamicAnchors.get(anchor)?.length ?? 0) > 1) this.#flat = false;
     const plain = this.#reference(ref, base);
     if (result["$ref"] === undefined) result["$ref"] = plain;
-    else result["allOf"] = [...(result["allOf"] as JsonSchema[] | undefined) ?? [], { $ref: plain }];
+    else {result["allOf"] = [...(result["allOf"] as JsonSchema[] | undefined) ?? [], {
+        $ref: plain,
+      }];}
   }
 
   #reference(ref: string, base: string): string {
@@ -271,6 +282,21 @@ function eachSchema(
         if (isObject(value)) Object.values(value).forEach(visit);
     }
   }
+}
+
+/** Ajv passes over a property named `__proto__`, but not over a pattern that matches it. */
+function nameProtoByPattern(schema: Record<string, unknown>): void {
+  const { properties, patternProperties } = schema;
+  if (!isObject(properties) || !Object.hasOwn(properties, "__proto__")) return;
+  const { ["__proto__"]: member, ...others } = properties;
+  const patterns = isObject(patternProperties) ? patternProperties : {};
+  const pattern = "^__proto__$";
+  const before = patterns[pattern];
+  schema["properties"] = others;
+  schema["patternProperties"] = {
+    ...patterns,
+    [pattern]: before === undefined ? member : { allOf: [before, member] },
+  };
 }
 
 function mapMembers(map: unknown, change: (member: unknown) => unknown): JsonSchemaObject {

@@ -6,7 +6,7 @@
  */
 
 import type { Issue, JsonSchema, JsonSchemaObject } from "../tool/mod.ts";
-import { type Dialect, detectDialect } from "./dialect.ts";
+import { detectDialect, type Dialect } from "./dialect.ts";
 import type { SchemaEngine, SchemaValidator } from "./schema_engine.ts";
 
 const caches = new WeakMap<SchemaEngine, WeakMap<JsonSchemaObject, SchemaValidator>>();

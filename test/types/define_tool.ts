@@ -17,7 +17,10 @@ function isExactly<Expected>() {
 }
 
 // deno-lint-ignore no-explicit-any -- to tell `any` from `unknown`.
-function isUnknown<T>(_value: T, ..._no: 0 extends 1 & T ? [never] : unknown extends T ? [] : [never]): void {}
+function isUnknown<T>(
+  _value: T,
+  ..._no: 0 extends 1 & T ? [never] : unknown extends T ? [] : [never]
+): void {}
 
 const base = { name: "t", description: "A tool." } as const;
 
@@ -47,7 +50,7 @@ defineTool({
     isExactly<string>()(params.city);
     isExactly<number | undefined>()(params.days);
     isExactly<"c" | "f" | undefined>()(params.unit);
-    isExactly<readonly string[]>()(params.tags);
+    isExactly<string[]>()(params.tags);
     isExactly<number>()(params.at.lat);
     isExactly<string | null>()(params.either);
     // @ts-expect-error there is no such property
@@ -156,7 +159,11 @@ defineTool({
 
 defineTool({
   ...base,
-  parameters: z.object({ city: z.string(), days: z.number().default(3), at: z.string().transform(Number) }),
+  parameters: z.object({
+    city: z.string(),
+    days: z.number().default(3),
+    at: z.string().transform(Number),
+  }),
   returns: z.object({ degrees: z.number() }),
   execute(params) {
     isExactly<string>()(params.city);

@@ -38,7 +38,13 @@ const SCHEMAS_PER_INSTANCE = 500;
 const MAX_MESSAGE = 200;
 
 /** Ajv options that would change the value, or undo what the contract of engines promises. */
-const REFUSED = ["coerceTypes", "useDefaults", "removeAdditional", "loadSchema", "schemas"] as const;
+const REFUSED = [
+  "coerceTypes",
+  "useDefaults",
+  "removeAdditional",
+  "loadSchema",
+  "schemas",
+] as const;
 
 /** Options for {@linkcode ajvEngine}. */
 export interface AjvEngineOptions {
@@ -107,7 +113,9 @@ export function ajvEngine(options: AjvEngineOptions = {}): SchemaEngine {
   });
 }
 
-function makeInstance({ formats = "assert", keywords, plugins, ajv: own }: AjvEngineOptions): Instance {
+function makeInstance(
+  { formats = "assert", keywords, plugins, ajv: own }: AjvEngineOptions,
+): Instance {
   const ajv = new Ajv2020({
     strict: false,
     logger: false,
@@ -141,9 +149,13 @@ function makeInstance({ formats = "assert", keywords, plugins, ajv: own }: AjvEn
 function compile(instance: Instance, schema: JsonSchema, dialect: Dialect): SchemaValidator {
   const { ajv, keywords, formats, test } = instance;
   const normalized = normalizeSchema(schema, dialect, { formats, keywords });
+  // Ajv resolves "#" only in a schema that has a name.
+  const named = typeof normalized.schema === "object" && normalized.flat
+    ? { ...normalized.schema, $id: "plue:schema" }
+    : normalized.schema;
   let validate: ValidateFunction;
   try {
-    validate = ajv.compile(normalized.schema);
+    validate = ajv.compile(named);
   } catch (cause) {
     const reason = cause instanceof Error && cause.name === "EvalError"
       ? "this runtime forbids code generation, which Ajv needs (the default engine does not)"
@@ -152,7 +164,7 @@ function compile(instance: Instance, schema: JsonSchema, dialect: Dialect): Sche
       : "Ajv failed";
     throw new SyntaxError(`Cannot compile the schema: ${reason}`, { cause });
   } finally {
-    if (typeof normalized.schema === "object") ajv.removeSchema(normalized.schema);
+    if (typeof named === "object") ajv.removeSchema(named);
   }
   const check: (value: unknown) => boolean = normalized.unbounded || keywords.length > 0
     ? guarded(validate)
