@@ -31,6 +31,8 @@ export function countJunit(file) {
   const count = { passed: 0, failed: 0, skipped: 0, skips: [] };
   for (const { name, state } of cases) {
     if (groups.has(name)) continue;
+    // Node reports a file that registered no test as one test that passed.
+    if (state === "passed" && name.endsWith(".test.ts")) continue;
     count[state]++;
     if (state === "skipped") count.skips.push(name);
   }

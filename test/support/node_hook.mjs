@@ -1,13 +1,16 @@
-// Resolves on Node what `imports` of deno.json resolves on Deno.
+// Resolves on Node what `imports` of deno.json resolves on Deno, but for the runner of the tests.
 // Used as `node --import ./test/support/node_hook.mjs --test`.
 
 import { readFileSync } from "node:fs";
 import { registerHooks } from "node:module";
 
 const manifest = new URL("../../deno.json", import.meta.url);
+const imports = {
+  ...JSON.parse(readFileSync(manifest, "utf8")).imports,
+  "bun:test": "./test/support/node_runner.ts",
+};
 const urls = new Map(
-  Object.entries(JSON.parse(readFileSync(manifest, "utf8")).imports)
-    .map(([specifier, path]) => [specifier, new URL(path, manifest).href]),
+  Object.entries(imports).map(([specifier, path]) => [specifier, new URL(path, manifest).href]),
 );
 
 registerHooks({

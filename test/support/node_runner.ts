@@ -1,5 +1,5 @@
 /**
- * `bun:test` where Bun is not: `node:test`, under Bun's names. Node 24 and Deno both have it.
+ * `bun:test` for Node: `node:test`, under Bun's names.
  *
  * @module
  */

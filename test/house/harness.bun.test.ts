@@ -1,0 +1,108 @@
+// `npm test` must not be green by mistake: not when a suite crashes, not when no test ran.
+
+import { assertEquals, assertGreater, assertStringIncludes } from "@std/assert";
+import { afterAll, beforeAll, describe, it } from "bun:test";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { join, relative } from "node:path";
+import { runSuite } from "../../scripts/lib/run_suite.mjs";
+import { planRuns } from "../../scripts/lib/suites.mjs";
+import { maybe } from "../support/skip.ts";
+
+const ROOT = join(import.meta.dirname, "../..");
+const RUNTIMES = ["bun", "deno", "node", "workerd"] as const;
+
+const MIXED = `
+  import { assertEquals } from "@std/assert";
+  import { describe, it, test } from "bun:test";
+  test("passes alone", () => {});
+  test.skip("is skipped alone", () => {});
+  describe("group <a> & 'b'", () => {
+    it("passes", () => {});
+    it("fails", () => assertEquals(1, 2));
+    it.skip("is skipped", () => {});
+    describe("nested > group", () => {
+      it("passes", async () => { await 1; });
+      it("rejects", async () => { await 1; throw new TypeError("the reason"); });
+    });
+  });
+`;
+
+describe("runSuite()", () => {
+  let folder = "";
+
+  beforeAll(() => {
+    mkdirSync(join(ROOT, "coverage"), { recursive: true });
+    // Inside the project, where its packages and its import map are found.
+    folder = mkdtempSync(join(ROOT, "coverage", "harness-"));
+  });
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+  const run = (runtime: string, name: string, source: string) => {
+    const file = join(folder, name);
+    writeFileSync(file, source);
+    return runSuite({ runtime, files: [relative(ROOT, file)] });
+  };
+
+  for (const runtime of RUNTIMES) {
+    const test = maybe(Bun.which(runtime) !== null, `${runtime} is not here`);
+
+    test(`counts tests, not groups, on ${runtime}`, async () => {
+      const { passed, failed, skipped, skips } = await run(runtime, "mixed.test.ts", MIXED);
+      assertEquals({ passed, failed, skipped }, { passed: 3, failed: 2, skipped: 2 });
+      assertEquals(skips.length, 2);
+    });
+
+    test(`shows on ${runtime} what failed and why`, async () => {
+      const { output } = await run(runtime, "mixed.test.ts", MIXED);
+      assertStringIncludes(output, "rejects");
+      assertStringIncludes(output, "the reason");
+    });
+
+    test(`fails on ${runtime} when no test was registered`, async () => {
+      const { passed, failed } = await run(runtime, "empty.test.ts", "export {};");
+      assertEquals({ passed, failed }, { passed: 0, failed: 1 });
+    });
+
+    test(`fails on ${runtime} when a file throws while it is loaded`, async () => {
+      const { failed, output } = await run(
+        runtime,
+        "throws.test.ts",
+        'import { test } from "bun:test"; test("x", () => {}); throw new Error("too early");',
+      );
+      assertGreater(failed, 0);
+      assertStringIncludes(output, "too early");
+    });
+
+    test(`fails on ${runtime} when a file cannot be resolved`, async () => {
+      const { failed } = await run(runtime, "unresolved.test.ts", 'import "./not_there.ts";');
+      assertGreater(failed, 0);
+    });
+  }
+});
+
+describe("planRuns()", () => {
+  it("does not take into workerd what needs processes, nor elsewhere what needs Bun", () => {
+    const runs = planRuns();
+    const misplaced = runs.flatMap(({ runtime, files }) =>
+      files.filter((file) =>
+        (file.endsWith(".process.test.ts") && runtime === "workerd") ||
+        (file.endsWith(".bun.test.ts") && runtime !== "bun")
+      )
+    );
+    assertEquals(misplaced, []);
+  });
+
+  it("runs every test file somewhere", () => {
+    const planned = new Set(planRuns().flatMap(({ files }) => files));
+    const all = [...new Bun.Glob("{test,examples,src,bench}/**/*.test.ts").scanSync(ROOT)]
+      .filter((file) => !file.includes("node_modules"));
+    assertEquals(all.filter((file) => !planned.has(file)), []);
+  });
+
+  it("runs the unit tests on every runtime", () => {
+    const runtimes = planRuns({ only: ["unit"] })
+      .filter(({ suite }) => suite === "unit")
+      .map(({ runtime }) => runtime);
+    assertEquals(runtimes, [...RUNTIMES]);
+  });
+});

@@ -1,0 +1,69 @@
+/**
+ * `bun:test` for Deno, on `Deno.test`. Deno's own `node:test` would do, but for one thing: once a
+ * test is registered it swallows what a test file throws while it is loaded, and the tests that
+ * were not registered for it are missed by nobody.
+ *
+ * @module
+ */
+
+import {
+  type Case,
+  isSuite,
+  root,
+  runCase,
+  type Suite,
+  type TestFunctions,
+  testFunctions,
+} from "./suite_tree.ts";
+
+interface Definition {
+  readonly name: string;
+  readonly ignore: boolean;
+  readonly fn: (context: Context) => Promise<void>;
+  readonly sanitizeOps: boolean;
+  readonly sanitizeResources: boolean;
+  readonly sanitizeExit: boolean;
+}
+
+interface Context {
+  step(definition: Definition): Promise<boolean>;
+}
+
+declare const Deno: { test(definition: Definition): void };
+
+/** The other runtimes have no such checks, and a test may leave a timer behind on all of them. */
+const SANITIZERS = { sanitizeOps: false, sanitizeResources: false, sanitizeExit: true };
+
+async function runSuite(suite: Suite, context: Context): Promise<void> {
+  for (const hook of suite.hooks.beforeAll) await hook();
+  for (const child of suite.children) await context.step(definitionOf(child, suite));
+  for (const hook of suite.hooks.afterAll) await hook();
+}
+
+function definitionOf(child: Suite | Case, parent: Suite): Definition {
+  if (isSuite(child)) {
+    return {
+      name: child.name,
+      ignore: false,
+      fn: (context) => runSuite(child, context),
+      ...SANITIZERS,
+    };
+  }
+  const { name, run } = child;
+  return {
+    name,
+    ignore: run === undefined,
+    fn: () => run === undefined ? Promise.resolve() : runCase(run, parent),
+    ...SANITIZERS,
+  };
+}
+
+const functions = testFunctions((child) => Deno.test(definitionOf(child, root)));
+
+export const test: TestFunctions["test"] = functions.test;
+export const it: TestFunctions["test"] = functions.test;
+export const describe: TestFunctions["describe"] = functions.describe;
+export const beforeAll: TestFunctions["beforeAll"] = functions.beforeAll;
+export const afterAll: TestFunctions["afterAll"] = functions.afterAll;
+export const beforeEach: TestFunctions["beforeEach"] = functions.beforeEach;
+export const afterEach: TestFunctions["afterEach"] = functions.afterEach;

@@ -1,0 +1,106 @@
+/**
+ * `bun:test` where there is none that can be relied on: test files register here, and the runners
+ * of workerd and of Deno run what they registered. It has the part of `bun:test` that every
+ * runtime's runner has; a name that is missing fails the file that imports it.
+ *
+ * @module
+ */
+
+/** A test's body, or a hook's. */
+export type Step = () => unknown;
+
+/** A test; without `run` it is skipped. */
+export interface Case {
+  readonly name: string;
+  readonly run: Step | undefined;
+}
+
+/** A group of tests. */
+export interface Suite {
+  readonly name: string;
+  readonly parent: Suite | undefined;
+  readonly children: (Suite | Case)[];
+  readonly hooks: Record<"beforeAll" | "afterAll" | "beforeEach" | "afterEach", Step[]>;
+}
+
+/** What `bun:test` exports, as far as the suite uses it. */
+export interface TestFunctions {
+  readonly test: ((name: string, run: Step) => void) & {
+    readonly skip: (name: string, run?: Step) => void;
+  };
+  readonly describe: (name: string, body: () => void) => void;
+  readonly beforeAll: (step: Step) => void;
+  readonly afterAll: (step: Step) => void;
+  readonly beforeEach: (step: Step) => void;
+  readonly afterEach: (step: Step) => void;
+}
+
+function newSuite(name: string, parent?: Suite): Suite {
+  return {
+    name,
+    parent,
+    children: [],
+    hooks: { beforeAll: [], afterAll: [], beforeEach: [], afterEach: [] },
+  };
+}
+
+/** The suite that holds everything. */
+export const root: Suite = newSuite("");
+
+/** Whether `child` is a group. */
+export function isSuite(child: Suite | Case): child is Suite {
+  return "children" in child;
+}
+
+/** The groups around a test of `suite`, from the outermost. */
+export function lineage(suite: Suite): readonly Suite[] {
+  return suite.parent === undefined ? [suite] : [...lineage(suite.parent), suite];
+}
+
+/**
+ * Makes the functions with which test files register.
+ *
+ * @param onTop Is told of each test and each finished group that is in no other group.
+ */
+export function testFunctions(onTop: (child: Suite | Case) => void = () => {}): TestFunctions {
+  let current = root;
+
+  function add(child: Case): void {
+    current.children.push(child);
+    if (current === root) onTop(child);
+  }
+
+  function describe(name: string, body: () => void): void {
+    const suite = newSuite(name, current);
+    current.children.push(suite);
+    current = suite;
+    try {
+      body();
+    } finally {
+      current = suite.parent ?? root;
+    }
+    if (current === root) onTop(suite);
+  }
+
+  return {
+    test: Object.assign((name: string, run: Step) => add({ name, run }), {
+      skip: (name: string) => add({ name, run: undefined }),
+    }),
+    describe,
+    beforeAll: (step) => void current.hooks.beforeAll.push(step),
+    afterAll: (step) => void current.hooks.afterAll.push(step),
+    beforeEach: (step) => void current.hooks.beforeEach.push(step),
+    afterEach: (step) => void current.hooks.afterEach.push(step),
+  };
+}
+
+/** Runs one test between the hooks of the groups around it. */
+export async function runCase(run: Step, suite: Suite): Promise<void> {
+  const suites = lineage(suite);
+  try {
+    for (const { hooks } of suites) for (const hook of hooks.beforeEach) await hook();
+    await run();
+  } finally {
+    for (const { hooks } of suites.toReversed()) for (const hook of hooks.afterEach) await hook();
+  }
+}
