@@ -41,5 +41,5 @@ export {
 export { type Selection, selectionKey } from "./selection.ts";
 export type { SelectionStepName } from "./selection_steps.ts";
 export type { ToolSource } from "./tool_source.ts";
-export { buildToolset, Toolset } from "./toolset.ts";
+export { buildToolset, Toolset, toolsetOf } from "./toolset.ts";
 export { ToolsetBuilder } from "./toolset_builder.ts";

@@ -192,6 +192,7 @@ describe("Toolset.explain()", () => {
     revision++;
     assertStringIncludes(toolset.explain("task:start").reason, "replaced or removed after");
     assertEquals(toolset.explain("task:start").available, false);
+    assertEquals(toolset.isAvailable(tool), false);
     assertEquals(toolset.explain("new").reason, 'Tool "new" was added after this toolset was made');
   });
 
