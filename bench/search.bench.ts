@@ -58,7 +58,7 @@ if (github === undefined) {
 }
 
 const catalogue = makeCatalogue(1_000);
-const compared = rivals.filter((rival) => !rival.endsWith("stems"));
+const compared = rivals.filter((rival) => !rival.endsWith("words"));
 for (
   const [name, make] of [
     ["plue", () => plueSearch(catalogue)],
