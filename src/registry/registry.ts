@@ -154,7 +154,7 @@ export class ToolRegistry implements ToolHost {
       onLateError: (tool, error) => report("dispose", tool.id, error),
     };
     this.#feed = new ChangeFeed((error, { tool }) => report("listener", tool.id, error));
-    this.#toolsets = new ToolsetCache(this);
+    this.#toolsets = new ToolsetCache(this, () => this.#snapshot.peek());
     this.#makeIndex = index;
     this.#clock = clock;
     provideIndex(this, () => this.#searchIndex());

@@ -6,14 +6,15 @@
  */
 
 import {
-  buildToolset,
   type Selection,
   selectionKey,
   ToolAvailabilityContext,
   type ToolAvailabilityInput,
   type Toolset,
+  toolsetOf,
   type ToolSource,
 } from "../select/mod.ts";
+import type { Tool } from "../tool/mod.ts";
 
 /** How many selections are remembered: a server that builds them from requests must not grow. */
 const MAX_REMEMBERED = 256;
@@ -21,6 +22,7 @@ const MAX_REMEMBERED = 256;
 /** The toolsets of one source. */
 export class ToolsetCache {
   readonly #source: ToolSource;
+  readonly #peek: () => readonly Tool[];
   #revision: number;
   #all: Toolset | undefined;
   /** Contexts are immutable, so that the object is enough of a key. */
@@ -28,18 +30,23 @@ export class ToolsetCache {
   /** By what the selection says; the first one is the one unused for longest. */
   readonly #byKey: Map<string, Toolset> = new Map();
 
-  constructor(source: ToolSource) {
+  /**
+   * @param source Whose tools they are.
+   * @param peek The source's tools, to be read at once: they need not be frozen.
+   */
+  constructor(source: ToolSource, peek: () => readonly Tool[]) {
     this.#source = source;
+    this.#peek = peek;
     this.#revision = source.revision;
   }
 
   /** The toolset of a selection, as things are now. */
   select(selection: Selection | undefined): Toolset {
     this.#follow();
-    if (selection === undefined) return this.#all ??= buildToolset(this.#source);
+    if (selection === undefined) return this.#all ??= this.#build({});
     const key = keyOf(selection);
     let toolset = this.#byKey.get(key);
-    if (toolset === undefined) toolset = buildToolset(this.#source, selection);
+    if (toolset === undefined) toolset = this.#build(selection);
     else this.#byKey.delete(key);
     this.#byKey.set(key, toolset);
     if (this.#byKey.size > MAX_REMEMBERED) this.#forgetOldest();
@@ -57,6 +64,10 @@ export class ToolsetCache {
       this.#byContext.set(context, toolset);
     }
     return toolset;
+  }
+
+  #build(selection: Selection): Toolset {
+    return toolsetOf(this.#source, this.#peek(), selection, "tools");
   }
 
   /** Drops everything that an older revision gave. */
