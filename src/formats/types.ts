@@ -109,11 +109,7 @@ export interface ExportWarning {
 /**
  * What to undo in a value that was written for the exported schema, as a tree beside that schema.
  * A part that is absent needs nothing undone. A recursive schema makes a cyclic tree, which is
- * followed along the value, and therefore ends.
- *
- * Reading a value back, at each node, in this order: `choices` (the first whose test accepts the
- * value applies too), `values`, then for an object `nulls`, `properties` and `keys`, for an array
- * `prefixItems` and `items`.
+ * followed along the value, and therefore ends. `decodeArguments` reads it.
  */
 export interface ArgumentRewrite {
   /** Values that were written as text: the text, and what it stands for. */
@@ -124,14 +120,18 @@ export interface ArgumentRewrite {
   readonly keys?: ReadonlyMap<string, string>;
   /** What to undo in a property, by its key as sent. */
   readonly properties?: ReadonlyMap<string, ArgumentRewrite>;
-  /** What to undo in the properties that `properties` does not name. */
+  /** What to undo in the properties that the schema does not declare. */
   readonly additionalProperties?: ArgumentRewrite;
+  /** The properties (as sent) that the schema declares, where `additionalProperties` is here. */
+  readonly declared?: ReadonlySet<string>;
   /** What to undo in the first items of an array. */
   readonly prefixItems?: readonly (ArgumentRewrite | undefined)[];
   /** What to undo in the (other) items of an array. */
   readonly items?: ArgumentRewrite;
-  /** What to undo in a value that fits one branch of a union, and how to tell that it does. */
+  /** The branches of a union, each with how to tell a value of it. The first that fits applies. */
   readonly choices?: readonly ArgumentChoice[];
+  /** What applies as well: `allOf`, and what a reference leads to. */
+  readonly also?: readonly ArgumentRewrite[];
 }
 
 /** One branch of a union. */

@@ -1,0 +1,80 @@
+/**
+ * `true` and `false` as schemas, in objects that mean the same.
+ *
+ * @module
+ */
+
+import { type JsonSchema, type JsonSchemaObject, setOwn } from "../../tool/mod.ts";
+import { type TransformResult, transformed } from "./report.ts";
+import { copyNode, isNode, mapSchema } from "./schema_walk.ts";
+
+/** Keywords where every target takes a boolean. */
+const USUAL: ReadonlySet<string> = new Set(["additionalProperties", "unevaluatedProperties"]);
+
+/**
+ * Rewrites boolean schemas: `true` as `{}`, `false` as nothing where nothing means the same (a
+ * property of a closed object, a branch of `anyOf`, the rest of a list), else as `{ not: {} }`.
+ *
+ * @example Usage
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { booleansToObjects } from "@plue/tools/formats";
+ *
+ * const { schema } = booleansToObjects({ properties: { any: true } });
+ * assert.deepEqual(schema, { properties: { any: {} } });
+ * ```
+ */
+export function booleansToObjects(schema: JsonSchema): TransformResult {
+  return transformed(schema, writeBooleans);
+}
+
+/** {@linkcode booleansToObjects} inside a chain of transforms. */
+export function writeBooleans(root: JsonSchema): JsonSchema {
+  const result = mapSchema(root, { enter: (node) => writeIn(node) });
+  return typeof result === "boolean" ? plain(result) : result;
+}
+
+function plain(schema: JsonSchema): JsonSchema {
+  if (typeof schema !== "boolean") return schema;
+  return schema ? {} : { not: {} };
+}
+
+function writeIn(node: JsonSchemaObject): JsonSchemaObject {
+  let result = node;
+  const set = (keyword: string, value: unknown): void => {
+    const copy = copyNode(result);
+    if (value === undefined) delete copy[keyword];
+    else copy[keyword] = value;
+    result = copy;
+  };
+  for (const keyword of Object.keys(node)) {
+    const value = node[keyword];
+    if (Array.isArray(value) && ["anyOf", "oneOf", "allOf", "prefixItems"].includes(keyword)) {
+      if (!value.some((item) => typeof item === "boolean")) continue;
+      const skips = keyword === "anyOf" || keyword === "oneOf";
+      const list = skips ? value.filter((item) => item !== false) : value;
+      set(keyword, list.length === 0 ? [plain(false)] : list.map(plain));
+    } else if (["properties", "patternProperties", "$defs", "dependentSchemas"].includes(keyword)) {
+      if (!isNode(value) || !Object.values(value).some((item) => typeof item === "boolean")) continue;
+      const closed = keyword === "properties" && node["additionalProperties"] === false &&
+        !isNode(node["patternProperties"]);
+      const required: readonly unknown[] = Array.isArray(node["required"]) ? node["required"] : [];
+      const map: Record<string, unknown> = {};
+      for (const name of Object.keys(value)) {
+        if (value[name] === false && closed && !required.includes(name)) continue;
+        setOwn(map, name, plain(value[name] as JsonSchema));
+      }
+      set(keyword, map);
+    } else if (keyword === "items" && typeof value === "boolean") {
+      if (value) set("items", Object.hasOwn(node, "prefixItems") ? undefined : {});
+      else if (!Object.hasOwn(node, "prefixItems")) {
+        set("items", {});
+        set("maxItems", 0);
+      }
+    } else if (
+      typeof value === "boolean" && !USUAL.has(keyword) &&
+      ["contains", "propertyNames", "not", "if", "then", "else", "unevaluatedItems"].includes(keyword)
+    ) set(keyword, plain(value));
+  }
+  return result;
+}

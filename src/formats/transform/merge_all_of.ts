@@ -1,0 +1,305 @@
+/**
+ * `allOf` as one schema. What cannot be merged stays in `allOf`; nothing is changed in meaning.
+ *
+ * @module
+ */
+
+import { type JsonSchema, type JsonSchemaObject, setOwn } from "../../tool/mod.ts";
+import { distinct, jsonEqual } from "./json_equal.ts";
+import { cameFrom, type Place } from "./origin.ts";
+import { findReferences, resolveReference } from "./references.ts";
+import { type TransformResult, transformed } from "./report.ts";
+import { copyMap, isNode, isSchema, mapSchema, without } from "./schema_walk.ts";
+
+/** Keywords that mean something only together. */
+const OBJECT = ["properties", "patternProperties", "additionalProperties"] as const;
+const ARRAY = ["prefixItems", "items"] as const;
+const GROUPS: readonly (readonly string[])[] = [
+  ["contains", "minContains", "maxContains"],
+  ["if", "then", "else"],
+];
+
+/** Keywords that cannot be moved out of the schema that has them. */
+const BOUND = [
+  "unevaluatedProperties",
+  "unevaluatedItems",
+  "$dynamicRef",
+  "$dynamicAnchor",
+  "$anchor",
+  "$id",
+  "$defs",
+  "definitions",
+] as const;
+
+/** Keywords where the larger one is the tighter one, and those where the smaller is. */
+const LARGER: ReadonlySet<string> = new Set([
+  "minimum",
+  "exclusiveMinimum",
+  "minLength",
+  "minItems",
+  "minProperties",
+]);
+const SMALLER: ReadonlySet<string> = new Set([
+  "maximum",
+  "exclusiveMaximum",
+  "maxLength",
+  "maxItems",
+  "maxProperties",
+]);
+
+/** Keywords that only describe: the outer schema's words win. */
+const WORDS: ReadonlySet<string> = new Set([
+  "title",
+  "description",
+  "default",
+  "examples",
+  "example",
+  "deprecated",
+  "readOnly",
+  "writeOnly",
+  "$comment",
+  "$schema",
+]);
+
+/**
+ * Merges the branches of each `allOf` into the schema that has it. References in a branch are
+ * followed, unless they are recursive.
+ *
+ * @example Usage
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { mergeAllOf } from "@plue/tools/formats";
+ *
+ * const { schema } = mergeAllOf({ minimum: 1, allOf: [{ minimum: 3 }, { type: "integer" }] });
+ * assert.deepEqual(schema, { minimum: 3, type: "integer" });
+ * ```
+ */
+export function mergeAllOf(schema: JsonSchema): TransformResult {
+  return transformed(schema, mergeEveryAllOf);
+}
+
+/** {@linkcode mergeAllOf} inside a chain of transforms. */
+export function mergeEveryAllOf(root: JsonSchema): JsonSchema {
+  const { recursive } = findReferences(root);
+  const leave = (node: JsonSchemaObject): JsonSchema => {
+    const branches = node["allOf"];
+    if (!Array.isArray(branches)) return node;
+    let merged: JsonSchema = without(node, "allOf");
+    for (const branch of branches) {
+      if (isSchema(branch)) merged = mergeSchemas(merged, expand(branch));
+    }
+    return merged;
+  };
+  const expand = (branch: JsonSchema): JsonSchema => {
+    if (!isNode(branch) || typeof branch["$ref"] !== "string") return branch;
+    const target = resolveReference(root, branch["$ref"]);
+    if (target === undefined || recursive.has(branch["$ref"])) return branch;
+    return mergeSchemas(without(branch, "$ref"), mapSchema(target, { leave }));
+  };
+  return mapSchema(root, { leave });
+}
+
+/** One schema that accepts what both accept. What cannot be merged is left in its `allOf`. */
+export function mergeSchemas(a: JsonSchema, b: JsonSchema): JsonSchema {
+  if (a === true) return b;
+  if (b === true || a === false) return a;
+  if (b === false) return false;
+  if (BOUND.some((keyword) => Object.hasOwn(b, keyword))) return withRest(copyWithMoves(a), [b]);
+
+  const result = copyWithMoves(a);
+  const rest: Record<string, unknown> = {};
+  const done = new Set<string>();
+  if (!mergeObjects(result, b)) take(OBJECT, b, rest);
+  if (!mergeArrays(result, b)) take(ARRAY, b, rest);
+  for (const keyword of [...OBJECT, ...ARRAY]) done.add(keyword);
+  for (const group of GROUPS) {
+    for (const keyword of group) done.add(keyword);
+    if (!group.some((keyword) => Object.hasOwn(b, keyword))) continue;
+    const free = !group.some((keyword) => Object.hasOwn(result.node, keyword));
+    if (free) group.forEach((keyword) => result.take(b, keyword));
+    else take(group, b, rest);
+  }
+  for (const keyword of Object.keys(b)) {
+    if (done.has(keyword)) continue;
+    if (!Object.hasOwn(result.node, keyword)) {
+      result.take(b, keyword);
+      continue;
+    }
+    const merged = mergeKeyword(keyword, result.node[keyword], b[keyword]);
+    if (merged === NEVER) return false;
+    if (merged === APART) rest[keyword] = b[keyword];
+    else result.set(keyword, merged, b);
+  }
+  const { type } = result.node;
+  if (Array.isArray(type) && type.length === 0) return false;
+  if (Object.keys(rest).length === 0) return result.node;
+  cameFrom(rest, b);
+  return withRest(result, [rest]);
+}
+
+/** The two cannot be one keyword, but can be in two schemas. */
+const APART: unique symbol = Symbol("apart");
+/** Nothing satisfies both. */
+const NEVER: unique symbol = Symbol("never");
+
+function mergeKeyword(keyword: string, a: unknown, b: unknown): unknown {
+  if (WORDS.has(keyword)) return a;
+  if (LARGER.has(keyword)) return Math.max(a as number, b as number);
+  if (SMALLER.has(keyword)) return Math.min(a as number, b as number);
+  if (jsonEqual(a, b)) return a;
+  switch (keyword) {
+    case "type":
+      return mergeTypes(listOf(a), listOf(b));
+    case "enum": {
+      const both = (a as unknown[]).filter((value) =>
+        (b as unknown[]).some((other) => jsonEqual(value, other))
+      );
+      return both.length === 0 ? NEVER : both;
+    }
+    case "const":
+      return NEVER;
+    case "required":
+      return [...new Set([...(a as string[]), ...(b as string[])])];
+    case "uniqueItems":
+      return a === true || b === true;
+    case "allOf":
+      return [...(a as unknown[]), ...(b as unknown[])];
+    case "multipleOf":
+      if ((a as number) % (b as number) === 0) return a;
+      return (b as number) % (a as number) === 0 ? b : APART;
+    case "propertyNames":
+      return mergeSchemas(a as JsonSchema, b as JsonSchema);
+    case "dependentRequired":
+      return mergeMaps(a, b, (one, two) =>
+        distinct([...(one as string[]), ...(two as string[])]));
+    case "dependentSchemas":
+      return mergeMaps(a, b, (one, two) => mergeSchemas(one as JsonSchema, two as JsonSchema));
+    default:
+      return APART;
+  }
+}
+
+function mergeTypes(a: readonly unknown[], b: readonly unknown[]): unknown {
+  const types = a.flatMap((type) => {
+    if (b.includes(type)) return [type];
+    if (type === "number" && b.includes("integer")) return ["integer"];
+    return type === "integer" && b.includes("number") ? ["integer"] : [];
+  });
+  if (types.length === 0) return NEVER;
+  return types.length === 1 ? types[0] : [...new Set(types)];
+}
+
+function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [value];
+}
+
+function mergeMaps(
+  a: unknown,
+  b: unknown,
+  merge: (one: unknown, two: unknown) => unknown,
+): Record<string, unknown> {
+  const result = copyMap(a as Record<string, unknown>);
+  for (const [key, value] of Object.entries(b as Record<string, unknown>)) {
+    setOwn(result, key, Object.hasOwn(result, key) ? merge(result[key], value) : value);
+  }
+  return result;
+}
+
+/** Merges what two schemas say about properties, if it can be said in one. */
+function mergeObjects(a: Merged, b: JsonSchemaObject): boolean {
+  if (!OBJECT.some((keyword) => Object.hasOwn(b, keyword))) return true;
+  const node = a.node;
+  const restA = open(node);
+  const restB = open(b);
+  const patterns = isNode(node["patternProperties"]) || isNode(b["patternProperties"]);
+  if (patterns && (restA !== true || restB !== true)) {
+    // Which of the other's properties a pattern or the rest covers is not a question for a merge.
+    if (OBJECT.some((keyword) => Object.hasOwn(node, keyword))) return false;
+    for (const keyword of OBJECT) a.take(b, keyword);
+    return true;
+  }
+  const ownA = isNode(node["properties"]) ? node["properties"] : {};
+  const ownB = isNode(b["properties"]) ? b["properties"] : {};
+  const properties: Record<string, unknown> = {};
+  for (const name of new Set([...Object.keys(ownA), ...Object.keys(ownB)])) {
+    const one = Object.hasOwn(ownA, name) ? ownA[name] as JsonSchema : restA;
+    const two = Object.hasOwn(ownB, name) ? ownB[name] as JsonSchema : restB;
+    setOwn(properties, name, mergeSchemas(one, two));
+  }
+  if (Object.keys(properties).length > 0 || Object.hasOwn(node, "properties")) {
+    a.set("properties", properties, b);
+  }
+  if (patterns) {
+    const one = node["patternProperties"] ?? {};
+    const two = b["patternProperties"] ?? {};
+    a.set(
+      "patternProperties",
+      mergeMaps(one, two, (x, y) => mergeSchemas(x as JsonSchema, y as JsonSchema)),
+      b,
+    );
+  }
+  const rest = mergeSchemas(restA, restB);
+  if (rest !== true || Object.hasOwn(node, "additionalProperties")) {
+    a.set("additionalProperties", rest, b);
+  }
+  return true;
+}
+
+/** What a schema says about the properties that it does not name. */
+function open(node: JsonSchemaObject): JsonSchema {
+  const rest = node["additionalProperties"];
+  return isSchema(rest) ? rest : true;
+}
+
+function mergeArrays(a: Merged, b: JsonSchemaObject): boolean {
+  if (!ARRAY.some((keyword) => Object.hasOwn(b, keyword))) return true;
+  if (!ARRAY.some((keyword) => Object.hasOwn(a.node, keyword))) {
+    for (const keyword of ARRAY) a.take(b, keyword);
+    return true;
+  }
+  if (Object.hasOwn(a.node, "prefixItems") || Object.hasOwn(b, "prefixItems")) return false;
+  a.set("items", mergeSchemas(a.node["items"] as JsonSchema, b["items"] as JsonSchema), b);
+  return true;
+}
+
+function take(
+  keywords: readonly string[],
+  from: JsonSchemaObject,
+  to: Record<string, unknown>,
+): void {
+  for (const keyword of keywords) {
+    if (Object.hasOwn(from, keyword)) to[keyword] = from[keyword];
+  }
+}
+
+/** A schema that is being merged, and where its keywords came from. */
+interface Merged {
+  readonly node: Record<string, unknown>;
+  take(from: JsonSchemaObject, keyword: string): void;
+  set(keyword: string, value: unknown, from: JsonSchemaObject): void;
+}
+
+function copyWithMoves(a: JsonSchemaObject): Merged {
+  const node = copyMap(a);
+  const moved = new Map<string, Place>();
+  cameFrom(node, a, moved);
+  return {
+    node,
+    take(from, keyword) {
+      if (!Object.hasOwn(from, keyword)) return;
+      setOwn(node, keyword, from[keyword]);
+      moved.set(keyword, { node: from, keyword });
+    },
+    set(keyword, value, from) {
+      const there = Object.hasOwn(node, keyword);
+      node[keyword] = value;
+      if (!there) moved.set(keyword, { node: from, keyword });
+    },
+  };
+}
+
+function withRest(merged: Merged, rest: readonly JsonSchema[]): JsonSchemaObject {
+  const there = merged.node["allOf"];
+  merged.node["allOf"] = [...(Array.isArray(there) ? there : []), ...rest];
+  return merged.node;
+}

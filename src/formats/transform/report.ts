@@ -1,0 +1,103 @@
+/**
+ * Collects what a transform loses, and says it in one order and with places in the first schema.
+ *
+ * @module
+ */
+
+import { type JsonSchema, type JsonSchemaObject, pointerStep } from "../../tool/mod.ts";
+import type { Loss } from "../types.ts";
+import { locate, originOf } from "./origin.ts";
+import type { Spot } from "./schema_walk.ts";
+
+/** A loss in a schema, before it is known whose schema it is. */
+export type SchemaLoss = Omit<Loss, "tool" | "side">;
+
+/** What a transform answers. */
+export interface TransformResult {
+  /** The new schema. It shares what did not change with the old one, which stays as it is. */
+  readonly schema: JsonSchema;
+  /** What it cannot say any more, in the order of the old schema. */
+  readonly losses: readonly SchemaLoss[];
+}
+
+/** What a transform notes. */
+export interface Note extends Pick<SchemaLoss, "keyword" | "action" | "grade" | "message"> {
+  /** A step below the keyword, such as a property's name. */
+  readonly step?: string;
+  /** What it does here, were this place the root. */
+  readonly widens?: boolean;
+  readonly narrows?: boolean;
+}
+
+interface Entry extends Note {
+  readonly node: JsonSchemaObject;
+  readonly spot: Spot;
+}
+
+/** Collects losses. Give one to several transforms in a row to have them in one list. */
+export class Report {
+  readonly #entries: Entry[] = [];
+
+  /** Notes a loss of a keyword of `node`. */
+  add(node: JsonSchemaObject, spot: Spot, note: Note): void {
+    this.#entries.push({ node, spot, ...note });
+  }
+
+  get size(): number {
+    return this.#entries.length;
+  }
+
+  /** The losses, with places in `first`: the schema that the first transform was given. */
+  losses(first: JsonSchema): readonly SchemaLoss[] {
+    if (this.#entries.length === 0) return NONE;
+    const places = locate(first);
+    const found = this.#entries.map((entry) => {
+      const { node, keyword } = originOf(entry.node, entry.keyword);
+      return { entry, keyword, place: places.get(node) ?? { path: "", at: 0 } };
+    });
+    found.sort((a, b) =>
+      a.place.at - b.place.at ||
+      compare(a.keyword, b.keyword) ||
+      compare(a.entry.step ?? "", b.entry.step ?? "")
+    );
+    const losses: SchemaLoss[] = [];
+    const seen = new Set<string>();
+    for (const { entry, keyword, place } of found) {
+      const { step, action, grade, message, spot } = entry;
+      const widens = entry.widens ?? false;
+      const narrows = entry.narrows ?? false;
+      const either = spot.effect === "both" && (widens || narrows);
+      const loss: SchemaLoss = {
+        path: place.path + pointerStep(keyword) + (step === undefined ? "" : pointerStep(step)),
+        keyword,
+        action,
+        grade,
+        widens: either || (spot.effect === "flipped" ? narrows : widens),
+        narrows: either || (spot.effect === "flipped" ? widens : narrows),
+        message,
+      };
+      // A definition that was inlined in two places loses the same thing twice.
+      const key = `${loss.path}\n${loss.action}\n${loss.grade}\n${loss.widens}\n${loss.narrows}`;
+      if (seen.has(key)) continue;
+      seen.add(key);
+      losses.push(Object.freeze(loss));
+    }
+    return Object.freeze(losses);
+  }
+}
+
+const NONE: readonly SchemaLoss[] = Object.freeze([]);
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+/** Runs one transform by itself: the public face of each. */
+export function transformed(
+  schema: JsonSchema,
+  transform: (schema: JsonSchema, report: Report) => JsonSchema,
+): TransformResult {
+  const report = new Report();
+  const result = transform(schema, report);
+  return { schema: result, losses: report.losses(schema) };
+}
