@@ -13,7 +13,7 @@
  * @module
  */
 
-import { constants } from "node:fs";
+import { type BigIntStats, constants } from "node:fs";
 import {
   access,
   chmod,
@@ -193,7 +193,7 @@ class JournaledTransaction implements FileTransaction {
         );
       }
       // Renaming a new file over a read-only one would succeed, and is not what its owner meant.
-      if (before !== undefined) await access(path.absolute, constants.W_OK);
+      if (before !== undefined) await assertWritable(path, before);
       const name = String(this.#count++);
       const fresh = join(folder, `${name}.new`);
       const backup = join(folder, `${name}.old`);
@@ -344,6 +344,16 @@ function rollbackError(name: string, problems: readonly string[]): Error {
   return new Error(
     `Cannot roll back all of transaction "${name}": ${problems.slice(0, 8).join("; ")}`,
   );
+}
+
+async function assertWritable(path: WorkspacePath, stats: BigIntStats): Promise<void> {
+  // Root may write any file, and not every runtime knows; a file marked read-only is meant so.
+  if ((stats.mode & 0o222n) === 0n) {
+    throw new Refusal("denied", `Cannot write "${path.shown}": it is read-only`, {
+      pointer: "/path",
+    });
+  }
+  await access(path.absolute, constants.W_OK);
 }
 
 /** Keeps the file under a second name, or as a copy where the file system has no hard links. */

@@ -1,0 +1,113 @@
+/**
+ * The workspace toolset: files, search, commands, git and the network, over one folder.
+ *
+ * ```ts ignore
+ * const { registry, transactions } = createWorkspaceRegistry({ root: "." });
+ * const dispatcher = new ToolDispatcher(registry.select({ maxRisk: "low" }), { transactions });
+ * ```
+ *
+ * @module
+ */
+
+import process from "node:process";
+import { type Tool, ToolRegistry } from "../../mod.ts";
+import type { Resolver } from "./net/request.ts";
+import { echo } from "./tools/echo.ts";
+import { fileDelete } from "./tools/file_delete.ts";
+import { fileList } from "./tools/file_list.ts";
+import { fileRead } from "./tools/file_read.ts";
+import { fileWrite } from "./tools/file_write.ts";
+import { gitCommit } from "./tools/git_commit.ts";
+import { gitLog } from "./tools/git_log.ts";
+import { gitStatus } from "./tools/git_status.ts";
+import { networkFetch } from "./tools/network_fetch.ts";
+import { searchGrep } from "./tools/search_grep.ts";
+import { terminalExecute } from "./tools/terminal_execute.ts";
+import { FileTransactionManager } from "./transactions.ts";
+import { Workspace } from "./workspace.ts";
+
+export { type FileTransaction, FileTransactionManager } from "./transactions.ts";
+export { Workspace, type WorkspaceOptions } from "./workspace.ts";
+export type { ResolvedAddress, Resolver } from "./net/request.ts";
+
+/** The tools, in the order of their ids. They need the service `workspace`. */
+export const workspaceTools: readonly Tool[] = Object.freeze([
+  echo,
+  fileDelete,
+  fileList,
+  fileRead,
+  fileWrite,
+  gitCommit,
+  gitLog,
+  gitStatus,
+  networkFetch,
+  searchGrep,
+  terminalExecute,
+]);
+
+/** Options for {@linkcode createWorkspaceRegistry}. */
+export interface WorkspaceRegistryOptions {
+  /** The folder that the tools work in. */
+  readonly root: string;
+  /**
+   * Whether `terminal-execute` is available.
+   *
+   * @default {true}
+   */
+  readonly terminal?: boolean;
+  /**
+   * Whether `network-fetch` may reach this machine, its network and special networks.
+   *
+   * @default {false}
+   */
+  readonly allowPrivateNetwork?: boolean;
+  /** Resolves the names that `network-fetch` is given. Absent: the operating system does. */
+  readonly resolve?: Resolver;
+}
+
+/** The workspace's registry, and the transactions that a dispatcher over it must be given. */
+export interface WorkspaceRegistry {
+  readonly registry: ToolRegistry;
+  readonly transactions: FileTransactionManager;
+}
+
+/**
+ * Makes a registry of the workspace's tools.
+ *
+ * @throws {TypeError} If the root is not a folder.
+ */
+export function createWorkspaceRegistry(options: WorkspaceRegistryOptions): WorkspaceRegistry {
+  const { terminal = true, allowPrivateNetwork = false, resolve } = options;
+  const workspace = new Workspace({ root: options.root, terminal });
+  // Asked for once here, so that a wrong root is known now and not at the first call.
+  void workspace.root;
+  return assemble(workspace, allowPrivateNetwork, resolve);
+}
+
+function assemble(
+  workspace: Workspace,
+  allowPrivate: boolean,
+  resolve: Resolver | undefined,
+): WorkspaceRegistry {
+  const registry = new ToolRegistry({
+    tools: workspaceTools,
+    services: { workspace, ...(resolve === undefined ? {} : { resolve }) },
+    config: { "network-fetch": { allowPrivate } },
+  });
+  return { registry, transactions: new FileTransactionManager(workspace) };
+}
+
+const standard = assemble(
+  new Workspace({ root: process.env["PLUE_WORKSPACE"] ?? "." }),
+  false,
+  undefined,
+);
+
+/**
+ * The registry of the folder that `PLUE_WORKSPACE` names, or else of the current one, for hosts
+ * that load this module by name. The folder is looked at when a tool first needs it.
+ */
+export const registry: ToolRegistry = standard.registry;
+/** The transactions of {@linkcode registry}. */
+export const transactions: FileTransactionManager = standard.transactions;
+export default registry;

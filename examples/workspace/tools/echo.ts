@@ -1,0 +1,27 @@
+/**
+ * `echo`: answers what it was given. For trying out a connection.
+ *
+ * @module
+ */
+
+import { type Static, Type } from "typebox";
+import { defineTool, type Tool } from "../../../mod.ts";
+
+const Parameters = Type.Object({
+  message: Type.String({ description: "What to answer.", maxLength: 65_536 }),
+}, { additionalProperties: false });
+
+/** The tool `echo`. */
+export const echo: Tool = defineTool({
+  name: "echo",
+  title: "Echo",
+  description: "Answers the message it is given, unchanged. Use it to try out the connection.",
+  parameters: Parameters,
+  returns: Parameters,
+  category: "system",
+  risk: "safe",
+  tags: ["read", "test"],
+  idempotent: true,
+  examples: [{ input: { message: "hello" }, output: { message: "hello" } }],
+  execute: ({ message }: Static<typeof Parameters>) => ({ message }),
+});
