@@ -4,7 +4,7 @@
  *
  * What a word weighs in a tool is worked out once, when the tool comes in. Fields are measured
  * against usual lengths that are fixed, not against the average of the moment, so a tool that
- * comes or goes changes nothing in the others, and the order of coming does not show in a score.
+ * comes or goes changes no weight in the others, and the order of coming does not show in a score.
  *
  * @module
  */
@@ -43,7 +43,8 @@ interface Entry {
 }
 
 /**
- * Makes an empty index that ranks by words.
+ * Makes an empty index that ranks by words. It reads names, titles, tags, categories, descriptions
+ * and parameters; of a query it reads 512 characters and 32 words.
  *
  * @example Usage
  * ```ts
