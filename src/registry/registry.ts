@@ -116,7 +116,7 @@ export class ToolRegistry implements ToolHost {
   #revision = 0;
   #ending: Promise<void> | undefined;
 
-  /** @throws {TypeError} If one of the tools is wrong. */
+  /** @throws {TypeError | RangeError} If an option or one of the tools is wrong. */
   constructor(options: ToolRegistryOptions) {
     const {
       engine,
@@ -129,6 +129,9 @@ export class ToolRegistry implements ToolHost {
       onError,
       clock = runtimeClock,
     } = options;
+    if (typeof engine?.compile !== "function") {
+      throw new TypeError("Cannot make a registry: it needs a schema engine as its engine option");
+    }
     // setTimeout overflows above 2^31 - 1 and would fire at once.
     if (!(lifecycleTimeoutMs > 0 && lifecycleTimeoutMs <= 2_147_483_647)) {
       throw new RangeError(
@@ -269,10 +272,9 @@ export class ToolRegistry implements ToolHost {
   isAvailable(tool: Tool): boolean {
     const life = this.#tools.get(tool.id);
     if (life?.tool !== tool) return false;
-    const { isAvailable } = tool;
-    if (typeof isAvailable === "boolean") return isAvailable;
+    if (typeof tool.isAvailable === "boolean") return tool.isAvailable;
     try {
-      return isAvailable({ services: life.services, config: life.config }) === true;
+      return tool.isAvailable({ services: life.services, config: life.config }) === true;
     } catch {
       return false;
     }
@@ -340,7 +342,9 @@ export class ToolRegistry implements ToolHost {
   }
 
   /** The changes from now on, for `for await`. Ends when the registry is disposed of. */
-  changes(options?: ToolChangesOptions): AsyncIterableIterator<ToolChange, undefined, void> {
+  changes(
+    options?: ToolChangesOptions,
+  ): AsyncIterableIterator<ToolChange, undefined, void> & AsyncDisposable {
     return new ChangeStream(this.#feed, options);
   }
 

@@ -8,4 +8,5 @@
 export { defineTool } from "./define_tool.ts";
 export type { InferConfig, InferParams, InferResult } from "./infer.ts";
 export { typeboxEngine, type TypeboxEngineOptions } from "./typebox_engine.ts";
+export { ToolDispatcher } from "./tool_dispatcher.ts";
 export { ToolRegistry, type ToolRegistryOptions } from "./tool_registry.ts";

@@ -44,7 +44,7 @@ export interface ToolRegistryOptions extends Omit<CoreToolRegistryOptions, "engi
  * ```
  */
 export class ToolRegistry extends CoreToolRegistry {
-  /** @throws {TypeError} If one of the tools is wrong. */
+  /** @throws {TypeError | RangeError} If an option or one of the tools is wrong. */
   constructor(options: ToolRegistryOptions = {}) {
     super({ ...options, engine: options.engine ?? defaultEngine() });
   }

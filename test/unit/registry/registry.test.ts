@@ -429,6 +429,16 @@ describe("new ToolRegistry()", () => {
     assertEquals([registry.ids, registry.revision], [["a", "b"], 2]);
   });
 
+  for (const engine of [undefined, {}]) {
+    it(`refuses ${JSON.stringify(engine)} as an engine`, () => {
+      assertThrows(
+        () => fakeRegistry({ engine: engine as never }),
+        TypeError,
+        "Cannot make a registry: it needs a schema engine as its engine option",
+      );
+    });
+  }
+
   for (const lifecycleTimeoutMs of [0, -1, Number.NaN, 2 ** 31, Infinity]) {
     it(`refuses a lifecycleTimeoutMs of ${lifecycleTimeoutMs}`, () => {
       assertThrows(() => fakeRegistry({ lifecycleTimeoutMs }), RangeError, "lifecycleTimeoutMs");
