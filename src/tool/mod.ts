@@ -4,15 +4,7 @@
  * @module
  */
 
-export {
-  defineTool,
-  type InferStandardInput,
-  type InferStandardOutput,
-  isTool,
-  makeTool,
-  type SchemaInput,
-  type ToolDefinition,
-} from "./define_tool.ts";
+export { defineTool, isTool, makeTool } from "./define_tool.ts";
 export { FAILURE_CODES, type FailureCode, isFailureCode } from "./failure_code.ts";
 export { copyJson, pointerStep, setOwn } from "./json_copy.ts";
 export type { JsonSchema, JsonSchemaObject, JsonValue } from "./json.ts";
@@ -32,8 +24,15 @@ export type {
   ToolInitContext,
   Transaction,
 } from "./tool_context.ts";
+export type {
+  InferStandardInput,
+  InferStandardOutput,
+  SchemaInput,
+  ToolDefinition,
+} from "./tool_definition.ts";
 export { isToolId, isToolName, parseToolId, TOOL_NAME_RULE, toolId } from "./tool_id.ts";
 export {
+  brandResult,
   type Issue,
   isToolResult,
   type ToolCallError,

@@ -66,9 +66,31 @@ function mark<T extends ToolResult>(result: T): T {
   return Object.defineProperty(result, MADE, { value: true });
 }
 
-/** Whether a tool returned a result that it made with {@linkcode ToolResult}, not a plain value. */
+/** Returns what it is given, so that a subclass puts its private field on that. */
+class Identity {
+  constructor(object: object) {
+    return object;
+  }
+}
+
+/** A mark that costs a fraction of {@linkcode MADE} and cannot be seen, for this copy of plue only. */
+class Branded extends Identity {
+  readonly #branded = true;
+
+  static has(object: object): boolean {
+    return #branded in object;
+  }
+}
+
+/** Marks a result that the dispatcher made: a tool that dispatches to another may return it. */
+export function brandResult(result: ToolResult): void {
+  new Branded(result);
+}
+
+/** Whether `value` is a result made with {@linkcode ToolResult} or by a dispatcher, not a plain value. */
 export function isToolResult(value: unknown): value is ToolResult {
-  return typeof value === "object" && value !== null && Object.hasOwn(value, MADE);
+  return typeof value === "object" && value !== null &&
+    (Branded.has(value) || Object.hasOwn(value, MADE));
 }
 
 /**
