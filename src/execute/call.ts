@@ -6,7 +6,7 @@
 
 import type { ToolHost, ToolRuntime } from "../registry/mod.ts";
 import type { Toolset } from "../select/mod.ts";
-import { copyJson, type Tool, ToolResult, type Transaction } from "../tool/mod.ts";
+import { brandResult, copyJson, type Tool, ToolResult, type Transaction } from "../tool/mod.ts";
 import { CallContext } from "./context.ts";
 import { Deadline, INTERRUPTED, within } from "./deadline.ts";
 import type { EventQueue } from "./event_queue.ts";
@@ -265,6 +265,7 @@ export class Call {
     const { stats } = this.#plan;
     const now = this.settings.clock.now();
     (result as Settable<ToolResult>).durationMs = now - this.#startedAt;
+    brandResult(result);
     this.#deadline?.close();
     this.giveTurnBack?.();
     if (this.#runtime !== undefined) this.host.release(this.#runtime);

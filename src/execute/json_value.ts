@@ -50,6 +50,8 @@ export type JsonVerdict = JsonAccepted | JsonTooLarge | JsonRefused;
  */
 export function readJson(value: unknown, limit: number): JsonVerdict {
   try {
+    const most = quickLook(value, limit, 0);
+    if (most <= limit) return { kind: "json", value, bytes: most };
     const walk = new Walk(limit);
     if (!walk.visit(value, 0)) {
       return walk.what === undefined
@@ -67,6 +69,44 @@ export function readJson(value: unknown, limit: number): JsonVerdict {
     // A getter, a toJSON or a proxy threw.
     return { kind: "refused", pointer: "", what: "a value that cannot be read" };
   }
+}
+
+/**
+ * How many bytes of JSON the value has at most; `NaN` if that takes a closer look, because it is
+ * large or has something in it that is not plain data. Most values are small and plain, and are
+ * looked at in this way only, which allocates nothing.
+ */
+function quickLook(value: unknown, limit: number, depth: number): number {
+  switch (typeof value) {
+    case "string":
+      return 6 * value.length + 2;
+    case "number":
+      return Number.isFinite(value) ? 24 : NaN;
+    case "boolean":
+      return 5;
+    case "object":
+      break;
+    default:
+      return NaN;
+  }
+  if (value === null) return 4;
+  if (depth === MAX_DEPTH) return NaN;
+  let most = 2;
+  if (Array.isArray(value)) {
+    for (let index = 0; index < value.length; index++) {
+      most += 1 + quickLook(value[index], limit, depth + 1);
+      // False for NaN, too.
+      if (!(most <= limit)) return NaN;
+    }
+    return most;
+  }
+  if (Object.getPrototypeOf(value) !== Object.prototype) return NaN;
+  for (const key of Object.keys(value)) {
+    const member = (value as Record<string, unknown>)[key];
+    most += 6 * key.length + 4 + quickLook(member, limit, depth + 1);
+    if (!(most <= limit)) return NaN;
+  }
+  return most;
 }
 
 /** How many bytes `text` has in UTF-8. */

@@ -6,7 +6,7 @@
  */
 
 import { type StandardOutcome, validateStandard } from "../schema/mod.ts";
-import { isToolResult, ToolResult, type ToolSuccess } from "../tool/mod.ts";
+import { isToolResult, type ToolResult } from "../tool/mod.ts";
 import type { Call } from "./call.ts";
 import { failure, issuesFailure, readResult } from "./failures.ts";
 import { readJson } from "./json_value.ts";
@@ -61,7 +61,7 @@ function check(call: Call, value: unknown, validated: boolean): ToolResult {
     bytes = verdict.bytes;
   }
   call.resultBytes = bytes;
-  return (validated ? undefined : misfit(call, content)) ?? ToolResult.ok(content);
+  return (validated ? undefined : misfit(call, content)) ?? { ok: true, content, durationMs: 0 };
 }
 
 /** What the result's own schema says against it. */
@@ -93,6 +93,5 @@ function tooLarge(call: Call, value: unknown, bytes: number, validated: boolean)
     if (wrong !== undefined) return wrong;
   }
   call.resultBytes = limit;
-  const success: ToolSuccess = { ...ToolResult.ok(truncate(value, limit)), truncated: true };
-  return success;
+  return { ok: true, content: truncate(value, limit), durationMs: 0, truncated: true };
 }
