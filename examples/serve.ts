@@ -1,0 +1,114 @@
+/**
+ * Serves the workspace toolset over HTTP, on Bun. `npm start` runs it.
+ *
+ * | variable | meaning | default |
+ * |---|---|---|
+ * | `PORT` | where to listen; 0 is any free port | 8787 |
+ * | `HOST` | the address to listen on; others than loopback need `PLUE_TOKEN` | 127.0.0.1 |
+ * | `PLUE_MAX_RISK` | the highest risk that is served | low |
+ * | `PLUE_ROLE` | the role that callers have | none |
+ * | `PLUE_WORKSPACE` | the folder that the tools work in | the current one |
+ * | `PLUE_TOKEN` | what callers must present as a bearer token | none |
+ *
+ * @module
+ */
+
+import { statSync } from "node:fs";
+import process from "node:process";
+import type { Selection } from "../mod.ts";
+import { createToolHandler } from "../src/adapters/hono/mod.ts";
+import { banner } from "./serve/banner.ts";
+import { bearerCheck } from "./serve/bearer.ts";
+import { readSettings, type ServeSettings, SettingsError, urlOf } from "./serve/settings.ts";
+import { createWorkspaceRegistry } from "./workspace/mod.ts";
+
+/** A value that cannot be used ends the program with this code. */
+const BAD_VALUE = 2;
+
+function isFolder(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
+}
+
+function fail(message: string): never {
+  process.stderr.write(`${message}\n`);
+  process.exit(BAD_VALUE);
+}
+
+function settingsOrExit(): ServeSettings {
+  try {
+    return readSettings(process.env, process.cwd(), isFolder);
+  } catch (error) {
+    if (error instanceof SettingsError) fail(error.message);
+    throw error;
+  }
+}
+
+const settings = settingsOrExit();
+const { registry, transactions } = createWorkspaceRegistry({ root: settings.workspace });
+const selection: Selection = {
+  maxRisk: settings.maxRisk,
+  scopes: [],
+  role: settings.role ?? null,
+};
+const toolset = registry.select(selection);
+
+// A server that may change files first takes back what an earlier one left half-done.
+if (toolset.tools.some((tool) => tool.requiresTransaction)) {
+  const count = await transactions.recover();
+  if (count > 0) process.stderr.write(`Rolled back ${count} transactions of an earlier run\n`);
+}
+
+const isKnown = settings.token === undefined ? undefined : bearerCheck(settings.token);
+const app = createToolHandler(registry, {
+  selection,
+  // Without a token only loopback is served (the settings see to it), and the handler checks Host
+  // and Origin, so that no web page can call. With one, the token is the check, under any name.
+  ...(isKnown === undefined ? { openExecution: true, openExplain: true } : {
+    authorize: (request) =>
+      isKnown(request)
+        ? { ...(settings.role === undefined ? {} : { role: settings.role }), explain: true }
+        : new Response(null, { status: 401, headers: { "www-authenticate": "Bearer" } }),
+    ...(settings.isLoopback ? {} : { allowedHosts: "any" as const }),
+  }),
+  dispatch: { transactions },
+  onError: (error) => console.error(error),
+});
+
+function serve(): ReturnType<typeof Bun.serve> {
+  try {
+    return Bun.serve({
+      port: settings.port,
+      hostname: settings.host,
+      maxRequestBodySize: 4 * 1024 * 1024,
+      fetch(request, server) {
+        // A call may run for minutes without a byte; the dispatcher bounds it.
+        if (request.method === "POST") server.timeout(request, 0);
+        return app.fetch(request);
+      },
+    });
+  } catch (error) {
+    const code = (error as { readonly code?: unknown }).code;
+    const why = code === "EADDRINUSE"
+      ? "the port is in use; set PORT to another one"
+      : code === "EACCES"
+      ? "the operating system forbids the port; set PORT to one above 1023"
+      : `the operating system answered ${String(code)}; is HOST an address of this machine?`;
+    return fail(`Cannot serve on ${settings.host}, port ${settings.port}: ${why}`);
+  }
+}
+
+const server = serve();
+console.log(banner(urlOf(settings.host, server.port ?? settings.port), settings, toolset, registry.count));
+
+let isStopping = false;
+for (const name of ["SIGINT", "SIGTERM"] as const) {
+  process.on(name, async () => {
+    // Asked twice: whoever asks does not want to wait.
+    if (isStopping) process.exit(1);
+    isStopping = true;
+    // Closing the connections aborts their calls, which stop their commands and roll back.
+    await server.stop(true);
+    await registry.dispose();
+    process.exit(0);
+  });
+}

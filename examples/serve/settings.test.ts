@@ -1,0 +1,95 @@
+import { assertEquals, assertThrows } from "@std/assert";
+import { describe, it } from "bun:test";
+import { readSettings, SettingsError, urlOf } from "./settings.ts";
+
+const read = (environment: Record<string, string> = {}) =>
+  readSettings(environment, "/here", (path) => path === "/here" || path === "/there");
+
+describe("readSettings()", () => {
+  it("serves the current folder on loopback, up to low risk, when nothing is set", () => {
+    assertEquals(read(), {
+      port: 8787,
+      host: "127.0.0.1",
+      isLoopback: true,
+      maxRisk: "low",
+      role: undefined,
+      workspace: "/here",
+      token: undefined,
+    });
+  });
+
+  it("takes every value", () => {
+    assertEquals(
+      read({
+        PORT: "0",
+        HOST: "0.0.0.0",
+        PLUE_MAX_RISK: "high",
+        PLUE_ROLE: "impl",
+        PLUE_WORKSPACE: "/there",
+        PLUE_TOKEN: "s3cret",
+      }),
+      {
+        port: 0,
+        host: "0.0.0.0",
+        isLoopback: false,
+        maxRisk: "high",
+        role: "impl",
+        workspace: "/there",
+        token: "s3cret",
+      },
+    );
+  });
+
+  it("takes an empty variable as one that is not set", () => {
+    assertEquals(read({ PORT: "", HOST: " ", PLUE_MAX_RISK: "" }), read());
+  });
+
+  for (
+    const [name, value, wanted] of [
+      ["PORT", "abc", "a whole number from 0 to 65535"],
+      ["PORT", "99999", "a whole number from 0 to 65535"],
+      ["PORT", "-1", "a whole number from 0 to 65535"],
+      ["PORT", "80.5", "a whole number from 0 to 65535"],
+      ["PORT", "0x50", "a whole number from 0 to 65535"],
+      ["HOST", "a b", "a host name or an address"],
+      ["HOST", "http://localhost", "a host name or an address"],
+      ["PLUE_MAX_RISK", "Low", "one of safe, low, medium, high, critical"],
+      ["PLUE_MAX_RISK", "toString", "one of safe, low, medium, high, critical"],
+      ["PLUE_ROLE", "a b", "a role's name"],
+      ["PLUE_WORKSPACE", "/nowhere", "a folder that exists"],
+    ] as const
+  ) {
+    it(`refuses ${name}=${value}, and names it, its value and what is wanted`, () => {
+      const error = assertThrows(() => read({ [name]: value }), SettingsError);
+      assertEquals(error.message.startsWith(`Cannot serve: ${name} is "${value}", and must be`), true);
+      assertEquals(error.message.includes(wanted), true);
+      assertEquals(error.message.includes("\n"), false);
+    });
+  }
+
+  it("refuses a token that a header cannot carry, and does not show it", () => {
+    const error = assertThrows(() => read({ PLUE_TOKEN: "my secret" }), SettingsError);
+    assertEquals(error.message.includes("secret"), false);
+  });
+
+  it("refuses every host that is not loopback when there is no token", () => {
+    for (const host of ["0.0.0.0", "::", "192.168.1.5", "example.org", "127.0.0.1.example.org"]) {
+      assertThrows(() => read({ HOST: host }), SettingsError, "set PLUE_TOKEN");
+      assertEquals(read({ HOST: host, PLUE_TOKEN: "t" }).isLoopback, false);
+    }
+  });
+
+  it("knows the spellings of loopback", () => {
+    for (const host of ["127.0.0.1", "127.1.2.3", "localhost", "::1", "[::1]"]) {
+      assertEquals(read({ HOST: host }).isLoopback, true);
+    }
+  });
+});
+
+describe("urlOf()", () => {
+  it("names an address that a client can use", () => {
+    assertEquals(urlOf("0.0.0.0", 80), "http://127.0.0.1:80");
+    assertEquals(urlOf("::", 80), "http://[::1]:80");
+    assertEquals(urlOf("localhost", 80), "http://localhost:80");
+  });
+});
