@@ -7,12 +7,12 @@
 export type { SchemaLimits } from "./admission.ts";
 export type { ToolChange, ToolChangeListener } from "./change_feed.ts";
 export type { ToolChangesOptions } from "./change_stream.ts";
-export {
-  type DisposeOptions,
-  type RegistryErrorReport,
-  ToolRegistry,
-  type ToolRegistryOptions,
-} from "./registry.ts";
+export { ToolRegistry } from "./registry.ts";
+export type {
+  DisposeOptions,
+  RegistryErrorReport,
+  ToolRegistryOptions,
+} from "./registry_options.ts";
 export type { RegistryClock } from "./registry_clock.ts";
 export { createToolIndex, type ToolHit, type ToolIndex } from "./search/mod.ts";
 export { searchToolset, type ToolSearchOptions } from "./search_toolset.ts";

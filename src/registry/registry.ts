@@ -7,77 +7,25 @@
 import { FunctionDefinition, functionDefinitions } from "../formats/function_definition.ts";
 import type { SchemaEngine } from "../schema/mod.ts";
 import type { Selection, ToolAvailabilityInput, Toolset } from "../select/mod.ts";
-import type { RiskLevel, Services, Tool, ToolCategory, ToolDefinition } from "../tool/mod.ts";
-import { type AdmissionRules, admit, type SchemaLimits, toTool } from "./admission.ts";
+import type { RiskLevel, Tool, ToolCategory, ToolDefinition } from "../tool/mod.ts";
+import { type AdmissionRules, admit, toTool } from "./admission.ts";
+import { throwAll } from "./throw_all.ts";
 import { ChangeFeed, type ToolChange, type ToolChangeListener } from "./change_feed.ts";
 import { ChangeStream, type ToolChangesOptions } from "./change_stream.ts";
+import { IndexFollower } from "./index_follower.ts";
 import { type Surroundings, ToolLifecycle } from "./lifecycle.ts";
 import { type RegistryClock, runtimeClock } from "./registry_clock.ts";
-import { createToolIndex, type ToolIndex } from "./search/mod.ts";
+import type {
+  DisposeOptions,
+  RegistryErrorReport,
+  ToolRegistryOptions,
+} from "./registry_options.ts";
+import { Retirement } from "./retirement.ts";
+import { createToolIndex } from "./search/mod.ts";
 import { provideIndex, searchToolset, type ToolSearchOptions } from "./search_toolset.ts";
 import { ToolSnapshot } from "./snapshot.ts";
 import { type ToolHost, ToolLifecycleError, type ToolRuntime } from "./tool_host.ts";
 import { ToolsetCache } from "./toolset_cache.ts";
-
-/** An error that reached no caller, for the host's log. */
-export interface RegistryErrorReport {
-  /** The tool that it was about. */
-  readonly toolId: string;
-  /** A listener threw, the search index could not follow, or a tool was not disposed of. */
-  readonly phase: "listener" | "index" | "dispose";
-  /** What was thrown, as it is. */
-  readonly error: unknown;
-}
-
-/** Options for {@linkcode ToolRegistry}. */
-export interface ToolRegistryOptions {
-  /** Compiles the tools' schemas. */
-  readonly engine: SchemaEngine;
-  /** Tools to register at once. */
-  readonly tools?: Iterable<Tool | ToolDefinition> | undefined;
-  /** Dependencies that the tools are handed, by name. */
-  readonly services?: Services | undefined;
-  /**
-   * The tools' configuration by id: JSON, checked against the tool's `config` schema when the tool
-   * is registered. `ready()` reports ids that no tool has.
-   */
-  readonly config?: { readonly [id: string]: unknown } | undefined;
-  /** Bounds of the schemas that are accepted. */
-  readonly limits?: SchemaLimits | undefined;
-  /**
-   * Makes the index that `searchTools` asks.
-   *
-   * @default {createToolIndex}
-   */
-  readonly index?: (() => ToolIndex) | undefined;
-  /**
-   * How long one tool's `init` or `dispose` may take, in milliseconds.
-   *
-   * @default {30_000}
-   */
-  readonly lifecycleTimeoutMs?: number | undefined;
-  /**
-   * Is told of errors that reach no caller: a listener that throws, a search index that cannot
-   * follow a change, a `dispose` that fails after its tool was unregistered. Without it a listener's error is dropped; those of `dispose` are
-   * thrown by the registry's own `dispose()` in either case.
-   */
-  readonly onError?: ((report: RegistryErrorReport) => void) | undefined;
-  /**
-   * Gives the events their timestamps, and bounds the time of `init` and `dispose`.
-   *
-   * @default The clock of the runtime.
-   */
-  readonly clock?: RegistryClock | undefined;
-}
-
-/** Options for {@linkcode ToolRegistry.dispose}. */
-export interface DisposeOptions {
-  /** Stops waiting for the calls under way: their tools are disposed of while they run. */
-  readonly signal?: AbortSignal | undefined;
-}
-
-/** How many errors of tools that were unregistered are kept for `dispose()`. */
-const MAX_KEPT_ERRORS = 100;
 
 /**
  * The mutable set of all tools: unique ids, change events, and each tool's life from `init` to
@@ -98,20 +46,18 @@ const MAX_KEPT_ERRORS = 100;
  * ```
  */
 export class ToolRegistry implements ToolHost {
+  /** Compiles the tools' schemas. */
   readonly engine: SchemaEngine;
   /** Every registered tool by id, in order of registration. */
   readonly #tools: Map<string, ToolLifecycle> = new Map();
   readonly #snapshot: ToolSnapshot = new ToolSnapshot((id) => this.#tools.get(id)?.tool);
   readonly #rules: AdmissionRules;
   readonly #surroundings: Surroundings;
-  readonly #report: (phase: RegistryErrorReport["phase"], toolId: string, error: unknown) => void;
   readonly #feed: ChangeFeed;
   readonly #toolsets: ToolsetCache;
-  readonly #makeIndex: () => ToolIndex;
   readonly #clock: RegistryClock;
-  readonly #retiring: Set<Promise<void>> = new Set();
-  readonly #errors: unknown[] = [];
-  #index: ToolIndex | undefined;
+  readonly #retirement: Retirement;
+  readonly #index: IndexFollower;
   #ids: readonly string[] | undefined;
   #revision = 0;
   #ending: Promise<void> | undefined;
@@ -148,7 +94,6 @@ export class ToolRegistry implements ToolHost {
     };
     this.engine = engine;
     this.#rules = { engine, limits, config: new Map(Object.entries(config)) };
-    this.#report = report;
     this.#surroundings = {
       engine,
       services,
@@ -158,9 +103,10 @@ export class ToolRegistry implements ToolHost {
     };
     this.#feed = new ChangeFeed((error, { tool }) => report("listener", tool.id, error));
     this.#toolsets = new ToolsetCache(this, () => this.#snapshot.peek());
-    this.#makeIndex = index;
     this.#clock = clock;
-    provideIndex(this, () => this.#searchIndex());
+    this.#index = new IndexFollower(index, (id, error) => report("index", id, error));
+    this.#retirement = new Retirement((id, error) => report("dispose", id, error));
+    provideIndex(this, () => this.#index.of(() => this.#snapshot.peek()));
     this.registerTools(tools);
   }
 
@@ -236,7 +182,7 @@ export class ToolRegistry implements ToolHost {
       throw new TypeError(`Cannot update tool "${tool.id}": it is not registered`);
     }
     this.#set(life);
-    this.#retire(previous);
+    this.#retirement.retire(previous);
     this.#tell({
       type: "updated",
       tool,
@@ -251,9 +197,9 @@ export class ToolRegistry implements ToolHost {
     const life = this.#tools.get(id);
     if (life === undefined) return false;
     this.#tools.delete(id);
-    this.#reindex(id, (index) => index.remove(id));
+    this.#index.remove(id);
     this.#touch(id);
-    this.#retire(life);
+    this.#retirement.retire(life);
     this.#tell({ type: "removed", tool: life.tool, timestamp: this.#clock.timestamp() });
     return true;
   }
@@ -398,9 +344,9 @@ export class ToolRegistry implements ToolHost {
     if (this.#ending !== undefined) return this.#ending;
     const ended = [...this.#tools.values()].reverse();
     this.#tools.clear();
-    this.#index = undefined;
+    this.#index.clear();
     for (const { tool } of ended) this.#touch(tool.id);
-    this.#ending = this.#end(ended, options.signal);
+    this.#ending = this.#retirement.end(ended, options.signal);
     const timestamp = this.#clock.timestamp();
     for (const { tool } of ended) this.#tell({ type: "removed", tool, timestamp });
     this.#feed.end();
@@ -429,7 +375,7 @@ export class ToolRegistry implements ToolHost {
       throw new TypeError(`Cannot register tool "${tool.id}": the registry is disposed of`);
     }
     this.#tools.set(tool.id, life);
-    this.#reindex(tool.id, (index) => index.add(tool));
+    this.#index.add(tool);
     this.#touch(tool.id);
   }
 
@@ -442,75 +388,8 @@ export class ToolRegistry implements ToolHost {
   #tell(change: ToolChange): void {
     if (!this.#feed.isSilent) this.#feed.emit(Object.freeze(change));
   }
-
-  /** Disposes of a tool that is out, once its calls have ended. Nobody waits for it but the end. */
-  #retire(life: ToolLifecycle): void {
-    if (life.tool.dispose === undefined) return;
-    const retiring = life.idle().then(() => life.dispose()).catch((error) => {
-      if (this.#errors.length < MAX_KEPT_ERRORS) this.#errors.push(error);
-      this.#report("dispose", life.tool.id, error);
-    }).finally(() => this.#retiring.delete(retiring));
-    this.#retiring.add(retiring);
-  }
-
-  async #end(ended: readonly ToolLifecycle[], signal: AbortSignal | undefined): Promise<void> {
-    const idle = ended.map((life) => life.idle());
-    await settledOrAborted(Promise.all([...idle, ...this.#retiring]), signal);
-    const errors = this.#errors.splice(0);
-    for (const life of ended) {
-      try {
-        await life.dispose();
-      } catch (error) {
-        errors.push(error);
-      }
-    }
-    throwAll(errors, "Cannot dispose of the registry cleanly");
-  }
-
-  /** Lets the index follow. One that throws is made anew by the next search, which then throws. */
-  #reindex(id: string, change: (index: ToolIndex) => void): void {
-    if (this.#index === undefined) return;
-    try {
-      change(this.#index);
-    } catch (error) {
-      this.#index = undefined;
-      this.#report("index", id, error);
-    }
-  }
-
-  #searchIndex(): ToolIndex {
-    if (this.#index === undefined) {
-      const index = this.#makeIndex();
-      for (const { tool } of this.#tools.values()) index.add(tool);
-      this.#index = index;
-    }
-    return this.#index;
-  }
 }
 
 function taken({ id }: Tool): TypeError {
   return new TypeError(`Cannot register tool "${id}": the id is taken`);
-}
-
-function throwAll(errors: readonly unknown[], action: string): void {
-  if (errors.length === 0) return;
-  const [first] = errors;
-  throw new AggregateError(
-    errors,
-    `${action}: ${first instanceof Error ? first.message : String(first)}` +
-      (errors.length > 1 ? `, and ${errors.length - 1} more` : ""),
-  );
-}
-
-/** Waits for `work`, which does not reject, or for the signal, whichever comes first. */
-function settledOrAborted(work: Promise<unknown>, signal: AbortSignal | undefined): Promise<void> {
-  return new Promise((resolve) => {
-    const done = (): void => {
-      signal?.removeEventListener("abort", done);
-      resolve();
-    };
-    signal?.addEventListener("abort", done, { once: true });
-    if (signal?.aborted === true) done();
-    work.then(done);
-  });
 }

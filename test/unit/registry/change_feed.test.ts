@@ -199,6 +199,17 @@ describe("ToolRegistry.changes()", () => {
     assertEquals((await changes.next()).done, true);
   });
 
+  it("follows no more once it is disposed of", async () => {
+    const registry = fakeRegistry();
+    let kept: AsyncIterableIterator<ToolChange> | undefined;
+    {
+      await using changes = registry.changes();
+      kept = changes;
+      registry.registerTool(fakeTool("a"));
+    }
+    assertEquals((await kept.next()).done, true);
+  });
+
   it("gives what fits, then says that some were lost, then ends", async () => {
     const registry = fakeRegistry();
     const changes = registry.changes({ capacity: 2 });

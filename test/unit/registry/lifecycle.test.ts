@@ -1,6 +1,11 @@
 import { assert, assertEquals, assertRejects, assertStrictEquals, assertThrows } from "@std/assert";
 import { describe, it } from "bun:test";
-import { type RegistryErrorReport, ToolLifecycleError } from "../../../src/registry/mod.ts";
+import {
+  isToolHost,
+  type RegistryErrorReport,
+  ToolLifecycleError,
+} from "../../../src/registry/mod.ts";
+import { listSource } from "../../../src/select/mod.ts";
 import { FakeClock, fakeRegistry, fakeTool, gate, requiredOnlyEngine } from "./fakes.ts";
 
 /** Lets everything run that need not wait for the outside. */
@@ -172,6 +177,14 @@ describe("ToolRegistry.acquire()", () => {
     const tool = fakeTool("a");
     const registry = fakeRegistry({ tools: [tool] });
     assertEquals((await registry.acquire(tool)).returns, undefined);
+  });
+});
+
+describe("isToolHost()", () => {
+  it("tells a registry from a source that can only be read", () => {
+    assert(isToolHost(fakeRegistry()));
+    assertEquals(isToolHost(listSource([fakeTool("a")])), false);
+    assertEquals(isToolHost(undefined), false);
   });
 });
 
