@@ -1,0 +1,285 @@
+import { describe, it } from "bun:test";
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { createToolHandler, type ToolHandlerOptions } from "@plue/tools/hono";
+import { defineTool, ToolDispatcher, ToolRegistry, ToolResult } from "@plue/tools";
+import { BASE, execution, handler, problemOf, sampleRegistry } from "./support.ts";
+
+const OPEN: ToolHandlerOptions = { openExecution: true };
+const echo = `${BASE}/tools/echo/execute`;
+
+describe("POST /tools/:id/execute", () => {
+  it("answers the result of the call", async () => {
+    const response = await handler(OPEN).request(echo, execution({ arguments: { text: "hi" } }));
+    assertEquals(response.status, 200);
+    const body = await response.json() as Record<string, unknown>;
+    assertEquals(body["ok"], true);
+    assertEquals(body["content"], { text: "hi" });
+    assertEquals(typeof body["durationMs"], "number");
+    assertEquals(typeof body["callId"], "string");
+  });
+
+  it("is closed until its owner opens it", async () => {
+    const response = await handler().request(echo, execution({ arguments: { text: "hi" } }));
+    assertEquals(response.status, 403);
+    const problem = await problemOf(response);
+    assertEquals(problem.code, "execution_closed");
+    assertStringIncludes(problem.detail, "openExecution: true");
+  });
+
+  it("names what is wrong with the arguments", async () => {
+    const response = await handler(OPEN).request(echo, execution({ arguments: { text: 1 } }));
+    assertEquals(response.status, 422);
+    const problem = await problemOf(response);
+    assertEquals(problem.code, "invalid_arguments");
+    assertEquals(problem.issues?.[0]?.path, "/text");
+  });
+
+  it("takes __proto__ in the arguments as the unknown property that it is", async () => {
+    const response = await handler(OPEN).request(
+      echo,
+      execution('{"arguments": {"text": "x", "__proto__": {"admin": true}}}'),
+    );
+    assertEquals(response.status, 422);
+    assertEquals(({} as { admin?: boolean }).admin, undefined);
+  });
+
+  for (
+    const [body, words] of [
+      ["{", "it is not JSON"],
+      ["[1]", "it must be an object"],
+      ['{"text": "hi"}', '"text" is not a field of a call'],
+      ['{"arguments": {}, "sessionId": 5}', '"sessionId" must be'],
+      ['{"arguments": {}, "callId": ""}', '"callId" must be'],
+      ['{"__proto__": {}}', '"__proto__" is not a field'],
+    ] as const
+  ) {
+    it(`refuses the body ${body}`, async () => {
+      const response = await handler(OPEN).request(echo, execution(body));
+      assertEquals(response.status, 400);
+      assertStringIncludes((await problemOf(response)).detail, words);
+    });
+  }
+
+  it("does not echo a body that is not JSON", async () => {
+    const response = await handler(OPEN).request(echo, execution('{"password": "sesame'));
+    assertEquals((await response.text()).includes("sesame"), false);
+  });
+
+  for (const type of ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""]) {
+    it(`refuses a body of type "${type}", as a web page can send without asking`, async () => {
+      const response = await handler(OPEN).request(
+        echo,
+        execution({ arguments: { text: "x" } }, { "content-type": type }),
+      );
+      assertEquals(response.status, 415);
+    });
+  }
+
+  it("takes a charset with the type, in any case", async () => {
+    const response = await handler(OPEN).request(
+      echo,
+      execution({ arguments: { text: "x" } }, { "content-type": "Application/JSON; charset=utf-8" }),
+    );
+    assertEquals(response.status, 200);
+  });
+
+  it("refuses a body over the limit, declared or not", async () => {
+    const app = handler({ ...OPEN, maxBodyBytes: 64 });
+    const body = JSON.stringify({ arguments: { text: "x".repeat(64) } });
+    const declared = await app.request(
+      echo,
+      execution(body, { "content-length": String(body.length) }),
+    );
+    assertEquals(declared.status, 413);
+    const chunks = new ReadableStream({
+      start(controller) {
+        for (const char of body) controller.enqueue(new TextEncoder().encode(char));
+        controller.close();
+      },
+    });
+    const streamed = await app.request(
+      new Request(echo, {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: chunks,
+        duplex: "half",
+      } as RequestInit),
+    );
+    assertEquals(streamed.status, 413);
+    assertEquals((await problemOf(streamed)).code, "payload_too_large");
+  });
+
+  it("refuses 20 MB of arguments", async () => {
+    const response = await handler(OPEN).request(
+      echo,
+      execution({ arguments: { text: "x".repeat(20_000_000) } }),
+    );
+    assertEquals(response.status, 413);
+  });
+
+  it("hands on the ids of the call, from the body or from headers", async () => {
+    const seen: unknown[] = [];
+    const registry = new ToolRegistry({
+      tools: [defineTool({
+        name: "t",
+        description: "Notes what it belongs to.",
+        execute: (_, { sessionId, messageId, callId }) => {
+          seen.push([sessionId, messageId, callId]);
+          return null;
+        },
+      })],
+    });
+    const app = createToolHandler(registry, OPEN);
+    await app.request(
+      `${BASE}/tools/t/execute`,
+      execution({ sessionId: "s1", messageId: "m1", callId: "c1" }),
+    );
+    await app.request(
+      `${BASE}/tools/t/execute`,
+      execution("", { "x-session-id": "s2", "x-message-id": "m2", "x-call-id": "c2" }),
+    );
+    assertEquals(seen, [["s1", "m1", "c1"], ["s2", "m2", "c2"]]);
+    const both = await app.request(
+      `${BASE}/tools/t/execute`,
+      execution({ sessionId: "s1" }, { "x-session-id": "s2" }),
+    );
+    assertStringIncludes((await problemOf(both)).detail, "differ");
+  });
+
+  it("runs once for one idempotency key", async () => {
+    let runs = 0;
+    const registry = new ToolRegistry({
+      tools: [defineTool({ name: "t", description: "Counts.", execute: () => ++runs })],
+    });
+    const app = createToolHandler(registry, OPEN);
+    const call = execution({}, { "idempotency-key": "k" });
+    const first = await (await app.request(`${BASE}/tools/t/execute`, call)).json();
+    const second = await (await app.request(`${BASE}/tools/t/execute`, call)).json();
+    assertEquals(runs, 1);
+    assertEquals((first as { content: number }).content, 1);
+    assertEquals((second as { content: number; replayed: boolean }).replayed, true);
+  });
+
+  it("keeps the idempotency keys of two principals apart", async () => {
+    let runs = 0;
+    const registry = new ToolRegistry({
+      tools: [defineTool({ name: "t", description: "Counts.", execute: () => ++runs })],
+    });
+    const app = createToolHandler(registry, {
+      authorize: (request) => ({ principal: request.headers.get("authorization") ?? "nobody" }),
+    });
+    for (const authorization of ["a", "b"]) {
+      await app.request(
+        `${BASE}/tools/t/execute`,
+        execution({}, { "idempotency-key": "k", authorization }),
+      );
+    }
+    assertEquals(runs, 2);
+  });
+
+  it("aborts the tool when the client goes away", async () => {
+    const client = new AbortController();
+    const started = Promise.withResolvers<void>();
+    const aborted = Promise.withResolvers<void>();
+    const registry = new ToolRegistry({
+      tools: [defineTool({
+        name: "t",
+        description: "Waits to be aborted.",
+        execute: (_, { signal }) =>
+          new Promise((_resolve, reject) => {
+            signal.addEventListener("abort", () => {
+              aborted.resolve();
+              reject(signal.reason);
+            });
+            started.resolve();
+          }),
+      })],
+    });
+    const app = createToolHandler(registry, OPEN);
+    const answer = app.request(
+      new Request(`${BASE}/tools/t/execute`, { ...execution({}), signal: client.signal }),
+    );
+    await started.promise;
+    client.abort();
+    await aborted.promise;
+    const response = await answer;
+    assertEquals(response.status, 499);
+    assertEquals((await problemOf(response)).code, "aborted");
+  });
+
+  it("answers each kind of failure with its status, and never a stack", async () => {
+    const fails = (name: string, execute: () => never): ReturnType<typeof defineTool> =>
+      defineTool({ name, description: "Fails.", execute });
+    const registry = new ToolRegistry({
+      tools: [
+        fails("threw", () => {
+          throw new Error("disk on fire");
+        }),
+        fails("undefined", () => {
+          throw undefined;
+        }),
+        defineTool({ name: "plan", description: "Only a definition." }),
+        defineTool({
+          name: "own",
+          description: "Chooses its failure.",
+          execute: () => ToolResult.error("overloaded", "Come back later"),
+        }),
+        defineTool({
+          name: "ask",
+          description: "Needs approval.",
+          requiresApproval: true,
+          execute: () => null,
+        }),
+        defineTool({
+          name: "cycle",
+          description: "Answers a cycle.",
+          execute: () => {
+            const cycle: Record<string, unknown> = {};
+            cycle["self"] = cycle;
+            return cycle;
+          },
+        }),
+      ],
+    });
+    const app = createToolHandler(registry, OPEN);
+    for (
+      const [id, status, code] of [
+        ["threw", 500, "threw"],
+        ["undefined", 500, "threw"],
+        ["plan", 501, "not_executable"],
+        ["own", 503, "overloaded"],
+        ["ask", 403, "approval_required"],
+        ["cycle", 502, "invalid_result"],
+      ] as const
+    ) {
+      const response = await app.request(`${BASE}/tools/${id}/execute`, execution({}));
+      assertEquals(response.status, status, id);
+      const text = JSON.stringify(await problemOf(response));
+      assertStringIncludes(text, `"code":"${code}"`);
+      assertEquals(/\.ts:\d|at .*\(/.test(text), false, text);
+    }
+  });
+
+  it("does not take a query", async () => {
+    const response = await handler(OPEN).request(`${echo}?text=x`, execution({ arguments: {} }));
+    assertEquals(response.status, 400);
+  });
+});
+
+describe("GET /metrics", () => {
+  it("counts the calls of the tools that the caller sees", async () => {
+    const registry = sampleRegistry();
+    const app = createToolHandler(registry, {
+      dispatcher: new ToolDispatcher(registry),
+      authorize: (request) =>
+        request.headers.get("authorization") === "all" ? { role: "control" } : {},
+    });
+    const all = { authorization: "all" };
+    await app.request(echo, execution({ arguments: { text: "x" } }));
+    await app.request(`${BASE}/tools/task:approve/execute`, execution({}, all));
+    const few = await (await app.request(`${BASE}/metrics`)).text();
+    assert(few.includes('"echo"') && !few.includes("task:approve"), few);
+    const more = await (await app.request(`${BASE}/metrics`, { headers: all })).json();
+    assertEquals((more as { calls: number }).calls, 2);
+  });
+});

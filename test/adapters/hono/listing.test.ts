@@ -1,0 +1,229 @@
+import { describe, it } from "bun:test";
+import { assert, assertEquals, assertNotEquals, assertStringIncludes } from "@std/assert";
+import { createToolHandler } from "@plue/tools/hono";
+import { defineTool, ToolRegistry, ToolsetBuilder } from "@plue/tools";
+import { BASE, handler, idsOf, type Listing, problemOf, sampleRegistry } from "./support.ts";
+
+describe("GET /tools", () => {
+  it("lists the tools that are for everyone, in order of id", async () => {
+    const response = await handler().request(`${BASE}/tools`);
+    assertEquals(response.status, 200);
+    assertEquals(await idsOf(response), ["echo", "file-write", "plan", "rm"]);
+  });
+
+  it("describes a tool, and keeps its roles and scopes to itself", async () => {
+    const app = createToolHandler(sampleRegistry(), { selection: { role: "control" } });
+    const listing = await (await app.request(`${BASE}/tools?namespace=task`)).json() as Listing;
+    assertEquals(listing.tools, [{
+      id: "task:approve",
+      name: "approve",
+      namespace: "task",
+      description: "Approves a task.",
+      parameters: { type: "object", properties: {}, additionalProperties: false },
+      risk: "low",
+      tags: [],
+      annotations: {
+        readOnlyHint: true,
+        destructiveHint: false,
+        idempotentHint: true,
+        openWorldHint: false,
+      },
+      idempotent: false,
+      executable: true,
+    }]);
+  });
+
+  for (
+    const [query, ids] of [
+      ["maxRisk=low", ["echo", "plan"]],
+      ["category=terminal,filesystem", ["file-write", "rm"]],
+      ["tagsAny=text,write", ["echo", "file-write"]],
+      ["tagsAll=read,text", ["echo"]],
+      ["namespace=task", []],
+      ["role=control", ["echo", "file-write", "plan", "rm"]],
+      ["hasTerminal=false", ["echo", "file-write", "plan"]],
+      ["hasTerminal=true", ["echo", "file-write", "plan", "rm"]],
+      ["readOnly=true&maxRisk=safe", ["echo", "plan"]],
+      ["q=write%20a%20file", ["file-write"]],
+      ["q=write%20a%20file&maxRisk=low", []],
+      ["limit=2", ["echo", "file-write"]],
+    ] as const
+  ) {
+    it(`narrows by ${query}`, async () => {
+      assertEquals(await idsOf(await handler().request(`${BASE}/tools?${query}`)), ids);
+    });
+  }
+
+  for (
+    const [query, words] of [
+      ["maxrisk=low", '"maxrisk" is unknown'],
+      ["maxRisk=lwo", "must be one of safe, low, medium, high, critical"],
+      ["maxRisk=", "is empty"],
+      ["maxRisk=low&maxRisk=high", "is given twice"],
+      ["limit=0", "a whole number from 1 to 1000"],
+      ["limit=1e2", "a whole number from 1 to 1000"],
+      ["limit=1001", "a whole number from 1 to 1000"],
+      ["hasTerminal=no", "must be true or false"],
+      ["tagsAny=a,,b", 'words, separated by ","'],
+      ["namespace=a:b", "must be a namespace"],
+      ["cursor=%20", '"cursor" must be the nextCursor'],
+      ["q=x&cursor=bm9uc2Vuc2U", '"cursor" must be the nextCursor'],
+      ["__proto__=1", '"__proto__" is unknown'],
+      [`q=${"x".repeat(513)}`, "is longer than 512 characters"],
+    ] as const
+  ) {
+    it(`refuses ${query.slice(0, 40)}`, async () => {
+      const response = await handler().request(`${BASE}/tools?${query}`);
+      assertEquals(response.status, 400);
+      const problem = await problemOf(response);
+      assertEquals(problem.code, "bad_request");
+      assertStringIncludes(problem.detail, words);
+    });
+  }
+
+  it("pages through everything once, also when a tool goes in between", async () => {
+    const registry = sampleRegistry();
+    const app = createToolHandler(registry);
+    const first = await (await app.request(`${BASE}/tools?limit=2`)).json() as Listing;
+    assertEquals(first.tools.map(({ id }) => id), ["echo", "file-write"]);
+    registry.unregisterTool("file-write");
+    const second = await (await app.request(
+      `${BASE}/tools?limit=2&cursor=${first.nextCursor}`,
+    )).json() as Listing;
+    assertEquals(second.tools.map(({ id }) => id), ["plan", "rm"]);
+    assertEquals(second.nextCursor, undefined);
+  });
+
+  it("pages through search results", async () => {
+    const registry = new ToolRegistry({
+      tools: Array.from({ length: 5 }, (_, n) =>
+        defineTool({ name: `note-${n}`, description: "Reads a note.", risk: "safe" })),
+    });
+    const app = createToolHandler(registry);
+    const seen: string[] = [];
+    let cursor: string | undefined = "";
+    for (let pages = 0; cursor !== undefined && pages < 9; pages++) {
+      const more = cursor === "" ? "" : `&cursor=${cursor}`;
+      const listing = await (await app.request(`${BASE}/tools?q=note&limit=2${more}`))
+        .json() as Listing;
+      seen.push(...listing.tools.map(({ id }) => id));
+      cursor = listing.nextCursor;
+    }
+    assertEquals(seen.toSorted(), ["note-0", "note-1", "note-2", "note-3", "note-4"]);
+  });
+
+  it("answers 304 to the ETag of an unchanged listing, and anew after a change", async () => {
+    const registry = sampleRegistry();
+    const app = createToolHandler(registry);
+    const etag = (await app.request(`${BASE}/tools`)).headers.get("etag") ?? "";
+    const headers = { "if-none-match": `"other", W/${etag}` };
+    const same = await app.request(`${BASE}/tools`, { headers });
+    assertEquals(same.status, 304);
+    assertEquals(same.headers.get("etag"), etag);
+    assertEquals(await same.text(), "");
+    registry.unregisterTool("rm");
+    const changed = await app.request(`${BASE}/tools`, { headers });
+    assertEquals(changed.status, 200);
+    assertNotEquals(changed.headers.get("etag"), etag);
+  });
+
+  it("gives two processes with other tools other ETags, though their revisions are equal", async () => {
+    const etagOf = async (name: string): Promise<string | null> =>
+      (await createToolHandler(
+        new ToolRegistry({ tools: [defineTool({ name, description: "Does it." })] }),
+      ).request(`${BASE}/tools`)).headers.get("etag");
+    assertNotEquals(await etagOf("one"), await etagOf("two"));
+    assertEquals(await etagOf("one"), await etagOf("one"));
+  });
+
+  it("asks availability functions at each listing", async () => {
+    let available = false;
+    const tool = defineTool({
+      name: "t",
+      description: "Comes and goes.",
+      isAvailable: () => available,
+    });
+    const app = createToolHandler(new ToolRegistry({ tools: [tool] }));
+    assertEquals(await idsOf(await app.request(`${BASE}/tools`)), []);
+    assertEquals((await app.request(`${BASE}/tools/t`)).status, 404);
+    available = true;
+    assertEquals(await idsOf(await app.request(`${BASE}/tools`)), ["t"]);
+    assertEquals((await app.request(`${BASE}/tools/t`)).status, 200);
+  });
+
+  it("serves a toolset as its owner built it", async () => {
+    const toolset = new ToolsetBuilder("few").fromRegistry(sampleRegistry())
+      .withTools("echo", "task:approve").build();
+    const app = createToolHandler(toolset);
+    assertEquals(await idsOf(await app.request(`${BASE}/tools`)), ["echo", "task:approve"]);
+  });
+});
+
+describe("GET /tools/:id", () => {
+  it("describes one tool, with an ETag", async () => {
+    const response = await handler().request(`${BASE}/tools/file-write`);
+    assertEquals((await response.json() as { title: string }).title, "Write a file");
+    const again = await handler().request(`${BASE}/tools/file-write`, {
+      headers: { "if-none-match": response.headers.get("etag") ?? "" },
+    });
+    assertEquals(again.status, 304);
+  });
+
+  it("answers a hidden tool as one that does not exist, but for the name", async () => {
+    const hidden = await handler().request(`${BASE}/tools/task:approve`);
+    const absent = await handler().request(`${BASE}/tools/task:approvf`);
+    assertEquals(hidden.status, 404);
+    assertEquals(
+      (await hidden.text()).replace("approve", "X"),
+      (await absent.text()).replace("approvf", "X"),
+    );
+  });
+
+  for (const id of ["constructor", "__proto__", "toString", "..%2f..", "%00"]) {
+    it(`finds no tool ${id}`, async () => {
+      const response = await handler().request(`${BASE}/tools/${id}`);
+      assertEquals(response.status, 404);
+      await problemOf(response);
+    });
+  }
+});
+
+describe("GET /tools/:id/explain", () => {
+  it("tells an owner which step removed a tool, and why", async () => {
+    const app = handler({ selection: { maxRisk: "low" }, openExplain: true });
+    const response = await app.request(`${BASE}/tools/rm/explain`);
+    assertEquals(response.status, 200);
+    const explanation = await response.json() as { selected: boolean; reason: string };
+    assertEquals(explanation.selected, false);
+    assertStringIncludes(explanation.reason, "risk critical is above the limit low");
+  });
+
+  it("tells others only of tools that they see", async () => {
+    const app = handler({ selection: { maxRisk: "low" } });
+    assertEquals((await app.request(`${BASE}/tools/rm/explain`)).status, 404);
+    const response = await app.request(`${BASE}/tools/echo/explain`);
+    assertEquals((await response.json() as { selected: boolean }).selected, true);
+  });
+});
+
+describe("createToolHandler()", () => {
+  it("answers an unknown route and a wrong method with a problem", async () => {
+    assertEquals((await problemOf(await handler().request(`${BASE}/nope`))).code, "not_found");
+    const wrong = await handler().request(`${BASE}/tools`, { method: "DELETE" });
+    assertEquals(wrong.headers.get("allow"), "GET, HEAD");
+    assertEquals((await problemOf(wrong)).code, "method_not_allowed");
+    const get = await handler().request(`${BASE}/tools/echo/execute`);
+    assertEquals(get.headers.get("allow"), "POST");
+  });
+
+  it("answers HEAD without a body", async () => {
+    const response = await handler().request(`${BASE}/tools`, { method: "HEAD" });
+    assertEquals(response.status, 200);
+    assert(response.headers.has("etag"));
+    assertEquals(await response.text(), "");
+  });
+
+  it("says that it is up", async () => {
+    assertEquals(await (await handler().request(`${BASE}/healthz`)).json(), { status: "ok" });
+  });
+});

@@ -1,0 +1,100 @@
+/** A small registry and requests, for the tests of the HTTP handler. */
+
+import { createToolHandler, type ToolHandlerOptions } from "@plue/tools/hono";
+import { defineTool, ToolRegistry } from "@plue/tools";
+
+export const BASE = "http://localhost";
+
+export function sampleRegistry(): ToolRegistry {
+  return new ToolRegistry({
+    tools: [
+      defineTool({
+        name: "echo",
+        description: "Answers what it is given.",
+        risk: "safe",
+        category: "system",
+        tags: ["read", "text"],
+        parameters: {
+          type: "object",
+          properties: { text: { type: "string" } },
+          required: ["text"],
+          additionalProperties: false,
+        },
+        execute: ({ text }) => ({ text }),
+      }),
+      defineTool({
+        name: "file-write",
+        title: "Write a file",
+        description: "Writes a file.",
+        risk: "medium",
+        category: "filesystem",
+        tags: ["write"],
+        execute: () => "written",
+      }),
+      defineTool({
+        name: "rm",
+        description: "Deletes everything.",
+        risk: "critical",
+        category: "terminal",
+        execute: () => "gone",
+      }),
+      defineTool({
+        name: "approve",
+        namespace: "task",
+        description: "Approves a task.",
+        risk: "low",
+        roles: ["control"],
+        execute: () => "approved",
+      }),
+      defineTool({
+        name: "secrets",
+        description: "Lists the names of secrets.",
+        risk: "low",
+        scopes: ["secrets:read"],
+        execute: () => [],
+      }),
+      defineTool({ name: "plan", description: "Only a definition.", risk: "safe" }),
+    ],
+  });
+}
+
+export function handler(options: ToolHandlerOptions = {}): ReturnType<typeof createToolHandler> {
+  return createToolHandler(sampleRegistry(), options);
+}
+
+export interface Listing {
+  readonly tools: readonly { readonly id: string; readonly [key: string]: unknown }[];
+  readonly nextCursor?: string;
+}
+
+export interface ProblemBody {
+  readonly status: number;
+  readonly code: string;
+  readonly title: string;
+  readonly detail: string;
+  readonly issues?: readonly { readonly path: string }[];
+  readonly retryable?: boolean;
+}
+
+export async function idsOf(response: Response): Promise<readonly string[]> {
+  return (await response.json() as Listing).tools.map(({ id }) => id);
+}
+
+export async function problemOf(response: Response): Promise<ProblemBody> {
+  const type = response.headers.get("content-type");
+  if (type !== "application/problem+json") throw new Error(`Not a problem: ${type}`);
+  const body = await response.json() as ProblemBody;
+  if (body.status !== response.status) throw new Error("The body's status is another one");
+  return body;
+}
+
+export function execution(
+  body: unknown,
+  headers: Readonly<Record<string, string>> = {},
+): RequestInit {
+  return {
+    method: "POST",
+    headers: { "content-type": "application/json", ...headers },
+    body: typeof body === "string" ? body : JSON.stringify(body),
+  };
+}
