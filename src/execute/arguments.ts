@@ -9,7 +9,7 @@ import type { ToolFailure } from "../tool/mod.ts";
 import type { Call } from "./call.ts";
 import { failure, issuesFailure } from "./failures.ts";
 import { describeJsonError } from "./json_error.ts";
-import { MAX_DEPTH, readJson, utf8Length } from "./json_value.ts";
+import { describeRefusal, MAX_DEPTH, readJson, utf8Length } from "./json_value.ts";
 import type { StepAnswer } from "./plan.ts";
 
 /** Reads the arguments: a JSON string, or a value that is JSON. Nothing stands for `{}`. */
@@ -59,7 +59,7 @@ function bound(call: Call, value: unknown): ToolFailure | undefined {
       return failure(
         "invalid_arguments",
         call.tool.id,
-        `its arguments are not JSON: "${verdict.pointer}" is ${verdict.what}`,
+        `its arguments are not JSON: ${describeRefusal(verdict)}`,
       );
   }
 }

@@ -12,7 +12,7 @@ import { Deadline, INTERRUPTED, within } from "./deadline.ts";
 import type { EventQueue } from "./event_queue.ts";
 import { failure } from "./failures.ts";
 import { runAfterHooks } from "./hook_steps.ts";
-import { readJson } from "./json_value.ts";
+import { describeRefusal, readJson } from "./json_value.ts";
 import type { DispatchPhase } from "./options.ts";
 import type { Step, ToolPlan } from "./plan.ts";
 import { MIN_OUTPUT_BYTES, type Settings } from "./settings.ts";
@@ -355,7 +355,7 @@ export class Call {
       new TypeError(
         verdict.kind === "large"
           ? `Cannot send a value: it is larger than ${this.maxOutputBytes} bytes of JSON`
-          : `Cannot send a value: "${verdict.pointer}" is ${verdict.what}`,
+          : `Cannot send a value: ${describeRefusal(verdict)}`,
       ),
     );
     return undefined;

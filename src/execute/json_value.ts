@@ -35,6 +35,11 @@ export interface JsonRefused {
   readonly what: string;
 }
 
+/** Says where and what: `"/a/1" is NaN, which is not JSON`. */
+export function describeRefusal({ pointer, what }: JsonRefused): string {
+  return pointer === "" ? `it is ${what}` : `"${pointer}" is ${what}`;
+}
+
 /** What {@linkcode readJson} says of a value. */
 export type JsonVerdict = JsonAccepted | JsonTooLarge | JsonRefused;
 
@@ -172,7 +177,7 @@ class Walk {
       case "object":
         if (value === null) return this.#count(4, 4);
         if (depth >= MAX_DEPTH) {
-          return this.#refuse(`more than ${MAX_DEPTH} levels: it may contain itself`);
+          return this.#refuse(`deeper than ${MAX_DEPTH} levels: it may contain itself`);
         }
         if (Array.isArray(value)) return this.#visitList(value, depth + 1);
         return this.#visitObject(value as Record<string, unknown>, depth + 1);

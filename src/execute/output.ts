@@ -9,7 +9,7 @@ import { type StandardOutcome, validateStandard } from "../schema/mod.ts";
 import { isToolResult, type ToolResult } from "../tool/mod.ts";
 import type { Call } from "./call.ts";
 import { failure, issuesFailure, readResult } from "./failures.ts";
-import { readJson } from "./json_value.ts";
+import { describeRefusal, readJson } from "./json_value.ts";
 import type { StepAnswer } from "./plan.ts";
 import { truncate } from "./truncate.ts";
 
@@ -53,7 +53,7 @@ function check(call: Call, value: unknown, validated: boolean): ToolResult {
       return failure(
         "invalid_result",
         call.tool.id,
-        `the tool's result is not JSON: "${verdict.pointer}" is ${verdict.what}`,
+        `the tool's result is not JSON: ${describeRefusal(verdict)}`,
       );
     }
     if (verdict.kind === "large") return tooLarge(call, content, verdict.bytes, validated);

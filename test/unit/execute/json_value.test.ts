@@ -1,0 +1,125 @@
+import { describe, it } from "bun:test";
+import { assert, assertEquals } from "@std/assert";
+import { readJson, utf8Length } from "../../../src/execute/json_value.ts";
+
+const LIMIT = 10_000;
+
+/** What is found in a value, and where. */
+function refusal(value: unknown): readonly [string, string] | undefined {
+  const verdict = readJson(value, LIMIT);
+  return verdict.kind === "refused" ? [verdict.pointer, verdict.what] : undefined;
+}
+
+function contentOf(value: unknown): unknown {
+  const verdict = readJson(value, LIMIT);
+  return verdict.kind === "json" ? verdict.value : verdict;
+}
+
+describe("readJson()", () => {
+  it("hands plain data on as it is", () => {
+    for (const value of [null, true, 0, -1.5, "", "text", [], {}, { a: [{ b: null }] }]) {
+      const verdict = readJson(value, LIMIT);
+      assert(verdict.kind === "json" && verdict.value === value);
+    }
+  });
+
+  it("refuses what JSON.stringify would lose or change, and says where", () => {
+    assertEquals(refusal(Number.NaN), ["", "NaN, which is not JSON"]);
+    assertEquals(refusal({ a: [1, Infinity] }), ["/a/1", "Infinity, which is not JSON"]);
+    assertEquals(refusal({ "a/b": { "c~d": 1n } }), ["/a~1b/c~0d", "a bigint, which is not JSON"]);
+    assertEquals(refusal([1, undefined]), ["/1", "undefined, which is not JSON"]);
+    assertEquals(refusal(new Array(2)), ["/0", "undefined, which is not JSON"]);
+    assertEquals(refusal({ run: () => 1 }), ["/run", "a function, which is not JSON"]);
+    assertEquals(refusal([Symbol("s")]), ["/0", "a symbol, which is not JSON"]);
+    assertEquals(refusal({ m: new Map([[1, 2]]) }), [
+      "/m",
+      "an instance of Map, which is not JSON",
+    ]);
+    assertEquals(refusal(new Uint8Array(2)), ["", "an instance of Uint8Array, which is not JSON"]);
+    assertEquals(
+      refusal([Object.assign(new TypeError("no"), { code: 1 })]),
+      ["/0", "an instance of TypeError, which is not JSON"],
+    );
+  });
+
+  it("refuses a value that contains itself", () => {
+    const cycle: unknown[] = [];
+    cycle.push(cycle);
+    assertEquals(refusal(cycle)?.[1], "deeper than 256 levels: it may contain itself");
+  });
+
+  it("refuses a value that throws when it is looked at", () => {
+    const hostile = {
+      get a(): never {
+        throw new Error("no");
+      },
+    };
+    const proxy = new Proxy({}, {
+      ownKeys: () => {
+        throw new Error("no");
+      },
+    });
+    const endless = {
+      toJSON(): unknown {
+        return this;
+      },
+    };
+    for (const value of [hostile, proxy]) {
+      assertEquals(refusal(value), ["", "a value that cannot be read"]);
+    }
+    assertEquals(refusal(endless), ["", "deeper than 256 levels: it may contain itself"]);
+  });
+
+  it("makes plain data of what JSON writes otherwise", () => {
+    class Point {
+      x = 1;
+      y = 2;
+    }
+    const when = new Date(0);
+    assertEquals(contentOf({ when, point: new Point(), none: undefined }), {
+      when: "1970-01-01T00:00:00.000Z",
+      point: { x: 1, y: 2 },
+    });
+    const made: unknown = contentOf([new Point()]);
+    assert(Array.isArray(made) && Object.getPrototypeOf(made[0]) === Object.prototype);
+    assertEquals(contentOf({ toJSON: () => [1] }), [1]);
+  });
+
+  it("takes objects without a prototype as plain", () => {
+    const bare: Record<string, unknown> = Object.create(null);
+    bare["a"] = 1;
+    assert(contentOf(bare) === bare);
+  });
+
+  it("keeps an own property called __proto__", () => {
+    const value: unknown = JSON.parse('{"__proto__":{"admin":true},"none":1}');
+    assert(contentOf(value) === value);
+    const converted = contentOf({ value, none: undefined });
+    assertEquals(JSON.stringify(converted), '{"value":{"__proto__":{"admin":true},"none":1}}');
+  });
+
+  it("measures exactly where its bounds do not decide", () => {
+    // 20 letters: 22 bytes, at most 122 by the bound. "é" has 2 bytes, the pair has 4.
+    assertEquals(readJson("x".repeat(20), 22).kind, "json");
+    assertEquals(readJson("x".repeat(21), 22), { kind: "large", bytes: 23 });
+    assertEquals(readJson("é".repeat(10), 22).kind, "json");
+    assertEquals(readJson("é".repeat(11), 22).kind, "large");
+    assertEquals(readJson({ a: "\u0000" }, 14).kind, "json");
+    assertEquals(readJson({ a: "\u0000" }, 13).kind, "large");
+  });
+
+  it("stops at the limit, also in a value that would be endless if it were written out", () => {
+    let value: unknown = "leaf";
+    for (let level = 0; level < 200; level++) value = [value, value];
+    const verdict = readJson(value, 1_000_000);
+    assertEquals(verdict.kind, "large");
+  });
+});
+
+describe("utf8Length()", () => {
+  it("counts bytes, not units", () => {
+    for (const text of ["", "a", "é", "€", "😀", "a😀é€", "\ud800", "\ud800a", "\udc00"]) {
+      assertEquals(utf8Length(text), new TextEncoder().encode(text).length);
+    }
+  });
+});
