@@ -32,6 +32,7 @@ export class ToolLifecycle implements ToolRuntime {
   #returns: SchemaValidator | undefined;
   #calls = 0;
   #onIdle: (() => void) | undefined;
+  #ended = false;
 
   constructor(tool: Tool, config: unknown, surroundings: Surroundings) {
     this.tool = tool;
@@ -76,6 +77,7 @@ export class ToolLifecycle implements ToolRuntime {
 
   /** Runs the tool's `dispose`, if it has one and there is something to dispose of. Once. */
   async dispose(): Promise<void> {
+    this.#ended = true;
     if (!this.#started) return;
     this.#started = false;
     await this.#disposeOf(this.state);
@@ -97,15 +99,12 @@ export class ToolLifecycle implements ToolRuntime {
     const { id, init } = this.tool;
     const context = { services, config: this.config as never };
     const running = (async () => await init?.(context))();
+    let state: unknown;
     try {
-      this.state = await this.#inTime(running);
-      this.#started = true;
+      state = await this.#inTime(running);
     } catch (cause) {
       if (cause instanceof LateError) {
-        // What comes too late is not used by anyone, and must not stay open.
-        running.then((state) => this.#disposeOf(state)).catch((error) =>
-          this.#surroundings.onLateError(this.tool, error)
-        );
+        running.then((late) => this.#disposeLate(late), () => {});
       }
       // The cause is for the log: it may hold what a model must not read.
       throw new ToolLifecycleError(
@@ -115,6 +114,19 @@ export class ToolLifecycle implements ToolRuntime {
         { cause },
       );
     }
+    if (this.#ended) {
+      await this.#disposeLate(state);
+      throw new ToolLifecycleError(`Tool "${id}" is not registered any more`);
+    }
+    this.state = state;
+    this.#started = true;
+  }
+
+  /** What comes too late is used by nobody, and must not stay open. */
+  #disposeLate(state: unknown): Promise<void> {
+    return this.#disposeOf(state).catch((error) =>
+      this.#surroundings.onLateError(this.tool, error)
+    );
   }
 
   async #disposeOf(state: unknown): Promise<void> {

@@ -197,8 +197,8 @@ export class ToolRegistry implements ToolHost {
     const life = this.#tools.get(id);
     if (life === undefined) return false;
     this.#tools.delete(id);
-    this.#index.remove(id);
     this.#touch(id);
+    this.#index.remove(id);
     this.#retirement.retire(life);
     this.#tell({ type: "removed", tool: life.tool, timestamp: this.#clock.timestamp() });
     return true;
@@ -375,8 +375,8 @@ export class ToolRegistry implements ToolHost {
       throw new TypeError(`Cannot register tool "${tool.id}": the registry is disposed of`);
     }
     this.#tools.set(tool.id, life);
-    this.#index.add(tool);
     this.#touch(tool.id);
+    this.#index.add(tool);
   }
 
   #touch(id: string): void {

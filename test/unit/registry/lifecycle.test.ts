@@ -122,6 +122,22 @@ describe("ToolRegistry.acquire()", () => {
     assertStrictEquals((reports[0]?.error as Error).cause, cause);
   });
 
+  it("has nothing to dispose of, nor to report, when init fails late", async () => {
+    const clock = new FakeClock();
+    const { promise, fail } = gate();
+    const log: unknown[] = [];
+    const tool = fakeTool("a", { init: () => promise, dispose: () => void log.push("disposed") });
+    const registry = fakeRegistry({ tools: [tool], clock, onError: (report) => log.push(report) });
+    const call = registry.acquire(tool);
+    await settle();
+    clock.advance(30_000);
+    await assertRejects(async () => await call, ToolLifecycleError, "within 30000 ms");
+    fail(new Error("No"));
+    await settle();
+    await registry.dispose();
+    assertEquals(log, []);
+  });
+
   it("leaves no timer behind when init is in time", async () => {
     const clock = new FakeClock();
     const tool = fakeTool("a", { init: () => 1 });
@@ -168,8 +184,8 @@ describe("ToolRegistry.acquire()", () => {
     assert(runtime.parameters.check({ x: 1 }));
     assertEquals(runtime.parameters.check({}), false);
     assertEquals(engine.compiled, 1);
-    assert(runtime.returns?.check({ y: 1 }));
-    assertEquals(runtime.returns.check({}), false);
+    assertEquals(runtime.returns?.check({ y: 1 }), true);
+    assertEquals(runtime.returns?.check({}), false);
     assertEquals(engine.compiled, 2);
   });
 
@@ -434,6 +450,25 @@ describe("ToolRegistry.dispose()", () => {
     registry.release(runtime);
     await settle();
     assertEquals(log, ["disposed"]);
+  });
+
+  it("disposes of a tool whose init ends after the wait was given up", async () => {
+    const { promise, open } = gate<string>();
+    const disposed: unknown[] = [];
+    const tool = fakeTool("a", {
+      init: () => promise,
+      dispose: (state) => void disposed.push(state),
+    });
+    const registry = fakeRegistry({ tools: [tool] });
+    const call = registry.acquire(tool);
+    await registry.dispose({ signal: AbortSignal.abort() });
+    open("state");
+    await assertRejects(
+      async () => await call,
+      ToolLifecycleError,
+      'Tool "a" is not registered any more',
+    );
+    assertEquals(disposed, ["state"]);
   });
 
   it("does not wait at all with a signal that has aborted", async () => {

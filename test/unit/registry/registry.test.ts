@@ -9,7 +9,7 @@ import {
 import { describe, it } from "bun:test";
 import { FunctionDefinition } from "../../../src/formats/function_definition.ts";
 import { ToolAvailabilityContext } from "../../../src/select/mod.ts";
-import type { ToolDefinition } from "../../../src/tool/mod.ts";
+import type { Tool, ToolDefinition } from "../../../src/tool/mod.ts";
 import { fakeRegistry, fakeTool, requiredOnlyEngine } from "./fakes.ts";
 
 /** Names that plain objects have already. */
@@ -132,7 +132,7 @@ describe("ToolRegistry.registerTools()", () => {
     assertEquals(registry.ids, ["a", "b"]);
   });
 
-  const bad: readonly (readonly [string, ToolDefinition, string])[] = [
+  const bad: readonly (readonly [string, Tool | ToolDefinition, string])[] = [
     ["has a bad schema", {
       name: "bad",
       description: "x",
