@@ -32,7 +32,7 @@ export function countJunit(file) {
   for (const { name, state } of cases) {
     if (groups.has(name)) continue;
     // Node reports a file that registered no test as one test that passed.
-    if (state === "passed" && name.endsWith(".test.ts")) continue;
+    if (state === "passed" && /\.test\.(ts|mjs)$/.test(name)) continue;
     count[state]++;
     if (state === "skipped") count.skips.push(name);
   }

@@ -2,6 +2,6 @@ import type { Count } from "./reports.mjs";
 import type { Run } from "./suites.mjs";
 
 export function runSuite(
-  run: Pick<Run, "runtime" | "files" | "noEval">,
+  run: Pick<Run, "runtime" | "files" | "noEval" | "together">,
   coverageDir?: string,
 ): Promise<Count & { readonly ms: number; readonly output: string }>;

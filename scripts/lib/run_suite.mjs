@@ -1,8 +1,10 @@
 // Runs one suite on one runtime, and counts its tests.
 
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { ROOT } from "./paths.mjs";
 import { capture } from "./process.mjs";
 import { countJunit, countWorkerd, onlyFailures } from "./reports.mjs";
 
@@ -59,16 +61,31 @@ const COMMANDS = {
 };
 
 /**
+ * One file that loads the others, because Node starts a process per file. Its own
+ * `--test-isolation=none` passes over a file that throws while it is loaded.
+ */
+function oneFile(folder, files) {
+  const file = join(folder, "all.test.mjs");
+  const imports = files.map((name) => `import ${JSON.stringify(pathToFileURL(join(ROOT, name)))};`);
+  writeFileSync(file, imports.join("\n"));
+  return file;
+}
+
+/**
  * Runs one entry of the plan.
  *
  * @returns The counts, the milliseconds, and what to show if a test failed. A suite that crashed,
  * or in which no test ran, has at least one failure.
  */
-export async function runSuite({ runtime, files, noEval = false }, coverageDir) {
+export async function runSuite(
+  { runtime, files, noEval = false, together = false },
+  coverageDir,
+) {
   const folder = mkdtempSync(join(tmpdir(), "plue-test-"));
   const junit = join(folder, "junit.xml");
   try {
-    const [command, ...args] = COMMANDS[runtime]({ files, junit, noEval, coverageDir });
+    const run = runtime === "node" && together ? [oneFile(folder, files)] : files;
+    const [command, ...args] = COMMANDS[runtime]({ files: run, junit, noEval, coverageDir });
     const { code, output, ms } = await capture(command, args, { timeoutMs: 420_000 });
     const count = runtime === "workerd" ? countWorkerd(output) : countJunit(junit);
     const ran = count.passed + count.failed + count.skipped;

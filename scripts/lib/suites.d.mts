@@ -4,6 +4,7 @@ export interface Run {
   readonly files: readonly string[];
   readonly noEval?: boolean;
   readonly coverage?: boolean;
+  readonly together?: boolean;
 }
 export function planRuns(filter?: {
   readonly only?: readonly string[] | undefined;

@@ -37,35 +37,39 @@ describe("runSuite()", () => {
   });
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-  const run = (runtime: string, name: string, source: string) => {
-    const file = join(folder, name);
-    writeFileSync(file, source);
-    return runSuite({ runtime, files: [relative(ROOT, file)] });
-  };
-
-  for (const runtime of RUNTIMES) {
+  for (
+    const [runtime, together] of [
+      ...RUNTIMES.map((runtime) => [runtime, false] as const),
+      ["node", true] as const,
+    ]
+  ) {
     const test = maybe(Bun.which(runtime) !== null, `${runtime} is not here`);
+    const run = (name: string, source: string) => {
+      const file = join(folder, name);
+      writeFileSync(file, source);
+      return runSuite({ runtime, files: [relative(ROOT, file)], together });
+    };
+    const place = together ? `${runtime}, in one process` : runtime;
 
-    test(`counts tests, not groups, on ${runtime}`, async () => {
-      const { passed, failed, skipped, skips } = await run(runtime, "mixed.test.ts", MIXED);
+    test(`counts tests, not groups, on ${place}`, async () => {
+      const { passed, failed, skipped, skips } = await run("mixed.test.ts", MIXED);
       assertEquals({ passed, failed, skipped }, { passed: 3, failed: 2, skipped: 2 });
       assertEquals(skips.length, 2);
     });
 
-    test(`shows on ${runtime} what failed and why`, async () => {
-      const { output } = await run(runtime, "mixed.test.ts", MIXED);
+    test(`shows on ${place} what failed and why`, async () => {
+      const { output } = await run("mixed.test.ts", MIXED);
       assertStringIncludes(output, "rejects");
       assertStringIncludes(output, "the reason");
     });
 
-    test(`fails on ${runtime} when no test was registered`, async () => {
-      const { passed, failed } = await run(runtime, "empty.test.ts", "export {};");
+    test(`fails on ${place} when no test was registered`, async () => {
+      const { passed, failed } = await run("empty.test.ts", "export {};");
       assertEquals({ passed, failed }, { passed: 0, failed: 1 });
     });
 
-    test(`fails on ${runtime} when a file throws while it is loaded`, async () => {
+    test(`fails on ${place} when a file throws while it is loaded`, async () => {
       const { failed, output } = await run(
-        runtime,
         "throws.test.ts",
         'import { test } from "bun:test"; test("x", () => {}); throw new Error("too early");',
       );
@@ -73,8 +77,8 @@ describe("runSuite()", () => {
       assertStringIncludes(output, "too early");
     });
 
-    test(`fails on ${runtime} when a file cannot be resolved`, async () => {
-      const { failed } = await run(runtime, "unresolved.test.ts", 'import "./not_there.ts";');
+    test(`fails on ${place} when a file cannot be resolved`, async () => {
+      const { failed } = await run("unresolved.test.ts", 'import "./not_there.ts";');
       assertGreater(failed, 0);
     });
   }
