@@ -17,6 +17,8 @@ import {
   valueWords,
 } from "./issues.ts";
 import type { NormalizedSchema } from "./normalize.ts";
+import { isMultipleOf } from "./multiple_of.ts";
+import { sameItems, sameJson } from "./same_json.ts";
 import { clip, MAX_ISSUES } from "./schema_engine.ts";
 import { unionIssues } from "./union_issues.ts";
 
@@ -79,10 +81,10 @@ class Explainer {
 
     // The first of these makes everything else noise.
     const { type, enum: choices } = schema;
-    if (Object.hasOwn(schema, "const") && !same(schema["const"], value)) {
+    if (Object.hasOwn(schema, "const") && !sameJson(schema["const"], value)) {
       return [issue(path, "const", quote(schema["const"]))];
     }
-    if (Array.isArray(choices) && !choices.some((choice) => same(choice, value))) {
+    if (Array.isArray(choices) && !choices.some((choice) => sameJson(choice, value))) {
       return [issue(path, "enum", valueWords(choices))];
     }
     if (type !== undefined) {
@@ -164,17 +166,10 @@ class Explainer {
   ): void {
     const { prefixItems, items, contains, minItems, maxItems, uniqueItems } = schema;
     limits(found, path, "items", value.length, ["minItems", minItems], ["maxItems", maxItems]);
-    if (uniqueItems === true) {
-      const places = new Map<string, number>();
-      for (const [at, item] of value.entries()) {
-        const before = places.get(canonical(item));
-        if (before !== undefined) {
-          const remark = `: ${before} and ${at} are the same`;
-          found.push(issue(path, "uniqueItems", "the same item twice", "not have", remark));
-          break;
-        }
-        places.set(canonical(item), at);
-      }
+    const twins = uniqueItems === true && sameItems(value);
+    if (twins) {
+      const remark = `: ${twins[0]} and ${twins[1]} are the same`;
+      found.push(issue(path, "uniqueItems", "the same item twice", "not have", remark));
     }
     const first = list(prefixItems);
     for (let at = 0; at < value.length && found.length < MAX_ISSUES; at++) {
@@ -333,16 +328,9 @@ function numberIssues(schema: JsonSchemaObject, value: number, path: string, fou
   if (typeof exclusiveMaximum === "number" && value >= exclusiveMaximum) {
     found.push(issue(path, "exclusiveMaximum", `less than ${exclusiveMaximum}`));
   }
-  if (typeof multipleOf === "number" && !isMultiple(value, multipleOf)) {
+  if (typeof multipleOf === "number" && !isMultipleOf(value, multipleOf)) {
     found.push(issue(path, "multipleOf", `a multiple of ${multipleOf}`));
   }
-}
-
-/** Whether `value / step` is whole, but for what binary fractions cannot say (0.3 of 0.1). */
-function isMultiple(value: number, step: number): boolean {
-  const quotient = value / step;
-  if (Number.isInteger(value) && Number.isInteger(1 / step)) return true;
-  return Math.abs(quotient - Math.round(quotient)) < 1e-9;
 }
 
 function limits(
@@ -381,17 +369,4 @@ function list(value: unknown): readonly unknown[] {
 
 function members(value: unknown): [string, unknown][] {
   return isObject(value) ? Object.entries(value) : [];
-}
-
-function same(a: unknown, b: unknown): boolean {
-  return a === b ||
-    (typeof a === "object" && typeof b === "object" && canonical(a) === canonical(b));
-}
-
-/** JSON with sorted keys: equal values have equal texts. */
-function canonical(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(canonical).join()}]`;
-  if (!isObject(value)) return JSON.stringify(value) ?? typeof value;
-  const keys = Object.keys(value).sort();
-  return `{${keys.map((key) => `${JSON.stringify(key)}:${canonical(value[key])}`).join()}}`;
 }

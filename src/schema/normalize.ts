@@ -154,7 +154,7 @@ class Normalizer {
     if (typeof dynamic === "string" && this.#dialect === "2020-12") {
       this.#dynamic(dynamic, base, result);
     }
-    nameProtoByPattern(result);
+    nameByPattern(result);
     return result;
   }
 
@@ -284,19 +284,29 @@ function eachSchema(
   }
 }
 
-/** Ajv passes over a property named `__proto__`, but not over a pattern that matches it. */
-function nameProtoByPattern(schema: Record<string, unknown>): void {
+/**
+ * Names by pattern the properties that are called as something that every object inherits: Ajv
+ * passes over `__proto__`, and TypeBox finds a `toString` in every object. With patterns, both look
+ * at what the object itself has.
+ */
+function nameByPattern(schema: Record<string, unknown>): void {
   const { properties, patternProperties } = schema;
-  if (!isObject(properties) || !Object.hasOwn(properties, "__proto__")) return;
-  const { ["__proto__"]: member, ...others } = properties;
-  const patterns = isObject(patternProperties) ? patternProperties : {};
-  const pattern = "^__proto__$";
-  const before = patterns[pattern];
-  schema["properties"] = others;
-  schema["patternProperties"] = {
-    ...patterns,
-    [pattern]: before === undefined ? member : { allOf: [before, member] },
-  };
+  if (!isObject(properties)) return;
+  const inherited = Object.keys(properties).filter((name) => name in Object.prototype);
+  if (inherited.length === 0) return;
+  const patterns: Record<string, unknown> = isObject(patternProperties)
+    ? { ...patternProperties }
+    : {};
+  for (const name of inherited) {
+    const pattern = `^${name}$`;
+    const before = patterns[pattern];
+    const member = properties[name];
+    patterns[pattern] = before === undefined ? member : { allOf: [before, member] };
+  }
+  schema["patternProperties"] = patterns;
+  schema["properties"] = Object.fromEntries(
+    Object.entries(properties).filter(([name]) => !inherited.includes(name)),
+  );
 }
 
 function mapMembers(map: unknown, change: (member: unknown) => unknown): JsonSchemaObject {

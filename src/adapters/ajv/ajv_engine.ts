@@ -26,7 +26,9 @@ import {
   type SchemaEngine,
   type SchemaValidator,
 } from "../../schema/mod.ts";
+import { isMultipleOf } from "../../schema/multiple_of.ts";
 import { normalizeSchema } from "../../schema/normalize.ts";
+import { sameItems } from "../../schema/same_json.ts";
 import type { Issue, JsonSchema } from "../../tool/mod.ts";
 import { testFormat } from "../typebox/formats.ts";
 
@@ -121,11 +123,28 @@ function makeInstance(
     logger: false,
     // Without it a tool's "constructor" or "toString" would always count as present.
     ownProperties: true,
+    strictNumbers: true,
     ...own,
     // The registry has checked the schema.
     meta: false,
     validateSchema: false,
     addUsedSchema: false,
+  });
+  // Ajv compares every item with every other: a list of 200,000 objects would take minutes.
+  ajv.removeKeyword("uniqueItems");
+  ajv.addKeyword({
+    keyword: "uniqueItems",
+    type: "array",
+    schemaType: "boolean",
+    validate: (on: boolean, items: readonly unknown[]) => !on || sameItems(items) === undefined,
+  });
+  // To Ajv, 0.3 is not a multiple of 0.1.
+  ajv.removeKeyword("multipleOf");
+  ajv.addKeyword({
+    keyword: "multipleOf",
+    type: "number",
+    schemaType: "number",
+    validate: (step: number, value: number) => isMultipleOf(value, step),
   });
   const before = new Set(Object.keys(ajv.RULES.keywords));
   if (formats === "assert") {

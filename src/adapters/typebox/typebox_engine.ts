@@ -1,11 +1,12 @@
 /**
  * The default schema engine, by TypeBox: compiles where code may be generated, interprets where
- * not. It wraps TypeBox so that neither of two traps of TypeBox 1.4 can be stepped into:
+ * not. It wraps TypeBox so that none of three traps of TypeBox 1.4 can be stepped into:
  *
  * - Its answer to "may code be generated?" is cached. On Cloudflare Workers that is true while a
  *   module loads and false inside a request, where compiling would then throw.
  * - Its own fallback keeps one context for all calls, so properties that one value had evaluated
  *   are let through by `unevaluatedProperties: false` in the next value.
+ * - It finds a `toString` in every object (`own_names.ts`).
  *
  * @module
  */
@@ -18,6 +19,7 @@ import type { Dialect, SchemaEngine, SchemaValidator } from "../../schema/mod.ts
 import { type NormalizedSchema, normalizeSchema } from "../../schema/normalize.ts";
 import type { JsonSchema } from "../../tool/mod.ts";
 import { testFormat } from "./formats.ts";
+import { askForOwn, asksForInherited } from "./own_names.ts";
 
 /** Options for {@linkcode typeboxEngine}. */
 export interface TypeboxEngineOptions {
@@ -63,7 +65,12 @@ export function typeboxEngine(options: TypeboxEngineOptions = {}): SchemaEngine 
     name: "typebox",
     compile(schema: JsonSchema, dialect: Dialect): SchemaValidator {
       const normalized = normalizeSchema(schema, dialect, { formats: asserted });
-      const check = makeCheck(normalized, codeGeneration);
+      const check = makeCheck(
+        asksForInherited(normalized.schema)
+          ? withOwnNames(normalizeSchema(schema, dialect, { formats: asserted }))
+          : normalized,
+        codeGeneration,
+      );
       return {
         check: normalized.unbounded ? guarded(check) : check,
         issues(value) {
@@ -73,6 +80,12 @@ export function typeboxEngine(options: TypeboxEngineOptions = {}): SchemaEngine 
       };
     },
   });
+}
+
+/** A copy for TypeBox's eyes; what is wrong is explained by the schema as it was. */
+function withOwnNames(normalized: NormalizedSchema): NormalizedSchema {
+  askForOwn(normalized.schema);
+  return normalized;
 }
 
 function makeCheck(

@@ -1,0 +1,70 @@
+import { assertEquals, assertThrows } from "@std/assert";
+import { describe, it } from "bun:test";
+import { ajvEngine } from "../../../src/adapters/ajv/mod.ts";
+import { describeSchemaEngine } from "../../contract/schema_engine_contract.ts";
+
+// Compiled while the module loads: inside a request, workerd does not let Ajv generate code.
+describeSchemaEngine("ajvEngine()", (formats) => ajvEngine({ formats }));
+
+describe("ajvEngine()", () => {
+  const even = ajvEngine({
+    keywords: [{ keyword: "even", validate: (on: boolean, n: number) => !on || n % 2 === 0 }],
+  }).compile({ type: "integer", even: true }, "2020-12");
+
+  it("knows the keywords it is given, and says which one failed", () => {
+    assertEquals([even.check(4), even.check(3)], [true, false]);
+    assertEquals(even.issues(3), [{
+      path: "",
+      keyword: "even",
+      expected: 'pass "even" keyword validation',
+      message: 'The value must pass "even" keyword validation',
+    }]);
+    assertEquals(even.issues("x")[0]?.message, "The value must be an integer, not a string");
+  });
+
+  const broken = ajvEngine({
+    keywords: [{
+      keyword: "broken",
+      validate: () => {
+        throw new Error("broken");
+      },
+    }],
+  }).compile({ broken: true }, "2020-12");
+
+  it("denies where a custom keyword throws", () => {
+    assertEquals(broken.check(1), false);
+    assertEquals(broken.issues(1).length, 1);
+  });
+
+  const pluggedIn = ajvEngine({
+    plugins: [
+      (ajv) => ajv.addFormat("shout", /^[A-Z]+$/),
+      (ajv) => ajv.addFormat("date", "^today$"),
+    ],
+  }).compile({ properties: { a: { format: "shout" }, b: { format: "date" } } }, "draft-07");
+
+  it("asserts the formats that a plugin adds, and lets it replace those there are", () => {
+    assertEquals(pluggedIn.check({ a: "HEY", b: "today" }), true);
+    assertEquals(pluggedIn.issues({ a: "hey", b: "2026-11-20" }).map(({ message }) => message), [
+      '/a must match the format "shout"',
+      '/b must match the format "date"',
+    ]);
+  });
+
+  it("refuses what Ajv cannot compile with a SyntaxError that says why", () => {
+    const engine = ajvEngine({ keywords: [{ keyword: "never", metaSchema: false }] });
+    assertThrows(
+      () => engine.compile({ never: 1 }, "2020-12"),
+      SyntaxError,
+      "Cannot compile the schema: ",
+    );
+  });
+
+  it("refuses options that would change values or fetch schemas", () => {
+    assertThrows(
+      () => ajvEngine({ ajv: { useDefaults: true } as object }),
+      TypeError,
+      'Cannot make the Ajv engine: its option "useDefaults" must be absent',
+    );
+  });
+});

@@ -1,0 +1,201 @@
+/**
+ * What every schema engine must do. An adapter's test calls it, and is done.
+ *
+ * @module
+ */
+
+import { assert, assertEquals, assertLess, assertThrows } from "@std/assert";
+import { describe, it } from "bun:test";
+import {
+  checkSchema,
+  type Dialect,
+  MAX_ISSUES,
+  type SchemaEngine,
+  type SchemaValidator,
+} from "../../src/schema/mod.ts";
+import type { JsonSchema } from "../../src/tool/mod.ts";
+import { ISSUE_CASES } from "./issue_cases.ts";
+import { VERDICT_CASES } from "./verdict_cases.ts";
+
+/** When schemas are compiled: in a worker, code may be generated only while its module loads. */
+export type CompileTime = "while the module loads" | "inside a test";
+
+/** Checks an engine against the contract of `SchemaEngine`. */
+export function describeSchemaEngine(
+  name: string,
+  makeEngine: (formats: "assert" | "annotate") => SchemaEngine,
+  compileTime: CompileTime = "while the module loads",
+): void {
+  const engine = makeEngine("assert");
+
+  /** The validator, or what compiling threw, at the time that is under test. */
+  function compiling(
+    schema: JsonSchema,
+    dialect: Dialect = "2020-12",
+    by: SchemaEngine = engine,
+  ): () => SchemaValidator {
+    if (compileTime === "inside a test") return () => by.compile(schema, dialect);
+    try {
+      const validator = by.compile(schema, dialect);
+      return () => validator;
+    } catch (error) {
+      return () => {
+        throw error;
+      };
+    }
+  }
+
+  describe(`${name}, compiled ${compileTime}`, () => {
+    for (const { what, dialect = "2020-12", schema, fits, not } of VERDICT_CASES) {
+      const compile = compiling(schema, dialect);
+      it(`gives the right verdicts on ${what}`, () => {
+        checkSchema(schema);
+        const validator = compile();
+        for (const value of fits) assertEquals([value, validator.check(value)], [value, true]);
+        for (const value of not) {
+          assertEquals([value, validator.check(value)], [value, false]);
+          const issues = validator.issues(value);
+          assert(issues.length >= 1 && issues.length <= MAX_ISSUES);
+          assert(issues.every((issue) => issue.keyword !== "schema"), "the issue says nothing");
+        }
+      });
+    }
+
+    for (const { what, schema, value, messages } of ISSUE_CASES) {
+      const compile = compiling(schema);
+      it(`says what is wrong with ${what}`, () => {
+        checkSchema(schema);
+        const validator = compile();
+        assertEquals(validator.check(value), false);
+        assertEquals(validator.issues(value).map((issue) => issue.message), messages);
+      });
+    }
+
+    const required = compiling({
+      properties: { at: { type: "array", items: { required: ["id"] } } },
+    });
+    it("makes issues of data first: path, keyword, what is expected", () => {
+      assertEquals(required().issues({ at: [{}] }), [{
+        path: "/at/0",
+        keyword: "required",
+        expected: 'have the property "id"',
+        message: '/at/0 must have the property "id"',
+      }]);
+    });
+
+    const numbers = compiling({ items: { type: "number" } });
+    it("reports 8 issues at most, the first ones", () => {
+      const issues = numbers().issues(Array.from({ length: 100_000 }, String));
+      assertEquals(issues.map(({ path }) => path), "01234567".split("").map((at) => `/${at}`));
+    });
+
+    const strict = compiling({
+      properties: { a: { enum: ["x"] }, b: { const: "y".repeat(1_000) }, c: { pattern: "z{3}" } },
+      additionalProperties: false,
+    });
+    it("does not repeat a long value, name or schema in a message", () => {
+      const long = "long ".repeat(100_000);
+      const issues = strict().issues({ a: long, b: long, c: long, [long]: 1 });
+      assertEquals(issues.length, 4);
+      for (const issue of issues) assertLess(JSON.stringify(issue).length, 600);
+    });
+
+    const unevaluated = compiling({
+      anyOf: [{ properties: { a: true } }, { properties: { b: true } }],
+      unevaluatedProperties: false,
+    });
+    it("keeps nothing of one value for the next", () => {
+      const { check } = unevaluated();
+      const secret = JSON.parse('{"b": 1, "secret": 1}');
+      assertEquals(check(secret), false);
+      assertEquals(check({ a: 1, b: 1 }), true);
+      assertEquals(check(secret), false);
+      assertEquals(check({ secret: 1 }), false);
+    });
+
+    const touched = compiling({
+      type: "object",
+      properties: { n: { type: "number", default: 3 }, s: { type: "string" } },
+      additionalProperties: false,
+    });
+    it("changes no value: it adds no defaults, converts nothing, removes nothing", () => {
+      const { check, issues } = touched();
+      const value = Object.freeze({ n: "3", more: 1 });
+      assertEquals([check(value), issues(value).length], [false, 2]);
+      assertEquals(value, { n: "3", more: 1 });
+      const empty = {};
+      assertEquals([check(empty), empty], [true, {}]);
+    });
+
+    const source: JsonSchema = Object.freeze({
+      definitions: Object.freeze({ a: Object.freeze({ type: "string" }) }),
+      items: Object.freeze({ $ref: "#/definitions/a" }),
+    });
+    const frozen = compiling(source, "draft-07");
+    it("changes no schema: it compiles a frozen one", () => {
+      assertEquals([frozen().check(["a"]), frozen().check([1])], [true, false]);
+    });
+
+    const tree = compiling({ properties: { next: { $ref: "#" } }, additionalProperties: false });
+    const unique = compiling({ uniqueItems: true });
+    it("never throws: a value that nests too deep for the stack does not fit", () => {
+      const chain = (depth: number): unknown => {
+        let value: unknown = { wrong: 1 };
+        for (let i = 0; i < depth; i++) value = { next: value };
+        return value;
+      };
+      assertEquals(tree().check(chain(10)), false);
+      assertEquals(tree().issues(chain(10))[0]?.path, "/next".repeat(10));
+      assertEquals(tree().check(chain(500_000)), false);
+      assertEquals(tree().issues(chain(500_000)).length, 1);
+      let list: unknown = 1;
+      for (let i = 0; i < 500_000; i++) list = [list];
+      assertEquals(unique().check([list, list]), false);
+      assertEquals(unique().issues([list, list]).length, 1);
+    });
+
+    const typed = compiling({ type: "object", properties: { a: { type: "integer" } } });
+    it("never throws: what is not JSON gets a verdict too", () => {
+      const { check, issues } = typed();
+      for (const value of [undefined, Symbol("a"), () => 1, 3n, new Map(), Object.create(null)]) {
+        assertEquals(typeof check(value), "boolean");
+        if (!check(value)) assert(issues(value).length > 0);
+      }
+      assertEquals(check({ a: 3n }), false);
+      // As JSON.stringify has it, a member that is undefined is absent.
+      assertEquals(check({ a: undefined }), true);
+    });
+
+    const annotated = compiling(
+      { properties: { day: { format: "date" } }, const: { day: "never", format: "date" } },
+      "2020-12",
+      makeEngine("annotate"),
+    );
+    it("asserts no format if it is told so, and leaves data named format alone", () => {
+      assertEquals(annotated().check({ day: "never", format: "date" }), true);
+      assertEquals(annotated().check({ day: "never" }), false);
+    });
+
+    const first = compiling({ $id: "https://example.com/same", type: "string" });
+    const second = compiling({ $id: "https://example.com/same", type: "number" });
+    it("does not mix up two schemas with the same $id", () => {
+      assertEquals([first().check("a"), first().check(1)], [true, false]);
+      assertEquals([second().check("a"), second().check(1)], [false, true]);
+    });
+
+    it("refuses what it cannot compile with a SyntaxError that says why", () => {
+      assertThrows(
+        () => engine.compile({ $ref: "#/nowhere" }, "2020-12"),
+        SyntaxError,
+        "Cannot compile the schema: the reference",
+      );
+    });
+
+    const huge = compiling({ items: { type: "object", required: ["id"] }, uniqueItems: true });
+    it("handles a value of 200,000 items", () => {
+      const items = Array.from({ length: 200_000 }, (_, id) => ({ id }));
+      assertEquals(huge().check(items), true);
+      assertEquals(huge().check([...items, { id: 5 }]), false);
+    });
+  });
+}
