@@ -1,6 +1,7 @@
 /**
  * How many bytes each entry point adds to a bundle, minified and compressed, against its limit.
- * Usage: `bun scripts/size.ts`. Exits with 1 if a limit is passed.
+ * Usage: `bun scripts/size.ts [--files]`; with `--files` also by source file. Exits with 1 if a
+ * limit is passed.
  *
  * @module
  */
@@ -26,35 +27,37 @@ const ENTRIES: readonly Entry[] = [
   { name: "examples/edge/worker.ts", file: "examples/edge/worker.ts", limitKb: 50, packages: true },
 ];
 
-/** Bundles one entry, and gives its code and the packages in it. */
-async function bundle(file: string): Promise<{ code: string; packages: string[] }> {
-  const packages = new Set<string>();
+interface Bundle {
+  readonly code: string;
+  /** The packages in it, and what it leaves to the runtime. */
+  readonly packages: readonly string[];
+  /** Minified bytes by source file, largest first. */
+  readonly files: readonly (readonly [name: string, bytes: number])[];
+}
+
+async function bundle(file: string): Promise<Bundle> {
   const result = await Bun.build({
     entrypoints: [join(ROOT, file)],
+    root: ROOT,
     minify: true,
     target: "browser",
     conditions: ["workerd", "worker"],
     external: ["node:*", "cloudflare:*"],
-    plugins: [{
-      name: "note the packages",
-      setup(build) {
-        build.onLoad({ filter: /node_modules/ }, ({ path }) => {
-          const [, name = path] = /.*node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(path) ?? [];
-          packages.add(name);
-          return undefined;
-        });
-        build.onResolve({ filter: /^(node|cloudflare|bun):/ }, ({ path }) => {
-          packages.add(path);
-          return undefined;
-        });
-      },
-    }],
+    metafile: true,
   });
   const [output] = result.outputs;
-  if (!result.success || output === undefined) {
+  const [meta] = Object.values(result.metafile?.outputs ?? {});
+  if (output === undefined || meta === undefined) {
     throw new AggregateError(result.logs, `Cannot bundle "${file}"`);
   }
-  return { code: await output.text(), packages: [...packages].sort() };
+  const files = Object.entries(meta.inputs)
+    .map(([name, { bytesInOutput }]) => [name, bytesInOutput] as const)
+    .sort(([, a], [, b]) => b - a);
+  const packages = new Set([
+    ...files.flatMap(([name]) => /.*node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(name)?.[1] ?? []),
+    ...meta.imports.filter(({ external }) => external).map(({ path }) => path),
+  ]);
+  return { code: await output.text(), packages: [...packages].sort(), files };
 }
 
 const rows: string[][] = [];
@@ -64,7 +67,7 @@ for (const entry of ENTRIES) {
     rows.push([entry.name, "-", "-", `${entry.limitKb}`, "not there"]);
     continue;
   }
-  const { code, packages } = await bundle(entry.file);
+  const { code, packages, files } = await bundle(entry.file);
   const minified = Buffer.byteLength(code) / 1000;
   const compressed = Bun.gzipSync(Buffer.from(code), { level: 9 }).byteLength / 1000;
   rows.push([
@@ -74,6 +77,12 @@ for (const entry of ENTRIES) {
     String(entry.limitKb),
     packages.join(" ") || "none",
   ]);
+  if (process.argv.includes("--files")) {
+    console.log(
+      table([entry.name, "minified bytes"], files.map(([name, bytes]) => [name, String(bytes)])),
+    );
+    console.log();
+  }
   if (compressed > entry.limitKb) {
     problems.push(`${entry.name} has ${compressed.toFixed(1)} kB, more than ${entry.limitKb} kB`);
   }
