@@ -262,6 +262,16 @@ export interface ProviderHints {
   readonly annotations?: { readonly [hint: string]: unknown } | null;
   /** `null`: the source had no description; the tool's own is made up and not sent back. */
   readonly description?: null;
+  /** `null`: the source had no title; the tool's own is taken from elsewhere and not sent back. */
+  readonly title?: null;
+  /** Where the tool was imported from: `mcp`, `openapi`, `openai`, `anthropic`, `gemini`, `bedrock`. */
+  readonly source?: string;
+  /** The name that the source knows it by, where the tool's own name differs. */
+  readonly name?: string;
+  /** Fields of the source's own that plue has no words for. They say nothing to other targets. */
+  readonly extra?: { readonly [field: string]: unknown };
+  /** How a call becomes an HTTP request, for a tool that was imported from OpenAPI. */
+  readonly operation?: { readonly [field: string]: unknown };
   /** A namespace's description (OpenAI Responses requires one). */
   readonly namespaceDescription?: string;
 }
