@@ -274,12 +274,16 @@ function availableIds(toolset: Toolset): readonly string[] {
 }
 
 function nameOf(call: ToolCall | null | undefined): string | undefined {
-  const name: unknown = call?.name;
-  return typeof name === "string" ? name : undefined;
+  try {
+    const name: unknown = call?.name;
+    return typeof name === "string" ? name : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 function isSelectable(source: Toolset | SelectableToolHost): source is SelectableToolHost {
-  const { select, acquire } = source as Partial<SelectableToolHost>;
+  const { select, acquire } = (source ?? {}) as Partial<SelectableToolHost>;
   return typeof select === "function" && typeof acquire === "function";
 }
 

@@ -184,7 +184,7 @@ class Walk {
       default:
         return this.#refuse(
           value === undefined
-            ? "nothing, which is not JSON"
+            ? "undefined, which is not JSON"
             : `a ${typeof value}, which is not JSON`,
         );
     }

@@ -1,0 +1,241 @@
+import { describe, it } from "bun:test";
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import type { StandardSchema } from "../../../mod.ts";
+import { fixture, messageOf, outcome } from "./support.ts";
+
+const CITY = {
+  name: "weather",
+  parameters: {
+    type: "object",
+    properties: { city: { type: "string" }, days: { type: "integer", maximum: 9 } },
+    required: ["city"],
+    additionalProperties: false,
+  },
+  execute: (params: unknown) => params,
+} as const;
+
+const ANY = { name: "any", execute: (params: unknown) => params } as const;
+
+describe("the arguments of a call", () => {
+  it("may be a JSON string or a value", async () => {
+    const { call } = fixture([CITY]);
+    assertEquals(outcome(await call("weather", '{"city":"Oslo"}')), { city: "Oslo" });
+    assertEquals(outcome(await call("weather", { city: "Oslo" })), { city: "Oslo" });
+  });
+
+  it("are none in every way that models say so", async () => {
+    const { call } = fixture([ANY]);
+    for (const nothing of [undefined, null, "", "  \n", "null", "{}"]) {
+      assertEquals(outcome(await call("any", nothing)), {});
+    }
+  });
+
+  it("are refused where none do not fit, with what is missing", async () => {
+    const result = await fixture([CITY]).call("weather", "");
+    assertEquals(outcome(result), "invalid_arguments");
+    assertStringIncludes(messageOf(result), 'Cannot call "weather": its arguments do not fit: ');
+    assertStringIncludes(messageOf(result), "city");
+    assertEquals(!result.ok && result.error.issues?.length, 1);
+  });
+
+  it("are refused when the text is not JSON, with the place, and without the text", async () => {
+    const result = await fixture([CITY]).call("weather", '{"city": Oslo}');
+    assertEquals(outcome(result), "invalid_arguments");
+    assertEquals(
+      messageOf(result),
+      'Cannot call "weather": its arguments are not JSON: ' +
+        "at character 10 (line 1, column 10) it wants a value",
+    );
+  });
+
+  it("name what is wrong, at most eight times", async () => {
+    const many = Object.fromEntries(Array.from({ length: 50 }, (_, n) => [`x${n}`, n]));
+    const result = await fixture([CITY]).call("weather", { city: 1, days: 99, ...many });
+    assert(!result.ok && result.error.issues !== undefined);
+    assert(result.error.issues.length >= 2 && result.error.issues.length <= 8);
+    assertStringIncludes(result.error.message, "/city");
+  });
+
+  it("are refused quickly when they are 20 MB long, without being parsed", async () => {
+    const { call } = fixture([ANY]);
+    const text = `"${"x".repeat(20_000_000)}`;
+    const refused = await call("any", text);
+    assertEquals(
+      messageOf(refused),
+      'Cannot call "any": its arguments are larger than 1048576 bytes of JSON',
+    );
+    assertEquals(outcome(await call("any", { text })), "invalid_arguments");
+    assertEquals(outcome(await call("any", Array(11_000_000).fill(0))), "invalid_arguments");
+  });
+
+  it("are measured in bytes", async () => {
+    const { call } = fixture([ANY], { maxArgumentBytes: 20 });
+    assertEquals(outcome(await call("any", '{"a":"xxxxxxxxxxxx"}')), { a: "xxxxxxxxxxxx" });
+    assertEquals(outcome(await call("any", '{"a":"€€€€€"}')), "invalid_arguments");
+    assertEquals(outcome(await call("any", { a: "€€€€€" })), "invalid_arguments");
+  });
+
+  it("are refused when they are too deep, as text and as a value", async () => {
+    const { call } = fixture([ANY]);
+    const text = `{"a":${"[".repeat(400)}${"]".repeat(400)}}`;
+    for (const deep of [text, JSON.parse(text)]) {
+      const result = await call("any", deep);
+      assertEquals(outcome(result), "invalid_arguments");
+      assertStringIncludes(messageOf(result), "deeper than 256 levels");
+    }
+    const cycle: Record<string, unknown> = {};
+    cycle["self"] = cycle;
+    assertEquals(outcome(await call("any", cycle)), "invalid_arguments");
+  });
+
+  it("are refused when the value is not JSON", async () => {
+    const result = await fixture([ANY]).call("any", { list: [1, 2n] });
+    assertEquals(
+      messageOf(result),
+      'Cannot call "any": its arguments are not JSON: "/list/1" is a bigint, which is not JSON',
+    );
+  });
+
+  it("may name __proto__, which is a property as any other", async () => {
+    const text = '{"__proto__":{"admin":true},"city":"Oslo"}';
+    const { call } = fixture([CITY, ANY]);
+    const open = await call("any", text);
+    assert(open.ok);
+    assertEquals(JSON.stringify(open.content), text);
+    assertEquals((open.content as { admin?: unknown }).admin, undefined);
+    assertEquals(({} as { admin?: unknown }).admin, undefined);
+    assertEquals(outcome(await call("weather", text)), "invalid_arguments");
+  });
+
+  it("may be wrong in kind", async () => {
+    const { call } = fixture([CITY]);
+    for (const odd of ["[]", "1", '"{}"', [], 1, true]) {
+      assertEquals(outcome(await call("weather", odd)), "invalid_arguments");
+    }
+  });
+});
+
+/** A library's schema: takes a number as text, adds a default; may answer later. */
+function librarySchema(later: boolean): StandardSchema {
+  return {
+    "~standard": {
+      version: 1,
+      vendor: "test",
+      validate: (value) => {
+        const { n } = value as { readonly n?: unknown };
+        const answer = typeof n === "string"
+          ? { value: { n: Number(n), unit: "m" } }
+          : { issues: [{ message: "n must be text", path: ["n"] }] };
+        return later ? Promise.resolve(answer) : answer;
+      },
+      jsonSchema: {
+        input: () => ({ type: "object", properties: { n: { type: "string" } } }),
+        output: () => ({ type: "object" }),
+      },
+    },
+  };
+}
+
+describe("the arguments of a tool with a library's schema", () => {
+  it("are what the library makes of them", async () => {
+    for (const later of [false, true]) {
+      const { call } = fixture([
+        { name: "length", parameters: librarySchema(later), execute: (params) => params },
+      ]);
+      assertEquals(outcome(await call("length", '{"n":"4"}')), { n: 4, unit: "m" });
+      const wrong = await call("length", '{"n":4}');
+      assertEquals(
+        messageOf(wrong),
+        'Cannot call "length": its arguments do not fit: /n: n must be text',
+      );
+    }
+  });
+});
+
+describe("rules for the arguments", () => {
+  it("run after the schema, the tool's own first", async () => {
+    const seen: unknown[] = [];
+    const { call } = fixture(
+      [{
+        ...CITY,
+        validate: (params) => {
+          seen.push(["own", params]);
+        },
+      }],
+      {
+        validators: [
+          ({ tool, arguments: params }) => void seen.push([tool.id, params]),
+          async () => void seen.push(await Promise.resolve("last")),
+        ],
+      },
+    );
+    await call("weather", {});
+    assertEquals(seen, []);
+    await call("weather", { city: "Oslo" });
+    assertEquals(seen, [["own", { city: "Oslo" }], ["weather", { city: "Oslo" }], "last"]);
+  });
+
+  it("refuse with a sentence or with issues", async () => {
+    const issue = { path: "/city", keyword: "custom", expected: "a town", message: "/city: no" };
+    for (const answer of ["/city: no", [issue]]) {
+      for (const later of [false, true]) {
+        const said = later ? Promise.resolve(answer) : answer;
+        const own = await fixture([{ ...CITY, validate: () => said }]).call(
+          "weather",
+          { city: "Atlantis" },
+        );
+        const common = await fixture([CITY], { validators: [() => said] }).call(
+          "weather",
+          { city: "Atlantis" },
+        );
+        for (const result of [own, common]) {
+          assertEquals(outcome(result), "invalid_arguments");
+          assertEquals(
+            messageOf(result),
+            'Cannot call "weather": its arguments break a rule: /city: no',
+          );
+          assertEquals(!result.ok && result.error.issues?.[0]?.keyword, "custom");
+        }
+      }
+    }
+  });
+
+  it("pass with nothing, an empty sentence or no issues", async () => {
+    for (const answer of [undefined, "", []]) {
+      const { call } = fixture([{ ...CITY, validate: () => answer }]);
+      assertEquals(outcome(await call("weather", { city: "Oslo" })), { city: "Oslo" });
+    }
+  });
+
+  it("report at most eight issues, made harmless", async () => {
+    const odd = [null, 1, "text", { message: 5 }, { message: "x".repeat(9_999) }, {}, {}, {}, {}];
+    const { call } = fixture([{ ...CITY, validate: () => odd as never }]);
+    const result = await call("weather", { city: "Oslo" });
+    assert(!result.ok);
+    assertEquals(result.error.issues?.length, 8);
+    assert(result.error.message.length < 2_200);
+  });
+
+  it("refuse when they break or answer nonsense", async () => {
+    const thrown = (): never => {
+      throw new Error("broken");
+    };
+    const rows: readonly (readonly [unknown, unknown, string])[] = [
+      [thrown, undefined, "threw"],
+      [() => Promise.reject(new Error("broken")), undefined, "threw"],
+      [() => false, undefined, "denied"],
+      [undefined, thrown, "denied"],
+      [undefined, () => ({}), "denied"],
+    ];
+    for (const [own, common, code] of rows) {
+      let ran = false;
+      const { call } = fixture([{
+        ...CITY,
+        ...(own === undefined ? {} : { validate: own as never }),
+        execute: () => void (ran = true),
+      }], { validators: common === undefined ? [] : [common as never] });
+      assertEquals(outcome(await call("weather", { city: "Oslo" })), code);
+      assertEquals(ran, false);
+    }
+  });
+});

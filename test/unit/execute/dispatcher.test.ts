@@ -1,0 +1,472 @@
+import { describe, it } from "bun:test";
+import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
+import { buildToolset, defineTool, type Toolset } from "../../../mod.ts";
+import { ToolDispatcher as CoreDispatcher } from "../../../src/execute/mod.ts";
+import { ToolDispatcher, type ToolDispatcherOptions, ToolResult } from "../../../mod.ts";
+import { deferred, fakeTool, fixture, messageOf, outcome } from "./support.ts";
+
+const echo = fakeTool({ name: "echo", execute: (params) => params });
+
+describe("new ToolDispatcher()", () => {
+  it("refuses what is neither a toolset nor a registry", () => {
+    for (const source of [undefined, null, {}, [echo], "echo"]) {
+      assertThrows(
+        () => new ToolDispatcher(source as unknown as Toolset),
+        TypeError,
+        "Cannot make a dispatcher: it needs a toolset or a registry",
+      );
+    }
+  });
+
+  it("refuses options that are wrong, and names them", () => {
+    const wrong: readonly (readonly [unknown, string])[] = [
+      [{ timeoutMs: 0 }, "timeoutMs"],
+      [{ timeoutMs: 2 ** 31 }, "timeoutMs"],
+      [{ graceMs: -1 }, "graceMs"],
+      [{ maxOutputBytes: 127 }, "maxOutputBytes"],
+      [{ maxArgumentBytes: Number.NaN }, "maxArgumentBytes"],
+      [{ limits: { maxConcurrent: 0 } }, "limits.maxConcurrent"],
+      [{ limits: { maxQueued: "many" } }, "limits.maxQueued"],
+      [{ idempotency: { windowMs: 0 } }, "idempotency.windowMs"],
+      [{ outputOverflow: "wrap" }, 'outputOverflow must be "fail" or "truncate", not "wrap"'],
+      [{ approve: true }, "approve must be a function"],
+      [{ hooks: {} }, "a hook must be an object with a before or an after function"],
+      [{ hooks: [{ before: 1 }] }, "a hook must be an object"],
+      [{ validators: [1] }, "validators must be a list of functions"],
+      [{ transactions: { begin() {}, commit() {} } }, "transactions must have a rollback function"],
+    ];
+    const { registry } = fixture([]);
+    for (const [options, says] of wrong) {
+      const error = assertThrows(
+        () => new ToolDispatcher(registry, options as ToolDispatcherOptions),
+        Error,
+        says,
+      );
+      assertStringIncludes(error.message, "Cannot make a dispatcher: ");
+    }
+  });
+
+  it("wants an engine for a toolset that was made from a list", () => {
+    assertThrows(
+      () => new CoreDispatcher(buildToolset([echo])),
+      TypeError,
+      "its tools came from a list, so the option engine",
+    );
+  });
+
+  it("runs a toolset that was made from a list", async () => {
+    const dispatcher = new ToolDispatcher(buildToolset([echo]));
+    assertEquals(outcome(await dispatcher.dispatch({ name: "echo", arguments: { a: 1 } })), {
+      a: 1,
+    });
+  });
+});
+
+describe("ToolDispatcher.dispatch()", () => {
+  it("runs a tool and says how long it took", async () => {
+    const { call, clock } = fixture([{ name: "wait", execute: () => clock.advance(5) }]);
+    const result = await call("wait");
+    assertEquals(outcome(result), null);
+    assertEquals(result.durationMs, 5);
+  });
+
+  it("answers the same for a tool that is hidden as for one that does not exist", async () => {
+    const hidden = fakeTool({ name: "hidden", risk: "critical", execute: () => "secret" });
+    const { registry } = fixture([]);
+    registry.registerTools([echo, hidden]);
+    const dispatcher = new ToolDispatcher(registry.select({ maxRisk: "low" }));
+    const concealed = await dispatcher.dispatch({ name: "hidden" });
+    const absent = await dispatcher.dispatch({ name: "absent" });
+    assertEquals(outcome(concealed), "unknown_tool");
+    assertEquals(messageOf(concealed), 'Cannot call "hidden": there is no such tool');
+    assertEquals(messageOf(absent), 'Cannot call "absent": there is no such tool');
+  });
+
+  it("suggests near names, of the caller's own tools that are available only", async () => {
+    const { registry } = fixture([
+      { name: "file-read" },
+      { name: "file-reed", risk: "high" },
+      { name: "file-raed", isAvailable: () => false },
+    ]);
+    const dispatcher = new ToolDispatcher(registry.select({ maxRisk: "low" }));
+    assertEquals(
+      messageOf(await dispatcher.dispatch({ name: "fileRead" })),
+      'Cannot call "fileRead": there is no such tool. Did you mean "file-read"?',
+    );
+  });
+
+  it("answers whatever a call looks like", async () => {
+    const { dispatcher } = fixture([{ name: "echo", execute: () => 1 }]);
+    const hostile = new Proxy({}, {
+      get: () => {
+        throw new Error("no");
+      },
+    });
+    for (const call of [null, undefined, 1, {}, { name: 7 }, { name: "x".repeat(10_000) }]) {
+      const result = await dispatcher.dispatch(call as never);
+      assertEquals(outcome(result), "unknown_tool");
+      assert(messageOf(result).length < 200);
+    }
+    assertEquals(outcome(await dispatcher.dispatch(hostile as never)), "unknown_tool");
+    assertEquals(outcome(await dispatcher.dispatch({ name: "echo" }, null as never)), "threw");
+    const trap = {
+      name: "echo",
+      get arguments(): never {
+        throw new Error("no");
+      },
+    };
+    assertEquals(outcome(await dispatcher.dispatch(trap)), "threw");
+  });
+
+  it("finds tools whose names every object has", async () => {
+    const names = ["constructor", "toString", "hasOwnProperty", "__proto__"];
+    const { call } = fixture(names.map((name) => ({ name, execute: () => `ran ${name}` })));
+    for (const name of names) assertEquals(outcome(await call(name)), `ran ${name}`);
+    assertEquals(outcome(await fixture([]).call("constructor")), "unknown_tool");
+  });
+
+  it("asks availability again at each call", async () => {
+    let open = true;
+    const { call } = fixture([{ name: "door", isAvailable: () => open, execute: () => "in" }]);
+    assertEquals(outcome(await call("door")), "in");
+    open = false;
+    const result = await call("door");
+    assertEquals(outcome(result), "unavailable");
+    assertEquals(!result.ok && result.error.retryable, true);
+  });
+
+  it("does not run a definition", async () => {
+    const { call } = fixture([{ name: "idea" }]);
+    assertEquals(outcome(await call("idea")), "not_executable");
+  });
+
+  it("follows a registry as it changes", async () => {
+    const { registry, call } = fixture([{ name: "old", execute: () => "old" }]);
+    assertEquals(outcome(await call("new")), "unknown_tool");
+    registry.registerTool(fakeTool({ name: "new", execute: () => "new" }));
+    assertEquals(outcome(await call("new")), "new");
+    registry.updateTool(fakeTool({ name: "new", execute: () => "newer" }));
+    assertEquals(outcome(await call("new")), "newer");
+    registry.unregisterTool("new");
+    assertEquals(outcome(await call("new")), "unknown_tool");
+  });
+
+  it("refuses a tool that has left the registry, or was replaced, since the toolset was made", async () => {
+    const { registry } = fixture([
+      { name: "gone", execute: () => 1 },
+      { name: "changed", execute: () => 1 },
+    ]);
+    const dispatcher = new ToolDispatcher(registry.select({}));
+    registry.unregisterTool("gone");
+    registry.updateTool(fakeTool({ name: "changed", execute: () => 2 }));
+    assertEquals(outcome(await dispatcher.dispatch({ name: "gone" })), "unavailable");
+    assertEquals(outcome(await dispatcher.dispatch({ name: "changed" })), "unavailable");
+  });
+
+  it("waits for init once, and says so when it fails", async () => {
+    let started = 0;
+    const { call, reports } = fixture([
+      {
+        name: "db",
+        init: async () => ({ connection: await Promise.resolve(++started) }),
+        execute: (_, context) => context.state,
+      },
+      {
+        name: "broken",
+        init: () => {
+          throw new Error("the password is hunter2");
+        },
+        execute: () => 1,
+      },
+    ]);
+    const [first, second] = await Promise.all([call("db"), call("db")]);
+    assertEquals([outcome(first), outcome(second)], [{ connection: 1 }, { connection: 1 }]);
+    const broken = await call("broken");
+    assertEquals(outcome(broken), "unavailable");
+    assertEquals(messageOf(broken).includes("hunter2"), false);
+    assertEquals(reports.map(({ phase }) => phase), ["init"]);
+  });
+
+  it("lets a tool go when its call has ended, however it ends", async () => {
+    const disposed: string[] = [];
+    const tools = ["returns", "throws", "refuses"].map((name) => ({
+      name,
+      dispose: () => void disposed.push(name),
+      init: () => 1,
+      validate: () => name === "refuses" ? "no" : undefined,
+      execute: () => {
+        if (name === "throws") throw new Error("no");
+      },
+    }));
+    const { registry, call } = fixture(tools);
+    for (const { name } of tools) await call(name);
+    await registry.dispose();
+    assertEquals(disposed.toSorted(), ["refuses", "returns", "throws"]);
+  });
+
+  it("gives the tool services, config and state, and its own words about the call", async () => {
+    const { registry } = fixture([]);
+    registry.registerTool(fakeTool({
+      name: "look",
+      execute: (_, { callId, sessionId, messageId, transaction }) => ({
+        callId,
+        sessionId,
+        messageId,
+        transaction: transaction ?? null,
+      }),
+    }));
+    const result = await new ToolDispatcher(registry).dispatch(
+      { name: "look", callId: "call-1" },
+      { sessionId: "s", messageId: "m" },
+    );
+    assertEquals(outcome(result), {
+      callId: "call-1",
+      sessionId: "s",
+      messageId: "m",
+      transaction: null,
+    });
+  });
+
+  it("names calls that have no name, each differently", async () => {
+    const { call } = fixture([{ name: "id", execute: (_, { callId }) => callId }]);
+    const ids = [outcome(await call("id")), outcome(await call("id"))];
+    assertEquals(new Set(ids).size, 2);
+    assert(ids.every((id) => typeof id === "string" && id.startsWith("call_")));
+  });
+
+  it("passes on a result that the tool made, also one that another dispatch gave", async () => {
+    const inner = fixture([{ name: "inner", execute: () => [1] }]);
+    const { call } = fixture([
+      { name: "denies", execute: () => ToolResult.error("denied", "Not on Sundays") },
+      { name: "grants", execute: () => ToolResult.ok("yes") },
+      { name: "delegates", execute: () => inner.call("inner") },
+      { name: "fails", execute: () => inner.call("nothing") },
+      { name: "resembles", execute: () => ({ ok: true, content: 1, durationMs: 0 }) },
+    ]);
+    const denied = await call("denies");
+    assertEquals([outcome(denied), messageOf(denied)], ["denied", "Not on Sundays"]);
+    assertEquals(outcome(await call("grants")), "yes");
+    assertEquals(outcome(await call("delegates")), [1]);
+    assertEquals(outcome(await call("fails")), "unknown_tool");
+    assertEquals(outcome(await call("resembles")), { ok: true, content: 1, durationMs: 0 });
+  });
+
+  it("says what the tool threw, whatever that is, and never a stack", async () => {
+    const thrown: readonly (readonly [unknown, string])[] = [
+      [new Error("The disk is full"), "The disk is full"],
+      ["a string", "a string"],
+      [undefined, "nothing"],
+      [null, "null"],
+      [42n, "42"],
+      [Object.freeze({ message: "frozen" }), "frozen"],
+      [{}, "an object without a message"],
+      [{
+        get message(): never {
+          throw new Error("again");
+        },
+      }, "something that cannot be read"],
+      [
+        new Proxy({}, {
+          get: () => {
+            throw new Error("again");
+          },
+        }),
+        "something that cannot be read",
+      ],
+      [Symbol("s"), "Symbol(s)"],
+    ];
+    for (const [value, says] of thrown) {
+      const { call, reports } = fixture([
+        {
+          name: "sync",
+          execute: () => {
+            throw value;
+          },
+        },
+        { name: "async", execute: () => Promise.reject(value) },
+      ]);
+      for (const name of ["sync", "async"]) {
+        const result = await call(name);
+        assertEquals(outcome(result), "threw");
+        assertEquals(messageOf(result), `Cannot call "${name}": the tool threw: ${says}`);
+      }
+      assertEquals(reports.map(({ error }) => error), [value, value]);
+    }
+  });
+
+  it("clips long messages", async () => {
+    const { call } = fixture([{
+      name: "talks",
+      execute: () => {
+        throw new Error("x".repeat(100_000));
+      },
+    }]);
+    assert(messageOf(await call("talks")).length < 600);
+  });
+
+  it("survives a thenable that throws", async () => {
+    const { call } = fixture([{
+      name: "odd",
+      execute: () => ({
+        then() {
+          throw new Error("in then");
+        },
+      }),
+    }]);
+    assertEquals(messageOf(await call("odd")), 'Cannot call "odd": the tool threw: in then');
+  });
+
+  it("lets a tool take its context apart", async () => {
+    const seen: unknown[] = [];
+    const { call } = fixture([{
+      name: "apart",
+      execute: (_, { metadata, progress, defer, throwIfAborted, signal }) => {
+        throwIfAborted();
+        defer(() => void seen.push("deferred"));
+        progress(1, 2, "half");
+        metadata({ a: 1 });
+        return signal.aborted;
+      },
+    }]);
+    const result = await call("apart", {}, {
+      metadata: (value) => seen.push(value),
+      progress: (value) => seen.push(value),
+    });
+    assertEquals(outcome(result), false);
+    assertEquals(seen, [{ done: 1, total: 2, message: "half" }, { a: 1 }, "deferred"]);
+  });
+
+  it("does not mind callbacks that throw, nor values that are not JSON", async () => {
+    const { call, reports } = fixture([{
+      name: "sends",
+      execute: (_, { metadata, progress }) => {
+        metadata({ a: 1 });
+        metadata(1n);
+        progress(Number.NaN);
+        return "done";
+      },
+    }]);
+    let heard = 0;
+    const result = await call("sends", {}, {
+      metadata: () => {
+        heard++;
+        throw new Error("no");
+      },
+      progress: () => void heard++,
+    });
+    assertEquals(outcome(result), "done");
+    assertEquals(heard, 1);
+    assertEquals(reports.map(({ phase }) => phase), ["metadata", "metadata", "metadata"]);
+  });
+
+  it("hands a generator's yields to the caller one by one, and waits for it", async () => {
+    const taken: unknown[] = [];
+    const gate = deferred();
+    const { call } = fixture([{
+      name: "yields",
+      async *execute() {
+        yield { n: 1 };
+        taken.push("second");
+        yield { n: 2 };
+        return "end";
+      },
+    }]);
+    const reached = deferred();
+    const result = call("yields", {}, {
+      output: async (value) => {
+        taken.push(value);
+        reached.resolve();
+        await gate.promise;
+      },
+    });
+    await reached.promise;
+    assertEquals(taken, [{ n: 1 }]);
+    gate.resolve();
+    assertEquals(outcome(await result), "end");
+    assertEquals(taken, [{ n: 1 }, "second", { n: 2 }]);
+  });
+});
+
+describe("ToolDispatcher.dispatchAll()", () => {
+  it("runs calls side by side and keeps their order", async () => {
+    const first = deferred<string>();
+    const { dispatcher } = fixture([
+      { name: "slow", execute: () => first.promise },
+      {
+        name: "fast",
+        execute: () => {
+          first.resolve("slow");
+          return "fast";
+        },
+      },
+    ]);
+    const results = await dispatcher.dispatchAll([
+      { name: "slow", callId: "same" },
+      { name: "fast", callId: "same" },
+      { name: "none" },
+    ]);
+    assertEquals(results.map(outcome), ["slow", "fast", "unknown_tool"]);
+  });
+
+  it("refuses calls beyond its bound, and runs the others", async () => {
+    const { dispatcher } = fixture([{ name: "one", execute: () => 1 }], { maxCallsPerBatch: 2 });
+    const results = await dispatcher.dispatchAll(Array(4).fill({ name: "one" }));
+    assertEquals(results.map(outcome), [1, 1, "overloaded", "overloaded"]);
+  });
+
+  it("makes of one idempotency key a key per call", async () => {
+    let runs = 0;
+    const { dispatcher } = fixture([{ name: "count", execute: () => ++runs }]);
+    const calls = [{ name: "count", arguments: { a: 1 } }, { name: "count", arguments: { a: 2 } }];
+    const first = await dispatcher.dispatchAll(calls, { idempotencyKey: "k" });
+    const second = await dispatcher.dispatchAll(calls, { idempotencyKey: "k" });
+    assertEquals([...first, ...second].map(outcome), [1, 2, 1, 2]);
+  });
+});
+
+describe("ToolDispatcher.withToolset()", () => {
+  it("shows another caller other tools, and shares limits, keys and metrics", async () => {
+    const release = deferred();
+    const { registry, dispatcher } = fixture(
+      [
+        { name: "safe", execute: () => release.promise },
+        { name: "risky", risk: "high", execute: () => "ran" },
+      ],
+      { limits: { maxConcurrent: 1, maxQueued: 0 } },
+    );
+    const view = dispatcher.withToolset(registry.select({ maxRisk: "low" }));
+    assertEquals(outcome(await view.dispatch({ name: "risky" })), "unknown_tool");
+    assertEquals(outcome(await dispatcher.dispatch({ name: "risky" })), "ran");
+    const running = view.dispatch({ name: "safe" });
+    assertEquals(outcome(await dispatcher.dispatch({ name: "risky" })), "overloaded");
+    release.resolve();
+    await running;
+    assertEquals(view.metrics(), dispatcher.metrics());
+    assertEquals(view.metrics().calls, 4);
+  });
+
+  it("runs a toolset made from a list with the dispatcher's engine", async () => {
+    const dispatcher = new ToolDispatcher(buildToolset([]));
+    const view = dispatcher.withToolset(buildToolset([echo]));
+    assertEquals(outcome(await view.dispatch({ name: "echo", arguments: "{}" })), {});
+  });
+});
+
+describe("a tool with types", () => {
+  it("gets arguments that its schema describes", async () => {
+    const add = defineTool({
+      name: "add",
+      description: "Adds.",
+      parameters: {
+        type: "object",
+        properties: { a: { type: "number" }, b: { type: "number" } },
+        required: ["a", "b"],
+      },
+      returns: { type: "number" },
+      execute: ({ a, b }) => a + b,
+    });
+    const dispatcher = new ToolDispatcher(buildToolset([add]));
+    const sum = await dispatcher.dispatch({ name: "add", arguments: '{"a":1,"b":2}' });
+    assertEquals(outcome(sum), 3);
+  });
+});

@@ -1,0 +1,149 @@
+import { describe, it } from "bun:test";
+import { assert, assertEquals, assertLessOrEqual, assertStringIncludes } from "@std/assert";
+import { type StandardSchema, ToolResult } from "../../../mod.ts";
+import { type FakeTool, fixture, messageOf, outcome } from "./support.ts";
+
+function returning(value: unknown, tool: Partial<FakeTool> = {}): FakeTool {
+  return { name: "give", execute: () => value, ...tool };
+}
+
+describe("the result of a call", () => {
+  it("is null for a tool that returns nothing", async () => {
+    assertEquals(outcome(await fixture([returning(undefined)]).call("give")), null);
+  });
+
+  it("must be JSON, and the message says where it is not", async () => {
+    const cycle: Record<string, unknown> = {};
+    cycle["self"] = { cycle };
+    const rows: readonly (readonly [unknown, string])[] = [
+      [1n, "it is a bigint, which is not JSON"],
+      [() => 1, "it is a function, which is not JSON"],
+      [Number.NaN, "it is NaN, which is not JSON"],
+      [{ rows: [{ id: 1n }] }, '"/rows/0/id" is a bigint, which is not JSON'],
+      [[undefined], '"/0" is undefined, which is not JSON'],
+      [new Map(), "it is an instance of Map, which is not JSON"],
+      [cycle, "deeper than 256 levels: it may contain itself"],
+    ];
+    for (const [value, says] of rows) {
+      for (const given of [value, Promise.resolve(value), ToolResult.ok(value)]) {
+        const result = await fixture([returning(given)]).call("give");
+        assertEquals(outcome(result), "invalid_result");
+        assertStringIncludes(messageOf(result), "the tool's result is not JSON: ");
+        assertStringIncludes(messageOf(result), says);
+      }
+    }
+  });
+
+  it("is plain data, as JSON would write it", async () => {
+    const result = await fixture([returning({ at: new Date(0), none: undefined })]).call("give");
+    assertEquals(outcome(result), { at: "1970-01-01T00:00:00.000Z" });
+  });
+
+  it("must fit the tool's own schema", async () => {
+    const returns = { type: "object", properties: { n: { type: "number" } }, required: ["n"] };
+    assertEquals(outcome(await fixture([returning({ n: 1 }, { returns })]).call("give")), { n: 1 });
+    const result = await fixture([returning({ n: "1" }, { returns })]).call("give");
+    assertEquals(outcome(result), "invalid_result");
+    assertStringIncludes(
+      messageOf(result),
+      `Cannot call "give": the tool's result does not fit its own schema: `,
+    );
+    assertEquals(!result.ok && result.error.issues?.[0]?.path, "/n");
+  });
+
+  it("is what the tool's library makes of it", async () => {
+    for (const later of [false, true]) {
+      const returns: StandardSchema = {
+        "~standard": {
+          version: 1,
+          vendor: "test",
+          validate: (value) => {
+            const answer = typeof value === "number"
+              ? { value: { celsius: value } }
+              : { issues: [{ message: "not a number" }] };
+            return later ? Promise.resolve(answer) : answer;
+          },
+          jsonSchema: { input: () => ({ type: "number" }), output: () => ({ type: "object" }) },
+        },
+      };
+      assertEquals(outcome(await fixture([returning(4, { returns })]).call("give")), {
+        celsius: 4,
+      });
+      assertEquals(
+        outcome(await fixture([returning("4", { returns })]).call("give")),
+        "invalid_result",
+      );
+    }
+  });
+
+  it("is refused when the tool made it wrongly", async () => {
+    const broken = Object.assign(ToolResult.error("denied", "no"), { error: null });
+    assertEquals(outcome(await fixture([returning(broken)]).call("give")), "invalid_result");
+  });
+});
+
+describe("a result that is larger than the limit", () => {
+  const limits = { maxOutputBytes: 1_000 };
+
+  it("fails, and says how large it is", async () => {
+    const result = await fixture([returning("x".repeat(2_000))], limits).call("give");
+    assertEquals(outcome(result), "output_too_large");
+    assertEquals(
+      messageOf(result),
+      'Cannot call "give": its result has at least 2002 bytes, and 1000 are allowed; ' +
+        "ask for less of it",
+    );
+    assertEquals(
+      outcome(await fixture([returning(Array(400).fill(1.25))], limits).call("give")),
+      "output_too_large",
+    );
+  });
+
+  it("is cut when the host or the caller chose that", async () => {
+    const long = "x".repeat(2_000);
+    const host = await fixture([returning(long)], { ...limits, outputOverflow: "truncate" })
+      .call("give");
+    const caller = await fixture([returning(long)], limits)
+      .call("give", {}, { outputOverflow: "truncate" });
+    for (const result of [host, caller]) {
+      assert(result.ok && result.truncated === true && typeof result.content === "string");
+      assert(result.content.endsWith("of 2002 bytes]"));
+      assertLessOrEqual(JSON.stringify(result.content).length, 1_000);
+    }
+  });
+
+  it("fails when the caller chose that, whatever the host did", async () => {
+    const { call } = fixture([returning("x".repeat(2_000))], {
+      ...limits,
+      outputOverflow: "truncate",
+    });
+    assertEquals(outcome(await call("give", {}, { outputOverflow: "fail" })), "output_too_large");
+  });
+
+  it("becomes text when it was no string", async () => {
+    const rows = Array.from({ length: 500 }, (_, id) => ({ id }));
+    const result = await fixture([returning(rows)], limits)
+      .call("give", {}, { outputOverflow: "truncate" });
+    assert(result.ok && typeof result.content === "string");
+    assert(result.content.startsWith('[{"id":0},{"id":1},'));
+  });
+
+  it("is held to a lower limit of the caller's, and never to a higher one", async () => {
+    const { call } = fixture([returning("x".repeat(500))], limits);
+    assertEquals(outcome(await call("give")), "x".repeat(500));
+    assertEquals(outcome(await call("give", {}, { maxOutputBytes: 400 })), "output_too_large");
+    const large = fixture([returning("x".repeat(2_000))], limits);
+    assertEquals(
+      outcome(await large.call("give", {}, { maxOutputBytes: 1e9 })),
+      "output_too_large",
+    );
+  });
+
+  it("is still refused by the tool's own schema", async () => {
+    const { call } = fixture(
+      [returning("x".repeat(2_000), { returns: { type: "string", maxLength: 10 } })],
+      { ...limits, outputOverflow: "truncate" },
+    );
+    assertEquals(outcome(await call("give")), "invalid_result");
+  });
+});
