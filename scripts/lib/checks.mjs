@@ -12,7 +12,7 @@ const DENO_FOLDERS = ["mod.ts", "src", "test", "examples", "bench", "scripts"];
 
 const present = () => DENO_FOLDERS.filter((name) => existsSync(join(ROOT, name)));
 
-/** The checks. Those that are `quick` are what `npm run check` runs. */
+/** The checks. `quick`: `npm run check` runs it. `show`: what it prints is shown at the end. */
 export const CHECKS = [
   {
     name: "types",
@@ -34,14 +34,16 @@ export const CHECKS = [
       "--node-modules-dir=manual",
     ]],
   },
+  { name: "size", show: true, steps: () => [["bun", "scripts/size.ts"]] },
 ];
 
 /** Runs one check. */
 export async function runCheck({ steps }) {
-  const count = { passed: 0, failed: 0, skipped: 0, skips: [], ms: 0, output: "" };
+  const count = { passed: 0, failed: 0, skipped: 0, skips: [], ms: 0, output: "", printed: "" };
   for (const [command, ...args] of steps()) {
     const { code, output, ms } = await capture(command, args);
     count.ms += ms;
+    count.printed += output;
     if (code === 0) count.passed++;
     else {
       count.failed++;
