@@ -7,7 +7,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { ROOT, RUNTIMES } from "./lib/paths.mjs";
-import { linkRuntimes, NAMES } from "./lib/runtimes.mjs";
+import { linkRuntimes, lostRuntimes, NAMES } from "./lib/runtimes.mjs";
 
 /** What npm says is installed equals what the lock file pins. */
 function isInstalled(folder, { dev }) {
@@ -46,10 +46,14 @@ export function setup({ serving = false } = {}) {
     npm(ROOT, ["ci"]);
   }
   const names = serving ? ["bun"] : NAMES;
-  if (!isInstalled(RUNTIMES, { dev: !serving })) {
+  if (!isInstalled(RUNTIMES, { dev: !serving }) || lostRuntimes(names).length > 0) {
     console.log(`Installing the pinned runtimes: ${names.join(", ")}`);
     // Not `npm ci`: it insists on the packages of other machines being in the lock file as well.
     npm(RUNTIMES, ["install", "--no-save", ...(serving ? ["--omit=dev"] : [])]);
+  }
+  const lost = lostRuntimes(names);
+  if (lost.length > 0) {
+    throw new Error(`Cannot install ${lost.join(", ")}: npm passed over the package, try again`);
   }
   return linkRuntimes(names);
 }

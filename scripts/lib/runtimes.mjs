@@ -1,7 +1,15 @@
 // The pinned runtimes: which package holds which binary on this machine. The binaries are used
 // directly, because the packages' own launchers want install scripts, which are not run.
 
-import { chmodSync, existsSync, mkdirSync, readlinkSync, rmSync, symlinkSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  symlinkSync,
+} from "node:fs";
 import { execFileSync } from "node:child_process";
 import { delimiter, join, relative } from "node:path";
 import { BIN, RUNTIMES } from "./paths.mjs";
@@ -54,6 +62,22 @@ function find(name) {
     if (version(file) !== undefined) return file;
   }
   return name === "node" ? nodeOnPath() : undefined;
+}
+
+/**
+ * The runtimes in `names` that are pinned for this machine and not there: npm passes over an
+ * optional package that it cannot fetch.
+ */
+export function lostRuntimes(names) {
+  const pinned = JSON.parse(readFileSync(join(RUNTIMES, "package-lock.json"), "utf8")).packages;
+  const { glibcVersionRuntime } = process.report.getReport().header;
+  return names.filter((name) => {
+    const packages = PLACES[name].map((place) => place.split("/").slice(0, -1).join("/"))
+      .map((place) => `node_modules/${place.replace(/\/bin$/, "")}`)
+      .filter((place) => pinned[place] !== undefined && !place.endsWith("-musl"))
+      .filter((place) => !place.endsWith("-glibc") || glibcVersionRuntime !== undefined);
+    return packages.length > 0 && !packages.some((place) => existsSync(join(RUNTIMES, place)));
+  });
 }
 
 /** Makes or changes one link; a right one stays, as somebody may be using it. */
