@@ -56,11 +56,12 @@ export interface WorkspaceRegistryOptions {
    */
   readonly terminal?: boolean;
   /**
-   * Whether `network-fetch` may reach this machine, its network and special networks.
+   * Whether `network-fetch` may reach addresses that are not of the public internet (this machine,
+   * its network, special networks): all of them, or those in the list, such as `["10.0.0.7"]`.
    *
    * @default {false}
    */
-  readonly allowPrivateNetwork?: boolean;
+  readonly allowPrivateNetwork?: boolean | readonly string[];
   /** Resolves the names that `network-fetch` is given. Absent: the operating system does. */
   readonly resolve?: Resolver;
 }
@@ -86,7 +87,7 @@ export function createWorkspaceRegistry(options: WorkspaceRegistryOptions): Work
 
 function assemble(
   workspace: Workspace,
-  allowPrivate: boolean,
+  allowPrivate: boolean | readonly string[],
   resolve: Resolver | undefined,
 ): WorkspaceRegistry {
   const registry = new ToolRegistry({

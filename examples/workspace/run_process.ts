@@ -11,9 +11,9 @@
  */
 
 import { type ChildProcess, spawn } from "node:child_process";
-import { readdir, readFile } from "node:fs/promises";
 import { Buffer } from "node:buffer";
 import process from "node:process";
+import { killMarked, startTime } from "./marked_processes.ts";
 import { errorCode, Refusal } from "./refusal.ts";
 
 /** What to run. */
@@ -110,6 +110,7 @@ class RunningProcess {
   readonly #signal: AbortSignal;
   readonly #killGraceMs: number;
   readonly #mark = crypto.randomUUID();
+  readonly #startTime: number;
   readonly #queue: ProcessChunk[] = [];
   readonly #closed: Promise<void>;
   #queued = 0;
@@ -139,6 +140,7 @@ class RunningProcess {
       throw this.#refusal(error);
     }
     const child = this.#child;
+    this.#startTime = startTime(child.pid);
     child.once("error", (error) => {
       // Also raised when a signal cannot be sent; only before the start does it end the process.
       if (child.pid === undefined) {
@@ -222,7 +224,7 @@ class RunningProcess {
   /** After the program's end: kills what it left behind, so that the pipes close. */
   async #sweep(): Promise<void> {
     this.#signalGroup("SIGKILL");
-    await killMarked(this.#mark);
+    await killMarked(`${MARK}=${this.#mark}`, this.#startTime);
     if (this.#isClosed) return;
     const timer = setInterval(() => {
       // While the consumer is slow there is output left to read, and the pipes stay.
@@ -266,29 +268,5 @@ class RunningProcess {
       pointer: "/command",
       cause: error,
     });
-  }
-}
-
-/** Kills the processes whose environment bears the mark, until there are none. Linux only. */
-async function killMarked(mark: string): Promise<void> {
-  if (process.platform !== "linux") return;
-  const needle = `${MARK}=${mark}`;
-  // A process can start another one while it is looked for; a few rounds catch those.
-  for (let round = 0; round < 4; round++) {
-    let found = 0;
-    for (const name of await readdir("/proc").catch(() => [])) {
-      const pid = Number(name);
-      if (!Number.isInteger(pid)) continue;
-      // Processes of other users, and those that have ended, cannot be read.
-      const environment = await readFile(`/proc/${pid}/environ`, "latin1").catch(() => "");
-      if (!environment.split("\0").includes(needle)) continue;
-      found++;
-      try {
-        process.kill(pid, "SIGKILL");
-      } catch {
-        // It has ended.
-      }
-    }
-    if (found === 0) return;
   }
 }

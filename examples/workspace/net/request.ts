@@ -29,8 +29,8 @@ export interface CheckedRequest {
   readonly headers: ReadonlyMap<string, string>;
   readonly body: Uint8Array | undefined;
   readonly signal: AbortSignal;
-  /** Addresses of the machine itself, of its network and of special networks are allowed too. */
-  readonly allowPrivate: boolean;
+  /** Addresses that are not public are allowed too: all of them, or those in the list. */
+  readonly allowPrivate: boolean | readonly string[];
   readonly resolve?: Resolver | undefined;
 }
 
@@ -85,6 +85,8 @@ export async function sendChecked(options: CheckedRequest): Promise<IncomingMess
 async function allowedAddresses(
   { url, allowPrivate, resolve = systemResolver }: CheckedRequest,
 ): Promise<readonly ResolvedAddress[]> {
+  const isAllowed = (address: string) =>
+    typeof allowPrivate === "boolean" ? allowPrivate : allowPrivate.includes(address);
   const host = bareHost(url);
   const family = isIP(host);
   let addresses: readonly ResolvedAddress[];
@@ -96,7 +98,7 @@ async function allowedAddresses(
   // One private address among public ones is how a rebinding name looks: refuse the name.
   if (
     addresses.length === 0 ||
-    (!allowPrivate && !addresses.every(({ address }) => isPublicAddress(address)))
+    !addresses.every(({ address }) => isPublicAddress(address) || isAllowed(address))
   ) {
     throw new Refusal(
       "denied",

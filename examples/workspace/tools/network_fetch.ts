@@ -33,7 +33,7 @@ const Parameters = Type.Object({
     Type.Record(
       Type.String({ pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$" }),
       Type.String({ maxLength: 8_192, pattern: "^[\\t\\x20-\\x7e]*$" }),
-      { description: "Request headers.", maxProperties: 50 },
+      { description: "Request headers.", maxProperties: 50, additionalProperties: false },
     ),
   ),
   body: Type.Optional(
@@ -69,8 +69,8 @@ const Returns = Type.Object({
 });
 
 const Config = Type.Object({
-  /** Addresses of this machine, of its network and of special networks are allowed too. */
-  allowPrivate: Type.Boolean({ default: false }),
+  /** Addresses that are not public are allowed too: all of them, or those in the list. */
+  allowPrivate: Type.Union([Type.Boolean(), Type.Array(Type.String())], { default: false }),
 }, { additionalProperties: false });
 
 type Params = Static<typeof Parameters>;
@@ -153,7 +153,7 @@ async function follow(
       headers,
       body,
       signal,
-      allowPrivate: context.config?.allowPrivate === true,
+      allowPrivate: context.config?.allowPrivate ?? false,
       resolve: resolverOf(context),
     });
     const { location } = response.headers;
@@ -187,7 +187,7 @@ function parseUrl(text: string, base?: URL): URL {
     new Refusal("invalid_arguments", `Cannot fetch "${text.slice(0, 200)}": ${why}`, {
       pointer: "/url",
     });
-  if (url === null || url.hostname === "") throw wrong("it is not an absolute URL");
+  if (url === null) throw wrong("it is not an absolute URL");
   if (url.protocol !== "http:" && url.protocol !== "https:") {
     throw wrong("it must begin with http: or https:");
   }

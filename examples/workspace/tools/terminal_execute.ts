@@ -50,6 +50,7 @@ const Parameters = Type.Object({
     Type.Record(Type.String({ pattern: "^[A-Za-z_][A-Za-z0-9_]{0,127}$" }), Type.String(), {
       description: "Variables to set, beside PATH, HOME and LANG.",
       maxProperties: 50,
+      additionalProperties: false,
     }),
   ),
   input: Type.Optional(

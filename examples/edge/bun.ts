@@ -1,0 +1,16 @@
+/**
+ * The entry for Bun: `bun examples/edge/bun.ts`. Listens on `PORT`, or 8787.
+ *
+ * @module
+ */
+
+import process from "node:process";
+import { createEdgeApp } from "./app.ts";
+
+const app = createEdgeApp(process.env["PLUE_TOKEN"]);
+
+export default {
+  port: Number(process.env["PORT"] ?? 8787),
+  hostname: process.env["HOST"] ?? "127.0.0.1",
+  fetch: (request: Request): Response | Promise<Response> => app.fetch(request),
+};

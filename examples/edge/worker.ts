@@ -1,0 +1,35 @@
+/**
+ * The entry for Cloudflare Workers (`wrangler.jsonc`) and workerd (`workerd.capnp`).
+ *
+ * @module
+ */
+
+import type { Hono } from "hono";
+import { createEdgeApp } from "./app.ts";
+
+/** What the platform hands in. */
+interface Environment {
+  /** What callers must present; set it with `wrangler secret put PLUE_TOKEN`. */
+  readonly PLUE_TOKEN?: string;
+}
+
+/** The part of the platform's context that keeps a call alive while its client listens. */
+interface ExecutionContext {
+  waitUntil(promise: Promise<unknown>): void;
+  passThroughOnException(): void;
+  readonly props: unknown;
+}
+
+// The token comes with the first request; it does not change while the worker lives.
+let app: Hono | undefined;
+
+export default {
+  fetch(
+    request: Request,
+    environment: Environment,
+    context: ExecutionContext,
+  ): Response | Promise<Response> {
+    app ??= createEdgeApp(environment.PLUE_TOKEN);
+    return app.fetch(request, environment, context);
+  },
+};

@@ -1,0 +1,15 @@
+# workerd serve examples/edge/workerd.capnp
+# The bundle: bun build examples/edge/worker.ts --minify --outfile=examples/edge/dist/worker.js
+
+using Workerd = import "/workerd/workerd.capnp";
+
+const config :Workerd.Config = (
+  services = [ (name = "main", worker = .edge) ],
+  sockets = [ (name = "http", address = "127.0.0.1:8787", http = (), service = "main") ],
+);
+
+const edge :Workerd.Worker = (
+  modules = [ (name = "worker", esModule = embed "dist/worker.js") ],
+  bindings = [ (name = "PLUE_TOKEN", fromEnvironment = "PLUE_TOKEN") ],
+  compatibilityDate = "2026-08-01",
+);

@@ -1,0 +1,73 @@
+/**
+ * Finds the processes of one call by a mark in their environment, wherever they moved: another
+ * process group, another session, another parent. Linux only; elsewhere nothing is found.
+ *
+ * @module
+ */
+
+import { readFileSync } from "node:fs";
+import { readdir, readFile } from "node:fs/promises";
+import process from "node:process";
+import { setTimeout as delay } from "node:timers/promises";
+
+/** A process that starts another one while it is looked for needs a second look. */
+const MAX_ROUNDS = 20;
+const PAUSE_MS = 5;
+
+/** When a process was started, in the kernel's ticks since boot; 0 if that cannot be told. */
+export function startTime(pid: number | undefined): number {
+  if (process.platform !== "linux" || pid === undefined) return 0;
+  try {
+    return parseStat(readFileSync(`/proc/${pid}/stat`, "latin1")).startTime;
+  } catch {
+    return 0;
+  }
+}
+
+/**
+ * Kills the processes that bear the mark, until there are none.
+ *
+ * @param mark The variable, as `NAME=value`.
+ * @param since The start time of the oldest process that can bear it.
+ */
+export async function killMarked(mark: string, since: number): Promise<void> {
+  if (process.platform !== "linux") return;
+  for (let round = 0; round < MAX_ROUNDS; round++) {
+    const { found, unclear } = await scan(mark, since);
+    if (!found && !unclear) return;
+    if (!found) await delay(PAUSE_MS);
+  }
+}
+
+async function scan(
+  mark: string,
+  since: number,
+): Promise<{ readonly found: boolean; readonly unclear: boolean }> {
+  let found = false;
+  let unclear = false;
+  for (const name of await readdir("/proc").catch(() => [])) {
+    const pid = Number(name);
+    if (!Number.isInteger(pid)) continue;
+    try {
+      // Processes of other users, and those that have just ended, cannot be read.
+      const environment = await readFile(`/proc/${pid}/environ`, "latin1");
+      if (environment.split("\0").includes(mark)) {
+        process.kill(pid, "SIGKILL");
+        found = true;
+      } else if (environment === "") {
+        // In the middle of exec, a process has no environment for a moment.
+        const stat = parseStat(await readFile(`/proc/${pid}/stat`, "latin1"));
+        unclear ||= stat.startTime >= since && stat.state !== "Z" && stat.state !== "X";
+      }
+    } catch {
+      continue;
+    }
+  }
+  return { found, unclear };
+}
+
+/** The command's name is in brackets, and may hold brackets and spaces itself. */
+function parseStat(text: string): { readonly state: string; readonly startTime: number } {
+  const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
+  return { state: fields[0] ?? "", startTime: Number(fields[19] ?? 0) };
+}

@@ -1,0 +1,248 @@
+import { execFileSync } from "node:child_process";
+import { chmod, mkdir, rm, symlink } from "node:fs/promises";
+import { join } from "node:path";
+import { assertEquals, assertStringIncludes } from "@std/assert";
+import { describe, it } from "bun:test";
+import { Workspace } from "../workspace.ts";
+import { type TestWorkspace, testWorkspace } from "./testing.ts";
+
+/** Runs git as a person would, in the workspace. */
+function git(test: TestWorkspace, ...args: readonly string[]): string {
+  return execFileSync("git", ["-C", test.folder.path, ...args], { encoding: "utf8" }).trim();
+}
+
+async function repository(files: Readonly<Record<string, string>> = {}): Promise<TestWorkspace> {
+  const test = await testWorkspace(files);
+  git(test, "init", "--quiet", "--initial-branch=main");
+  git(test, "config", "user.name", "Ada Lovelace");
+  git(test, "config", "user.email", "ada@example.org");
+  if (Object.keys(files).length > 0) {
+    git(test, "add", "--all");
+    git(test, "commit", "--quiet", "--message=First\n\nWith a body.");
+  }
+  return test;
+}
+
+interface Status {
+  readonly branch: string | null;
+  readonly commit: string | null;
+  readonly clean: boolean;
+  readonly files: readonly {
+    readonly path: string;
+    readonly staged: string;
+    readonly unstaged: string;
+    readonly from?: string;
+  }[];
+  readonly truncated: boolean;
+}
+
+interface Log {
+  readonly commits: readonly {
+    readonly hash: string;
+    readonly parents: readonly string[];
+    readonly author: string;
+    readonly subject: string;
+    readonly body: string;
+  }[];
+  readonly more: boolean;
+}
+
+describe("the git tools", () => {
+  it("are unavailable outside a repository, and come when there is one", async () => {
+    await using folder = await testWorkspace();
+    let now = 0;
+    const workspace = new Workspace({ root: folder.folder.path, now: () => now });
+    assertEquals(workspace.isRepository, false);
+    git(folder, "init", "--quiet");
+    // The answer is kept for a second, so that a listing costs no look at the disk.
+    assertEquals(workspace.isRepository, false);
+    now = 1_000;
+    assertEquals(workspace.isRepository, true);
+    await rm(join(folder.folder.path, ".git"), { recursive: true });
+    now = 2_000;
+    assertEquals(workspace.isRepository, false);
+    await using test = await testWorkspace();
+    assertEquals((await test.fails("git-status")).code, "unavailable");
+    assertEquals(
+      test.registry.getAvailableTools().filter(({ category }) => category === "git"),
+      [],
+    );
+  });
+
+  it("take no folder that looks like a bare repository for one", async () => {
+    await using test = await testWorkspace({ "HEAD": "ref: refs/heads/main\n", "config": "[core]\n" });
+    await mkdir(join(test.folder.path, "objects"));
+    await mkdir(join(test.folder.path, "refs"));
+    assertEquals((await test.fails("git-status")).code, "unavailable");
+  });
+});
+
+describe("git-status", () => {
+  it("tells the branch and every kind of change, with paths as they are", async () => {
+    await using test = await repository({ "kept": "k", "changed": "c", "gone": "g", "old name": "o".repeat(99) });
+    await test.folder.fill({ "changed": "C", "new file\n": "n", "stäged": "s" });
+    await rm(join(test.folder.path, "gone"));
+    git(test, "add", "stäged");
+    git(test, "mv", "old name", "new name");
+    const status = await test.ok<Status>("git-status");
+    assertEquals(status.branch, "main");
+    assertEquals(status.commit, git(test, "rev-parse", "HEAD"));
+    assertEquals(status.clean, false);
+    assertEquals(new Map(status.files.map(({ path, ...rest }) => [path, rest])), new Map([
+      ["changed", { staged: "unmodified", unstaged: "modified" }],
+      ["gone", { staged: "unmodified", unstaged: "deleted" }],
+      ["new name", { staged: "renamed", unstaged: "unmodified", from: "old name" }],
+      ["stäged", { staged: "added", unstaged: "unmodified" }],
+      ["new file\n", { staged: "untracked", unstaged: "untracked" }],
+    ] as [string, { staged: string; unstaged: string; from?: string }][]));
+  });
+
+  it("works before the first commit, and leaves untracked files out when it is told to", async () => {
+    await using test = await repository();
+    await test.folder.fill({ "a": "a" });
+    const status = await test.ok<Status>("git-status");
+    assertEquals([status.branch, status.commit, status.files.length], ["main", null, 1]);
+    assertEquals((await test.ok<Status>("git-status", { untracked: false })).clean, true);
+  });
+
+  it("answers no more files than it is told, and says so", async () => {
+    await using test = await repository({ "kept": "k" });
+    await test.folder.fill({ "a": "", "b": "", "c": "" });
+    const status = await test.ok<Status>("git-status", { limit: 2 });
+    assertEquals([status.files.length, status.truncated], [2, true]);
+  });
+});
+
+describe("git-log", () => {
+  it("lists commits newest first, with parents and message", async () => {
+    await using test = await repository({ "a": "a" });
+    await test.folder.fill({ "b": "b" });
+    git(test, "add", "b");
+    git(test, "commit", "--quiet", "--message=Second: ä");
+    const { commits, more } = await test.ok<Log>("git-log");
+    assertEquals(commits.map(({ subject, body, author }) => [subject, body, author]), [
+      ["Second: ä", "", "Ada Lovelace"],
+      ["First", "With a body.", "Ada Lovelace"],
+    ]);
+    assertEquals([commits[0]?.parents, commits[1]?.parents, more], [[commits[1]?.hash ?? ""], [], false]);
+    const first = await test.ok<Log>("git-log", { limit: 1 });
+    assertEquals([first.commits.length, first.more], [1, true]);
+    assertEquals((await test.ok<Log>("git-log", { skip: 1 })).commits[0]?.subject, "First");
+    const ofB = await test.ok<Log>("git-log", { path: "b" });
+    assertEquals(ofB.commits.map(({ subject }) => subject), ["Second: ä"]);
+  });
+
+  it("answers nothing before the first commit", async () => {
+    await using test = await repository();
+    assertEquals(await test.ok<Log>("git-log"), { commits: [], more: false });
+  });
+
+  it("refuses a reference that is not there, an option in its place, and a path outside", async () => {
+    await using test = await repository({ "a": "a" });
+    assertStringIncludes((await test.fails("git-log", { ref: "nope" })).message, "git says");
+    for (const ref of ["--output=/tmp/x", "-p", "a b", "HEAD; ls", ":(top)"]) {
+      assertEquals((await test.fails("git-log", { ref })).code, "invalid_arguments");
+    }
+    assertEquals((await test.fails("git-log", { path: "../x" })).code, "denied");
+  });
+});
+
+describe("git-commit", () => {
+  it("commits new, changed and deleted paths, and nothing else", async () => {
+    await using test = await repository({ "changed": "c", "gone": "g", "other": "o" });
+    await test.folder.fill({ "changed": "C", "new/a": "a", "other": "O", "staged": "s" });
+    await rm(join(test.folder.path, "gone"));
+    git(test, "add", "staged");
+    const commit = await test.ok("git-commit", {
+      message: "Subject\n\nBody",
+      paths: ["changed", "gone", "new"],
+    });
+    assertEquals(commit["files"], ["changed", "gone", "new/a"]);
+    assertEquals([commit["branch"], commit["commit"]], ["main", git(test, "rev-parse", "HEAD")]);
+    assertEquals(git(test, "log", "-1", "--format=%B"), "Subject\n\nBody");
+    assertEquals(git(test, "status", "--porcelain"), "M other\nA  staged");
+    assertStringIncludes(git(test, "reflog", "-1"), "commit: Subject");
+    git(test, "fsck", "--strict");
+    assertEquals((await test.folder.list()).filter((name) => name.includes("plue")), []);
+  });
+
+  it("makes the first commit of a repository", async () => {
+    await using test = await repository();
+    await test.folder.fill({ "a": "a" });
+    await test.ok("git-commit", { message: "Begin", paths: ["a"] });
+    assertEquals(git(test, "log", "--format=%s %P"), "Begin");
+    assertEquals(git(test, "status", "--porcelain"), "");
+  });
+
+  it("runs no hook, no monitor and no signing program", async () => {
+    await using test = await repository({ "a": "a", "hooks/pre-commit": "#!/bin/sh\ntouch hook-ran\n" });
+    const hook = join(test.folder.path, "hooks/pre-commit");
+    await chmod(hook, 0o755);
+    for (const name of ["post-commit", "commit-msg", "reference-transaction", "post-index-change"]) {
+      await symlink("pre-commit", join(test.folder.path, "hooks", name));
+    }
+    git(test, "config", "core.hooksPath", "hooks");
+    git(test, "config", "core.fsmonitor", hook);
+    git(test, "config", "commit.gpgSign", "true");
+    git(test, "config", "gpg.program", hook);
+    await test.folder.fill({ "a": "changed" });
+    await test.ok("git-commit", { message: "Quiet", paths: ["a"] });
+    await test.ok("git-status");
+    await test.ok("git-log");
+    assertEquals((await test.folder.list()).includes("hook-ran"), false);
+  });
+
+  it("takes a path as it is: no pattern, no option, no magic", async () => {
+    await using test = await repository({ "x": "x" });
+    await test.folder.fill({ "*": "star", "a": "a", "--all": "o", ":(top)b": "m", "b": "b" });
+    const commit = await test.ok("git-commit", { message: "Odd", paths: ["*", "--all", ":(top)b"] });
+    assertEquals(commit["files"], ["*", "--all", ":(top)b"]);
+    assertEquals(git(test, "status", "--porcelain"), "?? a\n?? b");
+  });
+
+  it("leaves everything as it was when it cannot commit", async () => {
+    await using test = await repository({ "a": "a" });
+    await test.folder.fill({ "a": "changed", "b": "b" });
+    git(test, "config", "user.name", "");
+    git(test, "config", "user.email", "");
+    git(test, "config", "user.useConfigOnly", "true");
+    const before = [git(test, "status", "--porcelain"), git(test, "rev-parse", "HEAD")];
+    const error = await test.fails("git-commit", { message: "No one", paths: ["a", "b"] });
+    assertStringIncludes(error.message, "git says");
+    assertEquals([git(test, "status", "--porcelain"), git(test, "rev-parse", "HEAD")], before);
+    assertEquals((await test.folder.list()).filter((name) => name.includes("plue")), []);
+  });
+
+  for (
+    const [what, args, code, message] of [
+      ["paths that have not changed", { paths: ["a"] }, "invalid_arguments", "nothing has changed"],
+      ["a path that is not there", { paths: ["nope"] }, "invalid_arguments", "git says"],
+      ["a path outside", { paths: ["../x"] }, "denied", 'it contains ".."'],
+      ["git's own files", { paths: [".git/config"] }, "denied", "it is git's own"],
+      ["no path", { paths: [] }, "invalid_arguments", "paths"],
+      ["an empty message", { paths: ["a"], message: " \n" }, "invalid_arguments", "message"],
+    ] as const
+  ) {
+    it(`refuses ${what}`, async () => {
+      await using test = await repository({ "a": "a" });
+      const before = git(test, "rev-parse", "HEAD");
+      const error = await test.fails("git-commit", { message: "m", ...args });
+      assertEquals(error.code, code);
+      assertStringIncludes(error.message, message);
+      assertEquals(git(test, "rev-parse", "HEAD"), before);
+    });
+  }
+
+  it("refuses to commit in the middle of a merge", async () => {
+    await using test = await repository({ "a": "a" });
+    git(test, "checkout", "--quiet", "-b", "side");
+    await test.folder.fill({ "b": "b" });
+    git(test, "add", "b");
+    git(test, "commit", "--quiet", "--message=Side");
+    git(test, "checkout", "--quiet", "main");
+    git(test, "merge", "--quiet", "--no-ff", "--no-commit", "side");
+    await test.folder.fill({ "a": "changed" });
+    const error = await test.fails("git-commit", { message: "m", paths: ["a"] });
+    assertStringIncludes(error.message, "a merge is under way");
+  });
+});
