@@ -63,7 +63,6 @@ const TYPES: ReadonlySet<unknown> = new Set([
 ]);
 const SCHEMA_RULE = "an object or a boolean";
 const ANCHOR = /^[A-Za-z_][-A-Za-z0-9._]*$/;
-const URI = /^[A-Za-z][A-Za-z0-9+.-]*:/;
 
 /** What the value of a simple keyword must be: in words, and as a check. */
 const SIMPLE: {
@@ -95,10 +94,8 @@ const SIMPLE: {
     (value) => typeof value === "string" && ANCHOR.test(value),
   ],
   vocabulary: [
-    "an object of URIs with true or false",
-    (value) =>
-      isObject(value) &&
-      Object.keys(value).every((uri) => URI.test(uri) && typeof value[uri] === "boolean"),
+    "an object with true or false for each URI",
+    (value) => isObject(value) && Object.values(value).every((on) => typeof on === "boolean"),
   ],
 };
 
@@ -417,7 +414,6 @@ function quote(value: unknown): string {
 function describe(value: unknown): string {
   if (typeof value === "string") return quote(value);
   if (Array.isArray(value)) return "a list";
-  return value === null || typeof value === "boolean" || typeof value === "number"
-    ? String(value)
-    : `of type ${typeof value}`;
+  if (typeof value === "object" && value !== null) return "an object";
+  return typeof value === "function" ? "a function" : String(value);
 }

@@ -146,10 +146,10 @@ export function describeSchemaEngine(
       };
       assertEquals(tree().check(chain(10)), false);
       assertEquals(tree().issues(chain(10))[0]?.path, "/next".repeat(10));
-      assertEquals(tree().check(chain(500_000)), false);
-      assertEquals(tree().issues(chain(500_000)).length, 1);
+      assertEquals(tree().check(chain(100_000)), false);
+      assertEquals(tree().issues(chain(100_000)).length, 1);
       let list: unknown = 1;
-      for (let i = 0; i < 500_000; i++) list = [list];
+      for (let i = 0; i < 100_000; i++) list = [list];
       assertEquals(unique().check([list, list]), false);
       assertEquals(unique().issues([list, list]).length, 1);
     });

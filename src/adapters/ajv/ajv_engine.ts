@@ -109,8 +109,12 @@ export function ajvEngine(options: AjvEngineOptions = {}): SchemaEngine {
   return Object.freeze({
     name: "ajv",
     compile(schema: JsonSchema, dialect: Dialect): SchemaValidator {
-      if (current === undefined || current.left-- <= 0) current = makeInstance(options);
-      return compile(current, schema, dialect);
+      try {
+        if (current === undefined || current.left-- <= 0) current = makeInstance(options);
+        return compile(current, schema, dialect);
+      } catch (cause) {
+        throw cannotCompile(cause);
+      }
     },
   });
 }
@@ -120,11 +124,11 @@ function makeInstance(
 ): Instance {
   const ajv = new Ajv2020({
     strict: false,
+    strictNumbers: true,
     logger: false,
+    ...own,
     // Without it a tool's "constructor" or "toString" would always count as present.
     ownProperties: true,
-    strictNumbers: true,
-    ...own,
     // The registry has checked the schema.
     meta: false,
     validateSchema: false,
@@ -175,13 +179,6 @@ function compile(instance: Instance, schema: JsonSchema, dialect: Dialect): Sche
   let validate: ValidateFunction;
   try {
     validate = ajv.compile(named);
-  } catch (cause) {
-    const reason = cause instanceof Error && cause.name === "EvalError"
-      ? "this runtime forbids code generation, which Ajv needs (the default engine does not)"
-      : cause instanceof Error
-      ? clip(cause.message, MAX_MESSAGE)
-      : "Ajv failed";
-    throw new SyntaxError(`Cannot compile the schema: ${reason}`, { cause });
   } finally {
     if (typeof named === "object") ajv.removeSchema(named);
   }
@@ -195,6 +192,16 @@ function compile(instance: Instance, schema: JsonSchema, dialect: Dialect): Sche
       return found.length > 0 ? found : ajvIssues(validate, check, value);
     },
   };
+}
+
+function cannotCompile(cause: unknown): SyntaxError {
+  if (cause instanceof SyntaxError && cause.message.startsWith("Cannot ")) return cause;
+  const reason = !(cause instanceof Error)
+    ? "Ajv failed"
+    : cause.name === "EvalError"
+    ? "this runtime forbids code generation, which Ajv needs (the default engine does not)"
+    : clip(cause.message, MAX_MESSAGE);
+  return new SyntaxError(`Cannot compile the schema: ${reason}`, { cause });
 }
 
 /** What a keyword that only Ajv knows has to say. */
