@@ -117,6 +117,18 @@ export interface ToolView {
   readonly options: ExportOptions;
 }
 
+/** A rule about what a tool asks for, which a table of fields cannot say. */
+export interface CombinationRule {
+  /** Names it in warnings and losses. */
+  readonly name: string;
+  /** The whole sentence. */
+  readonly message: string;
+  /** `warn`: say so. `not strict`: send the tool without strict mode. */
+  readonly effect: "warn" | "not strict";
+  /** Whether it concerns a tool. */
+  applies(hints: ProviderHints, tool: Tool): boolean;
+}
+
 /**
  * A target.
  *
@@ -147,6 +159,7 @@ export interface Profile<Wire = unknown, Tools = unknown> {
   /** Gemini's typed schema: type names in capitals, lengths as texts. */
   readonly typed?: true;
   readonly limits: readonly Limit[];
+  readonly combinations?: readonly CombinationRule[];
   /** The target that a tool is sent to when this strict mode cannot hold it. */
   readonly fallback?: TargetId;
   /** One tool in the target's shape. */

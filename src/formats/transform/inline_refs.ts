@@ -9,7 +9,7 @@ import { mergeSchemas } from "./merge_all_of.ts";
 import { cameFrom } from "./origin.ts";
 import { findReferences, resolveReference } from "./references.ts";
 import { type Report, type TransformResult, transformed } from "./report.ts";
-import { eachNode, isNode, mapSchema, type Spot, without } from "./schema_walk.ts";
+import { copyNode, eachNode, isNode, mapSchema, type Spot, without } from "./schema_walk.ts";
 
 /** How many nodes the result may have. References can double it at each step. */
 const MAX_NODES = 20_000;
@@ -113,4 +113,23 @@ function withoutDefinitions(
     if (Object.hasOwn(node, "$ref") && !only(node)) kept = true;
   });
   return kept ? root : without(root, "$defs", "definitions");
+}
+
+/**
+ * Puts a `$ref` that stands beside other keywords alone into an `anyOf` of one, for targets that
+ * want it alone. Both mean the same.
+ */
+export function wrapReferences(root: JsonSchema): JsonSchema {
+  return mapSchema(root, {
+    leave: (node, spot) => {
+      if (!Object.hasOwn(node, "$ref") || spot.root || Object.keys(node).length === 1) return node;
+      const branch: JsonSchemaObject = { $ref: node["$ref"] };
+      const copy = copyNode(without(node, "$ref"));
+      const there = copy["anyOf"];
+      if (there === undefined) copy["anyOf"] = [branch];
+      else copy["allOf"] = [...(Array.isArray(copy["allOf"]) ? copy["allOf"] : []), branch];
+      cameFrom(branch, node);
+      return copy;
+    },
+  });
 }

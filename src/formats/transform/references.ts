@@ -154,6 +154,36 @@ export function hoistReferences(root: JsonSchema): JsonSchema {
   return copy;
 }
 
+/** Leaves out the definitions of the root that nothing refers to any more. */
+export function pruneDefinitions(root: JsonSchema): JsonSchema {
+  if (!isNode(root) || !isNode(root["$defs"])) return root;
+  const definitions = root["$defs"];
+  const used = new Set<string>();
+  let whole = false;
+  const collect = (part: JsonSchema): void =>
+    eachNode(part, (node) => {
+      const ref = node["$ref"];
+      if (typeof ref !== "string" || ref === "#") return;
+      const name = definitionName(ref);
+      if (name === undefined) whole = true;
+      else used.add(name);
+    });
+  collect(without(root, "$defs"));
+  // What is added while the set is walked is walked too.
+  for (const name of used) {
+    const target = Object.hasOwn(definitions, name) ? definitions[name] : undefined;
+    if (isNode(target)) collect(target);
+  }
+  const names = Object.keys(definitions);
+  if (whole || names.every((name) => used.has(name))) return root;
+  const copy = copyNode(root);
+  const kept: Record<string, unknown> = {};
+  for (const name of names) if (used.has(name)) setOwn(kept, name, definitions[name]);
+  if (Object.keys(kept).length > 0) copy["$defs"] = kept;
+  else delete copy["$defs"];
+  return copy;
+}
+
 /**
  * Rewrites the local references of a schema that will stand inside another document, at the JSON
  * Pointer `steps`. A schema with an `$id` of its own is left alone: its references follow it.

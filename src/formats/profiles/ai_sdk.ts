@@ -1,0 +1,130 @@
+/**
+ * The Vercel AI SDK: a `ToolSet` for `generateText` and its kin.
+ *
+ * @module
+ */
+
+import { type JsonSchema, setOwn } from "../../tool/mod.ts";
+import { OPENAI_NAME_RULE } from "../names.ts";
+import type { KeywordTable, Profile, ToolView } from "../profile.ts";
+import { ADVISORY, every, features, into, table } from "./tables.ts";
+
+/** How the SDK knows its own schemas; `Symbol.for`, so that every copy of it agrees. */
+const SCHEMA: unique symbol = Symbol.for("vercel.ai.schema") as never;
+
+/** A JSON Schema as the SDK's `jsonSchema()` makes it. Validation is the dispatcher's. */
+export interface AiSdkSchema {
+  readonly [SCHEMA]: true;
+  readonly _type: unknown;
+  readonly validate: undefined;
+  readonly jsonSchema: { [keyword: string]: unknown };
+}
+
+/** A tool of the SDK without `execute`: the calls come back, and are dispatched. */
+export interface AiSdkTool {
+  description: string;
+  inputSchema: AiSdkSchema;
+  outputSchema?: AiSdkSchema;
+  inputExamples?: { input: { [key: string]: unknown } }[];
+  title?: string;
+  metadata?: { [key: string]: unknown };
+  deferLoading?: boolean;
+  providerOptions?: { [provider: string]: { [option: string]: unknown } };
+}
+
+/** The tools by name. */
+export interface AiSdkToolSet {
+  [name: string]: AiSdkTool;
+}
+
+/** The SDK passes the schema on; the provider behind it decides. */
+const KEYWORDS: KeywordTable = table(
+  every(ADVISORY),
+  [into("{} or { not: {} }"), ["boolean schema"]],
+);
+
+function schemaOf(schema: JsonSchema): AiSdkSchema {
+  const json = typeof schema === "boolean" ? schema ? {} : { not: {} } : schema;
+  return {
+    [SCHEMA]: true,
+    _type: undefined,
+    validate: undefined,
+    jsonSchema: json as { [keyword: string]: unknown },
+  };
+}
+
+function wire(view: ToolView): AiSdkTool {
+  const { tool, hints } = view;
+  const options = providerOptions(view);
+  return {
+    description: view.description,
+    inputSchema: schemaOf(view.parameters),
+    // The SDK's types want a result schema where there is no `execute`.
+    outputSchema: schemaOf(view.returns ?? true),
+    ...(view.examples.length === 0 ? {} : {
+      inputExamples: view.examples.map((input) => ({
+        input: input as { [key: string]: unknown },
+      })),
+    }),
+    ...(tool.title === undefined ? {} : { title: tool.title }),
+    metadata: {
+      id: tool.id,
+      annotations: { ...tool.annotations },
+      ...(tool.icons.length === 0 ? {} : { icons: tool.icons }),
+      ...(tool.meta === undefined ? {} : { meta: tool.meta }),
+    },
+    ...(hints.deferLoading === undefined ? {} : { deferLoading: hints.deferLoading }),
+    ...(options === undefined ? {} : { providerOptions: options }),
+  };
+}
+
+function providerOptions(view: ToolView): AiSdkTool["providerOptions"] | undefined {
+  const { allowedCallers, async, cacheControl, eagerInputStreaming, deferLoading } = view.hints;
+  const openai = {
+    ...(allowedCallers === undefined ? {} : { allowedCallers }),
+    ...(deferLoading === undefined ? {} : { deferLoading }),
+    ...(async === undefined ? {} : { async }),
+  };
+  const anthropic = {
+    ...(allowedCallers === undefined ? {} : { allowedCallers }),
+    ...(deferLoading === undefined ? {} : { deferLoading }),
+    ...(cacheControl === undefined ? {} : { cacheControl }),
+    ...(eagerInputStreaming === undefined ? {} : { eagerInputStreaming }),
+  };
+  const result = {
+    ...(Object.keys(openai).length === 0 ? {} : { openai }),
+    ...(Object.keys(anthropic).length === 0 ? {} : { anthropic }),
+  };
+  return Object.keys(result).length === 0 ? undefined : result;
+}
+
+/** A `ToolSet`: an object with the tools by name. */
+export const AI_SDK: Profile<AiSdkTool, AiSdkToolSet> = {
+  id: "ai-sdk",
+  title: "Vercel AI SDK 7",
+  source: "ai 7.0.173, @ai-sdk/provider-utils 5.0.81; 2026-11-20",
+  names: OPENAI_NAME_RULE,
+  features: features([
+    "title",
+    "returns",
+    "examples",
+    "annotations",
+    "icons",
+    "meta",
+    "deferLoading",
+    "allowedCallers",
+    "async",
+    "cacheControl",
+    "eagerInputStreaming",
+  ]),
+  input: KEYWORDS,
+  output: { keywords: KEYWORDS, root: "any" },
+  draft07: true,
+  limits: [],
+  wire,
+  assemble: (tools) => {
+    const set: AiSdkToolSet = {};
+    for (const { view, wire } of tools) setOwn(set, view.name, wire);
+    return set;
+  },
+};

@@ -1,0 +1,73 @@
+/**
+ * AWS Bedrock Converse, and its strict mode.
+ *
+ * @module
+ */
+
+import { OPENAI_NAME_RULE } from "../names.ts";
+import type { KeywordTable, Profile, ToolView } from "../profile.ts";
+import {
+  ANTHROPIC_FORMATS,
+  ANTHROPIC_KEYS,
+  ANTHROPIC_KEYWORDS,
+  ANTHROPIC_STRICT_KEYWORDS,
+} from "./anthropic.ts";
+import { features, unsure, table } from "./tables.ts";
+
+/** A tool in `toolConfig.tools`. */
+export interface BedrockTool {
+  toolSpec: {
+    name: string;
+    description: string;
+    inputSchema: { json: { [keyword: string]: unknown } };
+    strict?: boolean;
+  };
+}
+
+/** It depends on the model. Claude's rules are the narrowest that are known, so they are kept. */
+const KEYWORDS: KeywordTable = table(
+  ANTHROPIC_KEYWORDS,
+  [unsure(ANTHROPIC_KEYWORDS["root composition"]), ["root composition"]],
+  [unsure(ANTHROPIC_KEYWORDS["odd property key"]), ["odd property key"]],
+);
+
+function wire(view: ToolView, strict: boolean | undefined): BedrockTool {
+  return {
+    toolSpec: {
+      name: view.name,
+      description: view.description,
+      inputSchema: { json: view.parameters as { [keyword: string]: unknown } },
+      ...(strict === undefined ? {} : { strict }),
+    },
+  };
+}
+
+/** `toolConfig.tools`. Without a tool, leave `toolConfig` out: an empty list is refused. */
+export const BEDROCK: Profile<BedrockTool, BedrockTool[]> = {
+  id: "bedrock",
+  title: "AWS Bedrock Converse",
+  source: "@aws-sdk/client-bedrock-runtime 3.1162.0, API_runtime_ToolSpecification; 2026-11-20",
+  names: OPENAI_NAME_RULE,
+  keys: ANTHROPIC_KEYS,
+  features: features(["strict"]),
+  input: KEYWORDS,
+  limits: [],
+  wire: (view) => wire(view, undefined),
+  assemble: (tools) => tools.map((tool) => tool.wire),
+};
+
+/** The same with `strict: true`, for the models that have it. */
+export const BEDROCK_STRICT: Profile<BedrockTool, BedrockTool[]> = {
+  id: "bedrock.strict",
+  title: "AWS Bedrock Converse, strict",
+  source: "structured-output page of the Bedrock guide; 2026-11-20",
+  names: OPENAI_NAME_RULE,
+  keys: ANTHROPIC_KEYS,
+  features: features(["strict"]),
+  input: ANTHROPIC_STRICT_KEYWORDS,
+  formats: ANTHROPIC_FORMATS,
+  limits: [],
+  fallback: "bedrock",
+  wire: (view) => wire(view, view.strict),
+  assemble: (tools) => tools.map((tool) => tool.wire),
+};
