@@ -12,6 +12,9 @@ export type InterruptCause = "aborted" | "timeout";
 /** What {@linkcode Deadline.wait} answers when the call ended first. */
 export const INTERRUPTED: unique symbol = Symbol("plue.interrupted");
 
+/** How many turns of the microtask queue a promise may take to settle before a timer is armed. */
+const TURNS_BEFORE_TIMER = 4;
+
 /**
  * The end of one call. Made when a call first waits or its tool first asks for a signal: a call
  * that does neither pays for nothing here. Nothing is armed for a promise that has settled already.
@@ -101,12 +104,16 @@ export class Deadline {
       this.#interruptWait = () => void (end() && resolve(INTERRUPTED));
       this.#listen();
       if (this.#cause !== undefined) return this.#interruptWait?.();
-      // After the reactions to a promise that had settled before it was waited for.
-      queueMicrotask(() => {
+      // A promise that had settled, or is about to, is heard of within a few turns of the queue, and
+      // needs no timer.
+      let turns = TURNS_BEFORE_TIMER;
+      const arm = (): void => {
         if (!waiting) return;
+        if (--turns > 0) return queueMicrotask(arm);
         const left = Math.max(0, this.#expiresAt - this.#clock.now());
         disarm = this.#clock.setTimeout(() => this.#timeOut(), left);
-      });
+      };
+      queueMicrotask(arm);
     });
   }
 

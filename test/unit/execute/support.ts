@@ -84,6 +84,15 @@ export function deferred<T = void>(): Deferred<T> {
   return { promise, resolve, reject };
 }
 
+/** Lets pending promise reactions run until `done` says so; fails if it never does. */
+export async function until(done: () => boolean): Promise<void> {
+  for (let turn = 0; turn < 1_000; turn++) {
+    if (done()) return;
+    await Promise.resolve();
+  }
+  throw new Error("It did not come about, however many reactions ran");
+}
+
 /** A tool of which only what matters is written out. It accepts anything. */
 export type FakeTool = Partial<ToolDefinition> & { readonly name: string };
 

@@ -1,0 +1,243 @@
+import { describe, it } from "bun:test";
+import { assert, assertEquals, assertNotEquals, assertThrows } from "@std/assert";
+import { ToolResult } from "../../../mod.ts";
+import { fingerprintOf } from "../../../src/execute/idempotency.ts";
+import { deferred, fixture, messageOf, outcome, until } from "./support.ts";
+
+/** A tool that counts its runs. */
+function counter(end: (run: number) => unknown = (run) => run): {
+  readonly runs: () => number;
+  readonly tool: { readonly name: string; readonly execute: () => unknown };
+} {
+  let runs = 0;
+  return { runs: () => runs, tool: { name: "count", execute: () => end(++runs) } };
+}
+
+const KEY = { idempotencyKey: "k" };
+
+describe("an idempotency key", () => {
+  it("gives a later call the first call's result", async () => {
+    const { tool, runs } = counter((run) => ({ run }));
+    const { call, dispatcher } = fixture([tool]);
+    const first = await call("count", { a: 1, b: 2 }, KEY);
+    const second = await call("count", { b: 2, a: 1 }, KEY);
+    assertEquals([outcome(first), outcome(second)], [{ run: 1 }, { run: 1 }]);
+    assertEquals([first.replayed, second.replayed], [undefined, true]);
+    assertEquals(runs(), 1);
+    assertEquals(dispatcher.metrics().tools[0]?.replayed, 1);
+  });
+
+  it("lets nobody change what the next one gets", async () => {
+    const { tool } = counter(() => ({ list: [1] }));
+    const { call } = fixture([tool]);
+    const first = await call("count", {}, KEY);
+    assert(first.ok);
+    (first.content as { list: number[] }).list.push(2);
+    const second = await call("count", {}, KEY);
+    assertEquals(outcome(second), { list: [1] });
+    assertThrows(() =>
+      (second.ok ? second.content as { list: number[] } : { list: [] }).list.push(3)
+    );
+  });
+
+  it("joins calls while the first still runs", async () => {
+    const end = deferred<string>();
+    const { tool, runs } = counter(() => end.promise);
+    const { call } = fixture([tool]);
+    const calls = [call("count", {}, KEY), call("count", {}, KEY), call("count", {}, KEY)];
+    end.resolve("once");
+    const results = await Promise.all(calls);
+    assertEquals(results.map(outcome), ["once", "once", "once"]);
+    assertEquals(results.map(({ replayed }) => replayed), [undefined, true, true]);
+    assertEquals(runs(), 1);
+  });
+
+  it("counts for one tool, one principal and one session", async () => {
+    const { tool, runs } = counter();
+    const { call } = fixture([tool, { ...tool, name: "other" }]);
+    await call("count", {}, KEY);
+    await call("other", {}, KEY);
+    await call("count", {}, { ...KEY, principal: "ann" });
+    await call("count", {}, { ...KEY, sessionId: "ann" });
+    await call("count", {}, { ...KEY, principal: "ann", sessionId: "s" });
+    await call("count", {}, { idempotencyKey: "k2" });
+    assertEquals(runs(), 6);
+    await call("count", {}, { ...KEY, principal: "ann" });
+    assertEquals(runs(), 6);
+  });
+
+  it("is refused with other arguments", async () => {
+    const { tool, runs } = counter();
+    const { call } = fixture([tool]);
+    await call("count", { a: 1 }, KEY);
+    const result = await call("count", { a: 2 }, KEY);
+    assertEquals(outcome(result), "invalid_arguments");
+    assertEquals(
+      messageOf(result),
+      'Cannot call "count": its idempotency key was used before with other arguments; ' +
+        "a new call needs a new key",
+    );
+    assertEquals(runs(), 1);
+  });
+
+  it("must be 1 to 256 characters", async () => {
+    const { tool, runs } = counter();
+    const { call } = fixture([tool]);
+    for (const idempotencyKey of ["", "x".repeat(257), 7 as never]) {
+      assertEquals(outcome(await call("count", {}, { idempotencyKey })), "invalid_arguments");
+    }
+    assertEquals(runs(), 0);
+  });
+
+  it("is forgotten when its window is over", async () => {
+    const { tool } = counter();
+    const { call, clock } = fixture([tool], { idempotency: { windowMs: 100 } });
+    await call("count", {}, KEY);
+    clock.advance(99);
+    assertEquals(outcome(await call("count", {}, KEY)), 1);
+    clock.advance(1);
+    assertEquals(outcome(await call("count", {}, KEY)), 2);
+  });
+
+  it("keeps failures that would come again, and no others", async () => {
+    const rows: readonly (readonly [() => unknown, number])[] = [
+      [() => Promise.reject(new Error("no")), 1],
+      [() => ToolResult.error("denied", "no"), 1],
+      [() => ToolResult.error("unavailable", "later"), 2],
+      [() => ToolResult.error("threw", "flaky", { retryable: true }), 2],
+    ];
+    for (const [end, expected] of rows) {
+      const { tool, runs } = counter(end);
+      const { call } = fixture([tool]);
+      await call("count", {}, KEY);
+      await call("count", {}, KEY);
+      assertEquals(runs(), expected);
+    }
+  });
+
+  it("keeps nothing of a call whose tool did not run", async () => {
+    let approved = false;
+    const { tool } = counter();
+    const { call } = fixture([{ ...tool, requiresApproval: true }], { approve: () => approved });
+    assertEquals(outcome(await call("count", {}, KEY)), "denied");
+    approved = true;
+    assertEquals(outcome(await call("count", {}, KEY)), 1);
+  });
+
+  it("lets a waiting call give up without ending the run", async () => {
+    const end = deferred<string>();
+    const { tool, runs } = counter(() => end.promise);
+    const { call } = fixture([tool]);
+    const first = call("count", {}, KEY);
+    const controller = new AbortController();
+    const second = call("count", {}, { ...KEY, signal: controller.signal });
+    controller.abort();
+    assertEquals(outcome(await second), "aborted");
+    end.resolve("done");
+    assertEquals(outcome(await first), "done");
+    assertEquals(runs(), 1);
+  });
+
+  it("lets a waiting call run the tool when the first one was aborted", async () => {
+    const { tool, runs } = counter((run) => run === 1 ? new Promise(() => {}) : run);
+    const { call } = fixture([tool], { graceMs: 0 });
+    const controller = new AbortController();
+    const first = call("count", {}, { ...KEY, signal: controller.signal });
+    const others = [call("count", {}, KEY), call("count", {}, KEY)];
+    controller.abort();
+    assertEquals(outcome(await first), "aborted");
+    assertEquals((await Promise.all(others)).map(outcome), [2, 2]);
+    assertEquals(runs(), 2);
+  });
+
+  it("is one of a bounded number, of which the oldest gives way", async () => {
+    const { tool, runs } = counter();
+    const { call } = fixture([tool], { idempotency: { maxKeys: 2 } });
+    for (const idempotencyKey of ["a", "b", "c"]) await call("count", {}, { idempotencyKey });
+    assertEquals(runs(), 3);
+    await call("count", {}, { idempotencyKey: "b" });
+    assertEquals(runs(), 3);
+    await call("count", {}, { idempotencyKey: "a" });
+    assertEquals(runs(), 4);
+  });
+
+  it("is refused while every key is of a running call", async () => {
+    const end = deferred();
+    const { tool } = counter(() => end.promise);
+    const { call } = fixture([tool], { idempotency: { maxKeys: 1 } });
+    const first = call("count", {}, KEY);
+    assertEquals(outcome(await call("count", {}, { idempotencyKey: "other" })), "overloaded");
+    end.resolve();
+    await first;
+    assertEquals(outcome(await call("count", {}, { idempotencyKey: "other" })), null);
+  });
+
+  it("keeps a bounded number of bytes", async () => {
+    const { tool, runs } = counter(() => "x".repeat(100));
+    const { call } = fixture([tool], { idempotency: { maxBytes: 1_300 } });
+    // A string counts with its upper bound, six bytes to the letter: two results fit.
+    for (const idempotencyKey of ["a", "b", "c"]) await call("count", {}, { idempotencyKey });
+    await call("count", {}, { idempotencyKey: "c" });
+    await call("count", {}, { idempotencyKey: "b" });
+    assertEquals(runs(), 3);
+    await call("count", {}, { idempotencyKey: "a" });
+    assertEquals(runs(), 4);
+  });
+
+  it("does not ask hooks or approvers again", async () => {
+    const log: string[] = [];
+    const { tool } = counter();
+    const { call } = fixture([{ ...tool, requiresApproval: true }], {
+      approve: () => log.push("approve") > 0,
+      hooks: { before: () => void log.push("before"), after: () => void log.push("after") },
+    });
+    await call("count", {}, KEY);
+    await call("count", {}, KEY);
+    assertEquals(log, ["before", "approve", "after"]);
+  });
+
+  it("holds for a call that is joined and then times out", async () => {
+    const end = deferred<number>();
+    const { tool } = counter(() => end.promise);
+    const { call, clock } = fixture([tool]);
+    const first = call("count", {}, { ...KEY, timeoutMs: 500 });
+    const second = call("count", {}, { ...KEY, timeoutMs: 50 });
+    await until(() => clock.timers.size === 2);
+    clock.advance(50);
+    assertEquals(outcome(await second), "timeout");
+    end.resolve(1);
+    assertEquals(outcome(await first), 1);
+  });
+});
+
+describe("fingerprintOf()", () => {
+  it("is the same for the same JSON, and for that only", () => {
+    assertEquals(
+      fingerprintOf({ a: 1, b: [2, { c: null }] }),
+      fingerprintOf({ b: [2, { c: null }], a: 1 }),
+    );
+    const values = [
+      {},
+      [],
+      null,
+      0,
+      "",
+      "0",
+      [0],
+      [[0]],
+      [0, 0],
+      { a: 0 },
+      { "a": "0" },
+      {
+        a: { b: 0 },
+      },
+      [1, 2],
+      [12],
+      ["1,2"],
+      { a: [], b: [] },
+      { a: [[]] },
+    ];
+    assertEquals(new Set(values.map(fingerprintOf)).size, values.length);
+    assertNotEquals(fingerprintOf("ab"), fingerprintOf("ba"));
+  });
+});

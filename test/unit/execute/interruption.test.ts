@@ -1,0 +1,386 @@
+import { describe, it } from "bun:test";
+import { assert, assertEquals, assertStrictEquals } from "@std/assert";
+import { countingSignal, deferred, fixture, messageOf, outcome, until } from "./support.ts";
+
+/** A tool that never ends, whatever its signal says. */
+const RUDE = { name: "rude", execute: () => new Promise<never>(() => {}) };
+
+/** A tool that ends when its signal aborts. */
+const POLITE = {
+  name: "polite",
+  execute: (_: unknown, { signal }: { readonly signal: AbortSignal }) =>
+    new Promise<never>((_, reject) => {
+      signal.addEventListener("abort", () => reject(signal.reason));
+    }),
+};
+
+describe("a timeout", () => {
+  it("ends the call at once when the tool stops", async () => {
+    const { call, clock } = fixture([POLITE], { timeoutMs: 100 });
+    const result = call("polite");
+    await clock.pass(100);
+    const settled = await result;
+    assert(!settled.ok);
+    assertEquals(settled.error.code, "timeout");
+    assertEquals(settled.error.acknowledged, true);
+    assertEquals(settled.error.retryable, true);
+    assertEquals(settled.durationMs, 100);
+    assertEquals(clock.timers.size, 0);
+  });
+
+  it("ends the call after the grace period when the tool ignores it", async () => {
+    const { call, clock } = fixture([RUDE], { timeoutMs: 100, graceMs: 30 });
+    const result = call("rude");
+    await clock.pass(100);
+    await clock.pass(30);
+    const settled = await result;
+    assertEquals(!settled.ok && settled.error.acknowledged, false);
+    assertEquals(settled.durationMs, 130);
+    assertEquals(
+      messageOf(settled),
+      'Cannot call "rude": its time was over while it was running, ' +
+        "and the tool has not stopped yet",
+    );
+    assertEquals(clock.timers.size, 0);
+  });
+
+  it("ends the call without any grace when there is none", async () => {
+    const { call, clock } = fixture([RUDE], { timeoutMs: 100, graceMs: 0 });
+    const result = call("rude");
+    await clock.pass(100);
+    const settled = await result;
+    assertEquals(!settled.ok && settled.error.acknowledged, false);
+    assertEquals(settled.durationMs, 100);
+  });
+
+  it("is the lowest of what the dispatcher, the tool and the caller say", async () => {
+    const rows: readonly (readonly [number | undefined, number | undefined, number])[] = [
+      [undefined, undefined, 100],
+      [20, undefined, 20],
+      [undefined, 30, 30],
+      [20, 10, 10],
+      [20, 50, 20],
+      // A tool may ask for more than the default, up to the maximum.
+      [150, undefined, 150],
+      [9_999, undefined, 200],
+    ];
+    for (const [tool, caller, expected] of rows) {
+      const { call, clock } = fixture(
+        [{ ...POLITE, ...(tool === undefined ? {} : { timeoutMs: tool }) }],
+        { timeoutMs: 100, maxTimeoutMs: 200 },
+      );
+      const result = call("polite", {}, { timeoutMs: caller });
+      await clock.armed();
+      assertEquals([...clock.timers][0]?.at, clock.now() + expected);
+      clock.advance(expected);
+      assertEquals(outcome(await result), "timeout");
+    }
+  });
+
+  it("does not run the tool when there is no time left", async () => {
+    let ran = false;
+    const { call } = fixture([{ name: "late", execute: () => void (ran = true) }]);
+    for (const timeoutMs of [0, -5]) {
+      assertEquals(outcome(await call("late", {}, { timeoutMs })), "timeout");
+    }
+    assertEquals(ran, false);
+  });
+
+  it("arms no timer for a tool whose promise has settled", async () => {
+    const { call, clock } = fixture([{ name: "quick", execute: () => Promise.resolve(1) }]);
+    let armed = false;
+    void clock.armed().then(() => armed = true);
+    assertEquals(outcome(await call("quick")), 1);
+    assertEquals(armed, false);
+  });
+
+  it("reaches a generator that never waits for anything", async () => {
+    const { call, clock } = fixture([{
+      name: "endless",
+      async *execute() {
+        for (let n = 0;; n++) {
+          if (n === 1_000) clock.advance(1_000_000);
+          yield n;
+        }
+      },
+    }]);
+    const result = await call("endless");
+    assertEquals(outcome(result), "timeout");
+    assertEquals(!result.ok && result.error.acknowledged, true);
+  });
+
+  it("covers init, hooks and rules too", async () => {
+    const never = (): Promise<never> => new Promise(() => {});
+    const rows = [
+      fixture([{ name: "t", init: never, execute: () => 1 }]),
+      fixture([{ name: "t", execute: () => 1 }], { hooks: { before: never } }),
+      fixture([{ name: "t", validate: never, execute: () => 1 }]),
+    ];
+    const doing = ["starting up", "waiting for a hook", "checking the arguments"];
+    for (const [index, { call, clock }] of rows.entries()) {
+      const result = call("t");
+      await clock.pass(60_000);
+      const settled = await result;
+      assertEquals(
+        messageOf(settled),
+        `Cannot call "t": its time was over while it was ${doing[index]}`,
+      );
+      assertEquals(!settled.ok && "acknowledged" in settled.error, false);
+    }
+  });
+});
+
+describe("an abort", () => {
+  it("hands the caller's reason to the tool", async () => {
+    const { signal, abort } = countingSignal();
+    const reason = new Error("enough");
+    let seen: unknown;
+    const { call } = fixture([{
+      name: "listens",
+      execute: (_, context) =>
+        new Promise<void>((resolve) => {
+          context.signal.addEventListener("abort", () => {
+            seen = context.signal.reason;
+            resolve();
+          });
+          abort(reason);
+        }),
+    }]);
+    const result = await call("listens", {}, { signal });
+    assertEquals(outcome(result), "aborted");
+    assertEquals(!result.ok && result.error.acknowledged, true);
+    assertStrictEquals(seen, reason);
+  });
+
+  it("before the call means that the tool never runs", async () => {
+    let ran = false;
+    const { call } = fixture([{ name: "never", execute: () => void (ran = true) }]);
+    const result = await call("never", {}, { signal: AbortSignal.abort() });
+    assertEquals(outcome(result), "aborted");
+    assertEquals(ran, false);
+  });
+
+  it("does not wait for a tool that ignores it longer than the grace period", async () => {
+    const controller = new AbortController();
+    const { call, clock } = fixture([RUDE], { graceMs: 10 });
+    const result = call("rude", {}, { signal: controller.signal });
+    controller.abort();
+    await clock.pass(10);
+    const settled = await result;
+    assertEquals(outcome(settled), "aborted");
+    assertEquals(!settled.ok && settled.error.acknowledged, false);
+  });
+
+  it("drops what comes too late", async () => {
+    const controller = new AbortController();
+    const heard: unknown[] = [];
+    const goOn = deferred();
+    const ended = deferred();
+    const { call, clock, dispatcher } = fixture([{
+      name: "late",
+      execute: async (_, { metadata, progress }) => {
+        metadata("in time");
+        await goOn.promise;
+        metadata("late");
+        progress(1);
+        ended.resolve();
+        return "late";
+      },
+    }], { graceMs: 10 });
+    const result = call("late", {}, {
+      signal: controller.signal,
+      metadata: (value) => heard.push(value),
+      progress: (value) => heard.push(value),
+    });
+    controller.abort();
+    await clock.pass(10);
+    assertEquals(outcome(await result), "aborted");
+    assertEquals(dispatcher.metrics().tools[0]?.abandoned, 1);
+    goOn.resolve();
+    await ended.promise;
+    await until(() => dispatcher.metrics().tools[0]?.abandoned === 0);
+    assertEquals(heard, ["in time"]);
+  });
+
+  it("lets a generator clean up", async () => {
+    const controller = new AbortController();
+    const log: string[] = [];
+    const { call } = fixture([{
+      name: "files",
+      async *execute() {
+        try {
+          for (let n = 0;; n++) yield n;
+        } finally {
+          log.push("closed");
+        }
+      },
+    }]);
+    const result = await call("files", {}, {
+      signal: controller.signal,
+      output: (value) => {
+        if (value === 2) controller.abort();
+      },
+    });
+    assertEquals(outcome(result), "aborted");
+    assertEquals(log, ["closed"]);
+  });
+
+  it("reaches a tool that asks for its signal late", async () => {
+    const controller = new AbortController();
+    const goOn = deferred();
+    const seen: unknown[] = [];
+    const { call } = fixture([{
+      name: "late",
+      execute: async (_, context) => {
+        await goOn.promise;
+        seen.push(context.signal.aborted);
+        context.throwIfAborted();
+        seen.push("not reached");
+      },
+    }]);
+    const result = call("late", {}, { signal: controller.signal });
+    controller.abort(new Error("stop"));
+    goOn.resolve();
+    const settled = await result;
+    assertEquals(outcome(settled), "aborted");
+    assertEquals(!settled.ok && settled.error.acknowledged, true);
+    assertEquals(seen, [true]);
+  });
+
+  it("can be seen by a tool that answers at once", async () => {
+    const controller = new AbortController();
+    const { call } = fixture([{
+      name: "sync",
+      execute: (_, context) => {
+        controller.abort(new Error("stop"));
+        context.throwIfAborted();
+      },
+    }]);
+    const result = await call("sync", {}, { signal: controller.signal });
+    assertEquals(messageOf(result), 'Cannot call "sync": the tool threw: stop');
+  });
+});
+
+describe("the caller's signal", () => {
+  it("is let go of when the call has ended, however it ends", async () => {
+    const { call, clock } = fixture([
+      { name: "sync", execute: () => 1 },
+      { name: "asks", execute: (_, { signal }) => signal.aborted },
+      { name: "async", execute: async () => await Promise.resolve(1) },
+      {
+        name: "throws",
+        execute: async () => {
+          await Promise.resolve();
+          throw new Error("no");
+        },
+      },
+      RUDE,
+    ], { graceMs: 0 });
+    const { signal, listeners } = countingSignal();
+    for (const name of ["sync", "asks", "async", "throws"]) await call(name, {}, { signal });
+    const rude = call("rude", {}, { signal });
+    await clock.armed();
+    assertEquals(listeners(), 1);
+    clock.advance(60_000);
+    await rude;
+    assertEquals(listeners(), 0);
+  });
+
+  it("does nothing any more after the call", async () => {
+    const controller = new AbortController();
+    let kept: AbortSignal | undefined;
+    const { call } = fixture([{ name: "keeps", execute: (_, { signal }) => void (kept = signal) }]);
+    const result = await call("keeps", {}, { signal: controller.signal });
+    controller.abort();
+    assertEquals(outcome(result), null);
+    assertEquals(kept?.aborted, false);
+  });
+});
+
+describe("context.defer()", () => {
+  it("runs cleanups last in, first out, each whatever the others do", async () => {
+    const log: string[] = [];
+    const { call, reports } = fixture([{
+      name: "opens",
+      execute: (_, { defer }) => {
+        defer(() => void log.push("first"));
+        defer(async () => {
+          await Promise.resolve();
+          log.push("second");
+          throw new Error("no");
+        });
+        defer(() => {
+          log.push("third");
+          throw new Error("no");
+        });
+        return "done";
+      },
+    }]);
+    assertEquals(outcome(await call("opens")), "done");
+    assertEquals(log, ["third", "second", "first"]);
+    assertEquals(reports.map(({ phase }) => phase), ["cleanup", "cleanup"]);
+  });
+
+  it("runs them when the tool throws, or its result is refused, or it never ends", async () => {
+    const log: string[] = [];
+    const tool = (name: string, end: () => unknown) => ({
+      name,
+      execute: (_: unknown, { defer }: { defer(cleanup: () => void): void }) => {
+        defer(() => void log.push(name));
+        return end();
+      },
+    });
+    const { call, clock } = fixture([
+      tool("throws", () => {
+        throw new Error("no");
+      }),
+      tool("refused", () => 1n),
+      tool("endless", () => new Promise(() => {})),
+    ], { graceMs: 0 });
+    await call("throws");
+    await call("refused");
+    const endless = call("endless");
+    await clock.pass(60_000);
+    await endless;
+    assertEquals(log, ["throws", "refused", "endless"]);
+  });
+
+  it("does not wait for ever", async () => {
+    const { call, clock, reports } = fixture([{
+      name: "hangs",
+      execute: (_, { defer }) => {
+        defer(() => new Promise(() => {}));
+        return 1;
+      },
+    }], { closeTimeoutMs: 50 });
+    const result = call("hangs");
+    await clock.pass(50);
+    assertEquals(outcome(await result), 1);
+    assertEquals(reports.map(({ phase }) => phase), ["cleanup"]);
+  });
+
+  it("cleans up at once for a tool whose call has been closed", async () => {
+    const goOn = deferred();
+    const cleaned = deferred();
+    const { call, clock } = fixture([{
+      name: "slow",
+      execute: async (_, { defer }) => {
+        await goOn.promise;
+        defer(cleaned.resolve);
+      },
+    }], { graceMs: 0 });
+    const result = call("slow");
+    await clock.pass(60_000);
+    assertEquals(outcome(await result), "timeout");
+    goOn.resolve();
+    await cleaned.promise;
+  });
+
+  it("takes functions only", async () => {
+    const { call } = fixture([{ name: "odd", execute: (_, { defer }) => defer(1 as never) }]);
+    assertEquals(
+      messageOf(await call("odd")),
+      'Cannot call "odd": the tool threw: Cannot defer a cleanup: it must be a function',
+    );
+  });
+});

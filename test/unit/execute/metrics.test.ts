@@ -1,0 +1,100 @@
+import { describe, it } from "bun:test";
+import { assertAlmostEquals, assertEquals } from "@std/assert";
+import { fakeTool, fixture, outcome } from "./support.ts";
+
+describe("ToolDispatcher.metrics()", () => {
+  it("counts calls, failures by code and durations, per tool", async () => {
+    const { call, clock, dispatcher } = fixture([{
+      name: "work",
+      execute: (params) => {
+        const { ms, fails } = params as { readonly ms: number; readonly fails?: boolean };
+        clock.advance(ms);
+        if (fails === true) throw new Error("no");
+      },
+    }, { name: "idle" }]);
+    for (let ms = 1; ms <= 100; ms++) await call("work", { ms });
+    await call("work", { ms: 1_000, fails: true });
+    await call("work", "{");
+    await call("none");
+    const metrics = dispatcher.metrics();
+    const [work] = metrics.tools;
+    assertEquals(metrics.tools.length, 1);
+    assertEquals([metrics.calls, metrics.failed, metrics.unknownTool], [103, 3, 1]);
+    assertEquals(work?.id, "work");
+    assertEquals([work?.calls, work?.succeeded, work?.failed], [102, 100, 2]);
+    assertEquals(work?.errors, { threw: 1, invalid_arguments: 1 });
+    assertEquals(work?.lastRun, clock.timestamp());
+    const duration = work?.duration;
+    assertEquals([duration?.totalMs, duration?.minMs, duration?.maxMs], [6_050, 0, 1_000]);
+    assertAlmostEquals(duration?.meanMs ?? 0, 6_050 / 102, 1e-9);
+    assertAlmostEquals(duration?.p50Ms ?? 0, 50, 3.5);
+    assertAlmostEquals(duration?.p95Ms ?? 0, 96, 7);
+    assertAlmostEquals(duration?.p99Ms ?? 0, 100, 7);
+  });
+
+  it("says when the last call ended, not when it is asked", async () => {
+    const { call, clock, dispatcher } = fixture([{ name: "work", execute: () => 1 }]);
+    await call("work");
+    const then = clock.timestamp();
+    clock.advance(5_000);
+    assertEquals(dispatcher.metrics().tools[0]?.lastRun, then);
+  });
+
+  it("counts what is under way", async () => {
+    const { call, dispatcher } = fixture([{ name: "waits", execute: () => new Promise(() => {}) }]);
+    void call("waits");
+    void call("waits");
+    const metrics = dispatcher.metrics();
+    assertEquals(metrics.inFlight, 2);
+    assertEquals([metrics.tools[0]?.calls, metrics.tools[0]?.duration], [0, null]);
+  });
+
+  it("is JSON, whatever the tools are called", async () => {
+    const { call, dispatcher } = fixture([{ name: "__proto__", execute: () => 1 }]);
+    await call("__proto__");
+    const metrics = dispatcher.metrics();
+    assertEquals(JSON.parse(JSON.stringify(metrics)), metrics);
+    assertEquals(metrics.tools.map(({ id }) => id), ["__proto__"]);
+  });
+
+  it("goes on when a tool is replaced", async () => {
+    const { call, registry, dispatcher } = fixture([{ name: "work", execute: () => 1 }]);
+    await call("work");
+    registry.updateTool(fakeTool({ name: "work", execute: () => 2 }));
+    assertEquals(outcome(await call("work")), 2);
+    assertEquals(dispatcher.metrics().tools[0]?.calls, 2);
+  });
+
+  it("keeps a bounded number of tools, and adds up the others", async () => {
+    const tools = ["a", "b", "c", "d"].map((name) => ({ name, execute: () => 1 }));
+    const { call, dispatcher } = fixture(tools, { maxMeteredTools: 2 });
+    for (const { name } of tools) await call(name);
+    await call("a");
+    const counts = dispatcher.metrics().tools.map(({ id, calls }) => [id, calls]);
+    assertEquals(counts, [["*", 2], ["a", 2], ["b", 1]]);
+  });
+
+  it("does not grow with names that no tool has", async () => {
+    const { call, dispatcher } = fixture([]);
+    for (let n = 0; n < 100; n++) await call(`guess-${n}`);
+    assertEquals(dispatcher.metrics().tools, []);
+    assertEquals(dispatcher.metrics().unknownTool, 100);
+  });
+
+  it("begins anew when it is reset", async () => {
+    const { call, clock, dispatcher } = fixture([{ name: "work", execute: () => 1 }]);
+    await call("work");
+    await call("none");
+    clock.advance(10);
+    dispatcher.resetMetrics();
+    assertEquals(dispatcher.metrics(), {
+      since: clock.timestamp(),
+      calls: 0,
+      failed: 0,
+      inFlight: 0,
+      queued: 0,
+      unknownTool: 0,
+      tools: [],
+    });
+  });
+});

@@ -1,0 +1,243 @@
+import { describe, it } from "bun:test";
+import { assert, assertEquals, assertNotEquals } from "@std/assert";
+import type { ToolEvent } from "../../../mod.ts";
+import { deferred, fixture, outcome, until } from "./support.ts";
+
+async function collect(stream: AsyncIterable<ToolEvent>): Promise<ToolEvent[]> {
+  const events: ToolEvent[] = [];
+  for await (const event of stream) events.push(event);
+  return events;
+}
+
+/** What an event is about, in short. */
+function short(event: ToolEvent): unknown {
+  switch (event.type) {
+    case "metadata":
+    case "output":
+      return event.value;
+    case "progress":
+      return event.progress.done;
+    case "result":
+      return outcome(event.result);
+  }
+}
+
+describe("ToolDispatcher.stream()", () => {
+  it("gives numbered events in order, and one result, last", async () => {
+    const { dispatcher } = fixture([{
+      name: "work",
+      async *execute(_, { metadata, progress }) {
+        metadata({ phase: "start" });
+        yield "a";
+        progress(1, 2, "half");
+        yield { b: 1 };
+        return "end";
+      },
+    }]);
+    const events = await collect(dispatcher.stream({ name: "work", callId: "c1" }));
+    assertEquals(events.map(({ type }) => type), [
+      "metadata",
+      "output",
+      "progress",
+      "output",
+      "result",
+    ]);
+    assertEquals(events.map(short), [{ phase: "start" }, "a", 1, { b: 1 }, "end"]);
+    assertEquals(events.map(({ sequence }) => sequence), [0, 1, 2, 3, 4]);
+    assertEquals(events.map(({ callId }) => callId), Array(5).fill("c1"));
+    assert(events.every((event) => Object.isFrozen(event)));
+  });
+
+  it("gives the result of any call, also of one that fails", async () => {
+    const { dispatcher } = fixture([
+      { name: "sync", execute: () => 1 },
+      {
+        name: "throws",
+        execute: () => {
+          throw new Error("no");
+        },
+      },
+      {
+        name: "breaks",
+        async *execute() {
+          yield 1;
+          throw new Error("no");
+        },
+      },
+    ]);
+    const run = async (name: string): Promise<unknown[]> =>
+      (await collect(dispatcher.stream({ name }))).map(short);
+    assertEquals(await run("sync"), [1]);
+    assertEquals(await run("throws"), ["threw"]);
+    assertEquals(await run("breaks"), [1, "threw"]);
+    assertEquals(await run("none"), ["unknown_tool"]);
+  });
+
+  it("names each call with one id of its own", async () => {
+    const { dispatcher } = fixture([{ name: "sync", execute: (_, { callId }) => callId }]);
+    const [first] = await collect(dispatcher.stream({ name: "sync" }));
+    const [second] = await collect(dispatcher.stream({ name: "sync" }));
+    const [unknown] = await collect(dispatcher.stream({ name: "none" }));
+    assert(first?.type === "result" && second !== undefined && unknown !== undefined);
+    assertEquals(outcome(first.result), first.callId);
+    assertNotEquals(first.callId, second.callId);
+    assertNotEquals(first.callId, unknown.callId);
+  });
+
+  it("sends copies, which the tool cannot change afterwards", async () => {
+    const shared = { n: 1 };
+    const { dispatcher } = fixture([{
+      name: "mutates",
+      execute: (_, { metadata }) => {
+        metadata(shared);
+        shared.n = 2;
+      },
+    }]);
+    const [event] = await collect(dispatcher.stream({ name: "mutates" }));
+    assert(event?.type === "metadata");
+    assertEquals(event.value, { n: 1 });
+    assert(Object.isFrozen(event.value));
+  });
+
+  it("begins when the first event is asked for, and not before", async () => {
+    let runs = 0;
+    const { dispatcher } = fixture([{ name: "count", execute: () => ++runs }]);
+    const stream = dispatcher.stream({ name: "count" });
+    await Promise.resolve();
+    assertEquals(runs, 0);
+    assertEquals(dispatcher.metrics().inFlight, 0);
+    await stream.next();
+    assertEquals(runs, 1);
+  });
+
+  it("goes on with a generator as its output is taken", async () => {
+    const log: number[] = [];
+    const { dispatcher } = fixture([{
+      name: "produces",
+      async *execute() {
+        for (let n = 0; n < 50; n++) {
+          log.push(n);
+          yield n;
+        }
+      },
+    }], { maxBufferedEvents: 4 });
+    const stream = dispatcher.stream({ name: "produces" });
+    await stream.next();
+    await until(() => log.length === 5);
+    for (let turn = 0; turn < 200; turn++) await Promise.resolve();
+    assertEquals(log.length, 5);
+    const rest = await collect(stream);
+    assertEquals(rest.length, 50);
+    assertEquals(log.length, 50);
+  });
+
+  it("keeps the newest progress, and drops metadata over the bound with a count", async () => {
+    const { dispatcher } = fixture([{
+      name: "talks",
+      execute: (_, { metadata, progress }) => {
+        for (let n = 0; n < 10; n++) {
+          metadata(n);
+          progress(n);
+        }
+        metadata(1n);
+      },
+    }], { maxBufferedEvents: 3 });
+    const events = await collect(dispatcher.stream({ name: "talks" }));
+    const last = events.at(-1);
+    assertEquals(events.filter(({ type }) => type === "progress").map(short), [9]);
+    assert(last?.type === "result");
+    const metadata = events.filter(({ type }) => type === "metadata").length;
+    assertEquals(metadata + last.dropped, 11);
+    assert(metadata >= 2 && metadata <= 4);
+    assertEquals(events.map(({ sequence }) => sequence), events.map((_, index) => index));
+  });
+
+  it("aborts the call when its consumer leaves, and waits until it has ended", async () => {
+    const log: string[] = [];
+    const { dispatcher } = fixture([{
+      name: "files",
+      async *execute(_, { signal, defer }) {
+        signal.addEventListener("abort", () => log.push("aborted"));
+        defer(() => void log.push("cleanup"));
+        try {
+          for (let n = 0;; n++) yield n;
+        } finally {
+          log.push("closed");
+        }
+      },
+    }]);
+    for await (const event of dispatcher.stream({ name: "files" })) {
+      if (event.type === "output" && event.value === 3) break;
+    }
+    assertEquals(log, ["aborted", "closed", "cleanup"]);
+    const [metrics] = dispatcher.metrics().tools;
+    assertEquals([metrics?.inFlight, metrics?.errors], [0, { aborted: 1 }]);
+  });
+
+  it("is over after the result, and after it was left", async () => {
+    const { dispatcher } = fixture([{ name: "one", execute: () => 1 }]);
+    const stream = dispatcher.stream({ name: "one" });
+    await collect(stream);
+    assertEquals(await stream.next(), { done: true, value: undefined });
+    const unused = dispatcher.stream({ name: "one" });
+    await unused.return?.();
+    assertEquals(await unused.next(), { done: true, value: undefined });
+    assertEquals(dispatcher.metrics().calls, 1);
+  });
+
+  it("answers consumers that ask ahead, in order", async () => {
+    const go = deferred();
+    const { dispatcher } = fixture([{
+      name: "two",
+      async *execute() {
+        await go.promise;
+        yield "a";
+        return "b";
+      },
+    }]);
+    const stream = dispatcher.stream({ name: "two" });
+    const asked = [stream.next(), stream.next(), stream.next()];
+    go.resolve();
+    const [first, second, third] = await Promise.all(asked);
+    assertEquals(first?.value && short(first.value), "a");
+    assertEquals(second?.value && short(second.value), "b");
+    assertEquals(third?.done, true);
+  });
+
+  it("ends with its result when the caller aborts or the time is over", async () => {
+    const controller = new AbortController();
+    const { dispatcher, clock } = fixture([{
+      name: "waits",
+      async *execute() {
+        yield 1;
+        await new Promise(() => {});
+      },
+    }], { graceMs: 0 });
+    const aborted: unknown[] = [];
+    for await (
+      const event of dispatcher.stream({ name: "waits" }, { signal: controller.signal })
+    ) {
+      aborted.push(short(event));
+      controller.abort();
+    }
+    assertEquals(aborted, [1, "aborted"]);
+    const late = collect(dispatcher.stream({ name: "waits" }));
+    await clock.pass(60_000);
+    assertEquals((await late).map(short), [1, "timeout"]);
+  });
+
+  it("does not hold up a generator whose consumer reads nothing more", async () => {
+    const { dispatcher, clock } = fixture([{
+      name: "produces",
+      async *execute() {
+        for (let n = 0; n < 50; n++) yield n;
+      },
+    }], { maxBufferedEvents: 1 });
+    const stream = dispatcher.stream({ name: "produces" });
+    await stream.next();
+    await clock.pass(60_000);
+    await until(() => dispatcher.metrics().inFlight === 0);
+    const rest = await collect(stream);
+    assertEquals(rest.map(short).at(-1), "timeout");
+  });
+});
