@@ -282,9 +282,9 @@ class SchemaChecker {
 
   /** Counts what is not a schema, all the way down. */
   #data(value: unknown, depth: number): void {
-    this.#count();
     if (typeof value === "string") this.#characters -= value.length;
-    else if (typeof value === "object" && value !== null) {
+    this.#count();
+    if (typeof value === "object" && value !== null) {
       if (depth > this.#maxDepth) this.#tooLarge(`at most ${this.#maxDepth} levels`);
       for (const key of Object.keys(value)) {
         this.#characters -= key.length;

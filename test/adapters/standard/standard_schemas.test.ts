@@ -1,0 +1,168 @@
+/**
+ * Tools defined with each of the five kinds of schemas, from definition to validated arguments, as
+ * the registry and the dispatcher take them.
+ *
+ * @module
+ */
+
+import { toStandardJsonSchema } from "@valibot/to-json-schema";
+import { assert, assertEquals, assertThrows } from "@std/assert";
+import { type } from "arktype";
+import { describe, it } from "bun:test";
+import Type from "typebox";
+import * as v from "valibot";
+import { z } from "zod";
+import { defineTool, typeboxEngine } from "../../../src/adapters/typebox/mod.ts";
+import { checkSchema, compileOnce, validateStandard } from "../../../src/schema/mod.ts";
+import type { Issue, Tool } from "../../../src/tool/mod.ts";
+
+const engine = typeboxEngine();
+const base = { name: "forecast", description: "Forecasts the weather." };
+
+/** The arguments as `execute` gets them, or what is wrong with them. */
+async function validate(tool: Tool, value: unknown): Promise<unknown> {
+  checkSchema(tool.parameters);
+  if (tool.parametersStandard !== undefined) {
+    const outcome = await validateStandard(tool.parametersStandard, value);
+    return outcome.issues === undefined ? outcome.value : pathsOf(outcome.issues);
+  }
+  const { check, issues } = compileOnce(engine, tool.parameters);
+  return check(value) ? value : pathsOf(issues(value));
+}
+
+function pathsOf(issues: readonly Issue[]): readonly string[] {
+  return issues.map((issue) => issue.path);
+}
+
+const JSON_SCHEMA = {
+  type: "object",
+  properties: { city: { type: "string" }, days: { type: "integer", minimum: 1 } },
+  required: ["city"],
+} as const;
+
+const TOOLS: readonly (readonly [string, Tool])[] = [
+  ["JSON Schema", defineTool({ ...base, parameters: JSON_SCHEMA, execute: ({ city }) => city })],
+  [
+    "TypeBox",
+    defineTool({
+      ...base,
+      parameters: Type.Object({
+        city: Type.String(),
+        days: Type.Optional(Type.Integer({ minimum: 1 })),
+      }),
+      execute: ({ city }) => city,
+    }),
+  ],
+  [
+    "Zod",
+    defineTool({
+      ...base,
+      parameters: z.object({ city: z.string(), days: z.int().min(1).optional() }),
+      execute: ({ city }) => city,
+    }),
+  ],
+  [
+    "Valibot",
+    defineTool({
+      ...base,
+      parameters: toStandardJsonSchema(
+        v.object({
+          city: v.string(),
+          days: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1))),
+        }),
+      ),
+      execute: ({ city }) => city,
+    }),
+  ],
+  [
+    "ArkType",
+    defineTool({
+      ...base,
+      parameters: type({ city: "string", "days?": "number.integer >= 1" }),
+      execute: ({ city }) => city,
+    }),
+  ],
+];
+
+describe("defineTool()", () => {
+  for (const [name, tool] of TOOLS) {
+    it(`takes parameters from ${name}, and gives models their JSON Schema`, () => {
+      checkSchema(tool.parameters);
+      const { type, properties, required } = tool.parameters;
+      assertEquals([type, required], ["object", ["city"]]);
+      assertEquals(Object.keys(properties as object).sort(), ["city", "days"]);
+    });
+
+    it(`validates arguments by ${name}`, async () => {
+      assertEquals(await validate(tool, { city: "Rome" }), { city: "Rome" });
+      assertEquals(await validate(tool, { city: "Rome", days: 0 }), ["/days"]);
+      assertEquals(await validate(tool, { city: 3 }), ["/city"]);
+    });
+
+    it(`gives models a JSON Schema from ${name} that agrees with the library`, () => {
+      const { check } = compileOnce(engine, tool.parameters);
+      assertEquals(check({ city: "Rome", days: 3 }), true);
+      for (const wrong of [{}, { city: 3 }, { city: "Rome", days: 0 }, { city: "a", days: 1.5 }]) {
+        assertEquals(check(wrong), false);
+      }
+    });
+  }
+
+  it("lets Zod fill in, transform and refine", async () => {
+    const tool = defineTool({
+      ...base,
+      parameters: z.object({
+        city: z.string().trim(),
+        days: z.number().default(3),
+        from: z.string().default("1").transform(Number),
+        to: z.coerce.number().optional(),
+      }).refine(({ days, from }) => from < days, {
+        message: "from must be before days",
+        path: ["from"],
+      }),
+      execute: (params) => params.from + params.days,
+    });
+    assertEquals(await validate(tool, { city: " Rome ", to: "4" }), {
+      city: "Rome",
+      days: 3,
+      from: 1,
+      to: 4,
+    });
+    assertEquals(await validate(tool, { city: "Rome", from: "9" }), ["/from"]);
+  });
+
+  it("waits for a library that checks asynchronously", async () => {
+    const tool = defineTool({
+      ...base,
+      parameters: z.object({
+        city: z.string().refine((city) => Promise.resolve(city !== "Atlantis")),
+      }),
+    });
+    assertEquals(await validate(tool, { city: "Rome" }), { city: "Rome" });
+    assertEquals(await validate(tool, { city: "Atlantis" }), ["/city"]);
+  });
+
+  it("takes results from a library, by the side that goes in to it", () => {
+    const tool = defineTool({
+      ...base,
+      returns: z.object({ degrees: z.number() }),
+      execute: () => ({ degrees: 3 }),
+    });
+    assert(tool.returnsStandard !== undefined);
+    assertEquals(compileOnce(engine, tool.returns ?? false).check({ degrees: 3 }), true);
+    assertEquals(compileOnce(engine, tool.returns ?? false).check({ degrees: "3" }), false);
+  });
+
+  it("refuses a schema whose library cannot give JSON Schema, and says what would", () => {
+    assertThrows(
+      () => defineTool({ ...base, parameters: v.object({ city: v.string() }) }),
+      TypeError,
+      "made with valibot, cannot give its JSON Schema",
+    );
+    assertThrows(
+      () => defineTool({ ...base, parameters: z.object({ at: z.date() }) }),
+      TypeError,
+      "zod cannot give the JSON Schema of its parameters",
+    );
+  });
+});

@@ -1,0 +1,267 @@
+import { assert, assertEquals, assertThrows } from "@std/assert";
+import { describe, it } from "bun:test";
+import { checkSchema } from "../../../src/schema/mod.ts";
+import type { JsonSchema } from "../../../src/tool/mod.ts";
+
+/** What a refusal says after "Cannot use the schema: ". */
+function problemOf(schema: unknown): string {
+  try {
+    checkSchema(schema as JsonSchema);
+  } catch (error) {
+    assert(error instanceof Error);
+    assert(error.message.startsWith("Cannot use the schema: "), error.message);
+    return `${error.name}: ${error.message.slice("Cannot use the schema: ".length)}`;
+  }
+  return "accepted";
+}
+
+describe("checkSchema()", () => {
+  it("answers the draft", () => {
+    assertEquals(checkSchema({ items: [true] }), { dialect: "draft-07" });
+    assertEquals(checkSchema(true), { dialect: "2020-12" });
+  });
+
+  const REFUSED: readonly (readonly [schema: unknown, problem: string])[] = [
+    [3, "TypeError: it must be an object or a boolean, not 3"],
+    [null, "TypeError: it must be an object or a boolean, not null"],
+    [[], "TypeError: it must be an object or a boolean, not a list"],
+    [
+      { type: "strng" },
+      'TypeError: "/type" must be one of array, boolean, integer, null, number, object, string, ' +
+      'or a list of different ones of them, not "strng"',
+    ],
+    [
+      { properties: { a: { minimum: "1" } } },
+      'TypeError: "/properties/a/minimum" must be a number, not "1"',
+    ],
+    [{ required: "a" }, 'TypeError: "/required" must be a list of different strings, not "a"'],
+    [
+      { required: ["a", "a"] },
+      'TypeError: "/required" must be a list of different strings, not a list',
+    ],
+    [{ properties: [] }, 'TypeError: "/properties" must be an object of schemas, not a list'],
+    [
+      { properties: { "a/b": { items: 3 } } },
+      'TypeError: "/properties/a~1b/items" must be an object or a boolean, not 3',
+    ],
+    [{ anyOf: [] }, 'TypeError: "/anyOf" must be a list of at least one schema, not a list'],
+    [
+      { anyOf: [true, "string"] },
+      'TypeError: "/anyOf/1" must be an object or a boolean, not "string"',
+    ],
+    [{ maxLength: -1 }, 'TypeError: "/maxLength" must be a whole number of at least 0, not -1'],
+    [{ maxItems: 1.5 }, 'TypeError: "/maxItems" must be a whole number of at least 0, not 1.5'],
+    [{ multipleOf: 0 }, 'TypeError: "/multipleOf" must be a number above 0, not 0'],
+    [{ uniqueItems: "yes" }, 'TypeError: "/uniqueItems" must be true or false, not "yes"'],
+    [{ description: {} }, 'TypeError: "/description" must be a string, not an object'],
+    [
+      { dependentRequired: { a: "b" } },
+      'TypeError: "/dependentRequired/a" must be a list of different strings, not "b"',
+    ],
+    [
+      { dependencies: { a: 3 } },
+      'TypeError: "/dependencies/a" must be an object or a boolean, not 3',
+    ],
+    [
+      { $schema: "https://json-schema.org/draft/2020-12/schema", items: [true] },
+      'TypeError: "/items" must be an object or a boolean, not a list',
+    ],
+    [
+      { $anchor: "1a" },
+      'TypeError: "/$anchor" must be a letter or "_", then letters, digits, "-", "_" or ".", not "1a"',
+    ],
+    [
+      { pattern: "(" },
+      'SyntaxError: "/pattern" must be a regular expression that works with the "u" flag, not "("',
+    ],
+    [
+      { patternProperties: { "\\-": true } },
+      'SyntaxError: "/patternProperties/\\-" must be a regular expression that works with the "u" ' +
+      'flag, not "\\-"',
+    ],
+    [
+      { properties: { a: { $ref: "#/$defs/b" } } },
+      'TypeError: "/properties/a/$ref" must point into the schema (nothing is fetched), and ' +
+      '"#/$defs/b" leads nowhere in it',
+    ],
+    [
+      { $ref: "https://example.com/schema.json" },
+      'TypeError: "/$ref" must point into the schema (nothing is fetched), and ' +
+      '"https://example.com/schema.json" leads nowhere in it',
+    ],
+    [
+      { $ref: "#toString" },
+      'TypeError: "/$ref" must point into the schema (nothing is fetched), and "#toString" leads ' +
+      "nowhere in it",
+    ],
+    [
+      { $ref: "#/constructor" },
+      'TypeError: "/$ref" must point into the schema (nothing is fetched), and "#/constructor" ' +
+      "leads nowhere in it",
+    ],
+    [
+      { properties: { a: { $ref: "#/x-own/b" } }, "x-own": { b: { type: 3 } } },
+      'TypeError: "/x-own/b/type" must be one of array, boolean, integer, null, number, object, ' +
+      "string, or a list of different ones of them, not 3",
+    ],
+    [
+      { $defs: { a: { $anchor: "x" }, b: { $anchor: "x" } } },
+      'TypeError: "/$defs/b" has an "$id" or anchor that is taken or no URI: "x"',
+    ],
+    [
+      { $schema: 7 },
+      'TypeError: its "$schema" is number, and must be absent or one of ' +
+      '"http://json-schema.org/draft-07/schema", "https://json-schema.org/draft/2020-12/schema"',
+    ],
+  ];
+  for (const [schema, problem] of REFUSED) {
+    it(`refuses ${JSON.stringify(schema).slice(0, 70)}`, () => {
+      assertEquals(problemOf(schema), problem);
+    });
+  }
+
+  const CIRCLES: readonly JsonSchema[] = [
+    { $ref: "#" },
+    { properties: { a: { $ref: "#/properties/a" } } },
+    { allOf: [{ anyOf: [{ $ref: "#" }] }] },
+    { $defs: { a: { $ref: "#/$defs/b" }, b: { not: { $ref: "#/$defs/a" } } } },
+    { if: true, then: { $ref: "#" } },
+    { dependentSchemas: { a: { $ref: "#" } } },
+    { dependencies: { a: { $ref: "#" } } },
+    { $dynamicAnchor: "a", allOf: [{ $dynamicRef: "#a" }] },
+  ];
+  for (const schema of CIRCLES) {
+    it(`refuses the circle in ${JSON.stringify(schema)}`, () => {
+      assert(problemOf(schema).includes("leads in a circle back to itself"), problemOf(schema));
+    });
+  }
+
+  const LEGAL: readonly JsonSchema[] = [
+    { properties: { next: { $ref: "#" } } },
+    { items: { $ref: "#" }, additionalProperties: { allOf: [{ $ref: "#" }] } },
+    { $ref: "#/$defs/a", $defs: { a: { type: "string" } } },
+    { $dynamicAnchor: "node", properties: { a: { $dynamicRef: "#node" } } },
+    // In draft-07 nothing beside a $ref counts, so this is no circle.
+    { definitions: { a: { $ref: "#/definitions/b", not: { $ref: "#/definitions/a" } }, b: true } },
+    { "x-anything": { type: 3, $ref: 7 }, nullable: true, example: [1], minimun: 3 },
+    {
+      enum: [],
+      const: { $ref: "nowhere" },
+      default: { type: "no type" },
+      examples: [{ items: 1 }],
+    },
+    { type: "string", minimum: 3, properties: {}, maxLength: 2.0 },
+    { properties: JSON.parse('{"__proto__": {"type": "string"}, "constructor": true}') },
+    { properties: { $ref: { type: "string" }, type: {}, required: { minimum: 1 } } },
+    { $id: "https://example.com/a", $defs: { b: { $id: "b", $ref: "a#/$defs/c" }, c: true } },
+    { $defs: { a: { $anchor: "x" }, b: { $id: "other", $anchor: "x" } } },
+    {
+      $id: "urn:example:a",
+      properties: { a: { $ref: "urn:example:a#/$defs/b" } },
+      $defs: { b: {} },
+    },
+  ];
+  for (const schema of LEGAL) {
+    it(`accepts ${JSON.stringify(schema).slice(0, 80)}`, () => {
+      assertEquals(problemOf(schema), "accepted");
+    });
+  }
+
+  it("calls the schema what the caller calls it", () => {
+    assertThrows(
+      () => checkSchema({ type: 3 }, { what: 'the parameters of tool "a$&"' }),
+      TypeError,
+      'Cannot use the parameters of tool "a$&": "/type" must be',
+    );
+    assertThrows(
+      () => checkSchema({ $schema: "x" }, { what: 'the parameters of tool "a$&"' }),
+      TypeError,
+      'Cannot use the parameters of tool "a$&": its "$schema" is "x"',
+    );
+  });
+
+  it("does not repeat a long value in a message", () => {
+    assert(problemOf({ type: "long ".repeat(10_000) }).length < 300);
+    assert(problemOf({ properties: { ["long ".repeat(10_000)]: 3 } }).length < 400);
+  });
+
+  describe("bounds", () => {
+    /** A schema with `depth` schemas inside each other. */
+    function nested(depth: number): JsonSchema {
+      let schema: JsonSchema = {};
+      for (let i = 0; i < depth; i++) schema = { items: schema };
+      return schema;
+    }
+
+    it("takes 5,000 schemas, and no more", () => {
+      assertEquals(problemOf({ allOf: Array.from({ length: 4_999 }, () => ({})) }), "accepted");
+      assertEquals(
+        problemOf({ allOf: Array.from({ length: 5_000 }, () => ({})) }),
+        'RangeError: "/allOf/4999" goes too far: the schema must have at most 5000 schemas',
+      );
+    });
+
+    it("refuses 100,000 schemas", () => {
+      assert(problemOf({ anyOf: Array.from({ length: 100_000 }, () => ({})) }).startsWith("Range"));
+    });
+
+    it("takes 64 levels, and no more", () => {
+      assertEquals(problemOf(nested(64)), "accepted");
+      assert(problemOf(nested(65)).endsWith("the schema must have at most 64 levels"));
+      assert(problemOf(nested(100_000)).startsWith("RangeError"));
+    });
+
+    it("counts the levels of data, too", () => {
+      let value: unknown = 1;
+      for (let i = 0; i < 1_000; i++) value = [value];
+      assert(problemOf({ default: value }).endsWith("at most 64 levels"));
+      assert(problemOf({ "x-unknown": value }).endsWith("at most 64 levels"));
+    });
+
+    it("takes 100,000 values, and no more", () => {
+      assertEquals(problemOf({ enum: Array.from({ length: 99_000 }, (_, i) => i) }), "accepted");
+      assert(
+        problemOf({ enum: Array.from({ length: 101_000 }, (_, i) => i) })
+          .endsWith("at most 100000 values"),
+      );
+    });
+
+    it("takes a million characters, and no more", () => {
+      assertEquals(problemOf({ description: "a".repeat(999_000) }), "accepted");
+      assert(problemOf({ description: "a".repeat(1_000_001) }).endsWith("1000000 characters"));
+      assert(problemOf({ properties: { ["a".repeat(1_000_001)]: true } }).endsWith("characters"));
+      assert(problemOf({ pattern: "a".repeat(1_000_001) }).endsWith("1000000 characters"));
+    });
+
+    it("lets the caller set them", () => {
+      checkSchema(nested(100), { maxDepth: 100 });
+      for (
+        const options of [
+          { maxSchemas: 3 },
+          { maxDepth: 3 },
+          { maxValues: 3 },
+          { maxCharacters: 15 },
+        ]
+      ) {
+        assertThrows(() => checkSchema(nested(4), options), RangeError, "goes too far");
+      }
+    });
+
+    it("ends on a schema that contains itself", () => {
+      const schema: Record<string, unknown> = { type: "object" };
+      schema["properties"] = { a: schema };
+      assert(problemOf(schema).startsWith("RangeError"));
+    });
+
+    it("follows long chains of references without exhausting the stack", () => {
+      const $defs = Object.fromEntries(
+        Array.from({ length: 4_000 }, (_, i) => [`d${i}`, { $ref: `#/$defs/d${i + 1}` }]),
+      );
+      assertEquals(problemOf({ $ref: "#/$defs/d0", $defs: { ...$defs, d4000: {} } }), "accepted");
+      assert(
+        problemOf({ $ref: "#/$defs/d0", $defs: { ...$defs, d4000: { $ref: "#/$defs/d0" } } })
+          .includes("in a circle"),
+      );
+    });
+  });
+});

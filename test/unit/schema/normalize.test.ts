@@ -1,0 +1,120 @@
+import { assertEquals } from "@std/assert";
+import { describe, it } from "bun:test";
+import { ASSERTED_FORMATS } from "../../../src/schema/formats.ts";
+import type { Dialect } from "../../../src/schema/mod.ts";
+import { normalizeSchema } from "../../../src/schema/normalize.ts";
+import type { JsonSchema } from "../../../src/tool/mod.ts";
+
+const URI = "https://json-schema.org/draft/2020-12/schema";
+
+function normalized(schema: JsonSchema, dialect: Dialect = "2020-12"): JsonSchema {
+  return normalizeSchema(schema, dialect, { formats: ASSERTED_FORMATS }).schema;
+}
+
+describe("normalizeSchema()", () => {
+  const ROWS: readonly (readonly [string, Dialect, JsonSchema, JsonSchema])[] = [
+    [
+      "keeps what validates, and leaves out the rest",
+      "2020-12",
+      { $comment: "c", title: "t", default: 1, "x-own": 2, type: "string", minLength: 1 },
+      { type: "string", minLength: 1 },
+    ],
+    [
+      "turns draft-07 lists of item schemas into prefixItems",
+      "draft-07",
+      { items: [{ type: "string" }], additionalItems: false },
+      { prefixItems: [{ type: "string" }], items: false },
+    ],
+    [
+      "splits draft-07 dependencies",
+      "draft-07",
+      { dependencies: { a: ["b"], c: { required: ["d"] } } },
+      { dependentRequired: { a: ["b"] }, dependentSchemas: { c: { required: ["d"] } } },
+    ],
+    [
+      "leaves out what draft-07 ignores beside a $ref, and resolves it all the same",
+      "draft-07",
+      { properties: { a: { $ref: "#/definitions/b", type: "null" } }, definitions: { b: {} } },
+      { properties: { a: { $ref: "#/$defs/0" } }, $defs: { "0": {} } },
+    ],
+    [
+      "makes every reference flat, and keeps each target once",
+      "2020-12",
+      {
+        $id: "https://example.com/a",
+        properties: {
+          a: { $ref: "b" },
+          c: { $ref: "#d" },
+          e: { $ref: "https://example.com/b#/$defs/f" },
+          g: { $ref: "#" },
+          h: { $ref: "b" },
+        },
+        $defs: {
+          b: { $id: "b", type: "string", $defs: { f: { type: "number" } } },
+          d: { $anchor: "d", type: "boolean" },
+          unused: { type: "null" },
+        },
+      },
+      {
+        properties: {
+          a: { $ref: "#/$defs/0" },
+          c: { $ref: "#/$defs/1" },
+          e: { $ref: "#/$defs/2" },
+          g: { $ref: "#" },
+          h: { $ref: "#/$defs/0" },
+        },
+        $defs: { "0": { type: "string" }, "1": { type: "boolean" }, "2": { type: "number" } },
+      },
+    ],
+    [
+      "turns a $dynamicRef that can mean one place only into a $ref",
+      "2020-12",
+      { $dynamicAnchor: "a", items: { $dynamicRef: "#a", $ref: "#/$defs/b" }, $defs: { b: {} } },
+      { items: { $ref: "#/$defs/0", allOf: [{ $ref: "#" }] }, $defs: { "0": {} } },
+    ],
+    [
+      "keeps the formats that are asserted",
+      "2020-12",
+      { properties: { a: { format: "date" }, format: { format: "city" } } },
+      { properties: { a: { format: "date" }, format: {} } },
+    ],
+    [
+      "leaves data alone",
+      "2020-12",
+      { const: { $id: "a", title: "b" }, enum: [{ format: "c" }] },
+      { const: { $id: "a", title: "b" }, enum: [{ format: "c" }] },
+    ],
+  ];
+  for (const [what, dialect, schema, expected] of ROWS) {
+    it(what, () => {
+      assertEquals(normalized(schema, dialect), { $schema: URI, ...expected as object });
+    });
+  }
+
+  it("leaves a schema alone whose $dynamicRef may mean two places", () => {
+    const schema = {
+      $dynamicAnchor: "a",
+      items: { $dynamicRef: "#a" },
+      $defs: { b: { $id: "b", $dynamicAnchor: "a", format: "city" } },
+    };
+    const { flat, schema: result } = normalizeSchema(schema, "2020-12", { formats: new Set() });
+    assertEquals(flat, false);
+    assertEquals(result, { ...schema, $defs: { b: { $id: "b", $dynamicAnchor: "a" } } });
+  });
+
+  it("says whether a check may go down a value without a bound", () => {
+    const unbounded = (schema: JsonSchema): boolean =>
+      normalizeSchema(schema, "2020-12", { formats: ASSERTED_FORMATS }).unbounded;
+    assertEquals(unbounded({ properties: { a: { type: "string" } } }), false);
+    assertEquals(unbounded({ properties: { a: { $ref: "#" } } }), true);
+    assertEquals(unbounded({ properties: { a: { uniqueItems: true } } }), true);
+  });
+
+  it("keeps the keywords that the engine knows", () => {
+    const { schema } = normalizeSchema({ items: { even: true, odd: true } }, "2020-12", {
+      formats: new Set(),
+      keywords: ["even"],
+    });
+    assertEquals(schema, { $schema: URI, items: { even: true } });
+  });
+});

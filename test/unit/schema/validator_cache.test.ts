@@ -1,0 +1,76 @@
+import { assert, assertEquals, assertNotStrictEquals, assertStrictEquals } from "@std/assert";
+import { describe, it } from "bun:test";
+import { compileOnce, type Dialect, type SchemaEngine } from "../../../src/schema/mod.ts";
+
+/** An engine that notes what it was asked to compile. */
+function fakeEngine(): SchemaEngine & { readonly compiled: Dialect[] } {
+  const compiled: Dialect[] = [];
+  return {
+    name: "fake",
+    compiled,
+    compile(_schema, dialect) {
+      compiled.push(dialect);
+      return { check: () => true, issues: () => [] };
+    },
+  };
+}
+
+describe("compileOnce()", () => {
+  it("compiles a schema on first use, once per engine", () => {
+    const [one, other] = [fakeEngine(), fakeEngine()];
+    const schema = { type: "string" };
+    const validator = compileOnce(one, schema);
+    assertStrictEquals(compileOnce(one, schema), validator);
+    assertEquals(one.compiled.length, 1);
+    assertNotStrictEquals(compileOnce(other, schema), validator);
+    assertEquals(other.compiled.length, 1);
+  });
+
+  it("goes by the schema object, not by what is in it", () => {
+    const engine = fakeEngine();
+    compileOnce(engine, { type: "string" });
+    compileOnce(engine, { type: "string" });
+    assertEquals(engine.compiled.length, 2);
+  });
+
+  it("hands on the draft it is given, or the one it detects", () => {
+    const engine = fakeEngine();
+    compileOnce(engine, { items: [true] });
+    compileOnce(engine, {}, "draft-07");
+    compileOnce(engine, {});
+    assertEquals(engine.compiled, ["draft-07", "draft-07", "2020-12"]);
+  });
+
+  it("needs no engine for the schemas true and false", () => {
+    const engine = fakeEngine();
+    assertEquals(compileOnce(engine, true).check(undefined), true);
+    const none = compileOnce(engine, false);
+    assertEquals(none.check(1), false);
+    const [issue] = none.issues(1);
+    assert(issue !== undefined);
+    assertEquals([issue.path, issue.keyword], ["", "false schema"]);
+    assertEquals(engine.compiled, []);
+  });
+
+  it("tries again after an engine that failed", () => {
+    const engine = fakeEngine();
+    let failing = true;
+    const moody: SchemaEngine = {
+      name: "moody",
+      compile(schema, dialect) {
+        if (failing) throw new SyntaxError("Cannot compile the schema: not now");
+        return engine.compile(schema, dialect);
+      },
+    };
+    const schema = {};
+    let message = "";
+    try {
+      compileOnce(moody, schema);
+    } catch (error) {
+      message = String(error);
+    }
+    assertEquals(message, "SyntaxError: Cannot compile the schema: not now");
+    failing = false;
+    assertEquals(compileOnce(moody, schema).check(1), true);
+  });
+});
