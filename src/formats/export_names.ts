@@ -5,7 +5,8 @@
  */
 
 import type { Tool } from "../tool/mod.ts";
-import { mapNames, type NameRule } from "./names.ts";
+import { isLegalName, mapNames, type NameRule } from "./names.ts";
+import { hintsOf } from "./tool_fields.ts";
 import type { ExportNames, TargetId, ToolEncoding, WireName } from "./types.ts";
 
 /** Names by namespace, then by name: neither is ever joined to the other, or taken apart. */
@@ -75,8 +76,11 @@ export function wireNames(
       else members.push(tool);
     }
   }
-  const names = mapNames(plain.map((tool) => tool.id), rule);
-  for (const tool of plain) result.set(tool, { name: names.get(tool.id) as string });
+  const wanted = sourceNames(plain, rule);
+  const names = mapNames(plain.map((tool) => wanted.get(tool) ?? tool.id), rule);
+  for (const tool of plain) {
+    result.set(tool, { name: names.get(wanted.get(tool) ?? tool.id) as string });
+  }
   if (namespaces === undefined) return result;
 
   const spaceNames = mapNames([...spaces.keys()], namespaces.names);
@@ -90,4 +94,24 @@ export function wireNames(
     }
   }
   return result;
+}
+
+/**
+ * The names that imported tools had in their source, where the target allows them and no other
+ * tool could want them: so that what was imported is exported under the name that it had.
+ */
+function sourceNames(tools: readonly Tool[], rule: NameRule): ReadonlyMap<Tool, string> {
+  const names = new Map<Tool, string>();
+  const owners = new Map<string, number>();
+  const count = (name: string): void => void owners.set(name, (owners.get(name) ?? 0) + 1);
+  for (const tool of tools) {
+    count(tool.id);
+    const { name } = hintsOf(tool);
+    if (typeof name !== "string" || tool.namespace !== undefined) continue;
+    if (name === tool.id || !isLegalName(name, rule)) continue;
+    names.set(tool, name);
+    count(name);
+  }
+  for (const [tool, name] of names) if (owners.get(name) !== 1) names.delete(tool);
+  return names;
 }

@@ -315,6 +315,7 @@ function attemptTool(
     name: name.name,
     namespace: name.namespace,
     description: fields.description,
+    sendsDescription: hints.description !== null || fields.description !== tool.description,
     parameters,
     returns,
     strict,

@@ -107,7 +107,10 @@ export interface ToolView {
   readonly name: string;
   /** The namespace on the wire, where the target has its own. */
   readonly namespace: string | undefined;
+  /** The description, also where {@linkcode sendsDescription} says that it was made up. */
   readonly description: string;
+  /** The tool's source had a description, or there is something else to say in it. */
+  readonly sendsDescription: boolean;
   readonly parameters: JsonSchemaObject;
   readonly returns: JsonSchema | undefined;
   readonly strict: boolean;

@@ -31,7 +31,7 @@ const HINTS = [
 /** The features a tool uses, each with where it stands in the tool. */
 function usedFeatures(tool: Tool, hints: ProviderHints): readonly (readonly [Feature, string])[] {
   const used: (readonly [Feature, string])[] = [];
-  if (tool.title !== undefined) used.push(["title", "/title"]);
+  if (tool.title !== undefined && hints.title !== null) used.push(["title", "/title"]);
   if (tool.returns !== undefined) used.push(["returns", "/returns"]);
   if (tool.examples.length > 0) used.push(["examples", "/examples"]);
   if (saysAnnotations(tool, hints)) used.push(["annotations", "/annotations"]);

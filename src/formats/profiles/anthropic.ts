@@ -9,6 +9,7 @@ import type { CombinationRule, Feature, KeywordTable, Profile, ToolView } from "
 import type { ProviderHints } from "../types.ts";
 import {
   ADVISORY,
+  descriptionOf,
   DROPPED,
   ENFORCED,
   every,
@@ -159,7 +160,7 @@ function wire(view: ToolView, strict: boolean | undefined): AnthropicTool {
   const { hints } = view;
   return {
     name: view.name,
-    ...(hints.description === null ? {} : { description: view.description }),
+    ...descriptionOf(view),
     // `defineTool` sees to it that the root is an object.
     input_schema: view.parameters as AnthropicTool["input_schema"],
     ...(strict === undefined ? {} : { strict }),

@@ -12,13 +12,13 @@ import {
   ANTHROPIC_KEYWORDS,
   ANTHROPIC_STRICT_KEYWORDS,
 } from "./anthropic.ts";
-import { features, unsure, table } from "./tables.ts";
+import { descriptionOf, features, table, unsure } from "./tables.ts";
 
 /** A tool in `toolConfig.tools`. */
 export interface BedrockTool {
   toolSpec: {
     name: string;
-    description: string;
+    description?: string;
     inputSchema: { json: { [keyword: string]: unknown } };
     strict?: boolean;
   };
@@ -35,7 +35,7 @@ function wire(view: ToolView, strict: boolean | undefined): BedrockTool {
   return {
     toolSpec: {
       name: view.name,
-      description: view.description,
+      ...descriptionOf(view),
       inputSchema: { json: view.parameters as { [keyword: string]: unknown } },
       ...(strict === undefined ? {} : { strict }),
     },

@@ -6,14 +6,25 @@
 
 import type { NameRule } from "../names.ts";
 import type { KeywordTable, Profile } from "../profile.ts";
-import { ADVISORY, ENFORCED, every, features, IGNORED, into, REJECTED, table, unsure } from "./tables.ts";
+import {
+  ADVISORY,
+  descriptionOf,
+  ENFORCED,
+  every,
+  features,
+  IGNORED,
+  into,
+  REJECTED,
+  table,
+  unsure,
+} from "./tables.ts";
 
 /** A function in the `tools` of a chat request. */
 export interface CohereTool {
   type: "function";
   function: {
     name: string;
-    description: string;
+    description?: string;
     parameters: { [keyword: string]: unknown };
   };
 }
@@ -72,7 +83,7 @@ export const COHERE: Profile<CohereTool, CohereTool[]> = {
     type: "function",
     function: {
       name: view.name,
-      description: view.description,
+      ...descriptionOf(view),
       parameters: view.parameters as { [keyword: string]: unknown },
     },
   }),

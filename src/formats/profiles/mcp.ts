@@ -6,7 +6,7 @@
 
 import type { NameRule } from "../names.ts";
 import type { Feature, KeywordTable, Profile, ToolView } from "../profile.ts";
-import { ADVISORY, ENFORCED, every, features, into, table } from "./tables.ts";
+import { ADVISORY, descriptionOf, ENFORCED, every, features, into, table } from "./tables.ts";
 
 /** A tool in a `tools/list` result. Revisions leave out what they do not know. */
 export interface McpTool {
@@ -55,9 +55,11 @@ function wire(view: ToolView, icons: boolean, execution: boolean): McpTool {
   const annotations = hints.annotations === undefined ? tool.annotations : hints.annotations;
   const { provider: _hints, ...meta } = tool.meta ?? {};
   return {
+    // What an MCP server said that plue has no words for goes back to MCP clients.
+    ...(hints.source === "mcp" ? hints.extra : {}),
     name: view.name,
-    ...(tool.title === undefined ? {} : { title: tool.title }),
-    ...(hints.description === null ? {} : { description: view.description }),
+    ...(tool.title === undefined || hints.title === null ? {} : { title: tool.title }),
+    ...descriptionOf(view),
     inputSchema: view.parameters as McpTool["inputSchema"],
     ...(view.returns === undefined || typeof view.returns === "boolean"
       ? {}

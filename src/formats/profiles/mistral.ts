@@ -6,14 +6,22 @@
 
 import { OPENAI_NAME_RULE } from "../names.ts";
 import type { KeywordTable, Profile } from "../profile.ts";
-import { ADVISORY, features, into, READ_BY_THE_MODEL, table, unsure } from "./tables.ts";
+import {
+  ADVISORY,
+  descriptionOf,
+  features,
+  into,
+  READ_BY_THE_MODEL,
+  table,
+  unsure,
+} from "./tables.ts";
 
 /** A function in the `tools` of a chat request. */
 export interface MistralTool {
   type: "function";
   function: {
     name: string;
-    description: string;
+    description?: string;
     parameters: { [keyword: string]: unknown };
   };
 }
@@ -38,7 +46,7 @@ export const MISTRAL: Profile<MistralTool, MistralTool[]> = {
     type: "function",
     function: {
       name: view.name,
-      description: view.description,
+      ...descriptionOf(view),
       parameters: view.parameters as { [keyword: string]: unknown },
     },
   }),

@@ -6,14 +6,23 @@
 
 import { OPENAI_NAME_RULE } from "../names.ts";
 import type { KeywordTable, Profile } from "../profile.ts";
-import { ADVISORY, DROPPED, every, features, into, REJECTED, table } from "./tables.ts";
+import {
+  ADVISORY,
+  descriptionOf,
+  DROPPED,
+  every,
+  features,
+  into,
+  REJECTED,
+  table,
+} from "./tables.ts";
 
 /** A function in the `tools` of a chat request. */
 export interface OllamaTool {
   type: "function";
   function: {
     name: string;
-    description: string;
+    description?: string;
     parameters: { type: "object"; [keyword: string]: unknown };
   };
 }
@@ -67,7 +76,7 @@ export const OLLAMA: Profile<OllamaTool, OllamaTool[]> = {
     type: "function",
     function: {
       name: view.name,
-      description: view.description,
+      ...descriptionOf(view),
       // `defineTool` sees to it that the root is an object.
       parameters: view.parameters as OllamaTool["function"]["parameters"],
     },

@@ -13,14 +13,14 @@ import {
   OPENAI_STRICT_KEYWORDS,
   OPENAI_STRICT_LIMITS,
 } from "./openai_tables.ts";
-import { features } from "./tables.ts";
+import { descriptionOf, features } from "./tables.ts";
 
 /** A function in the `tools` of a chat request. */
 export interface OpenAiChatTool {
   type: "function";
   function: {
     name: string;
-    description: string;
+    description?: string;
     parameters: { [keyword: string]: unknown };
     strict?: boolean;
   };
@@ -31,7 +31,7 @@ function wire(view: ToolView, strict: boolean | undefined): OpenAiChatTool {
     type: "function",
     function: {
       name: view.name,
-      description: view.description,
+      ...descriptionOf(view),
       parameters: view.parameters as JsonSchemaObject & { [keyword: string]: unknown },
       ...(strict === undefined ? {} : { strict }),
     },

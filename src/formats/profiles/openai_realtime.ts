@@ -7,13 +7,13 @@
 import { OPENAI_NAME_RULE } from "../names.ts";
 import type { Profile } from "../profile.ts";
 import { OPENAI_KEYWORDS } from "./openai_tables.ts";
-import { features } from "./tables.ts";
+import { descriptionOf, features } from "./tables.ts";
 
 /** A function in the `tools` of a session. */
 export interface OpenAiRealtimeTool {
   type: "function";
   name: string;
-  description: string;
+  description?: string;
   parameters: { [keyword: string]: unknown };
 }
 
@@ -29,7 +29,7 @@ export const OPENAI_REALTIME: Profile<OpenAiRealtimeTool, OpenAiRealtimeTool[]> 
   wire: (view) => ({
     type: "function",
     name: view.name,
-    description: view.description,
+    ...descriptionOf(view),
     parameters: view.parameters as { [keyword: string]: unknown },
   }),
   assemble: (tools) => tools.map((tool) => tool.wire),

@@ -13,13 +13,13 @@ import {
   OPENAI_STRICT_KEYWORDS,
   OPENAI_STRICT_LIMITS,
 } from "./openai_tables.ts";
-import { features, READ_BY_THE_MODEL } from "./tables.ts";
+import { descriptionOf, features, READ_BY_THE_MODEL } from "./tables.ts";
 
 /** A function in the `tools` of a Responses request, or inside a namespace. */
 export interface OpenAiResponsesFunction {
   type: "function";
   name: string;
-  description: string;
+  description?: string;
   parameters: { [keyword: string]: unknown };
   /** Left out, the API would try strict mode by itself: it is always said. */
   strict: boolean;
@@ -80,7 +80,7 @@ function wire(view: ToolView): OpenAiResponsesFunction {
   return {
     type: "function",
     name: view.name,
-    description: view.description,
+    ...descriptionOf(view),
     parameters: view.parameters as { [keyword: string]: unknown },
     strict: view.strict,
     ...(view.returns === undefined ? {} : { output_schema: asObject(view.returns) }),

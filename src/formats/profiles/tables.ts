@@ -4,8 +4,15 @@
  * @module
  */
 
-import { FEATURES, type Feature, type FeatureTable, type KeywordRule, type KeywordTable } from "../profile.ts";
 import { KEYWORD_FORMS, type KeywordForm } from "../keyword_forms.ts";
+import {
+  type Feature,
+  FEATURES,
+  type FeatureTable,
+  type KeywordRule,
+  type KeywordTable,
+  type ToolView,
+} from "../profile.ts";
 
 /** Sent; the target holds the model to it. */
 export const ENFORCED: KeywordRule = Object.freeze({ action: "keep", enforcement: "enforced" });
@@ -63,3 +70,8 @@ export function features(native: readonly Feature[] = []): FeatureTable {
  * target, and an object root is what every target wants.
  */
 export const READ_BY_THE_MODEL: KeywordTable = every(ADVISORY);
+
+/** The description, for targets where it may be left out. */
+export function descriptionOf(view: ToolView): { description?: string } {
+  return view.sendsDescription ? { description: view.description } : {};
+}
