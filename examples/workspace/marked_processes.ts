@@ -9,9 +9,10 @@ import { readFileSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import process from "node:process";
 import { setTimeout as delay } from "node:timers/promises";
+import { errorCode } from "./refusal.ts";
 
 /** A process that starts another one while it is looked for needs a second look. */
-const MAX_ROUNDS = 20;
+const MAX_ROUNDS = 40;
 const PAUSE_MS = 5;
 
 /** When a process was started, in the kernel's ticks since boot; 0 if that cannot be told. */
@@ -48,26 +49,53 @@ async function scan(
   for (const name of await readdir("/proc").catch(() => [])) {
     const pid = Number(name);
     if (!Number.isInteger(pid)) continue;
-    try {
-      // Processes of other users, and those that have just ended, cannot be read.
-      const environment = await readFile(`/proc/${pid}/environ`, "latin1");
-      if (environment.split("\0").includes(mark)) {
+    const environment = await environmentOf(pid);
+    if (environment?.split("\0").includes(mark) === true) {
+      found = true;
+      try {
         process.kill(pid, "SIGKILL");
-        found = true;
-      } else if (environment === "") {
-        // In the middle of exec, a process has no environment for a moment.
-        const stat = parseStat(await readFile(`/proc/${pid}/stat`, "latin1"));
-        unclear ||= stat.startTime >= since && stat.state !== "Z" && stat.state !== "X";
+      } catch {
+        // It has ended.
       }
-    } catch {
-      continue;
-    }
+    } else if (environment === "") unclear ||= await mayBearMark(pid, since);
   }
   return { found, unclear };
 }
 
+/**
+ * The environment of a process; `""` if it has none at this moment, as in the middle of starting
+ * and of ending; `undefined` if it is another user's.
+ */
+async function environmentOf(pid: number): Promise<string | undefined> {
+  try {
+    return await readFile(`/proc/${pid}/environ`, "latin1");
+  } catch (error) {
+    return ["EACCES", "EPERM"].includes(errorCode(error) ?? "") ? undefined : "";
+  }
+}
+
+async function mayBearMark(pid: number, since: number): Promise<boolean> {
+  try {
+    const stat = parseStat(await readFile(`/proc/${pid}/stat`, "latin1"));
+    return !stat.hasEnded && !stat.isOfKernel && stat.startTime >= since;
+  } catch {
+    return false;
+  }
+}
+
+/** Flag of the kernel's own threads, which have no environment. */
+const PF_KTHREAD = 0x0020_0000;
+
 /** The command's name is in brackets, and may hold brackets and spaces itself. */
-function parseStat(text: string): { readonly state: string; readonly startTime: number } {
+function parseStat(text: string): {
+  readonly hasEnded: boolean;
+  readonly isOfKernel: boolean;
+  readonly startTime: number;
+} {
   const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
-  return { state: fields[0] ?? "", startTime: Number(fields[19] ?? 0) };
+  return {
+    hasEnded: fields[0] === "Z" || fields[0] === "X",
+    isOfKernel: (Number(fields[6]) & PF_KTHREAD) !== 0,
+    startTime: Number(fields[19]),
+  };
 }
