@@ -108,8 +108,8 @@ export interface Fixture {
 
 /** A dispatcher over a registry with these tools, on a clock that stands still. */
 export function fixture(tools: readonly FakeTool[], options: ToolDispatcherOptions = {}): Fixture {
-  const registry = new ToolRegistry({ tools: tools.map(fakeTool) });
   const clock = new FakeClock();
+  const registry = new ToolRegistry({ tools: tools.map(fakeTool), clock });
   const reports: DispatchErrorReport[] = [];
   const dispatcher = new ToolDispatcher(registry, {
     clock,
