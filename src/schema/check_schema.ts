@@ -61,6 +61,8 @@ const TYPES: ReadonlySet<unknown> = new Set([
   "object",
   "string",
 ]);
+/** How long a chain of references may be that all check the same value; each takes of the stack. */
+const MAX_CHAIN = 256;
 const SCHEMA_RULE = "an object or a boolean";
 const ANCHOR = /^[A-Za-z_][-A-Za-z0-9._]*$/;
 
@@ -188,7 +190,7 @@ class SchemaChecker {
     for (const reference of this.#references) {
       targets.set(reference, this.#resolve(reference));
     }
-    if (targets.size > 0) this.#refuseCircles(targets);
+    if (targets.size > 0) this.#boundReferences(targets);
   }
 
   #schema(schema: unknown, base: string, depth: number): void {
@@ -333,31 +335,44 @@ class SchemaChecker {
       : [target.schema];
   }
 
-  /** Refuses `{"$ref": "#"}` and its like: circles that would check the same value for ever. */
-  #refuseCircles(targets: ReadonlyMap<Reference, readonly unknown[]>): void {
+  /**
+   * Refuses `{"$ref": "#"}` and its like: circles that would check the same value for ever; and
+   * references that double and double again, which would check it more often than there is time.
+   */
+  #boundReferences(targets: ReadonlyMap<Reference, readonly unknown[]>): void {
     const leads = new Map<unknown, unknown[]>();
     for (const [{ holder }, found] of targets) {
       leads.set(holder, [...leads.get(holder) ?? [], ...found]);
     }
-    const done = new Map<unknown, boolean>();
-    const circular = (schema: unknown): boolean => {
-      if (!isObject(schema)) return false;
-      const known = done.get(schema);
-      if (known !== undefined) return !known;
-      done.set(schema, false);
+    const sizes = new Map<unknown, number>();
+    /** How many schemas check one value, all in all. NaN in a circle, and so whatever leads there. */
+    const sizeOf = (schema: unknown, depth: number): number => {
+      if (!isObject(schema)) return 0;
+      const known = sizes.get(schema);
+      if (known !== undefined) return known;
+      if (depth > MAX_CHAIN) return Infinity;
+      sizes.set(schema, NaN);
       const next = leads.get(schema) ?? [];
       const hidden = this.#dialect === "draft-07" && next.length > 0;
-      if (next.some(circular) || (!hidden && inPlace(schema).some(circular))) return true;
-      done.set(schema, true);
-      return false;
+      let size = 1;
+      for (const part of hidden ? next : [...next, ...inPlace(schema)]) {
+        size += sizeOf(part, depth + 1);
+      }
+      sizes.set(schema, size);
+      return size;
     };
     for (const { holder, keyword, pointer } of targets.keys()) {
-      if (circular(holder)) {
-        throw new TypeError(
+      const size = sizeOf(holder, 0);
+      if (size <= this.#limits[0]) continue;
+      throw Number.isNaN(size)
+        ? new TypeError(
           `Cannot use ${this.#what}: "${pointer}" leads in a circle back to itself: ` +
             `${quote(holder[keyword])} must lead to another part of the value first`,
+        )
+        : new RangeError(
+          `Cannot use ${this.#what}: "${pointer}" goes too far: its references must unfold to at ` +
+            `most ${this.#limits[0]} schemas, in chains of at most ${MAX_CHAIN}`,
         );
-      }
     }
   }
 

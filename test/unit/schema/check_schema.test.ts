@@ -253,15 +253,28 @@ describe("checkSchema()", () => {
       assert(problemOf(schema).startsWith("RangeError"));
     });
 
-    it("follows long chains of references without exhausting the stack", () => {
+    /** `$defs` of `length`, each made of the reference to the next. */
+    function chain(length: number, link: (ref: JsonSchema) => JsonSchema): JsonSchema {
       const $defs = Object.fromEntries(
-        Array.from({ length: 4_000 }, (_, i) => [`d${i}`, { $ref: `#/$defs/d${i + 1}` }]),
+        Array.from({ length }, (_, i) => [`d${i}`, link({ $ref: `#/$defs/d${i + 1}` })]),
       );
-      assertEquals(problemOf({ $ref: "#/$defs/d0", $defs: { ...$defs, d4000: {} } }), "accepted");
-      assert(
-        problemOf({ $ref: "#/$defs/d0", $defs: { ...$defs, d4000: { $ref: "#/$defs/d0" } } })
-          .includes("in a circle"),
-      );
+      return { $ref: "#/$defs/d0", $defs: { ...$defs, [`d${length}`]: {} } };
+    }
+
+    it("takes chains of 256 references, and refuses longer ones before the stack does", () => {
+      assertEquals(problemOf(chain(250, (ref) => ref)), "accepted");
+      for (const length of [300, 4_000]) {
+        assertEquals(
+          problemOf(chain(length, (ref) => ref)),
+          'RangeError: "/$ref" goes too far: its references must unfold to at most 5000 schemas, ' +
+            "in chains of at most 256",
+        );
+      }
+    });
+
+    it("refuses references that double and double again", () => {
+      assertEquals(problemOf(chain(8, (ref) => ({ anyOf: [ref, ref] }))), "accepted");
+      assert(problemOf(chain(60, (ref) => ({ anyOf: [ref, ref] }))).startsWith("RangeError"));
     });
   });
 });
