@@ -1,0 +1,157 @@
+import { assert, assertEquals } from "@std/assert";
+import { describe, it } from "bun:test";
+import fc from "fast-check";
+import { typeboxEngine } from "../../../src/adapters/typebox/mod.ts";
+import {
+  decodeArguments,
+  encodeArguments,
+  exportTools,
+  listTargets,
+  normalizeOpenApi30,
+  type TargetId,
+} from "../../../src/formats/mod.ts";
+import { checkSchema } from "../../../src/schema/mod.ts";
+import { type JsonSchema, makeTool, type Tool } from "../../../src/tool/mod.ts";
+import { aParametersSchema, aValue, aValueFor } from "../../support/arbitrary_schema.ts";
+
+const engine = typeboxEngine({ codeGeneration: false });
+const runs = { numRuns: 120 };
+
+const aTool = aParametersSchema().filter((parameters) => {
+  try {
+    checkSchema(parameters);
+    return true;
+  } catch {
+    return false;
+  }
+}).map((parameters) => makeTool({ name: "t", description: "A tool.", parameters }));
+
+const accepts = (schema: JsonSchema, value: unknown): boolean =>
+  engine.compile(schema, "2020-12").check(value);
+
+/** The schema that a target's export of one tool holds, as JSON Schema. */
+function exportedSchema(tools: unknown, target: TargetId): JsonSchema {
+  if (target === "openapi@3.1") {
+    // References lead into the document, so the schema is read inside of it.
+    const { schemas } = (tools as { components: { schemas: Record<string, JsonSchema> } }).components;
+    return { $ref: "#/components/schemas/t.parameters", components: { schemas } };
+  }
+  const entry = target === "ai-sdk"
+    ? (tools as Record<string, unknown>)["t"]
+    : (tools as unknown[])[0];
+  const found = findSchema(entry);
+  return target === "gemini.typed" ? normalizeOpenApi30(plainSchema(found) as JsonSchema).schema : found;
+}
+
+const PLACES = [
+  "function",
+  "parameters",
+  "parametersJsonSchema",
+  "functionDeclarations",
+  "toolSpec",
+  "input_schema",
+  "inputSchema",
+  "json",
+  "jsonSchema",
+  "schema",
+];
+
+function findSchema(entry: unknown): JsonSchema {
+  let at = entry as Record<string, unknown>;
+  for (;;) {
+    const place = PLACES.find((name) => Object.hasOwn(at, name) && typeof at[name] === "object");
+    if (place === undefined || at["type"] === "object") return at;
+    const next = at[place];
+    at = (Array.isArray(next) ? next[0] : next) as Record<string, unknown>;
+  }
+}
+
+/** Gemini's typed schema with the spelling of JSON Schema. */
+function plainSchema(part: unknown): unknown {
+  if (typeof part !== "object" || part === null || Array.isArray(part)) return part;
+  const result: Record<string, unknown> = {};
+  for (const [key, value] of Object.entries(part)) {
+    if (key === "type") result[key] = String(value).toLowerCase();
+    else if (/^(min|max)(Items|Length|Properties)$/.test(key)) result[key] = Number(value);
+    else if (key === "anyOf") result[key] = (value as unknown[]).map(plainSchema);
+    else if (key === "items") result[key] = plainSchema(value);
+    else if (key === "properties") {
+      result[key] = Object.fromEntries(
+        Object.entries(value as object).map(([name, inner]) => [name, plainSchema(inner)]),
+      );
+    } else result[key] = value;
+  }
+  return result;
+}
+
+const show = (tool: Tool, wire: JsonSchema, value: unknown): string =>
+  JSON.stringify({ original: tool.parameters, wire, value });
+
+for (const { id } of listTargets()) {
+  describe(`exportTools() to ${id}, for any schema`, () => {
+    it("sends the tool or says why not, and changes nothing", () => {
+      fc.assert(
+        fc.property(aTool, (tool) => {
+          const before = JSON.stringify(tool.parameters);
+          const { names, rejected } = exportTools([tool], id);
+          assertEquals(names.encodings.length + rejected.length, 1);
+          assertEquals(JSON.stringify(tool.parameters), before);
+        }),
+        runs,
+      );
+    });
+
+    it("says the same each time", () => {
+      fc.assert(
+        fc.property(aTool, (tool) => {
+          const again = makeTool({ name: "t", description: "A tool.", parameters: tool.parameters });
+          const { tools, losses } = exportTools([tool], id);
+          const second = exportTools([again], id);
+          assertEquals(JSON.stringify(second.tools), JSON.stringify(tools));
+          assertEquals(second.losses, losses);
+        }),
+        runs,
+      );
+    });
+
+    it("accepts what the tool accepts, unless a loss says that it narrows", () => {
+      fc.assert(
+        fc.property(
+          aTool.chain((tool) =>
+            fc.tuple(fc.constant(tool), fc.oneof(aValueFor(tool.parameters), aValue))
+          ),
+          ([tool, value]) => {
+            const { tools, losses, names, rejected } = exportTools([tool], id);
+            if (rejected.length > 0 || losses.some((loss) => loss.side === "input" && loss.narrows)) return;
+            if (!accepts(tool.parameters, value)) return;
+            const wire = exportedSchema(tools, id);
+            const written = encodeArguments(value, names.encodingOf("t")?.input);
+            assert(accepts(wire, written), show(tool, wire, value));
+          },
+        ),
+        runs,
+      );
+    });
+
+    it("is accepted by the tool, unless a loss says that it widens", () => {
+      fc.assert(
+        fc.property(
+          aTool.chain((tool) => {
+            const { tools, rejected } = exportTools([tool], id);
+            const wire = rejected.length > 0 ? true : exportedSchema(tools, id);
+            return fc.tuple(fc.constant(tool), fc.oneof(aValueFor(wire), aValue));
+          }),
+          ([tool, value]) => {
+            const { tools, losses, names, rejected } = exportTools([tool], id);
+            if (rejected.length > 0 || losses.some((loss) => loss.side === "input" && loss.widens)) return;
+            const wire = exportedSchema(tools, id);
+            if (!accepts(wire, value)) return;
+            const read = decodeArguments(value, names.encodingOf("t")?.input);
+            assert(accepts(tool.parameters, read), show(tool, wire, value));
+          },
+        ),
+        runs,
+      );
+    });
+  });
+}
