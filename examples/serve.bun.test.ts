@@ -1,0 +1,187 @@
+import { execFileSync, spawnSync } from "node:child_process";
+import { createReadStream } from "node:fs";
+import { createServer } from "node:net";
+import { once } from "node:events";
+import { join } from "node:path";
+import process from "node:process";
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { describe, it } from "bun:test";
+import { maybe } from "../test/support/skip.ts";
+import { type Program, startProgram } from "./testing.ts";
+import { temporaryFolder } from "./workspace/testing.ts";
+
+const start = (environment: Record<string, string>): Program =>
+  startProgram(process.execPath, ["examples/serve.ts"], environment);
+
+/** Starts a server on a free port, and waits until it says where it is. */
+async function serve(workspace: string, environment: Record<string, string> = {}) {
+  const program = start({ PORT: "0", PLUE_WORKSPACE: workspace, ...environment });
+  const [, url = ""] = await program.printed(/ on (http:\S+)\n[^]*execute\n/);
+  const post = (tool: string, args: unknown, init: RequestInit = {}) =>
+    fetch(`${url}/tools/${tool}/execute`, {
+      method: "POST",
+      body: JSON.stringify({ arguments: args }),
+      ...init,
+      headers: { "content-type": "application/json", ...init.headers },
+    });
+  return { program, url, post, [Symbol.asyncDispose]: () => program[Symbol.asyncDispose]() };
+}
+
+/** A pipe that commands write to: its end says, as an event, that all who held it are gone. */
+function pipe(path: string) {
+  execFileSync("mkfifo", [path]);
+  const stream = createReadStream(path, { encoding: "utf8" });
+  return { line: once(stream, "data"), end: once(stream, "end") };
+}
+
+const HOLD = { command: "exec > pipe; sleep 1000 & echo $!; wait", shell: true };
+
+describe("examples/serve.ts", () => {
+  for (
+    const [name, value] of [
+      ["PORT", "abc"],
+      ["PORT", "99999"],
+      ["PLUE_MAX_RISK", "extreme"],
+      ["PLUE_WORKSPACE", "/no/such/folder"],
+      ["PLUE_ROLE", "two words"],
+      ["HOST", "0.0.0.0"],
+    ] as const
+  ) {
+    it(`answers ${name}=${value} with one clear line and exit code 2`, async () => {
+      await using program = start({ PORT: "0", [name]: value });
+      assertEquals(await program.ended, { code: 2, signal: null });
+      const { stdout, stderr } = program.output;
+      assertEquals([stdout, stderr.trim().split("\n").length], ["", 1]);
+      assertStringIncludes(stderr, `Cannot serve: ${name} is "${value}", `);
+    });
+  }
+
+  it("says that a port is in use, and ends with exit code 2", async () => {
+    const other = createServer();
+    await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
+    const address = other.address();
+    assert(typeof address === "object" && address !== null);
+    await using program = start({ PORT: String(address.port) });
+    assertEquals((await program.ended).code, 2);
+    assertEquals(
+      program.output.stderr,
+      `Cannot serve on 127.0.0.1, port ${address.port}: the port is in use; set PORT to another one\n`,
+    );
+    other.close();
+  });
+
+  it("says where it is, what it serves, and what to try", async () => {
+    await using folder = await temporaryFolder({ "README.md": "# Hello\n" });
+    await using server = await serve(folder.path);
+    const { stdout } = server.program.output;
+    assertStringIncludes(stdout, `plue serves the folder ${folder.path} on http://127.0.0.1:`);
+    assertStringIncludes(stdout, "4 of 11 tools");
+    assertStringIncludes(stdout, "file-read    low");
+    assertEquals(stdout.includes("terminal-execute"), false);
+    const listed = await (await fetch(`${server.url}/tools`)).json();
+    assertEquals(listed.tools.map(({ id }: { id: string }) => id), [
+      "echo",
+      "file-list",
+      "file-read",
+      "search-grep",
+    ]);
+    const read = await (await server.post("file-read", { path: "README.md" })).json();
+    assertEquals(read.content.content, "# Hello\n");
+  });
+
+  const hasCurl = spawnSync("curl", ["--version"]).status === 0;
+  maybe(hasCurl, "curl is not installed")("prints a curl line that works as it is", async () => {
+    await using folder = await temporaryFolder({ "notes.md": "" });
+    for (const environment of [{}, { PLUE_TOKEN: "s3cret" }, { PLUE_MAX_RISK: "safe" }]) {
+      await using server = await serve(folder.path, environment);
+      const [line] = await server.program.printed(/curl .*/);
+      await using shell = startProgram("sh", ["-c", line], environment);
+      await shell.ended;
+      const answer = JSON.parse(shell.output.stdout);
+      assertEquals([answer.ok, shell.output.stdout.includes("s3cret")], [true, false]);
+    }
+  });
+
+  it("refuses a tool above the risk it serves as if it were not there, and explains why", async () => {
+    await using folder = await temporaryFolder();
+    await using server = await serve(folder.path);
+    const refused = await server.post("terminal-execute", { command: "touch", args: ["made"] });
+    assertEquals([refused.status, (await refused.json()).code], [404, "unknown_tool"]);
+    assertEquals((await server.post("no-such-tool", {})).status, 404);
+    const explained = await (await fetch(`${server.url}/tools/terminal-execute/explain`)).json();
+    assertStringIncludes(explained.reason, "risk high is above the limit low");
+    assertEquals(await folder.list(), []);
+  });
+
+  it("refuses web pages of other sites, and names that are not its own", async () => {
+    await using folder = await temporaryFolder();
+    await using server = await serve(folder.path);
+    const page = await server.post("echo", { message: "x" }, {
+      headers: { origin: "https://evil.example" },
+    });
+    assertEquals(page.status, 403);
+    const rebound = await server.post("echo", { message: "x" }, {
+      headers: { host: "evil.example" },
+    });
+    assertEquals(rebound.status, 421);
+    const form = await server.post("echo", { message: "x" }, {
+      headers: { "content-type": "text/plain" },
+    });
+    assertEquals(form.status, 415);
+  });
+
+  it("stops a command with its children when the client goes away", async () => {
+    await using folder = await temporaryFolder();
+    const held = pipe(join(folder.path, "pipe"));
+    await using server = await serve(folder.path, { PLUE_MAX_RISK: "high" });
+    const controller = new AbortController();
+    const call = server.post("terminal-execute", HOLD, { signal: controller.signal })
+      .then(() => "answered", (error: Error) => error.name);
+    await held.line;
+    controller.abort();
+    assertEquals(await call, "AbortError");
+    // The end of the pipe: the shell and its child have both gone.
+    await held.end;
+    assertEquals((await fetch(`${server.url}/healthz`)).status, 200);
+  });
+
+  it("stops running commands and ends with exit code 0 when it is told to end", async () => {
+    for (const signal of ["SIGINT", "SIGTERM"] as const) {
+      await using folder = await temporaryFolder();
+      const held = pipe(join(folder.path, "pipe"));
+      await using server = await serve(folder.path, { PLUE_MAX_RISK: "high" });
+      const call = server.post("terminal-execute", HOLD).then(() => "answered", () => "closed");
+      await held.line;
+      server.program.child.kill(signal);
+      assertEquals(await server.program.ended, { code: 0, signal: null });
+      await held.end;
+      assertEquals(await call, "closed");
+    }
+  });
+
+  it("asks for its token on every route", async () => {
+    await using folder = await temporaryFolder();
+    await using server = await serve(folder.path, { HOST: "0.0.0.0", PLUE_TOKEN: "s3cret" });
+    assertEquals((await fetch(`${server.url}/tools`)).status, 401);
+    assertEquals((await server.post("echo", { message: "x" })).status, 401);
+    const headers = { authorization: "Bearer s3cret" };
+    const listed = await fetch(`${server.url}/tools`, { headers });
+    assertEquals(listed.status, 200);
+    await listed.body?.cancel();
+    const answer = await server.post("echo", { message: "x" }, { headers });
+    assertEquals((await answer.json()).content, { message: "x" });
+    const wrong = await server.post("echo", { message: "x" }, {
+      headers: { authorization: "Bearer s3cres" },
+    });
+    assertEquals(wrong.status, 401);
+    assertEquals(server.program.output.stdout.includes("s3cret"), false);
+  });
+
+  it("writes files through transactions when it serves them", async () => {
+    await using folder = await temporaryFolder({ ".plue-tx-old/journal.jsonl": '{"pid":1073741823}\n' });
+    await using server = await serve(folder.path, { PLUE_MAX_RISK: "medium" });
+    await server.program.printed(/Rolled back 1 transactions of an earlier run/);
+    const answer = await server.post("file-write", { path: "a", content: "x" });
+    assertEquals([answer.status, await folder.list()], [200, ["a"]]);
+  });
+});
