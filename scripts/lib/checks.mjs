@@ -4,7 +4,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { capture } from "./process.mjs";
 import { ROOT } from "./paths.mjs";
-import { countJunit } from "./reports.mjs";
+import { countJunit, onlyFailures } from "./reports.mjs";
 import { DENO_TEST } from "./run_suite.mjs";
 
 const TSC = join("node_modules", "typescript", "bin", "tsc");
@@ -12,7 +12,10 @@ const DENO_FOLDERS = ["mod.ts", "src", "test", "examples", "bench", "scripts"];
 
 const present = () => DENO_FOLDERS.filter((name) => existsSync(join(ROOT, name)));
 
-/** The checks. `quick`: `npm run check` runs it. `show`: what it prints is shown at the end. */
+/**
+ * The checks. `quick`: `npm run check` runs it. `show`: what it prints is shown at the end. `keep`:
+ * the lines to show when it fails.
+ */
 export const CHECKS = [
   {
     name: "types",
@@ -22,7 +25,13 @@ export const CHECKS = [
       [process.execPath, TSC, "-p", "tsconfig.core.json"],
     ],
   },
-  { name: "format", quick: true, steps: () => [["deno", "fmt", "--check", ...present()]] },
+  {
+    name: "format",
+    quick: true,
+    steps: () => [["deno", "fmt", "--check", ...present()]],
+    // Which files, not how each line would be.
+    keep: /^(from |error: Found)/,
+  },
   { name: "lint", quick: true, steps: () => [["deno", "lint", ...present()]] },
   {
     name: "publish",
@@ -38,7 +47,7 @@ export const CHECKS = [
 ];
 
 /** Runs one check. */
-export async function runCheck({ steps }) {
+export async function runCheck({ steps, keep = /^/ }) {
   const count = { passed: 0, failed: 0, skipped: 0, skips: [], ms: 0, output: "", printed: "" };
   for (const [command, ...args] of steps()) {
     const { code, output, ms } = await capture(command, args);
@@ -47,7 +56,8 @@ export async function runCheck({ steps }) {
     if (code === 0) count.passed++;
     else {
       count.failed++;
-      count.output += `$ ${[command, ...args].join(" ")}\n${output}\n`;
+      const lines = output.split("\n").filter((line) => keep.test(line)).join("\n");
+      count.output += `$ ${[command, ...args].join(" ")}\n${lines}\n`;
     }
   }
   return count;
@@ -66,5 +76,5 @@ export async function runDocs(folder) {
   ]);
   const count = countJunit(junit);
   const crashed = code !== 0 && count.failed === 0;
-  return { ...count, failed: count.failed + (crashed ? 1 : 0), ms, output };
+  return { ...count, failed: count.failed + (crashed ? 1 : 0), ms, output: onlyFailures(output) };
 }

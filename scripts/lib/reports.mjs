@@ -50,6 +50,8 @@ export function countWorkerd(output) {
 /** What is left of a runner's output when the tests that passed are taken out. */
 export function onlyFailures(output) {
   return output.split("\n")
-    .filter((line) => !/^\s*(\(pass\)|\(skip\)|✔|﹣|REPORT )|\.\.\. (ok|ignored)\b/.test(line))
+    .filter((line) =>
+      !/^\s*(\(pass\)|\(skip\)|✔|﹣|REPORT |Check )|\.\.\. (ok|ignored)\b/.test(line)
+    )
     .join("\n").replace(/\n{3,}/g, "\n\n").trim();
 }
