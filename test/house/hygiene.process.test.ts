@@ -1,6 +1,6 @@
 import { assertEquals, assertGreater } from "@std/assert";
 import { describe, it } from "bun:test";
-import { exists, filesBelow, textOf } from "./source_tree.ts";
+import { exists, filesBelow, textOf, withoutComments } from "./source_tree.ts";
 
 const TEXT = /\.(ts|mts|mjs|js|json|jsonc|toml|md|capnp|c|h|yml)$/;
 const WRITTEN = filesBelow(".", (path) => TEXT.test(path) || path === ".ci/run");
@@ -47,6 +47,14 @@ describe("the sources", () => {
 
   it("have no `any` and no non-null assertion that the linter was told to overlook", () => {
     assertEquals(naming(sources, /deno-lint-ignore|@ts-ignore|@ts-expect-error/), []);
+  });
+});
+
+describe("the core", () => {
+  it("prints nothing", () => {
+    const core = filesBelow("src", (file) => file.endsWith(".ts") && !file.includes("/adapters/"));
+    const loud = core.filter((file) => /\bconsole\./.test(withoutComments(textOf(file))));
+    assertEquals(loud, []);
   });
 });
 
