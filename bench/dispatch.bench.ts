@@ -1,119 +1,158 @@
 /**
  * What one dispatch costs over the work that cannot be saved: `JSON.parse`, a compiled Ajv check of
- * the arguments, and the tool's own function. With metrics on, the result checked, 10 tools and
- * 1,000. Everything is measured in one run, so that the ratios mean something on any machine.
+ * the arguments, and the tool's own function. The dispatches check the result too, and keep their
+ * metrics. All are measured in turns, in one run, so that the ratios hold on a busy machine.
  *
  * @module
  */
 
 import { Ajv2020 } from "ajv/dist/2020.js";
-import { bench, do_not_optimize, run } from "mitata";
-import { defineTool, type Tool, ToolRegistry } from "../mod.ts";
-import { ToolDispatcher } from "../src/execute/mod.ts";
+import { do_not_optimize, measure } from "mitata";
+import { defineTool, type JsonSchemaObject, ToolDispatcher, ToolRegistry } from "../mod.ts";
 
-const PARAMETERS = {
-  type: "object",
-  properties: {
-    city: { type: "string", minLength: 1, maxLength: 100 },
-    country: { type: "string", minLength: 2, maxLength: 2 },
-    unit: { enum: ["celsius", "fahrenheit"] },
-    days: { type: "integer", minimum: 1, maximum: 14 },
-    hourly: { type: "boolean" },
+const ROUNDS = 9;
+const NANOSECONDS_PER_ROUND = 60e6;
+
+/** A call to measure: a tool, and what a model sends it. */
+interface Sample {
+  readonly name: string;
+  readonly parameters: JsonSchemaObject;
+  readonly returns: JsonSchemaObject;
+  readonly arguments: string;
+  execute(params: Readonly<Record<string, string>>): unknown;
+}
+
+/** A call as models make them: seven properties, two lists, a few lines of text. */
+const ISSUE: Sample = {
+  name: "create_issue, 7 properties, 262 characters",
+  parameters: {
+    type: "object",
+    properties: {
+      owner: { type: "string", description: "Repository owner" },
+      repo: { type: "string", description: "Repository name" },
+      title: { type: "string", description: "Issue title" },
+      body: { type: "string", description: "Issue body content" },
+      assignees: { type: "array", items: { type: "string" } },
+      labels: { type: "array", items: { type: "string" } },
+      milestone: { type: "number" },
+    },
+    required: ["owner", "repo", "title"],
   },
-  required: ["city", "unit"],
-  additionalProperties: false,
-} as const;
-
-const RETURNS = {
-  type: "object",
-  properties: {
-    city: { type: "string" },
-    temperature: { type: "number" },
-    unit: { type: "string" },
+  returns: {
+    type: "object",
+    properties: {
+      number: { type: "integer" },
+      url: { type: "string" },
+      title: { type: "string" },
+    },
+    required: ["number", "url"],
   },
-  required: ["city", "temperature", "unit"],
-} as const;
+  arguments: JSON.stringify({
+    owner: "octocat",
+    repo: "hello-world",
+    title: "The parser loses the last line",
+    body: "When the file does not end with a newline, its last line is lost.\n\n" +
+      'To reproduce: parse "a\\nb" and count the lines.',
+    assignees: ["octocat", "hubot"],
+    labels: ["bug", "parser"],
+    milestone: 3,
+  }),
+  execute: ({ owner, repo, title }) => ({
+    number: 1347,
+    url: `https://github.com/${owner}/${repo}/issues/1347`,
+    title,
+  }),
+};
 
-interface Question {
-  readonly city: string;
-  readonly unit: string;
-  readonly days: number;
-}
-
-interface Answer {
-  readonly city: string;
-  readonly temperature: number;
-  readonly unit: string;
-}
-
-const ARGUMENTS = JSON.stringify({
-  city: "Reykjavík",
-  country: "IS",
-  unit: "celsius",
-  days: 3,
-  hourly: false,
-});
-
-function forecast({ city, unit, days }: Question): Answer {
-  return { city, temperature: 4 + days, unit };
-}
-
-function tools(count: number): Tool[] {
-  return Array.from({ length: count }, (_, number) =>
-    defineTool({
-      name: `forecast-${number}`,
-      description: "Says how warm it will be.",
-      parameters: PARAMETERS,
-      returns: RETURNS,
-      risk: "safe",
-      execute: (question) => forecast(question as Question),
-    }));
-}
+/** The least that has something to check. */
+const ECHO: Sample = {
+  name: "echo, 1 property, 16 characters",
+  parameters: { type: "object", properties: { text: { type: "string" } }, required: ["text"] },
+  returns: { type: "string" },
+  arguments: '{"text":"hello"}',
+  execute: ({ text }) => text,
+};
 
 const ajv = new Ajv2020({ ownProperties: true });
-const checkArguments = ajv.compile(PARAMETERS);
-const checkResult = ajv.compile(RETURNS);
 
-/** The floor: what any dispatcher must do for a call like this. */
-function floor(): Answer {
-  const question: unknown = JSON.parse(ARGUMENTS);
-  if (!checkArguments(question)) throw new TypeError("The arguments do not fit");
-  return forecast(question as unknown as Question);
+/** A registry of `count` tools, of which the first is the sample's. */
+function dispatcherOf(sample: Sample, count: number): ToolDispatcher {
+  const { parameters, returns } = sample;
+  return new ToolDispatcher(
+    new ToolRegistry({
+      tools: Array.from({ length: count }, (_, number) =>
+        defineTool({
+          name: `tool-${number}`,
+          description: "A tool to measure.",
+          parameters,
+          returns,
+          execute: (params) => sample.execute(params as Readonly<Record<string, string>>),
+        })),
+    }),
+  );
 }
 
-function floorWithResult(): Answer {
-  const answer = floor();
-  if (!checkResult(answer)) throw new TypeError("The result does not fit");
-  return answer;
+/** The median time of each function, in nanoseconds, measured in turns. */
+async function measureInTurns<Name extends string>(
+  functions: Readonly<Record<Name, () => unknown>>,
+): Promise<Readonly<Record<Name, number>>> {
+  const names = Object.keys(functions) as Name[];
+  const times = new Map<Name, number[]>(names.map((name) => [name, []]));
+  for (let round = 0; round < ROUNDS; round++) {
+    for (const name of names) {
+      const run = functions[name];
+      const { p50 } = await measure(() => do_not_optimize(run()), {
+        min_cpu_time: NANOSECONDS_PER_ROUND,
+      });
+      times.get(name)?.push(p50);
+    }
+  }
+  const median = (list: readonly number[] = []): number =>
+    list.toSorted((a, b) => a - b)[list.length >> 1] ?? Number.NaN;
+  return Object.fromEntries(names.map((name) => [name, median(times.get(name))])) as Record<
+    Name,
+    number
+  >;
 }
 
-const few = new ToolDispatcher(new ToolRegistry({ tools: tools(10) }));
-const many = new ToolDispatcher(new ToolRegistry({ tools: tools(1_000) }));
-const call = { name: "forecast-7", arguments: ARGUMENTS };
-const context = { sessionId: "bench" };
-
-const first = await few.dispatch(call, context);
-if (!first.ok) throw new TypeError(`The benchmark's own call fails: ${first.error.message}`);
-
-bench("floor: JSON.parse + Ajv + function", () => do_not_optimize(floor()));
-bench("floor with a check of the result", () => do_not_optimize(floorWithResult()));
-bench("dispatch, 10 tools", () => do_not_optimize(few.dispatch(call, context)));
-bench("dispatch, 1,000 tools", () => do_not_optimize(many.dispatch(call, context)));
-bench("floor, awaited", async () => do_not_optimize(await Promise.resolve(floor())));
-bench("dispatch, awaited", async () => do_not_optimize(await few.dispatch(call, context)));
-
-const { benchmarks } = await run();
-const times = new Map(
-  benchmarks.map(({ alias, runs }) => [alias, runs[0]?.stats?.p50 ?? Number.NaN]),
-);
-
-function ratio(what: string, of: string, limit: string): void {
-  const figure = (times.get(what) ?? Number.NaN) / (times.get(of) ?? Number.NaN);
-  console.log(`${`${what} / ${of}`.padEnd(62)} ${figure.toFixed(2)}  (${limit})`);
+function print(what: string, figure: string, note = ""): void {
+  console.log(`  ${what.padEnd(52)} ${figure.padStart(9)}  ${note}`);
 }
 
-console.log();
-ratio("dispatch, 10 tools", "floor: JSON.parse + Ajv + function", "aim: 2.00 on Bun");
-ratio("dispatch, 10 tools", "floor with a check of the result", "for comparison");
-ratio("dispatch, awaited", "floor, awaited", "for comparison");
-ratio("dispatch, 1,000 tools", "dispatch, 10 tools", "aim: 1");
+for (const sample of [ISSUE, ECHO]) {
+  const checkArguments = ajv.compile(sample.parameters);
+  const checkResult = ajv.compile(sample.returns);
+  const floor = (): unknown => {
+    const params: Readonly<Record<string, string>> = JSON.parse(sample.arguments);
+    if (!checkArguments(params)) throw new TypeError("The arguments do not fit");
+    return sample.execute(params);
+  };
+  const few = dispatcherOf(sample, 10);
+  const many = dispatcherOf(sample, 1_000);
+  const call = { name: "tool-0", arguments: sample.arguments };
+  const context = { sessionId: "bench" };
+  const probe = await few.dispatch(call, context);
+  if (!probe.ok) throw new TypeError(`Cannot measure: ${probe.error.message}`);
+
+  const times = await measureInTurns({
+    floor,
+    floorWithResult: () => {
+      const result = floor();
+      if (!checkResult(result)) throw new TypeError("The result does not fit");
+      return result;
+    },
+    dispatch: () => few.dispatch(call, context),
+    dispatchOfMany: () => many.dispatch(call, context),
+    clock: () => performance.now(),
+  });
+
+  console.log(sample.name);
+  print("floor: JSON.parse, Ajv, function", `${times.floor.toFixed(0)} ns`);
+  print("the same, and Ajv on the result", `${times.floorWithResult.toFixed(0)} ns`);
+  print("dispatch, 10 tools", `${times.dispatch.toFixed(0)} ns`);
+  print("dispatch, 1,000 tools", `${times.dispatchOfMany.toFixed(0)} ns`);
+  print("reading the clock, which a dispatch does twice", `${times.clock.toFixed(0)} ns`);
+  print("dispatch / floor", (times.dispatch / times.floor).toFixed(2), "aim on Bun: 2.00");
+  print("dispatch / floor with the result", (times.dispatch / times.floorWithResult).toFixed(2));
+  print("1,000 tools / 10 tools", (times.dispatchOfMany / times.dispatch).toFixed(2), "aim: 1.00");
+}

@@ -27,13 +27,6 @@ const MAX_PROGRESS_MESSAGE = 1_000;
 /** A value that can be set once. Results are, by the code that made them, before anyone has them. */
 type Settable<T> = { -readonly [Key in keyof T]: T[Key] };
 
-/** Where a call comes from: resolved, and not begun. */
-export interface CallOrigin {
-  readonly shared: DispatcherState;
-  readonly toolset: Toolset;
-  readonly host: ToolHost;
-}
-
 /**
  * One call, from its first step to its result. Nothing is made before it is needed: a tool that
  * answers at once and asks for nothing costs no controller, no timer and no list.
@@ -78,16 +71,18 @@ export class Call {
   #cleanups: (() => void | Promise<void>)[] | undefined = undefined;
 
   constructor(
-    origin: CallOrigin,
+    shared: DispatcherState,
+    toolset: Toolset,
+    host: ToolHost,
     plan: ToolPlan,
     request: ToolCall,
     options: DispatchContext,
     events: EventQueue | undefined,
   ) {
-    this.shared = origin.shared;
-    this.settings = origin.shared.settings;
-    this.toolset = origin.toolset;
-    this.host = origin.host;
+    this.shared = shared;
+    this.settings = shared.settings;
+    this.toolset = toolset;
+    this.host = host;
     this.tool = plan.tool;
     this.request = request;
     this.options = options;

@@ -227,7 +227,9 @@ export class ToolDispatcher {
       );
     }
     return new Call(
-      { shared: this.#state, toolset, host: this.#host },
+      this.#state,
+      toolset,
+      this.#host,
       this.#state.planOf(tool),
       request,
       context,

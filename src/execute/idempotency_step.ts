@@ -17,8 +17,11 @@ const MAX_KEY = 256;
  * session; where a host names neither principal nor session, all its callers share them.
  */
 export function claimKey(call: Call): StepAnswer {
-  const { idempotencyKey: key, principal, sessionId } = call.options;
-  if (key === undefined) return undefined;
+  const key = call.options.idempotencyKey;
+  return key === undefined ? undefined : claimFor(call, key);
+}
+
+function claimFor(call: Call, key: string): StepAnswer {
   if (typeof key !== "string" || key === "" || key.length > MAX_KEY) {
     return failure(
       "invalid_arguments",
@@ -26,6 +29,7 @@ export function claimKey(call: Call): StepAnswer {
       `its idempotency key must be 1 to ${MAX_KEY} characters`,
     );
   }
+  const { principal, sessionId } = call.options;
   const scope = JSON.stringify([call.tool.id, principal ?? null, sessionId ?? null, key]);
   return claim(call, scope, fingerprintOf(call.args));
 }

