@@ -61,6 +61,15 @@ describe("TaskFolder", () => {
     assertEquals((await tasks.change("a", start)).status, "started");
   });
 
+  it("does not let a task grow beyond what can be read again", async () => {
+    const full = TASK + "x".repeat(MAX_TASK_BYTES - TASK.length);
+    await using folder = await temporaryFolder({ "a.md": full });
+    const tasks = new TaskFolder(folder.path);
+    assertEquals((await tasks.read("a")).status, "todo");
+    await assertRejects(() => tasks.change("a", start), Refusal, 'task "a" is full');
+    assertEquals([await folder.read("a.md"), await folder.list()], [full, ["a.md"]]);
+  });
+
   it("makes the changes of one task in the order in which they came", async () => {
     await using folder = await temporaryFolder({ "a.md": TASK });
     const tasks = new TaskFolder(folder.path);

@@ -75,6 +75,13 @@ export class TaskFolder {
   change(id: string, decide: (task: Task) => TaskChange): Promise<Task> {
     return this.#hold(id, async (task, text) => {
       const changed = changeTask(text, decide(task));
+      // Written, it could not be read again.
+      if (new TextEncoder().encode(changed).length > MAX_TASK_BYTES) {
+        throw new Refusal(
+          "unavailable",
+          `The file of task "${id}" is full; its owner must trim it`,
+        );
+      }
       await this.#replace(id, changed);
       return parseTask(changed, id);
     });
