@@ -16,7 +16,6 @@ function isExactly<Expected>() {
   ): void => {};
 }
 
-// deno-lint-ignore no-explicit-any -- to tell `any` from `unknown`.
 function isUnknown<T>(
   _value: T,
   ..._no: 0 extends 1 & T ? [never] : unknown extends T ? [] : [never]
