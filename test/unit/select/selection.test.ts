@@ -80,6 +80,7 @@ describe("Selection", () => {
       assertEquals(idsOf({ filters: [(() => answer) as unknown as ToolFilter] }), []);
     }
     const throwing: ToolFilter = (tool) => {
+      // deno-lint-ignore no-throw-literal -- anything can be thrown
       if (tool.id === "plain") throw undefined;
       return true;
     };

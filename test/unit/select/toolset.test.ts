@@ -135,6 +135,7 @@ describe("Toolset", () => {
   it("lists nobody's tool when its function throws", () => {
     const broken = fakeTool("broken", {
       isAvailable: () => {
+        // deno-lint-ignore no-throw-literal -- anything can be thrown
         throw "no reason";
       },
     });
