@@ -340,9 +340,10 @@ class SchemaChecker {
    * references that double and double again, which would check it more often than there is time.
    */
   #boundReferences(targets: ReadonlyMap<Reference, readonly unknown[]>): void {
-    const leads = new Map<unknown, unknown[]>();
+    // Sets: an object that stands in two places of the schema is met twice.
+    const leads = new Map<unknown, Set<unknown>>();
     for (const [{ holder }, found] of targets) {
-      leads.set(holder, [...leads.get(holder) ?? [], ...found]);
+      leads.set(holder, new Set([...leads.get(holder) ?? [], ...found]));
     }
     const sizes = new Map<unknown, number>();
     /** How many schemas check one value, all in all. NaN in a circle, and so whatever leads there. */
@@ -352,7 +353,7 @@ class SchemaChecker {
       if (known !== undefined) return known;
       if (depth > MAX_CHAIN) return Infinity;
       sizes.set(schema, NaN);
-      const next = leads.get(schema) ?? [];
+      const next = [...leads.get(schema) ?? []];
       const hidden = this.#dialect === "draft-07" && next.length > 0;
       let size = 1;
       for (const part of hidden ? next : [...next, ...inPlace(schema)]) {

@@ -298,6 +298,17 @@ export const VERDICT_CASES: readonly VerdictCase[] = [
     not: [{ a: 1, b: 2 }, { a: 1, c: 1 }],
   },
   {
+    what: "properties that other parts have looked at, where there may be an array",
+    schema: {
+      properties: { a: { unevaluatedProperties: false }, b: { $ref: "#" } },
+      patternProperties: { "^c": { items: { required: ["d"] } } },
+      minItems: 1,
+      unevaluatedProperties: false,
+    },
+    fits: [{ a: [1], b: [1] }, [1], "text", { b: { a: {}, c: [{ d: 1 }] } }],
+    not: [[], { x: 1 }, { a: { x: 1 } }, { b: { x: 1 } }, { c: [{}] }],
+  },
+  {
     what: "items that other parts have looked at",
     schema: {
       prefixItems: [true],

@@ -6,7 +6,8 @@
  *   module loads and false inside a request, where compiling would then throw.
  * - Its own fallback keeps one context for all calls, so properties that one value had evaluated
  *   are let through by `unevaluatedProperties: false` in the next value.
- * - It finds a `toString` in every object (`own_names.ts`).
+ * - It finds a `toString` in every object, and judges arrays as if they were objects
+ *   (`other_words.ts`).
  *
  * @module
  */
@@ -19,7 +20,7 @@ import type { Dialect, SchemaEngine, SchemaValidator } from "../../schema/mod.ts
 import { type NormalizedSchema, normalizeSchema } from "../../schema/normalize.ts";
 import type { JsonSchema } from "../../tool/mod.ts";
 import { testFormat } from "./formats.ts";
-import { askForOwn, asksForInherited } from "./own_names.ts";
+import { needsOtherWords, putInOtherWords } from "./other_words.ts";
 
 /** Options for {@linkcode typeboxEngine}. */
 export interface TypeboxEngineOptions {
@@ -66,8 +67,8 @@ export function typeboxEngine(options: TypeboxEngineOptions = {}): SchemaEngine 
     compile(schema: JsonSchema, dialect: Dialect): SchemaValidator {
       const normalized = normalizeSchema(schema, dialect, { formats: asserted });
       const check = makeCheck(
-        asksForInherited(normalized.schema)
-          ? withOwnNames(normalizeSchema(schema, dialect, { formats: asserted }))
+        normalized.flat && needsOtherWords(normalized.schema)
+          ? inOtherWords(normalizeSchema(schema, dialect, { formats: asserted }))
           : normalized,
         codeGeneration,
       );
@@ -83,8 +84,8 @@ export function typeboxEngine(options: TypeboxEngineOptions = {}): SchemaEngine 
 }
 
 /** A copy for TypeBox's eyes; what is wrong is explained by the schema as it was. */
-function withOwnNames(normalized: NormalizedSchema): NormalizedSchema {
-  askForOwn(normalized.schema);
+function inOtherWords(normalized: NormalizedSchema): NormalizedSchema {
+  putInOtherWords(normalized.schema);
   return normalized;
 }
 

@@ -1,7 +1,9 @@
 /**
- * TypeBox asks `"toString" in value`, and so takes every object to have the properties that all
- * objects inherit. Here schemas that need such a property are put in other words: not all names of
- * the object are different from that name.
+ * Puts in other words what TypeBox 1.4 gets wrong:
+ *
+ * - It asks `"toString" in value`, and so takes every object to have the properties that all objects
+ *   inherit. In other words: not all names of the object are different from that name.
+ * - It applies `unevaluatedProperties` to arrays. In other words: if it is no array.
  *
  * @module
  */
@@ -10,34 +12,39 @@ import { KEYWORDS, type KeywordShape } from "../../schema/keywords.ts";
 import type { JsonSchema, JsonSchemaObject } from "../../tool/mod.ts";
 
 /** Whether TypeBox would find the property in every object. Those two it knows about. */
-export function isInherited(name: string): boolean {
+function isInherited(name: string): boolean {
   return name in Object.prototype && name !== "__proto__" && name !== "constructor";
 }
 
-/** Whether `schema` asks somewhere for a property that every object inherits. */
-export function asksForInherited(schema: JsonSchema): boolean {
+/** Whether `schema` has, somewhere, something that must be put in other words. */
+export function needsOtherWords(schema: JsonSchema): boolean {
   if (typeof schema === "boolean") return false;
   const { required, dependentRequired, dependentSchemas } = schema;
-  return names(required).some(isInherited) ||
+  return judgesArrays(schema) ||
+    names(required).some(isInherited) ||
     Object.entries(dependentRequired ?? {}).flat(2).some(isInherited) ||
     Object.keys(dependentSchemas ?? {}).some(isInherited) ||
-    inside(schema).some(asksForInherited);
+    inside(schema).some(needsOtherWords);
 }
 
 /** Rewrites a normalised schema, in place. */
-export function askForOwn(schema: JsonSchema): void {
+export function putInOtherWords(schema: JsonSchema): void {
   if (typeof schema === "boolean") return;
-  inside(schema).forEach(askForOwn);
-  const target = schema as Record<string, unknown>;
+  inside(schema).forEach(putInOtherWords);
+  askForOwn(schema);
+  if (judgesArrays(schema)) spareArrays(schema);
+}
+
+function askForOwn(schema: Record<string, unknown>): void {
   const { required, dependentRequired, dependentSchemas, allOf } = schema;
   const added: JsonSchemaObject[] = [];
   if (names(required).some(isInherited)) {
-    delete target["required"];
+    delete schema["required"];
     added.push(having(names(required)));
   }
   if (dependentRequired !== undefined || dependentSchemas !== undefined) {
-    delete target["dependentRequired"];
-    delete target["dependentSchemas"];
+    delete schema["dependentRequired"];
+    delete schema["dependentSchemas"];
     for (const [name, needed] of Object.entries(dependentRequired ?? {})) {
       added.push({ if: { type: "object", ...having([name]) }, then: having(names(needed)) });
     }
@@ -45,7 +52,23 @@ export function askForOwn(schema: JsonSchema): void {
       added.push({ if: { type: "object", ...having([name]) }, then: dependent });
     }
   }
-  if (added.length > 0) target["allOf"] = [...Array.isArray(allOf) ? allOf : [], ...added];
+  if (added.length > 0) schema["allOf"] = [...Array.isArray(allOf) ? allOf : [], ...added];
+}
+
+function judgesArrays({ type, unevaluatedProperties }: JsonSchemaObject): boolean {
+  return unevaluatedProperties !== undefined && type !== "object";
+}
+
+function spareArrays(schema: Record<string, unknown>): void {
+  const moved: Record<string, unknown> = {};
+  for (const keyword of Object.keys(schema)) {
+    // References lead to "#/$defs/…", so those stay where they are.
+    if (keyword === "$schema" || keyword === "$defs") continue;
+    moved[keyword] = schema[keyword];
+    delete schema[keyword];
+  }
+  const { unevaluatedProperties: _, ...rest } = moved;
+  Object.assign(schema, { if: { type: "array" }, then: rest, else: moved });
 }
 
 /** What an object with all of these properties fits, and what is no object. */

@@ -1,0 +1,88 @@
+/**
+ * Whichever engine a user takes, a value is accepted or refused alike: every schema of the official
+ * suite against every value of it.
+ *
+ * @module
+ */
+
+import { assertEquals, assertGreater } from "@std/assert";
+import { describe } from "bun:test";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { ajvEngine } from "../../../src/adapters/ajv/mod.ts";
+import { typeboxEngine } from "../../../src/adapters/typebox/mod.ts";
+import { checkSchema } from "../../../src/schema/mod.ts";
+import type { JsonSchema } from "../../../src/tool/mod.ts";
+import { KNOWN_DIFFERENCES } from "../../contract/known_differences.ts";
+import { maybe } from "../../support/skip.ts";
+
+const SUITE = join(import.meta.dirname, "../../../../shared/data/json-schema-test-suite/tests");
+const FOLDERS = ["draft7", "draft2020-12"].flatMap((draft) =>
+  ["", "/optional", "/optional/format"].map((folder) => draft + folder)
+);
+
+/**
+ * Names that every object inherits. Where Ajv keeps account of what was evaluated, it takes such
+ * properties for evaluated: `unevaluatedProperties: false` lets them by.
+ */
+const INHERITED = /__proto__|constructor|toString/;
+
+interface Group {
+  readonly description: string;
+  readonly schema: JsonSchema;
+  readonly tests: readonly { readonly data: unknown }[];
+}
+
+/** Whether the suite's own tests already show that Ajv judges these schemas otherwise. */
+function isKnown(group: string): boolean {
+  const known = KNOWN_DIFFERENCES.get("ajv") ?? [];
+  return known.some((difference) => difference.startsWith(`${group}: `)) ||
+    // The same schemas as the known ones, with other values.
+    group.includes("dynamicRef.json");
+}
+
+describe("ajvEngine() and typeboxEngine()", () => {
+  const run = maybe(existsSync(SUITE), "the official JSON Schema test suite is not here");
+  run("agree on every schema and value of the official suite", () => {
+    const groups: (readonly [name: string, schema: JsonSchema])[] = [];
+    const values = new Map<string, unknown>();
+    for (const folder of FOLDERS) {
+      for (const file of readdirSync(join(SUITE, folder))) {
+        if (!file.endsWith(".json")) continue;
+        const text = readFileSync(join(SUITE, folder, file), "utf8");
+        for (const { description, schema, tests } of JSON.parse(text) as readonly Group[]) {
+          groups.push([`${folder}/${file}: ${description}`, schema]);
+          for (const { data } of tests) values.set(JSON.stringify(data), data);
+        }
+      }
+    }
+    const engines = [typeboxEngine(), ajvEngine()] as const;
+    const differences: string[] = [];
+    let compared = 0;
+    for (const [group, schema] of groups) {
+      if (isKnown(group) || !accepts(schema)) continue;
+      const { dialect } = checkSchema(schema);
+      const [typebox, ajv] = engines.map((engine) => engine.compile(schema, dialect));
+      for (const [text, value] of values) {
+        if (INHERITED.test(text) && JSON.stringify(schema).includes("unevaluated")) continue;
+        compared++;
+        const verdict = typebox?.check(value);
+        if (verdict !== ajv?.check(value)) differences.push(`${group}: ${text}`);
+        if (verdict === false && typebox?.issues(value)[0]?.keyword === "schema") {
+          differences.push(`${group}: ${text}: nobody can say what is wrong`);
+        }
+      }
+    }
+    assertEquals(differences, []);
+    assertGreater(compared, 500_000);
+  });
+});
+
+function accepts(schema: JsonSchema): boolean {
+  try {
+    checkSchema(schema);
+    return true;
+  } catch {
+    return false;
+  }
+}
