@@ -326,7 +326,7 @@ function encodeWith(
     setOwn(result, name, encode(value[key], propertyRewrites(parts, name), depth + 1));
   }
   for (const { nulls } of parts) {
-    for (const name of nulls ?? []) if (!Object.hasOwn(result, name)) result[name] = null;
+    for (const name of nulls ?? []) if (!Object.hasOwn(result, name)) setOwn(result, name, null);
   }
   return { written: result, fits };
 }

@@ -156,23 +156,25 @@ export function schemaConverter(
   }
 
   function change(analysis: Analysis, first: JsonSchema, describe: boolean): Conversion {
-    const uncertain: KeywordForm[] = [];
-    for (const form of analysis.forms) {
-      const { action, uncertain: unsure } = rule(form);
-      if (action === "reject") {
-        return { ok: false, rule: form, message: `it uses ${KEYWORD_FORMS[form]}` };
-      }
-      if (unsure === true) uncertain.push(form);
-    }
     const report = new Report();
     let schema = restructure(analysis.schema, analysis.forms, report, describe);
     schema = dropKeywords(schema, report, describe, fateOf);
+    // What the transforms did away with is no reason to refuse a tool any more.
+    const left = schema === analysis.schema ? analysis.forms : formsOf(schema);
+    const uncertain: KeywordForm[] = [];
+    for (const form of new Set([...analysis.forms, ...left])) {
+      const { action, uncertain: unsure } = rule(form);
+      if (action === "reject" && left.has(form)) {
+        return { ok: false, rule: form, message: `it uses ${KEYWORD_FORMS[form]}` };
+      }
+      if (unsure === true && (left.has(form) || action === "transform")) uncertain.push(form);
+    }
     if (rule("open object").action === "transform") schema = closeAll(schema, report);
     if (rule("optional property").action === "transform") schema = requireAll(schema, report);
     if (rule("type list").action === "transform") schema = flagNulls(schema, report);
     if (rule("enum scalar").action === "transform") schema = writeEnums(schema, report);
     if (plan.keys !== undefined && analysis.forms.has("odd property key")) {
-      schema = renameEveryKey(schema, plan.keys);
+      schema = renameEveryKey(schema, plan.keys, report);
     }
     if (schema !== analysis.schema) schema = pruneDefinitions(schema);
     const rewrite = rewriteOf(schema);

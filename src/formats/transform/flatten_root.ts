@@ -137,7 +137,9 @@ function flattenUnion(
     message: `"${keyword}" at the root is sent as one object with the properties of all branches`,
   });
   const copy = copyNode(base);
-  cameFrom(copy, base, new Map<string, Place>([["properties", { node: root, keyword }]]));
+  if (!Object.hasOwn(base, "properties")) {
+    cameFrom(copy, base, new Map<string, Place>([["properties", { node: root, keyword }]]));
+  }
   if (Object.keys(properties).length > 0) copy["properties"] = properties;
   const required = new Set<unknown>(Array.isArray(base["required"]) ? base["required"] : []);
   const first: readonly unknown[] = all && Array.isArray(nodes[0]?.["required"])

@@ -7,13 +7,13 @@
 import { type JsonSchema, type JsonSchemaObject, setOwn } from "../../tool/mod.ts";
 import { isLegalName, mapNames, type NameRule } from "../names.ts";
 import { mark } from "./origin.ts";
-import type { TransformResult } from "./report.ts";
-import { transformed } from "./report.ts";
-import { copyNode, eachNode, isNode, mapSchema } from "./schema_walk.ts";
+import { type Report, type TransformResult, transformed } from "./report.ts";
+import { copyNode, eachNode, isNode, mapSchema, type Spot } from "./schema_walk.ts";
 
 /**
  * Renames the property keys that `rule` does not allow, everywhere in the schema alike. No two
- * keys of a schema get the same name.
+ * keys of a schema get the same name. An object that is open could hold the new key or the old one
+ * as something of its own, which is reported.
  *
  * @example Usage
  * ```ts
@@ -28,32 +28,31 @@ import { copyNode, eachNode, isNode, mapSchema } from "./schema_walk.ts";
  * ```
  */
 export function renameKeys(schema: JsonSchema, rule: NameRule): TransformResult {
-  return transformed(schema, (root) => renameEveryKey(root, rule));
+  return transformed(schema, (root, report) => renameEveryKey(root, rule, report));
 }
 
 /** {@linkcode renameKeys} inside a chain of transforms. */
-export function renameEveryKey(root: JsonSchema, rule: NameRule): JsonSchema {
+export function renameEveryKey(root: JsonSchema, rule: NameRule, report: Report): JsonSchema {
   const keys = new Set<string>();
   eachNode(root, (node) => {
-    if (isNode(node["properties"])) {
-      for (const key of Object.keys(node["properties"])) keys.add(key);
-    }
-    if (Array.isArray(node["required"])) for (const key of node["required"]) keys.add(String(key));
+    for (const key of keysIn(node)) keys.add(key);
   });
   const all = [...keys];
   if (all.every((key) => isLegalName(key, rule))) return root;
   const names = mapNames(all, rule);
   const nameOf = (key: string): string => names.get(key) ?? key;
-  return mapSchema(root, { leave: (node) => renameIn(node, nameOf) });
+  return mapSchema(root, { leave: (node, spot) => renameIn(node, nameOf, spot, report) });
 }
 
-function renameIn(node: JsonSchemaObject, nameOf: (key: string) => string): JsonSchemaObject {
+function renameIn(
+  node: JsonSchemaObject,
+  nameOf: (key: string) => string,
+  spot: Spot,
+  report: Report,
+): JsonSchemaObject {
   const properties = isNode(node["properties"]) ? node["properties"] : {};
-  const required = Array.isArray(node["required"]) ? node["required"] : [];
-  const renamed = [...Object.keys(properties), ...required.map(String)]
-    .filter((key) => nameOf(key) !== key);
-  const depends = isNode(node["dependentRequired"]) || isNode(node["dependentSchemas"]);
-  if (renamed.length === 0 && !depends) return node;
+  const renamed = keysIn(node).filter((key) => nameOf(key) !== key);
+  if (renamed.length === 0) return node;
   const copy = copyNode(node);
   if (isNode(node["properties"])) copy["properties"] = renameMap(properties, nameOf);
   for (const keyword of ["required", "propertyOrdering"]) {
@@ -70,10 +69,35 @@ function renameIn(node: JsonSchemaObject, nameOf: (key: string) => string): Json
   if (isNode(node["dependentSchemas"])) {
     copy["dependentSchemas"] = renameMap(node["dependentSchemas"], nameOf);
   }
-  if (renamed.length > 0) {
-    mark(copy, { keys: new Map(renamed.map((key) => [nameOf(key), key])) });
+  mark(copy, { keys: new Map(renamed.map((key) => [nameOf(key), key])) });
+  const open = node["additionalProperties"] !== false ||
+    Object.hasOwn(node, "patternProperties") || Object.hasOwn(node, "propertyNames");
+  if (!open) return copy;
+  for (const key of new Set(renamed)) {
+    report.add(node, spot, {
+      keyword: Object.hasOwn(properties, key) ? "properties" : "required",
+      step: key,
+      action: "replaced",
+      grade: "ambiguous",
+      widens: true,
+      narrows: true,
+      message: `"${key}" is sent as "${nameOf(key)}"; the object is open, so both may come back`,
+    });
   }
   return copy;
+}
+
+/** Every property key that a node speaks of. */
+function keysIn(node: JsonSchemaObject): readonly string[] {
+  const keys: string[] = [];
+  for (const keyword of ["properties", "dependentRequired", "dependentSchemas"]) {
+    const map = node[keyword];
+    if (isNode(map)) keys.push(...Object.keys(map));
+  }
+  const lists: unknown[] = [node["required"]];
+  if (isNode(node["dependentRequired"])) lists.push(...Object.values(node["dependentRequired"]));
+  for (const list of lists) if (Array.isArray(list)) keys.push(...list.map(String));
+  return keys;
 }
 
 function renameMap(

@@ -1,0 +1,95 @@
+/**
+ * What an export of 1,000 tools costs, per target: the first one, with every schema new, and the
+ * next one, which is remembered. Beside the floor of both: `JSON.stringify` of the same tools, and
+ * a call that does nothing.
+ *
+ * @module
+ */
+
+import { do_not_optimize } from "mitata";
+import { exportTools, listTargets, type TargetId } from "../src/formats/mod.ts";
+import { makeTool, type Tool } from "../src/tool/mod.ts";
+
+const COUNT = 1_000;
+const ROUNDS = 7;
+
+/** Tools as they are: optional properties, an enum, a nested object, a list; one in ten is harder. */
+function makeTools(): readonly Tool[] {
+  return Object.freeze(Array.from({ length: COUNT }, (_, number) =>
+    makeTool({
+      name: `tool_${number}`,
+      namespace: `space_${number % 20}`,
+      description: `Does thing number ${number}, and says how it went.`,
+      parameters: {
+        type: "object",
+        properties: {
+          path: { type: "string", description: "Where to do it.", minLength: 1 },
+          limit: { type: "integer", minimum: 1, maximum: 100, default: 10 },
+          mode: { type: "string", enum: ["fast", "exact"] },
+          filter: {
+            type: "object",
+            properties: { since: { type: "string", format: "date-time" } },
+            additionalProperties: false,
+          },
+          labels: { type: "array", items: { type: "string" }, maxItems: 10 },
+          ...(number % 10 === 0
+            ? { target: { oneOf: [{ type: "string" }, { $ref: "#/$defs/place" }] } }
+            : {}),
+        },
+        required: ["path"],
+        ...(number % 10 === 0
+          ? {
+            $defs: {
+              place: {
+                type: "object",
+                properties: { line: { type: "integer", exclusiveMinimum: 0 } },
+                required: ["line"],
+              },
+            },
+          }
+          : {}),
+      },
+    })));
+}
+
+function median(values: readonly number[]): number {
+  return [...values].sort((a, b) => a - b)[values.length >> 1] ?? Number.NaN;
+}
+
+function milliseconds(run: () => unknown): number {
+  const start = performance.now();
+  do_not_optimize(run());
+  return performance.now() - start;
+}
+
+const AGAIN = 1_000_000;
+
+function measure(target: TargetId): { readonly first: number; readonly again: number } {
+  const firsts: number[] = [];
+  let list: readonly Tool[] = [];
+  for (let round = 0; round < ROUNDS; round++) {
+    list = makeTools();
+    firsts.push(milliseconds(() => exportTools(list, target)));
+  }
+  const again = milliseconds(() => {
+    for (let index = 0; index < AGAIN; index++) do_not_optimize(exportTools(list, target));
+  });
+  return { first: median(firsts), again: again / AGAIN * 1e6 };
+}
+
+// The first export of a process compiles the exporter, not only the tools.
+for (const { id } of listTargets()) measure(id);
+
+const floor = median(Array.from({ length: ROUNDS }, () => {
+  const list = makeTools();
+  return milliseconds(() => JSON.stringify(list.map((tool) => tool.parameters)));
+}));
+console.log(`floor: JSON.stringify of ${COUNT} schemas   ${floor.toFixed(2)} ms\n`);
+console.log(`${"target".padEnd(24)}${"first".padStart(10)}${"x floor".padStart(9)}${"again".padStart(10)}`);
+for (const { id } of listTargets()) {
+  const { first, again } = measure(id);
+  console.log(
+    id.padEnd(24) + `${first.toFixed(2)} ms`.padStart(10) + (first / floor).toFixed(1).padStart(9) +
+      `${again.toFixed(0)} ns`.padStart(10),
+  );
+}
