@@ -178,7 +178,9 @@ describe("examples/serve.ts", () => {
   });
 
   it("writes files through transactions when it serves them", async () => {
-    await using folder = await temporaryFolder({ ".plue-tx-old/journal.jsonl": '{"pid":1073741823}\n' });
+    await using folder = await temporaryFolder({
+      ".plue-tx-old/journal.jsonl": '{"pid":1073741823}\n',
+    });
     await using server = await serve(folder.path, { PLUE_MAX_RISK: "medium" });
     await server.program.printed(/Rolled back 1 transactions of an earlier run/);
     const answer = await server.post("file-write", { path: "a", content: "x" });

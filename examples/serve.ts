@@ -98,7 +98,9 @@ function serve(): ReturnType<typeof Bun.serve> {
 }
 
 const server = serve();
-console.log(banner(urlOf(settings.host, server.port ?? settings.port), settings, toolset, registry.count));
+console.log(
+  banner(urlOf(settings.host, server.port ?? settings.port), settings, toolset, registry.count),
+);
 
 let isStopping = false;
 for (const name of ["SIGINT", "SIGTERM"] as const) {

@@ -61,7 +61,10 @@ describe("readSettings()", () => {
   ) {
     it(`refuses ${name}=${value}, and names it, its value and what is wanted`, () => {
       const error = assertThrows(() => read({ [name]: value }), SettingsError);
-      assertEquals(error.message.startsWith(`Cannot serve: ${name} is "${value}", and must be`), true);
+      assertEquals(
+        error.message.startsWith(`Cannot serve: ${name} is "${value}", and must be`),
+        true,
+      );
       assertEquals(error.message.includes(wanted), true);
       assertEquals(error.message.includes("\n"), false);
     });

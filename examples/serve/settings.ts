@@ -77,7 +77,9 @@ export function readSettings(
   const isLoopback = isLoopbackHost(host);
   if (!isLoopback && token === undefined) {
     throw new SettingsError(
-      `Cannot serve: HOST is ${JSON.stringify(host)}, which others can reach; set PLUE_TOKEN to a ` +
+      `Cannot serve: HOST is ${
+        JSON.stringify(host)
+      }, which others can reach; set PLUE_TOKEN to a ` +
         "secret that callers must present, or leave HOST at 127.0.0.1",
     );
   }

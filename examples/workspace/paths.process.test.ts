@@ -98,7 +98,14 @@ describe("resolveInside()", () => {
     await using folder = await temporaryFolder({ ".git/config": "c", ".plue-tx-1/0.old": "o" });
     await symlink(".git", join(folder.path, "link"));
     for (
-      const path of [".git", ".git/config", ".GIT/hooks/x", "sub/.git", "link/config", ".plue-tx-1/0.old"]
+      const path of [
+        ".git",
+        ".git/config",
+        ".GIT/hooks/x",
+        "sub/.git",
+        "link/config",
+        ".plue-tx-1/0.old",
+      ]
     ) {
       await assertRejects(
         () => resolveInside(folder.path, path, { forChange: true }),

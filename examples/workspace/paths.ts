@@ -96,13 +96,9 @@ export function isWithin(root: string, path: string): boolean {
   return clean === root || clean.startsWith(root.endsWith(sep) ? root : root + sep);
 }
 
-/** Whether the insides of `relative` belong to git or to a transaction, not to callers. */
-export function isProtected(relative: string): boolean {
-  return relative.split("/").some((step) => isGitName(step) || step.startsWith(TRANSACTION_PREFIX));
-}
-
 function refuseProtected(inside: string, shown: string): void {
-  if (!isProtected(inside)) return;
+  const isOwn = (step: string) => isGitName(step) || step.startsWith(TRANSACTION_PREFIX);
+  if (!inside.split("/").some(isOwn)) return;
   throw new Refusal(
     "denied",
     `Cannot change "${shown}": ".git" and open transactions are not changed through files`,

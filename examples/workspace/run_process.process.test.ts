@@ -28,8 +28,17 @@ async function firstLine(options: ProcessOptions) {
 
 describe("runProcess()", () => {
   it("yields what is printed, and returns the exit code", async () => {
-    const done = await collectProcess({ ...shell("echo out; echo err >&2; exit 3"), maxBytes: 100 });
-    assertEquals(done, { stdout: "out\n", stderr: "err\n", exitCode: 3, signal: null, isCut: false });
+    const done = await collectProcess({
+      ...shell("echo out; echo err >&2; exit 3"),
+      maxBytes: 100,
+    });
+    assertEquals(done, {
+      stdout: "out\n",
+      stderr: "err\n",
+      exitCode: 3,
+      signal: null,
+      isCut: false,
+    });
   });
 
   it("hands over arguments as they are, without a shell", async () => {
@@ -44,7 +53,10 @@ describe("runProcess()", () => {
   });
 
   it("gives the program its input, and no more environment than it is told", async () => {
-    const done = await collectProcess({ ...shell("cat; env", { input: "in\n" }), maxBytes: 10_000 });
+    const done = await collectProcess({
+      ...shell("cat; env", { input: "in\n" }),
+      maxBytes: 10_000,
+    });
     const lines = done.stdout.trim().split("\n");
     assertEquals(lines[0], "in");
     const names = lines.slice(1).map((line) => line.split("=")[0]);

@@ -6,7 +6,7 @@ import { writeJournal } from "./journal.ts";
 import { resolveInside } from "./paths.ts";
 import { Refusal } from "./refusal.ts";
 import { temporaryFolder } from "./testing.ts";
-import { FileTransactionManager, fileTransaction } from "./transactions.ts";
+import { fileTransaction, FileTransactionManager } from "./transactions.ts";
 
 const bytes = (text: string) => new TextEncoder().encode(text);
 

@@ -1,11 +1,6 @@
 /**
- * Transactions over the workspace's files: what a call changed is taken back when the call fails.
- *
- * A change goes to a file of its own first, is synced to the disk, and is then renamed into place,
- * so a reader sees the old file or the new one. What was there before is kept, by hard link or by
- * renaming it away, in the transaction's folder in the workspace's root, and is renamed back on
- * rollback: the same inode, with its mode, owner and times. The folder is gone after commit and
- * after rollback.
+ * Transactions over the workspace's files: what a call changed is taken back when the call fails,
+ * and, at the next start, when the process died.
  *
  * Two open transactions cannot change the same path, or a folder and something in it: the second
  * is told to try again.
@@ -13,55 +8,22 @@
  * @module
  */
 
-import { type BigIntStats, constants } from "node:fs";
-import {
-  access,
-  chmod,
-  copyFile,
-  link,
-  lstat,
-  mkdir,
-  mkdtemp,
-  open,
-  readdir,
-  realpath,
-  rename,
-  rm,
-  unlink,
-  utimes,
-} from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { lstat, readdir, rm } from "node:fs/promises";
+import { join } from "node:path";
 import process from "node:process";
 import type { ToolContext, Transaction, TransactionManager } from "../../mod.ts";
 import {
-  inode,
-  type JournalEntry,
-  readJournal,
-  statOrNothing,
-  undo,
-  writeJournal,
-} from "./journal.ts";
-import { isWithin, TRANSACTION_PREFIX, type WorkspacePath } from "./paths.ts";
-import { errorCode, fileRefusal, Refusal } from "./refusal.ts";
+  COMMITTED_SUFFIX,
+  type FileTransaction,
+  isOpenFolder,
+  JournaledTransaction,
+  rollbackError,
+} from "./file_transaction.ts";
+import { readJournal, undo } from "./journal.ts";
+import { isWithin, TRANSACTION_PREFIX } from "./paths.ts";
+import { errorCode, Refusal } from "./refusal.ts";
 
-/** Marks the folder of a transaction that is committed and only needs clearing away. */
-const COMMITTED_SUFFIX = ".done";
-
-/** The folders of this process's open transactions, over all workspaces. */
-const openFolders = new Set<string>();
-
-/** What a tool can do in a transaction. One change runs at a time. */
-export interface FileTransaction extends Transaction {
-  /**
-   * Puts a file in place of what is there, or where nothing is. `from: "current"` begins with a
-   * copy of the current content and appends.
-   */
-  write(path: WorkspacePath, data: Uint8Array, from?: "empty" | "current"): Promise<void>;
-  /** Makes the folders that are missing down to `path`, outermost first. */
-  makeFolders(root: string, path: string, shown: string): Promise<void>;
-  /** Removes a file, a link or a folder with everything in it. */
-  remove(path: WorkspacePath): Promise<void>;
-}
+export type { FileTransaction } from "./file_transaction.ts";
 
 /**
  * The transaction of a call, as this module's manager made it.
@@ -165,236 +127,15 @@ export class FileTransactionManager implements TransactionManager {
   }
 }
 
-class JournaledTransaction implements FileTransaction {
-  readonly id: string;
-  readonly #root: string;
-  readonly #claim: (path: string, shown: string) => void;
-  readonly #entries: JournalEntry[] = [];
-  #folder: string | undefined;
-  #count = 0;
-  #isOpen = true;
-  /** The change that runs now; the next one, and the end, wait for it. */
-  #last: Promise<unknown> = Promise.resolve();
-
-  constructor(root: string, id: string, claim: (path: string, shown: string) => void) {
-    this.#root = root;
-    this.id = id;
-    this.#claim = claim;
-  }
-
-  write(path: WorkspacePath, data: Uint8Array, from: "empty" | "current" = "empty"): Promise<void> {
-    return this.#change(path, "write", async (folder) => {
-      const before = await statOrNothing(path.absolute);
-      if (before !== undefined && !before.isFile()) {
-        throw new Refusal(
-          "invalid_arguments",
-          `Cannot write "${path.shown}": it is not a regular file`,
-          { pointer: "/path" },
-        );
-      }
-      // Renaming a new file over a read-only one would succeed, and is not what its owner meant.
-      if (before !== undefined) await assertWritable(path, before);
-      const name = String(this.#count++);
-      const fresh = join(folder, `${name}.new`);
-      const backup = join(folder, `${name}.old`);
-
-      if (before !== undefined && from === "current") await copyFile(path.absolute, fresh);
-      const handle = await open(fresh, from === "current" ? "a" : "wx", 0o666);
-      try {
-        await handle.writeFile(data);
-        if (before !== undefined) await handle.chmod(Number(before.mode & 0o777n));
-        await handle.sync();
-      } finally {
-        await handle.close();
-      }
-      const after = inode(await statOrNothing(fresh));
-      if (after === null) throw new Refusal("threw", `Cannot write "${path.shown}": it vanished`);
-
-      await this.#record({
-        kind: "placed",
-        path: path.relative,
-        before: inode(before),
-        after,
-        backup: `${name}.old`,
-      });
-      await this.#assertInPlace(path);
-      if (before === undefined) await placeNew(fresh, path.absolute);
-      else {
-        await keep(path.absolute, backup);
-        await rename(fresh, path.absolute);
-      }
-      await syncFolder(dirname(path.absolute));
-    });
-  }
-
-  async makeFolders(root: string, path: string, shown: string): Promise<void> {
-    const missing: string[] = [];
-    for (let folder = path; folder !== root && isWithin(root, folder); folder = dirname(folder)) {
-      const stats = await statOrNothing(folder);
-      if (stats !== undefined) break;
-      missing.unshift(folder);
-    }
-    for (const absolute of missing) {
-      const relative = absolute.slice(root.length + 1);
-      await this.#change({ absolute, relative, shown, exists: false }, "make", async () => {
-        await this.#record({ kind: "folder", path: relative });
-        // Another call may have made it meanwhile; then rollback finds it filled, and leaves it.
-        await mkdir(absolute).catch((error: unknown) => {
-          if (errorCode(error) !== "EEXIST") throw error;
-        });
-      }, false);
-    }
-  }
-
-  remove(path: WorkspacePath): Promise<void> {
-    return this.#change(path, "delete", async (folder) => {
-      const name = `${this.#count++}.old`;
-      await this.#record({ kind: "removed", path: path.relative, backup: name });
-      await this.#assertInPlace(path);
-      await rename(path.absolute, join(folder, name));
-      await syncFolder(dirname(path.absolute));
-    });
-  }
-
-  commit(): Promise<void> {
-    return this.#end(async () => {
-      if (this.#folder === undefined) return;
-      // One rename decides: from here on nothing can be rolled back, not even by `recover`.
-      const done = `${this.#folder}${COMMITTED_SUFFIX}`;
-      await rename(this.#folder, done);
-      openFolders.delete(this.#folder);
-      this.#folder = undefined;
-      // The changes are kept whether or not this succeeds; `recover` clears away what is left.
-      await rm(done, { recursive: true, force: true }).catch(() => undefined);
-    });
-  }
-
-  rollback(): Promise<void> {
-    return this.#end(async () => {
-      if (this.#folder === undefined) return;
-      openFolders.delete(this.#folder);
-      const problems = await undo(this.#root, this.#folder, this.#entries);
-      // What could not be put back stays in the folder, for a person to look at.
-      if (problems.length > 0) throw rollbackError(this.id, problems);
-      await rm(this.#folder, { recursive: true, force: true });
-      this.#folder = undefined;
-    });
-  }
-
-  #change(
-    path: WorkspacePath,
-    verb: string,
-    work: (folder: string) => Promise<void>,
-    isClaimed = true,
-  ): Promise<void> {
-    const result = this.#last.then(async () => {
-      // A tool that goes on after its call was aborted finds the door shut.
-      if (!this.#isOpen) {
-        throw new Refusal("aborted", `Cannot ${verb} "${path.shown}": its transaction has ended`);
-      }
-      if (isClaimed) this.#claim(path.absolute, path.shown);
-      try {
-        await work(await this.#openFolder());
-      } catch (error) {
-        throw fileRefusal(error, verb, path.shown);
-      }
-    });
-    this.#last = result.catch(() => undefined);
-    return result;
-  }
-
-  #end(work: () => Promise<void>): Promise<void> {
-    this.#isOpen = false;
-    const result = this.#last.then(work);
-    this.#last = result.catch(() => undefined);
-    return result;
-  }
-
-  async #openFolder(): Promise<string> {
-    if (this.#folder === undefined) {
-      const folder = await mkdtemp(join(this.#root, TRANSACTION_PREFIX));
-      await chmod(folder, 0o700);
-      this.#folder = folder;
-      openFolders.add(folder);
-      await writeJournal(folder, { pid: process.pid });
-    }
-    return this.#folder;
-  }
-
-  async #record(entry: JournalEntry): Promise<void> {
-    if (this.#folder !== undefined) await writeJournal(this.#folder, entry);
-    this.#entries.push(entry);
-  }
-
-  async #assertInPlace(path: WorkspacePath): Promise<void> {
-    const folder = dirname(path.absolute);
-    if (await realpath(folder) === folder) return;
-    throw new Refusal("denied", `Cannot change "${path.shown}": its folder was moved meanwhile`, {
-      retryable: true,
-    });
-  }
-}
-
 function own(transaction: Transaction): JournaledTransaction {
   if (transaction instanceof JournaledTransaction) return transaction;
   throw new TypeError("Cannot end the transaction: it was begun by another manager");
 }
 
-function rollbackError(name: string, problems: readonly string[]): Error {
-  return new Error(
-    `Cannot roll back all of transaction "${name}": ${problems.slice(0, 8).join("; ")}`,
-  );
-}
-
-async function assertWritable(path: WorkspacePath, stats: BigIntStats): Promise<void> {
-  // Root may write any file, and not every runtime knows; a file marked read-only is meant so.
-  if ((stats.mode & 0o222n) === 0n) {
-    throw new Refusal("denied", `Cannot write "${path.shown}": it is read-only`, {
-      pointer: "/path",
-    });
-  }
-  await access(path.absolute, constants.W_OK);
-}
-
-/** Keeps the file under a second name, or as a copy where the file system has no hard links. */
-async function keep(path: string, backup: string): Promise<void> {
-  try {
-    await link(path, backup);
-  } catch (error) {
-    if (!hasNoLinks(error)) throw error;
-    const { atime, mtime } = await lstat(path);
-    await copyFile(path, backup, constants.COPYFILE_EXCL);
-    await utimes(backup, atime, mtime);
-  }
-}
-
-/** Puts a file where nothing is. A link fails if something came there meanwhile; a rename would not. */
-async function placeNew(fresh: string, path: string): Promise<void> {
-  try {
-    await link(fresh, path);
-  } catch (error) {
-    if (!hasNoLinks(error)) throw error;
-    await rename(fresh, path);
-    return;
-  }
-  await unlink(fresh);
-}
-
-function hasNoLinks(error: unknown): boolean {
-  return ["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EMLINK"].includes(errorCode(error) ?? "");
-}
-
-/** Makes a rename last through a power failure, where folders can be synced. */
-async function syncFolder(path: string): Promise<void> {
-  const handle = await open(path, constants.O_RDONLY).catch(() => undefined);
-  await handle?.sync().catch(() => undefined);
-  await handle?.close();
-}
-
 /** Whether the process that wrote the journal may still go on with it. */
 function isInUse(folder: string, pid: number): boolean {
   // In a container every run has the same pid, so our own says nothing about an earlier run.
-  if (pid === process.pid) return openFolders.has(folder);
+  if (pid === process.pid) return isOpenFolder(folder);
   try {
     process.kill(pid, 0);
     return true;

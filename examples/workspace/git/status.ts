@@ -37,12 +37,27 @@ export interface GitStatus {
   readonly files: ChangedFile[];
 }
 
-/**
- * Parses the output.
- *
- * @param isCut The output is not all there: its last record is dropped.
- */
-export function parseStatus(output: string, isCut = false): GitStatus {
+/** Options for {@linkcode parseStatus}. */
+export interface ParseStatusOptions {
+  /**
+   * The output is not all there: its last record is dropped.
+   *
+   * @default {false}
+   */
+  readonly isCut?: boolean;
+  /**
+   * The workspace's place in the repository, ending in `/`: it is taken off the paths.
+   *
+   * @default {""}
+   */
+  readonly prefix?: string;
+}
+
+/** Parses the output. */
+export function parseStatus(output: string, options: ParseStatusOptions = {}): GitStatus {
+  const { isCut = false, prefix = "" } = options;
+  const inside = (path: string | undefined): string | undefined =>
+    path?.startsWith(prefix) ? path.slice(prefix.length) : undefined;
   const headers = new Map<string, string>();
   const files: ChangedFile[] = [];
   const records = output.split("\0");
@@ -57,21 +72,33 @@ export function parseStatus(output: string, isCut = false): GitStatus {
       }
       case "1": {
         const fields = split(record, 9);
-        files.push({ path: fields[8] ?? "", ...states(fields[1]) });
+        files.push({ path: inside(fields[8]) ?? "", ...states(fields[1]) });
         break;
       }
       case "2": {
         // A renamed file is followed by a record with its path before.
         const fields = split(record, 10);
-        const from = records[++index] ?? "";
-        files.push({ path: fields[9] ?? "", ...states(fields[1]), from });
+        const from = inside(records[++index]);
+        files.push({
+          path: inside(fields[9]) ?? "",
+          ...states(fields[1]),
+          ...(from === undefined ? {} : { from }),
+        });
         break;
       }
       case "u":
-        files.push({ path: split(record, 11)[10] ?? "", staged: "unmerged", unstaged: "unmerged" });
+        files.push({
+          path: inside(split(record, 11)[10]) ?? "",
+          staged: "unmerged",
+          unstaged: "unmerged",
+        });
         break;
       case "?":
-        files.push({ path: record.slice(2), staged: "untracked", unstaged: "untracked" });
+        files.push({
+          path: inside(record.slice(2)) ?? "",
+          staged: "untracked",
+          unstaged: "untracked",
+        });
     }
   }
   const [ahead = "+0", behind = "-0"] = (headers.get("branch.ab") ?? "").split(" ");

@@ -7,7 +7,7 @@
  */
 
 import { lookup as systemLookup } from "node:dns";
-import { request as httpRequest, type IncomingMessage, type RequestOptions } from "node:http";
+import { type IncomingMessage, request as httpRequest, type RequestOptions } from "node:http";
 import { request as httpsRequest } from "node:https";
 import { isIP, type LookupFunction } from "node:net";
 import { errorCode, Refusal } from "../refusal.ts";

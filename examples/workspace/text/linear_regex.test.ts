@@ -49,7 +49,12 @@ describe("linearRegex()", () => {
   }
 
   it("ignores case as JavaScript does, also in classes and their opposites", () => {
-    for (const [pattern, text] of [["straße", "STRAßE"], ["[a-f]+", "xABCz"], ["[^a]", "Ab"], ["É", "é"]]) {
+    for (
+      const [pattern, text] of [["straße", "STRAßE"], ["[a-f]+", "xABCz"], ["[^a]", "Ab"], [
+        "É",
+        "é",
+      ]]
+    ) {
       assertEquals(
         linearRegex(pattern ?? "", { ignoreCase: true }).find(text ?? ""),
         native(pattern ?? "", text ?? "", true),
@@ -88,7 +93,9 @@ describe("linearRegex()", () => {
 
   it("takes linear time where JavaScript takes exponential time", () => {
     const text = "a".repeat(5_000) + "!";
-    for (const pattern of ["^(a+)+$", "^(a|a)*$", "^(a|aa)+$", "(?:a*)*b", "a*a*a*a*a*b", "(.*)*x"]) {
+    for (
+      const pattern of ["^(a+)+$", "^(a|a)*$", "^(a|aa)+$", "(?:a*)*b", "a*a*a*a*a*b", "(.*)*x"]
+    ) {
       // The test ends at all: JavaScript's engine would take longer than the universe has.
       assertEquals(linearRegex(pattern).find(text), undefined);
     }

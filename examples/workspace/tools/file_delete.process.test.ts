@@ -72,7 +72,12 @@ describe("file-delete", () => {
       ["a file behind a link that leads outside", { path: "out/x" }, "denied", "leads outside"],
       [".git", { path: ".git", recursive: true }, "denied", '".git"'],
       ["a file in .git", { path: ".git/config" }, "denied", '".git"'],
-      ["a folder that holds a repository", { path: "sub", recursive: true }, "denied", "sub/repo/.git"],
+      [
+        "a folder that holds a repository",
+        { path: "sub", recursive: true },
+        "denied",
+        "sub/repo/.git",
+      ],
     ] as const
   ) {
     it(`refuses ${what}, and changes nothing`, async () => {

@@ -36,7 +36,8 @@ const Returns = Type.Object({
 export const fileDelete: Tool = defineTool({
   name: "file-delete",
   title: "Delete a file",
-  description: "Deletes a file, a symbolic link (not what it points to) or an empty folder of the " +
+  description:
+    "Deletes a file, a symbolic link (not what it points to) or an empty folder of the " +
     "workspace; with recursive, a folder with everything in it. A call that fails deletes nothing.",
   parameters: Parameters,
   returns: Returns,

@@ -40,7 +40,10 @@ describe("file-list", () => {
         ["src-x", "folder", undefined],
       ],
     );
-    assertEquals(list.entries.every(({ modified }) => !Number.isNaN(Date.parse(modified ?? ""))), true);
+    assertEquals(
+      list.entries.every(({ modified }) => !Number.isNaN(Date.parse(modified ?? ""))),
+      true,
+    );
     assertEquals([list.path, list.truncated], [".", false]);
   });
 
@@ -73,7 +76,9 @@ describe("file-list", () => {
       "src/deep/y.ts",
       "src/z.ts",
     ]);
-    assertEquals(await find({ path: "src", recursive: true, pattern: "deep/*" }), ["src/deep/y.ts"]);
+    assertEquals(await find({ path: "src", recursive: true, pattern: "deep/*" }), [
+      "src/deep/y.ts",
+    ]);
   });
 
   it("answers the first entries of many, always the same, and says that there are more", async () => {

@@ -14,6 +14,8 @@ import { walk } from "../walk.ts";
 import { workspaceOf } from "../workspace.ts";
 
 const MAX_VISITED = 100_000;
+/** How many characters the paths of one answer have in all. */
+const MAX_PATHS_LENGTH = 400_000;
 
 const Parameters = Type.Object({
   path: Type.Optional(
@@ -87,6 +89,7 @@ async function list(
   const folder = await resolveInside(workspaceOf(context.services).root, path);
   const matches = pattern === undefined ? () => true : globMatcher(pattern);
   const entries: Static<typeof Returns>["entries"] = [];
+  let length = 0;
   try {
     const found = walk({
       absolute: folder.absolute,
@@ -102,7 +105,10 @@ async function list(
       }
       const entry = step.value;
       if (!matches(entry.below)) continue;
-      if (entries.length === limit) return { path: folder.relative, entries, truncated: true };
+      length += entry.path.length;
+      if (entries.length === limit || length > MAX_PATHS_LENGTH) {
+        return { path: folder.relative, entries, truncated: true };
+      }
       entries.push({ path: entry.path, type: entry.type, ...await details(entry.absolute) });
     }
   } catch (error) {

@@ -90,7 +90,12 @@ describe("file-read", () => {
         assertStringIncludes(error.message, 'it is binary; ask for encoding "base64"');
       }
     }
-    const read = await test.ok<Read>("file-read", { path: "f.bin", encoding: "base64", offset: 1, limit: 4 });
+    const read = await test.ok<Read>("file-read", {
+      path: "f.bin",
+      encoding: "base64",
+      offset: 1,
+      limit: 4,
+    });
     assertEquals([...Buffer.from(read.content, "base64")], [1, 2, 250, 251]);
     assertEquals([read.unit, read.count, read.next], ["bytes", 4, 5]);
   });
@@ -100,7 +105,10 @@ describe("file-read", () => {
     const first = await test.ok<Read>("file-read", { path: "f" });
     assertEquals([first.content, first.next], ["short\n", 1]);
     const error = await test.fails("file-read", { path: "f", offset: 1 });
-    assertStringIncludes(error.message, 'line 2 is longer than 262144 bytes; read it with unit "bytes"');
+    assertStringIncludes(
+      error.message,
+      'line 2 is longer than 262144 bytes; read it with unit "bytes"',
+    );
   });
 
   it("keeps a byte order mark and a line separator as they are", async () => {

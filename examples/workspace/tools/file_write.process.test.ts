@@ -112,6 +112,35 @@ describe("file-write", () => {
     assertEquals([await test.folder.list(), await test.folder.read("a")], [["a"], "old"]);
   });
 
+  it("takes everything back when the call is aborted while it writes", async () => {
+    await using test = await testWorkspace({ "a": "old" });
+    const { registry, transactions } = createWorkspaceRegistry({ root: test.folder.path });
+    const controller = new AbortController();
+    const dispatcher = new ToolDispatcher(registry, {
+      transactions: {
+        begin() {
+          const transaction = transactions.begin();
+          const write = transaction.write.bind(transaction);
+          // The caller goes away when the change has been begun.
+          transaction.write = (...args) => {
+            const done = write(...args);
+            controller.abort();
+            return done;
+          };
+          return transaction;
+        },
+        commit: (transaction) => transactions.commit(transaction),
+        rollback: (transaction) => transactions.rollback(transaction),
+      },
+    });
+    const result = await dispatcher.dispatch({
+      name: "file-write",
+      arguments: { path: "a", content: "new", mode: "overwrite" },
+    }, { signal: controller.signal });
+    assertEquals(result.ok ? "ok" : result.error.code, "aborted");
+    assertEquals([await test.folder.list(), await test.folder.read("a")], [["a"], "old"]);
+  });
+
   it("does not run without transactions", async () => {
     await using test = await testWorkspace();
     const { registry } = createWorkspaceRegistry({ root: test.folder.path });
@@ -126,9 +155,9 @@ describe("file-write", () => {
   it("lets one of two calls for the same file win, and never mixes them", async () => {
     await using test = await testWorkspace({ "a": "old" });
     const texts = ["1", "2", "3", "4"].map((one) => one.repeat(100_000));
-    const results = await Promise.all(texts.map((content) =>
-      test.call("file-write", { path: "a", content, mode: "overwrite" })
-    ));
+    const results = await Promise.all(
+      texts.map((content) => test.call("file-write", { path: "a", content, mode: "overwrite" })),
+    );
     const won = results.flatMap((result, index) => result.ok ? [texts[index]] : []);
     const lost = results.flatMap((result) => result.ok ? [] : [result.error]);
     assertEquals(won.includes(await test.folder.read("a")), true);
@@ -144,10 +173,20 @@ describe("file-write", () => {
       ["a new file behind such a link", { path: "outdir/x" }, "denied", "leads outside"],
       ["a link to nothing", { path: "nothing" }, "denied", "symbolic link"],
       ["a folder", { path: "d", mode: "overwrite" }, "invalid_arguments", "not a regular file"],
-      ["a file as a folder", { path: "a/b", createFolders: true }, "invalid_arguments", "not a folder"],
+      [
+        "a file as a folder",
+        { path: "a/b", createFolders: true },
+        "invalid_arguments",
+        "not a folder",
+      ],
       ["git's own files", { path: ".git/hooks/pre-commit", createFolders: true }, "denied", ".git"],
       ["a .git file", { path: "d/.git" }, "denied", ".git"],
-      ["an open transaction", { path: ".plue-tx-a/x", createFolders: true }, "denied", "transactions"],
+      [
+        "an open transaction",
+        { path: ".plue-tx-a/x", createFolders: true },
+        "denied",
+        "transactions",
+      ],
       ["a name with NUL", { path: "a\0" }, "invalid_arguments", "NUL"],
       ["an unknown mode", { path: "x", mode: "replace" }, "invalid_arguments", "mode"],
     ] as const

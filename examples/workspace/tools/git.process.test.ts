@@ -1,15 +1,23 @@
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { chmod, mkdir, rm, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { assertEquals, assertStringIncludes } from "@std/assert";
-import { describe, it } from "bun:test";
+import { describe } from "bun:test";
+import { maybe } from "../../../test/support/skip.ts";
+import { ToolDispatcher } from "../../../mod.ts";
+import { createWorkspaceRegistry } from "../mod.ts";
 import { Workspace } from "../workspace.ts";
 import { type TestWorkspace, testWorkspace } from "./testing.ts";
 
 /** Runs git as a person would, in the workspace. */
 function git(test: TestWorkspace, ...args: readonly string[]): string {
-  return execFileSync("git", ["-C", test.folder.path, ...args], { encoding: "utf8" }).trim();
+  return execFileSync("git", ["-C", test.folder.path, ...args], {
+    encoding: "utf8",
+    stdio: ["ignore", "pipe", "pipe"],
+  }).trim();
 }
+
+const it = maybe(spawnSync("git", ["--version"]).status === 0, "git is not installed");
 
 async function repository(files: Readonly<Record<string, string>> = {}): Promise<TestWorkspace> {
   const test = await testWorkspace(files);
@@ -70,7 +78,10 @@ describe("the git tools", () => {
   });
 
   it("take no folder that looks like a bare repository for one", async () => {
-    await using test = await testWorkspace({ "HEAD": "ref: refs/heads/main\n", "config": "[core]\n" });
+    await using test = await testWorkspace({
+      "HEAD": "ref: refs/heads/main\n",
+      "config": "[core]\n",
+    });
     await mkdir(join(test.folder.path, "objects"));
     await mkdir(join(test.folder.path, "refs"));
     assertEquals((await test.fails("git-status")).code, "unavailable");
@@ -79,7 +90,12 @@ describe("the git tools", () => {
 
 describe("git-status", () => {
   it("tells the branch and every kind of change, with paths as they are", async () => {
-    await using test = await repository({ "kept": "k", "changed": "c", "gone": "g", "old name": "o".repeat(99) });
+    await using test = await repository({
+      "kept": "k",
+      "changed": "c",
+      "gone": "g",
+      "old name": "o".repeat(99),
+    });
     await test.folder.fill({ "changed": "C", "new file\n": "n", "stäged": "s" });
     await rm(join(test.folder.path, "gone"));
     git(test, "add", "stäged");
@@ -88,13 +104,16 @@ describe("git-status", () => {
     assertEquals(status.branch, "main");
     assertEquals(status.commit, git(test, "rev-parse", "HEAD"));
     assertEquals(status.clean, false);
-    assertEquals(new Map(status.files.map(({ path, ...rest }) => [path, rest])), new Map([
-      ["changed", { staged: "unmodified", unstaged: "modified" }],
-      ["gone", { staged: "unmodified", unstaged: "deleted" }],
-      ["new name", { staged: "renamed", unstaged: "unmodified", from: "old name" }],
-      ["stäged", { staged: "added", unstaged: "unmodified" }],
-      ["new file\n", { staged: "untracked", unstaged: "untracked" }],
-    ] as [string, { staged: string; unstaged: string; from?: string }][]));
+    assertEquals(
+      new Map(status.files.map(({ path, ...rest }) => [path, rest])),
+      new Map([
+        ["changed", { staged: "unmodified", unstaged: "modified" }],
+        ["gone", { staged: "unmodified", unstaged: "deleted" }],
+        ["new name", { staged: "renamed", unstaged: "unmodified", from: "old name" }],
+        ["stäged", { staged: "added", unstaged: "unmodified" }],
+        ["new file\n", { staged: "untracked", unstaged: "untracked" }],
+      ] as [string, { staged: string; unstaged: string; from?: string }][]),
+    );
   });
 
   it("works before the first commit, and leaves untracked files out when it is told to", async () => {
@@ -113,6 +132,37 @@ describe("git-status", () => {
   });
 });
 
+describe("the git tools in a folder of a repository", () => {
+  it("see that folder only, with paths from it", async () => {
+    await using whole = await repository({ "outside": "o", "app/inside": "i", "app/moved": "m" });
+    await whole.folder.fill({ "outside": "O", "app/inside": "I", "app/new": "n" });
+    git(whole, "mv", "app/moved", "app/renamed");
+    const { registry, transactions } = createWorkspaceRegistry({
+      root: join(whole.folder.path, "app"),
+    });
+    const dispatcher = new ToolDispatcher(registry, { transactions });
+    const call = async <T>(name: string, args: unknown): Promise<T> => {
+      const result = await dispatcher.dispatch({ name, arguments: args });
+      if (!result.ok) throw new Error(result.error.message);
+      return result.content as T;
+    };
+    const { files } = await call<Status>("git-status", {});
+    assertEquals(files.map(({ path, from }) => from === undefined ? path : `${from} > ${path}`), [
+      "inside",
+      "moved > renamed",
+      "new",
+    ]);
+    const commit = await call<{ files: string[] }>("git-commit", {
+      message: "Inside",
+      paths: ["inside", "new"],
+    });
+    assertEquals(commit.files, ["inside", "new"]);
+    assertEquals(git(whole, "show", "--format=", "--name-only"), "app/inside\napp/new");
+    const log = await call<Log>("git-log", { path: "new" });
+    assertEquals(log.commits.map(({ subject }) => subject), ["Inside"]);
+  });
+});
+
 describe("git-log", () => {
   it("lists commits newest first, with parents and message", async () => {
     await using test = await repository({ "a": "a" });
@@ -124,7 +174,11 @@ describe("git-log", () => {
       ["Second: ä", "", "Ada Lovelace"],
       ["First", "With a body.", "Ada Lovelace"],
     ]);
-    assertEquals([commits[0]?.parents, commits[1]?.parents, more], [[commits[1]?.hash ?? ""], [], false]);
+    assertEquals([commits[0]?.parents, commits[1]?.parents, more], [
+      [commits[1]?.hash ?? ""],
+      [],
+      false,
+    ]);
     const first = await test.ok<Log>("git-log", { limit: 1 });
     assertEquals([first.commits.length, first.more], [1, true]);
     assertEquals((await test.ok<Log>("git-log", { skip: 1 })).commits[0]?.subject, "First");
@@ -175,10 +229,15 @@ describe("git-commit", () => {
   });
 
   it("runs no hook, no monitor and no signing program", async () => {
-    await using test = await repository({ "a": "a", "hooks/pre-commit": "#!/bin/sh\ntouch hook-ran\n" });
+    await using test = await repository({
+      "a": "a",
+      "hooks/pre-commit": "#!/bin/sh\ntouch hook-ran\n",
+    });
     const hook = join(test.folder.path, "hooks/pre-commit");
     await chmod(hook, 0o755);
-    for (const name of ["post-commit", "commit-msg", "reference-transaction", "post-index-change"]) {
+    for (
+      const name of ["post-commit", "commit-msg", "reference-transaction", "post-index-change"]
+    ) {
       await symlink("pre-commit", join(test.folder.path, "hooks", name));
     }
     git(test, "config", "core.hooksPath", "hooks");
@@ -195,7 +254,10 @@ describe("git-commit", () => {
   it("takes a path as it is: no pattern, no option, no magic", async () => {
     await using test = await repository({ "x": "x" });
     await test.folder.fill({ "*": "star", "a": "a", "--all": "o", ":(top)b": "m", "b": "b" });
-    const commit = await test.ok("git-commit", { message: "Odd", paths: ["*", "--all", ":(top)b"] });
+    const commit = await test.ok("git-commit", {
+      message: "Odd",
+      paths: ["*", "--all", ":(top)b"],
+    });
     assertEquals(commit["files"], ["*", "--all", ":(top)b"]);
     assertEquals(git(test, "status", "--porcelain"), "?? a\n?? b");
   });

@@ -38,14 +38,15 @@ const Parameters = Type.Object({
 const Returns = Type.Object({
   commit: Type.String({ description: "The hash of the new commit." }),
   branch: Type.Union([Type.String(), Type.Null()], { description: "Null: no branch (detached)." }),
-  files: Type.Array(Type.String(), { description: "The files in it, from the repository's root." }),
+  files: Type.Array(Type.String(), { description: "The files in it, from the workspace's root." }),
 });
 
 /** The tool `git-commit`. */
 export const gitCommit: Tool = defineTool({
   name: "git-commit",
   title: "Git commit",
-  description: "Commits the given paths as they are in the workspace, with a message. Nothing else " +
+  description:
+    "Commits the given paths as they are in the workspace, with a message. Nothing else " +
     "is committed. Hooks are not run.",
   parameters: Parameters,
   returns: Returns,
@@ -118,6 +119,7 @@ async function commit(
     git(root, ["symbolic-ref", "--quiet", "--short", "HEAD"], rest),
     git(root, [
       ...["diff-tree", "-r", "-z", "--root", "--name-only", "--no-commit-id", "--no-ext-diff"],
+      "--relative",
       hash,
     ], rest),
   ]);

@@ -14,10 +14,13 @@ import {
 import { git, gitRefusal } from "../git/git.ts";
 import { resolveInside } from "../paths.ts";
 import { answer } from "../refusal.ts";
+import { clip } from "../text/clip.ts";
 import { workspaceOf } from "../workspace.ts";
 
 /** Between fields; a commit cannot hold NUL, which stands between commits. */
 const SEPARATOR = "\u001f";
+/** Of a commit's body, so that the longest list still fits an answer. */
+const MAX_BODY_LENGTH = 3_000;
 const FORMAT = ["%H", "%P", "%an", "%ae", "%aI", "%s", "%b"].join("%x1f");
 
 const Parameters = Type.Object({
@@ -53,7 +56,7 @@ const Returns = Type.Object({
     email: Type.String(),
     date: Type.String({ description: "When it was written (ISO 8601)." }),
     subject: Type.String(),
-    body: Type.String(),
+    body: Type.String({ description: `At most ${MAX_BODY_LENGTH} characters.` }),
   })),
   more: Type.Boolean({ description: "There are older commits; go on with skip." }),
 });
@@ -62,8 +65,8 @@ const Returns = Type.Object({
 export const gitLog: Tool = defineTool({
   name: "git-log",
   title: "Git log",
-  description: "Lists commits, newest first, with author, date and message; of the whole " +
-    "workspace or of one path.",
+  description: "Lists the repository's commits, newest first, with author, date and message; all " +
+    "of them, or those that changed one path.",
   parameters: Parameters,
   returns: Returns,
   category: "git",
@@ -93,7 +96,7 @@ async function log(
     "--end-of-options",
     ref,
     "--",
-    // Of the whole workspace: no path at all, so that merges are listed too.
+    // Of the whole repository: no path at all, so that merges are listed too.
     ...(path === "." ? [] : [path]),
   ], { signal: context.signal });
   if (output.exitCode !== 0) {
@@ -114,7 +117,7 @@ async function log(
       email,
       date,
       subject,
-      body: body.join(SEPARATOR).trim(),
+      body: clip(body.join(SEPARATOR).trim(), MAX_BODY_LENGTH),
     };
   });
   return { commits: commits.slice(0, limit), more: output.isCut || commits.length > limit };

@@ -50,7 +50,7 @@ const Returns = Type.Object({
   behind: Type.Integer(),
   clean: Type.Boolean(),
   files: Type.Array(Type.Object({
-    path: Type.String({ description: "From the repository's root." }),
+    path: Type.String({ description: "From the workspace's root." }),
     staged: State,
     unstaged: State,
     from: Type.Optional(Type.String({ description: "Its path before it was renamed." })),
@@ -62,7 +62,8 @@ const Returns = Type.Object({
 export const gitStatus: Tool = defineTool({
   name: "git-status",
   title: "Git status",
-  description: "Tells the branch, how it stands to its upstream, and which files of the workspace " +
+  description:
+    "Tells the branch, how it stands to its upstream, and which files of the workspace " +
     "have changed, staged and unstaged.",
   parameters: Parameters,
   returns: Returns,
@@ -81,17 +82,23 @@ async function status(
   context: ToolContext,
 ): Promise<Static<typeof Returns>> {
   const { untracked = true, limit = 500 } = params;
-  const output = await gitOrRefuse(workspaceOf(context.services).root, "read the status", [
-    "status",
-    "--porcelain=v2",
-    "--branch",
-    "-z",
-    `--untracked-files=${untracked ? "all" : "no"}`,
-    "--ignore-submodules=all",
-    "--",
-    ".",
-  ], { signal: context.signal });
-  const { files, ...rest } = parseStatus(output.stdout, output.isCut);
+  const { root } = workspaceOf(context.services);
+  const { signal } = context;
+  const [place, output] = await Promise.all([
+    gitOrRefuse(root, "read the status", ["rev-parse", "--show-prefix"], { signal }),
+    gitOrRefuse(root, "read the status", [
+      "status",
+      "--porcelain=v2",
+      "--branch",
+      "-z",
+      `--untracked-files=${untracked ? "all" : "no"}`,
+      "--ignore-submodules=all",
+      "--",
+      ".",
+    ], { signal }),
+  ]);
+  const prefix = place.stdout.replace(/\n$/, "");
+  const { files, ...rest } = parseStatus(output.stdout, { isCut: output.isCut, prefix });
   return {
     ...rest,
     clean: files.length === 0,

@@ -20,7 +20,11 @@ interface Fetched {
 interface TestServer extends AsyncDisposable {
   readonly url: string;
   readonly port: number;
-  readonly seen: { readonly url: string; readonly method: string; readonly headers: IncomingMessage["headers"] }[];
+  readonly seen: {
+    readonly url: string;
+    readonly method: string;
+    readonly headers: IncomingMessage["headers"];
+  }[];
 }
 
 async function serve(
@@ -101,7 +105,9 @@ describe("network-fetch", () => {
   });
 
   it("answers what is not text as base64", async () => {
-    await using server = await serve((_request, response) => response.end(Buffer.from([0, 255, 1])));
+    await using server = await serve((_request, response) =>
+      response.end(Buffer.from([0, 255, 1]))
+    );
     await using test = await open();
     const got = await test.ok<Fetched>("network-fetch", { url: server.url });
     assertEquals([got.body, got.encoding, got.bytes], ["AP8B", "base64", 3]);
@@ -240,7 +246,9 @@ describe("network-fetch", () => {
     const methods = [];
     for (const status of [301, 302, 303, 307, 308]) {
       const url = `${server.url}/${status}`;
-      methods.push((await test.ok<Fetched>("network-fetch", { url, method: "POST", body: "x" })).body);
+      methods.push(
+        (await test.ok<Fetched>("network-fetch", { url, method: "POST", body: "x" })).body,
+      );
     }
     assertEquals(methods, ["GET", "GET", "GET", "POST", "POST"]);
   });
@@ -256,7 +264,11 @@ describe("network-fetch", () => {
     const headers = { Authorization: "Bearer x", Cookie: "a=b", "X-Kept": "1" };
     await test.ok<Fetched>("network-fetch", { url: `${server.url}/away`, headers });
     assertEquals(
-      [other.seen[0]?.headers.authorization, other.seen[0]?.headers.cookie, other.seen[0]?.headers["x-kept"]],
+      [
+        other.seen[0]?.headers.authorization,
+        other.seen[0]?.headers.cookie,
+        other.seen[0]?.headers["x-kept"],
+      ],
       [undefined, undefined, "1"],
     );
     await test.ok<Fetched>("network-fetch", { url: `${server.url}/back`, headers });
@@ -308,11 +320,36 @@ describe("network-fetch", () => {
     const [what, args, code, message] of [
       ["another protocol", { url: "file:///etc/passwd" }, "invalid_arguments", "http: or https:"],
       ["no URL", { url: "not a url" }, "invalid_arguments", "not an absolute URL"],
-      ["a password in the URL", { url: "http://a:b@example.com/" }, "invalid_arguments", "name or password"],
-      ["a body with GET", { url: "http://example.com/", body: "x" }, "invalid_arguments", "Cannot send a body with GET"],
-      ["a header of the connection", { url: "http://example.com/", headers: { Host: "x" } }, "invalid_arguments", '"host"'],
-      ["a header with a line break", { url: "http://example.com/", headers: { a: "b\r\nc: d" } }, "invalid_arguments", "headers"],
-      ["an unknown method", { url: "http://example.com/", method: "TRACE" }, "invalid_arguments", "method"],
+      [
+        "a password in the URL",
+        { url: "http://a:b@example.com/" },
+        "invalid_arguments",
+        "name or password",
+      ],
+      [
+        "a body with GET",
+        { url: "http://example.com/", body: "x" },
+        "invalid_arguments",
+        "Cannot send a body with GET",
+      ],
+      [
+        "a header of the connection",
+        { url: "http://example.com/", headers: { Host: "x" } },
+        "invalid_arguments",
+        '"host"',
+      ],
+      [
+        "a header with a line break",
+        { url: "http://example.com/", headers: { a: "b\r\nc: d" } },
+        "invalid_arguments",
+        "headers",
+      ],
+      [
+        "an unknown method",
+        { url: "http://example.com/", method: "TRACE" },
+        "invalid_arguments",
+        "method",
+      ],
     ] as const
   ) {
     it(`refuses ${what}`, async () => {

@@ -44,7 +44,7 @@ const Parameters = Type.Object({
       description: "How many bytes of the response's body to answer.",
       minimum: 1,
       maximum: 500_000,
-      default: 200_000,
+      default: 150_000,
     }),
   ),
   timeoutMs: Type.Optional(
@@ -96,7 +96,7 @@ export const networkFetch: Tool = defineTool({
 });
 
 async function fetchUrl(params: Params, context: Context): Promise<Static<typeof Returns>> {
-  const { timeoutMs = 30_000, maxBytes = 200_000 } = params;
+  const { timeoutMs = 30_000, maxBytes = 150_000 } = params;
   const timeout = new AbortController();
   const timer = setTimeout(
     () =>

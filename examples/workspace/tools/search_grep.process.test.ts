@@ -138,12 +138,27 @@ describe("search-grep", () => {
 
   for (
     const [what, args, code, message] of [
-      ["a pattern that is no regular expression", { pattern: "(", regex: true }, "invalid_arguments", 'there is a "(" without its ")"'],
-      ["a back reference", { pattern: "(a)\\1", regex: true }, "invalid_arguments", '"\\1" is not supported'],
+      [
+        "a pattern that is no regular expression",
+        { pattern: "(", regex: true },
+        "invalid_arguments",
+        'there is a "(" without its ")"',
+      ],
+      [
+        "a back reference",
+        { pattern: "(a)\\1", regex: true },
+        "invalid_arguments",
+        '"\\1" is not supported',
+      ],
       ["an empty pattern", { pattern: "" }, "invalid_arguments", "pattern"],
       ["a path outside", { pattern: "x", path: "../" }, "denied", 'it contains ".."'],
       ["a link that leads outside", { pattern: "x", path: "out" }, "denied", "leads outside"],
-      ["a path that is not there", { pattern: "x", path: "nope" }, "invalid_arguments", "it does not exist"],
+      [
+        "a path that is not there",
+        { pattern: "x", path: "nope" },
+        "invalid_arguments",
+        "it does not exist",
+      ],
     ] as const
   ) {
     it(`refuses ${what}`, async () => {

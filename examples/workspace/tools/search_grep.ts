@@ -10,12 +10,7 @@
 
 import type { FileHandle } from "node:fs/promises";
 import { type Static, Type } from "typebox";
-import {
-  defineTool,
-  type Tool,
-  type ToolContext,
-  type ToolFailure,
-} from "../../../mod.ts";
+import { defineTool, type Tool, type ToolContext, type ToolFailure } from "../../../mod.ts";
 import { openInside, resolveInside, type WorkspacePath } from "../paths.ts";
 import { failureOf, fileRefusal, Refusal } from "../refusal.ts";
 import { clip } from "../text/clip.ts";
@@ -32,6 +27,8 @@ const MAX_SHOWN_LENGTH = 300;
 /** How many steps of matching run before other calls get their turn. */
 const STEPS_PER_TURN = 2_000_000;
 const FILES_PER_PROGRESS = 25;
+/** How many characters the matches of one answer have in all. */
+const MAX_ANSWER_LENGTH = 250_000;
 
 const Parameters = Type.Object({
   pattern: Type.String({
@@ -165,6 +162,7 @@ async function* searchFiles(
   let filesSearched = 0;
   let filesSkipped = 0;
   let linesCut = 0;
+  let length = 0;
   const result = (truncated: boolean): Result => {
     context.progress(filesSearched);
     return { matches, filesSearched, filesSkipped, linesCut, truncated };
@@ -192,7 +190,8 @@ async function* searchFiles(
       const line = { path: file.path.relative, ...found };
       matches.push(line);
       yield line;
-      if (matches.length === maxMatches) return result(true);
+      length += line.path.length + line.text.length;
+      if (matches.length === maxMatches || length > MAX_ANSWER_LENGTH) return result(true);
     }
   }
 }
@@ -249,7 +248,10 @@ async function* searchText(
     const next = newline === -1 ? text.length : newline;
     const end = next > start && text[next - 1] === "\r" ? next - 1 : next;
     if (end - start > MAX_LINE_LENGTH) yield "cut";
-    const content = clip(text.slice(start, Math.min(end, start + MAX_LINE_LENGTH + 1)), MAX_LINE_LENGTH);
+    const content = clip(
+      text.slice(start, Math.min(end, start + MAX_LINE_LENGTH + 1)),
+      MAX_LINE_LENGTH,
+    );
     const match = find(content);
     if (match !== undefined) yield { line, column: match.start + 1, text: around(content, match) };
     start = next + 1;
@@ -262,8 +264,10 @@ async function* searchText(
   }
 }
 
-/** The part of a long line that the match is in. */
-function around(line: string, match: Match): string {
+/** The line, or the part of a long one that the match is in, without control characters. */
+function around(whole: string, match: Match): string {
+  // deno-lint-ignore no-control-regex
+  const line = whole.replace(/[\x00-\x08\x0b-\x1f\x7f]/g, "\ufffd");
   if (line.length <= MAX_SHOWN_LENGTH) return line;
   const begin = Math.max(0, Math.min(match.start - 60, line.length - MAX_SHOWN_LENGTH));
   const unit = line.charCodeAt(begin);

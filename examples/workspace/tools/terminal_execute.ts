@@ -23,6 +23,11 @@ import { runProcess } from "../run_process.ts";
 import { HeadAndTail } from "../text/clip.ts";
 import { workspaceOf } from "../workspace.ts";
 
+/**
+ * How many characters of each stream the result keeps. Twice as many stay below the dispatcher's
+ * usual bound of 1 MiB also when JSON has to escape every one of them.
+ */
+const MAX_OUTPUT_LENGTH = 64_000;
 /** How long a command may run, in milliseconds. */
 const MAX_TIMEOUT_MS = 600_000;
 
@@ -77,10 +82,16 @@ const Returns = Type.Object({
 });
 
 const Config = Type.Object({
-  /** How many characters of each stream the result keeps. */
-  maxOutputLength: Type.Optional(Type.Integer({ minimum: 100, maximum: 1_000_000 })),
-  /** How long a command has to stop after SIGTERM, in milliseconds. */
-  killGraceMs: Type.Optional(Type.Integer({ minimum: 0, maximum: 10_000 })),
+  maxOutputLength: Type.Optional(Type.Integer({
+    description: "How many characters of each stream the result keeps.",
+    minimum: 100,
+    maximum: 1_000_000,
+  })),
+  killGraceMs: Type.Optional(Type.Integer({
+    description: "How long a command has to stop after SIGTERM, in milliseconds.",
+    minimum: 0,
+    maximum: 10_000,
+  })),
 }, { additionalProperties: false });
 
 type Params = Static<typeof Parameters>;
@@ -96,7 +107,8 @@ interface OutputPiece {
 export const terminalExecute: Tool = defineTool({
   name: "terminal-execute",
   title: "Run a command",
-  description: "Runs a program in the workspace, without a shell unless shell is set, and streams " +
+  description:
+    "Runs a program in the workspace, without a shell unless shell is set, and streams " +
     "what it prints. A program that fails is a result with its exit code. Nothing that it started " +
     "is left running.",
   parameters: Parameters,
@@ -121,11 +133,14 @@ async function* run(
   context: ToolContext<Static<typeof Config> | undefined>,
 ): AsyncGenerator<OutputPiece, Result | ToolFailure, void> {
   const { command, args = [], shell = false, input, timeoutMs = 120_000 } = params;
-  const { maxOutputLength = 100_000, killGraceMs } = context.config ?? {};
+  const { maxOutputLength = MAX_OUTPUT_LENGTH, killGraceMs } = context.config ?? {};
   const started = performance.now();
   const deadline = new AbortController();
   const timer = setTimeout(() => deadline.abort(DEADLINE), timeoutMs);
-  const kept = { stdout: new HeadAndTail(maxOutputLength), stderr: new HeadAndTail(maxOutputLength) };
+  const kept = {
+    stdout: new HeadAndTail(maxOutputLength),
+    stderr: new HeadAndTail(maxOutputLength),
+  };
   const result = (exitCode: number | null, signal: string | null, timedOut: boolean): Result => ({
     exitCode,
     signal,

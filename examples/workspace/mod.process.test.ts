@@ -1,0 +1,65 @@
+import { assertEquals, assertThrows } from "@std/assert";
+import { describe, it } from "bun:test";
+import { createWorkspaceRegistry, registry, transactions, workspaceTools } from "./mod.ts";
+import { temporaryFolder } from "./testing.ts";
+
+describe("createWorkspaceRegistry()", () => {
+  it("registers every tool, with the risk and the hints that it should have", async () => {
+    await using folder = await temporaryFolder();
+    const { registry } = createWorkspaceRegistry({ root: folder.path });
+    const rows = registry.tools.map((tool) => {
+      const { readOnlyHint, destructiveHint, openWorldHint } = tool.annotations;
+      const hints = [
+        readOnlyHint && "reads",
+        destructiveHint && "destroys",
+        openWorldHint && "open",
+      ];
+      return [tool.id, tool.risk, tool.category, hints.filter(Boolean).join(" ")].join(" | ");
+    });
+    assertEquals(rows, [
+      "echo | safe | system | reads",
+      "file-delete | high | filesystem | destroys",
+      "file-list | low | filesystem | reads",
+      "file-read | low | filesystem | reads",
+      "file-write | medium | filesystem | destroys",
+      "git-commit | medium | git | ",
+      "git-log | low | git | reads",
+      "git-status | low | git | reads",
+      "network-fetch | high | network | destroys open",
+      "search-grep | low | search | reads",
+      "terminal-execute | high | terminal | destroys",
+    ]);
+    assertEquals(registry.tools.filter((tool) => tool.requiresTransaction).map(({ id }) => id), [
+      "file-delete",
+      "file-write",
+    ]);
+  });
+
+  it("refuses a root that is not a folder", async () => {
+    await using folder = await temporaryFolder({ "file": "" });
+    for (const root of [`${folder.path}/nope`, `${folder.path}/file`]) {
+      assertThrows(
+        () => createWorkspaceRegistry({ root }),
+        TypeError,
+        "must be a folder that exists",
+      );
+    }
+  });
+
+  it("gives each registry a workspace of its own", async () => {
+    await using one = await temporaryFolder();
+    await using two = await temporaryFolder();
+    const [a, b] = [one, two].map(({ path }) => createWorkspaceRegistry({ root: path }).registry);
+    assertEquals(a?.tools.map(({ id }) => id), b?.tools.map(({ id }) => id));
+    assertEquals(a === b, false);
+  });
+});
+
+describe("the module's own registry", () => {
+  it("is there for hosts that load the module by name", async () => {
+    const loaded = await import("./mod.ts");
+    assertEquals(loaded.default, registry);
+    assertEquals(registry.count, workspaceTools.length);
+    assertEquals(transactions.openCount, 0);
+  });
+});
