@@ -34,10 +34,10 @@ export interface NormalizedSchema {
    */
   readonly flat: boolean;
   /**
-   * Whether checking may follow a value down without a bound, so that a value nested deep enough
-   * exhausts the stack.
+   * Whether checking may exhaust the stack: by following a value down without a bound, or by the
+   * mere size of the compiled code.
    */
-  readonly unbounded: boolean;
+  readonly mayExhaustStack: boolean;
 }
 
 /** Keywords that say nothing about validity, or have done their work once references are resolved. */
@@ -47,6 +47,8 @@ const DROPPED: ReadonlySet<string> = new Set(
     "title description default deprecated readOnly writeOnly examples").split(" "),
 );
 
+/** Engines nest the code of a schema as deep as it has parts; up to here that is no trouble. */
+const MANY_SCHEMAS = 200;
 const NO_OPTIONS: NormalizeOptions = { formats: new Set() };
 const DRAFT_2020_12 = "https://json-schema.org/draft/2020-12/schema";
 
@@ -57,7 +59,7 @@ export function normalizeSchema(
   options: NormalizeOptions,
 ): NormalizedSchema {
   return typeof schema === "boolean"
-    ? { schema, targets: new Map(), flat: true, unbounded: false }
+    ? { schema, targets: new Map(), flat: true, mayExhaustStack: false }
     : new Normalizer(schema, dialect, options).run();
 }
 
@@ -77,8 +79,9 @@ class Normalizer {
   readonly #names = new Map<unknown, string>();
   readonly #pending: Pending[] = [];
   readonly #targets = new Map<string, JsonSchema>();
+  #schemas = 0;
   #flat = true;
-  #unbounded = false;
+  #mayExhaustStack = false;
 
   constructor(root: JsonSchemaObject, dialect: Dialect, options: NormalizeOptions) {
     const { formats, keywords = [] } = options;
@@ -101,7 +104,7 @@ class Normalizer {
       definitions.push(target);
     }
     if (!this.#flat) {
-      return { schema: this.#verbatim(), targets: new Map(), flat: false, unbounded: true };
+      return { schema: this.#verbatim(), targets: new Map(), flat: false, mayExhaustStack: true };
     }
     this.#targets.set("#", root);
     return {
@@ -112,7 +115,7 @@ class Normalizer {
       }),
       targets: this.#targets,
       flat: true,
-      unbounded: this.#unbounded,
+      mayExhaustStack: this.#mayExhaustStack,
     };
   }
 
@@ -127,6 +130,7 @@ class Normalizer {
 
   #schema(schema: JsonSchema, outer: string): JsonSchema {
     if (typeof schema === "boolean") return schema;
+    if (++this.#schemas > MANY_SCHEMAS) this.#mayExhaustStack = true;
     const inner = this.#index.add(schema, outer);
     const base = typeof inner === "string" ? inner : outer;
     const ref = schema["$ref"];
@@ -193,7 +197,7 @@ class Normalizer {
         else if (keyword !== "format" || this.#formats.has(value as string)) {
           result[keyword] = value;
           // Items are compared all the way down.
-          if (keyword === "uniqueItems") this.#unbounded = true;
+          if (keyword === "uniqueItems") this.#mayExhaustStack = true;
         }
     }
   }
@@ -223,7 +227,7 @@ class Normalizer {
   }
 
   #reference(ref: string, base: string): string {
-    this.#unbounded = true;
+    this.#mayExhaustStack = true;
     const found = this.#index.resolve(ref, base);
     if (found === undefined) {
       throw new SyntaxError(

@@ -191,6 +191,18 @@ export function describeSchemaEngine(
       );
     });
 
+    const wide = compiling({
+      properties: Object.fromEntries(
+        Array.from({ length: 1_000 }, (_, at) => [`p${at}`, { type: "string" }]),
+      ),
+      additionalProperties: false,
+    });
+    it("handles a schema of 1,000 properties", () => {
+      assertEquals(wide().check({ p0: "a", p999: "b" }), true);
+      assertEquals(wide().check({ p0: "a", p999: 1 }), false);
+      assertEquals(wide().check({ p1000: "a" }), false);
+    });
+
     const huge = compiling({ items: { type: "object", required: ["id"] }, uniqueItems: true });
     it("handles a value of 200,000 items", () => {
       const items = Array.from({ length: 200_000 }, (_, id) => ({ id }));

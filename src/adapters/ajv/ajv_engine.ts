@@ -206,7 +206,7 @@ function compile(instance: Instance, schema: JsonSchema, dialect: Dialect): Sche
   } finally {
     if (typeof named === "object") ajv.removeSchema(named);
   }
-  const check: (value: unknown) => boolean = normalized.unbounded || keywords.length > 0
+  const check: (value: unknown) => boolean = normalized.mayExhaustStack || keywords.length > 0
     ? guarded(validate)
     : validate;
   return {

@@ -66,14 +66,14 @@ export function typeboxEngine(options: TypeboxEngineOptions = {}): SchemaEngine 
     name: "typebox",
     compile(schema: JsonSchema, dialect: Dialect): SchemaValidator {
       const normalized = normalizeSchema(schema, dialect, { formats: asserted });
-      const check = makeCheck(
-        normalized.flat && needsOtherWords(normalized.schema)
-          ? inOtherWords(normalizeSchema(schema, dialect, { formats: asserted }))
-          : normalized,
-        codeGeneration,
-      );
+      let form = normalized;
+      if (form.flat && needsOtherWords(form.schema)) {
+        // A second copy: what is wrong is explained by the schema as it was.
+        form = normalizeSchema(schema, dialect, { formats: asserted });
+        putInOtherWords(form.schema);
+      }
       return {
-        check: normalized.unbounded ? guarded(check) : check,
+        check: makeCheck(form, codeGeneration),
         issues(value) {
           const found = explain(normalized, value, testFormat);
           return found.length > 0 ? found : [vagueIssue()];
@@ -83,42 +83,52 @@ export function typeboxEngine(options: TypeboxEngineOptions = {}): SchemaEngine 
   });
 }
 
-/** A copy for TypeBox's eyes; what is wrong is explained by the schema as it was. */
-function inOtherWords(normalized: NormalizedSchema): NormalizedSchema {
-  putInOtherWords(normalized.schema);
-  return normalized;
-}
-
 function makeCheck(
-  { schema, targets }: NormalizedSchema,
+  { schema, targets, mayExhaustStack }: NormalizedSchema,
   codeGeneration: boolean,
 ): (value: unknown) => boolean {
   // References are found in the context by their text, without a search through the schema.
   const context = Object.fromEntries(targets);
-  if (codeGeneration) {
-    try {
-      const built = Build(context, schema).Evaluate();
-      if (built.IsAccelerated()) return (value) => built.Check(value);
-    } catch (cause) {
-      // By name: an error of another realm is not `instanceof` this one's EvalError.
-      if (!(cause instanceof Error && cause.name === "EvalError")) {
-        throw new SyntaxError(
-          `Cannot compile the schema: ${cause instanceof Error ? cause.message : "TypeBox failed"}`,
-          { cause },
-        );
-      }
-    }
-  }
-  return (value) => Check(context, schema, value);
+  const interpret = (value: unknown): boolean => Check(context, schema, value);
+  const compiled = codeGeneration ? compile(context, schema) : undefined;
+  if (compiled === undefined) return mayExhaustStack ? orElse(interpret, deny) : interpret;
+  return mayExhaustStack ? orElse(compiled, orElse(interpret, deny)) : compiled;
 }
 
-/** A value nested deep enough to exhaust the stack does not fit. */
-function guarded(check: (value: unknown) => boolean): (value: unknown) => boolean {
+/** The compiled check; nothing where code may not be generated, or is too deep for the stack. */
+function compile(
+  context: Record<string, JsonSchema>,
+  schema: JsonSchema,
+): ((value: unknown) => boolean) | undefined {
+  try {
+    const built = Build(context, schema).Evaluate();
+    return built.IsAccelerated() ? (value) => built.Check(value) : undefined;
+  } catch (cause) {
+    // By name: an error of another realm is not `instanceof` this one's EvalError.
+    const name = cause instanceof Error ? cause.name : "";
+    if (name === "EvalError" || name === "RangeError") return undefined;
+    throw new SyntaxError(
+      `Cannot compile the schema: ${cause instanceof Error ? cause.message : "TypeBox failed"}`,
+      { cause },
+    );
+  }
+}
+
+/** What has no answer does not fit: a value nested deep enough to exhaust the stack. */
+function deny(): boolean {
+  return false;
+}
+
+/** `check`, and where it exhausts the stack `other`. */
+function orElse(
+  check: (value: unknown) => boolean,
+  other: (value: unknown) => boolean,
+): (value: unknown) => boolean {
   return (value) => {
     try {
       return check(value);
     } catch {
-      return false;
+      return other(value);
     }
   };
 }

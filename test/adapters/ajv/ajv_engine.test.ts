@@ -51,6 +51,16 @@ describe("ajvEngine()", () => {
     ]);
   });
 
+  const many = ajvEngine();
+  const validators = Array.from(
+    { length: 1_100 },
+    (_, at) => many.compile({ const: at }, "2020-12"),
+  );
+
+  it("keeps its validators when it replaces the Ajv instance that made them", () => {
+    assertEquals(validators.every(({ check }, at) => check(at) && !check(at + 1)), true);
+  });
+
   it("refuses what Ajv cannot compile with a SyntaxError that says why", () => {
     const engine = ajvEngine({ keywords: [{ keyword: "odd", metaSchema: { type: "boolean" } }] });
     assertThrows(

@@ -102,12 +102,13 @@ describe("normalizeSchema()", () => {
     assertEquals(result, { ...schema, $defs: { b: { $id: "b", $dynamicAnchor: "a" } } });
   });
 
-  it("says whether a check may go down a value without a bound", () => {
-    const unbounded = (schema: JsonSchema): boolean =>
-      normalizeSchema(schema, "2020-12", { formats: ASSERTED_FORMATS }).unbounded;
-    assertEquals(unbounded({ properties: { a: { type: "string" } } }), false);
-    assertEquals(unbounded({ properties: { a: { $ref: "#" } } }), true);
-    assertEquals(unbounded({ properties: { a: { uniqueItems: true } } }), true);
+  it("says whether a check may exhaust the stack", () => {
+    const may = (schema: JsonSchema): boolean =>
+      normalizeSchema(schema, "2020-12", { formats: ASSERTED_FORMATS }).mayExhaustStack;
+    assertEquals(may({ properties: { a: { type: "string" } } }), false);
+    assertEquals(may({ properties: { a: { $ref: "#" } } }), true);
+    assertEquals(may({ properties: { a: { uniqueItems: true } } }), true);
+    assertEquals(may({ anyOf: Array.from({ length: 300 }, () => ({})) }), true);
   });
 
   it("keeps the keywords that the engine knows", () => {
