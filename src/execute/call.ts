@@ -6,23 +6,23 @@
 
 import type { ToolHost, ToolRuntime } from "../registry/mod.ts";
 import type { Toolset } from "../select/mod.ts";
-import { brandResult, copyJson, type Tool, ToolResult, type Transaction } from "../tool/mod.ts";
+import { brandResult, type Tool, ToolResult, type Transaction } from "../tool/mod.ts";
 import { CallContext } from "./context.ts";
-import { Deadline, INTERRUPTED, within } from "./deadline.ts";
+import { type Cleanup, runCleanup, runCleanups } from "./cleanups.ts";
+import { Deadline, type InterruptCause, INTERRUPTED, within } from "./deadline.ts";
 import type { EventQueue } from "./event_queue.ts";
+import { EventSender } from "./event_sender.ts";
 import { failure } from "./failures.ts";
 import { runAfterHooks } from "./hook_steps.ts";
-import { describeRefusal, readJson } from "./json_value.ts";
 import type { DispatchPhase } from "./options.ts";
 import type { Step, ToolPlan } from "./plan.ts";
 import { MIN_OUTPUT_BYTES, type Settings } from "./settings.ts";
 import type { DispatcherState } from "./state.ts";
 import { clipText } from "./thrown.ts";
-import type { DispatchContext, ToolCall, ToolProgress } from "./tool_call.ts";
+import type { DispatchContext, ToolCall } from "./tool_call.ts";
 import { closeTransaction } from "./transaction_steps.ts";
 
 const MAX_CALL_ID = 256;
-const MAX_PROGRESS_MESSAGE = 1_000;
 
 /** A value that can be set once. Results are, by the code that made them, before anyone has them. */
 type Settable<T> = { -readonly [Key in keyof T]: T[Key] };
@@ -39,6 +39,8 @@ export class Call {
   readonly tool: Tool;
   readonly request: ToolCall;
   readonly options: DispatchContext;
+  /** Where events go, if the call is streamed. */
+  readonly events: EventQueue | undefined;
   /** The arguments, as far as the steps have come with them. */
   args: unknown = undefined;
   /** What the tool returned. */
@@ -58,17 +60,15 @@ export class Call {
   resultBytes = 0;
   /** The result is decided: what the tool sends now comes too late. */
   over = false;
-  /** How many values that the tool sent were lost. */
-  dropped = 0;
   readonly #plan: ToolPlan;
-  readonly #events: EventQueue | undefined;
   readonly #startedAt: number;
   #toolEnded = false;
   #runtime: ToolRuntime | undefined = undefined;
   #deadline: Deadline | undefined = undefined;
   #context: CallContext | undefined = undefined;
   #callId: string | undefined = undefined;
-  #cleanups: (() => void | Promise<void>)[] | undefined = undefined;
+  #cleanups: Cleanup[] | undefined = undefined;
+  #sender: EventSender | undefined = undefined;
 
   constructor(
     shared: DispatcherState,
@@ -87,7 +87,7 @@ export class Call {
     this.request = request;
     this.options = options;
     this.#plan = plan;
-    this.#events = events;
+    this.events = events;
     this.#startedAt = this.settings.clock.now();
     plan.stats.inFlight++;
   }
@@ -114,6 +114,25 @@ export class Call {
     return this.#runtime;
   }
 
+  /** What has ended the call from outside, if anything has, whether or not a step noticed. */
+  get interruptedBy(): InterruptCause | undefined {
+    return this.#deadline?.cause ?? (this.options.signal?.aborted === true ? "aborted" : undefined);
+  }
+
+  /** Sends what the tool says while it runs. */
+  get sender(): EventSender {
+    return this.#sender ??= new EventSender(this);
+  }
+
+  /** How many values that the tool sent were lost. */
+  get dropped(): number {
+    return this.#sender?.dropped ?? 0;
+  }
+
+  get elapsedMs(): number {
+    return this.settings.clock.now() - this.#startedAt;
+  }
+
   get maxOutputBytes(): number {
     const asked = this.options.maxOutputBytes;
     const limit = this.settings.maxOutputBytes;
@@ -129,9 +148,9 @@ export class Call {
   run(): ToolResult | Promise<ToolResult> {
     try {
       const { signal, timeoutMs } = this.options;
-      if (signal?.aborted === true) return this.#close(this.#interruption("aborted", "beginning"));
+      if (signal?.aborted === true) return this.#close(this.interruption("aborted", "beginning"));
       if (timeoutMs !== undefined && timeoutMs <= 0) {
-        return this.#close(this.#interruption("timeout", "beginning"));
+        return this.#close(this.interruption("timeout", "beginning"));
       }
     } catch (error) {
       return this.#close(this.#broken(error));
@@ -170,11 +189,11 @@ export class Call {
   /** The call was ended from outside: a tool that runs is given time to stop. */
   async #interrupt(step: Step): Promise<ToolResult> {
     this.over = true;
-    this.#events?.release();
+    this.events?.release();
     const cause = this.deadline.cause ?? "aborted";
-    if (!this.ran) return this.#interruption(cause, step.doing);
+    if (!this.ran) return this.interruption(cause, step.doing);
     const acknowledged = await this.#awaitTool();
-    return this.#interruption(cause, step.doing, acknowledged);
+    return this.interruption(cause, step.doing, acknowledged);
   }
 
   /** Whether the tool stops within the grace period. */
@@ -184,14 +203,15 @@ export class Call {
     const { stats } = this.#plan;
     const { clock, graceMs } = this.settings;
     stats.abandoned++;
-    const ended = running.then(() => void stats.abandoned--);
-    // A generator that is asked to stop rejects as `running` does, or not at all.
-    this.stopTool?.().catch(() => {});
+    const count = (): void => void stats.abandoned--;
+    // A generator has ended when its `return` has settled, though its last output may still wait.
+    const ended = (this.stopTool?.() ?? running).then(count, count);
     return graceMs > 0 && await within(clock, graceMs, ended) !== INTERRUPTED;
   }
 
-  #interruption(
-    cause: "aborted" | "timeout",
+  /** The failure of a call that was ended from outside. */
+  interruption(
+    cause: InterruptCause,
     doing: string,
     acknowledged?: boolean,
   ): ToolResult {
@@ -224,35 +244,16 @@ export class Call {
       if (this.transaction !== undefined && transactions !== undefined) {
         result = await closeTransaction(this, transactions, this.transaction, result);
       }
-      await this.#cleanUp();
+      const cleanups = this.#cleanups;
+      if (cleanups !== undefined) {
+        this.#cleanups = undefined;
+        await runCleanups(this, cleanups);
+      }
       if (afterHooks.length > 0 && !this.replays) result = await runAfterHooks(this, result);
     } catch (error) {
       result = this.#broken(error);
     }
     return this.#record(result);
-  }
-
-  /** Runs the cleanups, the last one deferred first; each whatever the others do. */
-  async #cleanUp(): Promise<void> {
-    const cleanups = this.#cleanups;
-    if (cleanups === undefined) return;
-    this.#cleanups = undefined;
-    const run = async (): Promise<void> => {
-      for (const cleanup of cleanups.reverse()) await this.#cleanUpOne(cleanup);
-    };
-    const { clock, closeTimeoutMs } = this.settings;
-    const done = await within(clock, closeTimeoutMs, run());
-    if (done === INTERRUPTED) {
-      this.report("cleanup", new RangeError(`The cleanups took longer than ${closeTimeoutMs} ms`));
-    }
-  }
-
-  async #cleanUpOne(cleanup: () => void | Promise<void>): Promise<void> {
-    try {
-      await cleanup();
-    } catch (error) {
-      this.report("cleanup", error);
-    }
   }
 
   /** The end: everything is given back, and the call is counted. */
@@ -263,7 +264,7 @@ export class Call {
     brandResult(result);
     this.#deadline?.close();
     this.giveTurnBack?.();
-    if (this.#runtime !== undefined) this.host.release(this.#runtime);
+    this.#release();
     this.settleKey?.(
       result,
       this.ran && (result.ok || !result.error.retryable),
@@ -272,6 +273,15 @@ export class Call {
     stats.inFlight--;
     stats.record(result, now);
     return result;
+  }
+
+  #release(): void {
+    if (this.#runtime === undefined) return;
+    try {
+      this.host.release(this.#runtime);
+    } catch (error) {
+      this.report("internal", error);
+    }
   }
 
   /** Something of the dispatcher's own went wrong. The call still has its one result. */
@@ -294,79 +304,14 @@ export class Call {
     this.deadline.abort(reason);
   }
 
-  defer(cleanup: () => void | Promise<void>): void {
+  /** Runs `cleanup` when the call is closed. */
+  defer(cleanup: Cleanup): void {
     if (typeof cleanup !== "function") {
       throw new TypeError("Cannot defer a cleanup: it must be a function");
     }
     // A tool that still runs though its call has been closed cleans up at once, rather than never.
-    if (this.over && this.#cleanups === undefined) void this.#cleanUpOne(cleanup);
+    if (this.over && this.#cleanups === undefined) void runCleanup(this, cleanup);
     else (this.#cleanups ??= []).push(cleanup);
-  }
-
-  sendMetadata(value: unknown): void {
-    if (this.over || !this.#isHeard(this.options.metadata)) return;
-    const copy = this.#copy(value);
-    if (copy === undefined) return;
-    if (this.#events?.push({ type: "metadata", value: copy.value }) === false) this.dropped++;
-    this.#tell(() => this.options.metadata?.(copy.value));
-  }
-
-  sendProgress(done: number, total: number | undefined, message: string | undefined): void {
-    if (this.over || !this.#isHeard(this.options.progress)) return;
-    if (!Number.isFinite(done) || (total !== undefined && !Number.isFinite(total))) {
-      return this.#drop(new RangeError("Cannot send progress: it must be finite numbers"));
-    }
-    const progress: ToolProgress = Object.freeze({
-      done,
-      ...(total === undefined ? {} : { total }),
-      ...(typeof message === "string" ? { message: clipText(message, MAX_PROGRESS_MESSAGE) } : {}),
-    });
-    this.#events?.push({ type: "progress", progress });
-    this.#tell(() => this.options.progress?.(progress));
-  }
-
-  /** Sends what a generator yielded. Resolves when it has been taken, or need not be. */
-  async sendOutput(value: unknown): Promise<void> {
-    if (this.over || !this.#isHeard(this.options.output)) return;
-    const copy = this.#copy(value);
-    if (copy === undefined) return;
-    try {
-      await this.options.output?.(copy.value);
-    } catch (error) {
-      this.report("metadata", error);
-    }
-    await this.#events?.pushAndWait({ type: "output", value: copy.value });
-  }
-
-  #isHeard(callback: unknown): boolean {
-    return this.#events !== undefined || callback !== undefined;
-  }
-
-  /** A frozen copy of a value, within the limit; a value that has none is dropped. */
-  #copy(value: unknown): { readonly value: unknown } | undefined {
-    const verdict = readJson(value, this.maxOutputBytes);
-    if (verdict.kind === "json") return { value: copyJson(verdict.value, "the value") };
-    this.#drop(
-      new TypeError(
-        verdict.kind === "large"
-          ? `Cannot send a value: it is larger than ${this.maxOutputBytes} bytes of JSON`
-          : `Cannot send a value: ${describeRefusal(verdict)}`,
-      ),
-    );
-    return undefined;
-  }
-
-  #drop(error: Error): void {
-    this.dropped++;
-    this.report("metadata", error);
-  }
-
-  #tell(callback: () => void): void {
-    try {
-      callback();
-    } catch (error) {
-      this.report("metadata", error);
-    }
   }
 }
 

@@ -54,11 +54,11 @@ export class CallContext implements ToolContext<never, never> {
   }
 
   get metadata(): (value: unknown) => void {
-    return (value) => this.#call.sendMetadata(value);
+    return (value) => this.#call.sender.metadata(value);
   }
 
   get progress(): (done: number, total?: number, message?: string) => void {
-    return (done, total, message) => this.#call.sendProgress(done, total, message);
+    return (done, total, message) => this.#call.sender.progress(done, total, message);
   }
 
   get defer(): (cleanup: () => void | Promise<void>) => void {

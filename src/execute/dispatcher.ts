@@ -75,7 +75,9 @@ export class ToolDispatcher {
 
   /**
    * @param source The tools that may be called: a toolset, or a registry for all of its tools. A
-   * registry is followed as it changes.
+   * registry is followed as it changes. Tools of a list have no services and no configuration, and
+   * their `dispose` never runs: what needs those belongs in a registry.
+   * @param options What the host adds.
    * @throws {TypeError | RangeError} If an option is wrong, or a toolset that was made from a list
    * comes without the option `engine`.
    */

@@ -12,7 +12,9 @@ import { describeThrown } from "./thrown.ts";
 
 /** Runs the tool: a value, a promise, or a generator whose yields are streamed. */
 export function runTool(call: Call): StepAnswer {
-  const { tool } = call;
+  const { tool, interruptedBy } = call;
+  // The last moment at which a call can end without its tool having been touched.
+  if (interruptedBy !== undefined) return call.interruption(interruptedBy, "about to run");
   call.ran = true;
   try {
     const output: unknown = tool.execute?.(call.args, call.context);
@@ -49,7 +51,7 @@ async function drain(
   for (;;) {
     const step = await generator.next();
     if (step.done === true) return step.value;
-    await call.sendOutput(step.value);
+    await call.sender.output(step.value);
     // A generator that never waits for anything lets no timer fire.
     if (call.over || call.deadline.expired()) {
       await generator.return(undefined);

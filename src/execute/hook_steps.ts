@@ -48,13 +48,15 @@ export async function runBeforeHooks(call: Call): Promise<ToolResult | undefined
 export async function runAfterHooks(call: Call, outcome: ToolResult): Promise<ToolResult> {
   let result = outcome;
   for (const hook of call.settings.afterHooks) {
+    // The result itself is not finished before the last hook has seen it.
+    const shown = Object.freeze({ ...result, durationMs: call.elapsedMs });
     try {
       const answer = await within(
         call.settings.clock,
         call.settings.closeTimeoutMs,
-        Promise.resolve(hook.after?.(new CallView(call), result)),
+        Promise.resolve(hook.after?.(new CallView(call), shown)),
       );
-      if (answer === undefined || answer === null || answer === result) continue;
+      if (answer === undefined || answer === null || answer === shown) continue;
       const changed = answer === INTERRUPTED ? undefined : readResult(answer);
       if (changed === undefined) result = withheld(call, hook);
       // What has been checked is not checked again: a library's schema may have transformed it.

@@ -5,7 +5,7 @@
  */
 
 import { isToolHost, type ToolHost, ToolRegistry } from "../registry/mod.ts";
-import type { Toolset } from "../select/mod.ts";
+import type { Toolset, ToolSource } from "../select/mod.ts";
 import type { Tool } from "../tool/mod.ts";
 import { Gate } from "./gate.ts";
 import { IdempotencyStore } from "./idempotency.ts";
@@ -24,7 +24,7 @@ export class DispatcherState {
   readonly keys: IdempotencyStore;
   readonly #plans: Map<string, ToolPlan> = new Map();
   readonly #others: ToolStats = new ToolStats(OTHER_TOOLS);
-  readonly #hosts: WeakMap<Toolset, ToolHost> = new WeakMap();
+  readonly #hosts: WeakMap<ToolSource, ToolHost> = new WeakMap();
   #since: number;
   #unknown = 0;
   #calls = 0;
@@ -57,8 +57,9 @@ export class DispatcherState {
 
   /** What runs the tools of a toolset: the registry it came from, or one made for its list. */
   hostOf(toolset: Toolset): ToolHost {
-    if (isToolHost(toolset.source)) return toolset.source;
-    let host = this.#hosts.get(toolset);
+    const { source } = toolset;
+    if (isToolHost(source)) return source;
+    let host = this.#hosts.get(source);
     if (host === undefined) {
       const { engine } = this.settings;
       if (engine === undefined) {
@@ -67,8 +68,9 @@ export class DispatcherState {
             "so the option engine must say what compiles their schemas",
         );
       }
-      host = new ToolRegistry({ engine, tools: toolset.tools });
-      this.#hosts.set(toolset, host);
+      // All tools of the list, so that its toolsets share each tool's state.
+      host = new ToolRegistry({ engine, tools: source.tools });
+      this.#hosts.set(source, host);
     }
     return host;
   }

@@ -10,7 +10,7 @@ export interface ToolCall {
   readonly name: string;
   /**
    * The arguments: a JSON string, or the value. Absent, `null` and the empty string stand for no
-   * arguments, since models send all three.
+   * arguments, since models send all three. A value is handed on as it is, not copied.
    */
   readonly arguments?: unknown;
   /** Names the call. Absent: the dispatcher names it. */
@@ -44,7 +44,8 @@ export interface DispatchContext {
   readonly timeoutMs?: number | undefined;
   /**
    * A later call with the same key, tool, principal and session gets this call's result, and the
-   * tool does not run again. 1 to 256 characters.
+   * tool does not run again. 1 to 256 characters. A host that serves several callers must name the
+   * principal or the session, or they share their keys, and with them results.
    */
   readonly idempotencyKey?: string | undefined;
   /** How large the result may be, in bytes of JSON. Can only lower the dispatcher's limit. */

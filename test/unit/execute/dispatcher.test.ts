@@ -2,7 +2,13 @@ import { describe, it } from "bun:test";
 import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { buildToolset, defineTool, type Toolset } from "../../../mod.ts";
 import { ToolDispatcher as CoreDispatcher } from "../../../src/execute/mod.ts";
-import { ToolDispatcher, type ToolDispatcherOptions, ToolResult } from "../../../mod.ts";
+import {
+  systemClock,
+  ToolDispatcher,
+  type ToolDispatcherOptions,
+  ToolRegistry,
+  ToolResult,
+} from "../../../mod.ts";
 import { deferred, fakeTool, fixture, messageOf, outcome } from "./support.ts";
 
 const echo = fakeTool({ name: "echo", execute: (params) => params });
@@ -204,11 +210,17 @@ describe("ToolDispatcher.dispatch()", () => {
     assertEquals(disposed.toSorted(), ["refuses", "returns", "throws"]);
   });
 
-  it("gives the tool services, config and state, and its own words about the call", async () => {
-    const { registry } = fixture([]);
+  it("gives the tool services, config, and what the host said of the call", async () => {
+    const registry = new ToolRegistry({
+      services: { words: ["a", "b"] },
+      config: { look: { deep: true } },
+    });
     registry.registerTool(fakeTool({
       name: "look",
-      execute: (_, { callId, sessionId, messageId, transaction }) => ({
+      config: { type: "object" },
+      execute: (_, { services, config, callId, sessionId, messageId, transaction }) => ({
+        words: services["words"],
+        config,
         callId,
         sessionId,
         messageId,
@@ -220,6 +232,8 @@ describe("ToolDispatcher.dispatch()", () => {
       { sessionId: "s", messageId: "m" },
     );
     assertEquals(outcome(result), {
+      words: ["a", "b"],
+      config: { deep: true },
       callId: "call-1",
       sessionId: "s",
       messageId: "m",
@@ -359,6 +373,32 @@ describe("ToolDispatcher.dispatch()", () => {
     assertEquals(reports.map(({ phase }) => phase), ["metadata", "metadata", "metadata"]);
   });
 
+  it("drops yields that cannot be sent, and goes on when the caller cannot take one", async () => {
+    const taken: unknown[] = [];
+    const { call, reports } = fixture([{
+      name: "yields",
+      async *execute() {
+        yield "x".repeat(500);
+        yield 1n;
+        yield "fine";
+        return "end";
+      },
+    }], { maxOutputBytes: 200 });
+    const result = await call("yields", {}, {
+      output: (value) => {
+        taken.push(value);
+        throw new Error("no");
+      },
+    });
+    assertEquals(outcome(result), "end");
+    assertEquals(taken, ["fine"]);
+    assertEquals(reports.map(({ error }) => (error as Error).message), [
+      "Cannot send a value: it is larger than 200 bytes of JSON",
+      "Cannot send a value: it is a bigint, which is not JSON",
+      "no",
+    ]);
+  });
+
   it("hands a generator's yields to the caller one by one, and waits for it", async () => {
     const taken: unknown[] = [];
     const gate = deferred();
@@ -449,6 +489,34 @@ describe("ToolDispatcher.withToolset()", () => {
     const dispatcher = new ToolDispatcher(buildToolset([]));
     const view = dispatcher.withToolset(buildToolset([echo]));
     assertEquals(outcome(await view.dispatch({ name: "echo", arguments: "{}" })), {});
+  });
+});
+
+describe("a toolset that was made from a list", () => {
+  it("shares its tools' state with the other toolsets of that list", async () => {
+    let started = 0;
+    const all = buildToolset([
+      fakeTool({ name: "db", init: () => ++started, execute: (_, { state }) => state }),
+      fakeTool({ name: "rm", risk: "high" }),
+    ]);
+    const dispatcher = new ToolDispatcher(all);
+    const view = dispatcher.withToolset(buildToolset(all, { maxRisk: "low" }));
+    assertEquals(outcome(await dispatcher.dispatch({ name: "db" })), 1);
+    assertEquals(outcome(await view.dispatch({ name: "db" })), 1);
+    assertEquals(outcome(await view.dispatch({ name: "rm" })), "unknown_tool");
+  });
+});
+
+describe("the clock of the runtime", () => {
+  it("tells the time and wakes up", async () => {
+    const before = systemClock.now();
+    await new Promise<void>((resolve) => systemClock.setTimeout(resolve, 0));
+    assert(systemClock.now() >= before);
+    assert(systemClock.timestamp() > 1_700_000_000_000);
+    let woken = false;
+    systemClock.setTimeout(() => woken = true, 0)();
+    await new Promise<void>((resolve) => systemClock.setTimeout(resolve, 0));
+    assertEquals(woken, false);
   });
 });
 

@@ -89,6 +89,29 @@ describe("a before hook", () => {
   });
 });
 
+describe("a call that is aborted while a guard thinks", () => {
+  it("does not touch its tool", async () => {
+    const controller = new AbortController();
+    let ran = false;
+    const tool = { ...DOUBLE, execute: () => void (ran = true) };
+    const { call } = fixture([tool], { hooks: { before: () => controller.abort() } });
+    const result = await call("double", { n: 1 }, { signal: controller.signal });
+    assertEquals(outcome(result), "aborted");
+    const own = fixture([{ ...tool, validate: () => controller.abort() }]);
+    const fresh = new AbortController();
+    const other = fixture([{ ...tool, validate: () => fresh.abort() }]);
+    assertEquals(
+      outcome(await own.call("double", { n: 1 }, { signal: controller.signal })),
+      "aborted",
+    );
+    assertEquals(
+      messageOf(await other.call("double", { n: 1 }, { signal: fresh.signal })),
+      'Cannot call "double": the call was aborted while it was about to run',
+    );
+    assertEquals(ran, false);
+  });
+});
+
 describe("an after hook", () => {
   it("sees every result of a known tool, in reverse order", async () => {
     const seen: unknown[] = [];
@@ -113,6 +136,20 @@ describe("an after hook", () => {
       "inner",
       ["idea", undefined, "not_executable"],
     ]);
+  });
+
+  it("sees how long the call took, and cannot change what it is shown", async () => {
+    const seen: unknown[] = [];
+    const { call, clock } = fixture([{ ...DOUBLE, execute: () => clock.advance(7) ?? 1 }], {
+      hooks: {
+        after: (_, result) => {
+          seen.push(result.durationMs, Object.isFrozen(result));
+          return result;
+        },
+      },
+    });
+    assertEquals(outcome(await call("double", { n: 1 })), 1);
+    assertEquals(seen, [7, true]);
   });
 
   it("may replace the result, within what the tool could answer", async () => {

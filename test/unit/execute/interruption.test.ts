@@ -227,6 +227,29 @@ describe("an abort", () => {
     assertEquals(log, ["closed"]);
   });
 
+  it("does not wait for a callback that never lets a generator go on", async () => {
+    const controller = new AbortController();
+    const reached = deferred();
+    const { call } = fixture([{
+      name: "yields",
+      async *execute() {
+        yield 1;
+      },
+    }]);
+    const result = call("yields", {}, {
+      signal: controller.signal,
+      output: () => {
+        reached.resolve();
+        return new Promise(() => {});
+      },
+    });
+    await reached.promise;
+    controller.abort();
+    const settled = await result;
+    assertEquals(outcome(settled), "aborted");
+    assertEquals(!settled.ok && settled.error.acknowledged, true);
+  });
+
   it("reaches a tool that asks for its signal late", async () => {
     const controller = new AbortController();
     const goOn = deferred();

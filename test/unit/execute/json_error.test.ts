@@ -1,5 +1,6 @@
 import { describe, it } from "bun:test";
 import { assertEquals, assertThrows } from "@std/assert";
+import fc from "fast-check";
 import { describeJsonError } from "../../../src/execute/json_error.ts";
 
 const ROWS: readonly (readonly [text: string, says: string])[] = [
@@ -56,4 +57,35 @@ describe("describeJsonError()", () => {
       "it ends too early, after 100000 characters: it wants a value",
     );
   });
+
+  it("finds a fault exactly where JSON.parse does", () => {
+    const json = fc.json({ maxDepth: 3 });
+    const spoiled = fc.tuple(
+      json,
+      fc.nat(),
+      fc.constantFrom("", ",", "}", "]", '"', "\\", "x", " "),
+    )
+      .map(([text, place, put]) => {
+        const at = place % (text.length + 1);
+        return text.slice(0, at) + put + text.slice(at + 1);
+      });
+    fc.assert(
+      fc.property(fc.oneof(json, spoiled), (text) => {
+        const says = describeJsonError(text);
+        const sound = says.startsWith("it ends too early") &&
+          says.endsWith("nothing after the value");
+        assertEquals(sound, parses(text));
+      }),
+      { numRuns: 2_000 },
+    );
+  });
 });
+
+function parses(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}

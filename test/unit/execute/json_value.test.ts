@@ -1,5 +1,6 @@
 import { describe, it } from "bun:test";
 import { assert, assertEquals } from "@std/assert";
+import fc from "fast-check";
 import { readJson, utf8Length } from "../../../src/execute/json_value.ts";
 
 const LIMIT = 10_000;
@@ -106,6 +107,31 @@ describe("readJson()", () => {
     assertEquals(readJson("é".repeat(11), 22).kind, "large");
     assertEquals(readJson({ a: "\u0000" }, 14).kind, "json");
     assertEquals(readJson({ a: "\u0000" }, 13).kind, "large");
+  });
+
+  it("decides at any limit as the written text does", () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), fc.nat({ max: 200 }), (value, limit) => {
+        const bytes = utf8Length(JSON.stringify(value));
+        const verdict = readJson(value, limit);
+        assertEquals(verdict.kind, bytes <= limit ? "json" : "large");
+        if (verdict.kind === "json") assert(verdict.bytes >= bytes && verdict.bytes <= limit);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it("gives what JSON.stringify and JSON.parse would, or refuses", () => {
+    fc.assert(
+      fc.property(fc.object({ withDate: true, withMap: true, withBigInt: true }), (value) => {
+        const verdict = readJson(value, 1e9);
+        if (verdict.kind === "json") {
+          assertEquals(JSON.stringify(verdict.value), JSON.stringify(value));
+          assertEquals(JSON.parse(JSON.stringify(verdict.value)), verdict.value);
+        }
+      }),
+      { numRuns: 500 },
+    );
   });
 
   it("stops at the limit, also in a value that would be endless if it were written out", () => {

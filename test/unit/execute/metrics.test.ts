@@ -40,7 +40,7 @@ describe("ToolDispatcher.metrics()", () => {
     assertEquals(dispatcher.metrics().tools[0]?.lastRun, then);
   });
 
-  it("counts what is under way", async () => {
+  it("counts what is under way", () => {
     const { call, dispatcher } = fixture([{ name: "waits", execute: () => new Promise(() => {}) }]);
     void call("waits");
     void call("waits");
