@@ -177,6 +177,36 @@ describe("examples/serve.ts", () => {
     assertEquals(server.program.output.stdout.includes("s3cret"), false);
   });
 
+  it("answers under every loopback address that it listens on", async () => {
+    await using folder = await temporaryFolder();
+    // Only Linux has the whole network 127.0.0.0/8.
+    for (const HOST of ["localhost", process.platform === "linux" ? "127.0.0.2" : "127.0.0.1"]) {
+      await using server = await serve(folder.path, { HOST });
+      assertStringIncludes(server.url, `http://${HOST}:`);
+      assertEquals((await server.post("echo", { message: "x" })).status, 200);
+    }
+  });
+
+  it("does not start over a transaction that it cannot roll back", async () => {
+    await using folder = await temporaryFolder({
+      ".plue-tx-old/journal.jsonl": '{"pid":1073741823}\n' +
+        '{"kind":"removed","path":"a","backup":"0.old"}\n',
+      ".plue-tx-old/0.old": "theirs",
+      "a": "mine",
+    });
+    await using program = start({
+      PORT: "0",
+      PLUE_WORKSPACE: folder.path,
+      PLUE_MAX_RISK: "medium",
+    });
+    assertEquals((await program.ended).code, 1);
+    assertStringIncludes(
+      program.output.stderr,
+      'Cannot roll back all of transaction ".plue-tx-old"',
+    );
+    assertEquals(await folder.read(".plue-tx-old/0.old"), "theirs");
+  });
+
   it("writes files through transactions when it serves them", async () => {
     await using folder = await temporaryFolder({
       ".plue-tx-old/journal.jsonl": '{"pid":1073741823}\n',

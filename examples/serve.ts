@@ -19,7 +19,13 @@ import type { Selection } from "../mod.ts";
 import { createToolHandler } from "../src/adapters/hono/mod.ts";
 import { banner } from "./serve/banner.ts";
 import { bearerCheck } from "./serve/bearer.ts";
-import { readSettings, type ServeSettings, SettingsError, urlOf } from "./serve/settings.ts";
+import {
+  hostOf,
+  readSettings,
+  type ServeSettings,
+  SettingsError,
+  urlOf,
+} from "./serve/settings.ts";
 import { createWorkspaceRegistry } from "./workspace/mod.ts";
 
 /** A value that cannot be used ends the program with this code. */
@@ -54,7 +60,11 @@ const toolset = registry.select(selection);
 
 // A server that may change files first takes back what an earlier one left half-done.
 if (toolset.tools.some((tool) => tool.requiresTransaction)) {
-  const count = await transactions.recover();
+  const count = await transactions.recover().catch((error: unknown) => {
+    // What is left lies in the folder that the message names, for a person to look at.
+    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+    process.exit(1);
+  });
   if (count > 0) process.stderr.write(`Rolled back ${count} transactions of an earlier run\n`);
 }
 
@@ -68,8 +78,10 @@ const app = createToolHandler(registry, {
       isKnown(request)
         ? { ...(settings.role === undefined ? {} : { role: settings.role }), explain: true }
         : new Response(null, { status: 401, headers: { "www-authenticate": "Bearer" } }),
-    ...(settings.isLoopback ? {} : { allowedHosts: "any" as const }),
   }),
+  allowedHosts: settings.isLoopback
+    ? ["localhost", "127.0.0.1", "[::1]", hostOf(settings.host)]
+    : "any",
   dispatch: { transactions },
   onError: (error) => console.error(error),
 });

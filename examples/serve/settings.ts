@@ -89,7 +89,12 @@ export function readSettings(
 /** The address as a URL, with a host that a client on this machine can use. */
 export function urlOf(host: string, port: number): string {
   const reachable = host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "::1" : host;
-  return `http://${reachable.includes(":") ? `[${reachable}]` : reachable}:${port}`;
+  return `http://${hostOf(reachable)}:${port}`;
+}
+
+/** A host as it is written in a URL: an IPv6 address in brackets. */
+export function hostOf(host: string): string {
+  return host.includes(":") ? `[${host}]` : host;
 }
 
 /** Whether only this machine can reach a server on that host. */

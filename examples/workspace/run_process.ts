@@ -117,6 +117,7 @@ class RunningProcess {
   #wake: (() => void) | undefined;
   #end: ProcessEnd | undefined;
   #startError: unknown;
+  #swept: Promise<void> | undefined;
   #isClosed = false;
   #isStopping = false;
 
@@ -150,7 +151,7 @@ class RunningProcess {
     });
     child.once("exit", (exitCode, by) => {
       this.#end = { exitCode, signal: by };
-      this.#sweep().catch(() => undefined);
+      this.#swept = this.#sweep();
     });
     child.once("close", () => this.#close(resolve));
     for (const stream of ["stdout", "stderr"] as const) {
@@ -201,7 +202,7 @@ class RunningProcess {
     this.#signal.removeEventListener("abort", this.#onAbort);
     this.#beginStop();
     await this.#closed;
-    await this.#sweep();
+    await this.#swept;
   }
 
   #onAbort = (): void => this.#beginStop();
@@ -223,6 +224,7 @@ class RunningProcess {
 
   /** After the program's end: kills what it left behind, so that the pipes close. */
   async #sweep(): Promise<void> {
+    // At once, and only once: later the system may have given the group's number to others.
     this.#signalGroup("SIGKILL");
     await killMarked(`${MARK}=${this.#mark}`, this.#startTime);
     if (this.#isClosed) return;

@@ -56,6 +56,14 @@ describe("terminal-execute", () => {
     assertStringIncludes(error.message, "there is no such command");
   });
 
+  it("refuses what the operating system cannot take", async () => {
+    await using test = await testWorkspace();
+    for (const args of [{ command: "a\0b" }, { command: "echo", args: ["a\0b"] }]) {
+      assertEquals((await test.fails("terminal-execute", args)).code, "invalid_arguments");
+    }
+    assertEquals((await test.fails("terminal-execute", { command: "" })).code, "invalid_arguments");
+  });
+
   it("answers the exit code of a program that fails", async () => {
     await using test = await testWorkspace();
     const run = await test.ok<Run>("terminal-execute", {
