@@ -184,7 +184,8 @@ class Walk {
   }
 
   #visitList(list: readonly unknown[], depth: number): boolean {
-    if (!this.#count(2, 2)) return false;
+    // Two brackets, and below each member is counted with a comma, which the first one has not.
+    if (!this.#count(1, 2)) return false;
     for (let index = 0; index < list.length; index++) {
       this.least++;
       this.most++;
@@ -207,7 +208,7 @@ class Walk {
       ) return this.#refuse(`an instance of ${name}, which is not JSON`);
       this.converts = true;
     }
-    if (!this.#count(2, 2)) return false;
+    if (!this.#count(1, 2)) return false;
     for (const key of Object.keys(object)) {
       const member = object[key];
       if (member === undefined) {

@@ -117,7 +117,7 @@ describe("readJson()", () => {
         assertEquals(verdict.kind, bytes <= limit ? "json" : "large");
         if (verdict.kind === "json") assert(verdict.bytes >= bytes && verdict.bytes <= limit);
       }),
-      { numRuns: 500 },
+      { numRuns: 3_000 },
     );
   });
 
