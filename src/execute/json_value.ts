@@ -10,6 +10,9 @@ import { pointerStep } from "../tool/mod.ts";
 /** How deep a value may be. */
 export const MAX_DEPTH = 256;
 
+/** The longest number: -0.0000012345678901234567. */
+const MAX_NUMBER = 25;
+
 /** A value that is JSON, as plain data, with bounds on its size in bytes of JSON. */
 export interface JsonAccepted {
   readonly kind: "json";
@@ -83,7 +86,7 @@ export function readJson(value: unknown, limit: number): JsonVerdict {
  */
 function quickLook(value: unknown, limit: number, depth: number): number {
   if (typeof value === "string") return 6 * value.length + 2;
-  if (typeof value === "number") return Number.isFinite(value) ? 24 : NaN;
+  if (typeof value === "number") return Number.isFinite(value) ? MAX_NUMBER : NaN;
   if (typeof value === "boolean") return 5;
   if (typeof value !== "object" || depth === MAX_DEPTH) return NaN;
   if (value === null) return 4;
@@ -163,7 +166,7 @@ class Walk {
         return this.#count(value.length + 2, 6 * value.length + 2);
       case "number":
         return Number.isFinite(value)
-          ? this.#count(1, 24)
+          ? this.#count(1, MAX_NUMBER)
           : this.#refuse(`${value}, which is not JSON`);
       case "boolean":
         return this.#count(4, 5);

@@ -109,6 +109,11 @@ describe("readJson()", () => {
     assertEquals(readJson({ a: "\u0000" }, 13).kind, "large");
   });
 
+  it("knows how long a number can be", () => {
+    assertEquals(readJson(-0.0000010000002009937222, 24), { kind: "large", bytes: 25 });
+    assertEquals(readJson(-0.0000010000002009937222, 25).kind, "json");
+  });
+
   it("decides at any limit as the written text does", () => {
     fc.assert(
       fc.property(fc.jsonValue(), fc.nat({ max: 200 }), (value, limit) => {
