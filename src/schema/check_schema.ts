@@ -8,9 +8,12 @@
 
 import { type JsonSchema, type JsonSchemaObject, pointerStep } from "../tool/mod.ts";
 import { detectDialect, type Dialect } from "./dialect.ts";
-import { IN_PLACE, KEYWORDS, type KeywordShape } from "./keywords.ts";
-import { ReferenceIndex, ROOT_URI } from "./references.ts";
+import { isJsonObject } from "./json_object.ts";
+import { KEYWORDS, type KeywordShape } from "./keywords.ts";
+import { boundReferences, type Reference } from "./reference_bounds.ts";
+import { pointerSteps, ReferenceIndex, ROOT_URI } from "./references.ts";
 import { clip } from "./schema_engine.ts";
+import { isDifferentStrings, VALUE_RULES } from "./value_rules.ts";
 
 /** Options for {@linkcode checkSchema}. The bounds keep a hostile schema from taking the machine. */
 export interface CheckSchemaOptions {
@@ -52,62 +55,7 @@ export interface CheckedSchema {
   readonly dialect: Dialect;
 }
 
-const TYPES: ReadonlySet<unknown> = new Set([
-  "array",
-  "boolean",
-  "integer",
-  "null",
-  "number",
-  "object",
-  "string",
-]);
-/** How long a chain of references may be that all check the same value; each takes of the stack. */
-const MAX_CHAIN = 256;
 const SCHEMA_RULE = "an object or a boolean";
-const ANCHOR = /^[A-Za-z_][-A-Za-z0-9._]*$/;
-
-/** What the value of a simple keyword must be: in words, and as a check. */
-const SIMPLE: {
-  readonly [Shape in KeywordShape]?: readonly [string, (value: unknown) => boolean];
-} = {
-  text: ["a string", (value) => typeof value === "string"],
-  flag: ["true or false", (value) => typeof value === "boolean"],
-  number: ["a number", (value) => typeof value === "number"],
-  positive: ["a number above 0", (value) => typeof value === "number" && value > 0],
-  count: [
-    "a whole number of at least 0",
-    (value) => Number.isInteger(value) && (value as number) >= 0,
-  ],
-  list: ["a list", Array.isArray],
-  strings: ["a list of different strings", isDifferentStrings],
-  types: [
-    `one of ${[...TYPES].join(", ")}, or a list of different ones of them`,
-    (value) =>
-      Array.isArray(value)
-        ? value.length > 0 && isDifferentStrings(value) && value.every((type) => TYPES.has(type))
-        : TYPES.has(value),
-  ],
-  id: [
-    'a URI reference without "#"',
-    (value) => typeof value === "string" && /^[^#]*#?$/.test(value),
-  ],
-  anchor: [
-    'a letter or "_", then letters, digits, "-", "_" or "."',
-    (value) => typeof value === "string" && ANCHOR.test(value),
-  ],
-  vocabulary: [
-    "an object with true or false for each URI",
-    (value) => isObject(value) && Object.values(value).every((on) => typeof on === "boolean"),
-  ],
-};
-
-/** A reference that was met: who holds it, and what it is relative to. */
-interface Reference {
-  readonly holder: JsonSchemaObject;
-  readonly keyword: "$ref" | "$dynamicRef";
-  readonly base: string;
-  readonly pointer: string;
-}
 
 /**
  * Checks a schema and says which draft it is in. What is strange but legal (unknown keywords, a
@@ -190,12 +138,12 @@ class SchemaChecker {
     for (const reference of this.#references) {
       targets.set(reference, this.#resolve(reference));
     }
-    if (targets.size > 0) this.#boundReferences(targets);
+    if (targets.size > 0) boundReferences(targets, this.#dialect, this.#limits[0], this.#what);
   }
 
   #schema(schema: unknown, base: string, depth: number): void {
     if (typeof schema === "boolean") return this.#count();
-    if (!isObject(schema)) this.#wrong(SCHEMA_RULE, schema);
+    if (!isJsonObject(schema)) this.#wrong(SCHEMA_RULE, schema);
     if (--this.#schemas < 0) this.#tooLarge(`at most ${this.#limits[0]} schemas`);
     this.#count();
     if (depth > this.#maxDepth) this.#tooLarge(`at most ${this.#maxDepth} levels`);
@@ -238,7 +186,7 @@ class SchemaChecker {
         this.#pattern(value);
         return this.#data(value, depth);
       default: {
-        const rule = SIMPLE[shape];
+        const rule = VALUE_RULES[shape];
         if (rule !== undefined && !rule[1](value)) this.#wrong(rule[0], value);
         if (keyword === "$ref" || keyword === "$dynamicRef") {
           this.#references.push({ holder: schema, keyword, base, pointer: this.#pointer() });
@@ -262,7 +210,7 @@ class SchemaChecker {
     base: string,
     depth: number,
   ): void {
-    if (!isObject(value)) {
+    if (!isJsonObject(value)) {
       this.#wrong(
         shape === "dependentRequired" ? "an object of lists of names" : "an object of schemas",
         value,
@@ -323,58 +271,16 @@ class SchemaChecker {
       );
     }
     if (!this.#visited.has(target.schema)) {
-      this.#path.splice(0, this.#path.length, ...ref.slice(ref.indexOf("#") + 2).split("/"));
+      this.#path.splice(0, this.#path.length, ...pointerSteps(ref.slice(ref.indexOf("#") + 1)));
       this.#schema(target.schema, target.base, 0);
       this.#path.length = 0;
     }
-    const anchor = keyword === "$dynamicRef" && isObject(target.schema) &&
+    const anchor = keyword === "$dynamicRef" && isJsonObject(target.schema) &&
       target.schema["$dynamicAnchor"];
     // Which of its namesakes a dynamic reference means depends on the way to it.
     return typeof anchor === "string"
       ? (this.#index.dynamicAnchors.get(anchor) ?? []).map((namesake) => namesake.schema)
       : [target.schema];
-  }
-
-  /**
-   * Refuses `{"$ref": "#"}` and its like: circles that would check the same value for ever; and
-   * references that double and double again, which would check it more often than there is time.
-   */
-  #boundReferences(targets: ReadonlyMap<Reference, readonly unknown[]>): void {
-    // Sets: an object that stands in two places of the schema is met twice.
-    const leads = new Map<unknown, Set<unknown>>();
-    for (const [{ holder }, found] of targets) {
-      leads.set(holder, new Set([...leads.get(holder) ?? [], ...found]));
-    }
-    const sizes = new Map<unknown, number>();
-    /** How many schemas check one value, all in all. NaN in a circle, and so whatever leads there. */
-    const sizeOf = (schema: unknown, depth: number): number => {
-      if (!isObject(schema)) return 0;
-      const known = sizes.get(schema);
-      if (known !== undefined) return known;
-      if (depth > MAX_CHAIN) return Infinity;
-      sizes.set(schema, NaN);
-      const next = [...leads.get(schema) ?? []];
-      const hidden = this.#dialect === "draft-07" && next.length > 0;
-      let size = 1;
-      for (const part of hidden ? next : [...next, ...inPlace(schema)]) {
-        size += sizeOf(part, depth + 1);
-      }
-      sizes.set(schema, size);
-      return size;
-    };
-    for (const { holder, keyword, pointer } of targets.keys()) {
-      const size = sizeOf(holder, 0);
-      if (size <= this.#limits[0]) continue;
-      throw Number.isNaN(size)
-        ? new TypeError(
-          `Cannot use ${this.#what}: "${pointer}" leads in a circle back to itself: ` +
-            `${quote(holder[keyword])} must lead to another part of the value first`,
-        )
-        : new RangeError(
-          `Cannot use ${this.#what}: "${pointer}" goes too far: its references must unfold to at ` +
-            `most ${this.#limits[0]} schemas, in chains of at most ${MAX_CHAIN}`,
-        );
-    }
   }
 
   #at(step: string | number, check: () => void): void {
@@ -400,27 +306,6 @@ class SchemaChecker {
     const where = pointer === "" ? "it" : `"${clip(pointer, 200)}"`;
     throw new Kind(`Cannot use ${this.#what}: ${where} ${problem}`);
   }
-}
-
-/** The schemas inside `schema` that check the very value that it checks. */
-function inPlace(schema: JsonSchemaObject): unknown[] {
-  return IN_PLACE.flatMap((keyword) => {
-    const value = schema[keyword];
-    return Array.isArray(value)
-      ? value
-      : isObject(value) && keyword.startsWith("depend")
-      ? Object.values(value)
-      : [value];
-  });
-}
-
-function isObject(value: unknown): value is JsonSchemaObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-function isDifferentStrings(value: unknown): boolean {
-  return Array.isArray(value) && value.every((item) => typeof item === "string") &&
-    new Set(value).size === value.length;
 }
 
 function quote(value: unknown): string {

@@ -17,7 +17,8 @@ import {
   valueWords,
 } from "./issues.ts";
 import type { NormalizedSchema } from "./normalize.ts";
-import { isMultipleOf } from "./multiple_of.ts";
+import { isJsonObject } from "./json_object.ts";
+import { limitIssues, numberIssues } from "./limit_issues.ts";
 import { sameItems, sameJson } from "./same_json.ts";
 import { clip, MAX_ISSUES } from "./schema_engine.ts";
 import { unionIssues } from "./union_issues.ts";
@@ -77,7 +78,7 @@ class Explainer {
   visit(schema: unknown, value: unknown, path: string, seen: Seen): readonly Issue[] {
     if (--this.#steps < 0) throw new RangeError("Cannot explain: too much to visit");
     if (schema === false) return [issue(path, "false schema", "absent")];
-    if (!isObject(schema)) return [];
+    if (!isJsonObject(schema)) return [];
 
     // The first of these makes everything else noise.
     const { type, enum: choices } = schema;
@@ -101,10 +102,10 @@ class Explainer {
     if (typeof value === "number") numberIssues(schema, value, path, found);
     else if (typeof value === "string") this.#string(schema, value, path, found);
     else if (Array.isArray(value)) this.#array(schema, value, path, seen, found);
-    else if (isObject(value)) this.#object(schema, value, path, seen, found);
+    else if (isJsonObject(value)) this.#object(schema, value, path, seen, found);
     this.#inPlace(schema, value, path, seen, found);
     if (Array.isArray(value)) this.#unevaluatedItems(schema, value, path, seen, found);
-    else if (isObject(value)) this.#unevaluatedProperties(schema, value, path, seen, found);
+    else if (isJsonObject(value)) this.#unevaluatedProperties(schema, value, path, seen, found);
     return found;
   }
 
@@ -148,7 +149,10 @@ class Explainer {
     const { minLength, maxLength, pattern, format } = schema;
     // Code points, not code units: JSON Schema counts characters.
     const length = minLength === undefined && maxLength === undefined ? 0 : [...value].length;
-    limits(found, path, "characters", length, ["minLength", minLength], ["maxLength", maxLength]);
+    limitIssues(found, path, "character", length, ["minLength", minLength], [
+      "maxLength",
+      maxLength,
+    ]);
     if (typeof pattern === "string" && !new RegExp(pattern, "u").test(value)) {
       found.push(issue(path, "pattern", `the pattern ${quote(pattern)}`, "match"));
     }
@@ -165,7 +169,7 @@ class Explainer {
     found: Issue[],
   ): void {
     const { prefixItems, items, contains, minItems, maxItems, uniqueItems } = schema;
-    limits(found, path, "items", value.length, ["minItems", minItems], ["maxItems", maxItems]);
+    limitIssues(found, path, "item", value.length, ["minItems", minItems], ["maxItems", maxItems]);
     const twins = uniqueItems === true && sameItems(value);
     if (twins) {
       const remark = `: ${twins[0]} and ${twins[1]} are the same`;
@@ -213,15 +217,15 @@ class Explainer {
         this.#requires(String(other), value, path, "dependentRequired", found, because);
       }
     }
-    limits(
+    limitIssues(
       found,
       path,
-      "properties",
+      "property",
       keys.length,
       ["minProperties", minProperties],
       ["maxProperties", maxProperties],
     );
-    const known = isObject(properties) ? properties : {};
+    const known = isJsonObject(properties) ? properties : {};
     const patterns = members(patternProperties).map(([source, member]) =>
       [new RegExp(source, "u"), member] as const
     );
@@ -314,53 +318,10 @@ function unexpected(path: string, keyword: string, key: string, known: readonly 
   return issue(path, keyword, `the property ${quote(key)}`, "not have", hint);
 }
 
-function numberIssues(schema: JsonSchemaObject, value: number, path: string, found: Issue[]): void {
-  const { minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf } = schema;
-  if (typeof minimum === "number" && value < minimum) {
-    found.push(issue(path, "minimum", `at least ${minimum}`));
-  }
-  if (typeof maximum === "number" && value > maximum) {
-    found.push(issue(path, "maximum", `at most ${maximum}`));
-  }
-  if (typeof exclusiveMinimum === "number" && value <= exclusiveMinimum) {
-    found.push(issue(path, "exclusiveMinimum", `more than ${exclusiveMinimum}`));
-  }
-  if (typeof exclusiveMaximum === "number" && value >= exclusiveMaximum) {
-    found.push(issue(path, "exclusiveMaximum", `less than ${exclusiveMaximum}`));
-  }
-  if (typeof multipleOf === "number" && !isMultipleOf(value, multipleOf)) {
-    found.push(issue(path, "multipleOf", `a multiple of ${multipleOf}`));
-  }
-}
-
-function limits(
-  found: Issue[],
-  path: string,
-  nouns: string,
-  count: number,
-  [lower, least]: readonly [string, unknown],
-  [upper, most]: readonly [string, unknown],
-): void {
-  const words = (limit: number): string =>
-    limit === 1
-      ? `1 ${nouns === "properties" ? "property" : nouns.slice(0, -1)}`
-      : `${limit} ${nouns}`;
-  if (typeof least === "number" && count < least) {
-    found.push(issue(path, lower, `at least ${words(least)}`, "have", `, and has ${count}`));
-  }
-  if (typeof most === "number" && count > most) {
-    found.push(issue(path, upper, `at most ${words(most)}`, "have", `, and has ${count}`));
-  }
-}
-
 function isOfType(type: unknown, value: unknown): boolean {
   if (type === "integer") return Number.isInteger(value);
   if (type === "number") return typeof value === "number" && Number.isFinite(value);
   return typeOf(value) === type;
-}
-
-function isObject(value: unknown): value is JsonSchemaObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function list(value: unknown): readonly unknown[] {
@@ -368,5 +329,5 @@ function list(value: unknown): readonly unknown[] {
 }
 
 function members(value: unknown): [string, unknown][] {
-  return isObject(value) ? Object.entries(value) : [];
+  return isJsonObject(value) ? Object.entries(value) : [];
 }

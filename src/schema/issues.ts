@@ -90,9 +90,10 @@ export function orList(words: readonly string[]): string {
     : `${different.slice(0, -1).join(", ")} or ${different.at(-1)}`;
 }
 
-/** `1 item`, `2 items`. */
-export function counted(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? "" : "s"}`;
+/** `1 item`, `2 properties`. */
+export function counted(count: number, noun: "character" | "item" | "property"): string {
+  if (count === 1) return `1 ${noun}`;
+  return `${count} ${noun === "property" ? "properties" : `${noun}s`}`;
 }
 
 /** What to do about an unknown property: the name that was meant, or the names there are. */

@@ -8,6 +8,7 @@
 
 import { type JsonSchema, type JsonSchemaObject, setOwn } from "../tool/mod.ts";
 import type { Dialect } from "./dialect.ts";
+import { isJsonObject } from "./json_object.ts";
 import { KEYWORDS, type KeywordShape } from "./keywords.ts";
 import { ReferenceIndex, ROOT_URI } from "./references.ts";
 
@@ -121,7 +122,7 @@ class Normalizer {
 
   /** Notes every `$id` and anchor, before the first reference is resolved. */
   #identify(schema: unknown, base: string): void {
-    if (!isObject(schema)) return;
+    if (!isJsonObject(schema)) return;
     const inner = this.#index.add(schema, base);
     eachSchema(schema, KEYWORDS[this.#dialect], (child) => {
       this.#identify(child, typeof inner === "string" ? inner : base);
@@ -216,7 +217,7 @@ class Normalizer {
 
   #dynamic(ref: string, base: string, result: Record<string, unknown>): void {
     const target = this.#index.resolve(ref, base)?.schema;
-    const anchor = isObject(target) ? target["$dynamicAnchor"] : undefined;
+    const anchor = isJsonObject(target) ? target["$dynamicAnchor"] : undefined;
     const byAnchor = typeof anchor === "string" && ref.endsWith(`#${anchor}`);
     if (byAnchor && (this.#index.dynamicAnchors.get(anchor)?.length ?? 0) > 1) this.#flat = false;
     const plain = this.#reference(ref, base);
@@ -283,7 +284,7 @@ function eachSchema(
         break;
       case "map":
       case "dependencies":
-        if (isObject(value)) Object.values(value).forEach(visit);
+        if (isJsonObject(value)) Object.values(value).forEach(visit);
     }
   }
 }
@@ -295,10 +296,10 @@ function eachSchema(
  */
 function nameByPattern(schema: Record<string, unknown>): void {
   const { properties, patternProperties } = schema;
-  if (!isObject(properties)) return;
+  if (!isJsonObject(properties)) return;
   const inherited = Object.keys(properties).filter((name) => name in Object.prototype);
   if (inherited.length === 0) return;
-  const patterns: Record<string, unknown> = isObject(patternProperties)
+  const patterns: Record<string, unknown> = isJsonObject(patternProperties)
     ? { ...patternProperties }
     : {};
   for (const name of inherited) {
@@ -319,8 +320,4 @@ function mapMembers(map: unknown, change: (member: unknown) => unknown): JsonSch
     setOwn(result, name, change((map as JsonSchemaObject)[name]));
   }
   return result;
-}
-
-function isObject(value: unknown): value is JsonSchemaObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

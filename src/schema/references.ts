@@ -82,8 +82,7 @@ export class ReferenceIndex {
   #follow(resource: string, pointer: string): ReferenceTarget | undefined {
     let schema = this.#targets.get(resource)?.schema;
     let base = resource;
-    for (const [at, step] of pointer.slice(1).split("/").entries()) {
-      const key = step.replaceAll("~1", "/").replaceAll("~0", "~");
+    for (const [at, key] of pointerSteps(pointer).entries()) {
       if (typeof schema !== "object" || schema === null || !Object.hasOwn(schema, key)) {
         return undefined;
       }
@@ -101,6 +100,12 @@ export class ReferenceIndex {
     const hidden = this.#dialect === "draft-07" && schema["$ref"] !== undefined;
     return hidden || id.startsWith("#") ? base : join(id.replace(/#$/, ""), base);
   }
+}
+
+/** The keys that a JSON Pointer (RFC 6901) goes by. */
+export function pointerSteps(pointer: string): string[] {
+  return pointer.slice(1).split("/")
+    .map((step) => step.replaceAll("~1", "/").replaceAll("~0", "~"));
 }
 
 function join(uri: string, base: string): string | undefined {
