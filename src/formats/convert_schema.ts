@@ -20,6 +20,7 @@ import { inlineReferences, wrapReferences } from "./transform/inline_refs.ts";
 import { mergeEveryAllOf } from "./transform/merge_all_of.ts";
 import { asDraft2020 } from "./transform/normalize_draft07.ts";
 import { flagNulls, requireAll } from "./transform/nullable.ts";
+import { type Trace, traced } from "./transform/origin.ts";
 import { hoistReferences, pruneDefinitions } from "./transform/references.ts";
 import { renameEveryKey } from "./transform/rename_keys.ts";
 import { Report, type SchemaLoss } from "./transform/report.ts";
@@ -57,24 +58,29 @@ interface Analysis {
   readonly forms: ReadonlySet<KeywordForm>;
   /** Its `$schema` says that it is draft-07. */
   readonly saysDraft07: boolean;
+  /** Where its parts were before it was rewritten in 2020-12. */
+  readonly trace: Trace | undefined;
+  /** What became of it, by plan and by whether losses are described. */
+  readonly conversions: Map<object, Conversion>;
 }
 
 /** Made once per schema, for all targets. Tools are frozen, so a schema never changes. */
 const analyses = new WeakMap<JsonSchemaObject, Analysis>();
 
 function analyse(schema: JsonSchema): Analysis {
-  if (!isNode(schema)) return { schema, forms: formsOf(schema), saysDraft07: false };
-  let analysis = analyses.get(schema);
-  if (analysis === undefined) {
-    const old = detectDialect(schema) === "draft-07";
-    const current = old ? asDraft2020(schema) : schema;
-    analysis = {
-      schema: current,
-      forms: formsOf(current),
-      saysDraft07: old && Object.hasOwn(schema, "$schema"),
-    };
-    analyses.set(schema, analysis);
-  }
+  const there = isNode(schema) ? analyses.get(schema) : undefined;
+  if (there !== undefined) return there;
+  const old = detectDialect(schema) === "draft-07";
+  const rewritten = old ? traced(() => asDraft2020(schema)) : undefined;
+  const current = rewritten?.result ?? schema;
+  const analysis: Analysis = {
+    schema: current,
+    forms: formsOf(current),
+    saysDraft07: old && isNode(schema) && Object.hasOwn(schema, "$schema"),
+    trace: rewritten?.trace,
+    conversions: new Map(),
+  };
+  if (isNode(schema)) analyses.set(schema, analysis);
   return analysis;
 }
 
@@ -91,6 +97,16 @@ const DROPPED_IF_LEFT: ReadonlySet<KeywordForm> = new Set<KeywordForm>([
   "$ref",
 ]);
 
+function isWithin<T>(some: ReadonlySet<T>, others: ReadonlySet<T>): boolean {
+  for (const one of some) if (!others.has(one)) return false;
+  return true;
+}
+
+function intersects<T>(some: ReadonlySet<T>, others: ReadonlySet<T>): boolean {
+  for (const one of some) if (others.has(one)) return true;
+  return false;
+}
+
 /**
  * Makes the function that converts schemas by a plan. It remembers what it made, for as long as
  * the schema lives.
@@ -105,8 +121,8 @@ export function schemaConverter(
     const unchanged = action === "keep" && enforcement !== "ignored" && uncertain !== true;
     if (unchanged && !(form === "format" && plan.formats !== undefined)) plain.add(form);
   }
-  const described = new WeakMap<JsonSchemaObject, Conversion>();
-  const silent = new WeakMap<JsonSchemaObject, Conversion>();
+  const described = {};
+  const silent = {};
 
   const fateOf = (keyword: string, node: JsonSchemaObject, isRoot: boolean): KeywordFate => {
     const form = formOfKeyword(keyword, node, isRoot);
@@ -119,15 +135,30 @@ export function schemaConverter(
       : "keep";
   };
 
+  const transforms = (form: KeywordForm): boolean => rule(form).action === "transform";
+  /** The forms of which something is dropped or reported as ignored. */
+  const dropping = new Set<KeywordForm>();
+  for (const form of Object.keys(KEYWORD_FORMS) as KeywordForm[]) {
+    const { action, enforcement, uncertain } = rule(form);
+    if (
+      action === "drop" || (transforms(form) && DROPPED_IF_LEFT.has(form)) ||
+      (action === "keep" && enforcement === "ignored" && uncertain !== true) ||
+      (form === "format" && plan.formats !== undefined)
+    ) dropping.add(form);
+  }
+
+  /** Says the same with other forms. Each transform runs only where its form is. */
   function restructure(
     first: JsonSchema,
     forms: ReadonlySet<KeywordForm>,
     report: Report,
     describe: boolean,
   ): JsonSchema {
-    const needs = (form: KeywordForm): boolean =>
-      forms.has(form) && rule(form).action === "transform";
     let schema = first;
+    const needs = (form: KeywordForm): boolean => transforms(form) && forms.has(form);
+    // A transform that merges schemas may bring forth what others are there to do away with.
+    const mayNeed = (form: KeywordForm): boolean =>
+      transforms(form) && (forms.has(form) || schema !== first);
     const moves = needs("root composition") || needs("allOf") || needs("anyOf with siblings") ||
       needs("optional property") || needs("tuple");
     if (forms.has("$ref elsewhere") && (moves || needs("$ref elsewhere"))) {
@@ -135,32 +166,27 @@ export function schemaConverter(
     }
     if (needs("root composition")) schema = plainRoot(schema, report, describe);
     if (needs("$ref")) schema = inlineReferences(schema, report);
-    if (needs("oneOf") || (needs("root composition") && rule("oneOf").action === "transform")) {
-      schema = loosenOneOf(schema, report);
-    }
-    if (needs("allOf") || (rule("allOf").action === "transform" && schema !== first)) {
-      schema = mergeEveryAllOf(schema);
-    }
+    if (mayNeed("oneOf")) schema = loosenOneOf(schema, report);
+    if (mayNeed("allOf")) schema = mergeEveryAllOf(schema);
     if (needs("$ref with siblings") && !needs("$ref")) schema = wrapReferences(schema);
-    if (rule("anyOf with siblings").action === "transform") {
-      schema = distributeUnions(schema, report);
-    }
-    if (needs("tuple")) schema = listTuples(schema, report);
-    if (needs("exclusive range")) schema = includeBounds(schema, report);
-    if (needs("const") || (schema !== first && rule("const").action === "transform")) {
-      schema = enumerateConstants(schema);
-    }
-    if (rule("boolean schema").action === "transform") schema = writeBooleans(schema);
-    if (rule("items missing").action === "transform") schema = addItems(schema);
+    if (mayNeed("anyOf with siblings")) schema = distributeUnions(schema, report);
+    if (mayNeed("tuple")) schema = listTuples(schema, report);
+    if (mayNeed("exclusive range")) schema = includeBounds(schema, report);
+    if (mayNeed("const")) schema = enumerateConstants(schema);
+    if (mayNeed("boolean schema")) schema = writeBooleans(schema);
+    if (mayNeed("items missing")) schema = addItems(schema);
     return schema;
   }
 
   function change(analysis: Analysis, first: JsonSchema, describe: boolean): Conversion {
     const report = new Report();
     let schema = restructure(analysis.schema, analysis.forms, report, describe);
-    schema = dropKeywords(schema, report, describe, fateOf);
+    let left = schema === analysis.schema ? analysis.forms : formsOf(schema);
+    if (intersects(left, dropping)) {
+      schema = dropKeywords(schema, report, describe, fateOf);
+      left = formsOf(schema);
+    }
     // What the transforms did away with is no reason to refuse a tool any more.
-    const left = schema === analysis.schema ? analysis.forms : formsOf(schema);
     const uncertain: KeywordForm[] = [];
     for (const form of new Set([...analysis.forms, ...left])) {
       const { action, uncertain: unsure } = rule(form);
@@ -169,23 +195,28 @@ export function schemaConverter(
       }
       if (unsure === true && (left.has(form) || action === "transform")) uncertain.push(form);
     }
-    if (rule("open object").action === "transform") schema = closeAll(schema, report);
-    if (rule("optional property").action === "transform") schema = requireAll(schema, report);
-    if (rule("type list").action === "transform") schema = flagNulls(schema, report);
-    if (rule("enum scalar").action === "transform") schema = writeEnums(schema, report);
-    if (plan.keys !== undefined && analysis.forms.has("odd property key")) {
+    // An object that names no properties may stand at the root only.
+    if (transforms("open object") && (left.has("open object") || left.has("map"))) {
+      schema = closeAll(schema, report);
+    }
+    const beforeMarks = schema;
+    if (transforms("optional property") && left.has("optional property")) {
+      schema = requireAll(schema, report);
+    }
+    if (transforms("type list")) schema = flagNulls(schema, report);
+    if (transforms("enum scalar")) schema = writeEnums(schema, report);
+    if (plan.keys !== undefined && left.has("odd property key")) {
       schema = renameEveryKey(schema, plan.keys, report);
     }
     if (schema !== analysis.schema) schema = pruneDefinitions(schema);
-    const rewrite = rewriteOf(schema);
+    const rewrite = schema === beforeMarks ? undefined : rewriteOf(schema);
     if (plan.typed === true) schema = asTypedSchema(schema);
     return { ok: true, schema, losses: report.losses(first), rewrite, uncertain };
   }
 
-  function convert(schema: JsonSchema, describe: boolean): Conversion {
-    const analysis = analyse(schema);
+  function convert(analysis: Analysis, schema: JsonSchema, describe: boolean): Conversion {
     const verbatim = plan.draft07 === true && analysis.saysDraft07;
-    if (verbatim || (plan.typed !== true && [...analysis.forms].every((form) => plain.has(form)))) {
+    if (verbatim || (plan.typed !== true && isWithin(analysis.forms, plain))) {
       return {
         ok: true,
         schema: verbatim ? schema : analysis.schema,
@@ -194,23 +225,23 @@ export function schemaConverter(
         uncertain: NO_FORMS,
       };
     }
-    return change(analysis, schema, describe);
+    return traced(() => change(analysis, schema, describe), analysis.trace).result;
   }
 
   return (schema, describe) => {
-    if (!isNode(schema)) return convert(schema, describe);
-    const cache = describe ? described : silent;
-    let conversion = cache.get(schema);
-    if (conversion === undefined) {
-      try {
-        conversion = convert(schema, describe);
-      } catch (error) {
-        // A schema too large to inline, or of an unknown dialect: the other tools are exported.
-        const message = error instanceof Error ? error.message : String(error);
-        conversion = { ok: false, rule: "schema", message };
+    const key = describe ? described : silent;
+    try {
+      const analysis = analyse(schema);
+      let conversion = analysis.conversions.get(key);
+      if (conversion === undefined) {
+        conversion = convert(analysis, schema, describe);
+        analysis.conversions.set(key, conversion);
       }
-      cache.set(schema, conversion);
+      return conversion;
+    } catch (error) {
+      // A schema too large to inline, or of an unknown dialect: the other tools are exported.
+      const message = error instanceof Error ? error.message : String(error);
+      return { ok: false, rule: "schema", message };
     }
-    return conversion;
   };
 }

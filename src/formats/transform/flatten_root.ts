@@ -11,10 +11,8 @@ import { mergeEveryAllOf, mergeSchemas } from "./merge_all_of.ts";
 import { cameFrom, type Place } from "./origin.ts";
 import { resolveReference } from "./references.ts";
 import { type Report, type TransformResult, transformed } from "./report.ts";
-import { copyMap, copyNode, isNode, isSchema, type Spot, without } from "./schema_walk.ts";
+import { copyMap, copyNode, isNode, isSchema, without } from "./schema_walk.ts";
 import { addWords } from "./words.ts";
-
-const ROOT: Spot = { root: true, effect: "same", within: "" };
 
 /**
  * Makes the root one plain object: `$ref` and `allOf` are merged in; a union becomes one object
@@ -128,7 +126,7 @@ function flattenUnion(
       : united;
     setOwn(properties, name, both);
   }
-  report.add(root, ROOT, {
+  report.add(root, { root: true, effect: "same", schema: root, within: "" }, {
     keyword,
     action: describe ? "described" : "replaced",
     grade: describe ? "moved" : "weakened",
@@ -197,7 +195,7 @@ function leaveOut(
   report: Report,
   describe: boolean,
 ): JsonSchemaObject {
-  report.add(root, ROOT, {
+  report.add(root, { root: true, effect: "same", schema: root, within: "" }, {
     keyword,
     action: describe ? "described" : "dropped",
     grade: describe ? "moved" : "lost",

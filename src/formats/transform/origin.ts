@@ -26,23 +26,57 @@ interface Origin {
   readonly moved?: ReadonlyMap<string, Place>;
 }
 
-const origins = new WeakMap<object, Origin>();
-const marks = new WeakMap<object, Mark>();
+/**
+ * What is known of the parts that one chain of transforms made. It is not kept longer than the
+ * chain, and not in weak maps: those cost a garbage collector more than the transforms themselves.
+ */
+export interface Trace {
+  readonly origins: Map<object, Origin>;
+  readonly marks: Map<object, Mark>;
+  /** The trace of the chain that made the schema with which this one begins. */
+  readonly before: Trace | undefined;
+}
+
+/** The trace of the chain that runs. Transforms run to their end, so there is one at a time. */
+let current: Trace | undefined;
+
+/** Runs a chain of transforms, and answers with its trace. */
+export function traced<T>(run: () => T, before?: Trace): { readonly result: T; readonly trace: Trace } {
+  const trace: Trace = { origins: new Map(), marks: new Map(), before };
+  const outer = current;
+  current = trace;
+  try {
+    return { result: run(), trace };
+  } finally {
+    current = outer;
+  }
+}
+
+function find<T>(from: (trace: Trace) => Map<object, T>, node: object): T | undefined {
+  for (let trace = current; trace !== undefined; trace = trace.before) {
+    const found = from(trace).get(node);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+const originsOf = (trace: Trace): Map<object, Origin> => trace.origins;
+const marksOf = (trace: Trace): Map<object, Mark> => trace.marks;
 
 /** Notes that `made` stands where `node` stood. */
 export function cameFrom(made: object, node: object, moved?: ReadonlyMap<string, Place>): void {
-  origins.set(made, moved === undefined ? { node } : { node, moved });
+  current?.origins.set(made, moved === undefined ? { node } : { node, moved });
 }
 
 /** Notes what must be undone in values of `node`. */
 export function mark(node: object, more: Mark): void {
-  marks.set(node, { ...markOf(node), ...more });
+  current?.marks.set(node, { ...markOf(node), ...more });
 }
 
 /** What must be undone in values of `node`, also if it was noted on what `node` came from. */
 export function markOf(node: object): Mark | undefined {
-  for (let at: object | undefined = node; at !== undefined; at = origins.get(at)?.node) {
-    const found = marks.get(at);
+  for (let at: object | undefined = node; at !== undefined; at = find(originsOf, at)?.node) {
+    const found = find(marksOf, at);
     if (found !== undefined) return found;
   }
   return undefined;
@@ -52,24 +86,40 @@ export function markOf(node: object): Mark | undefined {
 export function originOf(node: object, keyword: string): Place {
   let at: Place = { node, keyword };
   for (;;) {
-    const origin = origins.get(at.node);
+    const origin: Origin | undefined = find(originsOf, at.node);
     if (origin === undefined) return at;
     at = origin.moved?.get(at.keyword) ?? { node: origin.node, keyword: at.keyword };
   }
 }
 
-/** The JSON Pointer and the order of every object in `root`, by identity. */
-export function locate(root: unknown): Map<object, { readonly path: string; readonly at: number }> {
-  const places = new Map<object, { readonly path: string; readonly at: number }>();
-  function step(part: unknown, path: string): void {
+/** Where an object stands: its place in the order of the whole, and the way to it. */
+export interface Location {
+  readonly at: number;
+  readonly parent: object | undefined;
+  readonly key: string | number;
+}
+
+/** Where every object in `root` stands, by identity. */
+export function locate(root: unknown): ReadonlyMap<object, Location> {
+  const places = new Map<object, Location>();
+  function step(part: unknown, parent: object | undefined, key: string | number): void {
     if (typeof part !== "object" || part === null || places.has(part)) return;
-    places.set(part, { path, at: places.size });
+    places.set(part, { at: places.size, parent, key });
     if (Array.isArray(part)) {
-      for (let index = 0; index < part.length; index++) step(part[index], `${path}/${index}`);
+      for (let index = 0; index < part.length; index++) step(part[index], part, index);
     } else {
-      for (const [key, value] of Object.entries(part)) step(value, path + pointerStep(key));
+      for (const name of Object.keys(part)) {
+        step((part as Record<string, unknown>)[name], part, name);
+      }
     }
   }
-  step(root, "");
+  step(root, undefined, "");
   return places;
+}
+
+/** The JSON Pointer of an object that was located. */
+export function pathOf(node: object, places: ReadonlyMap<object, Location>): string {
+  const place = places.get(node);
+  if (place?.parent === undefined) return "";
+  return pathOf(place.parent, places) + pointerStep(place.key);
 }

@@ -6,8 +6,8 @@
 
 import { type JsonSchema, type JsonSchemaObject, pointerStep } from "../../tool/mod.ts";
 import type { Loss } from "../types.ts";
-import { locate, originOf } from "./origin.ts";
-import type { Spot } from "./schema_walk.ts";
+import { locate, originOf, pathOf, traced } from "./origin.ts";
+import { hidesEffects, type Spot } from "./schema_walk.ts";
 
 /** A loss in a schema, before it is known whose schema it is. */
 export type SchemaLoss = Omit<Loss, "tool" | "side">;
@@ -53,22 +53,28 @@ export class Report {
     const places = locate(first);
     const found = this.#entries.map((entry) => {
       const { node, keyword } = originOf(entry.node, entry.keyword);
-      return { entry, keyword, place: places.get(node) ?? { path: "", at: 0 } };
+      return { entry, keyword, node, at: places.get(node)?.at ?? 0 };
     });
     found.sort((a, b) =>
-      a.place.at - b.place.at ||
+      a.at - b.at ||
       compare(a.keyword, b.keyword) ||
       compare(a.entry.step ?? "", b.entry.step ?? "")
     );
+    const hiding = new Map<JsonSchema, boolean>();
+    const hides = (schema: JsonSchema): boolean => {
+      let answer = hiding.get(schema);
+      if (answer === undefined) hiding.set(schema, answer = hidesEffects(schema));
+      return answer;
+    };
     const losses: SchemaLoss[] = [];
     const seen = new Set<string>();
-    for (const { entry, keyword, place } of found) {
+    for (const { entry, keyword, node } of found) {
       const { step, action, grade, message, spot } = entry;
       const widens = entry.widens ?? false;
       const narrows = entry.narrows ?? false;
-      const either = spot.effect === "both" && (widens || narrows);
+      const either = (widens || narrows) && (spot.effect === "both" || hides(spot.schema));
       const loss: SchemaLoss = {
-        path: place.path + pointerStep(keyword) + (step === undefined ? "" : pointerStep(step)),
+        path: pathOf(node, places) + pointerStep(keyword) + (step === undefined ? "" : pointerStep(step)),
         keyword,
         action,
         grade,
@@ -97,7 +103,9 @@ export function transformed(
   schema: JsonSchema,
   transform: (schema: JsonSchema, report: Report) => JsonSchema,
 ): TransformResult {
-  const report = new Report();
-  const result = transform(schema, report);
-  return { schema: result, losses: report.losses(schema) };
+  return traced(() => {
+    const report = new Report();
+    const result = transform(schema, report);
+    return { schema: result, losses: report.losses(schema) };
+  }).result;
 }

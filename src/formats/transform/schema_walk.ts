@@ -47,7 +47,10 @@ export type Effect = "same" | "flipped" | "both";
 export interface Spot {
   /** It is the whole schema. */
   readonly root: boolean;
+  /** What looser means here, as far as the way from the root tells. */
   readonly effect: Effect;
+  /** The whole schema. */
+  readonly schema: JsonSchema;
   /** The keyword that holds it; `""` for the root. */
   readonly within: string;
 }
@@ -93,11 +96,10 @@ export function eachNode(schema: JsonSchema, see: (node: JsonSchemaObject, spot:
     if (depth > MAX_DEPTH) throw tooDeep();
     see(part, spot);
     eachChild(part, (child, keyword) => {
-      const effect = effectWithin(spot.effect, keyword, part);
-      step(child, { root: false, effect, within: keyword }, depth + 1);
+      if (isNode(child)) step(child, spotWithin(spot, keyword, part), depth + 1);
     });
   }
-  step(schema, { root: true, effect: "same", within: "" }, 0);
+  step(schema, rootSpot(schema), 0);
 }
 
 /**
@@ -115,16 +117,24 @@ export function mapSchema(
     if (depth > MAX_DEPTH) throw tooDeep();
     const entered = enter === undefined ? part : enter(part, spot);
     if (!isNode(entered)) return entered;
-    const rebuilt = mapChildren(entered, (child, keyword) =>
-      step(
-        child,
-        { root: false, effect: effectWithin(spot.effect, keyword, entered), within: keyword },
-        depth + 1,
-      ));
+    const rebuilt = mapChildren(
+      entered,
+      (child, keyword) =>
+        isNode(child) ? step(child, spotWithin(spot, keyword, entered), depth + 1) : child,
+    );
     return leave === undefined ? rebuilt : leave(rebuilt, spot);
   }
 
-  return step(schema, { root: true, effect: documentEffect(schema), within: "" }, 0);
+  return step(schema, rootSpot(schema), 0);
+}
+
+function rootSpot(schema: JsonSchema): Spot {
+  return { root: true, effect: "same", schema, within: "" };
+}
+
+function spotWithin(spot: Spot, keyword: string, node: JsonSchemaObject): Spot {
+  const effect = effectWithin(spot.effect, keyword, node);
+  return { root: false, effect, schema: spot.schema, within: keyword };
 }
 
 /** Rebuilds the schemas that `node` holds directly. */
@@ -212,10 +222,10 @@ function effectWithin(effect: Effect, keyword: string, node: JsonSchemaObject): 
 }
 
 /**
- * The effect at the root: `both` where no local rule can tell, which is where a `$ref` stands
+ * Whether the way from the root does not tell what looser means at a place: where a `$ref` stands
  * under a negation, or an `unevaluated…` keyword looks at what other keywords did.
  */
-function documentEffect(schema: JsonSchema): Effect {
+export function hidesEffects(schema: JsonSchema): boolean {
   let negated = false;
   let reference = false;
   let both = false;
@@ -230,7 +240,7 @@ function documentEffect(schema: JsonSchema): Effect {
     ) both = true;
   });
   // A reference may lead to a place that negates, and back.
-  return both || (negated && reference) ? "both" : "same";
+  return both || (negated && reference);
 }
 
 function tooDeep(): RangeError {
