@@ -268,6 +268,8 @@ export interface ProviderHints {
   readonly source?: string;
   /** The name that the source knows it by, where the tool's own name differs. */
   readonly name?: string;
+  /** In the source, what is optional here was required and could be `null` (OpenAI's strict mode). */
+  readonly unstrict?: boolean;
   /** Fields of the source's own that plue has no words for. They say nothing to other targets. */
   readonly extra?: { readonly [field: string]: unknown };
   /** How a call becomes an HTTP request, for a tool that was imported from OpenAPI. */

@@ -40,4 +40,9 @@ declare class TextDecoder {
 declare class URL {
   constructor(url: string, base?: string);
   readonly href: string;
+  readonly protocol: string;
+  readonly username: string;
+  readonly password: string;
+  readonly search: string;
+  readonly hash: string;
 }

@@ -1,0 +1,369 @@
+/**
+ * What all importers share: they draft tools, and the intake bounds, names and makes them, and
+ * keeps the list of what there is to say.
+ *
+ * @module
+ */
+
+import { checkSchema, clip } from "../../schema/mod.ts";
+import {
+  copyJson,
+  isRiskLevel,
+  isToolName,
+  type JsonSchema,
+  type JsonSchemaObject,
+  makeTool,
+  RISK_LEVELS,
+  type Tool,
+  type ToolAnnotations,
+  type ToolContext,
+  type ToolExample,
+  type ToolIcon,
+  toolId,
+  type ToolOutput,
+} from "../../tool/mod.ts";
+import { mapNames, type NameRule } from "../names.ts";
+import type { ProviderHints } from "../types.ts";
+import { suggestRisk, withDefaults } from "./annotations.ts";
+import { isMembers, type Members, messageOf } from "./fields.ts";
+import type {
+  ImportOptions,
+  ImportResult,
+  ImportSource,
+  ImportWarning,
+  RejectedImport,
+} from "./types.ts";
+
+/** A tool that is being read. */
+export interface Draft {
+  /** The name that the source knows it by. */
+  readonly sourceName: string;
+  /** The name that it should get, where that is another one; it need not be a legal one. */
+  readonly wantedName?: string;
+  readonly namespace?: string | undefined;
+  /** Where it stands in the document, as a JSON Pointer. */
+  readonly path: string;
+  title?: string | undefined;
+  description?: string | undefined;
+  parameters?: JsonSchemaObject | undefined;
+  returns?: JsonSchema | undefined;
+  tags?: readonly string[];
+  icons?: readonly ToolIcon[];
+  examples?: readonly ToolExample[];
+  deprecated?: boolean;
+  /** What the source says of the tool's behaviour. */
+  hints: ToolAnnotations;
+  /** What the tool's `meta` keeps for exporters. */
+  provider: { -readonly [Key in keyof ProviderHints]: ProviderHints[Key] };
+  /** The rest of the tool's `meta`. */
+  meta?: Members | undefined;
+  /** Runs a call, where the source says how; else the option `execute` does. */
+  execute?: (args: Members, context: ToolContext) => ToolOutput<unknown>;
+  /** What becomes of the results of the option `execute`. */
+  readResult?: (result: unknown) => unknown;
+}
+
+interface Noted extends Omit<ImportWarning, "tool"> {
+  readonly draft: Draft | undefined;
+}
+
+/** What a tool's name may be, for the mapping of names. */
+const TOOL_NAMES: NameRule = { also: ".-", max: 128, separator: "_" };
+
+const MAX_WARNINGS = 1_000;
+const MAX_TOOLS = 5_000;
+const MAX_VALUES = 2_000_000;
+
+/** One import. */
+export class Intake {
+  readonly source: ImportSource;
+  readonly #options: ImportOptions;
+  readonly #maxTools: number;
+  readonly #maxValues: number;
+  readonly #drafts: Draft[] = [];
+  readonly #notes: Noted[] = [];
+  readonly #rejected: RejectedImport[] = [];
+  #entries = 0;
+  #values: number;
+  #cache: ImportResult["cache"];
+
+  /** @throws {TypeError | RangeError} If an option is wrong. */
+  constructor(source: ImportSource, options: ImportOptions) {
+    const { namespace, risk, tags, limits = {} } = options;
+    if (namespace !== undefined && !isToolName(namespace)) {
+      throw new TypeError(
+        `Cannot import tools: the namespace must be 1 to 128 letters, digits, "_", "." or "-", not "${
+          clip(String(namespace))
+        }"`,
+      );
+    }
+    if (risk !== undefined && typeof risk !== "function" && !isRiskLevel(risk)) wrongRisk(risk);
+    if (tags !== undefined && !(Array.isArray(tags) && tags.every(isTag))) {
+      throw new TypeError(
+        "Cannot import tools: the tags must be a list of strings that are not empty",
+      );
+    }
+    this.source = source;
+    this.#options = options;
+    this.#maxTools = countOption("maxTools", limits.maxTools ?? MAX_TOOLS);
+    this.#maxValues = countOption("maxValues", limits.maxValues ?? MAX_VALUES);
+    this.#values = this.#maxValues;
+  }
+
+  /** Notes how long a page may be kept: the list as long as the page that is kept shortest. */
+  narrowCache(page: NonNullable<ImportResult["cache"]>): void {
+    const { ttlMs = page.ttlMs, scope = page.scope } = this.#cache ?? {};
+    if (ttlMs === undefined && scope === undefined) return;
+    this.#cache = {
+      ...(ttlMs === undefined ? {} : { ttlMs: Math.min(ttlMs, page.ttlMs ?? ttlMs) }),
+      ...(scope === undefined ? {} : { scope: page.scope === "private" ? "private" : scope }),
+    };
+  }
+
+  /** Counts an entry of the document; `false` if there were too many, which is said once. */
+  count(path: string): boolean {
+    this.#entries++;
+    if (this.#entries === this.#maxTools + 1) {
+      this.reject(
+        undefined,
+        path,
+        "maxTools",
+        `Cannot import what follows: the document has more than ${this.#maxTools} tools, which is the limit`,
+      );
+    }
+    return this.#entries <= this.#maxTools;
+  }
+
+  /** Notes something about a tool, or about the document. */
+  warn(draft: Draft | undefined, path: string, rule: string, message: string): void {
+    if (this.#notes.length <= MAX_WARNINGS) this.#notes.push({ draft, path, rule, message });
+  }
+
+  /** Notes something that does not become a tool. */
+  reject(name: unknown, path: string, rule: string, message: string): void {
+    this.#rejected.push(
+      Object.freeze({
+        name: typeof name === "string" ? clip(name, 200) : undefined,
+        path,
+        rule,
+        message,
+      }),
+    );
+  }
+
+  /** A frozen copy of an entry, so that nobody can change it while it is read; or a rejection. */
+  copy(entry: unknown, path: string): Members | undefined {
+    if (!isMembers(entry)) {
+      this.reject(undefined, path, "type", "Cannot import the tool: it must be an object");
+      return undefined;
+    }
+    try {
+      return copyJson(entry, "the tool");
+    } catch (cause) {
+      this.reject(
+        undefined,
+        path,
+        "type",
+        messageOf(cause).replace("Cannot copy the tool", "Cannot import the tool"),
+      );
+      return undefined;
+    }
+  }
+
+  /** Checks the schemas of a draft and keeps it; or a rejection. */
+  add(draft: Draft): void {
+    const { parameters, returns, path, sourceName } = draft;
+    const left = this.#values - countValues(parameters, this.#values);
+    this.#values = left < 0 ? -1 : left - countValues(returns, left);
+    if (this.#values < 0) {
+      this.reject(
+        sourceName,
+        path,
+        "maxValues",
+        `Cannot import "${
+          clip(sourceName)
+        }": the schemas of the tools have more than ${this.#maxValues} values together, which is the limit`,
+      );
+      return;
+    }
+    try {
+      if (parameters !== undefined) {
+        checkSchema(parameters, { what: `the parameters of "${clip(sourceName)}"` });
+      }
+    } catch (cause) {
+      return this.reject(sourceName, path, "parameters", messageOf(cause));
+    }
+    try {
+      if (returns !== undefined) {
+        checkSchema(returns, { what: `the result schema of "${clip(sourceName)}"` });
+      }
+    } catch (cause) {
+      draft.returns = undefined;
+      this.warn(draft, path, "returns", `${messageOf(cause)}; results are not checked`);
+    }
+    this.#drafts.push(draft);
+  }
+
+  /** Whether there is room for more schemas. */
+  get isFull(): boolean {
+    return this.#values < 0;
+  }
+
+  /** Names and makes the tools. */
+  finish(): ImportResult {
+    const names = this.#names();
+    const ids = new Map<Draft, string>();
+    const tools: Tool[] = [];
+    for (const draft of this.#drafts) {
+      const name = names.get(draft);
+      if (name === undefined) continue;
+      try {
+        const tool = this.#make(draft, name);
+        ids.set(draft, tool.id);
+        tools.push(tool);
+      } catch (cause) {
+        if (cause instanceof WrongRisk) throw new TypeError(cause.message);
+        this.reject(draft.sourceName, draft.path, "tool", messageOf(cause));
+      }
+    }
+    const warnings: ImportWarning[] = [];
+    for (const { draft, path, rule, message } of this.#notes) {
+      const tool = draft === undefined ? undefined : ids.get(draft);
+      // What is wrong with a rejected tool is said where it is rejected.
+      if (draft !== undefined && tool === undefined) continue;
+      warnings.push(
+        Object.freeze({ ...(tool === undefined ? {} : { tool }), path, rule, message }),
+      );
+    }
+    if (warnings.length > MAX_WARNINGS) {
+      warnings[MAX_WARNINGS] = Object.freeze({
+        path: "",
+        rule: "maxWarnings",
+        message: `There is more to know: these are the first ${MAX_WARNINGS} warnings`,
+      });
+    }
+    return Object.freeze({
+      source: this.source,
+      tools: Object.freeze(tools),
+      warnings: Object.freeze(warnings),
+      rejected: Object.freeze(this.#rejected),
+      ...(this.#cache === undefined ? {} : { cache: Object.freeze(this.#cache) }),
+    });
+  }
+
+  /** A legal name for each draft, different in its namespace; drafts of one name are rejected. */
+  #names(): Map<Draft, string> {
+    const names = new Map<Draft, string>();
+    const byNamespace = new Map<string | undefined, Map<string, Draft>>();
+    for (const draft of this.#drafts) {
+      const { namespace, path, sourceName, wantedName = sourceName } = draft;
+      let wanted = byNamespace.get(namespace);
+      if (wanted === undefined) byNamespace.set(namespace, wanted = new Map());
+      const other = wanted.get(wantedName);
+      if (other === undefined) wanted.set(wantedName, draft);
+      else {
+        this.reject(
+          sourceName,
+          path,
+          "name",
+          `Cannot import "${clip(sourceName)}": the name is taken by the tool at "${other.path}"`,
+        );
+      }
+    }
+    for (const wanted of byNamespace.values()) {
+      const legal = mapNames([...wanted.keys()], TOOL_NAMES);
+      for (const [name, draft] of wanted) {
+        const given = legal.get(name) ?? name;
+        names.set(draft, given);
+        if (given === draft.sourceName) continue;
+        draft.provider.name = draft.sourceName;
+        if (draft.wantedName !== undefined) continue;
+        this.warn(
+          draft,
+          draft.path,
+          "name",
+          `"${clip(draft.sourceName)}" is no name for a tool; it is called "${given}" here`,
+        );
+      }
+    }
+    return names;
+  }
+
+  #make(draft: Draft, name: string): Tool {
+    const { sourceName, namespace, title, hints, provider, meta, readResult, execute } = draft;
+    const { execute: run, tags = [] } = this.#options;
+    const described = draft.description !== undefined && draft.description.trim() !== "";
+    if (!described) provider.description = null;
+    const id = toolId(name, namespace);
+    return makeTool({
+      name,
+      namespace,
+      title,
+      description: described ? draft.description as string : title ?? sourceName,
+      parameters: draft.parameters,
+      returns: draft.returns,
+      risk: this.#risk(id, draft),
+      tags: [...tags, ...draft.tags ?? []],
+      annotations: withDefaults(hints),
+      idempotent: hints.idempotentHint === true,
+      icons: draft.icons,
+      examples: draft.examples,
+      deprecated: draft.deprecated,
+      meta: { ...meta, provider: { source: this.source, ...provider } },
+      ...(run === undefined
+        ? execute === undefined ? {} : {
+          execute: (args, context) => execute(args as Members, context as ToolContext),
+        }
+        : {
+          // The dispatcher has checked the arguments against an object schema.
+          execute: (args, context) => {
+            const output = run(sourceName, args as Members, context as ToolContext);
+            return readResult === undefined ? output : Promise.resolve(output).then(readResult);
+          },
+        }),
+    });
+  }
+
+  #risk(id: string, { sourceName, hints }: Draft): Tool["risk"] {
+    const { risk } = this.#options;
+    const suggested = suggestRisk(hints);
+    if (risk === undefined) return suggested;
+    if (typeof risk !== "function") return risk;
+    const level = risk({ id, sourceName, annotations: hints, suggested });
+    return isRiskLevel(level) ? level : wrongRisk(level);
+  }
+}
+
+/** The owner of the program gave a wrong risk: that is no fault of the document. */
+class WrongRisk extends TypeError {}
+
+function wrongRisk(risk: unknown): never {
+  throw new WrongRisk(
+    `Cannot import tools: the risk must be one of ${RISK_LEVELS.join(", ")}, not "${
+      clip(String(risk))
+    }"`,
+  );
+}
+
+function isTag(value: unknown): value is string {
+  return typeof value === "string" && value !== "";
+}
+
+function countOption(name: string, value: number): number {
+  if (Number.isInteger(value) && value > 0) return value;
+  throw new RangeError(
+    `Cannot import tools: ${name} must be a whole number above 0, not "${clip(String(value))}"`,
+  );
+}
+
+/** How many values JSON holds, itself included; it stops counting above `limit`. */
+function countValues(value: unknown, limit: number): number {
+  if (value === undefined) return 0;
+  let count = 1;
+  if (typeof value !== "object" || value === null) return count;
+  for (const item of Object.values(value)) {
+    count += countValues(item, limit - count);
+    if (count > limit) break;
+  }
+  return count;
+}

@@ -1,0 +1,64 @@
+/**
+ * OpenAI's strict mode read backwards: a required property that accepts `null` as an optional one.
+ *
+ * @module
+ */
+
+import type { JsonSchema, JsonSchemaObject } from "../../tool/mod.ts";
+import { acceptsNull } from "../transform/nullable.ts";
+import { copyMap, copyNode, isNode, isSchema, mapSchema } from "../transform/schema_walk.ts";
+import { setOwn } from "../../tool/mod.ts";
+
+/** The schema in which what may be `null` may be left out instead. */
+export function nullableToOptional(schema: JsonSchemaObject): JsonSchema {
+  return mapSchema(schema, { leave: relax });
+}
+
+function relax(node: JsonSchemaObject): JsonSchemaObject {
+  const { properties, required } = node;
+  if (!isNode(properties) || !Array.isArray(required)) return node;
+  const optional = required.filter((name) => {
+    const property = typeof name === "string" && Object.hasOwn(properties, name)
+      ? properties[name]
+      : undefined;
+    return isNode(property) && acceptsNull(property) && withoutNull(property) !== undefined;
+  });
+  if (optional.length === 0) return node;
+  const relaxed = copyMap(properties);
+  for (const name of optional) {
+    setOwn(relaxed, name, withoutNull(properties[name] as JsonSchemaObject));
+  }
+  const copy = copyNode(node);
+  copy["properties"] = relaxed;
+  copy["required"] = required.filter((name) => !optional.includes(name));
+  return copy;
+}
+
+/** The schema without `null`, or `undefined` if that is not a matter of leaving it out. */
+function withoutNull(node: JsonSchemaObject): JsonSchema | undefined {
+  const { type, anyOf, enum: values } = node;
+  if (Array.isArray(type)) {
+    const types = type.filter((one) => one !== "null");
+    if (types.length === 0) return undefined;
+    const copy = copyNode(node);
+    copy["type"] = types.length === 1 ? types[0] : types;
+    if (Array.isArray(values)) copy["enum"] = values.filter((value) => value !== null);
+    return copy;
+  }
+  if (!Array.isArray(anyOf)) return undefined;
+  const branches = anyOf.filter((branch) => !(isNode(branch) && branch["type"] === "null"));
+  if (branches.length === 0 || branches.length === anyOf.length) return undefined;
+  const copy = copyNode(node);
+  const [only] = branches;
+  if (branches.length > 1) {
+    copy["anyOf"] = branches;
+    return copy;
+  }
+  delete copy["anyOf"];
+  // The union only held the null: what is left takes its place, with the words beside it.
+  return Object.keys(copy).length === 0 && isSchema(only)
+    ? only
+    : isNode(only)
+    ? { ...only, ...copy }
+    : undefined;
+}
