@@ -1,0 +1,42 @@
+/* plue_guest.h - the PRIVATE seam between libplue and a JavaScript runtime in the same process.
+ *
+ * Not for hosts, and not part of the ABI that plue.h promises. Frames are those of PROTOCOL.md.
+ * All functions but plue_guest_wakers() are called on the JavaScript thread. None of them blocks.
+ */
+#ifndef PLUE_GUEST_H
+#define PLUE_GUEST_H
+
+#include "plue.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Attaches the runtime of the calling thread.
+ *
+ * With `wake`: it is called, from any thread and with no lock held, when frames are waiting; not
+ * again before plue_guest_drain() has taken the last of them. With NULL: a byte is written to a
+ * socket instead; the descriptor to read it from is returned, and is then the caller's.
+ * Returns 0 or the descriptor; -1 when a runtime is attached already or no descriptor is left.
+ * A CONFIG frame is waiting when this returns: drain without having been woken. */
+PLUE_API int plue_guest_attach(void (*wake)(void));
+
+/* Moves as many whole frames as fit to `buffer`. Returns the number of bytes; 0 when there is no
+ * frame; the negated size of the first frame when `buffer` is too small for it. */
+PLUE_API int32_t plue_guest_drain(uint8_t *buffer, uint32_t capacity);
+
+/* Takes one or more whole frames. Returns 0, or -1 at the first that is malformed, after having
+ * taken those before it. */
+PLUE_API int plue_guest_push(const uint8_t *frames, uint32_t length);
+
+/* Fails all running calls with `runtime_gone` and forgets `wake`. What is behind `wake` may be
+ * freed only once plue_guest_wakers() has returned 0: ask again later, do not wait for it. */
+PLUE_API void plue_guest_detach(void);
+
+/* How many threads are inside `wake` or on their way there. */
+PLUE_API int plue_guest_wakers(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
