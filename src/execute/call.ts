@@ -6,13 +6,13 @@
 
 import type { ToolHost, ToolRuntime } from "../registry/mod.ts";
 import type { Toolset } from "../select/mod.ts";
-import { brandResult, type Tool, ToolResult, type Transaction } from "../tool/mod.ts";
+import { brandResult, type Tool, type ToolResult, type Transaction } from "../tool/mod.ts";
 import { CallContext } from "./context.ts";
 import { type Cleanup, runCleanup, runCleanups } from "./cleanups.ts";
 import { Deadline, type InterruptCause, INTERRUPTED, within } from "./deadline.ts";
 import type { EventQueue } from "./event_queue.ts";
 import { EventSender } from "./event_sender.ts";
-import { failure } from "./failures.ts";
+import { failure, interruption } from "./failures.ts";
 import { runAfterHooks } from "./hook_steps.ts";
 import type { DispatchPhase } from "./options.ts";
 import type { Step, ToolPlan } from "./plan.ts";
@@ -63,6 +63,7 @@ export class Call {
   readonly #plan: ToolPlan;
   readonly #startedAt: number;
   #toolEnded = false;
+  #cleanedUp = false;
   #runtime: ToolRuntime | undefined = undefined;
   #deadline: Deadline | undefined = undefined;
   #context: CallContext | undefined = undefined;
@@ -148,10 +149,12 @@ export class Call {
   run(): ToolResult | Promise<ToolResult> {
     try {
       const { signal, timeoutMs } = this.options;
-      if (signal?.aborted === true) return this.#close(this.interruption("aborted", "beginning"));
-      if (timeoutMs !== undefined && timeoutMs <= 0) {
-        return this.#close(this.interruption("timeout", "beginning"));
-      }
+      const cause = signal?.aborted === true
+        ? "aborted"
+        : typeof timeoutMs === "number" && timeoutMs <= 0
+        ? "timeout"
+        : undefined;
+      if (cause !== undefined) return this.#close(interruption(this.tool.id, cause, "beginning"));
     } catch (error) {
       return this.#close(this.#broken(error));
     }
@@ -191,9 +194,8 @@ export class Call {
     this.over = true;
     this.events?.release();
     const cause = this.deadline.cause ?? "aborted";
-    if (!this.ran) return this.interruption(cause, step.doing);
-    const acknowledged = await this.#awaitTool();
-    return this.interruption(cause, step.doing, acknowledged);
+    const acknowledged = this.ran ? await this.#awaitTool() : undefined;
+    return interruption(this.tool.id, cause, step.doing, acknowledged);
   }
 
   /** Whether the tool stops within the grace period. */
@@ -209,27 +211,10 @@ export class Call {
     return graceMs > 0 && await within(clock, graceMs, ended) !== INTERRUPTED;
   }
 
-  /** The failure of a call that was ended from outside. */
-  interruption(
-    cause: InterruptCause,
-    doing: string,
-    acknowledged?: boolean,
-  ): ToolResult {
-    const { id } = this.tool;
-    const why = cause === "timeout"
-      ? `its time was over while it was ${doing}`
-      : `the call was aborted while it was ${doing}`;
-    const { code, message } = failure(cause, id, why).error;
-    if (acknowledged === undefined) return ToolResult.error(code, message);
-    return ToolResult.error(
-      code,
-      acknowledged ? message : `${message}, and the tool has not stopped yet`,
-      { acknowledged },
-    );
-  }
-
   #close(result: ToolResult): ToolResult | Promise<ToolResult> {
     this.over = true;
+    // What is decided stays so: an abort must not reach a transaction that is being committed.
+    this.#deadline?.close();
     if (
       this.transaction === undefined && this.#cleanups === undefined &&
       (this.settings.afterHooks.length === 0 || this.replays)
@@ -244,11 +229,8 @@ export class Call {
       if (this.transaction !== undefined && transactions !== undefined) {
         result = await closeTransaction(this, transactions, this.transaction, result);
       }
-      const cleanups = this.#cleanups;
-      if (cleanups !== undefined) {
-        this.#cleanups = undefined;
-        await runCleanups(this, cleanups);
-      }
+      this.#cleanedUp = true;
+      if (this.#cleanups !== undefined) await runCleanups(this, this.#cleanups);
       if (afterHooks.length > 0 && !this.replays) result = await runAfterHooks(this, result);
     } catch (error) {
       result = this.#broken(error);
@@ -262,7 +244,7 @@ export class Call {
     const now = this.settings.clock.now();
     (result as Settable<ToolResult>).durationMs = now - this.#startedAt;
     brandResult(result);
-    this.#deadline?.close();
+    this.#cleanedUp = true;
     this.giveTurnBack?.();
     this.#release();
     this.settleKey?.(
@@ -310,7 +292,7 @@ export class Call {
       throw new TypeError("Cannot defer a cleanup: it must be a function");
     }
     // A tool that still runs though its call has been closed cleans up at once, rather than never.
-    if (this.over && this.#cleanups === undefined) void runCleanup(this, cleanup);
+    if (this.#cleanedUp) void runCleanup(this, cleanup);
     else (this.#cleanups ??= []).push(cleanup);
   }
 }

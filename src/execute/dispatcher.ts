@@ -5,6 +5,7 @@
  */
 
 import type { ToolHost } from "../registry/mod.ts";
+import { clip } from "../schema/mod.ts";
 import { nearIds, type Selection, type Toolset } from "../select/mod.ts";
 import type { ToolFailure, ToolResult } from "../tool/mod.ts";
 import { Call } from "./call.ts";
@@ -173,7 +174,7 @@ export class ToolDispatcher {
       if (index >= maxCallsPerBatch) {
         return failure(
           "overloaded",
-          nameOf(call) ?? "a tool",
+          clip(nameOf(call) ?? ""),
           `more than ${maxCallsPerBatch} calls at once; send the rest later`,
         );
       }
@@ -219,24 +220,19 @@ export class ToolDispatcher {
     events: EventQueue | undefined,
   ): Call | ToolFailure {
     const name = nameOf(request);
-    const toolset = this.toolset;
-    const tool = name === undefined ? undefined : toolset.get(name);
-    if (tool === undefined) {
+    try {
+      const toolset = this.toolset;
+      const tool = name === undefined ? undefined : toolset.get(name);
+      if (tool !== undefined) {
+        const plan = this.#state.planOf(tool);
+        return new Call(this.#state, toolset, this.#host, plan, request, context, events);
+      }
       this.#state.countUnknown();
-      return unknownTool(
-        name ?? "",
-        name === undefined ? [] : nearIds(name, availableIds(toolset)),
-      );
+      return unknownTool(name ?? "", name === undefined ? [] : nearIds(name, idsOf(toolset)));
+    } catch {
+      // A toolset or a registry of somebody's own: those of plue do not throw here.
+      return failure("threw", clip(name ?? ""), "its toolset cannot be read");
     }
-    return new Call(
-      this.#state,
-      toolset,
-      this.#host,
-      this.#state.planOf(tool),
-      request,
-      context,
-      events,
-    );
   }
 }
 
@@ -273,7 +269,7 @@ class LazyCall implements StreamedCall {
 }
 
 /** The ids that a caller may be told of: its own tools that are available. */
-function availableIds(toolset: Toolset): readonly string[] {
+function idsOf(toolset: Toolset): readonly string[] {
   return toolset.available().map(({ id }) => id);
 }
 

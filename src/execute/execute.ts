@@ -6,7 +6,7 @@
 
 import type { ToolFailure } from "../tool/mod.ts";
 import type { Call } from "./call.ts";
-import { failure } from "./failures.ts";
+import { failure, interruption } from "./failures.ts";
 import type { StepAnswer } from "./plan.ts";
 import { describeThrown } from "./thrown.ts";
 
@@ -14,7 +14,7 @@ import { describeThrown } from "./thrown.ts";
 export function runTool(call: Call): StepAnswer {
   const { tool, interruptedBy } = call;
   // The last moment at which a call can end without its tool having been touched.
-  if (interruptedBy !== undefined) return call.interruption(interruptedBy, "about to run");
+  if (interruptedBy !== undefined) return interruption(tool.id, interruptedBy, "about to run");
   call.ran = true;
   try {
     const output: unknown = tool.execute?.(call.args, call.context);

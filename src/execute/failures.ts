@@ -12,6 +12,7 @@ import {
   type ToolFailure,
   ToolResult,
 } from "../tool/mod.ts";
+import type { InterruptCause } from "./deadline.ts";
 import { clipText } from "./thrown.ts";
 
 /** How long a message that a tool, a hook or a rule wrote may be, in characters. */
@@ -30,6 +31,27 @@ export function unknownTool(name: string, near: readonly string[]): ToolFailure 
   return ToolResult.error(
     "unknown_tool",
     `Cannot call ${JSON.stringify(clip(name))}: there is no such tool${hint}`,
+  );
+}
+
+/**
+ * A failure of a call that was ended from outside.
+ *
+ * @param doing What it was doing: "waiting for its turn".
+ * @param acknowledged Whether its tool stopped; `undefined` if the tool did not run.
+ */
+export function interruption(
+  id: string,
+  cause: InterruptCause,
+  doing: string,
+  acknowledged?: boolean,
+): ToolFailure {
+  const what = cause === "timeout" ? "its time was over" : "the call was aborted";
+  const rest = acknowledged === false ? ", and the tool has not stopped yet" : "";
+  return ToolResult.error(
+    cause,
+    `Cannot call "${id}": ${what} while it was ${doing}${rest}`,
+    acknowledged === undefined ? {} : { acknowledged },
   );
 }
 

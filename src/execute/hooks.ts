@@ -40,8 +40,8 @@ export type BeforeAnswer =
  * the order given, and the first that answers with a result or refuses ends that.
  *
  * `after` runs last, when the transaction is closed and the cleanups have run, with every result
- * of a known tool, also of a call that was refused; the hooks run in reverse order. What it
- * returns, if anything, is the result instead; its content is validated as a tool's would be.
+ * of a known tool, also of a call that was refused, but not with a result that is replayed for an
+ * idempotency key; the hooks run in reverse order. What it returns, if anything, is the result instead; its content is validated as a tool's would be.
  *
  * A hook that throws, or answers something else, refuses: the call fails with `denied`.
  */

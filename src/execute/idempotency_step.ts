@@ -11,6 +11,8 @@ import { fingerprintOf } from "./idempotency.ts";
 import type { StepAnswer } from "./plan.ts";
 
 const MAX_KEY = 256;
+/** Scopes are kept as long as their results: what a caller chose in them is bounded too. */
+const MAX_SCOPE = 4_096;
 
 /**
  * Claims the call's idempotency key, if it brings one. Keys are kept apart by tool, principal and
@@ -31,6 +33,13 @@ function claimFor(call: Call, key: string): StepAnswer {
   }
   const { principal, sessionId } = call.options;
   const scope = JSON.stringify([call.tool.id, principal ?? null, sessionId ?? null, key]);
+  if (scope.length > MAX_SCOPE) {
+    return failure(
+      "invalid_arguments",
+      call.tool.id,
+      "its principal and session are too long for an idempotency key",
+    );
+  }
   return claim(call, scope, fingerprintOf(call.args));
 }
 

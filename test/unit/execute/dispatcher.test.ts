@@ -124,6 +124,23 @@ describe("ToolDispatcher.dispatch()", () => {
     assertEquals(outcome(await dispatcher.dispatch(trap)), "threw");
   });
 
+  it("answers also when a toolset of somebody's own breaks", async () => {
+    const { registry } = fixture([]);
+    const broken = {
+      name: "broken",
+      source: registry,
+      tools: [],
+      isAvailable: () => true,
+      get: () => {
+        throw new Error("no");
+      },
+    } as unknown as Toolset;
+    const dispatcher = new ToolDispatcher(broken);
+    assertEquals(outcome(await dispatcher.dispatch({ name: "x" })), "threw");
+    const [event] = await Array.fromAsync(dispatcher.stream({ name: "x" }));
+    assertEquals(event?.type, "result");
+  });
+
   it("finds tools whose names every object has", async () => {
     const names = ["constructor", "toString", "hasOwnProperty", "__proto__"];
     const { call } = fixture(names.map((name) => ({ name, execute: () => `ran ${name}` })));

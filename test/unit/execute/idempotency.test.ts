@@ -86,6 +86,8 @@ describe("an idempotency key", () => {
     for (const idempotencyKey of ["", "x".repeat(257), 7 as never]) {
       assertEquals(outcome(await call("count", {}, { idempotencyKey })), "invalid_arguments");
     }
+    const sessionId = "x".repeat(5_000);
+    assertEquals(outcome(await call("count", {}, { ...KEY, sessionId })), "invalid_arguments");
     assertEquals(runs(), 0);
   });
 

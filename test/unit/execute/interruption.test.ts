@@ -401,6 +401,24 @@ describe("context.defer()", () => {
     await cleaned.promise;
   });
 
+  it("keeps what a tool defers while it stops until it has stopped", async () => {
+    const log: string[] = [];
+    const controller = new AbortController();
+    const { call } = fixture([{
+      name: "stops",
+      execute: async (_, { signal, defer }) => {
+        await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
+        defer(() => void log.push("cleanup"));
+        await Promise.resolve();
+        log.push("stopped");
+      },
+    }]);
+    const result = call("stops", {}, { signal: controller.signal });
+    controller.abort();
+    assertEquals(outcome(await result), "aborted");
+    assertEquals(log, ["stopped", "cleanup"]);
+  });
+
   it("takes functions only", async () => {
     const { call } = fixture([{ name: "odd", execute: (_, { defer }) => defer(1 as never) }]);
     assertEquals(

@@ -203,9 +203,17 @@ describe("a tool that requires a transaction", () => {
 
   it("is not undone by an abort that comes after the result", async () => {
     const controller = new AbortController();
-    const { manager: transactions, events } = manager({ commit: () => controller.abort() });
+    let signal: AbortSignal | undefined;
+    const { manager: transactions, events } = manager({
+      begin: (info) => {
+        signal = info.signal;
+        return { id: "tx" };
+      },
+      commit: () => controller.abort(),
+    });
     const { call } = fixture([{ ...WRITE, execute: () => 1 }], { transactions });
     assertEquals(outcome(await call("write", {}, { signal: controller.signal })), 1);
     assertEquals(events, ["begin write", "commit tx"]);
+    assertEquals(signal?.aborted, false);
   });
 });
