@@ -1,0 +1,63 @@
+/**
+ * The outcome of a call in the forms that providers take: a value, and words for a model.
+ *
+ * @module
+ */
+
+import { type JsonValue, type ToolCallError, ToolResult } from "../../tool/mod.ts";
+import type { Answer } from "./types.ts";
+
+/** How many issues are said. More do not help a model to mend a call. */
+const MAX_ISSUES = 8;
+
+/**
+ * Prepares a result for a format.
+ *
+ * @param wraps The exported result schema is that of `{ "result": value }`.
+ * @param maxCharacters How long the text may be.
+ */
+export function answerOf(
+  result: ToolResult,
+  wraps: boolean,
+  maxCharacters: number = Infinity,
+): Answer {
+  if (!result.ok) return failed(result.error, maxCharacters);
+  // `undefined` is no JSON; a tool that answers nothing answers `null`.
+  const content = result.content ?? null;
+  let json: string | undefined;
+  try {
+    json = JSON.stringify(content);
+  } catch {
+    json = undefined;
+  }
+  if (json === undefined) {
+    const message = "Cannot send the result: it is not JSON";
+    return failed(ToolResult.error("invalid_result", message).error, maxCharacters);
+  }
+  const text = typeof content === "string" ? content : json;
+  if (text.length > maxCharacters) {
+    const message =
+      `Cannot send the result: it has ${text.length} characters, and at most ${maxCharacters} are taken`;
+    return failed(ToolResult.error("output_too_large", message).error, maxCharacters);
+  }
+  // It was written as JSON above.
+  const value = content as JsonValue;
+  return { ok: true, value: wraps ? { result: value } : value, text };
+}
+
+function failed(error: ToolCallError, maxCharacters: number): Answer {
+  return { ok: false, error, text: failureText(error).slice(0, maxCharacters) };
+}
+
+/** A failure in words: its message, and the issues that the message does not name. */
+export function failureText(error: ToolCallError): string {
+  const { message, issues = [] } = error;
+  const more = issues.slice(0, MAX_ISSUES).filter((issue) => !message.includes(issue.message));
+  return [message, ...more.map((issue) => `- ${issue.path || "the whole"}: ${issue.message}`)]
+    .join("\n");
+}
+
+/** The text of an answer, for a target that cannot mark a failure as one. */
+export function plainText(answer: Answer): string {
+  return answer.ok ? answer.text : `Error (${answer.error.code}): ${answer.text}`;
+}

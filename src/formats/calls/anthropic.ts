@@ -1,0 +1,92 @@
+/**
+ * Anthropic Messages, and its strict mode.
+ *
+ * @module
+ */
+
+import { given, type JsonRecord, Shape, textOf } from "./shape.ts";
+import { streamContentBlocks } from "./streams/content_blocks.ts";
+import type { Answer, AnsweredCall, CallFormat, WireCall } from "./types.ts";
+
+/** The block that answers one call. */
+export interface AnthropicToolResult {
+  type: "tool_result";
+  tool_use_id: string;
+  content: string;
+  is_error?: true;
+}
+
+/** The message with the answers to all calls of a response. */
+export interface AnthropicToolMessage {
+  role: "user";
+  content: AnthropicToolResult[];
+}
+
+// Read calls
+
+const SHAPE = new Shape("an Anthropic message");
+
+function read(response: unknown): readonly WireCall[] {
+  if (Array.isArray(response)) return blocksOf(response, "", false);
+  const top = SHAPE.record(response, "", "a message or a list of content blocks");
+  if (top["type"] === "tool_use") return blocksOf([top], "", false);
+  if (given(top, "content")) {
+    // A message may be text alone.
+    if (typeof top["content"] === "string") return [];
+    const cutOff = top["stop_reason"] === "max_tokens" ||
+      top["stop_reason"] === "model_context_window_exceeded";
+    return blocksOf(SHAPE.list(top["content"], "/content"), "/content", cutOff);
+  }
+  throw SHAPE.wrong("", 'an object with "content", or a content block of type "tool_use"');
+}
+
+function blocksOf(list: readonly unknown[], at: string, cutOff: boolean): readonly WireCall[] {
+  return list.flatMap((item, index) => {
+    const here = list.length === 1 && at === "" ? at : `${at}/${index}`;
+    const raw = SHAPE.record(item, here);
+    if (raw["type"] !== "tool_use") return [];
+    return [blockOf(raw, here, cutOff && index === list.length - 1)];
+  });
+}
+
+function blockOf(raw: JsonRecord, at: string, cutOff: boolean): WireCall {
+  return {
+    id: textOf(raw["id"]),
+    name: SHAPE.text(raw["name"], `${at}/name`),
+    input: raw["input"],
+    raw,
+    cutOff,
+  };
+}
+
+// Write results
+
+function write(call: AnsweredCall, answer: Answer): AnthropicToolResult {
+  return {
+    type: "tool_result",
+    tool_use_id: call.callId,
+    content: answer.text,
+    ...(answer.ok ? {} : { is_error: true as const }),
+  };
+}
+
+function gather(parts: readonly AnthropicToolResult[]): readonly AnthropicToolMessage[] {
+  return [{ role: "user", content: [...parts] }];
+}
+
+// Notes
+
+/** A message, its content, or one `tool_use` block. */
+export const ANTHROPIC_CALLS: CallFormat<AnthropicToolResult, AnthropicToolMessage> = {
+  title: "an Anthropic message",
+  read,
+  write,
+  gather,
+  stream: streamContentBlocks,
+  notes: [
+    "All answers go into one user message, which must come next and must begin with them.",
+    "After calls made by code execution, send the message's container id back with the request.",
+    "Calls that Anthropic runs itself (server_tool_use, mcp_tool_use) are not for you.",
+    "A last block that the token limit cut off is refused: its input may be a part only.",
+  ],
+};

@@ -1,0 +1,86 @@
+/**
+ * LangChain JS.
+ *
+ * @module
+ */
+
+import { given, isRecord, type JsonRecord, Shape, textOf } from "./shape.ts";
+import { streamToolCallChunks } from "./streams/tool_call_chunks.ts";
+import type { Answer, AnsweredCall, CallFormat, WireCall } from "./types.ts";
+
+/** The fields of the message that answers one call: a message as it is, or for `new ToolMessage`. */
+export interface LangChainToolMessage {
+  role: "tool";
+  tool_call_id: string;
+  name: string;
+  content: string;
+  status: "success" | "error";
+}
+
+// Read calls
+
+const SHAPE = new Shape("a LangChain message");
+
+function read(response: unknown): readonly WireCall[] {
+  if (Array.isArray(response)) return callsOf(response, "");
+  const top = SHAPE.record(response, "", "a message or a list of calls");
+  // A message that was written as JSON has its fields in `kwargs`.
+  const kwargs = isRecord(top["kwargs"]);
+  const at = kwargs ? "/kwargs" : "";
+  const message = kwargs ? SHAPE.record(top["kwargs"], at) : top;
+  const fields = ["tool_calls", "invalid_tool_calls"];
+  if (fields.some((field) => given(message, field))) {
+    return fields.flatMap((field) =>
+      callsOf(SHAPE.optionalList(message[field], `${at}/${field}`), `${at}/${field}`)
+    );
+  }
+  if (given(message, "content")) return [];
+  if (given(message, "args")) return [callOf(message, at)];
+  throw SHAPE.wrong("", 'an object with "tool_calls" or "content", or a call');
+}
+
+function callsOf(list: readonly unknown[], at: string): readonly WireCall[] {
+  return list.map((item, index) => {
+    const here = `${at}/${index}`;
+    return callOf(SHAPE.record(item, here), here);
+  });
+}
+
+function callOf(raw: JsonRecord, at: string): WireCall {
+  return {
+    id: textOf(raw["id"]),
+    // The model of an invalid call may have left the name out.
+    name: raw["type"] === "invalid_tool_call"
+      ? textOf(raw["name"]) ?? ""
+      : SHAPE.text(raw["name"], `${at}/name`),
+    input: raw["args"],
+    raw,
+  };
+}
+
+// Write results
+
+function write(call: AnsweredCall, answer: Answer): LangChainToolMessage {
+  return {
+    role: "tool",
+    tool_call_id: call.callId,
+    name: call.wireName,
+    content: answer.text,
+    status: answer.ok ? "success" : "error",
+  };
+}
+
+// Notes
+
+/** An `AIMessage`, also as JSON, a list of calls, or one call. */
+export const LANGCHAIN_CALLS: CallFormat<LangChainToolMessage, LangChainToolMessage> = {
+  title: "a LangChain message",
+  read,
+  write,
+  gather: (parts) => parts,
+  stream: streamToolCallChunks,
+  notes: [
+    "Calls in invalid_tool_calls are read too, so that each call is answered; they come last.",
+    "A message is as chat models take it, and as the fields of new ToolMessage().",
+  ],
+};

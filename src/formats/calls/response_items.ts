@@ -1,0 +1,59 @@
+/**
+ * The output items of OpenAI's Responses and Realtime.
+ *
+ * @module
+ */
+
+import { given, type JsonRecord, type Shape, textOf } from "./shape.ts";
+import type { WireCall } from "./types.ts";
+
+/** Whether an item asks for something that the host runs. */
+export function isCallItem(item: JsonRecord): boolean {
+  return item["type"] === "function_call" || item["type"] === "custom_tool_call";
+}
+
+/** Reads a response, the event that carries one, a list of items, or one item. */
+export function readItems(shape: Shape, response: unknown): readonly WireCall[] {
+  if (Array.isArray(response)) return itemsOf(shape, response, "");
+  const top = shape.record(response, "", "a response or a list of output items");
+  if (given(top, "response")) {
+    const inner = shape.record(top["response"], "/response");
+    return itemsOf(
+      shape,
+      shape.optionalList(inner["output"], "/response/output"),
+      "/response/output",
+    );
+  }
+  if (given(top, "item")) return itemOf(shape, shape.record(top["item"], "/item"), "/item");
+  if (isCallItem(top)) return itemOf(shape, top, "");
+  if (top["type"] === "response.function_call_arguments.done") {
+    return itemOf(shape, { ...top, type: "function_call" }, "");
+  }
+  if (given(top, "output")) return itemsOf(shape, shape.list(top["output"], "/output"), "/output");
+  throw shape.wrong("", 'an object with "output", "response" or "item", or an output item');
+}
+
+function itemsOf(shape: Shape, list: readonly unknown[], at: string): readonly WireCall[] {
+  return list.flatMap((item, index) => {
+    const here = `${at}/${index}`;
+    return itemOf(shape, shape.record(item, here), here);
+  });
+}
+
+function itemOf(shape: Shape, raw: JsonRecord, at: string): readonly WireCall[] {
+  if (!isCallItem(raw)) return [];
+  const custom = raw["type"] === "custom_tool_call";
+  return [{
+    id: textOf(raw["call_id"]) ?? textOf(raw["id"]),
+    name: shape.text(raw["name"], `${at}/name`),
+    namespace: textOf(raw["namespace"]),
+    input: custom ? raw["input"] : raw["arguments"],
+    raw,
+    cutOff: raw["status"] === "incomplete",
+    ...(custom
+      ? {
+        refusal: "it is a call of a custom tool, which takes text, and only functions were offered",
+      }
+      : {}),
+  }];
+}

@@ -1,0 +1,67 @@
+/**
+ * Reads JSON that somebody else sent: what has another shape is refused with its place, and
+ * never quoted.
+ *
+ * @module
+ */
+
+/** A JSON object from outside. */
+export interface JsonRecord {
+  readonly [field: string]: unknown;
+}
+
+/** Whether `value` is an object that is no list. */
+export function isRecord(value: unknown): value is JsonRecord {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** A member that counts as given: neither absent nor `null`. */
+export function given(record: JsonRecord, field: string): boolean {
+  return record[field] !== undefined && record[field] !== null;
+}
+
+/** A text, or `undefined` for everything else and for the empty one. */
+export function textOf(value: unknown): string | undefined {
+  return typeof value === "string" && value !== "" ? value : undefined;
+}
+
+function kindOf(value: unknown): string {
+  if (value === null || value === undefined) return String(value);
+  if (Array.isArray(value)) return "a list";
+  return typeof value === "object" ? "an object" : `a ${typeof value}`;
+}
+
+/** Reads one kind of document. */
+export class Shape {
+  readonly #title: string;
+
+  /** @param title What is read, with its article. */
+  constructor(title: string) {
+    this.#title = title;
+  }
+
+  /** The error for something that has another shape. */
+  wrong(at: string, wanted: string): TypeError {
+    return new TypeError(`Cannot read the calls of ${this.#title}: "${at}" must be ${wanted}`);
+  }
+
+  record(value: unknown, at: string, wanted = "an object"): JsonRecord {
+    if (isRecord(value)) return value;
+    throw this.wrong(at, `${wanted}, and is ${kindOf(value)}`);
+  }
+
+  list(value: unknown, at: string, wanted = "a list"): readonly unknown[] {
+    if (Array.isArray(value)) return value;
+    throw this.wrong(at, `${wanted}, and is ${kindOf(value)}`);
+  }
+
+  /** A list that may be left out. */
+  optionalList(value: unknown, at: string): readonly unknown[] {
+    return value === undefined || value === null ? [] : this.list(value, at);
+  }
+
+  text(value: unknown, at: string): string {
+    if (typeof value === "string") return value;
+    throw this.wrong(at, `a text, and is ${kindOf(value)}`);
+  }
+}
