@@ -1,0 +1,186 @@
+/**
+ * Writes `docs/formats.md` from the profiles: `bun scripts/docs_formats.ts`.
+ *
+ * @module
+ */
+
+import { writeFileSync } from "node:fs";
+import {
+  type Feature,
+  FEATURES,
+  KEYWORD_FORMS,
+  type KeywordForm,
+  type KeywordRule,
+  type Limit,
+  LIMITS,
+  listTargets,
+  type NameRule,
+  type TargetInfo,
+} from "../src/formats/mod.ts";
+
+const TARGETS = listTargets();
+
+function row(cells: readonly string[]): string {
+  return `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`;
+}
+
+function tableOf(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  return [row(head), row(head.map(() => "---")), ...rows.map(row)].join("\n");
+}
+
+function characters(rule: NameRule): string {
+  const set = `[A-Za-z0-9_${rule.also.replace("-", "\\-")}]`;
+  const first = rule.letterFirst === true ? ", a letter or `_` first" : "";
+  return `\`${set}\`, 1 to ${rule.max}${first}`;
+}
+
+function limitsOf(limits: readonly Limit[]): string {
+  if (limits.length === 0) return "none known";
+  return limits.map(({ name, value, uncertain }) =>
+    `${LIMITS[name]}: ${value.toLocaleString("en-US")}${uncertain === true ? " (?)" : ""}`
+  ).join("<br>");
+}
+
+function ruleCell({ action, enforcement, into, uncertain }: KeywordRule): string {
+  const cell = action === "keep"
+    ? { enforced: "yes", advisory: "read", ignored: "ignored" }[enforcement]
+    : action === "transform"
+    ? `→ ${into ?? ""}`
+    : action === "drop"
+    ? "–"
+    : "refused";
+  return uncertain === true ? `${cell} ?` : cell;
+}
+
+/** Targets that have the same cell in every row share a column. */
+function columns(keyOf: (target: TargetInfo) => string): readonly (readonly TargetInfo[])[] {
+  const groups = new Map<string, TargetInfo[]>();
+  for (const target of TARGETS) {
+    const key = keyOf(target);
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, [target]);
+    else group.push(target);
+  }
+  return [...groups.values()];
+}
+
+function headOf(groups: readonly (readonly TargetInfo[])[]): readonly string[] {
+  return groups.map((group) => group.map(({ id }) => `\`${id}\``).join("<br>"));
+}
+
+function targetTable(): string {
+  return tableOf(
+    ["Target", "Also", "What it is", "Facts from"],
+    TARGETS.map(({ id, aliases, title, source }) => [
+      `\`${id}\``,
+      aliases.map((alias) => `\`${alias}\``).join(", "),
+      title,
+      source,
+    ]),
+  );
+}
+
+function nameTable(): string {
+  return tableOf(
+    ["Target", "Tool names", "`:` becomes", "Property keys", "Limits", "Falls back to"],
+    TARGETS.map(({ id, names, namespaces, keys, limits, fallback }) => [
+      `\`${id}\``,
+      characters(names),
+      namespaces ? `a namespace, or \`${names.separator}\`` : `\`${names.separator}\``,
+      keys === undefined ? "any" : characters(keys),
+      limitsOf(limits),
+      fallback === undefined ? "" : `\`${fallback}\``,
+    ]),
+  );
+}
+
+function featureTable(): string {
+  const groups = columns(({ features }) => JSON.stringify(features));
+  return tableOf(
+    ["Field", ...headOf(groups)],
+    (Object.keys(FEATURES) as Feature[]).map((feature) => [
+      `${feature}: ${FEATURES[feature]}`,
+      ...groups.map((group) => {
+        const support = group[0]?.features[feature];
+        return support === "native" ? "yes" : support === "described" ? "in words" : "–";
+      }),
+    ]),
+  );
+}
+
+function keywordTable(): string {
+  const groups = columns(({ keywords, formats }) => JSON.stringify([keywords, formats]));
+  return tableOf(
+    ["Form", ...headOf(groups)],
+    (Object.keys(KEYWORD_FORMS) as KeywordForm[]).map((form) => [
+      KEYWORD_FORMS[form],
+      ...groups.map((group) => {
+        const target = group[0];
+        if (target === undefined) return "";
+        const some = form === "format" && target.formats !== undefined
+          ? ` (${target.formats.length} values)`
+          : "";
+        return ruleCell(target.keywords[form]) + some;
+      }),
+    ]),
+  );
+}
+
+function formatList(): string {
+  const groups = columns(({ formats }) => JSON.stringify(formats ?? []))
+    .filter((group) => group[0]?.formats !== undefined);
+  return groups.map((group) =>
+    `- ${group.map(({ id }) => `\`${id}\``).join(", ")}: ${
+      group[0]?.formats?.map((format) => `\`${format}\``).join(", ")
+    }`
+  ).join("\n");
+}
+
+/** The page. */
+export function formatsPage(): string {
+  return `# Formats
+
+<!-- Written by scripts/docs_formats.ts from the profiles in src/formats/profiles. Do not edit. -->
+
+\`exportTools(toolset, target)\` from \`@plue/tools/formats\` writes a toolset in a provider's shape,
+and says what the provider cannot be told. \`listTargets()\` gives all of this page as data.
+
+${targetTable()}
+
+## Names and limits
+
+An id that a target allows is sent as it is. Every other is mapped, and \`names\` leads back. A limit
+with (?) is not documented, or documented in two ways: it is a warning. A tool that a strict mode
+cannot hold is sent to the target that it falls back to, without \`strict\`.
+
+${nameTable()}
+
+## Fields of a tool
+
+\`yes\`: the target has a field for it. \`in words\`: it is added to the description. \`–\`: it is not
+sent, and reported as a loss if the tool has it.
+
+${featureTable()}
+
+## Schemas
+
+\`yes\`: sent, and the target holds the model to it or documents that it reads it. \`read\`: sent, and
+the model reads it; nothing enforces it. \`ignored\`: sent, accepted, and not looked at. \`→\`: sent as
+something else. \`–\`: left out, and by default said in the description. \`refused\`: the tool is
+rejected, or falls back. A \`?\` means that the provider does not document it.
+
+Whatever is sent, the arguments of a call are checked against the tool's own schema.
+
+${keywordTable()}
+
+## Values of \`format\`
+
+Where a target takes only some, the others are said in the description:
+
+${formatList()}
+`;
+}
+
+if (import.meta.main) {
+  writeFileSync(new URL("../docs/formats.md", import.meta.url), formatsPage());
+}
