@@ -1,5 +1,7 @@
-import { assertEquals, assertThrows } from "@std/assert";
+import process from "node:process";
+import { assert, assertEquals, assertThrows } from "@std/assert";
 import { describe, it } from "bun:test";
+import { ToolDispatcher } from "../../mod.ts";
 import { createWorkspaceRegistry, registry, transactions, workspaceTools } from "./mod.ts";
 import { temporaryFolder } from "./testing.ts";
 
@@ -61,5 +63,21 @@ describe("the module's own registry", () => {
     assertEquals(loaded.default, registry);
     assertEquals(registry.count, workspaceTools.length);
     assertEquals(transactions.openCount, 0);
+  });
+
+  it("looks for its folder when a tool first needs it", async () => {
+    await using folder = await temporaryFolder({ "here.txt": "" });
+    const before = process.env["PLUE_WORKSPACE"];
+    process.env["PLUE_WORKSPACE"] = folder.path;
+    const result = await new ToolDispatcher(registry, { transactions }).dispatch({
+      name: "file-list",
+    });
+    if (before === undefined) delete process.env["PLUE_WORKSPACE"];
+    else process.env["PLUE_WORKSPACE"] = before;
+    assert(result.ok);
+    const { entries } = result.content as {
+      readonly entries: readonly { readonly path: string }[];
+    };
+    assertEquals(entries.map(({ path }) => path), ["here.txt"]);
   });
 });

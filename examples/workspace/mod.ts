@@ -99,7 +99,7 @@ function assemble(
 }
 
 const standard = assemble(
-  new Workspace({ root: process.env["PLUE_WORKSPACE"] ?? "." }),
+  new Workspace({ root: () => process.env["PLUE_WORKSPACE"] || "." }),
   false,
   undefined,
 );

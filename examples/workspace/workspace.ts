@@ -15,8 +15,8 @@ const REPOSITORY_CHECK_MS = 1_000;
 
 /** Options for {@linkcode Workspace}. */
 export interface WorkspaceOptions {
-  /** The folder that callers work in. */
-  readonly root: string;
+  /** The folder that callers work in, or what names it when it is first needed. */
+  readonly root: string | (() => string);
   /**
    * Whether callers may have a terminal. Also when they may, there is none where this process may
    * not start others.
@@ -30,7 +30,7 @@ export interface WorkspaceOptions {
 
 /** A folder that callers work in. Nothing is touched before it is asked for. */
 export class Workspace {
-  readonly #given: string;
+  readonly #given: string | (() => string);
   readonly #mayHaveTerminal: boolean;
   readonly #now: () => number;
   #root: string | undefined;
@@ -48,7 +48,8 @@ export class Workspace {
    * @throws {TypeError} If it is not a folder.
    */
   get root(): string {
-    return this.#root ??= realFolder(this.#given);
+    const given = this.#given;
+    return this.#root ??= realFolder(typeof given === "string" ? given : given());
   }
 
   /** Whether a command can be run here. */
@@ -60,7 +61,7 @@ export class Workspace {
   get isRepository(): boolean {
     const now = this.#now();
     if (this.#repository === undefined || now - this.#repository.at >= REPOSITORY_CHECK_MS) {
-      this.#repository = { is: maySpawn() && hasGit() && isInRepository(this.root), at: now };
+      this.#repository = { is: maySpawn("git") && hasGit() && isInRepository(this.root), at: now };
     }
     return this.#repository.is;
   }
@@ -106,13 +107,16 @@ function hasGit(): boolean {
     .some((folder) => folder !== "" && names.some((name) => existsSync(join(folder, name))));
 }
 
-/** Whether this runtime may start processes; only Deno can be told that it may not. */
-function maySpawn(): boolean {
+/** Whether this runtime may start processes; only Deno can be told that it may not, or only some. */
+function maySpawn(command?: string): boolean {
   const { Deno } = globalThis as {
     readonly Deno?: {
-      readonly permissions?: { querySync(query: { name: "run" }): { readonly state: string } };
+      readonly permissions?: {
+        querySync(query: { name: "run"; command?: string }): { readonly state: string };
+      };
     };
   };
-  return Deno?.permissions === undefined ||
-    Deno.permissions.querySync({ name: "run" }).state === "granted";
+  if (Deno?.permissions === undefined) return true;
+  const query = { name: "run", ...(command === undefined ? {} : { command }) } as const;
+  return Deno.permissions.querySync(query).state === "granted";
 }

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { type Static, Type } from "typebox";
+import { Type } from "typebox";
 import { defineTool, type Tool } from "../../../mod.ts";
 
 const Parameters = Type.Object({
@@ -23,5 +23,5 @@ export const echo: Tool = defineTool({
   tags: ["read", "test"],
   idempotent: true,
   examples: [{ input: { message: "hello" }, output: { message: "hello" } }],
-  execute: ({ message }: Static<typeof Parameters>) => ({ message }),
+  execute: ({ message }) => ({ message }),
 });

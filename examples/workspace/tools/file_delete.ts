@@ -46,8 +46,7 @@ export const fileDelete: Tool = defineTool({
   tags: ["write", "destructive", "file"],
   requiresTransaction: true,
   examples: [{ input: { path: "notes/old.md" } }],
-  execute: (params: Static<typeof Parameters>, context: ToolContext) =>
-    answer(() => remove(params, context)),
+  execute: (params, context) => answer(() => remove(params, context)),
 });
 
 async function remove(

@@ -77,8 +77,7 @@ export const fileList: Tool = defineTool({
     description: "All TypeScript files below src",
     input: { path: "src", recursive: true, pattern: "*.ts" },
   }],
-  execute: (params: Static<typeof Parameters>, context: ToolContext) =>
-    answer(() => list(params, context)),
+  execute: (params, context) => answer(() => list(params, context)),
 });
 
 async function list(

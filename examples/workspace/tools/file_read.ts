@@ -70,8 +70,7 @@ export const fileRead: Tool = defineTool({
   tags: ["read", "file"],
   idempotent: true,
   examples: [{ description: "The first ten lines", input: { path: "README.md", limit: 10 } }],
-  execute: (params: Static<typeof Parameters>, context: ToolContext) =>
-    answer(() => readPart(params, context)),
+  execute: (params, context) => answer(() => readPart(params, context)),
 });
 
 async function readPart(

@@ -55,8 +55,7 @@ export const fileWrite: Tool = defineTool({
     description: "A new file in a new folder",
     input: { path: "notes/today.md", content: "# Today\n", createFolders: true },
   }],
-  execute: (params: Static<typeof Parameters>, context: ToolContext) =>
-    answer(() => write(params, context)),
+  execute: (params, context) => answer(() => write(params, context)),
 });
 
 async function write(

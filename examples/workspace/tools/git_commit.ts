@@ -10,12 +10,7 @@
 import { rm } from "node:fs/promises";
 import { resolve } from "node:path";
 import { type Static, Type } from "typebox";
-import {
-  defineTool,
-  type Tool,
-  type ToolAvailabilityQuery,
-  type ToolContext,
-} from "../../../mod.ts";
+import { defineTool, type Tool, type ToolContext } from "../../../mod.ts";
 import { git, gitOrRefuse } from "../git/git.ts";
 import { isGitName, resolveInside } from "../paths.ts";
 import { answer, Refusal } from "../refusal.ts";
@@ -54,9 +49,8 @@ export const gitCommit: Tool = defineTool({
   risk: "medium",
   tags: ["write", "git"],
   examples: [{ input: { message: "Fix the greeting", paths: ["src/greeting.ts"] } }],
-  isAvailable: ({ services }: ToolAvailabilityQuery) => workspaceOf(services).isRepository,
-  execute: (params: Static<typeof Parameters>, context: ToolContext) =>
-    answer(() => commit(params, context)),
+  isAvailable: ({ services }) => workspaceOf(services).isRepository,
+  execute: (params, context) => answer(() => commit(params, context)),
 });
 
 async function commit(

@@ -5,12 +5,7 @@
  */
 
 import { type Static, Type } from "typebox";
-import {
-  defineTool,
-  type Tool,
-  type ToolAvailabilityQuery,
-  type ToolContext,
-} from "../../../mod.ts";
+import { defineTool, type Tool, type ToolContext } from "../../../mod.ts";
 import { git, gitRefusal } from "../git/git.ts";
 import { resolveInside } from "../paths.ts";
 import { answer } from "../refusal.ts";
@@ -74,9 +69,8 @@ export const gitLog: Tool = defineTool({
   tags: ["read", "git"],
   idempotent: true,
   examples: [{ description: "The last five commits", input: { limit: 5 } }],
-  isAvailable: ({ services }: ToolAvailabilityQuery) => workspaceOf(services).isRepository,
-  execute: (params: Static<typeof Parameters>, context: ToolContext) =>
-    answer(() => log(params, context)),
+  isAvailable: ({ services }) => workspaceOf(services).isRepository,
+  execute: (params, context) => answer(() => log(params, context)),
 });
 
 async function log(

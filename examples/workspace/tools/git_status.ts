@@ -5,12 +5,7 @@
  */
 
 import { type Static, Type } from "typebox";
-import {
-  defineTool,
-  type Tool,
-  type ToolAvailabilityQuery,
-  type ToolContext,
-} from "../../../mod.ts";
+import { defineTool, type Tool, type ToolContext } from "../../../mod.ts";
 import { gitOrRefuse } from "../git/git.ts";
 import { parseStatus } from "../git/status.ts";
 import { answer } from "../refusal.ts";
@@ -72,9 +67,8 @@ export const gitStatus: Tool = defineTool({
   tags: ["read", "git"],
   idempotent: true,
   examples: [{ input: {} }],
-  isAvailable: ({ services }: ToolAvailabilityQuery) => workspaceOf(services).isRepository,
-  execute: (params: Static<typeof Parameters>, context: ToolContext) =>
-    answer(() => status(params, context)),
+  isAvailable: ({ services }) => workspaceOf(services).isRepository,
+  execute: (params, context) => answer(() => status(params, context)),
 });
 
 async function status(

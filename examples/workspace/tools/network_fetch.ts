@@ -92,7 +92,7 @@ export const networkFetch: Tool = defineTool({
   tags: ["network"],
   timeoutMs: 65_000,
   examples: [{ input: { url: "https://example.com/", maxBytes: 10_000 } }],
-  execute: (params: Params, context: Context) => answer(() => fetchUrl(params, context)),
+  execute: (params, context) => answer(() => fetchUrl(params, context)),
 });
 
 async function fetchUrl(params: Params, context: Context): Promise<Static<typeof Returns>> {

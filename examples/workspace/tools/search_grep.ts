@@ -100,7 +100,7 @@ export const searchGrep: Tool = defineTool({
     { description: "Where a function is used", input: { pattern: "defineTool(", glob: "*.ts" } },
     { description: "A regular expression", input: { pattern: "TODO|FIXME", regex: true } },
   ],
-  execute: (params: Params, context: ToolContext) => search(params, context),
+  execute: (params, context) => search(params, context),
 });
 
 async function* search(

@@ -9,13 +9,7 @@
 
 import { lstat } from "node:fs/promises";
 import { type Static, Type } from "typebox";
-import {
-  defineTool,
-  type Tool,
-  type ToolAvailabilityQuery,
-  type ToolContext,
-  type ToolFailure,
-} from "../../../mod.ts";
+import { defineTool, type Tool, type ToolContext, type ToolFailure } from "../../../mod.ts";
 import { minimalEnvironment } from "../environment.ts";
 import { resolveInside } from "../paths.ts";
 import { failureOf, Refusal } from "../refusal.ts";
@@ -123,9 +117,8 @@ export const terminalExecute: Tool = defineTool({
     { description: "Without a shell", input: { command: "ls", args: ["-la", "src"] } },
     { description: "With one", input: { command: "ls *.ts | wc -l", shell: true } },
   ],
-  isAvailable: ({ services }: ToolAvailabilityQuery) => workspaceOf(services).hasTerminal,
-  execute: (params: Params, context: ToolContext<Static<typeof Config> | undefined>) =>
-    run(params, context),
+  isAvailable: ({ services }) => workspaceOf(services).hasTerminal,
+  execute: (params, context) => run(params, context),
 });
 
 async function* run(
