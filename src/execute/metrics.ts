@@ -37,7 +37,7 @@ export interface ToolMetrics {
   readonly abandoned: number;
   /** When the last call ended: milliseconds since 1970; `null` before that. */
   readonly lastRun: number | null;
-  /** `null` before the first call has ended. */
+  /** Without replayed calls; `null` before another has ended. */
   readonly duration: DurationMetrics | null;
 }
 

@@ -15,6 +15,7 @@ export class ToolStats {
   inFlight = 0;
   abandoned = 0;
   #durations: Histogram | undefined;
+  #calls = 0;
   #failed = 0;
   #replayed = 0;
   #errors: Map<FailureCode, number> | undefined;
@@ -27,9 +28,11 @@ export class ToolStats {
 
   /** Counts a call that ended at `now`. */
   record(result: ToolResult, now: number): void {
-    (this.#durations ??= new Histogram()).add(result.durationMs);
+    this.#calls++;
     this.#lastEnd = now;
+    // A result that was kept costs nothing, and says nothing of how long the tool takes.
     if (result.replayed === true) this.#replayed++;
+    else (this.#durations ??= new Histogram()).add(result.durationMs);
     if (result.ok) return;
     const errors = this.#errors ??= new Map();
     const { code } = result.error;
@@ -40,12 +43,12 @@ export class ToolStats {
   /** Forgets what has ended, and keeps what is under way. */
   reset(): void {
     this.#durations = this.#errors = undefined;
-    this.#failed = this.#replayed = 0;
+    this.#calls = this.#failed = this.#replayed = 0;
   }
 
   snapshot(clock: Clock): ToolMetrics {
     const durations = this.#durations;
-    const calls = durations?.count ?? 0;
+    const calls = this.#calls;
     return {
       id: this.id,
       calls,
@@ -55,12 +58,10 @@ export class ToolStats {
       replayed: this.#replayed,
       inFlight: this.inFlight,
       abandoned: this.abandoned,
-      lastRun: durations === undefined
-        ? null
-        : Math.round(clock.timestamp() - (clock.now() - this.#lastEnd)),
+      lastRun: calls === 0 ? null : Math.round(clock.timestamp() - (clock.now() - this.#lastEnd)),
       duration: durations === undefined ? null : {
         totalMs: durations.totalMs,
-        meanMs: durations.totalMs / calls,
+        meanMs: durations.totalMs / durations.count,
         minMs: durations.minMs,
         maxMs: durations.maxMs,
         p50Ms: durations.percentile(0.5),

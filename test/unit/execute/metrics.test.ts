@@ -32,6 +32,17 @@ describe("ToolDispatcher.metrics()", () => {
     assertAlmostEquals(duration?.p99Ms ?? 0, 100, 7);
   });
 
+  it("does not count replayed calls among the durations", async () => {
+    const { call, clock, dispatcher } = fixture([{
+      name: "work",
+      execute: () => clock.advance(8),
+    }]);
+    for (let n = 0; n < 3; n++) await call("work", {}, { idempotencyKey: "k" });
+    const [work] = dispatcher.metrics().tools;
+    assertEquals([work?.calls, work?.replayed, work?.succeeded], [3, 2, 3]);
+    assertEquals([work?.duration?.totalMs, work?.duration?.p50Ms], [8, 8]);
+  });
+
   it("says when the last call ended, not when it is asked", async () => {
     const { call, clock, dispatcher } = fixture([{ name: "work", execute: () => 1 }]);
     await call("work");
