@@ -15,6 +15,7 @@ import {
   access,
   chmod,
   copyFile,
+  type FileHandle,
   link,
   lstat,
   mkdir,
@@ -30,8 +31,12 @@ import { dirname, join } from "node:path";
 import process from "node:process";
 import type { Transaction } from "../../mod.ts";
 import { inode, type JournalEntry, statOrNothing, undo, writeJournal } from "./journal.ts";
-import { isWithin, TRANSACTION_PREFIX, type WorkspacePath } from "./paths.ts";
+import { isWithin, openInside, TRANSACTION_PREFIX, type WorkspacePath } from "./paths.ts";
 import { errorCode, fileRefusal, Refusal } from "./refusal.ts";
+
+/** A file that is appended to is copied first; larger ones are refused. */
+const MAX_APPEND_BYTES = 268_435_456;
+const COPY_BYTES = 1_048_576;
 
 /** Marks the folder of a transaction that is committed and only needs clearing away. */
 export const COMMITTED_SUFFIX = ".done";
@@ -91,10 +96,10 @@ export class JournaledTransaction implements FileTransaction {
       const fresh = join(folder, `${name}.new`);
       const backup = join(folder, `${name}.old`);
 
-      if (before !== undefined && from === "current") await copyFile(path.absolute, fresh);
-      const handle = await open(fresh, from === "current" ? "a" : "wx", 0o666);
+      const handle = await open(fresh, "wx", 0o666);
       try {
-        await handle.writeFile(data);
+        if (before !== undefined && from === "current") await copyInto(handle, path);
+        await handle.appendFile(data);
         if (before !== undefined) await handle.chmod(Number(before.mode & 0o777n));
         await handle.sync();
       } finally {
@@ -129,8 +134,10 @@ export class JournaledTransaction implements FileTransaction {
     }
     for (const absolute of missing) {
       const relative = absolute.slice(root.length + 1);
-      await this.#change({ absolute, relative, shown, exists: false }, "make", async () => {
+      const path = { absolute, relative, shown, exists: false };
+      await this.#change(path, "make", async () => {
         await this.#record({ kind: "folder", path: relative });
+        await this.#assertInPlace(path);
         // Another call may have made it meanwhile; then rollback finds it filled, and leaves it.
         await mkdir(absolute).catch((error: unknown) => {
           if (errorCode(error) !== "EEXIST") throw error;
@@ -233,6 +240,29 @@ export function rollbackError(name: string, problems: readonly string[]): Error 
   return new Error(
     `Cannot roll back all of transaction "${name}": ${problems.slice(0, 8).join("; ")}`,
   );
+}
+
+/** Copies what is there now, through a handle that was checked: no link is followed. */
+async function copyInto(target: FileHandle, path: WorkspacePath): Promise<void> {
+  const source = await openInside(path);
+  try {
+    if ((await source.stat()).size > MAX_APPEND_BYTES) {
+      throw new Refusal(
+        "invalid_arguments",
+        `Cannot append to "${path.shown}": it is larger than ${MAX_APPEND_BYTES} bytes`,
+        { pointer: "/path" },
+      );
+    }
+    const buffer = new Uint8Array(COPY_BYTES);
+    for (let position = 0;;) {
+      const { bytesRead } = await source.read(buffer, 0, COPY_BYTES, position);
+      if (bytesRead === 0) return;
+      await target.appendFile(buffer.subarray(0, bytesRead));
+      position += bytesRead;
+    }
+  } finally {
+    await source.close();
+  }
 }
 
 async function assertWritable(path: WorkspacePath, stats: BigIntStats): Promise<void> {

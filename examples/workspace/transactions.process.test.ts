@@ -1,4 +1,13 @@
-import { chmod, mkdir, readdir, rename, stat, symlink, writeFile } from "node:fs/promises";
+import {
+  chmod,
+  mkdir,
+  readdir,
+  rename,
+  stat,
+  symlink,
+  truncate,
+  writeFile,
+} from "node:fs/promises";
 import { join } from "node:path";
 import { assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { describe, it } from "bun:test";
@@ -85,6 +94,40 @@ describe("FileTransactionManager", () => {
     assertEquals(await test.folder.read("log"), "one\ntwo\n");
     await test.manager.rollback(tx);
     assertEquals(await test.folder.read("log"), "one\n");
+  });
+
+  it("appends to a file of many pieces, and refuses one that is too large to copy", async () => {
+    const text = "0123456789".repeat(350_000);
+    await using test = await start({ "log": text, "huge": "" });
+    await truncate(join(test.folder.path, "huge"), 268_435_457);
+    const tx = test.manager.begin();
+    await tx.write(await test.path("log"), bytes("end"), "current");
+    const huge = await test.path("huge");
+    await assertRejects(() => tx.write(huge, bytes("x"), "current"), Refusal, "is larger than");
+    await test.manager.commit(tx);
+    assertEquals(await test.folder.read("log") === `${text}end`, true);
+    assertEquals(await test.folder.list(), ["huge", "log"]);
+  });
+
+  it("does not make a folder behind a link that came after the check", async () => {
+    await using test = await start({ "ws/sub/a": "a", "outside/x": "x" });
+    const root = join(test.folder.path, "ws");
+    const manager = new FileTransactionManager({ root });
+    const path = await resolveInside(root, "sub/new/file", { forChange: true });
+    await rename(join(root, "sub"), join(root, "old"));
+    await symlink("../outside", join(root, "sub"));
+    const tx = manager.begin();
+    await assertRejects(
+      () => tx.makeFolders(root, join(path.absolute, ".."), path.shown),
+      Refusal,
+      "its folder was moved meanwhile",
+    );
+    await assertRejects(() => tx.write(path, bytes("x")), Refusal);
+    await manager.rollback(tx);
+    assertEquals((await test.folder.list()).filter((name) => name.startsWith("outside")), [
+      "outside/",
+      "outside/x",
+    ]);
   });
 
   it("makes no folder for a transaction that changes nothing", async () => {
