@@ -11,7 +11,7 @@
 export interface NameRule {
   /** The characters it allows, besides letters, digits and `_`. */
   readonly also: string;
-  /** How many characters at most. */
+  /** How many characters at most; 16 or more. */
   readonly max: number;
   /** What stands between namespace and name, in place of the id's `:`. */
   readonly separator: string;

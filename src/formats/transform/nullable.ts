@@ -150,7 +150,8 @@ export function nullToFlag(schema: JsonSchema): TransformResult {
 
 /** {@linkcode nullToFlag} inside a chain of transforms. */
 export function flagNulls(root: JsonSchema, report: Report): JsonSchema {
-  return mapSchema(root, { leave: (node, spot) => flagNull(node, spot, report) });
+  // On the way down: a branch that is only null belongs to its union.
+  return mapSchema(root, { enter: (node, spot) => flagNull(node, spot, report) });
 }
 
 function flagNull(node: JsonSchemaObject, spot: Spot, report: Report): JsonSchemaObject {
@@ -177,7 +178,7 @@ function flagNull(node: JsonSchemaObject, spot: Spot, report: Report): JsonSchem
     if (others.length === 1 && isNode(only) && noneShared(copy, only)) {
       const merged = { ...only, ...copy };
       cameFrom(merged, only);
-      return merged;
+      return flagNull(merged, spot, report);
     }
     if (others.length > 0) copy["anyOf"] = others;
     else copy["type"] = "null";
