@@ -4,6 +4,7 @@
  * @module
  */
 
+import { onAbort } from "./abort_listeners.ts";
 import type { Clock } from "./clock.ts";
 
 /** What ended the call. */
@@ -26,7 +27,7 @@ export class Deadline {
   #cause: InterruptCause | undefined;
   #reason: unknown;
   #controller: AbortController | undefined;
-  #listener: (() => void) | undefined;
+  #stopListening: (() => void) | undefined;
   #closed = false;
   /** Ends the wait that is under way. */
   #interruptWait: (() => void) | undefined;
@@ -120,18 +121,15 @@ export class Deadline {
   /** The call has ended: the caller's signal is let go of. */
   close(): void {
     this.#closed = true;
-    if (this.#listener !== undefined) {
-      this.#caller?.removeEventListener("abort", this.#listener);
-      this.#listener = undefined;
-    }
+    this.#stopListening?.();
+    this.#stopListening = undefined;
   }
 
   #listen(): void {
     const caller = this.#caller;
-    if (caller === undefined || this.#listener !== undefined || this.#closed) return;
+    if (caller === undefined || this.#stopListening !== undefined || this.#closed) return;
     if (caller.aborted) return this.abort(caller.reason);
-    this.#listener = () => this.abort(caller.reason);
-    caller.addEventListener("abort", this.#listener, { once: true });
+    this.#stopListening = onAbort(caller, () => this.abort(caller.reason));
   }
 
   #timeOut(): void {

@@ -311,6 +311,31 @@ describe("the caller's signal", () => {
     assertEquals(listeners(), 0);
   });
 
+  it("has one listener, however many calls share it, and tells them all", async () => {
+    const { signal, listeners, abort } = countingSignal();
+    const { dispatcher, call } = fixture([
+      POLITE,
+      { name: "async", execute: async () => await Promise.resolve(1) },
+    ]);
+    const calls = Array(50).fill({ name: "polite" });
+    const results = dispatcher.dispatchAll(calls, { signal });
+    await call("async", {}, { signal });
+    assertEquals(listeners(), 1);
+    abort();
+    assertEquals((await results).map(outcome), Array(50).fill("aborted"));
+  });
+
+  it("is listened to again by later calls", async () => {
+    const { signal, listeners, abort } = countingSignal();
+    const { call } = fixture([POLITE, { name: "async", execute: () => Promise.resolve(1) }]);
+    await call("async", {}, { signal });
+    await call("async", {}, { signal });
+    assertEquals(listeners(), 0);
+    const last = call("polite", {}, { signal });
+    abort();
+    assertEquals(outcome(await last), "aborted");
+  });
+
   it("does nothing any more after the call", async () => {
     const controller = new AbortController();
     let kept: AbortSignal | undefined;
