@@ -101,6 +101,27 @@ export const VERDICT_CASES: readonly VerdictCase[] = [
     not: [{}, { valueOf: 1, constructor: 1 }, { valueOf: 1, toString: "a" }],
   },
   {
+    what: "such names where no other property is expected",
+    schema: {
+      properties: { toString: { type: "number" }, a: true },
+      required: ["toString", "a"],
+      additionalProperties: false,
+    },
+    fits: [{ toString: 1, a: 1 }],
+    not: [{ a: 1 }, { toString: "b", a: 1 }, { toString: 1, a: 1, valueOf: 1 }],
+  },
+  {
+    what: "two lists of allowed names",
+    schema: {
+      properties: { a: true, b: true },
+      additionalProperties: false,
+      propertyNames: { enum: ["b", "c"] },
+      allOf: [{ additionalProperties: { type: "number" } }],
+    },
+    fits: [{}, { b: 1 }],
+    not: [{ a: 1 }, { c: 1 }, { b: "1" }],
+  },
+  {
     what: "a required property that every object inherits",
     schema: { required: ["constructor", "__proto__"] },
     fits: [JSON.parse('{"constructor": 1, "__proto__": 2}')],

@@ -90,6 +90,15 @@ describe("checkSchema()", () => {
       '"https://example.com/schema.json" leads nowhere in it',
     ],
     [
+      { $ref: "#/%" },
+      'TypeError: "/$ref" must point into the schema (nothing is fetched), and "#/%" leads nowhere ' +
+      "in it",
+    ],
+    [
+      { $id: "https://[" },
+      'TypeError: it has an "$id" or anchor that is taken or no URI: "https://["',
+    ],
+    [
       { $ref: "#toString" },
       'TypeError: "/$ref" must point into the schema (nothing is fetched), and "#toString" leads ' +
       "nowhere in it",
