@@ -188,7 +188,7 @@ describe("terminal-execute", () => {
     const run = await test.ok<Run>("terminal-execute", {
       command: "echo $$; sleep 1000",
       shell: true,
-      timeoutMs: 200,
+      timeoutMs: 1_000,
     });
     assertEquals([run.timedOut, run.exitCode], [true, null]);
     assertEquals(isAlive(Number(run.stdout)), false);
