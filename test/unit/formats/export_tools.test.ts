@@ -1,0 +1,346 @@
+import {
+  assert,
+  assertEquals,
+  assertNotStrictEquals,
+  assertStrictEquals,
+  assertThrows,
+} from "@std/assert";
+import { describe, it } from "bun:test";
+import { exportTools, listTargets, type TargetName } from "../../../src/formats/mod.ts";
+import { buildToolset } from "../../../src/select/mod.ts";
+import { makeTool, type Tool, type ToolDefinition } from "../../../src/tool/mod.ts";
+
+function tool(name: string, more: Partial<ToolDefinition> = {}): Tool {
+  return makeTool({ name, description: `Does ${name}.`, ...more });
+}
+
+const withUnit = tool("weather", {
+  parameters: {
+    type: "object",
+    properties: { city: { type: "string", minLength: 1 }, unit: { type: "string" } },
+    required: ["city"],
+    additionalProperties: false,
+  },
+});
+
+const openMap = tool("env", {
+  parameters: {
+    type: "object",
+    properties: { values: { type: "object", additionalProperties: { type: "string" } } },
+    required: ["values"],
+    additionalProperties: false,
+  },
+});
+
+describe("exportTools()", () => {
+  it("remembers the export of a list, a target and options", () => {
+    const list = Object.freeze([withUnit]);
+    const first = exportTools(list, "anthropic");
+    assertStrictEquals(exportTools(list, "anthropic"), first);
+    assertStrictEquals(exportTools(list, "anthropic", { onLoss: "warn" }).tools.length, 1);
+    assertStrictEquals(
+      exportTools(list, "anthropic", { onLoss: "warn" }),
+      exportTools(list, "anthropic", { onLoss: "warn" }),
+    );
+    assertNotStrictEquals(exportTools(list, "anthropic", { onLoss: "warn" }), first);
+    assertNotStrictEquals(exportTools(list, "bedrock"), exportTools(list, "mistral"));
+  });
+
+  it("does not remember a list that can change", () => {
+    const list = [withUnit];
+    assertEquals(exportTools(list, "openai").tools.length, 1);
+    list.push(openMap);
+    assertEquals(exportTools(list, "openai").tools.length, 2);
+  });
+
+  it("takes a toolset, as its listing is now", () => {
+    let up = true;
+    const set = buildToolset([withUnit, tool("a", { isAvailable: () => up })], {});
+    assertEquals(exportTools(set, "openai").names.encodings.map(({ id }) => id), ["a", "weather"]);
+    up = false;
+    assertEquals(exportTools(set, "openai").names.encodings.map(({ id }) => id), ["weather"]);
+  });
+
+  it("answers with lists that nobody can change", () => {
+    const { tools, losses, rejected, warnings } = exportTools([withUnit], "openai");
+    for (const list of [tools, losses, rejected, warnings]) assert(Object.isFrozen(list));
+  });
+
+  it("takes no tool at all", () => {
+    for (const { id } of listTargets()) {
+      const { losses, rejected, names } = exportTools([], id);
+      assertEquals([losses.length, rejected.length, names.encodings.length], [0, 0, 0]);
+    }
+    assertEquals(exportTools([], "gemini").tools, []);
+  });
+
+  it("says which targets there are", () => {
+    assertThrows(
+      () => exportTools([], "openai.chatt" as TargetName),
+      RangeError,
+      'Cannot find the target "openai.chatt": it must be one of "openai.chat", ',
+    );
+    assertThrows(() => exportTools([], "constructor" as TargetName), RangeError);
+  });
+
+  it("refuses options that it does not know", () => {
+    assertThrows(
+      () => exportTools([], "openai", { onLoss: "ignore" as "warn" }),
+      TypeError,
+      'onLoss is "ignore", and must be one of "warn", "describe", "reject-tool", "throw"',
+    );
+    assertThrows(() => exportTools([], "openapi", { path: "/x" }), TypeError, '"{id}"');
+  });
+
+  it("refuses two tools with one id", () => {
+    assertThrows(
+      () => exportTools([withUnit, withUnit], "openai"),
+      TypeError,
+      'Cannot export the tools: "weather" is there twice',
+    );
+  });
+
+  it("lets one bad tool spoil nothing", () => {
+    const bad = tool("bad", {
+      parameters: { type: "object", $schema: "https://json-schema.org/draft/2019-09/schema" },
+    });
+    const { tools, rejected } = exportTools([bad, withUnit], "mistral");
+    assertEquals(tools.map((one) => one.function.name), ["weather"]);
+    assertEquals(rejected.map(({ tool, rule }) => [tool, rule]), [["bad", "schema"]]);
+    assert(rejected[0]?.message.startsWith('Cannot export "bad" to mistral: '));
+  });
+});
+
+describe("exportTools() to a strict mode", () => {
+  it("makes optional properties nullable, and knows where", () => {
+    const { tools, names } = exportTools([withUnit], "openai.strict");
+    assertEquals(tools[0]?.function, {
+      name: "weather",
+      description: "Does weather.",
+      parameters: {
+        type: "object",
+        properties: { city: { type: "string", minLength: 1 }, unit: { type: ["string", "null"] } },
+        required: ["city", "unit"],
+        additionalProperties: false,
+      },
+      strict: true,
+    });
+    assertEquals(names.encodingOf("weather")?.input?.nulls, new Set(["unit"]));
+  });
+
+  it("sends a tool that it cannot hold without strict, and says why", () => {
+    const { tools, losses, rejected } = exportTools([openMap, withUnit], "openai.strict");
+    assertEquals(tools.map((one) => one.function.strict), [false, true]);
+    assertEquals(tools[0]?.function.parameters, openMap.parameters);
+    assertEquals(losses.filter(({ keyword }) => keyword === "strict").map(({ tool }) => tool), ["env"]);
+    assertEquals(rejected, []);
+  });
+
+  it("rejects it where that is wished", () => {
+    const { tools, rejected } = exportTools([openMap], "anthropic.strict", { strictFallback: false });
+    assertEquals(tools, []);
+    assertEquals(rejected[0]?.rule, "map");
+  });
+
+  it("leaves out strict for a tool that does not want it", () => {
+    const loose = tool("loose", { meta: { provider: { strict: false } } });
+    const { tools, losses } = exportTools([loose], "openai.responses.strict");
+    assertEquals(tools[0]?.type === "function" && tools[0].strict, false);
+    assertEquals(losses, []);
+  });
+
+  it("is strict as far as the budget of a request goes", () => {
+    const many = Array.from({ length: 23 }, (_, index) => tool(`t${index}`));
+    const { tools, losses } = exportTools(many, "anthropic.strict");
+    assertEquals(tools.filter((one) => one.strict).length, 20);
+    assertEquals(tools.length, 23);
+    assertEquals(losses.filter(({ keyword }) => keyword === "strict").length, 3);
+  });
+
+  it("does not make calls from code strict on Anthropic", () => {
+    const programmatic = tool("p", { meta: { provider: { allowedCallers: ["programmatic"] } } });
+    const { tools } = exportTools([programmatic], "anthropic.strict");
+    assertEquals([tools[0]?.strict, tools[0]?.allowed_callers], [false, ["code_execution_20260120"]]);
+  });
+
+  it("refuses a schema that is nested too deeply, and falls back", () => {
+    let parameters: Record<string, unknown> = { type: "object", properties: {}, additionalProperties: false };
+    for (let level = 0; level < 10; level++) {
+      parameters = {
+        type: "object",
+        properties: { inner: parameters },
+        required: ["inner"],
+        additionalProperties: false,
+      };
+    }
+    const { tools, losses } = exportTools([tool("deep", { parameters })], "openai.strict");
+    assertEquals(tools[0]?.function.strict, false);
+    assert(losses[0]?.message.includes("at most 10 levels"), losses[0]?.message);
+  });
+});
+
+describe("limits of a request", () => {
+  const many = Array.from({ length: 130 }, (_, index) => tool(`t${String(index).padStart(3, "0")}`));
+
+  it("reject the tools beyond", () => {
+    const { tools, rejected } = exportTools(many, "openai");
+    assertEquals(tools.length, 128);
+    assertEquals(rejected.map(({ tool, rule }) => [tool, rule]), [["t128", "maxTools"], ["t129", "maxTools"]]);
+  });
+
+  it("that are not documented are warnings", () => {
+    const { tools, rejected, warnings } = exportTools(many, "openai.responses");
+    assertEquals([tools.length, rejected.length], [130, 0]);
+    assertEquals(warnings.map(({ rule, tool }) => [rule, tool]), [["maxTools", "t128"]]);
+  });
+
+  it("want one tool that is not deferred", () => {
+    const deferred = tool("d", { meta: { provider: { deferLoading: true } } });
+    const rules = (tools: readonly Tool[]) =>
+      exportTools(tools, "anthropic").warnings.map(({ rule }) => rule);
+    assertEquals(rules([deferred]), ["deferLoading", "minLoadedTools"]);
+    assertEquals(rules([deferred, withUnit]), ["deferLoading"]);
+  });
+
+  it("want a required parameter of each tool, for Cohere's strict requests", () => {
+    const { tools, warnings } = exportTools([tool("none")], "cohere");
+    assertEquals(tools.length, 1);
+    assert(warnings.some(({ rule }) => rule === "minRequired"));
+  });
+});
+
+describe("losses", () => {
+  const rich = tool("rich", {
+    title: "Rich",
+    returns: { type: "string" },
+    examples: [{ input: {} }],
+    annotations: { readOnlyHint: true },
+    deprecated: "Use poor.",
+    icons: [{ src: "https://example.com/i.png" }],
+    meta: { note: 1, provider: { deferLoading: true } },
+    parameters: {
+      type: "object",
+      properties: { z: { type: "string", maxLength: 3 }, a: { type: "integer", minimum: 1 } },
+      required: ["z", "a"],
+      additionalProperties: false,
+    },
+  });
+
+  it("are in the order of the schema, then of the fields", () => {
+    const { losses } = exportTools([rich], "ollama");
+    assertEquals(losses.map(({ path, grade }) => `${path} ${grade}`), [
+      "/additionalProperties moved",
+      "/properties/z/maxLength moved",
+      "/properties/a/minimum moved",
+      "/title lost",
+      "/returns lost",
+      "/examples lost",
+      "/annotations lost",
+      "/icons lost",
+      "/deprecated moved",
+      "/meta lost",
+      "/meta/provider/deferLoading lost",
+    ]);
+    assert(losses.every(({ tool }) => tool === "rich"));
+  });
+
+  it("are said in descriptions, by default", () => {
+    const [first] = exportTools([rich], "ollama").tools;
+    assertEquals(first?.function.description, "Does rich.\n\nDeprecated: Use poor.");
+    assertEquals(first?.function.parameters, {
+      type: "object",
+      properties: {
+        z: { type: "string", description: "At most 3 characters." },
+        a: { type: "integer", description: "At least 1." },
+      },
+      required: ["z", "a"],
+      description: "No other properties.",
+    });
+  });
+
+  it("are left out with warn", () => {
+    const { tools, losses } = exportTools([rich], "ollama", { onLoss: "warn" });
+    assertEquals(tools[0]?.function.parameters, {
+      type: "object",
+      properties: { z: { type: "string" }, a: { type: "integer" } },
+      required: ["z", "a"],
+    });
+    assertEquals(losses[1]?.grade, "lost");
+  });
+
+  it("reject the tool whose input they misrepresent with reject-tool", () => {
+    const { tools, rejected } = exportTools([rich, tool("plain")], "anthropic.strict", {
+      onLoss: "reject-tool",
+    });
+    assertEquals(tools.map(({ name }) => name), ["plain"]);
+    assertEquals(rejected.map(({ tool, rule }) => [tool, rule]), [["rich", "onLoss"]]);
+    assert(rejected[0]?.message.includes('at "/properties/z/maxLength" of its parameters'));
+  });
+
+  it("throw with throw", () => {
+    assertThrows(
+      () => exportTools([rich], "ollama", { onLoss: "throw" }),
+      TypeError,
+      'Cannot export "rich" to ollama: at "/additionalProperties" of its parameters',
+    );
+  });
+
+  it("of a result schema point into the result schema", () => {
+    const odd = tool("odd", { returns: { type: "array", items: { type: "number", multipleOf: 2 } } });
+    const { losses } = exportTools([odd], "gemini.typed");
+    assertEquals(
+      losses.filter(({ side }) => side === "output").map(({ path, keyword }) => [path, keyword]),
+      [["/items/multipleOf", "multipleOf"]],
+    );
+  });
+
+  it("point into the schema as it was written, not as it was rewritten", () => {
+    const old = tool("old", {
+      parameters: {
+        type: "object",
+        properties: { a: { $ref: "#/definitions/x~y" } },
+        definitions: { "x~y": { type: "array", items: [{ type: "string", minLength: 1 }] } },
+        additionalProperties: false,
+      },
+    });
+    const { losses } = exportTools([old], "ollama");
+    assertEquals(losses.map(({ path }) => path), [
+      "/additionalProperties",
+      "/definitions/x~0y/items",
+      "/definitions/x~0y/items/0/minLength",
+    ]);
+  });
+
+  it("can put examples and results in the description", () => {
+    const { tools, losses } = exportTools([rich], "mistral", {
+      describeExamples: true,
+      describeReturns: true,
+    });
+    assertEquals(
+      tools[0]?.function.description,
+      'Does rich.\n\nThe result fits this JSON Schema: {"type":"string"}\n\n' +
+        "Examples of arguments:\n{}\n\nDeprecated: Use poor.",
+    );
+    assertEquals(
+      losses.filter(({ grade }) => grade === "moved").map(({ keyword }) => keyword),
+      ["returns", "examples", "deprecated"],
+    );
+  });
+});
+
+describe("what providers do not document", () => {
+  it("is one warning per form, with the first tool and how many", () => {
+    const one = (name: string) =>
+      tool(name, {
+        parameters: { type: "object", properties: { a: { type: "string", pattern: "^a" } } },
+      });
+    const { rejected, warnings } = exportTools([one("a"), one("b")], "gemini");
+    assertEquals(rejected, []);
+    assertEquals(warnings, [{
+      tool: "a",
+      rule: "pattern",
+      message:
+        'Gemini API, parametersJsonSchema: whether it takes `pattern` is not documented ("a" and 1 more)',
+    }]);
+  });
+});
