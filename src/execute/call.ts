@@ -297,6 +297,8 @@ export class Call {
   }
 }
 
-function chosenCallId({ callId }: ToolCall): string | undefined {
+/** The name that the caller gave the call, if it did. */
+export function chosenCallId(request: ToolCall | null | undefined): string | undefined {
+  const callId = request?.callId;
   return typeof callId === "string" && callId !== "" ? clipText(callId, MAX_CALL_ID) : undefined;
 }

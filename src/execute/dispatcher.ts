@@ -8,21 +8,18 @@ import type { ToolHost } from "../registry/mod.ts";
 import { clip } from "../schema/mod.ts";
 import { nearIds, type Selection, type Toolset } from "../select/mod.ts";
 import type { ToolFailure, ToolResult } from "../tool/mod.ts";
-import { Call } from "./call.ts";
+import { Call, chosenCallId } from "./call.ts";
 import { EventQueue } from "./event_queue.ts";
 import { failure, unknownTool } from "./failures.ts";
+import { LazyCall } from "./lazy_call.ts";
 import type { DispatcherMetrics } from "./metrics.ts";
 import type { ToolDispatcherOptions } from "./options.ts";
 import { resolveSettings } from "./settings.ts";
 import { DispatcherState } from "./state.ts";
-import { type StreamedCall, ToolEventStream } from "./stream.ts";
+import { isSelectable, isToolset, type SelectableToolHost } from "./source.ts";
+import { ToolEventStream } from "./stream.ts";
 import type { DispatchContext, ToolCall } from "./tool_call.ts";
 import type { ToolEvent } from "./tool_event.ts";
-
-/** A registry, as the dispatcher needs it: tools that it can run and select from. */
-export interface SelectableToolHost extends ToolHost {
-  select(selection?: Selection): Toolset;
-}
 
 /** Hands the state of a dispatcher to a view of it. Nobody else can name it. */
 const STATE: unique symbol = Symbol("plue.dispatcher_state");
@@ -154,11 +151,31 @@ export class ToolDispatcher {
     const state = this.#state;
     const queue = new EventQueue(state.settings.maxBufferedEvents);
     const resolve = (): Call | ToolFailure => this.#resolve(call, context, queue);
-    return new ToolEventStream(new LazyCall(resolve, () => state.nextCallId()), queue);
+    return new ToolEventStream(
+      new LazyCall(resolve, () => chosenCallId(call) ?? state.nextCallId()),
+      queue,
+    );
   }
 
   /**
    * Runs a model's parallel calls.
+   *
+   * @example Usage
+   * ```ts
+   * import assert from "node:assert/strict";
+   * import { ToolDispatcher, ToolRegistry } from "@plue/tools";
+   *
+   * const registry = new ToolRegistry({
+   *   tools: [{ name: "ping", description: "Answers.", execute: () => "pong" }],
+   * });
+   * const dispatcher = new ToolDispatcher(registry);
+   * const results = await dispatcher.dispatchAll([{ name: "ping" }, { name: "pong" }]);
+   *
+   * assert.deepEqual(results.map((result) => result.ok ? result.content : result.error.code), [
+   *   "pong",
+   *   "unknown_tool",
+   * ]);
+   * ```
    *
    * @param calls The calls. Those beyond `maxCallsPerBatch` fail with `overloaded`.
    * @param context What the host adds to each. An idempotency key is made one key per call, by
@@ -191,6 +208,23 @@ export class ToolDispatcher {
   /**
    * A dispatcher for another caller, who sees other tools. It shares this one's options, limits,
    * idempotency keys and metrics, and costs next to nothing.
+   *
+   * @example Usage
+   * ```ts
+   * import assert from "node:assert/strict";
+   * import { ToolDispatcher, ToolRegistry } from "@plue/tools";
+   *
+   * const registry = new ToolRegistry({
+   *   tools: [{ name: "rm", description: "Deletes.", risk: "high", execute: () => "deleted" }],
+   * });
+   * const dispatcher = new ToolDispatcher(registry);
+   * const forGuests = dispatcher.withToolset(registry.select({ maxRisk: "low" }));
+   *
+   * assert.equal((await dispatcher.dispatch({ name: "rm" })).ok, true);
+   * assert.equal((await forGuests.dispatch({ name: "rm" })).ok, false);
+   * ```
+   *
+   * @throws {TypeError} If the toolset was made from a list, and there is no engine.
    */
   withToolset(toolset: Toolset): ToolDispatcher {
     const options: ToolDispatcherOptions & { readonly [STATE]: DispatcherState } = {
@@ -236,38 +270,6 @@ export class ToolDispatcher {
   }
 }
 
-/** A streamed call, which is resolved when it begins. */
-class LazyCall implements StreamedCall {
-  readonly #resolve: () => Call | ToolFailure;
-  readonly #nextCallId: () => string;
-  #call: Call | undefined;
-  #callId: string | undefined;
-
-  constructor(resolve: () => Call | ToolFailure, nextCallId: () => string) {
-    this.#resolve = resolve;
-    this.#nextCallId = nextCallId;
-  }
-
-  get callId(): string {
-    return this.#call?.callId ?? (this.#callId ??= this.#nextCallId());
-  }
-
-  get dropped(): number {
-    return this.#call?.dropped ?? 0;
-  }
-
-  run(): ToolResult | Promise<ToolResult> {
-    const call = this.#resolve();
-    if (!(call instanceof Call)) return call;
-    this.#call = call;
-    return call.run();
-  }
-
-  abort(reason: unknown): void {
-    this.#call?.abort(reason);
-  }
-}
-
 /** The ids that a caller may be told of: its own tools that are available. */
 function idsOf(toolset: Toolset): readonly string[] {
   return toolset.available().map(({ id }) => id);
@@ -280,15 +282,4 @@ function nameOf(call: ToolCall | null | undefined): string | undefined {
   } catch {
     return undefined;
   }
-}
-
-function isSelectable(source: Toolset | SelectableToolHost): source is SelectableToolHost {
-  const { select, acquire } = (source ?? {}) as Partial<SelectableToolHost>;
-  return typeof select === "function" && typeof acquire === "function";
-}
-
-/** Not `instanceof`: another copy of plue may have made it. */
-function isToolset(source: unknown): source is Toolset {
-  const { get, isAvailable, tools } = (source ?? {}) as Partial<Toolset>;
-  return typeof get === "function" && typeof isAvailable === "function" && Array.isArray(tools);
 }

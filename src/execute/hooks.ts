@@ -44,6 +44,27 @@ export type BeforeAnswer =
  * idempotency key; the hooks run in reverse order. What it returns, if anything, is the result instead; its content is validated as a tool's would be.
  *
  * A hook that throws, or answers something else, refuses: the call fails with `denied`.
+ *
+ * @example Usage
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { ToolDispatcher, type ToolHooks, ToolRegistry } from "@plue/tools";
+ *
+ * const log: string[] = [];
+ * const audit: ToolHooks = {
+ *   name: "audit",
+ *   before: ({ principal }) => principal === undefined ? { refuse: "Who are you?" } : undefined,
+ *   after: ({ tool }, result) => void log.push(`${tool.id}: ${result.ok}`),
+ * };
+ * const registry = new ToolRegistry({
+ *   tools: [{ name: "ping", description: "Answers.", execute: () => "pong" }],
+ * });
+ * const dispatcher = new ToolDispatcher(registry, { hooks: audit });
+ *
+ * await dispatcher.dispatch({ name: "ping" });
+ * await dispatcher.dispatch({ name: "ping" }, { principal: "ann" });
+ * assert.deepEqual(log, ["ping: false", "ping: true"]);
+ * ```
  */
 export interface ToolHooks {
   /** Names the hook in messages. */

@@ -6,7 +6,7 @@
 
 export type { ApprovalAnswer, Approver } from "./approval.ts";
 export { type Clock, systemClock } from "./clock.ts";
-export { type SelectableToolHost, ToolDispatcher } from "./dispatcher.ts";
+export { ToolDispatcher } from "./dispatcher.ts";
 export type { BeforeAnswer, CallInfo, ToolHooks } from "./hooks.ts";
 export type { DispatcherMetrics, DurationMetrics, ToolMetrics } from "./metrics.ts";
 export type {
@@ -17,6 +17,7 @@ export type {
   IdempotencyOptions,
   ToolDispatcherOptions,
 } from "./options.ts";
+export type { SelectableToolHost } from "./source.ts";
 export type { DispatchContext, OutputOverflow, ToolCall, ToolProgress } from "./tool_call.ts";
 export type {
   MetadataEvent,

@@ -26,6 +26,38 @@ export interface TransactionInfo {
  *   its call has ended is rolled back.
  * - Each may answer at once or with a promise. What they throw fails the call.
  * - `rollback` may run while a tool that ignored its signal is still working.
+ *
+ * @example Usage
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { ToolDispatcher, ToolRegistry, type Transaction, type TransactionManager } from "@plue/tools";
+ *
+ * interface Draft extends Transaction {
+ *   readonly lines: string[];
+ * }
+ * const notebook: string[] = [];
+ * const transactions: TransactionManager<Draft> = {
+ *   begin: ({ callId }) => ({ id: callId, lines: [] }),
+ *   commit: ({ lines }) => void notebook.push(...lines),
+ *   rollback: () => {},
+ * };
+ * const registry = new ToolRegistry({
+ *   tools: [{
+ *     name: "note",
+ *     description: "Writes a line down.",
+ *     requiresTransaction: true,
+ *     execute(_, { transaction }) {
+ *       (transaction as Draft).lines.push("written");
+ *       throw new Error("The pen broke");
+ *     },
+ *   }],
+ * });
+ *
+ * const dispatcher = new ToolDispatcher(registry, { transactions });
+ * const result = await dispatcher.dispatch({ name: "note" });
+ * assert.equal(result.ok, false);
+ * assert.deepEqual(notebook, []);
+ * ```
  */
 export interface TransactionManager<Tx extends Transaction = Transaction> {
   begin(info: TransactionInfo): Tx | Promise<Tx>;

@@ -82,6 +82,8 @@ describe("ToolDispatcher.stream()", () => {
     assertEquals(outcome(first.result), first.callId);
     assertNotEquals(first.callId, second.callId);
     assertNotEquals(first.callId, unknown.callId);
+    const [named] = await collect(dispatcher.stream({ name: "none", callId: "mine" }));
+    assertEquals(named?.callId, "mine");
   });
 
   it("sends copies, which the tool cannot change afterwards", async () => {
