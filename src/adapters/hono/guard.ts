@@ -45,7 +45,8 @@ export function createGuard(options: GuardOptions): (request: Request) => Proble
       return {
         status: 421,
         code: "forbidden_host",
-        detail: `This server does not answer to host ${JSON.stringify(url.hostname.slice(0, 255))}: ` +
+        detail:
+          `This server does not answer to host ${JSON.stringify(url.hostname.slice(0, 255))}: ` +
           "its owner lists the hosts it answers to in allowedHosts",
       };
     }
@@ -54,7 +55,8 @@ export function createGuard(options: GuardOptions): (request: Request) => Proble
       return {
         status: 403,
         code: "forbidden_origin",
-        detail: `Pages of origin ${JSON.stringify(origin.slice(0, 255))} may not call this server: ` +
+        detail:
+          `Pages of origin ${JSON.stringify(origin.slice(0, 255))} may not call this server: ` +
           "its owner lists the origins that may in allowedOrigins",
       };
     }

@@ -6,7 +6,8 @@
  * @module
  */
 
-import { type Context, Hono } from "hono";
+import type { Context } from "hono";
+import { Hono } from "hono/tiny";
 import { bodyLimit } from "hono/body-limit";
 import { ToolDispatcher, type ToolDispatcherOptions } from "../../execute/mod.ts";
 import type { ToolRegistry } from "../../registry/mod.ts";
@@ -153,7 +154,9 @@ export function createToolHandler(
   const { authorize, openExecution = false, openExplain = false } = options;
   const { maxBodyBytes = MAX_BODY_BYTES } = options;
   if (!(Number.isSafeInteger(maxBodyBytes) && maxBodyBytes > 0)) {
-    throw new TypeError("Cannot create a tool handler: maxBodyBytes must be a whole number above 0");
+    throw new TypeError(
+      "Cannot create a tool handler: maxBodyBytes must be a whole number above 0",
+    );
   }
   const guard = createGuard(options);
   // Nobody said who calls: then a registry's tools for certain roles and scopes are for nobody.
@@ -270,9 +273,7 @@ export function createToolHandler(
         );
         if (result.ok) return json({ callId, ...result });
         return problemResponse(
-          result.error.code === "unknown_tool"
-            ? noSuchTool(id)
-            : problemOfFailure(result, callId),
+          result.error.code === "unknown_tool" ? noSuchTool(id) : problemOfFailure(result, callId),
         );
       });
     }),

@@ -84,7 +84,11 @@ export function problemResponse(problem: Problem): Response {
   };
   return new Response(JSON.stringify(body), {
     status,
-    headers: { "content-type": "application/problem+json", "cache-control": "no-store", ...headers },
+    headers: {
+      "content-type": "application/problem+json",
+      "cache-control": "no-store",
+      ...headers,
+    },
   });
 }
 
