@@ -26,6 +26,8 @@ const COMMANDS = {
     "bun",
     "test",
     ...files.map((file) => `./${file}`),
+    // Bun's own 5 seconds per test are few on a busy machine; the run as a whole has a limit.
+    "--timeout=120000",
     "--reporter=junit",
     `--reporter-outfile=${junit}`,
     ...(coverageDir === undefined
