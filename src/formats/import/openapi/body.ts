@@ -108,8 +108,7 @@ function wholeOf(
   schemas: SchemaReader,
   isObject: boolean,
 ): (ReadSchema & { readonly schema: JsonSchemaObject }) | undefined {
-  const refs = new Set(read.refs);
-  let schema = read.schema;
+  let { schema, refs } = read;
   for (let hops = 0; hops < 32 && isNode(schema) && Object.hasOwn(schema, "$ref"); hops++) {
     const definition = schemas.definition(schema["$ref"], "input");
     if (definition === undefined) return undefined;
@@ -118,8 +117,8 @@ function wholeOf(
     if (Object.keys(beside).some((keyword) => !["title", "description"].includes(keyword))) {
       return undefined;
     }
-    for (const ref of definition.refs) refs.add(ref);
     schema = isNode(definition.schema) ? { ...definition.schema, ...beside } : definition.schema;
+    refs = definition.refs;
   }
   if (!isNode(schema)) return undefined;
   if (schema["type"] === "object") return { schema, refs };

@@ -5,7 +5,7 @@
  */
 
 import { jsonEqual } from "../../transform/json_equal.ts";
-import { isNode } from "../../transform/schema_walk.ts";
+import { isNode, isSchema } from "../../transform/schema_walk.ts";
 import type { JsonSchema } from "../../../tool/mod.ts";
 import type { ReadSchema, SchemaReader } from "./schemas.ts";
 
@@ -40,7 +40,6 @@ const WORDS: ReadonlySet<string> = new Set([
 export function flattenObject(read: ReadSchema, reader: SchemaReader): FlatObject | undefined {
   const properties = new Map<string, unknown>();
   const required = new Set<string>();
-  const refs = new Set<string>(read.refs);
   const seen = new Set<JsonSchema>();
 
   /** `alone`: nothing stands beside it, so that it may be closed. */
@@ -77,7 +76,6 @@ export function flattenObject(read: ReadSchema, reader: SchemaReader): FlatObjec
         case "$ref": {
           const definition = reader.definition(value, "input");
           if (definition === undefined) return false;
-          for (const ref of definition.refs) refs.add(ref);
           if (!collect(definition.schema, alone && Object.keys(schema).length === 1)) return false;
           break;
         }
@@ -89,7 +87,10 @@ export function flattenObject(read: ReadSchema, reader: SchemaReader): FlatObjec
   }
 
   if (!collect(read.schema, true) || properties.size === 0) return undefined;
-  return [...required].every((name) => properties.has(name))
-    ? { properties, required, refs }
-    : undefined;
+  if (![...required].every((name) => properties.has(name))) return undefined;
+  const refs = new Set<string>();
+  for (const property of properties.values()) {
+    for (const ref of isSchema(property) ? reader.refsOf(property) : []) refs.add(ref);
+  }
+  return { properties, required, refs };
 }

@@ -6,11 +6,12 @@
  */
 
 import { type JsonSchema, type JsonSchemaObject, setOwn } from "../../../tool/mod.ts";
-import { fragment, fragmentSteps } from "../../transform/references.ts";
+import { definitionName, fragment, fragmentSteps } from "../../transform/references.ts";
 import { normalizeOpenApi30 } from "../../transform/normalize_openapi30.ts";
 import {
   copyMap,
   copyNode,
+  eachNode,
   isNode,
   isSchema,
   mapChildren,
@@ -69,12 +70,19 @@ export class SchemaReader {
     return read;
   }
 
+  /** The pointers of the definitions that a part of a read schema refers to. */
+  refsOf(schema: JsonSchema): ReadonlySet<string> {
+    const refs = new Set<string>();
+    eachNode(schema, (node) => {
+      const pointer = this.#pointerOf(node["$ref"]);
+      if (pointer !== undefined) refs.add(pointer);
+    });
+    return refs;
+  }
+
   /** The definition that a reference of a read schema means. */
   definition(ref: unknown, direction: Direction): ReadSchema | undefined {
-    const steps = typeof ref === "string" ? fragmentSteps(ref) : undefined;
-    const pointer = steps?.length === 2 && steps[0] === "$defs"
-      ? this.#pointers.get(steps[1] as string)
-      : undefined;
+    const pointer = this.#pointerOf(ref);
     return pointer === undefined ? undefined : this.#define(pointer, direction);
   }
 
@@ -96,6 +104,11 @@ export class SchemaReader {
     if (!isNode(schema)) return schema;
     const own = schema["$defs"];
     return { ...schema, $defs: isNode(own) ? { ...own, ...definitions } : definitions };
+  }
+
+  #pointerOf(ref: unknown): string | undefined {
+    const name = definitionName(ref);
+    return name === undefined ? undefined : this.#pointers.get(name);
   }
 
   #normalize(raw: unknown, path: string): JsonSchema {
