@@ -19,7 +19,7 @@ import {
 import type { NormalizedSchema } from "./normalize.ts";
 import { isJsonObject } from "./json_object.ts";
 import { limitIssues, numberIssues } from "./limit_issues.ts";
-import { sameItems, sameJson } from "./same_json.ts";
+import { isOneOf, sameItems } from "./same_json.ts";
 import { clip, MAX_ISSUES } from "./schema_engine.ts";
 import { unionIssues } from "./union_issues.ts";
 
@@ -67,6 +67,8 @@ function newSeen(): Seen {
 class Explainer {
   readonly #targets: ReadonlyMap<string, JsonSchema>;
   readonly #testFormat: FormatTest;
+  /** The choices of each `enum`, made ready once: a list may have many items. */
+  readonly #choices = new Map<unknown, (value: unknown) => boolean>();
   #steps = MAX_STEPS;
 
   constructor(targets: ReadonlyMap<string, JsonSchema>, testFormat: FormatTest) {
@@ -82,10 +84,10 @@ class Explainer {
 
     // The first of these makes everything else noise.
     const { type, enum: choices } = schema;
-    if (Object.hasOwn(schema, "const") && !sameJson(schema["const"], value)) {
+    if (Object.hasOwn(schema, "const") && !isOneOf([schema["const"]])(value)) {
       return [issue(path, "const", quote(schema["const"]))];
     }
-    if (Array.isArray(choices) && !choices.some((choice) => sameJson(choice, value))) {
+    if (Array.isArray(choices) && !this.#isChosen(choices, value)) {
       return [issue(path, "enum", valueWords(choices))];
     }
     if (type !== undefined) {
@@ -107,6 +109,12 @@ class Explainer {
     if (Array.isArray(value)) this.#unevaluatedItems(schema, value, path, seen, found);
     else if (isJsonObject(value)) this.#unevaluatedProperties(schema, value, path, seen, found);
     return found;
+  }
+
+  #isChosen(choices: readonly unknown[], value: unknown): boolean {
+    let test = this.#choices.get(choices);
+    if (test === undefined) this.#choices.set(choices, test = isOneOf(choices));
+    return test(value);
   }
 
   /** Visits a schema that looks at the same value; what it has looked at counts if it fits. */
@@ -147,12 +155,9 @@ class Explainer {
 
   #string(schema: JsonSchemaObject, value: string, path: string, found: Issue[]): void {
     const { minLength, maxLength, pattern, format } = schema;
-    // Code points, not code units: JSON Schema counts characters.
-    const length = minLength === undefined && maxLength === undefined ? 0 : [...value].length;
-    limitIssues(found, path, "character", length, ["minLength", minLength], [
-      "maxLength",
-      maxLength,
-    ]);
+    const length = minLength === undefined && maxLength === undefined ? 0 : characters(value);
+    const [least, most] = [["minLength", minLength], ["maxLength", maxLength]] as const;
+    limitIssues(found, path, "character", length, least, most);
     if (typeof pattern === "string" && !new RegExp(pattern, "u").test(value)) {
       found.push(issue(path, "pattern", `the pattern ${quote(pattern)}`, "match"));
     }
@@ -316,6 +321,13 @@ class Explainer {
 function unexpected(path: string, keyword: string, key: string, known: readonly string[]): Issue {
   const hint = keyword === "additionalProperties" ? nameHint(key, known) : "";
   return issue(path, keyword, `the property ${quote(key)}`, "not have", hint);
+}
+
+/** Code points, not code units: JSON Schema counts characters. */
+function characters(text: string): number {
+  let count = 0;
+  for (const _ of text) count++;
+  return count;
 }
 
 function isOfType(type: unknown, value: unknown): boolean {

@@ -11,6 +11,7 @@ import type { Dialect } from "./dialect.ts";
 import { isJsonObject } from "./json_object.ts";
 import { KEYWORDS, type KeywordShape } from "./keywords.ts";
 import { ReferenceIndex, ROOT_URI } from "./references.ts";
+import { isStructured } from "./same_json.ts";
 
 /** Options for {@linkcode normalizeSchema}. */
 export interface NormalizeOptions {
@@ -150,6 +151,7 @@ class Normalizer {
         this.#dependencies(value as JsonSchemaObject, base, result);
       } else if (keyword === "const" || (shape === undefined && this.#kept.has(keyword))) {
         result[keyword] = value;
+        if (isStructured(value)) this.#mayExhaustStack = true;
       } else if (shape !== undefined && !DROPPED.has(keyword)) {
         this.#keyword(keyword, shape, value, base, schema, result);
       }
@@ -197,8 +199,13 @@ class Normalizer {
         if (keyword === "$ref") result["$ref"] = this.#reference(value as string, base);
         else if (keyword !== "format" || this.#formats.has(value as string)) {
           result[keyword] = value;
-          // Items are compared all the way down.
-          if (keyword === "uniqueItems") this.#mayExhaustStack = true;
+          // What is compared by value, is compared all the way down.
+          if (
+            keyword === "uniqueItems" ||
+            (keyword === "enum" && (value as unknown[]).some(isStructured))
+          ) {
+            this.#mayExhaustStack = true;
+          }
         }
     }
   }

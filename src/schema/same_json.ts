@@ -5,10 +5,19 @@
  * @module
  */
 
-/** Whether two values are equal. */
-export function sameJson(a: unknown, b: unknown): boolean {
-  return a === b ||
-    (typeof a === "object" && typeof b === "object" && canonical(a) === canonical(b));
+/**
+ * Makes a test for being one of `choices`. A value is put into words once, however many they are.
+ */
+export function isOneOf(choices: readonly unknown[]): (value: unknown) => boolean {
+  const simple = new Set(choices);
+  const texts = new Set(choices.filter(isStructured).map(canonical));
+  return (value) =>
+    isStructured(value) ? texts.size > 0 && texts.has(canonical(value)) : simple.has(value);
+}
+
+/** Whether `value` is an object or a list. */
+export function isStructured(value: unknown): value is object {
+  return typeof value === "object" && value !== null;
 }
 
 /** The places of the first two equal items, if there are any. Linear in the size of the list. */
@@ -25,7 +34,7 @@ export function sameItems(items: readonly unknown[]): readonly [number, number] 
 
 /** JSON with sorted keys: equal values have equal texts. */
 function canonical(value: unknown): string {
-  if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? typeof value;
+  if (!isStructured(value)) return JSON.stringify(value) ?? typeof value;
   if (Array.isArray(value)) return `[${value.map(canonical).join()}]`;
   const members = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
   return `{${members.map(([key, item]) => `${JSON.stringify(key)}:${canonical(item)}`).join()}}`;

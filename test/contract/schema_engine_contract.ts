@@ -138,6 +138,7 @@ export function describeSchemaEngine(
 
     const tree = compiling({ properties: { next: { $ref: "#" } }, additionalProperties: false });
     const unique = compiling({ uniqueItems: true });
+    const chosen = compiling({ enum: [{ next: [] }, [[]]] });
     it("never throws: a value that nests too deep for the stack does not fit", () => {
       const chain = (depth: number): unknown => {
         let value: unknown = { wrong: 1 };
@@ -150,6 +151,8 @@ export function describeSchemaEngine(
       assertEquals(tree().issues(chain(100_000)).length, 1);
       let list: unknown = 1;
       for (let i = 0; i < 100_000; i++) list = [list];
+      assertEquals(chosen().check(list), false);
+      assertEquals(chosen().issues(list).length, 1);
       assertEquals(unique().check([list, list]), false);
       assertEquals(unique().issues([list, list]).length, 1);
     });
@@ -204,8 +207,8 @@ export function describeSchemaEngine(
     });
 
     const huge = compiling({ items: { type: "object", required: ["id"] }, uniqueItems: true });
-    it("handles a value of 200,000 items", () => {
-      const items = Array.from({ length: 200_000 }, (_, id) => ({ id }));
+    it("handles a value of 50,000 items", () => {
+      const items = Array.from({ length: 50_000 }, (_, id) => ({ id }));
       assertEquals(huge().check(items), true);
       assertEquals(huge().check([...items, { id: 5 }]), false);
     });

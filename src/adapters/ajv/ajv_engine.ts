@@ -33,7 +33,7 @@ import {
 } from "../../schema/mod.ts";
 import { isMultipleOf } from "../../schema/multiple_of.ts";
 import { normalizeSchema } from "../../schema/normalize.ts";
-import { sameItems, sameJson } from "../../schema/same_json.ts";
+import { isOneOf, sameItems } from "../../schema/same_json.ts";
 import type { Issue, JsonSchema } from "../../tool/mod.ts";
 import { testFormat } from "../typebox/formats.ts";
 
@@ -163,20 +163,8 @@ function makeInstance(
 function replaceKeywords(ajv: Ajv2020): void {
   for (const keyword of ["const", "enum", "uniqueItems", "multipleOf"]) ajv.removeKeyword(keyword);
   // Ajv's equality calls what a value has as `toString`, and throws if that is data.
-  ajv.addKeyword({
-    keyword: "const",
-    compile: (wanted: unknown) => (value: unknown) => sameJson(wanted, value),
-  });
-  ajv.addKeyword({
-    keyword: "enum",
-    schemaType: "array",
-    compile(choices: readonly unknown[]) {
-      const objects = choices.filter((choice) => typeof choice === "object");
-      const others = new Set(choices);
-      return (value: unknown) =>
-        others.has(value) || objects.some((choice) => sameJson(choice, value));
-    },
-  });
+  ajv.addKeyword({ keyword: "const", compile: (wanted: unknown) => isOneOf([wanted]) });
+  ajv.addKeyword({ keyword: "enum", schemaType: "array", compile: isOneOf });
   // It compares every item with every other: a list of 200,000 objects would take minutes.
   ajv.addKeyword({
     keyword: "uniqueItems",
