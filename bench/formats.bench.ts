@@ -85,7 +85,9 @@ const floor = median(Array.from({ length: ROUNDS }, () => {
   return milliseconds(() => JSON.stringify(list.map((tool) => tool.parameters)));
 }));
 console.log(`floor: JSON.stringify of ${COUNT} schemas   ${floor.toFixed(2)} ms\n`);
-console.log(`${"target".padEnd(24)}${"first".padStart(10)}${"x floor".padStart(9)}${"again".padStart(10)}`);
+console.log(
+  `${"target".padEnd(24)}${"first".padStart(10)}${"x floor".padStart(9)}${"again".padStart(10)}`,
+);
 for (const { id } of listTargets()) {
   const { first, again } = measure(id);
   console.log(

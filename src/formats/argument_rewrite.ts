@@ -107,8 +107,10 @@ function looksLike(schema: unknown, value: unknown, root: JsonSchema, depth: num
     return looksLike(resolveReference(root, schema["$ref"]) ?? true, value, root, depth - 1);
   }
   const { type, enum: values, properties, required, anyOf, items } = schema;
-  if (type !== undefined && !(Array.isArray(type) ? type : [type]).some((one) => isType(value, one))) {
-    return !(schema["nullable"] === true && value === null) ? false : true;
+  if (
+    type !== undefined && !(Array.isArray(type) ? type : [type]).some((one) => isType(value, one))
+  ) {
+    return schema["nullable"] === true && value === null;
   }
   if (Object.hasOwn(schema, "const") && !jsonEqual(schema["const"], value)) return false;
   if (Array.isArray(values) && !values.some((one) => jsonEqual(one, value))) return false;
@@ -131,7 +133,7 @@ function looksLike(schema: unknown, value: unknown, root: JsonSchema, depth: num
 }
 
 function isType(value: unknown, type: unknown): boolean {
-  switch (String(type).toLowerCase()) {
+  switch (type) {
     case "null":
       return value === null;
     case "array":
@@ -140,8 +142,12 @@ function isType(value: unknown, type: unknown): boolean {
       return isNode(value);
     case "integer":
       return Number.isInteger(value);
+    case "number":
+      return typeof value === "number";
+    case "string":
+      return typeof value === "string";
     default:
-      return typeof value === String(type).toLowerCase();
+      return typeof value === "boolean";
   }
 }
 

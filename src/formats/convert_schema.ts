@@ -129,7 +129,9 @@ export function schemaConverter(
     const { action, enforcement, uncertain } = rule(form);
     if (action === "drop") return "drop";
     if (action === "transform" && DROPPED_IF_LEFT.has(form)) return "drop";
-    if (form === "format" && plan.formats?.includes(String(node["format"])) === false) return "drop";
+    if (form === "format" && plan.formats?.includes(String(node["format"])) === false) {
+      return "drop";
+    }
     return action === "keep" && enforcement === "ignored" && uncertain !== true
       ? "ignored"
       : "keep";

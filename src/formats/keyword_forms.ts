@@ -145,7 +145,16 @@ const PLAIN_KEY = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/;
 const COMPLEX_PATTERN = /\(\?[=!<]|\\[1-9bBk]/;
 
 /** What a schema needs to say something about the type of a value. */
-const SAYS_TYPE = ["type", "enum", "const", "$ref", "anyOf", "oneOf", "allOf", "$dynamicRef"] as const;
+const SAYS_TYPE = [
+  "type",
+  "enum",
+  "const",
+  "$ref",
+  "anyOf",
+  "oneOf",
+  "allOf",
+  "$dynamicRef",
+] as const;
 
 /** The form of one keyword of a node. */
 export function formOfKeyword(keyword: string, node: JsonSchemaObject, root: boolean): KeywordForm {

@@ -70,7 +70,9 @@ export function measureSchema(schema: JsonSchema): SchemaSize {
   }
 
   step(schema, 0);
-  const required = isNode(schema) && Array.isArray(schema["required"]) ? schema["required"].length : 0;
+  const required = isNode(schema) && Array.isArray(schema["required"])
+    ? schema["required"].length
+    : 0;
   return {
     properties,
     optional,

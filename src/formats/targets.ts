@@ -4,7 +4,7 @@
  * @module
  */
 
-import type { KeywordTable, FeatureTable, Limit, Profile } from "./profile.ts";
+import type { FeatureTable, KeywordTable, Limit, Profile } from "./profile.ts";
 import type { NameRule } from "./names.ts";
 import { AI_SDK, type AiSdkToolSet } from "./profiles/ai_sdk.ts";
 import { ANTHROPIC, ANTHROPIC_STRICT, type AnthropicTool } from "./profiles/anthropic.ts";
@@ -19,12 +19,7 @@ import {
   VERTEX,
 } from "./profiles/gemini.ts";
 import { LANGCHAIN, type LangChainTool } from "./profiles/langchain.ts";
-import {
-  MCP_2025_06_18,
-  MCP_2025_11_25,
-  MCP_2026_07_28,
-  type McpTool,
-} from "./profiles/mcp.ts";
+import { MCP_2025_06_18, MCP_2025_11_25, MCP_2026_07_28, type McpTool } from "./profiles/mcp.ts";
 import { MISTRAL, type MistralTool } from "./profiles/mistral.ts";
 import { OLLAMA, type OllamaTool } from "./profiles/ollama.ts";
 import { OPENAI_CHAT, OPENAI_CHAT_STRICT, type OpenAiChatTool } from "./profiles/openai_chat.ts";

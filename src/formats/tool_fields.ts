@@ -121,6 +121,8 @@ function fieldLoss(tool: Tool, path: string, keyword: string, described: boolean
     grade: described ? "moved" : "lost",
     widens: false,
     narrows: false,
-    message: described ? `"${keyword}" is said in the description` : `there is no place for "${keyword}"`,
+    message: described
+      ? `"${keyword}" is said in the description`
+      : `there is no place for "${keyword}"`,
   });
 }

@@ -49,7 +49,12 @@ export interface SchemaChoices {
   readonly references?: boolean;
 }
 
-const scalar = fc.oneof(fc.constantFrom<unknown>(...TEXTS), aNumber, fc.boolean(), fc.constant(null));
+const scalar = fc.oneof(
+  fc.constantFrom<unknown>(...TEXTS),
+  aNumber,
+  fc.boolean(),
+  fc.constant(null),
+);
 
 /** Schemas, of which most are small and some use much. */
 export function aSchema(choices: SchemaChoices = {}): fc.Arbitrary<AnySchema> {
@@ -213,7 +218,9 @@ function consumes(schema: { readonly [keyword: string]: unknown }): boolean {
       const value = node[keyword];
       if (value === undefined) return false;
       if (Array.isArray(value)) return value.some(holds);
-      return keyword === "dependentSchemas" ? Object.values(value as object).some(holds) : holds(value);
+      return keyword === "dependentSchemas"
+        ? Object.values(value as object).some(holds)
+        : holds(value);
     });
   };
   return !holds(schema);
@@ -241,7 +248,11 @@ function optional(
 }
 
 /** Values that often fit a schema: it is followed where it is easy to follow. */
-export function aValueFor(schema: AnySchema, root: AnySchema = schema, depth = 0): fc.Arbitrary<unknown> {
+export function aValueFor(
+  schema: AnySchema,
+  root: AnySchema = schema,
+  depth = 0,
+): fc.Arbitrary<unknown> {
   if (typeof schema === "boolean" || depth > 5) return aValue;
   const { type, enum: values, properties, required, items, prefixItems } = schema;
   const follow = (part: unknown): fc.Arbitrary<unknown> =>

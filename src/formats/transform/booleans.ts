@@ -5,7 +5,7 @@
  */
 
 import { type JsonSchema, type JsonSchemaObject, setOwn } from "../../tool/mod.ts";
-import { type TransformResult, transformed } from "./report.ts";
+import { transformed, type TransformResult } from "./report.ts";
 import { copyNode, isNode, mapSchema } from "./schema_walk.ts";
 
 /** Keywords where every target takes a boolean. */
@@ -55,7 +55,9 @@ function writeIn(node: JsonSchemaObject): JsonSchemaObject {
       const list = skips ? value.filter((item) => item !== false) : value;
       set(keyword, list.length === 0 ? [plain(false)] : list.map(plain));
     } else if (["properties", "patternProperties", "$defs", "dependentSchemas"].includes(keyword)) {
-      if (!isNode(value) || !Object.values(value).some((item) => typeof item === "boolean")) continue;
+      if (!isNode(value) || !Object.values(value).some((item) => typeof item === "boolean")) {
+        continue;
+      }
       const closed = keyword === "properties" && node["additionalProperties"] === false &&
         !isNode(node["patternProperties"]);
       const required: readonly unknown[] = Array.isArray(node["required"]) ? node["required"] : [];
@@ -73,7 +75,9 @@ function writeIn(node: JsonSchemaObject): JsonSchemaObject {
       }
     } else if (
       typeof value === "boolean" && !USUAL.has(keyword) &&
-      ["contains", "propertyNames", "not", "if", "then", "else", "unevaluatedItems"].includes(keyword)
+      ["contains", "propertyNames", "not", "if", "then", "else", "unevaluatedItems"].includes(
+        keyword,
+      )
     ) set(keyword, plain(value));
   }
   return result;

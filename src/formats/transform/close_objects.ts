@@ -5,7 +5,7 @@
  */
 
 import type { JsonSchema, JsonSchemaObject } from "../../tool/mod.ts";
-import { type Report, type TransformResult, transformed } from "./report.ts";
+import { type Report, transformed, type TransformResult } from "./report.ts";
 import { copyNode, isNode, mapSchema, type Spot } from "./schema_walk.ts";
 
 /** Whether a schema describes objects, and perhaps other values. */

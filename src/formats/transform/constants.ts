@@ -7,7 +7,7 @@
 import type { JsonSchema, JsonSchemaObject, JsonValue } from "../../tool/mod.ts";
 import { jsonEqual } from "./json_equal.ts";
 import { cameFrom, mark } from "./origin.ts";
-import { type Report, type TransformResult, transformed } from "./report.ts";
+import { type Report, transformed, type TransformResult } from "./report.ts";
 import { copyNode, mapSchema, type Spot } from "./schema_walk.ts";
 
 /**

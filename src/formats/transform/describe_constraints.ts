@@ -5,7 +5,7 @@
  */
 
 import type { JsonSchema, JsonSchemaObject } from "../../tool/mod.ts";
-import { type Report, type TransformResult, transformed } from "./report.ts";
+import { type Report, transformed, type TransformResult } from "./report.ts";
 import { copyNode, mapSchema, type Spot } from "./schema_walk.ts";
 import { addWords } from "./words.ts";
 

@@ -10,7 +10,7 @@ import { distinct } from "./json_equal.ts";
 import { mergeEveryAllOf, mergeSchemas } from "./merge_all_of.ts";
 import { cameFrom, type Place } from "./origin.ts";
 import { resolveReference } from "./references.ts";
-import { type Report, type TransformResult, transformed } from "./report.ts";
+import { type Report, transformed, type TransformResult } from "./report.ts";
 import { copyMap, copyNode, isNode, isSchema, without } from "./schema_walk.ts";
 import { addWords } from "./words.ts";
 
@@ -144,12 +144,18 @@ function flattenUnion(
     ? nodes[0]["required"]
     : [];
   for (const name of first) {
-    if (nodes.every((branch) => Array.isArray(branch["required"]) && branch["required"].includes(name))) {
+    if (
+      nodes.every((branch) =>
+        Array.isArray(branch["required"]) && branch["required"].includes(name)
+      )
+    ) {
       required.add(name);
     }
   }
   if (required.size > 0) copy["required"] = [...required];
-  if (!Object.hasOwn(base, "additionalProperties") && all && nodes.length > 0 && nodes.every(closed)) {
+  if (
+    !Object.hasOwn(base, "additionalProperties") && all && nodes.length > 0 && nodes.every(closed)
+  ) {
     // Closed only where a branch is: a property of the base that no branch names was refused.
     copy["additionalProperties"] = false;
   }

@@ -8,7 +8,7 @@ import type { JsonSchema, JsonSchemaObject } from "../../tool/mod.ts";
 import { mergeSchemas } from "./merge_all_of.ts";
 import { cameFrom } from "./origin.ts";
 import { findReferences, resolveReference } from "./references.ts";
-import { type Report, type TransformResult, transformed } from "./report.ts";
+import { type Report, transformed, type TransformResult } from "./report.ts";
 import { copyNode, eachNode, isNode, mapSchema, type Spot, without } from "./schema_walk.ts";
 
 /** How many nodes the result may have. References can double it at each step. */

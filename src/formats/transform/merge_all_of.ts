@@ -8,7 +8,7 @@ import { type JsonSchema, type JsonSchemaObject, setOwn } from "../../tool/mod.t
 import { distinct, jsonEqual } from "./json_equal.ts";
 import { cameFrom, type Place } from "./origin.ts";
 import { findReferences, resolveReference } from "./references.ts";
-import { type TransformResult, transformed } from "./report.ts";
+import { transformed, type TransformResult } from "./report.ts";
 import { copyMap, isNode, isSchema, mapSchema, without } from "./schema_walk.ts";
 
 /** Keywords that mean something only together. */
@@ -170,8 +170,7 @@ function mergeKeyword(keyword: string, a: unknown, b: unknown): unknown {
     case "propertyNames":
       return mergeSchemas(a as JsonSchema, b as JsonSchema);
     case "dependentRequired":
-      return mergeMaps(a, b, (one, two) =>
-        distinct([...(one as string[]), ...(two as string[])]));
+      return mergeMaps(a, b, (one, two) => distinct([...(one as string[]), ...(two as string[])]));
     case "dependentSchemas":
       return mergeMaps(a, b, (one, two) => mergeSchemas(one as JsonSchema, two as JsonSchema));
     default:

@@ -7,7 +7,7 @@
 import { type JsonSchema, type JsonSchemaObject, setOwn } from "../../tool/mod.ts";
 import { fragment, fragmentSteps } from "./references.ts";
 import { cameFrom, type Place } from "./origin.ts";
-import { type TransformResult, transformed } from "./report.ts";
+import { transformed, type TransformResult } from "./report.ts";
 import { isNode, isSchema, mapSchema } from "./schema_walk.ts";
 
 /** Keywords that draft-07 does not know and that would begin to mean something. */

@@ -6,7 +6,7 @@
 
 import type { JsonSchema, JsonSchemaObject } from "../../tool/mod.ts";
 import { acceptNull } from "./nullable.ts";
-import { type Report, type TransformResult, transformed } from "./report.ts";
+import { type Report, transformed, type TransformResult } from "./report.ts";
 import { copyNode, mapSchema, type Spot, without } from "./schema_walk.ts";
 
 /** What says nothing about values, and has no counterpart. */

@@ -7,7 +7,7 @@
 
 import { type JsonSchema, type JsonSchemaObject, setOwn } from "../../tool/mod.ts";
 import { cameFrom, mark } from "./origin.ts";
-import { type Report, type TransformResult, transformed } from "./report.ts";
+import { type Report, transformed, type TransformResult } from "./report.ts";
 import { copyMap, copyNode, isNode, mapSchema, type Spot, without } from "./schema_walk.ts";
 
 /** What describes a schema and stays outside when the schema is wrapped. */
@@ -43,7 +43,9 @@ export function acceptNull(node: JsonSchemaObject): JsonSchemaObject {
     if (Array.isArray(values) && !values.includes(null)) copy["enum"] = [...values, null];
     return copy;
   }
-  if (Array.isArray(node["anyOf"]) && Object.keys(node).every((key) => key === "anyOf" || isWord(key))) {
+  if (
+    Array.isArray(node["anyOf"]) && Object.keys(node).every((key) => key === "anyOf" || isWord(key))
+  ) {
     const copy = copyNode(node);
     copy["anyOf"] = [...node["anyOf"], { type: "null" }];
     return copy;
@@ -126,7 +128,10 @@ function requireAllOf(node: JsonSchemaObject, spot: Spot, report: Report): JsonS
   }
   const copy = copyNode(node);
   copy["properties"] = changed;
-  copy["required"] = [...names, ...[...required].filter((name) => !Object.hasOwn(properties, name))];
+  copy["required"] = [
+    ...names,
+    ...[...required].filter((name) => !Object.hasOwn(properties, name)),
+  ];
   if (nulls.size > 0) mark(copy, { nulls });
   return copy;
 }

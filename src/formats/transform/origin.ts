@@ -41,7 +41,10 @@ export interface Trace {
 let current: Trace | undefined;
 
 /** Runs a chain of transforms, and answers with its trace. */
-export function traced<T>(run: () => T, before?: Trace): { readonly result: T; readonly trace: Trace } {
+export function traced<T>(
+  run: () => T,
+  before?: Trace,
+): { readonly result: T; readonly trace: Trace } {
   const trace: Trace = { origins: new Map(), marks: new Map(), before };
   const outer = current;
   current = trace;

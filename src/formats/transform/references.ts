@@ -5,7 +5,15 @@
  */
 
 import { type JsonSchema, type JsonSchemaObject, pointerStep, setOwn } from "../../tool/mod.ts";
-import { copyMap, copyNode, eachNode, isNode, isSchema, mapSchema, without } from "./schema_walk.ts";
+import {
+  copyMap,
+  copyNode,
+  eachNode,
+  isNode,
+  isSchema,
+  mapSchema,
+  without,
+} from "./schema_walk.ts";
 
 /** The steps of a JSON Pointer that is written as a fragment, or `undefined` if it is none. */
 export function fragmentSteps(ref: string): string[] | undefined {

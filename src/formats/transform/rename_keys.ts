@@ -7,7 +7,7 @@
 import { type JsonSchema, type JsonSchemaObject, setOwn } from "../../tool/mod.ts";
 import { isLegalName, mapNames, type NameRule } from "../names.ts";
 import { mark } from "./origin.ts";
-import { type Report, type TransformResult, transformed } from "./report.ts";
+import { type Report, transformed, type TransformResult } from "./report.ts";
 import { copyNode, eachNode, isNode, mapSchema, type Spot } from "./schema_walk.ts";
 
 /**

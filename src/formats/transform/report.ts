@@ -74,7 +74,8 @@ export class Report {
       const narrows = entry.narrows ?? false;
       const either = (widens || narrows) && (spot.effect === "both" || hides(spot.schema));
       const loss: SchemaLoss = {
-        path: pathOf(node, places) + pointerStep(keyword) + (step === undefined ? "" : pointerStep(step)),
+        path: pathOf(node, places) + pointerStep(keyword) +
+          (step === undefined ? "" : pointerStep(step)),
         keyword,
         action,
         grade,

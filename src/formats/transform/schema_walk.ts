@@ -90,7 +90,10 @@ export function eachChild(
 }
 
 /** Calls `see` with every subschema that is an object, the schema itself first. */
-export function eachNode(schema: JsonSchema, see: (node: JsonSchemaObject, spot: Spot) => void): void {
+export function eachNode(
+  schema: JsonSchema,
+  see: (node: JsonSchemaObject, spot: Spot) => void,
+): void {
   function step(part: JsonSchema, spot: Spot, depth: number): void {
     if (!isNode(part)) return;
     if (depth > MAX_DEPTH) throw tooDeep();

@@ -7,7 +7,7 @@
 import type { JsonSchema, JsonSchemaObject } from "../../tool/mod.ts";
 import { distinct } from "./json_equal.ts";
 import { cameFrom } from "./origin.ts";
-import { type Report, type TransformResult, transformed } from "./report.ts";
+import { type Report, transformed, type TransformResult } from "./report.ts";
 import { copyNode, isSchema, mapSchema, type Spot } from "./schema_walk.ts";
 
 /**

@@ -9,7 +9,7 @@ import { jsonEqual } from "./json_equal.ts";
 import { mergeSchemas } from "./merge_all_of.ts";
 import { cameFrom } from "./origin.ts";
 import { resolveReference } from "./references.ts";
-import { type Report, type TransformResult, transformed } from "./report.ts";
+import { type Report, transformed, type TransformResult } from "./report.ts";
 import { copyNode, isNode, isSchema, mapSchema, type Spot } from "./schema_walk.ts";
 
 /** How many branches are compared with each other. */
@@ -80,7 +80,9 @@ function cannotBothHold(a: unknown, b: unknown): boolean {
   if (!isNode(a) || !isNode(b)) return false;
   const typesA = typesOf(a);
   const typesB = typesOf(b);
-  if (typesA !== undefined && typesB !== undefined && !typesA.some((type) => typesB.includes(type))) {
+  if (
+    typesA !== undefined && typesB !== undefined && !typesA.some((type) => typesB.includes(type))
+  ) {
     return true;
   }
   const valuesA = valuesOf(a);

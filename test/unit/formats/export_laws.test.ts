@@ -33,14 +33,17 @@ const accepts = (schema: JsonSchema, value: unknown): boolean =>
 function exportedSchema(tools: unknown, target: TargetId): JsonSchema {
   if (target === "openapi@3.1") {
     // References lead into the document, so the schema is read inside of it.
-    const { schemas } = (tools as { components: { schemas: Record<string, JsonSchema> } }).components;
+    const { schemas } =
+      (tools as { components: { schemas: Record<string, JsonSchema> } }).components;
     return { $ref: "#/components/schemas/t.parameters", components: { schemas } };
   }
   const entry = target === "ai-sdk"
     ? (tools as Record<string, unknown>)["t"]
     : (tools as unknown[])[0];
   const found = findSchema(entry);
-  return target === "gemini.typed" ? normalizeOpenApi30(plainSchema(found) as JsonSchema).schema : found;
+  return target === "gemini.typed"
+    ? normalizeOpenApi30(plainSchema(found) as JsonSchema).schema
+    : found;
 }
 
 const PLACES = [
@@ -104,7 +107,11 @@ for (const { id } of listTargets()) {
     it("says the same each time", () => {
       fc.assert(
         fc.property(aTool, (tool) => {
-          const again = makeTool({ name: "t", description: "A tool.", parameters: tool.parameters });
+          const again = makeTool({
+            name: "t",
+            description: "A tool.",
+            parameters: tool.parameters,
+          });
           const { tools, losses } = exportTools([tool], id);
           const second = exportTools([again], id);
           assertEquals(JSON.stringify(second.tools), JSON.stringify(tools));
@@ -122,7 +129,9 @@ for (const { id } of listTargets()) {
           ),
           ([tool, value]) => {
             const { tools, losses, names, rejected } = exportTools([tool], id);
-            if (rejected.length > 0 || losses.some((loss) => loss.side === "input" && loss.narrows)) return;
+            if (
+              rejected.length > 0 || losses.some((loss) => loss.side === "input" && loss.narrows)
+            ) return;
             if (!accepts(tool.parameters, value)) return;
             const wire = exportedSchema(tools, id);
             const written = encodeArguments(value, names.encodingOf("t")?.input);
@@ -143,7 +152,9 @@ for (const { id } of listTargets()) {
           }),
           ([tool, value]) => {
             const { tools, losses, names, rejected } = exportTools([tool], id);
-            if (rejected.length > 0 || losses.some((loss) => loss.side === "input" && loss.widens)) return;
+            if (
+              rejected.length > 0 || losses.some((loss) => loss.side === "input" && loss.widens)
+            ) return;
             const wire = exportedSchema(tools, id);
             if (!accepts(wire, value)) return;
             const read = decodeArguments(value, names.encodingOf("t")?.input);

@@ -43,7 +43,7 @@ describe("exportTools()", () => {
       exportTools(list, "anthropic", { onLoss: "warn" }),
     );
     assertNotStrictEquals(exportTools(list, "anthropic", { onLoss: "warn" }), first);
-    assertNotStrictEquals(exportTools(list, "bedrock"), exportTools(list, "mistral"));
+    assertNotStrictEquals<unknown>(exportTools(list, "bedrock"), exportTools(list, "mistral"));
   });
 
   it("does not remember a list that can change", () => {
@@ -132,12 +132,16 @@ describe("exportTools() to a strict mode", () => {
     const { tools, losses, rejected } = exportTools([openMap, withUnit], "openai.strict");
     assertEquals(tools.map((one) => one.function.strict), [false, true]);
     assertEquals(tools[0]?.function.parameters, openMap.parameters);
-    assertEquals(losses.filter(({ keyword }) => keyword === "strict").map(({ tool }) => tool), ["env"]);
+    assertEquals(losses.filter(({ keyword }) => keyword === "strict").map(({ tool }) => tool), [
+      "env",
+    ]);
     assertEquals(rejected, []);
   });
 
   it("rejects it where that is wished", () => {
-    const { tools, rejected } = exportTools([openMap], "anthropic.strict", { strictFallback: false });
+    const { tools, rejected } = exportTools([openMap], "anthropic.strict", {
+      strictFallback: false,
+    });
     assertEquals(tools, []);
     assertEquals(rejected[0]?.rule, "map");
   });
@@ -160,11 +164,17 @@ describe("exportTools() to a strict mode", () => {
   it("does not make calls from code strict on Anthropic", () => {
     const programmatic = tool("p", { meta: { provider: { allowedCallers: ["programmatic"] } } });
     const { tools } = exportTools([programmatic], "anthropic.strict");
-    assertEquals([tools[0]?.strict, tools[0]?.allowed_callers], [false, ["code_execution_20260120"]]);
+    assertEquals([tools[0]?.strict, tools[0]?.allowed_callers], [false, [
+      "code_execution_20260120",
+    ]]);
   });
 
   it("refuses a schema that is nested too deeply, and falls back", () => {
-    let parameters: Record<string, unknown> = { type: "object", properties: {}, additionalProperties: false };
+    let parameters: Record<string, unknown> = {
+      type: "object",
+      properties: {},
+      additionalProperties: false,
+    };
     for (let level = 0; level < 10; level++) {
       parameters = {
         type: "object",
@@ -180,12 +190,18 @@ describe("exportTools() to a strict mode", () => {
 });
 
 describe("limits of a request", () => {
-  const many = Array.from({ length: 130 }, (_, index) => tool(`t${String(index).padStart(3, "0")}`));
+  const many = Array.from(
+    { length: 130 },
+    (_, index) => tool(`t${String(index).padStart(3, "0")}`),
+  );
 
   it("reject the tools beyond", () => {
     const { tools, rejected } = exportTools(many, "openai");
     assertEquals(tools.length, 128);
-    assertEquals(rejected.map(({ tool, rule }) => [tool, rule]), [["t128", "maxTools"], ["t129", "maxTools"]]);
+    assertEquals(rejected.map(({ tool, rule }) => [tool, rule]), [["t128", "maxTools"], [
+      "t129",
+      "maxTools",
+    ]]);
   });
 
   it("that are not documented are warnings", () => {
@@ -286,7 +302,9 @@ describe("losses", () => {
   });
 
   it("of a result schema point into the result schema", () => {
-    const odd = tool("odd", { returns: { type: "array", items: { type: "number", multipleOf: 2 } } });
+    const odd = tool("odd", {
+      returns: { type: "array", items: { type: "number", multipleOf: 2 } },
+    });
     const { losses } = exportTools([odd], "gemini.typed");
     assertEquals(
       losses.filter(({ side }) => side === "output").map(({ path, keyword }) => [path, keyword]),

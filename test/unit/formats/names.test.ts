@@ -78,17 +78,21 @@ describe("mapNames()", () => {
       ids.filter((id) => id.split(":").every((one) => one.length <= 128))
     );
     fc.assert(
-      fc.property(legalIds, fc.constantFrom(...listTargets().map(({ id }) => id)), (ids, target) => {
-        const tools = ids.map((id) => {
-          const [name, namespace] = id.split(":").reverse();
-          return makeTool({ name: name ?? "", namespace, description: "A tool." });
-        });
-        const { names } = exportTools(tools, target);
-        for (const { id, name, namespace } of names.encodings) {
-          assertEquals(names.idOf(name, namespace), id);
-          assertEquals(names.nameOf(id), name);
-        }
-      }),
+      fc.property(
+        legalIds,
+        fc.constantFrom(...listTargets().map(({ id }) => id)),
+        (ids, target) => {
+          const tools = ids.map((id) => {
+            const [name, namespace] = id.split(":").reverse();
+            return makeTool({ name: name ?? "", namespace, description: "A tool." });
+          });
+          const { names } = exportTools(tools, target);
+          for (const { id, name, namespace } of names.encodings) {
+            assertEquals(names.idOf(name, namespace), id);
+            assertEquals(names.nameOf(id), name);
+          }
+        },
+      ),
       { numRuns: 300 },
     );
   });

@@ -98,7 +98,11 @@ check("normalizeDraft07()", normalizeDraft07, [
   },
   {
     title: "leaves out keywords that draft-07 does not know",
-    from: { $schema: "http://json-schema.org/draft-07/schema#", unevaluatedProperties: false, type: "object" },
+    from: {
+      $schema: "http://json-schema.org/draft-07/schema#",
+      unevaluatedProperties: false,
+      type: "object",
+    },
     to: { type: "object" },
   },
   { title: "writes a plain-name $id as $anchor", from: { $id: "#a" }, to: { $anchor: "a" } },
@@ -198,7 +202,10 @@ check("mergeAllOf()", mergeAllOf, [
   },
   {
     title: "intersects types and enums",
-    from: { type: ["string", "number"], allOf: [{ type: ["integer", "null"] }, { enum: [1, 2] }, { enum: [2, 3] }] },
+    from: {
+      type: ["string", "number"],
+      allOf: [{ type: ["integer", "null"] }, { enum: [1, 2] }, { enum: [2, 3] }],
+    },
     to: { type: "integer", enum: [2] },
   },
   {
@@ -224,7 +231,11 @@ check("mergeAllOf()", mergeAllOf, [
     from: { pattern: "a", allOf: [{ pattern: "b", minLength: 1 }] },
     to: { pattern: "a", minLength: 1, allOf: [{ pattern: "b" }] },
   },
-  { title: "says false where nothing fits", from: { type: "string", allOf: [{ type: "null" }] }, to: false },
+  {
+    title: "says false where nothing fits",
+    from: { type: "string", allOf: [{ type: "null" }] },
+    to: false,
+  },
 ]);
 
 check("oneOfToAnyOf()", oneOfToAnyOf, [
@@ -373,9 +384,17 @@ check("booleansToObjects()", booleansToObjects, [
     from: { properties: { a: false, b: true }, additionalProperties: false },
     to: { properties: { b: {} }, additionalProperties: false },
   },
-  { title: "leaves out branches that never hold", from: { anyOf: [false, true] }, to: { anyOf: [{}] } },
+  {
+    title: "leaves out branches that never hold",
+    from: { anyOf: [false, true] },
+    to: { anyOf: [{}] },
+  },
   { title: "empties a list", from: { items: false }, to: { items: {}, maxItems: 0 } },
-  { title: "says false in the open", from: { properties: { a: false } }, to: { properties: { a: { not: {} } } } },
+  {
+    title: "says false in the open",
+    from: { properties: { a: false } },
+    to: { properties: { a: { not: {} } } },
+  },
 ]);
 
 check("flattenRoot()", flattenRoot, [
@@ -384,7 +403,11 @@ check("flattenRoot()", flattenRoot, [
     from: {
       type: "object",
       oneOf: [
-        { properties: { kind: { const: "a" }, x: { type: "string" } }, required: ["kind"], additionalProperties: false },
+        {
+          properties: { kind: { const: "a" }, x: { type: "string" } },
+          required: ["kind"],
+          additionalProperties: false,
+        },
         { properties: { kind: { const: "b" } }, required: ["kind"], additionalProperties: false },
       ],
     },
@@ -413,21 +436,27 @@ check("flattenRoot()", flattenRoot, [
   },
 ]);
 
-check("describeConstraints()", (schema) => describeConstraints(schema, ["minLength", "not", "default"]), [
-  {
-    title: "moves what is named into the description, and points at the first schema",
-    from: { properties: { "a/b": { type: "string", description: "A", minLength: 2, default: "xx" } } },
-    to: {
-      properties: {
-        "a/b": { type: "string", description: 'A. At least 2 characters. Default: "xx"' },
+check(
+  "describeConstraints()",
+  (schema) => describeConstraints(schema, ["minLength", "not", "default"]),
+  [
+    {
+      title: "moves what is named into the description, and points at the first schema",
+      from: {
+        properties: { "a/b": { type: "string", description: "A", minLength: 2, default: "xx" } },
       },
+      to: {
+        properties: {
+          "a/b": { type: "string", description: 'A. At least 2 characters. Default: "xx"' },
+        },
+      },
+      losses: [
+        ["/properties/a~1b/default", "moved", ""],
+        ["/properties/a~1b/minLength", "moved", "wider"],
+      ],
     },
-    losses: [
-      ["/properties/a~1b/default", "moved", ""],
-      ["/properties/a~1b/minLength", "moved", "wider"],
-    ],
-  },
-]);
+  ],
+);
 
 check("renameKeys()", (schema) => renameKeys(schema, { also: "", max: 16, separator: "_" }), [
   {
