@@ -64,7 +64,7 @@ export interface AjvEngineOptions {
   readonly formats?: "assert" | "annotate";
   /** Custom keywords, as `ajv.addVocabulary` takes them. */
   readonly keywords?: Vocabulary;
-  /** Called with each new Ajv instance, to add keywords and formats: `(ajv) => addErrors(ajv)`. */
+  /** Called with each new Ajv instance, to add keywords and formats: `(ajv) => addFormats(ajv)`. */
   readonly plugins?: readonly ((ajv: Ajv2020) => unknown)[];
   /** Ajv's own options, but for those that would change values. */
   readonly ajv?: Omit<Options, (typeof REFUSED)[number] | "keywords" | "formats">;
@@ -248,6 +248,7 @@ function fitsFormat(format: Format | undefined, value: string): boolean {
   if (typeof format === "string") return new RegExp(format, "u").test(value);
   if (format instanceof RegExp) return format.test(value);
   if (typeof format === "function") return format(value) === true;
-  const { validate } = format as { readonly validate?: unknown };
-  return fitsFormat(validate as Format | undefined, value);
+  const { type, validate } = format as { readonly type?: string; readonly validate?: unknown };
+  // Formats of numbers say nothing about texts.
+  return type === "number" || fitsFormat(validate as Format | undefined, value);
 }
