@@ -61,7 +61,10 @@ export interface ToolHandlerOptions extends GuardOptions {
    * @default {1_114_112}
    */
   readonly maxBodyBytes?: number;
-  /** Is told what was thrown while answering, for the log. The client is told nothing of it. */
+  /**
+   * Is told what was thrown while answering, by tools too unless `dispatch` has an `onError` of its
+   * own, for the log. The client is told nothing of it.
+   */
   onError?(error: unknown): void;
 }
 
@@ -168,7 +171,10 @@ export function createToolHandler(
   );
   const narrower = new ToolsetNarrower();
   const pages = new PageCache();
-  const dispatcher = options.dispatcher ?? new ToolDispatcher(source, options.dispatch);
+  const dispatcher = options.dispatcher ?? new ToolDispatcher(source, {
+    onError: ({ error }) => options.onError?.(error),
+    ...options.dispatch,
+  });
   const views = new WeakMap<Toolset, ToolDispatcher>();
 
   function report(error: unknown): Response {

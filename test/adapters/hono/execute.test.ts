@@ -260,6 +260,28 @@ describe("POST /tools/:id/execute", () => {
     }
   });
 
+  it("tells the log what a tool threw", async () => {
+    const errors: unknown[] = [];
+    const failed = new Error("disk on fire");
+    const registry = new ToolRegistry({
+      tools: [defineTool({
+        name: "t",
+        description: "Fails.",
+        execute: () => {
+          throw failed;
+        },
+      })],
+    });
+    const app = createToolHandler(registry, {
+      ...OPEN,
+      onError: (error) => {
+        errors.push(error);
+      },
+    });
+    await app.request(`${BASE}/tools/t/execute`, execution({}));
+    assertEquals(errors, [failed]);
+  });
+
   it("does not take a query", async () => {
     const response = await handler(OPEN).request(`${echo}?text=x`, execution({ arguments: {} }));
     assertEquals(response.status, 400);
