@@ -41,5 +41,7 @@ export function namesFor(target: TargetName, tools: readonly Tool[] = TOOLS): Ex
 }
 
 export function dispatcherOf(tools: readonly Tool[] = TOOLS): ToolDispatcher {
-  return new ToolDispatcher(buildToolset(tools, {}), { engine: typeboxEngine({ codeGeneration: false }) });
+  return new ToolDispatcher(buildToolset(tools, {}), {
+    engine: typeboxEngine({ codeGeneration: false }),
+  });
 }
