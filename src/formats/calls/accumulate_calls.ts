@@ -57,7 +57,7 @@ export type StreamTarget = Exclude<TargetName, `mcp${string}` | `openapi${string
  * A call is given out as soon as it is sure to be whole: at its own end where the target marks that
  * (Responses, Anthropic, Bedrock, Cohere), or else when the model stops. Calls may be interleaved.
  * A call that the token limit or a broken connection cut off is refused, never run with a part of
- * its arguments.
+ * its arguments; see `callNotes("langchain")` for the one exception.
  *
  * @example Usage
  * ```ts

@@ -5,6 +5,7 @@
  */
 
 import type { JsonValue } from "../../tool/mod.ts";
+import { markCutOff } from "./cut_off.ts";
 import { given, type JsonRecord, Shape, textOf } from "./shape.ts";
 import { streamToolCallParts } from "./streams/tool_call_parts.ts";
 import type { Answer, AnsweredCall, CallFormat, WireCall } from "./types.ts";
@@ -38,7 +39,8 @@ function read(response: unknown): readonly WireCall[] {
     if (!given(top, field)) continue;
     // A message may be text alone.
     if (typeof top[field] === "string") return [];
-    return partsOf(SHAPE.list(top[field], `/${field}`), `/${field}`);
+    const calls = partsOf(SHAPE.list(top[field], `/${field}`), `/${field}`);
+    return markCutOff(calls, top["finishReason"]);
   }
   throw SHAPE.wrong("", 'an object with "toolCalls" or "content", or a part of type "tool-call"');
 }
@@ -86,6 +88,7 @@ export const AI_SDK_CALLS: CallFormat<AiSdkToolResult, AiSdkToolMessage> = {
   notes: [
     "All answers go into one tool message.",
     "Calls that the provider runs itself (providerExecuted) are not for you.",
+    "The last call of a result that the token limit cut off is refused.",
     "The SDK runs tools that have an execute by itself; answer calls of the others.",
   ],
 };

@@ -4,7 +4,8 @@
  * @module
  */
 
-import { given, type JsonRecord, Shape, textOf } from "./shape.ts";
+import { markCutOff } from "./cut_off.ts";
+import { given, isRecord, type JsonRecord, Shape, textOf } from "./shape.ts";
 import { streamContentBlocks } from "./streams/content_blocks.ts";
 import type { Answer, AnsweredCall, CallFormat, WireCall } from "./types.ts";
 
@@ -27,35 +28,38 @@ export interface AnthropicToolMessage {
 const SHAPE = new Shape("an Anthropic message");
 
 function read(response: unknown): readonly WireCall[] {
-  if (Array.isArray(response)) return blocksOf(response, "", false);
+  if (Array.isArray(response)) return blocksOf(response, "");
   const top = SHAPE.record(response, "", "a message or a list of content blocks");
-  if (top["type"] === "tool_use") return blocksOf([top], "", false);
+  if (top["type"] === "tool_use") return blocksOf([top], "");
   if (given(top, "content")) {
     // A message may be text alone.
     if (typeof top["content"] === "string") return [];
-    const cutOff = top["stop_reason"] === "max_tokens" ||
-      top["stop_reason"] === "model_context_window_exceeded";
-    return blocksOf(SHAPE.list(top["content"], "/content"), "/content", cutOff);
+    const content = SHAPE.list(top["content"], "/content");
+    // If a call was cut off, no other block follows it.
+    const last = content.at(-1);
+    const calls = blocksOf(content, "/content");
+    return isRecord(last) && last["type"] === "tool_use"
+      ? markCutOff(calls, top["stop_reason"])
+      : calls;
   }
   throw SHAPE.wrong("", 'an object with "content", or a content block of type "tool_use"');
 }
 
-function blocksOf(list: readonly unknown[], at: string, cutOff: boolean): readonly WireCall[] {
+function blocksOf(list: readonly unknown[], at: string): readonly WireCall[] {
   return list.flatMap((item, index) => {
     const here = list.length === 1 && at === "" ? at : `${at}/${index}`;
     const raw = SHAPE.record(item, here);
     if (raw["type"] !== "tool_use") return [];
-    return [blockOf(raw, here, cutOff && index === list.length - 1)];
+    return [blockOf(raw, here)];
   });
 }
 
-function blockOf(raw: JsonRecord, at: string, cutOff: boolean): WireCall {
+function blockOf(raw: JsonRecord, at: string): WireCall {
   return {
     id: textOf(raw["id"]),
     name: SHAPE.text(raw["name"], `${at}/name`),
     input: raw["input"],
     raw,
-    cutOff,
   };
 }
 

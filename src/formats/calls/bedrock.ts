@@ -5,6 +5,7 @@
  */
 
 import type { JsonValue } from "../../tool/mod.ts";
+import { markCutOff } from "./cut_off.ts";
 import { given, isRecord, Shape, textOf } from "./shape.ts";
 import { streamConverse } from "./streams/converse.ts";
 import type { Answer, AnsweredCall, CallFormat, WireCall } from "./types.ts";
@@ -29,26 +30,29 @@ export interface BedrockToolMessage {
 const SHAPE = new Shape("a Bedrock Converse response");
 
 function read(response: unknown): readonly WireCall[] {
-  if (Array.isArray(response)) return blocksOf(response, "", false);
+  if (Array.isArray(response)) return blocksOf(response, "");
   const top = SHAPE.record(response, "", "a response, a message or a list of content blocks");
-  const cutOff = top["stopReason"] === "max_tokens" ||
-    top["stopReason"] === "model_context_window_exceeded";
+  const reason = top["stopReason"];
   if (given(top, "output")) {
     const output = SHAPE.record(top["output"], "/output");
-    return messageOf(output["message"], "/output/message", cutOff);
+    return messageOf(output["message"], "/output/message", reason);
   }
-  if (given(top, "message")) return messageOf(top["message"], "/message", cutOff);
-  if (given(top, "content")) return messageOf(top, "", cutOff);
-  if (given(top, "toolUse")) return blocksOf([top], "", false);
+  if (given(top, "message")) return messageOf(top["message"], "/message", reason);
+  if (given(top, "content")) return messageOf(top, "", undefined);
+  if (given(top, "toolUse")) return blocksOf([top], "");
   throw SHAPE.wrong("", 'an object with "output", "message", "content" or "toolUse"');
 }
 
-function messageOf(value: unknown, at: string, cutOff: boolean): readonly WireCall[] {
-  const { content } = SHAPE.record(value, at);
-  return blocksOf(SHAPE.list(content, `${at}/content`), `${at}/content`, cutOff);
+function messageOf(value: unknown, at: string, reason: unknown): readonly WireCall[] {
+  const message = SHAPE.record(value, at);
+  const content = SHAPE.list(message["content"], `${at}/content`);
+  const calls = blocksOf(content, `${at}/content`);
+  // If a call was cut off, no other block follows it.
+  const last = content.at(-1);
+  return isRecord(last) && given(last, "toolUse") ? markCutOff(calls, reason) : calls;
 }
 
-function blocksOf(list: readonly unknown[], at: string, cutOff: boolean): readonly WireCall[] {
+function blocksOf(list: readonly unknown[], at: string): readonly WireCall[] {
   return list.flatMap((item, index) => {
     const here = `${at}/${index}`;
     const raw = SHAPE.record(item, here);
@@ -61,7 +65,6 @@ function blocksOf(list: readonly unknown[], at: string, cutOff: boolean): readon
       name: SHAPE.text(use["name"], `${here}/toolUse/name`),
       input: use["input"],
       raw,
-      cutOff: cutOff && index === list.length - 1,
     }];
   });
 }

@@ -5,7 +5,7 @@
  */
 
 import { readFunctionCalls } from "./function_calls.ts";
-import { given, isRecord, Shape } from "./shape.ts";
+import { Shape } from "./shape.ts";
 import { streamCohere } from "./streams/cohere.ts";
 import type { Answer, AnsweredCall, CallFormat, WireCall } from "./types.ts";
 
@@ -21,10 +21,7 @@ export interface CohereToolMessage {
 const SHAPE = new Shape("a Cohere response");
 
 function read(response: unknown): readonly WireCall[] {
-  // In Cohere's response the reason stands beside the message, as in a choice of others.
-  const asChoice = isRecord(response) && given(response, "message") &&
-    given(response, "finish_reason");
-  return readFunctionCalls(SHAPE, asChoice ? { choices: [response] } : response);
+  return readFunctionCalls(SHAPE, response);
 }
 
 // Write results

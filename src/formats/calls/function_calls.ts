@@ -4,24 +4,9 @@
  * @module
  */
 
+import { markCutOff } from "./cut_off.ts";
 import { given, isRecord, type JsonRecord, type Shape, textOf } from "./shape.ts";
 import type { WireCall } from "./types.ts";
-
-/** Why a model stopped before it was done. */
-const CUT_OFF: ReadonlySet<unknown> = new Set([
-  "length",
-  "model_length",
-  "content_filter",
-  "error",
-  "MAX_TOKENS",
-  "ERROR",
-  "TIMEOUT",
-]);
-
-/** Whether the reason why a model stopped says that it was not done. */
-export function isCutOff(reason: unknown): boolean {
-  return CUT_OFF.has(reason);
-}
 
 /** A member by its name on the wire, or as SDKs that write camel case name it. */
 function member(record: JsonRecord, wire: string, sdk: string): string {
@@ -49,11 +34,7 @@ export function readFunctionCalls(shape: Shape, response: unknown): readonly Wir
 function choiceCalls(shape: Shape, choice: JsonRecord, at: string): readonly WireCall[] {
   const message = shape.record(choice["message"], `${at}/message`);
   const calls = messageCalls(shape, message, `${at}/message`);
-  const reason = choice["finish_reason"] ?? choice["finishReason"];
-  // What comes before the last call was closed when the last one began.
-  return isCutOff(reason)
-    ? calls.map((call, index) => index === calls.length - 1 ? { ...call, cutOff: true } : call)
-    : calls;
+  return markCutOff(calls, choice["finish_reason"] ?? choice["finishReason"]);
 }
 
 function messageCalls(shape: Shape, message: JsonRecord, at: string): readonly WireCall[] {

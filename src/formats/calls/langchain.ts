@@ -4,6 +4,7 @@
  * @module
  */
 
+import { markCutOff } from "./cut_off.ts";
 import { given, isRecord, type JsonRecord, Shape, textOf } from "./shape.ts";
 import { streamToolCallChunks } from "./streams/tool_call_chunks.ts";
 import type { Answer, AnsweredCall, CallFormat, WireCall } from "./types.ts";
@@ -30,9 +31,11 @@ function read(response: unknown): readonly WireCall[] {
   const message = kwargs ? SHAPE.record(top["kwargs"], at) : top;
   const fields = ["tool_calls", "invalid_tool_calls"];
   if (fields.some((field) => given(message, field))) {
-    return fields.flatMap((field) =>
+    const [calls = [], invalid = []] = fields.map((field) =>
       callsOf(SHAPE.optionalList(message[field], `${at}/${field}`), `${at}/${field}`)
     );
+    // LangChain completes arguments that were cut off, so that they look whole.
+    return [...markCutOff(calls, stopReason(message)), ...invalid];
   }
   if (given(message, "content")) return [];
   if (given(message, "args")) return [callOf(message, at)];
@@ -58,6 +61,19 @@ function callOf(raw: JsonRecord, at: string): WireCall {
   };
 }
 
+/** Why the model stopped: each provider's package says it in its own words, or not at all. */
+export function stopReason(message: JsonRecord): string | undefined {
+  for (const holder of ["response_metadata", "additional_kwargs"]) {
+    const fields = message[holder];
+    if (!isRecord(fields)) continue;
+    for (const field of ["finish_reason", "stop_reason", "finishReason", "stopReason"]) {
+      const reason = textOf(fields[field]);
+      if (reason !== undefined) return reason;
+    }
+  }
+  return undefined;
+}
+
 // Write results
 
 function write(call: AnsweredCall, answer: Answer): LangChainToolMessage {
@@ -78,9 +94,11 @@ export const LANGCHAIN_CALLS: CallFormat<LangChainToolMessage, LangChainToolMess
   read,
   write,
   gather: (parts) => parts,
-  stream: streamToolCallChunks,
+  stream: () => streamToolCallChunks(stopReason),
   notes: [
     "Calls in invalid_tool_calls are read too, so that each call is answered; they come last.",
+    "The last call of a message that the token limit cut off is refused, if the message says so.",
+    "In a stream that says no reason why the model stopped, the end of the stream counts as one.",
     "A message is as chat models take it, and as the fields of new ToolMessage().",
   ],
 };

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { isCutOff } from "../function_calls.ts";
+import { isCutOff } from "../cut_off.ts";
 import { isRecord, type JsonRecord, textOf } from "../shape.ts";
 import type { StreamFormat, StreamStep } from "../types.ts";
 import { rebuild } from "./function_calls.ts";

@@ -4,6 +4,7 @@
  * @module
  */
 
+import { isCutOff } from "../cut_off.ts";
 import { parsed } from "../input.ts";
 import { isRecord, type JsonRecord, textOf } from "../shape.ts";
 import type { StreamedParts, StreamFormat, StreamStep } from "../types.ts";
@@ -31,8 +32,7 @@ function steps(event: JsonRecord): readonly StreamStep[] {
     case "message_delta": {
       const reason = isRecord(delta) ? delta["stop_reason"] : undefined;
       if (typeof reason !== "string") return [];
-      const cutOff = reason === "max_tokens" || reason === "model_context_window_exceeded";
-      return [{ type: "finish", cutOff }];
+      return [{ type: "finish", cutOff: isCutOff(reason) }];
     }
     case "message_stop":
       return [{ type: "finish", cutOff: false }];

@@ -4,6 +4,7 @@
  * @module
  */
 
+import { isCutOff } from "../cut_off.ts";
 import { parsed } from "../input.ts";
 import { isRecord, type JsonRecord, textOf } from "../shape.ts";
 import type { StreamedParts, StreamFormat, StreamStep } from "../types.ts";
@@ -30,9 +31,7 @@ function steps(event: JsonRecord): readonly StreamStep[] {
     return [{ type: "close", key: String(contentBlockStop["contentBlockIndex"]) }];
   }
   if (isRecord(messageStop)) {
-    const reason = messageStop["stopReason"];
-    const cutOff = reason === "max_tokens" || reason === "model_context_window_exceeded";
-    return [{ type: "finish", cutOff }];
+    return [{ type: "finish", cutOff: isCutOff(messageStop["stopReason"]) }];
   }
   return [];
 }

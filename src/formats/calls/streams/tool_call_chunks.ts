@@ -4,18 +4,21 @@
  * @module
  */
 
+import { isCutOff } from "../cut_off.ts";
 import { parsed } from "../input.ts";
-import { isRecord, textOf } from "../shape.ts";
+import { isRecord, type JsonRecord, textOf } from "../shape.ts";
 import type { StreamFormat, StreamStep } from "../types.ts";
 
 /** How LangChain streams calls: `tool_call_chunks`, told apart by their index, or by their id. */
-export function streamToolCallChunks(): StreamFormat {
+export function streamToolCallChunks(
+  stopReason: (message: JsonRecord) => string | undefined,
+): StreamFormat {
   let last = "";
   return {
     steps: (event) => {
       const kwargs = isRecord(event["kwargs"]) ? event["kwargs"] : event;
       const chunks = kwargs["tool_call_chunks"];
-      return (Array.isArray(chunks) ? chunks : []).filter(isRecord).flatMap((chunk) => {
+      const found = (Array.isArray(chunks) ? chunks : []).filter(isRecord).flatMap((chunk) => {
         const id = textOf(chunk["id"]);
         const index = chunk["index"];
         if (typeof index === "number" || typeof index === "string") last = `#${index}`;
@@ -27,6 +30,9 @@ export function streamToolCallChunks(): StreamFormat {
         }
         return steps;
       });
+      const reason = stopReason(kwargs);
+      if (reason !== undefined) found.push({ type: "finish", cutOff: isCutOff(reason) });
+      return found;
     },
     rebuild: ({ id, name, text }) => ({
       type: "tool_call",

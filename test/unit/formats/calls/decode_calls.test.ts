@@ -221,6 +221,29 @@ describe("a call that was cut off", () => {
     );
   });
 
+  it("is refused where the SDK made it look whole", () => {
+    const part = { type: "tool-call", toolCallId: "1", toolName: "clear", input: {} };
+    assertEquals(decode("ai-sdk", { toolCalls: [part], finishReason: "length" }), refused);
+    const call = { id: "1", name: "clear", args: {} };
+    const message = { content: "", tool_calls: [call] };
+    const stopped = (reason: object) => decode("langchain", { ...message, ...reason });
+    assertEquals(stopped({ response_metadata: { finish_reason: "length" } }), refused);
+    assertEquals(stopped({ additional_kwargs: { stop_reason: "max_tokens" } }), refused);
+    assertEquals(stopped({ response_metadata: { finish_reason: "tool_calls" } }), [[
+      "clear",
+      undefined,
+    ]]);
+  });
+
+  it("is not the one before other content", () => {
+    const use = { type: "tool_use", id: "1", name: "clear", input: {} };
+    const content = [use, { type: "text", text: "And so" }];
+    assertEquals(decode("anthropic", { content, stop_reason: "max_tokens" }), [[
+      "clear",
+      undefined,
+    ]]);
+  });
+
   it("is run if it is closed, and so are those before it", () => {
     const call = (args: string) => ({
       id: args,

@@ -1,0 +1,217 @@
+import { assert, assertEquals } from "@std/assert";
+import { describe, it } from "bun:test";
+import fc from "fast-check";
+import { typeboxEngine } from "../../../../src/adapters/typebox/mod.ts";
+import { accumulateCalls, decodeCalls, encodeResult } from "../../../../src/formats/calls/mod.ts";
+import { encodeArguments, exportTools, type TargetName } from "../../../../src/formats/mod.ts";
+import { checkSchema } from "../../../../src/schema/mod.ts";
+import { makeTool, type Tool, ToolResult } from "../../../../src/tool/mod.ts";
+import { aParametersSchema, aValue, aValueFor } from "../../../support/arbitrary_schema.ts";
+import { FIXTURES } from "./fixtures.ts";
+
+const engine = typeboxEngine({ codeGeneration: false });
+const runs = { numRuns: 60 };
+
+/** A tool, and arguments that its own schema accepts. */
+const aCall: fc.Arbitrary<{ readonly tool: Tool; readonly args: unknown }> = aParametersSchema()
+  .filter((parameters) => {
+    try {
+      checkSchema(parameters);
+      return true;
+    } catch {
+      return false;
+    }
+  })
+  .chain((parameters) =>
+    aValueFor(parameters).map((args) => ({
+      tool: makeTool({ name: "t", description: "A tool.", parameters }),
+      args,
+    }))
+  )
+  .filter(({ tool, args }) => engine.compile(tool.parameters, "2020-12").check(args));
+
+/** Whether two JSON values are the same, `__proto__` included. */
+const same = (a: unknown, b: unknown): boolean => canonical(a) === canonical(b);
+function canonical(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(canonical).join()}]`;
+  if (typeof value !== "object" || value === null) return JSON.stringify(value);
+  return `{${
+    Object.entries(value).map(([key, item]) => `${JSON.stringify(key)}:${canonical(item)}`).sort()
+      .join()
+  }}`;
+}
+
+describe("decodeCalls()", () => {
+  for (const { targets, call } of FIXTURES) {
+    for (const target of targets) {
+      it(`gives the arguments back that were written for ${target}`, () => {
+        fc.assert(
+          fc.property(aCall, ({ tool, args }) => {
+            const { names, losses } = exportTools([tool], target as TargetName);
+            const encoding = names.encodingOf("t");
+            // Some tools cannot be exported; some values look alike on the wire, and losses say so.
+            if (encoding === undefined) return;
+            if (losses.some(({ grade, narrows }) => grade === "ambiguous" || narrows)) return;
+            const wire = JSON.parse(JSON.stringify(encodeArguments(args, encoding.input)));
+            const raw = { ...call(encoding.name, wire, "abcdefgh1") as object };
+            if ("namespace" in raw) delete raw.namespace;
+            const [decoded] = decodeCalls(target, [raw], names);
+            assertEquals(decoded?.name, "t");
+            assert(same(decoded?.arguments, args), canonical(decoded?.arguments));
+          }),
+          runs,
+        );
+      });
+
+      it(`never changes what ${target} sent, and never throws over arguments`, () => {
+        fc.assert(
+          fc.property(aCall, aValue, ({ tool }, args) => {
+            const { names } = exportTools([tool], target as TargetName);
+            const raw = call(names.nameOf("t") ?? "t", args, "abcdefgh1");
+            const before = canonical(raw);
+            decodeCalls(target, [raw], names);
+            assertEquals(canonical(raw), before);
+          }),
+          runs,
+        );
+      });
+    }
+  }
+
+  it("leads every name back to its own tool, whatever the ids are", () => {
+    const part = fc.string({
+      unit: fc.constantFrom("a", "A", "_", ".", "-", "0"),
+      minLength: 1,
+      maxLength: 70,
+    });
+    const hostile = fc.constantFrom("constructor", "__proto__", "a__b", "a_b", "a.b", "toString");
+    const anId = fc.tuple(fc.option(fc.oneof(part, hostile)), fc.oneof(part, hostile));
+    const tools = fc.uniqueArray(anId, { maxLength: 12, selector: (id) => id.join(":") })
+      .map((ids) =>
+        ids.map(([namespace, name]) =>
+          makeTool({ name, ...(namespace === null ? {} : { namespace }), description: "A tool." })
+        )
+      );
+    fc.assert(
+      fc.property(tools, fc.constantFrom(...FIXTURES), (list, { targets, call }) => {
+        for (const target of targets) {
+          const { names } = exportTools(list, target as TargetName);
+          const raws = names.encodings.map(({ name, namespace }) => {
+            const raw = { ...call(name, {}, "abcdefgh1") as object };
+            if ("namespace" in raw) delete raw.namespace;
+            return namespace === undefined ? raw : { ...raw, namespace };
+          });
+          const ids = decodeCalls(target, raws, names).map(({ name }) => name);
+          assertEquals(ids, names.encodings.map(({ id }) => id));
+        }
+      }),
+      runs,
+    );
+  });
+});
+
+describe("encodeResult()", () => {
+  it("writes JSON for every value, and does not change it", () => {
+    const target = fc.constantFrom(...FIXTURES.flatMap(({ targets }) => targets));
+    fc.assert(
+      fc.property(aValue, target, (content, name) => {
+        const before = canonical(content);
+        const call = { callId: "c", wireName: "t" };
+        const answer: unknown = encodeResult<TargetName>(name, call, ToolResult.ok(content));
+        assert(same(JSON.parse(JSON.stringify(answer)), answer));
+        assertEquals(canonical(content), before);
+      }),
+      runs,
+    );
+  });
+});
+
+describe("accumulateCalls()", () => {
+  const tool = makeTool({ name: "t", description: "A tool." });
+  const anArgument = fc.dictionary(fc.constantFrom("a", "b", "é😀"), aValue, { maxKeys: 3 });
+
+  /** A text in pieces, cut anywhere, also inside of an escape or a pair of surrogates. */
+  const pieces = (text: string, cuts: readonly number[]): readonly string[] => {
+    const at = [...new Set(cuts.map((cut) => cut % (text.length + 1)))].sort((a, b) => a - b);
+    return [0, ...at].map((from, index) => text.slice(from, at[index] ?? text.length));
+  };
+
+  it("gives what an unstreamed response gives, however the stream is cut and interleaved", () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.tuple(anArgument, fc.array(fc.nat(200), { maxLength: 6 })), {
+          minLength: 1,
+          maxLength: 4,
+        }),
+        fc.infiniteStream(fc.nat(3)),
+        (calls, picks) => {
+          const { names } = exportTools([tool], "anthropic");
+          const queues = calls.map(([args, cuts], index) => [
+            {
+              type: "content_block_start",
+              index,
+              content_block: { type: "tool_use", id: `${index}`, name: "t" },
+            },
+            ...pieces(JSON.stringify(args), cuts).map((partial_json) => ({
+              type: "content_block_delta",
+              index,
+              delta: { type: "input_json_delta", partial_json },
+            })),
+            { type: "content_block_stop", index },
+          ]);
+          const stream = accumulateCalls("anthropic", names);
+          for (let open = queues.filter(({ length }) => length > 0); open.length > 0;) {
+            const queue = open[(picks.next().value ?? 0) % open.length];
+            stream.push(queue?.shift());
+            open = open.filter(({ length }) => length > 0);
+          }
+          stream.push({ type: "message_delta", delta: { stop_reason: "tool_use" } });
+          const found = new Map(stream.end().map((call) => [call.callId, call.arguments]));
+          calls.forEach(([args], index) => assert(same(found.get(`${index}`), args)));
+          assertEquals(found.size, calls.length);
+        },
+      ),
+      runs,
+    );
+  });
+
+  it("never throws over events of the right types with anything in them", () => {
+    const types = [
+      "content_block_start",
+      "content_block_delta",
+      "message_delta",
+      "response.output_item.added",
+      "response.function_call_arguments.delta",
+      "response.function_call_arguments.done",
+      "response.completed",
+      "tool-call-start",
+      "tool-call-delta",
+      "message-end",
+    ];
+    const fields = ["index", "delta", "content_block", "item", "arguments", "choices", "response"];
+    const event = fc.tuple(
+      fc.constantFrom(...types),
+      fc.dictionary(fc.constantFrom(...fields), aValue, { maxKeys: 4 }),
+    ).map(([type, rest]) => ({ type, ...rest }));
+    const targets = [
+      "openai",
+      "openai.responses",
+      "anthropic",
+      "bedrock",
+      "cohere",
+      "langchain",
+    ] as const;
+    fc.assert(
+      fc.property(
+        fc.constantFrom(...targets),
+        fc.array(event, { maxLength: 8 }),
+        (target, events) => {
+          const stream = accumulateCalls(target, exportTools([tool], target).names);
+          for (const one of events) stream.push(one);
+          stream.end();
+        },
+      ),
+      runs,
+    );
+  });
+});
