@@ -305,10 +305,11 @@ class OperationReader {
     draft.tags = (listIn(value, "tags") ?? []).filter((tag): tag is string =>
       typeof tag === "string" && tag !== ""
     );
-    const given = objectIn(value, "x-tool-annotations");
+    Object.assign(draft.provider, readTaughtHints(value));
+    // What the tool's source said comes before what plue made of it.
+    const { annotations: given = objectIn(value, "x-tool-annotations") } = draft.provider;
     draft.hints = { ...METHODS.get(one.method.toLowerCase()), ...readHints(given) };
     if (given !== undefined) draft.provider.annotations = given;
-    Object.assign(draft.provider, readTaughtHints(value));
     const meta = objectIn(value, "x-tool-meta");
     if (meta !== undefined && !Object.hasOwn(meta, "provider")) draft.meta = meta;
   }

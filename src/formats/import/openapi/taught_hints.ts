@@ -5,7 +5,7 @@
  */
 
 import type { ProviderHints } from "../../types.ts";
-import { flagIn, listIn, objectIn, textIn } from "../fields.ts";
+import { flagIn, isMembers, listIn, member, objectIn, textIn } from "../fields.ts";
 
 /** The hints of an operation that are what they should be. */
 export function readTaughtHints(operation: unknown): ProviderHints {
@@ -15,6 +15,7 @@ export function readTaughtHints(operation: unknown): ProviderHints {
   const isAsync = flagIn(given, "async");
   const eagerInputStreaming = flagIn(given, "eagerInputStreaming");
   const callers = listIn(given, "allowedCallers");
+  const annotations = member(given, "annotations");
   const support = textIn(given, "taskSupport");
   const namespaceDescription = textIn(given, "namespaceDescription");
   const ttl = textIn(objectIn(given, "cacheControl"), "ttl");
@@ -24,6 +25,7 @@ export function readTaughtHints(operation: unknown): ProviderHints {
     ...(deferLoading === undefined ? {} : { deferLoading }),
     ...(isAsync === undefined ? {} : { async: isAsync }),
     ...(eagerInputStreaming === undefined ? {} : { eagerInputStreaming }),
+    ...(annotations === null || isMembers(annotations) ? { annotations } : {}),
     ...(callers?.every((caller) => typeof caller === "string") === true
       ? { allowedCallers: callers as readonly string[] }
       : {}),

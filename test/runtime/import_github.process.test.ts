@@ -1,0 +1,98 @@
+// The tools of GitHub's MCP server, imported and exported again. Real input, which is not in this
+// repository: the tests are skipped where it is absent.
+
+import { describe } from "bun:test";
+import { assertEquals } from "@std/assert";
+import { existsSync, readFileSync } from "node:fs";
+import { importTools } from "../../src/formats/import/mod.ts";
+import { exportTools, listTargets } from "../../src/formats/mod.ts";
+import { maybe } from "../support/skip.ts";
+
+const FILE = new URL("../../../shared/data/github-mcp-tools.json", import.meta.url);
+const there = existsSync(FILE);
+const withData = maybe(there, "../shared/data/github-mcp-tools.json is not there");
+
+interface Listed {
+  readonly name: string;
+  readonly annotations: { readonly readOnlyHint?: boolean; readonly destructiveHint?: boolean };
+}
+const document: { readonly tools: readonly Listed[] } = there
+  ? JSON.parse(readFileSync(FILE, "utf8"))
+  : { tools: [] };
+
+/** In the order in which exports list tools. */
+const sorted = document.tools.toSorted((a, b) => a.name < b.name ? -1 : 1);
+
+describe("the tools of GitHub's MCP server", () => {
+  withData("are imported, all of them, with nothing to warn of", () => {
+    const { tools, warnings, rejected } = importTools("mcp", document, { namespace: "github" });
+    assertEquals(tools.length, 117);
+    assertEquals([warnings, rejected], [[], []]);
+    assertEquals(tools.every(({ id, name }) => id === `github:${name}`), true);
+  });
+
+  withData("are what they were after import and export", () => {
+    const { tools } = importTools("mcp", document);
+    for (const target of ["mcp@2026-07-28", "mcp@2025-11-25"] as const) {
+      const { tools: again, losses, rejected } = exportTools(tools, target);
+      assertEquals(
+        (again as readonly Listed[]).toSorted((a, b) => a.name < b.name ? -1 : 1),
+        sorted as never,
+      );
+      assertEquals([losses, rejected], [[], []]);
+    }
+  });
+
+  withData("have the risk that their hints say", () => {
+    for (const [index, { risk }] of importTools("mcp", document).tools.entries()) {
+      const hints = document.tools[index]?.annotations;
+      const wanted = hints?.destructiveHint === true
+        ? "high"
+        : hints?.readOnlyHint === true
+        ? "low"
+        : "medium";
+      assertEquals(risk, wanted);
+    }
+  });
+
+  withData("go to every target, and come back from those that are sources too", () => {
+    const { tools } = importTools("mcp", document);
+    for (const { id } of listTargets()) {
+      const { rejected, names } = exportTools(tools, id);
+      // Limits of a request are reasons; nothing else is here.
+      assertEquals(rejected.filter(({ rule }) => !rule.startsWith("max")), []);
+      assertEquals(names.encodings.length, tools.length - rejected.length);
+    }
+    const sources = {
+      "openai.chat": "openai",
+      "openai.responses": "openai",
+      anthropic: "anthropic",
+      gemini: "gemini",
+      "gemini.typed": "gemini",
+      bedrock: "bedrock",
+    } as const;
+    for (const [target, source] of Object.entries(sources)) {
+      const { tools: sent } = exportTools(tools, target as keyof typeof sources);
+      const back = importTools(source, sent);
+      assertEquals([target, back.warnings, back.rejected], [target, [], []]);
+      const { tools: again } = exportTools(back.tools, target as keyof typeof sources);
+      assertEquals(JSON.stringify(again), JSON.stringify(sent));
+    }
+  });
+
+  withData("come back from OpenAPI as the tools that they were", () => {
+    const { tools } = importTools("mcp", document);
+    const back = importTools("openapi", exportTools(tools, "openapi").tools);
+    assertEquals([back.warnings, back.rejected], [[], []]);
+    const told = (list: typeof tools): unknown =>
+      list.map(({ id, title, description, parameters, annotations, risk }) => ({
+        id,
+        title,
+        description,
+        parameters,
+        annotations,
+        risk,
+      })).toSorted((a, b) => a.id < b.id ? -1 : 1);
+    assertEquals(told(back.tools), told(tools));
+  });
+});
