@@ -30,40 +30,40 @@ function json(value: unknown, status = 200): typeof answer {
     response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(value));
 }
 
-beforeAll(async () => {
-  server = createServer((request, response) => {
-    const chunks: Uint8Array[] = [];
-    request.on("data", (chunk: Uint8Array) => chunks.push(chunk));
-    response.on("close", () => {
-      if (!response.writableFinished) gone();
-    });
-    request.on("end", () => {
-      seen = {
-        method: request.method,
-        url: new URL(request.url ?? "", base),
-        headers: request.headers,
-        body: new TextDecoder().decode(Uint8Array.from(chunks.flatMap((chunk) => [...chunk]))),
-      };
-      answer(response, seen);
-    });
-  });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const address = server.address();
-  assert(typeof address === "object" && address !== null);
-  base = `http://127.0.0.1:${address.port}/api`;
-  tools = importTools("openapi", petStore(), {
-    fetch: globalThis.fetch,
-    baseUrl: base,
-    authorize: () => ({ query: { api_key: "k" } }),
-  }).tools;
-});
-
-afterAll(async () => {
-  server.closeAllConnections();
-  await new Promise<void>((resolve) => server.close(() => resolve()));
-});
-
 describe("an imported operation over HTTP", () => {
+  beforeAll(async () => {
+    server = createServer((request, response) => {
+      const chunks: Uint8Array[] = [];
+      request.on("data", (chunk: Uint8Array) => chunks.push(chunk));
+      response.on("close", () => {
+        if (!response.writableFinished) gone();
+      });
+      request.on("end", () => {
+        seen = {
+          method: request.method,
+          url: new URL(request.url ?? "", base),
+          headers: request.headers,
+          body: new TextDecoder().decode(Uint8Array.from(chunks.flatMap((chunk) => [...chunk]))),
+        };
+        answer(response, seen);
+      });
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const address = server.address();
+    assert(typeof address === "object" && address !== null);
+    base = `http://127.0.0.1:${address.port}/api`;
+    tools = importTools("openapi", petStore(), {
+      fetch: globalThis.fetch,
+      baseUrl: base,
+      authorize: () => ({ query: { api_key: "k" } }),
+    }).tools;
+  });
+
+  afterAll(async () => {
+    server.closeAllConnections();
+    await new Promise<void>((resolve) => server.close(() => resolve()));
+  });
+
   it("arrives as the API wants it", async () => {
     answer = json([{ id: 1, name: "Mo", weight: null }]);
     const result = await call(tools, "listPets", {
