@@ -197,14 +197,9 @@ export function schemaConverter(
       }
       if (unsure === true && (left.has(form) || action === "transform")) uncertain.push(form);
     }
-    // An object that names no properties may stand at the root only.
-    if (transforms("open object") && (left.has("open object") || left.has("map"))) {
-      schema = closeAll(schema, report);
-    }
+    if (transforms("open object")) schema = closeAll(schema, report);
     const beforeMarks = schema;
-    if (transforms("optional property") && left.has("optional property")) {
-      schema = requireAll(schema, report);
-    }
+    if (transforms("optional property")) schema = requireAll(schema, report);
     if (transforms("type list")) schema = flagNulls(schema, report);
     if (transforms("enum scalar")) schema = writeEnums(schema, report);
     if (plan.keys !== undefined && left.has("odd property key")) {
@@ -218,7 +213,9 @@ export function schemaConverter(
 
   function convert(analysis: Analysis, schema: JsonSchema, describe: boolean): Conversion {
     const verbatim = plan.draft07 === true && analysis.saysDraft07;
-    if (verbatim || (plan.typed !== true && isWithin(analysis.forms, plain))) {
+    // Strict modes want every object spelled out, also one that uses nothing they refuse.
+    const spells = plan.typed === true || transforms("open object");
+    if (verbatim || (!spells && isWithin(analysis.forms, plain))) {
       return {
         ok: true,
         schema: verbatim ? schema : analysis.schema,

@@ -246,8 +246,7 @@ export function formsOf(schema: JsonSchema): ReadonlySet<KeywordForm> {
     }
     if (!SAYS_TYPE.some((keyword) => Object.hasOwn(node, keyword))) forms.add("no type");
     eachChild(node, (child, keyword) => {
-      const usual = keyword === "additionalProperties" || keyword === "unevaluatedProperties" ||
-        keyword === "items" || keyword === "unevaluatedItems";
+      const usual = keyword === "additionalProperties" || keyword === "unevaluatedProperties";
       if (typeof child === "boolean" && !usual) forms.add("boolean schema");
     });
   });

@@ -39,7 +39,10 @@ export function closeAll(root: JsonSchema, report: Report): JsonSchema {
 }
 
 function close(node: JsonSchemaObject, spot: Spot, report: Report): JsonSchemaObject {
-  if (!describesObjects(node) || node["additionalProperties"] === false) return node;
+  if (!describesObjects(node)) return node;
+  if (node["additionalProperties"] === false) {
+    return isNode(node["properties"]) ? node : withProperties(node);
+  }
   const said = Object.hasOwn(node, "additionalProperties");
   report.add(node, spot, {
     keyword: "additionalProperties",
@@ -50,8 +53,14 @@ function close(node: JsonSchemaObject, spot: Spot, report: Report): JsonSchemaOb
       ? "other properties than the named ones cannot be sent"
       : "other properties than the named ones are not forbidden, but cannot be sent",
   });
-  const copy = copyNode(node);
-  if (!isNode(node["properties"])) copy["properties"] = {};
+  const copy = copyNode(isNode(node["properties"]) ? node : withProperties(node));
   copy["additionalProperties"] = false;
+  return copy;
+}
+
+/** Providers' own transforms write `properties` always, even without one. */
+function withProperties(node: JsonSchemaObject): JsonSchemaObject {
+  const copy = copyNode(node);
+  copy["properties"] = {};
   return copy;
 }

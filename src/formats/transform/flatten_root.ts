@@ -14,6 +14,9 @@ import { type Report, transformed, type TransformResult } from "./report.ts";
 import { copyMap, copyNode, isNode, isSchema, without } from "./schema_walk.ts";
 import { addWords } from "./words.ts";
 
+/** How often a union may turn up behind a union. */
+const MAX_ROUNDS = 16;
+
 /**
  * Makes the root one plain object: `$ref` and `allOf` are merged in; a union becomes one object
  * with the properties of all branches, of which those that every branch needs are required. What
@@ -43,20 +46,29 @@ export function flattenRoot(schema: JsonSchema): TransformResult {
 /** {@linkcode flattenRoot} inside a chain of transforms. */
 export function plainRoot(first: JsonSchema, report: Report, describe: boolean): JsonSchema {
   if (!isNode(first)) return first;
-  let root: JsonSchema = dereference(first, first);
-  if (isNode(root) && Array.isArray(root["allOf"])) {
-    const definitions = root["$defs"];
-    root = mergeEveryAllOf(root);
-    if (isNode(root) && definitions !== undefined && !Object.hasOwn(root, "$defs")) {
-      root = { ...root, $defs: definitions };
-    }
+  let root: JsonSchema = first;
+  // What is merged in may bring a reference or a union of its own.
+  for (let round = 0; round < MAX_ROUNDS; round++) {
+    root = mergeIntoRoot(root);
+    if (!isNode(root)) throw new TypeError("Cannot flatten the schema: no value can satisfy it");
+    const union = ["anyOf", "oneOf"].find((keyword) => Object.hasOwn(root as object, keyword));
+    if (union === undefined) break;
+    root = flattenUnion(root, union, report, describe);
   }
-  if (!isNode(root)) throw new TypeError("Cannot flatten the schema: no value can satisfy it");
-  for (const keyword of ["anyOf", "oneOf"]) root = flattenUnion(root, keyword, report, describe);
-  for (const keyword of ["allOf", "not", "enum", "const"]) {
+  if (!isNode(root)) return root;
+  root = without(root, "$ref");
+  for (const keyword of ["anyOf", "oneOf", "allOf", "not", "enum", "const"]) {
     if (Object.hasOwn(root, keyword)) root = leaveOut(root, keyword, report, describe);
   }
   return root;
+}
+
+/** The root with its `$ref` and its `allOf` merged in. */
+function mergeIntoRoot(root: JsonSchemaObject): JsonSchema {
+  const whole = dereference(root, root);
+  if (!isNode(whole) || !Array.isArray(whole["allOf"])) return whole;
+  const merged = mergeEveryAllOf(whole);
+  return isNode(merged) ? withDefinitions(merged, whole) : merged;
 }
 
 /** The root with what its `$ref` leads to merged in. */
@@ -89,7 +101,7 @@ function flattenUnion(
   const branches = list.filter(isSchema).map((branch) => {
     const whole = isNode(branch) ? dereference(branch, root) : branch;
     return isNode(whole) && Array.isArray(whole["allOf"])
-      ? mergeEveryAllOf({ ...whole, ...definitionsOf(root) })
+      ? mergeEveryAllOf(withDefinitions(whole, root))
       : whole;
   }).map((branch) => isNode(branch) ? without(branch, "$defs", "definitions") : branch)
     // A branch for values that are no objects never holds for arguments.
@@ -104,7 +116,8 @@ function flattenUnion(
   const all = nodes.length === branches.length;
   const properties = isNode(base["properties"]) ? copyMap(base["properties"]) : {};
   let narrows = false;
-  const closed = (branch: JsonSchemaObject): boolean => branch["additionalProperties"] === false;
+  const closed = (branch: JsonSchemaObject): boolean =>
+    branch["additionalProperties"] === false && !Object.hasOwn(branch, "patternProperties");
   const listed = new Map<string, JsonSchema[]>();
   for (const branch of nodes) {
     const own = isNode(branch["properties"]) ? branch["properties"] : {};
@@ -163,8 +176,12 @@ function flattenUnion(
   return copy;
 }
 
-function definitionsOf(root: JsonSchemaObject): { $defs?: unknown } {
-  return Object.hasOwn(root, "$defs") ? { $defs: root["$defs"] } : {};
+/** The node with the definitions of the root, which references in it lead to. */
+function withDefinitions(node: JsonSchemaObject, root: JsonSchemaObject): JsonSchemaObject {
+  if (!Object.hasOwn(root, "$defs") || node["$defs"] === root["$defs"]) return node;
+  const copy = copyNode(node);
+  copy["$defs"] = root["$defs"];
+  return copy;
 }
 
 function excludesObjects(branch: JsonSchemaObject): boolean {

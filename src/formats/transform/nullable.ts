@@ -107,7 +107,7 @@ function requireAllOf(node: JsonSchemaObject, spot: Spot, report: Report): JsonS
   const names = Object.keys(properties);
   const required = new Set(Array.isArray(node["required"]) ? node["required"] : []);
   const optional = names.filter((name) => !required.has(name));
-  if (optional.length === 0) return node;
+  if (optional.length === 0 && Array.isArray(node["required"])) return node;
   const changed = copyMap(properties);
   const nulls = new Set<string>();
   for (const name of optional) {

@@ -8,6 +8,7 @@ import {
   exportTools,
   listTargets,
   normalizeOpenApi30,
+  resolveTarget,
   type TargetId,
 } from "../../../src/formats/mod.ts";
 import { checkSchema } from "../../../src/schema/mod.ts";
@@ -166,3 +167,21 @@ for (const { id } of listTargets()) {
     });
   });
 }
+
+describe("exportTools(), where the root must be one plain object", () => {
+  const refused = ["anyOf", "oneOf", "allOf", "not", "enum", "const", "$ref"];
+  for (const target of ["openai", "openai.strict", "anthropic", "anthropic.strict"] as const) {
+    it(`sends one to ${target}, whatever the schema`, () => {
+      fc.assert(
+        fc.property(aTool, (tool) => {
+          const { tools, rejected } = exportTools([tool], target);
+          if (rejected.length > 0) return;
+          const root = exportedSchema(tools, resolveTarget(target)) as Record<string, unknown>;
+          assertEquals(root["type"], "object");
+          assertEquals(refused.filter((keyword) => keyword in root), []);
+        }),
+        { numRuns: 300 },
+      );
+    });
+  }
+});
