@@ -33,7 +33,7 @@ export interface AdmissionRules {
 }
 
 /** What the registry is about to do, in words, for messages. */
-export type AdmissionAction = "register" | "update";
+export type AdmissionAction = "register" | "update" | "configure";
 
 /** The tool that `candidate` is or defines. */
 export function toTool(candidate: Tool | ToolDefinition): Tool {

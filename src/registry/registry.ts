@@ -51,7 +51,7 @@ export class ToolRegistry implements ToolHost {
   /** Every registered tool by id, in order of registration. */
   readonly #tools: Map<string, ToolLifecycle> = new Map();
   readonly #snapshot: ToolSnapshot = new ToolSnapshot((id) => this.#tools.get(id)?.tool);
-  readonly #rules: AdmissionRules;
+  readonly #rules: AdmissionRules & { readonly config: Map<string, unknown> };
   readonly #surroundings: Surroundings;
   readonly #feed: ChangeFeed;
   readonly #toolsets: ToolsetCache;
@@ -190,6 +190,32 @@ export class ToolRegistry implements ToolHost {
       timestamp: this.#clock.timestamp(),
     });
     return tool;
+  }
+
+  /**
+   * Gives tools other configurations, all of them or none. A tool so changed is set up anew: calls
+   * under way run to their end with what they have, then the old state is disposed of.
+   *
+   * @param config Configurations by tool id; `undefined` is none.
+   * @returns Gives back what those tools had, as far as they are still registered.
+   * @throws {TypeError} If a tool is not registered, or its configuration is wrong. Nothing has
+   * changed then.
+   */
+  configureTools(config: { readonly [id: string]: unknown }): () => void {
+    const given = new Map(Object.entries(config));
+    const rules = { ...this.#rules, config: definedOnly(given) };
+    const lives = [...given.keys()].map((id) => {
+      const tool = this.#tools.get(id)?.tool;
+      if (tool === undefined) {
+        throw new TypeError(`Cannot configure tool "${id}": it is not registered`);
+      }
+      return new ToolLifecycle(tool, admit(tool, rules, "configure"), this.#surroundings);
+    });
+    const before = [...given.keys()].map((id) => [id, this.#rules.config.get(id)] as const);
+    for (const life of lives) this.#reconfigure(life, given.get(life.tool.id));
+    return () => {
+      this.configureTools(Object.fromEntries(before.filter(([id]) => this.#tools.has(id))));
+    };
   }
 
   /** Takes a tool out; `false` if there is none. It is disposed of when its calls have ended. */
@@ -362,6 +388,17 @@ export class ToolRegistry implements ToolHost {
     return new ToolLifecycle(tool, admit(tool, this.#rules, action), this.#surroundings);
   }
 
+  #reconfigure(life: ToolLifecycle, config: unknown): void {
+    const { tool } = life;
+    const previous = this.#tools.get(tool.id);
+    this.#set(life);
+    if (config === undefined) this.#rules.config.delete(tool.id);
+    else this.#rules.config.set(tool.id, config);
+    if (previous !== undefined) this.#retirement.retire(previous);
+    const timestamp = this.#clock.timestamp();
+    this.#tell({ type: "updated", tool, previous: tool, timestamp });
+  }
+
   #add(added: readonly ToolLifecycle[]): void {
     for (const life of added) this.#set(life);
     if (this.#feed.isSilent) return;
@@ -388,6 +425,10 @@ export class ToolRegistry implements ToolHost {
   #tell(change: ToolChange): void {
     if (!this.#feed.isSilent) this.#feed.emit(Object.freeze(change));
   }
+}
+
+function definedOnly(config: ReadonlyMap<string, unknown>): ReadonlyMap<string, unknown> {
+  return new Map([...config].filter(([, value]) => value !== undefined));
 }
 
 function taken({ id }: Tool): TypeError {

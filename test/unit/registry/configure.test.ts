@@ -1,0 +1,105 @@
+import { assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
+import { describe, it } from "bun:test";
+import { fakeRegistry, fakeTool } from "./fakes.ts";
+
+const needsRoot = { type: "object", required: ["root"] };
+
+/** A tool that takes a configuration, all of it optional. */
+function configurable(id: string, events: string[] = []) {
+  return fakeTool(id, {
+    config: { type: "object" },
+    init: ({ config }) => {
+      const state = JSON.stringify(config);
+      events.push(`init ${state}`);
+      return state;
+    },
+    dispose: (state: string) => void events.push(`dispose ${state}`),
+  });
+}
+
+describe("ToolRegistry.configureTools()", () => {
+  it("gives the next call the new configuration", async () => {
+    const tool = configurable("a");
+    const registry = fakeRegistry({ tools: [tool], config: { a: { root: "/old" } } });
+    registry.configureTools({ a: { root: "/new" } });
+    const runtime = await registry.acquire(tool);
+    assertEquals(runtime.config, { root: "/new" });
+    assertEquals(runtime.state, '{"root":"/new"}');
+  });
+
+  it("leaves calls under way what they have, and disposes of it when they have ended", async () => {
+    const events: string[] = [];
+    const tool = configurable("a", events);
+    const registry = fakeRegistry({ tools: [tool], config: { a: { root: "/old" } } });
+    const running = await registry.acquire(tool);
+    registry.configureTools({ a: { root: "/new" } });
+    const next = await registry.acquire(tool);
+    assertEquals(running.config, { root: "/old" });
+    assertEquals(events, ['init {"root":"/old"}', 'init {"root":"/new"}']);
+    registry.release(running);
+    registry.release(next);
+    await registry.dispose();
+    assertEquals(events.slice(2), ['dispose {"root":"/old"}', 'dispose {"root":"/new"}']);
+  });
+
+  it("gives back what the tools had", async () => {
+    const [a, b] = [configurable("a"), configurable("b")];
+    const registry = fakeRegistry({ tools: [a, b], config: { a: { root: "/old" } } });
+    const giveBack = registry.configureTools({ a: { root: "/new" }, b: { root: "/b" } });
+    giveBack();
+    assertEquals((await registry.acquire(a)).config, { root: "/old" });
+    assertEquals((await registry.acquire(b)).config, {});
+  });
+
+  it("gives nothing back to a tool that is gone", () => {
+    const registry = fakeRegistry({ tools: [configurable("a"), configurable("b")] });
+    const giveBack = registry.configureTools({ a: {}, b: {} });
+    registry.unregisterTool("a");
+    giveBack();
+    assertEquals(registry.ids, ["b"]);
+  });
+
+  it("keeps the configuration when the tool is updated", async () => {
+    const registry = fakeRegistry({ tools: [configurable("a")] });
+    registry.configureTools({ a: { root: "/new" } });
+    const tool = registry.updateTool(configurable("a"));
+    assertEquals((await registry.acquire(tool)).config, { root: "/new" });
+  });
+
+  it("changes nothing if one of the configurations is wrong", async () => {
+    const [a, b] = [configurable("a"), fakeTool("b", { config: needsRoot })];
+    const registry = fakeRegistry({ tools: [a, b], config: { b: { root: "/b" } } });
+    const { revision } = registry;
+    assertThrows(
+      () => registry.configureTools({ a: { root: "/new" }, b: {} }),
+      TypeError,
+      'Cannot configure tool "b": its configuration is wrong',
+    );
+    assertEquals((await registry.acquire(a)).config, {});
+    assertEquals(registry.revision, revision);
+  });
+
+  it("refuses a tool that is not registered, and one that takes no configuration", () => {
+    const registry = fakeRegistry({ tools: [fakeTool("plain")] });
+    assertThrows(
+      () => registry.configureTools({ other: {} }),
+      TypeError,
+      'Cannot configure tool "other": it is not registered',
+    );
+    assertThrows(
+      () => registry.configureTools({ plain: {} }),
+      TypeError,
+      'Cannot configure tool "plain": it is given a configuration, and takes none',
+    );
+  });
+
+  it("tells subscribers that the tool was updated", () => {
+    const tool = configurable("a");
+    const registry = fakeRegistry({ tools: [tool] });
+    const changes: unknown[] = [];
+    registry.subscribe(({ type, tool }) => changes.push(type, tool));
+    registry.configureTools({ a: { root: "/new" } });
+    assertEquals(changes[0], "updated");
+    assertStrictEquals(changes[1], tool);
+  });
+});
