@@ -13,6 +13,33 @@ export {
   type FunctionDefinitionJson,
   type OpenAIToolJson,
 } from "./function_definition.ts";
+export {
+  type Authorize,
+  type BodyBinding,
+  type Credentials,
+  type HttpFetch,
+  type HttpOperation,
+  type HttpRequest,
+  type HttpResponse,
+  IMPORT_SOURCES,
+  type ImportExecute,
+  type ImportLimits,
+  type ImportOptions,
+  type ImportOptionsOf,
+  type ImportResult,
+  type ImportSource,
+  importTools,
+  type ImportWarning,
+  type McpImportOptions,
+  type OpenAiImportOptions,
+  type OpenApiImportOptions,
+  type ParameterBinding,
+  type ParameterPlace,
+  type ParameterStyle,
+  type RejectedImport,
+  type RiskQuestion,
+  type ValueStyle,
+} from "./import/mod.ts";
 export { KEYWORD_FORMS, type KeywordForm } from "./keyword_forms.ts";
 export { isLegalName, legalName, mapNames, type NameRule, OPENAI_NAME_RULE } from "./names.ts";
 export {

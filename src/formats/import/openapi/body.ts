@@ -108,18 +108,7 @@ function wholeOf(
   schemas: SchemaReader,
   isObject: boolean,
 ): (ReadSchema & { readonly schema: JsonSchemaObject }) | undefined {
-  let { schema, refs } = read;
-  for (let hops = 0; hops < 32 && isNode(schema) && Object.hasOwn(schema, "$ref"); hops++) {
-    const definition = schemas.definition(schema["$ref"], "input");
-    if (definition === undefined) return undefined;
-    const { $ref: _followed, ...beside } = schema;
-    // A definition is only inlined where nothing but words stands beside the reference.
-    if (Object.keys(beside).some((keyword) => !["title", "description"].includes(keyword))) {
-      return undefined;
-    }
-    schema = isNode(definition.schema) ? { ...definition.schema, ...beside } : definition.schema;
-    refs = definition.refs;
-  }
+  const { schema, refs } = schemas.inlineRoot(read, "input");
   if (!isNode(schema)) return undefined;
   if (schema["type"] === "object") return { schema, refs };
   return schema["type"] === undefined && isObject

@@ -64,7 +64,10 @@ export function readResponses(
       }
       const raw = member(content[type], "schema");
       if (raw === undefined) return undefined;
-      const read = reader.schemas.read(raw, `${where}/schema`, "output");
+      const read = reader.schemas.inlineRoot(
+        reader.schemas.read(raw, `${where}/schema`, "output"),
+        "output",
+      );
       for (const ref of read.refs) refs.add(ref);
       schemas.push(read.schema);
     }

@@ -33,6 +33,8 @@ const OAS_DIALECT = /^https:\/\/spec\.openapis\.org\/oas\/3\.\d\/dialect\//;
 
 const MAX_HOPS = 32;
 
+const ROOT_WORDS: ReadonlySet<string> = new Set(["title", "description", "summary"]);
+
 /** Reads the schemas of one document. Shared ones are read once for each direction. */
 export class SchemaReader {
   readonly #document: OpenApiDocument;
@@ -84,6 +86,21 @@ export class SchemaReader {
   definition(ref: unknown, direction: Direction): ReadSchema | undefined {
     const pointer = this.#pointerOf(ref);
     return pointer === undefined ? undefined : this.#define(pointer, direction);
+  }
+
+  /** A schema whose root is a reference, with what that leads to in its place. */
+  inlineRoot(read: ReadSchema, direction: Direction): ReadSchema {
+    let { schema, refs } = read;
+    for (let hops = 0; hops < MAX_HOPS && isNode(schema); hops++) {
+      const definition = this.definition(schema["$ref"], direction);
+      if (definition === undefined) break;
+      const { $ref: _followed, ...beside } = schema;
+      // Words beside a reference win over those behind it; anything else holds beside it.
+      if (Object.keys(beside).some((keyword) => !ROOT_WORDS.has(keyword))) break;
+      schema = isNode(definition.schema) ? { ...definition.schema, ...beside } : definition.schema;
+      refs = definition.refs;
+    }
+    return { schema, refs };
   }
 
   /** Puts the definitions that `refs` lead to beside a schema. */

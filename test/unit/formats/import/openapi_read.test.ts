@@ -128,7 +128,7 @@ describe('importTools("openapi")', () => {
       "weight",
       "children",
     ]);
-    assertEquals((returns as { $ref: string }).$ref, "#/$defs/Pet");
+    assertEquals(returns, { ...defs["Pet"], $defs: defs } as never);
   });
 
   it("reads the schemas of 3.0 as JSON Schema, and says what they lose", () => {
