@@ -330,6 +330,7 @@ function attemptTool(
     ...name,
     strict,
     ...(rewrite === undefined ? {} : { input: rewrite }),
+    sendsReturns: returns !== undefined,
     wrapsResult,
   });
   const load: Load = {

@@ -156,6 +156,8 @@ export interface ToolEncoding extends WireName {
   readonly strict: boolean;
   /** What to undo in the arguments of a call; absent if nothing was changed. */
   readonly input?: ArgumentRewrite;
+  /** The result schema was sent: what it says holds for results on the wire. */
+  readonly sendsReturns: boolean;
   /** The result schema was wrapped: a result `v` is sent as `{ "result": v }`. */
   readonly wrapsResult: boolean;
 }

@@ -5,6 +5,7 @@
  */
 
 import { type JsonValue, type ToolCallError, ToolResult } from "../../tool/mod.ts";
+import type { ToolEncoding } from "../types.ts";
 import type { Answer } from "./types.ts";
 
 /** How many issues are said. More do not help a model to mend a call. */
@@ -13,12 +14,12 @@ const MAX_ISSUES = 8;
 /**
  * Prepares a result for a format.
  *
- * @param wraps The exported result schema is that of `{ "result": value }`.
+ * @param encoding How the tool was exported, if that is known.
  * @param maxCharacters How long the text may be.
  */
 export function answerOf(
   result: ToolResult,
-  wraps: boolean,
+  encoding: ToolEncoding | undefined,
   maxCharacters: number = Infinity,
 ): Answer {
   if (!result.ok) return failed(result.error, maxCharacters);
@@ -42,7 +43,12 @@ export function answerOf(
   }
   // It was written as JSON above.
   const value = content as JsonValue;
-  return { ok: true, value: wraps ? { result: value } : value, text };
+  return {
+    ok: true,
+    value: encoding?.wrapsResult === true ? { result: value } : value,
+    text,
+    typed: encoding?.sendsReturns === true,
+  };
 }
 
 function failed(error: ToolCallError, maxCharacters: number): Answer {

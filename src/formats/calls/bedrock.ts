@@ -10,11 +10,20 @@ import { given, isRecord, Shape, textOf } from "./shape.ts";
 import { streamConverse } from "./streams/converse.ts";
 import type { Answer, AnsweredCall, CallFormat, WireCall } from "./types.ts";
 
+/** A value, as the SDK has it. */
+export type BedrockDocument =
+  | null
+  | boolean
+  | number
+  | string
+  | BedrockDocument[]
+  | { [key: string]: BedrockDocument };
+
 /** The block that answers one call. */
 export interface BedrockToolResult {
   toolResult: {
     toolUseId: string;
-    content: ({ json: { [key: string]: JsonValue } } | { text: string })[];
+    content: ({ json: { [key: string]: BedrockDocument } } | { text: string })[];
     status: "success" | "error";
   };
 }
@@ -76,7 +85,10 @@ function write(call: AnsweredCall, answer: Answer): BedrockToolResult {
     toolResult: {
       toolUseId: call.callId,
       content: [
-        answer.ok && isJsonObject(answer.value) ? { json: answer.value } : { text: answer.text },
+        answer.ok && isJsonObject(answer.value)
+          // The SDK's type is JSON that may be written to; it does not write.
+          ? { json: answer.value as { [key: string]: BedrockDocument } }
+          : { text: answer.text },
       ],
       status: answer.ok ? "success" : "error",
     },
@@ -84,7 +96,7 @@ function write(call: AnsweredCall, answer: Answer): BedrockToolResult {
 }
 
 /** `json` takes objects and nothing else. */
-function isJsonObject(value: JsonValue): value is { readonly [key: string]: JsonValue } {
+function isJsonObject(value: JsonValue): boolean {
   return isRecord(value);
 }
 

@@ -5,7 +5,7 @@
  */
 
 import { readFunctionCalls } from "./function_calls.ts";
-import { Shape } from "./shape.ts";
+import { isRecord, Shape } from "./shape.ts";
 import { streamCohere } from "./streams/cohere.ts";
 import type { Answer, AnsweredCall, CallFormat, WireCall } from "./types.ts";
 
@@ -13,8 +13,13 @@ import type { Answer, AnsweredCall, CallFormat, WireCall } from "./types.ts";
 export interface CohereToolMessage {
   role: "tool";
   tool_call_id: string;
-  content: { type: "document"; document: { data: string } }[];
+  content: CohereToolContent[];
 }
+
+/** An object as a document, which citations can name; anything else as text. */
+export type CohereToolContent =
+  | { type: "document"; document: { data: { [key: string]: unknown } } }
+  | { type: "text"; text: string };
 
 // Read calls
 
@@ -27,14 +32,11 @@ function read(response: unknown): readonly WireCall[] {
 // Write results
 
 function write(call: AnsweredCall, answer: Answer): CohereToolMessage {
-  const data = answer.ok
-    ? answer.text
-    : JSON.stringify({ error: answer.text, code: answer.error.code });
-  return {
-    role: "tool",
-    tool_call_id: call.callId,
-    content: [{ type: "document", document: { data } }],
-  };
+  const data = answer.ok ? answer.value : { error: answer.text, code: answer.error.code };
+  const content: CohereToolContent = isRecord(data)
+    ? { type: "document", document: { data: { ...data } } }
+    : { type: "text", text: answer.text };
+  return { role: "tool", tool_call_id: call.callId, content: [content] };
 }
 
 // Notes
@@ -47,7 +49,7 @@ export const COHERE_CALLS: CallFormat<CohereToolMessage, CohereToolMessage> = {
   gather: (parts) => parts,
   stream: streamCohere,
   notes: [
-    "A result is one document, which citations can name.",
+    "An object is sent as a document, which citations can name; other values as text.",
     "Messages are as the API takes them; the SDK wants toolCallId for tool_call_id.",
     'A failure is a document with "error" and "code".',
   ],

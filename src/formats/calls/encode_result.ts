@@ -33,8 +33,8 @@ import type { AnsweredCall } from "./types.ts";
  * @param target The target that the tools were exported to.
  * @param call The call, as {@linkcode decodeCalls} gave it.
  * @param result What the dispatcher answered.
- * @param names The names of the export. Older revisions of MCP need them for tools whose result is
- * no object.
+ * @param names The names of the export. They are needed for tools with a result schema: some targets
+ * (OpenAI Responses, older revisions of MCP) hold results to the schema that they were sent.
  * @returns The answer. `encodeResults` puts several together.
  * @throws {RangeError} If there is no such target.
  */
@@ -46,7 +46,7 @@ export function encodeResult<Name extends TargetName>(
 ): AnswerOf<Name> {
   const format = callFormatOf(target);
   const encoding = call.name === undefined ? undefined : names?.encodingOf(call.name);
-  const answer = answerOf(result, encoding?.wrapsResult === true, format.maxCharacters);
+  const answer = answerOf(result, encoding, format.maxCharacters);
   return format.write(call, answer);
 }
 

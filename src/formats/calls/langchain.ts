@@ -9,14 +9,15 @@ import { given, isRecord, type JsonRecord, Shape, textOf } from "./shape.ts";
 import { streamToolCallChunks } from "./streams/tool_call_chunks.ts";
 import type { Answer, AnsweredCall, CallFormat, WireCall } from "./types.ts";
 
+// A type, not an interface: LangChain's own has an index signature.
 /** The fields of the message that answers one call: a message as it is, or for `new ToolMessage`. */
-export interface LangChainToolMessage {
-  role: "tool";
+export type LangChainToolMessage = {
+  type: "tool";
   tool_call_id: string;
   name: string;
   content: string;
   status: "success" | "error";
-}
+};
 
 // Read calls
 
@@ -78,7 +79,7 @@ export function stopReason(message: JsonRecord): string | undefined {
 
 function write(call: AnsweredCall, answer: Answer): LangChainToolMessage {
   return {
-    role: "tool",
+    type: "tool",
     tool_call_id: call.callId,
     name: call.wireName,
     content: answer.text,

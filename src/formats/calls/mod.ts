@@ -13,8 +13,8 @@ export {
 } from "./accumulate_calls.ts";
 export type { AiSdkToolMessage, AiSdkToolResult } from "./ai_sdk.ts";
 export type { AnthropicToolMessage, AnthropicToolResult } from "./anthropic.ts";
-export type { BedrockToolMessage, BedrockToolResult } from "./bedrock.ts";
-export type { CohereToolMessage } from "./cohere.ts";
+export type { BedrockDocument, BedrockToolMessage, BedrockToolResult } from "./bedrock.ts";
+export type { CohereToolContent, CohereToolMessage } from "./cohere.ts";
 export { decodeCalls } from "./decode_calls.ts";
 export {
   type CallDispatcher,
@@ -38,7 +38,7 @@ export type { MistralToolMessage } from "./mistral.ts";
 export type { OllamaToolMessage } from "./ollama.ts";
 export type { OpenAiChatToolMessage } from "./openai_chat.ts";
 export type { OpenAiRealtimeEvent } from "./openai_realtime.ts";
-export type { OpenAiResponsesOutput } from "./openai_responses.ts";
+export type { OpenAiCaller, OpenAiResponsesOutput } from "./openai_responses.ts";
 export type { OpenApiResponse } from "./openapi.ts";
 export type {
   AnsweredCall,

@@ -83,6 +83,8 @@ export type Answer =
     readonly value: JsonValue;
     /** The same as text: a string is itself, everything else is JSON. */
     readonly text: string;
+    /** The provider has the schema of the value. */
+    readonly typed: boolean;
   }
   | {
     readonly ok: false;

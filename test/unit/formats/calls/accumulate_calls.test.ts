@@ -502,7 +502,7 @@ describe("accumulateCalls()", () => {
 
   it("keeps what an answer repeats: the caller of a programmatic call", () => {
     const stream = accumulateCalls("openai.responses", namesFor("openai.responses"));
-    const caller = { type: "program", caller_id: "p" };
+    const caller = { type: "program", caller_id: "p" } as const;
     const [call] = pushAll(stream, [
       { ...added(0, "a", "clear"), item: { ...item("a", "clear", ""), caller } },
       argsDone(0, "{}"),

@@ -90,20 +90,17 @@ const ROWS: readonly (readonly [readonly TargetName[], unknown, unknown, unknown
     {
       role: "tool",
       tool_call_id: "c1",
-      content: [{ type: "document", document: { data: '{"celsius":21}' } }],
+      content: [{ type: "document", document: { data: { celsius: 21 } } }],
     },
     {
       role: "tool",
       tool_call_id: "c1",
-      content: [{ type: "document", document: { data: "sunny" } }],
+      content: [{ type: "text", text: "sunny" }],
     },
     {
       role: "tool",
       tool_call_id: "c1",
-      content: [{
-        type: "document",
-        document: { data: JSON.stringify({ error: WORDS, code: "threw" }) },
-      }],
+      content: [{ type: "document", document: { data: { error: WORDS, code: "threw" } } }],
     },
   ],
   [
@@ -136,14 +133,14 @@ const ROWS: readonly (readonly [readonly TargetName[], unknown, unknown, unknown
   [
     ["langchain"],
     {
-      role: "tool",
+      type: "tool",
       tool_call_id: "c1",
       name: "weather",
       content: '{"celsius":21}',
       status: "success",
     },
-    { role: "tool", tool_call_id: "c1", name: "weather", content: "sunny", status: "success" },
-    { role: "tool", tool_call_id: "c1", name: "weather", content: WORDS, status: "error" },
+    { type: "tool", tool_call_id: "c1", name: "weather", content: "sunny", status: "success" },
+    { type: "tool", tool_call_id: "c1", name: "weather", content: WORDS, status: "error" },
   ],
   [
     ["openapi", "openapi@3.1"],
@@ -219,8 +216,25 @@ describe("encodeResult()", () => {
     assertEquals(say("city must be a string"), "city must be a string");
   });
 
+  it("writes JSON for OpenAI Responses where the result schema was sent, also for a text", () => {
+    const typed = defineTool({
+      name: "typed",
+      description: "Answers a text.",
+      returns: { type: "string" },
+    });
+    const call = { callId: "c1", name: "typed", wireName: "typed" };
+    const output = (target: "openai.responses" | "openai.chat"): unknown =>
+      encodeResult<TargetName>(target, call, TEXT, namesFor(target, [typed]));
+    assertEquals(output("openai.responses"), {
+      type: "function_call_output",
+      call_id: "c1",
+      output: '"sunny"',
+    });
+    assertEquals(output("openai.chat"), { role: "tool", tool_call_id: "c1", content: "sunny" });
+  });
+
   it("repeats the caller of OpenAI's programmatic calls", () => {
-    const caller = { type: "program", caller_id: "p1" };
+    const caller = { type: "program", caller_id: "p1" } as const;
     const raw = { type: "function_call", call_id: "c1", name: "weather", arguments: "{}", caller };
     assertEquals(encodeResult("openai.responses", { ...CALL, raw }, TEXT), {
       type: "function_call_output",
