@@ -6,7 +6,7 @@ import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { ROOT, RUNTIMES } from "./lib/paths.mjs";
+import { ORACLES, ROOT, RUNTIMES } from "./lib/paths.mjs";
 import { linkRuntimes, lostRuntimes, NAMES } from "./lib/runtimes.mjs";
 
 /** What npm says is installed equals what the lock file pins. */
@@ -15,22 +15,37 @@ function isInstalled(folder, { dev }) {
   if (!existsSync(installed)) return false;
   const read = (file) => JSON.parse(readFileSync(file, "utf8")).packages;
   const there = read(installed);
-  return Object.entries(read(join(folder, "package-lock.json"))).every(([path, wanted]) =>
+  return Object.entries(read(join(folder, "package-lock.json"))).every((
+    [path, wanted],
+  ) =>
     path === "" || there[path]?.version === wanted.version ||
     // A package for another machine is not installed; one that is there must be the pinned one.
     (there[path] === undefined &&
-      (wanted.optional || wanted.peer || wanted.devOptional || (wanted.dev && !dev)))
+      (wanted.optional || wanted.peer || wanted.devOptional ||
+        (wanted.dev && !dev)))
   );
 }
 
 function npm(folder, args) {
   const result = spawnSync(
     "npm",
-    [...args, "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"],
-    { cwd: folder, stdio: ["ignore", "inherit", "inherit"], shell: process.platform === "win32" },
+    [
+      ...args,
+      "--ignore-scripts",
+      "--no-audit",
+      "--no-fund",
+      "--loglevel=error",
+    ],
+    {
+      cwd: folder,
+      stdio: ["ignore", "inherit", "inherit"],
+      shell: process.platform === "win32",
+    },
   );
   if (result.status !== 0) {
-    throw new Error(`Cannot install the pinned packages: npm ${args[0]} failed in ${folder}`);
+    throw new Error(
+      `Cannot install the pinned packages: npm ${args[0]} failed in ${folder}`,
+    );
   }
 }
 
@@ -46,18 +61,45 @@ export function setup({ serving = false } = {}) {
     npm(ROOT, ["ci"]);
   }
   const names = serving ? ["bun"] : NAMES;
-  if (!isInstalled(RUNTIMES, { dev: !serving }) || lostRuntimes(names).length > 0) {
+  if (
+    !isInstalled(RUNTIMES, { dev: !serving }) || lostRuntimes(names).length > 0
+  ) {
     console.log(`Installing the pinned runtimes: ${names.join(", ")}`);
     // Not `npm ci`: it insists on the packages of other machines being in the lock file as well.
     npm(RUNTIMES, ["install", "--no-save", ...(serving ? ["--omit=dev"] : [])]);
   }
   const lost = lostRuntimes(names);
   if (lost.length > 0) {
-    throw new Error(`Cannot install ${lost.join(", ")}: npm passed over the package, try again`);
+    throw new Error(
+      `Cannot install ${
+        lost.join(", ")
+      }: npm passed over the package, try again`,
+    );
   }
   return linkRuntimes(names);
 }
 
+/**
+ * Installs the packages of `test/oracles`. Nothing else needs them, so it is no error if they cannot
+ * be had.
+ *
+ * @returns Why they are not there, or `undefined`.
+ */
+export function setupOracles() {
+  if (isInstalled(ORACLES, { dev: true })) return undefined;
+  console.log(
+    "Installing the packages that test/oracles/package-lock.json pins",
+  );
+  try {
+    npm(ORACLES, ["ci"]);
+    return undefined;
+  } catch (error) {
+    return error.message;
+  }
+}
+
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  for (const [name, { version, missing }] of setup()) console.log(`${name}: ${version ?? missing}`);
+  for (const [name, { version, missing }] of setup()) {
+    console.log(`${name}: ${version ?? missing}`);
+  }
 }

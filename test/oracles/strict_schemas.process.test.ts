@@ -1,0 +1,152 @@
+/**
+ * Strict schemas, judged by the providers' own transforms: what they make of ours is ours.
+ *
+ * @module
+ */
+
+import { transformJSONSchema } from "@anthropic-ai/sdk/lib/transform-json-schema";
+import { assertEquals, assertGreater } from "@std/assert";
+import { describe, it } from "bun:test";
+import fc from "fast-check";
+import { toStrictJsonSchema } from "openai/lib/transform";
+import { exportTools } from "../../src/formats/mod.ts";
+import { checkSchema } from "../../src/schema/mod.ts";
+import { makeTool, type Tool } from "../../src/tool/mod.ts";
+import { aParametersSchema } from "../support/arbitrary_schema.ts";
+import { ALL } from "./tools.ts";
+
+type Schema = Record<string, unknown>;
+
+/** The strict schemas of an export, with the names of their tools. */
+function strictOnes(
+  tools: readonly Tool[],
+  target: "openai.chat.strict" | "anthropic.strict",
+): readonly (readonly [name: string, schema: Schema])[] {
+  return target === "openai.chat.strict"
+    ? exportTools(tools, target).tools.filter((tool) =>
+      tool.function.strict === true
+    )
+      .map((tool) => [tool.function.name, tool.function.parameters])
+    : exportTools(tools, target).tools.filter((tool) => tool.strict === true)
+      .map((tool) => [tool.name, tool.input_schema]);
+}
+
+/** `schema` with every schema in it changed by `change`, innermost first. */
+function mapSchemas(
+  schema: unknown,
+  change: (schema: Schema) => Schema,
+): unknown {
+  if (typeof schema !== "object" || schema === null) return schema;
+  const result: Schema = { ...schema };
+  const map = (value: unknown) => mapSchemas(value, change);
+  for (const keyword of ["properties", "$defs"]) {
+    if (Object.hasOwn(result, keyword)) {
+      result[keyword] = Object.fromEntries(
+        Object.entries(result[keyword] as Schema).map((
+          [key, value],
+        ) => [key, map(value)]),
+      );
+    }
+  }
+  if (Object.hasOwn(result, "items")) result["items"] = map(result["items"]);
+  for (const keyword of ["anyOf", "allOf"]) {
+    if (Array.isArray(result[keyword])) {
+      result[keyword] = result[keyword].map(map);
+    }
+  }
+  return change(result);
+}
+
+/** What `toStrictJsonSchema` does otherwise than plue. Neither changes what is accepted. */
+function asOpenAi(schema: Schema): unknown {
+  return mapSchemas(schema, (one) => {
+    const result = { ...one };
+    // It sorts `required` like the properties.
+    if (Array.isArray(one["required"])) {
+      const required: readonly string[] = one["required"];
+      result["required"] = Object.keys(one["properties"] ?? {})
+        .filter((key) => required.includes(key));
+    }
+    // It leaves out a default that says nothing to a model that must write every property.
+    if (one["default"] === null) delete result["default"];
+    return result;
+  });
+}
+
+/**
+ * What `transformJSONSchema` does otherwise than plue: it takes the type away from literals, writes
+ * `properties` where there are none, and moves to the description what the API takes (patterns,
+ * defaults) or looks away from (a keyword beside a type that it says nothing about).
+ */
+function asAnthropic(schema: Schema): unknown {
+  return mapSchemas(schema, (one) => {
+    const { pattern: _pattern, default: _default, ...rest } = one;
+    const { type } = rest;
+    if ("enum" in rest || "const" in rest) delete rest["type"];
+    if (type !== "string") delete rest["format"];
+    return rest["type"] === "object" && rest["properties"] === undefined
+      ? { ...rest, properties: {} }
+      : rest;
+  });
+}
+
+/** Any schema that a tool can have. */
+const anyParameters = aParametersSchema().filter((parameters) => {
+  try {
+    checkSchema(parameters);
+    return true;
+  } catch {
+    return false;
+  }
+});
+
+describe("OpenAI's toStrictJsonSchema()", () => {
+  const schemas = strictOnes(ALL, "openai.chat.strict");
+
+  it("is given most of the tools", () =>
+    assertGreater(schemas.length, ALL.length / 2));
+
+  for (const [name, schema] of schemas) {
+    it(`changes nothing in ${name}`, () => {
+      assertEquals(toStrictJsonSchema(schema), asOpenAi(schema));
+    });
+  }
+
+  it("changes nothing in the export of any schema", () => {
+    fc.assert(
+      fc.property(anyParameters, (parameters) => {
+        const tools = [
+          makeTool({ name: "any", description: "Does it.", parameters }),
+        ];
+        for (const [, schema] of strictOnes(tools, "openai.chat.strict")) {
+          assertEquals(toStrictJsonSchema(schema), asOpenAi(schema));
+        }
+      }),
+      { numRuns: 1000 },
+    );
+  });
+});
+
+describe("Anthropic's transformJSONSchema()", () => {
+  const schemas = strictOnes(ALL, "anthropic.strict");
+  for (const [name, schema] of schemas) {
+    it(`changes nothing in ${name}`, () => {
+      const known = asAnthropic(schema);
+      assertEquals(transformJSONSchema(known as Schema), known);
+    });
+  }
+  it("changes nothing in the export of any schema", () => {
+    fc.assert(
+      fc.property(anyParameters, (parameters) => {
+        const tools = [
+          makeTool({ name: "any", description: "Does it.", parameters }),
+        ];
+        for (const [, schema] of strictOnes(tools, "anthropic.strict")) {
+          const known = asAnthropic(schema);
+          assertEquals(transformJSONSchema(known as Schema), known);
+        }
+      }),
+      { numRuns: 1000 },
+    );
+  });
+});
