@@ -1,0 +1,188 @@
+#include "abort.h"
+
+#include "guest.h"
+#include "platform.h"
+#include "runtime.h"
+#include "settings.h"
+#include "state.h"
+#include "text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct plue_abort_signal {
+    struct plue_abort_signal *next_alive;
+    int references;
+    bool aborted;
+    char *reason; /* may be NULL */
+    struct plue_call *calls;
+};
+
+/* All signals that are alive, by address: a pointer that a host hands in is looked up here before
+ * it is followed, so that a wrong one is an error and not a crash. */
+enum { BUCKETS = 256 };
+static struct plue_abort_signal *alive[BUCKETS];
+
+static struct plue_abort_signal **bucket_of(const void *pointer) {
+    uintptr_t address = (uintptr_t)pointer;
+    return &alive[(address >> 4 ^ address >> 12) % BUCKETS];
+}
+
+bool plue_abort_is_signal(const void *pointer) {
+    for (struct plue_abort_signal *at = *bucket_of(pointer); at != NULL; at = at->next_alive) {
+        if (at == pointer) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void forget(struct plue_abort_signal *signal) {
+    struct plue_abort_signal **at = bucket_of(signal);
+    while (*at != signal) {
+        at = &(*at)->next_alive;
+    }
+    *at = signal->next_alive;
+}
+
+static void release(struct plue_abort_signal *signal) {
+    signal->references--;
+    if (signal->references > 0) {
+        return;
+    }
+    forget(signal);
+    free(signal->reason);
+    free(signal);
+}
+
+/* Tells the call that it is aborted; if its tool runs, tells that too. */
+static void abort_call(struct plue_call *call, struct plue_wake *wake) {
+    if (call->aborted || call->done) {
+        return;
+    }
+    call->aborted = true;
+    call->abort_deadline_ms = plue_now_ms() + plue_settings.abort_grace_ms;
+    if (call->sent) {
+        plue_runtime_abort(call, wake);
+        pthread_cond_signal(&call->changed);
+    } else {
+        /* It waits for its runtime. */
+        pthread_cond_broadcast(&plue_changed);
+    }
+}
+
+void plue_abort_tie(plue_abort_signal_t *signal, struct plue_call *call) {
+    signal->references++;
+    call->signal = signal;
+    call->aborted = signal->aborted;
+    call->next_of_signal = signal->calls;
+    call->previous_of_signal = &signal->calls;
+    if (signal->calls != NULL) {
+        signal->calls->previous_of_signal = &call->next_of_signal;
+    }
+    signal->calls = call;
+}
+
+void plue_abort_untie(struct plue_call *call) {
+    if (call->signal == NULL) {
+        return;
+    }
+    *call->previous_of_signal = call->next_of_signal;
+    if (call->next_of_signal != NULL) {
+        call->next_of_signal->previous_of_signal = call->previous_of_signal;
+    }
+    release(call->signal);
+    call->signal = NULL;
+}
+
+const char *plue_abort_reason(const struct plue_call *call) {
+    return call->signal->reason == NULL ? "" : call->signal->reason;
+}
+
+struct plue_outcome plue_abort_outcome(const struct plue_call *call) {
+    const char *reason = plue_abort_reason(call);
+    return plue_outcome_failure("aborted", *reason == '\0' ? "The call was aborted" : reason);
+}
+
+/* -------------------------------------------------------------------------- public functions */
+
+plue_abort_signal_t *plue_abort_signal_new(void) {
+    if (plue_is_forked()) {
+        return NULL;
+    }
+    struct plue_abort_signal *signal = calloc(1, sizeof *signal);
+    if (signal == NULL) {
+        return NULL;
+    }
+    signal->references = 1;
+    pthread_mutex_lock(&plue_lock);
+    struct plue_abort_signal **bucket = bucket_of(signal);
+    signal->next_alive = *bucket;
+    *bucket = signal;
+    pthread_mutex_unlock(&plue_lock);
+    return signal;
+}
+
+plue_abort_signal_t *plue_abort_signal_retain(plue_abort_signal_t *signal) {
+    if (plue_is_forked()) {
+        return NULL;
+    }
+    pthread_mutex_lock(&plue_lock);
+    bool is_signal = plue_abort_is_signal(signal);
+    if (is_signal) {
+        signal->references++;
+    }
+    pthread_mutex_unlock(&plue_lock);
+    return is_signal ? signal : NULL;
+}
+
+void plue_abort_signal_release(plue_abort_signal_t *signal) {
+    if (plue_is_forked()) {
+        return;
+    }
+    pthread_mutex_lock(&plue_lock);
+    if (plue_abort_is_signal(signal)) {
+        release(signal);
+    }
+    pthread_mutex_unlock(&plue_lock);
+}
+
+/* A copy of the reason, or NULL: there is none, it is not UTF-8, or there is no memory. */
+static char *copy_reason(const char *reason) {
+    if (reason == NULL) {
+        return NULL;
+    }
+    size_t length = strlen(reason);
+    bool usable = plue_text_is_utf8(reason, length) && length < PLUE_FRAME_MAX / 2;
+    return usable ? plue_text_copy(reason, length) : NULL;
+}
+
+void plue_abort_signal_abort(plue_abort_signal_t *signal, const char *reason) {
+    if (plue_is_forked()) {
+        return;
+    }
+    char *copy = copy_reason(reason);
+    struct plue_wake wake = {0};
+    pthread_mutex_lock(&plue_lock);
+    if (plue_abort_is_signal(signal) && !signal->aborted) {
+        signal->aborted = true;
+        signal->reason = copy;
+        copy = NULL;
+        for (struct plue_call *call = signal->calls; call != NULL; call = call->next_of_signal) {
+            abort_call(call, &wake);
+        }
+    }
+    pthread_mutex_unlock(&plue_lock);
+    plue_guest_wake(&wake);
+    free(copy);
+}
+
+int plue_abort_signal_aborted(const plue_abort_signal_t *signal) {
+    if (plue_is_forked()) {
+        return 0;
+    }
+    pthread_mutex_lock(&plue_lock);
+    int aborted = plue_abort_is_signal(signal) && signal->aborted;
+    pthread_mutex_unlock(&plue_lock);
+    return aborted;
+}

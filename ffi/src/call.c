@@ -1,0 +1,255 @@
+#include "call.h"
+
+#include "abort.h"
+#include "frame.h"
+#include "platform.h"
+#include "runtime.h"
+#include "settings.h"
+#include "state.h"
+#include "text.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_EVENTS_SIZE = 16 << 20 };
+
+/* ------------------------------------------------------------------------------- the table */
+
+enum { BUCKETS = 256 };
+static struct plue_call *table[BUCKETS];
+static uint64_t last_id;
+
+static void add_to_table(struct plue_call *call) {
+    call->id = ++last_id;
+    call->next_in_table = table[call->id % BUCKETS];
+    table[call->id % BUCKETS] = call;
+}
+
+static void remove_from_table(struct plue_call *call) {
+    struct plue_call **at = &table[call->id % BUCKETS];
+    while (*at != call) {
+        at = &(*at)->next_in_table;
+    }
+    *at = call->next_in_table;
+}
+
+struct plue_call *plue_call_find(uint64_t generation, uint64_t id) {
+    struct plue_call *call = table[id % BUCKETS];
+    while (call != NULL && call->id != id) {
+        call = call->next_in_table;
+    }
+    return call != NULL && call->generation == generation ? call : NULL;
+}
+
+void plue_call_finish(struct plue_call *call, struct plue_outcome outcome) {
+    call->done = true;
+    call->outcome = outcome;
+    pthread_cond_signal(&call->changed);
+}
+
+void plue_calls_fail(uint64_t generation, const char *code, const char *message) {
+    for (int i = 0; i < BUCKETS; i++) {
+        for (struct plue_call *call = table[i]; call != NULL; call = call->next_in_table) {
+            if (call->generation == generation && !call->done) {
+                plue_call_finish(call, plue_outcome_failure(code, message));
+            }
+        }
+    }
+}
+
+/* -------------------------------------------------------------------------------- metadata */
+
+struct plue_event *plue_event_new(const void *json, size_t length) {
+    struct plue_event *event = malloc(sizeof *event + length + 1);
+    if (event == NULL) {
+        return NULL;
+    }
+    event->next = NULL;
+    event->size = sizeof *event + length + 1;
+    memcpy(event->json, json, length);
+    event->json[length] = '\0';
+    return event;
+}
+
+bool plue_call_add_event(struct plue_call *call, struct plue_event *event) {
+    if (event == NULL || event->size > MAX_EVENTS_SIZE - call->events_size) {
+        call->dropped_events++;
+        return false;
+    }
+    *call->events_end = event;
+    call->events_end = &event->next;
+    call->events_size += event->size;
+    pthread_cond_signal(&call->changed);
+    return true;
+}
+
+/* Hands the waiting events to the host. The lock is given up in between. */
+static void deliver_events(struct plue_call *call, const plue_tool_context_t *context) {
+    struct plue_event *event = call->first_event;
+    size_t delivered = 0;
+    call->first_event = NULL;
+    call->events_end = &call->first_event;
+    pthread_mutex_unlock(&plue_lock);
+    while (event != NULL) {
+        struct plue_event *next = event->next;
+        if (context->metadata_callback != NULL) {
+            context->metadata_callback(event->json, context->user_data);
+        }
+        delivered += event->size;
+        free(event);
+        event = next;
+    }
+    pthread_mutex_lock(&plue_lock);
+    call->events_size -= delivered;
+}
+
+static void report_dropped(const struct plue_call *call, const plue_tool_context_t *context) {
+    if (call->dropped_events == 0 || context->metadata_callback == NULL) {
+        return;
+    }
+    char json[80];
+    snprintf(json, sizeof json, "{\"type\":\"dropped\",\"count\":%" PRIu64 "}",
+             call->dropped_events);
+    context->metadata_callback(json, context->user_data);
+}
+
+/* ------------------------------------------------------------------------------- execution */
+
+static struct plue_outcome invalid_argument(const char *message) {
+    return plue_outcome_failure("invalid_argument", message);
+}
+
+/* Checks the texts of a call and makes its frame. NULL: with the reason in `failure`. */
+static struct plue_frame *make_frame(const char *tool_name, const char *params_json,
+                                     const plue_tool_context_t *context,
+                                     struct plue_outcome *failure) {
+    if (tool_name == NULL) {
+        *failure = invalid_argument("tool_name is NULL");
+        return NULL;
+    }
+    const char *texts[] = {tool_name, params_json, context->session_id, context->message_id};
+    static const char *const faults[] = {
+        "tool_name is not UTF-8",
+        "params_json is not UTF-8",
+        "session_id is not UTF-8",
+        "message_id is not UTF-8",
+    };
+    if (plue_frame_strings_size(texts, 4) > PLUE_FRAME_MAX) {
+        *failure = invalid_argument("The arguments are larger than 256 MiB");
+        return NULL;
+    }
+    for (size_t i = 0; i < 4; i++) {
+        if (texts[i] != NULL && !plue_text_is_utf8(texts[i], strlen(texts[i]))) {
+            *failure = invalid_argument(faults[i]);
+            return NULL;
+        }
+    }
+    uint8_t flags = context->metadata_callback == NULL ? 0 : PLUE_EXEC_WANTS_METADATA;
+    struct plue_frame *frame = plue_frame_of_strings(PLUE_FRAME_EXEC, flags, 0, texts, 4);
+    if (frame == NULL) {
+        *failure = plue_outcome_out_of_memory();
+    }
+    return frame;
+}
+
+/* Finds a runtime and sends the call to it. Returns false when the call has ended without.
+ * plue_lock is held; the frame is taken. */
+static bool begin(struct plue_call *call, struct plue_frame *frame) {
+    struct plue_outcome failure = {NULL, NULL};
+    struct plue_peer *peer = plue_runtime_ready(true, &call->aborted, &failure);
+    if (peer == NULL) {
+        plue_frame_free_all(frame);
+        call->outcome = call->aborted ? plue_abort_outcome(call) : failure;
+        return false;
+    }
+    call->generation = peer->generation;
+    add_to_table(call);
+    plue_frame_set_id(frame, call->id);
+    plue_runtime_send(peer, call, frame);
+    return true;
+}
+
+/* Waits until the call has ended, and delivers its events meanwhile. plue_lock is held. */
+static void await_end(struct plue_call *call, const plue_tool_context_t *context) {
+    for (;;) {
+        if (call->first_event != NULL) {
+            deliver_events(call, context);
+        } else if (call->done) {
+            return;
+        } else if (!call->aborted) {
+            pthread_cond_wait(&call->changed, &plue_lock);
+        } else if (plue_now_ms() < call->abort_deadline_ms) {
+            plue_condition_wait_until(&call->changed, &plue_lock, call->abort_deadline_ms);
+        } else {
+            plue_runtime_suspect(call);
+            plue_call_finish(call, plue_outcome_failure(
+                                       "aborted", "The call was aborted; its tool did not stop "
+                                                  "within the grace period and goes on"));
+        }
+    }
+}
+
+/* Makes the call. Takes the frame. */
+static struct plue_outcome run(struct plue_frame *frame, const plue_tool_context_t *context) {
+    struct plue_call call;
+    memset(&call, 0, sizeof call);
+    call.events_end = &call.first_event;
+    pthread_mutex_lock(&plue_lock);
+    if (context->abort_signal != NULL) {
+        if (!plue_abort_is_signal(context->abort_signal)) {
+            pthread_mutex_unlock(&plue_lock);
+            plue_frame_free_all(frame);
+            return invalid_argument("abort_signal is not a plue_abort_signal_t");
+        }
+        plue_abort_tie(context->abort_signal, &call);
+    }
+    plue_condition_init(&call.changed);
+    if (begin(&call, frame)) {
+        await_end(&call, context);
+        remove_from_table(&call);
+    }
+    plue_abort_untie(&call);
+    pthread_mutex_unlock(&plue_lock);
+    pthread_cond_destroy(&call.changed);
+    report_dropped(&call, context);
+    return call.outcome;
+}
+
+char *plue_tool_execute(const char *tool_name, const char *params_json,
+                        const plue_tool_context_t *context) {
+    static const plue_tool_context_t none;
+    if (plue_is_forked()) {
+        return plue_outcome_answer(
+            plue_outcome_failure("runtime_unavailable", "This process was made by fork()"));
+    }
+    if (context == NULL) {
+        context = &none;
+    }
+    struct plue_outcome failure;
+    struct plue_frame *frame = make_frame(tool_name, params_json, context, &failure);
+    if (frame == NULL) {
+        return plue_outcome_answer(failure);
+    }
+    return plue_outcome_answer(run(frame, context));
+}
+
+char *plue_tool_list(void) {
+    static const bool never = false;
+    if (plue_is_forked()) {
+        return plue_outcome_answer(
+            plue_outcome_failure("runtime_unavailable", "This process was made by fork()"));
+    }
+    struct plue_outcome outcome = {NULL, NULL};
+    pthread_mutex_lock(&plue_lock);
+    struct plue_peer *peer = plue_runtime_ready(false, &never, &outcome);
+    if (peer != NULL) {
+        outcome.json = plue_text_copy(peer->tools, peer->tools_length);
+    }
+    pthread_mutex_unlock(&plue_lock);
+    if (outcome.json == NULL) {
+        outcome = plue_outcome_out_of_memory();
+    }
+    return plue_outcome_answer(outcome);
+}

@@ -1,0 +1,146 @@
+#include "frame.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const uint32_t null_string = 0xFFFFFFFF;
+
+static void write_u32(uint8_t *bytes, uint32_t value) {
+    bytes[0] = (uint8_t)value;
+    bytes[1] = (uint8_t)(value >> 8);
+    bytes[2] = (uint8_t)(value >> 16);
+    bytes[3] = (uint8_t)(value >> 24);
+}
+
+static void write_u64(uint8_t *bytes, uint64_t value) {
+    write_u32(bytes, (uint32_t)value);
+    write_u32(bytes + 4, (uint32_t)(value >> 32));
+}
+
+uint32_t plue_read_u32(const uint8_t *bytes) {
+    return (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 |
+           (uint32_t)bytes[3] << 24;
+}
+
+static uint64_t read_u64(const uint8_t *bytes) {
+    return plue_read_u32(bytes) | (uint64_t)plue_read_u32(bytes + 4) << 32;
+}
+
+static struct plue_frame *frame_of_length(enum plue_frame_type type, uint8_t flags, uint64_t id,
+                                          size_t length) {
+    struct plue_frame *frame = malloc(sizeof *frame + length);
+    if (frame == NULL) {
+        return NULL;
+    }
+    frame->next = NULL;
+    frame->length = length;
+    frame->sent = 0;
+    write_u32(frame->bytes, (uint32_t)(length - 4));
+    frame->bytes[4] = (uint8_t)type;
+    frame->bytes[5] = flags;
+    frame->bytes[6] = 0;
+    frame->bytes[7] = 0;
+    write_u64(frame->bytes + 8, id);
+    return frame;
+}
+
+struct plue_frame *plue_frame_new(enum plue_frame_type type, uint8_t flags, uint64_t id,
+                                  const void *payload, size_t length) {
+    struct plue_frame *frame = frame_of_length(type, flags, id, PLUE_FRAME_HEADER + length);
+    if (frame != NULL && length > 0) {
+        memcpy(frame->bytes + PLUE_FRAME_HEADER, payload, length);
+    }
+    return frame;
+}
+
+size_t plue_frame_strings_size(const char *const *strings, size_t count) {
+    size_t size = PLUE_FRAME_HEADER + 4 * count;
+    for (size_t i = 0; i < count; i++) {
+        if (strings[i] != NULL) {
+            size += strlen(strings[i]);
+        }
+    }
+    return size;
+}
+
+struct plue_frame *plue_frame_of_strings(enum plue_frame_type type, uint8_t flags, uint64_t id,
+                                         const char *const *strings, size_t count) {
+    size_t size = plue_frame_strings_size(strings, count);
+    struct plue_frame *frame = frame_of_length(type, flags, id, size);
+    if (frame == NULL) {
+        return NULL;
+    }
+    uint8_t *lengths = frame->bytes + PLUE_FRAME_HEADER;
+    uint8_t *text = lengths + 4 * count;
+    for (size_t i = 0; i < count; i++) {
+        if (strings[i] == NULL) {
+            write_u32(lengths + 4 * i, null_string);
+            continue;
+        }
+        size_t length = strlen(strings[i]);
+        write_u32(lengths + 4 * i, (uint32_t)length);
+        memcpy(text, strings[i], length);
+        text += length;
+    }
+    return frame;
+}
+
+void plue_frame_set_id(struct plue_frame *frame, uint64_t id) {
+    write_u64(frame->bytes + 8, id);
+}
+
+int64_t plue_frame_read(const uint8_t *bytes, size_t available, struct plue_frame_view *view,
+                        size_t *wanted) {
+    *wanted = PLUE_FRAME_HEADER;
+    if (available < 4) {
+        return 0;
+    }
+    size_t size = (size_t)plue_read_u32(bytes) + 4;
+    if (size < PLUE_FRAME_HEADER || size > PLUE_FRAME_MAX) {
+        return -1;
+    }
+    *wanted = size;
+    if (available < size) {
+        return 0;
+    }
+    view->type = bytes[4];
+    view->flags = bytes[5];
+    view->id = read_u64(bytes + 8);
+    view->payload = bytes + PLUE_FRAME_HEADER;
+    view->length = size - PLUE_FRAME_HEADER;
+    return (int64_t)size;
+}
+
+void plue_frame_queue_init(struct plue_frame_queue *queue) {
+    queue->first = NULL;
+    queue->end = &queue->first;
+}
+
+void plue_frame_queue_push(struct plue_frame_queue *queue, struct plue_frame *frame) {
+    *queue->end = frame;
+    queue->end = &frame->next;
+}
+
+struct plue_frame *plue_frame_queue_pop(struct plue_frame_queue *queue) {
+    struct plue_frame *frame = queue->first;
+    queue->first = frame->next;
+    if (queue->first == NULL) {
+        queue->end = &queue->first;
+    }
+    frame->next = NULL;
+    return frame;
+}
+
+struct plue_frame *plue_frame_queue_take(struct plue_frame_queue *queue) {
+    struct plue_frame *first = queue->first;
+    plue_frame_queue_init(queue);
+    return first;
+}
+
+void plue_frame_free_all(struct plue_frame *first) {
+    while (first != NULL) {
+        struct plue_frame *next = first->next;
+        free(first);
+        first = next;
+    }
+}

@@ -1,0 +1,87 @@
+/* The frames of PROTOCOL.md: how they are built and read. */
+#ifndef PLUE_FRAME_H
+#define PLUE_FRAME_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    PLUE_PROTOCOL_VERSION = 1,
+    PLUE_FRAME_HEADER = 16,
+    PLUE_FRAME_MAX = 256 << 20,
+};
+
+enum plue_frame_type {
+    PLUE_FRAME_EXEC = 1,
+    PLUE_FRAME_ABORT = 2,
+    PLUE_FRAME_SHUTDOWN = 3,
+    PLUE_FRAME_CONFIG = 4,
+    PLUE_FRAME_PING = 5,
+    PLUE_FRAME_RESULT = 16,
+    PLUE_FRAME_META = 17,
+    PLUE_FRAME_TOOLS = 18,
+    PLUE_FRAME_HELLO = 19,
+    PLUE_FRAME_FAILED = 20,
+    PLUE_FRAME_PONG = 21,
+};
+
+enum {
+    PLUE_EXEC_WANTS_METADATA = 1,
+    PLUE_RESULT_FAILED = 1,
+    PLUE_FAILED_BY_CONFIGURATION = 1,
+};
+
+/* A frame on its way out. */
+struct plue_frame {
+    struct plue_frame *next;
+    size_t length;
+    size_t sent;
+    uint8_t bytes[];
+};
+
+/* Frames in order. Initialise with plue_frame_queue_init(). */
+struct plue_frame_queue {
+    struct plue_frame *first;
+    struct plue_frame **end;
+};
+
+/* A frame that came in; `payload` points into the buffer it came in. */
+struct plue_frame_view {
+    uint8_t type;
+    uint8_t flags;
+    uint64_t id;
+    const uint8_t *payload;
+    size_t length;
+};
+
+/* NULL when out of memory. */
+struct plue_frame *plue_frame_new(enum plue_frame_type type, uint8_t flags, uint64_t id,
+                                  const void *payload, size_t length);
+
+/* The number of bytes that a frame with a block of `count` strings has. */
+size_t plue_frame_strings_size(const char *const *strings, size_t count);
+
+/* A frame with a block of strings, some of which may be NULL. NULL when out of memory. */
+struct plue_frame *plue_frame_of_strings(enum plue_frame_type type, uint8_t flags, uint64_t id,
+                                         const char *const *strings, size_t count);
+
+void plue_frame_set_id(struct plue_frame *frame, uint64_t id);
+
+/* Reads the frame at `bytes`. Returns its size; 0 when it is not all there yet, with the number of
+ * bytes that it needs in `*wanted`; -1 when it is malformed. */
+int64_t plue_frame_read(const uint8_t *bytes, size_t available, struct plue_frame_view *view,
+                        size_t *wanted);
+
+uint32_t plue_read_u32(const uint8_t *bytes);
+
+void plue_frame_queue_init(struct plue_frame_queue *queue);
+void plue_frame_queue_push(struct plue_frame_queue *queue, struct plue_frame *frame);
+/* Takes the first frame out. The queue must not be empty. */
+struct plue_frame *plue_frame_queue_pop(struct plue_frame_queue *queue);
+/* Takes all frames out and returns the first. */
+struct plue_frame *plue_frame_queue_take(struct plue_frame_queue *queue);
+/* Frees a frame and those linked to it. */
+void plue_frame_free_all(struct plue_frame *first);
+
+#endif

@@ -1,0 +1,21 @@
+/* How a call ended, and what the calling thread is told about it. */
+#ifndef PLUE_OUTCOME_H
+#define PLUE_OUTCOME_H
+
+/* Both strings are on the heap, or are those of plue_outcome_out_of_memory(). */
+struct plue_outcome {
+    char *json;    /* what the caller gets */
+    char *message; /* NULL: success */
+};
+
+struct plue_outcome plue_outcome_failure(const char *code, const char *message);
+struct plue_outcome plue_outcome_out_of_memory(void);
+void plue_outcome_free(struct plue_outcome outcome);
+
+/* Makes the outcome this thread's last, and returns its JSON, which is then the caller's. */
+char *plue_outcome_answer(struct plue_outcome outcome);
+
+/* Makes success this thread's last outcome. */
+void plue_outcome_clear(void);
+
+#endif

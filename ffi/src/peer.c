@@ -1,0 +1,192 @@
+#include "peer.h"
+
+#include "call.h"
+#include "settings.h"
+#include "state.h"
+#include "text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static uint64_t last_generation;
+
+void plue_peer_open(struct plue_peer *peer) {
+    *peer = (struct plue_peer){.generation = ++last_generation};
+}
+
+static void forget(struct plue_peer *peer) {
+    free(peer->refusal);
+    free(peer->tools);
+    peer->refusal = NULL;
+    peer->refusal_code = NULL;
+    peer->tools = NULL;
+    peer->tools_length = 0;
+}
+
+struct plue_frame *plue_peer_configure(struct plue_peer *peer) {
+    forget(peer);
+    peer->state = PLUE_PEER_WAITING;
+    peer->configuration++;
+    const char *tools_module = plue_settings.tools_module;
+    if (tools_module == NULL) {
+        tools_module = getenv("PLUE_TOOLS");
+    }
+    const char *strings[] = {tools_module, plue_settings.config_json};
+    return plue_frame_of_strings(PLUE_FRAME_CONFIG, PLUE_PROTOCOL_VERSION, peer->configuration,
+                                 strings, 2);
+}
+
+void plue_peer_close(struct plue_peer *peer) {
+    forget(peer);
+}
+
+struct plue_outcome plue_peer_refusal(const struct plue_peer *peer) {
+    if (peer->refusal == NULL) {
+        return plue_outcome_out_of_memory();
+    }
+    return plue_outcome_failure(peer->refusal_code, peer->refusal);
+}
+
+/* Takes `reason`, which may be NULL: out of memory. plue_lock is held. */
+static void refuse(struct plue_peer *peer, const char *code, char *reason) {
+    free(peer->refusal);
+    peer->refusal = reason;
+    peer->refusal_code = code;
+    peer->state = PLUE_PEER_REFUSED;
+    pthread_cond_broadcast(&plue_changed);
+}
+
+/* Splits the payload of a RESULT. Returns false when it is malformed. */
+static bool read_outcome(const struct plue_frame_view *view, struct plue_outcome *outcome) {
+    const uint8_t *json = view->payload;
+    size_t length = view->length;
+    *outcome = (struct plue_outcome){NULL, NULL};
+    if (view->flags & PLUE_RESULT_FAILED) {
+        if (length < 4 || plue_read_u32(json) > length - 4) {
+            return false;
+        }
+        size_t message_length = plue_read_u32(json);
+        outcome->message = plue_text_copy(json + 4, message_length);
+        json += 4 + message_length;
+        length -= 4 + message_length;
+        if (outcome->message == NULL) {
+            *outcome = plue_outcome_out_of_memory();
+            return true;
+        }
+    }
+    outcome->json = plue_text_copy(json, length);
+    if (outcome->json == NULL) {
+        plue_outcome_free(*outcome);
+        *outcome = plue_outcome_out_of_memory();
+    }
+    return true;
+}
+
+static bool receive_result(struct plue_peer *peer, const struct plue_frame_view *view) {
+    struct plue_outcome outcome;
+    if (!read_outcome(view, &outcome)) {
+        return false;
+    }
+    pthread_mutex_lock(&plue_lock);
+    peer->has_answered = true;
+    struct plue_call *call = plue_call_find(peer->generation, view->id);
+    bool wanted = call != NULL && !call->done;
+    if (wanted) {
+        plue_call_finish(call, outcome);
+    }
+    pthread_mutex_unlock(&plue_lock);
+    if (!wanted) {
+        plue_outcome_free(outcome);
+    }
+    return true;
+}
+
+static bool receive_event(struct plue_peer *peer, const struct plue_frame_view *view) {
+    /* Copied before the lock is taken. Out of memory counts as dropped. */
+    struct plue_event *event = plue_event_new(view->payload, view->length);
+    pthread_mutex_lock(&plue_lock);
+    struct plue_call *call = plue_call_find(peer->generation, view->id);
+    bool kept = call != NULL && !call->done && plue_call_add_event(call, event);
+    pthread_mutex_unlock(&plue_lock);
+    if (!kept) {
+        free(event);
+    }
+    return true;
+}
+
+static bool receive_tools(struct plue_peer *peer, const struct plue_frame_view *view) {
+    char *tools = plue_text_copy(view->payload, view->length);
+    if (tools == NULL) {
+        return true; /* the last list stands */
+    }
+    pthread_mutex_lock(&plue_lock);
+    if (view->id == peer->configuration) {
+        char *old = peer->tools;
+        peer->tools = tools;
+        peer->tools_length = view->length;
+        tools = old;
+    }
+    pthread_mutex_unlock(&plue_lock);
+    free(tools);
+    return true;
+}
+
+static bool receive_hello(struct plue_peer *peer, const struct plue_frame_view *view) {
+    bool right = view->flags == PLUE_PROTOCOL_VERSION;
+    char text[100];
+    snprintf(text, sizeof text, "The tools speak version %d of the protocol, this library version %d",
+             view->flags, PLUE_PROTOCOL_VERSION);
+    pthread_mutex_lock(&plue_lock);
+    if (view->id == peer->configuration && peer->state == PLUE_PEER_WAITING) {
+        if (!right) {
+            refuse(peer, "runtime_unavailable", plue_text_copy(text, strlen(text)));
+        } else if (peer->tools == NULL) {
+            right = false; /* a HELLO without a TOOLS before it */
+        } else {
+            peer->state = PLUE_PEER_READY;
+            pthread_cond_broadcast(&plue_changed);
+        }
+    }
+    pthread_mutex_unlock(&plue_lock);
+    return right;
+}
+
+static void receive_failed(struct plue_peer *peer, const struct plue_frame_view *view) {
+    bool by_configuration = view->flags & PLUE_FAILED_BY_CONFIGURATION;
+    char *reason = plue_text_copy(view->payload, view->length);
+    pthread_mutex_lock(&plue_lock);
+    if (view->id == peer->configuration) {
+        refuse(peer, by_configuration ? "invalid_argument" : "runtime_unavailable", reason);
+        reason = NULL;
+    }
+    pthread_mutex_unlock(&plue_lock);
+    free(reason);
+}
+
+static void receive_pong(struct plue_peer *peer) {
+    pthread_mutex_lock(&plue_lock);
+    peer->pong_due_ms = 0;
+    pthread_mutex_unlock(&plue_lock);
+}
+
+bool plue_peer_receive(struct plue_peer *peer, const struct plue_frame_view *view) {
+    switch (view->type) {
+    case PLUE_FRAME_RESULT:
+        return receive_result(peer, view);
+    case PLUE_FRAME_META:
+        return receive_event(peer, view);
+    case PLUE_FRAME_TOOLS:
+        return receive_tools(peer, view);
+    case PLUE_FRAME_HELLO:
+        return receive_hello(peer, view);
+    case PLUE_FRAME_FAILED:
+        receive_failed(peer, view);
+        return true;
+    case PLUE_FRAME_PONG:
+        receive_pong(peer);
+        return true;
+    default:
+        return false;
+    }
+}

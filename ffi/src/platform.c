@@ -1,0 +1,98 @@
+#include "platform.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+uint64_t plue_now_ms(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+void plue_condition_init(pthread_cond_t *condition) {
+#if defined(__APPLE__)
+    pthread_cond_init(condition, NULL);
+#else
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(condition, &attributes);
+    pthread_condattr_destroy(&attributes);
+#endif
+}
+
+void plue_condition_wait_until(pthread_cond_t *condition, pthread_mutex_t *mutex, uint64_t at_ms) {
+#if defined(__APPLE__)
+    /* macOS has no other clock for conditions, but it can wait for a span of time. */
+    uint64_t now = plue_now_ms();
+    uint64_t span = at_ms > now ? at_ms - now : 0;
+    struct timespec relative = {(time_t)(span / 1000), (long)(span % 1000) * 1000000};
+    pthread_cond_timedwait_relative_np(condition, mutex, &relative);
+#else
+    struct timespec absolute = {(time_t)(at_ms / 1000), (long)(at_ms % 1000) * 1000000};
+    pthread_cond_timedwait(condition, mutex, &absolute);
+#endif
+}
+
+#if defined(__APPLE__)
+static void set_flags(int descriptor) {
+    fcntl(descriptor, F_SETFD, FD_CLOEXEC);
+    fcntl(descriptor, F_SETFL, O_NONBLOCK);
+}
+#endif
+
+int plue_socket_pair(int pair[2]) {
+#if defined(__APPLE__)
+    if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) != 0) {
+        return -1;
+    }
+    for (int i = 0; i < 2; i++) {
+        int yes = 1;
+        set_flags(pair[i]);
+        setsockopt(pair[i], SOL_SOCKET, SO_NOSIGPIPE, &yes, sizeof yes);
+    }
+    return 0;
+#else
+    return socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair);
+#endif
+}
+
+int plue_pipe(int pair[2]) {
+#if defined(__APPLE__)
+    if (pipe(pair) != 0) {
+        return -1;
+    }
+    set_flags(pair[0]);
+    set_flags(pair[1]);
+    return 0;
+#else
+    return pipe2(pair, O_CLOEXEC | O_NONBLOCK);
+#endif
+}
+
+ssize_t plue_send(int socket, const void *bytes, size_t length) {
+#if defined(__APPLE__)
+    const int flags = MSG_DONTWAIT;
+#else
+    const int flags = MSG_DONTWAIT | MSG_NOSIGNAL;
+#endif
+    ssize_t sent;
+    do {
+        sent = send(socket, bytes, length, flags);
+    } while (sent < 0 && errno == EINTR);
+    return sent;
+}
+
+int plue_thread_start(pthread_t *thread, void *(*run)(void *), void *argument) {
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int error = pthread_create(thread, NULL, run, argument);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return error;
+}

@@ -1,0 +1,27 @@
+/* What differs between Linux and macOS, and the few system calls that need care. */
+#ifndef PLUE_PLATFORM_H
+#define PLUE_PLATFORM_H
+
+#include <pthread.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Milliseconds of a clock that nobody sets. */
+uint64_t plue_now_ms(void);
+
+/* A condition whose timed waits use the clock of plue_now_ms(). */
+void plue_condition_init(pthread_cond_t *condition);
+void plue_condition_wait_until(pthread_cond_t *condition, pthread_mutex_t *mutex, uint64_t at_ms);
+
+/* Descriptors that are closed on exec and never block. Return 0, or -1 with errno. */
+int plue_socket_pair(int pair[2]);
+int plue_pipe(int pair[2]);
+
+/* send() that never blocks, never raises SIGPIPE and is not interrupted. */
+ssize_t plue_send(int socket, const void *bytes, size_t length);
+
+/* Starts a thread that gets none of the process's signals. Returns 0 or an errno. */
+int plue_thread_start(pthread_t *thread, void *(*run)(void *), void *argument);
+
+#endif

@@ -1,0 +1,216 @@
+#include "process.h"
+
+#include "platform.h"
+#include "program.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#if defined(__linux__)
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#endif
+
+extern char **environ;
+
+enum {
+    SOCKET_IN_CHILD = 3,
+    REPORT_IN_CHILD = 4,
+    FIRST_FREE_DESCRIPTOR = 10, /* above all that the child gives a fixed number */
+    PATIENCE_MS = 200,          /* for a process whose socket is closed */
+};
+
+/* --------------------------------------------------------------------------------- starting */
+
+/* What the child needs. Made before fork(), after which it must not allocate. */
+struct launch {
+    const struct plue_program *program;
+    const char *working_directory;
+    int socket;
+    int report; /* gets errno if the program cannot be run; closed if it can */
+    pid_t parent;
+};
+
+/* Everything below, up to the end of run_child(), runs between fork() and exec(): only calls that
+ * are safe in a signal handler. */
+
+static void reset_signals(void) {
+    for (int number = 1; number < NSIG; number++) {
+        signal(number, SIG_DFL);
+    }
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+static void die_with_parent(pid_t parent) {
+#if defined(__linux__)
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) {
+        _exit(1); /* it died before prctl() */
+    }
+#else
+    (void)parent;
+#endif
+}
+
+static void close_from(int first) {
+#if defined(__linux__) && defined(SYS_close_range)
+    if (syscall(SYS_close_range, first, ~0U, 0) == 0) {
+        return;
+    }
+#endif
+    long limit = sysconf(_SC_OPEN_MAX);
+    for (int descriptor = first; descriptor < (limit < 0 ? 1024 : limit); descriptor++) {
+        close(descriptor);
+    }
+}
+
+/* 0 is empty; 1 and 2 are the host's standard error, or nothing if it has none. */
+static void arrange_descriptors(const struct launch *launch) {
+    int nothing = open("/dev/null", O_RDWR);
+    if (fcntl(STDERR_FILENO, F_GETFD) < 0) {
+        dup2(nothing, STDERR_FILENO);
+    }
+    dup2(nothing, STDIN_FILENO);
+    dup2(STDERR_FILENO, STDOUT_FILENO);
+    dup2(launch->socket, SOCKET_IN_CHILD);
+    /* The runtimes expect what a shell would give them. */
+    fcntl(SOCKET_IN_CHILD, F_SETFL, fcntl(SOCKET_IN_CHILD, F_GETFL) & ~O_NONBLOCK);
+    dup2(launch->report, REPORT_IN_CHILD);
+    fcntl(REPORT_IN_CHILD, F_SETFD, FD_CLOEXEC);
+    close_from(REPORT_IN_CHILD + 1);
+}
+
+static void run_child(const struct launch *launch) {
+    setpgid(0, 0);
+    die_with_parent(launch->parent);
+    reset_signals();
+    arrange_descriptors(launch);
+    if (launch->working_directory == NULL || chdir(launch->working_directory) == 0) {
+        execve(launch->program->path, launch->program->argv, environ);
+    }
+    int error = errno;
+    ssize_t written = write(REPORT_IN_CHILD, &error, sizeof error);
+    (void)written;
+    _exit(127);
+}
+
+/* Reads what the child reports. Returns 0 when the program runs. */
+static int read_report(int report) {
+    int error = 0;
+    struct pollfd wait = {report, POLLIN, 0};
+    while (poll(&wait, 1, -1) < 0) {
+    }
+    ssize_t size = read(report, &error, sizeof error);
+    return size == sizeof error ? error : 0;
+}
+
+/* Moves a descriptor above those that the child overwrites. Closes the old one. */
+static int move_up(int descriptor) {
+    int moved = fcntl(descriptor, F_DUPFD_CLOEXEC, FIRST_FREE_DESCRIPTOR);
+    close(descriptor);
+    return moved;
+}
+
+/* Returns the process, or -1 with errno. */
+static pid_t launch_process(struct launch *launch) {
+    int report[2];
+    if (plue_pipe(report) != 0) {
+        return -1;
+    }
+    launch->report = move_up(report[1]);
+    launch->socket = fcntl(launch->socket, F_DUPFD_CLOEXEC, FIRST_FREE_DESCRIPTOR);
+    pid_t process = -1;
+    if (launch->report >= 0 && launch->socket >= 0) {
+        process = fork();
+    }
+    if (process == 0) {
+        run_child(launch);
+    }
+    int error = errno;
+    close(launch->report);
+    close(launch->socket);
+    if (process > 0) {
+        error = read_report(report[0]);
+    }
+    close(report[0]);
+    if (process > 0 && error != 0) {
+        waitpid(process, NULL, 0);
+        process = -1;
+    }
+    errno = error;
+    return process;
+}
+
+pid_t plue_process_start(char *const *argv, const char *working_directory, int socket, char *why,
+                         size_t why_size) {
+    struct plue_program program;
+    if (!plue_program_find(argv, &program)) {
+        snprintf(why, why_size, "Cannot start \"%.100s\": there is no such program",
+                 program.argv[0]);
+        return -1;
+    }
+    struct launch launch = {
+        .program = &program,
+        .working_directory = working_directory,
+        .socket = socket,
+        .parent = getpid(),
+    };
+    pid_t process = launch_process(&launch);
+    if (process < 0) {
+        snprintf(why, why_size, "Cannot start \"%.100s\": %.60s", program.argv[0],
+                 strerror(errno));
+    }
+    return process;
+}
+
+/* ----------------------------------------------------------------------------------- burying */
+
+/* Says whether the process has ended, and leaves it a zombie, so that its number is not reused
+ * before its group has been killed. `*lost`: somebody else has waited for it. */
+static bool has_ended(pid_t process, bool *lost) {
+    siginfo_t info;
+    memset(&info, 0, sizeof info);
+    *lost = waitid(P_PID, (id_t)process, &info, WEXITED | WNOWAIT | WNOHANG) < 0 && errno == ECHILD;
+    return *lost || info.si_pid == process;
+}
+
+static void append(char *why, size_t size, const char *text, int number) {
+    size_t length = strlen(why);
+    snprintf(why + length, size - length, " (%s %d)", text, number);
+}
+
+void plue_process_bury(pid_t process, bool kill_now, char *why, size_t why_size) {
+    bool lost = false;
+    uint64_t limit = plue_now_ms() + (kill_now ? 0 : PATIENCE_MS);
+    bool killed = false;
+    while (!has_ended(process, &lost)) {
+        if (!killed && plue_now_ms() >= limit) {
+            kill(-process, SIGKILL);
+            killed = true;
+        }
+        struct timespec pause = {0, 1000000};
+        nanosleep(&pause, NULL);
+    }
+    if (lost) {
+        return;
+    }
+    kill(-process, SIGKILL);
+    int status = 0;
+    if (waitpid(process, &status, 0) != process) {
+        return;
+    }
+    if (WIFSIGNALED(status)) {
+        append(why, why_size, "killed by signal", WTERMSIG(status));
+    } else if (WIFEXITED(status)) {
+        append(why, why_size, "exit status", WEXITSTATUS(status));
+    }
+}

@@ -1,0 +1,23 @@
+/* Which program is the sidecar. */
+#ifndef PLUE_PROGRAM_H
+#define PLUE_PROGRAM_H
+
+#include <limits.h>
+#include <stdbool.h>
+
+#ifndef PATH_MAX
+#define PATH_MAX 4096
+#endif
+
+struct plue_program {
+    char *const *argv;
+    char path[PATH_MAX]; /* of the file to run */
+    char *default_argv[3];
+    char default_text[PATH_MAX];
+};
+
+/* Finds the program of `argv`, or the default one if that is NULL. Returns false when there is no such
+ * file; `argv[0]` says what was looked for. */
+bool plue_program_find(char *const *argv, struct plue_program *program);
+
+#endif

@@ -1,0 +1,160 @@
+#include "settings.h"
+
+#include "guest.h"
+#include "outcome.h"
+#include "state.h"
+#include "text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { DEFAULT_START_TIMEOUT_MS = 10000, DEFAULT_ABORT_GRACE_MS = 1000 };
+
+struct plue_settings plue_settings = {
+    .start_timeout_ms = DEFAULT_START_TIMEOUT_MS,
+    .abort_grace_ms = DEFAULT_ABORT_GRACE_MS,
+};
+
+static void free_strings(char **strings) {
+    if (strings == NULL) {
+        return;
+    }
+    for (char **at = strings; *at != NULL; at++) {
+        free(*at);
+    }
+    free(strings);
+}
+
+static void free_settings(struct plue_settings *settings) {
+    free(settings->tools_module);
+    free(settings->config_json);
+    free(settings->sidecar_cwd);
+    free_strings(settings->sidecar_argv);
+}
+
+void plue_settings_reset(void) {
+    free_settings(&plue_settings);
+    plue_settings = (struct plue_settings){
+        .start_timeout_ms = DEFAULT_START_TIMEOUT_MS,
+        .abort_grace_ms = DEFAULT_ABORT_GRACE_MS,
+    };
+}
+
+/* Copies a string that may be NULL. Returns false when out of memory. */
+static bool copy_string(char **copy, const char *string) {
+    *copy = string == NULL ? NULL : plue_text_copy(string, strlen(string));
+    return string == NULL || *copy != NULL;
+}
+
+static bool copy_strings(char ***copy, const char *const *strings) {
+    *copy = NULL;
+    if (strings == NULL) {
+        return true;
+    }
+    size_t count = 0;
+    while (strings[count] != NULL) {
+        count++;
+    }
+    *copy = calloc(count + 1, sizeof **copy);
+    if (*copy == NULL) {
+        return false;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (!copy_string(&(*copy)[i], strings[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Copies the fields that the caller's version of the struct has. */
+static plue_options_t read_options(const plue_options_t *given) {
+    plue_options_t options;
+    memset(&options, 0, sizeof options);
+    size_t size = given->struct_size < sizeof options ? given->struct_size : sizeof options;
+    memcpy(&options, given, size);
+    return options;
+}
+
+/* Returns what is wrong with the options, or NULL. */
+static const char *find_fault(const plue_options_t *options) {
+    if (options->mode < PLUE_MODE_AUTO || options->mode > PLUE_MODE_SIDECAR) {
+        return "Cannot initialise: mode is none of PLUE_MODE_...";
+    }
+    if (options->sidecar_argv != NULL && options->sidecar_argv[0] == NULL) {
+        return "Cannot initialise: sidecar_argv is empty";
+    }
+    const char *texts[] = {options->tools_module, options->config_json};
+    size_t size = 0;
+    for (size_t i = 0; i < 2; i++) {
+        size_t length = texts[i] == NULL ? 0 : strlen(texts[i]);
+        size += length;
+        if (length > 0 && !plue_text_is_utf8(texts[i], length)) {
+            return "Cannot initialise: tools_module and config_json must be UTF-8";
+        }
+    }
+    if (size > PLUE_FRAME_MAX / 2) {
+        return "Cannot initialise: config_json is larger than 128 MiB";
+    }
+    return NULL;
+}
+
+static bool copy_options(struct plue_settings *settings, const plue_options_t *options) {
+    *settings = (struct plue_settings){
+        .in_use = true,
+        .mode = options->mode,
+        .start_timeout_ms =
+            options->start_timeout_ms == 0 ? DEFAULT_START_TIMEOUT_MS : options->start_timeout_ms,
+        .abort_grace_ms =
+            options->abort_grace_ms == 0 ? DEFAULT_ABORT_GRACE_MS : options->abort_grace_ms,
+    };
+    bool copied = copy_string(&settings->tools_module, options->tools_module);
+    copied = copy_string(&settings->config_json, options->config_json) && copied;
+    copied = copy_string(&settings->sidecar_cwd, options->sidecar_cwd) && copied;
+    return copy_strings(&settings->sidecar_argv, options->sidecar_argv) && copied;
+}
+
+static int fail(const char *code, const char *message) {
+    plue_free_json(plue_outcome_answer(plue_outcome_failure(code, message)));
+    return -1;
+}
+
+int plue_init_with_options(const plue_options_t *given) {
+    if (plue_is_forked()) {
+        return fail("runtime_unavailable", "Cannot initialise: this process was made by fork()");
+    }
+    if (given == NULL || given->struct_size < offsetof(plue_options_t, tools_module)) {
+        return fail("invalid_argument", "Cannot initialise: options is NULL or has no struct_size");
+    }
+    plue_options_t options = read_options(given);
+    const char *fault = find_fault(&options);
+    if (fault != NULL) {
+        return fail("invalid_argument", fault);
+    }
+    struct plue_settings settings;
+    if (!copy_options(&settings, &options)) {
+        free_settings(&settings);
+        return fail("out_of_memory", "Out of memory");
+    }
+    struct plue_wake wake = {0};
+    pthread_mutex_lock(&plue_lock);
+    bool too_late = plue_settings.in_use || plue_stopping;
+    if (!too_late) {
+        plue_settings = settings;
+        plue_guest_configure(&wake);
+    }
+    pthread_mutex_unlock(&plue_lock);
+    plue_guest_wake(&wake);
+    if (too_late) {
+        free_settings(&settings);
+        return fail("invalid_argument",
+                    "Cannot initialise: the library is in use; call plue_shutdown() first");
+    }
+    plue_outcome_clear();
+    return 0;
+}
+
+int plue_init(const char *config_json) {
+    plue_options_t options = {.struct_size = sizeof options, .config_json = config_json};
+    return plue_init_with_options(&options);
+}

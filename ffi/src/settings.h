@@ -1,0 +1,27 @@
+/* The options of plue_init(), copied, with the defaults filled in. */
+#ifndef PLUE_SETTINGS_H
+#define PLUE_SETTINGS_H
+
+#include "plue.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* plue_lock is held for all of it. */
+struct plue_settings {
+    bool in_use; /* a call or plue_init() has been made: too late for another plue_init() */
+    int mode;
+    char *tools_module;
+    char *config_json;
+    char **sidecar_argv;
+    char *sidecar_cwd;
+    uint32_t start_timeout_ms;
+    uint32_t abort_grace_ms;
+};
+
+extern struct plue_settings plue_settings;
+
+/* Forgets everything: the defaults hold again. */
+void plue_settings_reset(void);
+
+#endif

@@ -1,0 +1,53 @@
+/* The tools as a child process. At most one runs; it is started when it is needed. */
+#ifndef PLUE_SIDECAR_H
+#define PLUE_SIDECAR_H
+
+#include "frame.h"
+#include "outcome.h"
+#include "peer.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct plue_sidecar;
+
+enum plue_sidecar_state { PLUE_SIDECAR_READY, PLUE_SIDECAR_FAILED, PLUE_SIDECAR_STARTING };
+
+/* ---- with plue_lock held ---- */
+
+/* Starts the sidecar if none runs. READY sets `*peer`, FAILED sets `*failure`. After STARTING: wait
+ * for plue_changed, and ask again with the same `*waited`, which is false at first; a start that
+ * failed in between is then reported instead of tried again. */
+enum plue_sidecar_state plue_sidecar_ensure(bool *waited, struct plue_peer **peer,
+                                            struct plue_outcome *failure);
+
+/* The running sidecar whose peer has that generation; NULL if it has ended. */
+struct plue_sidecar *plue_sidecar_of(uint64_t generation);
+
+/* Keeps the memory and the socket of the sidecar that `peer` belongs to. */
+struct plue_sidecar *plue_sidecar_hold(struct plue_peer *peer);
+void plue_sidecar_unhold(struct plue_sidecar *sidecar);
+
+/* Asks the sidecar for a sign of life, and has it killed if none comes. */
+void plue_sidecar_ping(struct plue_sidecar *sidecar);
+
+/* Fails the running calls and asks the sidecar to end. Returns it, or NULL if there is none. */
+struct plue_sidecar *plue_sidecar_begin_shutdown(void);
+
+/* Forgets the sidecar and the failed starts. To be called after plue_sidecar_join(). */
+void plue_sidecar_end_shutdown(void);
+
+/* ---- without it ---- */
+
+/* Sends a frame, or queues what the socket does not take. Never blocks. Takes the frame.
+ * May be called with plue_lock held, too. */
+void plue_sidecar_send(struct plue_sidecar *sidecar, struct plue_frame *frame);
+
+/* Waits for the sidecar's end. */
+void plue_sidecar_join(struct plue_sidecar *sidecar);
+
+/* In the child of a fork(): closes the copy of the socket, so that the sidecar still sees its
+ * host's end. */
+void plue_sidecar_abandon(void);
+
+#endif

@@ -1,0 +1,256 @@
+/* The sidecar's thread: starts the process, moves bytes, watches deadlines, and buries the process.
+ * It starts the process because Linux sends the parent-death signal when the *thread* that made a
+ * child ends, so that thread must live as long as the child. */
+#include "sidecar_internal.h"
+
+#include "platform.h"
+#include "process.h"
+#include "settings.h"
+#include "state.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { BUFFER_SIZE = 64 << 10, MAX_IDLE_BUFFER = 1 << 20 };
+
+/* Why the exchange with the process ended. */
+struct ending {
+    bool kill; /* it will not go by itself */
+    char why[200];
+};
+
+void plue_sidecar_poke(struct plue_sidecar *sidecar) {
+    ssize_t written;
+    do {
+        written = write(sidecar->poke[1], "", 1);
+    } while (written < 0 && errno == EINTR);
+}
+
+/* ---------------------------------------------------------------------------------- sending */
+
+/* Sends as much of the queue as the socket takes. out_lock is held. */
+static void flush(struct plue_sidecar *sidecar) {
+    while (sidecar->outgoing.first != NULL) {
+        struct plue_frame *frame = sidecar->outgoing.first;
+        ssize_t sent = plue_send(sidecar->socket, frame->bytes + frame->sent,
+                                 frame->length - frame->sent);
+        if (sent < 0) {
+            return; /* full, or broken, which the thread learns when it reads */
+        }
+        frame->sent += (size_t)sent;
+        if (frame->sent == frame->length) {
+            free(plue_frame_queue_pop(&sidecar->outgoing));
+        }
+    }
+}
+
+void plue_sidecar_send(struct plue_sidecar *sidecar, struct plue_frame *frame) {
+    pthread_mutex_lock(&sidecar->out_lock);
+    if (sidecar->closed) {
+        pthread_mutex_unlock(&sidecar->out_lock);
+        plue_frame_free_all(frame);
+        return;
+    }
+    plue_frame_queue_push(&sidecar->outgoing, frame);
+    bool poke = false;
+    /* If others wait before it, the thread is at it already. */
+    if (sidecar->connected && sidecar->outgoing.first == frame) {
+        flush(sidecar);
+        poke = sidecar->outgoing.first != NULL;
+    }
+    pthread_mutex_unlock(&sidecar->out_lock);
+    if (poke) {
+        plue_sidecar_poke(sidecar);
+    }
+}
+
+/* Sends what is queued. Returns whether something is left. */
+static bool flush_queue(struct plue_sidecar *sidecar) {
+    pthread_mutex_lock(&sidecar->out_lock);
+    flush(sidecar);
+    bool left = sidecar->outgoing.first != NULL;
+    pthread_mutex_unlock(&sidecar->out_lock);
+    return left;
+}
+
+static void close_outgoing(struct plue_sidecar *sidecar) {
+    pthread_mutex_lock(&sidecar->out_lock);
+    sidecar->closed = true;
+    struct plue_frame *frames = plue_frame_queue_take(&sidecar->outgoing);
+    pthread_mutex_unlock(&sidecar->out_lock);
+    plue_frame_free_all(frames);
+    shutdown(sidecar->socket, SHUT_RDWR);
+}
+
+/* -------------------------------------------------------------------------------- receiving */
+
+struct input {
+    uint8_t *bytes;
+    size_t size;
+    size_t used;
+};
+
+static bool resize(struct input *input, size_t size) {
+    uint8_t *bytes = realloc(input->bytes, size);
+    if (bytes == NULL) {
+        return false;
+    }
+    input->bytes = bytes;
+    input->size = size;
+    return true;
+}
+
+/* Acts on the whole frames in the buffer, and makes room for the one that is not all there. */
+static bool take_frames(struct plue_sidecar *sidecar, struct input *input, struct ending *ending) {
+    size_t at = 0;
+    size_t wanted = 0;
+    for (;;) {
+        struct plue_frame_view view;
+        int64_t size = plue_frame_read(input->bytes + at, input->used - at, &view, &wanted);
+        if (size == 0) {
+            break;
+        }
+        if (size < 0 || !plue_peer_receive(&sidecar->peer, &view)) {
+            snprintf(ending->why, sizeof ending->why, "The tool process broke the protocol");
+            ending->kill = true;
+            return false;
+        }
+        at += (size_t)size;
+    }
+    memmove(input->bytes, input->bytes + at, input->used - at);
+    input->used -= at;
+    if (wanted > input->size && !resize(input, wanted)) {
+        snprintf(ending->why, sizeof ending->why, "Out of memory for what the tool process sent");
+        ending->kill = true;
+        return false;
+    }
+    if (input->used == 0 && input->size > MAX_IDLE_BUFFER) {
+        resize(input, BUFFER_SIZE);
+    }
+    return true;
+}
+
+/* Reads once. Returns false when the stream has ended. */
+static bool receive(struct plue_sidecar *sidecar, struct input *input, struct ending *ending) {
+    ssize_t received =
+        recv(sidecar->socket, input->bytes + input->used, input->size - input->used, MSG_DONTWAIT);
+    if (received < 0 && (errno == EAGAIN || errno == EINTR)) {
+        return true;
+    }
+    if (received <= 0) {
+        snprintf(ending->why, sizeof ending->why, "The tool process ended");
+        return false;
+    }
+    input->used += (size_t)received;
+    return take_frames(sidecar, input, ending);
+}
+
+/* -------------------------------------------------------------------------------- deadlines */
+
+/* The time by which the process must have done something, and what is said if it has not. */
+static uint64_t next_deadline(struct plue_sidecar *sidecar, char *why, size_t size, bool *closing) {
+    uint64_t deadline = 0;
+    pthread_mutex_lock(&plue_lock);
+    unsigned timeout = plue_settings.start_timeout_ms;
+    *closing = sidecar->exit_deadline_ms != 0;
+    if (*closing) {
+        deadline = sidecar->exit_deadline_ms;
+        snprintf(why, size, "The tool process did not end when asked to");
+    } else if (sidecar->peer.state != PLUE_PEER_READY) {
+        deadline = sidecar->start_deadline_ms;
+        snprintf(why, size, "The tool process was not ready within %u ms", timeout);
+    } else if (sidecar->peer.pong_due_ms != 0) {
+        deadline = sidecar->peer.pong_due_ms;
+        snprintf(why, size, "The tool process gave no sign of life for %u ms", timeout);
+    }
+    pthread_mutex_unlock(&plue_lock);
+    return deadline;
+}
+
+/* The milliseconds until the deadline, as poll() wants them; 0 when it is over. */
+static int time_left(uint64_t deadline) {
+    if (deadline == 0) {
+        return -1;
+    }
+    uint64_t now = plue_now_ms();
+    if (now >= deadline) {
+        return 0;
+    }
+    return deadline - now < 1000000 ? (int)(deadline - now) : 1000000;
+}
+
+static void drain_pokes(struct plue_sidecar *sidecar) {
+    char bytes[64];
+    while (read(sidecar->poke[0], bytes, sizeof bytes) > 0) {
+    }
+}
+
+/* Moves bytes until the stream ends, the process breaks the protocol, or a deadline passes. */
+static void exchange(struct plue_sidecar *sidecar, struct ending *ending) {
+    struct input input = {malloc(BUFFER_SIZE), BUFFER_SIZE, 0};
+    bool open = input.bytes != NULL;
+    while (open) {
+        bool closing;
+        bool left = flush_queue(sidecar);
+        uint64_t deadline = next_deadline(sidecar, ending->why, sizeof ending->why, &closing);
+        int timeout = time_left(deadline);
+        if (timeout == 0) {
+            ending->kill = true;
+            break;
+        }
+        if (closing && !left) {
+            shutdown(sidecar->socket, SHUT_WR);
+        }
+        struct pollfd waits[] = {
+            {sidecar->socket, (short)(left ? POLLIN | POLLOUT : POLLIN), 0},
+            {sidecar->poke[0], POLLIN, 0},
+        };
+        if (poll(waits, 2, timeout) < 0) {
+            continue; /* interrupted */
+        }
+        if (waits[1].revents != 0) {
+            drain_pokes(sidecar);
+        }
+        if (waits[0].revents & (POLLIN | POLLHUP | POLLERR)) {
+            open = receive(sidecar, &input, ending);
+        }
+    }
+    free(input.bytes);
+}
+
+/* ------------------------------------------------------------------------------ the whole life */
+
+static bool start_process(struct plue_sidecar *sidecar, struct ending *ending) {
+    sidecar->process =
+        plue_process_start(plue_settings.sidecar_argv, plue_settings.sidecar_cwd,
+                           sidecar->child_socket, ending->why, sizeof ending->why);
+    close(sidecar->child_socket);
+    sidecar->child_socket = -1;
+    if (sidecar->process < 0) {
+        return false;
+    }
+    pthread_mutex_lock(&sidecar->out_lock);
+    sidecar->connected = true;
+    pthread_mutex_unlock(&sidecar->out_lock);
+    return true;
+}
+
+void *plue_sidecar_run(void *argument) {
+    struct plue_sidecar *sidecar = argument;
+    struct ending ending = {.kill = false};
+    bool started = start_process(sidecar, &ending);
+    if (started) {
+        exchange(sidecar, &ending);
+    }
+    close_outgoing(sidecar);
+    if (started) {
+        plue_process_bury(sidecar->process, ending.kill, ending.why, sizeof ending.why);
+    }
+    plue_sidecar_ended(sidecar, ending.why);
+    return NULL;
+}

@@ -1,0 +1,78 @@
+#include "text.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Nearly all text is ASCII: skips it eight bytes at a time. */
+static size_t skip_ascii(const unsigned char *text, size_t at, size_t length) {
+    while (length - at >= 8) {
+        uint64_t word;
+        memcpy(&word, text + at, sizeof word);
+        if (word & UINT64_C(0x8080808080808080)) {
+            break;
+        }
+        at += 8;
+    }
+    while (at < length && text[at] < 0x80) {
+        at++;
+    }
+    return at;
+}
+
+static bool is_continuation(unsigned char byte) {
+    return (byte & 0xC0) == 0x80;
+}
+
+/* The length of the well-formed sequence of several bytes at `text`, or 0. The bounds of the
+ * second byte are those of table 3-7 of the Unicode standard. */
+static size_t sequence_length(const unsigned char *text, size_t available) {
+    unsigned char first = text[0];
+    size_t length;
+    unsigned char low = 0x80;
+    unsigned char high = 0xBF;
+    if (first >= 0xC2 && first <= 0xDF) {
+        length = 2;
+    } else if (first >= 0xE0 && first <= 0xEF) {
+        length = 3;
+        low = first == 0xE0 ? 0xA0 : 0x80;
+        high = first == 0xED ? 0x9F : 0xBF;
+    } else if (first >= 0xF0 && first <= 0xF4) {
+        length = 4;
+        low = first == 0xF0 ? 0x90 : 0x80;
+        high = first == 0xF4 ? 0x8F : 0xBF;
+    } else {
+        return 0;
+    }
+    if (available < length || text[1] < low || text[1] > high) {
+        return 0;
+    }
+    for (size_t i = 2; i < length; i++) {
+        if (!is_continuation(text[i])) {
+            return 0;
+        }
+    }
+    return length;
+}
+
+bool plue_text_is_utf8(const char *text, size_t length) {
+    const unsigned char *bytes = (const unsigned char *)text;
+    size_t at = skip_ascii(bytes, 0, length);
+    while (at < length) {
+        size_t step = sequence_length(bytes + at, length - at);
+        if (step == 0) {
+            return false;
+        }
+        at = skip_ascii(bytes, at + step, length);
+    }
+    return true;
+}
+
+char *plue_text_copy(const void *bytes, size_t length) {
+    char *copy = malloc(length + 1);
+    if (copy != NULL) {
+        memcpy(copy, bytes, length);
+        copy[length] = '\0';
+    }
+    return copy;
+}
