@@ -7,9 +7,11 @@
 import { detectDialect } from "../schema/mod.ts";
 import type { JsonSchema, JsonSchemaObject } from "../tool/mod.ts";
 import { rewriteOf } from "./argument_rewrite.ts";
-import { formOfKeyword, formsOf, KEYWORD_FORMS, type KeywordForm } from "./keyword_forms.ts";
+import { FormSet } from "./form_set.ts";
+import { formOfKeyword, KEYWORD_FORMS, type KeywordForm } from "./keyword_forms.ts";
 import type { NameRule } from "./names.ts";
 import type { KeywordRule, KeywordTable } from "./profile.ts";
+import { formsOf } from "./schema_forms.ts";
 import { includeBounds } from "./transform/bounds.ts";
 import { writeBooleans } from "./transform/booleans.ts";
 import { closeAll } from "./transform/close_objects.ts";
@@ -55,13 +57,13 @@ export type Conversion =
 interface Analysis {
   /** In 2020-12. */
   readonly schema: JsonSchema;
-  readonly forms: ReadonlySet<KeywordForm>;
+  readonly forms: FormSet;
   /** Its `$schema` says that it is draft-07. */
   readonly saysDraft07: boolean;
   /** Where its parts were before it was rewritten in 2020-12. */
   readonly trace: Trace | undefined;
-  /** What became of it, by plan and by whether losses are described. */
-  readonly conversions: Map<object, Conversion>;
+  /** What became of it, by plan and by whether losses are described: a few, in a list. */
+  readonly conversions: { readonly key: object; readonly conversion: Conversion }[];
 }
 
 /** Made once per schema, for all targets. Tools are frozen, so a schema never changes. */
@@ -78,7 +80,7 @@ function analyse(schema: JsonSchema): Analysis {
     forms: formsOf(current),
     saysDraft07: old && isNode(schema) && Object.hasOwn(schema, "$schema"),
     trace: rewritten?.trace,
-    conversions: new Map(),
+    conversions: [],
   };
   if (isNode(schema)) analyses.set(schema, analysis);
   return analysis;
@@ -97,16 +99,6 @@ const DROPPED_IF_LEFT: ReadonlySet<KeywordForm> = new Set<KeywordForm>([
   "$ref",
 ]);
 
-function isWithin<T>(some: ReadonlySet<T>, others: ReadonlySet<T>): boolean {
-  for (const one of some) if (!others.has(one)) return false;
-  return true;
-}
-
-function intersects<T>(some: ReadonlySet<T>, others: ReadonlySet<T>): boolean {
-  for (const one of some) if (others.has(one)) return true;
-  return false;
-}
-
 /**
  * Makes the function that converts schemas by a plan. It remembers what it made, for as long as
  * the schema lives.
@@ -115,7 +107,7 @@ export function schemaConverter(
   plan: SchemaPlan,
 ): (schema: JsonSchema, describe: boolean) => Conversion {
   const rule = (form: KeywordForm): KeywordRule => plan.keywords[form];
-  const plain = new Set<KeywordForm>();
+  const plain = new FormSet();
   for (const form of Object.keys(KEYWORD_FORMS) as KeywordForm[]) {
     const { action, enforcement, uncertain } = rule(form);
     const unchanged = action === "keep" && enforcement !== "ignored" && uncertain !== true;
@@ -139,7 +131,7 @@ export function schemaConverter(
 
   const transforms = (form: KeywordForm): boolean => rule(form).action === "transform";
   /** The forms of which something is dropped or reported as ignored. */
-  const dropping = new Set<KeywordForm>();
+  const dropping = new FormSet();
   for (const form of Object.keys(KEYWORD_FORMS) as KeywordForm[]) {
     const { action, enforcement, uncertain } = rule(form);
     if (
@@ -152,7 +144,7 @@ export function schemaConverter(
   /** Says the same with other forms. Each transform runs only where its form is. */
   function restructure(
     first: JsonSchema,
-    forms: ReadonlySet<KeywordForm>,
+    forms: FormSet,
     report: Report,
     describe: boolean,
   ): JsonSchema {
@@ -184,7 +176,7 @@ export function schemaConverter(
     const report = new Report();
     let schema = restructure(analysis.schema, analysis.forms, report, describe);
     let left = schema === analysis.schema ? analysis.forms : formsOf(schema);
-    if (intersects(left, dropping)) {
+    if (left.intersects(dropping)) {
       schema = dropKeywords(schema, report, describe, fateOf);
       left = formsOf(schema);
     }
@@ -215,7 +207,7 @@ export function schemaConverter(
     const verbatim = plan.draft07 === true && analysis.saysDraft07;
     // Strict modes want every object spelled out, also one that uses nothing they refuse.
     const spells = plan.typed === true || transforms("open object");
-    if (verbatim || (!spells && isWithin(analysis.forms, plain))) {
+    if (verbatim || (!spells && analysis.forms.isSubsetOf(plain))) {
       return {
         ok: true,
         schema: verbatim ? schema : analysis.schema,
@@ -231,11 +223,10 @@ export function schemaConverter(
     const key = describe ? described : silent;
     try {
       const analysis = analyse(schema);
-      let conversion = analysis.conversions.get(key);
-      if (conversion === undefined) {
-        conversion = convert(analysis, schema, describe);
-        analysis.conversions.set(key, conversion);
-      }
+      const there = analysis.conversions.find((made) => made.key === key);
+      if (there !== undefined) return there.conversion;
+      const conversion = convert(analysis, schema, describe);
+      analysis.conversions.push({ key, conversion });
       return conversion;
     } catch (error) {
       // A schema too large to inline, or of an unknown dialect: the other tools are exported.

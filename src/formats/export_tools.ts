@@ -439,5 +439,5 @@ class Warnings {
 function deepFreeze(value: unknown): void {
   if (typeof value !== "object" || value === null || Object.isFrozen(value)) return;
   Object.freeze(value);
-  for (const item of Object.values(value)) deepFreeze(item);
+  for (const key in value) deepFreeze((value as Record<string, unknown>)[key]);
 }
