@@ -10,7 +10,7 @@ import { formOfKeyword } from "./keyword_forms.ts";
 import { describesObjects } from "./transform/close_objects.ts";
 import { acceptsNull } from "./transform/nullable.ts";
 import { definitionName, findReferences } from "./transform/references.ts";
-import { eachChild, eachNode, isNode } from "./transform/schema_walk.ts";
+import { eachNode, isNode } from "./transform/schema_walk.ts";
 import { lacksItems } from "./transform/tuples.ts";
 
 const PLAIN_KEY = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/;
@@ -71,10 +71,11 @@ export function formsOf(schema: JsonSchema): FormSet {
       }
     }
     if (!SAYS_TYPE.some((keyword) => Object.hasOwn(node, keyword))) forms.add("no type");
-    eachChild(node, (child, keyword) => {
-      const usual = keyword === "additionalProperties" || keyword === "unevaluatedProperties";
-      if (typeof child === "boolean" && !usual) forms.add("boolean schema");
-    });
+  }, (_value, keyword) => {
+    // Everybody takes a boolean there.
+    if (keyword !== "additionalProperties" && keyword !== "unevaluatedProperties") {
+      forms.add("boolean schema");
+    }
   });
   if (references) {
     const { recursive, external } = findReferences(schema);

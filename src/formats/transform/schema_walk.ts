@@ -89,17 +89,22 @@ export function eachChild(
   }
 }
 
-/** Calls `see` with every subschema that is an object, the schema itself first. */
+/**
+ * Calls `see` with every subschema that is an object, the schema itself first, and `seeBoolean`
+ * with the others and the keyword that holds them.
+ */
 export function eachNode(
   schema: JsonSchema,
   see: (node: JsonSchemaObject, spot: Spot) => void,
+  seeBoolean?: (value: boolean, keyword: string) => void,
 ): void {
   function step(part: JsonSchema, spot: Spot, depth: number): void {
     if (!isNode(part)) return;
     if (depth > MAX_DEPTH) throw tooDeep();
     see(part, spot);
     eachChild(part, (child, keyword) => {
-      if (isNode(child)) step(child, spotWithin(spot, keyword, part), depth + 1);
+      if (typeof child === "boolean") seeBoolean?.(child, keyword);
+      else step(child, spotWithin(spot, keyword, part), depth + 1);
     });
   }
   step(schema, rootSpot(schema), 0);
