@@ -8,6 +8,9 @@ import { type JsonValue, type ToolCallError, ToolResult } from "../../tool/mod.t
 import type { ToolEncoding } from "../types.ts";
 import type { Answer } from "./types.ts";
 
+/** How long a failure may be, in characters: no provider takes fewer. */
+const MAX_FAILURE = 16_384;
+
 /** How many issues are said. More do not help a model to mend a call. */
 const MAX_ISSUES = 8;
 
@@ -22,7 +25,7 @@ export function answerOf(
   encoding: ToolEncoding | undefined,
   maxCharacters: number = Infinity,
 ): Answer {
-  if (!result.ok) return failed(result.error, maxCharacters);
+  if (!result.ok) return failed(result.error);
   // `undefined` is no JSON; a tool that answers nothing answers `null`.
   const content = result.content ?? null;
   let json: string | undefined;
@@ -33,13 +36,13 @@ export function answerOf(
   }
   if (json === undefined) {
     const message = "Cannot send the result: it is not JSON";
-    return failed(ToolResult.error("invalid_result", message).error, maxCharacters);
+    return failed(ToolResult.error("invalid_result", message).error);
   }
   const text = typeof content === "string" ? content : json;
   if (text.length > maxCharacters) {
     const message =
       `Cannot send the result: it has ${text.length} characters, and at most ${maxCharacters} are taken`;
-    return failed(ToolResult.error("output_too_large", message).error, maxCharacters);
+    return failed(ToolResult.error("output_too_large", message).error);
   }
   // It was written as JSON above.
   const value = content as JsonValue;
@@ -51,8 +54,8 @@ export function answerOf(
   };
 }
 
-function failed(error: ToolCallError, maxCharacters: number): Answer {
-  return { ok: false, error, text: failureText(error).slice(0, maxCharacters) };
+function failed(error: ToolCallError): Answer {
+  return { ok: false, error, text: failureText(error).slice(0, MAX_FAILURE) };
 }
 
 /** A failure in words: its message, and the issues that the message does not name. */

@@ -377,6 +377,37 @@ describe("accumulateCalls()", () => {
     assertEquals(calls.map(({ name }) => name), ["clear", undefined]);
   });
 
+  it("takes a call for whole whose end was seen, though the stream broke off after it", () => {
+    const stream = accumulateCalls("anthropic", namesFor("anthropic"));
+    assertEquals(pushAll(stream, [blockStart(0, "a", "clear"), blockStop(0)]), []);
+    assertEquals(seen(stream.end()), [["a", "clear", {}]]);
+  });
+
+  it("takes a call for cut off whose realtime response was", () => {
+    for (const status of ["cancelled", "failed", "incomplete"]) {
+      const stream = accumulateCalls("openai.realtime", namesFor("openai.realtime"));
+      const done = { type: "response.done", response: { status, output: [] } };
+      assertEquals(pushAll(stream, [added(0, "a", "clear"), done]).map(({ name }) => name), [
+        undefined,
+      ]);
+    }
+  });
+
+  it("has no call where arguments came and no call", () => {
+    const stream = accumulateCalls("openai.responses", namesFor("openai.responses"));
+    const events = [argsDelta(0, '{"only":"a"}'), { type: "response.completed", response: {} }];
+    assertEquals([...pushAll(stream, events), ...stream.end()], []);
+  });
+
+  it("makes up no id that another call has", () => {
+    const stream = accumulateCalls("gemini", namesFor("gemini"));
+    const chunk = (functionCall: object): object => ({
+      candidates: [{ content: { parts: [{ functionCall }] } }],
+    });
+    pushAll(stream, [chunk({ id: "call_1", name: "clear" }), chunk({ name: "clear" })]);
+    assertEquals(stream.end().map(({ callId }) => callId), ["call_1", "call_2"]);
+  });
+
   it("takes a call of LangChain's for cut off if a chunk says so", () => {
     const chunk = { tool_call_chunks: [{ index: 0, id: "a", name: "clear", args: "" }] };
     for (const [reason, name] of [["length", undefined], ["tool_calls", "clear"]] as const) {

@@ -242,6 +242,12 @@ describe("a call that was cut off", () => {
       "clear",
       undefined,
     ]]);
+    const block = { toolUse: { toolUseId: "1", name: "clear", input: {} } };
+    const message = { role: "assistant", content: [block, { text: "And so" }] };
+    assertEquals(decode("bedrock", { output: { message }, stopReason: "max_tokens" }), [[
+      "clear",
+      undefined,
+    ]]);
   });
 
   it("is run if it is closed, and so are those before it", () => {
@@ -327,7 +333,19 @@ describe("the calls of each provider's own kind", () => {
     assertEquals(idOf({ path: "/tools/city:weather/execute", body: {} }), "city:weather");
     assertEquals(idOf({ path: "/tools/city%3Aweather/execute?trace=1" }), "city:weather");
     assertEquals(idOf({ path: "/v1/call/clear", template: "/v1/call/{id}" }), "clear");
-    for (const path of ["/tools/nope/execute", "/tools/%E0%A4%A/execute", "/", "/clear", ""]) {
+    for (
+      const path of [
+        "/toolz/clear/execute",
+        "/tools/clear/perform",
+        "/toolz/clear/execute",
+        "/tools/clear/perform",
+        "/tools/nope/execute",
+        "/tools/%E0%A4%A/execute",
+        "/",
+        "/clear",
+        "",
+      ]
+    ) {
       assertEquals(idOf({ path }), undefined);
     }
   });

@@ -187,6 +187,16 @@ describe("encodeResult()", () => {
     }
   });
 
+  it("answers null for a tool that answers nothing", () => {
+    assertEquals(encodeResult("anthropic", CALL, ToolResult.ok(undefined)).content, "null");
+  });
+
+  it("cuts the words of a failure to what every target takes", () => {
+    const failure = ToolResult.error("threw", "x".repeat(11_000_000));
+    const { output } = encodeResult("openai.responses", CALL, failure);
+    assert(output.length < 20_000, `${output.length}`);
+  });
+
   it("answers with a failure where the target takes no text of that length", () => {
     const most = 10_485_760;
     const output = (length: number): string =>
