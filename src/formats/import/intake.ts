@@ -8,12 +8,9 @@
 import { checkSchema, clip } from "../../schema/mod.ts";
 import {
   copyJson,
-  isRiskLevel,
-  isToolName,
   type JsonSchema,
   type JsonSchemaObject,
   makeTool,
-  RISK_LEVELS,
   type Tool,
   type ToolAnnotations,
   type ToolContext,
@@ -26,6 +23,7 @@ import { mapNames, type NameRule } from "../names.ts";
 import type { ProviderHints } from "../types.ts";
 import { suggestRisk, withDefaults } from "./annotations.ts";
 import { isMembers, type Members, messageOf } from "./fields.ts";
+import { checkOptions, riskOf, WrongRisk } from "./import_options.ts";
 import type {
   ImportOptions,
   ImportResult,
@@ -71,8 +69,6 @@ interface Noted extends Omit<ImportWarning, "tool"> {
 const TOOL_NAMES: NameRule = { also: ".-", max: 128, separator: "_" };
 
 const MAX_WARNINGS = 1_000;
-const MAX_TOOLS = 5_000;
-const MAX_VALUES = 2_000_000;
 
 /** One import. */
 export class Intake {
@@ -85,28 +81,17 @@ export class Intake {
   readonly #rejected: RejectedImport[] = [];
   #entries = 0;
   #values: number;
+  /** How many values the parts have that were charged: a shared one is counted once. */
+  readonly #sizes = new WeakMap<object, number>();
   #cache: ImportResult["cache"];
 
   /** @throws {TypeError | RangeError} If an option is wrong. */
   constructor(source: ImportSource, options: ImportOptions) {
-    const { namespace, risk, tags, limits = {} } = options;
-    if (namespace !== undefined && !isToolName(namespace)) {
-      throw new TypeError(
-        `Cannot import tools: the namespace must be 1 to 128 letters, digits, "_", "." or "-", not "${
-          clip(String(namespace))
-        }"`,
-      );
-    }
-    if (risk !== undefined && typeof risk !== "function" && !isRiskLevel(risk)) wrongRisk(risk);
-    if (tags !== undefined && !(Array.isArray(tags) && tags.every(isTag))) {
-      throw new TypeError(
-        "Cannot import tools: the tags must be a list of strings that are not empty",
-      );
-    }
     this.source = source;
     this.#options = options;
-    this.#maxTools = countOption("maxTools", limits.maxTools ?? MAX_TOOLS);
-    this.#maxValues = countOption("maxValues", limits.maxValues ?? MAX_VALUES);
+    const { maxTools, maxValues } = checkOptions(options);
+    this.#maxTools = maxTools;
+    this.#maxValues = maxValues;
     this.#values = this.#maxValues;
   }
 
@@ -173,16 +158,17 @@ export class Intake {
   /** Checks the schemas of a draft and keeps it; or a rejection. */
   add(draft: Draft): void {
     const { parameters, returns, path, sourceName } = draft;
-    const left = this.#values - countValues(parameters, this.#values);
-    this.#values = left < 0 ? -1 : left - countValues(returns, left);
-    if (this.#values < 0) {
+    for (const part of [parameters, returns, draft.meta, draft.provider, draft.examples]) {
+      this.charge(part);
+    }
+    if (this.isFull) {
       this.reject(
         sourceName,
         path,
         "maxValues",
         `Cannot import "${
           clip(sourceName)
-        }": the schemas of the tools have more than ${this.#maxValues} values together, which is the limit`,
+        }": the tools have more than ${this.#maxValues} values together, which is the limit`,
       );
       return;
     }
@@ -204,7 +190,16 @@ export class Intake {
     this.#drafts.push(draft);
   }
 
-  /** Whether there is room for more schemas. */
+  /** Takes the values of a part of the document from what there is room for. */
+  charge(part: unknown): void {
+    if (part === undefined || this.isFull) return;
+    const known = typeof part === "object" && part !== null ? this.#sizes.get(part) : 1;
+    const size = known ?? countValues(part, this.#values);
+    if (known === undefined) this.#sizes.set(part as object, size);
+    this.#values -= size;
+  }
+
+  /** Whether there is no room for more values. */
   get isFull(): boolean {
     return this.#values < 0;
   }
@@ -302,7 +297,12 @@ export class Intake {
       description: described ? draft.description as string : title ?? sourceName,
       parameters: draft.parameters,
       returns: draft.returns,
-      risk: this.#risk(id, draft),
+      risk: riskOf(this.#options, {
+        id,
+        sourceName,
+        annotations: hints,
+        suggested: suggestRisk(hints),
+      }),
       tags: [...tags, ...draft.tags ?? []],
       annotations: withDefaults(hints),
       idempotent: hints.idempotentHint === true,
@@ -323,37 +323,6 @@ export class Intake {
         }),
     });
   }
-
-  #risk(id: string, { sourceName, hints }: Draft): Tool["risk"] {
-    const { risk } = this.#options;
-    const suggested = suggestRisk(hints);
-    if (risk === undefined) return suggested;
-    if (typeof risk !== "function") return risk;
-    const level = risk({ id, sourceName, annotations: hints, suggested });
-    return isRiskLevel(level) ? level : wrongRisk(level);
-  }
-}
-
-/** The owner of the program gave a wrong risk: that is no fault of the document. */
-class WrongRisk extends TypeError {}
-
-function wrongRisk(risk: unknown): never {
-  throw new WrongRisk(
-    `Cannot import tools: the risk must be one of ${RISK_LEVELS.join(", ")}, not "${
-      clip(String(risk))
-    }"`,
-  );
-}
-
-function isTag(value: unknown): value is string {
-  return typeof value === "string" && value !== "";
-}
-
-function countOption(name: string, value: number): number {
-  if (Number.isInteger(value) && value > 0) return value;
-  throw new RangeError(
-    `Cannot import tools: ${name} must be a whole number above 0, not "${clip(String(value))}"`,
-  );
 }
 
 /** How many values JSON holds, itself included; it stops counting above `limit`. */

@@ -77,8 +77,8 @@ export interface ImportLimits {
    */
   readonly maxTools?: number;
   /**
-   * How many values the schemas of all tools may have together. OpenAPI's shared components count
-   * once for every tool that refers to them.
+   * How many values the tools may have together. What an OpenAPI document shares counts once for
+   * every operation that uses it.
    *
    * @default {2_000_000}
    */

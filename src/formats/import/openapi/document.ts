@@ -23,9 +23,12 @@ export class OpenApiDocument {
   readonly root: Members;
   /** Whether schemas are written as OpenAPI 3.0 has them; from 3.1 on they are JSON Schema. */
   readonly is30: boolean;
+  readonly #charge: (part: unknown) => void;
 
-  constructor(root: Members) {
+  /** @param charge Is told of each part that a reference leads to. */
+  constructor(root: Members, charge: (part: unknown) => void) {
     this.root = root;
+    this.#charge = charge;
     this.is30 = (textIn(root, "openapi") ?? "").startsWith("3.0");
   }
 
@@ -51,6 +54,7 @@ export class OpenApiDocument {
       const ref = at.value["$ref"];
       if (typeof ref !== "string") return { value: at.value, path: at.path };
       at = this.at(ref);
+      this.#charge(at?.value);
     }
     return undefined;
   }

@@ -5,13 +5,7 @@
  */
 
 import { clip } from "../../../schema/mod.ts";
-import {
-  copyJson,
-  type JsonSchemaObject,
-  pointerStep,
-  setOwn,
-  type ToolAnnotations,
-} from "../../../tool/mod.ts";
+import { copyJson, type JsonSchemaObject } from "../../../tool/mod.ts";
 import { readHints } from "../annotations.ts";
 import {
   flagIn,
@@ -27,35 +21,26 @@ import {
 import type { Draft, Intake } from "../intake.ts";
 import type { OpenApiImportOptions } from "../types.ts";
 import { type ReadBody, readBody } from "./body.ts";
-import { type Located, OpenApiDocument } from "./document.ts";
+import { OpenApiDocument } from "./document.ts";
 import { type Caller, callOperation } from "./execute.ts";
+import {
+  BODILESS,
+  findOperations,
+  type Found,
+  isSendable,
+  METHODS,
+  pathName,
+} from "./find_operations.ts";
+import { inputOf } from "./input.ts";
 import { readTaughtHints } from "./taught_hints.ts";
 import type { HttpOperation } from "./operation.ts";
 import { type ParameterReader, type ReadParameter, readParameters } from "./parameters.ts";
-import { splitTemplate } from "./request.ts";
 import { readResponses } from "./responses.ts";
-import { type ReadSchema, SchemaReader } from "./schemas.ts";
+import { SchemaReader } from "./schemas.ts";
+import { secretsOf } from "./secrets.ts";
 import { baseOf, serverOf } from "./servers.ts";
+import { pathProblem } from "./template.ts";
 
-/** What each method promises, as HTTP has it. `fetch` sends no other but those of its owner. */
-const METHODS: ReadonlyMap<string, ToolAnnotations> = new Map<string, ToolAnnotations>([
-  ["get", { readOnlyHint: true, idempotentHint: true }],
-  ["head", { readOnlyHint: true, idempotentHint: true }],
-  ["options", { readOnlyHint: true, idempotentHint: true }],
-  ["query", { readOnlyHint: true, idempotentHint: true }],
-  ["put", { readOnlyHint: false, idempotentHint: true }],
-  ["delete", { readOnlyHint: false, idempotentHint: true, destructiveHint: true }],
-  ["post", { readOnlyHint: false }],
-  ["patch", { readOnlyHint: false }],
-]);
-
-/** Methods that `fetch` refuses, and those whose request has no body. */
-const REFUSED: ReadonlySet<string> = new Set(["trace", "connect", "track"]);
-const BODILESS: ReadonlySet<string> = new Set(["get", "head"]);
-
-const METHOD = /^[A-Za-z]{1,32}$/;
-/** What would end a path, or be read as something else in it. */
-const PATH_END = /[?#\\\s\p{Cc}]/u;
 const MAX_RESPONSE_BYTES = 1_048_576;
 
 /** Whether a document is OpenAPI's. */
@@ -119,15 +104,6 @@ function checkOptions(options: OpenApiImportOptions): string | undefined {
   return base;
 }
 
-/** An operation of the document, before it is read. */
-interface Found {
-  readonly method: string;
-  readonly path: string;
-  readonly item: Located;
-  readonly operation: Located;
-  readonly operationId: string | undefined;
-}
-
 class OperationReader {
   readonly #intake: Intake;
   readonly #document: OpenApiDocument;
@@ -145,7 +121,7 @@ class OperationReader {
   ) {
     const { fetch, authorize, maxResponseBytes = MAX_RESPONSE_BYTES } = options;
     this.#intake = intake;
-    this.#document = new OpenApiDocument(root);
+    this.#document = new OpenApiDocument(root, (part) => intake.charge(part));
     this.#schemas = new SchemaReader(this.#document, (path, keyword, message) => {
       intake.warn(undefined, path, keyword, message);
     });
@@ -156,43 +132,19 @@ class OperationReader {
   }
 
   run(): void {
-    const found = this.#find();
+    const found = findOperations(this.#intake, this.#document);
     const uses = new Map<string, number>();
     for (const { operationId = "" } of found) {
       uses.set(operationId, (uses.get(operationId) ?? 0) + 1);
     }
     for (const one of found) {
+      // Paths may share one object: what is read again is paid for again.
+      this.#intake.charge(one.operation.value);
+      this.#intake.charge(one.item.value["parameters"]);
       if (this.#intake.isFull) {
-        this.#rejected(one, "", "maxValues", "the schemas have reached their limit");
+        this.#rejected(one, "", "maxValues", "the document unfolds to more values than the limit");
       } else this.#read(one, uses.get(one.operationId ?? "") === 1);
     }
-  }
-
-  #find(): readonly Found[] {
-    const found: Found[] = [];
-    const paths = objectIn(this.#document.root, "paths") ?? {};
-    for (const path of Object.keys(paths)) {
-      if (path.startsWith("x-")) continue;
-      const at = `/paths${pointerStep(path)}`;
-      const item = this.#document.resolve(paths[path], at);
-      if (item === undefined) {
-        this.#intake.reject(
-          path,
-          at,
-          "$ref",
-          `Cannot import "${
-            clip(path)
-          }": it must be an object of operations, and a reference must stay in the document`,
-        );
-        continue;
-      }
-      for (const [method, operation] of operationsOf(item)) {
-        if (!this.#intake.count(operation.path)) return found;
-        const operationId = wordsIn(operation.value, "operationId");
-        found.push({ method, path, item, operation, operationId });
-      }
-    }
-    return found;
   }
 
   #rejected(one: Found, step: string, rule: string, why: string): void {
@@ -211,7 +163,7 @@ class OperationReader {
     if (deprecated && this.#options.deprecated === false) {
       return this.#rejected(one, "/deprecated", "deprecated", "it is deprecated");
     }
-    if (!METHOD.test(one.method) || REFUSED.has(one.method.toLowerCase())) {
+    if (!isSendable(one.method)) {
       return this.#rejected(one, "", "method", "its method cannot be sent");
     }
     const draft: Draft = {
@@ -242,7 +194,8 @@ class OperationReader {
     if ("message" in parameters) {
       return this.#rejected(one, "/parameters", "parameters", parameters.message);
     }
-    const wrongPath = this.#pathProblem(one.path, parameters);
+    const inPath = parameters.flatMap(({ binding }) => binding.in === "path" ? [binding.name] : []);
+    const wrongPath = pathProblem(one.path, new Set(inPath));
     if (wrongPath !== undefined) return this.#rejected(one, "", "path", wrongPath);
     const body = this.#body(reader, one, parameters);
     if (body === null) {
@@ -250,7 +203,10 @@ class OperationReader {
     }
     const { schema, refs } = inputOf(parameters, body);
     draft.parameters = this.#schemas.withDefinitions(schema, refs, "input") as JsonSchemaObject;
-    if (this.#options.returns !== false) draft.returns = readResponses(reader, operation);
+    // A document describes a HEAD as the GET that it stands for, but no body comes.
+    if (this.#options.returns !== false && one.method !== "head") {
+      draft.returns = readResponses(reader, operation);
+    }
     if (body !== undefined && body.examples.length > 0) draft.examples = body.examples;
     this.#describe(draft, one, operationId);
     this.#bind(draft, one, parameters, body, warn);
@@ -272,25 +228,6 @@ class OperationReader {
       return undefined;
     }
     return readBody(reader, located, new Set(parameters.map(({ binding }) => binding.key)));
-  }
-
-  #pathProblem(path: string, parameters: readonly ReadParameter[]): string | undefined {
-    if (!path.startsWith("/")) return 'its path must begin with "/"';
-    const inPath = parameters.flatMap(({ binding }) => binding.in === "path" ? [binding.name] : []);
-    const names: string[] = [];
-    for (const { text, name } of splitTemplate(path)) {
-      if (name !== undefined) names.push(name);
-      else if (PATH_END.test(text)) return "its path has a character that does not belong in one";
-    }
-    if (path.split("/").some((segment) => /^(?:\.|%2e){1,2}$/i.test(segment))) {
-      return 'its path has a segment "." or ".."';
-    }
-    const missing = names.find((name) => !inPath.includes(name));
-    if (missing !== undefined) {
-      return `its path names "${clip(missing)}", which is no parameter of it`;
-    }
-    const extra = inPath.find((name) => !names.includes(name));
-    return extra === undefined ? undefined : `its parameter "${clip(extra)}" is not in its path`;
   }
 
   #describe(draft: Draft, one: Found, operationId: string | undefined): void {
@@ -357,67 +294,4 @@ class OperationReader {
     }
     draft.execute = (args, context) => callOperation(operation, server, caller, args, context);
   }
-}
-
-/** The operations of a path, with the methods that OpenAPI 3.2 adds. */
-function* operationsOf(item: Located): Generator<[string, Located]> {
-  for (const key of Object.keys(item.value)) {
-    const value = item.value[key];
-    if (key === "additionalOperations" && isMembers(value)) {
-      for (const method of Object.keys(value)) {
-        const operation = value[method];
-        const path = `${item.path}/${key}${pointerStep(method)}`;
-        if (isMembers(operation)) yield [method, { value: operation, path }];
-      }
-    } else if ((METHODS.has(key) || REFUSED.has(key)) && isMembers(value)) {
-      yield [key, { value, path: `${item.path}/${key}` }];
-    }
-  }
-}
-
-/** `get /pets/{petId}` as `get_pets_petId`. */
-function pathName({ method, path }: Found): string {
-  const words = path.split(/[{}/]/).filter((word) => word !== "");
-  return [method.toLowerCase(), ...words].join("_");
-}
-
-/** One object schema for all arguments. Nothing else has a place to go, so it is closed. */
-function inputOf(
-  parameters: readonly ReadParameter[],
-  body: ReadBody | undefined,
-): ReadSchema & { readonly schema: JsonSchemaObject } {
-  if (body?.whole !== undefined) return body.whole;
-  const properties: Record<string, unknown> = {};
-  const required: string[] = [];
-  const refs = new Set<string>(body?.refs);
-  for (const { binding: { key }, required: isRequired, read } of parameters) {
-    setOwn(properties, key, read.schema);
-    if (isRequired) required.push(key);
-    for (const ref of read.refs) refs.add(ref);
-  }
-  for (const [name, schema] of body?.properties ?? []) setOwn(properties, name, schema);
-  required.push(...body?.required ?? []);
-  return {
-    schema: {
-      type: "object",
-      properties,
-      ...(required.length === 0 ? {} : { required }),
-      additionalProperties: false,
-    },
-    refs,
-  };
-}
-
-/** The keys that the API wants as credentials: a model has none, and must not be asked for one. */
-function secretsOf(document: OpenApiDocument): ReadonlySet<string> {
-  const schemes = objectIn(objectIn(document.root, "components"), "securitySchemes") ?? {};
-  const secrets = new Set<string>();
-  for (const name of Object.keys(schemes)) {
-    const scheme = document.resolve(schemes[name], "")?.value;
-    const key = textIn(scheme, "name");
-    const place = textIn(scheme, "in");
-    if (textIn(scheme, "type") !== "apiKey" || key === undefined || place === undefined) continue;
-    secrets.add(`${place} ${place === "header" ? key.toLowerCase() : key}`);
-  }
-  return secrets;
 }

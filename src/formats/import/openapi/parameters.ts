@@ -47,6 +47,8 @@ const STYLES: { readonly [Place in ParameterPlace]: readonly ParameterStyle[] } 
   cookie: ["form"],
 };
 
+const MAX_PARAMETERS = 1_000;
+
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}$/;
 
 /** OpenAPI says that these are no parameters: the media types and the credentials make them. */
@@ -74,6 +76,13 @@ export function readParameters(
   operation: Located,
 ): readonly ReadParameter[] | { readonly path: string; readonly message: string } {
   const found = new Map<string, Located>();
+  const given = [item, operation].reduce(
+    (sum, holder) => sum + (listIn(holder.value, "parameters")?.length ?? 0),
+    0,
+  );
+  if (given > MAX_PARAMETERS) {
+    return { path: operation.path, message: `it has more than ${MAX_PARAMETERS} parameters` };
+  }
   for (const holder of [item, operation]) {
     for (const [index, raw] of (listIn(holder.value, "parameters") ?? []).entries()) {
       const path = `${holder.path}/parameters/${index}`;

@@ -18,6 +18,7 @@ import {
   writePairs,
   writePath,
 } from "./serialize.ts";
+import { leadsUp, splitTemplate } from "./template.ts";
 
 /** A request, ready to be sent. */
 export interface BuiltRequest {
@@ -26,9 +27,6 @@ export interface BuiltRequest {
   readonly headers: { readonly [name: string]: string };
   readonly body?: string;
 }
-
-/** What URLs take for "here" and "one up", however it is written. */
-const DOTS = /^(?:\.|%2e){1,2}$/i;
 
 /**
  * Builds the request of a call.
@@ -108,7 +106,7 @@ function expandPath(operation: HttpOperation, valueOf: (key: string) => unknown)
     last = parameter.key;
     path += writePath(piece.name, valueOf(last), parameter, last);
   }
-  if (path.split("/").some((segment) => DOTS.test(segment))) {
+  if (leadsUp(path)) {
     throw new UnsendableArgument(last, 'other than "." and ".."');
   }
   return path;
@@ -130,29 +128,6 @@ function readBody(
   return body.from === "rest" && Object.keys(rest).length === 0
     ? undefined
     : encodeBody(rest, body, "");
-}
-
-/** A piece of a path: text, or the name of a parameter. */
-export interface TemplatePiece {
-  readonly text: string;
-  readonly name?: string;
-}
-
-/** Splits a path at its `{parameters}`. A brace without its other half is text. */
-export function splitTemplate(path: string): readonly TemplatePiece[] {
-  const pieces: TemplatePiece[] = [];
-  let at = 0;
-  for (;;) {
-    const open = path.indexOf("{", at);
-    const close = open === -1 ? -1 : path.indexOf("}", open);
-    if (close === -1) {
-      pieces.push({ text: path.slice(at) });
-      return pieces;
-    }
-    pieces.push({ text: path.slice(at, open) });
-    pieces.push({ text: path.slice(open, close + 1), name: path.slice(open + 1, close) });
-    at = close + 1;
-  }
 }
 
 /** Where an argument stands, for an issue. */

@@ -5,7 +5,7 @@
  */
 
 import { listIn, member, objectIn, textIn } from "../fields.ts";
-import { splitTemplate } from "./request.ts";
+import { splitTemplate } from "./template.ts";
 
 /**
  * An address without a `/` at the end, if it is one that calls may go to: HTTP, with a host, and

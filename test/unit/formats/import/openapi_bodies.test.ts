@@ -246,8 +246,13 @@ describe("the results of an imported operation", () => {
   it("are not checked where the document does not say enough", () => {
     assertEquals(
       results({ "200": { content: { "application/json": {} } } }).tools[0]?.returns,
-      undefined,
+      true,
     );
+    const head = importTools("openapi", {
+      openapi: "3.1.0",
+      paths: { "/a": { head: { responses: { "200": json({ type: "string" }) } } } },
+    });
+    assertEquals(head.tools[0]?.returns, undefined);
     const lost = results({ "200": { $ref: "#/components/responses/Nope" } });
     assertEquals([lost.tools[0]?.returns, lost.warnings.length], [undefined, 1]);
     const many = Object.fromEntries(

@@ -438,6 +438,38 @@ describe('importTools("openapi")', () => {
     assertEquals(rejected.every(({ rule }) => rule === "maxValues"), true);
   });
 
+  it("bounds what a shared path grows to", () => {
+    const many = Object.fromEntries(
+      Array.from({ length: 1_000 }, (_, index) => [`2${index}`, { description: "" }]),
+    );
+    const rows: readonly object[] = [
+      { get: { "x-tool-meta": many } },
+      { get: { responses: many } },
+      { get: { responses: { "200": { $ref: "#/x-shared" } } } },
+      { get: { tags: Object.values(many).map((_, index) => `tag ${index}`) } },
+    ];
+    for (const item of rows) {
+      const paths = Object.fromEntries(
+        Array.from({ length: 200 }, (_, index) => [`/a${index}`, { $ref: "#/x-item" }]),
+      );
+      const document = { openapi: "3.1.0", paths, "x-item": item, "x-shared": { many } };
+      const { tools, rejected } = importTools("openapi", document, {
+        limits: { maxValues: 20_000 },
+      });
+      assertEquals(tools.length < 20, true);
+      assertEquals(new Set(rejected.map(({ rule }) => rule)), new Set(["maxValues"]));
+    }
+  });
+
+  it("bounds the parameters of an operation", () => {
+    const parameters = Array.from(
+      { length: 1_001 },
+      (_, index) => ({ name: `p${index}`, in: "query" }),
+    );
+    const { rejected } = importTools("openapi", api("/a", "get", { parameters }));
+    assertStringIncludes(rejected[0]?.message ?? "", "more than 1000 parameters");
+  });
+
   it("takes hostile names for names", () => {
     const document = JSON.parse(`{
       "openapi": "3.1.0",
