@@ -4,8 +4,8 @@
  * @module
  */
 
-import type { RiskLevel } from "../tool/mod.ts";
-import { type Check, checkFlag, checkIds, checkRisk, checkWords, readFields } from "./checks.ts";
+import { type Check, checkFlag, checkRisk, type RiskLevel } from "../tool/mod.ts";
+import { checkIds, checkWords, readPlain } from "./checks.ts";
 
 /** What a place offers and permits. Every field may be left out; the default removes nothing. */
 export interface ToolAvailabilityFields {
@@ -72,7 +72,7 @@ export interface CompleteAvailabilityFields {
   readonly allowedTags: readonly string[] | undefined;
 }
 
-const CHECKS: { readonly [Field in keyof CompleteAvailabilityFields]: Check } = {
+const CHECKS = {
   hasWorkspace: checkFlag,
   hasTerminal: checkFlag,
   hasEditor: checkFlag,
@@ -84,7 +84,7 @@ const CHECKS: { readonly [Field in keyof CompleteAvailabilityFields]: Check } = 
   enabledTools: checkIds,
   disabledTools: checkIds,
   allowedTags: checkWords,
-};
+} satisfies { readonly [Field in keyof CompleteAvailabilityFields]: Check };
 
 /** The context that removes nothing. */
 export const DEFAULT_AVAILABILITY: CompleteAvailabilityFields = Object.freeze({
@@ -116,12 +116,11 @@ export function readAvailabilityFields(
   value: ToolAvailabilityFields,
   base: CompleteAvailabilityFields,
 ): CompleteAvailabilityFields {
-  const read = readFields("read an availability context", value, CHECKS);
-  for (const field of AVAILABILITY_FIELDS) {
-    if (read[field] === undefined) {
-      read[field] = (field in value ? DEFAULT_AVAILABILITY : base)[field];
-    }
-  }
-  // CHECKS has every field, and each check answers with the field's type.
-  return read as unknown as CompleteAvailabilityFields;
+  const read = readPlain("read an availability context", value, CHECKS);
+  const rest = Object.fromEntries(
+    AVAILABILITY_FIELDS.filter((field) => read[field] === undefined)
+      .map((field) => [field, (field in value ? DEFAULT_AVAILABILITY : base)[field]]),
+  );
+  // Between them they have every field.
+  return { ...read, ...rest } as CompleteAvailabilityFields;
 }

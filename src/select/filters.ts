@@ -7,8 +7,17 @@
  * @module
  */
 
-import { RISK_LEVELS, type RiskLevel, riskRank, type Tool } from "../tool/mod.ts";
-import { checkFunctions, checkIds, checkRisk, checkWords, show, thrownMessage } from "./checks.ts";
+import {
+  type Check,
+  checkRisk,
+  describe,
+  describeThrown,
+  RISK_LEVELS,
+  type RiskLevel,
+  riskRank,
+  type Tool,
+} from "../tool/mod.ts";
+import { checkArguments, checkFunctions, checkIds, checkWords } from "./checks.ts";
 
 /** Says whether a tool is in. Pure: same tool, same answer. */
 export type ToolFilter = (tool: Tool) => boolean;
@@ -37,24 +46,26 @@ const reasons = new WeakMap<ToolFilter, (tool: Tool) => string>();
  */
 export function namedFilter(name: string, filter: ToolFilter): ToolFilter {
   checkFilters("namedFilter", [filter]);
-  return explained(name, (tool) => filter(tool), reasons.get(filter));
+  return named(name, (tool) => filter(tool), reasons.get(filter));
 }
 
 /** Keeps the tools of these namespaces. A tool without a namespace is in none. */
 export function namespace(...names: readonly string[]): ToolFilter {
-  const wanted = new Set(checkWords("filter by namespace", names));
-  return explained(
-    `namespace(${brief(names)})`,
+  const wanted = setOf("namespace", names);
+  return filterOf(
+    "namespace",
+    names,
     (tool) => tool.namespace !== undefined && wanted.has(tool.namespace),
-    (tool) => `${theNamespace(tool)} is not among ${quoted(names)}`,
+    (tool) => `${the("namespace", tool)} is not among ${quoted(names)}`,
   );
 }
 
 /** Keeps the tools that carry at least one of these tags. No tags at all keep nothing. */
 export function tagsAny(...tags: readonly string[]): ToolFilter {
-  const wanted = new Set(checkWords("filter by tagsAny", tags));
-  return explained(
-    `tagsAny(${brief(tags)})`,
+  const wanted = setOf("tagsAny", tags);
+  return filterOf(
+    "tagsAny",
+    tags,
     ({ tags }) => {
       for (let index = 0; index < tags.length; index++) {
         if (wanted.has(tags[index] as string)) return true;
@@ -67,9 +78,10 @@ export function tagsAny(...tags: readonly string[]): ToolFilter {
 
 /** Keeps the tools that carry all of these tags. */
 export function tagsAll(...tags: readonly string[]): ToolFilter {
-  const wanted = checkWords("filter by tagsAll", tags);
-  return explained(
-    `tagsAll(${brief(tags)})`,
+  const wanted = [...setOf("tagsAll", tags)];
+  return filterOf(
+    "tagsAll",
+    tags,
     (tool) => {
       for (const tag of wanted) if (!tool.tags.includes(tag)) return false;
       return true;
@@ -80,19 +92,21 @@ export function tagsAll(...tags: readonly string[]): ToolFilter {
 
 /** Keeps the tools of these categories. A tool without a category is in none. */
 export function category(...names: readonly string[]): ToolFilter {
-  const wanted = new Set(checkWords("filter by category", names));
-  return explained(
-    `category(${brief(names)})`,
+  const wanted = setOf("category", names);
+  return filterOf(
+    "category",
+    names,
     (tool) => tool.category !== undefined && wanted.has(tool.category),
-    (tool) => `${theCategory(tool)} is not among ${quoted(names)}`,
+    (tool) => `${the("category", tool)} is not among ${quoted(names)}`,
   );
 }
 
 /** Keeps these tools only. */
 export function allowIds(...ids: readonly string[]): ToolFilter {
-  const wanted = new Set(checkIds("filter by allowIds", ids));
-  return explained(
-    `allowIds(${brief(ids)})`,
+  const wanted = setOf("allowIds", ids, checkIds);
+  return filterOf(
+    "allowIds",
+    ids,
     (tool) => wanted.has(tool.id),
     () => "it is not on the list of tools that are allowed",
   );
@@ -100,9 +114,10 @@ export function allowIds(...ids: readonly string[]): ToolFilter {
 
 /** Removes these tools. */
 export function denyIds(...ids: readonly string[]): ToolFilter {
-  const unwanted = new Set(checkIds("filter by denyIds", ids));
-  return explained(
-    `denyIds(${brief(ids)})`,
+  const unwanted = setOf("denyIds", ids, checkIds);
+  return filterOf(
+    "denyIds",
+    ids,
     (tool) => !unwanted.has(tool.id),
     () => "it is on the list of tools that are denied",
   );
@@ -110,12 +125,13 @@ export function denyIds(...ids: readonly string[]): ToolFilter {
 
 /** Keeps the tools whose risk is `level` or less. */
 export function maxRisk(level: RiskLevel): ToolFilter {
-  const limit = checkRisk("filter by maxRisk", level);
-  const within: readonly string[] = RISK_LEVELS.slice(0, riskRank(limit) + 1);
-  return explained(
-    `maxRisk(${limit})`,
+  checkRisk("filter by maxRisk", level, "argument 1");
+  const within: readonly string[] = RISK_LEVELS.slice(0, riskRank(level) + 1);
+  return filterOf(
+    "maxRisk",
+    [level],
     (tool) => within.includes(tool.risk),
-    (tool) => `risk ${tool.risk} is above the limit ${limit}`,
+    (tool) => `risk ${tool.risk} is above the limit ${level}`,
   );
 }
 
@@ -124,9 +140,11 @@ export function maxRisk(level: RiskLevel): ToolFilter {
  * roles. `null` is a caller without a role.
  */
 export function role(name: string | null): ToolFilter {
-  if (name !== null) checkWords("filter by role", [name]);
-  return explained(
-    `role(${name ?? ""})`,
+  const names = name === null ? [] : [name];
+  setOf("role", names);
+  return filterOf(
+    "role",
+    names,
     (tool) => tool.roles === undefined || (name !== null && tool.roles.includes(name)),
     ({ roles = [] }) =>
       `${name === null ? "no role" : `role "${name}"`} is not among ${quoted(roles)}`,
@@ -135,9 +153,10 @@ export function role(name: string | null): ToolFilter {
 
 /** Keeps the tools whose scopes are all among those `held`. Without any, tools that need none. */
 export function scopes(...held: readonly string[]): ToolFilter {
-  const all = new Set(checkWords("filter by scopes", held));
-  return explained(
-    `scopes(${brief(held)})`,
+  const all = setOf("scopes", held);
+  return filterOf(
+    "scopes",
+    held,
     ({ scopes }) => {
       for (let index = 0; index < scopes.length; index++) {
         if (!all.has(scopes[index] as string)) return false;
@@ -150,19 +169,19 @@ export function scopes(...held: readonly string[]): ToolFilter {
 
 /** Keeps what every filter keeps. No filters keep everything. */
 export function allOf(...filters: readonly ToolFilter[]): ToolFilter {
-  const name = checkFilters("allOf", filters);
-  return explained(name, (tool) => filters.every((filter) => filter(tool) === true));
+  const names = checkFilters("allOf", filters);
+  return filterOf("allOf", names, (tool) => filters.every((filter) => filter(tool) === true));
 }
 
 /** Keeps what at least one filter keeps. No filters keep nothing. */
 export function anyOf(...filters: readonly ToolFilter[]): ToolFilter {
-  const name = checkFilters("anyOf", filters);
-  return explained(name, (tool) => filters.some((filter) => filter(tool) === true));
+  const names = checkFilters("anyOf", filters);
+  return filterOf("anyOf", names, (tool) => filters.some((filter) => filter(tool) === true));
 }
 
 /** Keeps what the filter removes. A filter that throws keeps nothing either way. */
 export function not(filter: ToolFilter): ToolFilter {
-  return explained(checkFilters("not", [filter]), (tool) => filter(tool) === false);
+  return filterOf("not", checkFilters("not", [filter]), (tool) => filter(tool) === false);
 }
 
 /** What `explain` calls a filter. */
@@ -178,41 +197,53 @@ export function whyRemoved(filter: ToolFilter, tool: Tool): string {
     filter(tool);
     return `filter ${filterName(filter)} does not keep it`;
   } catch (thrown) {
-    return `filter ${filterName(filter)} threw: ${thrownMessage(thrown)}`;
+    return `filter ${filterName(filter)} threw: ${describeThrown(thrown, 200)}`;
   }
 }
 
-/** The tool's category, for a message. */
-export function theCategory({ category }: Tool): string {
-  return category === undefined ? "no category" : `category "${category}"`;
-}
-
-function theNamespace({ namespace }: Tool): string {
-  return namespace === undefined ? "no namespace" : `namespace "${namespace}"`;
-}
-
-/** A list for a name: at most five items. */
-function brief(list: readonly string[]): string {
-  return list.slice(0, 5).join(", ") + (list.length > 5 ? ", …" : "");
+/** The tool's category or namespace, for a message. */
+export function the(field: "category" | "namespace", tool: Tool): string {
+  const value = tool[field];
+  return value === undefined ? `no ${field}` : `${field} "${value}"`;
 }
 
 /** A list for a message: at most ten items. */
 function quoted(list: readonly string[]): string {
-  const shown = list.slice(0, 10).map(show).join(", ") || "(none)";
+  const shown = list.slice(0, 10).map(describe).join(", ") || "(none)";
   return list.length > 10 ? `${shown} and ${list.length - 10} more` : shown;
 }
 
-function explained(
+/** Checks the arguments of a filter. */
+function setOf(
+  filter: string,
+  given: readonly string[],
+  check: Check<readonly string[]> = checkWords,
+): ReadonlySet<string> {
+  return new Set(checkArguments(`filter by ${filter}`, given, check));
+}
+
+/** Checks the parts of a composition, and answers their names. */
+function checkFilters(name: string, filters: readonly ToolFilter[]): readonly string[] {
+  checkArguments(`compose filters with ${name}`, filters, checkFunctions);
+  return filters.map(filterName);
+}
+
+/** A filter that is named after its first arguments, and may say why it removes a tool. */
+function filterOf(
   name: string,
+  items: readonly string[],
   filter: ToolFilter,
   reason?: (tool: Tool) => string,
 ): ToolFilter {
-  if (reason !== undefined) reasons.set(filter, reason);
-  return Object.defineProperty(filter, "name", { value: name });
+  const shown = items.slice(0, 5).join(", ") + (items.length > 5 ? ", …" : "");
+  return named(`${name}(${shown})`, filter, reason);
 }
 
-/** Checks the parts of a composition, and names the whole. */
-function checkFilters(name: string, filters: readonly ToolFilter[]): string {
-  checkFunctions(`compose filters with ${name}`, filters);
-  return `${name}(${brief(filters.map(filterName))})`;
+function named(
+  name: string,
+  filter: ToolFilter,
+  reason: ((tool: Tool) => string) | undefined,
+): ToolFilter {
+  if (reason !== undefined) reasons.set(filter, reason);
+  return Object.defineProperty(filter, "name", { value: name });
 }

@@ -5,19 +5,17 @@
  * @module
  */
 
-import type { RiskLevel } from "../tool/mod.ts";
-import { ToolAvailabilityContext, type ToolAvailabilityInput } from "./availability_context.ts";
 import {
   type Check,
-  checkFunctions,
-  checkIds,
-  checkList,
   checkRisk,
-  checkWords,
-  readFields,
+  describeThrown,
+  isWord,
+  must,
   refuse,
-  show,
-} from "./checks.ts";
+  type RiskLevel,
+} from "../tool/mod.ts";
+import { ToolAvailabilityContext, type ToolAvailabilityInput } from "./availability_context.ts";
+import { checkFunctions, checkIds, checkWords, listOf, readPlain } from "./checks.ts";
 import type { ToolFilter } from "./filters.ts";
 import type { ToolPolicy } from "./policies.ts";
 
@@ -60,14 +58,27 @@ export interface CheckedSelection extends Selection {
   readonly namespace?: readonly string[];
 }
 
-const ACTION = "select tools";
+const checkContext = must(
+  "an availability context",
+  (value) => typeof value === "object" && value !== null,
+);
 
-const CHECKS: { readonly [Field in keyof Required<Selection>]: Check } = {
-  context: checkContext,
-  role: checkRole,
+const CHECKS = {
+  context: (action: string, value: unknown, place: string): ToolAvailabilityContext => {
+    const input = checkContext(action, value, place);
+    try {
+      return ToolAvailabilityContext.from(input);
+    } catch (cause) {
+      refuse(action, `${place} is wrong. ${describeThrown(cause)}`, cause);
+    }
+  },
+  role: must(
+    "a string that is not empty, or null for a caller without a role",
+    (value): value is string | null => value === null || isWord(value),
+  ),
   scopes: checkWords,
-  namespace: (action, value, at) =>
-    checkWords(action, typeof value === "string" ? [value] : value, at),
+  namespace: (action: string, value: unknown, place: string): readonly string[] =>
+    checkWords(action, typeof value === "string" ? [value] : value, place),
   allowIds: checkIds,
   denyIds: checkIds,
   maxRisk: checkRisk,
@@ -75,9 +86,9 @@ const CHECKS: { readonly [Field in keyof Required<Selection>]: Check } = {
   excludeCategories: checkWords,
   tagsAny: checkWords,
   tagsAll: checkWords,
-  filters: checkFunctions,
-  policies: checkPolicies,
-};
+  filters: checkFunctions as Check<readonly ToolFilter[]>,
+  policies: listOf(must("a policy, with a name and an allow function", isPolicy)),
+} satisfies { readonly [Field in keyof Required<Selection>]: Check };
 
 /**
  * Checks a selection and copies it, so that nobody can change it afterwards.
@@ -85,7 +96,7 @@ const CHECKS: { readonly [Field in keyof Required<Selection>]: Check } = {
  * @throws {TypeError} If a field is unknown or wrong. The message names its JSON Pointer.
  */
 export function checkSelection(selection: Selection): CheckedSelection {
-  return Object.freeze(readFields(ACTION, selection, CHECKS));
+  return Object.freeze(readPlain("select tools", selection, CHECKS));
 }
 
 /**
@@ -111,28 +122,6 @@ export function selectionKey(selection: Selection): string | undefined {
   if (copy.filters?.length || copy.policies?.length) return undefined;
   const { filters: _filters, policies: _policies, ...data } = copy;
   return JSON.stringify(data);
-}
-
-function checkContext(action: string, value: unknown, at: string): ToolAvailabilityContext {
-  if (typeof value !== "object" || value === null) {
-    return refuse(action, `"${at}" must be an availability context, not ${show(value)}`);
-  }
-  try {
-    return ToolAvailabilityContext.from(value);
-  } catch (cause) {
-    const { message } = cause as Error;
-    throw new TypeError(`Cannot ${action}: "${at}" is wrong. ${message}`, { cause });
-  }
-}
-
-function checkRole(action: string, value: unknown, at: string): string | null {
-  if (value === null || (typeof value === "string" && value !== "")) return value;
-  const wanted = "a string that is not empty, or null for a caller without a role";
-  return refuse(action, `"${at}" must be ${wanted}, not ${show(value)}`);
-}
-
-function checkPolicies(action: string, value: unknown, at: string): readonly ToolPolicy[] {
-  return checkList(action, value, at, isPolicy, "a policy, with a name and an allow function");
 }
 
 function isPolicy(value: unknown): value is ToolPolicy {

@@ -5,8 +5,7 @@
  * @module
  */
 
-import type { Tool } from "../tool/mod.ts";
-import { thrownMessage } from "./checks.ts";
+import { describeThrown, type Tool } from "../tool/mod.ts";
 import {
   allowIds,
   category,
@@ -19,7 +18,7 @@ import {
   scopes,
   tagsAll,
   tagsAny,
-  theCategory,
+  the,
   type ToolFilter,
   whyRemoved,
 } from "./filters.ts";
@@ -99,7 +98,7 @@ export function selectionSteps(selection: CheckedSelection): readonly SelectionS
   }
   for (const names of both(context?.excludedCategories, selection.excludeCategories)) {
     if (names.length > 0) {
-      ask("categories", not(category(...names)), (tool) => `${theCategory(tool)} is excluded`);
+      ask("categories", not(category(...names)), (tool) => `${the("category", tool)} is excluded`);
     }
   }
   for (const tags of both(context?.allowedTags, selection.tagsAny)) ask("tags", tagsAny(...tags));
@@ -109,7 +108,7 @@ export function selectionSteps(selection: CheckedSelection): readonly SelectionS
       ask(
         "context",
         not(category(...categories)),
-        (tool) => `${reason}, which ${theCategory(tool)} needs`,
+        (tool) => `${reason}, which ${the("category", tool)} needs`,
         flag,
       );
     }
@@ -157,6 +156,6 @@ function whyDenied(policy: ToolPolicy, tool: Tool): string {
       typeof reason === "string" ? `: ${reason.slice(0, 500)}` : ""
     }`;
   } catch (thrown) {
-    return `policy ${name} threw: ${thrownMessage(thrown)}`;
+    return `policy ${name} threw: ${describeThrown(thrown, 200)}`;
   }
 }

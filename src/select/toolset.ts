@@ -5,8 +5,7 @@
  * @module
  */
 
-import type { Tool } from "../tool/mod.ts";
-import { refuse, show } from "./checks.ts";
+import { checkWord, type Tool } from "../tool/mod.ts";
 import { explainTool, explainUnknown, type ToolExplanation } from "./explain.ts";
 import { listSource } from "./list_source.ts";
 import { nearIds } from "./near_ids.ts";
@@ -107,9 +106,7 @@ export class Toolset implements Iterable<Tool> {
   /** @ignore Use {@linkcode buildToolset} or a `ToolsetBuilder`. */
   constructor(parts: ToolsetParts) {
     const { name, source, revision, candidates, steps, earlier } = parts;
-    if (typeof name !== "string" || name === "") {
-      refuse("make a toolset", `its name must be a string that is not empty, not ${show(name)}`);
-    }
+    checkWord("make a toolset", name, "its name");
     const kept = keptByAll(candidates, steps);
     const asked: Tool[] = [];
     for (const tool of kept) if (typeof tool.isAvailable === "function") asked.push(tool);

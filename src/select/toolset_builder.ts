@@ -4,9 +4,8 @@
  * @module
  */
 
-import type { RiskLevel, Tool } from "../tool/mod.ts";
+import { describe, refuse, type RiskLevel, type Tool } from "../tool/mod.ts";
 import type { ToolAvailabilityInput } from "./availability_context.ts";
-import { refuse } from "./checks.ts";
 import type { ToolFilter } from "./filters.ts";
 import type { ToolPolicy } from "./policies.ts";
 import type { Selection } from "./selection.ts";
@@ -138,7 +137,7 @@ export class ToolsetBuilder {
   build(): Toolset {
     if (this.#source === undefined) {
       return refuse(
-        `build toolset ${JSON.stringify(this.#name)}`,
+        `build toolset ${describe(this.#name)}`,
         "it has no source; call fromRegistry or fromTools first",
       );
     }
@@ -147,7 +146,7 @@ export class ToolsetBuilder {
 
   #from(source: ToolSource | readonly Tool[] | Toolset): this {
     if (this.#source !== undefined) {
-      refuse(`build toolset ${JSON.stringify(this.#name)}`, "it has a source already");
+      refuse(`build toolset ${describe(this.#name)}`, "it has a source already");
     }
     this.#source = source;
     return this;

@@ -5,10 +5,11 @@
  * @module
  */
 
-import { DefinitionReader, isPlainObject, quote } from "./definition_reader.ts";
+import { isObject, must, readFields, refuse } from "./check.ts";
+import { CARRIED_FIELDS, checkDescription, DEFINITION_FIELDS } from "./definition_fields.ts";
 import { copyJson } from "./json_copy.ts";
 import type { JsonSchemaObject } from "./json.ts";
-import { isRiskLevel, RISK_LEVELS } from "./risk_level.ts";
+import { describe } from "./text.ts";
 import { deriveAnnotations } from "./tool_annotations.ts";
 import type {
   InferStandardInput,
@@ -16,20 +17,16 @@ import type {
   SchemaInput,
   ToolDefinition,
 } from "./tool_definition.ts";
-import type { Tool, ToolExample, ToolIcon } from "./tool.ts";
+import { isToolName, TOOL_NAME_RULE, toolId } from "./tool_id.ts";
+import type { Tool } from "./tool.ts";
 
-// https://semver.org, without its unbounded groups.
-const SEMVER = /^\d{1,9}\.\d{1,9}\.\d{1,9}(-[0-9A-Za-z.-]{1,64})?(\+[0-9A-Za-z.-]{1,64})?$/;
-
-/** `setTimeout` overflows above it, and would fire at once. */
-const MAX_TIMEOUT_MS = 2_147_483_647;
-
-const HINTS = ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"] as const;
 const EMPTY: readonly never[] = Object.freeze([]);
 const NO_PARAMETERS: JsonSchemaObject = copyJson(
   { type: "object", properties: {}, additionalProperties: false },
   "the default parameters",
 );
+const FIELDS = { ...DEFINITION_FIELDS, ...CARRIED_FIELDS };
+const checkName = must(TOOL_NAME_RULE, isToolName);
 
 /** The tools that `defineTool` made, so that a registry need not check them again. */
 const made = new WeakSet<object>();
@@ -88,96 +85,72 @@ export function defineTool<
 
 /** {@linkcode defineTool} for definitions that are data: nothing is inferred. */
 export function makeTool(definition: ToolDefinition): Tool {
-  const read: DefinitionReader = new DefinitionReader(definition);
-  const { name, namespace, category, timeoutMs, meta } = definition;
-  const { risk = "medium", isAvailable = true, deprecated = false, annotations = {} } = definition;
-
-  const description = read.text("description");
-  if (description === undefined || description.trim() === "") {
-    read.wrong("its description must say what it does");
+  if (!isObject(definition)) refuse("define a tool", "the definition must be an object");
+  const name = checkName("define a tool", definition.name, itsField("name"));
+  const { namespace } = definition;
+  if (namespace !== undefined) {
+    checkName(`define tool ${describe(name)}`, namespace, itsField("namespace"));
   }
-  const version = read.text("version");
-  if (version !== undefined && !SEMVER.test(version)) {
-    read.wrong(`its version must be a semantic version such as "1.2.0", not ${quote(version)}`);
+  const id = toolId(name, namespace);
+  const action = `define tool "${id}"`;
+  const fields = readFields(action, definition, FIELDS, itsField);
+  if (fields.id !== undefined && fields.id !== id) {
+    refuse(
+      action,
+      `its id must be what its namespace and its name make, not ${describe(fields.id)}`,
+    );
   }
-  if (!isRiskLevel(risk)) {
-    read.wrong(`its risk must be one of ${RISK_LEVELS.join(", ")}, not ${quote(risk)}`);
-  }
-  if (category !== undefined && (typeof category !== "string" || category === "")) {
-    read.wrong("its category must be a string that is not empty");
-  }
-  if (typeof isAvailable !== "boolean" && typeof isAvailable !== "function") {
-    read.wrong("its isAvailable must be true, false or a function");
-  }
-  if (
-    timeoutMs !== undefined &&
-    !(typeof timeoutMs === "number" && timeoutMs >= 1 && timeoutMs <= MAX_TIMEOUT_MS)
-  ) {
-    read.wrong(`its timeoutMs must be a number of milliseconds from 1 to ${MAX_TIMEOUT_MS}`);
-  }
-  if (typeof deprecated !== "boolean" && typeof deprecated !== "string") {
-    read.wrong("its deprecated must be true, false or a sentence");
-  }
-  if (
-    !isPlainObject(annotations) ||
-    HINTS.some((hint) => !["boolean", "undefined"].includes(typeof annotations[hint]))
-  ) {
-    read.wrong(`its annotations must be an object in which ${HINTS.join(", ")} are true or false`);
-  }
-  if (meta !== undefined && !isPlainObject(meta)) read.wrong("its meta must be an object");
-
-  const parameters = read.schema("parameters", "input");
-  const { json: parametersJson = NO_PARAMETERS } = parameters;
+  const { parameters, returns, category, tags = EMPTY, risk = "medium", idempotent = false } =
+    fields;
+  const parametersJson = parameters?.json ?? NO_PARAMETERS;
   if (typeof parametersJson === "boolean" || parametersJson["type"] !== "object") {
-    read.wrong('its parameters must be an object schema: "/type" must be "object"');
+    refuse(action, 'its parameters must be an object schema: "/type" must be "object"');
   }
-  const returns = read.schema("returns", "output");
-  const tags = read.words("tags") ?? EMPTY;
-  const idempotent = read.flag("idempotent");
+  /** A function as a method, so that `this` is what its author expects. */
+  const method = <Field extends "init" | "dispose" | "validate" | "execute">(
+    field: Field,
+  ): NonNullable<Tool[Field]> => fields[field]?.bind(definition) as NonNullable<Tool[Field]>;
 
   const tool: Tool = {
-    id: read.id,
+    id,
     name,
     namespace,
-    title: read.text("title"),
-    description,
-    version,
+    title: fields.title,
+    description: checkDescription(action, fields.description, itsField("description")),
+    version: fields.version,
     parameters: parametersJson,
-    returns: returns.json,
-    parametersStandard: parameters.standard,
-    returnsStandard: returns.standard,
+    returns: returns?.json,
+    parametersStandard: parameters?.standard ?? fields.parametersStandard,
+    returnsStandard: returns?.standard ?? fields.returnsStandard,
     category,
     risk,
     tags,
-    roles: read.words("roles"),
-    scopes: read.words("scopes") ?? EMPTY,
-    requiresTransaction: read.flag("requiresTransaction"),
-    requiresApproval: read.flag("requiresApproval"),
-    isAvailable,
+    roles: fields.roles,
+    scopes: fields.scopes ?? EMPTY,
+    requiresTransaction: fields.requiresTransaction ?? false,
+    requiresApproval: fields.requiresApproval ?? false,
+    isAvailable: fields.isAvailable ?? true,
     annotations: Object.freeze({
       ...deriveAnnotations({ risk, category, tags, idempotent }),
-      ...read.data("annotations", annotations),
+      ...fields.annotations,
     }),
-    examples: read.records<ToolExample>(
-      "examples",
-      '"input"',
-      (item) => Object.hasOwn(item, "input"),
-    ),
-    icons: read.records<ToolIcon>(
-      "icons",
-      'a "src" string',
-      (item) => typeof item["src"] === "string",
-    ),
-    deprecated,
-    timeoutMs,
+    examples: fields.examples ?? EMPTY,
+    icons: fields.icons ?? EMPTY,
+    deprecated: fields.deprecated ?? false,
+    timeoutMs: fields.timeoutMs,
     idempotent,
-    config: read.schema("config", "input").json,
-    meta: meta === undefined ? undefined : read.data("meta", meta),
-    init: read.method("init"),
-    dispose: read.method("dispose"),
-    validate: read.method("validate") as NonNullable<Tool["validate"]>,
-    execute: read.method("execute") as NonNullable<Tool["execute"]>,
+    config: fields.config?.json,
+    meta: fields.meta,
+    init: method("init"),
+    dispose: method("dispose"),
+    validate: method("validate"),
+    execute: method("execute"),
   };
   made.add(tool);
   return Object.freeze(tool);
+}
+
+/** What a field is called in messages. */
+function itsField(field: string): string {
+  return `its ${field}`;
 }

@@ -4,17 +4,40 @@
  * @module
  */
 
+export {
+  type Check,
+  checkFlag,
+  checkFunction,
+  checkWord,
+  isListOf,
+  isObject,
+  isWord,
+  MAX_TIMEOUT_MS,
+  must,
+  numberFrom,
+  type ReadFields,
+  readFields,
+  refuse,
+} from "./check.ts";
 export { defineTool, isTool, makeTool } from "./define_tool.ts";
 export { FAILURE_CODES, type FailureCode, isFailureCode } from "./failure_code.ts";
 export { copyJson, pointerStep, setOwn } from "./json_copy.ts";
 export type { JsonSchema, JsonSchemaObject, JsonValue } from "./json.ts";
-export { compareRisk, isRiskLevel, RISK_LEVELS, type RiskLevel, riskRank } from "./risk_level.ts";
+export {
+  checkRisk,
+  compareRisk,
+  isRiskLevel,
+  RISK_LEVELS,
+  type RiskLevel,
+  riskRank,
+} from "./risk_level.ts";
 export {
   isStandardSchema,
   type StandardIssue,
   type StandardResult,
   type StandardSchema,
 } from "./standard_schema.ts";
+export { clip, describe, describeThrown } from "./text.ts";
 export { deriveAnnotations, type ToolAnnotations } from "./tool_annotations.ts";
 export { KNOWN_CATEGORIES, type KnownToolCategory, type ToolCategory } from "./tool_category.ts";
 export type {

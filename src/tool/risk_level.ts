@@ -4,6 +4,8 @@
  * @module
  */
 
+import { type Check, must } from "./check.ts";
+
 /** The levels, from harmless to grave. The index of a level is its rank. */
 export const RISK_LEVELS = ["safe", "low", "medium", "high", "critical"] as const;
 
@@ -21,6 +23,9 @@ export type RiskLevel = (typeof RISK_LEVELS)[number];
 export function isRiskLevel(value: unknown): value is RiskLevel {
   return (RISK_LEVELS as readonly unknown[]).includes(value);
 }
+
+/** Checks a risk level. */
+export const checkRisk: Check<RiskLevel> = must(`one of ${RISK_LEVELS.join(", ")}`, isRiskLevel);
 
 /** The rank of a level, 0 (`safe`) to 4 (`critical`). */
 export function riskRank(level: RiskLevel): number {

@@ -293,7 +293,7 @@ describe("defineTool(), on schemas of libraries", () => {
     const [what, thrown, words] of [
       ["an error", new Error("no transforms"), "no transforms"],
       ["a string", "no transforms", "no transforms"],
-      ["undefined", undefined, "undefined"],
+      ["undefined", undefined, "nothing"],
     ] as const
   ) {
     it(`says why a library cannot give it, which threw ${what}`, () => {
@@ -373,10 +373,10 @@ describe("defineTool(), on definitions that are wrong", () => {
     [{ namespace: "a:b" }, `its namespace ${rule}`],
     [{ namespace: null }, `its namespace ${rule}`],
     [{ title: 1 }, "its title must be a string"],
-    [{ description: undefined }, "its description must say what it does"],
-    [{ description: " \n" }, "its description must say what it does"],
+    [{ description: undefined }, "its description must be a string that says what it does"],
+    [{ description: " \n" }, "its description must be a string that says what it does"],
     [{ description: {} }, "its description must be a string"],
-    [{ version: 1 }, "its version must be a string"],
+    [{ version: 1 }, 'its version must be a semantic version such as "1.2.0", not 1'],
     [{ version: "1.2" }, 'its version must be a semantic version such as "1.2.0", not "1.2"'],
     [{ version: "1.2.0\n" }, "its version must be a semantic version"],
     [{ parameters: null }, "its parameters must be a JSON Schema or a Standard Schema"],
@@ -395,7 +395,7 @@ describe("defineTool(), on definitions that are wrong", () => {
     [{ category: "" }, "its category must be a string that is not empty"],
     [{ category: 1 }, "its category must be a string that is not empty"],
     [{ risk: "extreme" }, `its risk ${risk} "extreme"`],
-    [{ risk: null }, `its risk ${risk} of type object`],
+    [{ risk: null }, `its risk ${risk} null`],
     [{ risk: "constructor" }, `its risk ${risk} "constructor"`],
     [{ tags: "a" }, `its tags ${words}`],
     [{ tags: [1] }, `its tags ${words}`],
@@ -432,9 +432,12 @@ describe("defineTool(), on definitions that are wrong", () => {
     [{ dispose: {} }, "its dispose must be a function"],
     [{ validate: null }, "its validate must be a function"],
     [{ execute: "echo" }, "its execute must be a function"],
-    [{ handler: () => 0 }, '"handler" is not a field of a tool'],
-    [{ inputSchema: {} }, '"inputSchema" is not a field of a tool'],
-    [JSON.parse('{ "__proto__": 1 }') as Record<string, unknown>, '"__proto__" is not a field'],
+    [{ handler: () => 0 }, '"/handler" is not one of its fields, name,'],
+    [{ inputSchema: {} }, '"/inputSchema" is not one of its fields, name,'],
+    [
+      JSON.parse('{ "__proto__": 1 }') as Record<string, unknown>,
+      '"/__proto__" is not one of its fields',
+    ],
   ];
   for (const [fields, words] of wrong) {
     const [[field, value] = ["", undefined]] = Object.entries(fields);
@@ -452,7 +455,7 @@ describe("defineTool(), on definitions that are wrong", () => {
   for (const name of [undefined, null, 1, "", "a b", "a:b", "a".repeat(129)]) {
     it(`refuses the name ${describeValue(name)}`, () => {
       const { message } = assertThrows(() => makeTool(definition({ name })), TypeError);
-      assertEquals(message.endsWith(`: its name ${rule}`), true, message);
+      assertEquals(message.includes(`: its name ${rule}, not `), true, message);
       assertEquals(message.length < 200, true);
     });
   }

@@ -1,0 +1,114 @@
+/**
+ * Checks of what callers hand in, as data: a table says for each field what it must be, and every
+ * refusal reads alike.
+ *
+ * @module
+ */
+
+import { pointerStep } from "./json_copy.ts";
+import { describe } from "./text.ts";
+
+/** `setTimeout` overflows above it, and would fire at once. In milliseconds. */
+export const MAX_TIMEOUT_MS = 2_147_483_647;
+
+/**
+ * Checks a value, and answers what to keep of it.
+ *
+ * @param action What cannot be done with a wrong value: `select tools`.
+ * @param place Which value it is, in words: `its risk`.
+ * @throws {TypeError} If the value is wrong.
+ */
+export type Check<T = unknown> = (action: string, value: unknown, place: string) => T;
+
+/** Throws a `TypeError`: `Cannot <action>: <problem>`. */
+export function refuse(action: string, problem: string, cause?: unknown): never {
+  throw new TypeError(`Cannot ${action}: ${problem}`, cause === undefined ? undefined : { cause });
+}
+
+/** The check of a value that is kept as it is; `wanted` says in words what it must be. */
+export function must<T>(wanted: string, accepts: (value: unknown) => value is T): Check<T> {
+  return (action, value, place) =>
+    accepts(value) ? value : refuse(action, `${place} must be ${wanted}, not ${describe(value)}`);
+}
+
+/** Whether `value` is an object that is no list. */
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** Whether `value` is a string that is not empty. */
+export function isWord(value: unknown): value is string {
+  return typeof value === "string" && value !== "";
+}
+
+/** Whether `value` is a list of what `accepts` takes, without holes. */
+export function isListOf<T>(
+  value: unknown,
+  accepts: (item: unknown) => item is T,
+): value is readonly T[] {
+  if (!Array.isArray(value)) return false;
+  // `every` would step over holes.
+  for (const item of value) if (!accepts(item)) return false;
+  return true;
+}
+
+function isFunction(value: unknown): value is () => unknown {
+  return typeof value === "function";
+}
+
+export const checkFlag: Check<boolean> = must(
+  "true or false",
+  (value) => typeof value === "boolean",
+);
+export const checkText: Check<string> = must("a string", (value) => typeof value === "string");
+export const checkWord: Check<string> = must("a string that is not empty", isWord);
+export const checkFunction: Check<() => unknown> = must("a function", isFunction);
+
+/** The check of a number from `least` to `most`. */
+export function numberFrom(least: number, most: number = Infinity): Check<number> {
+  return (action, value, place) => {
+    if (typeof value === "number" && value >= least && value <= most) return value;
+    throw new RangeError(
+      `Cannot ${action}: ${place} must be a number from ${least} to ${most}, not ${
+        describe(value)
+      }`,
+    );
+  };
+}
+
+/** What the fields were checked to be; those that were not given are absent. */
+export type ReadFields<Checks extends { readonly [field: string]: Check }> = {
+  -readonly [Field in keyof Checks]?: ReturnType<Checks[Field]>;
+};
+
+/**
+ * Reads each field of an object once, checks those that are there, and answers them in a new
+ * object.
+ *
+ * @param checks What each field must be. Other fields are refused.
+ * @param place What a field is called in messages: by default its JSON Pointer.
+ */
+export function readFields<Checks extends { readonly [field: string]: Check }>(
+  action: string,
+  object: { readonly [field: string]: unknown },
+  checks: Checks,
+  place: (field: string) => string = pointerTo,
+): ReadFields<Checks> {
+  for (const field of Object.keys(object)) {
+    if (!Object.hasOwn(checks, field)) {
+      const fields = Object.keys(checks).join(", ");
+      refuse(action, `${pointerTo(field)} is not one of its fields, ${fields}`);
+    }
+  }
+  const read: Record<string, unknown> = {};
+  for (const [field, check] of Object.entries(checks)) {
+    const value = object[field];
+    if (value !== undefined) read[field] = check(action, value, place(field));
+  }
+  // Each field holds what its own check answered.
+  return read as ReadFields<Checks>;
+}
+
+function pointerTo(field: string): string {
+  return describe(pointerStep(field));
+}
