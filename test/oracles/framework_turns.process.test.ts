@@ -1,0 +1,238 @@
+/**
+ * Whole turns through frameworks: the AI SDK with a mock model, and LangChain's messages; and MCP's
+ * results, judged by both generations of its SDK.
+ *
+ * @module
+ */
+
+import {
+  AIMessage,
+  AIMessageChunk,
+  coerceMessageLikeToMessage,
+  ToolMessage,
+} from "@langchain/core/messages";
+import { CallToolResultSchema } from "@modelcontextprotocol/sdk/types.js";
+import { isSpecType } from "@modelcontextprotocol/server";
+import { assert, assertEquals } from "@std/assert";
+import {
+  generateText,
+  jsonSchema,
+  type ModelMessage,
+  streamText,
+  tool,
+} from "ai";
+import { MockLanguageModelV4, simulateReadableStream } from "ai/test";
+import { describe, it } from "bun:test";
+import { typeboxEngine } from "../../src/adapters/typebox/mod.ts";
+import { ToolDispatcher } from "../../src/execute/mod.ts";
+import {
+  accumulateCalls,
+  dispatchCalls,
+  dispatchResponse,
+  exportTools,
+  type TargetName,
+  type TurnOptions,
+} from "../../src/formats/mod.ts";
+import { buildToolset } from "../../src/select/mod.ts";
+import { defineTool } from "../../src/tool/mod.ts";
+
+const add = defineTool({
+  namespace: "math",
+  name: "add",
+  description: "Adds two numbers.",
+  parameters: {
+    type: "object",
+    properties: { a: { type: "number" }, b: { type: "number" } },
+    required: ["a", "b"],
+  },
+  returns: { type: "number" },
+  execute: ({ a, b }) => a + b,
+});
+const toolset = buildToolset([add]);
+const dispatcher = new ToolDispatcher(toolset, { engine: typeboxEngine() });
+const turnOf = (target: TargetName): TurnOptions => ({
+  dispatcher,
+  names: exportTools(toolset, target).names,
+});
+const TEXT = '{"a":1,"b":2}';
+
+describe("a turn with the AI SDK", () => {
+  const usage = {
+    inputTokens: { total: 1, noCache: 1, cacheRead: 0, cacheWrite: 0 },
+    outputTokens: { total: 1, text: 1, reasoning: 0 },
+  };
+  const finishReason = { unified: "tool-calls" as const, raw: "tool_calls" };
+  const call = {
+    type: "tool-call" as const,
+    toolCallId: "c1",
+    toolName: "math__add",
+    input: TEXT,
+  };
+  const tools = {
+    math__add: tool({
+      inputSchema: jsonSchema({ type: "object" }),
+      outputSchema: jsonSchema({ type: "number" }),
+    }),
+  };
+  const expected = [{
+    role: "tool",
+    content: [{
+      type: "tool-result",
+      toolCallId: "c1",
+      toolName: "math__add",
+      output: { type: "json", value: 3 },
+    }],
+  }];
+
+  it("reads generateText's result, and its answer reaches the model", async () => {
+    const model = new MockLanguageModelV4({
+      doGenerate: { content: [call], finishReason, usage, warnings: [] },
+    });
+    const prompt: ModelMessage[] = [{ role: "user", content: "1 + 2?" }];
+    const first = await generateText({ model, tools, messages: prompt });
+    const { messages } = await dispatchResponse(
+      "ai-sdk",
+      first,
+      turnOf("ai-sdk"),
+    );
+    assertEquals(messages as unknown, expected);
+    await generateText({
+      model,
+      tools,
+      messages: [...prompt, ...first.response.messages, ...messages],
+    });
+    const [last] = (model.doGenerateCalls.at(-1)?.prompt ?? []).slice(-1);
+    assertEquals(
+      JSON.stringify(last?.content),
+      JSON.stringify(expected[0]?.content),
+    );
+  });
+
+  it("reads streamText's parts", async () => {
+    const model = new MockLanguageModelV4({
+      doStream: {
+        stream: simulateReadableStream({
+          chunks: [
+            { type: "stream-start", warnings: [] },
+            { type: "tool-input-start", id: "c1", toolName: "math__add" },
+            { type: "tool-input-delta", id: "c1", delta: TEXT },
+            { type: "tool-input-end", id: "c1" },
+            call,
+            { type: "finish", finishReason, usage },
+          ],
+        }),
+      },
+    });
+    const options = turnOf("ai-sdk");
+    const stream = accumulateCalls("ai-sdk", options.names);
+    const { fullStream } = streamText({ model, tools, prompt: "1 + 2?" });
+    for await (const part of fullStream) stream.push(part);
+    const { messages } = await dispatchCalls("ai-sdk", stream.end(), options);
+    assertEquals(messages as unknown, expected);
+  });
+});
+
+describe("a turn with LangChain", () => {
+  const options = turnOf("langchain");
+  const expected = {
+    type: "tool",
+    tool_call_id: "c1",
+    name: "math__add",
+    content: "3",
+    status: "success",
+  };
+
+  it("reads an AIMessage, as it is and as JSON, and LangChain reads its answer", async () => {
+    const message = new AIMessage({
+      content: "",
+      tool_calls: [{
+        type: "tool_call",
+        id: "c1",
+        name: "math__add",
+        args: { a: 1, b: 2 },
+      }],
+    });
+    for (const response of [message, JSON.parse(JSON.stringify(message))]) {
+      const { messages } = await dispatchResponse(
+        "langchain",
+        response,
+        options,
+      );
+      assertEquals(messages as unknown, [expected]);
+      const [answer] = messages;
+      assert(answer !== undefined);
+      const read = coerceMessageLikeToMessage(answer);
+      assert(ToolMessage.isInstance(read));
+      assertEquals([read.tool_call_id, read.name, read.content, read.status], [
+        "c1",
+        "math__add",
+        "3",
+        "success",
+      ]);
+    }
+  });
+
+  it("puts AIMessageChunks together", async () => {
+    const stream = accumulateCalls("langchain", options.names);
+    const chunk = (args: string, more: object = {}): AIMessageChunk =>
+      new AIMessageChunk({
+        content: "",
+        tool_call_chunks: [{
+          type: "tool_call_chunk",
+          index: 0,
+          args,
+          ...more,
+        }],
+      });
+    stream.push(chunk("", { id: "c1", name: "math__add" }));
+    stream.push(chunk(TEXT.slice(0, 6)));
+    stream.push(chunk(TEXT.slice(6)));
+    stream.push(
+      new AIMessageChunk({
+        content: "",
+        response_metadata: { finish_reason: "tool_calls" },
+      }),
+    );
+    const { messages } = await dispatchCalls(
+      "langchain",
+      stream.end(),
+      options,
+    );
+    assertEquals(messages as unknown, [expected]);
+  });
+});
+
+describe("a turn with MCP", () => {
+  const request = (name: string, args: unknown): unknown => ({
+    jsonrpc: "2.0",
+    id: 1,
+    method: "tools/call",
+    params: { name, arguments: args },
+  });
+
+  for (
+    const target of [
+      "mcp@2025-06-18",
+      "mcp@2025-11-25",
+      "mcp@2026-07-28",
+    ] as const
+  ) {
+    it(`answers what both generations of the SDK take for a result of ${target}`, async () => {
+      for (const args of [{ a: 1, b: 2 }, { a: "one" }]) {
+        const { messages } = await dispatchResponse(
+          target,
+          request("math.add", args),
+          turnOf(target),
+        );
+        const [message] = messages;
+        assert(message !== undefined && "jsonrpc" in message);
+        const parsed = CallToolResultSchema.safeParse(message.result);
+        // The older SDK knows no structured content that is no object.
+        if (target !== "mcp@2026-07-28" || message.result.isError) {
+          assert(parsed.success);
+        }
+        assert(isSpecType.CallToolResult(message.result));
+      }
+    });
+  }
+});
