@@ -15,37 +15,22 @@ function isInstalled(folder, { dev }) {
   if (!existsSync(installed)) return false;
   const read = (file) => JSON.parse(readFileSync(file, "utf8")).packages;
   const there = read(installed);
-  return Object.entries(read(join(folder, "package-lock.json"))).every((
-    [path, wanted],
-  ) =>
+  return Object.entries(read(join(folder, "package-lock.json"))).every(([path, wanted]) =>
     path === "" || there[path]?.version === wanted.version ||
     // A package for another machine is not installed; one that is there must be the pinned one.
     (there[path] === undefined &&
-      (wanted.optional || wanted.peer || wanted.devOptional ||
-        (wanted.dev && !dev)))
+      (wanted.optional || wanted.peer || wanted.devOptional || (wanted.dev && !dev)))
   );
 }
 
 function npm(folder, args) {
   const result = spawnSync(
     "npm",
-    [
-      ...args,
-      "--ignore-scripts",
-      "--no-audit",
-      "--no-fund",
-      "--loglevel=error",
-    ],
-    {
-      cwd: folder,
-      stdio: ["ignore", "inherit", "inherit"],
-      shell: process.platform === "win32",
-    },
+    [...args, "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"],
+    { cwd: folder, stdio: ["ignore", "inherit", "inherit"], shell: process.platform === "win32" },
   );
   if (result.status !== 0) {
-    throw new Error(
-      `Cannot install the pinned packages: npm ${args[0]} failed in ${folder}`,
-    );
+    throw new Error(`Cannot install the pinned packages: npm ${args[0]} failed in ${folder}`);
   }
 }
 
@@ -61,20 +46,14 @@ export function setup({ serving = false } = {}) {
     npm(ROOT, ["ci"]);
   }
   const names = serving ? ["bun"] : NAMES;
-  if (
-    !isInstalled(RUNTIMES, { dev: !serving }) || lostRuntimes(names).length > 0
-  ) {
+  if (!isInstalled(RUNTIMES, { dev: !serving }) || lostRuntimes(names).length > 0) {
     console.log(`Installing the pinned runtimes: ${names.join(", ")}`);
     // Not `npm ci`: it insists on the packages of other machines being in the lock file as well.
     npm(RUNTIMES, ["install", "--no-save", ...(serving ? ["--omit=dev"] : [])]);
   }
   const lost = lostRuntimes(names);
   if (lost.length > 0) {
-    throw new Error(
-      `Cannot install ${
-        lost.join(", ")
-      }: npm passed over the package, try again`,
-    );
+    throw new Error(`Cannot install ${lost.join(", ")}: npm passed over the package, try again`);
   }
   return linkRuntimes(names);
 }
@@ -99,7 +78,5 @@ export function setupOracles() {
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  for (const [name, { version, missing }] of setup()) {
-    console.log(`${name}: ${version ?? missing}`);
-  }
+  for (const [name, { version, missing }] of setup()) console.log(`${name}: ${version ?? missing}`);
 }

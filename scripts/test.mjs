@@ -13,12 +13,8 @@ import { planRuns } from "./lib/suites.mjs";
 import { table } from "./lib/table.mjs";
 import { setup, setupOracles } from "./setup.mjs";
 
-const { options, rest: match } = readOptions(process.argv.slice(2), [
-  "only",
-  "on",
-]);
-const everything = options.only === undefined && options.on === undefined &&
-  match.length === 0;
+const { options, rest: match } = readOptions(process.argv.slice(2), ["only", "on"]);
+const everything = options.only === undefined && options.on === undefined && match.length === 0;
 const wanted = (name, runtime) =>
   match.length === 0 && (options.only?.includes(name) ?? true) &&
   (options.on?.includes(runtime) ?? true);
@@ -28,9 +24,7 @@ const folder = mkdtempSync(join(tmpdir(), "plue-"));
 const coverageFolders = [];
 
 const plan = planRuns({ ...options, match });
-const noOracles = plan.some(({ suite }) => suite === "oracles")
-  ? setupOracles()
-  : undefined;
+const noOracles = plan.some(({ suite }) => suite === "oracles") ? setupOracles() : undefined;
 
 /** What there is to do: a row and a column of the table, and how to fill the cell. */
 const jobs = plan.map((run) => {
@@ -38,24 +32,9 @@ const jobs = plan.map((run) => {
     (run.suite === "oracles" ? noOracles : undefined);
   if (missing !== undefined) {
     const skips = [`${run.suite} on ${run.runtime}: ${missing}`];
-    return {
-      ...run,
-      run: () => ({
-        passed: 0,
-        failed: 0,
-        skipped: 1,
-        skips,
-        ms: 0,
-        output: "",
-      }),
-    };
+    return { ...run, run: () => ({ passed: 0, failed: 0, skipped: 1, skips, ms: 0, output: "" }) };
   }
-  if (run.runtime !== "bun" || !run.coverage) {
-    return {
-      ...run,
-      run: () => runSuite(run),
-    };
-  }
+  if (run.runtime !== "bun" || !run.coverage) return { ...run, run: () => runSuite(run) };
   const coverageDir = join(folder, `coverage-${run.suite}`);
   mkdirSync(coverageDir);
   coverageFolders.push(coverageDir);
@@ -66,17 +45,11 @@ if (wanted("doc", "deno")) {
 }
 for (const check of CHECKS) {
   if (wanted(check.name, "host")) {
-    jobs.push({
-      suite: check.name,
-      runtime: "host",
-      run: () => runCheck(check),
-    });
+    jobs.push({ suite: check.name, runtime: "host", run: () => runCheck(check) });
   }
 }
 if (jobs.length === 0) {
-  console.error(
-    "Cannot test: no suite, runtime and file are left by these options",
-  );
+  console.error("Cannot test: no suite, runtime and file are left by these options");
   process.exit(2);
 }
 
@@ -88,11 +61,8 @@ async function worker() {
     results.push(result);
     const { passed, failed, skipped, ms } = result;
     console.log(
-      `${
-        failed > 0 ? "FAIL" : "ok  "
-      } ${job.suite} on ${job.runtime}: ${passed} passed` +
-        (failed > 0 ? `, ${failed} failed` : "") +
-        (skipped > 0 ? `, ${skipped} skipped` : "") +
+      `${failed > 0 ? "FAIL" : "ok  "} ${job.suite} on ${job.runtime}: ${passed} passed` +
+        (failed > 0 ? `, ${failed} failed` : "") + (skipped > 0 ? `, ${skipped} skipped` : "") +
         ` (${(ms / 1000).toFixed(1)} s)`,
     );
     if (failed > 0 && !result.show) console.log(`\n${result.output}\n`);
@@ -105,30 +75,18 @@ const skips = new Set(
   results.flatMap(({ skips }) => skips).map((skip) => skip.split(" > ").at(-1)),
 );
 if (skips.size > 0) {
-  console.log(
-    `\nSkipped:\n${
-      [...skips].slice(0, 40).map((skip) => `  ${skip}`).join("\n")
-    }`,
-  );
+  console.log(`\nSkipped:\n${[...skips].slice(0, 40).map((skip) => `  ${skip}`).join("\n")}`);
   if (skips.size > 40) console.log(`  and ${skips.size - 40} more`);
 }
 
 if (everything || options.only?.includes("coverage")) {
   const { percent, low } = await coverage(coverageFolders);
-  console.log(
-    `\nLine coverage of src/ on Bun: ${
-      percent.toFixed(1)
-    } % (at least ${WANTED} %)`,
-  );
+  console.log(`\nLine coverage of src/ on Bun: ${percent.toFixed(1)} % (at least ${WANTED} %)`);
   for (const { name, percent, missed } of low) {
     console.log(`  ${percent.toFixed(1).padStart(5)} %  ${name}  ${missed}`);
   }
   const enough = percent >= WANTED;
-  if (!enough) {
-    console.log(
-      `FAIL coverage: ${percent.toFixed(1)} % is less than ${WANTED} %`,
-    );
-  }
+  if (!enough) console.log(`FAIL coverage: ${percent.toFixed(1)} % is less than ${WANTED} %`);
   results.push({
     suite: "coverage",
     runtime: "bun",
@@ -137,16 +95,12 @@ if (everything || options.only?.includes("coverage")) {
     skipped: 0,
   });
 }
-for (const { show, printed } of results) {
-  if (show) console.log(`\n${printed.trim()}`);
-}
+for (const { show, printed } of results) if (show) console.log(`\n${printed.trim()}`);
 rmSync(folder, { recursive: true, force: true });
 
 const columns = [...NAMES, "host"];
 const cell = (suite, runtime) => {
-  const result = results.find((one) =>
-    one.suite === suite && one.runtime === runtime
-  );
+  const result = results.find((one) => one.suite === suite && one.runtime === runtime);
   if (result === undefined) return "-";
   return [
     String(result.passed),
@@ -159,10 +113,7 @@ console.log(
   `\n${
     table(
       ["passed", ...columns],
-      suites.map((suite) => [
-        suite,
-        ...columns.map((column) => cell(suite, column)),
-      ]),
+      suites.map((suite) => [suite, ...columns.map((column) => cell(suite, column))]),
     )
   }`,
 );
@@ -172,8 +123,7 @@ for (const name of NAMES) {
   else console.log(`${name}: ${version}`);
 }
 
-const sum = (field) =>
-  results.reduce((total, result) => total + result[field], 0);
+const sum = (field) => results.reduce((total, result) => total + result[field], 0);
 const passed = sum("passed");
 // A run in which nothing ran is a failure too.
 const failed = sum("failed") + (passed + sum("failed") === 0 ? 1 : 0);

@@ -16,13 +16,7 @@ const WITH_FILES = ["bun", "deno", "node"];
  * files run in one process on Node too, as they do elsewhere; four times as fast.
  */
 const SUITES = [
-  {
-    name: "unit",
-    folders: ["test/unit"],
-    on: ALL,
-    coverage: true,
-    together: true,
-  },
+  { name: "unit", folders: ["test/unit"], on: ALL, coverage: true, together: true },
   {
     name: "unit, no eval",
     folders: ["test/unit", "test/adapters/typebox"],
@@ -31,12 +25,7 @@ const SUITES = [
     together: true,
   },
   { name: "adapters", folders: ["test/adapters"], on: ALL, coverage: true },
-  {
-    name: "runtime",
-    folders: ["test/runtime"],
-    on: WITH_FILES,
-    coverage: true,
-  },
+  { name: "runtime", folders: ["test/runtime"], on: WITH_FILES, coverage: true },
   { name: "examples", folders: ["examples"], on: WITH_FILES, coverage: true },
   // Code of others: it has packages of its own, some of which want Node 22 or later.
   { name: "oracles", folders: ["test/oracles"], on: ["node"] },
@@ -49,9 +38,7 @@ function filesBelow(folder) {
   if (!existsSync(path)) return [];
   return readdirSync(path, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile() && entry.name.endsWith(".test.ts"))
-    .map((entry) =>
-      relative(ROOT, join(entry.parentPath, entry.name)).split(sep).join("/")
-    )
+    .map((entry) => relative(ROOT, join(entry.parentPath, entry.name)).split(sep).join("/"))
     .filter((file) => !file.includes("node_modules/"))
     .sort();
 }
@@ -69,17 +56,11 @@ function runsOn(file, runtime) {
  * @returns One entry per suite and runtime that has files to run.
  */
 export function planRuns({ only, on, match = [] } = {}) {
-  return SUITES.filter(({ name }) =>
-    only === undefined || only.includes(name.split(",")[0])
-  )
+  return SUITES.filter(({ name }) => only === undefined || only.includes(name.split(",")[0]))
     .flatMap(({ name, folders, on: runtimes, ...rest }) => {
       const files = folders.flatMap(filesBelow)
-        .filter((file) =>
-          match.length === 0 || match.some((part) => file.includes(part))
-        );
-      return runtimes.filter((runtime) =>
-        on === undefined || on.includes(runtime)
-      )
+        .filter((file) => match.length === 0 || match.some((part) => file.includes(part)));
+      return runtimes.filter((runtime) => on === undefined || on.includes(runtime))
         .map((runtime) => ({
           suite: name,
           runtime,

@@ -114,7 +114,7 @@ export type {
   GeminiTypedFunction,
 } from "./profiles/gemini.ts";
 export type { LangChainTool } from "./profiles/langchain.ts";
-export type { McpTool } from "./profiles/mcp.ts";
+export type { Mcp2025Tool, McpTool } from "./profiles/mcp.ts";
 export type { MistralTool } from "./profiles/mistral.ts";
 export type { OllamaTool } from "./profiles/ollama.ts";
 export type { OpenAiChatTool } from "./profiles/openai_chat.ts";
@@ -168,3 +168,4 @@ export type {
   ToolEncoding,
   WireName,
 } from "./types.ts";
+export type { WireValue } from "./wire_value.ts";

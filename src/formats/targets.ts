@@ -19,7 +19,13 @@ import {
   VERTEX,
 } from "./profiles/gemini.ts";
 import { LANGCHAIN, type LangChainTool } from "./profiles/langchain.ts";
-import { MCP_2025_06_18, MCP_2025_11_25, MCP_2026_07_28, type McpTool } from "./profiles/mcp.ts";
+import {
+  type Mcp2025Tool,
+  MCP_2025_06_18,
+  MCP_2025_11_25,
+  MCP_2026_07_28,
+  type McpTool,
+} from "./profiles/mcp.ts";
 import { MISTRAL, type MistralTool } from "./profiles/mistral.ts";
 import { OLLAMA, type OllamaTool } from "./profiles/ollama.ts";
 import { OPENAI_CHAT, OPENAI_CHAT_STRICT, type OpenAiChatTool } from "./profiles/openai_chat.ts";
@@ -44,8 +50,8 @@ export interface TargetTools {
   "gemini": GeminiTools<GeminiFunction>[];
   "gemini.typed": GeminiTools<GeminiTypedFunction>[];
   "vertex": GeminiTools<GeminiFunction>[];
-  "mcp@2025-06-18": McpTool[];
-  "mcp@2025-11-25": McpTool[];
+  "mcp@2025-06-18": Mcp2025Tool[];
+  "mcp@2025-11-25": Mcp2025Tool[];
   "mcp@2026-07-28": McpTool[];
   "bedrock": BedrockTool[];
   "bedrock.strict": BedrockTool[];

@@ -14,13 +14,7 @@ import {
 import { CallToolResultSchema } from "@modelcontextprotocol/sdk/types.js";
 import { isSpecType } from "@modelcontextprotocol/server";
 import { assert, assertEquals } from "@std/assert";
-import {
-  generateText,
-  jsonSchema,
-  type ModelMessage,
-  streamText,
-  tool,
-} from "ai";
+import { generateText, jsonSchema, type ModelMessage, streamText, tool } from "ai";
 import { MockLanguageModelV4, simulateReadableStream } from "ai/test";
 import { describe, it } from "bun:test";
 import { typeboxEngine } from "../../src/adapters/typebox/mod.ts";

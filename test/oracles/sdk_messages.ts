@@ -5,14 +5,8 @@
  * @module
  */
 
-import type {
-  MessageParam,
-  ToolResultBlockParam,
-} from "@anthropic-ai/sdk/resources/messages";
-import type {
-  ContentBlock,
-  Message as BedrockSdkMessage,
-} from "@aws-sdk/client-bedrock-runtime";
+import type { MessageParam, ToolResultBlockParam } from "@anthropic-ai/sdk/resources/messages";
+import type { ContentBlock, Message as BedrockSdkMessage } from "@aws-sdk/client-bedrock-runtime";
 import type { Content, Part } from "@google/genai";
 import type { BaseMessageLike } from "@langchain/core/messages";
 import type { ToolMessage as MistralSdkMessage } from "@mistralai/mistralai/models/components";

@@ -227,9 +227,7 @@ const GITHUB_FILE = new URL(
 
 /** GitHub's list as its server gives it, or `undefined` where it is not. */
 export const GITHUB_LIST: { readonly tools: readonly unknown[] } | undefined =
-  existsSync(GITHUB_FILE)
-    ? JSON.parse(readFileSync(GITHUB_FILE, "utf8"))
-    : undefined;
+  existsSync(GITHUB_FILE) ? JSON.parse(readFileSync(GITHUB_FILE, "utf8")) : undefined;
 
 /** Why tests of GitHub's tools are skipped. */
 export const NO_GITHUB = "../shared/data/github-mcp-tools.json is not there";

@@ -6,10 +6,7 @@
  */
 
 import Anthropic from "@anthropic-ai/sdk";
-import {
-  BedrockRuntimeClient,
-  ConverseCommand,
-} from "@aws-sdk/client-bedrock-runtime";
+import { BedrockRuntimeClient, ConverseCommand } from "@aws-sdk/client-bedrock-runtime";
 import { GoogleGenAI } from "@google/genai";
 import { Mistral } from "@mistralai/mistralai";
 import { NodeHttpHandler } from "@smithy/node-http-handler";
@@ -46,8 +43,7 @@ const add = defineTool({
 });
 const toolset = buildToolset([add]);
 const dispatcher = new ToolDispatcher(toolset, { engine: typeboxEngine() });
-const namesFor = (target: TargetName): ExportNames =>
-  exportTools(toolset, target).names;
+const namesFor = (target: TargetName): ExportNames => exportTools(toolset, target).names;
 
 /** The arguments of the one call, as the model writes them. */
 const ARGS = { a: 1, b: 2 };
@@ -405,8 +401,7 @@ describe("a turn with Gemini", () => {
       },
     }],
   }];
-  const client = (): GoogleGenAI =>
-    new GoogleGenAI({ apiKey: "k", httpOptions: { baseUrl: url } });
+  const client = (): GoogleGenAI => new GoogleGenAI({ apiKey: "k", httpOptions: { baseUrl: url } });
 
   it("reads the client's response, and its answer arrives", async () => {
     json(response);
@@ -550,8 +545,7 @@ describe("a turn with Cohere", () => {
     tool_call_id: "c1",
     content: [{ type: "document", document: { data: { sum: 3 } } }],
   }];
-  const client = (): CohereClientV2 =>
-    new CohereClientV2({ token: "k", environment: url });
+  const client = (): CohereClientV2 => new CohereClientV2({ token: "k", environment: url });
 
   it("reads the client's response, and its answer arrives", async () => {
     json({

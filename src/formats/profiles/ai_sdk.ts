@@ -7,13 +7,24 @@
 import { type JsonSchema, setOwn } from "../../tool/mod.ts";
 import { OPENAI_NAME_RULE } from "../names.ts";
 import type { KeywordTable, Profile, ToolView } from "../profile.ts";
+import type { WireValue } from "../wire_value.ts";
 import { ADVISORY, every, features, into, table } from "./tables.ts";
 
 /** How the SDK knows its own schemas; `Symbol.for`, so that every copy of it agrees. */
 const SCHEMA: unique symbol = Symbol.for("vercel.ai.schema") as never;
 
-/** A JSON Schema as the SDK's `jsonSchema()` makes it. Validation is the dispatcher's. */
+/**
+ * A JSON Schema as the SDK's `jsonSchema()` makes it. Validation is the dispatcher's.
+ *
+ * The types of the SDK's schemas have a symbol that nobody else can name, so by its type this is
+ * a Standard Schema that accepts everything. The SDK itself looks for the symbol first.
+ */
 export interface AiSdkSchema {
+  readonly "~standard": {
+    readonly version: 1;
+    readonly vendor: string;
+    validate(value: unknown): { readonly value: unknown };
+  };
   readonly [SCHEMA]: true;
   readonly _type: unknown;
   readonly validate: undefined;
@@ -27,9 +38,9 @@ export interface AiSdkTool {
   outputSchema?: AiSdkSchema;
   inputExamples?: { input: { [key: string]: unknown } }[];
   title?: string;
-  metadata?: { [key: string]: unknown };
+  metadata?: { [key: string]: WireValue };
   deferLoading?: boolean;
-  providerOptions?: { [provider: string]: { [option: string]: unknown } };
+  providerOptions?: { [provider: string]: { [option: string]: WireValue } };
 }
 
 /** The tools by name. */
@@ -43,9 +54,16 @@ const KEYWORDS: KeywordTable = table(
   [into("{} or { not: {} }"), ["boolean schema"]],
 );
 
+const ACCEPTS_ALL: AiSdkSchema["~standard"] = Object.freeze({
+  version: 1,
+  vendor: "plue",
+  validate: (value) => ({ value }),
+});
+
 function schemaOf(schema: JsonSchema): AiSdkSchema {
   const json = typeof schema === "boolean" ? schema ? {} : { not: {} } : schema;
   return {
+    "~standard": ACCEPTS_ALL,
     [SCHEMA]: true,
     _type: undefined,
     validate: undefined,
@@ -69,9 +87,10 @@ function wire(view: ToolView): AiSdkTool {
     ...(tool.title === undefined ? {} : { title: tool.title }),
     metadata: {
       id: tool.id,
-      annotations: { ...tool.annotations },
-      ...(tool.icons.length === 0 ? {} : { icons: tool.icons }),
-      ...(tool.meta === undefined ? {} : { meta: tool.meta }),
+      annotations: { ...tool.annotations } as WireValue,
+      // Both are JSON; their types say that they do not change, and the SDK's do not know that.
+      ...(tool.icons.length === 0 ? {} : { icons: tool.icons as unknown as WireValue }),
+      ...(tool.meta === undefined ? {} : { meta: tool.meta as unknown as WireValue }),
     },
     ...(hints.deferLoading === undefined ? {} : { deferLoading: hints.deferLoading }),
     ...(options === undefined ? {} : { providerOptions: options }),
@@ -81,14 +100,14 @@ function wire(view: ToolView): AiSdkTool {
 function providerOptions(view: ToolView): AiSdkTool["providerOptions"] | undefined {
   const { allowedCallers, async, cacheControl, eagerInputStreaming, deferLoading } = view.hints;
   const openai = {
-    ...(allowedCallers === undefined ? {} : { allowedCallers }),
+    ...(allowedCallers === undefined ? {} : { allowedCallers: [...allowedCallers] }),
     ...(deferLoading === undefined ? {} : { deferLoading }),
     ...(async === undefined ? {} : { async }),
   };
   const anthropic = {
-    ...(allowedCallers === undefined ? {} : { allowedCallers }),
+    ...(allowedCallers === undefined ? {} : { allowedCallers: [...allowedCallers] }),
     ...(deferLoading === undefined ? {} : { deferLoading }),
-    ...(cacheControl === undefined ? {} : { cacheControl }),
+    ...(cacheControl === undefined ? {} : { cacheControl: { ...cacheControl } }),
     ...(eagerInputStreaming === undefined ? {} : { eagerInputStreaming }),
   };
   const result = {

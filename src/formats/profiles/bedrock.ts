@@ -6,6 +6,7 @@
 
 import { OPENAI_NAME_RULE } from "../names.ts";
 import type { KeywordTable, Profile, ToolView } from "../profile.ts";
+import type { WireValue } from "../wire_value.ts";
 import {
   ANTHROPIC_FORMATS,
   ANTHROPIC_KEYS,
@@ -19,7 +20,7 @@ export interface BedrockTool {
   toolSpec: {
     name: string;
     description?: string;
-    inputSchema: { json: { [keyword: string]: unknown } };
+    inputSchema: { json: { [keyword: string]: WireValue } };
     strict?: boolean;
   };
 }
@@ -36,7 +37,9 @@ function wire(view: ToolView, strict: boolean | undefined): BedrockTool {
     toolSpec: {
       name: view.name,
       ...descriptionOf(view),
-      inputSchema: { json: view.parameters as { [keyword: string]: unknown } },
+      inputSchema: {
+        json: view.parameters as { [keyword: string]: WireValue },
+      },
       ...(strict === undefined ? {} : { strict }),
     },
   };

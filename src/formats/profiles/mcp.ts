@@ -27,6 +27,11 @@ export interface McpTool {
   _meta?: { [key: string]: unknown };
 }
 
+/** A tool in a `tools/list` result before 2026-07-28: the result is an object. */
+export interface Mcp2025Tool extends McpTool {
+  outputSchema?: { type: "object"; [keyword: string]: unknown };
+}
+
 const NAMES: NameRule = { also: ".-", max: 128, separator: "." };
 
 /** All of 2020-12 goes to the client, which makes of it what its model takes. */
@@ -75,8 +80,17 @@ function wire(view: ToolView, icons: boolean, execution: boolean): McpTool {
   };
 }
 
+/** Where the root has to be an object, the export has wrapped what is none. */
+function wire2025(
+  view: ToolView,
+  icons: boolean,
+  execution: boolean,
+): Mcp2025Tool {
+  return wire(view, icons, execution) as Mcp2025Tool;
+}
+
 /** Revision 2025-06-18: no icons, no `execution`. */
-export const MCP_2025_06_18: Profile<McpTool, McpTool[]> = {
+export const MCP_2025_06_18: Profile<Mcp2025Tool, Mcp2025Tool[]> = {
   id: "mcp@2025-06-18",
   title: "MCP 2025-06-18",
   source: "modelcontextprotocol schema b0f60ba5, @modelcontextprotocol/sdk 1.32.2; 2026-11-20",
@@ -86,12 +100,12 @@ export const MCP_2025_06_18: Profile<McpTool, McpTool[]> = {
   output: { keywords: OLDER_KEYWORDS, root: "object" },
   draft07: true,
   limits: [],
-  wire: (view) => wire(view, false, false),
+  wire: (view) => wire2025(view, false, false),
   assemble: (tools) => tools.map((tool) => tool.wire),
 };
 
 /** Revision 2025-11-25: icons, and calls as tasks. */
-export const MCP_2025_11_25: Profile<McpTool, McpTool[]> = {
+export const MCP_2025_11_25: Profile<Mcp2025Tool, Mcp2025Tool[]> = {
   id: "mcp@2025-11-25",
   title: "MCP 2025-11-25",
   source: "modelcontextprotocol schema b0f60ba5, @modelcontextprotocol/sdk 1.32.2; 2026-11-20",
@@ -101,7 +115,7 @@ export const MCP_2025_11_25: Profile<McpTool, McpTool[]> = {
   output: { keywords: OLDER_KEYWORDS, root: "object" },
   draft07: true,
   limits: [],
-  wire: (view) => wire(view, true, true),
+  wire: (view) => wire2025(view, true, true),
   assemble: (tools) => tools.map((tool) => tool.wire),
 };
 

@@ -1,0 +1,27 @@
+/**
+ * The types of an export are checked against those of the SDKs.
+ *
+ * @module
+ */
+
+import { assertEquals } from "@std/assert";
+import { describe, it } from "bun:test";
+import { spawnSync } from "node:child_process";
+import { join } from "node:path";
+
+const ROOT = join(import.meta.dirname, "../..");
+
+describe("the types of the SDKs", () => {
+  it("take what an export is typed as, and nothing else", () => {
+    const compiler = join("node_modules", "typescript", "bin", "tsc");
+    const { status, stdout } = spawnSync(process.execPath, [
+      compiler,
+      "-p",
+      "test/oracles",
+    ], {
+      cwd: ROOT,
+      encoding: "utf8",
+    });
+    assertEquals({ status, stdout }, { status: 0, stdout: "" });
+  });
+});
