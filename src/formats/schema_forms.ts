@@ -12,6 +12,7 @@ import { acceptsNull } from "./transform/nullable.ts";
 import { definitionName, findReferences } from "./transform/references.ts";
 import { eachNode, isNode } from "./transform/schema_walk.ts";
 import { lacksItems } from "./transform/tuples.ts";
+import { BESIDE_UNION } from "./transform/unions.ts";
 
 const PLAIN_KEY = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/;
 
@@ -26,21 +27,6 @@ const SAYS_TYPE = [
   "allOf",
   "$dynamicRef",
 ] as const;
-
-/** What stands beside an `anyOf` without being a constraint. */
-const BESIDE_UNION: ReadonlySet<string> = new Set([
-  "anyOf",
-  "title",
-  "description",
-  "default",
-  "examples",
-  "example",
-  "deprecated",
-  "$defs",
-  "$schema",
-  "$id",
-  "$comment",
-]);
 
 /**
  * The forms that a schema uses.

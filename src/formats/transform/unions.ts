@@ -125,7 +125,7 @@ function valuesOf(node: JsonSchemaObject): readonly unknown[] | undefined {
 }
 
 /** What may stand beside a union: words, and what references lead to. */
-const BESIDE_UNION: ReadonlySet<string> = new Set([
+export const BESIDE_UNION: ReadonlySet<string> = new Set([
   "anyOf",
   "title",
   "description",

@@ -189,6 +189,98 @@ describe("exportTools() to a strict mode", () => {
   });
 });
 
+describe("references", () => {
+  const strictSchema = (parameters: Record<string, unknown>) => {
+    const { tools, rejected } = exportTools([tool("r", { parameters })], "openai.strict");
+    assertEquals(rejected, []);
+    assertEquals(tools[0]?.function.strict, true);
+    return tools[0]?.function.parameters;
+  };
+  const closed = { required: ["a"], additionalProperties: false };
+
+  it("to a part that changes get a definition of their own", () => {
+    // "a" becomes nullable where it is optional, not where it is referred to.
+    assertEquals(
+      strictSchema({
+        type: "object",
+        properties: { a: { type: "string" }, b: { $ref: "#/properties/a" } },
+        required: ["b"],
+        additionalProperties: false,
+      }),
+      {
+        type: "object",
+        properties: { a: { type: ["string", "null"] }, b: { $ref: "#/$defs/schema1" } },
+        required: ["a", "b"],
+        additionalProperties: false,
+        $defs: { schema1: { type: "string" } },
+      },
+    );
+  });
+
+  it("to anchors and to nested definitions are found", () => {
+    assertEquals(
+      strictSchema({
+        type: "object",
+        properties: {
+          a: { $ref: "#there" },
+          b: { $ref: "#/properties/c/$defs/inner" },
+          c: {
+            type: "object",
+            properties: { a: { $ref: "#/properties/c/$defs/inner" } },
+            ...closed,
+            $defs: { inner: { type: "number" } },
+          },
+        },
+        required: ["a", "b", "c"],
+        additionalProperties: false,
+        $defs: { x: { $anchor: "there", type: "string" }, schema2: { type: "null" } },
+      }),
+      {
+        type: "object",
+        properties: {
+          a: { $ref: "#/$defs/x" },
+          b: { $ref: "#/$defs/schema3" },
+          c: { type: "object", properties: { a: { $ref: "#/$defs/schema3" } }, ...closed },
+        },
+        required: ["a", "b", "c"],
+        additionalProperties: false,
+        $defs: { x: { type: "string" }, schema3: { type: "number" } },
+      },
+    );
+  });
+
+  it("that lead outside reject the tool, and leave out a result schema", () => {
+    const $ref = "https://example.com/x";
+    const { rejected } = exportTools(
+      [tool("out", { parameters: { type: "object", properties: { a: { $ref } } } })],
+      "gemini",
+    );
+    assertEquals(rejected.map(({ rule }) => rule), ["$ref external"]);
+    const { tools, losses } = exportTools([tool("res", { returns: { $ref } })], "gemini");
+    assertEquals(tools[0]?.functionDeclarations[0]?.responseJsonSchema, undefined);
+    assertEquals(
+      losses.map(({ side, keyword, grade }) => [side, keyword, grade]),
+      [["output", "returns", "lost"]],
+    );
+  });
+
+  it("to the root of the schema stay so", () => {
+    assertEquals(
+      strictSchema({
+        type: "object",
+        properties: { next: { $ref: "#" } },
+        additionalProperties: false,
+      }),
+      {
+        type: "object",
+        properties: { next: { anyOf: [{ $ref: "#" }, { type: "null" }] } },
+        required: ["next"],
+        additionalProperties: false,
+      },
+    );
+  });
+});
+
 describe("limits of a request", () => {
   const many = Array.from(
     { length: 130 },

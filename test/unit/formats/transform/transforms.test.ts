@@ -227,6 +227,32 @@ check("mergeAllOf()", mergeAllOf, [
     to: { $defs: { x: { type: "string" } }, type: "string" },
   },
   {
+    title: "joins what depends on what, and names of properties",
+    from: {
+      dependentRequired: { a: ["b"] },
+      dependentSchemas: { a: { minProperties: 1 } },
+      propertyNames: { minLength: 1 },
+      multipleOf: 2,
+      allOf: [{
+        dependentRequired: { a: ["c"], d: ["e"] },
+        dependentSchemas: { a: { minProperties: 3 } },
+        propertyNames: { maxLength: 9 },
+        multipleOf: 6,
+      }],
+    },
+    to: {
+      dependentRequired: { a: ["b", "c"], d: ["e"] },
+      dependentSchemas: { a: { minProperties: 3 } },
+      propertyNames: { minLength: 1, maxLength: 9 },
+      multipleOf: 6,
+    },
+  },
+  {
+    title: "keeps apart what only means something together",
+    from: { if: { minLength: 1 }, allOf: [{ if: { maxLength: 1 }, then: false }], type: "string" },
+    to: { if: { minLength: 1 }, type: "string", allOf: [{ if: { maxLength: 1 }, then: false }] },
+  },
+  {
     title: "leaves what cannot be one keyword",
     from: { pattern: "a", allOf: [{ pattern: "b", minLength: 1 }] },
     to: { pattern: "a", minLength: 1, allOf: [{ pattern: "b" }] },
