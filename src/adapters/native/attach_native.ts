@@ -1,0 +1,155 @@
+/**
+ * Attaches this runtime to the libplue in its process, so that native code in it can call the
+ * tools.
+ *
+ * @module
+ */
+
+import { fileURLToPath } from "node:url";
+import { ToolDispatcher, type ToolDispatcherOptions } from "../../execute/mod.ts";
+import type { ToolRegistry } from "../../registry/mod.ts";
+import type { Selection } from "../../select/mod.ts";
+import { Guest } from "./guest.ts";
+import { bunGuest } from "./guest_bun.ts";
+import { denoGuest } from "./guest_deno.ts";
+import type { GuestRuntime, WakeKind } from "./guest_library.ts";
+import { type Koffi, nodeGuest } from "./guest_node.ts";
+
+/** Options for {@linkcode attachNative}. */
+export interface AttachNativeOptions {
+  /**
+   * The path of libplue; better, the path of the shared library of your own that is linked with it:
+   * then it is certain that both speak of the same libplue, also where it is linked statically.
+   */
+  readonly library: string | URL;
+  /**
+   * What is offered to native code at all. The host's `config_json` narrows it further.
+   *
+   * @default Everything that is registered.
+   */
+  readonly selection?: Selection | undefined;
+  /** Runs the calls. Absent: one is made of `dispatch`. */
+  readonly dispatcher?: ToolDispatcher | undefined;
+  /** Options for the dispatcher that is made. */
+  readonly dispatch?: ToolDispatcherOptions | undefined;
+  /**
+   * How native threads wake this one. `"callback"` is faster, and only for Bun from 1.4 on; `"fd"`
+   * is for every runtime.
+   *
+   * @default The environment variable `PLUE_WAKE`, or else the fastest that the runtime has.
+   */
+  readonly wake?: WakeKind | undefined;
+  /**
+   * Whether the process stays alive for as long as it is attached.
+   *
+   * @default {true}
+   */
+  readonly keepAlive?: boolean | undefined;
+  /** Node: the package `koffi`, if it cannot be found from here. */
+  readonly koffi?: Koffi | undefined;
+}
+
+/** This runtime, attached to libplue. */
+export interface NativeAttachment extends AsyncDisposable {
+  /** How native threads wake this one. */
+  readonly wake: WakeKind;
+  /**
+   * Asks the tools' availability functions again, and tells libplue if the list has changed. That
+   * happens by itself when the registry changes, after calls, and every second.
+   */
+  refresh(): void;
+  /**
+   * Leaves libplue: running calls fail with `runtime_gone`, and their tools are aborted. Resolves
+   * when no native thread can call into this runtime any more. The registry stays as it is.
+   */
+  detach(): Promise<void>;
+}
+
+/**
+ * Attaches this runtime to the libplue in its process. `plue_tool_list()` and `plue_tool_execute()`
+ * of that library are then answered by `registry`, from whichever thread they are called, except
+ * this one: that would wait for itself, and fails with `would_deadlock`.
+ *
+ * Before a worker that is attached is terminated, it must `detach()`: nobody answers otherwise.
+ *
+ * @example Usage
+ * ```ts ignore
+ * import { ToolRegistry } from "@plue/tools";
+ * import { attachNative } from "@plue/tools/native";
+ *
+ * const registry = new ToolRegistry({ tools });
+ * await using attachment = await attachNative(registry, { library: "./libmyapp.so" });
+ * // Start the native code, which calls plue_tool_execute() on threads of its own.
+ * ```
+ *
+ * @param registry The tools. It is followed as it changes.
+ * @param options Where the library is.
+ * @returns The attachment. Once it is there, the tools can be called.
+ * @throws {TypeError} If an option is wrong, or this runtime has no foreign functions.
+ * @throws {Error} If the library cannot be loaded, or a runtime is attached to it already.
+ */
+export async function attachNative(
+  registry: ToolRegistry,
+  options: AttachNativeOptions,
+): Promise<NativeAttachment> {
+  const runtime = await guestRuntime(options.koffi);
+  const wake = chooseWake(runtime, options.wake ?? environmentWake());
+  const dispatcher = options.dispatcher ?? new ToolDispatcher(registry, options.dispatch);
+  const guest = await Guest.attach({
+    runtime,
+    library: pathOf(options.library),
+    tools: { registry, dispatcher, selection: options.selection },
+    wake,
+    keepAlive: options.keepAlive ?? true,
+  });
+  return Object.freeze({
+    wake,
+    refresh: () => guest.refresh(),
+    detach: () => guest.detach(),
+    [Symbol.asyncDispose]: () => guest.detach(),
+  });
+}
+
+/** The globals by which the runtimes are told apart. Bun and Deno have `process`, too. */
+interface RuntimeGlobals {
+  readonly Bun?: Parameters<typeof bunGuest>[0];
+  readonly Deno?: Parameters<typeof denoGuest>[0];
+  readonly process?: {
+    readonly versions?: { readonly node?: string };
+    readonly env?: { readonly [name: string]: string | undefined };
+  };
+}
+
+// No set of types knows all three runtimes.
+const globals: RuntimeGlobals = globalThis as unknown as RuntimeGlobals;
+
+async function guestRuntime(koffi: Koffi | undefined): Promise<GuestRuntime> {
+  const { Bun: bun, Deno: deno, process } = globals;
+  if (bun !== undefined) return await bunGuest(bun);
+  if (deno?.dlopen !== undefined) return denoGuest(deno);
+  const node = process?.versions?.node;
+  if (node !== undefined) return await nodeGuest(node, koffi);
+  throw new TypeError("Cannot attach to libplue: it takes Bun, Deno or Node");
+}
+
+function environmentWake(): string | undefined {
+  return globals.process?.env?.["PLUE_WAKE"] || undefined;
+}
+
+function chooseWake({ name, wakes }: GuestRuntime, wanted: string | undefined): WakeKind {
+  const wake = wanted === undefined ? wakes[0] : wakes.find((kind) => kind === wanted);
+  if (wake !== undefined) return wake;
+  throw new TypeError(
+    `Cannot attach to libplue: the wake of ${name} must be "${wakes.join('" or "')}", ` +
+      `not "${wanted}"`,
+  );
+}
+
+function pathOf(library: string | URL): string {
+  if (typeof library === "string" && !library.startsWith("file:")) return library;
+  const url = new URL(library);
+  if (url.protocol !== "file:") {
+    throw new TypeError(`Cannot attach to "${url.href}": the library must be a file`);
+  }
+  return fileURLToPath(url);
+}

@@ -1,0 +1,13 @@
+/**
+ * The tools for native code: C, Swift, Rust, Python, Zig, through libplue. Either this runtime owns
+ * the process and attaches itself to the library ({@linkcode attachNative}), or the native program
+ * does and starts this as a child process ({@linkcode runSidecar}).
+ *
+ * @module
+ */
+
+export { attachNative, type AttachNativeOptions, type NativeAttachment } from "./attach_native.ts";
+export type { WakeKind } from "./guest_library.ts";
+export type { Koffi } from "./guest_node.ts";
+export { runSidecar, type SidecarOptions } from "./run_sidecar.ts";
+export type { ToolsModule } from "./tools_module.ts";

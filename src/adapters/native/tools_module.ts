@@ -1,0 +1,71 @@
+/**
+ * Loads the TypeScript module that a native host names: it exports a registry.
+ *
+ * @module
+ */
+
+import { resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import {
+  ToolDispatcher,
+  type ToolDispatcherOptions,
+  type TransactionManager,
+} from "../../execute/mod.ts";
+import type { ToolRegistry } from "../../registry/mod.ts";
+import type { Selection } from "../../select/mod.ts";
+import type { NativeTools } from "./tool_offer.ts";
+
+/** What a module of tools exports. Everything but the registry may be absent. */
+export interface ToolsModule {
+  /** The tools. The default export does as well. */
+  readonly registry: ToolRegistry;
+  /** For tools that require a transaction. */
+  readonly transactions?: TransactionManager | undefined;
+  /** Options for the dispatcher that runs the calls. */
+  readonly dispatch?: ToolDispatcherOptions | undefined;
+  /** What is offered at all, whatever the host's configuration says. */
+  readonly selection?: Selection | undefined;
+}
+
+/** The tools of a module that has been loaded. */
+export function toolsOf(module: ToolsModule): NativeTools {
+  const { registry, transactions, dispatch, selection } = module;
+  const dispatcher = new ToolDispatcher(registry, {
+    ...(transactions === undefined ? {} : { transactions }),
+    ...dispatch,
+  });
+  return { registry, dispatcher, selection };
+}
+
+/**
+ * Loads a module of tools.
+ *
+ * @param name A path, from the current folder, or a URL.
+ * @throws {Error} If there is no such module, it throws, or it exports no registry.
+ */
+export async function importTools(name: string): Promise<NativeTools> {
+  const url = URL.canParse(name) ? name : pathToFileURL(resolve(name)).href;
+  let module: Readonly<Record<string, unknown>>;
+  try {
+    module = await import(url);
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new Error(`Cannot load the tools of "${name}": ${why}`, { cause });
+  }
+  const registry = [module["registry"], module["default"]].find(isRegistry);
+  if (registry === undefined) {
+    throw new TypeError(
+      `Cannot use the tools of "${name}": it must export a ToolRegistry as "registry" or by default`,
+    );
+  }
+  // The dispatcher and the registry check what else there is when they are given it.
+  return toolsOf({ ...module, registry });
+}
+
+/** By shape: the module may have another copy of plue. */
+function isRegistry(value: unknown): value is ToolRegistry {
+  const { select, acquire, subscribe, configureTools } = (value ?? {}) as Partial<ToolRegistry>;
+  return [select, acquire, subscribe, configureTools].every((method) =>
+    typeof method === "function"
+  );
+}
