@@ -5,10 +5,34 @@
  * @module
  */
 
-import { isObject, must, readFields, refuse } from "./check.ts";
-import { CARRIED_FIELDS, checkDescription, DEFINITION_FIELDS } from "./definition_fields.ts";
+import {
+  type Check,
+  checkFlag,
+  checkFunction,
+  checkText,
+  checkWord,
+  isObject,
+  must,
+  readFields,
+  refuse,
+} from "./check.ts";
+import {
+  checkAnnotations,
+  checkAvailability,
+  checkDeprecated,
+  checkDescription,
+  checkExamples,
+  checkIcons,
+  checkMeta,
+  checkNames,
+  checkTimeout,
+  checkVersion,
+  keepStandard,
+  schemaOf,
+} from "./definition_checks.ts";
 import { copyJson } from "./json_copy.ts";
 import type { JsonSchemaObject } from "./json.ts";
+import { checkRisk } from "./risk_level.ts";
 import { describe } from "./text.ts";
 import { deriveAnnotations } from "./tool_annotations.ts";
 import type {
@@ -25,8 +49,45 @@ const NO_PARAMETERS: JsonSchemaObject = copyJson(
   { type: "object", properties: {}, additionalProperties: false },
   "the default parameters",
 );
-const FIELDS = { ...DEFINITION_FIELDS, ...CARRIED_FIELDS };
 const checkName = must(TOOL_NAME_RULE, isToolName);
+const keep: Check = (_action, value) => value;
+
+/** What each field must be; `satisfies` keeps the table complete. */
+const FIELDS = {
+  // These make the id, and are checked before anything else.
+  name: keep,
+  namespace: keep,
+  title: checkText,
+  // Must be there, so it is checked apart.
+  description: keep,
+  version: checkVersion,
+  parameters: schemaOf("input"),
+  returns: schemaOf("output"),
+  category: checkWord,
+  risk: checkRisk,
+  tags: checkNames,
+  roles: checkNames,
+  scopes: checkNames,
+  requiresTransaction: checkFlag,
+  requiresApproval: checkFlag,
+  isAvailable: checkAvailability,
+  annotations: checkAnnotations,
+  examples: checkExamples,
+  icons: checkIcons,
+  deprecated: checkDeprecated,
+  timeoutMs: checkTimeout,
+  idempotent: checkFlag,
+  config: schemaOf("input"),
+  meta: checkMeta,
+  init: checkFunction,
+  dispose: checkFunction,
+  validate: checkFunction,
+  execute: checkFunction,
+  // Tools have these and definitions do not: another copy of plue may hand its tools over.
+  id: keep,
+  parametersStandard: keepStandard,
+  returnsStandard: keepStandard,
+} satisfies { readonly [Field in keyof Required<ToolDefinition>]: Check };
 
 /** The tools that `defineTool` made, so that a registry need not check them again. */
 const made = new WeakSet<object>();
