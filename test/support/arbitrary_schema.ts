@@ -154,6 +154,9 @@ export function aSchema(choices: SchemaChoices = {}): fc.Arbitrary<AnySchema> {
           { $ref: "#/$defs/one" },
           { $ref: "#/$defs/two" },
           { $ref: "#/$defs/two", description: "Two." },
+          // To parts that are no definitions, and that transforms change.
+          { $ref: "#/$defs/one/properties/a" },
+          { $ref: "#/properties/a" },
           { $ref: "#" },
         ),
       );
