@@ -57,6 +57,8 @@ export interface Draft {
   meta?: Members | undefined;
   /** Runs a call, where the source says how; else the option `execute` does. */
   execute?: (args: Members, context: ToolContext) => ToolOutput<unknown>;
+  /** What becomes of the arguments of a call before the option `execute` is given them. */
+  writeArguments?: (args: Members) => Members;
   /** What becomes of the results of the option `execute`. */
   readResult?: (result: unknown) => unknown;
 }
@@ -285,7 +287,17 @@ export class Intake {
   }
 
   #make(draft: Draft, name: string): Tool {
-    const { sourceName, namespace, title, hints, provider, meta, readResult, execute } = draft;
+    const {
+      sourceName,
+      namespace,
+      title,
+      hints,
+      provider,
+      meta,
+      readResult,
+      writeArguments,
+      execute,
+    } = draft;
     const { execute: run, tags = [] } = this.#options;
     const described = draft.description !== undefined && draft.description.trim() !== "";
     if (!described) provider.description = null;
@@ -317,7 +329,8 @@ export class Intake {
         : {
           // The dispatcher has checked the arguments against an object schema.
           execute: (args, context) => {
-            const output = run(sourceName, args as Members, context as ToolContext);
+            const given = writeArguments?.(args as Members) ?? args as Members;
+            const output = run(sourceName, given, context as ToolContext);
             return readResult === undefined ? output : Promise.resolve(output).then(readResult);
           },
         }),

@@ -5,7 +5,7 @@
  * @module
  */
 
-import { isToolName, type JsonSchemaObject, pointerStep } from "../../tool/mod.ts";
+import { isToolName, pointerStep } from "../../tool/mod.ts";
 import { flagIn, listIn, member, type Members, objectIn, quote, textIn } from "./fields.ts";
 import { beginDraft, keepExtra, readSharedHints } from "./draft_fields.ts";
 import { entriesOf } from "./entries.ts";
@@ -117,10 +117,13 @@ function readEntry(
   draft.parameters = parameters;
   draft.returns = readReturns(intake, draft, tool["output_schema"], `${at}/output_schema`);
   readHints(draft, tool, namespaceDescription);
-  if (flagIn(tool, "strict") === true && options.unstrict === true) {
-    // The root keeps its type: only properties change.
-    draft.parameters = nullableToOptional(parameters) as JsonSchemaObject;
-    if (draft.parameters !== parameters) draft.provider.unstrict = true;
+  const relaxed = flagIn(tool, "strict") === true && options.unstrict === true
+    ? nullableToOptional(parameters)
+    : undefined;
+  if (relaxed !== undefined) {
+    draft.parameters = relaxed.schema;
+    draft.writeArguments = relaxed.putBack;
+    draft.provider.unstrict = true;
   }
   keepExtra(draft, tool, KNOWN);
   intake.add(draft);

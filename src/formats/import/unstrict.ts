@@ -4,26 +4,48 @@
  * @module
  */
 
-import type { JsonSchema, JsonSchemaObject } from "../../tool/mod.ts";
+import { type JsonSchema, type JsonSchemaObject, setOwn } from "../../tool/mod.ts";
+import { encodeArguments, rewriteOf } from "../argument_rewrite.ts";
 import { acceptsNull } from "../transform/nullable.ts";
+import { mark, originOf, traced } from "../transform/origin.ts";
 import { copyMap, copyNode, isNode, isSchema, mapSchema } from "../transform/schema_walk.ts";
-import { setOwn } from "../../tool/mod.ts";
+import type { Members } from "./fields.ts";
 
-/** The schema in which what may be `null` may be left out instead. */
-export function nullableToOptional(schema: JsonSchemaObject): JsonSchema {
-  return mapSchema(schema, { leave: relax });
+/** A strict schema, read backwards. */
+export interface Unstrict {
+  /** The schema in which what could be `null` may be left out instead. */
+  readonly schema: JsonSchemaObject;
+  /** Arguments of that schema, with the nulls that the strict one wants. */
+  putBack(args: Members): Members;
+}
+
+/**
+ * Reads a strict schema backwards.
+ *
+ * @returns What came out, or `undefined` if there is nothing to relax.
+ */
+export function nullableToOptional(strict: JsonSchemaObject): Unstrict | undefined {
+  // What is relaxed is marked on the strict schema, and the marks last as long as the trace.
+  const { schema, rewrite } = traced(() => {
+    const schema = mapSchema(strict, { leave: relax });
+    return { schema, rewrite: rewriteOf(strict) };
+  }).result;
+  if (schema === strict || !isNode(schema)) return undefined;
+  // An object stays one: only what is missing in it is added.
+  return { schema, putBack: (args) => encodeArguments(args, rewrite) as Members };
 }
 
 function relax(node: JsonSchemaObject): JsonSchemaObject {
   const { properties, required } = node;
   if (!isNode(properties) || !Array.isArray(required)) return node;
-  const optional = required.filter((name) => {
+  const optional = required.filter((name): name is string => {
     const property = typeof name === "string" && Object.hasOwn(properties, name)
       ? properties[name]
       : undefined;
     return isNode(property) && acceptsNull(property) && withoutNull(property) !== undefined;
   });
   if (optional.length === 0) return node;
+  mark(originOf(node, "properties").node, { nulls: new Set(optional) });
   const relaxed = copyMap(properties);
   for (const name of optional) {
     setOwn(relaxed, name, withoutNull(properties[name] as JsonSchemaObject));

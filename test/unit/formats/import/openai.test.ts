@@ -2,6 +2,7 @@ import { describe, it } from "bun:test";
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { importTools } from "../../../../src/formats/import/mod.ts";
 import { exportTools } from "../../../../src/formats/mod.ts";
+import { call } from "./fake_api.ts";
 import type { JsonSchemaObject } from "../../../../src/tool/mod.ts";
 
 const INPUT = {
@@ -134,6 +135,40 @@ describe('importTools("openai")', () => {
       required: ["d", "e"],
       $defs: { b: { type: "object", properties: { x: { type: "integer" } }, required: [] } },
     });
+  });
+
+  it("gives back the nulls of strict tools to what runs them", async () => {
+    const parameters = {
+      type: "object",
+      properties: {
+        a: { type: ["string", "null"] },
+        b: { anyOf: [{ $ref: "#/$defs/b" }, { type: "null" }] },
+        c: { type: "array", items: { $ref: "#/$defs/b" } },
+        d: { type: ["null"] },
+      },
+      required: ["a", "b", "c", "d"],
+      additionalProperties: false,
+      $defs: {
+        b: {
+          type: "object",
+          properties: { x: { type: ["integer", "null"] }, y: { type: "integer" } },
+          required: ["x", "y"],
+          additionalProperties: false,
+        },
+      },
+    };
+    const asked: unknown[] = [];
+    const { tools } = importTools(
+      "openai",
+      [{ type: "function", name: "run", parameters, strict: true }],
+      { unstrict: true, execute: (_name, args) => void asked.push(args) },
+    );
+    await call(tools, "run", { c: [{ y: 1 }, { x: 2, y: 3 }], d: null });
+    await call(tools, "run", { a: "s", b: { y: 4 }, c: [], d: null });
+    assertEquals(asked, [
+      { a: null, b: null, c: [{ x: null, y: 1 }, { x: 2, y: 3 }], d: null },
+      { a: "s", b: { x: null, y: 4 }, c: [], d: null },
+    ]);
   });
 
   it("takes a function without parameters for one that takes none", () => {
