@@ -245,7 +245,7 @@ class Accumulator implements CallAccumulator {
     const [wire] = this.#format.read(this.#stream.rebuild({ id, name, text, start }));
     // A format reads what it rebuilds: this is for the type.
     const call = wire ?? { id, name, input: text, raw: start };
-    return cutOff ? { ...call, input: "", cutOff } : { ...call, cutOff: false };
+    return { ...call, cutOff };
   }
 
   /** An id for a call that has none. */

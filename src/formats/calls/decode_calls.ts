@@ -6,10 +6,13 @@
 
 import { clip } from "../../schema/mod.ts";
 import { nearIds } from "../../select/mod.ts";
-import type { ExportNames, TargetName } from "../types.ts";
+import type { ExportNames, TargetName, WireName } from "../types.ts";
 import { callFormatOf } from "./formats.ts";
 import { decodeInput, isWhole } from "./input.ts";
 import type { CallProblem, DecodedCall, WireCall } from "./types.ts";
+
+/** How many names a model is told of that wrote a wrong one. */
+const MAX_NEAR = 3;
 
 /**
  * Reads the calls in a provider's response. It takes a whole response, or its natural parts: the
@@ -94,13 +97,19 @@ function problemOf(
 
 /** A problem in a sentence that begins as the dispatcher's do. */
 export function refused(code: CallProblem["code"], wire: WireCall, why: string): CallProblem {
-  return { code, message: `Cannot call ${JSON.stringify(clip(wire.name))}: ${why}` };
+  return { code, message: `Cannot call ${quoted(wire)}: ${why}` };
+}
+
+function quoted({ name, namespace }: WireName | WireCall): string {
+  const text = JSON.stringify(clip(name));
+  return namespace === undefined ? text : `${text} in namespace ${JSON.stringify(clip(namespace))}`;
 }
 
 function unknownTool(wire: WireCall, names: ExportNames): CallProblem {
-  const near = nearIds(wire.name, names.encodings.map(({ name }) => name));
-  const hint = near.length === 0
-    ? ""
-    : `. Did you mean ${near.map((name) => `"${name}"`).join(" or ")}?`;
+  const { encodings } = names;
+  const near = nearIds(wire.name, new Set(encodings.map(({ name }) => name)))
+    .flatMap((name) => encodings.filter((encoding) => encoding.name === name))
+    .slice(0, MAX_NEAR);
+  const hint = near.length === 0 ? "" : `. Did you mean ${near.map(quoted).join(" or ")}?`;
   return refused("unknown_tool", wire, `no tool of this name was offered${hint}`);
 }

@@ -8,6 +8,10 @@ import { markCutOff } from "./cut_off.ts";
 import { given, isRecord, type JsonRecord, type Shape, textOf } from "./shape.ts";
 import type { WireCall } from "./types.ts";
 
+/** Why a call of a custom tool is refused. */
+export const CUSTOM_TOOL =
+  "it is a call of a custom tool, which takes text, and only functions were offered";
+
 /** A member by its name on the wire, or as SDKs that write camel case name it. */
 function member(record: JsonRecord, wire: string, sdk: string): string {
   return given(record, wire) || !given(record, sdk) ? wire : sdk;
@@ -61,9 +65,7 @@ function callOf(shape: Shape, raw: JsonRecord, at: string): WireCall {
   const id = textOf(raw["id"]);
   if (raw["type"] === "custom" && isRecord(raw["custom"])) {
     const { name, input } = raw["custom"];
-    const refusal =
-      "it is a call of a custom tool, which takes text, and only functions were offered";
-    return { id, name: shape.text(name, `${at}/custom/name`), input, raw, refusal };
+    return { id, name: shape.text(name, `${at}/custom/name`), input, raw, refusal: CUSTOM_TOOL };
   }
   return functionOf(
     shape,

@@ -4,7 +4,9 @@
  * @module
  */
 
-import { given, type JsonRecord, type Shape, textOf } from "./shape.ts";
+import { markCutOff } from "./cut_off.ts";
+import { CUSTOM_TOOL } from "./function_calls.ts";
+import { given, isRecord, type JsonRecord, type Shape, textOf } from "./shape.ts";
 import type { WireCall } from "./types.ts";
 
 /** Whether an item asks for something that the host runs. */
@@ -17,20 +19,26 @@ export function readItems(shape: Shape, response: unknown): readonly WireCall[] 
   if (Array.isArray(response)) return itemsOf(shape, response, "");
   const top = shape.record(response, "", "a response or a list of output items");
   if (given(top, "response")) {
-    const inner = shape.record(top["response"], "/response");
-    return itemsOf(
-      shape,
-      shape.optionalList(inner["output"], "/response/output"),
-      "/response/output",
-    );
+    return outputOf(shape, shape.record(top["response"], "/response"), "/response");
   }
   if (given(top, "item")) return itemOf(shape, shape.record(top["item"], "/item"), "/item");
   if (isCallItem(top)) return itemOf(shape, top, "");
   if (top["type"] === "response.function_call_arguments.done") {
     return itemOf(shape, { ...top, type: "function_call" }, "");
   }
-  if (given(top, "output")) return itemsOf(shape, shape.list(top["output"], "/output"), "/output");
+  if (given(top, "output")) return outputOf(shape, top, "");
   throw shape.wrong("", 'an object with "output", "response" or "item", or an output item');
+}
+
+function outputOf(shape: Shape, response: JsonRecord, at: string): readonly WireCall[] {
+  const output = shape.optionalList(response["output"], `${at}/output`);
+  const calls = itemsOf(shape, output, `${at}/output`);
+  const last = output.at(-1);
+  // An item says itself whether it is whole, but not on every server.
+  return response["status"] === "incomplete" && isRecord(last) && isCallItem(last) &&
+      !given(last, "status")
+    ? markCutOff(calls, "length")
+    : calls;
 }
 
 function itemsOf(shape: Shape, list: readonly unknown[], at: string): readonly WireCall[] {
@@ -50,10 +58,6 @@ function itemOf(shape: Shape, raw: JsonRecord, at: string): readonly WireCall[] 
     input: custom ? raw["input"] : raw["arguments"],
     raw,
     cutOff: raw["status"] === "incomplete",
-    ...(custom
-      ? {
-        refusal: "it is a call of a custom tool, which takes text, and only functions were offered",
-      }
-      : {}),
+    ...(custom ? { refusal: CUSTOM_TOOL } : {}),
   }];
 }

@@ -221,6 +221,14 @@ describe("a call that was cut off", () => {
     );
   });
 
+  it("is the last item of an incomplete response of OpenAI's, unless the item says otherwise", () => {
+    const item = { type: "function_call", call_id: "1", name: "clear", arguments: "" };
+    const incomplete = (more: object) =>
+      decode("openai.responses", { status: "incomplete", output: [{ ...item, ...more }] });
+    assertEquals(incomplete({}), refused);
+    assertEquals(incomplete({ status: "completed" }), [["clear", undefined]]);
+  });
+
   it("is refused where the SDK made it look whole", () => {
     const part = { type: "tool-call", toolCallId: "1", toolName: "clear", input: {} };
     assertEquals(decode("ai-sdk", { toolCalls: [part], finishReason: "length" }), refused);
@@ -357,6 +365,16 @@ describe("the calls of each provider's own kind", () => {
     assertEquals(
       one?.problem?.message,
       'Cannot call "cleer": no tool of this name was offered. Did you mean "clear"?',
+    );
+  });
+
+  it("name the namespace too, where there is one", () => {
+    const item = { type: "function_call", call_id: "1", namespace: "town", name: "weather" };
+    const [one] = decodeCalls("openai.responses", [item], namesFor("openai.responses"));
+    assertEquals(
+      one?.problem?.message,
+      'Cannot call "weather" in namespace "town": no tool of this name was offered. ' +
+        'Did you mean "weather" in namespace "city"?',
     );
   });
 
