@@ -4,6 +4,8 @@
  * @module
  */
 
-export type { GuardOptions } from "./guard.ts";
-export { createToolHandler, type ToolHandlerOptions } from "./handler.ts";
+export { createGuard, type GuardOptions } from "./guard.ts";
+export { createToolHandler } from "./handler.ts";
 export type { Authorize, Caller } from "./identity.ts";
+export type { ToolHandlerOptions } from "./options.ts";
+export type { Problem, ProblemCode } from "./problem.ts";

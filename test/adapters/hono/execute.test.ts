@@ -65,7 +65,9 @@ describe("POST /tools/:id/execute", () => {
     assertEquals((await response.text()).includes("sesame"), false);
   });
 
-  for (const type of ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""]) {
+  for (
+    const type of ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""]
+  ) {
     it(`refuses a body of type "${type}", as a web page can send without asking`, async () => {
       const response = await handler(OPEN).request(
         echo,
@@ -78,7 +80,9 @@ describe("POST /tools/:id/execute", () => {
   it("takes a charset with the type, in any case", async () => {
     const response = await handler(OPEN).request(
       echo,
-      execution({ arguments: { text: "x" } }, { "content-type": "Application/JSON; charset=utf-8" }),
+      execution({ arguments: { text: "x" } }, {
+        "content-type": "Application/JSON; charset=utf-8",
+      }),
     );
     assertEquals(response.status, 200);
   });

@@ -96,8 +96,10 @@ describe("GET /tools", () => {
 
   it("pages through search results", async () => {
     const registry = new ToolRegistry({
-      tools: Array.from({ length: 5 }, (_, n) =>
-        defineTool({ name: `note-${n}`, description: "Reads a note.", risk: "safe" })),
+      tools: Array.from(
+        { length: 5 },
+        (_, n) => defineTool({ name: `note-${n}`, description: "Reads a note.", risk: "safe" }),
+      ),
     });
     const app = createToolHandler(registry);
     const seen: string[] = [];

@@ -1,0 +1,112 @@
+/**
+ * Server-sent events: a response that goes on, at the pace of its reader.
+ *
+ * @module
+ */
+
+/** Where the events come from. */
+export interface FrameSource {
+  /** The next frame, as {@linkcode frame} writes it; `undefined` at the end. Must not reject. */
+  next(): Promise<string | undefined>;
+  /** The reader is gone. Resolves when nothing runs any more. Must not reject. */
+  cancel(): Promise<void>;
+}
+
+/** Options for {@linkcode eventStream}. */
+export interface EventStreamOptions {
+  /** How often a comment is sent, in milliseconds. */
+  readonly heartbeatMs: number;
+  /** The request's signal: the reader is gone when it aborts. */
+  readonly signal: AbortSignal;
+  /** Ends the stream, in milliseconds since 1970: looked at with every heartbeat. */
+  readonly expiresAt?: number | undefined;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** A stream of events that has begun. */
+export interface EventStream {
+  readonly response: Response;
+  /** Resolves when the source has ended, or has been cancelled. Never rejects. */
+  readonly ended: Promise<void>;
+}
+
+const encoder = new TextEncoder();
+const COMMENT = encoder.encode(":\n\n");
+
+/** How many frames may lie ready for the reader. Two: the first comment must not hold up the rest. */
+const READY = 2;
+
+/** Writes one event. `data` is JSON, which has no line breaks. */
+export function frame(id: number, event: string, data: unknown): string {
+  return `id: ${id}\nevent: ${event}\ndata: ${JSON.stringify(data)}\n\n`;
+}
+
+/** The headers of every event stream. */
+export const EVENT_STREAM_HEADERS: Readonly<Record<string, string>> = {
+  "content-type": "text/event-stream",
+  "cache-control": "no-store",
+  // nginx and its kin would keep the events until there are enough of them.
+  "x-accel-buffering": "no",
+};
+
+/**
+ * Answers with the frames of a source. A frame is asked for when the reader has room for one.
+ *
+ * A comment goes out at once, so that the headers do; then one per heartbeat, unless the reader has
+ * not taken what there is. workerd notices only when it writes that a client is gone.
+ */
+export function eventStream(source: FrameSource, options: EventStreamOptions): EventStream {
+  const { heartbeatMs, signal, expiresAt = Infinity, headers = {} } = options;
+  let isOver = false;
+  let settle = (): void => {};
+  const ended = new Promise<void>((resolve) => settle = resolve);
+  let timer: ReturnType<typeof setInterval> | undefined;
+  let controller: ReadableStreamDefaultController<Uint8Array> | undefined;
+
+  function stop(): void {
+    isOver = true;
+    clearInterval(timer);
+    signal.removeEventListener("abort", leave);
+  }
+  async function cancel(): Promise<void> {
+    if (isOver) return;
+    stop();
+    await source.cancel();
+    settle();
+  }
+  /** Ends the stream although its reader has not said that it is gone. */
+  function leave(): void {
+    void cancel();
+    try {
+      controller?.close();
+    } catch {
+      // The reader was quicker.
+    }
+  }
+
+  const body = new ReadableStream<Uint8Array>({
+    start(own) {
+      controller = own;
+      own.enqueue(COMMENT);
+      timer = setInterval(() => {
+        if (Date.now() >= expiresAt) leave();
+        else if ((own.desiredSize ?? 0) > 0) own.enqueue(COMMENT);
+      }, heartbeatMs);
+      if (signal.aborted) leave();
+      else signal.addEventListener("abort", leave, { once: true });
+    },
+    async pull(own) {
+      const next = await source.next();
+      if (isOver) return;
+      if (next !== undefined) return own.enqueue(encoder.encode(next));
+      stop();
+      own.close();
+      settle();
+    },
+    cancel,
+  }, { highWaterMark: READY });
+  return {
+    response: new Response(body, { headers: { ...EVENT_STREAM_HEADERS, ...headers } }),
+    ended,
+  };
+}

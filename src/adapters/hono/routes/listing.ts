@@ -1,0 +1,42 @@
+/**
+ * `GET /tools`, `GET /tools/:id`, `GET /tools/:id/explain`: what a caller sees.
+ *
+ * @module
+ */
+
+import type { Answer } from "../exchange.ts";
+import { PageCache, toolPage } from "../listing.ts";
+import { noSuchTool, problemResponse } from "../problem.ts";
+import { readListingQuery, refuseQuery } from "../query.ts";
+import { json, pageResponse } from "../responses.ts";
+import type { ToolService } from "../service.ts";
+
+/** The caller's tools: filters, search and paging by query. */
+export function listTools({ narrower }: ToolService): Answer {
+  const pages = new PageCache();
+  return (c, { toolset }) => {
+    const query = readListingQuery(new URL(c.req.url).searchParams);
+    const { selection } = query;
+    const shown = selection === undefined ? toolset : narrower.narrow(toolset, selection);
+    return pageResponse(c, pages.page(shown, query));
+  };
+}
+
+/** One of the caller's tools. */
+export const showTool: Answer = (c, { toolset }) => {
+  refuseQuery(new URL(c.req.url).searchParams);
+  const id = c.req.param("id") ?? "";
+  const tool = toolset.get(id);
+  return tool === undefined || !toolset.isAvailable(tool)
+    ? problemResponse(noSuchTool(id))
+    : pageResponse(c, toolPage(tool));
+};
+
+/** Whether the caller sees a tool, and why not. */
+export const explainTool: Answer = (c, { caller, toolset }) => {
+  refuseQuery(new URL(c.req.url).searchParams);
+  const id = c.req.param("id") ?? "";
+  // An explanation names hidden tools: only for callers who may know of them.
+  if (caller.explain !== true && !toolset.has(id)) return problemResponse(noSuchTool(id));
+  return json(toolset.explain(id));
+};

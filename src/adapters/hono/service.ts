@@ -1,0 +1,121 @@
+/**
+ * What every route begins with: may this request come in, who calls, and what does that caller see.
+ *
+ * @module
+ */
+
+import type { Context } from "hono";
+import { ToolDispatcher } from "../../execute/mod.ts";
+import type { ToolRegistry } from "../../registry/mod.ts";
+import { Toolset } from "../../select/mod.ts";
+import { EnvelopeError } from "./envelope.ts";
+import { type Answer, Exchange, type Visit } from "./exchange.ts";
+import { createGuard } from "./guard.ts";
+import { type Caller, ownerToolset, selectionOfCaller, ToolsetNarrower } from "./identity.ts";
+import { type HandlerLimits, readOptions, type ToolHandlerOptions } from "./options.ts";
+import { badRequest, type Problem, problemResponse } from "./problem.ts";
+import { QueryError } from "./query.ts";
+import { isResponse } from "./responses.ts";
+import { RunningCalls } from "./running_calls.ts";
+
+const EXECUTION_CLOSED: Problem = {
+  status: 403,
+  code: "execution_closed",
+  detail: "This server lists tools and does not execute them: its owner sets authorize, or " +
+    "openExecution: true, to open execution",
+};
+
+/** The parts of one handler that its routes share. */
+export class ToolService {
+  readonly source: ToolRegistry | Toolset;
+  readonly options: ToolHandlerOptions;
+  readonly limits: HandlerLimits;
+  readonly dispatcher: ToolDispatcher;
+  /** The calls that run for this handler's clients. */
+  readonly running: RunningCalls = new RunningCalls();
+  readonly narrower: ToolsetNarrower = new ToolsetNarrower();
+  readonly #guard: (request: Request) => Problem | undefined;
+  readonly #owned: () => Toolset;
+  readonly #views = new WeakMap<Toolset, ToolDispatcher>();
+
+  /** @throws {TypeError} If an option is unknown or wrong. */
+  constructor(source: ToolRegistry | Toolset, options: ToolHandlerOptions) {
+    this.source = source;
+    this.options = options;
+    this.limits = readOptions(options);
+    this.#guard = createGuard(options);
+    // Nobody said who calls: then a registry's tools for certain roles and scopes are for nobody.
+    this.#owned = ownerToolset(
+      source,
+      options.authorize === undefined && !(source instanceof Toolset)
+        ? { role: null, scopes: [], ...options.selection }
+        : options.selection,
+    );
+    this.dispatcher = options.dispatcher ?? new ToolDispatcher(source, {
+      onError: ({ error }) => options.onError?.(error),
+      ...options.dispatch,
+    });
+  }
+
+  /** Makes the handler of a route: the answer, once it is known who calls. */
+  route(path: string, answer: Answer): (c: Context) => Promise<Response> {
+    return async (c) => {
+      const exchange = new Exchange(path);
+      return exchange.finish(await this.#answer(c, exchange, answer));
+    };
+  }
+
+  /** What a caller sees of the owner's tools of this moment. */
+  toolsetOf(caller: Caller): Toolset {
+    return this.options.authorize === undefined
+      ? this.#owned()
+      : this.narrower.narrow(this.#owned(), selectionOfCaller(caller));
+  }
+
+  /** The dispatcher for those who see this toolset. */
+  dispatcherOf(toolset: Toolset): ToolDispatcher {
+    let view = this.#views.get(toolset);
+    if (view === undefined) this.#views.set(toolset, view = this.dispatcher.withToolset(toolset));
+    return view;
+  }
+
+  /** Why nobody may execute here, if so. */
+  get executionClosed(): Problem | undefined {
+    const { authorize, openExecution = false } = this.options;
+    return authorize === undefined && !openExecution ? EXECUTION_CLOSED : undefined;
+  }
+
+  /** Answers that something broke, and tells only the log what. */
+  report(error: unknown): Response {
+    try {
+      this.options.onError?.(error);
+    } catch {
+      // A log that fails must not change the answer.
+    }
+    return problemResponse({
+      status: 500,
+      code: "internal",
+      detail: "The server could not answer this request",
+    });
+  }
+
+  async #answer(c: Context, exchange: Exchange, answer: Answer): Promise<Response> {
+    const stopped = this.#guard(c.req.raw);
+    if (stopped !== undefined) return problemResponse(stopped);
+    try {
+      const visit = await this.#enter(c.req.raw, exchange);
+      return isResponse(visit) ? visit : await answer(c, visit);
+    } catch (error) {
+      if (error instanceof QueryError || error instanceof EnvelopeError) {
+        return problemResponse(badRequest(error.message));
+      }
+      return this.report(error);
+    }
+  }
+
+  async #enter(request: Request, exchange: Exchange): Promise<Visit | Response> {
+    const { authorize, openExplain = false } = this.options;
+    const caller = authorize === undefined ? { explain: openExplain } : await authorize(request);
+    return isResponse(caller) ? caller : { caller, toolset: this.toolsetOf(caller), exchange };
+  }
+}

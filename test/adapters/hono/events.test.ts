@@ -1,0 +1,116 @@
+import { describe, it } from "bun:test";
+import { assertEquals } from "@std/assert";
+import { type Caller, createToolHandler, type ToolHandlerOptions } from "@plue/tools/hono";
+import { defineTool, ToolRegistry } from "@plue/tools";
+import { BASE, problemOf, sampleRegistry } from "./support.ts";
+import { allEvents, type SseEvent, sseEvents } from "./sse.ts";
+
+const tool = (name: string, extra: Record<string, unknown> = {}) =>
+  defineTool({ name, description: "A tool.", risk: "safe", ...extra });
+
+async function follow(registry: ToolRegistry, options: ToolHandlerOptions = {}) {
+  const app = createToolHandler(registry, options);
+  const response = await app.request(`${BASE}/events`);
+  return { app, response, events: sseEvents(response) };
+}
+
+const take = async (events: AsyncGenerator<SseEvent, undefined>): Promise<unknown> =>
+  (await events.next()).value?.data;
+
+describe("GET /events", () => {
+  it("says which of the caller's tools came, went and changed", async () => {
+    const registry = sampleRegistry();
+    const { response, events } = await follow(registry);
+    assertEquals(response.headers.get("content-type"), "text/event-stream");
+    registry.registerTool(tool("new"));
+    assertEquals((await events.next()).value, {
+      id: "0",
+      event: "added",
+      data: { type: "added", id: "new" },
+    });
+    registry.updateTool(tool("new", { title: "Newer" }));
+    assertEquals(await take(events), { type: "updated", id: "new" });
+    registry.unregisterTool("new");
+    assertEquals(await take(events), { type: "removed", id: "new" });
+    await events.return(undefined);
+  });
+
+  it("never names a tool that the caller does not see", async () => {
+    const registry = sampleRegistry();
+    const { events } = await follow(registry, { authorize: (): Caller => ({ role: "impl" }) });
+    registry.registerTool(tool("secret-plan", { roles: ["control"] }));
+    registry.updateTool(tool("secret-plan", { roles: ["control"], title: "Other" }));
+    registry.unregisterTool("secret-plan");
+    registry.registerTool(tool("plain"));
+    assertEquals(await take(events), { type: "added", id: "plain" });
+    await events.return(undefined);
+  });
+
+  it("adds a tool that comes into sight, and removes one that leaves it", async () => {
+    const registry = sampleRegistry();
+    const { events } = await follow(registry, { authorize: (): Caller => ({ role: "impl" }) });
+    registry.updateTool(tool("echo", { roles: ["control"] }));
+    assertEquals(await take(events), { type: "removed", id: "echo" });
+    registry.updateTool(tool("echo", { roles: ["impl"] }));
+    assertEquals(await take(events), { type: "added", id: "echo" });
+    await events.return(undefined);
+  });
+
+  it("makes one step of the changes that nobody has read yet", async () => {
+    const registry = new ToolRegistry({ tools: [tool("a")] });
+    const { events } = await follow(registry);
+    // More at once than an iterator of the registry keeps.
+    for (let n = 0; n < 3_000; n++) registry.updateTool(tool("a", { title: `Version ${n}` }));
+    registry.registerTool(tool("b"));
+    assertEquals(await take(events), { type: "updated", id: "a" });
+    assertEquals(await take(events), { type: "added", id: "b" });
+    registry.registerTool(tool("c"));
+    assertEquals(await take(events), { type: "added", id: "c" });
+    await events.return(undefined);
+  });
+
+  it("ends when the registry does", async () => {
+    const registry = new ToolRegistry({ tools: [tool("a")] });
+    const { response } = await follow(registry);
+    await registry.dispose();
+    assertEquals((await allEvents(response)).map(({ data }) => data), [
+      { type: "removed", id: "a" },
+    ]);
+  });
+
+  it("refuses more followers than its limit, and takes one again when one has left", async () => {
+    const registry = sampleRegistry();
+    const { app, response } = await follow(registry, { maxEventStreams: 1 });
+    const second = await app.request(`${BASE}/events`);
+    assertEquals([second.status, second.headers.get("retry-after")], [503, "60"]);
+    assertEquals((await problemOf(second)).code, "overloaded");
+    await response.body?.cancel();
+    const third = await app.request(`${BASE}/events`);
+    assertEquals(third.status, 200);
+    await third.body?.cancel();
+  });
+
+  it("follows nothing for HEAD", async () => {
+    const app = createToolHandler(sampleRegistry(), { maxEventStreams: 1 });
+    for (let n = 0; n < 3; n++) {
+      assertEquals((await app.request(`${BASE}/events`, { method: "HEAD" })).status, 200);
+    }
+  });
+
+  it("tells an EventSource not to come again where a toolset is served", async () => {
+    const response = await createToolHandler(sampleRegistry().select()).request(`${BASE}/events`);
+    assertEquals(response.status, 204);
+  });
+
+  it("stops following when the request is aborted", async () => {
+    const registry = sampleRegistry();
+    const app = createToolHandler(registry, { maxEventStreams: 1 });
+    const client = new AbortController();
+    const response = await app.request(`${BASE}/events`, { signal: client.signal });
+    client.abort();
+    assertEquals(await allEvents(response), []);
+    const again = await app.request(`${BASE}/events`);
+    assertEquals(again.status, 200);
+    await again.body?.cancel();
+  });
+});

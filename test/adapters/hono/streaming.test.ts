@@ -1,0 +1,383 @@
+import { describe, it } from "bun:test";
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { type Caller, createToolHandler, type ToolHandlerOptions } from "@plue/tools/hono";
+import { defineTool, ToolDispatcher, ToolRegistry } from "@plue/tools";
+import { BASE, execution, problemOf, sampleRegistry } from "./support.ts";
+import { allEvents, sseEvents, sseItems } from "./sse.ts";
+
+const STREAM = { accept: "text/event-stream" };
+
+/** A registry with a tool that waits to be told, and one that talks. */
+function bench(options: ToolHandlerOptions = {}) {
+  const started = Promise.withResolvers<AbortSignal>();
+  const release = Promise.withResolvers<unknown>();
+  const yielded: number[] = [];
+  let cleanedUp = 0;
+  const registry = new ToolRegistry({
+    tools: [
+      defineTool({
+        name: "talk",
+        description: "Says all there is to say.",
+        async *execute(_, context) {
+          context.metadata({ phase: "begin" });
+          context.progress(1, 2, "half");
+          yield "a\nb";
+          yield { n: 2 };
+          return "done";
+        },
+      }),
+      defineTool({
+        name: "wait",
+        description: "Waits until it is told, or aborted.",
+        execute: (_, { signal, defer }) => {
+          defer(() => void cleanedUp++);
+          started.resolve(signal);
+          return Promise.race([
+            release.promise,
+            new Promise((_resolve, reject) => {
+              signal.addEventListener("abort", () => reject(signal.reason));
+            }),
+          ]);
+        },
+      }),
+      defineTool({
+        name: "count",
+        description: "Counts without end.",
+        async *execute() {
+          for (let n = 0;; n++) {
+            yielded.push(n);
+            yield n;
+          }
+        },
+      }),
+      defineTool({
+        name: "deaf",
+        description: "Never ends.",
+        execute: () => {
+          started.resolve(new AbortController().signal);
+          return new Promise(() => {});
+        },
+      }),
+      defineTool({
+        name: "broken",
+        description: "Throws.",
+        execute: () => {
+          throw new Error("the disk is full");
+        },
+      }),
+      ...sampleRegistry().tools,
+    ],
+  });
+  const dispatcher = new ToolDispatcher(registry, { graceMs: 0, ...options.dispatch });
+  const app = createToolHandler(registry, { openExecution: true, dispatcher, ...options });
+  const run = (id: string, body: unknown = {}, init: RequestInit = {}): Promise<Response> =>
+    Promise.resolve(
+      app.request(`${BASE}/tools/${id}/execute`, { ...execution(body, STREAM), ...init }),
+    );
+  const inFlight = (): number => dispatcher.metrics().inFlight;
+  return { app, run, registry, started, release, yielded, inFlight, cleanedUp: () => cleanedUp };
+}
+
+describe("POST /tools/:id/execute as an event stream", () => {
+  it("sends what the tool says, in order, and one result", async () => {
+    const response = await bench().run("talk", { callId: "c1" });
+    assertEquals(response.status, 200);
+    assertEquals(response.headers.get("content-type"), "text/event-stream");
+    assertEquals(response.headers.get("cache-control"), "no-store");
+    assertEquals(response.headers.get("x-accel-buffering"), "no");
+    assertEquals(response.headers.get("x-call-id"), "c1");
+    const events = await allEvents(response);
+    const last = events.at(-1)?.data as { result: { durationMs: number } };
+    assertEquals(events, [
+      {
+        id: "0",
+        event: "metadata",
+        data: { type: "metadata", callId: "c1", sequence: 0, value: { phase: "begin" } },
+      },
+      {
+        id: "1",
+        event: "progress",
+        data: {
+          type: "progress",
+          callId: "c1",
+          sequence: 1,
+          progress: { done: 1, total: 2, message: "half" },
+        },
+      },
+      {
+        id: "2",
+        event: "output",
+        data: { type: "output", callId: "c1", sequence: 2, value: "a\nb" },
+      },
+      {
+        id: "3",
+        event: "output",
+        data: { type: "output", callId: "c1", sequence: 3, value: { n: 2 } },
+      },
+      {
+        id: "4",
+        event: "result",
+        data: {
+          type: "result",
+          callId: "c1",
+          sequence: 4,
+          result: { ok: true, content: "done", durationMs: last.result.durationMs },
+          dropped: 0,
+        },
+      },
+    ]);
+  });
+
+  it("streams only to those who ask for it", async () => {
+    for (
+      const [accept, streams] of [
+        ["text/event-stream", true],
+        ["application/json, text/event-stream", true],
+        ["text/event-stream;q=0.5, application/json", false],
+        ["text/event-stream;q=0", false],
+        ["text/event-stream;q=no", false],
+        ["*/*", false],
+        ["text/*", false],
+        ["application/json", false],
+        ["Text/Event-Stream", true],
+        [`${"x".repeat(3000)}, text/event-stream`, false],
+      ] as const
+    ) {
+      const response = await bench().run("talk", {}, execution({}, { accept }));
+      const type = response.headers.get("content-type");
+      assertEquals(type === "text/event-stream", streams, accept);
+      await response.body?.cancel();
+    }
+  });
+
+  it("answers with a status where nothing can run", async () => {
+    const { run } = bench();
+    for (
+      const [id, init, status] of [
+        ["nope", execution({}, STREAM), 404],
+        ["task:approve", execution({}, STREAM), 404],
+        ["talk", execution("{", STREAM), 400],
+        ["talk", execution({}, { ...STREAM, "content-type": "text/plain" }), 415],
+      ] as const
+    ) {
+      const response = await run(id, {}, init);
+      assertEquals(response.status, status);
+      await problemOf(response);
+    }
+  });
+
+  it("sends the failure of a call as its result", async () => {
+    const { run } = bench();
+    const [wrong] = await allEvents(await run("echo", { arguments: { text: 5 } }));
+    assertEquals(
+      (wrong?.data as { result: { error: { code: string } } }).result.error.code,
+      "invalid_arguments",
+    );
+  });
+
+  it("sends what a tool's error says, as any answer does, and nothing of where it was thrown", async () => {
+    const errors: unknown[] = [];
+    const app = createToolHandler(bench().registry, {
+      openExecution: true,
+      onError: (error) => void errors.push(error),
+    });
+    const response = await app.request(`${BASE}/tools/broken/execute`, execution({}, STREAM));
+    const text = await response.text();
+    assertStringIncludes(text, "the tool threw: the disk is full");
+    assertEquals(/stack|\.ts|\bat /.test(text), false, text);
+    assertEquals(errors.map(String), ["Error: the disk is full"]);
+  });
+
+  it("sends comments while the tool is silent", async () => {
+    const { run, started, release } = bench({ heartbeatMs: 1 });
+    const items = sseItems(await run("wait"));
+    await started.promise;
+    // The one that opens the stream, and two heartbeats: the tool ends only then.
+    for (let beat = 0; beat < 3; beat++) assertEquals((await items.next()).value, "comment");
+    release.resolve("now");
+    const events: unknown[] = [];
+    for await (const item of items) if (item !== "comment") events.push(item.event);
+    assertEquals(events, ["result"]);
+  });
+
+  it("aborts the tool when the reader leaves, and leaves nothing behind", async () => {
+    const { run, started, inFlight, cleanedUp } = bench();
+    const response = await run("wait");
+    const signal = await started.promise;
+    await response.body?.cancel();
+    assertEquals([signal.aborted, inFlight(), cleanedUp()], [true, 0, 1]);
+  });
+
+  it("aborts the tool when the request's signal does", async () => {
+    const { run, started, inFlight } = bench();
+    const client = new AbortController();
+    const response = await run("wait", {}, { ...execution({}, STREAM), signal: client.signal });
+    const signal = await started.promise;
+    client.abort();
+    // The stream ends by itself, without a result: nobody is there to read it.
+    assertEquals(await allEvents(response), []);
+    assertEquals([signal.aborted, inFlight()], [true, 0]);
+  });
+
+  it("does not abort a call that has ended when Deno aborts the request after it", async () => {
+    const { run, inFlight } = bench();
+    const client = new AbortController();
+    const response = await run("talk", {}, { ...execution({}, STREAM), signal: client.signal });
+    const events = await allEvents(response);
+    client.abort();
+    assertEquals([events.at(-1)?.event, inFlight()], ["result", 0]);
+  });
+
+  it("lets a generator run no further than its reader, but for what is buffered", async () => {
+    const { run, yielded, inFlight } = bench({ dispatch: { maxBufferedEvents: 4 } });
+    const events = sseEvents(await run("count"));
+    for (let n = 0; n < 10; n++) {
+      assertEquals(((await events.next()).value?.data as { value: number }).value, n);
+    }
+    // Ten were read; four wait in the queue, a few more on their way through the stream.
+    assert(yielded.length <= 20, String(yielded.length));
+    await events.return(undefined);
+    assertEquals(inFlight(), 0);
+  });
+
+  it("ends the call of a tool that never ends with its reader", async () => {
+    const { run, started, inFlight } = bench();
+    const response = await run("deaf");
+    await started.promise;
+    await response.body?.cancel();
+    assertEquals(inFlight(), 0);
+  });
+
+  it("ends a tool that never ends at its timeout", async () => {
+    const { run } = bench({ dispatch: { timeoutMs: 1 } });
+    const [event] = await allEvents(await run("deaf"));
+    assertEquals(
+      (event?.data as { result: { error: { code: string } } }).result.error.code,
+      "timeout",
+    );
+  });
+
+  it("serves 1,000 streams at once, and has none when their readers have left", async () => {
+    const { app, registry } = bench();
+    let running = 0;
+    registry.updateTool(defineTool({
+      name: "wait",
+      description: "Waits until it is aborted.",
+      execute: (_, { signal }) => {
+        running++;
+        return new Promise((_resolve, reject) =>
+          signal.addEventListener("abort", () => {
+            running--;
+            reject(signal.reason);
+          })
+        );
+      },
+    }));
+    const responses = await Promise.all(
+      Array.from({ length: 1_000 }, (_, index) =>
+        app.request(
+          `${BASE}/tools/wait/execute`,
+          execution({ callId: `call-${index}` }, STREAM),
+        )),
+    );
+    for (let turns = 0; running < 1_000 && turns < 1_000; turns++) await null;
+    assertEquals(running, 1_000);
+    await Promise.all(responses.map((response) => response.body?.cancel()));
+    assertEquals(running, 0);
+    const { inFlight } = await (await app.request(`${BASE}/metrics`)).json() as {
+      inFlight: number;
+    };
+    assertEquals(inFlight, 0);
+    // Their names are free again: there is nothing left to abort.
+    const gone = await app.request(`${BASE}/executions/call-7/abort`, { method: "POST" });
+    assertEquals(gone.status, 404);
+  });
+
+  it("hands what must end to the platform, where there is one that asks for it", async () => {
+    const { app, started, inFlight } = bench();
+    const kept: Promise<unknown>[] = [];
+    const response = await app.request(
+      `${BASE}/tools/wait/execute`,
+      execution({}, STREAM),
+      {},
+      {
+        waitUntil: (promise: Promise<unknown>) => void kept.push(promise),
+        passThroughOnException() {},
+        props: {},
+      },
+    );
+    await started.promise;
+    await response.body?.cancel();
+    await Promise.all(kept);
+    assertEquals([kept.length, inFlight()], [1, 0]);
+  });
+});
+
+describe("POST /executions/:callId/abort", () => {
+  const abort = { method: "POST" };
+
+  it("aborts a call that streams, whose reader gets the result", async () => {
+    const { app, run, started } = bench();
+    const events = allEvents(await run("wait", { callId: "a b/c" }));
+    await started.promise;
+    const response = await app.request(`${BASE}/executions/a%20b%2Fc/abort`, abort);
+    assertEquals([response.status, await response.json()], [202, {
+      callId: "a b/c",
+      status: "aborting",
+    }]);
+    const [result] = await events;
+    assertEquals(
+      (result?.data as { result: { error: { code: string } } }).result.error.code,
+      "aborted",
+    );
+  });
+
+  it("aborts a call that is answered at its end", async () => {
+    const { app, started } = bench();
+    const answer = app.request(`${BASE}/tools/wait/execute`, execution({ callId: "c" }));
+    await started.promise;
+    assertEquals((await app.request(`${BASE}/executions/c/abort`, abort)).status, 202);
+    const response = await answer;
+    assertEquals([response.status, (await problemOf(response)).code], [499, "aborted"]);
+  });
+
+  it("finds no call that has ended, and none that never was", async () => {
+    const { app, run } = bench();
+    await allEvents(await run("talk", { callId: "c" }));
+    for (const callId of ["c", "constructor", "__proto__"]) {
+      const response = await app.request(`${BASE}/executions/${callId}/abort`, abort);
+      assertEquals([response.status, (await problemOf(response)).code], [404, "not_found"]);
+    }
+  });
+
+  it("reaches only the caller's own calls", async () => {
+    const { app, started, release } = bench({
+      authorize: (request): Caller => {
+        const principal = request.headers.get("x-who");
+        return principal === null ? {} : { principal };
+      },
+    });
+    const call = app.request(
+      `${BASE}/tools/wait/execute`,
+      execution({ callId: "c" }, { "x-who": "ann" }),
+    );
+    await started.promise;
+    const as = async (who: Record<string, string>): Promise<number> =>
+      (await app.request(`${BASE}/executions/c/abort`, { ...abort, headers: who })).status;
+    assertEquals([await as({}), await as({ "x-who": "bob" })], [404, 404]);
+    release.resolve("kept on");
+    assertEquals((await call).status, 200);
+    assertEquals(await as({ "x-who": "ann" }), 404);
+  });
+
+  it("is closed where execution is", async () => {
+    const app = createToolHandler(sampleRegistry());
+    const response = await app.request(`${BASE}/executions/c/abort`, abort);
+    assertEquals((await problemOf(response)).code, "execution_closed");
+  });
+
+  it("takes POST only", async () => {
+    const response = await bench().app.request(`${BASE}/executions/c/abort`);
+    assertEquals([response.status, response.headers.get("allow")], [405, "POST"]);
+  });
+});
