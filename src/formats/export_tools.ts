@@ -27,12 +27,7 @@ import type {
 /** What can be exported: a toolset, as its listing is now, or a list. */
 export type Exportable = readonly Tool[] | { available(): readonly Tool[] };
 
-const ON_LOSS: ReadonlySet<OnLoss> = new Set([
-  "warn",
-  "describe",
-  "reject-tool",
-  "throw",
-]);
+const ON_LOSS: ReadonlySet<OnLoss> = new Set(["warn", "describe", "reject-tool", "throw"]);
 const DEFAULTS: ExportOptions = Object.freeze({});
 
 /** Exports by list, then by target and options. A list that can change is not remembered. */
@@ -89,14 +84,7 @@ export function exportTools<Name extends TargetName>(
 
 function keyOf(target: string, options: ExportOptions): string {
   if (options === DEFAULTS) return target;
-  const {
-    onLoss,
-    strictFallback,
-    namespaces,
-    describeExamples,
-    describeReturns,
-    path,
-  } = options;
+  const { onLoss, strictFallback, namespaces, describeExamples, describeReturns, path } = options;
   return `${target} ${onLoss} ${strictFallback} ${namespaces} ${describeExamples} ${describeReturns} ${path}`;
 }
 
