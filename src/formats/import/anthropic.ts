@@ -9,7 +9,8 @@ import { beginDraft, keepExtra, readSharedHints } from "./draft_fields.ts";
 import { entriesOf } from "./entries.ts";
 import { flagIn, isMembers, listIn, member, type Members, quote, textIn } from "./fields.ts";
 import { readParameters } from "./input_schema.ts";
-import type { Draft, Intake } from "./intake.ts";
+import type { Draft } from "./draft.ts";
+import type { Intake } from "./intake.ts";
 import type { ImportOptions } from "./types.ts";
 
 /** The fields of a tool that plue has words for. */

@@ -6,7 +6,8 @@
  */
 
 import { flagIn, listIn, type Members, textIn } from "./fields.ts";
-import type { Draft, Intake } from "./intake.ts";
+import type { Draft } from "./draft.ts";
+import type { Intake } from "./intake.ts";
 
 /**
  * Begins a draft of an entry.

@@ -10,7 +10,8 @@ import { entriesOf } from "./entries.ts";
 import { isMembers, listIn, member, type Members } from "./fields.ts";
 import { isTypedSchema, readTypedSchema } from "./gemini_schema.ts";
 import { readParameters, readReturns } from "./input_schema.ts";
-import type { Draft, Intake } from "./intake.ts";
+import type { Draft } from "./draft.ts";
+import type { Intake } from "./intake.ts";
 import type { ImportOptions } from "./types.ts";
 
 /** The fields of a declaration that plue has words for. */

@@ -46,11 +46,8 @@ export function riskOf({ risk }: ImportOptions, question: RiskQuestion): RiskLev
   return isRiskLevel(level) ? level : wrongRisk(level);
 }
 
-/** The owner of the program gave a wrong risk: that is no fault of the document. */
-export class WrongRisk extends TypeError {}
-
 function wrongRisk(risk: unknown): never {
-  throw new WrongRisk(
+  throw new TypeError(
     `Cannot import tools: the risk must be one of ${RISK_LEVELS.join(", ")}, not "${
       clip(String(risk))
     }"`,

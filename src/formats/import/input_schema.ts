@@ -7,7 +7,8 @@
 import { clip } from "../../schema/mod.ts";
 import { copyJson, type JsonSchema, type JsonSchemaObject } from "../../tool/mod.ts";
 import { isMembers } from "./fields.ts";
-import type { Draft, Intake } from "./intake.ts";
+import type { Draft } from "./draft.ts";
+import type { Intake } from "./intake.ts";
 
 /** What providers take a function without parameters for. */
 const NO_PARAMETERS: JsonSchemaObject = copyJson(

@@ -8,22 +8,17 @@
 import { checkSchema, clip } from "../../schema/mod.ts";
 import {
   copyJson,
-  type JsonSchema,
-  type JsonSchemaObject,
   makeTool,
+  type RiskLevel,
   type Tool,
-  type ToolAnnotations,
   type ToolContext,
-  type ToolExample,
-  type ToolIcon,
   toolId,
-  type ToolOutput,
 } from "../../tool/mod.ts";
-import { mapNames, type NameRule } from "../names.ts";
-import type { ProviderHints } from "../types.ts";
 import { suggestRisk, withDefaults } from "./annotations.ts";
+import type { Draft } from "./draft.ts";
 import { isMembers, type Members, messageOf } from "./fields.ts";
-import { checkOptions, riskOf, WrongRisk } from "./import_options.ts";
+import { checkOptions, riskOf } from "./import_options.ts";
+import { nameDrafts } from "./name_drafts.ts";
 import type {
   ImportOptions,
   ImportResult,
@@ -32,43 +27,9 @@ import type {
   RejectedImport,
 } from "./types.ts";
 
-/** A tool that is being read. */
-export interface Draft {
-  /** The name that the source knows it by. */
-  readonly sourceName: string;
-  /** The name that it should get, where that is another one; it need not be a legal one. */
-  readonly wantedName?: string;
-  readonly namespace?: string | undefined;
-  /** Where it stands in the document, as a JSON Pointer. */
-  readonly path: string;
-  title?: string | undefined;
-  description?: string | undefined;
-  parameters?: JsonSchemaObject | undefined;
-  returns?: JsonSchema | undefined;
-  tags?: readonly string[];
-  icons?: readonly ToolIcon[];
-  examples?: readonly ToolExample[];
-  deprecated?: boolean;
-  /** What the source says of the tool's behaviour. */
-  hints: ToolAnnotations;
-  /** What the tool's `meta` keeps for exporters. */
-  provider: { -readonly [Key in keyof ProviderHints]: ProviderHints[Key] };
-  /** The rest of the tool's `meta`. */
-  meta?: Members | undefined;
-  /** Runs a call, where the source says how; else the option `execute` does. */
-  execute?: (args: Members, context: ToolContext) => ToolOutput<unknown>;
-  /** What becomes of the arguments of a call before the option `execute` is given them. */
-  writeArguments?: (args: Members) => Members;
-  /** What becomes of the results of the option `execute`. */
-  readResult?: (result: unknown) => unknown;
-}
-
 interface Noted extends Omit<ImportWarning, "tool"> {
   readonly draft: Draft | undefined;
 }
-
-/** What a tool's name may be, for the mapping of names. */
-const TOOL_NAMES: NameRule = { also: ".-", max: 128, separator: "_" };
 
 const MAX_WARNINGS = 1_000;
 
@@ -208,19 +169,26 @@ export class Intake {
 
   /** Names and makes the tools. */
   finish(): ImportResult {
-    const names = this.#names();
+    const names = nameDrafts(this.#drafts, this);
     const ids = new Map<Draft, string>();
     const tools: Tool[] = [];
     for (const draft of this.#drafts) {
       const name = names.get(draft);
       if (name === undefined) continue;
+      const { namespace, sourceName, hints } = draft;
+      // Outside of what is caught: that a risk is wrong is no fault of the document.
+      const risk = riskOf(this.#options, {
+        id: toolId(name, namespace),
+        sourceName,
+        annotations: hints,
+        suggested: suggestRisk(hints),
+      });
       try {
-        const tool = this.#make(draft, name);
+        const tool = this.#make(draft, name, risk);
         ids.set(draft, tool.id);
         tools.push(tool);
       } catch (cause) {
-        if (cause instanceof WrongRisk) throw new TypeError(cause.message);
-        this.reject(draft.sourceName, draft.path, "tool", messageOf(cause));
+        this.reject(sourceName, draft.path, "tool", messageOf(cause));
       }
     }
     const warnings: ImportWarning[] = [];
@@ -248,45 +216,7 @@ export class Intake {
     });
   }
 
-  /** A legal name for each draft, different in its namespace; drafts of one name are rejected. */
-  #names(): Map<Draft, string> {
-    const names = new Map<Draft, string>();
-    const byNamespace = new Map<string | undefined, Map<string, Draft>>();
-    for (const draft of this.#drafts) {
-      const { namespace, path, sourceName, wantedName = sourceName } = draft;
-      let wanted = byNamespace.get(namespace);
-      if (wanted === undefined) byNamespace.set(namespace, wanted = new Map());
-      const other = wanted.get(wantedName);
-      if (other === undefined) wanted.set(wantedName, draft);
-      else {
-        this.reject(
-          sourceName,
-          path,
-          "name",
-          `Cannot import "${clip(sourceName)}": the name is taken by the tool at "${other.path}"`,
-        );
-      }
-    }
-    for (const wanted of byNamespace.values()) {
-      const legal = mapNames([...wanted.keys()], TOOL_NAMES);
-      for (const [name, draft] of wanted) {
-        const given = legal.get(name) ?? name;
-        names.set(draft, given);
-        if (given === draft.sourceName) continue;
-        draft.provider.name = draft.sourceName;
-        if (draft.wantedName !== undefined) continue;
-        this.warn(
-          draft,
-          draft.path,
-          "name",
-          `"${clip(draft.sourceName)}" is no name for a tool; it is called "${given}" here`,
-        );
-      }
-    }
-    return names;
-  }
-
-  #make(draft: Draft, name: string): Tool {
+  #make(draft: Draft, name: string, risk: RiskLevel): Tool {
     const {
       sourceName,
       namespace,
@@ -301,7 +231,6 @@ export class Intake {
     const { execute: run, tags = [] } = this.#options;
     const described = draft.description !== undefined && draft.description.trim() !== "";
     if (!described) provider.description = null;
-    const id = toolId(name, namespace);
     return makeTool({
       name,
       namespace,
@@ -309,12 +238,7 @@ export class Intake {
       description: described ? draft.description as string : title ?? sourceName,
       parameters: draft.parameters,
       returns: draft.returns,
-      risk: riskOf(this.#options, {
-        id,
-        sourceName,
-        annotations: hints,
-        suggested: suggestRisk(hints),
-      }),
+      risk,
       tags: [...tags, ...draft.tags ?? []],
       annotations: withDefaults(hints),
       idempotent: hints.idempotentHint === true,

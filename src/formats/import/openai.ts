@@ -10,7 +10,8 @@ import { flagIn, listIn, member, type Members, objectIn, quote, textIn } from ".
 import { beginDraft, keepExtra, readSharedHints } from "./draft_fields.ts";
 import { entriesOf } from "./entries.ts";
 import { readParameters, readReturns } from "./input_schema.ts";
-import type { Draft, Intake } from "./intake.ts";
+import type { Draft } from "./draft.ts";
+import type { Intake } from "./intake.ts";
 import type { OpenAiImportOptions } from "./types.ts";
 import { nullableToOptional } from "./unstrict.ts";
 

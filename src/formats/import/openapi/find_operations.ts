@@ -65,6 +65,27 @@ export function findOperations(intake: Intake, document: OpenApiDocument): reado
   return found;
 }
 
+/**
+ * The name that each operation should get: its id, if no other has it; else its method and path, in
+ * words where these are its own.
+ */
+export function nameOperations(found: readonly Found[]): ReadonlyMap<Found, string> {
+  const ids = tally(found.map(({ operationId }) => operationId));
+  const words = tally(found.map(pathName));
+  return new Map(found.map((one) => {
+    const { method, path, operationId } = one;
+    if (operationId !== undefined && ids.get(operationId) === 1) return [one, operationId];
+    const name = pathName(one);
+    return [one, words.get(name) === 1 && !ids.has(name) ? name : `${method} ${path}`];
+  }));
+}
+
+function tally(names: readonly (string | undefined)[]): ReadonlyMap<string | undefined, number> {
+  const counts = new Map<string | undefined, number>();
+  for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);
+  return counts;
+}
+
 /** Whether requests with a method can be sent. */
 export function isSendable(method: string): boolean {
   return METHOD.test(method) && !REFUSED.has(method.toLowerCase());

@@ -18,7 +18,8 @@ import {
   textIn,
   wordsIn,
 } from "../fields.ts";
-import type { Draft, Intake } from "../intake.ts";
+import type { Draft } from "../draft.ts";
+import type { Intake } from "../intake.ts";
 import type { OpenApiImportOptions } from "../types.ts";
 import { type ReadBody, readBody } from "./body.ts";
 import { OpenApiDocument } from "./document.ts";
@@ -29,6 +30,7 @@ import {
   type Found,
   isSendable,
   METHODS,
+  nameOperations,
   pathName,
 } from "./find_operations.ts";
 import { inputOf } from "./input.ts";
@@ -133,17 +135,14 @@ class OperationReader {
 
   run(): void {
     const found = findOperations(this.#intake, this.#document);
-    const uses = new Map<string, number>();
-    for (const { operationId = "" } of found) {
-      uses.set(operationId, (uses.get(operationId) ?? 0) + 1);
-    }
+    const names = nameOperations(found);
     for (const one of found) {
       // Paths may share one object: what is read again is paid for again.
       this.#intake.charge(one.operation.value);
       this.#intake.charge(one.item.value["parameters"]);
       if (this.#intake.isFull) {
         this.#rejected(one, "", "maxValues", "the document unfolds to more values than the limit");
-      } else this.#read(one, uses.get(one.operationId ?? "") === 1);
+      } else this.#read(one, names.get(one) ?? pathName(one));
     }
   }
 
@@ -156,7 +155,7 @@ class OperationReader {
     );
   }
 
-  #read(one: Found, hasOwnId: boolean): void {
+  #read(one: Found, wantedName: string): void {
     const { item, operation, operationId } = one;
     const { value } = operation;
     const deprecated = flagIn(value, "deprecated") === true;
@@ -168,7 +167,7 @@ class OperationReader {
     }
     const draft: Draft = {
       sourceName: operationId ?? `${one.method.toUpperCase()} ${one.path}`,
-      wantedName: hasOwnId && operationId !== undefined ? operationId : pathName(one),
+      wantedName,
       path: operation.path,
       namespace: this.#options.namespace,
       hints: {},
@@ -177,7 +176,7 @@ class OperationReader {
     };
     const warn = (path: string, rule: string, message: string): void =>
       this.#intake.warn(draft, path, rule, message);
-    if (!hasOwnId && operationId !== undefined) {
+    if (operationId !== undefined && operationId !== wantedName) {
       warn(
         `${operation.path}/operationId`,
         "operationId",
@@ -272,7 +271,7 @@ class OperationReader {
       ...(body?.binding === undefined ? {} : { body: body.binding }),
       ...(security === undefined
         ? {}
-        : { security: security as NonNullable<HttpOperation["security"]> }),
+        : { security: security.filter(isMembers) as NonNullable<HttpOperation["security"]> }),
       ...(draft.provider.annotations === undefined ? { inferred: true } : {}),
     };
     draft.provider.operation = { ...operation };

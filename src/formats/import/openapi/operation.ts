@@ -63,7 +63,7 @@ export interface HttpOperation {
   readonly server?: string;
   readonly parameters: readonly ParameterBinding[];
   readonly body?: BodyBinding;
-  /** What the document says about credentials: schemes with their scopes, in alternatives. */
+  /** What the document says about credentials, unchecked: schemes with their scopes, in alternatives. */
   readonly security?: readonly { readonly [scheme: string]: readonly string[] }[];
   /** The behaviour hints follow from the method; nobody gave them. */
   readonly inferred?: boolean;

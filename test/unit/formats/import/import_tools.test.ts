@@ -97,6 +97,13 @@ describe("importTools()", () => {
     });
   }
 
+  it("does not take an error of the program's for one of the document's", () => {
+    const risk = (): never => {
+      throw new Error("no idea");
+    };
+    assertThrows(() => importTools("mcp", MCP, { risk }), Error, "no idea");
+  });
+
   it("throws for a source that there is not", () => {
     assertThrows(
       () => importTools("constructor" as never, {}),

@@ -48,6 +48,29 @@ describe('importTools("openapi")', () => {
     );
   });
 
+  it("tells operations apart whose paths read alike", () => {
+    const get = { responses: {}, parameters: [{ name: "b", in: "path", required: true }] };
+    const { tools, rejected } = importTools("openapi", {
+      openapi: "3.1.0",
+      paths: {
+        "/a/{b}": { get },
+        "/a/b": { get: { responses: {} } },
+        "/a": {
+          get: { responses: {}, operationId: "find it" },
+          post: { responses: {}, operationId: "find/it" },
+        },
+        "/c": { get: { responses: {}, operationId: "get_d" } },
+        "/d": { get: { responses: {} } },
+      },
+    });
+    assertEquals(rejected, []);
+    const names = tools.map(({ name }) => name);
+    assertEquals(names.slice(0, 2), ["get__a__b_", "get__a_b"]);
+    assertEquals(names.slice(2, 4).every((name) => /^find_it_[0-9a-f]{8}$/.test(name)), true);
+    // An id that is given comes before a name that is made.
+    assertEquals(names.slice(4), ["get_d", "get__d"]);
+  });
+
   it("rejects an operation that it cannot describe or send, and keeps the others", () => {
     assertEquals(
       result.rejected.map(({ name, path, rule }) => [name, path, rule]),
