@@ -5,7 +5,7 @@
  */
 
 import { FrameStream } from "./frame_stream.ts";
-import { isSocket, openSidecarSocket, type SidecarSocket } from "./sidecar_socket.ts";
+import { isSocket, openSidecarSocket } from "./sidecar_socket.ts";
 import { ToolHostBridge } from "./tool_host_bridge.ts";
 import type { NativeTools } from "./tool_offer.ts";
 import { importTools, type ToolsModule, toolsOf } from "./tools_module.ts";
@@ -47,7 +47,6 @@ export function runSidecar(options: SidecarOptions = {}): void {
     console.error("Cannot run the sidecar: it is started by libplue, not by hand");
     return exit(EXIT.notAHost);
   }
-  let socket: SidecarSocket | undefined;
   let tools: NativeTools | undefined;
   let isEnding = false;
 
@@ -77,12 +76,12 @@ export function runSidecar(options: SidecarOptions = {}): void {
   const bridge = new ToolHostBridge({
     load,
     runtime: runtimeName(),
-    send: (frames) => socket?.write(frames),
+    send: (frames) => socket.write(frames),
     onShutdown: () => void end(),
-    onFailed: () => socket?.end(() => exit(EXIT.failed)),
+    onFailed: () => socket.end(() => exit(EXIT.failed)),
   });
   const stream = new FrameStream((bytes) => bridge.receive(bytes));
-  socket = openSidecarSocket(DESCRIPTOR, {
+  const socket = openSidecarSocket(DESCRIPTOR, {
     data(bytes) {
       try {
         stream.push(bytes);

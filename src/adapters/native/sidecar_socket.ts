@@ -4,7 +4,7 @@
  * @module
  */
 
-import { fstatSync } from "node:fs";
+import { statSync } from "node:fs";
 import { Socket } from "node:net";
 
 /** What a sidecar is told of its socket. */
@@ -46,7 +46,8 @@ interface BunSocket {
 /** Whether a descriptor is a socket: it is one only where libplue started this process. */
 export function isSocket(descriptor: number): boolean {
   try {
-    return fstatSync(descriptor).isSocket();
+    // Not fstat: Deno knows only the descriptors that it opened itself.
+    return statSync(`/dev/fd/${descriptor}`).isSocket();
   } catch {
     return false;
   }

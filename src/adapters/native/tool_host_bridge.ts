@@ -6,6 +6,7 @@
  */
 
 import type { DispatchContext } from "../../execute/mod.ts";
+import type { ToolResult } from "../../tool/mod.ts";
 import { NativeConfigError, readNativeConfig } from "./config.ts";
 import { type Frame, readFrames, readStrings, readText } from "./frame_reader.ts";
 import { PROTOCOL_VERSION, ProtocolError, REQUEST, WANTS_METADATA } from "./protocol.ts";
@@ -33,6 +34,9 @@ export interface ToolHostBridgeOptions {
   /** Tells the time, in milliseconds. */
   readonly now?: () => number;
 }
+
+/** How much of the reason for an abort is said again in the call's failure, in characters. */
+const MAX_REASON = 1_000;
 
 /** Why there are no tools. */
 class Refusal {
@@ -208,7 +212,7 @@ export class ToolHostBridge {
         this.#running.delete(id);
         // First the list: whoever has the result may ask for it.
         if (offer.isListStale && offer === this.#offer) this.#list(offer);
-        this.#replies.result(id, result, wantsEvents);
+        this.#replies.result(id, signal.aborted ? withReason(result, signal) : result, wantsEvents);
       });
   }
 
@@ -236,8 +240,20 @@ export class ToolHostBridge {
   }
 }
 
+const NO_REASON = "The host aborted the call";
+
 function abortError(reason: string): DOMException {
-  return new DOMException(reason === "" ? "The host aborted the call" : reason, "AbortError");
+  return new DOMException(reason === "" ? NO_REASON : reason, "AbortError");
+}
+
+/** The dispatcher says that a call was aborted; the host also said why. */
+function withReason(result: ToolResult, { reason }: AbortSignal): ToolResult {
+  if (result.ok || result.error.code !== "aborted") return result;
+  // Every abort here is by abortError.
+  const { message: why } = reason as DOMException;
+  if (why === NO_REASON) return result;
+  const message = `${result.error.message}: ${why.slice(0, MAX_REASON)}`;
+  return { ...result, error: { ...result.error, message } };
 }
 
 function refusalOf(error: unknown): Refusal {

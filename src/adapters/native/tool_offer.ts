@@ -128,6 +128,9 @@ export class ToolOffer {
   }
 }
 
+/** What is wrong, without the "Cannot do this: " that the caller's own replaces. */
 function messageOf(cause: unknown): string {
-  return cause instanceof Error ? cause.message : String(cause);
+  return cause instanceof Error
+    ? cause.message.replace(/^Cannot (select tools: |configure )/, "")
+    : String(cause);
 }
