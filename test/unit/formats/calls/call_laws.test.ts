@@ -78,6 +78,50 @@ describe("decodeCalls()", () => {
     }
   }
 
+  it("gives calls for any JSON at all, or a TypeError that quotes nothing of it", () => {
+    const fields = [
+      ...["choices", "message", "tool_calls", "toolCalls", "function", "function_call", "type"],
+      ...["content", "candidates", "parts", "functionCall", "toolCall", "functionCalls", "output"],
+      ...[
+        "response",
+        "item",
+        "toolUse",
+        "params",
+        "method",
+        "path",
+        "operationId",
+        "body",
+        "kwargs",
+      ],
+      ...["invalid_tool_calls", "name", "id", "arguments", "args", "input", "custom", "template"],
+    ];
+    const texts = [
+      ...["secret", "tool_use", "function_call", "custom_tool_call", "custom", "tool-call"],
+      ...["tools/call", "length", "response.function_call_arguments.done"],
+    ];
+    const { json } = fc.letrec<{ json: unknown }>((tie) => ({
+      json: fc.oneof(
+        { maxDepth: 6 },
+        fc.constantFrom<unknown>(null, true, 1, ...texts),
+        fc.array(tie("json"), { maxLength: 2 }),
+        fc.dictionary(fc.constantFrom(...fields), tie("json"), { minKeys: 1, maxKeys: 5 }),
+      ),
+    }));
+    const { names } = exportTools([makeTool({ name: "t", description: "A tool." })], "openai");
+    const target = fc.constantFrom(...FIXTURES.map(({ targets: [first] }) => first as TargetName));
+    fc.assert(
+      fc.property(target, json, (name, response) => {
+        try {
+          assert(Array.isArray(decodeCalls(name, response, names)));
+        } catch (error) {
+          assert(error instanceof TypeError && error.message.startsWith("Cannot read the calls"));
+          assert(!error.message.includes("secret"), error.message);
+        }
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+
   it("leads every name back to its own tool, whatever the ids are", () => {
     const part = fc.string({
       unit: fc.constantFrom("a", "A", "_", ".", "-", "0"),
