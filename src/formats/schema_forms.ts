@@ -41,6 +41,8 @@ export function formsOf(schema: JsonSchema): FormSet {
   eachNode(schema, (node, { root }) => {
     for (const keyword of Object.keys(node)) {
       forms.add(formOfKeyword(keyword, node, root));
+      // A list or an object in it counts as that, and needs the keyword all the same.
+      if (keyword === "const" && !root) forms.add("const");
       if (keyword === "$id" && !root) forms.add("$ref elsewhere");
       if (keyword !== "$ref") continue;
       references = true;

@@ -97,8 +97,8 @@ function asAnthropic(schema: Schema): unknown {
       delete rest["allOf"];
       delete rest["type"];
     }
-    for (const [keyword, type] of READ_BESIDE) if (rest["type"] !== type) delete rest[keyword];
     if ("enum" in rest || "const" in rest) delete rest["type"];
+    for (const [keyword, type] of READ_BESIDE) if (rest["type"] !== type) delete rest[keyword];
     return rest["type"] === "object" && rest["properties"] === undefined
       ? { ...rest, properties: {} }
       : rest;

@@ -53,6 +53,15 @@ describe("exportTools()", () => {
     assertEquals(exportTools(list, "openai").tools.length, 2);
   });
 
+  it("sends no `const` where there are none, whatever its value is", () => {
+    const parameters = { type: "object", properties: { a: { const: { b: 1 } } }, required: ["a"] };
+    const list = [tool("fixed", { parameters })];
+    const [typed] = exportTools(list, "gemini.typed").tools;
+    assertEquals(typed?.functionDeclarations[0]?.parameters.properties, { a: {} });
+    const [ollama] = exportTools(list, "ollama").tools;
+    assertEquals(ollama?.function.parameters["properties"], { a: { enum: [{ b: 1 }] } });
+  });
+
   it("takes a toolset, as its listing is now", () => {
     let up = true;
     const set = buildToolset([withUnit, tool("a", { isAvailable: () => up })], {});
