@@ -78,6 +78,77 @@ describe("decodeCalls()", () => {
     }
   }
 
+  it("undoes exactly the nulls that strict modes added, at every depth", () => {
+    type Pair = readonly [schema: Readonly<Record<string, unknown>>, value: fc.Arbitrary<unknown>];
+    const key = fc.constantFrom("a", "b", "constructor", "__proto__");
+    const { pair } = fc.letrec<{ pair: Pair; object: Pair }>((tie) => ({
+      pair: fc.oneof(
+        { maxDepth: 3 },
+        fc.constant<Pair>([{ type: "integer" }, fc.integer()]),
+        // A null of the tool's own, which must stay.
+        fc.constant<Pair>([{ type: ["string", "null"] }, fc.constantFrom("x", null)]),
+        tie("object"),
+        tie("pair").map(([schema, value]): Pair => [
+          { type: "array", items: schema },
+          fc.array(value, { maxLength: 2 }),
+        ]),
+      ),
+      object: fc.uniqueArray(fc.tuple(key, tie("pair"), fc.boolean()), {
+        maxLength: 3,
+        selector: ([name]) => name,
+      }).map((list): Pair => {
+        // Optional *and* nullable cannot be told apart on the wire.
+        const members = list.map(([name, [schema, value], needed]) => ({
+          name,
+          schema,
+          value,
+          needed: needed || Array.isArray(schema["type"]),
+        }));
+        const required = members.filter(({ needed }) => needed).map(({ name }) => name);
+        return [
+          {
+            type: "object",
+            properties: Object.fromEntries(members.map(({ name, schema }) => [name, schema])),
+            required,
+            additionalProperties: false,
+          },
+          fc.tuple(
+            ...members.map(({ value, needed }) =>
+              needed
+                ? value.map((item) => [item])
+                : fc.option(value.map((item) => [item]), { nil: [] })
+            ),
+          ).map((items) =>
+            Object.fromEntries(
+              items.flatMap((item, index) =>
+                item.map((one): [string, unknown] => [members[index]?.name ?? "", one])
+              ),
+            )
+          ),
+        ];
+      }),
+    })) as { pair: fc.Arbitrary<Pair> };
+    const aTurn = pair.filter(([schema]) => schema["type"] === "object").chain(([schema, value]) =>
+      value.map((args) => ({ schema, args }))
+    );
+    fc.assert(
+      fc.property(aTurn, ({ schema, args }) => {
+        const tool = makeTool({ name: "t", description: "A tool.", parameters: schema });
+        const { names } = exportTools([tool], "openai.strict");
+        const encoding = names.encodingOf("t");
+        assertEquals(encoding?.strict, true);
+        const wire = encodeArguments(args, encoding?.input);
+        const [call] = decodeCalls("openai.strict", [{
+          id: "1",
+          type: "function",
+          function: { name: "t", arguments: JSON.stringify(wire) },
+        }], names);
+        assert(same(call?.arguments, args), `${canonical(wire)} ${canonical(call?.arguments)}`);
+      }),
+      { numRuns: 300 },
+    );
+  });
+
   it("gives calls for any JSON at all, or a TypeError that quotes nothing of it", () => {
     const fields = [
       ...["choices", "message", "tool_calls", "toolCalls", "function", "function_call", "type"],
