@@ -6,19 +6,27 @@
 
 import type { ToolHost, ToolRuntime } from "../registry/mod.ts";
 import type { Toolset } from "../select/mod.ts";
-import { brandResult, type Tool, type ToolResult, type Transaction } from "../tool/mod.ts";
+import {
+  brandResult,
+  clip,
+  type FailureCode,
+  type Issue,
+  type Tool,
+  type ToolFailure,
+  type ToolResult,
+  type Transaction,
+} from "../tool/mod.ts";
 import { CallContext } from "./context.ts";
 import { type Cleanup, runCleanup, runCleanups } from "./cleanups.ts";
 import { Deadline, type InterruptCause, INTERRUPTED, within } from "./deadline.ts";
 import type { EventQueue } from "./event_queue.ts";
 import { EventSender } from "./event_sender.ts";
-import { failure, interruption } from "./failures.ts";
+import { failure, interruption, misfit } from "./failures.ts";
 import { runAfterHooks } from "./hook_steps.ts";
 import type { DispatchPhase } from "./options.ts";
 import type { Step, ToolPlan } from "./plan.ts";
 import { MIN_OUTPUT_BYTES, type Settings } from "./settings.ts";
 import type { DispatcherState } from "./state.ts";
-import { clipText } from "./thrown.ts";
 import type { DispatchContext, ToolCall } from "./tool_call.ts";
 import { closeTransaction } from "./transaction_steps.ts";
 
@@ -268,8 +276,32 @@ export class Call {
 
   /** Something of the dispatcher's own went wrong. The call still has its one result. */
   #broken(error: unknown): ToolResult {
-    this.report("internal", error);
-    return failure("threw", this.tool.id, "something went wrong that is not the call's fault");
+    return this.failed(
+      "internal",
+      error,
+      "threw",
+      "something went wrong that is not the call's fault",
+    );
+  }
+
+  /** The failure of this call for the reason given. */
+  fail(code: FailureCode, why: string): ToolFailure {
+    return failure(code, this.tool.id, why);
+  }
+
+  /** The same because something was thrown, which the host is told in full. */
+  failed(phase: DispatchPhase, error: unknown, code: FailureCode, why: string): ToolFailure {
+    this.report(phase, error);
+    return this.fail(code, why);
+  }
+
+  /** The same because of what is wrong with the arguments or the result. */
+  misfit(
+    code: "invalid_arguments" | "invalid_result",
+    what: string,
+    issues: readonly Issue[],
+  ): ToolFailure {
+    return misfit(code, this.tool.id, what, issues);
   }
 
   /** Tells the host what was thrown. */
@@ -300,5 +332,5 @@ export class Call {
 /** The name that the caller gave the call, if it did. */
 export function chosenCallId(request: ToolCall | null | undefined): string | undefined {
   const callId = request?.callId;
-  return typeof callId === "string" && callId !== "" ? clipText(callId, MAX_CALL_ID) : undefined;
+  return typeof callId === "string" && callId !== "" ? clip(callId, MAX_CALL_ID) : undefined;
 }

@@ -5,9 +5,8 @@
  */
 
 import type { ToolHost } from "../registry/mod.ts";
-import { clip } from "../schema/mod.ts";
 import { nearIds, type Selection, type Toolset } from "../select/mod.ts";
-import type { ToolFailure, ToolResult } from "../tool/mod.ts";
+import { clip, type ToolFailure, type ToolResult } from "../tool/mod.ts";
 import { Call, chosenCallId } from "./call.ts";
 import { EventQueue } from "./event_queue.ts";
 import { failure, unknownTool } from "./failures.ts";

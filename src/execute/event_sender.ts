@@ -4,10 +4,9 @@
  * @module
  */
 
-import { copyJson } from "../tool/mod.ts";
+import { clip, copyJson } from "../tool/mod.ts";
 import type { Call } from "./call.ts";
 import { describeRefusal, readJson } from "./json_value.ts";
-import { clipText } from "./thrown.ts";
 import type { ToolProgress } from "./tool_call.ts";
 
 const MAX_PROGRESS_MESSAGE = 1_000;
@@ -40,7 +39,7 @@ export class EventSender {
     const progress: ToolProgress = Object.freeze({
       done,
       ...(total === undefined ? {} : { total }),
-      ...(typeof message === "string" ? { message: clipText(message, MAX_PROGRESS_MESSAGE) } : {}),
+      ...(typeof message === "string" ? { message: clip(message, MAX_PROGRESS_MESSAGE) } : {}),
     });
     events?.push({ type: "progress", progress });
     this.#tell(() => options.progress?.(progress));

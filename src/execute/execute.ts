@@ -4,11 +4,10 @@
  * @module
  */
 
-import type { ToolFailure } from "../tool/mod.ts";
+import { describeThrown, type ToolFailure } from "../tool/mod.ts";
 import type { Call } from "./call.ts";
-import { failure, interruption } from "./failures.ts";
+import { interruption } from "./failures.ts";
 import type { StepAnswer } from "./plan.ts";
-import { describeThrown } from "./thrown.ts";
 
 /** Runs the tool: a value, a promise, or a generator whose yields are streamed. */
 export function runTool(call: Call): StepAnswer {
@@ -61,8 +60,7 @@ async function drain(
 }
 
 function threw(call: Call, error: unknown): ToolFailure {
-  call.report("execute", error);
-  return failure("threw", call.tool.id, `the tool threw: ${describeThrown(error)}`);
+  return call.failed("execute", error, "threw", `the tool threw: ${describeThrown(error)}`);
 }
 
 function isGenerator(value: object): value is AsyncGenerator<unknown, unknown, void> {

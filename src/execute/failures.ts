@@ -4,8 +4,9 @@
  * @module
  */
 
-import { clip, MAX_ISSUES } from "../schema/mod.ts";
+import { MAX_ISSUES } from "../schema/mod.ts";
 import {
+  clip,
   type FailureCode,
   isFailureCode,
   type Issue,
@@ -13,14 +14,13 @@ import {
   ToolResult,
 } from "../tool/mod.ts";
 import type { InterruptCause } from "./deadline.ts";
-import { clipText } from "./thrown.ts";
 
 /** How long a message that a tool, a hook or a rule wrote may be, in characters. */
 const MAX_MESSAGE = 2_000;
 
 /** A failure that says what could not be done, and why. */
 export function failure(code: FailureCode, id: string, why: string): ToolFailure {
-  return ToolResult.error(code, `Cannot call "${id}": ${clipText(why, MAX_MESSAGE)}`);
+  return ToolResult.error(code, `Cannot call "${id}": ${clip(why, MAX_MESSAGE)}`);
 }
 
 /** A failure for a name that is not among the caller's tools, whether it exists or not. */
@@ -56,7 +56,7 @@ export function interruption(
 }
 
 /** A failure because of what is wrong with the arguments or the result. */
-export function issuesFailure(
+export function misfit(
   code: "invalid_arguments" | "invalid_result",
   id: string,
   what: string,
@@ -64,7 +64,7 @@ export function issuesFailure(
 ): ToolFailure {
   const kept = issues.slice(0, MAX_ISSUES);
   const words = kept.map(({ message }) => message).join("; ");
-  return ToolResult.error(code, `Cannot call "${id}": ${what}: ${clipText(words, MAX_MESSAGE)}`, {
+  return ToolResult.error(code, `Cannot call "${id}": ${what}: ${clip(words, MAX_MESSAGE)}`, {
     issues: kept,
   });
 }
@@ -81,7 +81,7 @@ export function readResult(value: unknown): ToolResult | undefined {
   if (ok !== false || typeof error !== "object" || error === null) return undefined;
   const { code, message, issues, retryable, acknowledged } = error as Record<string, unknown>;
   if (!isFailureCode(code) || typeof message !== "string") return undefined;
-  return ToolResult.error(code, clipText(message, MAX_MESSAGE), {
+  return ToolResult.error(code, clip(message, MAX_MESSAGE), {
     ...(Array.isArray(issues) ? { issues: readIssues(issues) } : {}),
     ...(typeof retryable === "boolean" ? { retryable } : {}),
     ...(typeof acknowledged === "boolean" ? { acknowledged } : {}),
@@ -91,7 +91,7 @@ export function readResult(value: unknown): ToolResult | undefined {
 /** At most 8 issues, with no more than text in them. */
 export function readIssues(list: readonly unknown[]): readonly Issue[] {
   const text = (value: unknown, instead: string): string =>
-    typeof value === "string" ? clipText(value, 300) : instead;
+    typeof value === "string" ? clip(value, 300) : instead;
   return list.slice(0, MAX_ISSUES).map((item) => {
     const { path, keyword, expected, message } = (item ?? {}) as Record<string, unknown>;
     const words = text(message, "The tool's own rule refuses it");

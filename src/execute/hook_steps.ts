@@ -4,11 +4,11 @@
  * @module
  */
 
-import type { ToolFailure, ToolResult } from "../tool/mod.ts";
+import { isWord, type ToolFailure, type ToolResult } from "../tool/mod.ts";
 import type { Call } from "./call.ts";
 import { CallView } from "./context.ts";
 import { INTERRUPTED, within } from "./deadline.ts";
-import { failure, readResult } from "./failures.ts";
+import { readResult } from "./failures.ts";
 import type { BeforeAnswer, ToolHooks } from "./hooks.ts";
 import { readJson } from "./json_value.ts";
 import { toResult } from "./output.ts";
@@ -16,31 +16,38 @@ import { toResult } from "./output.ts";
 /** Asks every `before` hook, in order, until one answers or refuses. */
 export async function runBeforeHooks(call: Call): Promise<ToolResult | undefined> {
   for (const hook of call.settings.beforeHooks) {
-    let answer: BeforeAnswer;
     try {
-      answer = await hook.before?.(new CallView(call));
+      const answer = await hook.before?.(new CallView(call));
+      if (call.over) return undefined;
+      const result = answer === undefined || answer === null
+        ? undefined
+        : await follow(call, hook, answer);
+      if (result !== undefined) return result;
     } catch (error) {
       call.report("before", error);
       return broken(call, hook);
     }
-    if (call.over) return undefined;
-    if (answer === undefined || answer === null) continue;
-    if (typeof answer !== "object") return broken(call, hook);
-    if ("refuse" in answer) {
-      return typeof answer.refuse === "string" && answer.refuse !== ""
-        ? failure("denied", call.tool.id, answer.refuse)
-        : broken(call, hook);
-    }
-    if ("result" in answer) {
-      const result = readResult(answer.result);
-      if (result === undefined) return broken(call, hook);
-      return result.ok ? await toResult(call, result.content) : result;
-    }
-    if (!("arguments" in answer)) return broken(call, hook);
-    const verdict = readJson(answer.arguments, call.settings.maxArgumentBytes);
-    if (verdict.kind !== "json") return broken(call, hook);
-    call.args = verdict.value;
   }
+  return undefined;
+}
+
+/** Does what a hook answered. */
+async function follow(
+  call: Call,
+  hook: ToolHooks,
+  answer: NonNullable<BeforeAnswer>,
+): Promise<ToolResult | undefined> {
+  if (typeof answer !== "object") return broken(call, hook);
+  if ("refuse" in answer) {
+    return isWord(answer.refuse) ? call.fail("denied", answer.refuse) : broken(call, hook);
+  }
+  if ("result" in answer) {
+    const result = readResult(answer.result) ?? broken(call, hook);
+    return result.ok ? await toResult(call, result.content) : result;
+  }
+  const verdict = readJson(answer.arguments, call.settings.maxArgumentBytes);
+  if (verdict.kind !== "json") return broken(call, hook);
+  call.args = verdict.value;
   return undefined;
 }
 
@@ -71,12 +78,12 @@ export async function runAfterHooks(call: Call, outcome: ToolResult): Promise<To
 }
 
 function broken(call: Call, hook: ToolHooks): ToolFailure {
-  return failure("denied", call.tool.id, `${nameOf(hook)} failed, so the call is refused`);
+  return call.fail("denied", `${nameOf(hook)} failed, so the call is refused`);
 }
 
 function withheld(call: Call, hook: ToolHooks): ToolFailure {
   const ran = call.ran ? "the tool has run, but " : "";
-  return failure("denied", call.tool.id, `${ran}${nameOf(hook)} failed, so the result is withheld`);
+  return call.fail("denied", `${ran}${nameOf(hook)} failed, so the result is withheld`);
 }
 
 function nameOf(hook: ToolHooks): string {

@@ -10,7 +10,7 @@
  * @module
  */
 
-import { copyJson, type ToolResult } from "../tool/mod.ts";
+import { copyJson, fnv1a, isObject, type ToolResult } from "../tool/mod.ts";
 import type { Clock } from "./clock.ts";
 
 /** What one key stands for: a call that runs, or the result that it left. */
@@ -132,43 +132,12 @@ function freezeResult(result: ToolResult): ToolResult | undefined {
  * compared only among calls of one caller with one key, so it need not resist an attacker.
  */
 export function fingerprintOf(value: unknown): string {
-  const hash = new Hash();
-  feed(hash, value);
-  return hash.digest();
-}
-
-function feed(hash: Hash, value: unknown): void {
-  if (Array.isArray(value)) {
-    hash.add("[");
-    for (const item of value) feed(hash, item);
-    hash.add("]");
-  } else if (typeof value === "object" && value !== null) {
-    hash.add("{");
-    for (const key of Object.keys(value).sort()) {
-      hash.add(JSON.stringify(key));
-      feed(hash, (value as Record<string, unknown>)[key]);
-    }
-    hash.add("}");
-  } else hash.add(`${JSON.stringify(value)},`);
-}
-
-/** Two 32-bit FNV-1a hashes with different seeds, over UTF-16 units, and the length. */
-class Hash {
-  #first = 0x811c9dc5;
-  #second = 0x9e3779b9;
-  #length = 0;
-
-  add(text: string): void {
-    this.#length += text.length;
-    for (let index = 0; index < text.length; index++) {
-      const unit = text.charCodeAt(index);
-      this.#first = Math.imul(this.#first ^ unit, 0x01000193);
-      this.#second = Math.imul(this.#second ^ unit, 0x85ebca6b);
-      this.#second ^= this.#second >>> 13;
-    }
-  }
-
-  digest(): string {
-    return `${this.#length}.${this.#first >>> 0}.${this.#second >>> 0}`;
-  }
+  const text = JSON.stringify(
+    value,
+    (_key, member: unknown) =>
+      isObject(member)
+        ? Object.fromEntries(Object.keys(member).sort().map((key) => [key, member[key]]))
+        : member,
+  );
+  return `${text.length}.${fnv1a(text)}.${fnv1a(text, 0x9e3779b9, 0x85ebca6b)}`;
 }

@@ -6,7 +6,6 @@
 
 import type { ToolResult } from "../tool/mod.ts";
 import type { Call } from "./call.ts";
-import { failure } from "./failures.ts";
 import { fingerprintOf } from "./idempotency.ts";
 import type { StepAnswer } from "./plan.ts";
 
@@ -25,18 +24,13 @@ export function claimKey(call: Call): StepAnswer {
 
 function claimFor(call: Call, key: string): StepAnswer {
   if (typeof key !== "string" || key === "" || key.length > MAX_KEY) {
-    return failure(
-      "invalid_arguments",
-      call.tool.id,
-      `its idempotency key must be 1 to ${MAX_KEY} characters`,
-    );
+    return call.fail("invalid_arguments", `its idempotency key must be 1 to ${MAX_KEY} characters`);
   }
   const { principal, sessionId } = call.options;
   const scope = JSON.stringify([call.tool.id, principal ?? null, sessionId ?? null, key]);
   if (scope.length > MAX_SCOPE) {
-    return failure(
+    return call.fail(
       "invalid_arguments",
-      call.tool.id,
       "its principal and session are too long for an idempotency key",
     );
   }
@@ -59,17 +53,12 @@ function claim(call: Call, scope: string, fingerprint: string): StepAnswer {
         return replay(call, result);
       });
     case "conflict":
-      return failure(
+      return call.fail(
         "invalid_arguments",
-        call.tool.id,
         "its idempotency key was used before with other arguments; a new call needs a new key",
       );
     case "full":
-      return failure(
-        "overloaded",
-        call.tool.id,
-        "too many calls with idempotency keys are running",
-      );
+      return call.fail("overloaded", "too many calls with idempotency keys are running");
   }
 }
 

@@ -1,21 +1,27 @@
 /**
- * Where a text stops being JSON. The runtimes' own messages differ, and some repeat the text.
+ * Says what is wrong with a text that is not JSON, and where. Runtimes word it each in their own way,
+ * and repeat pieces of the text; this does not.
  *
  * @module
  */
 
-const LITERALS = ["true", "false", "null"] as const;
-// JSON's own number, anchored where the scan stands. Every character has one place in it.
-const NUMBER = /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/y;
+// The parts of JSON, anchored where the scan stands. Every character has one place in each.
+const SPACE = /[ \t\n\r]*/y;
+const PLAIN_LETTERS = /[^"\\\u0000-\u001f]*/y;
+const ESCAPE = /\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/y;
+const LITERAL = /true|false|null|-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/y;
 
 /**
- * Says what is wrong with a text that `JSON.parse` refused, and where.
+ * Describes the first fault of a text that `JSON.parse` refused: its place, and what JSON wants
+ * there.
  *
- * @param text The text. Nothing of it is repeated.
- * @returns Such as `at character 14 (line 1, column 14) it wants "," or "}"`.
+ * @param text What is not JSON.
+ * @returns A sentence without a subject: `at character 5 (line 1, column 5) it wants ":"`.
  */
 export function describeJsonError(text: string): string {
-  const { index, wanted } = new Scan(text).run();
+  const scan = new Scan(text);
+  const wanted = scan.run();
+  const { index } = scan;
   const before = text.slice(0, index);
   const line = before.split("\n").length;
   const column = index - before.lastIndexOf("\n");
@@ -25,119 +31,84 @@ export function describeJsonError(text: string): string {
   return `${where} wants ${wanted}`;
 }
 
-interface Fault {
-  readonly index: number;
-  readonly wanted: string;
-}
-
 /** Reads JSON without building it, and without recursion: the text may be nested at any depth. */
 class Scan {
+  /** Where it stands. */
+  index = 0;
   readonly #text: string;
-  #index = 0;
 
   constructor(text: string) {
     this.#text = text;
   }
 
-  run(): Fault {
+  /** Stops at the first fault, and answers what is wanted there. */
+  run(): string {
     /** The brackets that are open, as the ones that close them. */
     const open: ("}" | "]")[] = [];
     for (;;) {
       // Here a value begins.
-      this.#space();
-      const start = this.#text[this.#index];
-      if (start === "{" || start === "[") {
-        this.#index++;
-        const close = start === "{" ? "}" : "]";
-        this.#space();
-        if (!this.#take(close)) {
-          open.push(close);
-          if (close === "}" && !this.#key()) return this.#fault('a property name in quotes or "}"');
-          continue;
-        }
-      } else {
-        const fault = this.#scalar();
-        if (fault !== undefined) return fault;
+      const close = this.#take("{") ? "}" : this.#take("[") ? "]" : undefined;
+      if (close === undefined) {
+        const wanted = this.#next === '"' ? this.#string() : this.#match(LITERAL) ? "" : "a value";
+        if (wanted !== "") return wanted;
+      } else if (!this.#take(close)) {
+        open.push(close);
+        if (close === "}" && !this.#key()) return 'a property name in quotes or "}"';
+        continue;
       }
       // Here a value has ended.
-      for (;;) {
-        this.#space();
-        const close = open.at(-1);
-        if (close === undefined) return this.#fault("nothing after the value");
-        if (this.#take(close)) {
-          open.pop();
-          continue;
-        }
-        if (!this.#take(",")) return this.#fault(`"," or "${close}"`);
-        this.#space();
-        if (close === "}" && !this.#key()) return this.#fault("a property name in quotes");
-        break;
+      while (open.length > 0 && this.#take(open.at(-1) ?? "")) open.pop();
+      const around = open.at(-1);
+      if (around === undefined) {
+        this.#match(SPACE);
+        return "nothing after the value";
       }
+      if (!this.#take(",")) return `"," or "${around}"`;
+      if (around === "}" && !this.#key()) return "a property name in quotes";
     }
+  }
+
+  get #next(): string | undefined {
+    return this.#text[this.index];
   }
 
   /** A property name and its colon; where it is not one, the scan stands where it stops being one. */
   #key(): boolean {
-    if (this.#text[this.#index] !== '"' || this.#string() !== undefined) return false;
-    this.#space();
-    return this.#take(":");
+    this.#match(SPACE);
+    return this.#next === '"' && this.#string() === "" && this.#take(":");
   }
 
-  #scalar(): Fault | undefined {
-    if (this.#text[this.#index] === '"') return this.#string();
-    for (const literal of LITERALS) {
-      if (this.#text.startsWith(literal, this.#index)) {
-        this.#index += literal.length;
-        return undefined;
-      }
+  /** What a string wants where it stops being one; `""` if it does not. */
+  #string(): string {
+    this.index++;
+    do this.#match(PLAIN_LETTERS); while (this.#match(ESCAPE));
+    switch (this.#next) {
+      case '"':
+        this.index++;
+        return "";
+      case "\\":
+        return '"\\" in strings as "\\\\"';
+      case undefined:
+        return "the closing quote of a string";
+      default:
+        return 'control characters in strings as escapes, such as "\\n"';
     }
-    NUMBER.lastIndex = this.#index;
-    const number = NUMBER.exec(this.#text);
-    if (number === null) return this.#fault("a value");
-    this.#index += number[0].length;
-    return undefined;
   }
 
-  #string(): Fault | undefined {
-    for (this.#index++; this.#index < this.#text.length; this.#index++) {
-      const unit = this.#text.charCodeAt(this.#index);
-      if (unit === 0x22) {
-        this.#index++;
-        return undefined;
-      }
-      if (unit < 0x20) {
-        return this.#fault('control characters in strings as escapes, such as "\\n"');
-      }
-      if (unit === 0x5c) {
-        const escape = this.#text[this.#index + 1] ?? "";
-        const hex = escape === "u" ? 4 : 0;
-        const digits = this.#text.slice(this.#index + 2, this.#index + 2 + hex);
-        if (escape === "" || !'"\\/bfnrtu'.includes(escape) || !isHex(digits, hex)) {
-          return this.#fault('"\\" in strings as "\\\\"');
-        }
-        this.#index += 1 + hex;
-      }
-    }
-    return this.#fault("the closing quote of a string");
-  }
-
-  #space(): void {
-    while (" \t\n\r".includes(this.#text[this.#index] ?? "x")) this.#index++;
-  }
-
-  #take(wanted: string): boolean {
-    if (this.#text[this.#index] !== wanted) return false;
-    this.#index++;
+  /** Goes past a mark, and the white space around it. */
+  #take(mark: string): boolean {
+    this.#match(SPACE);
+    if (this.#next !== mark) return false;
+    this.index++;
+    this.#match(SPACE);
     return true;
   }
 
-  #fault(wanted: string): Fault {
-    return { index: this.#index, wanted };
+  /** Goes past what `part` matches here, if it does. */
+  #match(part: RegExp): boolean {
+    part.lastIndex = this.index;
+    if (!part.test(this.#text)) return false;
+    this.index = part.lastIndex;
+    return true;
   }
-}
-
-function isHex(text: string, length: number): boolean {
-  if (text.length !== length) return false;
-  for (const digit of text) if (!"0123456789abcdefABCDEF".includes(digit)) return false;
-  return true;
 }

@@ -63,14 +63,11 @@ export function readJson(value: unknown, limit: number): JsonVerdict {
     const walk = new Walk(limit);
     if (!walk.visit(value, 0)) {
       return walk.what === undefined
-        ? { kind: "large", bytes: walk.least }
+        ? { kind: "large", bytes: walk.bytes }
         : { kind: "refused", pointer: walk.pointer(), what: walk.what };
     }
-    if (!walk.converts && walk.most <= limit) {
-      return { kind: "json", value, bytes: walk.most };
-    }
     const text = JSON.stringify(value);
-    const bytes = walk.most <= limit ? walk.most : utf8Length(text);
+    const bytes = utf8Length(text);
     if (bytes > limit) return { kind: "large", bytes };
     return { kind: "json", value: walk.converts ? JSON.parse(text) : value, bytes };
   } catch {
@@ -110,33 +107,25 @@ function quickLook(value: unknown, limit: number, depth: number): number {
   return most;
 }
 
+const ENCODER = new TextEncoder();
+
 /** How many bytes `text` has in UTF-8. */
 export function utf8Length(text: string): number {
-  let bytes = text.length;
-  for (let index = 0; index < text.length; index++) {
-    const unit = text.charCodeAt(index);
-    if (unit < 0x80) continue;
-    if (unit < 0x800) bytes += 1;
-    else if (unit >= 0xd800 && unit < 0xdc00 && isLowSurrogate(text.charCodeAt(index + 1))) {
-      // Four bytes for two units.
-      bytes += 2;
-      index++;
-    } else bytes += 2;
-  }
-  return bytes;
+  return ENCODER.encode(text).length;
 }
 
-function isLowSurrogate(unit: number): boolean {
-  return unit >= 0xdc00 && unit < 0xe000;
+/** How many bytes of JSON a string takes. */
+export function jsonBytes(text: string): number {
+  return utf8Length(JSON.stringify(text));
 }
 
 /**
- * One look over a value. It counts two bounds on the size, the least and the most bytes that the
- * JSON can have, since strings need not be read for that; only a value between them is measured.
+ * One look over a value, which counts the least bytes that its JSON can have: strings need not be
+ * read for that, and a value that is surely too large need not be written.
  */
 class Walk {
-  least = 0;
-  most = 0;
+  /** The value has at least so many, as far as it was looked at. */
+  bytes = 0;
   /** Some member is not written as it stands. */
   converts = false;
   /** What was found that is not JSON. */
@@ -162,56 +151,44 @@ class Walk {
   visit(value: unknown, depth: number): boolean {
     switch (typeof value) {
       case "string":
-        // A unit is one byte at least, and six at most (\u0000).
-        return this.#count(value.length + 2, 6 * value.length + 2);
-      case "number":
-        return Number.isFinite(value)
-          ? this.#count(1, MAX_NUMBER)
-          : this.#refuse(`${value}, which is not JSON`);
+        return this.#count(value.length + 2);
       case "boolean":
-        return this.#count(4, 5);
+        return this.#count(4);
+      case "number":
+        if (Number.isFinite(value)) return this.#count(1);
+        break;
       case "object":
-        if (value === null) return this.#count(4, 4);
+        if (value === null) return this.#count(4);
         if (depth >= MAX_DEPTH) {
           return this.#refuse(`deeper than ${MAX_DEPTH} levels: it may contain itself`);
         }
-        if (Array.isArray(value)) return this.#visitList(value, depth + 1);
-        return this.#visitObject(value as Record<string, unknown>, depth + 1);
-      default:
-        return this.#refuse(
-          value === undefined
-            ? "undefined, which is not JSON"
-            : `a ${typeof value}, which is not JSON`,
-        );
+        return Array.isArray(value)
+          ? this.#visitList(value, depth + 1)
+          : this.#visitObject(value as Record<string, unknown>, depth + 1);
     }
+    const isShort = typeof value === "number" || value === undefined;
+    return this.#refuse(`${isShort ? value : `a ${typeof value}`}, which is not JSON`);
   }
 
   #visitList(list: readonly unknown[], depth: number): boolean {
-    // Two brackets, and below each member is counted with a comma, which the first one has not.
-    if (!this.#count(1, 2)) return false;
+    // A bracket, and below each member is counted with a comma or the other bracket.
+    if (!this.#count(1)) return false;
     for (let index = 0; index < list.length; index++) {
-      this.least++;
-      this.most++;
+      this.bytes++;
       if (!this.visit(list[index], depth)) return this.#at(index);
     }
     return true;
   }
 
   #visitObject(object: Record<string, unknown>, depth: number): boolean {
-    const prototype: unknown = Object.getPrototypeOf(object);
-    if (
-      // The second is an Object.prototype of another realm.
-      prototype !== Object.prototype && prototype !== null &&
-      Object.getPrototypeOf(prototype) !== null
-    ) {
+    if (!isPlain(object)) {
       if (typeof object["toJSON"] === "function") return this.#visitStandIn(object, depth);
-      const name = className(object);
       if (
         object instanceof Error || ArrayBuffer.isView(object) || Object.keys(object).length === 0
-      ) return this.#refuse(`an instance of ${name}, which is not JSON`);
+      ) return this.#refuse(`an instance of ${className(object)}, which is not JSON`);
       this.converts = true;
     }
-    if (!this.#count(1, 2)) return false;
+    if (!this.#count(1)) return false;
     for (const key of Object.keys(object)) {
       const member = object[key];
       if (member === undefined) {
@@ -221,8 +198,7 @@ class Walk {
       if (typeof member === "function" && key === "toJSON") {
         return this.#visitStandIn(object, depth);
       }
-      this.least += key.length + 4;
-      this.most += 6 * key.length + 4;
+      this.bytes += key.length + 4;
       if (!this.visit(member, depth)) return this.#at(key);
     }
     return true;
@@ -234,10 +210,9 @@ class Walk {
     return this.visit(toJson.call(object), depth);
   }
 
-  #count(least: number, most: number): boolean {
-    this.least += least;
-    this.most += most;
-    return this.least <= this.#limit;
+  #count(bytes: number): boolean {
+    this.bytes += bytes;
+    return this.bytes <= this.#limit;
   }
 
   #refuse(what: string): false {
@@ -249,6 +224,12 @@ class Walk {
     if (this.what !== undefined) this.#steps.push(step);
     return false;
   }
+}
+
+/** Whether it has no prototype, or Object's, also that of another realm. */
+function isPlain(object: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(object);
+  return prototype === null || Object.getPrototypeOf(prototype) === null;
 }
 
 function className(object: object): string {

@@ -5,11 +5,12 @@
  * @module
  */
 
-import { type StandardOutcome, validateStandard } from "../schema/mod.ts";
-import { isToolResult, type ToolResult } from "../tool/mod.ts";
+import { validateStandard } from "../schema/mod.ts";
+import { type Issue, isToolResult, type ToolResult } from "../tool/mod.ts";
 import type { Call } from "./call.ts";
-import { failure, issuesFailure, readResult } from "./failures.ts";
+import { readResult } from "./failures.ts";
 import { describeRefusal, readJson } from "./json_value.ts";
+import { whenThere } from "./later.ts";
 import type { StepAnswer } from "./plan.ts";
 import { truncate } from "./truncate.ts";
 
@@ -19,7 +20,7 @@ export function readOutput(call: Call): StepAnswer {
   if (!isToolResult(output)) return toResult(call, output);
   const result = readResult(output);
   if (result === undefined) {
-    return failure("invalid_result", call.tool.id, "the tool answered with a broken result");
+    return call.fail("invalid_result", "the tool answered with a broken result");
   }
   return result.ok ? toResult(call, result.content) : result;
 }
@@ -28,18 +29,9 @@ export function readOutput(call: Call): StepAnswer {
 export function toResult(call: Call, content: unknown): ToolResult | Promise<ToolResult> {
   const schema = call.tool.returnsStandard;
   if (schema === undefined) return check(call, content, false);
-  const outcome = validateStandard(schema, content);
-  return outcome instanceof Promise
-    ? outcome.then((later) => fromStandard(call, later))
-    : fromStandard(call, outcome);
-}
-
-function fromStandard(call: Call, outcome: StandardOutcome): ToolResult {
-  return outcome.issues === undefined ? check(call, outcome.value, true) : issuesFailure(
-    "invalid_result",
-    call.tool.id,
-    "the tool's result does not fit its own schema",
-    outcome.issues,
+  return whenThere(
+    validateStandard(schema, content),
+    ({ issues, value }) => issues === undefined ? check(call, value, true) : misfit(call, issues),
   );
 }
 
@@ -50,48 +42,41 @@ function check(call: Call, value: unknown, validated: boolean): ToolResult {
   if (content !== null && typeof content !== "boolean") {
     const verdict = readJson(content, call.maxOutputBytes);
     if (verdict.kind === "refused") {
-      return failure(
-        "invalid_result",
-        call.tool.id,
-        `the tool's result is not JSON: ${describeRefusal(verdict)}`,
-      );
+      const why = describeRefusal(verdict);
+      return call.fail("invalid_result", `the tool's result is not JSON: ${why}`);
     }
     if (verdict.kind === "large") return tooLarge(call, content, verdict.bytes, validated);
     content = verdict.value;
     bytes = verdict.bytes;
   }
   call.resultBytes = bytes;
-  return (validated ? undefined : misfit(call, content)) ?? { ok: true, content, durationMs: 0 };
+  return (validated ? undefined : validateResult(call, content)) ??
+    { ok: true, content, durationMs: 0 };
 }
 
 /** What the result's own schema says against it. */
-function misfit(call: Call, content: unknown): ToolResult | undefined {
+function validateResult(call: Call, content: unknown): ToolResult | undefined {
   if (call.tool.returns === undefined) return undefined;
   const { returns } = call.runtime;
-  if (returns === undefined || returns.check(content)) return undefined;
-  return issuesFailure(
-    "invalid_result",
-    call.tool.id,
-    "the tool's result does not fit its own schema",
-    returns.issues(content),
-  );
+  return returns === undefined || returns.check(content)
+    ? undefined
+    : misfit(call, returns.issues(content));
+}
+
+function misfit(call: Call, issues: readonly Issue[]): ToolResult {
+  return call.misfit("invalid_result", "the tool's result does not fit its own schema", issues);
 }
 
 function tooLarge(call: Call, value: unknown, bytes: number, validated: boolean): ToolResult {
   const limit = call.maxOutputBytes;
-  const overflow = call.options.outputOverflow ?? call.settings.outputOverflow;
-  if (overflow !== "truncate") {
-    return failure(
+  if ((call.options.outputOverflow ?? call.settings.outputOverflow) !== "truncate") {
+    return call.fail(
       "output_too_large",
-      call.tool.id,
       `its result has at least ${bytes} bytes, and ${limit} are allowed; ask for less of it`,
     );
   }
   // Of other values only the beginning has been looked at, and what remains is a string anyway.
-  if (typeof value === "string" && !validated) {
-    const wrong = misfit(call, value);
-    if (wrong !== undefined) return wrong;
-  }
+  const wrong = typeof value === "string" && !validated ? validateResult(call, value) : undefined;
   call.resultBytes = limit;
-  return { ok: true, content: truncate(value, limit), durationMs: 0, truncated: true };
+  return wrong ?? { ok: true, content: truncate(value, limit), durationMs: 0, truncated: true };
 }

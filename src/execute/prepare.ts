@@ -4,22 +4,21 @@
  * @module
  */
 
-import { ToolLifecycleError } from "../registry/mod.ts";
+import { ToolLifecycleError, type ToolRuntime } from "../registry/mod.ts";
 import type { ToolFailure } from "../tool/mod.ts";
 import type { Call } from "./call.ts";
-import { failure } from "./failures.ts";
 import type { StepAnswer } from "./plan.ts";
 
 /** Asks the tool's availability again: it may have changed since it was listed. */
 export function checkAvailable(call: Call): ToolFailure | undefined {
   return call.toolset.isAvailable(call.tool)
     ? undefined
-    : failure("unavailable", call.tool.id, "the tool is not available now");
+    : call.fail("unavailable", "the tool is not available now");
 }
 
 /** A tool without `execute` is a definition only. */
 export function refuseDefinition(call: Call): ToolFailure {
-  return failure("not_executable", call.tool.id, "it is a definition only and cannot be run here");
+  return call.fail("not_executable", "it is a definition only and cannot be run here");
 }
 
 /** Makes the tool ready, which runs its `init` before the first call. */
@@ -27,30 +26,25 @@ export function acquireTool(call: Call): StepAnswer {
   const { host, tool } = call;
   try {
     const runtime = host.acquire(tool);
-    if (!(runtime instanceof Promise)) {
-      call.hold(runtime);
-      return undefined;
+    if (runtime instanceof Promise) {
+      return runtime.then((ready) => hold(call, ready), (error: unknown) => notReady(call, error));
     }
-    return runtime.then(
-      (ready) => {
-        // The call may have ended meanwhile; the tool must not be held for it.
-        if (call.over) host.release(ready);
-        else call.hold(ready);
-        return undefined;
-      },
-      (error: unknown) => notReady(call, error),
-    );
+    return hold(call, runtime);
   } catch (error) {
     return notReady(call, error);
   }
 }
 
+function hold(call: Call, runtime: ToolRuntime): undefined {
+  // The call may have ended meanwhile; the tool must not be held for it.
+  if (call.over) call.host.release(runtime);
+  else call.hold(runtime);
+}
+
 function notReady(call: Call, error: unknown): ToolFailure {
-  call.report("init", error);
-  return failure(
-    "unavailable",
-    call.tool.id,
-    // Other errors are of the host's making, and were not written for a model.
-    error instanceof ToolLifecycleError ? error.message : "the tool could not be made ready",
-  );
+  // Other errors are of the host's making, and were not written for a model.
+  const why = error instanceof ToolLifecycleError
+    ? error.message
+    : "the tool could not be made ready";
+  return call.failed("init", error, "unavailable", why);
 }

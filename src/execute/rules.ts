@@ -4,23 +4,22 @@
  * @module
  */
 
-import type { ToolFailure, ToolResult } from "../tool/mod.ts";
+import { clip, describeThrown, type ToolFailure, type ToolResult } from "../tool/mod.ts";
 import type { Call } from "./call.ts";
 import { CallView } from "./context.ts";
-import { failure, issuesFailure, readIssues } from "./failures.ts";
+import { readIssues } from "./failures.ts";
 import type { StepAnswer } from "./plan.ts";
-import { clipText, describeThrown } from "./thrown.ts";
 
 /** Applies the rules in order, until one says what is wrong. */
 export function applyRules(call: Call): StepAnswer {
-  let answer: unknown;
   try {
-    answer = call.tool.validate?.(call.args, call.context);
+    const answer: unknown = call.tool.validate?.(call.args, call.context);
+    return answer === undefined && call.settings.validators.length === 0
+      ? undefined
+      : applyLater(call, answer);
   } catch (error) {
     return ruleThrew(call, error);
   }
-  if (answer === undefined && call.settings.validators.length === 0) return undefined;
-  return applyLater(call, answer);
 }
 
 async function applyLater(call: Call, own: unknown): Promise<ToolResult | undefined> {
@@ -36,8 +35,7 @@ async function applyLater(call: Call, own: unknown): Promise<ToolResult | undefi
       const refused = read(call, await validator(new CallView(call)));
       if (refused !== undefined) return refused;
     } catch (error) {
-      call.report("validate", error);
-      return failure("denied", call.tool.id, "a rule for its arguments failed");
+      return call.failed("validate", error, "denied", "a rule for its arguments failed");
     }
   }
   return undefined;
@@ -45,28 +43,22 @@ async function applyLater(call: Call, own: unknown): Promise<ToolResult | undefi
 
 function read(call: Call, answer: unknown): ToolFailure | undefined {
   if (answer === undefined || answer === null || answer === "") return undefined;
-  if (Array.isArray(answer)) return answer.length === 0 ? undefined : refuse(call, answer);
-  if (typeof answer === "string") {
-    return refuse(call, [{ message: clipText(answer, 300) }]);
+  const issues = typeof answer === "string" ? [{ message: clip(answer, 300) }] : answer;
+  if (!Array.isArray(issues)) {
+    // A rule that answers `false`, say, meant something; what it meant is not known.
+    return call.fail("denied", "a rule for its arguments gave no proper answer");
   }
-  // A rule that answers `false`, say, meant something; what it meant is not known.
-  return failure("denied", call.tool.id, "a rule for its arguments gave no proper answer");
-}
-
-function refuse(call: Call, issues: readonly unknown[]): ToolFailure {
-  return issuesFailure(
-    "invalid_arguments",
-    call.tool.id,
-    "its arguments break a rule",
-    readIssues(issues),
-  );
+  return issues.length === 0
+    ? undefined
+    : call.misfit("invalid_arguments", "its arguments break a rule", readIssues(issues));
 }
 
 function ruleThrew(call: Call, error: unknown): ToolFailure {
-  call.report("validate", error);
-  return failure(
+  const words = describeThrown(error);
+  return call.failed(
+    "validate",
+    error,
     "threw",
-    call.tool.id,
-    `the tool threw while it checked its arguments: ${describeThrown(error)}`,
+    `the tool threw while it checked its arguments: ${words}`,
   );
 }

@@ -4,21 +4,24 @@
  * @module
  */
 
-import { type ToolCallError, type ToolFailure, ToolResult, type Transaction } from "../tool/mod.ts";
+import {
+  describeThrown,
+  type ToolCallError,
+  type ToolFailure,
+  ToolResult,
+  type Transaction,
+} from "../tool/mod.ts";
 import type { Call } from "./call.ts";
 import { INTERRUPTED, within } from "./deadline.ts";
-import { failure } from "./failures.ts";
 import type { StepAnswer } from "./plan.ts";
-import { describeThrown } from "./thrown.ts";
 import type { TransactionManager } from "./transaction.ts";
 
 /** Opens the transaction that the tool requires. */
 export function beginTransaction(call: Call): StepAnswer {
   const manager = call.settings.transactions;
   if (manager === undefined) {
-    return failure(
+    return call.fail(
       "transaction_failed",
-      call.tool.id,
       "it runs only in a transaction, and there is no transaction manager here",
     );
   }
@@ -37,12 +40,8 @@ async function begin(call: Call, manager: TransactionManager): Promise<ToolResul
       signal: call.deadline.signal,
     });
   } catch (error) {
-    call.report("begin", error);
-    return failure(
-      "transaction_failed",
-      call.tool.id,
-      `its transaction could not begin: ${describeThrown(error)}`,
-    );
+    const why = `its transaction could not begin: ${describeThrown(error)}`;
+    return call.failed("begin", error, "transaction_failed", why);
   }
   if (!call.over) {
     call.transaction = transaction;
@@ -75,7 +74,7 @@ export async function closeTransaction(
 }
 
 function commitFailed(call: Call, problem: string): ToolFailure {
-  return failure("transaction_failed", call.tool.id, problem);
+  return call.fail("transaction_failed", problem);
 }
 
 async function rollBack(

@@ -4,6 +4,8 @@
  * @module
  */
 
+import { jsonBytes } from "./json_value.ts";
+
 /** Room for the marker: two numbers and the words. */
 const MARKER_BYTES = 96;
 
@@ -18,34 +20,18 @@ const MARKER_BYTES = 96;
 export function truncate(value: unknown, limit: number): string {
   const text = typeof value === "string" ? value : beginningOf(value, limit);
   const room = limit - MARKER_BYTES;
-  let bytes = 2;
+  // Halves the range of ends that may fit: a character takes one byte at least.
   let end = 0;
-  for (const point of text) {
-    const cost = costOf(point);
-    if (bytes + cost > room) break;
-    bytes += cost;
-    end += point.length;
+  for (let most = Math.min(text.length, room); end < most;) {
+    const middle = Math.ceil((end + most) / 2);
+    if (jsonBytes(text.slice(0, middle)) <= room) end = middle;
+    else most = middle - 1;
   }
-  const whole = typeof value === "string" ? jsonLength(value) : `more than ${limit}`;
-  return `${text.slice(0, end)}… [truncated: ${bytes} of ${whole} bytes]`;
-}
-
-function jsonLength(text: string): number {
-  let bytes = 2;
-  for (const point of text) bytes += costOf(point);
-  return bytes;
-}
-
-/** How many bytes one code point takes inside a JSON string. */
-function costOf(point: string): number {
-  const code = point.codePointAt(0) ?? 0;
-  if (code < 0x20) return "\b\f\n\r\t".includes(point) ? 2 : 6;
-  if (code === 0x22 || code === 0x5c) return 2;
-  if (code < 0x80) return 1;
-  if (code < 0x800) return 2;
-  // A surrogate without its other half is written as an escape.
-  if (code >= 0xd800 && code < 0xe000) return 6;
-  return code < 0x10000 ? 3 : 4;
+  // Not between the halves of a pair.
+  if ((text.codePointAt(end - 1) ?? 0) > 0xffff) end--;
+  const kept = text.slice(0, end);
+  const whole = typeof value === "string" ? jsonBytes(value) : `more than ${limit}`;
+  return `${kept}… [truncated: ${jsonBytes(kept)} of ${whole} bytes]`;
 }
 
 /** The first characters of a value's JSON text, without writing all of it. */

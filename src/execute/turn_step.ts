@@ -5,7 +5,6 @@
  */
 
 import type { Call } from "./call.ts";
-import { failure } from "./failures.ts";
 import type { StepAnswer } from "./plan.ts";
 
 /**
@@ -22,7 +21,7 @@ export function takeTurn(call: Call): StepAnswer {
     return undefined;
   }
   if (turn === false) {
-    return failure("overloaded", id, "too many calls are running and waiting; try again later");
+    return call.fail("overloaded", "too many calls are running and waiting; try again later");
   }
   call.giveTurnBack = turn.cancel;
   return turn.entered.then(() => undefined);

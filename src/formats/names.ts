@@ -7,6 +7,8 @@
  * @module
  */
 
+import { fnv1a } from "../tool/mod.ts";
+
 /** What a target allows as a name. */
 export interface NameRule {
   /** The characters it allows, besides letters, digits and `_`. */
@@ -122,14 +124,5 @@ export function mapNames(ids: readonly string[], rule: NameRule): Map<string, st
 
 /** `name`, cut so that `_` and eight hexadecimal digits of a hash of `text` fit behind it. */
 function withHash(name: string, text: string, rule: NameRule): string {
-  return `${name.slice(0, rule.max - SUFFIX)}_${hash(text)}`;
-}
-
-/** FNV-1a over UTF-16 code units, in eight hexadecimal digits. Tells names apart; keeps no secret. */
-function hash(text: string): string {
-  let value = 0x811c9dc5;
-  for (let index = 0; index < text.length; index++) {
-    value = Math.imul(value ^ text.charCodeAt(index), 0x01000193);
-  }
-  return (value >>> 0).toString(16).padStart(8, "0");
+  return `${name.slice(0, rule.max - SUFFIX)}_${fnv1a(text).toString(16).padStart(8, "0")}`;
 }

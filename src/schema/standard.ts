@@ -22,7 +22,7 @@ const MAX_STEPS = 64;
 /** What a Standard Schema made of a value: what to hand on, or what is wrong. */
 export type StandardOutcome =
   | { readonly value: unknown; readonly issues?: undefined }
-  | { readonly issues: readonly Issue[] };
+  | { readonly value?: undefined; readonly issues: readonly Issue[] };
 
 /**
  * Validates `value` with the library's own rules. Never throws and never rejects: a `validate` that

@@ -4,10 +4,12 @@
  * @module
  */
 
+import { isWithin } from "../tool/mod.ts";
+
 /** The longest id there can be: two parts of 128, and the colon. */
 const MAX_ID = 257;
-/** How many letters may differ. */
-const MAX_DISTANCE = 2;
+/** How many typing errors there may be. */
+const MAX_ERRORS = 2;
 
 /**
  * The ids that somebody who wrote `wanted` may have meant, nearest first: the same but for case,
@@ -24,20 +26,21 @@ export function nearIds(wanted: string, ids: Iterable<string>, limit = 3): reado
   const plain = simplify(wanted);
   const plainName = simplify(nameOf(wanted));
   if (plain === "") return [];
-  const near: { readonly id: string; readonly distance: number }[] = [];
+  // Two letters of four are another word, not a slip.
+  const most = Math.min(MAX_ERRORS, plain.length >> 1);
+  const near: { readonly id: string; readonly errors: number }[] = [];
   for (const id of ids) {
     const simple = simplify(id);
-    // Without its namespace, or with another one: as near as one letter.
-    const distance = simple === plain
-      ? 0
-      : simplify(nameOf(id)) === plainName
-      ? 1
-      : editDistance(plain, simple);
-    // Two letters of four are another word, not a slip.
-    if (distance <= Math.min(MAX_DISTANCE, plain.length >> 1)) near.push({ id, distance });
+    for (let errors = 0; errors <= most; errors++) {
+      // Without its namespace, or with another one: as near as one letter.
+      const sameName = errors > 0 && simplify(nameOf(id)) === plainName;
+      if (!sameName && !isWithin(plain, simple, errors)) continue;
+      near.push({ id, errors });
+      break;
+    }
   }
   return near
-    .sort((a, b) => a.distance - b.distance || (a.id < b.id ? -1 : 1))
+    .sort((a, b) => a.errors - b.errors || (a.id < b.id ? -1 : 1))
     .slice(0, limit)
     .map(({ id }) => id);
 }
@@ -48,24 +51,4 @@ function nameOf(id: string): string {
 
 function simplify(id: string): string {
   return id.toLowerCase().replace(/[^a-z0-9]/g, "");
-}
-
-/** How many letters to insert, remove or change; once it is too many, it stops counting. */
-function editDistance(a: string, b: string): number {
-  if (Math.abs(a.length - b.length) > MAX_DISTANCE) return Infinity;
-  const row = Array.from({ length: b.length + 1 }, (_, column) => column);
-  for (let line = 1; line <= a.length; line++) {
-    let diagonal = line - 1;
-    let left = row[0] = line;
-    let least = left;
-    for (let column = 1; column <= b.length; column++) {
-      const above = row[column] ?? 0;
-      const changed = diagonal + (a[line - 1] === b[column - 1] ? 0 : 1);
-      row[column] = left = Math.min(changed, above + 1, left + 1);
-      diagonal = above;
-      least = Math.min(least, left);
-    }
-    if (least > MAX_DISTANCE) return Infinity;
-  }
-  return row[b.length] ?? Infinity;
 }

@@ -52,6 +52,8 @@ const NO_PARAMETERS: JsonSchemaObject = copyJson(
 const checkName = must(TOOL_NAME_RULE, isToolName);
 const keep: Check = (_action, value) => value;
 
+type CarriedField = "id" | "parametersStandard" | "returnsStandard";
+
 /** What each field must be; `satisfies` keeps the table complete. */
 const FIELDS = {
   // These make the id, and are checked before anything else.
@@ -87,7 +89,7 @@ const FIELDS = {
   id: keep,
   parametersStandard: keepStandard,
   returnsStandard: keepStandard,
-} satisfies { readonly [Field in keyof Required<ToolDefinition>]: Check };
+} satisfies { readonly [Field in keyof ToolDefinition | CarriedField]-?: Check };
 
 /** The tools that `defineTool` made, so that a registry need not check them again. */
 const made = new WeakSet<object>();

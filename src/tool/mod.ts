@@ -21,6 +21,7 @@ export {
 } from "./check.ts";
 export { defineTool, isTool, makeTool } from "./define_tool.ts";
 export { FAILURE_CODES, type FailureCode, isFailureCode } from "./failure_code.ts";
+export { fnv1a } from "./hash.ts";
 export { copyJson, pointerStep, setOwn } from "./json_copy.ts";
 export type { JsonSchema, JsonSchemaObject, JsonValue } from "./json.ts";
 export {
@@ -31,6 +32,7 @@ export {
   type RiskLevel,
   riskRank,
 } from "./risk_level.ts";
+export { isWithin } from "./spelling.ts";
 export {
   isStandardSchema,
   type StandardIssue,

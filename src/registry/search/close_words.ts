@@ -4,6 +4,8 @@
  * @module
  */
 
+import { isWithin } from "../../tool/mod.ts";
+
 /** How many words one word may mean. */
 const MAX_GUESSES = 8;
 
@@ -40,18 +42,4 @@ function bitCount(bits: number): number {
   let count = 0;
   for (; bits !== 0; count++) bits &= bits - 1;
   return count;
-}
-
-/** Whether `a` is at most so many errors from `b`: letters wrong, missing, too many, or swapped. */
-function isWithin(a: string, b: string, errors: number): boolean {
-  let start = 0;
-  while (start < a.length && a[start] === b[start]) start++;
-  const restOfA = a.slice(start);
-  const restOfB = b.slice(start);
-  if (restOfA === restOfB) return true;
-  if (errors === 0) return false;
-  const skip = (inA: number, inB: number): boolean =>
-    isWithin(restOfA.slice(inA), restOfB.slice(inB), errors - 1);
-  return skip(1, 1) || skip(1, 0) || skip(0, 1) ||
-    restOfA[0] === restOfB[1] && restOfA[1] === restOfB[0] && skip(2, 2);
 }

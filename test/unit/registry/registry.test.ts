@@ -72,7 +72,7 @@ describe("ToolRegistry.registerTool()", () => {
     assertThrows(
       () => registry.registerTool({ name: "no spaces", description: "x" }),
       TypeError,
-      'Cannot define tool "no spaces"',
+      'Cannot define a tool: its name must be 1 to 128 letters, digits, "_", "." or "-", not "no spaces"',
     );
     assertEquals(registry.revision, 0);
   });
