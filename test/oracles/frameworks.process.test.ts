@@ -1,0 +1,173 @@
+/**
+ * Second implementations: what the AI SDK's providers and LangChain make of a tool is what plue
+ * makes of it. Where they do otherwise on purpose, the test says so.
+ *
+ * @module
+ */
+
+import { createAmazonBedrock } from "@ai-sdk/amazon-bedrock";
+import { createAnthropic } from "@ai-sdk/anthropic";
+import { createCohere } from "@ai-sdk/cohere";
+import { createGoogleGenerativeAI } from "@ai-sdk/google";
+import { createMistral } from "@ai-sdk/mistral";
+import { createOpenAI } from "@ai-sdk/openai";
+import { convertToOpenAITool } from "@langchain/core/utils/function_calling";
+import { assertEquals, assertGreater, assertRejects } from "@std/assert";
+import { generateText, jsonSchema, type LanguageModel, tool, type ToolSet } from "ai";
+import { describe, it } from "bun:test";
+import { exportTools, type TargetName } from "../../src/formats/mod.ts";
+import { makeTool, type Tool } from "../../src/tool/mod.ts";
+import { ALL, GITHUB, HARD, SIMPLE } from "./tools.ts";
+
+type Json = Readonly<Record<string, unknown>>;
+
+const captured: { body: Json | undefined } = { body: undefined };
+
+/** Takes the request, and refuses it. Bun's types want `preconnect`. */
+const fetch = Object.assign((_url: unknown, init?: RequestInit): Promise<Response> => {
+  captured.body = JSON.parse(String(init?.body));
+  return Promise.resolve(new Response("{}", { status: 400 }));
+}, { preconnect: () => {} });
+
+const settings = { apiKey: "k", fetch };
+const MODELS = {
+  "openai.chat": createOpenAI(settings).chat("gpt-5.4"),
+  "openai.responses": createOpenAI(settings).responses("gpt-5.4"),
+  "anthropic": createAnthropic(settings)("claude-sonnet-4-5"),
+  "gemini": createGoogleGenerativeAI(settings)("gemini-3-pro"),
+  "mistral": createMistral(settings)("mistral-large-latest"),
+  "cohere": createCohere(settings)("command-a"),
+  "bedrock": createAmazonBedrock({ ...settings, region: "us-east-1" })(
+    "anthropic.claude-sonnet-4-5-20250929-v1:0",
+  ),
+} satisfies Partial<Record<TargetName, LanguageModel>>;
+
+type Compared = keyof typeof MODELS;
+const TARGETS = Object.keys(MODELS) as Compared[];
+
+/** The tools that the AI SDK's provider sends. */
+async function theirs(model: LanguageModel, tools: ToolSet): Promise<unknown> {
+  captured.body = undefined;
+  await assertRejects(() => generateText({ model, prompt: "Hello.", tools, maxRetries: 0 }));
+  const { toolConfig, tools: list } = captured.body ?? {} as Json;
+  return (toolConfig as Json | undefined)?.["tools"] ?? list;
+}
+
+/** The tools that plue sends, as far as the AI SDK has fields for them. */
+function ours(tools: readonly Tool[], target: TargetName): unknown {
+  const exported = exportTools(tools, target, { namespaces: false }).tools;
+  return JSON.parse(JSON.stringify(exported), (key, value) => {
+    // The AI SDK keeps result schemas to itself.
+    if (key === "output_schema" || key === "responseJsonSchema") return undefined;
+    // It names a tool once, for all providers: without Gemini's dots.
+    const named = key === "name" && target === "gemini" && typeof value === "string";
+    return named ? value.replace(".", "__") : value;
+  });
+}
+
+/** Without the schemas, which the AI SDK passes on as they are. */
+function withoutSchemas(tools: unknown): unknown {
+  return JSON.parse(
+    JSON.stringify(tools),
+    (key, value) =>
+      /^(parameters|input_schema|inputSchema|parametersJsonSchema)$/.test(key) ? "schema" : value,
+  );
+}
+
+describe("the AI SDK", () => {
+  for (const target of TARGETS) {
+    it(`sends plain tools to ${target} as plue does`, async () => {
+      const sent = await theirs(MODELS[target], exportTools(SIMPLE, "ai-sdk").tools);
+      assertEquals(sent, ours(SIMPLE, target));
+    });
+
+    it(`sends everything but hard schemas to ${target} as plue does`, async () => {
+      const tools = [...HARD, ...GITHUB];
+      const sent = await theirs(MODELS[target], exportTools(tools, "ai-sdk").tools);
+      assertEquals(withoutSchemas(sent), withoutSchemas(ours(tools, target)));
+    });
+  }
+
+  const hinted = [makeTool({
+    name: "orders",
+    description: "Lists orders.",
+    parameters: { type: "object", properties: { customer: { type: "string" } } },
+    examples: [{ input: { customer: "c1" } }],
+    meta: {
+      provider: {
+        allowedCallers: ["direct"],
+        cacheControl: { type: "ephemeral", ttl: "1h" },
+        eagerInputStreaming: true,
+      },
+    },
+  })];
+  for (const target of ["anthropic", "openai.responses"] as const) {
+    it(`sends what a tool says to providers to ${target} as plue does`, async () => {
+      const sent = await theirs(MODELS[target], exportTools(hinted, "ai-sdk").tools);
+      assertEquals(sent, ours(hinted, target));
+    });
+  }
+
+  /** The strict tools of an export, as the AI SDK wants them. */
+  const strictSet = (
+    list: readonly (readonly [name: string, description: string | undefined, schema: Json])[],
+  ): ToolSet =>
+    Object.fromEntries(list.map(([name, description = "", schema]) => [
+      name,
+      tool({ description, inputSchema: jsonSchema(schema), strict: true }),
+    ]));
+
+  it("changes nothing in a strict schema for OpenAI", async () => {
+    const strict = exportTools(ALL, "openai.chat.strict").tools
+      .filter((one) => one.function.strict === true);
+    assertGreater(strict.length, 1);
+    const set = strictSet(
+      strict.map((one) => [one.function.name, one.function.description, one.function.parameters]),
+    );
+    assertEquals(await theirs(MODELS["openai.chat"], set), JSON.parse(JSON.stringify(strict)));
+  });
+
+  it("changes nothing in a strict schema for Anthropic", async () => {
+    const strict = exportTools(ALL, "anthropic.strict").tools.filter((one) => one.strict === true);
+    assertGreater(strict.length, 1);
+    const set = strictSet(strict.map((one) => [one.name, one.description, one.input_schema]));
+    assertEquals(
+      withoutExamples(await theirs(MODELS["anthropic"], set)),
+      withoutExamples(strict),
+    );
+  });
+});
+
+/** The set above has none. */
+function withoutExamples(tools: unknown): unknown {
+  return JSON.parse(
+    JSON.stringify(tools),
+    (key, value) => key === "input_examples" ? undefined : value,
+  );
+}
+
+describe("LangChain's convertToOpenAITool()", () => {
+  it("makes of plain tools what plue sends to OpenAI", () => {
+    const tools = exportTools(SIMPLE, "langchain").tools.map((one) => convertToOpenAITool(one));
+    assertEquals<unknown>(tools, exportTools(SIMPLE, "openai.chat").tools);
+  });
+
+  it("makes of all tools what plue sends to OpenAI, but for hard schemas", () => {
+    const tools = exportTools(ALL, "langchain").tools.map((one) => convertToOpenAITool(one));
+    const expected = exportTools(ALL, "openai.chat").tools;
+    assertEquals(withoutSchemas(tools), withoutSchemas(expected));
+  });
+
+  it("makes of strict tools what plue sends to OpenAI", () => {
+    const expected = exportTools(ALL, "openai.chat.strict").tools
+      .filter((one) => one.function.strict === true);
+    assertGreater(expected.length, 1);
+    const tools = expected.map(({ function: one }) =>
+      convertToOpenAITool(
+        { name: one.name, description: one.description ?? "", schema: one.parameters },
+        { strict: true },
+      )
+    );
+    assertEquals<unknown>(tools, expected);
+  });
+});
