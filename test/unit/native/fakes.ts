@@ -1,0 +1,191 @@
+/** Stand-ins for libplue in the tests of the tools side. */
+
+import { readFrames, readText } from "../../../src/adapters/native/frame_reader.ts";
+import { CALL_FAILED, REPLY, REQUEST } from "../../../src/adapters/native/protocol.ts";
+import {
+  ToolHostBridge,
+  type ToolHostBridgeOptions,
+} from "../../../src/adapters/native/tool_host_bridge.ts";
+import type { NativeTools } from "../../../src/adapters/native/tool_offer.ts";
+import { ToolDispatcher, type ToolDispatcherOptions } from "../../../src/execute/mod.ts";
+import type { ToolRegistry } from "../../../src/registry/mod.ts";
+import type { Selection } from "../../../src/select/mod.ts";
+
+const encoder = new TextEncoder();
+
+/** One frame, written by the rules of `ffi/PROTOCOL.md` and not by the code under test. */
+export function frame(
+  type: number,
+  flags: number,
+  id: number,
+  payload: Uint8Array = new Uint8Array(0),
+): Uint8Array {
+  const bytes = new Uint8Array(16 + payload.length);
+  const view = new DataView(bytes.buffer);
+  view.setUint32(0, 12 + payload.length, true);
+  view.setUint8(4, type);
+  view.setUint8(5, flags);
+  view.setBigUint64(8, BigInt(id), true);
+  bytes.set(payload, 16);
+  return bytes;
+}
+
+/** A block of strings; `undefined` is NULL. */
+export function strings(...texts: readonly (string | undefined)[]): Uint8Array {
+  const parts = texts.map((text) => encoder.encode(text));
+  const block = new Uint8Array(
+    4 * texts.length + parts.reduce((sum, part) => sum + part.length, 0),
+  );
+  const view = new DataView(block.buffer);
+  let at = 4 * texts.length;
+  texts.forEach((text, index) => {
+    const part = parts[index] ?? new Uint8Array(0);
+    view.setUint32(4 * index, text === undefined ? 0xffff_ffff : part.length, true);
+    block.set(part, at);
+    at += part.length;
+  });
+  return block;
+}
+
+/** Several frames in a row. */
+export function join(...frames: readonly Uint8Array[]): Uint8Array {
+  const all = new Uint8Array(frames.reduce((sum, { length }) => sum + length, 0));
+  let at = 0;
+  for (const bytes of frames) {
+    all.set(bytes, at);
+    at += bytes.length;
+  }
+  return all;
+}
+
+/** What the tools side said, in words. */
+export interface Reply {
+  readonly type: keyof typeof REPLY;
+  readonly id: number;
+  readonly flags: number;
+  /** The payload, parsed if it is JSON. */
+  readonly value: unknown;
+  /** Of a failed call: the message that stands before the JSON. */
+  readonly message?: string;
+}
+
+const NAMES = new Map(
+  Object.entries(REPLY).map(([name, type]) => [type as number, name as keyof typeof REPLY]),
+);
+
+/** Reads replies. */
+export function readReplies(bytes: Uint8Array): Reply[] {
+  const replies: Reply[] = [];
+  const read = readFrames(bytes, ({ type, flags, id, payload }) => {
+    const name = NAMES.get(type);
+    if (name === undefined) throw new Error(`there is no reply ${type}`);
+    if (name === "result" && (flags & CALL_FAILED) !== 0) {
+      const size = new DataView(payload.buffer, payload.byteOffset).getUint32(0, true);
+      const message = readText(payload.subarray(4, 4 + size));
+      replies.push({
+        type: name,
+        id,
+        flags,
+        value: JSON.parse(readText(payload.subarray(4 + size))),
+        message,
+      });
+      return;
+    }
+    const text = readText(payload);
+    const isText = name === "failed" || name === "pong";
+    replies.push({ type: name, id, flags, value: isText ? text : JSON.parse(text) });
+  });
+  if (read !== bytes.length) throw new Error("half a frame was sent");
+  return replies;
+}
+
+/** Lets everything run that need not wait for the outside. */
+export async function settle(): Promise<void> {
+  for (let turn = 0; turn < 50; turn++) await null;
+}
+
+/** What a registry offers, with nothing of the owner's besides. */
+export function toolsOfRegistry(
+  registry: ToolRegistry,
+  options: { readonly selection?: Selection; readonly dispatch?: ToolDispatcherOptions } = {},
+): NativeTools {
+  const dispatcher = new ToolDispatcher(registry, options.dispatch);
+  return { registry, dispatcher, selection: options.selection };
+}
+
+/** A host that talks to a bridge, and remembers what it was told. */
+export class FakeHost {
+  readonly replies: Reply[] = [];
+  readonly bridge: ToolHostBridge;
+  /** How often the bridge sent something. */
+  sent = 0;
+  /** What runs when the bridge's clock ticks. */
+  readonly ticks: Set<() => void> = new Set();
+  time = 0;
+
+  constructor(options: Partial<ToolHostBridgeOptions> & Pick<ToolHostBridgeOptions, "load">) {
+    this.bridge = new ToolHostBridge({
+      send: (frames) => {
+        this.sent++;
+        this.replies.push(...readReplies(frames));
+      },
+      runtime: "fake 1.0",
+      tick: (run) => {
+        this.ticks.add(run);
+        return () => this.ticks.delete(run);
+      },
+      now: () => this.time,
+      ...options,
+    });
+  }
+
+  async configure(
+    config?: unknown,
+    { id = 1, version = 1, module = undefined as string | undefined } = {},
+  ) {
+    const json = config === undefined || typeof config === "string"
+      ? config
+      : JSON.stringify(config);
+    this.bridge.receive(frame(REQUEST.configure, version, id, strings(module, json)));
+    await settle();
+  }
+
+  async execute(
+    id: number,
+    tool: string,
+    params?: unknown,
+    {
+      metadata = false,
+      session = undefined as string | undefined,
+      message = undefined as string | undefined,
+    } = {},
+  ) {
+    const json = params === undefined || typeof params === "string"
+      ? params
+      : JSON.stringify(params);
+    const payload = strings(tool, json, session, message);
+    this.bridge.receive(frame(REQUEST.execute, metadata ? 1 : 0, id, payload));
+    await settle();
+  }
+
+  async abort(id: number, reason: string) {
+    this.bridge.receive(frame(REQUEST.abort, 0, id, encoder.encode(reason)));
+    await settle();
+  }
+
+  /** The replies of one type, oldest first. */
+  of(type: Reply["type"]): Reply[] {
+    return this.replies.filter((reply) => reply.type === type);
+  }
+
+  /** The names in the newest list. */
+  names(): string[] {
+    const list = this.of("tools").at(-1)?.value as readonly { readonly name: string }[] | undefined;
+    return (list ?? []).map(({ name }) => name);
+  }
+
+  /** How a call ended. */
+  result(id: number): unknown {
+    return this.of("result").find((reply) => reply.id === id)?.value;
+  }
+}

@@ -1,0 +1,223 @@
+import { assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
+import { describe, it } from "bun:test";
+import { Guest } from "../../../src/adapters/native/guest.ts";
+import { hasSoundCallbacks } from "../../../src/adapters/native/guest_bun.ts";
+import type {
+  GuestLibrary,
+  GuestRuntime,
+  WakeCallback,
+} from "../../../src/adapters/native/guest_library.ts";
+import { REQUEST } from "../../../src/adapters/native/protocol.ts";
+import { fakeRegistry, fakeTool } from "../registry/fakes.ts";
+import { frame, readReplies, type Reply, settle, strings, toolsOfRegistry } from "./fakes.ts";
+
+/** libplue as a guest sees it, with one configuration waiting. */
+class FakeLibrary implements GuestLibrary {
+  readonly frames: Uint8Array[] = [frame(REQUEST.configure, 1, 1, strings(undefined, undefined))];
+  readonly replies: Reply[] = [];
+  readonly events: string[] = [];
+  version = 1;
+  descriptor = 0;
+  threads = 0;
+  takes = true;
+  wake: (() => void) | undefined;
+
+  abiVersion(): number {
+    return this.version;
+  }
+
+  attach(wake: WakeCallback | undefined): number {
+    this.events.push(wake === undefined ? "attach by fd" : "attach by callback");
+    return this.descriptor;
+  }
+
+  drain(buffer: Uint8Array): number {
+    const [first] = this.frames;
+    if (first === undefined) return 0;
+    if (first.length > buffer.length) return -first.length;
+    buffer.set(first);
+    this.frames.shift();
+    return first.length;
+  }
+
+  push(frames: Uint8Array): number {
+    this.replies.push(...readReplies(frames));
+    return this.takes ? 0 : -1;
+  }
+
+  detach(): void {
+    this.events.push("detach");
+  }
+
+  wakers(): number {
+    this.events.push(`wakers ${this.threads}`);
+    return this.threads === 0 ? 0 : this.threads--;
+  }
+
+  /** A native thread calls a tool. */
+  async execute(id: number, tool: string, params: string) {
+    this.frames.push(frame(REQUEST.execute, 0, id, strings(tool, params, undefined, undefined)));
+    this.wake?.();
+    await settle();
+  }
+}
+
+function runtimeOf(library: FakeLibrary): GuestRuntime {
+  return {
+    name: "fake 1.0",
+    wakes: ["callback", "fd"],
+    open: () => library,
+    callback(run) {
+      library.wake = run;
+      return { pointer: 1, close: () => library.events.push("close callback") };
+    },
+    watch(descriptor, run) {
+      library.wake = run;
+      library.events.push(`watch ${descriptor}`);
+      return { close: () => library.events.push("close descriptor") };
+    },
+  };
+}
+
+const echo = fakeTool("echo", {
+  parameters: { type: "object" },
+  execute: (params: unknown) => params,
+});
+
+function attach(library: FakeLibrary, wake: "callback" | "fd" = "callback") {
+  return Guest.attach({
+    runtime: runtimeOf(library),
+    library: "libfake.so",
+    tools: toolsOfRegistry(fakeRegistry({ tools: [echo] })),
+    wake,
+    keepAlive: false,
+  });
+}
+
+describe("Guest.attach()", () => {
+  it("takes the configuration that is waiting, without having been woken", async () => {
+    const library = new FakeLibrary();
+    const guest = await attach(library);
+    await settle();
+    assertEquals(library.replies.map(({ type }) => type), ["tools", "hello"]);
+    await guest.detach();
+  });
+
+  it("watches the descriptor that it is given, if it is to", async () => {
+    const library = new FakeLibrary();
+    library.descriptor = 12;
+    const guest = await attach(library, "fd");
+    assertEquals(library.events, ["attach by fd", "watch 12"]);
+    await library.execute(1, "echo", '{"a":1}');
+    assertEquals(library.replies.at(-1)?.value, { a: 1 });
+    await guest.detach();
+    assertEquals(library.events.at(-1), "close descriptor");
+  });
+
+  it("refuses a library of another ABI, before it attaches", async () => {
+    const library = new FakeLibrary();
+    library.version = 2;
+    const error = await assertRejects(() => attach(library), Error, "");
+    assertStringIncludes(error.message, 'Cannot attach to "libfake.so": it has ABI 2, not 1');
+    assertEquals(library.events, []);
+  });
+
+  it("frees its callback if a runtime is attached already", async () => {
+    const library = new FakeLibrary();
+    library.descriptor = -1;
+    await assertRejects(() => attach(library), Error, "a runtime is attached already");
+    assertEquals(library.events, ["attach by callback", "close callback"]);
+  });
+
+  it("detaches if the descriptor cannot be watched", async () => {
+    const library = new FakeLibrary();
+    const runtime = runtimeOf(library);
+    await assertRejects(
+      () =>
+        Guest.attach({
+          runtime: { ...runtime, watch: () => Promise.reject(new Error("no socket")) },
+          library: "libfake.so",
+          tools: toolsOfRegistry(fakeRegistry()),
+          wake: "fd",
+          keepAlive: true,
+        }),
+      Error,
+      "no socket",
+    );
+    assertEquals(library.events.includes("detach"), true);
+  });
+});
+
+describe("Guest, when it is woken", () => {
+  it("takes every frame that is waiting", async () => {
+    const library = new FakeLibrary();
+    const guest = await attach(library);
+    for (const id of [1, 2, 3]) {
+      const payload = strings("echo", `{"id":${id}}`, undefined, undefined);
+      library.frames.push(frame(REQUEST.execute, 0, id, payload));
+    }
+    library.wake?.();
+    await settle();
+    const results = library.replies.filter(({ type }) => type === "result");
+    assertEquals(results.map(({ value }) => value), [{ id: 1 }, { id: 2 }, { id: 3 }]);
+    await guest.detach();
+  });
+
+  it("makes room for a frame that is larger than its buffer", async () => {
+    const library = new FakeLibrary();
+    const guest = await attach(library);
+    const text = "x".repeat(900_000);
+    await library.execute(1, "echo", JSON.stringify({ text }));
+    assertEquals((library.replies.at(-1)?.value as { text: string }).text.length, 900_000);
+    await library.execute(2, "echo", '{"a":1}');
+    assertEquals(library.replies.at(-1)?.value, { a: 1 });
+    await guest.detach();
+  });
+});
+
+describe("Guest.detach()", () => {
+  it("frees the callback only when no thread is on its way into it", async () => {
+    const library = new FakeLibrary();
+    const guest = await attach(library);
+    library.threads = 2;
+    library.events.length = 0;
+    await guest.detach();
+    assertEquals(library.events, ["detach", "wakers 2", "wakers 1", "wakers 0", "close callback"]);
+  });
+
+  it("happens once, however often it is asked for", async () => {
+    const library = new FakeLibrary();
+    const guest = await attach(library);
+    await Promise.all([guest.detach(), guest.detach()]);
+    assertEquals(library.events.filter((event) => event === "detach").length, 1);
+  });
+
+  it("neither takes nor sends anything afterwards", async () => {
+    const library = new FakeLibrary();
+    const guest = await attach(library);
+    await settle();
+    const leaving = guest.detach();
+    library.replies.length = 0;
+    await library.execute(1, "echo", "{}");
+    assertEquals([library.frames.length, library.replies], [1, []]);
+    await leaving;
+  });
+});
+
+describe("hasSoundCallbacks()", () => {
+  for (
+    const [version, sound] of [
+      ["1.3.14", false],
+      ["1.4.0", true],
+      ["1.4.5", true],
+      ["1.10.0", true],
+      ["2.0.0", true],
+      ["0.9.0", false],
+      ["", false],
+    ] as const
+  ) {
+    it(`says ${sound} of Bun ${version}`, () => {
+      assertEquals(hasSoundCallbacks(version), sound);
+    });
+  }
+});
