@@ -53,18 +53,19 @@ function tooLarge(call: Call): ToolFailure {
   );
 }
 
-/** Checks the arguments against the tool's JSON Schema. */
-export function validateArguments(call: Call): ToolFailure | undefined {
-  const { parameters } = call.runtime;
-  return parameters.check(call.args) ? undefined : misfit(call, parameters.issues(call.args));
-}
-
-/** Has the library that the schema came from check the arguments, fill in defaults and transform. */
-export function validateStandardArguments(call: Call): StepAnswer {
+/**
+ * Checks the arguments against the tool's JSON Schema. Where that came from a library, the library
+ * checks them: it also fills in defaults and transforms.
+ */
+export function validateArguments(call: Call): StepAnswer {
   const schema = call.tool.parametersStandard;
-  return schema && whenThere(validateStandard(schema, call.args), (outcome) => {
-    if (outcome.issues !== undefined) return misfit(call, outcome.issues);
-    call.args = outcome.value;
+  if (schema === undefined) {
+    const { parameters } = call.runtime;
+    return parameters.check(call.args) ? undefined : misfit(call, parameters.issues(call.args));
+  }
+  return whenThere(validateStandard(schema, call.args), ({ issues, value }) => {
+    if (issues !== undefined) return misfit(call, issues);
+    call.args = value;
     return undefined;
   });
 }

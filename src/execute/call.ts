@@ -8,9 +8,11 @@ import type { ToolHost, ToolRuntime } from "../registry/mod.ts";
 import type { Toolset } from "../select/mod.ts";
 import {
   brandResult,
+  checkFunction,
   clip,
   type FailureCode,
   type Issue,
+  isWord,
   type Tool,
   type ToolFailure,
   type ToolResult,
@@ -155,23 +157,12 @@ export class Call {
 
   /** Runs the call. Never throws and never rejects. */
   run(): ToolResult | Promise<ToolResult> {
-    try {
-      const { signal, timeoutMs } = this.options;
-      const cause = signal?.aborted === true
-        ? "aborted"
-        : typeof timeoutMs === "number" && timeoutMs <= 0
-        ? "timeout"
-        : undefined;
-      if (cause !== undefined) return this.#close(interruption(this.tool.id, cause, "beginning"));
-    } catch (error) {
-      return this.#close(this.#broken(error));
-    }
     return this.#advance(this.#plan.first);
   }
 
-  #advance(from: Step): ToolResult | Promise<ToolResult> {
+  #advance(from: Step | undefined): ToolResult | Promise<ToolResult> {
     try {
-      for (let step: Step | undefined = from; step !== undefined; step = step.next) {
+      for (let step = from; step !== undefined; step = step.next) {
         const answer = step.run(this);
         if (answer === undefined) continue;
         return answer instanceof Promise ? this.#wait(step, answer) : this.#close(answer);
@@ -183,18 +174,10 @@ export class Call {
   }
 
   async #wait(step: Step, pending: Promise<ToolResult | undefined>): Promise<ToolResult> {
-    let answer: ToolResult | undefined | typeof INTERRUPTED;
-    try {
-      answer = await this.deadline.wait(pending);
-    } catch (error) {
-      return await this.#close(this.#broken(error));
-    }
+    const answer = await this.deadline.wait(pending).catch((error) => this.#broken(error));
     if (answer === INTERRUPTED) return await this.#close(await this.#interrupt(step));
     if (this.ran) this.#toolEnded = true;
-    if (answer !== undefined) return await this.#close(answer);
-    return await (step.next === undefined
-      ? this.#close(this.#broken(new TypeError("Cannot end a call without a result")))
-      : this.#advance(step.next));
+    return await (answer === undefined ? this.#advance(step.next) : this.#close(answer));
   }
 
   /** The call was ended from outside: a tool that runs is given time to stop. */
@@ -276,12 +259,8 @@ export class Call {
 
   /** Something of the dispatcher's own went wrong. The call still has its one result. */
   #broken(error: unknown): ToolResult {
-    return this.failed(
-      "internal",
-      error,
-      "threw",
-      "something went wrong that is not the call's fault",
-    );
+    const why = "something went wrong that is not the call's fault";
+    return this.failed("internal", error, "threw", why);
   }
 
   /** The failure of this call for the reason given. */
@@ -320,9 +299,7 @@ export class Call {
 
   /** Runs `cleanup` when the call is closed. */
   defer(cleanup: Cleanup): void {
-    if (typeof cleanup !== "function") {
-      throw new TypeError("Cannot defer a cleanup: it must be a function");
-    }
+    checkFunction("defer a cleanup", cleanup, "it");
     // A tool that still runs though its call has been closed cleans up at once, rather than never.
     if (this.#cleanedUp) void runCleanup(this, cleanup);
     else (this.#cleanups ??= []).push(cleanup);
@@ -332,5 +309,5 @@ export class Call {
 /** The name that the caller gave the call, if it did. */
 export function chosenCallId(request: ToolCall | null | undefined): string | undefined {
   const callId = request?.callId;
-  return typeof callId === "string" && callId !== "" ? clip(callId, MAX_CALL_ID) : undefined;
+  return isWord(callId) ? clip(callId, MAX_CALL_ID) : undefined;
 }

@@ -12,6 +12,7 @@
 
 import { copyJson, fnv1a, isObject, type ToolResult } from "../tool/mod.ts";
 import type { Clock } from "./clock.ts";
+import type { IdempotencyOptions } from "./options.ts";
 
 /** What one key stands for: a call that runs, or the result that it left. */
 interface Entry {
@@ -38,18 +39,14 @@ export type Claim =
 /** Remembers keys, a bounded number of them and of bytes. */
 export class IdempotencyStore {
   readonly #clock: Clock;
-  readonly #windowMs: number;
-  readonly #maxKeys: number;
-  readonly #maxBytes: number;
+  readonly #limits: Required<IdempotencyOptions>;
   /** Running calls at their time of arrival; kept results behind them, in the order they ended. */
   readonly #entries: Map<string, Entry> = new Map();
   #bytes = 0;
 
-  constructor(clock: Clock, windowMs: number, maxKeys: number, maxBytes: number) {
+  constructor(clock: Clock, limits: Required<IdempotencyOptions>) {
     this.#clock = clock;
-    this.#windowMs = windowMs;
-    this.#maxKeys = maxKeys;
-    this.#maxBytes = maxBytes;
+    this.#limits = limits;
   }
 
   /** Says what `scope` (the key, and whose it is) means for a call with these arguments. */
@@ -61,7 +58,9 @@ export class IdempotencyStore {
       if (known.result !== undefined) return { kind: "kept", result: known.result };
       if (known.running !== undefined) return { kind: "running", result: known.running };
     }
-    if (this.#entries.size >= this.#maxKeys && !this.#forgetOldest()) return { kind: "full" };
+    if (this.#entries.size >= this.#limits.maxKeys && !this.#forgetOldest()) {
+      return { kind: "full" };
+    }
     const entry: Entry = {
       fingerprint,
       running: undefined,
@@ -85,14 +84,14 @@ export class IdempotencyStore {
   }
 
   #keep(scope: string, entry: Entry, result: ToolResult, bytes: number): void {
-    if (bytes > this.#maxBytes) return;
+    if (bytes > this.#limits.maxBytes) return;
     entry.running = undefined;
     entry.result = result;
-    entry.expiresAt = this.#clock.now() + this.#windowMs;
+    entry.expiresAt = this.#clock.now() + this.#limits.windowMs;
     entry.bytes = bytes;
     this.#bytes += bytes;
     this.#entries.set(scope, entry);
-    while (this.#bytes > this.#maxBytes && this.#forgetOldest());
+    while (this.#bytes > this.#limits.maxBytes && this.#forgetOldest());
   }
 
   #forgetExpired(): void {

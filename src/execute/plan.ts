@@ -7,13 +7,13 @@
 
 import type { Tool, ToolResult } from "../tool/mod.ts";
 import { askApproval } from "./approval_step.ts";
-import { parseArguments, validateArguments, validateStandardArguments } from "./arguments.ts";
+import { parseArguments, validateArguments } from "./arguments.ts";
 import type { Call } from "./call.ts";
 import { runTool } from "./execute.ts";
 import { runBeforeHooks } from "./hook_steps.ts";
 import { claimKey } from "./idempotency_step.ts";
 import { readOutput } from "./output.ts";
-import { acquireTool, checkAvailable, refuseDefinition } from "./prepare.ts";
+import { acquireTool, checkAvailable, checkTime, refuseDefinition } from "./prepare.ts";
 import { applyRules } from "./rules.ts";
 import type { Settings } from "./settings.ts";
 import type { ToolStats } from "./stats.ts";
@@ -34,7 +34,7 @@ export interface Step {
 /** How calls of one tool run. Made once per tool. */
 export interface ToolPlan {
   readonly tool: Tool;
-  readonly first: Step;
+  readonly first: Step | undefined;
   readonly timeoutMs: number;
   readonly stats: ToolStats;
 }
@@ -42,14 +42,13 @@ export interface ToolPlan {
 interface OrderedStep {
   readonly doing: string;
   readonly run: (call: Call) => StepAnswer;
-  /** Whether the step has anything to do for the tool's calls. */
-  readonly when: (tool: Tool, settings: Settings) => boolean;
+  /** Whether the step has anything to do for the tool's calls. Absent: always. */
+  readonly when?: (tool: Tool, settings: Settings) => boolean;
 }
-
-const always = (): boolean => true;
 
 /** The order. Resolving the name came before it; closing the call comes after it. */
 const ORDER: readonly OrderedStep[] = [
+  { doing: "beginning", run: checkTime },
   {
     doing: "being looked up",
     run: checkAvailable,
@@ -60,24 +59,15 @@ const ORDER: readonly OrderedStep[] = [
     run: refuseDefinition,
     when: (tool) => tool.execute === undefined,
   },
-  { doing: "reading the arguments", run: parseArguments, when: always },
-  { doing: "waiting for the first call with its key", run: claimKey, when: always },
-  { doing: "starting up", run: acquireTool, when: always },
+  { doing: "reading the arguments", run: parseArguments },
+  { doing: "waiting for the first call with its key", run: claimKey },
+  { doing: "starting up", run: acquireTool },
   {
     doing: "waiting for a hook",
     run: runBeforeHooks,
     when: (_, settings) => settings.beforeHooks.length > 0,
   },
-  {
-    doing: "checking the arguments",
-    run: validateArguments,
-    when: (tool) => tool.parametersStandard === undefined,
-  },
-  {
-    doing: "checking the arguments",
-    run: validateStandardArguments,
-    when: (tool) => tool.parametersStandard !== undefined,
-  },
+  { doing: "checking the arguments", run: validateArguments },
   {
     doing: "checking the arguments",
     run: applyRules,
@@ -91,30 +81,23 @@ const ORDER: readonly OrderedStep[] = [
   {
     doing: "waiting for its turn",
     run: takeTurn,
-    when: (_, settings) =>
-      settings.maxConcurrent !== Infinity || settings.maxConcurrentPerTool !== Infinity,
+    when: (_, { limits }) => Math.min(limits.maxConcurrent, limits.maxConcurrentPerTool) < Infinity,
   },
   {
     doing: "opening its transaction",
     run: beginTransaction,
     when: (tool) => tool.requiresTransaction,
   },
-  { doing: "running", run: runTool, when: always },
-  { doing: "checking the result", run: readOutput, when: always },
+  { doing: "running", run: runTool },
+  { doing: "checking the result", run: readOutput },
 ];
 
 /** Makes the plan of a tool. */
 export function planFor(tool: Tool, settings: Settings, stats: ToolStats): ToolPlan {
   let first: Step | undefined;
   for (const { doing, run, when } of ORDER.toReversed()) {
-    if (when(tool, settings)) first = { doing, run, next: first };
+    if (when === undefined || when(tool, settings)) first = { doing, run, next: first };
   }
-  if (first === undefined) throw new TypeError("Cannot plan a call: it has no steps");
   const { timeoutMs, maxTimeoutMs } = settings;
-  return {
-    tool,
-    first,
-    timeoutMs: Math.min(tool.timeoutMs ?? timeoutMs, maxTimeoutMs),
-    stats,
-  };
+  return { tool, first, timeoutMs: Math.min(tool.timeoutMs ?? timeoutMs, maxTimeoutMs), stats };
 }

@@ -7,7 +7,16 @@
 import { ToolLifecycleError, type ToolRuntime } from "../registry/mod.ts";
 import type { ToolFailure } from "../tool/mod.ts";
 import type { Call } from "./call.ts";
+import { interruption } from "./failures.ts";
 import type { StepAnswer } from "./plan.ts";
+
+/** A call that was over before it began does not begin. */
+export function checkTime({ tool, options: { signal, timeoutMs } }: Call): ToolFailure | undefined {
+  if (signal?.aborted === true) return interruption(tool.id, "aborted", "beginning");
+  return typeof timeoutMs === "number" && timeoutMs <= 0
+    ? interruption(tool.id, "timeout", "beginning")
+    : undefined;
+}
 
 /** Asks the tool's availability again: it may have changed since it was listed. */
 export function checkAvailable(call: Call): ToolFailure | undefined {

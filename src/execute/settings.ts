@@ -1,14 +1,30 @@
 /**
- * A dispatcher's options, checked once and with every default in place.
+ * The options of a dispatcher, checked and complete.
  *
  * @module
  */
 
 import type { SchemaEngine } from "../schema/mod.ts";
+import {
+  type Check,
+  checkFunction,
+  isListOf,
+  isObject,
+  MAX_TIMEOUT_MS,
+  must,
+  numberFrom,
+  refuse,
+} from "../tool/mod.ts";
 import type { Approver } from "./approval.ts";
 import { type Clock, systemClock } from "./clock.ts";
 import type { ToolHooks } from "./hooks.ts";
-import type { CallValidator, DispatchErrorReport, ToolDispatcherOptions } from "./options.ts";
+import type {
+  CallValidator,
+  ConcurrencyLimits,
+  DispatchErrorReport,
+  IdempotencyOptions,
+  ToolDispatcherOptions,
+} from "./options.ts";
 import type { OutputOverflow } from "./tool_call.ts";
 import type { TransactionManager } from "./transaction.ts";
 
@@ -26,15 +42,11 @@ export interface Settings {
   readonly maxTimeoutMs: number;
   readonly graceMs: number;
   readonly closeTimeoutMs: number;
-  readonly maxConcurrent: number;
-  readonly maxConcurrentPerTool: number;
-  readonly maxQueued: number;
+  readonly limits: Required<ConcurrencyLimits>;
   readonly maxArgumentBytes: number;
   readonly maxOutputBytes: number;
   readonly outputOverflow: OutputOverflow;
-  readonly windowMs: number;
-  readonly maxKeys: number;
-  readonly maxKeptBytes: number;
+  readonly idempotency: Required<IdempotencyOptions>;
   readonly maxCallsPerBatch: number;
   readonly maxBufferedEvents: number;
   readonly maxMeteredTools: number;
@@ -44,106 +56,96 @@ export interface Settings {
 
 /** The smallest limit on output: a marker of truncation must fit. */
 export const MIN_OUTPUT_BYTES = 128;
-/** setTimeout overflows above 2^31 - 1 and would fire at once. */
-const MAX_MS = 2_147_483_647;
+
+const ACTION = "make a dispatcher";
+
+/** An option that is a number: what it is by default, and from where to where it may go. */
+type Range = readonly [otherwise: number, least: number, most?: number];
+
+const NUMBERS = {
+  approvalTimeoutMs: [600_000, 1, MAX_TIMEOUT_MS],
+  timeoutMs: [60_000, 1, MAX_TIMEOUT_MS],
+  maxTimeoutMs: [3_600_000, 1, MAX_TIMEOUT_MS],
+  graceMs: [1_000, 0, MAX_TIMEOUT_MS],
+  closeTimeoutMs: [10_000, 1, MAX_TIMEOUT_MS],
+  maxArgumentBytes: [1_048_576, 2],
+  maxOutputBytes: [1_048_576, MIN_OUTPUT_BYTES],
+  maxCallsPerBatch: [128, 1],
+  maxBufferedEvents: [64, 1],
+  maxMeteredTools: [10_000, 1],
+} satisfies { readonly [Name in keyof ToolDispatcherOptions]?: Range };
+
+const LIMITS: { readonly [Name in keyof Required<ConcurrencyLimits>]: Range } = {
+  maxConcurrent: [Infinity, 1],
+  maxConcurrentPerTool: [Infinity, 1],
+  maxQueued: [256, 0],
+};
+
+const IDEMPOTENCY: { readonly [Name in keyof Required<IdempotencyOptions>]: Range } = {
+  windowMs: [600_000, 1],
+  maxKeys: [1_000, 1],
+  maxBytes: [16_777_216, 0],
+};
+
+const checkOverflow: Check<OutputOverflow> = must(
+  '"fail" or "truncate"',
+  (value): value is OutputOverflow => value === "fail" || value === "truncate",
+);
+const checkValidators: Check<readonly CallValidator[]> = must(
+  "a list of functions",
+  (value) => isListOf(value, (item): item is CallValidator => typeof item === "function"),
+);
+const checkHook: Check<ToolHooks> = must(
+  "an object with a before or an after function",
+  (value): value is ToolHooks => {
+    if (!isObject(value)) return false;
+    const { before, after } = value;
+    return (before ?? after) !== undefined &&
+      [before, after].every((part) => part === undefined || typeof part === "function");
+  },
+);
 
 /** Checks options. Throws a `TypeError` or a `RangeError` that names the option. */
 export function resolveSettings(options: ToolDispatcherOptions): Settings {
   if (typeof options !== "object" || options === null) {
-    throw new TypeError("Cannot make a dispatcher: the options must be an object");
+    refuse(ACTION, "the options must be an object");
   }
-  const { limits = {}, idempotency = {}, outputOverflow = "fail", clock = systemClock } = options;
-  const hooks = options.hooks === undefined
-    ? []
-    : Array.isArray(options.hooks)
-    ? [...options.hooks as readonly ToolHooks[]]
-    : [options.hooks as ToolHooks];
-  for (const hook of hooks) {
-    if (!hasOneMethodOf(hook, ["before", "after"])) {
-      wrong("a hook must be an object with a before or an after function");
+  const { engine, transactions, approve, onError, clock = systemClock } = options;
+  const { outputOverflow = "fail", validators = [] } = options;
+  const hooks = [options.hooks ?? []].flat().map((hook) => checkHook(ACTION, hook, "a hook"));
+  for (const [name, value] of Object.entries({ approve, onError })) {
+    if (value !== undefined) checkFunction(ACTION, value, name);
+  }
+  for (const method of ["begin", "commit", "rollback"] as const) {
+    if (transactions !== undefined && typeof transactions[method] !== "function") {
+      refuse(ACTION, `transactions must have a ${method} function`);
     }
-  }
-  const validators = options.validators ?? [];
-  if (!Array.isArray(validators) || !validators.every((rule) => typeof rule === "function")) {
-    wrong("validators must be a list of functions");
-  }
-  for (const name of ["approve", "onError"] as const) {
-    if (options[name] !== undefined && typeof options[name] !== "function") {
-      wrong(`${name} must be a function`);
-    }
-  }
-  const { transactions } = options;
-  if (transactions !== undefined) {
-    for (const method of ["begin", "commit", "rollback"] as const) {
-      if (typeof transactions[method] !== "function") {
-        wrong(`transactions must have a ${method} function`);
-      }
-    }
-  }
-  if (outputOverflow !== "fail" && outputOverflow !== "truncate") {
-    wrong(`outputOverflow must be "fail" or "truncate", not "${String(outputOverflow)}"`);
   }
   return Object.freeze({
-    engine: options.engine,
+    engine,
     transactions,
     beforeHooks: hooks.filter((hook) => hook.before !== undefined),
     afterHooks: hooks.filter((hook) => hook.after !== undefined).reverse(),
-    validators: [...validators],
-    approve: options.approve,
-    approvalTimeoutMs: number("approvalTimeoutMs", options.approvalTimeoutMs, 600_000, 1, MAX_MS),
-    timeoutMs: number("timeoutMs", options.timeoutMs, 60_000, 1, MAX_MS),
-    maxTimeoutMs: number("maxTimeoutMs", options.maxTimeoutMs, 3_600_000, 1, MAX_MS),
-    graceMs: number("graceMs", options.graceMs, 1_000, 0, MAX_MS),
-    closeTimeoutMs: number("closeTimeoutMs", options.closeTimeoutMs, 10_000, 1, MAX_MS),
-    maxConcurrent: number("limits.maxConcurrent", limits.maxConcurrent, Infinity, 1),
-    maxConcurrentPerTool: number(
-      "limits.maxConcurrentPerTool",
-      limits.maxConcurrentPerTool,
-      Infinity,
-      1,
-    ),
-    maxQueued: number("limits.maxQueued", limits.maxQueued, 256, 0),
-    maxArgumentBytes: number("maxArgumentBytes", options.maxArgumentBytes, 1_048_576, 2),
-    maxOutputBytes: number(
-      "maxOutputBytes",
-      options.maxOutputBytes,
-      1_048_576,
-      MIN_OUTPUT_BYTES,
-    ),
-    outputOverflow,
-    windowMs: number("idempotency.windowMs", idempotency.windowMs, 600_000, 1),
-    maxKeys: number("idempotency.maxKeys", idempotency.maxKeys, 1_000, 1),
-    maxKeptBytes: number("idempotency.maxBytes", idempotency.maxBytes, 16_777_216, 0),
-    maxCallsPerBatch: number("maxCallsPerBatch", options.maxCallsPerBatch, 128, 1),
-    maxBufferedEvents: number("maxBufferedEvents", options.maxBufferedEvents, 64, 1),
-    maxMeteredTools: number("maxMeteredTools", options.maxMeteredTools, 10_000, 1),
-    onError: options.onError?.bind(options),
+    validators: [...checkValidators(ACTION, validators, "validators")],
+    approve,
+    outputOverflow: checkOverflow(ACTION, outputOverflow, "outputOverflow"),
+    onError: onError?.bind(options),
     clock,
+    ...numbers("", options, NUMBERS),
+    limits: numbers("limits.", options.limits, LIMITS),
+    idempotency: numbers("idempotency.", options.idempotency, IDEMPOTENCY),
   });
 }
 
-function number(
-  name: string,
-  given: number | undefined,
-  otherwise: number,
-  least: number,
-  most = Infinity,
-): number {
-  const value = given ?? otherwise;
-  if (typeof value === "number" && value >= least && value <= most) return value;
-  throw new RangeError(
-    `Cannot make a dispatcher: ${name} must be a number from ${least} to ${most}, ` +
-      `not "${String(value)}"`,
+/** Reads a group of options that are numbers. */
+function numbers<Ranges extends { readonly [name: string]: Range }>(
+  group: string,
+  given: { readonly [Name in keyof Ranges]?: number | undefined } = {},
+  ranges: Ranges,
+): { readonly [Name in keyof Ranges]: number } {
+  const read = Object.entries(ranges).map(([name, [otherwise, least, most]]) =>
+    [name, numberFrom(least, most)(ACTION, given[name] ?? otherwise, group + name)] as const
   );
-}
-
-function hasOneMethodOf(value: unknown, names: readonly string[]): boolean {
-  if (typeof value !== "object" || value === null) return false;
-  const members = value as Record<string, unknown>;
-  return names.some((name) => members[name] !== undefined) &&
-    names.every((name) => members[name] === undefined || typeof members[name] === "function");
-}
-
-function wrong(problem: string): never {
-  throw new TypeError(`Cannot make a dispatcher: ${problem}`);
+  // Every name of the ranges was read.
+  return Object.fromEntries(read) as { [Name in keyof Ranges]: number };
 }

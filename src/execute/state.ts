@@ -33,13 +33,9 @@ export class DispatcherState {
   constructor(settings: Settings) {
     const { clock } = settings;
     this.settings = settings;
-    this.gate = new Gate(settings.maxConcurrent, settings.maxConcurrentPerTool, settings.maxQueued);
-    this.keys = new IdempotencyStore(
-      clock,
-      settings.windowMs,
-      settings.maxKeys,
-      settings.maxKeptBytes,
-    );
+    const { maxConcurrent, maxConcurrentPerTool, maxQueued } = settings.limits;
+    this.gate = new Gate(maxConcurrent, maxConcurrentPerTool, maxQueued);
+    this.keys = new IdempotencyStore(clock, settings.idempotency);
     this.#since = clock.timestamp();
   }
 

@@ -448,7 +448,7 @@ describe("context.defer()", () => {
     const { call } = fixture([{ name: "odd", execute: (_, { defer }) => defer(1 as never) }]);
     assertEquals(
       messageOf(await call("odd")),
-      'Cannot call "odd": the tool threw: Cannot defer a cleanup: it must be a function',
+      'Cannot call "odd": the tool threw: Cannot defer a cleanup: it must be a function, not 1',
     );
   });
 });
