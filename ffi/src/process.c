@@ -183,6 +183,20 @@ static bool has_ended(pid_t process, bool *lost) {
     return *lost || info.si_pid == process;
 }
 
+bool plue_process_has_ended(pid_t process) {
+    bool lost;
+    return has_ended(process, &lost);
+}
+
+int plue_process_watch(pid_t process) {
+#if defined(__linux__) && defined(SYS_pidfd_open)
+    return (int)syscall(SYS_pidfd_open, process, 0);
+#else
+    (void)process;
+    return -1;
+#endif
+}
+
 static void append(char *why, size_t size, const char *text, int number) {
     size_t length = strlen(why);
     snprintf(why + length, size - length, " (%s %d)", text, number);

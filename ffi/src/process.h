@@ -12,6 +12,12 @@
 pid_t plue_process_start(char *const *argv, const char *working_directory, int socket, char *why,
                          size_t why_size);
 
+/* A descriptor that becomes readable when the process ends; -1 where the system has none. */
+int plue_process_watch(pid_t process);
+
+/* Says whether the process has ended. It stays to be buried. */
+bool plue_process_has_ended(pid_t process);
+
 /* Waits for the end of a process that was told to go, or kills it, at once or when it takes too
  * long; then kills what is left of its group. Adds how it ended to `why`. */
 void plue_process_bury(pid_t process, bool kill_now, char *why, size_t why_size);

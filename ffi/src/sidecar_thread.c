@@ -9,6 +9,7 @@
 #include "state.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +17,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { BUFFER_SIZE = 64 << 10, MAX_IDLE_BUFFER = 1 << 20 };
+enum { BUFFER_SIZE = 64 << 10, MAX_IDLE_BUFFER = 1 << 20, ASK_INTERVAL_MS = 1000 };
 
 /* Why the exchange with the process ended. */
 struct ending {
@@ -135,19 +136,32 @@ static bool take_frames(struct plue_sidecar *sidecar, struct input *input, struc
     return true;
 }
 
-/* Reads once. Returns false when the stream has ended. */
-static bool receive(struct plue_sidecar *sidecar, struct input *input, struct ending *ending) {
+enum reading { READ_SOME, READ_NOTHING, STREAM_ENDED };
+
+/* Reads once, and acts on what came. */
+static enum reading receive(struct plue_sidecar *sidecar, struct input *input,
+                            struct ending *ending) {
     ssize_t received =
         recv(sidecar->socket, input->bytes + input->used, input->size - input->used, MSG_DONTWAIT);
     if (received < 0 && (errno == EAGAIN || errno == EINTR)) {
-        return true;
+        return READ_NOTHING;
     }
     if (received <= 0) {
         snprintf(ending->why, sizeof ending->why, "The tool process ended");
-        return false;
+        return STREAM_ENDED;
     }
     input->used += (size_t)received;
-    return take_frames(sidecar, input, ending);
+    return take_frames(sidecar, input, ending) ? READ_SOME : STREAM_ENDED;
+}
+
+/* The process has ended, though the stream may not have: a child of the process can hold the other
+ * end of the socket. Takes what it sent before. */
+static void receive_rest(struct plue_sidecar *sidecar, struct input *input, struct ending *ending) {
+    while (receive(sidecar, input, ending) == READ_SOME) {
+    }
+    if (!ending->kill) {
+        snprintf(ending->why, sizeof ending->why, "The tool process ended");
+    }
 }
 
 /* -------------------------------------------------------------------------------- deadlines */
@@ -172,16 +186,18 @@ static uint64_t next_deadline(struct plue_sidecar *sidecar, char *why, size_t si
     return deadline;
 }
 
-/* The milliseconds until the deadline, as poll() wants them; 0 when it is over. */
-static int time_left(uint64_t deadline) {
+/* The milliseconds until the deadline, as poll() wants them, but at most `longest`; 0 when it is
+ * over. */
+static int time_left(uint64_t deadline, int longest) {
     if (deadline == 0) {
-        return -1;
+        return longest;
     }
     uint64_t now = plue_now_ms();
     if (now >= deadline) {
         return 0;
     }
-    return deadline - now < 1000000 ? (int)(deadline - now) : 1000000;
+    uint64_t most = longest < 0 ? INT_MAX : (uint64_t)longest;
+    return (int)(deadline - now < most ? deadline - now : most);
 }
 
 static void drain_pokes(struct plue_sidecar *sidecar) {
@@ -190,35 +206,53 @@ static void drain_pokes(struct plue_sidecar *sidecar) {
     }
 }
 
-/* Moves bytes until the stream ends, the process breaks the protocol, or a deadline passes. */
+/* Waits until there is something to do: fills in `waits`. Returns false when a deadline has passed. */
+static bool wait_for_work(struct plue_sidecar *sidecar, int watch, struct pollfd waits[3],
+                          struct ending *ending) {
+    bool closing;
+    bool left = flush_queue(sidecar);
+    uint64_t deadline = next_deadline(sidecar, ending->why, sizeof ending->why, &closing);
+    /* Without a descriptor for the process's end, it is asked now and then. */
+    int timeout = time_left(deadline, watch >= 0 ? -1 : ASK_INTERVAL_MS);
+    if (timeout == 0) {
+        return false;
+    }
+    if (closing && !left) {
+        shutdown(sidecar->socket, SHUT_WR);
+    }
+    waits[0] = (struct pollfd){sidecar->socket, (short)(left ? POLLIN | POLLOUT : POLLIN), 0};
+    waits[1] = (struct pollfd){sidecar->poke[0], POLLIN, 0};
+    waits[2] = (struct pollfd){watch, POLLIN, 0};
+    poll(waits, 3, timeout);
+    return true;
+}
+
+/* Moves bytes until the stream or the process ends, the process breaks the protocol, or a deadline
+ * passes. */
 static void exchange(struct plue_sidecar *sidecar, struct ending *ending) {
     struct input input = {malloc(BUFFER_SIZE), BUFFER_SIZE, 0};
+    int watch = plue_process_watch(sidecar->process);
     bool open = input.bytes != NULL;
     while (open) {
-        bool closing;
-        bool left = flush_queue(sidecar);
-        uint64_t deadline = next_deadline(sidecar, ending->why, sizeof ending->why, &closing);
-        int timeout = time_left(deadline);
-        if (timeout == 0) {
+        struct pollfd waits[3];
+        if (!wait_for_work(sidecar, watch, waits, ending)) {
             ending->kill = true;
             break;
-        }
-        if (closing && !left) {
-            shutdown(sidecar->socket, SHUT_WR);
-        }
-        struct pollfd waits[] = {
-            {sidecar->socket, (short)(left ? POLLIN | POLLOUT : POLLIN), 0},
-            {sidecar->poke[0], POLLIN, 0},
-        };
-        if (poll(waits, 2, timeout) < 0) {
-            continue; /* interrupted */
         }
         if (waits[1].revents != 0) {
             drain_pokes(sidecar);
         }
         if (waits[0].revents & (POLLIN | POLLHUP | POLLERR)) {
-            open = receive(sidecar, &input, ending);
+            open = receive(sidecar, &input, ending) != STREAM_ENDED;
         }
+        bool ended = watch >= 0 ? waits[2].revents != 0 : plue_process_has_ended(sidecar->process);
+        if (open && ended) {
+            receive_rest(sidecar, &input, ending);
+            open = false;
+        }
+    }
+    if (watch >= 0) {
+        close(watch);
     }
     free(input.bytes);
 }

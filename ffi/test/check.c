@@ -1,0 +1,121 @@
+#include "check.h"
+
+#include "plue.h"
+
+#include <dirent.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static atomic_int failures;
+
+void check_failed(const char *file, int line, const char *condition, const char *format, ...) {
+    atomic_fetch_add(&failures, 1);
+    fprintf(stderr, "FAILED %s:%d: %s: ", file, line, condition);
+    va_list arguments;
+    va_start(arguments, format);
+    vfprintf(stderr, format, arguments);
+    va_end(arguments);
+    fputc('\n', stderr);
+}
+
+int check_failures(void) {
+    return atomic_load(&failures);
+}
+
+int check_verdict(const char *name) {
+    int count = check_failures();
+    printf(count == 0 ? "%s: ok\n" : "%s: %d FAILED\n", name, count);
+    fflush(stdout);
+    return count != 0;
+}
+
+uint64_t now_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+double ms_since(uint64_t start_ns) {
+    return (double)(now_ns() - start_ns) / 1e6;
+}
+
+void sleep_us(unsigned microseconds) {
+    struct timespec span = {microseconds / 1000000, (long)(microseconds % 1000000) * 1000};
+    nanosleep(&span, NULL);
+}
+
+bool contains(const char *text, const char *part) {
+    return strstr(text, part) != NULL;
+}
+
+bool is_failure(const char *json, const char *code) {
+    static const char head[] = "{\"error\":\"";
+    size_t length = strlen(code);
+    return strncmp(json, head, sizeof head - 1) == 0 &&
+           strncmp(json + sizeof head - 1, code, length) == 0 && json[sizeof head - 1 + length] == '"';
+}
+
+void expect_answer(const char *tool, const char *params, const char *expected) {
+    char *json = plue_tool_execute(tool, params, NULL);
+    CHECK(strcmp(json, expected) == 0, "%s(%s) gave %.200s", tool, params, json);
+    CHECK(strcmp(plue_get_last_error(), "No error") == 0, "%s", plue_get_last_error());
+    CHECK(strcmp(plue_get_last_error_json(), "{}") == 0, "%s", plue_get_last_error_json());
+    plue_free_json(json);
+}
+
+void expect_failure(const char *tool, const char *params, const char *code, const char *part) {
+    char *json = plue_tool_execute(tool, params, NULL);
+    CHECK(is_failure(json, code), "expected %s, got %.200s", code, json);
+    CHECK(contains(plue_get_last_error(), part), "expected \"%s\" in \"%s\"", part,
+          plue_get_last_error());
+    CHECK(strcmp(plue_get_last_error_json(), json) == 0, "%s", plue_get_last_error_json());
+    plue_free_json(json);
+}
+
+long number_in(const char *json, const char *key) {
+    char pattern[64];
+    snprintf(pattern, sizeof pattern, "\"%s\":", key);
+    const char *at = strstr(json, pattern);
+    return at == NULL ? -1 : strtol(at + strlen(pattern), NULL, 10);
+}
+
+long resident_kb(void) {
+    FILE *file = fopen("/proc/self/status", "r");
+    if (file == NULL) {
+        return -1;
+    }
+    char line[256];
+    long value = -1;
+    while (value < 0 && fgets(line, sizeof line, file) != NULL) {
+        if (sscanf(line, "VmRSS: %ld", &value) != 1) {
+            value = -1;
+        }
+    }
+    fclose(file);
+    return value;
+}
+
+static int entries_of(const char *folder) {
+    DIR *stream = opendir(folder);
+    if (stream == NULL) {
+        return -1;
+    }
+    int count = 0;
+    while (readdir(stream) != NULL) {
+        count++;
+    }
+    closedir(stream);
+    return count;
+}
+
+int open_descriptors(void) {
+    return entries_of("/proc/self/fd");
+}
+
+int running_threads(void) {
+    return entries_of("/proc/self/task");
+}

@@ -1,0 +1,474 @@
+/* Odd hosts and ill-mannered sidecars: edge FAKE_SIDECAR test ... */
+#include "check.h"
+#include "plue.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#if defined(__linux__)
+#include <sys/prctl.h>
+#endif
+
+static const char *fake_sidecar;
+
+/* Sets the options for a sidecar with that manner. */
+static void init_with(const char *manner, uint32_t start_timeout_ms, const char *config_json) {
+    const char *argv[] = {fake_sidecar, manner, NULL};
+    plue_options_t options = {
+        .struct_size = sizeof options,
+        .mode = PLUE_MODE_SIDECAR,
+        .sidecar_argv = argv,
+        .config_json = config_json,
+        .start_timeout_ms = start_timeout_ms,
+        .abort_grace_ms = 300,
+    };
+    CHECK(plue_init_with_options(&options) == 0, "%s", plue_get_last_error());
+}
+
+static void init(const char *manner) {
+    init_with(manner, 0, NULL);
+}
+
+static pid_t sidecar_process(void) {
+    char *json = plue_tool_execute("pid", "{}", NULL);
+    pid_t process = (pid_t)number_in(json, "pid");
+    CHECK(process > 0, "%s", json);
+    plue_free_json(json);
+    return process;
+}
+
+static bool is_alive(pid_t process) {
+    return kill(process, 0) == 0;
+}
+
+/* --------------------------------------------------------------------------- bad manners */
+
+static void expect_bad_start(const char *manner, const char *part) {
+    init_with(manner, 400, NULL);
+    uint64_t start = now_ns();
+    char *json = plue_tool_execute("echo", "{}", NULL);
+    CHECK(is_failure(json, "runtime_unavailable"), "%s: %s", manner, json);
+    CHECK(contains(json, part), "%s: %s", manner, json);
+    CHECK(ms_since(start) < 2000, "%s: %.0f ms", manner, ms_since(start));
+    plue_free_json(json);
+    json = plue_tool_list();
+    CHECK(is_failure(json, "runtime_unavailable"), "%s: %s", manner, json);
+    plue_free_json(json);
+    plue_shutdown();
+}
+
+static void test_bad_starts(void) {
+    expect_bad_start("exit", "(exit status 5)");
+    expect_bad_start("garbage", "broke the protocol");
+    expect_bad_start("unknown_frame", "broke the protocol");
+    expect_bad_start("short_result", "broke the protocol");
+    expect_bad_start("close", "(killed by signal 9)");
+    expect_bad_start("silent", "not ready within 400 ms");
+    expect_bad_start("old", "version 9 of the protocol, this library version 1");
+}
+
+static void expect_bad_program(const char *program, const char *part) {
+    const char *argv[] = {program, NULL};
+    plue_options_t options = {.struct_size = sizeof options, .sidecar_argv = argv};
+    CHECK(plue_init_with_options(&options) == 0, "%s", plue_get_last_error());
+    expect_failure("echo", "{}", "runtime_unavailable", part);
+    plue_shutdown();
+}
+
+static void test_bad_programs(void) {
+    expect_bad_program("/nonexistent/plue-sidecar", "No such file or directory");
+    expect_bad_program("no-such-program-anywhere", "there is no such program");
+    expect_bad_program("/dev/null", "Permission denied");
+    expect_bad_program("false", "(exit status 1)");
+    const char *argv[] = {fake_sidecar, NULL};
+    plue_options_t options = {
+        .struct_size = sizeof options, .sidecar_argv = argv, .sidecar_cwd = "/nonexistent"};
+    CHECK(plue_init_with_options(&options) == 0, "%s", plue_get_last_error());
+    expect_failure("echo", "{}", "runtime_unavailable", "No such file or directory");
+    plue_shutdown();
+}
+
+static void test_babble(void) {
+    init("babble");
+    expect_answer("echo", "{\"a\":1}", "{\"a\":1}");
+    char *json = plue_tool_list();
+    CHECK(contains(json, "\"name\":\"echo\""), "%s", json);
+    plue_free_json(json);
+    plue_shutdown();
+}
+
+/* A child of the sidecar holds its socket: the sidecar's end is noticed all the same, and what it
+ * leaves behind in its process group goes with it. */
+static void test_grandchild(void) {
+#if defined(__linux__)
+    prctl(PR_SET_CHILD_SUBREAPER, 1); /* the orphan becomes a child of this process */
+#endif
+    init("grandchild");
+    expect_failure("crash", "{\"code\":3}", "runtime_crashed", "(exit status 3)");
+#if defined(__linux__)
+    int status = 0;
+    CHECK(waitpid(-1, &status, 0) > 0, "nothing was left behind");
+    CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL, "%d", status);
+    prctl(PR_SET_CHILD_SUBREAPER, 0);
+#endif
+    plue_shutdown();
+}
+
+/* It does not end when asked to. */
+static void test_stay(void) {
+    init("stay");
+    pid_t process = sidecar_process();
+    uint64_t start = now_ns();
+    plue_shutdown();
+    CHECK(!is_alive(process), "it lives");
+    CHECK(ms_since(start) > 250 && ms_since(start) < 1500, "%.0f ms", ms_since(start));
+}
+
+static void test_refused(void) {
+    init_with("", 0, "{\"nonsense\":true}");
+    expect_failure("echo", "{}", "invalid_argument", "unknown field \"nonsense\"");
+    char *json = plue_tool_list();
+    CHECK(is_failure(json, "invalid_argument"), "%s", json);
+    plue_free_json(json);
+    plue_shutdown();
+    init_with("", 0, "{}");
+    expect_answer("echo", "{}", "{}");
+    plue_shutdown();
+}
+
+/* The first restart is at once, the next ones are not. */
+static void test_backoff(void) {
+    init("exit");
+    expect_failure("echo", "{}", "runtime_unavailable", "(exit status 5)");
+    expect_failure("echo", "{}", "runtime_unavailable", "(exit status 5)");
+    expect_failure("echo", "{}", "runtime_unavailable", "the next start is possible in");
+    for (int i = 0; i < 1000 && contains(plue_get_last_error(), "the next start"); i++) {
+        sleep_us(1000);
+        plue_free_json(plue_tool_execute("echo", "{}", NULL));
+    }
+    CHECK(contains(plue_get_last_error(), "(exit status 5)"), "%s", plue_get_last_error());
+    plue_shutdown();
+}
+
+/* ------------------------------------------------------------------------------ odd hosts */
+
+static void test_sigchld_ignored(void) {
+    signal(SIGCHLD, SIG_IGN);
+    init("");
+    for (int i = 0; i < 3; i++) {
+        expect_failure("crash", "{\"code\":1}", "runtime_crashed", "The tool process ended");
+        expect_answer("echo", "{}", "{}");
+    }
+    plue_shutdown();
+    signal(SIGCHLD, SIG_DFL);
+}
+
+/* The host waits for children that are not its own. */
+static void test_thief(void) {
+    init("");
+    pid_t process = sidecar_process();
+    kill(process, SIGKILL);
+    int status;
+    waitpid(-1, &status, 0);
+    char *json = plue_tool_execute("echo", "{\"a\":2}", NULL);
+    /* The call may have been sent to the one that was just killed. */
+    if (is_failure(json, "runtime_crashed")) {
+        plue_free_json(json);
+        json = plue_tool_execute("echo", "{\"a\":2}", NULL);
+    }
+    CHECK(strcmp(json, "{\"a\":2}") == 0, "%s", json);
+    plue_free_json(json);
+    plue_shutdown();
+}
+
+static void test_no_descriptors(void) {
+    int kept[3];
+    for (int i = 0; i < 3; i++) {
+        kept[i] = fcntl(i, F_DUPFD_CLOEXEC, 20);
+        close(i);
+    }
+    init("");
+    char *json = plue_tool_execute("echo", "{\"a\":3}", NULL);
+    plue_shutdown();
+    for (int i = 0; i < 3; i++) {
+        dup2(kept[i], i);
+        close(kept[i]);
+    }
+    CHECK(strcmp(json, "{\"a\":3}") == 0, "%s", json);
+    plue_free_json(json);
+}
+
+/* The sidecar has 0, 1, 2 and 3, whatever the host has open. */
+static void test_inherited(void) {
+    int others[5];
+    for (int i = 0; i < 5; i++) {
+        others[i] = open("/dev/null", O_RDONLY);
+    }
+    init("");
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%ld/fd", (long)sidecar_process());
+    DIR *folder = opendir(path);
+    for (struct dirent *entry; folder != NULL && (entry = readdir(folder)) != NULL;) {
+        CHECK(atoi(entry->d_name) <= 3, "descriptor %s", entry->d_name);
+    }
+    if (folder != NULL) {
+        closedir(folder);
+    }
+    plue_shutdown();
+    for (int i = 0; i < 5; i++) {
+        close(others[i]);
+    }
+}
+
+static void test_start_stop(void) {
+    init("");
+    expect_answer("echo", "{}", "{}");
+    plue_shutdown();
+    int descriptors = open_descriptors();
+    int threads = running_threads();
+    for (int i = 0; i < 100; i++) {
+        init("");
+        expect_answer("echo", "{}", "{}");
+        plue_shutdown();
+    }
+    CHECK(open_descriptors() == descriptors, "%d more", open_descriptors() - descriptors);
+    CHECK(running_threads() == threads, "%d more", running_threads() - threads);
+}
+
+static void *call_echo(void *unused) {
+    expect_answer("echo", "{\"r\":1}", "{\"r\":1}");
+    return unused;
+}
+
+static void test_start_race(void) {
+    for (int round = 0; round < 20; round++) {
+        pthread_t threads[16];
+        init("");
+        for (int i = 0; i < 16; i++) {
+            pthread_create(&threads[i], NULL, call_echo, NULL);
+        }
+        for (int i = 0; i < 16; i++) {
+            pthread_join(threads[i], NULL);
+        }
+        plue_shutdown();
+    }
+}
+
+static atomic_bool stop_calling;
+
+static void *call_always(void *unused) {
+    while (!atomic_load(&stop_calling)) {
+        char *json = plue_tool_execute("echo", "{}", NULL);
+        CHECK(strcmp(json, "{}") == 0 || is_failure(json, "shutdown") ||
+                  is_failure(json, "runtime_unavailable"),
+              "%s", json);
+        plue_free_json(json);
+    }
+    return unused;
+}
+
+static void *shut_down(void *unused) {
+    for (int i = 0; i < 20; i++) {
+        plue_shutdown();
+        sleep_us(2000);
+    }
+    return unused;
+}
+
+/* Shutdowns from two threads, while others call. */
+static void test_shutdown_race(void) {
+    pthread_t callers[8];
+    pthread_t stoppers[2];
+    setenv("PLUE_SIDECAR", fake_sidecar, 1);
+    atomic_store(&stop_calling, false);
+    for (int i = 0; i < 8; i++) {
+        pthread_create(&callers[i], NULL, call_always, NULL);
+    }
+    for (int i = 0; i < 2; i++) {
+        pthread_create(&stoppers[i], NULL, shut_down, NULL);
+    }
+    for (int i = 0; i < 2; i++) {
+        pthread_join(stoppers[i], NULL);
+    }
+    atomic_store(&stop_calling, true);
+    for (int i = 0; i < 8; i++) {
+        pthread_join(callers[i], NULL);
+    }
+    plue_shutdown();
+    unsetenv("PLUE_SIDECAR");
+}
+
+/* A child of fork() gets an error, and its parent's sidecar does not notice. */
+static void test_fork(void) {
+    init("");
+    expect_answer("echo", "{}", "{}");
+    pid_t child = fork();
+    if (child == 0) {
+        char *json = plue_tool_execute("echo", "{}", NULL);
+        char *list = plue_tool_list();
+        plue_abort_signal_release(NULL);
+        bool right = is_failure(json, "runtime_unavailable") && contains(json, "fork") &&
+                     is_failure(list, "runtime_unavailable") && plue_init("{}") == -1;
+        plue_shutdown();
+        _exit(right ? 0 : 1);
+    }
+    int status = -1;
+    waitpid(child, &status, 0);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0, "%d", status);
+    expect_answer("echo", "{\"b\":1}", "{\"b\":1}");
+    plue_shutdown();
+}
+
+/* --------------------------------------------------------------------------------- aborts */
+
+static void *abort_soon(void *signal) {
+    sleep_us(100000);
+    plue_abort_signal_abort(signal, "too slow");
+    return NULL;
+}
+
+/* Calls a tool that is aborted after 100 ms. Returns the milliseconds that it took. */
+static double call_and_abort(const char *tool, const char *params, const char *part) {
+    plue_abort_signal_t *signal = plue_abort_signal_new();
+    pthread_t thread;
+    pthread_create(&thread, NULL, abort_soon, signal);
+    plue_tool_context_t context = {NULL, NULL, signal, NULL, NULL};
+    uint64_t start = now_ns();
+    char *json = plue_tool_execute(tool, params, &context);
+    double ms = ms_since(start);
+    pthread_join(thread, NULL);
+    CHECK(is_failure(json, "aborted") && contains(json, part), "%s", json);
+    plue_free_json(json);
+    plue_abort_signal_release(signal);
+    return ms;
+}
+
+/* A call that waits for the sidecar's start need not wait out a grace period. */
+static void test_abort_of_start(void) {
+    init_with("silent", 3000, NULL);
+    double ms = call_and_abort("echo", "{}", "too slow");
+    CHECK(ms < 1000, "%.0f ms", ms);
+    plue_shutdown();
+}
+
+/* A sidecar whose thread is busy for ever is killed after an abort, and another one started. */
+static void test_wedge(void) {
+    init_with("", 500, NULL);
+    pid_t process = sidecar_process();
+    double ms = call_and_abort("spin", "{\"ms\":60000}", "grace period");
+    CHECK(ms > 390 && ms < 1000, "%.0f ms", ms);
+    char *json = plue_tool_execute("echo", "{}", NULL);
+    CHECK(is_failure(json, "runtime_crashed") && contains(json, "no sign of life for 500 ms"), "%s",
+          json);
+    plue_free_json(json);
+    CHECK(!is_alive(process), "it lives");
+    expect_answer("echo", "{\"c\":1}", "{\"c\":1}");
+    plue_shutdown();
+}
+
+/* A tool that merely does not listen leaves its sidecar alone. */
+static void test_no_wedge(void) {
+    init_with("", 200, NULL);
+    pid_t process = sidecar_process();
+    call_and_abort("deaf", "{\"ms\":1000}", "grace period");
+    sleep_us(400000);
+    CHECK(sidecar_process() == process, "another sidecar");
+    plue_shutdown();
+}
+
+/* -------------------------------------------------------------------------------- options */
+
+static void expect_bad_options(plue_options_t options, const char *part) {
+    CHECK(plue_init_with_options(&options) == -1, "%s", part);
+    CHECK(contains(plue_get_last_error(), part), "%s", plue_get_last_error());
+    CHECK(is_failure(plue_get_last_error_json(), "invalid_argument"), "%s",
+          plue_get_last_error_json());
+}
+
+static void test_options(void) {
+    const char *nothing[] = {NULL};
+    CHECK(plue_init_with_options(NULL) == -1, "NULL");
+    expect_bad_options((plue_options_t){.struct_size = 0}, "struct_size");
+    expect_bad_options((plue_options_t){.struct_size = sizeof(plue_options_t), .mode = 7}, "mode");
+    expect_bad_options(
+        (plue_options_t){.struct_size = sizeof(plue_options_t), .sidecar_argv = nothing}, "empty");
+    expect_bad_options(
+        (plue_options_t){.struct_size = sizeof(plue_options_t), .config_json = "\xff"}, "UTF-8");
+
+    /* A caller that was built against a version with fewer, or with more fields. */
+    struct {
+        plue_options_t options;
+        char more[64];
+    } later;
+    memset(&later, 0xFF, sizeof later);
+    memset(&later.options, 0, sizeof later.options);
+    later.options.struct_size = sizeof later;
+    CHECK(plue_init_with_options(&later.options) == 0, "%s", plue_get_last_error());
+    CHECK(plue_init("{}") == -1, "a second plue_init()");
+    plue_shutdown();
+    plue_options_t earlier;
+    memset(&earlier, 0xFF, sizeof earlier);
+    earlier.mode = PLUE_MODE_GUEST;
+    earlier.struct_size = offsetof(plue_options_t, tools_module);
+    CHECK(plue_init_with_options(&earlier) == 0, "%s", plue_get_last_error());
+    expect_failure("echo", "{}", "runtime_unavailable", "No JavaScript runtime");
+    plue_shutdown();
+}
+
+/* ----------------------------------------------------------------------------------- names */
+
+static const struct {
+    const char *name;
+    void (*run)(void);
+} tests[] = {
+    {"bad_starts", test_bad_starts},
+    {"bad_programs", test_bad_programs},
+    {"babble", test_babble},
+    {"grandchild", test_grandchild},
+    {"stay", test_stay},
+    {"refused", test_refused},
+    {"backoff", test_backoff},
+    {"sigchld_ignored", test_sigchld_ignored},
+    {"thief", test_thief},
+    {"no_descriptors", test_no_descriptors},
+    {"inherited", test_inherited},
+    {"start_stop", test_start_stop},
+    {"start_race", test_start_race},
+    {"shutdown_race", test_shutdown_race},
+    {"fork", test_fork},
+    {"abort_of_start", test_abort_of_start},
+    {"wedge", test_wedge},
+    {"no_wedge", test_no_wedge},
+    {"options", test_options},
+};
+
+int main(int count, char **arguments) {
+    fake_sidecar = count > 1 ? arguments[1] : "";
+    bool found = false;
+    for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
+        bool wanted = count <= 2;
+        for (int k = 2; k < count; k++) {
+            wanted |= strcmp(arguments[k], tests[i].name) == 0;
+        }
+        if (!wanted) {
+            continue;
+        }
+        int before = check_failures();
+        uint64_t start = now_ns();
+        found = true;
+        tests[i].run();
+        printf("%s: %s (%.0f ms)\n", tests[i].name,
+               check_failures() == before ? "ok" : "FAILED", ms_since(start));
+        fflush(stdout);
+    }
+    CHECK(found, "there is no such test");
+    return check_verdict("edge");
+}

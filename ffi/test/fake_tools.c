@@ -1,0 +1,307 @@
+#include "fake_tools.h"
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { EXEC = 1, ABORT = 2, SHUTDOWN = 3, CONFIG = 4, PING = 5 };
+enum { RESULT = 16, META = 17, TOOLS = 18, HELLO = 19, FAILED = 20, PONG = 21 };
+enum { HEADER = 16 };
+
+struct fake_call {
+    struct fake_call *next;
+    uint64_t id;
+    uint64_t until_ms;
+    bool deaf;
+    char answer[200];
+};
+
+static uint64_t now_ms(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+static uint32_t read_u32(const uint8_t *at) {
+    return (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
+}
+
+static uint64_t read_u64(const uint8_t *at) {
+    return read_u32(at) | (uint64_t)read_u32(at + 4) << 32;
+}
+
+static void write_u32(uint8_t *at, uint32_t value) {
+    for (int i = 0; i < 4; i++) {
+        at[i] = (uint8_t)(value >> (8 * i));
+    }
+}
+
+void fake_tools_frame(struct fake_tools *tools, int type, int flags, uint64_t id,
+                      const void *payload, size_t length) {
+    uint8_t *frame = calloc(1, HEADER + length);
+    write_u32(frame, (uint32_t)(HEADER - 4 + length));
+    frame[4] = (uint8_t)type;
+    frame[5] = (uint8_t)flags;
+    write_u32(frame + 8, (uint32_t)id);
+    write_u32(frame + 12, (uint32_t)(id >> 32));
+    if (length > 0) {
+        memcpy(frame + HEADER, payload, length);
+    }
+    tools->send(frame, HEADER + length);
+    free(frame);
+}
+
+static void succeed(struct fake_tools *tools, uint64_t id, const char *json) {
+    fake_tools_frame(tools, RESULT, 0, id, json, strlen(json));
+}
+
+static void fail(struct fake_tools *tools, uint64_t id, const char *code, const char *message) {
+    uint8_t payload[1000];
+    size_t length = strlen(message);
+    write_u32(payload, (uint32_t)length);
+    memcpy(payload + 4, message, length);
+    int json = snprintf((char *)payload + 4 + length, sizeof payload - 4 - length,
+                        "{\"error\":\"%s\",\"message\":\"%s\"}", code, message);
+    fake_tools_frame(tools, RESULT, 1, id, payload, 4 + length + (size_t)json);
+}
+
+/* ------------------------------------------------------------------------------------ tools */
+
+struct request {
+    uint64_t id;
+    bool wants_metadata;
+    char *name;
+    char *params;
+    char *session;
+    char *message;
+};
+
+static long number(const char *json, const char *key) {
+    char pattern[32];
+    snprintf(pattern, sizeof pattern, "\"%s\":", key);
+    const char *at = strstr(json, pattern);
+    return at == NULL ? 0 : strtol(at + strlen(pattern), NULL, 10);
+}
+
+static void sleep_then(struct fake_tools *tools, uint64_t id, long ms, bool deaf,
+                       const char *answer) {
+    struct fake_call *call = calloc(1, sizeof *call);
+    call->id = id;
+    call->until_ms = now_ms() + (uint64_t)ms;
+    call->deaf = deaf;
+    snprintf(call->answer, sizeof call->answer, "%s", answer);
+    call->next = tools->sleeping;
+    tools->sleeping = call;
+}
+
+static void spin(long ms) {
+    uint64_t until = now_ms() + (uint64_t)ms;
+    while (now_ms() < until) {
+    }
+}
+
+static void crash(const char *params) {
+    if (strstr(params, "SIGKILL") != NULL) {
+        raise(SIGKILL);
+    }
+    _exit((int)number(params, "code"));
+}
+
+static void send_big(struct fake_tools *tools, uint64_t id, size_t size) {
+    char *json = malloc(size + 3);
+    memset(json, 'x', size + 2);
+    json[0] = '"';
+    json[size + 1] = '"';
+    json[size + 2] = '\0';
+    succeed(tools, id, json);
+    free(json);
+}
+
+static void progress(struct fake_tools *tools, const struct request *request) {
+    long events = number(request->params, "n");
+    long ms = number(request->params, "ms");
+    char json[200];
+    for (long i = 0; i < events && request->wants_metadata; i++) {
+        int length = snprintf(json, sizeof json, "{\"i\":%ld}", i);
+        fake_tools_frame(tools, META, 0, request->id, json, (size_t)length);
+        if (ms > 0 && ms < 1000 && i + 1 < events) {
+            spin(ms);
+        }
+    }
+    snprintf(json, sizeof json, "{\"n\":%ld,\"session\":\"%s\",\"message\":\"%s\"}", events,
+             request->session, request->message);
+    if (ms >= 1000) {
+        sleep_then(tools, request->id, ms, false, json);
+    } else {
+        succeed(tools, request->id, json);
+    }
+}
+
+static void run_tool(struct fake_tools *tools, const struct request *request) {
+    const char *name = request->name;
+    const char *params = request->params;
+    uint64_t id = request->id;
+    char json[100];
+    if (strstr(params, "{bad") != NULL) {
+        fail(tools, id, "invalid_arguments", "The arguments are not JSON");
+    } else if (strcmp(name, "echo") == 0) {
+        succeed(tools, id, params);
+    } else if (strcmp(name, "later") == 0) {
+        sleep_then(tools, id, 0, false, params);
+    } else if (strcmp(name, "sleep") == 0 || strcmp(name, "deaf") == 0) {
+        snprintf(json, sizeof json, "{\"slept\":%ld}", number(params, "ms"));
+        sleep_then(tools, id, number(params, "ms"), name[0] == 'd', json);
+    } else if (strcmp(name, "spin") == 0) {
+        spin(number(params, "ms"));
+        succeed(tools, id, "{\"spun\":true}");
+    } else if (strcmp(name, "progress") == 0) {
+        progress(tools, request);
+    } else if (strcmp(name, "big") == 0) {
+        send_big(tools, id, (size_t)number(params, "n"));
+    } else if (strcmp(name, "fail") == 0) {
+        fail(tools, id, "threw", "boom");
+    } else if (strcmp(name, "crash") == 0) {
+        crash(params);
+    } else if (strcmp(name, "pid") == 0) {
+        snprintf(json, sizeof json, "{\"pid\":%ld}", (long)getpid());
+        succeed(tools, id, json);
+    } else if (strcmp(name, "error_key") == 0) {
+        succeed(tools, id, "{\"error\":\"not one\"}");
+    } else {
+        char message[300];
+        snprintf(message, sizeof message, "There is no tool %.200s", name);
+        fail(tools, id, "unknown_tool", message);
+    }
+}
+
+/* ----------------------------------------------------------------------------------- frames */
+
+/* A NULL string gets the value of `missing`. */
+static char *read_string(const uint8_t *lengths, int index, const uint8_t **text,
+                         const char *missing) {
+    uint32_t length = read_u32(lengths + 4 * index);
+    if (length == 0xFFFFFFFF) {
+        return strdup(missing);
+    }
+    char *string = malloc((size_t)length + 1);
+    memcpy(string, *text, length);
+    string[length] = '\0';
+    *text += length;
+    return string;
+}
+
+static void execute(struct fake_tools *tools, uint64_t id, int flags, const uint8_t *payload) {
+    const uint8_t *text = payload + 16;
+    struct request request = {.id = id, .wants_metadata = flags & 1};
+    request.name = read_string(payload, 0, &text, "");
+    request.params = read_string(payload, 1, &text, "{}");
+    request.session = read_string(payload, 2, &text, "");
+    request.message = read_string(payload, 3, &text, "");
+    tools->calls++;
+    run_tool(tools, &request);
+    free(request.name);
+    free(request.params);
+    free(request.session);
+    free(request.message);
+}
+
+static void configure(struct fake_tools *tools, uint64_t id, const uint8_t *payload) {
+    static const char list[] = "[{\"name\":\"echo\"},{\"name\":\"pid\"}]";
+    static const char hello[] = "{\"protocol\":1,\"runtime\":\"C\"}";
+    const uint8_t *text = payload + 8;
+    char *module = read_string(payload, 0, &text, "");
+    char *config = read_string(payload, 1, &text, "{}");
+    if (strstr(config, "nonsense") != NULL) {
+        static const char reason[] = "config_json has an unknown field \"nonsense\"";
+        fake_tools_frame(tools, FAILED, 1, id, reason, sizeof reason - 1);
+        tools->ended = 1;
+    } else if (tools->version != 0) {
+        fake_tools_frame(tools, TOOLS, 0, id, list, sizeof list - 1);
+        fake_tools_frame(tools, HELLO, tools->version, id, hello, sizeof hello - 1);
+    }
+    free(module);
+    free(config);
+}
+
+static void end_sleep(struct fake_tools *tools, uint64_t id, const char *reason) {
+    struct fake_call **at = &tools->sleeping;
+    while (*at != NULL && (*at)->id != id) {
+        at = &(*at)->next;
+    }
+    if (*at == NULL || (*at)->deaf) {
+        return;
+    }
+    struct fake_call *call = *at;
+    *at = call->next;
+    fail(tools, id, "aborted", reason);
+    free(call);
+}
+
+static void act(struct fake_tools *tools, const uint8_t *frame, size_t length) {
+    uint64_t id = read_u64(frame + 8);
+    const uint8_t *payload = frame + HEADER;
+    switch (frame[4]) {
+    case EXEC:
+        execute(tools, id, frame[5], payload);
+        break;
+    case ABORT: {
+        char reason[200];
+        snprintf(reason, sizeof reason, "%.*s", (int)(length - HEADER), (const char *)payload);
+        end_sleep(tools, id, reason);
+        break;
+    }
+    case CONFIG:
+        configure(tools, id, payload);
+        break;
+    case PING:
+        fake_tools_frame(tools, PONG, 0, id, NULL, 0);
+        break;
+    case SHUTDOWN:
+        fake_tools_clear(tools);
+        tools->ended = 1;
+        break;
+    default:
+        abort();
+    }
+}
+
+size_t fake_tools_feed(struct fake_tools *tools, const uint8_t *bytes, size_t length) {
+    size_t at = 0;
+    while (length - at >= 4 && length - at >= (size_t)read_u32(bytes + at) + 4) {
+        size_t size = (size_t)read_u32(bytes + at) + 4;
+        act(tools, bytes + at, size);
+        at += size;
+    }
+    return at;
+}
+
+int fake_tools_tick(struct fake_tools *tools) {
+    int64_t next = -1;
+    uint64_t now = now_ms();
+    struct fake_call **at = &tools->sleeping;
+    while (*at != NULL) {
+        struct fake_call *call = *at;
+        if (call->until_ms > now) {
+            int64_t left = (int64_t)(call->until_ms - now);
+            next = next < 0 || left < next ? left : next;
+            at = &call->next;
+            continue;
+        }
+        *at = call->next;
+        succeed(tools, call->id, call->answer);
+        free(call);
+    }
+    return (int)next;
+}
+
+void fake_tools_clear(struct fake_tools *tools) {
+    while (tools->sleeping != NULL) {
+        struct fake_call *next = tools->sleeping->next;
+        free(tools->sleeping);
+        tools->sleeping = next;
+    }
+}

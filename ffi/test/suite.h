@@ -1,0 +1,14 @@
+/* The host suite: the same in both hostings, against every runtime. */
+#ifndef SUITE_H
+#define SUITE_H
+
+/* Runs the parts named, such as "basic", "abort" or "stress:8:20000:echo". Returns the number of failures. */
+int suite_run(int count, char **parts);
+
+/* Calls `tool` `calls` times on each of `threads` threads and checks every answer. */
+void suite_stress(int threads, int calls, const char *tool);
+void suite_metadata(int events);
+void suite_shared_abort(void);
+void suite_abort_race(int rounds);
+
+#endif

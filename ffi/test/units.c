@@ -1,0 +1,140 @@
+/* Functions that the library does not export. */
+#include "abort.h"
+#include "check.h"
+#include "frame.h"
+#include "outcome.h"
+#include "plue.h"
+#include "text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void test_utf8(void) {
+    static const char *const good[] = {
+        "", "a", "12345678", "123456789", "\xc2\x80", "\xdf\xbf", "\xe0\xa0\x80", "\xed\x9f\xbf",
+        "\xee\x80\x80", "\xef\xbf\xbf", "\xf0\x90\x80\x80", "\xf4\x8f\xbf\xbf", "1234567\xc3\xa9",
+        "12345678\xf0\x9f\x98\x80 12345678",
+    };
+    static const char *const bad[] = {
+        "\x80", "\xbf", "\xc0\x80", "\xc1\xbf", "\xc2", "\xc2 ", "\xe0\x9f\xbf", "\xe1\x80",
+        "\xed\xa0\x80", "\xed\xbf\xbf", "\xf0\x8f\xbf\xbf", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80",
+        "\xff", "\xfe", "12345678\xff", "1234567\xff", "\xf0\x9f\x98", "\xe2\x82 ",
+    };
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        CHECK(plue_text_is_utf8(good[i], strlen(good[i])), "good %zu", i);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        CHECK(!plue_text_is_utf8(bad[i], strlen(bad[i])), "bad %zu", i);
+    }
+}
+
+/* Every code point, and every surrogate. */
+static void test_utf8_exhaustively(void) {
+    for (uint32_t point = 0x80; point <= 0x10FFFF; point++) {
+        char text[4];
+        size_t length;
+        if (point < 0x800) {
+            text[0] = (char)(0xC0 | point >> 6);
+            length = 2;
+        } else if (point < 0x10000) {
+            text[0] = (char)(0xE0 | point >> 12);
+            text[1] = (char)(0x80 | (point >> 6 & 0x3F));
+            length = 3;
+        } else {
+            text[0] = (char)(0xF0 | point >> 18);
+            text[1] = (char)(0x80 | (point >> 12 & 0x3F));
+            text[2] = (char)(0x80 | (point >> 6 & 0x3F));
+            length = 4;
+        }
+        text[length - 1] = (char)(0x80 | (point & 0x3F));
+        bool surrogate = point >= 0xD800 && point <= 0xDFFF;
+        CHECK(plue_text_is_utf8(text, length) == !surrogate, "U+%04X", point);
+        CHECK(!plue_text_is_utf8(text, length - 1), "U+%04X cut short", point);
+    }
+}
+
+static void test_frames(void) {
+    const char *strings[] = {"tool", NULL, "", "message"};
+    struct plue_frame *frame =
+        plue_frame_of_strings(PLUE_FRAME_EXEC, 1, UINT64_C(0x1122334455667788), strings, 4);
+    static const uint8_t expected[] = {
+        39, 0, 0, 0, 1, 1, 0, 0, 0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11,
+        4, 0, 0, 0, 0xFF, 0xFF, 0xFF, 0xFF, 0, 0, 0, 0, 7, 0, 0, 0,
+        't', 'o', 'o', 'l', 'm', 'e', 's', 's', 'a', 'g', 'e',
+    };
+    CHECK(frame->length == sizeof expected, "%zu", frame->length);
+    CHECK(plue_frame_strings_size(strings, 4) == sizeof expected, "size");
+    CHECK(memcmp(frame->bytes, expected, sizeof expected) == 0, "bytes");
+
+    struct plue_frame_view view;
+    size_t wanted;
+    for (size_t length = 0; length < sizeof expected; length++) {
+        CHECK(plue_frame_read(frame->bytes, length, &view, &wanted) == 0, "%zu", length);
+        CHECK(wanted == (length < 4 ? 16 : sizeof expected), "%zu wanted", wanted);
+    }
+    CHECK(plue_frame_read(frame->bytes, sizeof expected, &view, &wanted) == sizeof expected, "all");
+    CHECK(view.type == PLUE_FRAME_EXEC && view.flags == 1, "%d %d", view.type, view.flags);
+    CHECK(view.id == UINT64_C(0x1122334455667788) && view.length == 27, "%zu", view.length);
+    plue_frame_free_all(frame);
+}
+
+static void test_malformed_frames(void) {
+    struct plue_frame_view view;
+    size_t wanted;
+    static const uint8_t too_short[4] = {11, 0, 0, 0};
+    static const uint8_t too_long[4] = {0xFD, 0xFF, 0xFF, 0x0F};
+    static const uint8_t longest[4] = {0xFC, 0xFF, 0xFF, 0x0F};
+    static const uint8_t huge[4] = {0xFF, 0xFF, 0xFF, 0xFF};
+    CHECK(plue_frame_read(too_short, 4, &view, &wanted) == -1, "11");
+    CHECK(plue_frame_read(too_long, 4, &view, &wanted) == -1, "256 MiB + 1");
+    CHECK(plue_frame_read(longest, 4, &view, &wanted) == 0, "256 MiB");
+    CHECK(wanted == PLUE_FRAME_MAX, "%zu", wanted);
+    CHECK(plue_frame_read(huge, 4, &view, &wanted) == -1, "4 GiB");
+}
+
+static void test_failures(void) {
+    struct plue_outcome outcome = plue_outcome_failure("code", "a \"b\" \\ \n\x01 \xc3\xa9");
+    CHECK(strcmp(outcome.json, "{\"error\":\"code\",\"message\":\"a \\\"b\\\" \\\\ \\u000a\\u0001 "
+                               "\xc3\xa9\"}") == 0,
+          "%s", outcome.json);
+    char *json = plue_outcome_answer(outcome);
+    CHECK(strcmp(plue_get_last_error_json(), json) == 0, "%s", plue_get_last_error_json());
+    plue_free_json(json);
+    /* What is said when there is no memory to say it is never freed. */
+    json = plue_outcome_answer(plue_outcome_out_of_memory());
+    CHECK(is_failure(json, "out_of_memory"), "%s", json);
+    plue_free_json(json);
+    CHECK(strcmp(plue_get_last_error(), "Out of memory") == 0, "%s", plue_get_last_error());
+    plue_outcome_clear();
+    CHECK(strcmp(plue_get_last_error(), "No error") == 0, "%s", plue_get_last_error());
+}
+
+/* Many signals, so that buckets of the table hold more than one, freed in another order. */
+static void test_signals(void) {
+    enum { COUNT = 2000 };
+    plue_abort_signal_t *signals[COUNT];
+    for (int i = 0; i < COUNT; i++) {
+        signals[i] = plue_abort_signal_new();
+        CHECK(plue_abort_signal_retain(signals[i]) == signals[i], "%d", i);
+    }
+    for (int i = 0; i < COUNT; i++) {
+        plue_abort_signal_release(signals[i]);
+        CHECK(plue_abort_is_signal(signals[i]), "%d", i);
+    }
+    for (int i = 0; i < COUNT; i++) {
+        plue_abort_signal_t *signal = signals[i * 7 % COUNT];
+        plue_abort_signal_release(signal);
+        CHECK(!plue_abort_is_signal(signal), "%d", i);
+        plue_abort_signal_abort(signal, "after its end"); /* must not follow the pointer */
+    }
+}
+
+int main(void) {
+    test_utf8();
+    test_utf8_exhaustively();
+    test_frames();
+    test_malformed_frames();
+    test_failures();
+    test_signals();
+    return check_verdict("units");
+}
