@@ -354,11 +354,13 @@ describe("ToolHostBridge, for an abort", () => {
     assertEquals((signal?.reason as DOMException).message, "user pressed stop");
     assertEquals(other?.aborted, false);
     a.end(null);
+    b.end(null);
     await settle();
     const { error, message } = host.result(1) as { error: string; message: string };
     assertEquals(error, "aborted");
     assertStringIncludes(message, ": user pressed stop");
-    assertEquals(host.of("result").length, 1);
+    assertEquals(host.result(2), null);
+    assertEquals(host.of("result").length, 2);
   });
 
   it("does without a reason, and does not care for a call that is over", async () => {
