@@ -4,8 +4,8 @@
  * @module
  */
 
+import type { Clock } from "../tool/mod.ts";
 import { onAbort } from "./abort_listeners.ts";
-import type { Clock } from "./clock.ts";
 
 /** What ended the call. */
 export type InterruptCause = "aborted" | "timeout";

@@ -10,7 +10,6 @@ import { clip, type ToolFailure, type ToolResult } from "../tool/mod.ts";
 import { Call, chosenCallId } from "./call.ts";
 import { EventQueue } from "./event_queue.ts";
 import { failure, unknownTool } from "./failures.ts";
-import { LazyCall } from "./lazy_call.ts";
 import type { DispatcherMetrics } from "./metrics.ts";
 import type { ToolDispatcherOptions } from "./options.ts";
 import { resolveSettings } from "./settings.ts";
@@ -149,10 +148,10 @@ export class ToolDispatcher {
   ): AsyncIterableIterator<ToolEvent, undefined> {
     const state = this.#state;
     const queue = new EventQueue(state.settings.maxBufferedEvents);
-    const resolve = (): Call | ToolFailure => this.#resolve(call, context, queue);
     return new ToolEventStream(
-      new LazyCall(resolve, () => chosenCallId(call) ?? state.nextCallId()),
       queue,
+      () => this.#resolve(call, context, queue),
+      () => chosenCallId(call) ?? state.nextCallId(),
     );
   }
 

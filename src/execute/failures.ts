@@ -9,6 +9,7 @@ import {
   clip,
   type FailureCode,
   isFailureCode,
+  isObject,
   type Issue,
   type ToolFailure,
   ToolResult,
@@ -71,15 +72,11 @@ export function misfit(
 
 /** A result that somebody else made, as one that holds what a result must; `undefined` if it cannot be. */
 export function readResult(value: unknown): ToolResult | undefined {
-  if (typeof value !== "object" || value === null) return undefined;
-  const { ok, content, error } = value as {
-    readonly ok?: unknown;
-    readonly content?: unknown;
-    readonly error?: unknown;
-  };
-  if (ok === true) return { ok: true, content, durationMs: 0 };
-  if (ok !== false || typeof error !== "object" || error === null) return undefined;
-  const { code, message, issues, retryable, acknowledged } = error as Record<string, unknown>;
+  if (!isObject(value)) return undefined;
+  const { ok, content, error } = value;
+  if (ok === true) return { ok, content, durationMs: 0 };
+  if (ok !== false || !isObject(error)) return undefined;
+  const { code, message, issues, retryable, acknowledged } = error;
   if (!isFailureCode(code) || typeof message !== "string") return undefined;
   return ToolResult.error(code, clip(message, MAX_MESSAGE), {
     ...(Array.isArray(issues) ? { issues: readIssues(issues) } : {}),

@@ -10,8 +10,7 @@
  * @module
  */
 
-import { copyJson, fnv1a, isObject, type ToolResult } from "../tool/mod.ts";
-import type { Clock } from "./clock.ts";
+import { type Clock, copyJson, fnv1a, isObject, type ToolResult } from "../tool/mod.ts";
 import type { IdempotencyOptions } from "./options.ts";
 
 /** What one key stands for: a call that runs, or the result that it left. */

@@ -5,7 +5,7 @@
  */
 
 export type { ApprovalAnswer, Approver } from "./approval.ts";
-export { type Clock, systemClock } from "./clock.ts";
+export { type Clock, systemClock } from "../tool/mod.ts";
 export { ToolDispatcher } from "./dispatcher.ts";
 export type { BeforeAnswer, CallInfo, ToolHooks } from "./hooks.ts";
 export type { DispatcherMetrics, DurationMetrics, ToolMetrics } from "./metrics.ts";

@@ -5,9 +5,8 @@
  */
 
 import type { SchemaEngine } from "../schema/mod.ts";
-import type { ToolRuleAnswer } from "../tool/mod.ts";
+import type { Clock, ToolRuleAnswer } from "../tool/mod.ts";
 import type { Approver } from "./approval.ts";
-import type { Clock } from "./clock.ts";
 import type { CallInfo, ToolHooks } from "./hooks.ts";
 import type { OutputOverflow } from "./tool_call.ts";
 import type { TransactionManager } from "./transaction.ts";

@@ -8,15 +8,16 @@ import type { SchemaEngine } from "../schema/mod.ts";
 import {
   type Check,
   checkFunction,
+  type Clock,
   isListOf,
   isObject,
   MAX_TIMEOUT_MS,
   must,
   numberFrom,
   refuse,
+  systemClock,
 } from "../tool/mod.ts";
 import type { Approver } from "./approval.ts";
-import { type Clock, systemClock } from "./clock.ts";
 import type { ToolHooks } from "./hooks.ts";
 import type {
   CallValidator,

@@ -4,8 +4,7 @@
  * @module
  */
 
-import type { FailureCode, ToolResult } from "../tool/mod.ts";
-import type { Clock } from "./clock.ts";
+import type { Clock, FailureCode, ToolResult } from "../tool/mod.ts";
 import { Histogram } from "./histogram.ts";
 import type { ToolMetrics } from "./metrics.ts";
 

@@ -5,17 +5,10 @@
  * @module
  */
 
-import type { ToolResult } from "../tool/mod.ts";
-import type { EventQueue, QueuedEvent } from "./event_queue.ts";
-import type { ResultEvent, ToolEvent } from "./tool_event.ts";
-
-/** The call behind a stream. */
-export interface StreamedCall {
-  readonly callId: string;
-  readonly dropped: number;
-  run(): ToolResult | Promise<ToolResult>;
-  abort(reason: unknown): void;
-}
+import type { ToolFailure, ToolResult } from "../tool/mod.ts";
+import { Call } from "./call.ts";
+import type { EventQueue } from "./event_queue.ts";
+import type { ToolEvent } from "./tool_event.ts";
 
 type Answer = IteratorResult<ToolEvent, undefined>;
 
@@ -23,8 +16,12 @@ const DONE: Answer = Object.freeze({ done: true, value: undefined });
 
 /** The events of one call, to be taken once. */
 export class ToolEventStream implements AsyncIterableIterator<ToolEvent, undefined> {
-  readonly #call: StreamedCall;
   readonly #queue: EventQueue;
+  readonly #resolve: () => Call | ToolFailure;
+  readonly #nextCallId: () => string;
+  /** The call, when it has begun and there is such a tool. */
+  #call: Call | undefined;
+  #callId: string | undefined;
   #sequence = 0;
   #ended: Promise<void> | undefined;
   #result: ToolResult | undefined;
@@ -32,9 +29,15 @@ export class ToolEventStream implements AsyncIterableIterator<ToolEvent, undefin
   /** Consumers that asked for an event before there was one. */
   #asked: ((answer: Answer) => void)[] = [];
 
-  constructor(call: StreamedCall, queue: EventQueue) {
-    this.#call = call;
+  /**
+   * @param queue What the call sends into.
+   * @param resolve Makes the call, or says why there is none.
+   * @param nextCallId Names what there is no call for.
+   */
+  constructor(queue: EventQueue, resolve: () => Call | ToolFailure, nextCallId: () => string) {
     this.#queue = queue;
+    this.#resolve = resolve;
+    this.#nextCallId = nextCallId;
     queue.onEvent = () => this.#serve();
   }
 
@@ -56,7 +59,7 @@ export class ToolEventStream implements AsyncIterableIterator<ToolEvent, undefin
       this.#finish();
       if (this.#ended !== undefined) {
         if (this.#result === undefined) {
-          this.#call.abort(new DOMException("The consumer left the stream", "AbortError"));
+          this.#call?.abort(new DOMException("The consumer left the stream", "AbortError"));
         }
         await this.#ended;
       }
@@ -65,7 +68,9 @@ export class ToolEventStream implements AsyncIterableIterator<ToolEvent, undefin
   }
 
   async #begin(): Promise<void> {
-    this.#result = await this.#call.run();
+    const call = this.#resolve();
+    if (call instanceof Call) this.#call = call;
+    this.#result = call instanceof Call ? await call.run() : call;
     // What a generator waits to send has no one to wait for it now.
     this.#queue.release();
     this.#serve();
@@ -81,23 +86,11 @@ export class ToolEventStream implements AsyncIterableIterator<ToolEvent, undefin
   }
 
   #nextEvent(): ToolEvent | undefined {
-    const queued = this.#queue.take();
-    if (queued !== undefined) return this.#numbered(queued);
     const result = this.#result;
-    if (result === undefined) return undefined;
-    const { callId, dropped } = this.#call;
-    const last: ResultEvent = {
-      type: "result",
-      callId,
-      sequence: this.#sequence++,
-      result,
-      dropped,
-    };
-    return Object.freeze(last);
-  }
-
-  #numbered(event: QueuedEvent): ToolEvent {
-    const { callId } = this.#call;
+    const event = this.#queue.take() ??
+      (result && { type: "result" as const, result, dropped: this.#call?.dropped ?? 0 });
+    if (event === undefined) return undefined;
+    const callId = this.#callId ??= this.#call?.callId ?? this.#nextCallId();
     return Object.freeze({ ...event, callId, sequence: this.#sequence++ });
   }
 

@@ -4,13 +4,7 @@
  * @module
  */
 
-import {
-  describeThrown,
-  type ToolCallError,
-  type ToolFailure,
-  ToolResult,
-  type Transaction,
-} from "../tool/mod.ts";
+import { describeThrown, ToolResult, type Transaction } from "../tool/mod.ts";
 import type { Call } from "./call.ts";
 import { INTERRUPTED, within } from "./deadline.ts";
 import type { StepAnswer } from "./plan.ts";
@@ -18,27 +12,20 @@ import type { TransactionManager } from "./transaction.ts";
 
 /** Opens the transaction that the tool requires. */
 export function beginTransaction(call: Call): StepAnswer {
-  const manager = call.settings.transactions;
-  if (manager === undefined) {
-    return call.fail(
+  const { transactions } = call.settings;
+  return transactions === undefined
+    ? call.fail(
       "transaction_failed",
       "it runs only in a transaction, and there is no transaction manager here",
-    );
-  }
-  return begin(call, manager);
+    )
+    : begin(call, transactions);
 }
 
 async function begin(call: Call, manager: TransactionManager): Promise<ToolResult | undefined> {
-  const { sessionId, messageId } = call.options;
+  const { tool, callId, deadline: { signal }, options: { sessionId, messageId } } = call;
   let transaction: Transaction;
   try {
-    transaction = await manager.begin({
-      tool: call.tool,
-      callId: call.callId,
-      sessionId,
-      messageId,
-      signal: call.deadline.signal,
-    });
+    transaction = await manager.begin({ tool, callId, sessionId, messageId, signal });
   } catch (error) {
     const why = `its transaction could not begin: ${describeThrown(error)}`;
     return call.failed("begin", error, "transaction_failed", why);
@@ -49,7 +36,7 @@ async function begin(call: Call, manager: TransactionManager): Promise<ToolResul
   }
   // The call was answered meanwhile; what it opened too late must not stay open.
   const late = ToolResult.error("aborted", "The call had ended before its transaction began");
-  await rollBack(call, manager, transaction, late.error);
+  await attempt(call, "rollback", () => manager.rollback(transaction, late.error));
   return undefined;
 }
 
@@ -60,30 +47,17 @@ export async function closeTransaction(
   transaction: Transaction,
   result: ToolResult,
 ): Promise<ToolResult> {
+  let failed = result;
   if (result.ok) {
     const problem = await attempt(call, "commit", () => manager.commit(transaction));
     if (problem === undefined) return result;
-    const failed = commitFailed(call, problem);
-    const worse = await rollBack(call, manager, transaction, failed.error);
-    return worse === undefined ? failed : commitFailed(call, `${problem}; ${worse}`);
+    failed = call.fail("transaction_failed", problem);
   }
-  const problem = await rollBack(call, manager, transaction, result.error);
-  if (problem === undefined) return result;
-  const { code, message, ...rest } = result.error;
-  return ToolResult.error(code, `${message}; ${problem}`, rest);
-}
-
-function commitFailed(call: Call, problem: string): ToolFailure {
-  return call.fail("transaction_failed", problem);
-}
-
-async function rollBack(
-  call: Call,
-  manager: TransactionManager,
-  transaction: Transaction,
-  reason: ToolCallError,
-): Promise<string | undefined> {
-  return await attempt(call, "rollback", () => manager.rollback(transaction, reason));
+  if (failed.ok) return failed;
+  const { code, message, ...rest } = failed.error;
+  const reason = failed.error;
+  const problem = await attempt(call, "rollback", () => manager.rollback(transaction, reason));
+  return problem === undefined ? failed : ToolResult.error(code, `${message}; ${problem}`, rest);
 }
 
 /** Does it within the time; says what went wrong, if anything did. */
@@ -92,9 +66,7 @@ async function attempt(
   phase: "commit" | "rollback",
   work: () => void | Promise<void>,
 ): Promise<string | undefined> {
-  const what = phase === "commit"
-    ? "its changes could not be committed"
-    : "its changes could not be rolled back";
+  const what = `its changes could not be ${phase === "commit" ? "committed" : "rolled back"}`;
   const { clock, closeTimeoutMs } = call.settings;
   try {
     const done = await within(clock, closeTimeoutMs, (async () => await work())());

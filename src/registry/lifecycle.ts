@@ -5,8 +5,7 @@
  */
 
 import { compileOnce, type SchemaEngine, type SchemaValidator } from "../schema/mod.ts";
-import type { Services, Tool } from "../tool/mod.ts";
-import type { RegistryClock } from "./registry_clock.ts";
+import type { RegistryClock, Services, Tool } from "../tool/mod.ts";
 import { ToolLifecycleError, type ToolRuntime } from "./tool_host.ts";
 
 /** What all tools of one registry share. */

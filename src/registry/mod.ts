@@ -13,7 +13,7 @@ export type {
   RegistryErrorReport,
   ToolRegistryOptions,
 } from "./registry_options.ts";
-export type { RegistryClock } from "./registry_clock.ts";
+export type { RegistryClock } from "../tool/mod.ts";
 export { createToolIndex, type ToolHit, type ToolIndex } from "./search/mod.ts";
 export { searchToolset, type ToolSearchOptions } from "./search_toolset.ts";
 export { isToolHost, type ToolHost, ToolLifecycleError, type ToolRuntime } from "./tool_host.ts";

@@ -7,14 +7,20 @@
 import { FunctionDefinition, functionDefinitions } from "../formats/function_definition.ts";
 import type { SchemaEngine } from "../schema/mod.ts";
 import type { Selection, ToolAvailabilityInput, Toolset } from "../select/mod.ts";
-import type { RiskLevel, Tool, ToolCategory, ToolDefinition } from "../tool/mod.ts";
+import {
+  type RegistryClock,
+  type RiskLevel,
+  systemClock,
+  type Tool,
+  type ToolCategory,
+  type ToolDefinition,
+} from "../tool/mod.ts";
 import { type AdmissionRules, admit, toTool } from "./admission.ts";
 import { throwAll } from "./throw_all.ts";
 import { ChangeFeed, type ToolChange, type ToolChangeListener } from "./change_feed.ts";
 import { ChangeStream, type ToolChangesOptions } from "./change_stream.ts";
 import { IndexFollower } from "./index_follower.ts";
 import { type Surroundings, ToolLifecycle } from "./lifecycle.ts";
-import { type RegistryClock, runtimeClock } from "./registry_clock.ts";
 import type {
   DisposeOptions,
   RegistryErrorReport,
@@ -73,7 +79,7 @@ export class ToolRegistry implements ToolHost {
       index = createToolIndex,
       lifecycleTimeoutMs = 30_000,
       onError,
-      clock = runtimeClock,
+      clock = systemClock,
     } = options;
     if (typeof engine?.compile !== "function") {
       throw new TypeError("Cannot make a registry: it needs a schema engine as its engine option");

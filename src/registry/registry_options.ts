@@ -5,9 +5,8 @@
  */
 
 import type { SchemaEngine } from "../schema/mod.ts";
-import type { Services, Tool, ToolDefinition } from "../tool/mod.ts";
+import type { RegistryClock, Services, Tool, ToolDefinition } from "../tool/mod.ts";
 import type { SchemaLimits } from "./admission.ts";
-import type { RegistryClock } from "./registry_clock.ts";
 import type { ToolIndex } from "./search/mod.ts";
 
 /** An error that reached no caller, for the host's log. */

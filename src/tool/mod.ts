@@ -19,6 +19,7 @@ export {
   readFields,
   refuse,
 } from "./check.ts";
+export { type Clock, type RegistryClock, systemClock } from "./clock.ts";
 export { defineTool, isTool, makeTool } from "./define_tool.ts";
 export { FAILURE_CODES, type FailureCode, isFailureCode } from "./failure_code.ts";
 export { fnv1a } from "./hash.ts";

@@ -4,14 +4,18 @@
  * @module
  */
 
-/** Tells the time and wakes callers up. */
-export interface Clock {
-  /** Milliseconds since some fixed moment; never goes back. */
-  now(): number;
+/** What a registry asks of a clock. */
+export interface RegistryClock {
   /** Milliseconds since 1970, for people and logs. */
   timestamp(): number;
   /** Calls `wake` once, after `ms` milliseconds. What it returns cancels that. */
   setTimeout(wake: () => void, ms: number): () => void;
+}
+
+/** Tells the time and wakes callers up. Serves dispatchers and registries. */
+export interface Clock extends RegistryClock {
+  /** Milliseconds since some fixed moment; never goes back. */
+  now(): number;
 }
 
 /** The clock of the runtime. */
