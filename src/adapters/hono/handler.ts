@@ -11,6 +11,7 @@ import type { Toolset } from "../../select/mod.ts";
 import type { Answer } from "./exchange.ts";
 import type { ToolHandlerOptions } from "./options.ts";
 import { problemResponse } from "./problem.ts";
+import { metadataPaths, resourceMetadata } from "./protected_resource.ts";
 import { json, methodNotAllowed } from "./responses.ts";
 import { followTools } from "./routes/events.ts";
 import { abortExecution, executeTool } from "./routes/execution.ts";
@@ -77,6 +78,8 @@ export function createToolHandler(
 ): Hono {
   const service = new ToolService(source, options);
   const app = new Hono();
+  const { preflight } = service;
+  if (preflight !== undefined) app.options("*", preflight);
   const routes: readonly (readonly [method: "GET" | "POST", path: string, answer: Answer])[] = [
     ["GET", "/tools", listTools(service)],
     ["GET", "/tools/:id", showTool],
@@ -89,6 +92,14 @@ export function createToolHandler(
   for (const [method, path, answer] of routes) {
     app.on(method, path, service.route(path, answer));
     refuseOthers(app, path, method);
+  }
+  const { protectedResource } = options;
+  if (protectedResource !== undefined) {
+    const metadata = resourceMetadata(protectedResource);
+    for (const path of metadataPaths(protectedResource.resource)) {
+      app.get(path, service.publicRoute(path, () => json(metadata)));
+      refuseOthers(app, path, "GET");
+    }
   }
   app.get("/healthz", () => json({ status: "ok" }));
   refuseOthers(app, "/healthz", "GET");

@@ -28,6 +28,11 @@ export interface Caller {
   readonly maxRisk?: RiskLevel | undefined;
   /** Names the caller: idempotency keys are kept apart by it, hooks and approvers are told. */
   readonly principal?: string | undefined;
+  /**
+   * When the caller's token ends, in milliseconds since 1970: an open `GET /events` ends then, at
+   * the next heartbeat. Calls that run have timeouts of their own.
+   */
+  readonly expiresAt?: number | undefined;
   /** Whether the caller may ask why a tool is hidden, and so learn that it exists. */
   readonly explain?: boolean | undefined;
 }
@@ -42,6 +47,7 @@ const FIELDS: readonly string[] = Object.keys(
     context: 0,
     maxRisk: 0,
     principal: 0,
+    expiresAt: 0,
     explain: 0,
   } satisfies Record<keyof Caller, 0>,
 );

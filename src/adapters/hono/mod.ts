@@ -4,8 +4,29 @@
  * @module
  */
 
+export { bearerAuth, type BearerAuthOptions, type TokenVerifier } from "./bearer_auth.ts";
+export type { ChallengeOptions } from "./challenge.ts";
+export type { CorsOptions } from "./cors.ts";
 export { createGuard, type GuardOptions } from "./guard.ts";
 export { createToolHandler } from "./handler.ts";
 export type { Authorize, Caller } from "./identity.ts";
+export { type JwtAlgorithm, jwtAuth, type JwtAuthOptions, type JwtClaims } from "./jwt_auth.ts";
 export type { ToolHandlerOptions } from "./options.ts";
 export type { Problem, ProblemCode } from "./problem.ts";
+export { type ProtectedResource, resourceMetadata } from "./protected_resource.ts";
+export {
+  createRateLimiter,
+  MemoryRateLimitStore,
+  type MemoryRateLimitStoreOptions,
+  type RateLimitCount,
+  type RateLimiter,
+  type RateLimitOptions,
+  type RateLimitStore,
+  type RateLimitVerdict,
+} from "./rate_limit.ts";
+export {
+  type KeySource,
+  type NamedKey,
+  remoteKeys,
+  type RemoteKeysOptions,
+} from "./remote_keys.ts";

@@ -6,9 +6,12 @@
 
 import type { ToolDispatcher, ToolDispatcherOptions } from "../../execute/mod.ts";
 import type { Selection } from "../../select/mod.ts";
+import type { CorsOptions } from "./cors.ts";
 import type { GuardOptions } from "./guard.ts";
 import { defaultHeartbeatMs } from "./heartbeat.ts";
 import type { Authorize } from "./identity.ts";
+import type { ProtectedResource } from "./protected_resource.ts";
+import type { RateLimitOptions } from "./rate_limit.ts";
 
 /** Options for {@linkcode createToolHandler}. */
 export interface ToolHandlerOptions extends GuardOptions {
@@ -53,6 +56,18 @@ export interface ToolHandlerOptions extends GuardOptions {
    * @default {1_024}
    */
   readonly maxEventStreams?: number;
+  /** How often one caller may come. Absent: as often as it likes. */
+  readonly rateLimit?: RateLimitOptions;
+  /**
+   * Lets pages of the origins in `allowedOrigins` read the answers. Absent: browsers keep the answers
+   * from them.
+   */
+  readonly cors?: CorsOptions | true;
+  /**
+   * What clients are told of how to get a token (RFC 9728), at
+   * `/.well-known/oauth-protected-resource`. Serve the handler at the root of its host then.
+   */
+  readonly protectedResource?: ProtectedResource;
   /**
    * Is told what was thrown while answering, by tools too unless `dispatch` has an `onError` of its
    * own, for the log. The client is told nothing of it.
@@ -72,6 +87,9 @@ const OPTIONS: ReadonlySet<string> = new Set(
       maxBodyBytes: 0,
       heartbeatMs: 0,
       maxEventStreams: 0,
+      rateLimit: 0,
+      cors: 0,
+      protectedResource: 0,
       onError: 0,
       allowedHosts: 0,
       allowedOrigins: 0,

@@ -11,12 +11,14 @@ export type ProblemCode =
   | FailureCode
   | "bad_request"
   | "unauthorized"
+  | "insufficient_scope"
   | "forbidden_host"
   | "forbidden_origin"
   | "execution_closed"
   | "not_found"
   | "method_not_allowed"
   | "payload_too_large"
+  | "rate_limited"
   | "unsupported_media_type"
   | "internal";
 
@@ -61,6 +63,7 @@ const TITLES: Readonly<Record<number, string>> = {
   415: "Unsupported Media Type",
   421: "Misdirected Request",
   422: "Unprocessable Content",
+  429: "Too Many Requests",
   499: "Client Closed Request",
   500: "Internal Server Error",
   501: "Not Implemented",

@@ -8,6 +8,7 @@ import type { Context } from "hono";
 import { ToolDispatcher } from "../../execute/mod.ts";
 import type { ToolRegistry } from "../../registry/mod.ts";
 import { Toolset } from "../../select/mod.ts";
+import { type Cors, createCors } from "./cors.ts";
 import { EnvelopeError } from "./envelope.ts";
 import { type Answer, Exchange, type Visit } from "./exchange.ts";
 import { createGuard } from "./guard.ts";
@@ -15,6 +16,7 @@ import { type Caller, ownerToolset, selectionOfCaller, ToolsetNarrower } from ".
 import { type HandlerLimits, readOptions, type ToolHandlerOptions } from "./options.ts";
 import { badRequest, type Problem, problemResponse } from "./problem.ts";
 import { QueryError } from "./query.ts";
+import { createRateLimiter, type RateLimiter } from "./rate_limit.ts";
 import { isResponse } from "./responses.ts";
 import { RunningCalls } from "./running_calls.ts";
 
@@ -36,6 +38,8 @@ export class ToolService {
   readonly narrower: ToolsetNarrower = new ToolsetNarrower();
   readonly #guard: (request: Request) => Problem | undefined;
   readonly #owned: () => Toolset;
+  readonly #cors: Cors | undefined;
+  readonly #rateLimiter: RateLimiter | undefined;
   readonly #views = new WeakMap<Toolset, ToolDispatcher>();
 
   /** @throws {TypeError} If an option is unknown or wrong. */
@@ -44,6 +48,9 @@ export class ToolService {
     this.options = options;
     this.limits = readOptions(options);
     this.#guard = createGuard(options);
+    const { cors, rateLimit, allowedOrigins = [] } = options;
+    this.#cors = cors && createCors(cors === true ? {} : cors, allowedOrigins);
+    this.#rateLimiter = rateLimit && createRateLimiter(rateLimit);
     // Nobody said who calls: then a registry's tools for certain roles and scopes are for nobody.
     this.#owned = ownerToolset(
       source,
@@ -62,6 +69,25 @@ export class ToolService {
     return async (c) => {
       const exchange = new Exchange(path);
       return exchange.finish(await this.#answer(c, exchange, answer));
+    };
+  }
+
+  /** Makes the handler of a route that is for everyone who may come in, whoever it is. */
+  publicRoute(path: string, answer: (c: Context) => Response): (c: Context) => Response {
+    return (c) => {
+      const exchange = new Exchange(path);
+      const stopped = this.#admit(c.req.raw, exchange);
+      return exchange.finish(stopped === undefined ? answer(c) : problemResponse(stopped));
+    };
+  }
+
+  /** The handler for browsers that ask before they send; `undefined` if none may. */
+  get preflight(): ((c: Context) => Response) | undefined {
+    const cors = this.#cors;
+    if (cors === undefined) return undefined;
+    return (c) => {
+      const stopped = this.#guard(c.req.raw);
+      return stopped === undefined ? cors.preflight(c.req.raw) : problemResponse(stopped);
     };
   }
 
@@ -100,7 +126,7 @@ export class ToolService {
   }
 
   async #answer(c: Context, exchange: Exchange, answer: Answer): Promise<Response> {
-    const stopped = this.#guard(c.req.raw);
+    const stopped = this.#admit(c.req.raw, exchange);
     if (stopped !== undefined) return problemResponse(stopped);
     try {
       const visit = await this.#enter(c.req.raw, exchange);
@@ -116,6 +142,21 @@ export class ToolService {
   async #enter(request: Request, exchange: Exchange): Promise<Visit | Response> {
     const { authorize, openExplain = false } = this.options;
     const caller = authorize === undefined ? { explain: openExplain } : await authorize(request);
-    return isResponse(caller) ? caller : { caller, toolset: this.toolsetOf(caller), exchange };
+    if (isResponse(caller)) return caller;
+    const toolset = this.toolsetOf(caller);
+    if (this.#rateLimiter !== undefined) {
+      const { headers, problem } = await this.#rateLimiter(caller, request);
+      exchange.headers.push(...headers);
+      if (problem !== undefined) return problemResponse(problem);
+    }
+    return { caller, toolset, exchange };
+  }
+
+  #admit(request: Request, exchange: Exchange): Problem | undefined {
+    const stopped = this.#guard(request);
+    if (stopped === undefined && this.#cors !== undefined) {
+      exchange.headers.push(...this.#cors.headersFor(request));
+    }
+    return stopped;
   }
 }

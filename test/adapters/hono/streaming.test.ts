@@ -78,6 +78,18 @@ function bench(options: ToolHandlerOptions = {}) {
   return { app, run, registry, started, release, yielded, inFlight, cleanedUp: () => cleanedUp };
 }
 
+/** What Workers hand in with each request. */
+function fakePlatform() {
+  const kept: Promise<unknown>[] = [];
+  return {
+    waitUntil: (promise: Promise<unknown>) => void kept.push(promise),
+    passThroughOnException() {},
+    props: {},
+    /** Waits for what the platform was asked to wait for, and says how many there were. */
+    ended: async () => (await Promise.all(kept)).length,
+  };
+}
+
 describe("POST /tools/:id/execute as an event stream", () => {
   it("sends what the tool says, in order, and one result", async () => {
     const response = await bench().run("talk", { callId: "c1" });
@@ -209,13 +221,20 @@ describe("POST /tools/:id/execute as an event stream", () => {
   });
 
   it("aborts the tool when the request's signal does", async () => {
-    const { run, started, inFlight } = bench();
+    const { app, started, inFlight } = bench();
     const client = new AbortController();
-    const response = await run("wait", {}, { ...execution({}, STREAM), signal: client.signal });
+    const platform = fakePlatform();
+    const response = await app.request(
+      `${BASE}/tools/wait/execute`,
+      { ...execution({}, STREAM), signal: client.signal },
+      {},
+      platform,
+    );
     const signal = await started.promise;
     client.abort();
     // The stream ends by itself, without a result: nobody is there to read it.
     assertEquals(await allEvents(response), []);
+    await platform.ended();
     assertEquals([signal.aborted, inFlight()], [true, 0]);
   });
 
@@ -295,21 +314,16 @@ describe("POST /tools/:id/execute as an event stream", () => {
 
   it("hands what must end to the platform, where there is one that asks for it", async () => {
     const { app, started, inFlight } = bench();
-    const kept: Promise<unknown>[] = [];
+    const platform = fakePlatform();
     const response = await app.request(
       `${BASE}/tools/wait/execute`,
       execution({}, STREAM),
       {},
-      {
-        waitUntil: (promise: Promise<unknown>) => void kept.push(promise),
-        passThroughOnException() {},
-        props: {},
-      },
+      platform,
     );
     await started.promise;
     await response.body?.cancel();
-    await Promise.all(kept);
-    assertEquals([kept.length, inFlight()], [1, 0]);
+    assertEquals([await platform.ended(), inFlight()], [1, 0]);
   });
 });
 

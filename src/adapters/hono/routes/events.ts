@@ -64,7 +64,7 @@ export function followTools(service: ToolService): Answer {
         }
       },
       cancel: () => Promise.resolve(stop()),
-    }, { heartbeatMs, signal: c.req.raw.signal });
+    }, { heartbeatMs, signal: c.req.raw.signal, expiresAt: caller.expiresAt });
     keepAlive(c, ended);
     return response;
   };

@@ -1,0 +1,80 @@
+/**
+ * Callers who show a token that this server knows.
+ *
+ * @module
+ */
+
+import { bearerToken, type ChallengeOptions, createChallenger } from "./challenge.ts";
+import type { Authorize, Caller } from "./identity.ts";
+import { TokenTable } from "./token_table.ts";
+
+/** Who a token belongs to. Nothing: nobody. A `Response` is sent as it is. */
+export type TokenVerifier = (
+  token: string,
+  request: Request,
+) => Caller | Response | undefined | Promise<Caller | Response | undefined>;
+
+/** Options for {@linkcode bearerAuth}: one of `tokens` and `verify`. */
+export interface BearerAuthOptions extends ChallengeOptions {
+  /** Tokens, each with its caller. A token is 16 or more visible ASCII characters. */
+  readonly tokens?: ReadonlyMap<string, Caller>;
+  /** Looks a token up. Compare secrets in constant time. */
+  readonly verify?: TokenVerifier;
+}
+
+const TOKEN = /^[\x21-\x7e]{16,8192}$/;
+
+/**
+ * Lets in those who show a bearer token: an `authorize` for `createToolHandler`.
+ *
+ * @example Usage
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { ToolRegistry } from "@plue/tools";
+ * import { bearerAuth, createToolHandler } from "@plue/tools/hono";
+ *
+ * const app = createToolHandler(new ToolRegistry({ tools: [] }), {
+ *   authorize: bearerAuth({
+ *     tokens: new Map([["correct-horse-battery", { principal: "ann", role: "control" }]]),
+ *   }),
+ * });
+ *
+ * const ask = async (token: string) =>
+ *   (await app.request("http://localhost/tools", { headers: { authorization: `Bearer ${token}` } })).status;
+ * assert.equal(await ask("correct-horse-battery"), 200);
+ * assert.equal(await ask("correct-horse-batterz"), 401);
+ * ```
+ *
+ * @throws {TypeError} If there is neither `tokens` nor `verify`, or both, or a token is too weak.
+ */
+export function bearerAuth(options: BearerAuthOptions): Authorize {
+  const { tokens, verify } = options;
+  const challenger = createChallenger(options);
+  const find = verify ?? known(tokens);
+  if (tokens !== undefined && verify !== undefined) {
+    throw new TypeError(
+      "Cannot check tokens: tokens and verify are given, and one of them is wanted",
+    );
+  }
+  return async (request) => {
+    const token = bearerToken(request, challenger);
+    if (typeof token !== "string") return token;
+    return await find(token, request) ?? challenger.invalid();
+  };
+}
+
+function known(tokens: ReadonlyMap<string, Caller> | undefined): TokenVerifier {
+  if (!(tokens instanceof Map) || tokens.size === 0) {
+    throw new TypeError("Cannot check tokens: a map of tokens, or verify, is wanted");
+  }
+  for (const token of tokens.keys()) {
+    if (!TOKEN.test(token)) {
+      // The token itself is not shown.
+      throw new TypeError(
+        "Cannot check tokens: each must be 16 to 8192 visible ASCII characters without spaces",
+      );
+    }
+  }
+  const table = new TokenTable(tokens);
+  return (token) => table.find(token);
+}

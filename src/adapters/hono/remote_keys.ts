@@ -1,0 +1,129 @@
+/**
+ * An issuer's public keys, fetched and kept.
+ *
+ * @module
+ */
+
+/** A public key, with the name that tokens know it by. */
+export interface NamedKey extends JsonWebKey {
+  readonly kid?: string;
+}
+
+/** Gives the keys that may have signed a token. `kid` is the key that the token names. */
+export type KeySource = (kid: string | undefined) => Promise<readonly NamedKey[]>;
+
+/** Options for {@linkcode remoteKeys}. */
+export interface RemoteKeysOptions {
+  /**
+   * How long keys are kept, in milliseconds.
+   *
+   * @default {600_000}
+   */
+  readonly cacheMs?: number;
+  /**
+   * How long, after a fetch, a token with an unknown key does not cause another, in milliseconds.
+   *
+   * @default {30_000}
+   */
+  readonly cooldownMs?: number;
+  /**
+   * How long a fetch may take, in milliseconds.
+   *
+   * @default {5_000}
+   */
+  readonly timeoutMs?: number;
+  /** Fetches. @default {globalThis.fetch} */
+  readonly fetch?: (url: string, init: RequestInit) => Promise<Response>;
+  /** Tells the time, in milliseconds since 1970. */
+  readonly now?: () => number;
+}
+
+/** How long, after a fetch that failed, callers are turned away without another. */
+const RETRY_MS = 1_000;
+
+/** An issuer has a handful of keys; this is room for hundreds. */
+const MAX_BYTES = 262_144;
+
+/**
+ * Makes a source of the keys at a URL, such as an issuer's `jwks_uri`.
+ *
+ * Keys are fetched on first use, again when they have grown old, and when a token names one that is
+ * not among them. While old keys are there, a fetch that fails does not turn callers away.
+ *
+ * @throws {TypeError} If the URL is not `https:`, nor on this machine.
+ */
+export function remoteKeys(url: string, options: RemoteKeysOptions = {}): KeySource {
+  const { cacheMs = 600_000, cooldownMs = 30_000, timeoutMs = 5_000, now = Date.now } = options;
+  if (!isSafe(url)) {
+    throw new TypeError(
+      `Cannot fetch keys from "${url}": it must be a URL that begins with https:`,
+    );
+  }
+  let keys: readonly NamedKey[] | undefined;
+  let triedAt = -Infinity;
+  let failure: unknown;
+
+  async function load(): Promise<readonly NamedKey[]> {
+    triedAt = now();
+    // Not shared between requests: in workerd, a fetch belongs to the request that began it.
+    const response = await (options.fetch ?? fetch)(url, {
+      headers: { accept: "application/json" },
+      // Workers know no "error"; a redirect is then a status that is not 200.
+      redirect: "manual",
+      signal: AbortSignal.timeout(timeoutMs),
+    });
+    if (response.status !== 200) {
+      await response.body?.cancel();
+      throw new Error(`Cannot fetch keys from "${url}": it answered ${response.status}`);
+    }
+    return keys = readKeys(await boundedText(response), url);
+  }
+
+  return async (kid) => {
+    const age = now() - triedAt;
+    if (keys === undefined) {
+      if (failure !== undefined && age < RETRY_MS) throw failure;
+      return await load().catch((error: unknown) => {
+        throw failure = error;
+      });
+    }
+    const isKnown = kid === undefined || keys.some((key) => key.kid === kid);
+    if (age < cacheMs && (isKnown || age < cooldownMs)) return keys;
+    const old = keys;
+    // Those who come meanwhile find that it was just tried, and take the old ones.
+    return await load().catch(() => old);
+  };
+}
+
+function isSafe(url: string): boolean {
+  if (!URL.canParse(url)) return false;
+  const { protocol, hostname } = new URL(url);
+  return protocol === "https:" ||
+    (protocol === "http:" && /^(localhost|127\.0\.0\.1|\[::1\])$/.test(hostname));
+}
+
+function readKeys(text: string, url: string): readonly NamedKey[] {
+  const set: unknown = JSON.parse(text);
+  const keys: unknown = typeof set === "object" && set !== null && "keys" in set
+    ? set.keys
+    : undefined;
+  if (!Array.isArray(keys)) throw new Error(`Cannot read the keys of "${url}": there is no list`);
+  return keys.filter((key): key is NamedKey => typeof key === "object" && key !== null);
+}
+
+async function boundedText(response: Response): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = "";
+  let size = 0;
+  const reader = response.body?.getReader();
+  for (;;) {
+    const chunk = await reader?.read();
+    if (chunk === undefined || chunk.done) return text + decoder.decode();
+    size += chunk.value.byteLength;
+    if (size > MAX_BYTES) {
+      await reader?.cancel();
+      throw new Error(`Cannot read the keys: they have more than ${MAX_BYTES} bytes`);
+    }
+    text += decoder.decode(chunk.value, { stream: true });
+  }
+}
