@@ -10,13 +10,13 @@ import {
   type CheckSchemaOptions,
   compileOnce,
   type SchemaEngine,
-  type SchemaValidator,
 } from "../schema/mod.ts";
 import {
   copyJson,
   isTool,
   type JsonSchema,
   makeTool,
+  refuse,
   type Tool,
   type ToolDefinition,
 } from "../tool/mod.ts";
@@ -48,47 +48,41 @@ export function toTool(candidate: Tool | ToolDefinition): Tool {
  * Pointer.
  */
 export function admit(tool: Tool, rules: AdmissionRules, action: AdmissionAction): unknown {
-  const { id } = tool;
-  const wrong = (problem: string, cause?: unknown): never => {
-    throw new TypeError(
-      `Cannot ${action} tool "${id}": ${problem}`,
-      cause === undefined ? undefined : { cause },
-    );
-  };
+  const { id, config } = tool;
+  const doing = `${action} tool "${id}"`;
   for (const field of ["parameters", "returns", "config"] as const) {
     const schema = tool[field];
     if (schema === undefined) continue;
-    try {
-      checkSchema(schema, { ...rules.limits, what: `its ${field}` });
-    } catch (cause) {
-      wrong(reason(cause), cause);
-    }
+    attempt(doing, () => checkSchema(schema, { ...rules.limits, what: `its ${field}` }));
   }
-  if (tool.config !== undefined) return readConfig(tool.config, rules.config.get(id), rules, wrong);
-  return rules.config.has(id) ? wrong("it is given a configuration, and takes none") : undefined;
+  const given = rules.config.get(id);
+  if (config !== undefined) return readConfig(doing, config, given, rules.engine);
+  return rules.config.has(id)
+    ? refuse(doing, "it is given a configuration, and takes none")
+    : undefined;
 }
 
 function readConfig(
+  doing: string,
   schema: JsonSchema,
   given: unknown,
-  { engine }: AdmissionRules,
-  wrong: (problem: string, cause?: unknown) => never,
+  engine: SchemaEngine,
 ): unknown {
-  let config: unknown;
-  let validator: SchemaValidator;
-  try {
-    // A tool whose configuration is optional throughout gets an empty one.
-    config = copyJson(given ?? {}, "its configuration");
-    validator = compileOnce(engine, schema);
-  } catch (cause) {
-    return wrong(reason(cause), cause);
-  }
+  // A tool whose configuration is optional throughout gets an empty one.
+  const config = attempt(doing, () => copyJson(given ?? {}, "its configuration"));
+  const validator = attempt(doing, () => compileOnce(engine, schema));
   if (validator.check(config)) return config;
   const issues = validator.issues(config).map((issue) => issue.message).join("; ");
-  return wrong(`its configuration is ${given === undefined ? "missing" : "wrong"}: ${issues}`);
+  const how = given === undefined ? "missing" : "wrong";
+  refuse(doing, `its configuration is ${how}: ${issues}`);
 }
 
-/** The message of a check, without the "Cannot do this: " that the caller's own replaces. */
-function reason(cause: unknown): string {
-  return cause instanceof Error ? cause.message.replace(/^Cannot (use|copy) /, "") : String(cause);
+/** Does it. What a check says of its own action, "Cannot use …", is said of this one. */
+function attempt<T>(doing: string, work: () => T): T {
+  try {
+    return work();
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    refuse(doing, reason.replace(/^Cannot (use|copy) /, ""), cause);
+  }
 }

@@ -4,6 +4,7 @@
  * @module
  */
 
+import { wholeFrom } from "../tool/mod.ts";
 import type { ChangeFeed, ToolChange } from "./change_feed.ts";
 
 /** Options for `registry.changes()`. */
@@ -19,6 +20,8 @@ export interface ToolChangesOptions {
   readonly capacity?: number | undefined;
 }
 
+const checkCapacity = wholeFrom(1);
+
 type Reader = (result: IteratorResult<ToolChange, undefined>) => void;
 
 const DONE: IteratorResult<ToolChange, undefined> = { done: true, value: undefined };
@@ -33,11 +36,7 @@ export class ChangeStream implements AsyncIterableIterator<ToolChange, undefined
 
   constructor(feed: ChangeFeed, options: ToolChangesOptions = {}) {
     const { signal, capacity = 1024 } = options;
-    if (!(Number.isInteger(capacity) && capacity > 0)) {
-      throw new RangeError(
-        `Cannot follow the changes: the capacity must be a whole number above 0, not "${capacity}"`,
-      );
-    }
+    checkCapacity("follow the changes", capacity, "the capacity");
     const unsubscribe = feed.subscribe(
       (change) => this.#take(change, capacity),
       () => this.#end(false),

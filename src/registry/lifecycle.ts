@@ -97,22 +97,11 @@ export class ToolLifecycle implements ToolRuntime {
     const { services } = this.#surroundings;
     const { id, init } = this.tool;
     const context = { services, config: this.config as never };
-    const running = (async () => await init?.(context))();
-    let state: unknown;
-    try {
-      state = await this.#inTime(running);
-    } catch (cause) {
-      if (cause instanceof LateError) {
-        running.then((late) => this.#disposeLate(late), () => {});
-      }
-      // The cause is for the log: it may hold what a model must not read.
-      throw new ToolLifecycleError(
-        cause instanceof LateError
-          ? `Tool "${id}" is not ready: its init did not end within ${cause.ms} ms`
-          : `Tool "${id}" is not ready: its init failed`,
-        { cause },
-      );
-    }
+    const state = await this.#inTime(
+      "init",
+      (async () => await init?.(context))(),
+      (late) => this.#disposeLate(late),
+    );
     if (this.#ended) {
       await this.#disposeLate(state);
       throw new ToolLifecycleError(`Tool "${id}" is not registered any more`);
@@ -129,35 +118,36 @@ export class ToolLifecycle implements ToolRuntime {
   }
 
   async #disposeOf(state: unknown): Promise<void> {
-    const { id, dispose } = this.tool;
+    const { dispose } = this.tool;
     if (dispose === undefined) return;
+    await this.#inTime("dispose", (async () => await dispose(state as never))());
+  }
+
+  /** The outcome of `running`. `onLate` is told of one that comes too late. */
+  async #inTime<T>(
+    part: "init" | "dispose",
+    running: Promise<T>,
+    onLate?: (outcome: T) => void,
+  ): Promise<T> {
+    const { clock, lifecycleTimeoutMs: ms } = this.#surroundings;
+    let isLate = false;
     try {
-      await this.#inTime((async () => await dispose(state as never))());
+      return await new Promise((resolve, reject) => {
+        const cancel = clock.setTimeout(() => {
+          isLate = true;
+          running.then(onLate, () => {});
+          reject(new RangeError(`It took longer than ${ms} ms`));
+        }, ms);
+        running.then(resolve, reject).finally(cancel);
+      });
     } catch (cause) {
+      const what = part === "init" ? "ready" : "disposed of";
+      const how = isLate ? `did not end within ${ms} ms` : "failed";
+      // The cause is for the log: it may hold what a model must not read.
       throw new ToolLifecycleError(
-        cause instanceof LateError
-          ? `Tool "${id}" is not disposed of: its dispose did not end within ${cause.ms} ms`
-          : `Tool "${id}" is not disposed of: its dispose failed`,
+        `Tool "${this.tool.id}" is not ${what}: its ${part} ${how}`,
         { cause },
       );
     }
-  }
-
-  /** The outcome of `running`, or a {@linkcode LateError}. */
-  #inTime<T>(running: Promise<T>): Promise<T> {
-    const { clock, lifecycleTimeoutMs: ms } = this.#surroundings;
-    return new Promise((resolve, reject) => {
-      const cancel = clock.setTimeout(() => reject(new LateError(ms)), ms);
-      running.then(resolve, reject).finally(cancel);
-    });
-  }
-}
-
-class LateError extends Error {
-  readonly ms: number;
-
-  constructor(ms: number) {
-    super(`It took longer than ${ms} ms`);
-    this.ms = ms;
   }
 }

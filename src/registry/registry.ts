@@ -8,6 +8,10 @@ import { FunctionDefinition, functionDefinitions } from "../formats/function_def
 import type { SchemaEngine } from "../schema/mod.ts";
 import type { Selection, ToolAvailabilityInput, Toolset } from "../select/mod.ts";
 import {
+  askAvailable,
+  MAX_TIMEOUT_MS,
+  numberFrom,
+  refuse,
   type RegistryClock,
   type RiskLevel,
   systemClock,
@@ -32,6 +36,8 @@ import { provideIndex, searchToolset, type ToolSearchOptions } from "./search_to
 import { ToolSnapshot } from "./snapshot.ts";
 import { type ToolHost, ToolLifecycleError, type ToolRuntime } from "./tool_host.ts";
 import { ToolsetCache } from "./toolset_cache.ts";
+
+const checkTimeout = numberFrom(1, MAX_TIMEOUT_MS);
 
 /**
  * The mutable set of all tools: unique ids, change events, and each tool's life from `init` to
@@ -81,16 +87,11 @@ export class ToolRegistry implements ToolHost {
       onError,
       clock = systemClock,
     } = options;
+    const action = "make a registry";
     if (typeof engine?.compile !== "function") {
-      throw new TypeError("Cannot make a registry: it needs a schema engine as its engine option");
+      refuse(action, "it needs a schema engine as its engine option");
     }
-    // setTimeout overflows above 2^31 - 1 and would fire at once.
-    if (!(lifecycleTimeoutMs > 0 && lifecycleTimeoutMs <= 2_147_483_647)) {
-      throw new RangeError(
-        "Cannot make a registry: lifecycleTimeoutMs must be from 1 to 2147483647, " +
-          `not "${lifecycleTimeoutMs}"`,
-      );
-    }
+    checkTimeout(action, lifecycleTimeoutMs, "lifecycleTimeoutMs");
     const report = (phase: RegistryErrorReport["phase"], toolId: string, error: unknown): void => {
       try {
         onError?.({ toolId, phase, error });
@@ -145,9 +146,7 @@ export class ToolRegistry implements ToolHost {
    */
   registerTool(candidate: Tool | ToolDefinition): Tool {
     const tool = toTool(candidate);
-    if (this.#tools.has(tool.id)) throw taken(tool);
-    this.#add([this.#admit(tool, "register")]);
-    return tool;
+    return this.tryRegisterTool(tool) ? tool : refuseTaken(tool);
   }
 
   /** Takes all these tools in, or none of them. Throws as {@linkcode ToolRegistry.registerTool}. */
@@ -155,12 +154,12 @@ export class ToolRegistry implements ToolHost {
     const lives = new Map<string, ToolLifecycle>();
     for (const candidate of candidates) {
       const tool = toTool(candidate);
-      if (lives.has(tool.id)) throw taken(tool);
+      if (lives.has(tool.id)) refuseTaken(tool);
       lives.set(tool.id, this.#admit(tool, "register"));
     }
     const added = [...lives.values()];
     // Only now: the loop ran the caller's code, which may have registered one of them.
-    for (const { tool } of added) if (this.#tools.has(tool.id)) throw taken(tool);
+    for (const { tool } of added) if (this.#tools.has(tool.id)) refuseTaken(tool);
     this.#add(added);
     return added.map(({ tool }) => tool);
   }
@@ -183,18 +182,8 @@ export class ToolRegistry implements ToolHost {
   updateTool(candidate: Tool | ToolDefinition): Tool {
     const tool = toTool(candidate);
     const life = this.#admit(tool, "update");
-    const previous = this.#tools.get(tool.id);
-    if (previous === undefined) {
-      throw new TypeError(`Cannot update tool "${tool.id}": it is not registered`);
-    }
-    this.#set(life);
-    this.#retirement.retire(previous);
-    this.#tell({
-      type: "updated",
-      tool,
-      previous: previous.tool,
-      timestamp: this.#clock.timestamp(),
-    });
+    if (!this.#tools.has(tool.id)) refuse(`update tool "${tool.id}"`, "it is not registered");
+    this.#replace(life);
     return tool;
   }
 
@@ -212,13 +201,17 @@ export class ToolRegistry implements ToolHost {
     const rules = { ...this.#rules, config: definedOnly(given) };
     const lives = [...given.keys()].map((id) => {
       const tool = this.#tools.get(id)?.tool;
-      if (tool === undefined) {
-        throw new TypeError(`Cannot configure tool "${id}": it is not registered`);
-      }
+      if (tool === undefined) refuse(`configure tool "${id}"`, "it is not registered");
       return new ToolLifecycle(tool, admit(tool, rules, "configure"), this.#surroundings);
     });
     const before = [...given.keys()].map((id) => [id, this.#rules.config.get(id)] as const);
-    for (const life of lives) this.#reconfigure(life, given.get(life.tool.id));
+    for (const life of lives) {
+      const { id } = life.tool;
+      const config = given.get(id);
+      if (config === undefined) this.#rules.config.delete(id);
+      else this.#rules.config.set(id, config);
+      this.#replace(life);
+    }
     return () => {
       this.configureTools(Object.fromEntries(before.filter(([id]) => this.#tools.has(id))));
     };
@@ -232,7 +225,7 @@ export class ToolRegistry implements ToolHost {
     this.#touch(id);
     this.#index.remove(id);
     this.#retirement.retire(life);
-    this.#tell({ type: "removed", tool: life.tool, timestamp: this.#clock.timestamp() });
+    this.#tell("removed", [life]);
     return true;
   }
 
@@ -250,12 +243,7 @@ export class ToolRegistry implements ToolHost {
   isAvailable(tool: Tool): boolean {
     const life = this.#tools.get(tool.id);
     if (life?.tool !== tool) return false;
-    if (typeof tool.isAvailable === "boolean") return tool.isAvailable;
-    try {
-      return tool.isAvailable({ services: life.services, config: life.config }) === true;
-    } catch {
-      return false;
-    }
+    return askAvailable(tool, life);
   }
 
   /**
@@ -379,8 +367,7 @@ export class ToolRegistry implements ToolHost {
     this.#index.clear();
     for (const { tool } of ended) this.#touch(tool.id);
     this.#ending = this.#retirement.end(ended, options.signal);
-    const timestamp = this.#clock.timestamp();
-    for (const { tool } of ended) this.#tell({ type: "removed", tool, timestamp });
+    this.#tell("removed", ended);
     this.#feed.end();
     return this.#ending;
   }
@@ -394,28 +381,23 @@ export class ToolRegistry implements ToolHost {
     return new ToolLifecycle(tool, admit(tool, this.#rules, action), this.#surroundings);
   }
 
-  #reconfigure(life: ToolLifecycle, config: unknown): void {
-    const { tool } = life;
-    const previous = this.#tools.get(tool.id);
-    this.#set(life);
-    if (config === undefined) this.#rules.config.delete(tool.id);
-    else this.#rules.config.set(tool.id, config);
-    if (previous !== undefined) this.#retirement.retire(previous);
-    const timestamp = this.#clock.timestamp();
-    this.#tell({ type: "updated", tool, previous: tool, timestamp });
-  }
-
   #add(added: readonly ToolLifecycle[]): void {
     for (const life of added) this.#set(life);
-    if (this.#feed.isSilent) return;
-    const timestamp = this.#clock.timestamp();
-    for (const { tool } of added) this.#tell({ type: "added", tool, timestamp });
+    this.#tell("added", added);
+  }
+
+  /** Puts a tool in the place of the one with its id. */
+  #replace(life: ToolLifecycle): void {
+    const previous = this.#tools.get(life.tool.id);
+    this.#set(life);
+    if (previous !== undefined) this.#retirement.retire(previous);
+    this.#tell("updated", [life], previous);
   }
 
   #set(life: ToolLifecycle): void {
     const { tool } = life;
     if (this.#ending !== undefined) {
-      throw new TypeError(`Cannot register tool "${tool.id}": the registry is disposed of`);
+      refuse(`register tool "${tool.id}"`, "the registry is disposed of");
     }
     this.#tools.set(tool.id, life);
     this.#touch(tool.id);
@@ -428,8 +410,17 @@ export class ToolRegistry implements ToolHost {
     this.#revision++;
   }
 
-  #tell(change: ToolChange): void {
-    if (!this.#feed.isSilent) this.#feed.emit(Object.freeze(change));
+  #tell(
+    type: ToolChange["type"],
+    lives: readonly ToolLifecycle[],
+    replaced?: ToolLifecycle,
+  ): void {
+    if (this.#feed.isSilent) return;
+    const timestamp = this.#clock.timestamp();
+    const previous = replaced && { previous: replaced.tool };
+    for (const { tool } of lives) {
+      this.#feed.emit(Object.freeze({ type, tool, ...previous, timestamp }));
+    }
   }
 }
 
@@ -437,6 +428,6 @@ function definedOnly(config: ReadonlyMap<string, unknown>): ReadonlyMap<string, 
   return new Map([...config].filter(([, value]) => value !== undefined));
 }
 
-function taken({ id }: Tool): TypeError {
-  return new TypeError(`Cannot register tool "${id}": the id is taken`);
+function refuseTaken({ id }: Tool): never {
+  return refuse(`register tool "${id}"`, "the id is taken");
 }

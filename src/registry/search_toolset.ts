@@ -5,7 +5,7 @@
  */
 
 import type { Toolset, ToolSource } from "../select/mod.ts";
-import type { Tool } from "../tool/mod.ts";
+import { type Tool, wholeFrom } from "../tool/mod.ts";
 import { createToolIndex, type ToolIndex } from "./search/mod.ts";
 
 /** Options for {@linkcode searchToolset} and `registry.searchTools()`. */
@@ -17,6 +17,8 @@ export interface ToolSearchOptions {
    */
   readonly limit?: number | undefined;
 }
+
+const checkLimit = wholeFrom(0);
 
 /** How a source that keeps an index of its own, such as a registry, gives it. */
 const providers = new WeakMap<ToolSource, () => ToolIndex>();
@@ -55,11 +57,7 @@ export function searchToolset(
   options: ToolSearchOptions = {},
 ): readonly Tool[] {
   const { limit = 10 } = options;
-  if (!(Number.isInteger(limit) && limit >= 0)) {
-    throw new RangeError(
-      `Cannot search: the limit must be a whole number, 0 or above, not "${limit}"`,
-    );
-  }
+  checkLimit("search", limit, "the limit");
   const most = Math.min(limit, toolset.size);
   if (most === 0) return [];
   const index = indexFor(toolset);

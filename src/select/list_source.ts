@@ -4,7 +4,7 @@
  * @module
  */
 
-import { isTool, makeTool, type Tool } from "../tool/mod.ts";
+import { askAvailable, isTool, makeTool, refuse, type Tool } from "../tool/mod.ts";
 import type { ToolSource } from "./tool_source.ts";
 
 const NOTHING_ELSE = Object.freeze({ services: Object.freeze({}), config: undefined });
@@ -21,7 +21,7 @@ export function listSource(list: Iterable<Tool>): ToolSource {
     // A tool that another copy of plue made is checked and made again.
     const tool = isTool(item) ? item : makeTool(item);
     if (byId.has(tool.id)) {
-      throw new TypeError(`Cannot make a toolset: two tools have the id "${tool.id}"`);
+      refuse("make a toolset", `two tools have the id "${tool.id}"`);
     }
     byId.set(tool.id, tool);
   }
@@ -31,13 +31,6 @@ export function listSource(list: Iterable<Tool>): ToolSource {
     tools,
     revision: 0,
     getTool: (id: string): Tool | undefined => byId.get(id),
-    isAvailable: (tool: Tool): boolean => {
-      if (typeof tool.isAvailable === "boolean") return tool.isAvailable;
-      try {
-        return tool.isAvailable(NOTHING_ELSE) === true;
-      } catch {
-        return false;
-      }
-    },
+    isAvailable: (tool: Tool): boolean => askAvailable(tool, NOTHING_ELSE),
   });
 }

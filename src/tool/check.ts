@@ -64,15 +64,26 @@ export const checkText: Check<string> = must("a string", (value) => typeof value
 export const checkWord: Check<string> = must("a string that is not empty", isWord);
 export const checkFunction: Check<() => unknown> = must("a function", isFunction);
 
-/** The check of a number from `least` to `most`. */
+/** The check of a number from `least` to `most`. Throws a `RangeError`. */
 export function numberFrom(least: number, most: number = Infinity): Check<number> {
+  return inRange(
+    `a number from ${least} to ${most}`,
+    (value) => value >= least && value <= most,
+  );
+}
+
+/** The check of a whole number that is `least` or more. Throws a `RangeError`. */
+export function wholeFrom(least: number): Check<number> {
+  return inRange(
+    `a whole number, ${least} or above`,
+    (value) => Number.isInteger(value) && value >= least,
+  );
+}
+
+function inRange(wanted: string, accepts: (value: number) => boolean): Check<number> {
   return (action, value, place) => {
-    if (typeof value === "number" && value >= least && value <= most) return value;
-    throw new RangeError(
-      `Cannot ${action}: ${place} must be a number from ${least} to ${most}, not ${
-        describe(value)
-      }`,
-    );
+    if (typeof value === "number" && accepts(value)) return value;
+    throw new RangeError(`Cannot ${action}: ${place} must be ${wanted}, not ${describe(value)}`);
   };
 }
 

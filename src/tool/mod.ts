@@ -18,6 +18,7 @@ export {
   type ReadFields,
   readFields,
   refuse,
+  wholeFrom,
 } from "./check.ts";
 export { type Clock, type RegistryClock, systemClock } from "./clock.ts";
 export { defineTool, isTool, makeTool } from "./define_tool.ts";
@@ -42,6 +43,7 @@ export {
 } from "./standard_schema.ts";
 export { clip, describe, describeThrown } from "./text.ts";
 export { deriveAnnotations, type ToolAnnotations } from "./tool_annotations.ts";
+export { askAvailable } from "./tool_availability.ts";
 export { KNOWN_CATEGORIES, type KnownToolCategory, type ToolCategory } from "./tool_category.ts";
 export type {
   Services,

@@ -261,7 +261,7 @@ describe("ToolRegistry.changes()", () => {
       }
       assertEquals(
         message,
-        `Cannot follow the changes: the capacity must be a whole number above 0, not "${capacity}"`,
+        `Cannot follow the changes: the capacity must be a whole number, 1 or above, not ${capacity}`,
       );
     });
   }

@@ -172,7 +172,7 @@ describe("searchToolset()", () => {
       assertThrows(
         () => searchToolset(buildToolset([]), "echo", { limit }),
         RangeError,
-        `Cannot search: the limit must be a whole number, 0 or above, not "${limit}"`,
+        `Cannot search: the limit must be a whole number, 0 or above, not ${limit}`,
       );
     });
   }
