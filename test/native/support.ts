@@ -1,0 +1,119 @@
+/**
+ * What the native tests share: where things are, how they are built, and how programs are run.
+ *
+ * @module
+ */
+
+import { spawn, spawnSync } from "node:child_process";
+import { existsSync } from "node:fs";
+import { dirname, join } from "node:path";
+import process from "node:process";
+import { fileURLToPath } from "node:url";
+
+/** The folder of the repository. */
+export const ROOT: string = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
+/** Where `make` puts everything. */
+export const BUILD: string = join(ROOT, "ffi", "build");
+/** The folder of the host suite and the other test programs. */
+export const PROGRAMS: string = join(BUILD, "test");
+/** The host suite as a library. */
+export const SUITE_LIBRARY: string = join(
+  PROGRAMS,
+  process.platform === "darwin" ? "libsuite.dylib" : "libsuite.so",
+);
+
+const PATH = `${join(ROOT, "scripts", "runtimes", "bin")}:${process.env["PATH"] ?? ""}`;
+
+/** Each runtime, as a command to put a script behind. */
+export const RUNTIMES: { readonly [name: string]: readonly string[] } = {
+  bun: ["bun"],
+  deno: [
+    "deno",
+    "run",
+    "--allow-all",
+    "--no-check",
+    "--no-config",
+    `--import-map=${join(ROOT, "deno.json")}`,
+    "--node-modules-dir=manual",
+  ],
+  node: ["node", "--disable-warning=ExperimentalWarning"],
+};
+
+/** Whether a program can be found. */
+export function hasProgram(name: string): boolean {
+  return PATH.split(":").some((folder) => existsSync(join(folder, name)));
+}
+
+/** Runs `make` in `ffi`, one at a time: the suites of several runtimes build what they need. */
+export function make(...args: readonly string[]): void {
+  const command = ["make", "-C", join(ROOT, "ffi"), ...args];
+  if (hasProgram("flock")) command.unshift("flock", join(ROOT, "ffi", "Makefile"));
+  const [program = "", ...rest] = command;
+  const { status, stderr } = spawnSync(program, rest, {
+    encoding: "utf8",
+    env: { ...process.env, PATH },
+  });
+  if (status !== 0) throw new Error(`make ${args.join(" ")} failed:\n${stderr}`);
+}
+
+/** Why nothing can be built here; `undefined` if it can. */
+export function noCompiler(): string | undefined {
+  const missing = ["cc", "make"].find((program) => !hasProgram(program));
+  return missing === undefined ? undefined : `there is no ${missing}`;
+}
+
+/** Why the native programs cannot be built; `undefined` once they have been. */
+export function buildPrograms(): string | undefined {
+  const reason = noCompiler();
+  if (reason === undefined) make("all", "test-programs");
+  return reason;
+}
+
+/** How a program ended. */
+export interface Outcome {
+  /** Its exit code; `undefined` if a signal ended it. */
+  readonly code: number | undefined;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Runs a program to its end, and ends it with everything that it started if it takes too long. */
+export function run(
+  [command = "", ...args]: readonly string[],
+  { env = {}, timeoutMs = 60_000 }: {
+    readonly env?: { readonly [name: string]: string };
+    readonly timeoutMs?: number;
+  } = {},
+): Promise<Outcome> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(command, args, {
+      cwd: ROOT,
+      env: { ...process.env, PATH, ...env },
+      stdio: ["ignore", "pipe", "pipe"],
+      detached: true,
+    });
+    let stdout = "";
+    let stderr = "";
+    const timer = setTimeout(() => {
+      stderr += `\nstopped: it ran longer than ${timeoutMs} ms`;
+      if (child.pid !== undefined) process.kill(-child.pid, "SIGKILL");
+    }, timeoutMs);
+    child.stdout.setEncoding("utf8").on("data", (text: string) => stdout += text);
+    child.stderr.setEncoding("utf8").on("data", (text: string) => stderr += text);
+    child.on("error", reject);
+    child.on("close", (code) => {
+      clearTimeout(timer);
+      resolve({ code: code ?? undefined, stdout, stderr });
+    });
+  });
+}
+
+/** What a program said, for the message of a failed assertion. */
+export function said({ code, stdout, stderr }: Outcome): string {
+  return `exit code ${code}\n${stdout.slice(-4_000)}\n${stderr.slice(-4_000)}`;
+}
+
+/** A command line as one program: `$PLUE_SIDECAR` is a path. */
+export function sidecarScript(command: readonly string[]): string {
+  return `#!/bin/sh\nexec ${command.map((word) => `'${word}'`).join(" ")}\n`;
+}
