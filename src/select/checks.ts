@@ -7,10 +7,10 @@
 
 import {
   type Check,
-  checkFunction,
-  checkWord,
   describe,
+  isFunction,
   isToolId,
+  isWord,
   must,
   type ReadFields,
   readFields,
@@ -29,8 +29,11 @@ function itemPlace(list: string, at: number): string {
   return list === ARGUMENTS ? `argument ${at + 1}` : `${list.slice(0, -1)}/${at}"`;
 }
 
-/** The check of a list, each item by a check of its own. */
-export function listOf<Item>(check: Check<Item>): Check<readonly Item[]> {
+/** The check of a list; `wanted` says in words what each item must be. */
+export function listOf<Item>(
+  wanted: string,
+  accepts: (item: unknown) => item is Item,
+): Check<readonly Item[]> {
   return (action, value, place) => {
     if (!Array.isArray(value)) {
       return refuse(action, `${place} must be a list, not ${describe(value)}`);
@@ -40,24 +43,32 @@ export function listOf<Item>(check: Check<Item>): Check<readonly Item[]> {
     }
     // Array.from visits holes too, which are not what is wanted either.
     return Object.freeze(
-      Array.from(value, (item: unknown, at) => check(action, item, itemPlace(place, at))),
+      Array.from(
+        value,
+        (item: unknown, at) =>
+          accepts(item)
+            ? item
+            : refuse(action, `${itemPlace(place, at)} must be ${wanted}, not ${describe(item)}`),
+      ),
     );
   };
 }
 
 /** The check of a list of names: sorted, each once. */
-function setOf(check: Check<string>): Check<readonly string[]> {
-  const checkList = listOf(check);
-  return (action, value, place) =>
-    Object.freeze([...new Set(checkList(action, value, place))].sort());
+function setOf(
+  wanted: string,
+  accepts: (item: unknown) => item is string,
+): Check<readonly string[]> {
+  const check = listOf(wanted, accepts);
+  return (action, value, place) => Object.freeze([...new Set(check(action, value, place))].sort());
 }
 
-export const checkFunctions: Check<readonly unknown[]> = listOf(checkFunction);
-export const checkWords: Check<readonly string[]> = setOf(checkWord);
-export const checkIds: Check<readonly string[]> = setOf(must(
+export const checkFunctions: Check<readonly unknown[]> = listOf("a function", isFunction);
+export const checkWords: Check<readonly string[]> = setOf("a string that is not empty", isWord);
+export const checkIds: Check<readonly string[]> = setOf(
   `a tool's id, "name" or "namespace:name", each ${TOOL_NAME_RULE}`,
   isToolId,
-));
+);
 
 /** Checks the arguments that a function was called with. */
 export function checkArguments<Kept>(

@@ -87,7 +87,7 @@ const CHECKS = {
   tagsAny: checkWords,
   tagsAll: checkWords,
   filters: checkFunctions as Check<readonly ToolFilter[]>,
-  policies: listOf(must("a policy, with a name and an allow function", isPolicy)),
+  policies: listOf("a policy, with a name and an allow function", isPolicy),
 } satisfies { readonly [Field in keyof Required<Selection>]: Check };
 
 /**

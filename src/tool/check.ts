@@ -52,7 +52,8 @@ export function isListOf<T>(
   return true;
 }
 
-function isFunction(value: unknown): value is () => unknown {
+/** Whether `value` is a function. */
+export function isFunction(value: unknown): value is () => unknown {
   return typeof value === "function";
 }
 
@@ -97,18 +98,18 @@ export type ReadFields<Checks extends { readonly [field: string]: Check }> = {
  * object.
  *
  * @param checks What each field must be. Other fields are refused.
- * @param place What a field is called in messages: by default its JSON Pointer.
+ * @param place What a field of the table is called in messages: by default its JSON Pointer.
  */
 export function readFields<Checks extends { readonly [field: string]: Check }>(
   action: string,
   object: { readonly [field: string]: unknown },
   checks: Checks,
-  place: (field: string) => string = pointerTo,
+  place: (field: string) => string = (field) => `"/${field}"`,
 ): ReadFields<Checks> {
   for (const field of Object.keys(object)) {
     if (!Object.hasOwn(checks, field)) {
       const fields = Object.keys(checks).join(", ");
-      refuse(action, `${pointerTo(field)} is not one of its fields, ${fields}`);
+      refuse(action, `${describe(pointerStep(field))} is not one of its fields, ${fields}`);
     }
   }
   const read: Record<string, unknown> = {};
@@ -118,8 +119,4 @@ export function readFields<Checks extends { readonly [field: string]: Check }>(
   }
   // Each field holds what its own check answered.
   return read as ReadFields<Checks>;
-}
-
-function pointerTo(field: string): string {
-  return describe(pointerStep(field));
 }

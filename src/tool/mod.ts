@@ -9,6 +9,7 @@ export {
   checkFlag,
   checkFunction,
   checkWord,
+  isFunction,
   isListOf,
   isObject,
   isWord,
