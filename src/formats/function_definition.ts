@@ -5,7 +5,7 @@
  */
 
 import { buildToolset, type ToolAvailabilityInput } from "../select/mod.ts";
-import type { JsonSchemaObject, Tool } from "../tool/mod.ts";
+import { isObject, type JsonSchemaObject, type Tool } from "../tool/mod.ts";
 import { legalName, mapNames, OPENAI_NAME_RULE } from "./names.ts";
 
 /** A function definition as plain JSON. */
@@ -122,53 +122,55 @@ export function functionDefinitions(tools: readonly Tool[]): readonly FunctionDe
   return definitions;
 }
 
-/** Whether a schema accepts `{}`; `undefined` if only a reference knows. */
-function acceptsEmptyObject(schema: unknown): boolean | undefined {
-  if (typeof schema !== "object" || schema === null) return schema === true;
-  const { $ref, $dynamicRef, type, required, minProperties, allOf, anyOf, oneOf, ...rest } =
-    schema as Readonly<Record<string, unknown>>;
+/** An answer that may not be known: only a reference knows. */
+type Answer = boolean | undefined;
+
+/** Whether a schema accepts `{}`. */
+function acceptsEmptyObject(schema: unknown): Answer {
+  if (!isObject(schema)) return schema === true;
+  const { $ref, $dynamicRef, type, required, minProperties, ...rest } = schema;
   if ($ref !== undefined || $dynamicRef !== undefined) return undefined;
-  if (type !== undefined && type !== "object" && !listOf(type)?.includes("object")) return false;
-  if ((listOf(required)?.length ?? 0) > 0) return false;
-  if (typeof minProperties === "number" && minProperties > 0) return false;
-  if ("const" in rest && !isEmptyObject(rest["const"])) return false;
-  if ("enum" in rest && listOf(rest["enum"])?.some(isEmptyObject) !== true) return false;
-  const answers = (listOf(allOf) ?? []).map(acceptsEmptyObject);
-  if ("not" in rest) answers.push(negate(acceptsEmptyObject(rest["not"])));
+  const answers: Answer[] = [
+    type === undefined || [type].flat().includes("object"),
+    listOf(required).length === 0,
+    !(typeof minProperties === "number" && minProperties > 0),
+    !("const" in rest) || isEmptyObject(rest["const"]),
+    !("enum" in rest) || listOf(rest["enum"]).some(isEmptyObject),
+    ...listOf(rest["allOf"]).map(acceptsEmptyObject),
+  ];
+  const { anyOf, oneOf } = rest;
+  if (Array.isArray(anyOf)) {
+    answers.push(not(all(anyOf.map((part) => not(acceptsEmptyObject(part))))));
+  }
+  if (Array.isArray(oneOf)) answers.push(exactlyOne(oneOf.map(acceptsEmptyObject)));
+  if ("not" in rest) answers.push(not(acceptsEmptyObject(rest["not"])));
   if ("if" in rest) {
     const holds = acceptsEmptyObject(rest["if"]);
     answers.push(
       holds === undefined ? holds : acceptsEmptyObject(rest[holds ? "then" : "else"] ?? true),
     );
   }
-  for (const [branches, fits] of [[anyOf, atLeastOne], [oneOf, exactlyOne]] as const) {
-    const list = listOf(branches);
-    if (list !== undefined) answers.push(fits(list.map(acceptsEmptyObject)));
-  }
-  if (answers.includes(false)) return false;
-  return answers.includes(undefined) ? undefined : true;
+  return all(answers);
 }
 
-function atLeastOne(answers: readonly (boolean | undefined)[]): boolean | undefined {
-  if (answers.includes(true)) return true;
-  return answers.includes(undefined) ? undefined : false;
+function all(answers: readonly Answer[]): Answer {
+  return answers.includes(false) ? false : answers.includes(undefined) ? undefined : true;
 }
 
-function exactlyOne(answers: readonly (boolean | undefined)[]): boolean | undefined {
+function exactlyOne(answers: readonly Answer[]): Answer {
   const yes = answers.filter((answer) => answer === true).length;
   if (yes > 1) return false;
   return answers.includes(undefined) ? undefined : yes === 1;
 }
 
-function negate(answer: boolean | undefined): boolean | undefined {
+function not(answer: Answer): Answer {
   return answer === undefined ? undefined : !answer;
 }
 
-function listOf(value: unknown): readonly unknown[] | undefined {
-  return Array.isArray(value) ? value : undefined;
+function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
 }
 
 function isEmptyObject(value: unknown): boolean {
-  return typeof value === "object" && value !== null && !Array.isArray(value) &&
-    Object.keys(value).length === 0;
+  return isObject(value) && Object.keys(value).length === 0;
 }
