@@ -1,0 +1,124 @@
+/**
+ * `tools/call`: one call through the dispatcher, with progress, log messages and cancellation.
+ *
+ * @module
+ */
+
+import {
+  type CallToolRequest,
+  type CallToolResult,
+  ProtocolError,
+  ProtocolErrorCode,
+  type ServerContext,
+} from "@modelcontextprotocol/server";
+import { decodeCalls, encodeResult, type RoutedCall } from "../../formats/mod.ts";
+import type { ToolProgress } from "../../execute/mod.ts";
+import type { ToolResult } from "../../tool/mod.ts";
+import type { RunningCall } from "../hono/running_calls.ts";
+import { isMcpContent } from "./mcp_content.ts";
+import type { McpToolList } from "./tool_list.ts";
+import { callIdOf, type McpVisit } from "./visit.ts";
+
+/** Runs a call and writes its result. */
+export async function callTool(
+  visit: McpVisit,
+  request: CallToolRequest,
+  context: ServerContext,
+): Promise<CallToolResult> {
+  if (visit.executionClosed) {
+    throw new ProtocolError(
+      ProtocolErrorCode.InvalidRequest,
+      "This server lists tools and does not execute them: its owner sets authorize, or " +
+        "openExecution: true, to open execution",
+    );
+  }
+  const list = visit.list();
+  const [call] = decodeCalls(list.target, request.params, list.names);
+  if (call?.name === undefined) throw unknownTool(request.params.name);
+  const running = beginCall(visit, context);
+  const sender = new Sender(context, call.wireName);
+  try {
+    const { session, caller: { principal } } = visit;
+    const work = visit.dispatcher.dispatch({ name: call.name, arguments: call.arguments }, {
+      sessionId: session,
+      principal,
+      signal: running?.signal ?? context.mcpReq.signal,
+      ...sender.listeners,
+    });
+    visit.keepAlive(work);
+    const result = await work;
+    // A notification that comes after the result would have no request any more.
+    await sender.sent;
+    if (!result.ok && result.error.code === "unknown_tool") throw unknownTool(call.wireName);
+    return write(list, call, result);
+  } finally {
+    running?.end();
+  }
+}
+
+/** Makes the call one that another request of the same session can cancel. */
+function beginCall(visit: McpVisit, { mcpReq }: ServerContext): RunningCall | undefined {
+  const { session, caller: { principal }, running } = visit;
+  return session === undefined
+    ? undefined
+    : running.begin({ principal, callId: callIdOf(session, mcpReq.id) }, mcpReq.signal);
+}
+
+function unknownTool(name: string): ProtocolError {
+  return new ProtocolError(
+    ProtocolErrorCode.InvalidParams,
+    `Unknown tool: ${JSON.stringify(name.slice(0, 200))}`,
+  );
+}
+
+function write(
+  { target, names }: McpToolList,
+  call: RoutedCall,
+  result: ToolResult,
+): CallToolResult {
+  if (!result.ok || !isMcpContent(result.content)) {
+    // What the format writes is what the SDK's type says; the one is read-only, the other is not.
+    return encodeResult(target, call, result, names) as CallToolResult;
+  }
+  const { content, structuredContent, _meta } = result.content;
+  return {
+    content: [...content],
+    ...(structuredContent === undefined ? {} : { structuredContent }),
+    ...(_meta === undefined ? {} : { _meta }),
+  } as CallToolResult;
+}
+
+/** Sends what happens meanwhile to the client. */
+class Sender {
+  /** Resolves when what was sent last is on its way. */
+  sent: Promise<void> = Promise.resolve();
+  /** What the dispatcher tells: progress only to a client that asked for it. */
+  readonly listeners: {
+    readonly progress?: (progress: ToolProgress) => void;
+    readonly metadata: (value: unknown) => void;
+    readonly output: (value: unknown) => Promise<void>;
+  };
+
+  constructor({ mcpReq }: ServerContext, name: string) {
+    const progressToken = mcpReq._meta?.progressToken;
+    const send = (work: Promise<void>): Promise<void> =>
+      // It rejects when the client is gone: then the call's signal says so.
+      this.sent = work.catch(() => {});
+    this.listeners = {
+      metadata: (value) => void send(mcpReq.log("info", value, name)),
+      output: (value) => send(mcpReq.log("info", value, `${name}/output`)),
+      ...(progressToken === undefined ? {} : {
+        progress: ({ done, total, message }) =>
+          void send(mcpReq.notify({
+            method: "notifications/progress",
+            params: {
+              progressToken,
+              progress: done,
+              ...(total === undefined ? {} : { total }),
+              ...(message === undefined ? {} : { message }),
+            },
+          })),
+      }),
+    };
+  }
+}

@@ -1,0 +1,50 @@
+/**
+ * What a tool may answer beside a value: content as MCP has it, such as an image.
+ *
+ * @module
+ */
+
+import type { ContentBlock } from "@modelcontextprotocol/server";
+
+/** What a call answers, block by block. */
+export interface McpContent {
+  readonly content: readonly ContentBlock[];
+  /** The same as a value, for programs. An object, for clients before revision 2026-07-28. */
+  readonly structuredContent?: unknown;
+  readonly _meta?: { readonly [key: string]: unknown };
+}
+
+/** Marked by being in here: what merely looks like content is a value like any other. */
+const made = new WeakSet<object>();
+
+/**
+ * Lets a tool answer images, audio, resources, or several blocks. MCP clients are sent the blocks
+ * as they are; everybody else gets them as JSON.
+ *
+ * @example Usage
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { defineTool, ToolDispatcher, ToolRegistry } from "@plue/tools";
+ * import { isMcpContent, mcpContent } from "@plue/tools/mcp";
+ *
+ * const draw = defineTool({
+ *   name: "draw",
+ *   description: "Draws a dot.",
+ *   execute: () =>
+ *     mcpContent({ content: [{ type: "image", data: "R0lGODlhAQABAAAAACw=", mimeType: "image/gif" }] }),
+ * });
+ * const result = await new ToolDispatcher(new ToolRegistry({ tools: [draw] })).dispatch({ name: "draw" });
+ *
+ * assert.ok(result.ok && isMcpContent(result.content));
+ * ```
+ */
+export function mcpContent(content: McpContent): McpContent {
+  const own = Object.freeze({ ...content });
+  made.add(own);
+  return own;
+}
+
+/** Whether `value` was made by {@linkcode mcpContent}. */
+export function isMcpContent(value: unknown): value is McpContent {
+  return typeof value === "object" && value !== null && made.has(value);
+}

@@ -1,0 +1,89 @@
+/**
+ * The SDK's server for one request, answering from the caller's toolset: nothing is registered with
+ * it, so that it costs the same for ten tools as for a thousand.
+ *
+ * @module
+ */
+
+import {
+  type Implementation,
+  type jsonSchemaValidator,
+  type ListToolsResult,
+  McpServer,
+  ProtocolError,
+  ProtocolErrorCode,
+  type ServerOptions,
+} from "@modelcontextprotocol/server";
+import { callTool } from "./call_tool.ts";
+import type { McpVisit } from "./visit.ts";
+
+/** What every server of one endpoint is made of. */
+export interface ServerParts {
+  readonly info: Implementation;
+  readonly options: ServerOptions;
+  readonly pageSize: number;
+}
+
+/**
+ * The SDK would make a validator per server, to check what users answer when a server asks them
+ * something. This one never asks; arguments are checked by the dispatcher.
+ */
+const NEVER_ASKED: jsonSchemaValidator = {
+  getValidator() {
+    throw new TypeError("Cannot validate: an MCP endpoint of plue asks its clients nothing");
+  },
+};
+
+/** Makes what the servers of an endpoint share. */
+export function serverParts(
+  info: Implementation,
+  { instructions, ttlMs, pageSize, follows }: {
+    readonly instructions: string | undefined;
+    readonly ttlMs: number;
+    readonly pageSize: number;
+    /** Whether the tools can change. */
+    readonly follows: boolean;
+  },
+): ServerParts {
+  const hint = { ttlMs, cacheScope: "private" } as const;
+  return {
+    info,
+    pageSize,
+    options: {
+      capabilities: { tools: { listChanged: follows }, logging: {} },
+      cacheHints: { "tools/list": hint, "server/discover": hint },
+      jsonSchemaValidator: NEVER_ASKED,
+      ...(instructions === undefined ? {} : { instructions }),
+    },
+  };
+}
+
+/** A server for one request. */
+export class RegistryServer extends McpServer {
+  readonly #visit: McpVisit;
+
+  constructor({ info, options, pageSize }: ServerParts, visit: McpVisit) {
+    super(info, options);
+    this.#visit = visit;
+    this.server.setRequestHandler("tools/list", ({ params }) => {
+      const page = visit.list().page(params?.cursor, pageSize);
+      if (page === undefined) {
+        throw new ProtocolError(
+          ProtocolErrorCode.InvalidParams,
+          "Cannot list the tools: the cursor is none that this server gave",
+        );
+      }
+      // The pages are shared and frozen, which the SDK's types do not say; it only reads them.
+      return { ...page } as unknown as ListToolsResult;
+    });
+    this.server.setRequestHandler(
+      "tools/call",
+      (request, context) => callTool(visit, request, context),
+    );
+  }
+
+  /** Is asked which headers a call must have (`x-mcp-header`). */
+  override toolInputSchemaJson(name: string): Record<string, unknown> | undefined {
+    return this.#visit.list().inputSchemaOf(name);
+  }
+}
