@@ -5,13 +5,17 @@
  * @module
  */
 
-/** A call as it came over HTTP. */
-export interface CallEnvelope {
-  readonly arguments: unknown;
+/** What a call belongs to, as it came over HTTP. */
+export interface CallIds {
   readonly callId: string | undefined;
   readonly sessionId: string | undefined;
   readonly messageId: string | undefined;
   readonly idempotencyKey: string | undefined;
+}
+
+/** A call as it came over HTTP. */
+export interface CallEnvelope extends CallIds {
+  readonly arguments: unknown;
 }
 
 /** Why a body cannot be read. The message is safe to send. */
@@ -49,6 +53,15 @@ export function readEnvelope(text: string, headers: Headers): CallEnvelope {
       );
     }
   }
+  return { arguments: body["arguments"], ...readCallIds(body, headers) };
+}
+
+/**
+ * Reads what a call belongs to.
+ *
+ * @throws {EnvelopeError} If an id is wrong, or another one in the body than in a header.
+ */
+export function readCallIds(body: Readonly<Record<string, unknown>>, headers: Headers): CallIds {
   const id = (field: IdField): string | undefined => {
     const inBody: unknown = body[field];
     const inHeader = headers.get(HEADERS[field]) ?? undefined;
@@ -64,7 +77,6 @@ export function readEnvelope(text: string, headers: Headers): CallEnvelope {
     );
   };
   return {
-    arguments: body["arguments"],
     callId: id("callId"),
     sessionId: id("sessionId"),
     messageId: id("messageId"),

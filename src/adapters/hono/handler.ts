@@ -13,10 +13,12 @@ import type { ToolHandlerOptions } from "./options.ts";
 import { problemResponse } from "./problem.ts";
 import { metadataPaths, resourceMetadata } from "./protected_resource.ts";
 import { json, methodNotAllowed } from "./responses.ts";
+import { dispatchTurn } from "./routes/dispatch.ts";
 import { followTools } from "./routes/events.ts";
 import { abortExecution, executeTool } from "./routes/execution.ts";
 import { explainTool, listTools, showTool } from "./routes/listing.ts";
 import { showMetrics } from "./routes/metrics.ts";
+import { showOpenApi } from "./routes/openapi.ts";
 import { ToolService } from "./service.ts";
 
 const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"] as const;
@@ -26,13 +28,15 @@ const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"] as const;
  *
  * | route | answers |
  * |---|---|
- * | `GET /tools` | the caller's tools; filters, search and paging by query |
+ * | `GET /tools` | the caller's tools; filters, search and paging by query; `format` for a provider's shape |
  * | `GET /tools/:id` | one of them |
  * | `GET /tools/:id/explain` | whether the caller sees a tool, and why not |
  * | `POST /tools/:id/execute` | the result of a call: `{"arguments": {…}}`; with `Accept: text/event-stream` what happens meanwhile too |
  * | `POST /executions/:callId/abort` | aborts one of the caller's calls that run in this process |
  * | `GET /events` | how the caller's tools change, as an event stream |
  * | `GET /metrics` | what the calls of the caller's tools came to |
+ * | `POST /dispatch/:target` | the messages to send back for a provider's response (with `formats`) |
+ * | `GET /openapi.json` | the service in OpenAPI 3.1, with the caller's tools (with `formats`) |
  * | `GET /healthz` | that the server is up |
  *
  * @example Usage
@@ -77,6 +81,7 @@ export function createToolHandler(
   options: ToolHandlerOptions = {},
 ): Hono {
   const service = new ToolService(source, options);
+  const { formats, protectedResource } = options;
   const app = new Hono();
   const { preflight } = service;
   if (preflight !== undefined) app.options("*", preflight);
@@ -88,12 +93,15 @@ export function createToolHandler(
     ["POST", "/executions/:callId/abort", abortExecution(service)],
     ["GET", "/events", followTools(service)],
     ["GET", "/metrics", showMetrics(service)],
+    ...(formats === undefined ? [] : [
+      ["POST", "/dispatch/:target", dispatchTurn(service, formats)] as const,
+      ["GET", "/openapi.json", showOpenApi(service, formats)] as const,
+    ]),
   ];
   for (const [method, path, answer] of routes) {
     app.on(method, path, service.route(path, answer));
     refuseOthers(app, path, method);
   }
-  const { protectedResource } = options;
   if (protectedResource !== undefined) {
     const metadata = resourceMetadata(protectedResource);
     for (const path of metadataPaths(protectedResource.resource)) {

@@ -5,8 +5,10 @@
  */
 
 import { searchToolset } from "../../registry/mod.ts";
+import type { ExportResult, TargetName } from "../../formats/mod.ts";
 import type { Toolset } from "../../select/mod.ts";
 import type { Tool } from "../../tool/mod.ts";
+import type { HandlerFormats } from "./formats.ts";
 import { type ListingQuery, QueryError } from "./query.ts";
 
 /** A response body and its validator. */
@@ -46,9 +48,15 @@ export function describeTool(tool: Tool): Record<string, unknown> {
 
 /** Makes pages, and remembers them per list of tools and query. */
 export class PageCache {
+  readonly #formats: HandlerFormats | undefined;
   readonly #pages = new WeakMap<readonly Tool[], Map<string, Page>>();
 
-  /** @throws {QueryError} If the cursor is not one that a page gave. */
+  /** @param formats What exports are made with; without it, there are none. */
+  constructor(formats?: HandlerFormats) {
+    this.#formats = formats;
+  }
+
+  /** @throws {QueryError} If the cursor is not one that a page gave, or there is no such format. */
   page(toolset: Toolset, query: ListingQuery): Page {
     // The same array for as long as the members and their availability stay the same.
     const tools = toolset.available();
@@ -56,7 +64,9 @@ export class PageCache {
     if (pages === undefined) this.#pages.set(tools, pages = new Map());
     let page = pages.get(query.key);
     if (page === undefined) {
-      page = makePage(toolset, tools, query);
+      page = query.format === undefined
+        ? makePage(toolset, tools, query)
+        : exportPage(toolset, tools, query, query.format, this.#formats);
       if (pages.size >= MAX_PAGES) pages.delete(pages.keys().next().value as string);
       pages.set(query.key, page);
     }
@@ -64,9 +74,14 @@ export class PageCache {
   }
 }
 
+/** Makes a page of any JSON. */
+export function pageOf(value: unknown): Page {
+  return withEtag(JSON.stringify(value));
+}
+
 /** Makes the page of one tool. */
 export function toolPage(tool: Tool): Page {
-  return withEtag(JSON.stringify(describeTool(tool)));
+  return pageOf(describeTool(tool));
 }
 
 /** Whether the client's copy is current, by its `If-None-Match`. */
@@ -74,6 +89,46 @@ export function isCurrent(ifNoneMatch: string | null, etag: string): boolean {
   if (ifNoneMatch === null) return false;
   if (ifNoneMatch.trim() === "*") return true;
   return ifNoneMatch.split(",").some((tag) => tag.trim().replace(/^W\//, "") === etag);
+}
+
+/** What is wrong with the target of an export, for the client; or the error as it is. */
+export function exportError(error: unknown): unknown {
+  return error instanceof RangeError ? new QueryError(error.message) : error;
+}
+
+function exportPage(
+  toolset: Toolset,
+  tools: readonly Tool[],
+  { search, limit, losses }: ListingQuery,
+  format: string,
+  formats: HandlerFormats | undefined,
+): Page {
+  if (formats === undefined) {
+    throw new QueryError(
+      "This server exports no formats: its owner hands them in as the option formats",
+    );
+  }
+  const found = search === undefined ? tools : searchToolset(toolset, search, { limit });
+  let exported: ExportResult;
+  try {
+    exported = formats.exportTools(found, format as TargetName);
+  } catch (error) {
+    throw exportError(error);
+  }
+  const { target, names, rejected, warnings } = exported;
+  return pageOf({
+    target,
+    tools: exported.tools,
+    // Which tool is meant by which name: never split a name.
+    names: names.encodings.map(({ id, name, namespace }) => ({
+      id,
+      name,
+      ...(namespace === undefined ? {} : { namespace }),
+    })),
+    rejected,
+    warnings,
+    ...(losses ? { losses: exported.losses } : {}),
+  });
 }
 
 function makePage(toolset: Toolset, tools: readonly Tool[], query: ListingQuery): Page {
@@ -92,12 +147,10 @@ function makePage(toolset: Toolset, tools: readonly Tool[], query: ListingQuery)
     found = hits.slice(start, start + limit);
     if (hits.length > start + limit) next = writeCursor("offset", String(start + limit));
   }
-  return withEtag(
-    JSON.stringify({
-      tools: found.map(describeTool),
-      ...(next === undefined ? {} : { nextCursor: next }),
-    }),
-  );
+  return pageOf({
+    tools: found.map(describeTool),
+    ...(next === undefined ? {} : { nextCursor: next }),
+  });
 }
 
 /** The first tool after `id`: the page goes on rightly also when that tool is gone by now. */

@@ -7,10 +7,12 @@
 export { bearerAuth, type BearerAuthOptions, type TokenVerifier } from "./bearer_auth.ts";
 export type { ChallengeOptions } from "./challenge.ts";
 export type { CorsOptions } from "./cors.ts";
+export type { HandlerFormats } from "./formats.ts";
 export { createGuard, type GuardOptions } from "./guard.ts";
 export { createToolHandler } from "./handler.ts";
 export type { Authorize, Caller } from "./identity.ts";
 export { type JwtAlgorithm, jwtAuth, type JwtAuthOptions, type JwtClaims } from "./jwt_auth.ts";
+export type { OpenApiOptions } from "./openapi.ts";
 export type { ToolHandlerOptions } from "./options.ts";
 export type { Problem, ProblemCode } from "./problem.ts";
 export { type ProtectedResource, resourceMetadata } from "./protected_resource.ts";

@@ -7,9 +7,11 @@
 import type { ToolDispatcher, ToolDispatcherOptions } from "../../execute/mod.ts";
 import type { Selection } from "../../select/mod.ts";
 import type { CorsOptions } from "./cors.ts";
+import type { HandlerFormats } from "./formats.ts";
 import type { GuardOptions } from "./guard.ts";
 import { defaultHeartbeatMs } from "./heartbeat.ts";
 import type { Authorize } from "./identity.ts";
+import type { OpenApiOptions } from "./openapi.ts";
 import type { ProtectedResource } from "./protected_resource.ts";
 import type { RateLimitOptions } from "./rate_limit.ts";
 
@@ -56,6 +58,13 @@ export interface ToolHandlerOptions extends GuardOptions {
    * @default {1_024}
    */
   readonly maxEventStreams?: number;
+  /**
+   * The providers' formats, for `GET /tools?format=…`, `POST /dispatch/:target` and
+   * `GET /openapi.json`: `import * as formats from "@plue/tools/formats"`.
+   */
+  readonly formats?: HandlerFormats;
+  /** What `GET /openapi.json` says besides the tools. */
+  readonly openapi?: OpenApiOptions;
   /** How often one caller may come. Absent: as often as it likes. */
   readonly rateLimit?: RateLimitOptions;
   /**
@@ -87,6 +96,8 @@ const OPTIONS: ReadonlySet<string> = new Set(
       maxBodyBytes: 0,
       heartbeatMs: 0,
       maxEventStreams: 0,
+      formats: 0,
+      openapi: 0,
       rateLimit: 0,
       cors: 0,
       protectedResource: 0,

@@ -23,6 +23,10 @@ export interface ListingQuery {
   readonly limit: number;
   /** Where the page begins, as the page before it said. */
   readonly cursor: string | undefined;
+  /** The target to export to; `undefined` for the handler's own shape. */
+  readonly format: string | undefined;
+  /** Whether an export says what the target cannot. */
+  readonly losses: boolean;
   /** Names the page among those of one toolset: the query in a fixed order. */
   readonly key: string;
 }
@@ -64,6 +68,11 @@ const READERS = {
     throw unfit(name, value, `a whole number from 1 to ${MAX_PAGE}`);
   },
   cursor: oneWord,
+  format: oneWord,
+  losses: (value, name) => {
+    if (value === "1" || value === "0") return value === "1";
+    throw unfit(name, value, "1 or 0");
+  },
   hasWorkspace: flag,
   hasTerminal: flag,
   hasEditor: flag,
@@ -117,7 +126,16 @@ export function readListingQuery(parameters: URLSearchParams): ListingQuery {
       Object.keys(context).length === 0 ? undefined : context as ToolAvailabilityFields,
     ),
   };
+  const format = read("format") as string | undefined;
+  if (format === undefined && parameters.has("losses")) {
+    throw new QueryError('Query parameter "losses" goes with "format"');
+  }
+  if (format !== undefined && parameters.has("cursor")) {
+    throw new QueryError('Query parameter "cursor" does not go with "format": an export is whole');
+  }
   return {
+    format,
+    losses: read("losses") ?? false,
     selection: Object.keys(selection).length === 0 ? undefined : selection,
     search: read("q") as string | undefined,
     limit: read("limit") ?? (parameters.has("q") ? DEFAULT_HITS : MAX_PAGE),

@@ -11,9 +11,9 @@ import { readListingQuery, refuseQuery } from "../query.ts";
 import { json, pageResponse } from "../responses.ts";
 import type { ToolService } from "../service.ts";
 
-/** The caller's tools: filters, search and paging by query. */
-export function listTools({ narrower }: ToolService): Answer {
-  const pages = new PageCache();
+/** The caller's tools: filters, search, paging and format by query. */
+export function listTools({ narrower, options }: ToolService): Answer {
+  const pages = new PageCache(options.formats);
   return (c, { toolset }) => {
     const query = readListingQuery(new URL(c.req.url).searchParams);
     const { selection } = query;

@@ -1,0 +1,99 @@
+/**
+ * `POST /dispatch/:target`: a provider's whole response in, the messages to send back out.
+ *
+ * @module
+ */
+
+import type { DecodedCall, ExportResult, TargetName } from "../../../formats/mod.ts";
+import type { Toolset } from "../../../select/mod.ts";
+import { withBody } from "../body.ts";
+import { EnvelopeError, readCallIds } from "../envelope.ts";
+import { type Answer, keepAlive } from "../exchange.ts";
+import type { HandlerFormats } from "../formats.ts";
+import { exportError } from "../listing.ts";
+import { badRequest, problemResponse } from "../problem.ts";
+import { readListingQuery } from "../query.ts";
+import { json } from "../responses.ts";
+import type { ToolService } from "../service.ts";
+
+/**
+ * Runs the calls in a provider's response, and answers with the messages to send back. The query
+ * is that of the listing that the model was given: names are those of that export.
+ */
+export function dispatchTurn(service: ToolService, formats: HandlerFormats): Answer {
+  return async (c, { caller, toolset }) => {
+    const { selection, search, cursor, format } = readListingQuery(
+      new URL(c.req.url).searchParams,
+    );
+    if (search !== undefined || cursor !== undefined || format !== undefined) {
+      return problemResponse(badRequest("The query of a turn has filters only"));
+    }
+    const closed = service.executionClosed;
+    if (closed !== undefined) return problemResponse(closed);
+    const target = c.req.param("target") ?? "";
+    const shown = selection === undefined ? toolset : service.narrower.narrow(toolset, selection);
+    const exported = exportOf(formats, shown, target);
+    const { signal: client, headers } = c.req.raw;
+    return await withBody(c, service.limits.maxBodyBytes, async (text) => {
+      const { callId = crypto.randomUUID(), ...ids } = readCallIds({}, headers);
+      const calls = callsIn(formats, target, text, exported);
+      const { principal } = caller;
+      const running = service.running.begin({ principal, callId }, client);
+      const turn = formats.dispatchCalls(target as TargetName, calls, {
+        dispatcher: service.dispatcherOf(shown),
+        names: exported.names,
+        context: { ...ids, principal, signal: running.signal },
+      }).finally(() => running.end());
+      keepAlive(c, turn.catch(() => {}));
+      const { messages, results } = await turn;
+      return withCallId(
+        callId,
+        json({
+          target: exported.target,
+          messages,
+          calls: calls.map(({ callId, name, wireName }, index) => ({
+            callId,
+            name: name ?? null,
+            wireName,
+            result: results[index],
+          })),
+        }),
+      );
+    });
+  };
+}
+
+function exportOf(formats: HandlerFormats, toolset: Toolset, target: string): ExportResult {
+  try {
+    return formats.exportTools(toolset, target as TargetName);
+  } catch (error) {
+    throw exportError(error);
+  }
+}
+
+function callsIn(
+  formats: HandlerFormats,
+  target: string,
+  text: string,
+  { names }: ExportResult,
+): readonly DecodedCall[] {
+  let response: unknown;
+  try {
+    response = JSON.parse(text);
+  } catch {
+    // The engine's own message would echo a part of the body.
+    throw new EnvelopeError("Cannot read the body: it is not JSON");
+  }
+  try {
+    return formats.decodeCalls(target as TargetName, response, names);
+  } catch (error) {
+    // It says where the response is wrong, and quotes nothing of it.
+    if (error instanceof TypeError) throw new EnvelopeError(error.message);
+    throw error;
+  }
+}
+
+function withCallId(callId: string, response: Response): Response {
+  response.headers.set("x-call-id", callId);
+  return response;
+}

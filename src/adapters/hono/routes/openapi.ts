@@ -1,0 +1,31 @@
+/**
+ * `GET /openapi.json`: the service as the caller sees it.
+ *
+ * @module
+ */
+
+import type { Tool } from "../../../tool/mod.ts";
+import type { Answer } from "../exchange.ts";
+import type { HandlerFormats } from "../formats.ts";
+import { type Page, pageOf } from "../listing.ts";
+import { openApiDocument } from "../openapi.ts";
+import { refuseQuery } from "../query.ts";
+import { pageResponse } from "../responses.ts";
+import type { ToolService } from "../service.ts";
+
+/** The OpenAPI document of the caller's tools. */
+export function showOpenApi({ options }: ToolService, { exportTools }: HandlerFormats): Answer {
+  const { authorize, openapi = {} } = options;
+  const pages = new WeakMap<readonly Tool[], Page>();
+  return (c, { toolset }) => {
+    refuseQuery(new URL(c.req.url).searchParams);
+    const tools = toolset.available();
+    let page = pages.get(tools);
+    if (page === undefined) {
+      const exported = exportTools(tools, "openapi@3.1");
+      page = pageOf(openApiDocument(exported, openapi, authorize !== undefined));
+      pages.set(tools, page);
+    }
+    return pageResponse(c, page);
+  };
+}

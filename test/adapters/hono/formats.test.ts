@@ -1,0 +1,214 @@
+import { describe, it } from "bun:test";
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { createToolHandler, type ToolHandlerOptions } from "@plue/tools/hono";
+import * as formats from "@plue/tools/formats";
+import { defineTool, ToolRegistry } from "@plue/tools";
+import { BASE, execution, problemOf, sampleRegistry } from "./support.ts";
+
+const serve = (options: ToolHandlerOptions = {}, registry = sampleRegistry()) =>
+  createToolHandler(registry, { formats, openExecution: true, ...options });
+
+interface Export {
+  readonly target: string;
+  readonly tools: readonly { readonly function: { readonly name: string } }[];
+  readonly names: readonly { readonly id: string; readonly name: string }[];
+  readonly losses?: readonly unknown[];
+  readonly rejected: readonly unknown[];
+}
+
+describe("GET /tools?format=", () => {
+  it("answers the caller's tools in a provider's shape, and what they are called there", async () => {
+    const app = serve({ authorize: () => ({ role: "control" }) });
+    const response = await app.request(`${BASE}/tools?format=openai.chat`);
+    assertEquals(response.status, 200);
+    const body = await response.json() as Export;
+    assertEquals(body.target, "openai.chat");
+    assertEquals(body.tools.map((tool) => tool.function.name), [
+      "echo",
+      "file-write",
+      "plan",
+      "rm",
+      "task__approve",
+    ]);
+    assertEquals(body.names.at(-1), { id: "task:approve", name: "task__approve" });
+    assertEquals([body.losses, body.rejected], [undefined, []]);
+  });
+
+  it("exports what is left by filters and by a search", async () => {
+    const app = serve();
+    for (const query of ["maxRisk=low&category=system", "q=answers what it is given&limit=1"]) {
+      const body = await (await app.request(`${BASE}/tools?format=openai.chat&${query}`))
+        .json() as Export;
+      assertEquals(body.names.map(({ id }) => id), ["echo"]);
+    }
+  });
+
+  it("says what is lost when asked", async () => {
+    const registry = new ToolRegistry({
+      tools: [
+        defineTool({
+          name: "pick",
+          description: "Picks.",
+          parameters: {
+            type: "object",
+            properties: { s: { type: "string", minLength: 2 } },
+          },
+        }),
+      ],
+    });
+    const app = serve({}, registry);
+    const ask = async (losses: string): Promise<Export> =>
+      await (await app.request(`${BASE}/tools?format=openai.strict${losses}`)).json();
+    const { losses = [] } = await ask("&losses=1");
+    assert(losses.length > 0);
+    assertEquals((await ask("&losses=0")).losses, undefined);
+  });
+
+  it("answers from its memory, with an ETag", async () => {
+    const app = serve();
+    const url = `${BASE}/tools?format=anthropic`;
+    const etag = (await app.request(url)).headers.get("etag") ?? "";
+    const again = await app.request(url, { headers: { "if-none-match": etag } });
+    assertEquals(again.status, 304);
+  });
+
+  for (
+    const [query, words] of [
+      ["format=openai.chats", 'Cannot find the target "openai.chats"'],
+      ["format=constructor", "Cannot find the target"],
+      ["format=openai.chat&cursor=x", "does not go with"],
+      ["format=openai.chat&losses=yes", "1 or 0"],
+      ["losses=1", 'goes with "format"'],
+    ] as const
+  ) {
+    it(`refuses ${query}`, async () => {
+      const response = await serve().request(`${BASE}/tools?${query}`);
+      assertEquals(response.status, 400);
+      assertStringIncludes((await problemOf(response)).detail, words);
+    });
+  }
+
+  it("says that its owner must hand the formats in", async () => {
+    const response = await createToolHandler(sampleRegistry())
+      .request(`${BASE}/tools?format=openai.chat`);
+    assertEquals(response.status, 400);
+    assertStringIncludes((await problemOf(response)).detail, "option formats");
+  });
+});
+
+interface TurnBody {
+  readonly target: string;
+  readonly messages: readonly unknown[];
+  readonly calls: readonly {
+    readonly callId: string;
+    readonly name: string | null;
+    readonly result: { readonly ok: boolean; readonly error?: { readonly code: string } };
+  }[];
+}
+
+const chat = (...calls: readonly (readonly [id: string, name: string, args: unknown])[]) => ({
+  role: "assistant",
+  tool_calls: calls.map(([id, name, args]) => ({
+    id,
+    type: "function",
+    function: { name, arguments: JSON.stringify(args) },
+  })),
+});
+
+describe("POST /dispatch/:target", () => {
+  const turn = (
+    app: ReturnType<typeof serve>,
+    body: unknown,
+    path = "openai.chat",
+    headers: Record<string, string> = {},
+  ): Promise<Response> =>
+    Promise.resolve(app.request(`${BASE}/dispatch/${path}`, execution(body, headers)));
+
+  it("runs a provider's calls and answers with the messages to send back, in their order", async () => {
+    const response = await turn(
+      serve(),
+      chat(["1", "echo", { text: "hi" }], ["2", "nope", {}], ["3", "echo", { text: 5 }]),
+    );
+    assertEquals(response.status, 200);
+    const { target, messages, calls } = await response.json() as TurnBody;
+    assertEquals(target, "openai.chat");
+    assertEquals(messages.length, 3);
+    assertEquals(messages[0], { role: "tool", tool_call_id: "1", content: '{"text":"hi"}' });
+    assertEquals(
+      calls.map(({ callId, name, result }) => [callId, name, result.error?.code ?? result.ok]),
+      [["1", "echo", true], ["2", null, "unknown_tool"], ["3", "echo", "invalid_arguments"]],
+    );
+  });
+
+  it("runs only what the caller sees", async () => {
+    const call = chat(["1", "task__approve", {}]);
+    const impl = serve({ authorize: () => ({ role: "impl" }) });
+    const hidden = await (await turn(impl, call)).json() as TurnBody;
+    assertEquals(hidden.calls[0]?.result.error?.code, "unknown_tool");
+    const control = serve({ authorize: () => ({ role: "control" }) });
+    assertEquals(
+      ((await (await turn(control, call)).json()) as TurnBody).calls[0]?.result.ok,
+      true,
+    );
+  });
+
+  it("runs only what the filters of the query leave", async () => {
+    const call = chat(["1", "rm", {}]);
+    const body = await (await turn(serve(), call, "openai.chat?maxRisk=low")).json() as TurnBody;
+    assertEquals(body.calls[0]?.result.error?.code, "unknown_tool");
+  });
+
+  it("answers a turn without calls with no messages", async () => {
+    const body = await (await turn(serve(), { role: "assistant", content: "Hello" }))
+      .json() as TurnBody;
+    assertEquals([body.messages, body.calls], [[], []]);
+  });
+
+  it("can be aborted by the id that it is given", async () => {
+    const started = Promise.withResolvers<void>();
+    const registry = new ToolRegistry({
+      tools: [
+        defineTool({
+          name: "wait",
+          description: "Waits.",
+          execute: (_, { signal }) => {
+            started.resolve();
+            return new Promise((_resolve, reject) =>
+              signal.addEventListener("abort", () => reject(signal.reason))
+            );
+          },
+        }),
+      ],
+    });
+    const app = serve({}, registry);
+    const answer = turn(app, chat(["1", "wait", {}]), "openai.chat", { "x-call-id": "turn-1" });
+    await started.promise;
+    const abort = await app.request(`${BASE}/executions/turn-1/abort`, { method: "POST" });
+    assertEquals(abort.status, 202);
+    const response = await answer;
+    assertEquals(response.headers.get("x-call-id"), "turn-1");
+    assertEquals(((await response.json()) as TurnBody).calls[0]?.result.error?.code, "aborted");
+  });
+
+  for (
+    const [what, path, body, status] of [
+      ["a target that is none", "openai.chats", {}, 400],
+      ["a body that is not JSON", "openai.chat", '{"secret": "sesame', 400],
+      ["a body of another shape", "anthropic", { content: 5, sesame: "sesame" }, 400],
+      ["a search", "openai.chat?q=echo", {}, 400],
+    ] as const
+  ) {
+    it(`refuses ${what}, and echoes nothing of it`, async () => {
+      const response = await turn(serve(), body, path);
+      assertEquals(response.status, status);
+      assertEquals(JSON.stringify(await problemOf(response)).includes("sesame"), false);
+    });
+  }
+
+  it("is closed where execution is, and not there without formats", async () => {
+    const closed = await turn(serve({ openExecution: false }), {});
+    assertEquals((await problemOf(closed)).code, "execution_closed");
+    const bare = createToolHandler(sampleRegistry(), { openExecution: true });
+    assertEquals((await turn(bare, {})).status, 404);
+  });
+});
