@@ -5,10 +5,10 @@
  */
 
 import { validateStandard } from "../schema/mod.ts";
-import type { Issue, ToolFailure } from "../tool/mod.ts";
+import { type Issue, MAX_DEPTH, type ToolFailure } from "../tool/mod.ts";
 import type { Call } from "./call.ts";
 import { describeJsonError } from "./json_error.ts";
-import { describeRefusal, MAX_DEPTH, readJson, utf8Length } from "./json_value.ts";
+import { describeRefusal, readJson, utf8Length } from "./json_value.ts";
 import { whenThere } from "./later.ts";
 import type { StepAnswer } from "./plan.ts";
 

@@ -5,10 +5,7 @@
  * @module
  */
 
-import { pointerStep } from "../tool/mod.ts";
-
-/** How deep a value may be. */
-export const MAX_DEPTH = 256;
+import { JsonReader, MAX_DEPTH, STOPPED } from "../tool/mod.ts";
 
 /** The longest number: -0.0000012345678901234567. */
 const MAX_NUMBER = 25;
@@ -60,16 +57,14 @@ export function readJson(value: unknown, limit: number): JsonVerdict {
   try {
     const most = quickLook(value, limit, 0);
     if (most <= limit) return { kind: "json", value, bytes: most };
-    const walk = new Walk(limit);
-    if (!walk.visit(value, 0)) {
-      return walk.what === undefined
-        ? { kind: "large", bytes: walk.bytes }
-        : { kind: "refused", pointer: walk.pointer(), what: walk.what };
-    }
-    const text = JSON.stringify(value);
-    const bytes = utf8Length(text);
+    const reader = new JsonReader({ maxBytes: limit, standIns: true });
+    const copy = reader.read(value);
+    const { what, pointer, converts } = reader;
+    if (what !== undefined) return { kind: "refused", pointer, what };
+    if (copy === STOPPED) return { kind: "large", bytes: reader.bytes };
+    const bytes = utf8Length(JSON.stringify(copy));
     if (bytes > limit) return { kind: "large", bytes };
-    return { kind: "json", value: walk.converts ? JSON.parse(text) : value, bytes };
+    return { kind: "json", value: converts ? copy : value, bytes };
   } catch {
     // A getter, a toJSON or a proxy threw.
     return { kind: "refused", pointer: "", what: "a value that cannot be read" };
@@ -117,122 +112,4 @@ export function utf8Length(text: string): number {
 /** How many bytes of JSON a string takes. */
 export function jsonBytes(text: string): number {
   return utf8Length(JSON.stringify(text));
-}
-
-/**
- * One look over a value, which counts the least bytes that its JSON can have: strings need not be
- * read for that, and a value that is surely too large need not be written.
- */
-class Walk {
-  /** The value has at least so many, as far as it was looked at. */
-  bytes = 0;
-  /** Some member is not written as it stands. */
-  converts = false;
-  /** What was found that is not JSON. */
-  what: string | undefined;
-  readonly #limit: number;
-  /** The way to what was found, innermost step first. */
-  readonly #steps: (string | number)[] = [];
-
-  constructor(limit: number) {
-    this.#limit = limit;
-  }
-
-  pointer(): string {
-    let pointer = "";
-    for (const step of this.#steps.reverse()) {
-      pointer += pointerStep(step);
-      if (pointer.length > 200) return `${pointer.slice(0, 200)}…`;
-    }
-    return pointer;
-  }
-
-  /** Whether the value is JSON and not yet too large. */
-  visit(value: unknown, depth: number): boolean {
-    switch (typeof value) {
-      case "string":
-        return this.#count(value.length + 2);
-      case "boolean":
-        return this.#count(4);
-      case "number":
-        if (Number.isFinite(value)) return this.#count(1);
-        break;
-      case "object":
-        if (value === null) return this.#count(4);
-        if (depth >= MAX_DEPTH) {
-          return this.#refuse(`deeper than ${MAX_DEPTH} levels: it may contain itself`);
-        }
-        return Array.isArray(value)
-          ? this.#visitList(value, depth + 1)
-          : this.#visitObject(value as Record<string, unknown>, depth + 1);
-    }
-    const isShort = typeof value === "number" || value === undefined;
-    return this.#refuse(`${isShort ? value : `a ${typeof value}`}, which is not JSON`);
-  }
-
-  #visitList(list: readonly unknown[], depth: number): boolean {
-    // A bracket, and below each member is counted with a comma or the other bracket.
-    if (!this.#count(1)) return false;
-    for (let index = 0; index < list.length; index++) {
-      this.bytes++;
-      if (!this.visit(list[index], depth)) return this.#at(index);
-    }
-    return true;
-  }
-
-  #visitObject(object: Record<string, unknown>, depth: number): boolean {
-    if (!isPlain(object)) {
-      if (typeof object["toJSON"] === "function") return this.#visitStandIn(object, depth);
-      if (
-        object instanceof Error || ArrayBuffer.isView(object) || Object.keys(object).length === 0
-      ) return this.#refuse(`an instance of ${className(object)}, which is not JSON`);
-      this.converts = true;
-    }
-    if (!this.#count(1)) return false;
-    for (const key of Object.keys(object)) {
-      const member = object[key];
-      if (member === undefined) {
-        this.converts = true;
-        continue;
-      }
-      if (typeof member === "function" && key === "toJSON") {
-        return this.#visitStandIn(object, depth);
-      }
-      this.bytes += key.length + 4;
-      if (!this.visit(member, depth)) return this.#at(key);
-    }
-    return true;
-  }
-
-  #visitStandIn(object: Record<string, unknown>, depth: number): boolean {
-    this.converts = true;
-    const toJson = object["toJSON"] as () => unknown;
-    return this.visit(toJson.call(object), depth);
-  }
-
-  #count(bytes: number): boolean {
-    this.bytes += bytes;
-    return this.bytes <= this.#limit;
-  }
-
-  #refuse(what: string): false {
-    this.what = what;
-    return false;
-  }
-
-  #at(step: string | number): false {
-    if (this.what !== undefined) this.#steps.push(step);
-    return false;
-  }
-}
-
-/** Whether it has no prototype, or Object's, also that of another realm. */
-function isPlain(object: object): boolean {
-  const prototype: unknown = Object.getPrototypeOf(object);
-  return prototype === null || Object.getPrototypeOf(prototype) === null;
-}
-
-function className(object: object): string {
-  const name: unknown = (object.constructor as { readonly name?: unknown } | undefined)?.name;
-  return typeof name === "string" && name !== "" ? name.slice(0, 60) : "a class";
 }

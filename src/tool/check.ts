@@ -5,7 +5,7 @@
  * @module
  */
 
-import { pointerStep } from "./json_copy.ts";
+import { pointerStep } from "./json_members.ts";
 import { describe } from "./text.ts";
 
 /** `setTimeout` overflows above it, and would fire at once. In milliseconds. */

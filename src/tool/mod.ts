@@ -25,7 +25,9 @@ export { type Clock, type RegistryClock, systemClock } from "./clock.ts";
 export { defineTool, isTool, makeTool } from "./define_tool.ts";
 export { FAILURE_CODES, type FailureCode, isFailureCode } from "./failure_code.ts";
 export { fnv1a } from "./hash.ts";
-export { copyJson, pointerStep, setOwn } from "./json_copy.ts";
+export { copyJson } from "./json_copy.ts";
+export { pointerStep, setOwn } from "./json_members.ts";
+export { JsonReader, MAX_DEPTH, STOPPED } from "./json_reader.ts";
 export type { JsonSchema, JsonSchemaObject, JsonValue } from "./json.ts";
 export {
   checkRisk,

@@ -501,7 +501,7 @@ describe("ToolRegistry's configuration", () => {
       () =>
         fakeRegistry({ config: { a: { root: () => "/" } }, tools: [fakeTool("a", { config })] }),
       TypeError,
-      'Cannot register tool "a": its configuration: at "/root" it has a function',
+      'Cannot register tool "a": its configuration: at "/root" it is a function',
     );
   });
 

@@ -68,35 +68,35 @@ describe("copyJson()", () => {
     ["a function", () => 0, "a function"],
     ["a symbol", Symbol("s"), "a symbol"],
     ["a bigint", 1n, "a bigint"],
-    ["a date", new Date(0), "an object of class Date"],
-    ["a map", new Map(), "an object of class Map"],
-    ["a regular expression", /a/, "an object of class RegExp"],
-    ["bytes", new Uint8Array(1), "an object of class Uint8Array"],
+    ["a date", new Date(0), "an instance of Date"],
+    ["a map", new Map(), "an instance of Map"],
+    ["a regular expression", /a/, "an instance of RegExp"],
+    ["bytes", new Uint8Array(1), "an instance of Uint8Array"],
   ];
   for (const [name, value, words] of notJson) {
     it(`refuses ${name}, and says where it is`, () => {
       assertThrows(
         () => copyJson({ "a/b": [0, value] }, "the thing"),
         TypeError,
-        `Cannot copy the thing: at "/a~1b/1" it has ${words}, which is not JSON`,
+        `Cannot copy the thing: at "/a~1b/1" it is ${words}, which is not JSON`,
       );
     });
   }
 
   it("refuses undefined in a list, where JSON would make it null", () => {
-    assertThrows(() => copyJson([undefined], "it"), TypeError, 'at "/0" it has undefined');
+    assertThrows(() => copyJson([undefined], "it"), TypeError, 'at "/0" it is undefined');
   });
 
   it("refuses a hole in a list", () => {
     const holes = [0];
     holes.length = 2;
-    assertThrows(() => copyJson(holes, "it"), TypeError, 'at "/1" it has undefined');
+    assertThrows(() => copyJson(holes, "it"), TypeError, 'at "/1" it is undefined');
   });
 
   it("refuses a very long list of holes at once", () => {
     const holes: unknown[] = [];
     holes.length = 4_000_000_000;
-    assertThrows(() => copyJson(holes, "it"), TypeError, 'at "/0" it has undefined');
+    assertThrows(() => copyJson(holes, "it"), TypeError, 'at "/0" it is undefined');
   });
 
   it("copies 256 levels", () => {
@@ -104,13 +104,13 @@ describe("copyJson()", () => {
   });
 
   it("refuses 257 levels", () => {
-    assertThrows(() => copyJson(nested(257), "it"), TypeError, "more than 256 levels");
+    assertThrows(() => copyJson(nested(257), "it"), TypeError, "deeper than 256 levels");
   });
 
   it("refuses a value that contains itself", () => {
     const cycle: Record<string, unknown> = {};
     cycle["self"] = cycle;
-    assertThrows(() => copyJson(cycle, "it"), TypeError, "or contains itself");
+    assertThrows(() => copyJson(cycle, "it"), TypeError, "it may contain itself");
   });
 
   it("refuses more than a million values", () => {
