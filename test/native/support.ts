@@ -112,8 +112,3 @@ export function run(
 export function said({ code, stdout, stderr }: Outcome): string {
   return `exit code ${code}\n${stdout.slice(-4_000)}\n${stderr.slice(-4_000)}`;
 }
-
-/** A command line as one program: `$PLUE_SIDECAR` is a path. */
-export function sidecarScript(command: readonly string[]): string {
-  return `#!/bin/sh\nexec ${command.map((word) => `'${word}'`).join(" ")}\n`;
-}

@@ -52,7 +52,7 @@ export function runSidecar(options: SidecarOptions = {}): void {
 
   const load = async (module: string | undefined): Promise<NativeTools> => {
     if (options.tools !== undefined) return tools = toolsOf(options.tools);
-    if (module === undefined) {
+    if (module === undefined || module === "") {
       throw new TypeError(
         "Cannot start the tools: no module was named; set PLUE_TOOLS, or the option tools_module",
       );

@@ -1,0 +1,41 @@
+/**
+ * Tries what `attachNative` refuses, and says how it was refused: one line each.
+ *
+ * @module
+ */
+
+import process from "node:process";
+import { pathToFileURL } from "node:url";
+import { attachNative, type AttachNativeOptions } from "../../src/adapters/native/mod.ts";
+import { findKoffi } from "./suite_library.ts";
+import { registry } from "./tools.ts";
+
+const [path = ""] = process.argv.slice(2);
+
+async function tell(options: object): Promise<void> {
+  const koffi = findKoffi();
+  // The types forbid some of what is tried here.
+  const wrong = { library: path, koffi, ...options } as AttachNativeOptions;
+  try {
+    await attachNative(registry, wrong);
+    console.log("nothing was thrown");
+  } catch (error) {
+    console.log(String(error).split("\n")[0]);
+  }
+}
+
+await tell({ wake: "pigeon" });
+await tell({ library: "/nowhere/libplue.so" });
+const attachment = await attachNative(registry, { library: path, koffi: findKoffi() });
+await tell({});
+await tell({ library: new URL("https://example.com/libplue.so") });
+await attachment.detach();
+// As a URL this time, and left by the end of the block. The process then ends by itself.
+{
+  await using again = await attachNative(registry, {
+    library: pathToFileURL(path),
+    koffi: findKoffi(),
+  });
+  again.refresh();
+}
+console.log("attached again");

@@ -1,0 +1,95 @@
+import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import process from "node:process";
+import { describe } from "bun:test";
+import { maybe } from "../support/skip.ts";
+import { buildPrograms, ROOT, run, RUNTIMES, said, SUITE_LIBRARY } from "./support.ts";
+
+const unbuilt = buildPrograms();
+const noKoffi = existsSync(join(ROOT, "test", "native", "node_modules", "koffi"))
+  ? undefined
+  : "koffi is not installed in test/native";
+/** How many seconds the long tests take: `npm run test:soak` says so. */
+const SOAK = Number(process.env["PLUE_SOAK"] ?? 0);
+
+const GUEST = join(ROOT, "test", "native", "guest.ts");
+
+/** What a guest can be asked, in sizes that take about a second. */
+const PARTS = "basic big streaming abort shared metadata:20000 race:100 stress:8:1500:echo " +
+  "stress:8:500:later";
+
+const GUESTS = [
+  { runtime: "bun", wake: "callback" },
+  { runtime: "bun", wake: "fd" },
+  { runtime: "deno", wake: "fd" },
+  { runtime: "node", wake: "fd" },
+] as const;
+
+function guest(runtime: string, ...words: readonly string[]) {
+  return run([...RUNTIMES[runtime] ?? [], GUEST, SUITE_LIBRARY, ...words], { timeoutMs: 50_000 });
+}
+
+for (const { runtime, wake } of GUESTS) {
+  const missing = unbuilt ?? (runtime === "node" ? noKoffi : undefined);
+  const withGuest = maybe(missing === undefined, missing ?? "");
+
+  describe(`attachNative() on ${runtime}, woken by ${wake}`, () => {
+    withGuest("passes the host suite", async () => {
+      const outcome = await guest(runtime, `--wake=${wake}`, ...PARTS.split(" "));
+      assertEquals(outcome.code, 0, said(outcome));
+      assertStringIncludes(outcome.stdout, `attached by ${wake}`);
+      assertStringIncludes(outcome.stdout, "suite: ok");
+      // The runtime's own thread would wait for itself.
+      assertStringIncludes(
+        outcome.stdout,
+        'on the JavaScript thread: {"error":"would_deadlock"',
+      );
+    });
+
+    withGuest("can detach and attach again, any number of times, while calls run", async () => {
+      const soak = SOAK > 0 ? `soak:8:${SOAK}` : "soak:4:1";
+      const outcome = await run(
+        [...RUNTIMES[runtime] ?? [], GUEST, SUITE_LIBRARY, `--wake=${wake}`, "--cycle", soak],
+        { timeoutMs: 30_000 + SOAK * 1_000 },
+      );
+      assertEquals(outcome.code, 0, said(outcome));
+      assertMatch(outcome.stdout, /attached \d{2,} times/, said(outcome));
+    });
+  });
+}
+
+describe("attachNative()", () => {
+  maybe(unbuilt === undefined, unbuilt ?? "")(
+    "lets callers go when the grace period ends, whatever their tool does, on every runtime",
+    async () => {
+      // Together: they only wait.
+      await Promise.all(GUESTS.map(async ({ runtime, wake }) => {
+        if (runtime === "node" && noKoffi !== undefined) return;
+        const outcome = await guest(runtime, `--wake=${wake}`, "grace");
+        assertEquals(outcome.code, 0, said(outcome));
+      }));
+    },
+  );
+
+  for (const runtime of ["bun", "deno", "node"] as const) {
+    const missing = unbuilt ?? (runtime === "node" ? noKoffi : undefined);
+    maybe(missing === undefined, missing ?? "")(
+      `says what is wrong on ${runtime}, and leaves nothing behind`,
+      async () => {
+        const script = join(ROOT, "test", "native", "attach_errors.ts");
+        const outcome = await run([...RUNTIMES[runtime] ?? [], script, SUITE_LIBRARY]);
+        const lines = outcome.stdout.trim().split("\n");
+        assertEquals(lines.length, 5, said(outcome));
+        const [wake = "", missingFile = "", twice = "", remote = "", end = ""] = lines;
+        assertStringIncludes(wake, "TypeError: Cannot attach to libplue: the wake of");
+        assertStringIncludes(wake, 'not "pigeon"');
+        assertStringIncludes(missingFile, "Error: ");
+        assertStringIncludes(twice, "a runtime is attached already");
+        assertStringIncludes(remote, "the library must be a file");
+        assertEquals(end, "attached again");
+        assertEquals(outcome.code, 0, said(outcome));
+      },
+    );
+  }
+});

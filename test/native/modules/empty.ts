@@ -1,0 +1,3 @@
+/** A module that exports no registry. */
+
+export const registry = { tools: [] };
