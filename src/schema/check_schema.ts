@@ -6,13 +6,18 @@
  * @module
  */
 
-import { type JsonSchema, type JsonSchemaObject, pointerStep } from "../tool/mod.ts";
+import {
+  clip,
+  describe,
+  isObject,
+  type JsonSchema,
+  type JsonSchemaObject,
+  pointerStep,
+} from "../tool/mod.ts";
 import { detectDialect, type Dialect } from "./dialect.ts";
-import { isJsonObject } from "./json_object.ts";
 import { KEYWORDS, type KeywordShape } from "./keywords.ts";
 import { boundReferences, type Reference } from "./reference_bounds.ts";
 import { pointerSteps, ReferenceIndex, ROOT_URI } from "./references.ts";
-import { clip } from "./schema_engine.ts";
 import { isDifferentStrings, VALUE_RULES } from "./value_rules.ts";
 
 /** Options for {@linkcode checkSchema}. The bounds keep a hostile schema from taking the machine. */
@@ -143,7 +148,7 @@ class SchemaChecker {
 
   #schema(schema: unknown, base: string, depth: number): void {
     if (typeof schema === "boolean") return this.#count();
-    if (!isJsonObject(schema)) this.#wrong(SCHEMA_RULE, schema);
+    if (!isObject(schema)) this.#wrong(SCHEMA_RULE, schema);
     if (--this.#schemas < 0) this.#tooLarge(`at most ${this.#limits[0]} schemas`);
     this.#count();
     if (depth > this.#maxDepth) this.#tooLarge(`at most ${this.#maxDepth} levels`);
@@ -152,7 +157,7 @@ class SchemaChecker {
     if (typeof inner !== "string") {
       this.#fail(
         TypeError,
-        `has an "$id" or anchor that is taken or no URI: ${quote(inner.taken)}`,
+        `has an "$id" or anchor that is taken or no URI: ${describe(inner.taken)}`,
       );
     }
     for (const keyword of Object.keys(schema)) {
@@ -210,7 +215,7 @@ class SchemaChecker {
     base: string,
     depth: number,
   ): void {
-    if (!isJsonObject(value)) {
+    if (!isObject(value)) {
       this.#wrong(
         shape === "dependentRequired" ? "an object of lists of names" : "an object of schemas",
         value,
@@ -254,7 +259,7 @@ class SchemaChecker {
     } catch {
       this.#fail(
         SyntaxError,
-        `must be a regular expression that works with the "u" flag, not ${quote(source)}`,
+        `must be a regular expression that works with the "u" flag, not "${clip(source)}"`,
       );
     }
   }
@@ -267,7 +272,7 @@ class SchemaChecker {
     if (target === undefined) {
       throw new TypeError(
         `Cannot use ${this.#what}: "${pointer}" must point into the schema (nothing is fetched), ` +
-          `and ${quote(ref)} leads nowhere in it`,
+          `and ${describe(ref)} leads nowhere in it`,
       );
     }
     if (!this.#visited.has(target.schema)) {
@@ -275,7 +280,7 @@ class SchemaChecker {
       this.#schema(target.schema, target.base, 0);
       this.#path.length = 0;
     }
-    const anchor = keyword === "$dynamicRef" && isJsonObject(target.schema) &&
+    const anchor = keyword === "$dynamicRef" && isObject(target.schema) &&
       target.schema["$dynamicAnchor"];
     // Which of its namesakes a dynamic reference means depends on the way to it.
     return typeof anchor === "string"
@@ -306,15 +311,4 @@ class SchemaChecker {
     const where = pointer === "" ? "it" : `"${clip(pointer, 200)}"`;
     throw new Kind(`Cannot use ${this.#what}: ${where} ${problem}`);
   }
-}
-
-function quote(value: unknown): string {
-  return `"${clip(String(value))}"`;
-}
-
-function describe(value: unknown): string {
-  if (typeof value === "string") return quote(value);
-  if (Array.isArray(value)) return "a list";
-  if (typeof value === "object" && value !== null) return "an object";
-  return typeof value === "function" ? "a function" : String(value);
 }

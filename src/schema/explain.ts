@@ -5,7 +5,14 @@
  * @module
  */
 
-import { type Issue, type JsonSchema, type JsonSchemaObject, pointerStep } from "../tool/mod.ts";
+import {
+  clip,
+  isObject,
+  type Issue,
+  type JsonSchema,
+  type JsonSchemaObject,
+  pointerStep,
+} from "../tool/mod.ts";
 import {
   counted,
   issue,
@@ -17,10 +24,9 @@ import {
   valueWords,
 } from "./issues.ts";
 import type { NormalizedSchema } from "./normalize.ts";
-import { isJsonObject } from "./json_object.ts";
 import { limitIssues, numberIssues } from "./limit_issues.ts";
 import { isOneOf, sameItems } from "./same_json.ts";
-import { clip, MAX_ISSUES } from "./schema_engine.ts";
+import { MAX_ISSUES } from "./schema_engine.ts";
 import { unionIssues } from "./union_issues.ts";
 
 /** How many places are visited before the search is given up. */
@@ -80,7 +86,7 @@ class Explainer {
   visit(schema: unknown, value: unknown, path: string, seen: Seen): readonly Issue[] {
     if (--this.#steps < 0) throw new RangeError("Cannot explain: too much to visit");
     if (schema === false) return [issue(path, "false schema", "absent")];
-    if (!isJsonObject(schema)) return [];
+    if (!isObject(schema)) return [];
 
     // The first of these makes everything else noise.
     const { type, enum: choices } = schema;
@@ -104,10 +110,10 @@ class Explainer {
     if (typeof value === "number") numberIssues(schema, value, path, found);
     else if (typeof value === "string") this.#string(schema, value, path, found);
     else if (Array.isArray(value)) this.#array(schema, value, path, seen, found);
-    else if (isJsonObject(value)) this.#object(schema, value, path, seen, found);
+    else if (isObject(value)) this.#object(schema, value, path, seen, found);
     this.#inPlace(schema, value, path, seen, found);
     if (Array.isArray(value)) this.#unevaluatedItems(schema, value, path, seen, found);
-    else if (isJsonObject(value)) this.#unevaluatedProperties(schema, value, path, seen, found);
+    else if (isObject(value)) this.#unevaluatedProperties(schema, value, path, seen, found);
     return found;
   }
 
@@ -230,7 +236,7 @@ class Explainer {
       ["minProperties", minProperties],
       ["maxProperties", maxProperties],
     );
-    const known = isJsonObject(properties) ? properties : {};
+    const known = isObject(properties) ? properties : {};
     const patterns = members(patternProperties).map(([source, member]) =>
       [new RegExp(source, "u"), member] as const
     );
@@ -341,5 +347,5 @@ function list(value: unknown): readonly unknown[] {
 }
 
 function members(value: unknown): [string, unknown][] {
-  return isJsonObject(value) ? Object.entries(value) : [];
+  return isObject(value) ? Object.entries(value) : [];
 }

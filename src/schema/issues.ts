@@ -5,8 +5,7 @@
  * @module
  */
 
-import type { Issue } from "../tool/mod.ts";
-import { clip } from "./schema_engine.ts";
+import { clip, type Issue } from "../tool/mod.ts";
 
 /** How many names or values a message lists. */
 const MAX_LISTED = 10;

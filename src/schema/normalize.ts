@@ -6,9 +6,8 @@
  * @module
  */
 
-import { type JsonSchema, type JsonSchemaObject, setOwn } from "../tool/mod.ts";
+import { isObject, type JsonSchema, type JsonSchemaObject, setOwn } from "../tool/mod.ts";
 import type { Dialect } from "./dialect.ts";
-import { isJsonObject } from "./json_object.ts";
 import { KEYWORDS, type KeywordShape } from "./keywords.ts";
 import { ReferenceIndex, ROOT_URI } from "./references.ts";
 import { isStructured } from "./same_json.ts";
@@ -123,7 +122,7 @@ class Normalizer {
 
   /** Notes every `$id` and anchor, before the first reference is resolved. */
   #identify(schema: unknown, base: string): void {
-    if (!isJsonObject(schema)) return;
+    if (!isObject(schema)) return;
     const inner = this.#index.add(schema, base);
     eachSchema(schema, KEYWORDS[this.#dialect], (child) => {
       this.#identify(child, typeof inner === "string" ? inner : base);
@@ -224,7 +223,7 @@ class Normalizer {
 
   #dynamic(ref: string, base: string, result: Record<string, unknown>): void {
     const target = this.#index.resolve(ref, base)?.schema;
-    const anchor = isJsonObject(target) ? target["$dynamicAnchor"] : undefined;
+    const anchor = isObject(target) ? target["$dynamicAnchor"] : undefined;
     const byAnchor = typeof anchor === "string" && ref.endsWith(`#${anchor}`);
     if (byAnchor && (this.#index.dynamicAnchors.get(anchor)?.length ?? 0) > 1) this.#flat = false;
     const plain = this.#reference(ref, base);
@@ -291,7 +290,7 @@ function eachSchema(
         break;
       case "map":
       case "dependencies":
-        if (isJsonObject(value)) Object.values(value).forEach(visit);
+        if (isObject(value)) Object.values(value).forEach(visit);
     }
   }
 }
@@ -303,10 +302,10 @@ function eachSchema(
  */
 function nameByPattern(schema: Record<string, unknown>): void {
   const { properties, patternProperties } = schema;
-  if (!isJsonObject(properties)) return;
+  if (!isObject(properties)) return;
   const inherited = Object.keys(properties).filter((name) => name in Object.prototype);
   if (inherited.length === 0) return;
-  const patterns: Record<string, unknown> = isJsonObject(patternProperties)
+  const patterns: Record<string, unknown> = isObject(patternProperties)
     ? { ...patternProperties }
     : {};
   for (const name of inherited) {

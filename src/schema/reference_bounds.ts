@@ -5,11 +5,9 @@
  * @module
  */
 
-import type { JsonSchemaObject } from "../tool/mod.ts";
+import { clip, isObject, type JsonSchemaObject } from "../tool/mod.ts";
 import type { Dialect } from "./dialect.ts";
-import { isJsonObject } from "./json_object.ts";
 import { IN_PLACE } from "./keywords.ts";
-import { clip } from "./schema_engine.ts";
 
 /** How long a chain of references may be that all check the same value; each takes of the stack. */
 const MAX_CHAIN = 256;
@@ -60,7 +58,7 @@ export function boundReferences(
 
   /** How many schemas check one value, all in all. NaN in a circle, and so whatever leads there. */
   function sizeOf(schema: unknown, depth: number): number {
-    if (!isJsonObject(schema)) return 0;
+    if (!isObject(schema)) return 0;
     const known = sizes.get(schema);
     if (known !== undefined) return known;
     if (depth > MAX_CHAIN) return Infinity;
@@ -82,7 +80,7 @@ function inPlace(schema: JsonSchemaObject): unknown[] {
     const value = schema[keyword];
     return Array.isArray(value)
       ? value
-      : isJsonObject(value) && keyword.startsWith("depend")
+      : isObject(value) && keyword.startsWith("depend")
       ? Object.values(value)
       : [value];
   });

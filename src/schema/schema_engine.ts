@@ -10,14 +10,6 @@ import type { Dialect } from "./dialect.ts";
 /** How many issues one validation reports at most. */
 export const MAX_ISSUES = 8;
 
-/** How much of somebody's text a message repeats, in characters. */
-const MAX_QUOTED = 60;
-
-/** Cuts text that a message repeats; messages must not echo whole inputs. */
-export function clip(text: string, length: number = MAX_QUOTED): string {
-  return text.length <= length ? text : `${text.slice(0, length - 1)}…`;
-}
-
 /** A compiled schema. */
 export interface SchemaValidator {
   /** Whether the value fits. Never throws, never changes the value. */

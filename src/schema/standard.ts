@@ -6,13 +6,14 @@
  */
 
 import {
+  clip,
   type Issue,
   pointerStep,
   type StandardIssue,
   type StandardResult,
   type StandardSchema,
 } from "../tool/mod.ts";
-import { clip, MAX_ISSUES } from "./schema_engine.ts";
+import { MAX_ISSUES } from "./schema_engine.ts";
 
 /** How much of a library's message is kept, in characters. */
 const MAX_MESSAGE = 200;

@@ -6,9 +6,8 @@
  * @module
  */
 
-import type { Issue } from "../tool/mod.ts";
+import { clip, type Issue } from "../tool/mod.ts";
 import { issue, orList } from "./issues.ts";
-import { clip } from "./schema_engine.ts";
 
 /** Issues that tell one form from another. */
 const TELLING: ReadonlySet<string> = new Set(["type", "const", "enum", "anyOf", "oneOf"]);

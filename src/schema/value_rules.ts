@@ -4,7 +4,7 @@
  * @module
  */
 
-import { isJsonObject } from "./json_object.ts";
+import { isObject } from "../tool/mod.ts";
 import type { KeywordShape } from "./keywords.ts";
 
 const TYPES: ReadonlySet<unknown> = new Set([
@@ -49,7 +49,7 @@ export const VALUE_RULES: {
   ],
   vocabulary: [
     "an object with true or false for each URI",
-    (value) => isJsonObject(value) && Object.values(value).every((on) => typeof on === "boolean"),
+    (value) => isObject(value) && Object.values(value).every((on) => typeof on === "boolean"),
   ],
 };
 

@@ -65,7 +65,7 @@ const FLAGS: readonly (readonly [
 
 /** The steps of a selection. */
 export function selectionSteps(selection: CheckedSelection): readonly SelectionStep[] {
-  const { context } = selection;
+  const { context, role: asRole, filters = [], policies = [] } = selection;
   const steps: SelectionStep[] = [];
   const ask = (
     step: SelectionStepName,
@@ -76,33 +76,34 @@ export function selectionSteps(selection: CheckedSelection): readonly SelectionS
     steps.push(name === undefined ? { step, keeps, reason } : { step, name, keeps, reason });
   };
   /** What the context and the selection both may say: both must hold. */
-  const both = <T>(first: T | undefined, second: T | undefined): readonly T[] =>
-    [first, second].filter((value) => value !== undefined);
+  const askOf = (
+    step: SelectionStepName,
+    filterBy: (...items: readonly string[]) => ToolFilter,
+    ...lists: readonly (readonly string[] | undefined)[]
+  ): void => {
+    for (const items of lists) if (items !== undefined) ask(step, filterBy(...items));
+  };
 
   ask(
     "availability",
     (tool) => tool.isAvailable !== false,
     () => "the tool says that it is not available",
   );
-  for (const ids of both(context?.enabledTools, selection.allowIds)) {
-    ask("allow-list", allowIds(...ids));
+  askOf("allow-list", allowIds, context?.enabledTools, selection.allowIds);
+  for (const ids of [context?.disabledTools, selection.denyIds]) {
+    if (ids?.length) ask("deny-list", denyIds(...ids));
   }
-  for (const ids of both(context?.disabledTools, selection.denyIds)) {
-    if (ids.length > 0) ask("deny-list", denyIds(...ids));
+  for (const level of [context?.maxRiskLevel, selection.maxRisk]) {
+    if (level !== undefined && level !== "critical") ask("risk", maxRisk(level));
   }
-  for (const level of both(context?.maxRiskLevel, selection.maxRisk)) {
-    if (level !== "critical") ask("risk", maxRisk(level));
-  }
-  for (const names of both(context?.includedCategories, selection.categories)) {
-    ask("categories", category(...names));
-  }
-  for (const names of both(context?.excludedCategories, selection.excludeCategories)) {
-    if (names.length > 0) {
+  askOf("categories", category, context?.includedCategories, selection.categories);
+  for (const names of [context?.excludedCategories, selection.excludeCategories]) {
+    if (names?.length) {
       ask("categories", not(category(...names)), (tool) => `${the("category", tool)} is excluded`);
     }
   }
-  for (const tags of both(context?.allowedTags, selection.tagsAny)) ask("tags", tagsAny(...tags));
-  if (selection.tagsAll !== undefined) ask("tags", tagsAll(...selection.tagsAll));
+  askOf("tags", tagsAny, context?.allowedTags, selection.tagsAny);
+  askOf("tags", tagsAll, selection.tagsAll);
   for (const [flag, reason, ...categories] of FLAGS) {
     if (context?.[flag] === false) {
       ask(
@@ -121,14 +122,14 @@ export function selectionSteps(selection: CheckedSelection): readonly SelectionS
       "readOnly",
     );
   }
-  if (selection.role !== undefined) ask("role", role(selection.role));
-  if (selection.scopes !== undefined) ask("scopes", scopes(...selection.scopes));
-  if (selection.namespace !== undefined) ask("namespace", namespace(...selection.namespace));
-  for (const filter of selection.filters ?? []) {
+  if (asRole !== undefined) ask("role", role(asRole));
+  askOf("scopes", scopes, selection.scopes);
+  askOf("namespace", namespace, selection.namespace);
+  for (const filter of filters) {
     const reason = (tool: Tool): string => whyRemoved(filter, tool);
     ask("filter", closed((tool) => filter(tool)), reason, filterName(filter));
   }
-  for (const policy of selection.policies ?? []) {
+  for (const policy of policies) {
     const reason = (tool: Tool): string => whyDenied(policy, tool);
     ask("policy", closed((tool) => policy.allow(tool)), reason, policy.name.slice(0, 200));
   }
