@@ -2,10 +2,11 @@
  * A runtime as the host of the native suite:
  *
  * ```sh
- * bun test/native/guest.ts libsuite.so [--wake=callback|fd] [--cycle] part ...
+ * bun test/native/guest.ts libsuite.so [--wake=callback|fd] [--cycle] [--exit] part ...
  * ```
  *
- * `--cycle` detaches and attaches again, many times, while the parts run.
+ * `--cycle` detaches and attaches again, many times, while the parts run; `--exit` ends the process
+ * while they run, with 42.
  *
  * @module
  */
@@ -39,6 +40,10 @@ console.log(`attached by ${attachment.wake}`);
 console.log(`on the JavaScript thread: ${suite.callHere()}`);
 if (suite.start(parts.join(" ")) !== 0) throw new Error("the suite did not start");
 
+if (rest.includes("--exit")) {
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  process.exit(42);
+}
 let cycles = 0;
 while (suite.status() < 0) {
   await new Promise((resolve) => setTimeout(resolve, 5));

@@ -61,6 +61,29 @@ for (const { runtime, wake } of GUESTS) {
 
 describe("attachNative()", () => {
   maybe(unbuilt === undefined, unbuilt ?? "")(
+    "lets the process end in the middle of calls, on every runtime",
+    async () => {
+      for (const { runtime, wake } of GUESTS) {
+        if (runtime === "node" && noKoffi !== undefined) continue;
+        const outcome = await guest(runtime, `--wake=${wake}`, "--exit", "soak:8:30");
+        assertEquals([outcome.code, outcome.stderr], [42, ""], said(outcome));
+      }
+    },
+  );
+
+  maybe(unbuilt === undefined, unbuilt ?? "")(
+    "serves from a worker while native code keeps the main thread",
+    async () => {
+      const script = join(ROOT, "test", "native", "worker_guest.ts");
+      for (const wake of ["callback", "fd"]) {
+        const outcome = await run(["bun", script, SUITE_LIBRARY, wake, "stress:4:500:later abort"]);
+        assertEquals(outcome.code, 0, said(outcome));
+        assertStringIncludes(outcome.stdout, "suite: ok");
+      }
+    },
+  );
+
+  maybe(unbuilt === undefined, unbuilt ?? "")(
     "lets callers go when the grace period ends, whatever their tool does, on every runtime",
     async () => {
       // Together: they only wait.

@@ -5,6 +5,7 @@
  * @module
  */
 
+import process from "node:process";
 import { fileURLToPath } from "node:url";
 import { ToolDispatcher, type ToolDispatcherOptions } from "../../execute/mod.ts";
 import type { ToolRegistry } from "../../registry/mod.ts";
@@ -70,7 +71,9 @@ export interface NativeAttachment extends AsyncDisposable {
  * of that library are then answered by `registry`, from whichever thread they are called, except
  * this one: that would wait for itself, and fails with `would_deadlock`.
  *
- * Before a worker that is attached is terminated, it must `detach()`: nobody answers otherwise.
+ * The end of the process, or of a worker, by itself, by `process.exit()` or by an error detaches,
+ * too. `terminate()` does not: a worker that is attached must `detach()` before that, or nobody
+ * answers.
  *
  * @example Usage
  * ```ts ignore
@@ -85,7 +88,7 @@ export interface NativeAttachment extends AsyncDisposable {
  * @param registry The tools. It is followed as it changes.
  * @param options Where the library is.
  * @returns The attachment. Once it is there, the tools can be called.
- * @throws {TypeError} If an option is wrong, or this runtime has no foreign functions.
+ * @throws {TypeError} If an option is wrong, or Node has no koffi.
  * @throws {Error} If the library cannot be loaded, or a runtime is attached to it already.
  */
 export async function attachNative(
@@ -93,7 +96,7 @@ export async function attachNative(
   options: AttachNativeOptions,
 ): Promise<NativeAttachment> {
   const runtime = await guestRuntime(options.koffi);
-  const wake = chooseWake(runtime, options.wake ?? environmentWake());
+  const wake = chooseWake(runtime, options.wake ?? (process.env["PLUE_WAKE"] || undefined));
   const dispatcher = options.dispatcher ?? new ToolDispatcher(registry, options.dispatch);
   const guest = await Guest.attach({
     runtime,
@@ -102,38 +105,34 @@ export async function attachNative(
     wake,
     keepAlive: options.keepAlive ?? true,
   });
+  // Native threads must not be left waiting, or wake what is no more.
+  const leave = (): void => guest.leave();
+  process.once("exit", leave);
+  const detach = (): Promise<void> => {
+    process.off("exit", leave);
+    return guest.detach();
+  };
   return Object.freeze({
     wake,
     refresh: () => guest.refresh(),
-    detach: () => guest.detach(),
-    [Symbol.asyncDispose]: () => guest.detach(),
+    detach,
+    [Symbol.asyncDispose]: detach,
   });
 }
 
-/** The globals by which the runtimes are told apart. Bun and Deno have `process`, too. */
+/** The globals by which the runtimes are told apart. All of them have `node:process`. */
 interface RuntimeGlobals {
   readonly Bun?: Parameters<typeof bunGuest>[0];
   readonly Deno?: Parameters<typeof denoGuest>[0];
-  readonly process?: {
-    readonly versions?: { readonly node?: string };
-    readonly env?: { readonly [name: string]: string | undefined };
-  };
 }
 
 // No set of types knows all three runtimes.
 const globals: RuntimeGlobals = globalThis as unknown as RuntimeGlobals;
 
 async function guestRuntime(koffi: Koffi | undefined): Promise<GuestRuntime> {
-  const { Bun: bun, Deno: deno, process } = globals;
+  const { Bun: bun, Deno: deno } = globals;
   if (bun !== undefined) return await bunGuest(bun);
-  if (deno?.dlopen !== undefined) return denoGuest(deno);
-  const node = process?.versions?.node;
-  if (node !== undefined) return await nodeGuest(node, koffi);
-  throw new TypeError("Cannot attach to libplue: it takes Bun, Deno or Node");
-}
-
-function environmentWake(): string | undefined {
-  return globals.process?.env?.["PLUE_WAKE"] || undefined;
+  return deno === undefined ? await nodeGuest(process.versions.node, koffi) : denoGuest(deno);
 }
 
 function chooseWake({ name, wakes }: GuestRuntime, wanted: string | undefined): WakeKind {

@@ -72,7 +72,18 @@ export class Guest {
     this.#bridge.refresh();
   }
 
-  /** Fails the running calls, aborts their tools, and leaves. A second call waits for the same end. */
+  /**
+   * Fails the running calls at once, and answers no others: for the end of the process or the
+   * worker, which waits for nothing.
+   */
+  leave(): void {
+    if (!this.#isAttached) return;
+    this.#isAttached = false;
+    this.#library.detach();
+    this.#bridge.close("The tools are detached from the host");
+  }
+
+  /** Leaves, and frees what native threads could call. A second call waits for the same end. */
   detach(): Promise<void> {
     return this.#detaching ??= this.#detach();
   }
@@ -93,9 +104,7 @@ export class Guest {
   }
 
   async #detach(): Promise<void> {
-    this.#isAttached = false;
-    this.#library.detach();
-    this.#bridge.close("The tools are detached from the host");
+    this.leave();
     clearInterval(this.#keptAlive);
     // A thread may be about to call what is freed here; waiting for it would block this thread,
     // which that one may need.

@@ -4,6 +4,7 @@
  * @module
  */
 
+import process from "node:process";
 import { FrameStream } from "./frame_stream.ts";
 import { isSocket, openSidecarSocket } from "./sidecar_socket.ts";
 import { ToolHostBridge } from "./tool_host_bridge.ts";
@@ -45,7 +46,7 @@ const EXIT = { done: 0, failed: 1, notAHost: 2 } as const;
 export function runSidecar(options: SidecarOptions = {}): void {
   if (!isSocket(DESCRIPTOR)) {
     console.error("Cannot run the sidecar: it is started by libplue, not by hand");
-    return exit(EXIT.notAHost);
+    return process.exit(EXIT.notAHost);
   }
   let tools: NativeTools | undefined;
   let isEnding = false;
@@ -64,13 +65,13 @@ export function runSidecar(options: SidecarOptions = {}): void {
     isEnding = true;
     bridge.close("The host is gone");
     // The host ends a process that takes too long; without a host, nobody would.
-    setTimeout(() => exit(EXIT.failed), DISPOSE_WITHIN_MS);
+    setTimeout(() => process.exit(EXIT.failed), DISPOSE_WITHIN_MS);
     try {
       await tools?.registry.dispose();
-      exit(EXIT.done);
+      process.exit(EXIT.done);
     } catch (error) {
       console.error(error);
-      exit(EXIT.failed);
+      process.exit(EXIT.failed);
     }
   };
   const bridge = new ToolHostBridge({
@@ -78,7 +79,7 @@ export function runSidecar(options: SidecarOptions = {}): void {
     runtime: runtimeName(),
     send: (frames) => socket.write(frames),
     onShutdown: () => void end(),
-    onFailed: () => socket.end(() => exit(EXIT.failed)),
+    onFailed: () => socket.end(() => process.exit(EXIT.failed)),
   });
   const stream = new FrameStream((bytes) => bridge.receive(bytes));
   const socket = openSidecarSocket(DESCRIPTOR, {
@@ -88,32 +89,22 @@ export function runSidecar(options: SidecarOptions = {}): void {
       } catch (error) {
         // After a frame that is none, nothing that follows can be read.
         console.error(error);
-        exit(EXIT.failed);
+        process.exit(EXIT.failed);
       }
     },
     end: () => void end(),
   });
 }
 
-/** What this file uses of the runtimes. All three have `process`. */
-interface SidecarGlobals {
+/** The globals by which the runtimes are told apart. */
+interface RuntimeGlobals {
   readonly Bun?: { readonly version: string };
   readonly Deno?: { readonly version: { readonly deno: string } };
-  readonly process: {
-    readonly versions: { readonly node: string };
-    exit(code: number): never;
-  };
 }
-
-// No set of types knows all three runtimes.
-const globals: SidecarGlobals = globalThis as unknown as SidecarGlobals;
 
 function runtimeName(): string {
-  const { Bun: bun, Deno: deno, process } = globals;
+  // No set of types knows all three runtimes.
+  const { Bun: bun, Deno: deno } = globalThis as unknown as RuntimeGlobals;
   if (bun !== undefined) return `bun ${bun.version}`;
   return deno !== undefined ? `deno ${deno.version.deno}` : `node ${process.versions.node}`;
-}
-
-function exit(code: number): never {
-  return globals.process.exit(code);
 }
