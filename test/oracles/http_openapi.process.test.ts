@@ -10,7 +10,7 @@ import { Validator } from "@seriousme/openapi-schema-validator";
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { describe, it } from "bun:test";
-import { createToolHandler } from "../../src/adapters/hono/mod.ts";
+import { createToolHandler, serveFormats } from "../../src/adapters/hono/mod.ts";
 import * as formats from "../../src/formats/mod.ts";
 import { ToolRegistry } from "../../mod.ts";
 import { ALL } from "./tools.ts";
@@ -31,12 +31,10 @@ registry.registerTool({
   execute: (input) => (input as { n: number }).n * 2,
 });
 const app = createToolHandler(registry, {
-  formats,
+  formats: serveFormats(formats, { openapi: { servers: ["http://localhost"] } }),
   authorize: () => ({ role: "control", scopes: [] }),
-  openapi: { servers: ["http://localhost"] },
 });
-const document: Json =
-  await (await app.request("http://localhost/openapi.json")).json();
+const document: Json = await (await app.request("http://localhost/openapi.json")).json();
 
 async function faults(candidate: Json): Promise<unknown> {
   const { valid, errors } = await new Validator().validate(
@@ -53,9 +51,7 @@ describe("the document of the handler", () => {
 
   it("is one that swagger-parser takes, as it would not take any", async () => {
     await SwaggerParser.validate(structuredClone(document) as never);
-    await assertRejects(() =>
-      SwaggerParser.validate({ ...document, paths: 5 } as never)
-    );
+    await assertRejects(() => SwaggerParser.validate({ ...document, paths: 5 } as never));
   });
 
   it("fits what the handler answers, results and problems", async () => {

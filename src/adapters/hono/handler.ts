@@ -8,17 +8,15 @@
 import { Hono } from "hono/tiny";
 import type { ToolRegistry } from "../../registry/mod.ts";
 import type { Toolset } from "../../select/mod.ts";
-import type { Answer } from "./exchange.ts";
+import type { Route } from "./formats.ts";
 import type { ToolHandlerOptions } from "./options.ts";
 import { problemResponse } from "./problem.ts";
 import { metadataPaths, resourceMetadata } from "./protected_resource.ts";
 import { json, methodNotAllowed } from "./responses.ts";
-import { dispatchTurn } from "./routes/dispatch.ts";
 import { followTools } from "./routes/events.ts";
 import { abortExecution, executeTool } from "./routes/execution.ts";
 import { explainTool, listTools, showTool } from "./routes/listing.ts";
 import { showMetrics } from "./routes/metrics.ts";
-import { showOpenApi } from "./routes/openapi.ts";
 import { ToolService } from "./service.ts";
 
 const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"] as const;
@@ -85,7 +83,7 @@ export function createToolHandler(
   const app = new Hono();
   const { preflight } = service;
   if (preflight !== undefined) app.options("*", preflight);
-  const routes: readonly (readonly [method: "GET" | "POST", path: string, answer: Answer])[] = [
+  const routes: readonly Route[] = [
     ["GET", "/tools", listTools(service)],
     ["GET", "/tools/:id", showTool],
     ["GET", "/tools/:id/explain", explainTool],
@@ -93,10 +91,7 @@ export function createToolHandler(
     ["POST", "/executions/:callId/abort", abortExecution(service)],
     ["GET", "/events", followTools(service)],
     ["GET", "/metrics", showMetrics(service)],
-    ...(formats === undefined ? [] : [
-      ["POST", "/dispatch/:target", dispatchTurn(service, formats)] as const,
-      ["GET", "/openapi.json", showOpenApi(service, formats)] as const,
-    ]),
+    ...(formats?.routes(service) ?? []),
   ];
   for (const [method, path, answer] of routes) {
     app.on(method, path, service.route(path, answer));

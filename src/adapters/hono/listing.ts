@@ -5,10 +5,9 @@
  */
 
 import { searchToolset } from "../../registry/mod.ts";
-import type { ExportResult, TargetName } from "../../formats/mod.ts";
 import type { Toolset } from "../../select/mod.ts";
 import type { Tool } from "../../tool/mod.ts";
-import type { HandlerFormats } from "./formats.ts";
+import type { FormatService } from "./formats.ts";
 import { type ListingQuery, QueryError } from "./query.ts";
 
 /** A response body and its validator. */
@@ -48,11 +47,11 @@ export function describeTool(tool: Tool): Record<string, unknown> {
 
 /** Makes pages, and remembers them per list of tools and query. */
 export class PageCache {
-  readonly #formats: HandlerFormats | undefined;
+  readonly #formats: FormatService | undefined;
   readonly #pages = new WeakMap<readonly Tool[], Map<string, Page>>();
 
   /** @param formats What exports are made with; without it, there are none. */
-  constructor(formats?: HandlerFormats) {
+  constructor(formats?: FormatService) {
     this.#formats = formats;
   }
 
@@ -66,11 +65,18 @@ export class PageCache {
     if (page === undefined) {
       page = query.format === undefined
         ? makePage(toolset, tools, query)
-        : exportPage(toolset, tools, query, query.format, this.#formats);
+        : this.#exportPage(toolset, tools, query);
       if (pages.size >= MAX_PAGES) pages.delete(pages.keys().next().value as string);
       pages.set(query.key, page);
     }
     return page;
+  }
+
+  #exportPage(toolset: Toolset, tools: readonly Tool[], query: ListingQuery): Page {
+    if (this.#formats !== undefined) return this.#formats.exportPage(toolset, tools, query);
+    throw new QueryError(
+      "This server exports no formats: its owner hands them in as the option formats",
+    );
   }
 }
 
@@ -89,46 +95,6 @@ export function isCurrent(ifNoneMatch: string | null, etag: string): boolean {
   if (ifNoneMatch === null) return false;
   if (ifNoneMatch.trim() === "*") return true;
   return ifNoneMatch.split(",").some((tag) => tag.trim().replace(/^W\//, "") === etag);
-}
-
-/** What is wrong with the target of an export, for the client; or the error as it is. */
-export function exportError(error: unknown): unknown {
-  return error instanceof RangeError ? new QueryError(error.message) : error;
-}
-
-function exportPage(
-  toolset: Toolset,
-  tools: readonly Tool[],
-  { search, limit, losses }: ListingQuery,
-  format: string,
-  formats: HandlerFormats | undefined,
-): Page {
-  if (formats === undefined) {
-    throw new QueryError(
-      "This server exports no formats: its owner hands them in as the option formats",
-    );
-  }
-  const found = search === undefined ? tools : searchToolset(toolset, search, { limit });
-  let exported: ExportResult;
-  try {
-    exported = formats.exportTools(found, format as TargetName);
-  } catch (error) {
-    throw exportError(error);
-  }
-  const { target, names, rejected, warnings } = exported;
-  return pageOf({
-    target,
-    tools: exported.tools,
-    // Which tool is meant by which name: never split a name.
-    names: names.encodings.map(({ id, name, namespace }) => ({
-      id,
-      name,
-      ...(namespace === undefined ? {} : { namespace }),
-    })),
-    rejected,
-    warnings,
-    ...(losses ? { losses: exported.losses } : {}),
-  });
 }
 
 function makePage(toolset: Toolset, tools: readonly Tool[], query: ListingQuery): Page {

@@ -7,7 +7,7 @@
 export { bearerAuth, type BearerAuthOptions, type TokenVerifier } from "./bearer_auth.ts";
 export type { ChallengeOptions } from "./challenge.ts";
 export type { CorsOptions } from "./cors.ts";
-export type { HandlerFormats } from "./formats.ts";
+export type { FormatFunctions, FormatService } from "./formats.ts";
 export { createGuard, type GuardOptions } from "./guard.ts";
 export { createToolHandler } from "./handler.ts";
 export type { Authorize, Caller } from "./identity.ts";
@@ -32,3 +32,4 @@ export {
   remoteKeys,
   type RemoteKeysOptions,
 } from "./remote_keys.ts";
+export { serveFormats, type ServeFormatsOptions } from "./serve_formats.ts";

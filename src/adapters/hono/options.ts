@@ -7,11 +7,10 @@
 import type { ToolDispatcher, ToolDispatcherOptions } from "../../execute/mod.ts";
 import type { Selection } from "../../select/mod.ts";
 import type { CorsOptions } from "./cors.ts";
-import type { HandlerFormats } from "./formats.ts";
+import type { FormatService } from "./formats.ts";
 import type { GuardOptions } from "./guard.ts";
 import { defaultHeartbeatMs } from "./heartbeat.ts";
 import type { Authorize } from "./identity.ts";
-import type { OpenApiOptions } from "./openapi.ts";
 import type { ProtectedResource } from "./protected_resource.ts";
 import type { RateLimitOptions } from "./rate_limit.ts";
 
@@ -60,11 +59,9 @@ export interface ToolHandlerOptions extends GuardOptions {
   readonly maxEventStreams?: number;
   /**
    * The providers' formats, for `GET /tools?format=…`, `POST /dispatch/:target` and
-   * `GET /openapi.json`: `import * as formats from "@plue/tools/formats"`.
+   * `GET /openapi.json`: what `serveFormats` makes. Absent: none are served.
    */
-  readonly formats?: HandlerFormats;
-  /** What `GET /openapi.json` says besides the tools. */
-  readonly openapi?: OpenApiOptions;
+  readonly formats?: FormatService;
   /** How often one caller may come. Absent: as often as it likes. */
   readonly rateLimit?: RateLimitOptions;
   /**
@@ -97,7 +94,6 @@ const OPTIONS: ReadonlySet<string> = new Set(
       heartbeatMs: 0,
       maxEventStreams: 0,
       formats: 0,
-      openapi: 0,
       rateLimit: 0,
       cors: 0,
       protectedResource: 0,

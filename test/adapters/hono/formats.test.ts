@@ -1,12 +1,12 @@
 import { describe, it } from "bun:test";
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
-import { createToolHandler, type ToolHandlerOptions } from "@plue/tools/hono";
+import { createToolHandler, serveFormats, type ToolHandlerOptions } from "@plue/tools/hono";
 import * as formats from "@plue/tools/formats";
 import { defineTool, ToolRegistry } from "@plue/tools";
 import { BASE, execution, problemOf, sampleRegistry } from "./support.ts";
 
 const serve = (options: ToolHandlerOptions = {}, registry = sampleRegistry()) =>
-  createToolHandler(registry, { formats, openExecution: true, ...options });
+  createToolHandler(registry, { formats: serveFormats(formats), openExecution: true, ...options });
 
 interface Export {
   readonly target: string;

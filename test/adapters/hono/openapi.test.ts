@@ -1,6 +1,11 @@
 import { describe, it } from "bun:test";
 import { assert, assertEquals } from "@std/assert";
-import { createToolHandler, type ToolHandlerOptions } from "@plue/tools/hono";
+import {
+  createToolHandler,
+  type OpenApiOptions,
+  serveFormats,
+  type ToolHandlerOptions,
+} from "@plue/tools/hono";
 import * as formats from "@plue/tools/formats";
 import { defineTool, ToolDispatcher, ToolRegistry } from "@plue/tools";
 import { BASE, sampleRegistry } from "./support.ts";
@@ -38,8 +43,11 @@ interface Document {
   };
 }
 
-const serve = (options: ToolHandlerOptions = {}, registry = sampleRegistry()) =>
-  createToolHandler(registry, { formats, ...options });
+const serve = (
+  options: ToolHandlerOptions = {},
+  registry = sampleRegistry(),
+  openapi: OpenApiOptions = {},
+) => createToolHandler(registry, { formats: serveFormats(formats, { openapi }), ...options });
 
 const documentOf = async (app: ReturnType<typeof serve>): Promise<Document> =>
   await (await app.request(`${BASE}/openapi.json`)).json();
@@ -128,14 +136,11 @@ describe("GET /openapi.json", () => {
   it("says where it is, what it is, and how to show who one is", async () => {
     const open = await documentOf(serve());
     assertEquals([open.security, open.components.securitySchemes], [undefined, undefined]);
-    const named = await documentOf(serve({
-      authorize: () => ({}),
-      openapi: {
-        title: "My tools",
-        version: "2.0.0",
-        description: "All of them.",
-        servers: ["https://tools.example.com"],
-      },
+    const named = await documentOf(serve({ authorize: () => ({}) }, sampleRegistry(), {
+      title: "My tools",
+      version: "2.0.0",
+      description: "All of them.",
+      servers: ["https://tools.example.com"],
     }));
     assertEquals(named.info, { title: "My tools", version: "2.0.0", description: "All of them." });
     assertEquals(named.servers, [{ url: "https://tools.example.com" }]);

@@ -5,12 +5,11 @@
  */
 
 import type { DecodedCall, ExportResult, TargetName } from "../../../formats/mod.ts";
-import type { Toolset } from "../../../select/mod.ts";
 import { withBody } from "../body.ts";
 import { EnvelopeError, readCallIds } from "../envelope.ts";
 import { type Answer, keepAlive } from "../exchange.ts";
-import type { HandlerFormats } from "../formats.ts";
-import { exportError } from "../listing.ts";
+import { exportTo } from "../export_to.ts";
+import type { FormatFunctions } from "../formats.ts";
 import { badRequest, problemResponse } from "../problem.ts";
 import { readListingQuery } from "../query.ts";
 import { json } from "../responses.ts";
@@ -20,7 +19,7 @@ import type { ToolService } from "../service.ts";
  * Runs the calls in a provider's response, and answers with the messages to send back. The query
  * is that of the listing that the model was given: names are those of that export.
  */
-export function dispatchTurn(service: ToolService, formats: HandlerFormats): Answer {
+export function dispatchTurn(service: ToolService, formats: FormatFunctions): Answer {
   return async (c, { caller, toolset }) => {
     const { selection, search, cursor, format } = readListingQuery(
       new URL(c.req.url).searchParams,
@@ -32,7 +31,7 @@ export function dispatchTurn(service: ToolService, formats: HandlerFormats): Ans
     if (closed !== undefined) return problemResponse(closed);
     const target = c.req.param("target") ?? "";
     const shown = selection === undefined ? toolset : service.narrower.narrow(toolset, selection);
-    const exported = exportOf(formats, shown, target);
+    const exported = exportTo(formats, shown, target);
     const { signal: client, headers } = c.req.raw;
     return await withBody(c, service.limits.maxBodyBytes, async (text) => {
       const { callId = crypto.randomUUID(), ...ids } = readCallIds({}, headers);
@@ -63,16 +62,8 @@ export function dispatchTurn(service: ToolService, formats: HandlerFormats): Ans
   };
 }
 
-function exportOf(formats: HandlerFormats, toolset: Toolset, target: string): ExportResult {
-  try {
-    return formats.exportTools(toolset, target as TargetName);
-  } catch (error) {
-    throw exportError(error);
-  }
-}
-
 function callsIn(
-  formats: HandlerFormats,
+  formats: FormatFunctions,
   target: string,
   text: string,
   { names }: ExportResult,

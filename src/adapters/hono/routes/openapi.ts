@@ -6,16 +6,19 @@
 
 import type { Tool } from "../../../tool/mod.ts";
 import type { Answer } from "../exchange.ts";
-import type { HandlerFormats } from "../formats.ts";
+import type { FormatFunctions } from "../formats.ts";
 import { type Page, pageOf } from "../listing.ts";
-import { openApiDocument } from "../openapi.ts";
+import { openApiDocument, type OpenApiOptions } from "../openapi.ts";
 import { refuseQuery } from "../query.ts";
 import { pageResponse } from "../responses.ts";
 import type { ToolService } from "../service.ts";
 
 /** The OpenAPI document of the caller's tools. */
-export function showOpenApi({ options }: ToolService, { exportTools }: HandlerFormats): Answer {
-  const { authorize, openapi = {} } = options;
+export function showOpenApi(
+  { options: { authorize } }: ToolService,
+  { exportTools }: FormatFunctions,
+  openapi: OpenApiOptions,
+): Answer {
   const pages = new WeakMap<readonly Tool[], Page>();
   return (c, { toolset }) => {
     refuseQuery(new URL(c.req.url).searchParams);
