@@ -73,20 +73,18 @@ struct plue_outcome plue_outcome_failure(const char *code, const char *message) 
 /* A key, not a thread-local variable: it has a destructor on every system, and threads that never
  * fail cost nothing. */
 static pthread_key_t last_key;
-static pthread_once_t last_key_once = PTHREAD_ONCE_INIT;
 
 static void free_last(void *last) {
     plue_outcome_free(*(struct plue_outcome *)last);
     free(last);
 }
 
-static void make_last_key(void) {
+void plue_outcome_prepare(void) {
     pthread_key_create(&last_key, free_last);
 }
 
 /* NULL until the thread's first failure. */
 static struct plue_outcome *get_last(void) {
-    pthread_once(&last_key_once, make_last_key);
     return pthread_getspecific(last_key);
 }
 

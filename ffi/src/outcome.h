@@ -8,6 +8,9 @@ struct plue_outcome {
     char *message; /* NULL: success */
 };
 
+/* Once, before any other function. */
+void plue_outcome_prepare(void);
+
 struct plue_outcome plue_outcome_failure(const char *code, const char *message);
 struct plue_outcome plue_outcome_out_of_memory(void);
 void plue_outcome_free(struct plue_outcome outcome);

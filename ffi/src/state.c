@@ -1,5 +1,6 @@
 #include "state.h"
 
+#include "outcome.h"
 #include "platform.h"
 #include "sidecar.h"
 
@@ -21,5 +22,6 @@ bool plue_is_forked(void) {
 /* When the library is loaded, and so before any thread can use it. */
 __attribute__((constructor)) static void initialise(void) {
     plue_condition_init(&plue_changed);
+    plue_outcome_prepare();
     pthread_atfork(NULL, NULL, after_fork_in_child);
 }

@@ -1,5 +1,6 @@
 /* The suite with a "JavaScript runtime" written in C attached, which detaches and attaches again
- * while calls run. For the sanitizers: fake_guest [callback|socket] part ... */
+ * while calls run. For the sanitizers: fake_guest callback|socket CALLS part ...; CALLS: how many
+ * each of 8 threads makes meanwhile. */
 #include "check.h"
 #include "fake_tools.h"
 #include "plue.h"
@@ -21,6 +22,7 @@ static atomic_int cycles;
 static atomic_bool attached;
 static int wake_pipe[2];
 static bool by_socket;
+static int calls_while_cycling;
 
 static void wake(void) {
     if (write(wake_pipe[1], "", 1) != 1) {
@@ -69,7 +71,7 @@ static void attach_and_serve(void) {
     here = plue_tool_list();
     CHECK(here[0] == '[', "%s", here);
     plue_free_json(here);
-    while (atomic_load(&order) != STOP && !(atomic_load(&order) == CYCLE && tools.calls > 300)) {
+    while (atomic_load(&order) != STOP && !(atomic_load(&order) == CYCLE && tools.calls > 100)) {
         int timeout = fake_tools_tick(&tools);
         struct pollfd wait = {wakes, POLLIN, 0};
         char bytes[64];
@@ -103,7 +105,7 @@ static void *run_runtime(void *unused) {
 }
 
 static void *call_while_cycling(void *unused) {
-    for (int i = 0; i < 2000; i++) {
+    for (int i = 0; i < calls_while_cycling; i++) {
         char params[64];
         snprintf(params, sizeof params, "{\"i\":%d}", i);
         char *json = plue_tool_execute("echo", params, NULL);
@@ -142,16 +144,18 @@ static void test_options(void) {
 }
 
 int main(int count, char **arguments) {
-    by_socket = count > 1 && strcmp(arguments[1], "socket") == 0;
-    if (pipe(wake_pipe) != 0) {
-        return 1;
+    if (count < 3 || pipe(wake_pipe) != 0) {
+        fprintf(stderr, "usage: fake_guest callback|socket CALLS part ...\n");
+        return 2;
     }
+    by_socket = strcmp(arguments[1], "socket") == 0;
+    calls_while_cycling = atoi(arguments[2]);
     pthread_t runtime;
     pthread_create(&runtime, NULL, run_runtime, NULL);
     while (!atomic_load(&attached)) {
         sleep_us(100);
     }
-    suite_run(count - 2, arguments + 2);
+    suite_run(count - 3, arguments + 3);
     test_options();
     test_cycling();
     atomic_store(&order, STOP);

@@ -1,0 +1,418 @@
+// The C half by itself: its header, its library, and its conduct towards a tools side in C.
+// On one runtime is enough: JavaScript only starts the programs.
+
+import { afterAll, beforeAll, describe } from "bun:test";
+import { assertEquals } from "@std/assert";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import process from "node:process";
+import { maybe } from "../support/skip.ts";
+import {
+  BUILD,
+  hasProgram,
+  make,
+  noCompiler,
+  PROGRAMS,
+  ROOT,
+  run,
+  said,
+} from "./support.ts";
+
+const FFI = join(ROOT, "ffi");
+const FAKE_SIDECAR = join(PROGRAMS, "fake_sidecar");
+const WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"];
+const missing = noCompiler();
+const withCompiler = maybe(missing === undefined, missing ?? "");
+
+/** Runs a program that must end well. */
+async function succeed(
+  command: readonly string[],
+  env: { readonly [name: string]: string } = {},
+): Promise<string> {
+  const outcome = await run(command, { env });
+  assertEquals(outcome.code, 0, `${command.join(" ")}: ${said(outcome)}`);
+  return outcome.stdout;
+}
+
+/** The test programs talk to the sidecar in C. */
+async function passWithFake(...command: readonly string[]): Promise<void> {
+  await succeed(command, { PLUE_SIDECAR: FAKE_SIDECAR });
+}
+
+beforeAll(() => {
+  if (missing === undefined) make("-j2", "all", "test-programs", "examples");
+});
+
+describe("plue.h", () => {
+  const standards = [
+    ["cc", "c", "c99"],
+    ["cc", "c", "c11"],
+    ["cc", "c", "c17"],
+    ["c++", "c++", "c++11"],
+    ["c++", "c++", "c++20"],
+  ] as const;
+  for (const [compiler, language, standard] of standards) {
+    const withIt = maybe(hasProgram(compiler), `there is no ${compiler}`);
+    withIt(
+      `compiles as ${standard}, and lays memory out as ABI 1 promises`,
+      async () => {
+        const flags = [
+          "-x",
+          language,
+          `-std=${standard}`,
+          ...WARNINGS,
+          `-I${FFI}/include`,
+        ];
+        await succeed([
+          compiler,
+          ...flags,
+          "-fsyntax-only",
+          join(FFI, "test", "header.c"),
+        ]);
+      },
+    );
+  }
+
+  withCompiler("has the version of the package", () => {
+    const header = readFileSync(join(FFI, "include", "plue.h"), "utf8");
+    const { version } = JSON.parse(
+      readFileSync(join(ROOT, "package.json"), "utf8"),
+    );
+    assertEquals(/#define PLUE_VERSION "(.*)"/.exec(header)?.[1], version);
+  });
+});
+
+describe("libplue.so", () => {
+  const withNm = maybe(
+    missing === undefined && process.platform === "linux" && hasProgram("nm"),
+    "not a Linux with cc, make and nm",
+  );
+
+  withNm("exports what is listed, and nothing else", async () => {
+    const table = await succeed([
+      "nm",
+      "-D",
+      "--defined-only",
+      join(BUILD, "libplue.so"),
+    ]);
+    const names = table.split("\n").filter((line) => line.includes(" T "))
+      .map((line) => line.split(" ").at(-1)?.replace(/@.*/, ""));
+    const listed = readFileSync(join(FFI, "symbols.txt"), "utf8").trim().split(
+      "\n",
+    );
+    assertEquals(names.sort(), listed);
+  });
+
+  withNm("puts no name but its own into what it is linked into", async () => {
+    const table = await succeed([
+      "nm",
+      "--defined-only",
+      "-g",
+      join(BUILD, "libplue.a"),
+    ]);
+    const names = table.split("\n").filter((line) => / [A-Z] /.test(line))
+      .map((line) => line.split(" ").at(-1) ?? "");
+    assertEquals(names.filter((name) => !name.startsWith("plue_")), []);
+  });
+});
+
+describe("the C half", () => {
+  withCompiler(
+    "passes its unit tests",
+    () => passWithFake(join(PROGRAMS, "units")),
+  );
+
+  withCompiler("passes the suite over a socket", () =>
+    passWithFake(
+      join(PROGRAMS, "suite"),
+      ...[
+        "basic",
+        "big",
+        "metadata:5000",
+        "streaming",
+        "dropping",
+        "abort",
+        "shared",
+        "race:500",
+      ],
+      ...["crash", "shutdown", "stress:8:5000:echo", "grace"],
+    ));
+
+  withCompiler(
+    "passes the suite when it is linked statically",
+    () =>
+      passWithFake(
+        join(PROGRAMS, "suite_static"),
+        "basic",
+        "abort",
+        "shutdown",
+      ),
+  );
+
+  for (const wake of ["callback", "socket"]) {
+    withCompiler(
+      `passes the suite as a guest's library, woken by a ${wake}`,
+      () =>
+        passWithFake(
+          join(PROGRAMS, "fake_guest"),
+          wake,
+          "2000",
+          ...[
+            "basic",
+            "big",
+            "metadata:5000",
+            "abort",
+            "shared",
+            "race:500",
+            "stress:8:5000:echo",
+          ],
+          "shutdown",
+        ),
+    );
+  }
+
+  withCompiler(
+    "refuses 300 MB of arguments",
+    () => passWithFake(join(PROGRAMS, "suite"), "too_big"),
+  );
+
+  const cases = {
+    bad_starts: "says why a sidecar did not start",
+    bad_programs: "says why there is no sidecar",
+    babble: "is not disturbed by a sidecar that sends what nobody asked for",
+    grandchild:
+      "notices a crash although a child of the sidecar holds its socket",
+    stay: "kills a sidecar that does not end when asked to",
+    refused: "passes on why the tools refuse config_json",
+    backoff: "pauses between starts that fail",
+    sigchld_ignored: "works where SIGCHLD is ignored",
+    thief: "works where the host waits for children that are not its own",
+    no_descriptors: "works where the descriptors 0 to 2 are closed",
+    inherited: "hands the sidecar four descriptors, and no other",
+    start_stop: "leaves no descriptor and no thread behind",
+    start_race: "starts one sidecar for many first calls",
+    shutdown_race: "survives shutdowns among calls",
+    fork: "answers with an error in a child of fork()",
+    abort_of_start: "aborts a call that waits for the sidecar's start",
+    wedge: "kills a sidecar whose thread no longer answers after an abort",
+    no_wedge: "leaves a sidecar alone whose tool merely does not listen",
+    options: "checks its options, and takes those of older and newer callers",
+  };
+  for (const [name, does] of Object.entries(cases)) {
+    withCompiler(does, async () => {
+      const output = await succeed([
+        join(PROGRAMS, "edge"),
+        FAKE_SIDECAR,
+        name,
+      ]);
+      assertEquals(output.includes(`${name}: ok`), true, output);
+      assertEquals(output.includes("babble on the standard output"), false);
+    });
+  }
+});
+
+describe("a host that is killed", () => {
+  const onLinux = maybe(
+    missing === undefined && process.platform === "linux",
+    "the signal at a parent's death is Linux's",
+  );
+  const isAlive = (id: number): boolean => {
+    try {
+      // A zombie that nobody has waited for is gone, too.
+      return readFileSync(`/proc/${id}/stat`, "utf8").split(") ")[1]?.[0] !==
+        "Z";
+    } catch {
+      return false;
+    }
+  };
+  for (const [state, args] of [["idle", []], ["busy", ["spin"]]] as const) {
+    onLinux(`takes its ${state} sidecar with it within 100 ms`, async () => {
+      const outcome = await run([join(PROGRAMS, "orphan"), ...args], {
+        env: { PLUE_SIDECAR: FAKE_SIDECAR },
+      });
+      const deadline = performance.now() + 100;
+      const sidecar = Number(outcome.stdout);
+      assertEquals(sidecar > 0, true, said(outcome));
+      while (isAlive(sidecar) && performance.now() < deadline) {
+        await new Promise((resolve) => setTimeout(resolve, 2));
+      }
+      assertEquals(isAlive(sidecar), false);
+    });
+  }
+});
+
+describe("the example hosts", () => {
+  const folder = mkdtempSync(join(tmpdir(), "plue-hosts-"));
+  afterAll(() => rmSync(folder, { recursive: true }));
+  const rpath = `-Wl,-rpath,${BUILD}`;
+  const hosts = {
+    C: { needs: "cc", command: [join(BUILD, "examples", "host_c")] },
+    "C++": { needs: "c++", command: [join(BUILD, "examples", "host_cpp")] },
+    Python: {
+      needs: "python3",
+      command: [
+        "python3",
+        join(FFI, "examples", "host.py"),
+        join(BUILD, "libplue.so"),
+      ],
+    },
+    Rust: {
+      needs: "rustc",
+      build: [
+        ...[
+          "rustc",
+          join(FFI, "examples", "host.rs"),
+          "-o",
+          join(folder, "host_rs"),
+          "-Dwarnings",
+        ],
+        ...["-L", BUILD, "-l", "plue", "-C", `link-arg=${rpath}`],
+      ],
+      command: [join(folder, "host_rs")],
+    },
+    Zig: {
+      needs: "zig",
+      build: [
+        ...[
+          "zig",
+          "build-exe",
+          join(FFI, "examples", "host.zig"),
+          `-I${FFI}/include`,
+        ],
+        ...[
+          `-L${BUILD}`,
+          "-lplue",
+          "-lc",
+          "-rpath",
+          BUILD,
+          `-femit-bin=${folder}/host_zig`,
+        ],
+      ],
+      command: [join(folder, "host_zig")],
+    },
+    Swift: {
+      needs: "swiftc",
+      build: [
+        ...[
+          "swiftc",
+          join(FFI, "examples", "Host.swift"),
+          "-I",
+          join(FFI, "include"),
+        ],
+        ...["-L", BUILD, "-lplue", "-Xlinker", "-rpath", "-Xlinker", BUILD],
+        ...["-o", join(folder, "host_swift")],
+      ],
+      command: [join(folder, "host_swift")],
+    },
+  };
+  for (const [language, { needs, command, ...rest }] of Object.entries(hosts)) {
+    const here = missing === undefined && hasProgram(needs);
+    maybe(here, missing ?? `there is no ${needs}`)(
+      `works in ${language}`,
+      async () => {
+        if ("build" in rest) await succeed(rest.build);
+        const good = await run([...command, "progress", '{"n":2}'], {
+          env: { PLUE_SIDECAR: FAKE_SIDECAR },
+        });
+        assertEquals(good.code, 0, said(good));
+        assertEquals(/result: \{"n": ?2/.test(good.stdout), true, said(good));
+        assertEquals(good.stdout.includes("echo"), true, said(good));
+        const events = `${good.stdout}${good.stderr}`.match(
+          /["']i["']: ?[01]/g,
+        );
+        assertEquals(events?.length, 2, said(good));
+        const bad = await run([...command, "nope"], {
+          env: { PLUE_SIDECAR: FAKE_SIDECAR },
+        });
+        assertEquals(bad.code, 1, said(bad));
+        assertEquals(
+          /failure: .*There is no tool nope/.test(bad.stdout),
+          true,
+          said(bad),
+        );
+      },
+    );
+  }
+});
+
+describe("make install", () => {
+  const prefix = mkdtempSync(join(tmpdir(), "plue-install-"));
+  afterAll(() => rmSync(prefix, { recursive: true }));
+  const libraries = {
+    LD_LIBRARY_PATH: join(prefix, "lib"),
+    PLUE_SIDECAR: FAKE_SIDECAR,
+  };
+  const source = join(FFI, "examples", "host.c");
+  const withPkgConfig = maybe(
+    missing === undefined && hasProgram("pkg-config"),
+    missing ?? "there is no pkg-config",
+  );
+
+  /** Installs into `prefix`, in a build folder of its own: the prefix is written into a file. */
+  const install = (): void =>
+    make("-s", "install", `PREFIX=${prefix}`, `BUILD=${join(prefix, "build")}`);
+  const pkgConfig = async (...flags: readonly string[]): Promise<string[]> => {
+    const path = { PKG_CONFIG_PATH: join(prefix, "lib", "pkgconfig") };
+    return (await succeed(["pkg-config", ...flags, "plue"], path)).trim().split(
+      /\s+/,
+    );
+  };
+
+  withPkgConfig(
+    "lets hosts link by pkg-config, shared and statically",
+    async () => {
+      install();
+      const shared = join(prefix, "host_shared");
+      await succeed([
+        "cc",
+        source,
+        "-o",
+        shared,
+        ...await pkgConfig("--cflags", "--libs"),
+      ]);
+      await succeed([shared, "echo"], libraries);
+      const archived = join(prefix, "host_static");
+      const flags = (await pkgConfig("--static", "--cflags", "--libs"))
+        .map((flag) =>
+          flag === "-lplue" ? join(prefix, "lib", "libplue.a") : flag
+        );
+      await succeed(["cc", source, "-o", archived, ...flags]);
+      await succeed([archived, "echo"], { PLUE_SIDECAR: FAKE_SIDECAR });
+    },
+  );
+
+  const withCmake = maybe(
+    missing === undefined && hasProgram("cmake"),
+    missing ?? "there is no cmake",
+  );
+  withCmake("lets hosts link by CMake, shared and statically", async () => {
+    install();
+    const project = join(prefix, "project");
+    rmSync(project, { recursive: true, force: true });
+    await succeed(["mkdir", project]);
+    writeFileSync(
+      join(project, "CMakeLists.txt"),
+      `cmake_minimum_required(VERSION 3.16)
+project(host C)
+find_package(plue 0.1 REQUIRED)
+add_executable(host_shared ${source})
+target_link_libraries(host_shared plue::plue)
+add_executable(host_static ${source})
+target_link_libraries(host_static plue::plue_static)
+`,
+    );
+    const build = join(project, "build");
+    await succeed([
+      "cmake",
+      "-S",
+      project,
+      "-B",
+      build,
+      `-DCMAKE_PREFIX_PATH=${prefix}`,
+    ]);
+    await succeed(["cmake", "--build", build]);
+    await succeed([join(build, "host_shared"), "echo"], libraries);
+    await succeed([join(build, "host_static"), "echo"], libraries);
+  });
+});

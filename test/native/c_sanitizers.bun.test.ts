@@ -1,0 +1,186 @@
+// The C half under the sanitizers and valgrind, both ends in C.
+
+import { describe } from "bun:test";
+import { assertEquals } from "@std/assert";
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import process from "node:process";
+import { maybe } from "../support/skip.ts";
+import {
+  BUILD,
+  hasProgram,
+  make,
+  noCompiler,
+  PROGRAMS,
+  run,
+  said,
+} from "./support.ts";
+
+/** Seconds for each long run; `npm run test:soak` sets it. */
+const SOAK = Number(process.env["PLUE_SOAK"] ?? 0);
+const missing = noCompiler();
+
+/** Whether the compiler can make a program with the sanitizer that starts. */
+function hasSanitizer(name: string): boolean {
+  if (missing !== undefined) return false;
+  const folder = mkdtempSync(join(tmpdir(), "plue-sanitizer-"));
+  const [source, program] = [join(folder, "empty.c"), join(folder, "empty")];
+  writeFileSync(source, "int main(void) { return 0; }\n");
+  const built =
+    spawnSync("cc", [`-fsanitize=${name}`, source, "-o", program]).status === 0;
+  const started = built && spawnSync(program).status === 0;
+  rmSync(folder, { recursive: true });
+  return started;
+}
+
+async function succeed(
+  command: readonly string[],
+  timeoutMs?: number,
+): Promise<void> {
+  const outcome = await run(command, {
+    env: {
+      PLUE_SIDECAR: join(PROGRAMS, "fake_sidecar"),
+      TSAN_OPTIONS: "halt_on_error=1",
+      UBSAN_OPTIONS: "halt_on_error=1:print_stacktrace=1",
+    },
+    ...(timeoutMs === undefined ? {} : { timeoutMs }),
+  });
+  assertEquals(outcome.code, 0, `${command.join(" ")}: ${said(outcome)}`);
+}
+
+const PARTS = [
+  "basic",
+  "metadata:200",
+  "shared",
+  "race:100",
+  "stress:8:200:echo",
+];
+/** Those of the tests of odd hosts in which threads meet. */
+const RACES = [
+  "bad_starts",
+  "grandchild",
+  "refused",
+  "start_race",
+  "shutdown_race",
+  "fork",
+];
+
+for (const sanitizer of ["thread", "address,undefined"]) {
+  describe(`with -fsanitize=${sanitizer}`, () => {
+    const build = join(BUILD, sanitizer.replace(",", "-"));
+    const programs = join(build, "test");
+    const prepare = (): void => {
+      make("all", "test-programs");
+      make(
+        "-j2",
+        `BUILD=${build}`,
+        `SANITIZE=${sanitizer}`,
+        "all",
+        "test-programs",
+      );
+    };
+    const withSanitizer = maybe(
+      missing === undefined && hasSanitizer(sanitizer),
+      missing ?? `the compiler has no -fsanitize=${sanitizer} here`,
+    );
+
+    withSanitizer("reports nothing", async () => {
+      prepare();
+      await succeed([join(programs, "units")]);
+      await succeed([
+        join(programs, "fake_guest"),
+        "callback",
+        ...PARTS,
+        "shutdown",
+      ]);
+      await succeed([join(programs, "fake_guest"), "socket", "300", ...PARTS]);
+      await succeed([join(programs, "suite"), ...PARTS, "crash", "shutdown"]);
+      await succeed([
+        join(programs, "edge"),
+        join(PROGRAMS, "fake_sidecar"),
+        ...RACES,
+      ]);
+    });
+
+    const whenLong = maybe(
+      SOAK > 0 && missing === undefined && hasSanitizer(sanitizer),
+      missing ?? "long: npm run test:soak",
+    );
+    whenLong(`reports nothing in ${SOAK} seconds of everything`, async () => {
+      prepare();
+      const limit = (SOAK + 60) * 1000;
+      await succeed(
+        [join(programs, "edge"), join(PROGRAMS, "fake_sidecar")],
+        limit,
+      );
+      await succeed([join(programs, "suite"), `soak:8:${SOAK}`], limit);
+      await succeed([
+        join(programs, "fake_guest"),
+        "callback",
+        `soak:8:${SOAK}`,
+      ], limit);
+    });
+  });
+}
+
+describe("under valgrind", () => {
+  const withValgrind = maybe(
+    missing === undefined && hasProgram("valgrind"),
+    missing ?? "there is no valgrind",
+  );
+  const few = [
+    "basic",
+    "metadata:100",
+    "shared",
+    "race:30",
+    "stress:4:100:echo",
+  ];
+  const tools = {
+    memcheck: [
+      "--leak-check=full",
+      "--errors-for-leak-kinds=definite,possible",
+    ],
+    helgrind: [],
+  };
+  for (const [tool, flags] of Object.entries(tools)) {
+    const valgrind = [
+      "valgrind",
+      "-q",
+      `--tool=${tool}`,
+      "--error-exitcode=9",
+      ...flags,
+    ];
+    // What helgrind sees, ThreadSanitizer sees too, and sooner.
+    const isShort = tool === "memcheck" || SOAK > 0;
+    const whenTime = isShort
+      ? withValgrind
+      : maybe(false, "long: npm run test:soak");
+    whenTime(`${tool} reports nothing`, async () => {
+      make("all", "test-programs");
+      await succeed([
+        ...valgrind,
+        join(PROGRAMS, "fake_guest"),
+        "callback",
+        ...few,
+      ]);
+      await succeed([...valgrind, join(PROGRAMS, "suite"), ...few, "shutdown"]);
+    });
+  }
+});
+
+describe("over a million calls", () => {
+  const whenLong = maybe(
+    SOAK > 0 && missing === undefined,
+    missing ?? "long: npm run test:soak",
+  );
+  whenLong("no memory, descriptor or thread is lost", async () => {
+    make("all", "test-programs");
+    await succeed([join(PROGRAMS, "suite"), "leak:1000000"], 300_000);
+    await succeed(
+      [join(PROGRAMS, "fake_guest"), "callback", "2000", "leak:1000000"],
+      300_000,
+    );
+  });
+});
