@@ -10,14 +10,14 @@ import { formOfKeyword } from "./keyword_forms.ts";
 import { describesObjects } from "./transform/close_objects.ts";
 import { acceptsNull } from "./transform/nullable.ts";
 import { definitionName, findReferences } from "./transform/references.ts";
-import { eachNode, isNode } from "./transform/schema_walk.ts";
+import { eachChild, holdsSchemas, isNode, MAX_DEPTH, tooDeep } from "./transform/schema_walk.ts";
 import { lacksItems } from "./transform/tuples.ts";
 import { BESIDE_UNION } from "./transform/unions.ts";
 
 const PLAIN_KEY = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/;
 
-/** What a schema needs to say something about the type of a value. */
-const SAYS_TYPE = [
+/** What a schema needs one of to say something about the type of a value. */
+const SAYS_TYPE: ReadonlySet<string> = new Set([
   "type",
   "enum",
   "const",
@@ -26,7 +26,7 @@ const SAYS_TYPE = [
   "oneOf",
   "allOf",
   "$dynamicRef",
-] as const;
+]);
 
 /**
  * The forms that a schema uses.
@@ -37,35 +37,7 @@ const SAYS_TYPE = [
 export function formsOf(schema: JsonSchema): FormSet {
   const forms = new FormSet();
   if (!isNode(schema)) return forms.add("boolean schema");
-  let references = false;
-  eachNode(schema, (node, { root }) => {
-    for (const keyword of Object.keys(node)) {
-      forms.add(formOfKeyword(keyword, node, root));
-      // A list or an object in it counts as that, and needs the keyword all the same.
-      if (keyword === "const" && !root) forms.add("const");
-      if (keyword === "$id" && !root) forms.add("$ref elsewhere");
-      if (keyword !== "$ref") continue;
-      references = true;
-      if (Object.keys(node).length > 1 && !root) forms.add("$ref with siblings");
-      if (node["$ref"] !== "#" && definitionName(node["$ref"]) === undefined) {
-        forms.add("$ref elsewhere");
-      }
-    }
-    if (describesObjects(node)) addObjectForms(node, root, forms);
-    if (lacksItems(node)) forms.add("items missing");
-    if (Object.hasOwn(node, "anyOf") && !root) {
-      if (Object.keys(node).some((keyword) => !BESIDE_UNION.has(keyword))) {
-        forms.add("anyOf with siblings");
-      }
-    }
-    if (!SAYS_TYPE.some((keyword) => Object.hasOwn(node, keyword))) forms.add("no type");
-  }, (_value, keyword) => {
-    // Everybody takes a boolean there.
-    if (keyword !== "additionalProperties" && keyword !== "unevaluatedProperties") {
-      forms.add("boolean schema");
-    }
-  });
-  if (references) {
+  if (addForms(schema, true, forms, 0)) {
     const { recursive, external } = findReferences(schema);
     if (recursive.size > 0) forms.add("$ref recursive");
     if (external.size > 0) forms.add("$ref external");
@@ -73,11 +45,58 @@ export function formsOf(schema: JsonSchema): FormSet {
   return forms;
 }
 
+/**
+ * Adds the forms of a schema and of those in it. Every schema of every export comes by here once,
+ * so it goes over the keywords of each once, and into none that holds no schema.
+ *
+ * @returns Whether there is a `$ref`.
+ */
+function addForms(node: JsonSchemaObject, root: boolean, forms: FormSet, depth: number): boolean {
+  if (depth > MAX_DEPTH) throw tooDeep();
+  let refers = false;
+  let saysType = false;
+  let crowdsUnion = false;
+  let keywords = 0;
+  let holds = false;
+  for (const keyword in node) {
+    keywords++;
+    forms.add(formOfKeyword(keyword, node, root));
+    saysType ||= SAYS_TYPE.has(keyword);
+    crowdsUnion ||= !BESIDE_UNION.has(keyword);
+    holds ||= holdsSchemas(keyword);
+    if (keyword === "$ref") refers = true;
+    else if (root) continue;
+    // A list or an object in it counts as that, and needs the keyword all the same.
+    else if (keyword === "const") forms.add("const");
+    else if (keyword === "$id") forms.add("$ref elsewhere");
+  }
+  if (refers) {
+    if (keywords > 1 && !root) forms.add("$ref with siblings");
+    if (node["$ref"] !== "#" && definitionName(node["$ref"]) === undefined) {
+      forms.add("$ref elsewhere");
+    }
+  }
+  if (!saysType) forms.add("no type");
+  if (crowdsUnion && !root && Object.hasOwn(node, "anyOf")) forms.add("anyOf with siblings");
+  if (describesObjects(node)) addObjectForms(node, root, forms);
+  if (lacksItems(node)) forms.add("items missing");
+  if (!holds) return refers;
+  eachChild(node, (child, keyword) => {
+    if (typeof child !== "boolean") refers = addForms(child, false, forms, depth + 1) || refers;
+    // Everybody takes a boolean there.
+    else if (keyword !== "additionalProperties" && keyword !== "unevaluatedProperties") {
+      forms.add("boolean schema");
+    }
+  });
+  return refers;
+}
+
 function addObjectForms(node: JsonSchemaObject, root: boolean, forms: FormSet): void {
   const properties = isNode(node["properties"]) ? node["properties"] : {};
-  const names = Object.keys(properties);
   const required: readonly unknown[] = Array.isArray(node["required"]) ? node["required"] : [];
-  for (const name of names) {
+  let names = 0;
+  for (const name in properties) {
+    names++;
     if (!PLAIN_KEY.test(name)) forms.add("odd property key");
     if (required.includes(name)) continue;
     forms.add("optional property");
@@ -89,5 +108,5 @@ function addObjectForms(node: JsonSchemaObject, root: boolean, forms: FormSet): 
   }
   if (Object.hasOwn(node, "additionalProperties")) return;
   // An object that names no properties is there to hold any; a tool without parameters is not.
-  forms.add(names.length === 0 && !root ? "map" : "open object");
+  forms.add(names === 0 && !root ? "map" : "open object");
 }

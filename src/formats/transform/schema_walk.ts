@@ -34,8 +34,13 @@ const HOLDS: ReadonlyMap<string, Holding> = new Map<string, Holding>([
   ),
 ]);
 
+/** Whether a keyword holds schemas. */
+export function holdsSchemas(keyword: string): boolean {
+  return HOLDS.has(keyword);
+}
+
 /** How deep a schema may be nested. Registered schemas are bounded far below. */
-const MAX_DEPTH = 512;
+export const MAX_DEPTH = 512;
 
 /**
  * What looser means at a place: under `not`, what accepts more makes the whole accept less; under
@@ -251,6 +256,7 @@ export function hidesEffects(schema: JsonSchema): boolean {
   return both || (negated && reference);
 }
 
-function tooDeep(): RangeError {
+/** The error of a walk that went deeper. */
+export function tooDeep(): RangeError {
   return new RangeError(`Cannot walk the schema: it has more than ${MAX_DEPTH} levels`);
 }
