@@ -6,7 +6,7 @@
 
 import type { ToolHost } from "../registry/mod.ts";
 import { nearIds, type Selection, type Toolset } from "../select/mod.ts";
-import { clip, type ToolFailure, type ToolResult } from "../tool/mod.ts";
+import { clip, refuse, type ToolFailure, type ToolResult } from "../tool/mod.ts";
 import { Call, chosenCallId } from "./call.ts";
 import { EventQueue } from "./event_queue.ts";
 import { failure, unknownTool } from "./failures.ts";
@@ -83,7 +83,7 @@ export class ToolDispatcher {
       ? shared
       : new DispatcherState(resolveSettings(options));
     if (!isToolset(source) && !isSelectable(source)) {
-      throw new TypeError("Cannot make a dispatcher: it needs a toolset or a registry");
+      refuse("make a dispatcher", "it needs a toolset or a registry");
     }
     if (isSelectable(source)) {
       this.#registry = source;

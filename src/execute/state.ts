@@ -6,7 +6,7 @@
 
 import { isToolHost, type ToolHost, ToolRegistry } from "../registry/mod.ts";
 import type { Toolset, ToolSource } from "../select/mod.ts";
-import type { Tool } from "../tool/mod.ts";
+import { refuse, type Tool } from "../tool/mod.ts";
 import { Gate } from "./gate.ts";
 import { IdempotencyStore } from "./idempotency.ts";
 import type { DispatcherMetrics } from "./metrics.ts";
@@ -59,9 +59,9 @@ export class DispatcherState {
     if (host === undefined) {
       const { engine } = this.settings;
       if (engine === undefined) {
-        throw new TypeError(
-          `Cannot make a dispatcher for the toolset "${toolset.name}": its tools came from a list, ` +
-            "so the option engine must say what compiles their schemas",
+        refuse(
+          `make a dispatcher for the toolset "${toolset.name}"`,
+          "its tools came from a list, so the option engine must say what compiles their schemas",
         );
       }
       // All tools of the list, so that its toolsets share each tool's state.

@@ -5,6 +5,7 @@
  * @module
  */
 
+import { type Check, must } from "./check.ts";
 import { FAILURE_CODES, type FailureCode, isFailureCode } from "./failure_code.ts";
 
 /** One thing that is wrong with a value. */
@@ -58,6 +59,11 @@ export interface ToolFailure {
 
 /** The outcome of one call. */
 export type ToolResult<Content = unknown> = ToolSuccess<Content> | ToolFailure;
+
+const checkCode: Check<FailureCode> = must(
+  `one of ${Object.keys(FAILURE_CODES).join(", ")}`,
+  isFailureCode,
+);
 
 /** Marks results made by {@linkcode ToolResult}, so that a tool may return one. Shared by all copies of plue. */
 const MADE: unique symbol = Symbol.for("plue.tool_result") as never;
@@ -138,14 +144,7 @@ export const ToolResult: {
       readonly durationMs?: number;
     } = {},
   ): ToolFailure {
-    if (!isFailureCode(code)) {
-      throw new TypeError(
-        `Cannot make a failure: its code must be one of ${
-          Object.keys(FAILURE_CODES).join(", ")
-        }, ` +
-          `not "${String(code).slice(0, 100)}"`,
-      );
-    }
+    checkCode("make a failure", code, "its code");
     const { issues, retryable = FAILURE_CODES[code].retryable, acknowledged, durationMs = 0 } =
       options;
     return mark({
