@@ -6,7 +6,7 @@ import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { ORACLES, ROOT, RUNTIMES } from "./lib/paths.mjs";
+import { ROOT, RUNTIMES } from "./lib/paths.mjs";
 import { linkRuntimes, lostRuntimes, NAMES } from "./lib/runtimes.mjs";
 
 /** What npm says is installed equals what the lock file pins. */
@@ -59,18 +59,18 @@ export function setup({ serving = false } = {}) {
 }
 
 /**
- * Installs the packages of `test/oracles`. Nothing else needs them, so it is no error if they cannot
- * be had.
+ * Installs the packages of one suite. Nothing else needs them, so it is no error if they cannot be
+ * had.
  *
+ * @param name The folder, from the root.
  * @returns Why they are not there, or `undefined`.
  */
-export function setupOracles() {
-  if (isInstalled(ORACLES, { dev: true })) return undefined;
-  console.log(
-    "Installing the packages that test/oracles/package-lock.json pins",
-  );
+export function setupPackages(name) {
+  const folder = join(ROOT, name);
+  if (isInstalled(folder, { dev: true })) return undefined;
+  console.log(`Installing the packages that ${name}/package-lock.json pins`);
   try {
-    npm(ORACLES, ["ci"]);
+    npm(folder, ["ci"]);
     return undefined;
   } catch (error) {
     return error.message;

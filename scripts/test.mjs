@@ -11,7 +11,7 @@ import { NAMES } from "./lib/runtimes.mjs";
 import { runSuite } from "./lib/run_suite.mjs";
 import { planRuns } from "./lib/suites.mjs";
 import { table } from "./lib/table.mjs";
-import { setup, setupOracles } from "./setup.mjs";
+import { setup, setupPackages } from "./setup.mjs";
 
 const { options, rest: match } = readOptions(process.argv.slice(2), ["only", "on"]);
 const everything = options.only === undefined && options.on === undefined && match.length === 0;
@@ -24,12 +24,16 @@ const folder = mkdtempSync(join(tmpdir(), "plue-"));
 const coverageFolders = [];
 
 const plan = planRuns({ ...options, match });
-const noOracles = plan.some(({ suite }) => suite === "oracles") ? setupOracles() : undefined;
+/** Why the packages of a suite are not there, by their folder. */
+const lacks = new Map(
+  [...new Set(plan.flatMap(({ packages }) => packages ?? []))]
+    .map((name) => [name, setupPackages(name)]),
+);
 
 /** What there is to do: a row and a column of the table, and how to fill the cell. */
 const jobs = plan.map((run) => {
   const missing = runtimes.get(run.runtime).missing ??
-    (run.suite === "oracles" ? noOracles : undefined);
+    lacks.get(run.packages);
   if (missing !== undefined) {
     const skips = [`${run.suite} on ${run.runtime}: ${missing}`];
     return { ...run, run: () => ({ passed: 0, failed: 0, skipped: 1, skips, ms: 0, output: "" }) };

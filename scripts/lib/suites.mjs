@@ -13,7 +13,8 @@ const WITH_FILES = ["bun", "deno", "node"];
 
 /**
  * The suites. `coverage`: its run on Bun counts towards the line coverage of `src/`. `together`: its
- * files run in one process on Node too, as they do elsewhere; four times as fast.
+ * files run in one process on Node too, as they do elsewhere; four times as fast. `packages`: the
+ * folder with the packages that only this suite needs.
  */
 const SUITES = [
   { name: "unit", folders: ["test/unit"], on: ALL, coverage: true, together: true },
@@ -28,7 +29,9 @@ const SUITES = [
   { name: "runtime", folders: ["test/runtime"], on: WITH_FILES, coverage: true },
   { name: "examples", folders: ["examples"], on: WITH_FILES, coverage: true },
   // Code of others: it has packages of its own, some of which want Node 22 or later.
-  { name: "oracles", folders: ["test/oracles"], on: ["node"] },
+  { name: "oracles", folders: ["test/oracles"], on: ["node"], packages: "test/oracles" },
+  // Clients on Node; the servers that they talk to run on all four.
+  { name: "mcp", folders: ["test/mcp"], on: ["node"], packages: "test/mcp" },
   { name: "package", folders: ["test/package"], on: ["bun"] },
   { name: "house", folders: ["test/house"], on: ["bun"] },
 ];

@@ -82,7 +82,7 @@ describe("tsconfig.json", () => {
 });
 
 describe("the lock files", () => {
-  const folders = ["", "scripts/runtimes/", "test/oracles/"];
+  const folders = ["", "scripts/runtimes/", "test/oracles/", "test/mcp/"];
   for (const file of folders.map((folder) => `${folder}package-lock.json`)) {
     it(`name no registry in ${file}`, () => {
       assertEquals(textOf(file).includes('"resolved"'), false);

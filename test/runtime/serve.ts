@@ -16,21 +16,22 @@ interface DenoServe {
   ): { readonly addr: { readonly port: number }; shutdown(): Promise<void> };
 }
 
-export async function serve(fetch: FetchHandler): Promise<Served> {
+/** Port 0 is any free one. */
+export async function serve(fetch: FetchHandler, port = 0): Promise<Served> {
   if (process.versions["bun"] !== undefined) {
-    const server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch });
+    const server = Bun.serve({ hostname: "127.0.0.1", port, fetch });
     return { url: `http://127.0.0.1:${server.port}`, stop: () => server.stop(true) };
   }
   const { Deno } = globalThis as { readonly Deno?: DenoServe };
   if (Deno !== undefined) {
-    const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, fetch);
+    const server = Deno.serve({ hostname: "127.0.0.1", port, onListen() {} }, fetch);
     return { url: `http://127.0.0.1:${server.addr.port}`, stop: () => server.shutdown() };
   }
   const { serve: serveNode } = await import("@hono/node-server");
   return await new Promise((resolve) => {
-    const server = serveNode({ hostname: "127.0.0.1", port: 0, fetch }, ({ port }) =>
+    const server = serveNode({ hostname: "127.0.0.1", port, fetch }, (bound) =>
       resolve({
-        url: `http://127.0.0.1:${port}`,
+        url: `http://127.0.0.1:${bound.port}`,
         stop: () =>
           new Promise((stopped) => {
             server.close(() => stopped());

@@ -20,8 +20,12 @@ async function freePort(): Promise<number> {
   return address.port;
 }
 
-/** Bundles `entry`, serves it, and waits until it answers. */
-export async function serveWorker(entry: string, conditions = ""): Promise<ServedWorker> {
+/** Bundles `entry`, serves it, and waits until it answers. Port 0 is any free one. */
+export async function serveWorker(
+  entry: string,
+  conditions = "",
+  wantedPort = 0,
+): Promise<ServedWorker> {
   const folder = mkdtempSync(join(tmpdir(), "plue-worker-"));
   const built = await Bun.build({
     entrypoints: [entry],
@@ -32,7 +36,7 @@ export async function serveWorker(entry: string, conditions = ""): Promise<Serve
     tsconfig: join(import.meta.dirname, "../../tsconfig.json"),
   });
   if (!built.success) throw new AggregateError(built.logs, "Cannot bundle the worker");
-  const port = await freePort();
+  const port = wantedPort === 0 ? await freePort() : wantedPort;
   writeFileSync(
     join(folder, "config.capnp"),
     `using Workerd = import "/workerd/workerd.capnp";

@@ -1,0 +1,133 @@
+/**
+ * Tools for the official clients, and what happened to them: the same on every runtime.
+ * `GET /watch` tells what the tools have done, `POST /grow` registers a tool.
+ */
+
+import { defineTool, ToolDispatcher, ToolRegistry } from "@plue/tools";
+import { createMcpEndpoint, mcpContent } from "@plue/tools/mcp";
+
+/** What the tools have done since the app was made. */
+export interface Watch {
+  started: number;
+  aborted: number;
+  cleaned: number;
+  inFlight: number;
+}
+
+const watch = { started: 0, aborted: 0, cleaned: 0 };
+const registry: ToolRegistry = new ToolRegistry({
+  tools: [
+    defineTool({
+      namespace: "math",
+      name: "add",
+      title: "Add",
+      description: "Adds two numbers.",
+      risk: "safe",
+      icons: [{ src: "https://tools.example/add.png", mimeType: "image/png" }],
+      parameters: {
+        type: "object",
+        properties: { a: { type: "number" }, b: { type: "number" } },
+        required: ["a", "b"],
+      },
+      returns: {
+        type: "object",
+        properties: { sum: { type: "number" } },
+        required: ["sum"],
+        additionalProperties: false,
+      },
+      execute: ({ a, b }) => ({ sum: a + b }),
+    }),
+    defineTool({
+      name: "steps",
+      description: "Says three times how far it has come.",
+      async execute(_, { progress }) {
+        for (const done of [1, 2, 3]) {
+          progress(done, 3, `step ${done}`);
+          await new Promise((resolve) => setTimeout(resolve, 5));
+        }
+        return "done";
+      },
+    }),
+    defineTool({
+      name: "wait",
+      description: "Waits until it is aborted.",
+      execute: (_, { signal, defer }) => {
+        watch.started++;
+        defer(() => void watch.cleaned++);
+        return new Promise((_resolve, reject) =>
+          signal.addEventListener("abort", () => {
+            watch.aborted++;
+            reject(signal.reason);
+          })
+        );
+      },
+    }),
+    defineTool({
+      name: "dot",
+      description: "Answers an image.",
+      execute: () =>
+        mcpContent({
+          content: [{ type: "image", data: "R0lGODlhAQABAAAAACw=", mimeType: "image/gif" }],
+        }),
+    }),
+    defineTool({
+      name: "secret",
+      description: "Is for one role only.",
+      roles: ["control"],
+      execute: () => "for control",
+    }),
+    defineTool({
+      name: "scoped",
+      description: "Is for those who hold a scope.",
+      scopes: ["files:write"],
+      execute: () => "for holders",
+    }),
+  ],
+});
+const dispatcher = new ToolDispatcher(registry);
+const mcp = createMcpEndpoint(registry, {
+  name: "plue-test",
+  version: "1.2.3",
+  dispatcher,
+  pageSize: 2,
+  heartbeatMs: 100,
+  authorize(request) {
+    switch (request.headers.get("authorization")) {
+      case "Bearer control":
+        return { role: "control", scopes: ["files:write"], principal: "control" };
+      case "Bearer guest":
+        return { principal: "guest" };
+      default:
+        return new Response(null, {
+          status: 401,
+          headers: { "www-authenticate": 'Bearer error="invalid_token"' },
+        });
+    }
+  },
+});
+
+async function answer(request: Request, env?: unknown, context?: unknown): Promise<Response> {
+  switch (new URL(request.url).pathname) {
+    case "/mcp":
+      return await mcp.fetch(request, env, context);
+    case "/watch":
+      return Response.json({ ...watch, inFlight: dispatcher.metrics().inFlight });
+    case "/grow": {
+      const { name, roles } = await request.json() as { name: string; roles?: string[] };
+      if (!registry.unregisterTool(name)) {
+        registry.registerTool({
+          name,
+          description: "Grew.",
+          ...(roles === undefined ? {} : { roles }),
+        });
+      }
+      return Response.json(registry.count);
+    }
+    case "/healthz":
+      return new Response("ok");
+    default:
+      return new Response(null, { status: 404 });
+  }
+}
+
+export default { fetch: answer };

@@ -1,0 +1,287 @@
+/** The official clients, of both eras, against the endpoint on all four runtimes. */
+
+import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import { Client as OldClient } from "@modelcontextprotocol/sdk/client/index.js";
+import { StreamableHTTPClientTransport as OldTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+import { ToolListChangedNotificationSchema } from "@modelcontextprotocol/sdk/types.js";
+import { afterAll, beforeAll, describe, it } from "bun:test";
+import { assert, assertEquals, assertRejects } from "@std/assert";
+import { request as httpRequest } from "node:http";
+import { join } from "node:path";
+import { RUNTIME_NAMES } from "../../scripts/lib/serve_app.mjs";
+import type { Watch } from "./app.ts";
+import { type RunningServer, startServer } from "./servers.ts";
+
+/** What a test needs of a client, whichever it is. */
+interface TestClient {
+  readonly version: string | undefined;
+  tools(cursor?: string): Promise<{ readonly tools: readonly any[]; readonly nextCursor?: string }>;
+  call(
+    name: string,
+    args: Record<string, unknown>,
+    options?: { readonly signal?: AbortSignal; onprogress?(progress: any): void },
+  ): Promise<any>;
+  close(): Promise<void>;
+}
+
+type Connect = (url: URL, token: string, onChange?: () => void) => Promise<TestClient>;
+
+const INFO = { name: "test", version: "1.0.0" };
+
+const asCaller = (token: string) => ({
+  requestInit: { headers: { authorization: `Bearer ${token}` } },
+});
+
+function newClient(mode: "legacy" | "auto" | { readonly pin: string }): Connect {
+  return async (url, token, onChange) => {
+    const client = new Client(INFO, {
+      versionNegotiation: { mode },
+      ...(onChange === undefined
+        ? {}
+        : { listChanged: { tools: { onChanged: onChange, autoRefresh: false, debounceMs: 0 } } }),
+    });
+    await client.connect(new StreamableHTTPClientTransport(url, asCaller(token)));
+    return {
+      version: client.getNegotiatedProtocolVersion(),
+      // A cursor of its own keeps the client from putting the pages together.
+      tools: (cursor) =>
+        cursor === undefined
+          ? client.request({ method: "tools/list", params: {} }) as Promise<any>
+          : client.listTools({ cursor }),
+      call: (name, args, options) => client.callTool({ name, arguments: args }, options),
+      close: () => client.close(),
+    };
+  };
+}
+
+const oldClient: Connect = async (url, token, onChange) => {
+  const client = new OldClient(INFO);
+  if (onChange !== undefined) {
+    client.setNotificationHandler(ToolListChangedNotificationSchema, onChange);
+  }
+  const transport = new OldTransport(url, asCaller(token));
+  // The old SDK's own types disagree under exactOptionalPropertyTypes.
+  await client.connect(transport as Parameters<OldClient["connect"]>[0]);
+  return {
+    version: transport.protocolVersion,
+    tools: (cursor) => client.listTools(cursor === undefined ? {} : { cursor }) as Promise<any>,
+    call: (name, args, options) => client.callTool({ name, arguments: args }, undefined, options),
+    close: () => client.close(),
+  };
+};
+
+const CLIENTS: readonly (readonly [name: string, connect: Connect, version: string])[] = [
+  ["client 2.x", newClient("legacy"), "2025-11-25"],
+  ["client 2.x, auto", newClient("auto"), "2026-07-28"],
+  ["client 2.x, pinned", newClient({ pin: "2026-07-28" }), "2026-07-28"],
+  ["sdk 1.x", oldClient, "2025-11-25"],
+];
+
+const BASE_NAMES = ["dot", "math.add", "steps", "wait"];
+
+for (const runtime of RUNTIME_NAMES) {
+  describe(`the MCP endpoint on ${runtime}`, () => {
+    let server: RunningServer;
+    beforeAll(async () => {
+      server = await startServer(runtime, join(import.meta.dirname, "app.ts"));
+    });
+    afterAll(() => server.stop());
+
+    const watch = async (): Promise<Watch> =>
+      await (await fetch(new URL("/watch", server.url))).json();
+    /** Asks until it holds; the test's own time limit ends a wait in vain. */
+    async function until(holds: (watch: Watch) => boolean): Promise<Watch> {
+      for (;;) {
+        const now = await watch();
+        if (holds(now)) return now;
+        await new Promise((resolve) => setTimeout(resolve, 5));
+      }
+    }
+    const toggle = (name: string, roles?: readonly string[]): Promise<Response> =>
+      fetch(new URL("/grow", server.url), {
+        method: "POST",
+        body: JSON.stringify({ name, roles }),
+      });
+
+    for (const [name, connect, version] of CLIENTS) {
+      describe(`with ${name}`, () => {
+        let client: TestClient;
+        beforeAll(async () => {
+          client = await connect(server.url, "guest");
+        });
+        afterAll(() => client.close());
+
+        it(`speaks ${version}`, () => {
+          assertEquals(client.version, version);
+        });
+
+        it("lists page by page, in order, and whole", async () => {
+          assertEquals((await client.tools()).tools.length, 2);
+          assertEquals(await namesOf(client), BASE_NAMES);
+        });
+
+        it("tells all that there is of a tool", async () => {
+          const { tools } = await client.tools();
+          const add = tools.find((tool) => tool.name === "math.add");
+          assertEquals(add?.title, "Add");
+          assertEquals(add?.icons, [
+            { src: "https://tools.example/add.png", mimeType: "image/png" },
+          ]);
+          assertEquals(add?.annotations.readOnlyHint, true);
+          assertEquals(add?.outputSchema.required, ["sum"]);
+        });
+
+        it("calls, and answers the value too", async () => {
+          const result = await client.call("math.add", { a: 2, b: 40 });
+          assertEquals(result.structuredContent, { sum: 42 });
+          assertEquals(result.content, [{ type: "text", text: '{"sum":42}' }]);
+        });
+
+        it("answers wrong arguments with a result that the model reads", async () => {
+          const result = await client.call("math.add", { a: 2 });
+          assertEquals(result.isError, true);
+          assert(result.content[0].text.includes('"b"'), result.content[0].text);
+        });
+
+        it("answers an image as one", async () => {
+          const { content } = await client.call("dot", {});
+          assertEquals(content[0].type, "image");
+        });
+
+        it("knows no tool that the caller does not see", async () => {
+          for (const hidden of ["secret", "scoped", "nope", "constructor", "math:add"]) {
+            await assertRejects(() => client.call(hidden, {}), Error, "Unknown tool");
+          }
+        });
+
+        it("shows each caller its own tools", async () => {
+          const control = await connect(server.url, "control");
+          const { content } = await control.call("secret", {});
+          assertEquals(content, [{ type: "text", text: "for control" }]);
+          await control.close();
+        });
+
+        it("says how far a call has come", async () => {
+          const seen: unknown[] = [];
+          const result = await client.call("steps", {}, {
+            onprogress: (progress) =>
+              seen.push([progress.progress, progress.total, progress.message]),
+          });
+          assertEquals(seen, [[1, 3, "step 1"], [2, 3, "step 2"], [3, 3, "step 3"]]);
+          assertEquals(result.content, [{ type: "text", text: "done" }]);
+        });
+
+        it("aborts the tool when the client cancels", async () => {
+          const before = await watch();
+          const caller = new AbortController();
+          const call = client.call("wait", {}, { signal: caller.signal });
+          const failed = assertRejects(() => call);
+          await until(({ started }) => started > before.started);
+          caller.abort();
+          await failed;
+          const after = await until(({ inFlight, cleaned }) =>
+            inFlight === 0 && cleaned > before.cleaned
+          );
+          assertEquals(
+            [after.aborted, after.cleaned],
+            [before.aborted + 1, before.cleaned + 1],
+          );
+        });
+
+        it("tells of changes to the caller's list, and of no others", async () => {
+          let changes = 0;
+          let wake = (): void => {};
+          const follower = await connect(server.url, "guest", () => {
+            changes++;
+            wake();
+          });
+          const told = (): Promise<void> => new Promise((resolve) => wake = resolve);
+          // The stream of the older era is opened beside the connection: until it is there, changes
+          // are not told.
+          while (changes === 0) {
+            const first = told();
+            await toggle("zebra");
+            await Promise.race([first, new Promise((resolve) => setTimeout(resolve, 1_000))]);
+          }
+          const before = changes;
+          await toggle("hidden", ["control"]);
+          await toggle("hidden");
+          // What a change of a hidden tool would cause comes before what this one does.
+          const next = told();
+          await toggle("yak");
+          await next;
+          assertEquals(changes, before + 1);
+          await follower.close();
+          await toggle("yak");
+          if ((await namesOf(client)).includes("zebra")) await toggle("zebra");
+        });
+      });
+    }
+
+    it("turns away who may not come", async () => {
+      const ask = (headers: Record<string, string>): Promise<Response> =>
+        fetch(server.url, {
+          method: "POST",
+          headers: {
+            "content-type": "application/json",
+            accept: "application/json, text/event-stream",
+            ...headers,
+          },
+          body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list" }),
+        });
+      const statusOf = async (headers: Record<string, string>): Promise<number> => {
+        const response = await ask(headers);
+        await response.body?.cancel();
+        return response.status;
+      };
+      const authorization = "Bearer guest";
+      assertEquals(await statusOf({}), 401);
+      assertEquals(await statusOf({ authorization: "Bearer wrong" }), 401);
+      assertEquals(await statusOf({ authorization }), 200);
+      assertEquals(await statusOf({ authorization, origin: "http://evil.example" }), 403);
+      assertEquals(await statusOf({ authorization, origin: server.url.origin }), 200);
+    });
+
+    it("answers to no host but its own", async () => {
+      const status = await new Promise((resolve, reject) => {
+        const { hostname, port, pathname } = server.url;
+        httpRequest(
+          { hostname, port, path: pathname, method: "POST", headers: { host: "evil.example" } },
+          (response) => {
+            response.resume();
+            resolve(response.statusCode);
+          },
+        ).on("error", reject).end();
+      });
+      assertEquals(status, 421);
+    });
+
+    it("refuses a body that is too large, and one that is no JSON", async () => {
+      const ask = async (body: string): Promise<number> => {
+        const response = await fetch(server.url, {
+          method: "POST",
+          headers: {
+            "content-type": "application/json",
+            accept: "application/json, text/event-stream",
+            authorization: "Bearer guest",
+          },
+          body,
+        });
+        await response.body?.cancel();
+        return response.status;
+      };
+      assertEquals(await ask(JSON.stringify("x".repeat(1_200_000))), 413);
+      assertEquals(await ask('{"jsonrpc":'), 400);
+    });
+  });
+}
+
+async function namesOf(client: TestClient): Promise<readonly string[]> {
+  const all: string[] = [];
+  let page = await client.tools();
+  for (;;) {
+    all.push(...page.tools.map((tool) => tool.name));
+    if (page.nextCursor === undefined) return all;
+    page = await client.tools(page.nextCursor);
+  }
+}

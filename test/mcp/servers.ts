@@ -1,0 +1,49 @@
+/** Starts an app on each of the four runtimes, as a process of its own. */
+
+import { type ChildProcess, spawn } from "node:child_process";
+import { join } from "node:path";
+import process from "node:process";
+import { serveCommand } from "../../scripts/lib/serve_app.mjs";
+
+export const ROOT: string = join(import.meta.dirname, "../..");
+
+export interface RunningServer {
+  /** Where MCP is. */
+  readonly url: URL;
+  stop(): Promise<void>;
+}
+
+/** Starts `app`, a file that exports `fetch`, and waits until it serves. */
+export async function startServer(runtime: string, app: string): Promise<RunningServer> {
+  const [command = "", ...args] = serveCommand(runtime, app);
+  const child = spawn(command, args, {
+    cwd: ROOT,
+    stdio: ["ignore", "pipe", "inherit"],
+    env: { ...process.env, PORT: "0" },
+  });
+  const url = await servedAt(child);
+  return {
+    url: new URL(url),
+    async stop() {
+      const gone = new Promise<void>((resolve) => child.once("exit", () => resolve()));
+      child.kill("SIGTERM");
+      // One that still has streams may take its time.
+      const timer = setTimeout(() => child.kill("SIGKILL"), 5_000);
+      await gone;
+      clearTimeout(timer);
+    },
+  };
+}
+
+function servedAt(child: ChildProcess): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let printed = "";
+    child.stdout?.setEncoding("utf8").on("data", (text: string) => {
+      printed += text;
+      const url = /Serving (\S+)/.exec(printed)?.[1];
+      if (url !== undefined) resolve(url);
+    });
+    child.once("exit", (code) => reject(new Error(`The server ended with ${code}: ${printed}`)));
+    child.once("error", reject);
+  });
+}
