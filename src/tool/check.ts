@@ -57,6 +57,7 @@ export function isFunction(value: unknown): value is () => unknown {
   return typeof value === "function";
 }
 
+// The checks that most tables need.
 export const checkFlag: Check<boolean> = must(
   "true or false",
   (value) => typeof value === "boolean",

@@ -90,13 +90,12 @@ export class JsonReader {
 
   #object(object: Record<string, unknown>, depth: number): unknown {
     const { standIns = false } = this.#options;
-    const plain = isPlain(object);
     if (standIns && typeof object["toJSON"] === "function") {
       this.converts = true;
       return this.read(object["toJSON"](), depth);
     }
     const keys = Object.keys(object);
-    if (!plain) {
+    if (!isPlain(object)) {
       // A Date or a Map has no members of its own: its content would be lost.
       if (classOf(object) !== "Object" || keys.length === 0) {
         return this.#refuse(`an instance of ${constructorName(object)}, which is not JSON`);

@@ -1,0 +1,129 @@
+import { assertEquals, assertThrows } from "@std/assert";
+import { describe, it } from "bun:test";
+import {
+  checkFlag,
+  checkFunction,
+  checkWord,
+  isListOf,
+  isWord,
+  must,
+  numberFrom,
+  readFields,
+  refuse,
+  wholeFrom,
+} from "../../../src/tool/mod.ts";
+
+describe("refuse()", () => {
+  it("says what could not be done, and why", () => {
+    const cause = new Error("inner");
+    const error = assertThrows(() => refuse("open it", "it is locked", cause), TypeError);
+    assertEquals([error.message, error.cause], ["Cannot open it: it is locked", cause]);
+  });
+
+  it("has no cause where there is none", () => {
+    const error = assertThrows(() => refuse("open it", "it is locked"), TypeError);
+    assertEquals(Object.hasOwn(error, "cause"), false);
+  });
+});
+
+describe("must()", () => {
+  const checkEven = must(
+    "an even number",
+    (value): value is number => typeof value === "number" && value % 2 === 0,
+  );
+
+  it("answers the value that is right", () => assertEquals(checkEven("count", 4, "it"), 4));
+
+  it("says what is wrong, and what would be right", () => {
+    assertThrows(
+      () => checkEven("count", "four", "the number"),
+      TypeError,
+      'Cannot count: the number must be an even number, not "four"',
+    );
+  });
+
+  it("is what the common checks are made of", () => {
+    assertThrows(() => checkFlag("try", 1, "it"), TypeError, "it must be true or false, not 1");
+    assertThrows(() => checkWord("try", "", "it"), TypeError, "a string that is not empty");
+    assertThrows(() => checkFunction("try", {}, "it"), TypeError, "a function, not an object");
+  });
+});
+
+describe("isListOf()", () => {
+  it("asks every item", () => {
+    assertEquals(isListOf(["a", "b"], isWord), true);
+    assertEquals(isListOf([], isWord), true);
+    assertEquals(isListOf(["a", ""], isWord), false);
+    assertEquals(isListOf("ab", isWord), false);
+  });
+
+  it("does not step over holes, and stops at the first", () => {
+    const holes: string[] = [];
+    holes.length = 4_000_000_000;
+    assertEquals(isListOf(holes, isWord), false);
+  });
+});
+
+describe("numberFrom()", () => {
+  it("takes its bounds, and nothing beyond them", () => {
+    const check = numberFrom(1, 3);
+    assertEquals([1, 2.5, 3].map((value) => check("try", value, "it")), [1, 2.5, 3]);
+    for (const value of [0.9, 3.1, Number.NaN, "2", null]) {
+      assertThrows(() => check("try", value, "it"), RangeError, "it must be a number from 1 to 3");
+    }
+  });
+});
+
+describe("wholeFrom()", () => {
+  it("takes whole numbers only", () => {
+    const check = wholeFrom(0);
+    assertEquals([0, 7].map((value) => check("try", value, "it")), [0, 7]);
+    for (const value of [-1, 1.5, Infinity, Number.NaN, "2"]) {
+      assertThrows(() => check("try", value, "it"), RangeError, "a whole number, 0 or above");
+    }
+  });
+});
+
+describe("readFields()", () => {
+  const checks = { flag: checkFlag, word: checkWord };
+
+  it("answers what is there, and nothing else", () => {
+    assertEquals(readFields("read it", { flag: false, word: undefined }, checks), { flag: false });
+  });
+
+  it("reads each field once", () => {
+    let reads = 0;
+    const object = {
+      get word(): string {
+        return `read ${++reads}`;
+      },
+    };
+    assertEquals(readFields("read it", object, checks), { word: "read 1" });
+    assertEquals(reads, 1);
+  });
+
+  it("names the place of what is wrong", () => {
+    assertThrows(
+      () => readFields("read it", { flag: 1 }, checks),
+      TypeError,
+      'Cannot read it: "/flag" must be true or false, not 1',
+    );
+    assertThrows(
+      () => readFields("read it", { flag: 1 }, checks, (field) => `its ${field}`),
+      TypeError,
+      "Cannot read it: its flag must be",
+    );
+  });
+
+  for (const field of ["flags", "constructor", "__proto__", "a/b"]) {
+    it(`refuses the unknown field ${field}`, () => {
+      const object = JSON.parse(`{ ${JSON.stringify(field)}: true }`) as Record<string, unknown>;
+      const escaped = field.replace("/", "~1");
+      assertThrows(
+        () => readFields("read it", object, checks),
+        TypeError,
+        `Cannot read it: "/${escaped}" is not one of its fields, flag, word`,
+      );
+    });
+  }
+});
