@@ -5,7 +5,7 @@
  */
 
 import { validateStandard } from "../schema/mod.ts";
-import { type Issue, MAX_DEPTH, type ToolFailure } from "../tool/mod.ts";
+import { type Issue, JsonReader, MAX_DEPTH, type ToolFailure } from "../tool/mod.ts";
 import type { Call } from "./call.ts";
 import { describeJsonError } from "./json_error.ts";
 import { describeRefusal, readJson, utf8Length } from "./json_value.ts";
@@ -37,7 +37,8 @@ function take(call: Call, value: unknown): ToolFailure | undefined {
   const verdict = readJson(value ?? {}, call.settings.maxArgumentBytes);
   if (verdict.kind === "large") return tooLarge(call);
   if (verdict.kind === "refused") return notJson(call, describeRefusal(verdict));
-  call.args = verdict.value ?? {};
+  // A copy: what was validated must be what the tool gets, whatever becomes of the caller's object.
+  call.args = new JsonReader({ maxBytes: Infinity, standIns: true }).read(verdict.value);
   return undefined;
 }
 

@@ -175,7 +175,10 @@ export class Call {
 
   async #wait(step: Step, pending: Promise<ToolResult | undefined>): Promise<ToolResult> {
     const answer = await this.deadline.wait(pending).catch((error) => this.#broken(error));
-    if (answer === INTERRUPTED) return await this.#close(await this.#interrupt(step));
+    if (answer === INTERRUPTED) {
+      const interrupted = await this.#interrupt(step).catch((error) => this.#broken(error));
+      return await this.#close(interrupted);
+    }
     if (this.ran) this.#toolEnded = true;
     return await (answer === undefined ? this.#advance(step.next) : this.#close(answer));
   }

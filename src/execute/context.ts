@@ -4,7 +4,14 @@
  * @module
  */
 
-import type { Services, Tool, ToolContext, Transaction } from "../tool/mod.ts";
+import {
+  JsonReader,
+  type Services,
+  STOPPED,
+  type Tool,
+  type ToolContext,
+  type Transaction,
+} from "../tool/mod.ts";
 import type { Call } from "./call.ts";
 import type { CallInfo } from "./hooks.ts";
 
@@ -77,8 +84,9 @@ export class CallView implements CallInfo {
   readonly sessionId: string | undefined;
   readonly messageId: string | undefined;
   readonly principal: string | undefined;
-  readonly arguments: unknown;
   readonly #call: Call;
+  readonly #args: unknown;
+  #shown: unknown;
 
   constructor(call: Call) {
     const { sessionId, messageId, principal } = call.options;
@@ -87,11 +95,22 @@ export class CallView implements CallInfo {
     this.sessionId = sessionId;
     this.messageId = messageId;
     this.principal = principal;
-    this.arguments = call.args;
+    this.#args = call.args;
     this.#call = call;
   }
 
   get signal(): AbortSignal {
     return this.#call.deadline.signal;
   }
+
+  /** A frozen copy: whoever is asked about a call cannot change what was validated. */
+  get arguments(): unknown {
+    return this.#shown ??= frozenCopy(this.#args);
+  }
+}
+
+/** What a library's schema made of the arguments need not be JSON: that is shown as it is. */
+function frozenCopy(args: unknown): unknown {
+  const copy = new JsonReader({ freeze: true }).read(args);
+  return copy === STOPPED ? args : copy;
 }

@@ -46,7 +46,8 @@ async function drain(
   call: Call,
   generator: AsyncGenerator<unknown, unknown, void>,
 ): Promise<unknown> {
-  call.stopTool = () => generator.return(undefined);
+  // Async, because a generator that is none of the language's own may throw, or answer no promise.
+  call.stopTool = async () => await generator.return(undefined);
   for (;;) {
     const step = await generator.next();
     if (step.done === true) return step.value;
@@ -60,6 +61,10 @@ async function drain(
 }
 
 function threw(call: Call, error: unknown): ToolFailure {
+  // A tool that stops by throwing the reason it was given has done what it should.
+  if (call.interruptedBy !== undefined && error === call.deadline.signal.reason) {
+    return call.fail("aborted", "the tool stopped");
+  }
   return call.failed("execute", error, "threw", `the tool threw: ${describeThrown(error)}`);
 }
 

@@ -17,7 +17,7 @@ export interface CallInfo {
   /** Aborts when the call does. */
   readonly signal: AbortSignal;
   /**
-   * The arguments. In `before` they are parsed and not yet validated; later they are what the
+   * The arguments, as a frozen copy. In `before` they are parsed and not yet validated; later they are what the
    * tool gets. `undefined` where a call ended before they were parsed.
    */
   readonly arguments: unknown;

@@ -6,7 +6,7 @@
 
 import type { FailureCode } from "../tool/mod.ts";
 
-/** How long calls took, in milliseconds. The percentiles are right to within 7 %. */
+/** How long calls took, in milliseconds. The percentiles are right to within 7 %, or half a microsecond. */
 export interface DurationMetrics {
   readonly totalMs: number;
   readonly meanMs: number;

@@ -5,7 +5,7 @@
  */
 
 export type { ApprovalAnswer, Approver } from "./approval.ts";
-export { type Clock, systemClock } from "../tool/mod.ts";
+export { type Clock, type OutputOverflow, systemClock } from "../tool/mod.ts";
 export { ToolDispatcher } from "./dispatcher.ts";
 export type { BeforeAnswer, CallInfo, ToolHooks } from "./hooks.ts";
 export type { DispatcherMetrics, DurationMetrics, ToolMetrics } from "./metrics.ts";
@@ -18,7 +18,7 @@ export type {
   ToolDispatcherOptions,
 } from "./options.ts";
 export type { SelectableToolHost } from "./source.ts";
-export type { DispatchContext, OutputOverflow, ToolCall, ToolProgress } from "./tool_call.ts";
+export type { DispatchContext, ToolCall, ToolProgress } from "./tool_call.ts";
 export type {
   MetadataEvent,
   OutputEvent,

@@ -5,10 +5,9 @@
  */
 
 import type { SchemaEngine } from "../schema/mod.ts";
-import type { Clock, ToolRuleAnswer } from "../tool/mod.ts";
+import type { Clock, OutputOverflow, ToolRuleAnswer } from "../tool/mod.ts";
 import type { Approver } from "./approval.ts";
 import type { CallInfo, ToolHooks } from "./hooks.ts";
-import type { OutputOverflow } from "./tool_call.ts";
 import type { TransactionManager } from "./transaction.ts";
 
 /**

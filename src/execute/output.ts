@@ -6,7 +6,7 @@
  */
 
 import { validateStandard } from "../schema/mod.ts";
-import { type Issue, isToolResult, type ToolResult } from "../tool/mod.ts";
+import { type Issue, isToolResult, type OutputOverflow, type ToolResult } from "../tool/mod.ts";
 import type { Call } from "./call.ts";
 import { readResult } from "./failures.ts";
 import { describeRefusal, readJson } from "./json_value.ts";
@@ -67,9 +67,14 @@ function misfit(call: Call, issues: readonly Issue[]): ToolResult {
   return call.misfit("invalid_result", "the tool's result does not fit its own schema", issues);
 }
 
+/** The caller's choice, else the tool's, else the dispatcher's. */
+function overflowOf({ options, tool, settings }: Call): OutputOverflow {
+  return options.outputOverflow ?? tool.outputOverflow ?? settings.outputOverflow;
+}
+
 function tooLarge(call: Call, value: unknown, bytes: number, validated: boolean): ToolResult {
   const limit = call.maxOutputBytes;
-  if ((call.options.outputOverflow ?? call.settings.outputOverflow) !== "truncate") {
+  if (overflowOf(call) !== "truncate") {
     return call.fail(
       "output_too_large",
       `its result has at least ${bytes} bytes, and ${limit} are allowed; ask for less of it`,

@@ -8,12 +8,14 @@ import type { SchemaEngine } from "../schema/mod.ts";
 import {
   type Check,
   checkFunction,
+  checkOverflow,
   type Clock,
   isListOf,
   isObject,
   MAX_TIMEOUT_MS,
   must,
   numberFrom,
+  type OutputOverflow,
   refuse,
   systemClock,
 } from "../tool/mod.ts";
@@ -26,7 +28,6 @@ import type {
   IdempotencyOptions,
   ToolDispatcherOptions,
 } from "./options.ts";
-import type { OutputOverflow } from "./tool_call.ts";
 import type { TransactionManager } from "./transaction.ts";
 
 /** What {@linkcode ToolDispatcherOptions} say, complete. */
@@ -88,10 +89,6 @@ const IDEMPOTENCY: { readonly [Name in keyof Required<IdempotencyOptions>]: Rang
   maxBytes: [16_777_216, 0],
 };
 
-const checkOverflow: Check<OutputOverflow> = must(
-  '"fail" or "truncate"',
-  (value): value is OutputOverflow => value === "fail" || value === "truncate",
-);
 const checkValidators: Check<readonly CallValidator[]> = must(
   "a list of functions",
   (value) => isListOf(value, (item): item is CallValidator => typeof item === "function"),

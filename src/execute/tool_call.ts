@@ -4,6 +4,8 @@
  * @module
  */
 
+import type { OutputOverflow } from "../tool/mod.ts";
+
 /** One call, as a model asks for it. */
 export interface ToolCall {
   /** The tool's id. Names from a provider are decoded first. */
@@ -23,9 +25,6 @@ export interface ToolProgress {
   readonly total?: number;
   readonly message?: string;
 }
-
-/** What is done with a result that is larger than the limit: refuse it, or cut it. */
-export type OutputOverflow = "fail" | "truncate";
 
 /** What a call's host adds to it. Everything is optional. */
 export interface DispatchContext {

@@ -30,6 +30,9 @@ async function begin(call: Call, manager: TransactionManager): Promise<ToolResul
     const why = `its transaction could not begin: ${describeThrown(error)}`;
     return call.failed("begin", error, "transaction_failed", why);
   }
+  if (typeof transaction !== "object" || transaction === null) {
+    return call.fail("transaction_failed", "its transaction manager began no transaction");
+  }
   if (!call.over) {
     call.transaction = transaction;
     return undefined;

@@ -32,6 +32,7 @@ import {
 } from "./definition_checks.ts";
 import { copyJson } from "./json_copy.ts";
 import type { JsonSchemaObject } from "./json.ts";
+import { checkOverflow } from "./output_overflow.ts";
 import { checkRisk } from "./risk_level.ts";
 import { describe } from "./text.ts";
 import { deriveAnnotations } from "./tool_annotations.ts";
@@ -78,6 +79,7 @@ const FIELDS = {
   icons: checkIcons,
   deprecated: checkDeprecated,
   timeoutMs: checkTimeout,
+  outputOverflow: checkOverflow,
   idempotent: checkFlag,
   config: schemaOf("input"),
   meta: checkMeta,
@@ -201,6 +203,7 @@ export function makeTool(definition: ToolDefinition): Tool {
     icons: fields.icons ?? EMPTY,
     deprecated: fields.deprecated ?? false,
     timeoutMs: fields.timeoutMs,
+    outputOverflow: fields.outputOverflow,
     idempotent,
     config: fields.config?.json,
     meta: fields.meta,

@@ -27,6 +27,7 @@ export { FAILURE_CODES, type FailureCode, isFailureCode } from "./failure_code.t
 export { fnv1a } from "./hash.ts";
 export { copyJson } from "./json_copy.ts";
 export { pointerStep, setOwn } from "./json_members.ts";
+export { checkOverflow, type OutputOverflow } from "./output_overflow.ts";
 export { JsonReader, MAX_DEPTH, STOPPED } from "./json_reader.ts";
 export type { JsonSchema, JsonSchemaObject, JsonValue } from "./json.ts";
 export {

@@ -5,6 +5,7 @@
  */
 
 import type { JsonSchema, JsonSchemaObject } from "./json.ts";
+import type { OutputOverflow } from "./output_overflow.ts";
 import type { RiskLevel } from "./risk_level.ts";
 import type { StandardSchema } from "./standard_schema.ts";
 import type { ToolAnnotations } from "./tool_annotations.ts";
@@ -83,6 +84,8 @@ export interface Tool<Params = unknown, Result = unknown> {
   readonly deprecated: boolean | string;
   /** How long one call may take, in milliseconds; `undefined` leaves it to the dispatcher. */
   readonly timeoutMs: number | undefined;
+  /** What is done with a result over the limit; `undefined` leaves it to the dispatcher. */
+  readonly outputOverflow: OutputOverflow | undefined;
   /** A second call with the same arguments changes nothing more. */
   readonly idempotent: boolean;
   /** JSON Schema of the tool's configuration. */

@@ -4,6 +4,7 @@
  * @module
  */
 
+import type { OutputOverflow } from "./output_overflow.ts";
 import type { RiskLevel } from "./risk_level.ts";
 import type { StandardSchema } from "./standard_schema.ts";
 import type { ToolAnnotations } from "./tool_annotations.ts";
@@ -71,6 +72,8 @@ export interface ToolDefinition<
   readonly deprecated?: boolean | string | undefined;
   /** How long one call may take, in milliseconds. */
   readonly timeoutMs?: number | undefined;
+  /** What is done with a result over the limit. Absent: what the dispatcher was told. */
+  readonly outputOverflow?: OutputOverflow | undefined;
   readonly idempotent?: boolean | undefined;
   /** Schema of the tool's configuration, which the registry is given per tool. */
   readonly config?: ConfigSchema | undefined;

@@ -239,3 +239,52 @@ describe("rules for the arguments", () => {
     }
   });
 });
+
+describe("the arguments that were validated", () => {
+  const parameters = {
+    type: "object",
+    properties: { path: { const: "ok" } },
+    required: ["path"],
+  } as const;
+
+  it("are what the tool gets, whatever becomes of the caller's object meanwhile", async () => {
+    const mine = { path: "ok" };
+    const { call } = fixture([{
+      name: "open",
+      parameters,
+      requiresApproval: true,
+      execute: (params) => params as never,
+    }], {
+      approve: () => {
+        mine.path = "evil";
+        return true;
+      },
+    });
+    assertEquals(outcome(await call("open", mine)), { path: "ok" });
+  });
+
+  it("cannot be changed by whoever is asked about the call", async () => {
+    const { call } = fixture([{
+      name: "open",
+      parameters,
+      requiresApproval: true,
+      execute: (params) => params as never,
+    }], {
+      approve: (info) => {
+        (info.arguments as { path: string }).path = "evil";
+        return true;
+      },
+    });
+    assertEquals(outcome(await call("open", '{"path":"ok"}')), "denied");
+  });
+
+  it("belong to the tool, which may change them", async () => {
+    const { call } = fixture([{
+      name: "sort",
+      execute: (params) => (params as { list: number[] }).list.sort() as never,
+    }]);
+    const mine = { list: [2, 1] };
+    assertEquals(outcome(await call("sort", mine)), [1, 2]);
+    assertEquals(mine.list, [2, 1]);
+  });
+});

@@ -452,3 +452,50 @@ describe("context.defer()", () => {
     );
   });
 });
+
+describe("a generator that is none of the language's own", () => {
+  const foreign = (stop: () => unknown): { readonly name: string; execute: () => never } => ({
+    name: "foreign",
+    execute: () =>
+      ({
+        next: () => new Promise(() => {}),
+        return: stop,
+        [Symbol.asyncIterator]() {
+          return this;
+        },
+      }) as never,
+  });
+
+  for (
+    const [what, stop] of [
+      ["throws", () => {
+        throw new Error("no");
+      }],
+      ["answers no promise", () => ({ done: true, value: undefined })],
+      ["rejects", () => Promise.reject(new Error("no"))],
+    ] as const
+  ) {
+    it(`still ends the call when its return ${what}, and gives the turn back`, async () => {
+      const { call, clock, dispatcher } = fixture([foreign(stop)], {
+        timeoutMs: 100,
+        limits: { maxConcurrent: 1 },
+      });
+      for (let turn = 0; turn < 2; turn++) {
+        const result = call("foreign");
+        await clock.pass(100);
+        assertEquals(outcome(await result), "timeout");
+      }
+      assertEquals(dispatcher.metrics().inFlight, 0);
+    });
+  }
+});
+
+describe("a tool that throws the reason it was given", () => {
+  it("has stopped as it should, and is not reported", async () => {
+    const { call, clock, reports } = fixture([POLITE], { timeoutMs: 100 });
+    const result = call("polite");
+    await clock.pass(100);
+    assertEquals(outcome(await result), "timeout");
+    assertEquals(reports, []);
+  });
+});

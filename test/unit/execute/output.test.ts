@@ -147,3 +147,23 @@ describe("a result that is larger than the limit", () => {
     assertEquals(outcome(await call("give")), "invalid_result");
   });
 });
+
+describe("a tool that chooses how its large results are treated", () => {
+  const long = "x".repeat(1_000);
+  for (
+    const [tool, caller, ok] of [
+      ["truncate", undefined, true],
+      ["truncate", "fail", false],
+      ["fail", "truncate", true],
+      [undefined, undefined, false],
+    ] as const
+  ) {
+    it(`${tool ?? "nothing"}, and its caller ${caller ?? "nothing"}`, async () => {
+      const { call } = fixture([returning(long, { outputOverflow: tool })], {
+        maxOutputBytes: 200,
+      });
+      const result = await call("give", {}, { outputOverflow: caller });
+      assertEquals(result.ok, ok);
+    });
+  }
+});

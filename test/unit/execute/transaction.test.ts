@@ -217,3 +217,20 @@ describe("a tool that requires a transaction", () => {
     assertEquals(signal?.aborted, false);
   });
 });
+
+describe("a transaction manager that begins nothing", () => {
+  it("fails the call, and the tool does not run", async () => {
+    let ran = false;
+    const { call } = fixture([{
+      name: "write",
+      requiresTransaction: true,
+      execute: () => {
+        ran = true;
+      },
+    }], {
+      transactions: { begin: () => undefined as never, commit() {}, rollback() {} },
+    });
+    assertEquals(outcome(await call("write")), "transaction_failed");
+    assertEquals(ran, false);
+  });
+});
