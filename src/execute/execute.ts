@@ -61,11 +61,11 @@ async function drain(
 }
 
 function threw(call: Call, error: unknown): ToolFailure {
-  // A tool that stops by throwing the reason it was given has done what it should.
-  if (call.interruptedBy !== undefined && error === call.deadline.signal.reason) {
-    return call.fail("aborted", "the tool stopped");
-  }
-  return call.failed("execute", error, "threw", `the tool threw: ${describeThrown(error)}`);
+  const why = `the tool threw: ${describeThrown(error)}`;
+  // A tool that stops by throwing the reason it was given did as it should: no news for the host.
+  return call.interruptedBy !== undefined && error === call.deadline.signal.reason
+    ? call.fail("threw", why)
+    : call.failed("execute", error, "threw", why);
 }
 
 function isGenerator(value: object): value is AsyncGenerator<unknown, unknown, void> {

@@ -55,7 +55,7 @@ describe("defineTool()", () => {
         icons: [],
         deprecated: false,
         timeoutMs: undefined,
-      outputOverflow: undefined,
+        outputOverflow: undefined,
         idempotent: false,
         config: undefined,
         meta: undefined,
