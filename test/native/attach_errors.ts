@@ -30,7 +30,7 @@ const attachment = await attachNative(registry, { library: path, koffi: findKoff
 await tell({});
 await tell({ library: new URL("https://example.com/libplue.so") });
 await attachment.detach();
-// As a URL this time, and left by the end of the block. The process then ends by itself.
+// As a URL this time, and left by the end of the block.
 {
   await using again = await attachNative(registry, {
     library: pathToFileURL(path),
@@ -39,3 +39,6 @@ await attachment.detach();
   again.refresh();
 }
 console.log("attached again");
+// Nothing holds the process now but this attachment, which is told not to.
+await attachNative(registry, { library: path, koffi: findKoffi(), keepAlive: false });
+console.log("at the end");

@@ -27,7 +27,10 @@ async function keepMainThread(): Promise<void> {
   const [library = "", wake = "", parts = ""] = process.argv.slice(2);
   const suite = await loadSuite(library);
   const worker = new Worker(new URL(import.meta.url), { workerData: { library, wake } });
-  await new Promise((resolve) => worker.once("message", resolve));
+  await new Promise((resolve, reject) => {
+    worker.once("message", resolve);
+    worker.once("error", reject);
+  });
   suite.start(parts);
   // Nothing runs in this thread's event loop from here on.
   while (suite.status() < 0) Bun.sleepSync(1);

@@ -43,7 +43,7 @@ export class Guest {
       send: (frames) => this.#push(frames),
       runtime: runtime.name,
     });
-    // Bun and Deno do not count a callback for other threads as something to wait for.
+    // No waker counts as something to wait for.
     if (keepAlive) this.#keptAlive = setInterval(() => {}, 2 ** 31 - 1);
   }
 

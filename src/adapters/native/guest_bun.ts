@@ -12,7 +12,7 @@ interface BunRuntime {
   connect(options: {
     readonly fd: number;
     readonly socket: { data(): void; error(): void };
-  }): Promise<{ end(): void }>;
+  }): Promise<{ end(): void; unref(): void }>;
 }
 
 /** What this file uses of `bun:ffi`. */
@@ -65,6 +65,7 @@ export async function bunGuest(bun: BunRuntime): Promise<GuestRuntime> {
     },
     async watch(descriptor, run): Promise<Closable> {
       const socket = await bun.connect({ fd: descriptor, socket: { data: run, error() {} } });
+      socket.unref();
       return { close: () => socket.end() };
     },
   };

@@ -52,6 +52,7 @@ export function denoGuest(deno: DenoRuntime): GuestRuntime {
       const socket = new Socket({ fd: descriptor, readable: true, writable: true });
       socket.on("data", run);
       socket.on("error", () => {});
+      socket.unref();
       return { close: () => socket.destroy() };
     },
   };

@@ -45,6 +45,9 @@ export interface GuestRuntime {
   open(path: string): GuestLibrary | Promise<GuestLibrary>;
   /** Makes a callback for other threads, where `wakes` has `"callback"`. */
   callback?(run: () => void): WakeCallback;
-  /** Calls `run` whenever something can be read from a descriptor, which it takes over. */
+  /**
+   * Calls `run` whenever something can be read from a descriptor, which it takes over. That alone
+   * does not keep the process alive.
+   */
   watch(descriptor: number, run: () => void): Closable | Promise<Closable>;
 }

@@ -38,6 +38,7 @@ export async function nodeGuest(version: string, given?: Koffi): Promise<GuestRu
       const socket = new Socket({ fd: descriptor, readable: true, writable: true });
       socket.on("data", run);
       socket.on("error", () => {});
+      socket.unref();
       return { close: () => socket.destroy() };
     },
   };
