@@ -17,7 +17,7 @@ import { exportTools } from "../src/formats/mod.ts";
 import { makeTool, type Tool } from "../src/tool/mod.ts";
 
 const COUNT = 1_000;
-const ROUNDS = 9;
+const ROUNDS = 25;
 const AGAIN = 1_000_000;
 
 interface ZodTool {
