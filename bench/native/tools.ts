@@ -1,0 +1,28 @@
+/**
+ * The tools that are measured: as little work of their own as can be.
+ *
+ * @module
+ */
+
+import { defineTool, ToolRegistry } from "../../mod.ts";
+
+/** The registry, as a tools module exports it. */
+export const registry: ToolRegistry = new ToolRegistry({
+  tools: [
+    defineTool({
+      name: "echo",
+      description: "Returns its parameters.",
+      parameters: { type: "object" },
+      execute: (params: unknown) => params,
+    }),
+    defineTool({
+      name: "sleep",
+      description: "Ends when it is aborted.",
+      parameters: { type: "object" },
+      execute: (_params: unknown, { signal }) =>
+        new Promise((_resolve, reject) => {
+          signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+        }),
+    }),
+  ],
+});
