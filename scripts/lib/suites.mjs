@@ -30,6 +30,8 @@ const SUITES = [
   { name: "examples", folders: ["examples"], on: WITH_FILES, coverage: true },
   // Code of others: it has packages of its own, some of which want Node 22 or later.
   { name: "oracles", folders: ["test/oracles"], on: ["node"], packages: "test/oracles" },
+  // The HTTP handler with the code of others, which it does not need to run.
+  { name: "edge", folders: ["test/edge"], on: ["node"], packages: "test/edge" },
   // Clients on Node; the servers that they talk to run on all four.
   { name: "mcp", folders: ["test/mcp"], on: ["node"], packages: "test/mcp" },
   { name: "package", folders: ["test/package"], on: ["bun"] },

@@ -13,7 +13,10 @@ type Names = Readonly<Record<string, string>>;
 
 const deno = jsonOf("deno.json");
 const npm = jsonOf("package.json");
-const tsconfig = jsonOf("tsconfig.json")["compilerOptions"] as Record<string, unknown>;
+const tsconfig = jsonOf("tsconfig.json")["compilerOptions"] as Record<
+  string,
+  unknown
+>;
 const denoExports = deno["exports"] as Names;
 const npmExports = npm["exports"] as Readonly<Record<string, Names>>;
 const imports = deno["imports"] as Names;
@@ -33,7 +36,10 @@ describe("deno.json and package.json", () => {
   for (const [entry, source] of Object.entries(denoExports)) {
     it(`export "${entry}" from the same source`, () => {
       const compiled = `./dist/${source.slice(2).replace(/\.ts$/, "")}`;
-      assertEquals(npmExports[entry], { types: `${compiled}.d.ts`, default: `${compiled}.js` });
+      assertEquals(npmExports[entry], {
+        types: `${compiled}.d.ts`,
+        default: `${compiled}.js`,
+      });
     });
 
     it(`name a source that is there for "${entry}"`, () => {
@@ -46,9 +52,13 @@ describe("deno.json and package.json", () => {
   }
 
   it("pin every dependency of development", () => {
-    const oracles = jsonOf("test/oracles/package.json");
-    const loose = [npm, oracles]
-      .flatMap((manifest) => Object.entries(manifest["devDependencies"] as Names))
+    const others = ["oracles", "edge"].map((name) =>
+      jsonOf(`test/${name}/package.json`)
+    );
+    const loose = [npm, ...others]
+      .flatMap((manifest) =>
+        Object.entries(manifest["devDependencies"] as Names)
+      )
       .filter(([, version]) => !/^\d+\.\d+\.\d+$/.test(version));
     assertEquals(loose, []);
   });
@@ -56,13 +66,17 @@ describe("deno.json and package.json", () => {
 
 describe("the packages that the adapters name", () => {
   const declared = new Set(
-    ["dependencies", "peerDependencies"].flatMap((field) => Object.keys(npm[field] as Names)),
+    ["dependencies", "peerDependencies"].flatMap((field) =>
+      Object.keys(npm[field] as Names)
+    ),
   );
   const named = new Set(
     filesBelow("src/adapters", (path) => path.endsWith(".ts"))
       .flatMap((file) => specifiersOf(textOf(file)))
       .filter((specifier) => !/^(\.|node:)/.test(specifier))
-      .map((specifier) => /^(?:@[^/]+\/)?[^/]+/.exec(specifier)?.[0] ?? specifier),
+      .map((specifier) =>
+        /^(?:@[^/]+\/)?[^/]+/.exec(specifier)?.[0] ?? specifier
+      ),
   );
 
   it("are those that package.json gives to whoever installs plue", () => {
@@ -73,16 +87,28 @@ describe("the packages that the adapters name", () => {
 
 describe("tsconfig.json", () => {
   it("resolves what deno.json resolves, except what Bun has itself", () => {
-    const paths = tsconfig["paths"] as Readonly<Record<string, readonly string[]>>;
-    const wanted = Object.entries(imports).filter(([name]) => name !== "bun:test")
+    const paths = tsconfig["paths"] as Readonly<
+      Record<string, readonly string[]>
+    >;
+    const wanted = Object.entries(imports).filter(([name]) =>
+      name !== "bun:test"
+    )
       // Without its extension, so that TypeScript finds the types and Bun the code.
-      .map(([name, path]): [string, readonly string[]] => [name, [path.replace(/\.js$/, "")]]);
+      .map((
+        [name, path],
+      ): [string, readonly string[]] => [name, [path.replace(/\.js$/, "")]]);
     assertEquals(Object.entries(paths), wanted);
   });
 });
 
 describe("the lock files", () => {
-  const folders = ["", "scripts/runtimes/", "test/oracles/", "test/mcp/"];
+  const folders = [
+    "",
+    "scripts/runtimes/",
+    "test/oracles/",
+    "test/mcp/",
+    "test/edge/",
+  ];
   for (const file of folders.map((folder) => `${folder}package-lock.json`)) {
     it(`name no registry in ${file}`, () => {
       assertEquals(textOf(file).includes('"resolved"'), false);
@@ -91,7 +117,10 @@ describe("the lock files", () => {
 });
 
 describe("a table of contents", () => {
-  const contents = filesBelow("src", (path) => /(^|\/)(mod|core)\.ts$/.test(path));
+  const contents = filesBelow(
+    "src",
+    (path) => /(^|\/)(mod|core)\.ts$/.test(path),
+  );
 
   it("is there", () => {
     assertGreater(contents.length, 3);

@@ -22,12 +22,17 @@ export function chooseType<Type extends string>(
   offered: readonly [Type, ...Type[]],
 ): Type {
   const [usual] = offered;
-  if (accept === null || accept === undefined || accept.length > MAX_ACCEPT) return usual;
+  if (accept === null || accept === undefined || accept.length > MAX_ACCEPT) {
+    return usual;
+  }
   const weights = new Map<string, number>();
   for (const part of accept.split(",")) {
     const [type = "", ...parameters] = part.split(";");
     const weight = parameters.map((one) => one.trim()).find((one) => /^q=/i.test(one));
-    weights.set(type.trim().toLowerCase(), weight === undefined ? 1 : Number(weight.slice(2)));
+    const name = type.trim().toLowerCase();
+    const value = weight === undefined ? 1 : Number(weight.slice(2));
+    // A type may be named more than once, with parameters that do not matter here.
+    weights.set(name, Math.max(value, weights.get(name) ?? 0));
   }
   let chosen: Type = usual;
   let most = 0;

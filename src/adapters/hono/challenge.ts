@@ -46,7 +46,10 @@ export function createChallenger(options: ChallengeOptions): Challenger {
   }
   const fixed: readonly (readonly [string, string | undefined])[] = [
     ["realm", realm],
-    ["resource_metadata", resource === undefined ? undefined : metadataUrl(resource)],
+    [
+      "resource_metadata",
+      resource === undefined ? undefined : metadataUrl(resource),
+    ],
   ];
   const answer = (
     status: number,
@@ -60,25 +63,48 @@ export function createChallenger(options: ChallengeOptions): Challenger {
       status,
       code,
       detail,
-      headers: { "www-authenticate": ["Bearer", parameters.join(", ")].join(" ").trimEnd() },
+      headers: {
+        "www-authenticate": ["Bearer", parameters.join(", ")].join(" ")
+          .trimEnd(),
+      },
     });
   };
   return {
     missing: () =>
-      answer(401, "unauthorized", 'This server wants a token: "authorization: Bearer …"', []),
+      answer(
+        401,
+        "unauthorized",
+        'This server wants a token: "authorization: Bearer …"',
+        [],
+      ),
     malformed: () =>
-      answer(400, "bad_request", 'The header must be "authorization: Bearer …", with one token', [
-        ["error", "invalid_request"],
-      ]),
+      answer(
+        400,
+        "bad_request",
+        'The header must be "authorization: Bearer …", with one token',
+        [
+          ["error", "invalid_request"],
+        ],
+      ),
     invalid: () =>
-      answer(401, "unauthorized", "The token is not one that counts here, or not any more", [
-        ["error", "invalid_token"],
-      ]),
+      answer(
+        401,
+        "unauthorized",
+        "The token is not one that counts here, or not any more",
+        [
+          ["error", "invalid_token"],
+        ],
+      ),
     insufficient: (scopes) =>
-      answer(403, "insufficient_scope", `The token lacks a scope of: ${scopes.join(" ")}`, [
-        ["error", "insufficient_scope"],
-        ["scope", scopes.join(" ")],
-      ]),
+      answer(
+        403,
+        "insufficient_scope",
+        `The token lacks a scope of: ${scopes.join(" ")}`,
+        [
+          ["error", "insufficient_scope"],
+          ["scope", scopes.join(" ")],
+        ],
+      ),
   };
 }
 
@@ -87,10 +113,15 @@ const MAX_HEADER = 16_384;
 const BEARER = /^bearer ([\x21-\x7e]+)$/i;
 
 /** The token of a request, or the answer that turns it away. */
-export function bearerToken(request: Request, challenger: Challenger): string | Response {
+export function bearerToken(
+  request: Request,
+  challenger: Challenger,
+): string | Response {
   const header = request.headers.get("authorization");
   // Another scheme is not ours to judge: it is as if nothing had been shown.
-  if (header === null || !/^bearer(\s|$)/i.test(header)) return challenger.missing();
+  if (header === null || !/^bearer(\s|$)/i.test(header)) {
+    return challenger.missing();
+  }
   const token = header.length > MAX_HEADER ? undefined : BEARER.exec(header)?.[1];
   return token ?? challenger.malformed();
 }

@@ -64,16 +64,25 @@ const RESPONSE_HEADERS = [
  * @param origins Whose pages may read; the guard refuses the others.
  * @throws {TypeError} If there are no origins, or an option is wrong.
  */
-export function createCors(options: CorsOptions, origins: readonly string[]): Cors {
+export function createCors(
+  options: CorsOptions,
+  origins: readonly string[],
+): Cors {
   const { credentials = false, headers = [], maxAgeS = 600 } = options;
   if (origins.length === 0) {
-    throw new TypeError("Cannot create a tool handler: cors needs the origins in allowedOrigins");
+    throw new TypeError(
+      "Cannot create a tool handler: cors needs the origins in allowedOrigins",
+    );
   }
   if (!headers.every((name) => /^[\w-]{1,64}$/.test(name))) {
-    throw new TypeError("Cannot create a tool handler: cors.headers must be names of headers");
+    throw new TypeError(
+      "Cannot create a tool handler: cors.headers must be names of headers",
+    );
   }
   if (!(Number.isSafeInteger(maxAgeS) && maxAgeS >= 0)) {
-    throw new TypeError("Cannot create a tool handler: cors.maxAgeS must be a whole number");
+    throw new TypeError(
+      "Cannot create a tool handler: cors.maxAgeS must be a whole number",
+    );
   }
   const allowed = new Set(origins);
   const requestHeaders = [...REQUEST_HEADERS, ...headers].join(", ");

@@ -61,7 +61,10 @@ export function readEnvelope(text: string, headers: Headers): CallEnvelope {
  *
  * @throws {EnvelopeError} If an id is wrong, or another one in the body than in a header.
  */
-export function readCallIds(body: Readonly<Record<string, unknown>>, headers: Headers): CallIds {
+export function readCallIds(
+  body: Readonly<Record<string, unknown>>,
+  headers: Headers,
+): CallIds {
   const id = (field: IdField): string | undefined => {
     const inBody: unknown = body[field];
     const inHeader = headers.get(HEADERS[field]) ?? undefined;
@@ -71,7 +74,9 @@ export function readCallIds(body: Readonly<Record<string, unknown>>, headers: He
       );
     }
     const value = inBody ?? inHeader;
-    if (value === undefined || (typeof value === "string" && ID.test(value))) return value;
+    if (value === undefined || (typeof value === "string" && ID.test(value))) {
+      return value;
+    }
     throw new EnvelopeError(
       `Cannot read the call: "${field}" must be 1 to 256 printable ASCII characters`,
     );

@@ -55,7 +55,10 @@ export const EVENT_STREAM_HEADERS: Readonly<Record<string, string>> = {
  * A comment goes out at once, so that the headers do; then one per heartbeat, unless the reader has
  * not taken what there is. workerd notices only when it writes that a client is gone.
  */
-export function eventStream(source: FrameSource, options: EventStreamOptions): EventStream {
+export function eventStream(
+  source: FrameSource,
+  options: EventStreamOptions,
+): EventStream {
   const { heartbeatMs, signal, expiresAt = Infinity, headers = {} } = options;
   let isOver = false;
   let settle = (): void => {};
@@ -106,7 +109,9 @@ export function eventStream(source: FrameSource, options: EventStreamOptions): E
     cancel,
   }, { highWaterMark: READY });
   return {
-    response: new Response(body, { headers: { ...EVENT_STREAM_HEADERS, ...headers } }),
+    response: new Response(body, {
+      headers: { ...EVENT_STREAM_HEADERS, ...headers },
+    }),
     ended,
   };
 }

@@ -6,7 +6,10 @@
 
 import type { Context } from "hono";
 import type { Toolset } from "../../select/mod.ts";
+import type { ToolResult } from "../../tool/mod.ts";
 import type { Caller } from "./identity.ts";
+import type { CallSpan } from "./telemetry.ts";
+import type { TraceParent } from "./traceparent.ts";
 
 /** What a route knows of the request that it answers. */
 export interface Visit {
@@ -21,13 +24,30 @@ export type Answer = (c: Context, visit: Visit) => Response | Promise<Response>;
 
 /** What is found out about a request while it is answered. */
 export class Exchange {
-  /** The route, as it is written: `/tools/:id`. */
-  readonly route: string;
   /** Headers for whatever the answer will be. */
   readonly headers: (readonly [name: string, value: string])[] = [];
+  /** The route, as it is written: `/tools/:id`. */
+  route: string | undefined;
+  principal: string | undefined;
+  call: { readonly toolId: string; readonly callId: string } | undefined;
+  /** What came of the call: `ok`, or the code of its failure. */
+  outcome: string | undefined;
+  /** How long it took to know the caller, in milliseconds. */
+  enteredMs: number | undefined;
+  /** How long the call took, in milliseconds. */
+  toolMs: number | undefined;
+  /** Where in its trace the call is. */
+  place: TraceParent | undefined;
+  /** Resolves when a stream has ended; `undefined` for an answer that is whole. */
+  ended: Promise<void> | undefined;
 
-  constructor(route: string) {
-    this.route = route;
+  /** The call has ended. */
+  settle(result: ToolResult, span: CallSpan): void {
+    // A reader that leaves may do so just when the result is there.
+    if (this.outcome !== undefined) return;
+    this.outcome = result.ok ? "ok" : result.error.code;
+    this.toolMs = result.durationMs;
+    span.end(result);
   }
 
   /** Puts the headers on the answer. */

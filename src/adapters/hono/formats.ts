@@ -24,12 +24,20 @@ export interface FormatFunctions {
 }
 
 /** A route and what answers it. */
-export type Route = readonly [method: "GET" | "POST", path: string, answer: Answer];
+export type Route = readonly [
+  method: "GET" | "POST",
+  path: string,
+  answer: Answer,
+];
 
 /** The formats, as the handler asks for them. Made by `serveFormats`. */
 export interface FormatService {
   /** @ignore The page of an export. */
-  exportPage(toolset: Toolset, tools: readonly Tool[], query: ListingQuery): Page;
+  exportPage(
+    toolset: Toolset,
+    tools: readonly Tool[],
+    query: ListingQuery,
+  ): Page;
   /** @ignore The routes that come with the formats. */
   routes(service: ToolService): readonly Route[];
 }

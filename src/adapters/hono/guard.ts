@@ -33,7 +33,9 @@ const LOOPBACK = ["localhost", "127.0.0.1", "[::1]"];
  *
  * @throws {TypeError} If a host or an origin is not written as one.
  */
-export function createGuard(options: GuardOptions): (request: Request) => Problem | undefined {
+export function createGuard(
+  options: GuardOptions,
+): (request: Request) => Problem | undefined {
   const { allowedHosts = LOOPBACK, allowedOrigins = [] } = options;
   const hosts = allowedHosts === "any" ? undefined : new Set(allowedHosts.map(hostName));
   const origins = new Set(allowedOrigins.map(originOf));
@@ -67,7 +69,9 @@ export function createGuard(options: GuardOptions): (request: Request) => Proble
 function hostName(host: string): string {
   if (URL.canParse(`http://${host}/`)) {
     const url = new URL(`http://${host}/`);
-    if (url.port === "" && url.pathname === "/" && url.username === "") return url.hostname;
+    if (url.port === "" && url.pathname === "/" && url.username === "") {
+      return url.hostname;
+    }
   }
   throw new TypeError(
     `Cannot create a tool handler: allowedHosts has "${host}", and wants a host name without a port`,

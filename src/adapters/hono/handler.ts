@@ -81,7 +81,8 @@ export function createToolHandler(
   const service = new ToolService(source, options);
   const { formats, protectedResource } = options;
   const app = new Hono();
-  const { preflight } = service;
+  const { observer, preflight } = service;
+  if (observer !== undefined) app.use("*", observer);
   if (preflight !== undefined) app.options("*", preflight);
   const routes: readonly Route[] = [
     ["GET", "/tools", listTools(service)],
@@ -107,7 +108,11 @@ export function createToolHandler(
   app.get("/healthz", () => json({ status: "ok" }));
   refuseOthers(app, "/healthz", "GET");
   app.notFound(() =>
-    problemResponse({ status: 404, code: "not_found", detail: "There is no such route" })
+    problemResponse({
+      status: 404,
+      code: "not_found",
+      detail: "There is no such route",
+    })
   );
   app.onError((error) => service.report(error));
   return app;

@@ -10,6 +10,8 @@ const DEFAULT_MS = 15_000;
 
 /** The heartbeat that fits this runtime, in milliseconds. */
 export function defaultHeartbeatMs(): number {
-  const { navigator } = globalThis as { readonly navigator?: { readonly userAgent?: unknown } };
+  const { navigator } = globalThis as {
+    readonly navigator?: { readonly userAgent?: unknown };
+  };
   return navigator?.userAgent === "Cloudflare-Workers" ? WORKERS_MS : DEFAULT_MS;
 }

@@ -38,7 +38,9 @@ export interface Caller {
 }
 
 /** Decides who calls. A `Response` is sent as it is: how a caller is turned away. */
-export type Authorize = (request: Request) => Caller | Response | Promise<Caller | Response>;
+export type Authorize = (
+  request: Request,
+) => Caller | Response | Promise<Caller | Response>;
 
 const FIELDS: readonly string[] = Object.keys(
   {
@@ -68,7 +70,9 @@ export class ToolsetNarrower {
     if (result === undefined) {
       result = toolset.narrow(selection);
       // The oldest gives way, so that callers cannot make the map grow without end.
-      if (known.size >= MAX_NARROWED) known.delete(known.keys().next().value as string);
+      if (known.size >= MAX_NARROWED) {
+        known.delete(known.keys().next().value as string);
+      }
       known.set(key, result);
     }
     return result;

@@ -57,7 +57,9 @@ export interface JwtAuthOptions extends ChallengeOptions {
   /**
    * Makes the caller, in place of the two claims and `sub`. Nothing: the token does not count.
    */
-  toCaller?(claims: JwtClaims): Caller | undefined | Promise<Caller | undefined>;
+  toCaller?(
+    claims: JwtClaims,
+  ): Caller | undefined | Promise<Caller | undefined>;
   /** Tells the time, in milliseconds since 1970. */
   readonly now?: () => number;
 }
@@ -119,7 +121,10 @@ export function jwtAuth(options: JwtAuthOptions): Authorize {
   const source = keySource(options);
   const algorithms = algorithmsOf(options);
   const challenger = createChallenger(options);
-  if (audiences.length === 0 || audiences.some((one) => typeof one !== "string" || one === "")) {
+  if (
+    audiences.length === 0 ||
+    audiences.some((one) => typeof one !== "string" || one === "")
+  ) {
     throw refused("audience must say whom tokens are for");
   }
   if (issuer === undefined && options.secret === undefined) {
@@ -154,7 +159,8 @@ export function jwtAuth(options: JwtAuthOptions): Authorize {
     if (typeof claims !== "object" || claims === null) return undefined;
     const seconds = now() / 1000;
     const { exp, nbf = 0, iat = 0, iss, aud } = claims;
-    const isTimely = typeof exp === "number" && seconds < exp + clockToleranceS &&
+    const isTimely = typeof exp === "number" &&
+      seconds < exp + clockToleranceS &&
       typeof nbf === "number" && nbf <= seconds + clockToleranceS &&
       typeof iat === "number" && iat <= seconds + clockToleranceS;
     const isOurs = (issuer === undefined || iss === issuer) &&
@@ -194,9 +200,13 @@ interface Header {
 function parse(token: string): Header | undefined {
   if (token.length > MAX_TOKEN) return undefined;
   try {
-    const header: Readonly<Record<string, unknown>> = { ...decode(token).header };
+    const header: Readonly<Record<string, unknown>> = {
+      ...decode(token).header,
+    };
     const { alg, kid, typ } = header;
-    if (typeof alg !== "string" || !Object.hasOwn(KEY_TYPES, alg)) return undefined;
+    if (typeof alg !== "string" || !Object.hasOwn(KEY_TYPES, alg)) {
+      return undefined;
+    }
     if (kid !== undefined && typeof kid !== "string") return undefined;
     const type = typeof typ === "string" ? typ.toLowerCase().replace(/^application\//, "") : typ;
     if (!TYPES.has(type)) return undefined;
@@ -213,7 +223,8 @@ function pick(
   alg: JwtAlgorithm,
 ): NamedKey | undefined {
   const fit = keys.filter((key) =>
-    key.kty === KEY_TYPES[alg] && (key.alg ?? alg) === alg && (key.use ?? "sig") === "sig" &&
+    key.kty === KEY_TYPES[alg] && (key.alg ?? alg) === alg &&
+    (key.use ?? "sig") === "sig" &&
     (kid === undefined || key.kid === undefined || key.kid === kid)
   );
   return fit.length === 1 ? fit[0] : undefined;
@@ -224,7 +235,9 @@ function keySource({ keys, jwksUrl, secret }: JwtAuthOptions): KeySource {
     throw refused("one of keys, jwksUrl and secret is wanted");
   }
   if (secret !== undefined) {
-    if (secret.length < 32) throw refused("the secret must have 32 characters or more");
+    if (secret.length < 32) {
+      throw refused("the secret must have 32 characters or more");
+    }
     const shared: NamedKey = { kty: "oct", k: base64Url(secret) };
     return () => Promise.resolve([shared]);
   }
@@ -232,17 +245,26 @@ function keySource({ keys, jwksUrl, secret }: JwtAuthOptions): KeySource {
   if (typeof keys === "function") return keys;
   const list = keys ?? [];
   if (list.length === 0) throw refused("there are no keys");
-  if (list.some(({ kty }) => kty === "oct")) throw refused("a shared secret is given as secret");
+  if (list.some(({ kty }) => kty === "oct")) {
+    throw refused("a shared secret is given as secret");
+  }
   return () => Promise.resolve(list);
 }
 
-function algorithmsOf({ algorithms, secret }: JwtAuthOptions): ReadonlySet<JwtAlgorithm> {
+function algorithmsOf(
+  { algorithms, secret }: JwtAuthOptions,
+): ReadonlySet<JwtAlgorithm> {
   const isShared = secret !== undefined;
-  const chosen = algorithms ?? (isShared ? ["HS256"] : ["RS256", "PS256", "ES256", "EdDSA"]);
+  const chosen = algorithms ??
+    (isShared ? ["HS256"] : ["RS256", "PS256", "ES256", "EdDSA"]);
   for (const alg of chosen) {
     // A public key must never be taken for a shared secret: everybody has it.
-    if (!Object.hasOwn(KEY_TYPES, alg) || (KEY_TYPES[alg] === "oct") !== isShared) {
-      throw refused(`algorithm "${alg}" does not fit ${isShared ? "a secret" : "public keys"}`);
+    if (
+      !Object.hasOwn(KEY_TYPES, alg) || (KEY_TYPES[alg] === "oct") !== isShared
+    ) {
+      throw refused(
+        `algorithm "${alg}" does not fit ${isShared ? "a secret" : "public keys"}`,
+      );
     }
   }
   if (chosen.length === 0) throw refused("there are no algorithms");
@@ -252,7 +274,10 @@ function algorithmsOf({ algorithms, secret }: JwtAuthOptions): ReadonlySet<JwtAl
 /** A secret as a key: Hono would take a string with certain words in it for a PEM file. */
 function base64Url(text: string): string {
   const bytes = String.fromCharCode(...new TextEncoder().encode(text));
-  return btoa(bytes).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
+  return btoa(bytes).replaceAll("+", "-").replaceAll("/", "_").replaceAll(
+    "=",
+    "",
+  );
 }
 
 function refused(why: string): TypeError {
@@ -268,7 +293,9 @@ function text(value: unknown): string | undefined {
 }
 
 function words(value: unknown): readonly string[] {
-  if (typeof value === "string") return value.split(" ").filter((word) => word !== "");
+  if (typeof value === "string") {
+    return value.split(" ").filter((word) => word !== "");
+  }
   return Array.isArray(value)
     ? value.filter((word): word is string => typeof word === "string")
     : [];

@@ -21,7 +21,16 @@ const MAX_PAGES = 64;
 
 /** What a caller is told of a tool. Roles and scopes are the owner's business, and stay out. */
 export function describeTool(tool: Tool): Record<string, unknown> {
-  const { id, name, namespace, title, description, version, parameters, returns } = tool;
+  const {
+    id,
+    name,
+    namespace,
+    title,
+    description,
+    version,
+    parameters,
+    returns,
+  } = tool;
   return {
     id,
     name,
@@ -66,14 +75,22 @@ export class PageCache {
       page = query.format === undefined
         ? makePage(toolset, tools, query)
         : this.#exportPage(toolset, tools, query);
-      if (pages.size >= MAX_PAGES) pages.delete(pages.keys().next().value as string);
+      if (pages.size >= MAX_PAGES) {
+        pages.delete(pages.keys().next().value as string);
+      }
       pages.set(query.key, page);
     }
     return page;
   }
 
-  #exportPage(toolset: Toolset, tools: readonly Tool[], query: ListingQuery): Page {
-    if (this.#formats !== undefined) return this.#formats.exportPage(toolset, tools, query);
+  #exportPage(
+    toolset: Toolset,
+    tools: readonly Tool[],
+    query: ListingQuery,
+  ): Page {
+    if (this.#formats !== undefined) {
+      return this.#formats.exportPage(toolset, tools, query);
+    }
     throw new QueryError(
       "This server exports no formats: its owner hands them in as the option formats",
     );
@@ -97,7 +114,11 @@ export function isCurrent(ifNoneMatch: string | null, etag: string): boolean {
   return ifNoneMatch.split(",").some((tag) => tag.trim().replace(/^W\//, "") === etag);
 }
 
-function makePage(toolset: Toolset, tools: readonly Tool[], query: ListingQuery): Page {
+function makePage(
+  toolset: Toolset,
+  tools: readonly Tool[],
+  query: ListingQuery,
+): Page {
   const { search, limit, cursor } = query;
   let found: readonly Tool[];
   let next: string | undefined;
@@ -105,13 +126,17 @@ function makePage(toolset: Toolset, tools: readonly Tool[], query: ListingQuery)
     const start = cursor === undefined ? 0 : indexAfter(tools, readCursor(cursor, "after"));
     found = tools.slice(start, start + limit);
     const last = found.at(-1);
-    if (last !== undefined && start + limit < tools.length) next = writeCursor("after", last.id);
+    if (last !== undefined && start + limit < tools.length) {
+      next = writeCursor("after", last.id);
+    }
   } else {
     const start = cursor === undefined ? 0 : offset(readCursor(cursor, "offset"));
     // One more than the page, to know whether there is a next one.
     const hits = searchToolset(toolset, search, { limit: start + limit + 1 });
     found = hits.slice(start, start + limit);
-    if (hits.length > start + limit) next = writeCursor("offset", String(start + limit));
+    if (hits.length > start + limit) {
+      next = writeCursor("offset", String(start + limit));
+    }
   }
   return pageOf({
     tools: found.map(describeTool),
@@ -131,7 +156,8 @@ function offset(text: string): number {
 }
 
 function writeCursor(kind: "after" | "offset", value: string): string {
-  return btoa(`${kind} ${value}`).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
+  return btoa(`${kind} ${value}`).replaceAll("+", "-").replaceAll("/", "_")
+    .replaceAll("=", "");
 }
 
 function readCursor(cursor: string, kind: "after" | "offset"): string {

@@ -38,7 +38,9 @@ export function listingChanges(
       changes.push({ type: "added", id: now.id });
       right++;
     } else {
-      if (old !== now && now !== undefined) changes.push({ type: "updated", id: now.id });
+      if (old !== now && now !== undefined) {
+        changes.push({ type: "updated", id: now.id });
+      }
       left++;
       right++;
     }

@@ -15,6 +15,8 @@ export { type JwtAlgorithm, jwtAuth, type JwtAuthOptions, type JwtClaims } from 
 export type { OpenApiOptions } from "./openapi.ts";
 export type { ToolHandlerOptions } from "./options.ts";
 export type { Problem, ProblemCode } from "./problem.ts";
+export type { AccessEntry, ObserveOptions } from "./observe.ts";
+export { openTelemetry, type OpenTelemetryApi, type OpenTelemetrySpan } from "./open_telemetry.ts";
 export { type ProtectedResource, resourceMetadata } from "./protected_resource.ts";
 export {
   createRateLimiter,
@@ -33,3 +35,5 @@ export {
   type RemoteKeysOptions,
 } from "./remote_keys.ts";
 export { serveFormats, type ServeFormatsOptions } from "./serve_formats.ts";
+export type { CallSpan, CallTelemetry, ObservedCall } from "./telemetry.ts";
+export type { TraceParent } from "./traceparent.ts";

@@ -45,7 +45,11 @@ const path = (name: string, description: string): Json => ({
   description,
   schema: { type: "string" },
 });
-const query = (name: string, description: string, schema: unknown = { type: "string" }): Json => ({
+const query = (
+  name: string,
+  description: string,
+  schema: unknown = { type: "string" },
+): Json => ({
   name,
   in: "query",
   description,
@@ -57,7 +61,12 @@ const PROBLEM: Json = {
   content: { "application/problem+json": { schema: ref("Problem") } },
 };
 
-const ID: Json = { type: "string", minLength: 1, maxLength: 256, pattern: "^[\\x20-\\x7e]*$" };
+const ID: Json = {
+  type: "string",
+  minLength: 1,
+  maxLength: 256,
+  pattern: "^[\\x20-\\x7e]*$",
+};
 const FLAG: Json = { type: "string", enum: ["true", "false"] };
 
 /** The schemas of what the routes themselves send. A tool's have a "." in their names. */
@@ -69,9 +78,15 @@ const SCHEMAS: Json = {
       title: { type: "string" },
       status: { type: "integer" },
       code: { type: "string", description: "What went wrong, for programs." },
-      detail: { type: "string", description: "What went wrong, and what would be right." },
+      detail: {
+        type: "string",
+        description: "What went wrong, and what would be right.",
+      },
       issues: { type: "array", items: ref("Issue") },
-      retryable: { type: "boolean", description: "Whether the same call may succeed later." },
+      retryable: {
+        type: "boolean",
+        description: "Whether the same call may succeed later.",
+      },
       callId: { type: "string" },
       durationMs: { type: "number" },
     },
@@ -99,12 +114,23 @@ const SCHEMAS: Json = {
       parameters: { description: "JSON Schema of the arguments." },
       returns: { description: "JSON Schema of the result." },
       category: { type: "string" },
-      risk: { type: "string", enum: ["safe", "low", "medium", "high", "critical"] },
+      risk: {
+        type: "string",
+        enum: ["safe", "low", "medium", "high", "critical"],
+      },
       tags: { type: "array", items: { type: "string" } },
       annotations: { type: "object" },
       executable: { type: "boolean" },
     },
-    required: ["id", "name", "description", "parameters", "risk", "tags", "executable"],
+    required: [
+      "id",
+      "name",
+      "description",
+      "parameters",
+      "risk",
+      "tags",
+      "executable",
+    ],
   },
   Page: {
     type: "object",
@@ -124,7 +150,11 @@ const ROUTES: Json = {
       summary: "The caller's tools",
       parameters: [
         query("q", "Words to search for; the best match comes first."),
-        query("limit", "How many at most.", { type: "integer", minimum: 1, maximum: 1000 }),
+        query("limit", "How many at most.", {
+          type: "integer",
+          minimum: 1,
+          maximum: 1000,
+        }),
         query("cursor", "The nextCursor of the page before."),
         query("role", "Only what this role may use."),
         query("maxRisk", "Only what is no riskier.", {
@@ -132,12 +162,17 @@ const ROUTES: Json = {
           enum: ["safe", "low", "medium", "high", "critical"],
         }),
         query("category", "Only these categories, separated by commas."),
-        query("tagsAny", "Only tools with one of these tags, separated by commas."),
-        query("tagsAll", "Only tools with all these tags, separated by commas."),
-        query("namespace", "Only this namespace."),
-        ...["hasWorkspace", "hasTerminal", "hasEditor", "hasGit", "readOnly"].map((name) =>
-          query(name, "What there is to work with.", FLAG)
+        query(
+          "tagsAny",
+          "Only tools with one of these tags, separated by commas.",
         ),
+        query(
+          "tagsAll",
+          "Only tools with all these tags, separated by commas.",
+        ),
+        query("namespace", "Only this namespace."),
+        ...["hasWorkspace", "hasTerminal", "hasEditor", "hasGit", "readOnly"]
+          .map((name) => query(name, "What there is to work with.", FLAG)),
       ],
       responses: { "200": response("A page.", ref("Page")), default: PROBLEM },
     },
@@ -147,7 +182,10 @@ const ROUTES: Json = {
       operationId: "getTool",
       summary: "One of the caller's tools",
       parameters: [path("id", "The tool's id.")],
-      responses: { "200": response("The tool.", ref("Tool")), default: PROBLEM },
+      responses: {
+        "200": response("The tool.", ref("Tool")),
+        default: PROBLEM,
+      },
     },
   },
   "/tools/{id}/explain": {
@@ -155,7 +193,10 @@ const ROUTES: Json = {
       operationId: "explainTool",
       summary: "Whether the caller sees a tool, and why not",
       parameters: [path("id", "The tool's id.")],
-      responses: { "200": response("The explanation.", { type: "object" }), default: PROBLEM },
+      responses: {
+        "200": response("The explanation.", { type: "object" }),
+        default: PROBLEM,
+      },
     },
   },
   "/executions/{callId}/abort": {
@@ -166,7 +207,10 @@ const ROUTES: Json = {
       responses: {
         "202": response("The call is being aborted.", {
           type: "object",
-          properties: { callId: { type: "string" }, status: { const: "aborting" } },
+          properties: {
+            callId: { type: "string" },
+            status: { const: "aborting" },
+          },
           required: ["callId", "status"],
         }),
         default: PROBLEM,
@@ -217,7 +261,10 @@ const ROUTES: Json = {
 /** The ids of calls, which may come in the body or in headers. */
 const CALL_FIELDS: Json = {
   callId: { ...ID, description: "Names the call, so that it can be aborted." },
-  sessionId: { ...ID, description: "The conversation that the call belongs to." },
+  sessionId: {
+    ...ID,
+    description: "The conversation that the call belongs to.",
+  },
   messageId: { ...ID, description: "The message that asked for the call." },
   idempotencyKey: {
     ...ID,
@@ -248,21 +295,28 @@ export function openApiDocument(
   );
   return {
     openapi: "3.1.1",
-    info: { title, version, ...(description === undefined ? {} : { description }) },
+    info: {
+      title,
+      version,
+      ...(description === undefined ? {} : { description }),
+    },
     jsonSchemaDialect: "https://json-schema.org/draft/2020-12/schema",
     ...(servers === undefined ? {} : { servers: servers.map((url) => ({ url })) }),
-    ...(securitySchemes === undefined
-      ? {}
-      : { security: Object.keys(securitySchemes).map((name) => ({ [name]: [] })) }),
+    ...(securitySchemes === undefined ? {} : {
+      security: Object.keys(securitySchemes).map((name) => ({ [name]: [] })),
+    }),
     paths: { ...ROUTES, ...paths },
     components: {
       schemas: { ...SCHEMAS, ...tools.components.schemas },
       ...(securitySchemes === undefined ? {} : { securitySchemes }),
     },
     // A tool that cannot be said in OpenAPI is not left out in silence.
-    ...(rejected.length === 0
-      ? {}
-      : { "x-tools-left-out": rejected.map(({ tool, message }) => ({ tool, message })) }),
+    ...(rejected.length === 0 ? {} : {
+      "x-tools-left-out": rejected.map(({ tool, message }) => ({
+        tool,
+        message,
+      })),
+    }),
   };
 }
 
@@ -288,7 +342,9 @@ function operationOf(
           },
           ...(input.examples === undefined ? {} : {
             examples: Object.fromEntries(
-              Object.entries(input.examples).map(([name, { value, ...rest }]) => [
+              Object.entries(input.examples).map((
+                [name, { value, ...rest }],
+              ) => [
                 name,
                 { ...rest, value: { arguments: value } },
               ]),

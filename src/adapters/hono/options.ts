@@ -5,12 +5,26 @@
  */
 
 import type { ToolDispatcher, ToolDispatcherOptions } from "../../execute/mod.ts";
-import type { Selection } from "../../select/mod.ts";
+import { checkSelection, type Selection } from "../../select/mod.ts";
+import {
+  type Check,
+  checkFlag,
+  checkFunction,
+  isFunction,
+  isListOf,
+  isObject,
+  MAX_TIMEOUT_MS,
+  must,
+  numberFrom,
+  readFields,
+  wholeFrom,
+} from "../../tool/mod.ts";
 import type { CorsOptions } from "./cors.ts";
 import type { FormatService } from "./formats.ts";
 import type { GuardOptions } from "./guard.ts";
 import { defaultHeartbeatMs } from "./heartbeat.ts";
 import type { Authorize } from "./identity.ts";
+import type { ObserveOptions } from "./observe.ts";
 import type { ProtectedResource } from "./protected_resource.ts";
 import type { RateLimitOptions } from "./rate_limit.ts";
 
@@ -62,6 +76,8 @@ export interface ToolHandlerOptions extends GuardOptions {
    * `GET /openapi.json`: what `serveFormats` makes. Absent: none are served.
    */
   readonly formats?: FormatService;
+  /** Traces, measures and logs. Absent: nothing but `GET /metrics`. */
+  readonly observe?: ObserveOptions;
   /** How often one caller may come. Absent: as often as it likes. */
   readonly rateLimit?: RateLimitOptions;
   /**
@@ -81,34 +97,45 @@ export interface ToolHandlerOptions extends GuardOptions {
   onError?(error: unknown): void;
 }
 
-const OPTIONS: ReadonlySet<string> = new Set(
-  Object.keys(
-    {
-      selection: 0,
-      authorize: 0,
-      openExecution: 0,
-      openExplain: 0,
-      dispatcher: 0,
-      dispatch: 0,
-      maxBodyBytes: 0,
-      heartbeatMs: 0,
-      maxEventStreams: 0,
-      formats: 0,
-      rateLimit: 0,
-      cors: 0,
-      protectedResource: 0,
-      onError: 0,
-      allowedHosts: 0,
-      allowedOrigins: 0,
-    } satisfies Record<keyof ToolHandlerOptions, 0>,
-  ),
+const checkObject: Check<Record<string, unknown>> = must("an object", isObject);
+const checkTexts: Check<readonly string[]> = must(
+  "a list of strings",
+  (value): value is readonly string[] =>
+    isListOf(value, (item): item is string => typeof item === "string"),
 );
+const checkDispatcher: Check<object> = must(
+  "a ToolDispatcher",
+  (value): value is Record<string, unknown> => isObject(value) && isFunction(value["withToolset"]),
+);
+const checkCors: Check<true | object> = must(
+  "true or an object",
+  (value): value is true | Record<string, unknown> => value === true || isObject(value),
+);
+
+/** What each option must be; `satisfies` keeps the table complete. */
+const CHECKS = {
+  selection: (_action, value) => checkSelection(value as Selection),
+  authorize: checkFunction,
+  openExecution: checkFlag,
+  openExplain: checkFlag,
+  dispatcher: checkDispatcher,
+  dispatch: checkObject,
+  maxBodyBytes: wholeFrom(1),
+  heartbeatMs: numberFrom(1, MAX_TIMEOUT_MS),
+  maxEventStreams: wholeFrom(1),
+  formats: checkObject,
+  observe: checkObject,
+  rateLimit: checkObject,
+  cors: checkCors,
+  protectedResource: checkObject,
+  onError: checkFunction,
+  allowedHosts: (action, value, place) =>
+    value === "any" ? value : checkTexts(action, value, place),
+  allowedOrigins: checkTexts,
+} satisfies { readonly [Option in keyof ToolHandlerOptions]-?: Check };
 
 /** The dispatcher's own bound on arguments, and room for the envelope. */
 const MAX_BODY_BYTES = 1_114_112;
-
-/** Above this, a timer fires at once. */
-const MAX_TIMER_MS = 2_147_483_647;
 
 /** The numbers among the options, checked. */
 export interface HandlerLimits {
@@ -121,27 +148,13 @@ export interface HandlerLimits {
  * Checks the options, and fills in the numbers.
  *
  * @throws {TypeError} If an option is unknown or wrong.
+ * @throws {RangeError} If a number is out of range.
  */
 export function readOptions(options: ToolHandlerOptions): HandlerLimits {
-  for (const name of Object.keys(options)) {
-    if (!OPTIONS.has(name)) {
-      throw new TypeError(`Cannot create a tool handler: "${name}" is not an option`);
-    }
-  }
-  const limits: HandlerLimits = {
+  readFields("create a tool handler", { ...options }, CHECKS, (name) => `its option ${name}`);
+  return {
     maxBodyBytes: options.maxBodyBytes ?? MAX_BODY_BYTES,
     heartbeatMs: options.heartbeatMs ?? defaultHeartbeatMs(),
     maxEventStreams: options.maxEventStreams ?? 1_024,
   };
-  for (const [name, value] of Object.entries(limits)) {
-    if (!(Number.isSafeInteger(value) && value > 0)) {
-      throw new TypeError(`Cannot create a tool handler: ${name} must be a whole number above 0`);
-    }
-  }
-  if (limits.heartbeatMs > MAX_TIMER_MS) {
-    throw new TypeError(
-      `Cannot create a tool handler: heartbeatMs must be at most ${MAX_TIMER_MS}`,
-    );
-  }
-  return limits;
 }

@@ -96,7 +96,10 @@ export function problemResponse(problem: Problem): Response {
 }
 
 /** The problem that a failed call is answered with. */
-export function problemOfFailure(failure: ToolFailure, callId: string): Problem {
+export function problemOfFailure(
+  failure: ToolFailure,
+  callId: string,
+): Problem {
   const { code, message, issues, retryable, acknowledged } = failure.error;
   return {
     status: STATUS[code],

@@ -35,7 +35,9 @@ export function metadataUrl(resource: string): string {
 }
 
 /** The paths that the metadata is served at: the one of the resource, and that of its host. */
-export function metadataPaths(resource: string): readonly [string, ...string[]] {
+export function metadataPaths(
+  resource: string,
+): readonly [string, ...string[]] {
   const { pathname } = urlOf(resource);
   return pathname === "/" ? [WELL_KNOWN] : [WELL_KNOWN + pathname, WELL_KNOWN];
 }
@@ -45,11 +47,15 @@ export function metadataPaths(resource: string): readonly [string, ...string[]] 
  *
  * @throws {TypeError} If a URL is none, or there is no authorization server.
  */
-export function resourceMetadata(options: ProtectedResource): Record<string, unknown> {
+export function resourceMetadata(
+  options: ProtectedResource,
+): Record<string, unknown> {
   const { resource, authorizationServers, scopes, name, documentation } = options;
   urlOf(resource);
   if (authorizationServers.length === 0) {
-    throw new TypeError("Cannot describe the resource: it needs an authorization server");
+    throw new TypeError(
+      "Cannot describe the resource: it needs an authorization server",
+    );
   }
   for (const server of authorizationServers) urlOf(server);
   return {
@@ -65,7 +71,9 @@ export function resourceMetadata(options: ProtectedResource): Record<string, unk
 function urlOf(text: string): URL {
   if (URL.canParse(text)) {
     const url = new URL(text);
-    if (/^https?:$/.test(url.protocol) && url.search === "" && url.hash === "") return url;
+    if (
+      /^https?:$/.test(url.protocol) && url.search === "" && url.hash === ""
+    ) return url;
   }
   throw new TypeError(
     `Cannot describe the resource: "${text}" must be a URL without a query, such as ` +

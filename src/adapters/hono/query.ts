@@ -37,13 +37,21 @@ export const MAX_PAGE = 1000;
 /** How many tools a search answers where the query does not say: the best ones. */
 const DEFAULT_HITS = 10;
 const MAX_TEXT = 512;
-const FLAGS = ["hasWorkspace", "hasTerminal", "hasEditor", "hasGit", "readOnly"] as const;
+const FLAGS = [
+  "hasWorkspace",
+  "hasTerminal",
+  "hasEditor",
+  "hasGit",
+  "readOnly",
+] as const;
 
 type Reader = (value: string, name: string) => unknown;
 
 const oneWord: Reader = (value, name) => {
   if (value.length > MAX_TEXT) {
-    throw new QueryError(`Query parameter "${name}" is longer than ${MAX_TEXT} characters`);
+    throw new QueryError(
+      `Query parameter "${name}" is longer than ${MAX_TEXT} characters`,
+    );
   }
   return value;
 };
@@ -104,8 +112,12 @@ export function readListingQuery(parameters: URLSearchParams): ListingQuery {
     const values = parameters.getAll(name);
     const [value] = values;
     if (value === undefined) return undefined;
-    if (values.length > 1) throw new QueryError(`Query parameter "${name}" is given twice`);
-    if (value === "") throw new QueryError(`Query parameter "${name}" is empty`);
+    if (values.length > 1) {
+      throw new QueryError(`Query parameter "${name}" is given twice`);
+    }
+    if (value === "") {
+      throw new QueryError(`Query parameter "${name}" is empty`);
+    }
     return READERS[name](value, name) as ReturnType<(typeof READERS)[Name]>;
   };
 
@@ -131,7 +143,9 @@ export function readListingQuery(parameters: URLSearchParams): ListingQuery {
     throw new QueryError('Query parameter "losses" goes with "format"');
   }
   if (format !== undefined && parameters.has("cursor")) {
-    throw new QueryError('Query parameter "cursor" does not go with "format": an export is whole');
+    throw new QueryError(
+      'Query parameter "cursor" does not go with "format": an export is whole',
+    );
   }
   return {
     format,

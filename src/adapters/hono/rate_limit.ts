@@ -22,7 +22,10 @@ export interface RateLimitCount {
  * or it has ended, and is atomic per key. A store that rejects refuses the request.
  */
 export interface RateLimitStore {
-  count(key: string, windowMs: number): RateLimitCount | Promise<RateLimitCount>;
+  count(
+    key: string,
+    windowMs: number,
+  ): RateLimitCount | Promise<RateLimitCount>;
 }
 
 /** How often one caller may come. */
@@ -53,7 +56,10 @@ export interface RateLimitVerdict {
 }
 
 /** Counts a request of a caller, and says whether it is one too many. */
-export type RateLimiter = (caller: Caller, request: Request) => Promise<RateLimitVerdict>;
+export type RateLimiter = (
+  caller: Caller,
+  request: Request,
+) => Promise<RateLimitVerdict>;
 
 /**
  * Makes a limiter.
@@ -67,12 +73,17 @@ export function createRateLimiter(options: RateLimitOptions): RateLimiter {
   const { keyOf = ({ principal }) => principal ?? "" } = options;
   for (const [name, value] of Object.entries({ limit, windowMs })) {
     if (!(Number.isSafeInteger(value) && value > 0)) {
-      throw new TypeError(`Cannot limit the rate: ${name} must be a whole number above 0`);
+      throw new TypeError(
+        `Cannot limit the rate: ${name} must be a whole number above 0`,
+      );
     }
   }
   const policy = `"default";q=${limit};w=${Math.ceil(windowMs / 1000)}`;
   return async (caller, request) => {
-    const { count, resetMs } = await store.count(keyOf(caller, request), windowMs);
+    const { count, resetMs } = await store.count(
+      keyOf(caller, request),
+      windowMs,
+    );
     const seconds = String(Math.max(1, Math.ceil(resetMs / 1000)));
     return {
       headers: [
@@ -120,7 +131,9 @@ export class MemoryRateLimitStore implements RateLimitStore {
   constructor(options: MemoryRateLimitStoreOptions = {}) {
     const { maxKeys = 10_000, now = Date.now } = options;
     if (!(Number.isSafeInteger(maxKeys) && maxKeys > 0)) {
-      throw new TypeError("Cannot count requests: maxKeys must be a whole number above 0");
+      throw new TypeError(
+        "Cannot count requests: maxKeys must be a whole number above 0",
+      );
     }
     this.#maxKeys = maxKeys;
     this.#now = now;

@@ -10,7 +10,9 @@ export interface NamedKey extends JsonWebKey {
 }
 
 /** Gives the keys that may have signed a token. `kid` is the key that the token names. */
-export type KeySource = (kid: string | undefined) => Promise<readonly NamedKey[]>;
+export type KeySource = (
+  kid: string | undefined,
+) => Promise<readonly NamedKey[]>;
 
 /** Options for {@linkcode remoteKeys}. */
 export interface RemoteKeysOptions {
@@ -52,8 +54,16 @@ const MAX_BYTES = 262_144;
  *
  * @throws {TypeError} If the URL is not `https:`, nor on this machine.
  */
-export function remoteKeys(url: string, options: RemoteKeysOptions = {}): KeySource {
-  const { cacheMs = 600_000, cooldownMs = 30_000, timeoutMs = 5_000, now = Date.now } = options;
+export function remoteKeys(
+  url: string,
+  options: RemoteKeysOptions = {},
+): KeySource {
+  const {
+    cacheMs = 600_000,
+    cooldownMs = 30_000,
+    timeoutMs = 5_000,
+    now = Date.now,
+  } = options;
   if (!isSafe(url)) {
     throw new TypeError(
       `Cannot fetch keys from "${url}": it must be a URL that begins with https:`,
@@ -74,7 +84,9 @@ export function remoteKeys(url: string, options: RemoteKeysOptions = {}): KeySou
     });
     if (response.status !== 200) {
       await response.body?.cancel();
-      throw new Error(`Cannot fetch keys from "${url}": it answered ${response.status}`);
+      throw new Error(
+        `Cannot fetch keys from "${url}": it answered ${response.status}`,
+      );
     }
     return keys = readKeys(await boundedText(response), url);
   }
@@ -99,7 +111,8 @@ function isSafe(url: string): boolean {
   if (!URL.canParse(url)) return false;
   const { protocol, hostname } = new URL(url);
   return protocol === "https:" ||
-    (protocol === "http:" && /^(localhost|127\.0\.0\.1|\[::1\])$/.test(hostname));
+    (protocol === "http:" &&
+      /^(localhost|127\.0\.0\.1|\[::1\])$/.test(hostname));
 }
 
 function readKeys(text: string, url: string): readonly NamedKey[] {
@@ -107,7 +120,9 @@ function readKeys(text: string, url: string): readonly NamedKey[] {
   const keys: unknown = typeof set === "object" && set !== null && "keys" in set
     ? set.keys
     : undefined;
-  if (!Array.isArray(keys)) throw new Error(`Cannot read the keys of "${url}": there is no list`);
+  if (!Array.isArray(keys)) {
+    throw new Error(`Cannot read the keys of "${url}": there is no list`);
+  }
   return keys.filter((key): key is NamedKey => typeof key === "object" && key !== null);
 }
 
@@ -122,7 +137,9 @@ async function boundedText(response: Response): Promise<string> {
     size += chunk.value.byteLength;
     if (size > MAX_BYTES) {
       await reader?.cancel();
-      throw new Error(`Cannot read the keys: they have more than ${MAX_BYTES} bytes`);
+      throw new Error(
+        `Cannot read the keys: they have more than ${MAX_BYTES} bytes`,
+      );
     }
     text += decoder.decode(chunk.value, { stream: true });
   }

@@ -12,7 +12,10 @@ import { problemResponse } from "./problem.ts";
 export function json(value: unknown, status: number = 200): Response {
   return new Response(JSON.stringify(value), {
     status,
-    headers: { "content-type": "application/json", "cache-control": "no-store" },
+    headers: {
+      "content-type": "application/json",
+      "cache-control": "no-store",
+    },
   });
 }
 
@@ -26,7 +29,9 @@ export function pageResponse(c: Context, page: Page): Response {
   };
   return isCurrent(c.req.raw.headers.get("if-none-match"), page.etag)
     ? new Response(null, { status: 304, headers })
-    : new Response(page.body, { headers: { ...headers, "content-type": "application/json" } });
+    : new Response(page.body, {
+      headers: { ...headers, "content-type": "application/json" },
+    });
 }
 
 /** The route is there, and takes other methods. */
@@ -41,5 +46,6 @@ export function methodNotAllowed(allow: string): Response {
 
 /** Whether an answer is a response. By shape: it may come from another realm or polyfill. */
 export function isResponse(value: unknown): value is Response {
-  return typeof value === "object" && value !== null && "headers" in value && "status" in value;
+  return typeof value === "object" && value !== null && "headers" in value &&
+    "status" in value;
 }

@@ -60,7 +60,9 @@ export class RunningCalls {
       end: () => {
         client.removeEventListener("abort", leave);
         const left = this.#calls.get(text);
-        if (left?.delete(tell) === true && left.size === 0) this.#calls.delete(text);
+        if (left?.delete(tell) === true && left.size === 0) {
+          this.#calls.delete(text);
+        }
       },
     };
   }
@@ -73,7 +75,9 @@ export class RunningCalls {
   abort(key: CallKey): boolean {
     const calls = this.#calls.get(textOf(key));
     if (calls === undefined) return false;
-    for (const tell of calls) tell(new DOMException("The caller aborted the call", "AbortError"));
+    for (const tell of calls) {
+      tell(new DOMException("The caller aborted the call", "AbortError"));
+    }
     return true;
   }
 }

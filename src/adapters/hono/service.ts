@@ -4,7 +4,7 @@
  * @module
  */
 
-import type { Context } from "hono";
+import type { Context, MiddlewareHandler } from "hono";
 import { ToolDispatcher } from "../../execute/mod.ts";
 import type { ToolRegistry } from "../../registry/mod.ts";
 import { Toolset } from "../../select/mod.ts";
@@ -13,12 +13,14 @@ import { EnvelopeError } from "./envelope.ts";
 import { type Answer, Exchange, type Visit } from "./exchange.ts";
 import { createGuard } from "./guard.ts";
 import { type Caller, ownerToolset, selectionOfCaller, ToolsetNarrower } from "./identity.ts";
+import { observeRequests } from "./observe.ts";
 import { type HandlerLimits, readOptions, type ToolHandlerOptions } from "./options.ts";
 import { badRequest, type Problem, problemResponse } from "./problem.ts";
 import { QueryError } from "./query.ts";
 import { createRateLimiter, type RateLimiter } from "./rate_limit.ts";
 import { isResponse } from "./responses.ts";
 import { RunningCalls } from "./running_calls.ts";
+import { type CallSpan, type ObservedCall, unobserved } from "./telemetry.ts";
 
 const EXECUTION_CLOSED: Problem = {
   status: 403,
@@ -40,6 +42,8 @@ export class ToolService {
   readonly #owned: () => Toolset;
   readonly #cors: Cors | undefined;
   readonly #rateLimiter: RateLimiter | undefined;
+  /** Those that were begun by the observer. */
+  readonly #exchanges = new WeakMap<Context, Exchange>();
   readonly #views = new WeakMap<Toolset, ToolDispatcher>();
 
   /** @throws {TypeError} If an option is unknown or wrong. */
@@ -55,7 +59,11 @@ export class ToolService {
     this.#owned = ownerToolset(
       source,
       options.authorize === undefined && !(source instanceof Toolset)
-        ? { role: null, scopes: [], ...options.selection }
+        ? {
+          ...options.selection,
+          role: options.selection?.role ?? null,
+          scopes: options.selection?.scopes ?? [],
+        }
         : options.selection,
     );
     this.dispatcher = options.dispatcher ?? new ToolDispatcher(source, {
@@ -67,18 +75,56 @@ export class ToolService {
   /** Makes the handler of a route: the answer, once it is known who calls. */
   route(path: string, answer: Answer): (c: Context) => Promise<Response> {
     return async (c) => {
-      const exchange = new Exchange(path);
+      const exchange = this.#exchangeOf(c, path);
       return exchange.finish(await this.#answer(c, exchange, answer));
     };
   }
 
   /** Makes the handler of a route that is for everyone who may come in, whoever it is. */
-  publicRoute(path: string, answer: (c: Context) => Response): (c: Context) => Response {
+  publicRoute(
+    path: string,
+    answer: (c: Context) => Response,
+  ): (c: Context) => Response {
     return (c) => {
-      const exchange = new Exchange(path);
+      const exchange = this.#exchangeOf(c, path);
       const stopped = this.#admit(c.req.raw, exchange);
-      return exchange.finish(stopped === undefined ? answer(c) : problemResponse(stopped));
+      return exchange.finish(
+        stopped === undefined ? answer(c) : problemResponse(stopped),
+      );
     };
+  }
+
+  /** What observes every request; `undefined` if nothing is to. */
+  get observer(): MiddlewareHandler | undefined {
+    const { observe } = this.options;
+    return observe && observeRequests(
+      observe,
+      (c, exchange) => this.#exchanges.set(c, exchange),
+      (error) => this.report(error),
+    );
+  }
+
+  /** Begins to observe a call, if calls are observed. */
+  observe(call: ObservedCall): CallSpan {
+    const { telemetry } = this.options.observe ?? {};
+    if (telemetry === undefined) return unobserved;
+    try {
+      const span = telemetry.begin(call);
+      return {
+        place: span.place,
+        run: (work) => span.run(work),
+        end: (result) => {
+          try {
+            span.end(result);
+          } catch (error) {
+            this.report(error);
+          }
+        },
+      };
+    } catch (error) {
+      this.report(error);
+      return unobserved;
+    }
   }
 
   /** The handler for browsers that ask before they send; `undefined` if none may. */
@@ -101,7 +147,9 @@ export class ToolService {
   /** The dispatcher for those who see this toolset. */
   dispatcherOf(toolset: Toolset): ToolDispatcher {
     let view = this.#views.get(toolset);
-    if (view === undefined) this.#views.set(toolset, view = this.dispatcher.withToolset(toolset));
+    if (view === undefined) {
+      this.#views.set(toolset, view = this.dispatcher.withToolset(toolset));
+    }
     return view;
   }
 
@@ -125,7 +173,17 @@ export class ToolService {
     });
   }
 
-  async #answer(c: Context, exchange: Exchange, answer: Answer): Promise<Response> {
+  #exchangeOf(c: Context, path: string): Exchange {
+    const exchange = this.#exchanges.get(c) ?? new Exchange();
+    exchange.route = path;
+    return exchange;
+  }
+
+  async #answer(
+    c: Context,
+    exchange: Exchange,
+    answer: Answer,
+  ): Promise<Response> {
     const stopped = this.#admit(c.req.raw, exchange);
     if (stopped !== undefined) return problemResponse(stopped);
     try {
@@ -139,10 +197,17 @@ export class ToolService {
     }
   }
 
-  async #enter(request: Request, exchange: Exchange): Promise<Visit | Response> {
-    const { authorize, openExplain = false } = this.options;
+  async #enter(
+    request: Request,
+    exchange: Exchange,
+  ): Promise<Visit | Response> {
+    const { authorize, openExplain = false, observe } = this.options;
+    const { now = Date.now } = observe ?? {};
+    const began = observe && now();
     const caller = authorize === undefined ? { explain: openExplain } : await authorize(request);
+    if (began !== undefined) exchange.enteredMs = now() - began;
     if (isResponse(caller)) return caller;
+    exchange.principal = caller.principal;
     const toolset = this.toolsetOf(caller);
     if (this.#rateLimiter !== undefined) {
       const { headers, problem } = await this.#rateLimiter(caller, request);

@@ -27,19 +27,26 @@ export class TokenTable<Owner> {
     const entries = this.#entries ??= await this.#digests();
     const given = await digest(token);
     let found: Owner | undefined;
-    for (const { digest: wanted, owner } of entries) if (equal(given, wanted)) found = owner;
+    for (const { digest: wanted, owner } of entries) {
+      if (equal(given, wanted)) found = owner;
+    }
     return found;
   }
 
   #digests(): Promise<readonly Entry<Owner>[]> {
     return Promise.all(
-      [...this.#owners].map(async ([token, owner]) => ({ digest: await digest(token), owner })),
+      [...this.#owners].map(async ([token, owner]) => ({
+        digest: await digest(token),
+        owner,
+      })),
     );
   }
 }
 
 async function digest(text: string): Promise<Uint8Array> {
-  return new Uint8Array(await crypto.subtle.digest("SHA-256", encoder.encode(text)));
+  return new Uint8Array(
+    await crypto.subtle.digest("SHA-256", encoder.encode(text)),
+  );
 }
 
 /** Compares digests, which have one length. */

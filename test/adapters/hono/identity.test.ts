@@ -1,5 +1,5 @@
 import { describe, it } from "bun:test";
-import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { type Caller, createToolHandler, type ToolHandlerOptions } from "@plue/tools/hono";
 import { BASE, execution, handler, idsOf, problemOf, sampleRegistry } from "./support.ts";
 
@@ -34,6 +34,14 @@ describe("authorize", () => {
       }
     }
   });
+
+  for (const selection of [undefined, { role: undefined }, { scopes: undefined }]) {
+    it(`absent, shows nobody what is for roles and scopes: ${JSON.stringify(selection)}`, async () => {
+      const app = handler(selection === undefined ? {} : { selection });
+      const ids = await idsOf(await app.request(`${BASE}/tools`));
+      assertEquals(ids, ["echo", "file-write", "plan", "rm"]);
+    });
+  }
 
   it("cannot be widened by a query", async () => {
     const app = handler(as({ role: "impl" }));
@@ -134,10 +142,20 @@ describe("the guard", () => {
       { allowedOrigins: ["https://app.example.com/"] },
       { maxBodyBytes: 0 },
       { openExecutoin: true },
-    ] as ToolHandlerOptions[]
+      { openExecution: "false" },
+      { openExplain: 1 },
+      { authorize: 5 },
+      { selection: { maxRisk: "lwo" } },
+      { dispatcher: {} },
+      { onError: 3 },
+      { allowedHosts: "localhost" },
+      { maxEventStreams: 0.5 },
+    ] as unknown as ToolHandlerOptions[]
   ) {
     it(`refuses the options ${JSON.stringify(options)}`, () => {
-      assertThrows(() => createToolHandler(sampleRegistry(), options), TypeError);
+      const error = assertThrows(() => createToolHandler(sampleRegistry(), options));
+      assert(error instanceof TypeError || error instanceof RangeError);
+      assertStringIncludes(error.message, "Cannot ");
     });
   }
 });

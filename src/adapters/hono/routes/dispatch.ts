@@ -14,18 +14,24 @@ import { badRequest, problemResponse } from "../problem.ts";
 import { readListingQuery } from "../query.ts";
 import { json } from "../responses.ts";
 import type { ToolService } from "../service.ts";
+import { unobserved } from "../telemetry.ts";
 
 /**
  * Runs the calls in a provider's response, and answers with the messages to send back. The query
  * is that of the listing that the model was given: names are those of that export.
  */
-export function dispatchTurn(service: ToolService, formats: FormatFunctions): Answer {
+export function dispatchTurn(
+  service: ToolService,
+  formats: FormatFunctions,
+): Answer {
   return async (c, { caller, toolset }) => {
     const { selection, search, cursor, format } = readListingQuery(
       new URL(c.req.url).searchParams,
     );
     if (search !== undefined || cursor !== undefined || format !== undefined) {
-      return problemResponse(badRequest("The query of a turn has filters only"));
+      return problemResponse(
+        badRequest("The query of a turn has filters only"),
+      );
     }
     const closed = service.executionClosed;
     if (closed !== undefined) return problemResponse(closed);
@@ -38,6 +44,15 @@ export function dispatchTurn(service: ToolService, formats: FormatFunctions): An
       const calls = callsIn(formats, target, text, exported);
       const { principal } = caller;
       const running = service.running.begin({ principal, callId }, client);
+      const spans = calls.map(({ name = "", callId }) => {
+        const tool = shown.get(name);
+        return tool === undefined ? unobserved : service.observe({
+          tool,
+          callId,
+          sessionId: ids.sessionId,
+          headers,
+        });
+      });
       const turn = formats.dispatchCalls(target as TargetName, calls, {
         dispatcher: service.dispatcherOf(shown),
         names: exported.names,
@@ -45,6 +60,7 @@ export function dispatchTurn(service: ToolService, formats: FormatFunctions): An
       }).finally(() => running.end());
       keepAlive(c, turn.catch(() => {}));
       const { messages, results } = await turn;
+      results.forEach((result, index) => spans[index]?.end(result));
       return withCallId(
         callId,
         json({

@@ -20,12 +20,14 @@ import type { ToolService } from "../service.ts";
 export function followTools(service: ToolService): Answer {
   const { source, limits: { heartbeatMs, maxEventStreams } } = service;
   let streams = 0;
-  return (c, { caller, toolset }) => {
+  return (c, { caller, toolset, exchange }) => {
     refuseQuery(new URL(c.req.url).searchParams);
     // A toolset does not change. 204 tells an EventSource not to come again.
     if (source instanceof Toolset) return new Response(null, { status: 204 });
     // Hono answers HEAD with this route and drops the body, which nobody would ever close.
-    if (c.req.method === "HEAD") return new Response(null, { headers: EVENT_STREAM_HEADERS });
+    if (c.req.method === "HEAD") {
+      return new Response(null, { headers: EVENT_STREAM_HEADERS });
+    }
     if (streams >= maxEventStreams) {
       return problemResponse({
         status: 503,
@@ -65,6 +67,7 @@ export function followTools(service: ToolService): Answer {
       },
       cancel: () => Promise.resolve(stop()),
     }, { heartbeatMs, signal: c.req.raw.signal, expiresAt: caller.expiresAt });
+    exchange.ended = ended;
     keepAlive(c, ended);
     return response;
   };

@@ -7,16 +7,18 @@
 
 import type { Context } from "hono";
 import type { DispatchContext, ToolCall, ToolDispatcher } from "../../../execute/mod.ts";
+import { ToolResult } from "../../../tool/mod.ts";
 import { chooseType } from "../accept.ts";
 import { withBody } from "../body.ts";
 import { readEnvelope } from "../envelope.ts";
 import { eventStream, frame } from "../event_stream.ts";
-import { type Answer, keepAlive } from "../exchange.ts";
+import { type Answer, type Exchange, keepAlive } from "../exchange.ts";
 import { noSuchTool, type Problem, problemOfFailure, problemResponse } from "../problem.ts";
 import { refuseQuery } from "../query.ts";
 import { json } from "../responses.ts";
 import type { RunningCall } from "../running_calls.ts";
 import type { ToolService } from "../service.ts";
+import { type CallSpan, unobserved } from "../telemetry.ts";
 
 const TYPES = ["application/json", "text/event-stream"] as const;
 
@@ -28,11 +30,13 @@ interface Begun {
   readonly running: RunningCall;
   /** The request's own signal. */
   readonly client: AbortSignal;
+  readonly span: CallSpan;
+  readonly exchange: Exchange;
 }
 
 /** Runs a tool: answers its result, or streams what happens, as the client asks. */
 export function executeTool(service: ToolService): Answer {
-  return async (c, { caller, toolset }) => {
+  return async (c, { caller, toolset, exchange }) => {
     refuseQuery(new URL(c.req.url).searchParams);
     const closed = service.executionClosed;
     if (closed !== undefined) return problemResponse(closed);
@@ -40,14 +44,27 @@ export function executeTool(service: ToolService): Answer {
     // Taken before the body is limited: that may put another request in this one's place.
     const { signal: client } = c.req.raw;
     return await withBody(c, service.limits.maxBodyBytes, async (text) => {
-      const { callId = crypto.randomUUID(), ...envelope } = readEnvelope(text, c.req.raw.headers);
+      const { callId = crypto.randomUUID(), ...envelope } = readEnvelope(
+        text,
+        c.req.raw.headers,
+      );
       const { principal } = caller;
       const running = service.running.begin({ principal, callId }, client);
+      const tool = toolset.get(id);
+      const { sessionId } = envelope;
+      const span = tool === undefined ? unobserved : service.observe({
+        tool,
+        callId,
+        sessionId,
+        headers: c.req.raw.headers,
+      });
+      exchange.call = { toolId: id, callId };
+      exchange.place = span.place;
       const begun: Begun = {
         dispatcher: service.dispatcherOf(toolset),
         call: { name: id, arguments: envelope.arguments, callId },
         context: {
-          sessionId: envelope.sessionId,
+          sessionId,
           messageId: envelope.messageId,
           idempotencyKey: envelope.idempotencyKey,
           principal,
@@ -55,9 +72,12 @@ export function executeTool(service: ToolService): Answer {
         },
         running,
         client,
+        span,
+        exchange,
       };
       // A tool that is not there is answered with its status, also to those who asked for a stream.
-      return toolset.has(id) && chooseType(c.req.header("accept"), TYPES) === "text/event-stream"
+      return tool !== undefined &&
+          chooseType(c.req.header("accept"), TYPES) === "text/event-stream"
         ? streamEvents(c, begun, service.limits.heartbeatMs)
         : await answerResult(c, begun);
     });
@@ -78,12 +98,16 @@ export function abortExecution(service: ToolService): Answer {
 }
 
 async function answerResult(c: Context, begun: Begun): Promise<Response> {
-  const { dispatcher, call, context, running } = begun;
-  const result = dispatcher.dispatch(call, context);
+  const { dispatcher, call, context, running, span } = begun;
+  const result = span.run(() => dispatcher.dispatch(call, context));
   // The end of the call lets go of the request's signal, whether a response is still wanted or not.
-  const ended = result.then(() => running.end());
+  const ended = result.then((answer) => {
+    running.end();
+    settle(begun, answer);
+    return answer;
+  });
   keepAlive(c, ended);
-  const answer = await result;
+  const answer = await ended;
   if (answer.ok) return json({ callId: call.callId, ...answer });
   return problemResponse(
     answer.error.code === "unknown_tool"
@@ -93,22 +117,35 @@ async function answerResult(c: Context, begun: Begun): Promise<Response> {
 }
 
 function streamEvents(c: Context, begun: Begun, heartbeatMs: number): Response {
-  const { dispatcher, call, context, running, client } = begun;
+  const { dispatcher, call, context, running, client, span, exchange } = begun;
+  const began = Date.now();
   const events = dispatcher.stream(call, context);
   const { response, ended } = eventStream({
     async next() {
-      const { value } = await events.next();
+      // The call begins with the first event that is asked for.
+      const { value } = await span.run(() => events.next());
       if (value === undefined) return undefined;
-      if (value.type === "result") running.end();
+      if (value.type === "result") {
+        running.end();
+        settle(begun, value.result);
+      }
       return frame(value.sequence, value.type, value);
     },
     async cancel() {
       await events.return?.();
       running.end();
+      // Its result is nobody's: the stream does not give it to one who has left.
+      const { error } = ToolResult.error("aborted", "The client went away");
+      settle(begun, { ok: false, error, durationMs: Date.now() - began });
     },
   }, { heartbeatMs, signal: client, headers: { "x-call-id": call.callId } });
+  exchange.ended = ended;
   keepAlive(c, ended);
   return response;
+}
+
+function settle({ exchange, span }: Begun, result: ToolResult): void {
+  exchange.settle(result, span);
 }
 
 function noSuchCall(callId: string): Problem {

@@ -37,6 +37,8 @@ export const explainTool: Answer = (c, { caller, toolset }) => {
   refuseQuery(new URL(c.req.url).searchParams);
   const id = c.req.param("id") ?? "";
   // An explanation names hidden tools: only for callers who may know of them.
-  if (caller.explain !== true && !toolset.has(id)) return problemResponse(noSuchTool(id));
+  if (caller.explain !== true && !toolset.has(id)) {
+    return problemResponse(noSuchTool(id));
+  }
   return json(toolset.explain(id));
 };

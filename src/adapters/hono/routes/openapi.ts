@@ -26,7 +26,9 @@ export function showOpenApi(
     let page = pages.get(tools);
     if (page === undefined) {
       const exported = exportTools(tools, "openapi@3.1");
-      page = pageOf(openApiDocument(exported, openapi, authorize !== undefined));
+      page = pageOf(
+        openApiDocument(exported, openapi, authorize !== undefined),
+      );
       pages.set(tools, page);
     }
     return pageResponse(c, page);

@@ -1,0 +1,160 @@
+/**
+ * Metrics as text, for Prometheus and those who read OpenMetrics.
+ *
+ * @module
+ */
+
+import type { DispatcherMetrics, ToolMetrics } from "../../execute/mod.ts";
+
+/** The text formats: that of Prometheus, and OpenMetrics 1.0. */
+export type MetricsTextType = "text/plain" | "application/openmetrics-text";
+
+const CONTENT_TYPES = {
+  "text/plain": "text/plain; version=0.0.4; charset=utf-8",
+  "application/openmetrics-text": "application/openmetrics-text; version=1.0.0; charset=utf-8",
+} as const satisfies Record<MetricsTextType, string>;
+
+type Labels = readonly (readonly [name: string, value: string])[];
+type Sample = readonly [suffix: string, labels: Labels, value: number];
+
+/** A metric with its samples. */
+interface Family {
+  readonly name: string;
+  readonly type: "counter" | "gauge" | "summary";
+  readonly help: string;
+  readonly unit?: "seconds";
+  readonly samples: readonly Sample[];
+}
+
+/** What is known: of tools, and of the dispatcher as a whole where its owner asks. */
+export interface ShownMetrics {
+  readonly tools: readonly ToolMetrics[];
+  readonly totals?: Omit<DispatcherMetrics, "tools">;
+}
+
+/** Writes the metrics. */
+export function metricsText(
+  metrics: ShownMetrics,
+  type: MetricsTextType,
+): { readonly body: string; readonly contentType: string } {
+  const isOpen = type === "application/openmetrics-text";
+  const lines: string[] = [];
+  for (const { name, type, help, unit, samples } of familiesOf(metrics)) {
+    // A counter's samples end in _total; only OpenMetrics leaves that out of its name.
+    const family = type === "counter" && !isOpen ? `${name}_total` : name;
+    lines.push(`# HELP ${family} ${help}`, `# TYPE ${family} ${type}`);
+    if (isOpen && unit !== undefined) lines.push(`# UNIT ${family} ${unit}`);
+    for (const [suffix, labels, value] of samples) {
+      const text = labels.map(([label, text]) => `${label}="${escaped(text)}"`)
+        .join(",");
+      lines.push(`${name}${suffix}${text === "" ? "" : `{${text}}`} ${value}`);
+    }
+  }
+  if (isOpen) lines.push("# EOF");
+  return { body: `${lines.join("\n")}\n`, contentType: CONTENT_TYPES[type] };
+}
+
+function familiesOf({ tools, totals }: ShownMetrics): readonly Family[] {
+  const each = (
+    suffix: string,
+    value: (tool: ToolMetrics) => number | undefined,
+  ): readonly Sample[] =>
+    tools.flatMap((tool) => {
+      const number = value(tool);
+      return number === undefined ? [] : [[suffix, [["tool", tool.id]], number] as const];
+    });
+  return [
+    {
+      name: "plue_tool_calls",
+      type: "counter",
+      help: "Calls that have ended.",
+      samples: each("_total", ({ calls }) => calls),
+    },
+    {
+      name: "plue_tool_failures",
+      type: "counter",
+      help: "Calls that failed, by the code of the failure.",
+      samples: tools.flatMap(({ id, errors }) =>
+        Object.entries(errors).map(([code, count]): Sample => [
+          "_total",
+          [["tool", id], ["code", code]],
+          count,
+        ])
+      ),
+    },
+    {
+      name: "plue_tool_replayed",
+      type: "counter",
+      help: "Calls that were answered with the result of an earlier one.",
+      samples: each("_total", ({ replayed }) => replayed),
+    },
+    {
+      name: "plue_tool_in_flight",
+      type: "gauge",
+      help: "Calls that have begun and not ended.",
+      samples: each("", ({ inFlight }) => inFlight),
+    },
+    {
+      name: "plue_tool_abandoned",
+      type: "gauge",
+      help: "Tools that still run although their calls have ended.",
+      samples: each("", ({ abandoned }) => abandoned),
+    },
+    {
+      name: "plue_tool_last_run_timestamp_seconds",
+      type: "gauge",
+      unit: "seconds",
+      help: "When the last call ended.",
+      samples: each(
+        "",
+        ({ lastRun }) => lastRun === null ? undefined : lastRun / 1000,
+      ),
+    },
+    {
+      name: "plue_tool_duration_seconds",
+      type: "summary",
+      unit: "seconds",
+      help: "How long calls took, replayed ones aside.",
+      samples: tools.flatMap(({ id, calls, replayed, duration }) =>
+        duration === null ? [] : durationSamples(id, calls - replayed, duration)
+      ),
+    },
+    ...(totals === undefined ? [] : [
+      {
+        name: "plue_calls_queued",
+        type: "gauge",
+        help: "Calls that wait for their turn.",
+        samples: [["", [], totals.queued]],
+      },
+      {
+        name: "plue_calls_unknown_tool",
+        type: "counter",
+        help: "Calls that named no tool of their caller.",
+        samples: [["_total", [], totals.unknownTool]],
+      },
+    ] satisfies readonly Family[]),
+  ];
+}
+
+function durationSamples(
+  id: string,
+  count: number,
+  duration: NonNullable<ToolMetrics["duration"]>,
+): readonly Sample[] {
+  const { p50Ms, p95Ms, p99Ms, totalMs } = duration;
+  const tool = ["tool", id] as const;
+  return [
+    ["", [tool, ["quantile", "0.5"]], p50Ms / 1000],
+    ["", [tool, ["quantile", "0.95"]], p95Ms / 1000],
+    ["", [tool, ["quantile", "0.99"]], p99Ms / 1000],
+    ["_sum", [tool], totalMs / 1000],
+    ["_count", [tool], count],
+  ];
+}
+
+function escaped(text: string): string {
+  return text.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll(
+    "\n",
+    "\\n",
+  );
+}

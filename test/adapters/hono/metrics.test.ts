@@ -1,0 +1,110 @@
+import { describe, it } from "bun:test";
+import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { createToolHandler, type ToolHandlerOptions } from "@plue/tools/hono";
+import { BASE, execution, sampleRegistry } from "./support.ts";
+
+/** What Prometheus 3 sends. */
+const PROMETHEUS = "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.6," +
+  "application/openmetrics-text;version=0.0.1;q=0.5," +
+  "text/plain;version=1.0.0;escaping=allow-utf-8;q=0.4,text/plain;version=0.0.4;q=0.3,*/*;q=0.2";
+const OLD_PROMETHEUS = "text/plain;version=0.0.4;q=0.3,*/*;q=0.1";
+
+async function called(options: ToolHandlerOptions = {}) {
+  const app = createToolHandler(sampleRegistry(), { openExecution: true, ...options });
+  const run = (text: unknown) =>
+    app.request(`${BASE}/tools/echo/execute`, execution({ arguments: { text } }));
+  await run("a");
+  await run("b");
+  await run(5);
+  await app.request(`${BASE}/tools/nope/execute`, execution({}));
+  return async (accept?: string) =>
+    await app.request(`${BASE}/metrics`, accept === undefined ? {} : { headers: { accept } });
+}
+
+describe("GET /metrics", () => {
+  it("is JSON to whoever does not ask for text", async () => {
+    const ask = await called();
+    for (const accept of [undefined, "*/*", "application/json", "text/html,*/*;q=0.8"]) {
+      assertEquals((await ask(accept)).headers.get("content-type"), "application/json");
+    }
+  });
+
+  it("is text for Prometheus", async () => {
+    const response = await (await called())(OLD_PROMETHEUS);
+    assertEquals(
+      response.headers.get("content-type"),
+      "text/plain; version=0.0.4; charset=utf-8",
+    );
+    const lines = (await response.text()).split("\n");
+    for (
+      const line of [
+        "# TYPE plue_tool_calls_total counter",
+        'plue_tool_calls_total{tool="echo"} 3',
+        'plue_tool_failures_total{tool="echo",code="invalid_arguments"} 1',
+        'plue_tool_in_flight{tool="echo"} 0',
+        "# TYPE plue_tool_duration_seconds summary",
+        'plue_tool_duration_seconds_count{tool="echo"} 3',
+        "plue_calls_queued 0",
+        "plue_calls_unknown_tool_total 1",
+      ]
+    ) assert(lines.includes(line), line);
+    assertMatch(
+      lines.join("\n"),
+      /plue_tool_duration_seconds\{tool="echo",quantile="0.99"\} [\d.e-]+\n/,
+    );
+    assertEquals(lines.includes("# EOF"), false);
+  });
+
+  it("is OpenMetrics for those who want that more", async () => {
+    const response = await (await called())(PROMETHEUS);
+    assertEquals(
+      response.headers.get("content-type"),
+      "application/openmetrics-text; version=1.0.0; charset=utf-8",
+    );
+    const text = await response.text();
+    assertStringIncludes(text, "# TYPE plue_tool_calls counter\n");
+    assertStringIncludes(text, 'plue_tool_calls_total{tool="echo"} 3\n');
+    assertStringIncludes(text, "# UNIT plue_tool_duration_seconds seconds\n");
+    assert(text.endsWith("\n# EOF\n"));
+  });
+
+  for (const accept of [OLD_PROMETHEUS, PROMETHEUS]) {
+    it(`keeps each metric together, described once: ${accept.slice(0, 28)}`, async () => {
+      const text = await (await (await called())(accept)).text();
+      const described = [...text.matchAll(/^# TYPE (\S+) /gm)].map(([, name]) => name);
+      assertEquals(new Set(described).size, described.length);
+      for (const line of text.trimEnd().split("\n")) {
+        assertMatch(line, /^(# (HELP|TYPE|UNIT) \S+ .+|# EOF|[a-z_]+(\{[^{}]*\})? -?[\d.e+-]+)$/);
+      }
+      // Every sample stands below the description of its own metric.
+      let family = "";
+      for (const line of text.split("\n")) {
+        const type = /^# TYPE (\S+) /.exec(line)?.[1];
+        if (type !== undefined) family = type.replace(/_total$/, "");
+        else if (line !== "" && !line.startsWith("#")) assert(line.startsWith(family), line);
+      }
+    });
+  }
+
+  it("has no totals for callers who do not see all tools", async () => {
+    const registry = sampleRegistry();
+    const app = createToolHandler(registry, {
+      authorize: (request) => request.headers.has("x-owner") ? { role: "control" } : {},
+    });
+    await app.request(
+      `${BASE}/tools/task:approve/execute`,
+      execution({}, { "x-owner": "1" }),
+    );
+    const ask = async (headers: Record<string, string>): Promise<string> =>
+      await (await app.request(`${BASE}/metrics`, {
+        headers: { accept: "text/plain", ...headers },
+      }))
+        .text();
+    assertStringIncludes(
+      await ask({ "x-owner": "1" }),
+      'plue_tool_calls_total{tool="task:approve"} 1',
+    );
+    const other = await ask({});
+    assertEquals(/approve|plue_calls_/.test(other), false, other);
+  });
+});
