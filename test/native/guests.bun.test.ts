@@ -1,15 +1,20 @@
 import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
-import { existsSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
 import { describe } from "bun:test";
 import { maybe } from "../support/skip.ts";
-import { buildPrograms, ROOT, run, RUNTIMES, said, SUITE_LIBRARY } from "./support.ts";
+import {
+  buildPrograms,
+  installKoffi,
+  ROOT,
+  run,
+  RUNTIMES,
+  said,
+  SUITE_LIBRARY,
+} from "./support.ts";
 
 const unbuilt = buildPrograms();
-const noKoffi = existsSync(join(ROOT, "test", "native", "node_modules", "koffi"))
-  ? undefined
-  : "koffi is not installed in test/native";
+const noKoffi = installKoffi();
 /** How many seconds the long tests take: `npm run test:soak` says so. */
 const SOAK = Number(process.env["PLUE_SOAK"] ?? 0);
 

@@ -69,6 +69,18 @@ export function buildPrograms(): string | undefined {
   return reason;
 }
 
+/** Why there is no koffi, which Node needs; `undefined` once it is installed, in this folder only. */
+export function installKoffi(): string | undefined {
+  const folder = join(ROOT, "test", "native");
+  if (existsSync(join(folder, "node_modules", "koffi"))) return undefined;
+  const { status } = spawnSync("npm", ["ci", "--ignore-scripts", "--no-audit", "--no-fund"], {
+    cwd: folder,
+    stdio: "ignore",
+    env: { ...process.env, PATH },
+  });
+  return status === 0 ? undefined : "koffi cannot be installed in test/native";
+}
+
 /** How a program ended. */
 export interface Outcome {
   /** Its exit code; `undefined` if a signal ended it. */
