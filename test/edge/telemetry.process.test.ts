@@ -20,11 +20,7 @@ import {
 } from "@opentelemetry/sdk-trace";
 import { assert, assertEquals } from "@std/assert";
 import { afterAll, beforeEach, describe, it } from "bun:test";
-import {
-  createToolHandler,
-  openTelemetry,
-  serveFormats,
-} from "../../src/adapters/hono/mod.ts";
+import { createToolHandler, openTelemetry, serveFormats } from "../../src/adapters/hono/mod.ts";
 import * as formats from "../../src/formats/mod.ts";
 import { defineTool, ToolRegistry } from "../../mod.ts";
 
@@ -152,8 +148,7 @@ describe("openTelemetry()", () => {
     const outer = api.trace.getTracer("test").startSpan("outer");
     await api.context.with(
       api.trace.setSpan(api.context.active(), outer),
-      async () =>
-        (await run("nest", { traceparent: `00-${TRACE}-${PARENT}-01` })).text(),
+      async () => (await run("nest", { traceparent: `00-${TRACE}-${PARENT}-01` })).text(),
     );
     outer.end();
     assertEquals(
@@ -201,9 +196,7 @@ describe("openTelemetry()", () => {
 
   it("measures durations in seconds", async () => {
     await metering.forceFlush();
-    const metrics = measured.getMetrics().flatMap(({ scopeMetrics }) =>
-      scopeMetrics
-    )
+    const metrics = measured.getMetrics().flatMap(({ scopeMetrics }) => scopeMetrics)
       .flatMap((scope) => scope.metrics);
     const durations = metrics.find(({ descriptor }) =>
       descriptor.name === "gen_ai.execute_tool.duration"

@@ -52,13 +52,9 @@ describe("deno.json and package.json", () => {
   }
 
   it("pin every dependency of development", () => {
-    const others = ["oracles", "edge"].map((name) =>
-      jsonOf(`test/${name}/package.json`)
-    );
+    const others = ["oracles", "edge"].map((name) => jsonOf(`test/${name}/package.json`));
     const loose = [npm, ...others]
-      .flatMap((manifest) =>
-        Object.entries(manifest["devDependencies"] as Names)
-      )
+      .flatMap((manifest) => Object.entries(manifest["devDependencies"] as Names))
       .filter(([, version]) => !/^\d+\.\d+\.\d+$/.test(version));
     assertEquals(loose, []);
   });
@@ -66,17 +62,13 @@ describe("deno.json and package.json", () => {
 
 describe("the packages that the adapters name", () => {
   const declared = new Set(
-    ["dependencies", "peerDependencies"].flatMap((field) =>
-      Object.keys(npm[field] as Names)
-    ),
+    ["dependencies", "peerDependencies"].flatMap((field) => Object.keys(npm[field] as Names)),
   );
   const named = new Set(
     filesBelow("src/adapters", (path) => path.endsWith(".ts"))
       .flatMap((file) => specifiersOf(textOf(file)))
       .filter((specifier) => !/^(\.|node:)/.test(specifier))
-      .map((specifier) =>
-        /^(?:@[^/]+\/)?[^/]+/.exec(specifier)?.[0] ?? specifier
-      ),
+      .map((specifier) => /^(?:@[^/]+\/)?[^/]+/.exec(specifier)?.[0] ?? specifier),
   );
 
   it("are those that package.json gives to whoever installs plue", () => {
@@ -90,9 +82,7 @@ describe("tsconfig.json", () => {
     const paths = tsconfig["paths"] as Readonly<
       Record<string, readonly string[]>
     >;
-    const wanted = Object.entries(imports).filter(([name]) =>
-      name !== "bun:test"
-    )
+    const wanted = Object.entries(imports).filter(([name]) => name !== "bun:test")
       // Without its extension, so that TypeScript finds the types and Bun the code.
       .map((
         [name, path],
