@@ -8,7 +8,13 @@ import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { describe, it } from "bun:test";
 import { maybe } from "../test/support/skip.ts";
 import { type Program, startProgram } from "./testing.ts";
-import { temporaryFolder } from "./workspace/testing.ts";
+import {
+  beginJournal,
+  type JournalEntry,
+  journalsFolder,
+  writeJournal,
+} from "./workspace/journal.ts";
+import { type TemporaryFolder, temporaryFolder } from "./workspace/testing.ts";
 
 const start = (environment: Record<string, string>): Program =>
   startProgram(process.execPath, ["examples/serve.ts"], environment);
@@ -32,6 +38,13 @@ function pipe(path: string) {
   execFileSync("mkfifo", [path]);
   const stream = createReadStream(path, { encoding: "utf8" });
   return { line: once(stream, "data"), end: once(stream, "end") };
+}
+
+/** Leaves the journal of a process that died, in the state folder beside the workspace. */
+async function diedBefore(folder: TemporaryFolder, ...entries: JournalEntry[]): Promise<void> {
+  const head = { pid: 1_073_741_823, root: folder.path, folder: ".plue-tx-old" };
+  const journal = await beginJournal(journalsFolder({ PLUE_STATE: folder.journals }), head);
+  for (const entry of entries) await writeJournal(journal, entry);
 }
 
 const HOLD = { command: "exec > pipe; sleep 1000 & echo $!; wait", shell: true };
@@ -188,16 +201,13 @@ describe("examples/serve.ts", () => {
   });
 
   it("does not start over a transaction that it cannot roll back", async () => {
-    await using folder = await temporaryFolder({
-      ".plue-tx-old/journal.jsonl": '{"pid":1073741823}\n' +
-        '{"kind":"removed","path":"a","backup":"0.old"}\n',
-      ".plue-tx-old/0.old": "theirs",
-      "a": "mine",
-    });
+    await using folder = await temporaryFolder({ ".plue-tx-old/0.old": "theirs", "a": "mine" });
+    await diedBefore(folder, { kind: "removed", path: "a", before: "0:0", backup: "0.old" });
     await using program = start({
       PORT: "0",
       PLUE_WORKSPACE: folder.path,
       PLUE_MAX_RISK: "medium",
+      PLUE_STATE: folder.journals,
     });
     assertEquals((await program.ended).code, 1);
     assertStringIncludes(
@@ -208,10 +218,12 @@ describe("examples/serve.ts", () => {
   });
 
   it("writes files through transactions when it serves them", async () => {
-    await using folder = await temporaryFolder({
-      ".plue-tx-old/journal.jsonl": '{"pid":1073741823}\n',
+    await using folder = await temporaryFolder({ ".plue-tx-old/0.new": "half" });
+    await diedBefore(folder);
+    await using server = await serve(folder.path, {
+      PLUE_MAX_RISK: "medium",
+      PLUE_STATE: folder.journals,
     });
-    await using server = await serve(folder.path, { PLUE_MAX_RISK: "medium" });
     await server.program.printed(/Rolled back 1 transactions of an earlier run/);
     const answer = await server.post("file-write", { path: "a", content: "x" });
     assertEquals([answer.status, await folder.list()], [200, ["a"]]);

@@ -8,6 +8,7 @@
  * | `PLUE_MAX_RISK` | the highest risk that is served | low |
  * | `PLUE_ROLE` | the role that callers have | none |
  * | `PLUE_WORKSPACE` | the folder that the tools work in | the current one |
+ * | `PLUE_STATE` | where journals of transactions lie, never in a workspace | the user's state folder |
  * | `PLUE_TOKEN` | what callers must present as a bearer token | none |
  *
  * @module

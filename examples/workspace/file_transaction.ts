@@ -3,9 +3,9 @@
  *
  * A change goes to a file of its own first, is synced to the disk, and is then renamed into place,
  * so a reader sees the old file or the new one. What was there before is kept, by hard link or by
- * renaming it away, in the transaction's folder in the workspace's root, and is renamed back on
- * rollback: the same inode, with its mode, owner and times. The folder is gone after commit and
- * after rollback.
+ * renaming it away, in the transaction's folder in the workspace's root (renames do not leave a file
+ * system), and is renamed back on rollback: the same inode, with its mode, owner and times. The
+ * folder is gone after commit and after rollback.
  *
  * @module
  */
@@ -13,13 +13,11 @@
 import { type BigIntStats, constants } from "node:fs";
 import {
   access,
-  chmod,
   copyFile,
   type FileHandle,
   link,
   lstat,
   mkdir,
-  mkdtemp,
   open,
   realpath,
   rename,
@@ -27,26 +25,30 @@ import {
   unlink,
   utimes,
 } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import process from "node:process";
 import type { Transaction } from "../../mod.ts";
-import { inode, type JournalEntry, statOrNothing, undo, writeJournal } from "./journal.ts";
+import { beginJournal, endJournal, type JournalEntry, writeJournal } from "./journal.ts";
 import { isWithin, openInside, TRANSACTION_PREFIX, type WorkspacePath } from "./paths.ts";
 import { errorCode, fileRefusal, Refusal } from "./refusal.ts";
+import { inode, statOrNothing, undo } from "./undo.ts";
 
 /** A file that is appended to is copied first; larger ones are refused. */
 const MAX_APPEND_BYTES = 268_435_456;
 const COPY_BYTES = 1_048_576;
 
-/** Marks the folder of a transaction that is committed and only needs clearing away. */
-export const COMMITTED_SUFFIX = ".done";
+/** The journals of this process's open transactions, over all workspaces. */
+const openJournals = new Set<string>();
 
-/** The folders of this process's open transactions, over all workspaces. */
-const openFolders = new Set<string>();
+/** Whether a transaction of this process still writes the journal. */
+export function isOpenJournal(file: string): boolean {
+  return openJournals.has(file);
+}
 
-/** Whether a transaction of this process still uses the folder. */
-export function isOpenFolder(folder: string): boolean {
-  return openFolders.has(folder);
+/** A transaction's files: what it has kept, and the journal about it. */
+interface Records {
+  readonly folder: string;
+  readonly journal: string;
 }
 
 /** What a tool can do in a transaction. One change runs at a time. */
@@ -66,22 +68,29 @@ export interface FileTransaction extends Transaction {
 export class JournaledTransaction implements FileTransaction {
   readonly id: string;
   readonly #root: string;
+  readonly #journals: string;
   readonly #claim: (path: string, shown: string) => void;
   readonly #entries: JournalEntry[] = [];
-  #folder: string | undefined;
+  #records: Records | undefined;
   #count = 0;
   #isOpen = true;
   /** The change that runs now; the next one, and the end, wait for it. */
   #last: Promise<unknown> = Promise.resolve();
 
-  constructor(root: string, id: string, claim: (path: string, shown: string) => void) {
+  constructor(
+    root: string,
+    journals: string,
+    id: string,
+    claim: (path: string, shown: string) => void,
+  ) {
     this.#root = root;
+    this.#journals = journals;
     this.id = id;
     this.#claim = claim;
   }
 
   write(path: WorkspacePath, data: Uint8Array, from: "empty" | "current" = "empty"): Promise<void> {
-    return this.#change(path, "write", async (folder) => {
+    return this.#change(path, "write", async ({ folder, journal }) => {
       const before = await statOrNothing(path.absolute);
       if (before !== undefined && !before.isFile()) {
         throw new Refusal(
@@ -108,14 +117,13 @@ export class JournaledTransaction implements FileTransaction {
       const after = inode(await statOrNothing(fresh));
       if (after === null) throw new Refusal("threw", `Cannot write "${path.shown}": it vanished`);
 
-      await this.#record({
+      await this.#record(journal, path, {
         kind: "placed",
         path: path.relative,
         before: inode(before),
         after,
         backup: `${name}.old`,
       });
-      await this.#assertInPlace(path);
       if (before === undefined) await placeNew(fresh, path.absolute);
       else {
         await keep(path.absolute, backup);
@@ -135,9 +143,8 @@ export class JournaledTransaction implements FileTransaction {
     for (const absolute of missing) {
       const relative = absolute.slice(root.length + 1);
       const path = { absolute, relative, shown, exists: false };
-      await this.#change(path, "make", async () => {
-        await this.#record({ kind: "folder", path: relative });
-        await this.#assertInPlace(path);
+      await this.#change(path, "make", async ({ journal }) => {
+        await this.#record(journal, path, { kind: "folder", path: relative });
         // Another call may have made it meanwhile; then rollback finds it filled, and leaves it.
         await mkdir(absolute).catch((error: unknown) => {
           if (errorCode(error) !== "EEXIST") throw error;
@@ -147,10 +154,15 @@ export class JournaledTransaction implements FileTransaction {
   }
 
   remove(path: WorkspacePath): Promise<void> {
-    return this.#change(path, "delete", async (folder) => {
+    return this.#change(path, "delete", async ({ folder, journal }) => {
+      const before = inode(await lstat(path.absolute, { bigint: true }));
       const name = `${this.#count++}.old`;
-      await this.#record({ kind: "removed", path: path.relative, backup: name });
-      await this.#assertInPlace(path);
+      await this.#record(journal, path, {
+        kind: "removed",
+        path: path.relative,
+        before,
+        backup: name,
+      });
       await rename(path.absolute, join(folder, name));
       await syncFolder(dirname(path.absolute));
     });
@@ -158,33 +170,34 @@ export class JournaledTransaction implements FileTransaction {
 
   commit(): Promise<void> {
     return this.#end(async () => {
-      if (this.#folder === undefined) return;
-      // One rename decides: from here on nothing can be rolled back, not even by `recover`.
-      const done = `${this.#folder}${COMMITTED_SUFFIX}`;
-      await rename(this.#folder, done);
-      openFolders.delete(this.#folder);
-      this.#folder = undefined;
+      if (this.#records === undefined) return;
+      const { folder, journal } = this.#records;
+      // One line decides: from here on nothing can be rolled back, not even by `recover`.
+      await writeJournal(journal, { kind: "committed" });
+      openJournals.delete(journal);
+      this.#records = undefined;
       // The changes are kept whether or not this succeeds; `recover` clears away what is left.
-      await rm(done, { recursive: true, force: true }).catch(() => undefined);
+      await clearAway(folder, journal).catch(() => undefined);
     });
   }
 
   rollback(): Promise<void> {
     return this.#end(async () => {
-      if (this.#folder === undefined) return;
-      openFolders.delete(this.#folder);
-      const problems = await undo(this.#root, this.#folder, this.#entries);
+      if (this.#records === undefined) return;
+      const { folder, journal } = this.#records;
+      openJournals.delete(journal);
+      const problems = await undo(this.#root, folder, this.#entries);
       // What could not be put back stays in the folder, for a person to look at.
-      if (problems.length > 0) throw rollbackError(this.id, problems);
-      await rm(this.#folder, { recursive: true, force: true });
-      this.#folder = undefined;
+      if (problems.length > 0) throw rollbackError(basename(folder), problems);
+      await clearAway(folder, journal);
+      this.#records = undefined;
     });
   }
 
   #change(
     path: WorkspacePath,
     verb: string,
-    work: (folder: string) => Promise<void>,
+    work: (records: Records) => Promise<void>,
     isClaimed = true,
   ): Promise<void> {
     const result = this.#last.then(async () => {
@@ -194,7 +207,7 @@ export class JournaledTransaction implements FileTransaction {
       }
       if (isClaimed) this.#claim(path.absolute, path.shown);
       try {
-        await work(await this.#openFolder());
+        await work(this.#records ??= await this.#openRecords());
       } catch (error) {
         throw fileRefusal(error, verb, path.shown);
       }
@@ -210,20 +223,29 @@ export class JournaledTransaction implements FileTransaction {
     return result;
   }
 
-  async #openFolder(): Promise<string> {
-    if (this.#folder === undefined) {
-      const folder = await mkdtemp(join(this.#root, TRANSACTION_PREFIX));
-      await chmod(folder, 0o700);
-      this.#folder = folder;
-      openFolders.add(folder);
-      await writeJournal(folder, { pid: process.pid });
+  async #openRecords(): Promise<Records> {
+    const name = `${TRANSACTION_PREFIX}${this.id}`;
+    const folder = join(this.#root, name);
+    // The journal comes first: a folder without one would never be cleared away.
+    const head = { pid: process.pid, root: this.#root, folder: name };
+    const journal = await beginJournal(this.#journals, head);
+    openJournals.add(journal);
+    try {
+      await mkdir(folder, { mode: 0o700 });
+    } catch (error) {
+      openJournals.delete(journal);
+      await endJournal(journal).catch(() => undefined);
+      throw error;
     }
-    return this.#folder;
+    return { folder, journal };
   }
 
-  async #record(entry: JournalEntry): Promise<void> {
-    if (this.#folder !== undefined) await writeJournal(this.#folder, entry);
+  /** Writes a step down. What it is about was in place before, and is right before it is done. */
+  async #record(journal: string, path: WorkspacePath, entry: JournalEntry): Promise<void> {
+    await this.#assertInPlace(path);
+    await writeJournal(journal, entry);
     this.#entries.push(entry);
+    await this.#assertInPlace(path);
   }
 
   async #assertInPlace(path: WorkspacePath): Promise<void> {
@@ -240,6 +262,12 @@ export function rollbackError(name: string, problems: readonly string[]): Error 
   return new Error(
     `Cannot roll back all of transaction "${name}": ${problems.slice(0, 8).join("; ")}`,
   );
+}
+
+/** Removes a transaction's folder, then the journal that would find it. */
+export async function clearAway(folder: string, journal: string): Promise<void> {
+  await rm(folder, { recursive: true, force: true });
+  await endJournal(journal);
 }
 
 /** Copies what is there now, through a handle that was checked: no link is followed. */

@@ -62,6 +62,12 @@ export interface WorkspaceRegistryOptions {
    * @default {false}
    */
   readonly allowPrivateNetwork?: boolean | readonly string[];
+  /**
+   * Where the journals of transactions lie: a folder of the user's alone, outside of workspaces.
+   *
+   * @default `PLUE_STATE`, or the user's folder for the state of programs
+   */
+  readonly journals?: string;
   /** Resolves the names that `network-fetch` is given. Absent: the operating system does. */
   readonly resolve?: Resolver;
 }
@@ -82,26 +88,26 @@ export function createWorkspaceRegistry(options: WorkspaceRegistryOptions): Work
   const workspace = new Workspace({ root: options.root, terminal });
   // Asked for once here, so that a wrong root is known now and not at the first call.
   void workspace.root;
-  return assemble(workspace, allowPrivateNetwork, resolve);
+  return assemble(workspace, allowPrivateNetwork, resolve, options.journals);
 }
 
 function assemble(
   workspace: Workspace,
   allowPrivate: boolean | readonly string[],
-  resolve: Resolver | undefined,
+  resolve?: Resolver,
+  journals?: string,
 ): WorkspaceRegistry {
   const registry = new ToolRegistry({
     tools: workspaceTools,
     services: { workspace, ...(resolve === undefined ? {} : { resolve }) },
     config: { "network-fetch": { allowPrivate } },
   });
-  return { registry, transactions: new FileTransactionManager(workspace) };
+  return { registry, transactions: new FileTransactionManager(workspace, journals) };
 }
 
 const standard = assemble(
   new Workspace({ root: () => process.env["PLUE_WORKSPACE"] || "." }),
   false,
-  undefined,
 );
 
 /**

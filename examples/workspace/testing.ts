@@ -13,6 +13,8 @@ import process from "node:process";
 /** A folder that goes away with `await using`. */
 export interface TemporaryFolder extends AsyncDisposable {
   readonly path: string;
+  /** A place beside it for the journals of transactions. */
+  readonly journals: string;
   /** Writes files, by path; folders are made. */
   fill(files: Readonly<Record<string, string | Uint8Array>>): Promise<void>;
   read(path: string): Promise<string>;
@@ -27,6 +29,7 @@ export async function temporaryFolder(
   const path = await realpath(await mkdtemp(join(tmpdir(), "plue-workspace-")));
   const folder: TemporaryFolder = {
     path,
+    journals: `${path}.journals`,
     async fill(more) {
       for (const [name, data] of Object.entries(more)) {
         await mkdir(dirname(join(path, name)), { recursive: true });
@@ -48,6 +51,7 @@ export async function temporaryFolder(
     },
     async [Symbol.asyncDispose]() {
       await rm(path, { recursive: true, force: true });
+      await rm(folder.journals, { recursive: true, force: true });
     },
   };
   await folder.fill(files);

@@ -1,8 +1,11 @@
 import {
   chmod,
+  lstat,
   mkdir,
   readdir,
+  readFile,
   rename,
+  rm,
   stat,
   symlink,
   truncate,
@@ -11,7 +14,7 @@ import {
 import { join } from "node:path";
 import { assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { describe, it } from "bun:test";
-import { writeJournal } from "./journal.ts";
+import { beginJournal, type JournalEntry, journalsFolder, writeJournal } from "./journal.ts";
 import { resolveInside } from "./paths.ts";
 import { Refusal } from "./refusal.ts";
 import { temporaryFolder } from "./testing.ts";
@@ -21,7 +24,7 @@ const bytes = (text: string) => new TextEncoder().encode(text);
 
 async function start(files: Record<string, string> = {}) {
   const folder = await temporaryFolder(files);
-  const manager = new FileTransactionManager({ root: folder.path });
+  const manager = new FileTransactionManager({ root: folder.path }, folder.journals);
   const path = (name: string) =>
     resolveInside(folder.path, name, { forChange: true, followLast: false });
   return { folder, manager, path, [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose]() };
@@ -112,7 +115,7 @@ describe("FileTransactionManager", () => {
   it("does not make a folder behind a link that came after the check", async () => {
     await using test = await start({ "ws/sub/a": "a", "outside/x": "x" });
     const root = join(test.folder.path, "ws");
-    const manager = new FileTransactionManager({ root });
+    const manager = new FileTransactionManager({ root }, test.folder.journals);
     const path = await resolveInside(root, "sub/new/file", { forChange: true });
     await rename(join(root, "sub"), join(root, "old"));
     await symlink("../outside", join(root, "sub"));
@@ -225,62 +228,203 @@ describe("FileTransactionManager.recover()", () => {
     return child.pid ?? 0;
   }
 
-  async function leaveBehind(test: Awaited<ReturnType<typeof start>>, pid: number) {
+  type Test = Awaited<ReturnType<typeof start>>;
+
+  const recover = (test: Test, root = test.folder.path) =>
+    new FileTransactionManager({ root }, test.folder.journals).recover();
+
+  /** A transaction with a change, a deletion and a new folder, as a process with that pid left it. */
+  async function leaveBehind(test: Test, pid: number) {
     const tx = test.manager.begin();
     await tx.write(await test.path("a"), bytes("half-done"));
-    await tx.remove(await test.path("b"));
-    const name = (await readdir(test.folder.path)).find((entry) => entry.startsWith(".plue-tx-"));
-    const folder = join(test.folder.path, name ?? "");
-    // The same journal, as a process with another pid would have written it.
-    const journal = await test.folder.read(`${name}/journal.jsonl`);
-    await writeFile(
-      join(folder, "journal.jsonl"),
-      journal.replace(/"pid":\d+/, `"pid":${pid}`),
-    );
-    return { folder, tx };
+    await tx.remove(await test.path("d/b"));
+    const [name = ""] = await readdir(test.folder.journals);
+    const journal = join(test.folder.journals, name);
+    const text = await readFile(journal, "utf8");
+    await writeFile(journal, text.replace(/"pid":\d+/, `"pid":${pid}`));
+    return { tx, journal, folder: join(test.folder.path, `.plue-tx-${tx.id}`) };
+  }
+
+  /** A transaction that died, with these steps and these backups. */
+  async function left(
+    test: Test,
+    root: string,
+    entries: readonly JournalEntry[],
+    backups: Readonly<Record<string, string>> = {},
+  ): Promise<string> {
+    const folder = ".plue-tx-dead";
+    const journal = await beginJournal(test.folder.journals, {
+      pid: await deadPid(),
+      root,
+      folder,
+    });
+    for (const entry of entries) await writeJournal(journal, entry);
+    await mkdir(join(root, folder));
+    for (const [name, text] of Object.entries(backups)) {
+      await writeFile(join(root, folder, name), text);
+    }
+    return join(root, folder);
+  }
+
+  async function inodeOf(path: string): Promise<string> {
+    const { dev, ino } = await lstat(path, { bigint: true });
+    return `${dev}:${ino}`;
   }
 
   it("rolls back what a process that died left open", async () => {
-    await using test = await start({ "a": "old", "b": "b" });
+    await using test = await start({ "a": "old", "d/b": "b" });
     await leaveBehind(test, await deadPid());
-    assertEquals(await new FileTransactionManager({ root: test.folder.path }).recover(), 1);
-    assertEquals(await test.folder.list(), ["a", "b"]);
+    assertEquals(await recover(test), 1);
+    assertEquals(await test.folder.list(), ["a", "d/", "d/b"]);
+    assertEquals(await test.folder.read("a"), "old");
+    assertEquals(await readdir(test.folder.journals), []);
+  });
+
+  it("leaves the transactions of processes that run, and those of other workspaces", async () => {
+    await using test = await start({ "a": "old", "d/b": "b" });
+    const { tx } = await leaveBehind(test, process.pid);
+    assertEquals(await recover(test), 0);
+    await using other = await temporaryFolder();
+    assertEquals(await recover(test, other.path), 0);
+    assertEquals(await test.folder.read("a"), "half-done");
+    await test.manager.rollback(tx);
     assertEquals(await test.folder.read("a"), "old");
   });
 
-  it("leaves the transactions of processes that run", async () => {
-    await using test = await start({ "a": "old", "b": "b" });
-    const { tx } = await leaveBehind(test, process.pid);
-    assertEquals(await new FileTransactionManager({ root: test.folder.path }).recover(), 0);
-    assertEquals(await test.folder.read("a"), "half-done");
-    await test.manager.rollback(tx);
-  });
-
   it("clears away what was committed, and passes over a step that was not begun", async () => {
-    await using test = await start({ "a": "new" });
-    const pid = await deadPid();
-    await mkdir(join(test.folder.path, ".plue-tx-x.done"));
-    await writeJournal(join(test.folder.path, ".plue-tx-x.done"), { pid });
-    const cut = join(test.folder.path, ".plue-tx-y");
-    await mkdir(cut);
-    await writeJournal(cut, { pid });
-    await writeJournal(cut, { kind: "removed", path: "a", backup: "0.old" });
-    await writeFile(join(cut, "journal.jsonl"), '{"kind":"rem', { flag: "a" });
-    assertEquals(await test.manager.recover(), 1);
-    assertEquals(await test.folder.list(), ["a"]);
+    await using test = await start({ "a": "old", "d/b": "b" });
+    const { journal } = await leaveBehind(test, await deadPid());
+    await writeJournal(journal, { kind: "committed" });
+    assertEquals(await recover(test), 0);
+    assertEquals(await test.folder.list(), ["a", "d/"]);
+    assertEquals(await test.folder.read("a"), "half-done");
+
+    await left(test, test.folder.path, []);
+    const [cut = ""] = await readdir(test.folder.journals);
+    await writeFile(join(test.folder.journals, cut), '{"kind":"rem', { flag: "a" });
+    assertEquals(await recover(test), 1);
+    assertEquals(await test.folder.list(), ["a", "d/"]);
   });
 
-  it("does not follow a journal outside the workspace", async () => {
-    await using test = await start({ "ws/.plue-tx-z/0.old": "evil" });
+  it("forgets a transaction whose folder somebody has removed", async () => {
+    await using test = await start({ "a": "old", "d/b": "b" });
+    const { folder } = await leaveBehind(test, await deadPid());
+    await rm(folder, { recursive: true });
+    assertEquals(await recover(test), 0);
+    assertEquals(await readdir(test.folder.journals), []);
+  });
+
+  it("believes no journal that lies in the workspace", async () => {
+    const journal = `{"pid":${await deadPid()}}\n` +
+      '{"kind":"removed","path":".git/hooks/pre-commit","backup":"0.old"}\n';
+    await using test = await start({
+      ".git/hooks/a": "",
+      ".plue-tx-x/0.old": "evil",
+      ".plue-tx-x/journal.jsonl": journal,
+    });
+    const before = await test.folder.list();
+    assertEquals(await recover(test), 0);
+    assertEquals(await test.folder.list(), before);
+  });
+
+  it("follows no link that came into the workspace meanwhile, whatever the step", async () => {
+    const files = { "ws/a": "a", "outside/key": "key", "outside/empty/x": "x" };
+    const evil = { "0.old": "evil" };
+    const rows: [string, (root: string) => Promise<JournalEntry>][] = [
+      ["a removed file", async (root) => ({
+        kind: "removed",
+        path: "link/new",
+        before: await inodeOf(join(root, ".plue-tx-dead/0.old")),
+        backup: "0.old",
+      })],
+      ["a removed file below a folder that is gone", async (root) => ({
+        kind: "removed",
+        path: "link/gone/new",
+        before: await inodeOf(join(root, ".plue-tx-dead/0.old")),
+        backup: "0.old",
+      })],
+      ["a changed file", async (root) => ({
+        kind: "placed",
+        path: "link/key",
+        before: "0:0",
+        after: await inodeOf(join(root, "link/key")),
+        backup: "0.old",
+      })],
+      ["a new file", async (root) => ({
+        kind: "placed",
+        path: "link/key",
+        before: null,
+        after: await inodeOf(join(root, "link/key")),
+        backup: "0.old",
+      })],
+      ["a folder", () => Promise.resolve({ kind: "folder", path: "link/empty" })],
+      ["a path upwards", async (root) => ({
+        kind: "removed",
+        path: "../outside/new",
+        before: await inodeOf(join(root, ".plue-tx-dead/0.old")),
+        backup: "0.old",
+      })],
+    ];
+    for (const [what, entry] of rows) {
+      await using test = await start(files);
+      const root = join(test.folder.path, "ws");
+      await symlink("../outside", join(root, "link"));
+      await rm(join(test.folder.path, "outside/empty/x"));
+      await left(test, root, [], evil);
+      const [name = ""] = await readdir(test.folder.journals);
+      await writeJournal(join(test.folder.journals, name), await entry(root));
+      const before = await test.folder.list();
+      await assertRejects(() => recover(test, root), Error, "its folder leads elsewhere", what);
+      assertEquals(await test.folder.list(), before, what);
+      assertEquals(await test.folder.read("outside/key"), "key", what);
+    }
+  });
+
+  it("takes no backup from a folder that was swapped for a link, nor one that was swapped", async () => {
+    await using test = await start({ "ws/a": "a", "outside/0.old": "evil" });
     const root = join(test.folder.path, "ws");
-    const folder = join(root, ".plue-tx-z");
-    await writeJournal(folder, { pid: await deadPid() });
-    await writeJournal(folder, { kind: "removed", path: "../stolen", backup: "0.old" });
-    await assertRejects(
-      () => new FileTransactionManager({ root }).recover(),
-      Error,
-      "leads outside the workspace",
-    );
-    assertEquals((await test.folder.list()).includes("stolen"), false);
+    const before = await inodeOf(join(test.folder.path, "outside/0.old"));
+    const gone = { kind: "removed", path: "b", before, backup: "0.old" } as const;
+    const folder = await left(test, root, [gone], { "0.old": "another" });
+    await assertRejects(() => recover(test, root), Error, "its backup was changed");
+    await rm(folder, { recursive: true });
+    await symlink("../outside", folder);
+    await assertRejects(() => recover(test, root), Error, "it leads elsewhere");
+    assertEquals(await test.folder.list(), [
+      "outside/",
+      "outside/0.old",
+      "ws/",
+      "ws/.plue-tx-dead",
+      "ws/a",
+    ]);
+  });
+
+  it("uses no folder for journals that others may write to", async () => {
+    await using test = await start({ "a": "old" });
+    await mkdir(test.folder.journals);
+    await chmod(test.folder.journals, 0o770);
+    const tx = test.manager.begin();
+    const path = await test.path("a");
+    const refused = await assertRejects(() => tx.write(path, bytes("new")), Refusal, "mode 0700");
+    assertEquals(refused.code, "unavailable");
+    await test.manager.rollback(tx);
+    assertEquals(await test.folder.read("a"), "old");
+    await writeFile(join(test.folder.journals, "a.jsonl"), "{}\n");
+    await assertRejects(() => recover(test), Refusal, "mode 0700");
+  });
+});
+
+describe("journalsFolder()", () => {
+  it("lies where the user's programs keep their state, or where it is told to", () => {
+    for (
+      const [environment, folder] of [
+        [{ HOME: "/home/a" }, "/home/a/.local/state/plue/.plue-tx-journals"],
+        [{ HOME: "/home/a", XDG_STATE_HOME: "/s" }, "/s/plue/.plue-tx-journals"],
+        [{ HOME: "/home/a", XDG_STATE_HOME: "s" }, "/home/a/.local/state/plue/.plue-tx-journals"],
+        [{ HOME: "/home/a", PLUE_STATE: "/p" }, "/p/.plue-tx-journals"],
+      ] as const
+    ) {
+      assertEquals(journalsFolder(environment), folder);
+    }
   });
 });

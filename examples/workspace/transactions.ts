@@ -8,20 +8,20 @@
  * @module
  */
 
-import { lstat, readdir, rm } from "node:fs/promises";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import process from "node:process";
 import type { ToolContext, Transaction, TransactionManager } from "../../mod.ts";
 import {
-  COMMITTED_SUFFIX,
+  clearAway,
   type FileTransaction,
-  isOpenFolder,
+  isOpenJournal,
   JournaledTransaction,
   rollbackError,
 } from "./file_transaction.ts";
-import { readJournal, undo } from "./journal.ts";
-import { isWithin, TRANSACTION_PREFIX } from "./paths.ts";
+import { journalsFolder, readJournals } from "./journal.ts";
+import { isWithin } from "./paths.ts";
 import { errorCode, Refusal } from "./refusal.ts";
+import { statOrNothing, undo } from "./undo.ts";
 
 export type { FileTransaction } from "./file_transaction.ts";
 
@@ -45,13 +45,18 @@ export function fileTransaction(
 /** Opens, commits and rolls back transactions over one workspace. */
 export class FileTransactionManager implements TransactionManager {
   readonly #workspace: { readonly root: string };
+  readonly #journals: string;
   /** Paths that open transactions have changed. */
   readonly #claims = new Map<string, Transaction>();
   readonly #open = new Set<string>();
 
-  /** @param workspace What knows the workspace's real path; asked when it is needed. */
-  constructor(workspace: { readonly root: string }) {
+  /**
+   * @param workspace What knows the workspace's real path; asked when it is needed.
+   * @param journals Where journals lie: a folder of the user's alone, outside of workspaces.
+   */
+  constructor(workspace: { readonly root: string }, journals: string = journalsFolder()) {
     this.#workspace = workspace;
+    this.#journals = journals;
   }
 
   /** How many transactions are open. */
@@ -62,6 +67,7 @@ export class FileTransactionManager implements TransactionManager {
   begin(): FileTransaction {
     const transaction = new JournaledTransaction(
       this.#workspace.root,
+      this.#journals,
       crypto.randomUUID(),
       (path, shown) => this.#claim(transaction, path, shown),
     );
@@ -92,18 +98,17 @@ export class FileTransactionManager implements TransactionManager {
   async recover(): Promise<number> {
     const { root } = this.#workspace;
     let count = 0;
-    const left = (await readdir(root)).filter((name) => name.startsWith(TRANSACTION_PREFIX));
-    for (const name of left) {
+    for (const [file, journal] of await readJournals(this.#journals, root)) {
+      if (isInUse(file, journal.head.pid)) continue;
+      const name = basename(journal.head.folder);
       const folder = join(root, name);
-      if (!(await lstat(folder)).isDirectory()) continue;
-      const { head, entries } = await readJournal(folder);
-      if (head !== undefined && isInUse(folder, head.pid)) continue;
-      if (!name.endsWith(COMMITTED_SUFFIX)) {
-        const problems = await undo(root, folder, entries);
+      // Without its folder nothing can be put back: a person has decided to leave it as it is.
+      if (!journal.isCommitted && await statOrNothing(folder) !== undefined) {
+        const problems = await undo(root, folder, journal.entries);
         if (problems.length > 0) throw rollbackError(name, problems);
         count++;
       }
-      await rm(folder, { recursive: true, force: true });
+      await clearAway(folder, file);
     }
     return count;
   }
@@ -133,9 +138,9 @@ function own(transaction: Transaction): JournaledTransaction {
 }
 
 /** Whether the process that wrote the journal may still go on with it. */
-function isInUse(folder: string, pid: number): boolean {
+function isInUse(journal: string, pid: number): boolean {
   // In a container every run has the same pid, so our own says nothing about an earlier run.
-  if (pid === process.pid) return isOpenFolder(folder);
+  if (pid === process.pid) return isOpenJournal(journal);
   try {
     process.kill(pid, 0);
     return true;

@@ -41,7 +41,10 @@ describe("file-delete", () => {
   it("puts a folder back when the call fails after all", async () => {
     await using test = await testWorkspace({ "full/a": "a", "full/deep/b": "b" });
     const before = await test.folder.list();
-    const { registry, transactions } = createWorkspaceRegistry({ root: test.folder.path });
+    const { registry, transactions } = createWorkspaceRegistry({
+      root: test.folder.path,
+      journals: test.folder.journals,
+    });
     const seen: string[] = [];
     const dispatcher = new ToolDispatcher(registry, {
       transactions: {

@@ -80,7 +80,10 @@ describe("file-write", () => {
 
   it("takes everything back when the result is refused, folders too", async () => {
     await using test = await testWorkspace({ "a": "old" });
-    const { registry, transactions } = createWorkspaceRegistry({ root: test.folder.path });
+    const { registry, transactions } = createWorkspaceRegistry({
+      root: test.folder.path,
+      journals: test.folder.journals,
+    });
     // The call fails after the tool has done its work: its result is larger than the caller takes.
     const dispatcher = new ToolDispatcher(registry, { transactions, maxOutputBytes: 128 });
     const path = `new/${"deep".repeat(50)}/b`;
@@ -94,7 +97,10 @@ describe("file-write", () => {
 
   it("takes everything back when the commit fails", async () => {
     await using test = await testWorkspace({ "a": "old" });
-    const { registry, transactions } = createWorkspaceRegistry({ root: test.folder.path });
+    const { registry, transactions } = createWorkspaceRegistry({
+      root: test.folder.path,
+      journals: test.folder.journals,
+    });
     const dispatcher = new ToolDispatcher(registry, {
       transactions: {
         begin: () => transactions.begin(),
@@ -114,7 +120,10 @@ describe("file-write", () => {
 
   it("takes everything back when the call is aborted while it writes", async () => {
     await using test = await testWorkspace({ "a": "old" });
-    const { registry, transactions } = createWorkspaceRegistry({ root: test.folder.path });
+    const { registry, transactions } = createWorkspaceRegistry({
+      root: test.folder.path,
+      journals: test.folder.journals,
+    });
     const controller = new AbortController();
     const dispatcher = new ToolDispatcher(registry, {
       transactions: {
@@ -143,7 +152,10 @@ describe("file-write", () => {
 
   it("does not run without transactions", async () => {
     await using test = await testWorkspace();
-    const { registry } = createWorkspaceRegistry({ root: test.folder.path });
+    const { registry } = createWorkspaceRegistry({
+      root: test.folder.path,
+      journals: test.folder.journals,
+    });
     const result = await new ToolDispatcher(registry).dispatch({
       name: "file-write",
       arguments: { path: "a", content: "x" },
@@ -198,7 +210,10 @@ describe("file-write", () => {
       await symlink("../outside", join(root, "outdir"));
       await symlink("../outside/nothing", join(root, "nothing"));
       const before = await test.folder.list();
-      const { registry, transactions } = createWorkspaceRegistry({ root });
+      const { registry, transactions } = createWorkspaceRegistry({
+        root,
+        journals: test.folder.journals,
+      });
       const result = await new ToolDispatcher(registry, { transactions }).dispatch({
         name: "file-write",
         arguments: { content: "evil", ...args },

@@ -139,6 +139,7 @@ describe("the git tools in a folder of a repository", () => {
     git(whole, "mv", "app/moved", "app/renamed");
     const { registry, transactions } = createWorkspaceRegistry({
       root: join(whole.folder.path, "app"),
+      journals: whole.folder.journals,
     });
     const dispatcher = new ToolDispatcher(registry, { transactions });
     const call = async <T>(name: string, args: unknown): Promise<T> => {

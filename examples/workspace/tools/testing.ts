@@ -34,7 +34,11 @@ export async function testWorkspace(
   options: Partial<WorkspaceRegistryOptions> = {},
 ): Promise<TestWorkspace> {
   const folder = await temporaryFolder(files);
-  const { registry, transactions } = createWorkspaceRegistry({ root: folder.path, ...options });
+  const { registry, transactions } = createWorkspaceRegistry({
+    root: folder.path,
+    journals: folder.journals,
+    ...options,
+  });
   const dispatcher = new ToolDispatcher(registry, { transactions });
   const call: TestWorkspace["call"] = (name, args = {}, context) =>
     dispatcher.dispatch({ name, arguments: args }, context);
