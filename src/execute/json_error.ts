@@ -7,8 +7,8 @@
 
 // The parts of JSON, anchored where the scan stands. Every character has one place in each.
 const SPACE = /[ \t\n\r]*/y;
-// deno-lint-ignore no-control-regex -- JSON wants those as escapes
-const PLAIN_LETTERS = /[^"\\\u0000-\u001f]*/y;
+// All but the quote, the backslash and the control characters.
+const PLAIN_LETTERS = /[ !#-[\]-\uffff]*/y;
 const ESCAPE = /\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/y;
 const LITERAL = /true|false|null|-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/y;
 

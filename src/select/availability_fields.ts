@@ -116,11 +116,16 @@ export function readAvailabilityFields(
   value: ToolAvailabilityFields,
   base: CompleteAvailabilityFields,
 ): CompleteAvailabilityFields {
-  const read = readPlain("read an availability context", value, CHECKS);
-  const rest = Object.fromEntries(
-    AVAILABILITY_FIELDS.filter((field) => read[field] === undefined)
-      .map((field) => [field, (field in value ? DEFAULT_AVAILABILITY : base)[field]]),
+  const read: { -readonly [Field in keyof CompleteAvailabilityFields]?: unknown } = readPlain(
+    "read an availability context",
+    value,
+    CHECKS,
   );
-  // Between them they have every field.
-  return { ...read, ...rest } as CompleteAvailabilityFields;
+  for (const field of AVAILABILITY_FIELDS) {
+    if (read[field] === undefined) {
+      read[field] = (field in value ? DEFAULT_AVAILABILITY : base)[field];
+    }
+  }
+  // CHECKS has every field, and each check answers with the field's type.
+  return read as CompleteAvailabilityFields;
 }
