@@ -8,3 +8,11 @@
 export { createMcpEndpoint, type McpEndpoint, type McpExecutionContext } from "./endpoint.ts";
 export type { McpEndpointOptions } from "./endpoint_options.ts";
 export { isMcpContent, type McpContent, mcpContent } from "./mcp_content.ts";
+export type {
+  ImportedMcpServer,
+  ImportMcpServerOptions,
+  McpCommand,
+  McpServerSource,
+  ReconnectOptions,
+} from "./import_options.ts";
+export { importMcpServer } from "./import_server.ts";

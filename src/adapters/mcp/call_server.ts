@@ -1,0 +1,103 @@
+/**
+ * Calls a tool of an MCP server, and makes a result of what it answers.
+ *
+ * @module
+ */
+
+import type { CallToolResult, Client, ContentBlock } from "@modelcontextprotocol/client";
+import { describeThrown, MAX_TIMEOUT_MS, type ToolContext, ToolResult } from "../../tool/mod.ts";
+import type { McpConnection } from "./connection.ts";
+import { mcpContent } from "./mcp_content.ts";
+
+/** Runs one call. What it throws, the dispatcher makes a failure of. */
+export async function callServer(
+  connection: McpConnection,
+  name: string,
+  args: { readonly [key: string]: unknown },
+  context: ToolContext,
+): Promise<unknown> {
+  const { signal } = context;
+  for (let isFirst = true;; isFirst = false) {
+    const client = await connection.client(signal);
+    try {
+      const result = await client.callTool({ name, arguments: { ...args } }, {
+        signal,
+        // The dispatcher knows how long the call may take.
+        timeout: MAX_TIMEOUT_MS,
+        onprogress: ({ progress, total, message }) => context.progress(progress, total, message),
+      });
+      return valueOf(result);
+    } catch (error) {
+      signal.throwIfAborted();
+      const kind = await kindOf(error);
+      if (kind === "answered") return ToolResult.error("threw", messageOf(name, error));
+      connection.lose(client);
+      // A server that does not know the session has not looked at the call.
+      if (kind === "unknown session" && isFirst) continue;
+      return ToolResult.error(
+        "unavailable",
+        `Cannot call "${name}": the connection to its MCP server is lost, and is being made anew`,
+      );
+    }
+  }
+}
+
+/** A value where there is one; else the text; else the content as it is. */
+function valueOf(result: CallToolResult): unknown {
+  const { content, structuredContent, isError, _meta } = result;
+  const text = textOf(content);
+  if (isError === true) {
+    return ToolResult.error("threw", text ?? "Cannot call the tool: its MCP server says so");
+  }
+  if (structuredContent !== undefined) return structuredContent;
+  if (text !== undefined) return text;
+  return mcpContent({ content, ...(_meta === undefined ? {} : { _meta }) });
+}
+
+/** The text of content that is nothing but text. */
+function textOf(content: readonly ContentBlock[]): string | undefined {
+  const texts: string[] = [];
+  for (const block of content) {
+    if (block.type !== "text") return undefined;
+    texts.push(block.text);
+  }
+  return texts.join("\n");
+}
+
+type FailureKind = "answered" | "unknown session" | "lost";
+
+/** Codes of the SDK for what went wrong although the connection is there. */
+const NOT_LOST: ReadonlySet<unknown> = new Set([
+  "REQUEST_TIMEOUT",
+  "INVALID_RESULT",
+  "UNSUPPORTED_RESULT_TYPE",
+  "CAPABILITY_NOT_SUPPORTED",
+  "METHOD_NOT_SUPPORTED_BY_PROTOCOL_VERSION",
+  "INPUT_REQUIRED_ROUNDS_EXCEEDED",
+  "CLIENT_HTTP_AUTHENTICATION",
+]);
+
+async function kindOf(error: unknown): Promise<FailureKind> {
+  const { ProtocolError, SdkError, SdkHttpError } = await import("@modelcontextprotocol/client");
+  if (error instanceof ProtocolError) return "answered";
+  if (error instanceof SdkHttpError) {
+    if (error.status === 404) return "unknown session";
+    return error.status < 500 ? "answered" : "lost";
+  }
+  return error instanceof SdkError && NOT_LOST.has(error.code) ? "answered" : "lost";
+}
+
+function messageOf(name: string, error: unknown): string {
+  return `Cannot call "${name}": its MCP server answered: ${describeThrown(error)}`;
+}
+
+/** Reads the server's whole list, past what the client has kept of it. */
+export async function listServerTools(
+  client: Client,
+  signal: AbortSignal | undefined,
+): Promise<unknown> {
+  return await client.listTools(undefined, {
+    cacheMode: "refresh",
+    ...(signal === undefined ? {} : { signal }),
+  });
+}
