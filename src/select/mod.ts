@@ -38,7 +38,7 @@ export {
   denyAll,
   type ToolPolicy,
 } from "./policies.ts";
-export { type Selection, selectionKey } from "./selection.ts";
+export { checkSelection, type Selection, selectionKey } from "./selection.ts";
 export type { SelectionStepName } from "./selection_steps.ts";
 export type { ToolSource } from "./tool_source.ts";
 export { buildToolset, Toolset, toolsetOf } from "./toolset.ts";
