@@ -34,6 +34,8 @@ const SUITES = [
   { name: "edge", folders: ["test/edge"], on: ["node"], packages: "test/edge" },
   // Clients on Node; the servers that they talk to run on all four.
   { name: "mcp", folders: ["test/mcp"], on: ["node"], packages: "test/mcp" },
+  // libplue and its hosts; the tests start the other runtimes themselves.
+  { name: "native", folders: ["test/native"], on: ["bun"] },
   { name: "package", folders: ["test/package"], on: ["bun"] },
   { name: "house", folders: ["test/house"], on: ["bun"] },
 ];
