@@ -13,6 +13,8 @@ import { createToolHandler } from "../../src/adapters/hono/mod.ts";
 import { edgeTools } from "./tools.ts";
 
 const registry = new ToolRegistry({ tools: edgeTools });
+// A worker may generate code while its module loads, and not while it answers a request.
+registry.compile();
 
 /**
  * Makes the app.

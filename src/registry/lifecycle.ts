@@ -5,7 +5,7 @@
  */
 
 import { compileOnce, type SchemaEngine, type SchemaValidator } from "../schema/mod.ts";
-import type { RegistryClock, Services, Tool } from "../tool/mod.ts";
+import { refuse, type RegistryClock, type Services, type Tool } from "../tool/mod.ts";
 import { ToolLifecycleError, type ToolRuntime } from "./tool_host.ts";
 
 /** What all tools of one registry share. */
@@ -25,6 +25,7 @@ export class ToolLifecycle implements ToolRuntime {
   readonly config: unknown;
   state: unknown = undefined;
   readonly #surroundings: Surroundings;
+  #compiled = false;
   #started: boolean;
   #starting: Promise<void> | undefined;
   #parameters: SchemaValidator | undefined;
@@ -54,8 +55,28 @@ export class ToolLifecycle implements ToolRuntime {
     return this.#returns ??= compileOnce(this.#surroundings.engine, returns);
   }
 
+  /**
+   * Compiles the schemas that calls are checked against. What a library checks needs none.
+   *
+   * @throws {TypeError} If one cannot be compiled.
+   */
+  compile(): void {
+    const { id, parametersStandard, returnsStandard } = this.tool;
+    let name = "parameters";
+    try {
+      if (parametersStandard === undefined) void this.parameters;
+      name = "returns";
+      if (returnsStandard === undefined) void this.returns;
+    } catch (cause) {
+      const reason = cause instanceof Error ? cause.message : String(cause);
+      refuse(`compile tool "${id}"`, `its ${name}: ${reason}`, cause);
+    }
+    this.#compiled = true;
+  }
+
   /** Begins a call. Waits only if `init` has not run. */
   acquire(): this | Promise<this> {
+    if (!this.#compiled) this.#compileForCall();
     this.#calls++;
     return this.#started ? this : this.#acquireSlowly();
   }
@@ -80,6 +101,18 @@ export class ToolLifecycle implements ToolRuntime {
     if (!this.#started) return;
     this.#started = false;
     await this.#disposeOf(this.state);
+  }
+
+  /** Before `init`, and before the tool has done anything that could not be checked. */
+  #compileForCall(): void {
+    try {
+      this.compile();
+    } catch (cause) {
+      throw new ToolLifecycleError(
+        `Tool "${this.tool.id}" is not ready: its schemas cannot be compiled here`,
+        { cause },
+      );
+    }
   }
 
   async #acquireSlowly(): Promise<this> {

@@ -332,7 +332,39 @@ export class ToolRegistry implements ToolHost {
   }
 
   /**
-   * Runs every `init` that has not run, all at once.
+   * Compiles the schemas of all tools now, rather than each with its tool's first call.
+   *
+   * On Cloudflare Workers code may be generated only while a module loads: call it there, after the
+   * tools are registered. Otherwise the default engine interprets the schemas, which is slower, and
+   * an engine that cannot (Ajv) makes the calls fail with `unavailable`.
+   *
+   * @example Usage
+   * ```ts
+   * import assert from "node:assert/strict";
+   * import { ToolRegistry } from "@plue/tools";
+   *
+   * const registry = new ToolRegistry({ tools: [{ name: "ping", description: "Answers." }] });
+   * registry.compile();
+   *
+   * assert.equal(registry.count, 1);
+   * ```
+   *
+   * @throws {AggregateError} If some cannot be compiled: one error each, in order of registration.
+   */
+  compile(): void {
+    const errors: unknown[] = [];
+    for (const life of this.#tools.values()) {
+      try {
+        life.compile();
+      } catch (error) {
+        errors.push(error);
+      }
+    }
+    throwAll(errors, "Cannot compile the schemas of the registry");
+  }
+
+  /**
+   * Compiles what has not been compiled, and runs every `init` that has not run, all at once.
    *
    * @throws {AggregateError} If some failed, or there is configuration for a tool that is not
    * registered: one error each, in order of registration.

@@ -16,7 +16,7 @@ export interface ToolRuntime {
   readonly config: unknown;
   /** What `init` returned. */
   readonly state: unknown;
-  /** The validator of `tool.parameters`: compiled on first use, then kept. */
+  /** The validator of `tool.parameters`: compiled once, at the latest when it is acquired. */
   readonly parameters: SchemaValidator;
   /** The validator of `tool.returns`. */
   readonly returns: SchemaValidator | undefined;
@@ -26,10 +26,11 @@ export interface ToolRuntime {
 export interface ToolHost extends ToolSource {
   readonly engine: SchemaEngine;
   /**
-   * Begins a call: runs `init` if it has not run, and keeps `dispose` away until `release`.
+   * Begins a call: compiles the schemas and runs `init` if that has not been done, and keeps `dispose` away until `release`.
    * Answers at once when `init` has run (or there is none), so that a call need not wait.
    *
-   * @throws {ToolLifecycleError} If the tool is not registered any more, was replaced, or its `init` failed.
+   * @throws {ToolLifecycleError} If the tool is not registered any more, was replaced, its schemas
+   * cannot be compiled, or its `init` failed.
    */
   acquire(tool: Tool): ToolRuntime | Promise<ToolRuntime>;
   /** Ends a call that `acquire` began. Exactly once each. */

@@ -211,7 +211,8 @@ function cannotCompile(cause: unknown): SyntaxError {
   const reason = !(cause instanceof Error)
     ? "Ajv failed"
     : cause.name === "EvalError"
-    ? "this runtime forbids code generation, which Ajv needs (the default engine does not)"
+    ? "this runtime forbids code generation here, which Ajv needs; where it allows it while a " +
+      "module loads, call the registry's compile() there, or use the default engine"
     : clip(cause.message, MAX_MESSAGE);
   return new SyntaxError(`Cannot compile the schema: ${reason}`, { cause });
 }
