@@ -64,7 +64,7 @@ static void abort_call(struct plue_call *call, struct plue_wake *wake) {
     call->abort_deadline_ms = plue_now_ms() + plue_settings.abort_grace_ms;
     if (call->sent) {
         plue_runtime_abort(call, wake);
-        pthread_cond_signal(&call->changed);
+        pthread_cond_signal(&call->waiter->changed);
     } else {
         /* It waits for its runtime. */
         pthread_cond_broadcast(&plue_changed);

@@ -43,20 +43,24 @@ struct plue_call *plue_call_find(uint64_t generation, uint64_t id) {
     return call != NULL && call->generation == generation ? call : NULL;
 }
 
-void plue_call_finish(struct plue_call *call, struct plue_outcome outcome) {
+void plue_call_finish(struct plue_call *call, struct plue_outcome outcome,
+                      struct plue_wakeups *wakeups) {
     call->done = true;
     call->outcome = outcome;
-    pthread_cond_signal(&call->changed);
+    plue_wakeups_add(wakeups, call->waiter);
 }
 
 void plue_calls_fail(uint64_t generation, const char *code, const char *message) {
+    struct plue_wakeups wakeups = {0};
     for (int i = 0; i < BUCKETS; i++) {
         for (struct plue_call *call = table[i]; call != NULL; call = call->next_in_table) {
             if (call->generation == generation && !call->done) {
-                plue_call_finish(call, plue_outcome_failure(code, message));
+                plue_call_finish(call, plue_outcome_failure(code, message), &wakeups);
             }
         }
     }
+    /* With the lock held, because the caller holds it; this is rare. */
+    plue_wakeups_carry_out(&wakeups);
 }
 
 /* -------------------------------------------------------------------------------- metadata */
@@ -73,7 +77,8 @@ struct plue_event *plue_event_new(const void *json, size_t length) {
     return event;
 }
 
-bool plue_call_add_event(struct plue_call *call, struct plue_event *event) {
+bool plue_call_add_event(struct plue_call *call, struct plue_event *event,
+                         struct plue_wakeups *wakeups) {
     if (event == NULL || event->size > MAX_EVENTS_SIZE - call->events_size) {
         call->dropped_events++;
         return false;
@@ -81,7 +86,7 @@ bool plue_call_add_event(struct plue_call *call, struct plue_event *event) {
     *call->events_end = event;
     call->events_end = &event->next;
     call->events_size += event->size;
-    pthread_cond_signal(&call->changed);
+    plue_wakeups_add(wakeups, call->waiter);
     return true;
 }
 
@@ -179,14 +184,15 @@ static void await_end(struct plue_call *call, const plue_tool_context_t *context
         } else if (call->done) {
             return;
         } else if (!call->aborted) {
-            pthread_cond_wait(&call->changed, &plue_lock);
+            pthread_cond_wait(&call->waiter->changed, &plue_lock);
         } else if (plue_now_ms() < call->abort_deadline_ms) {
-            plue_condition_wait_until(&call->changed, &plue_lock, call->abort_deadline_ms);
+            plue_condition_wait_until(&call->waiter->changed, &plue_lock, call->abort_deadline_ms);
         } else {
             plue_runtime_suspect(call);
-            plue_call_finish(call, plue_outcome_failure(
-                                       "aborted", "The call was aborted; its tool did not stop "
-                                                  "within the grace period and goes on"));
+            call->done = true;
+            call->outcome = plue_outcome_failure(
+                "aborted",
+                "The call was aborted; its tool did not stop within the grace period and goes on");
         }
     }
 }
@@ -205,14 +211,19 @@ static struct plue_outcome run(struct plue_frame *frame, const plue_tool_context
         }
         plue_abort_tie(context->abort_signal, &call);
     }
-    plue_condition_init(&call.changed);
-    if (begin(&call, frame)) {
-        await_end(&call, context);
-        remove_from_table(&call);
+    call.waiter = plue_waiter_take();
+    if (call.waiter == NULL) {
+        plue_frame_free_all(frame);
+        call.outcome = plue_outcome_out_of_memory();
+    } else {
+        if (begin(&call, frame)) {
+            await_end(&call, context);
+            remove_from_table(&call);
+        }
+        plue_waiter_give_back(call.waiter);
     }
     plue_abort_untie(&call);
     pthread_mutex_unlock(&plue_lock);
-    pthread_cond_destroy(&call.changed);
     report_dropped(&call, context);
     return call.outcome;
 }

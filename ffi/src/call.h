@@ -4,8 +4,8 @@
 
 #include "outcome.h"
 #include "plue.h"
+#include "waiter.h"
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -22,7 +22,7 @@ struct plue_call {
     uint64_t id;         /* 0: not in the table yet */
     uint64_t generation; /* of the peer that runs it */
     struct plue_call *next_in_table;
-    pthread_cond_t changed;
+    struct plue_waiter *waiter;
 
     bool done;
     struct plue_outcome outcome;
@@ -49,10 +49,12 @@ struct plue_event *plue_event_new(const void *json, size_t length);
 struct plue_call *plue_call_find(uint64_t generation, uint64_t id);
 
 /* Ends a call that is not done. Takes the outcome. */
-void plue_call_finish(struct plue_call *call, struct plue_outcome outcome);
+void plue_call_finish(struct plue_call *call, struct plue_outcome outcome,
+                      struct plue_wakeups *wakeups);
 
 /* Takes the event, or returns false: it was NULL, or too much is waiting. */
-bool plue_call_add_event(struct plue_call *call, struct plue_event *event);
+bool plue_call_add_event(struct plue_call *call, struct plue_event *event,
+                         struct plue_wakeups *wakeups);
 
 /* Ends all calls of a peer. */
 void plue_calls_fail(uint64_t generation, const char *code, const char *message);

@@ -174,19 +174,17 @@ int32_t plue_guest_drain(uint8_t *buffer, uint32_t capacity) {
 
 int plue_guest_push(const uint8_t *frames, uint32_t length) {
     size_t at = 0;
-    if (!guest.attached) {
-        return -1;
-    }
-    while (at < length) {
+    struct plue_wakeups wakeups = {0};
+    bool is_right = guest.attached;
+    while (is_right && at < length) {
         struct plue_frame_view view;
         size_t wanted;
         int64_t size = plue_frame_read(frames + at, length - at, &view, &wanted);
-        if (size <= 0 || !plue_peer_receive(&guest.peer, &view)) {
-            return -1;
-        }
-        at += (size_t)size;
+        is_right = size > 0 && plue_peer_receive(&guest.peer, &view, &wakeups);
+        at += is_right ? (size_t)size : 0;
     }
-    return 0;
+    plue_wakeups_carry_out(&wakeups);
+    return is_right ? 0 : -1;
 }
 
 void plue_guest_detach(void) {

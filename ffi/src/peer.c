@@ -83,7 +83,8 @@ static bool read_outcome(const struct plue_frame_view *view, struct plue_outcome
     return true;
 }
 
-static bool receive_result(struct plue_peer *peer, const struct plue_frame_view *view) {
+static bool receive_result(struct plue_peer *peer, const struct plue_frame_view *view,
+                           struct plue_wakeups *wakeups) {
     struct plue_outcome outcome;
     if (!read_outcome(view, &outcome)) {
         return false;
@@ -93,7 +94,7 @@ static bool receive_result(struct plue_peer *peer, const struct plue_frame_view 
     struct plue_call *call = plue_call_find(peer->generation, view->id);
     bool wanted = call != NULL && !call->done;
     if (wanted) {
-        plue_call_finish(call, outcome);
+        plue_call_finish(call, outcome, wakeups);
     }
     pthread_mutex_unlock(&plue_lock);
     if (!wanted) {
@@ -102,23 +103,23 @@ static bool receive_result(struct plue_peer *peer, const struct plue_frame_view 
     return true;
 }
 
-static bool receive_event(struct plue_peer *peer, const struct plue_frame_view *view) {
+static void receive_event(struct plue_peer *peer, const struct plue_frame_view *view,
+                          struct plue_wakeups *wakeups) {
     /* Copied before the lock is taken. Out of memory counts as dropped. */
     struct plue_event *event = plue_event_new(view->payload, view->length);
     pthread_mutex_lock(&plue_lock);
     struct plue_call *call = plue_call_find(peer->generation, view->id);
-    bool kept = call != NULL && !call->done && plue_call_add_event(call, event);
+    bool kept = call != NULL && !call->done && plue_call_add_event(call, event, wakeups);
     pthread_mutex_unlock(&plue_lock);
     if (!kept) {
         free(event);
     }
-    return true;
 }
 
-static bool receive_tools(struct plue_peer *peer, const struct plue_frame_view *view) {
+static void receive_tools(struct plue_peer *peer, const struct plue_frame_view *view) {
     char *tools = plue_text_copy(view->payload, view->length);
     if (tools == NULL) {
-        return true; /* the last list stands */
+        return; /* the last list stands */
     }
     pthread_mutex_lock(&plue_lock);
     if (view->id == peer->configuration) {
@@ -129,7 +130,6 @@ static bool receive_tools(struct plue_peer *peer, const struct plue_frame_view *
     }
     pthread_mutex_unlock(&plue_lock);
     free(tools);
-    return true;
 }
 
 static bool receive_hello(struct plue_peer *peer, const struct plue_frame_view *view) {
@@ -170,14 +170,17 @@ static void receive_pong(struct plue_peer *peer) {
     pthread_mutex_unlock(&plue_lock);
 }
 
-bool plue_peer_receive(struct plue_peer *peer, const struct plue_frame_view *view) {
+bool plue_peer_receive(struct plue_peer *peer, const struct plue_frame_view *view,
+                       struct plue_wakeups *wakeups) {
     switch (view->type) {
     case PLUE_FRAME_RESULT:
-        return receive_result(peer, view);
+        return receive_result(peer, view, wakeups);
     case PLUE_FRAME_META:
-        return receive_event(peer, view);
+        receive_event(peer, view, wakeups);
+        return true;
     case PLUE_FRAME_TOOLS:
-        return receive_tools(peer, view);
+        receive_tools(peer, view);
+        return true;
     case PLUE_FRAME_HELLO:
         return receive_hello(peer, view);
     case PLUE_FRAME_FAILED:

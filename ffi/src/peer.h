@@ -4,6 +4,7 @@
 
 #include "frame.h"
 #include "outcome.h"
+#include "waiter.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -41,7 +42,9 @@ void plue_peer_close(struct plue_peer *peer);
 /* What a call gets while the peer is PLUE_PEER_REFUSED. */
 struct plue_outcome plue_peer_refusal(const struct plue_peer *peer);
 
-/* Acts on a frame from the tools side. Returns false when it breaks the protocol. */
-bool plue_peer_receive(struct plue_peer *peer, const struct plue_frame_view *view);
+/* Acts on a frame from the tools side. Returns false when it breaks the protocol. The threads in
+ * `wakeups` are to be woken once there is no further frame at hand. */
+bool plue_peer_receive(struct plue_peer *peer, const struct plue_frame_view *view,
+                       struct plue_wakeups *wakeups);
 
 #endif

@@ -146,6 +146,7 @@ static bool start(void) {
         if (config != NULL) {
             /* The thread sends it, once there is a process to read it. */
             plue_frame_queue_push(&sidecar->outgoing, config);
+            sidecar->has_backlog = true;
             error = plue_thread_start(&sidecar->thread, plue_sidecar_run, sidecar);
         } else {
             error = ENOMEM;

@@ -5,6 +5,7 @@
 #include "sidecar.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <sys/types.h>
 
 struct plue_sidecar {
@@ -25,6 +26,7 @@ struct plue_sidecar {
     pthread_mutex_t out_lock;
     /* Guarded by out_lock. */
     struct plue_frame_queue outgoing; /* what the socket has not taken yet */
+    atomic_bool has_backlog;          /* whether `outgoing` has frames; read without the lock */
     bool connected;                   /* there is a process that may read */
     bool closed;                      /* nothing can be sent any more */
 };

@@ -41,13 +41,14 @@ static void flush(struct plue_sidecar *sidecar) {
         ssize_t sent = plue_send(sidecar->socket, frame->bytes + frame->sent,
                                  frame->length - frame->sent);
         if (sent < 0) {
-            return; /* full, or broken, which the thread learns when it reads */
+            break; /* full, or broken, which the thread learns when it reads */
         }
         frame->sent += (size_t)sent;
         if (frame->sent == frame->length) {
             free(plue_frame_queue_pop(&sidecar->outgoing));
         }
     }
+    atomic_store(&sidecar->has_backlog, sidecar->outgoing.first != NULL);
 }
 
 void plue_sidecar_send(struct plue_sidecar *sidecar, struct plue_frame *frame) {
@@ -59,8 +60,10 @@ void plue_sidecar_send(struct plue_sidecar *sidecar, struct plue_frame *frame) {
     }
     plue_frame_queue_push(&sidecar->outgoing, frame);
     bool poke = false;
-    /* If others wait before it, the thread is at it already. */
-    if (sidecar->connected && sidecar->outgoing.first == frame) {
+    if (!sidecar->connected) {
+        atomic_store(&sidecar->has_backlog, true);
+    } else if (sidecar->outgoing.first == frame) {
+        /* If others waited before it, the thread would be at it already. */
         flush(sidecar);
         poke = sidecar->outgoing.first != NULL;
     }
@@ -72,6 +75,10 @@ void plue_sidecar_send(struct plue_sidecar *sidecar, struct plue_frame *frame) {
 
 /* Sends what is queued. Returns whether something is left. */
 static bool flush_queue(struct plue_sidecar *sidecar) {
+    /* Without the lock: the thread that holds it may be the one that this answer is for. */
+    if (!atomic_load(&sidecar->has_backlog)) {
+        return false;
+    }
     pthread_mutex_lock(&sidecar->out_lock);
     flush(sidecar);
     bool left = sidecar->outgoing.first != NULL;
@@ -110,18 +117,21 @@ static bool resize(struct input *input, size_t size) {
 static bool take_frames(struct plue_sidecar *sidecar, struct input *input, struct ending *ending) {
     size_t at = 0;
     size_t wanted = 0;
-    for (;;) {
+    int64_t size = 1;
+    struct plue_wakeups wakeups = {0};
+    while (size > 0) {
         struct plue_frame_view view;
-        int64_t size = plue_frame_read(input->bytes + at, input->used - at, &view, &wanted);
-        if (size == 0) {
-            break;
+        size = plue_frame_read(input->bytes + at, input->used - at, &view, &wanted);
+        if (size > 0 && !plue_peer_receive(&sidecar->peer, &view, &wakeups)) {
+            size = -1;
         }
-        if (size < 0 || !plue_peer_receive(&sidecar->peer, &view)) {
-            snprintf(ending->why, sizeof ending->why, "The tool process broke the protocol");
-            ending->kill = true;
-            return false;
-        }
-        at += (size_t)size;
+        at += size > 0 ? (size_t)size : 0;
+    }
+    plue_wakeups_carry_out(&wakeups);
+    if (size < 0) {
+        snprintf(ending->why, sizeof ending->why, "The tool process broke the protocol");
+        ending->kill = true;
+        return false;
     }
     memmove(input->bytes, input->bytes + at, input->used - at);
     input->used -= at;
@@ -166,24 +176,31 @@ static void receive_rest(struct plue_sidecar *sidecar, struct input *input, stru
 
 /* -------------------------------------------------------------------------------- deadlines */
 
-/* The time by which the process must have done something, and what is said if it has not. */
-static uint64_t next_deadline(struct plue_sidecar *sidecar, char *why, size_t size, bool *closing) {
-    uint64_t deadline = 0;
+/* What the process must have done by when. */
+struct deadline {
+    uint64_t at_ms; /* 0: nothing */
+    bool is_closing; /* it has been asked to end */
+    char why[200];  /* what is said if it has not done it */
+};
+
+static void update_deadline(struct plue_sidecar *sidecar, struct deadline *deadline) {
     pthread_mutex_lock(&plue_lock);
     unsigned timeout = plue_settings.start_timeout_ms;
-    *closing = sidecar->exit_deadline_ms != 0;
-    if (*closing) {
-        deadline = sidecar->exit_deadline_ms;
-        snprintf(why, size, "The tool process did not end when asked to");
+    deadline->at_ms = 0;
+    deadline->is_closing = sidecar->exit_deadline_ms != 0;
+    if (deadline->is_closing) {
+        deadline->at_ms = sidecar->exit_deadline_ms;
+        snprintf(deadline->why, sizeof deadline->why, "The tool process did not end when asked to");
     } else if (sidecar->peer.state != PLUE_PEER_READY) {
-        deadline = sidecar->start_deadline_ms;
-        snprintf(why, size, "The tool process was not ready within %u ms", timeout);
+        deadline->at_ms = sidecar->start_deadline_ms;
+        snprintf(deadline->why, sizeof deadline->why,
+                 "The tool process was not ready within %u ms", timeout);
     } else if (sidecar->peer.pong_due_ms != 0) {
-        deadline = sidecar->peer.pong_due_ms;
-        snprintf(why, size, "The tool process gave no sign of life for %u ms", timeout);
+        deadline->at_ms = sidecar->peer.pong_due_ms;
+        snprintf(deadline->why, sizeof deadline->why,
+                 "The tool process gave no sign of life for %u ms", timeout);
     }
     pthread_mutex_unlock(&plue_lock);
-    return deadline;
 }
 
 /* The milliseconds until the deadline, as poll() wants them, but at most `longest`; 0 when it is
@@ -206,24 +223,25 @@ static void drain_pokes(struct plue_sidecar *sidecar) {
     }
 }
 
-/* Waits until there is something to do: fills in `waits`. Returns false when a deadline has passed. */
-static bool wait_for_work(struct plue_sidecar *sidecar, int watch, struct pollfd waits[3],
-                          struct ending *ending) {
-    bool closing;
+/* Waits until there is something to do: fills in `waits`. Returns false when the deadline has
+ * passed. */
+static bool wait_for_work(struct plue_sidecar *sidecar, int watch, const struct deadline *deadline,
+                          struct pollfd waits[3]) {
     bool left = flush_queue(sidecar);
-    uint64_t deadline = next_deadline(sidecar, ending->why, sizeof ending->why, &closing);
     /* Without a descriptor for the process's end, it is asked now and then. */
-    int timeout = time_left(deadline, watch >= 0 ? -1 : ASK_INTERVAL_MS);
+    int timeout = time_left(deadline->at_ms, watch >= 0 ? -1 : ASK_INTERVAL_MS);
     if (timeout == 0) {
         return false;
     }
-    if (closing && !left) {
+    if (deadline->is_closing && !left) {
         shutdown(sidecar->socket, SHUT_WR);
     }
     waits[0] = (struct pollfd){sidecar->socket, (short)(left ? POLLIN | POLLOUT : POLLIN), 0};
     waits[1] = (struct pollfd){sidecar->poke[0], POLLIN, 0};
     waits[2] = (struct pollfd){watch, POLLIN, 0};
-    poll(waits, 3, timeout);
+    if (poll(waits, 3, timeout) < 0) {
+        waits[0].revents = waits[1].revents = waits[2].revents = 0;
+    }
     return true;
 }
 
@@ -231,11 +249,14 @@ static bool wait_for_work(struct plue_sidecar *sidecar, int watch, struct pollfd
  * passes. */
 static void exchange(struct plue_sidecar *sidecar, struct ending *ending) {
     struct input input = {malloc(BUFFER_SIZE), BUFFER_SIZE, 0};
+    struct deadline deadline;
     int watch = plue_process_watch(sidecar->process);
     bool open = input.bytes != NULL;
+    update_deadline(sidecar, &deadline);
     while (open) {
         struct pollfd waits[3];
-        if (!wait_for_work(sidecar, watch, waits, ending)) {
+        if (!wait_for_work(sidecar, watch, &deadline, waits)) {
+            memcpy(ending->why, deadline.why, sizeof ending->why);
             ending->kill = true;
             break;
         }
@@ -249,6 +270,10 @@ static void exchange(struct plue_sidecar *sidecar, struct ending *ending) {
         if (open && ended) {
             receive_rest(sidecar, &input, ending);
             open = false;
+        }
+        /* Whoever sets a deadline pokes; one that is set may be met by what was received. */
+        if (waits[1].revents != 0 || deadline.at_ms != 0) {
+            update_deadline(sidecar, &deadline);
         }
     }
     if (watch >= 0) {
