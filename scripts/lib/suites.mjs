@@ -35,7 +35,7 @@ const SUITES = [
   // Clients on Node; the servers that they talk to run on all four.
   { name: "mcp", folders: ["test/mcp"], on: ["node"], packages: "test/mcp" },
   // libplue and its hosts; the tests start the other runtimes themselves.
-  { name: "native", folders: ["test/native"], on: ["bun"] },
+  { name: "native", folders: ["test/native"], on: ["bun"], coverage: true },
   { name: "package", folders: ["test/package"], on: ["bun"] },
   { name: "house", folders: ["test/house"], on: ["bun"] },
 ];

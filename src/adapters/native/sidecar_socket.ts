@@ -24,7 +24,7 @@ export interface SidecarSocket {
 }
 
 /** What this file uses of Bun. */
-interface BunSockets {
+export interface BunSockets {
   connect(options: {
     readonly fd: number;
     readonly socket: {
@@ -37,7 +37,7 @@ interface BunSockets {
   }): Promise<BunSocket>;
 }
 
-interface BunSocket {
+export interface BunSocket {
   /** How many bytes were taken; below 0 if the other end is gone. */
   write(bytes: Uint8Array): number;
   end(): void;
@@ -77,7 +77,8 @@ function openNodeSocket(fd: number, events: SidecarSocketEvents): SidecarSocket 
   };
 }
 
-class BunSidecarSocket implements SidecarSocket {
+/** Bun's socket, which takes what it can and leaves the rest to its caller. */
+export class BunSidecarSocket implements SidecarSocket {
   readonly #events: SidecarSocketEvents;
   /** What was not sent yet, oldest first. */
   readonly #waiting: Uint8Array[] = [];

@@ -27,8 +27,27 @@ export interface ToolsModule {
   readonly selection?: Selection | undefined;
 }
 
+/**
+ * Gives a sidecar its tools.
+ *
+ * @param builtIn The tools that it was compiled with, if it was.
+ * @param name The module that the host named, if it named one: a path, from the current folder, or a
+ * URL.
+ * @throws {Error} If there is no such module, it throws, or it exports no registry.
+ */
+export async function loadTools(
+  builtIn: ToolsModule | undefined,
+  name: string | undefined,
+): Promise<NativeTools> {
+  if (builtIn !== undefined) return toolsOf(builtIn);
+  if (name !== undefined && name !== "") return await importTools(name);
+  throw new TypeError(
+    "Cannot start the tools: no module was named; set PLUE_TOOLS, or the option tools_module",
+  );
+}
+
 /** The tools of a module that has been loaded. */
-export function toolsOf(module: ToolsModule): NativeTools {
+function toolsOf(module: ToolsModule): NativeTools {
   const { registry, transactions, dispatch, selection } = module;
   const dispatcher = new ToolDispatcher(registry, {
     ...(transactions === undefined ? {} : { transactions }),
@@ -37,13 +56,7 @@ export function toolsOf(module: ToolsModule): NativeTools {
   return { registry, dispatcher, selection };
 }
 
-/**
- * Loads a module of tools.
- *
- * @param name A path, from the current folder, or a URL.
- * @throws {Error} If there is no such module, it throws, or it exports no registry.
- */
-export async function importTools(name: string): Promise<NativeTools> {
+async function importTools(name: string): Promise<NativeTools> {
   const url = URL.canParse(name) ? name : pathToFileURL(resolve(name)).href;
   let module: Readonly<Record<string, unknown>>;
   try {

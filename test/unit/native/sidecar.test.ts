@@ -1,0 +1,140 @@
+import { assertEquals } from "@std/assert";
+import { describe, it } from "bun:test";
+import { REQUEST } from "../../../src/adapters/native/protocol.ts";
+import { type SidecarProcess, startSidecar } from "../../../src/adapters/native/sidecar.ts";
+import type { SidecarSocketEvents } from "../../../src/adapters/native/sidecar_socket.ts";
+import type { ToolContext } from "../../../src/tool/mod.ts";
+import { fakeRegistry, fakeTool } from "../registry/fakes.ts";
+import { frame, join, readReplies, type Reply, settle, strings, toolsOfRegistry } from "./fakes.ts";
+
+/** A process with a host at the other end of its socket. */
+function start(options: Partial<SidecarProcess> = {}, registry = fakeRegistry()) {
+  const replies: Reply[] = [];
+  const events: string[] = [];
+  let socket: SidecarSocketEvents | undefined;
+  startSidecar({
+    runtime: "fake 1.0",
+    open(given) {
+      socket = given;
+      return {
+        write: (bytes) => void replies.push(...readReplies(bytes)),
+        end(then) {
+          events.push("end");
+          then();
+        },
+      };
+    },
+    load: () => Promise.resolve(toolsOfRegistry(registry)),
+    exit: (code) => void events.push(`exit ${code}`),
+    log: (error) => void events.push(`log ${(error as Error).name}`),
+    ...options,
+  });
+  return {
+    replies,
+    events,
+    async send(...frames: readonly Uint8Array[]) {
+      socket?.data(join(...frames));
+      await settle();
+    },
+    async hangUp() {
+      socket?.end();
+      await settle();
+    },
+  };
+}
+
+const configure = frame(REQUEST.configure, 1, 1, strings("tools.ts", undefined));
+
+describe("startSidecar()", () => {
+  it("loads the module that the host names, and answers", async () => {
+    const names: unknown[] = [];
+    const tools = toolsOfRegistry(fakeRegistry({ tools: [fakeTool("a", { execute: () => 1 })] }));
+    const host = start({
+      load: (name) => {
+        names.push(name);
+        return Promise.resolve(tools);
+      },
+    });
+    const call = strings("a", undefined, undefined, undefined);
+    await host.send(configure, frame(REQUEST.execute, 0, 7, call));
+    assertEquals(names, ["tools.ts"]);
+    assertEquals(host.replies.map(({ type }) => type), ["tools", "hello", "result"]);
+  });
+
+  it("puts together frames that come in pieces", async () => {
+    const host = start();
+    await host.send(configure.subarray(0, 20));
+    assertEquals(host.replies, []);
+    await host.send(configure.subarray(20));
+    assertEquals(host.replies.map(({ type }) => type), ["tools", "hello"]);
+  });
+
+  it("ends after it has said that there are no tools", async () => {
+    const host = start({ load: () => Promise.reject(new Error("gone")) });
+    await host.send(configure);
+    assertEquals(host.replies.map(({ type, value }) => [type, value]), [["failed", "gone"]]);
+    assertEquals(host.events, ["end", "exit 1"]);
+  });
+
+  it("disposes of the tools and ends when the host is gone, once", async () => {
+    const disposed: string[] = [];
+    const tool = fakeTool("a", {
+      init: () => "state",
+      dispose: (state: string) => void disposed.push(state),
+      execute: () => 1,
+    });
+    const host = start({}, fakeRegistry({ tools: [tool] }));
+    const call = strings("a", undefined, undefined, undefined);
+    await host.send(configure, frame(REQUEST.execute, 0, 7, call));
+    await host.send(frame(REQUEST.shutdown, 0, 0));
+    await host.hangUp();
+    await host.hangUp();
+    assertEquals(disposed, ["state"]);
+    assertEquals(host.events, ["exit 0"]);
+  });
+
+  it("aborts what runs when the host is gone, and waits for it", async () => {
+    let signal: AbortSignal | undefined;
+    const tool = fakeTool("a", {
+      execute: (_params: unknown, context: ToolContext) =>
+        new Promise((_resolve, reject) => {
+          signal = context.signal;
+          context.signal.addEventListener("abort", () => reject(context.signal.reason));
+        }),
+    });
+    const host = start({}, fakeRegistry({ tools: [tool] }));
+    const call = strings("a", undefined, undefined, undefined);
+    await host.send(configure, frame(REQUEST.execute, 0, 7, call));
+    assertEquals([signal?.aborted, host.events], [false, []]);
+    await host.hangUp();
+    assertEquals([signal?.aborted, host.events], [true, ["exit 0"]]);
+  });
+
+  it("ends when the host was gone before it asked for anything", async () => {
+    const host = start();
+    await host.hangUp();
+    assertEquals(host.events, ["exit 0"]);
+  });
+
+  it("says what tools threw as they were disposed of, and ends all the same", async () => {
+    const tool = fakeTool("a", {
+      init: () => 1,
+      dispose: () => {
+        throw new Error("stuck");
+      },
+      execute: () => 1,
+    });
+    const host = start({}, fakeRegistry({ tools: [tool] }));
+    const call = strings("a", undefined, undefined, undefined);
+    await host.send(configure, frame(REQUEST.execute, 0, 7, call));
+    await host.hangUp();
+    assertEquals(host.events.at(-1), "exit 1");
+    assertEquals(host.events.length, 2);
+  });
+
+  it("ends at a frame that is none", async () => {
+    const host = start();
+    await host.send(new Uint8Array(20).fill(0xff));
+    assertEquals(host.events, ["log ProtocolError", "exit 1"]);
+  });
+});
