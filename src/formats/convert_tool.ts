@@ -8,9 +8,9 @@ import type { JsonSchema, JsonSchemaObject, Tool } from "../tool/mod.ts";
 import { encodeArguments } from "./argument_rewrite.ts";
 import { type Conversion, schemaConverter } from "./convert_schema.ts";
 import type { KeywordForm } from "./keyword_forms.ts";
-import type { Profile, ToolView } from "./profile.ts";
+import type { ToolView } from "./profile.ts";
 import type { Load } from "./request_limits.ts";
-import { type AnyProfile, profileOf } from "./targets.ts";
+import { type AnyProfile, strictModeOf } from "./targets.ts";
 import { describeTool, hintsOf } from "./tool_fields.ts";
 import { rebaseReferences } from "./transform/references.ts";
 import type { SchemaLoss } from "./transform/report.ts";
@@ -70,28 +70,23 @@ export interface Refusal {
 export type Attempt = { readonly ok: true; readonly candidate: Candidate } | Refusal;
 
 /**
- * Converts one tool, in the strict mode of the profile or without it.
+ * Converts one tool by the rules of a target, or of its strict mode.
  *
  * @param instead Why the strict mode could not hold it, if it was tried.
  */
 export function convertTool(
   tool: Tool,
   name: WireName,
-  profile: AnyProfile,
-  strict: boolean,
+  rules: AnyProfile,
   options: ExportOptions,
   instead?: Refusal,
 ): Attempt {
   const hints = hintsOf(tool);
   const describe = (options.onLoss ?? "describe") === "describe";
-  const rules: Profile = strict || profile.fallback === undefined
-    ? profile
-    : profileOf(profile.fallback);
+  const strict = rules.fallback !== undefined;
   const { input, output } = convertersOf(rules);
   const combination = strict
-    ? profile.combinations?.find((rule) =>
-      rule.effect === "not strict" && rule.applies(hints, tool)
-    )
+    ? rules.combinations?.find((rule) => rule.effect === "not strict" && rule.applies(hints, tool))
     : undefined;
   if (combination !== undefined) {
     return { ok: false, rule: combination.name, message: combination.message };
@@ -111,7 +106,7 @@ export function convertTool(
     losses.push(Object.freeze({
       tool: tool.id,
       side: "tool",
-      path: "",
+      path: hints.strict === true ? "/meta/provider/strict" : "",
       keyword: "strict",
       action: "dropped",
       grade: "weakened",
@@ -170,7 +165,7 @@ export function convertTool(
     parameters,
     description: fields.description,
     // A limit on each schema of a target without a strict mode is a limit on all of them.
-    strict: strict || profile.fallback === undefined,
+    strict: strict || strictModeOf(rules) === undefined,
     deferred: hints.deferLoading === true,
   };
   return {

@@ -11,7 +11,7 @@ import { createExportNames, wireNames } from "./export_names.ts";
 import { ExportWarnings } from "./export_warnings.ts";
 import { KEYWORD_FORMS } from "./keyword_forms.ts";
 import { RequestLimits } from "./request_limits.ts";
-import { type AnyProfile, profileOf, type TargetTools } from "./targets.ts";
+import { type AnyProfile, profileOf, strictModeOf, type TargetTools } from "./targets.ts";
 import { hintsOf } from "./tool_fields.ts";
 import type {
   ExportOptions,
@@ -116,7 +116,13 @@ function exportList(
     profile.names,
     options.namespaces === false ? undefined : profile.namespaces,
   );
-  const limits = new RequestLimits(profile.limits);
+  const strictMode = strictModeOf(profile);
+  const limits = new RequestLimits(
+    // Without a strict tool its limits need no measuring.
+    (strictMode !== undefined && list.some((tool) => hintsOf(tool).strict === true)
+      ? strictMode
+      : profile).limits,
+  );
   const warnings = new ExportWarnings(profile.title);
   const losses: Loss[] = [];
   const rejected: RejectedTool[] = [];
@@ -160,17 +166,22 @@ function admit(
   limits: RequestLimits,
   options: ExportOptions,
 ): Attempt {
-  const attempt = (strict: boolean, instead?: Refusal): Attempt => {
-    const converted = convertTool(tool, name, profile, strict, options, instead);
+  const strictMode = strictModeOf(profile);
+  const plain = profile.fallback === undefined ? profile : profileOf(profile.fallback);
+  const attempt = (rules: AnyProfile, instead?: Refusal): Attempt => {
+    const converted = convertTool(tool, name, rules, options, instead);
     return converted.ok
       ? refusal(converted.candidate, profile, limits, options) ?? converted
       : converted;
   };
-  const strict = profile.fallback !== undefined && hintsOf(tool).strict !== false;
-  const first = attempt(strict);
-  if (first.ok || !strict || options.strictFallback === false) return first;
+  // A tool may ask for the other mode than the target's.
+  const wanted = hintsOf(tool).strict;
+  const strict = typeof wanted === "boolean" ? wanted : strictMode === profile;
+  if (!strict || strictMode === undefined) return attempt(plain);
+  const first = attempt(strictMode);
+  if (first.ok || options.strictFallback === false) return first;
   // Without strict mode these two would say the same.
-  return first.rule === "maxTools" || first.rule === "onLoss" ? first : attempt(false, first);
+  return first.rule === "maxTools" || first.rule === "onLoss" ? first : attempt(plain, first);
 }
 
 /** Why a converted tool is not sent as it is, or `undefined`. */

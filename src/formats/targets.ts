@@ -131,6 +131,18 @@ export function profileOf(target: string): AnyProfile {
   return profile;
 }
 
+/** The strict modes, by the targets that their tools fall back to. */
+const STRICT_MODES: ReadonlyMap<TargetId, AnyProfile> = new Map(
+  Object.values(PROFILES).flatMap((profile: AnyProfile): [TargetId, AnyProfile][] =>
+    profile.fallback === undefined ? [] : [[profile.fallback, profile]]
+  ),
+);
+
+/** The strict mode of a target: itself, or the one that falls back to it; `undefined`: none. */
+export function strictModeOf(profile: AnyProfile): AnyProfile | undefined {
+  return profile.fallback === undefined ? STRICT_MODES.get(profile.id) : profile;
+}
+
 /** The target that a name stands for. */
 export function resolveTarget(target: TargetName): TargetId {
   return profileOf(target).id;

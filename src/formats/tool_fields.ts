@@ -39,6 +39,7 @@ function usedFeatures(tool: Tool, hints: ProviderHints): readonly (readonly [Fea
   if (tool.deprecated !== false) used.push(["deprecated", "/deprecated"]);
   if (tool.meta === undefined) return used;
   if (Object.keys(tool.meta).some((key) => key !== "provider")) used.push(["meta", "/meta"]);
+  if (hints.strict === true) used.push(["strict", "/meta/provider/strict"]);
   for (const hint of HINTS) {
     if (hints[hint] !== undefined) used.push([hint, `/meta/provider${pointerStep(hint)}`]);
   }

@@ -246,7 +246,10 @@ export interface ExportResult<Tools = unknown> {
  * `provider`; importers put there what they found. The rest of `meta` is MCP's `_meta`.
  */
 export interface ProviderHints {
-  /** `false`: do not use the strict mode for this tool. */
+  /**
+   * `true`: use the strict mode for this tool, also in the target beside it, which has none of its
+   * own; where a target has no strict mode at all, that is a loss. `false`: do not use it.
+   */
   readonly strict?: boolean;
   /** Load the tool only when a tool search finds it (OpenAI Responses, Anthropic). */
   readonly deferLoading?: boolean;

@@ -38,6 +38,7 @@ export interface AiSdkTool {
   outputSchema?: AiSdkSchema;
   inputExamples?: { input: { [key: string]: unknown } }[];
   title?: string;
+  strict?: boolean;
   metadata?: { [key: string]: WireValue };
   deferLoading?: boolean;
   providerOptions?: { [provider: string]: { [option: string]: WireValue } };
@@ -71,24 +72,27 @@ function schemaOf(schema: JsonSchema): AiSdkSchema {
   };
 }
 
+/** The SDK's types want a result schema where there is no `execute`. */
+const ANYTHING: AiSdkSchema = Object.freeze(schemaOf(true));
+
 function wire(view: ToolView): AiSdkTool {
-  const { tool, hints } = view;
-  const options = providerOptions(view);
+  const { tool, hints, returns } = view;
+  const options = tool.meta === undefined ? undefined : providerOptions(view);
   return {
     description: view.description,
     inputSchema: schemaOf(view.parameters),
-    // The SDK's types want a result schema where there is no `execute`.
-    outputSchema: schemaOf(view.returns ?? true),
+    outputSchema: returns === undefined ? ANYTHING : schemaOf(returns),
     ...(view.examples.length === 0 ? {} : {
       inputExamples: view.examples.map((input) => ({
         input: input as { [key: string]: unknown },
       })),
     }),
     ...(tool.title === undefined ? {} : { title: tool.title }),
+    ...(hints.strict === undefined ? {} : { strict: hints.strict }),
     metadata: {
       id: tool.id,
-      annotations: { ...tool.annotations } as WireValue,
-      // Both are JSON; their types say that they do not change, and the SDK's do not know that.
+      // All are JSON; their types say that they do not change, and the SDK's do not know that.
+      annotations: tool.annotations as unknown as WireValue,
       ...(tool.icons.length === 0 ? {} : { icons: tool.icons as unknown as WireValue }),
       ...(tool.meta === undefined ? {} : { meta: tool.meta as unknown as WireValue }),
     },
@@ -130,6 +134,7 @@ export const AI_SDK: Profile<AiSdkTool, AiSdkToolSet> = {
     "annotations",
     "icons",
     "meta",
+    "strict",
     "deferLoading",
     "allowedCallers",
     "async",

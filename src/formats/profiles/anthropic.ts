@@ -198,7 +198,7 @@ export const ANTHROPIC: Profile<AnthropicTool, AnthropicTool[]> = {
     { name: "minLoadedTools", value: 1 },
   ],
   combinations: COMBINATIONS,
-  wire: (view) => wire(view, undefined),
+  wire: (view) => wire(view, view.strict ? true : undefined),
   assemble: (tools) => tools.map((tool) => tool.wire),
 };
 

@@ -55,7 +55,7 @@ export const BEDROCK: Profile<BedrockTool, BedrockTool[]> = {
   features: features(["strict"]),
   input: KEYWORDS,
   limits: [],
-  wire: (view) => wire(view, undefined),
+  wire: (view) => wire(view, view.strict ? true : undefined),
   assemble: (tools) => tools.map((tool) => tool.wire),
 };
 

@@ -50,7 +50,7 @@ export const OPENAI_CHAT: Profile<OpenAiChatTool, OpenAiChatTool[]> = {
     { name: "maxTools", value: 128 },
     { name: "maxDescription", value: 1_024, uncertain: true },
   ],
-  wire: (view) => wire(view, undefined),
+  wire: (view) => wire(view, view.strict ? true : undefined),
   assemble: (tools) => tools.map((tool) => tool.wire),
 };
 

@@ -129,6 +129,7 @@ export const OPENAPI_3_1: Profile<OpenApiPart, OpenApiDocument> = {
     "annotations",
     "deprecated",
     "meta",
+    "strict",
     "deferLoading",
     "allowedCallers",
     "async",

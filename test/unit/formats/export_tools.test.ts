@@ -162,6 +162,59 @@ describe("exportTools() to a strict mode", () => {
     assertEquals(losses, []);
   });
 
+  it("is strict for a tool that asks for it, where the target beside it can be", () => {
+    const strict = tool("s", {
+      parameters: {
+        type: "object",
+        properties: { city: { type: "string" }, unit: { type: "string" } },
+        required: ["city"],
+      },
+      meta: { provider: { strict: true } },
+    });
+    const chat = exportTools([strict, withUnit], "openai.chat");
+    assertEquals(chat.tools.map((one) => one.function.strict), [true, undefined]);
+    assertEquals(chat.tools[0]?.function.parameters["required"], ["city", "unit"]);
+    assertEquals(chat.tools[1]?.function.parameters, withUnit.parameters);
+    assertEquals(chat.names.encodings.map((one) => one.strict), [true, false]);
+    assertEquals(chat.names.encodingOf("s")?.input?.nulls, new Set(["unit"]));
+    assertEquals(exportTools([strict], "anthropic").tools[0]?.strict, true);
+    assertEquals(exportTools([strict], "bedrock").tools[0]?.toolSpec.strict, true);
+    const [response] = exportTools([strict], "openai.responses").tools;
+    assertEquals(response?.type === "function" && response.strict, true);
+    assertEquals(exportTools([strict], "ai-sdk").tools["s"]?.strict, true);
+  });
+
+  it("says that a target has no strict mode for a tool that asks for it", () => {
+    const strict = tool("s", { meta: { provider: { strict: true } } });
+    for (const target of ["gemini", "mcp", "mistral", "cohere", "langchain"] as const) {
+      const { losses } = exportTools([strict], target);
+      assertEquals(losses.map(({ path, grade }) => [path, grade]), [[
+        "/meta/provider/strict",
+        "lost",
+      ]], target);
+    }
+  });
+
+  it("holds a tool that asks for it to the limits of the strict mode, or falls back", () => {
+    const many = Array.from(
+      { length: 21 },
+      (_, index) => tool(`t${index}`, { meta: { provider: { strict: true } } }),
+    );
+    const { tools, losses } = exportTools(many, "anthropic");
+    assertEquals(tools.filter((one) => one.strict).length, 20);
+    assertEquals(tools.at(20)?.strict, undefined);
+    assertEquals(losses.map(({ tool, path, grade }) => [tool, path, grade]), [
+      ["t20", "/meta/provider/strict", "weakened"],
+    ]);
+    const open = tool("open", {
+      parameters: openMap.parameters as Record<string, unknown>,
+      meta: { provider: { strict: true } },
+    });
+    assertEquals(exportTools([open], "openai.chat").tools[0]?.function.parameters, open.parameters);
+    const { rejected } = exportTools([open], "openai.chat", { strictFallback: false });
+    assertEquals(rejected[0]?.rule, "map");
+  });
+
   it("is strict as far as the budget of a request goes", () => {
     const many = Array.from({ length: 23 }, (_, index) => tool(`t${index}`));
     const { tools, losses } = exportTools(many, "anthropic.strict");
