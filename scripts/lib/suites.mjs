@@ -32,8 +32,15 @@ const SUITES = [
   { name: "oracles", folders: ["test/oracles"], on: ["node"], packages: "test/oracles" },
   // The HTTP handler with the code of others, which it does not need to run.
   { name: "edge", folders: ["test/edge"], on: ["node"], packages: "test/edge" },
-  // Clients on Node; the servers that they talk to run on all four.
-  { name: "mcp", folders: ["test/mcp"], on: ["node"], packages: "test/mcp" },
+  // Clients on Node; the endpoints that they talk to run on all four.
+  { name: "mcp", folders: ["test/mcp/endpoint"], on: ["node"], packages: "test/mcp" },
+  {
+    name: "mcp, import",
+    folders: ["test/mcp/import"],
+    on: WITH_FILES,
+    packages: "test/mcp",
+    coverage: true,
+  },
   // libplue and its hosts; the tests start the other runtimes themselves.
   { name: "native", folders: ["test/native"], on: ["bun"], coverage: true },
   { name: "package", folders: ["test/package"], on: ["bun"] },

@@ -13,13 +13,17 @@ export interface RunningServer {
   stop(): Promise<void>;
 }
 
-/** Starts `app`, a file that exports `fetch`, and waits until it serves. */
-export async function startServer(runtime: string, app: string): Promise<RunningServer> {
+/** Starts `app`, a file that exports `fetch`, and waits until it serves. Port 0 is any free one. */
+export async function startServer(
+  runtime: string,
+  app: string,
+  port: string = "0",
+): Promise<RunningServer> {
   const [command = "", ...args] = serveCommand(runtime, app);
   const child = spawn(command, args, {
     cwd: ROOT,
     stdio: ["ignore", "pipe", "inherit"],
-    env: { ...process.env, PORT: "0" },
+    env: { ...process.env, PORT: port },
   });
   const url = await servedAt(child);
   return {

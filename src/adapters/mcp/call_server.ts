@@ -29,7 +29,7 @@ export async function callServer(
       return valueOf(result);
     } catch (error) {
       signal.throwIfAborted();
-      const kind = await kindOf(error);
+      const kind = await kindOf(error, client);
       if (kind === "answered") return ToolResult.error("threw", messageOf(name, error));
       connection.lose(client);
       // A server that does not know the session has not looked at the call.
@@ -77,11 +77,13 @@ const NOT_LOST: ReadonlySet<unknown> = new Set([
   "CLIENT_HTTP_AUTHENTICATION",
 ]);
 
-async function kindOf(error: unknown): Promise<FailureKind> {
+async function kindOf(error: unknown, client: Client): Promise<FailureKind> {
   const { ProtocolError, SdkError, SdkHttpError } = await import("@modelcontextprotocol/client");
   if (error instanceof ProtocolError) return "answered";
   if (error instanceof SdkHttpError) {
-    if (error.status === 404) return "unknown session";
+    // 404 is what the protocol has for it; many servers answer 400.
+    const mayBeSession = error.status === 404 || error.status === 400;
+    if (mayBeSession && client.getProtocolEra() === "legacy") return "unknown session";
     return error.status < 500 ? "answered" : "lost";
   }
   return error instanceof SdkError && NOT_LOST.has(error.code) ? "answered" : "lost";

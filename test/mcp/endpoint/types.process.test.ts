@@ -5,14 +5,14 @@ import { assertEquals } from "@std/assert";
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import process from "node:process";
-import { ROOT } from "./servers.ts";
+import { ROOT } from "../servers.ts";
 
 it("the files of this folder are typed as they are used", async () => {
   const tsc = join(ROOT, "node_modules/typescript/bin/tsc");
   const said = await new Promise((resolve) => {
     execFile(
       process.execPath,
-      [tsc, "-p", join(import.meta.dirname, "tsconfig.json"), "--pretty", "false"],
+      [tsc, "-p", join(import.meta.dirname, "../tsconfig.json"), "--pretty", "false"],
       (_error, stdout, stderr) => resolve(stdout + stderr),
     );
   });

@@ -8,9 +8,9 @@ import { afterAll, beforeAll, describe, it } from "bun:test";
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { request as httpRequest } from "node:http";
 import { join } from "node:path";
-import { RUNTIME_NAMES } from "../../scripts/lib/serve_app.mjs";
-import type { Watch } from "./app.ts";
-import { type RunningServer, startServer } from "./servers.ts";
+import { RUNTIME_NAMES } from "../../../scripts/lib/serve_app.mjs";
+import type { Watch } from "../app.ts";
+import { type RunningServer, startServer } from "../servers.ts";
 
 /** What a test needs of a client, whichever it is. */
 interface TestClient {
@@ -83,7 +83,7 @@ for (const runtime of RUNTIME_NAMES) {
   describe(`the MCP endpoint on ${runtime}`, () => {
     let server: RunningServer;
     beforeAll(async () => {
-      server = await startServer(runtime, join(import.meta.dirname, "app.ts"));
+      server = await startServer(runtime, join(import.meta.dirname, "../app.ts"));
     });
     afterAll(() => server.stop());
 

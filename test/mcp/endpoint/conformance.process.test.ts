@@ -6,12 +6,12 @@ import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
-import { RUNTIME_NAMES } from "../../scripts/lib/serve_app.mjs";
-import { ROOT, type RunningServer, startServer } from "./servers.ts";
+import { RUNTIME_NAMES } from "../../../scripts/lib/serve_app.mjs";
+import { ROOT, type RunningServer, startServer } from "../servers.ts";
 
 const SUITE = join(
   import.meta.dirname,
-  "node_modules/@modelcontextprotocol/conformance/dist/index.js",
+  "../node_modules/@modelcontextprotocol/conformance/dist/index.js",
 );
 
 /** The scenarios that must pass, whatever the baseline says. */
@@ -22,7 +22,7 @@ const MUST =
 const BASELINES = [["2026-07-28", 25], ["2025-11-25", 16]] as const;
 
 const fileOf = (revision: string): string =>
-  join(import.meta.dirname, "baseline", `${revision}.yaml`);
+  join(import.meta.dirname, "../baseline", `${revision}.yaml`);
 const entriesOf = (revision: string): readonly string[] =>
   [...readFileSync(fileOf(revision), "utf8").matchAll(/^ {2}- (\S+)$/gm)]
     .map(([, name = ""]) => name);
