@@ -57,7 +57,7 @@ static void expect_bad_start(const char *manner, const char *part) {
     char *json = plue_tool_execute("echo", "{}", NULL);
     CHECK(is_failure(json, "runtime_unavailable"), "%s: %s", manner, json);
     CHECK(contains(json, part), "%s: %s", manner, json);
-    CHECK(ms_since(start) < 2000, "%s: %.0f ms", manner, ms_since(start));
+    CHECK(ms_since(start) < 4000, "%s: %.0f ms", manner, ms_since(start));
     plue_free_json(json);
     json = plue_tool_list();
     CHECK(is_failure(json, "runtime_unavailable"), "%s: %s", manner, json);
@@ -129,7 +129,7 @@ static void test_stay(void) {
     uint64_t start = now_ns();
     plue_shutdown();
     CHECK(!is_alive(process), "it lives");
-    CHECK(ms_since(start) > 250 && ms_since(start) < 1500, "%.0f ms", ms_since(start));
+    CHECK(ms_since(start) > 250 && ms_since(start) < 3000, "%.0f ms", ms_since(start));
 }
 
 static void test_refused(void) {
@@ -355,7 +355,7 @@ static double call_and_abort(const char *tool, const char *params, const char *p
 static void test_abort_of_start(void) {
     init_with("silent", 3000, NULL);
     double ms = call_and_abort("echo", "{}", "too slow");
-    CHECK(ms < 1000, "%.0f ms", ms);
+    CHECK(ms < 2500, "%.0f ms", ms);
     plue_shutdown();
 }
 
@@ -364,7 +364,7 @@ static void test_wedge(void) {
     init_with("", 500, NULL);
     pid_t process = sidecar_process();
     double ms = call_and_abort("spin", "{\"ms\":60000}", "grace period");
-    CHECK(ms > 390 && ms < 1000, "%.0f ms", ms);
+    CHECK(ms > 390 && ms < 3000, "%.0f ms", ms);
     char *json = plue_tool_execute("echo", "{}", NULL);
     CHECK(is_failure(json, "runtime_crashed") && contains(json, "no sign of life for 500 ms"), "%s",
           json);

@@ -256,12 +256,15 @@ static void test_dropping(void) {
 struct aborter {
     plue_abort_signal_t *signal;
     unsigned after_us;
+    uint64_t created_ns;
+    double started_ms; /* how long the system took to let the thread run */
     uint64_t at_ns;
     double took_ms;
 };
 
 static void *run_aborter(void *argument) {
     struct aborter *aborter = argument;
+    aborter->started_ms = ms_since(aborter->created_ns);
     sleep_us(aborter->after_us);
     aborter->at_ns = now_ns();
     plue_abort_signal_abort(aborter->signal, "user pressed stop");
@@ -269,10 +272,18 @@ static void *run_aborter(void *argument) {
     return NULL;
 }
 
-/* Calls a tool that is aborted after a while. Returns the milliseconds from abort() to the return. */
-static double call_and_abort(const char *tool, const char *params, unsigned after_us,
-                             const char *part, double *abort_ms) {
-    struct aborter aborter = {.signal = plue_abort_signal_new(), .after_us = after_us};
+/* How long things took, in milliseconds. */
+struct times {
+    double abort;   /* the function that aborts */
+    double settled; /* from its call to the return of the tool's call */
+    double started; /* of a thread: what a machine that is busy with other things takes for a wake */
+};
+
+/* Calls a tool that is aborted after a while. */
+static struct times call_and_abort(const char *tool, const char *params, unsigned after_us,
+                                   const char *part) {
+    struct aborter aborter = {
+        .signal = plue_abort_signal_new(), .after_us = after_us, .created_ns = now_ns()};
     pthread_t thread;
     pthread_create(&thread, NULL, run_aborter, &aborter);
     plue_tool_context_t context = {NULL, NULL, aborter.signal, NULL, NULL};
@@ -282,8 +293,11 @@ static double call_and_abort(const char *tool, const char *params, unsigned afte
     CHECK(is_failure(json, "aborted") && contains(json, part), "%s", json);
     plue_free_json(json);
     plue_abort_signal_release(aborter.signal);
-    *abort_ms = aborter.took_ms;
-    return (double)(end - aborter.at_ns) / 1e6;
+    return (struct times){
+        .abort = aborter.took_ms,
+        .settled = (double)(end - aborter.at_ns) / 1e6,
+        .started = aborter.started_ms,
+    };
 }
 
 static int compare_doubles(const void *a, const void *b) {
@@ -292,31 +306,25 @@ static int compare_doubles(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* The 99th percentile of many aborts. */
-static double measure_aborts(void) {
-    enum { ROUNDS = 200 };
-    double ms[ROUNDS];
-    double unused;
-    for (unsigned i = 0; i < ROUNDS; i++) {
-        ms[i] = call_and_abort("sleep", "{\"ms\":60000}", 500 + i * 37 % 3000, "user pressed stop",
-                               &unused);
-    }
-    qsort(ms, ROUNDS, sizeof *ms, compare_doubles);
-    printf("abort: abort() to return: p50 %.3f ms, p99 %.3f ms\n", ms[ROUNDS / 2],
-           ms[ROUNDS * 99 / 100]);
-    return ms[ROUNDS * 99 / 100];
-}
-
-/* On a machine that is busy with other things a bound on time holds now and then: once is enough. */
-enum { ATTEMPTS = 3 };
-
+/* Between abort() and the return there are four wakes of threads. On a machine that is busy with
+ * other things they take what they take, so the bound is not on them. */
 static void test_abort_latency(void) {
-    double ms = measure_aborts();
-    for (int i = 1; i < ATTEMPTS && ms >= 20; i++) {
-        ms = measure_aborts();
+    enum { ROUNDS = 200, LATE = ROUNDS * 99 / 100 };
+    double settled[ROUNDS];
+    double started[ROUNDS];
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        struct times times = call_and_abort("sleep", "{\"ms\":60000}", 500 + i * 37 % 3000,
+                                            "user pressed stop");
+        settled[i] = times.settled;
+        started[i] = times.started;
     }
+    qsort(settled, ROUNDS, sizeof *settled, compare_doubles);
+    qsort(started, ROUNDS, sizeof *started, compare_doubles);
+    printf("abort: abort() to return: p50 %.3f ms, p99 %.3f ms; to start a thread: p99 %.3f ms\n",
+           settled[ROUNDS / 2], settled[LATE], started[LATE]);
 #if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
-    CHECK(ms < 20, "p99 is %.3f ms", ms);
+    CHECK(settled[LATE] < 20 + 4 * started[LATE], "p99 is %.3f ms", settled[LATE]);
+    CHECK(settled[ROUNDS / 2] < 20, "p50 is %.3f ms", settled[ROUNDS / 2]);
 #endif
 }
 
@@ -335,15 +343,15 @@ static void test_aborted_before(void) {
 
 /* A tool that does not stop, or cannot: its caller returns after the grace period of 1000 ms. */
 static void test_grace(void) {
-    double abort_ms;
-    double deaf = call_and_abort("deaf", "{\"ms\":2500}", 5000, "grace", &abort_ms);
+    enum { ATTEMPTS = 3 };
+    double deaf = call_and_abort("deaf", "{\"ms\":2500}", 5000, "grace").settled;
     CHECK(deaf > 900 && deaf < 2400, "%.0f ms", deaf);
-    for (int i = 0; i < ATTEMPTS; i++) {
-        double spin = call_and_abort("spin", "{\"ms\":2000}", 20000, "grace", &abort_ms);
-        CHECK(spin > 900 && spin < 1900, "%.0f ms", spin);
-        if (abort_ms < 5) {
-            break;
-        }
+    double abort_ms = 5;
+    /* Again if the system took the processor away in the middle of it. */
+    for (int i = 0; i < ATTEMPTS && abort_ms >= 5; i++) {
+        struct times spin = call_and_abort("spin", "{\"ms\":2000}", 20000, "grace");
+        CHECK(spin.settled > 900 && spin.settled < 1900, "%.0f ms", spin.settled);
+        abort_ms = spin.abort;
     }
     CHECK(abort_ms < 5, "abort() took %.1f ms while JavaScript was busy", abort_ms);
     expect_answer("echo", "{\"after\":1}", "{\"after\":1}");
@@ -394,7 +402,8 @@ static void *run_race(void *argument) {
 void suite_abort_race(int rounds) {
     int aborted = 0;
     for (int i = 0; i < rounds; i++) {
-        struct aborter aborter = {plue_abort_signal_new(), (unsigned)i * 7919 % 30000, 0, 0};
+        struct aborter aborter = {.signal = plue_abort_signal_new(),
+                                  .after_us = (unsigned)i * 7919 % 30000};
         pthread_t thread;
         pthread_create(&thread, NULL, run_race, &aborter);
         plue_tool_context_t context = {NULL, NULL, aborter.signal, NULL, NULL};
@@ -531,7 +540,8 @@ static bool soak_progress(struct soak *soak, char **json) {
 
 static bool soak_abort(struct soak *soak, char **json) {
     struct aborter aborter = {.signal = plue_abort_signal_new(),
-                              .after_us = (unsigned)rand_r(&soak->seed) % 1500};
+                              .after_us = (unsigned)rand_r(&soak->seed) % 1500,
+                              .created_ns = now_ns()};
     pthread_t thread;
     pthread_create(&thread, NULL, run_aborter, &aborter);
     plue_tool_context_t context = {NULL, NULL, aborter.signal, NULL, NULL};
