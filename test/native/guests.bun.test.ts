@@ -8,6 +8,7 @@ import {
   installKoffi,
   ROOT,
   run,
+  runSuite,
   RUNTIMES,
   said,
   SUITE_LIBRARY,
@@ -32,7 +33,7 @@ const GUESTS = [
 ] as const;
 
 function guest(runtime: string, ...words: readonly string[]) {
-  return run([...RUNTIMES[runtime] ?? [], GUEST, SUITE_LIBRARY, ...words], {
+  return runSuite([...RUNTIMES[runtime] ?? [], GUEST, SUITE_LIBRARY, ...words], {
     timeoutMs: 60_000 + SOAK * 1_000,
   });
 }

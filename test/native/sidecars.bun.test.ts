@@ -12,6 +12,7 @@ import {
   PROGRAMS,
   ROOT,
   run,
+  runSuite,
   RUNTIMES,
   said,
 } from "./support.ts";
@@ -63,7 +64,10 @@ const FEWER_PARTS = "basic big streaming abort shared metadata:2000 race:30 stre
 function suite(sidecar: string, ...parts: readonly string[]): Promise<Outcome> {
   const env = { PLUE_SIDECAR: sidecar, PLUE_TOOLS: TOOLS };
   const config = JSON.stringify({ role: "user" });
-  return run([join(PROGRAMS, "suite"), "--config", config, ...parts], { env, timeoutMs: 50_000 });
+  return runSuite([join(PROGRAMS, "suite"), "--config", config, ...parts], {
+    env,
+    timeoutMs: 50_000,
+  });
 }
 
 /** What a host says, line by line. */
