@@ -14,30 +14,43 @@ const NOT_JSON: Problem = {
   detail: 'The body must be JSON, with the header "content-type: application/json"',
 };
 
+/** Answers with the body of a request, or says why it cannot be taken. */
+export type BodyReader = (
+  c: Context,
+  answer: (text: string) => Promise<Response>,
+) => Promise<Response>;
+
 /**
- * Reads the body and answers with it, or says why it cannot be taken, before it is read whole.
+ * Makes the reader of bodies. One that is too large is not read whole.
  *
  * Anything but JSON is refused: a web page may send other types to any server without asking.
+ *
+ * @param maxSize In bytes.
  */
-export async function withBody(
-  c: Context,
-  maxSize: number,
-  answer: (text: string) => Promise<Response>,
-): Promise<Response> {
-  if (!/^application\/json\s*(;|$)/i.test(c.req.header("content-type") ?? "")) {
-    return problemResponse(NOT_JSON);
-  }
-  let response: Response | undefined;
-  const stopped = await bodyLimit({
-    maxSize,
-    onError: () =>
-      problemResponse({
-        status: 413,
-        code: "payload_too_large",
-        detail: `The body must have at most ${maxSize} bytes`,
-      }),
-  })(c, async () => {
-    response = await answer(await c.req.text());
-  });
-  return response ?? stopped as Response;
+export function createBodyReader(maxSize: number): BodyReader {
+  const tooLarge = (): Response =>
+    problemResponse({
+      status: 413,
+      code: "payload_too_large",
+      detail: `The body must have at most ${maxSize} bytes`,
+    });
+  const limited = bodyLimit({ maxSize, onError: tooLarge });
+
+  return async (c, answer) => {
+    const { headers } = c.req.raw;
+    const type = headers.get("content-type") ?? "";
+    if (type !== "application/json" && !/^application\/json\s*(;|$)/i.test(type)) {
+      return problemResponse(NOT_JSON);
+    }
+    // The server holds a client to the length that it declared.
+    const declared = headers.get("content-length");
+    if (declared !== null && !headers.has("transfer-encoding")) {
+      return Number(declared) <= maxSize ? await answer(await c.req.text()) : tooLarge();
+    }
+    let response: Response | undefined;
+    const stopped = await limited(c, async () => {
+      response = await answer(await c.req.text());
+    });
+    return response ?? stopped as Response;
+  };
 }

@@ -40,20 +40,29 @@ export function createGuard(
   const hosts = allowedHosts === "any" ? undefined : new Set(allowedHosts.map(hostName));
   const origins = new Set(allowedOrigins.map(originOf));
 
+  /** The origin of a URL that may be asked for, or why it may not. */
+  function originOrProblem(start: string): string | Problem {
+    const { hostname, origin } = new URL(start);
+    if (hosts === undefined || hosts.has(hostname)) return origin;
+    return {
+      status: 421,
+      code: "forbidden_host",
+      detail: `This server does not answer to host ${JSON.stringify(hostname.slice(0, 255))}: ` +
+        "its owner lists the hosts it answers to in allowedHosts",
+    };
+  }
+
+  // A server is asked for by a name or two, again and again.
+  let known: { readonly start: string; readonly verdict: string | Problem } | undefined;
+
   return (request) => {
     // The URL's host is the Host header's: every runtime builds the one from the other.
-    const url = new URL(request.url);
-    if (hosts !== undefined && !hosts.has(url.hostname)) {
-      return {
-        status: 421,
-        code: "forbidden_host",
-        detail:
-          `This server does not answer to host ${JSON.stringify(url.hostname.slice(0, 255))}: ` +
-          "its owner lists the hosts it answers to in allowedHosts",
-      };
-    }
+    const start = startOf(request.url);
+    if (known?.start !== start) known = { start, verdict: originOrProblem(start) };
+    const { verdict } = known;
+    if (typeof verdict !== "string") return verdict;
     const origin = request.headers.get("origin");
-    if (origin !== null && origin !== url.origin && !origins.has(origin)) {
+    if (origin !== null && origin !== verdict && !origins.has(origin)) {
       return {
         status: 403,
         code: "forbidden_origin",
@@ -64,6 +73,12 @@ export function createGuard(
     }
     return undefined;
   };
+}
+
+/** A request's URL up to its path. What a request gives is parsed and whole. */
+function startOf(url: string): string {
+  const end = url.indexOf("/", url.indexOf("//") + 2);
+  return end === -1 ? url : url.slice(0, end);
 }
 
 function hostName(host: string): string {

@@ -94,9 +94,14 @@ const NAMES: ReadonlySet<string> = new Set(Object.keys(READERS));
 /**
  * Reads the query of a listing.
  *
+ * @param url The request's.
  * @throws {QueryError} If a parameter is unknown, empty, given twice, or has a bad value.
  */
-export function readListingQuery(parameters: URLSearchParams): ListingQuery {
+export function readListingQuery(url: string): ListingQuery {
+  return url.includes("?") ? readParameters(new URL(url).searchParams) : NO_QUERY;
+}
+
+function readParameters(parameters: URLSearchParams): ListingQuery {
   for (const name of parameters.keys()) {
     if (!NAMES.has(name)) {
       throw new QueryError(
@@ -158,9 +163,17 @@ export function readListingQuery(parameters: URLSearchParams): ListingQuery {
   };
 }
 
-/** Refuses every parameter: for routes that have none. */
-export function refuseQuery(parameters: URLSearchParams): void {
-  const [name] = parameters.keys();
+/** What a listing without a query is. Most are. */
+const NO_QUERY: ListingQuery = readParameters(new URLSearchParams());
+
+/**
+ * Refuses every parameter: for routes that have none.
+ *
+ * @param url The request's.
+ */
+export function refuseQuery(url: string): void {
+  if (!url.includes("?")) return;
+  const [name] = new URL(url).searchParams.keys();
   if (name !== undefined) {
     throw new QueryError(
       `Query parameter ${JSON.stringify(name.slice(0, 60))} is unknown: this route has none`,

@@ -11,27 +11,9 @@ export interface CallKey {
   readonly callId: string;
 }
 
-/** A call that runs. */
-export interface RunningCall {
-  /** Aborts when the client goes away, or when somebody aborts the call. */
-  readonly signal: AbortSignal;
-  /** Aborts the call. */
-  abort(reason: DOMException): void;
-  /** The call has ended: nothing reaches it any more. */
-  end(): void;
-}
-
 /** The calls of one handler. */
 export class RunningCalls {
-  /** More than one where a client gave the same name twice. */
-  readonly #calls = new Map<string, Set<(reason: DOMException) => void>>();
-
-  /** How many calls run. */
-  get size(): number {
-    let size = 0;
-    for (const calls of this.#calls.values()) size += calls.size;
-    return size;
-  }
+  readonly #calls = new Map<string, RunningCall>();
 
   /**
    * A call begins.
@@ -40,31 +22,7 @@ export class RunningCalls {
    * every answered request.
    */
   begin(key: CallKey, client: AbortSignal): RunningCall {
-    const controller = new AbortController();
-    // In workerd, what another request does must not run this one's code: it settles a promise, and
-    // the runtime goes on in the request that waits for it.
-    let tell: (reason: DOMException) => void = () => {};
-    const told = new Promise<DOMException>((resolve) => tell = resolve);
-    void told.then((reason) => controller.abort(reason));
-    const text = textOf(key);
-    let calls = this.#calls.get(text);
-    if (calls === undefined) this.#calls.set(text, calls = new Set());
-    calls.add(tell);
-
-    const leave = (): void => controller.abort(clientLeft());
-    if (client.aborted) leave();
-    else client.addEventListener("abort", leave, { once: true });
-    return {
-      signal: controller.signal,
-      abort: (reason) => controller.abort(reason),
-      end: () => {
-        client.removeEventListener("abort", leave);
-        const left = this.#calls.get(text);
-        if (left?.delete(tell) === true && left.size === 0) {
-          this.#calls.delete(text);
-        }
-      },
-    };
+    return new RunningCall(this.#calls, textOf(key), client);
   }
 
   /**
@@ -73,18 +31,58 @@ export class RunningCalls {
    * @returns Whether there was one.
    */
   abort(key: CallKey): boolean {
-    const calls = this.#calls.get(textOf(key));
-    if (calls === undefined) return false;
-    for (const tell of calls) {
-      tell(new DOMException("The caller aborted the call", "AbortError"));
-    }
-    return true;
+    const first = this.#calls.get(textOf(key));
+    for (let call = first; call !== undefined; call = call.other) call.tell();
+    return first !== undefined;
   }
 }
 
-/** Why a call is aborted whose client is gone. */
-export function clientLeft(): DOMException {
-  return new DOMException("The client went away", "AbortError");
+/** A call that runs. */
+export class RunningCall {
+  /** Aborts when the client goes away, or when somebody aborts the call. */
+  readonly signal: AbortSignal;
+  /** Another call with the same key: a client may give a name twice. */
+  other: RunningCall | undefined;
+  /** Aborts the call, from another request. */
+  readonly tell: () => void;
+  readonly #calls: Map<string, RunningCall>;
+  readonly #key: string;
+  readonly #client: AbortSignal;
+  readonly #leave: () => void;
+
+  /** @ignore Made by {@linkcode RunningCalls.begin}. */
+  constructor(calls: Map<string, RunningCall>, key: string, client: AbortSignal) {
+    const controller = new AbortController();
+    const abort = (why: string): void => controller.abort(new DOMException(why, "AbortError"));
+    this.signal = controller.signal;
+    // In workerd, what another request does must not run this one's code: it settles a promise, and
+    // the runtime goes on in the request that waits for it.
+    let tell = (): void => {};
+    void new Promise<void>((resolve) => tell = resolve)
+      .then(() => abort("The caller aborted the call"));
+    this.tell = tell;
+    this.#leave = () => abort("The client went away");
+    this.#client = client;
+    if (client.aborted) this.#leave();
+    else client.addEventListener("abort", this.#leave, { once: true });
+    this.#key = key;
+    this.#calls = calls;
+    this.other = calls.get(key);
+    calls.set(key, this);
+  }
+
+  /** The call has ended: nothing reaches it any more. */
+  end(): void {
+    this.#client.removeEventListener("abort", this.#leave);
+    let call = this.#calls.get(this.#key);
+    if (call === this) {
+      if (this.other === undefined) this.#calls.delete(this.#key);
+      else this.#calls.set(this.#key, this.other);
+      return;
+    }
+    while (call !== undefined && call.other !== this) call = call.other;
+    if (call !== undefined) call.other = this.other;
+  }
 }
 
 /** A call's id has no line break, so the first one ends it. */

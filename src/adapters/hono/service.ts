@@ -8,6 +8,7 @@ import type { Context, MiddlewareHandler } from "hono";
 import { ToolDispatcher } from "../../execute/mod.ts";
 import type { ToolRegistry } from "../../registry/mod.ts";
 import { Toolset } from "../../select/mod.ts";
+import { type BodyReader, createBodyReader } from "./body.ts";
 import { type Cors, createCors } from "./cors.ts";
 import { EnvelopeError } from "./envelope.ts";
 import { type Answer, Exchange, type Visit } from "./exchange.ts";
@@ -35,6 +36,7 @@ export class ToolService {
   readonly options: ToolHandlerOptions;
   readonly limits: HandlerLimits;
   readonly dispatcher: ToolDispatcher;
+  readonly withBody: BodyReader;
   /** The calls that run for this handler's clients. */
   readonly running: RunningCalls = new RunningCalls();
   readonly narrower: ToolsetNarrower = new ToolsetNarrower();
@@ -51,6 +53,7 @@ export class ToolService {
     this.source = source;
     this.options = options;
     this.limits = readOptions(options);
+    this.withBody = createBodyReader(this.limits.maxBodyBytes);
     this.#guard = createGuard(options);
     const { cors, rateLimit, allowedOrigins = [] } = options;
     this.#cors = cors && createCors(cors === true ? {} : cors, allowedOrigins);

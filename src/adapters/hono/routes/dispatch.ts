@@ -5,7 +5,6 @@
  */
 
 import type { DecodedCall, ExportResult, TargetName } from "../../../formats/mod.ts";
-import { withBody } from "../body.ts";
 import { EnvelopeError, readCallIds } from "../envelope.ts";
 import { type Answer, keepAlive } from "../exchange.ts";
 import { exportTo } from "../export_to.ts";
@@ -25,9 +24,7 @@ export function dispatchTurn(
   formats: FormatFunctions,
 ): Answer {
   return async (c, { caller, toolset }) => {
-    const { selection, search, cursor, format } = readListingQuery(
-      new URL(c.req.url).searchParams,
-    );
+    const { selection, search, cursor, format } = readListingQuery(c.req.url);
     if (search !== undefined || cursor !== undefined || format !== undefined) {
       return problemResponse(
         badRequest("The query of a turn has filters only"),
@@ -39,7 +36,7 @@ export function dispatchTurn(
     const shown = selection === undefined ? toolset : service.narrower.narrow(toolset, selection);
     const exported = exportTo(formats, shown, target);
     const { signal: client, headers } = c.req.raw;
-    return await withBody(c, service.limits.maxBodyBytes, async (text) => {
+    return await service.withBody(c, async (text) => {
       const { callId = crypto.randomUUID(), ...ids } = readCallIds({}, headers);
       const calls = callsIn(formats, target, text, exported);
       const { principal } = caller;

@@ -21,7 +21,7 @@ export function followTools(service: ToolService): Answer {
   const { source, limits: { heartbeatMs, maxEventStreams } } = service;
   let streams = 0;
   return (c, { caller, toolset, exchange }) => {
-    refuseQuery(new URL(c.req.url).searchParams);
+    refuseQuery(c.req.url);
     // A toolset does not change. 204 tells an EventSource not to come again.
     if (source instanceof Toolset) return new Response(null, { status: 204 });
     // Hono answers HEAD with this route and drops the body, which nobody would ever close.

@@ -9,7 +9,6 @@ import type { Context } from "hono";
 import type { DispatchContext, ToolCall, ToolDispatcher } from "../../../execute/mod.ts";
 import { ToolResult } from "../../../tool/mod.ts";
 import { chooseType } from "../accept.ts";
-import { withBody } from "../body.ts";
 import { readEnvelope } from "../envelope.ts";
 import { eventStream, frame } from "../event_stream.ts";
 import { type Answer, type Exchange, keepAlive } from "../exchange.ts";
@@ -37,13 +36,13 @@ interface Begun {
 /** Runs a tool: answers its result, or streams what happens, as the client asks. */
 export function executeTool(service: ToolService): Answer {
   return async (c, { caller, toolset, exchange }) => {
-    refuseQuery(new URL(c.req.url).searchParams);
+    refuseQuery(c.req.url);
     const closed = service.executionClosed;
     if (closed !== undefined) return problemResponse(closed);
     const id = c.req.param("id") ?? "";
     // Taken before the body is limited: that may put another request in this one's place.
     const { signal: client } = c.req.raw;
-    return await withBody(c, service.limits.maxBodyBytes, async (text) => {
+    return await service.withBody(c, async (text) => {
       const { callId = crypto.randomUUID(), ...envelope } = readEnvelope(
         text,
         c.req.raw.headers,
@@ -87,7 +86,7 @@ export function executeTool(service: ToolService): Answer {
 /** Aborts one of the caller's own calls. It ends as soon as its tool stops, or after the grace. */
 export function abortExecution(service: ToolService): Answer {
   return (c, { caller: { principal } }) => {
-    refuseQuery(new URL(c.req.url).searchParams);
+    refuseQuery(c.req.url);
     const closed = service.executionClosed;
     if (closed !== undefined) return problemResponse(closed);
     const callId = c.req.param("callId") ?? "";

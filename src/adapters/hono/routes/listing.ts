@@ -15,7 +15,7 @@ import type { ToolService } from "../service.ts";
 export function listTools({ narrower, options }: ToolService): Answer {
   const pages = new PageCache(options.formats);
   return (c, { toolset }) => {
-    const query = readListingQuery(new URL(c.req.url).searchParams);
+    const query = readListingQuery(c.req.url);
     const { selection } = query;
     const shown = selection === undefined ? toolset : narrower.narrow(toolset, selection);
     return pageResponse(c, pages.page(shown, query));
@@ -24,7 +24,7 @@ export function listTools({ narrower, options }: ToolService): Answer {
 
 /** One of the caller's tools. */
 export const showTool: Answer = (c, { toolset }) => {
-  refuseQuery(new URL(c.req.url).searchParams);
+  refuseQuery(c.req.url);
   const id = c.req.param("id") ?? "";
   const tool = toolset.get(id);
   return tool === undefined || !toolset.isAvailable(tool)
@@ -34,7 +34,7 @@ export const showTool: Answer = (c, { toolset }) => {
 
 /** Whether the caller sees a tool, and why not. */
 export const explainTool: Answer = (c, { caller, toolset }) => {
-  refuseQuery(new URL(c.req.url).searchParams);
+  refuseQuery(c.req.url);
   const id = c.req.param("id") ?? "";
   // An explanation names hidden tools: only for callers who may know of them.
   if (caller.explain !== true && !toolset.has(id)) {

@@ -20,7 +20,7 @@ const TYPES = [
 /** What the calls of the caller's tools came to: JSON, or text for Prometheus, as asked. */
 export function showMetrics({ dispatcher }: ToolService): Answer {
   return (c, { toolset }) => {
-    refuseQuery(new URL(c.req.url).searchParams);
+    refuseQuery(c.req.url);
     const { tools, ...totals } = dispatcher.metrics();
     const visible = tools.filter(({ id }) => toolset.has(id));
     // Totals count the calls of hidden tools too, so only their owner's view has them.

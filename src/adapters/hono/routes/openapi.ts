@@ -21,7 +21,7 @@ export function showOpenApi(
 ): Answer {
   const pages = new WeakMap<readonly Tool[], Page>();
   return (c, { toolset }) => {
-    refuseQuery(new URL(c.req.url).searchParams);
+    refuseQuery(c.req.url);
     const tools = toolset.available();
     let page = pages.get(tools);
     if (page === undefined) {
