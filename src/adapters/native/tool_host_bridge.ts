@@ -38,6 +38,9 @@ export interface ToolHostBridgeOptions {
 /** How much of the reason for an abort is said again in the call's failure, in characters. */
 const MAX_REASON = 1_000;
 
+/** No configuration's id. */
+const NONE = -1;
+
 /** Why there are no tools. */
 class Refusal {
   readonly code: "invalid_argument" | "runtime_unavailable";
@@ -55,7 +58,7 @@ export class ToolHostBridge {
   readonly #replies: Replies;
   /** What aborts each running call. */
   readonly #running: Map<number, AbortController> = new Map();
-  #configuration = 0;
+  #configuration = NONE;
   #offer: ToolOffer | Refusal | Promise<ToolOffer | Refusal> = new Refusal(
     "runtime_unavailable",
     "Cannot call a tool: the tools are not configured",
@@ -91,6 +94,7 @@ export class ToolHostBridge {
   close(reason: string): void {
     this.#abortAll(reason);
     this.#release();
+    this.#configuration = NONE;
     this.#offer = new Refusal("runtime_unavailable", "Cannot call a tool: the tools are detached");
   }
 

@@ -499,6 +499,19 @@ describe("ToolHostBridge", () => {
     assertEquals(host.bridge.receive(join(ping, ping.subarray(0, 5))), 16);
   });
 
+  it("does not begin with tools that were loaded after it was closed", async () => {
+    const registry = fakeRegistry({ tools: [echo] });
+    let loaded = (_tools: ReturnType<typeof toolsOfRegistry>): void => {};
+    const host = new FakeHost({ load: () => new Promise((resolve) => loaded = resolve) });
+    await host.configure();
+    host.bridge.close("the end");
+    loaded(toolsOfRegistry(registry));
+    await settle();
+    registry.registerTool(fakeTool("new"));
+    await settle();
+    assertEquals(host.replies, []);
+  });
+
   it("lets go of everything when it is closed", async () => {
     const { tool, context } = held("a");
     const maybe = fakeTool("maybe", { isAvailable: () => true });
