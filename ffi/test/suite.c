@@ -494,7 +494,8 @@ static void test_shutdown(void) {
 
 /* ------------------------------------------------------------------------------ long running */
 
-static void test_leak(int calls) {
+/* What a process keeps after many calls. `most_kb`: how much it may grow. */
+static void test_leak(int calls, long most_kb) {
     suite_stress(8, 2500, "echo");
     long before = resident_kb();
     int descriptors = open_descriptors();
@@ -504,6 +505,7 @@ static void test_leak(int calls) {
     }
     long growth = resident_kb() - before;
     printf("leak: %ld kB of growth over %d calls\n", growth, calls);
+    CHECK(growth <= most_kb, "%ld kB", growth);
     CHECK(open_descriptors() == descriptors, "%d descriptors", open_descriptors() - descriptors);
     CHECK(running_threads() == threads, "%d threads", running_threads() - threads);
 }
@@ -631,8 +633,8 @@ static void run_part(const char *part) {
         suite_metadata(first);
     } else if (sscanf(part, "race:%d", &first) == 1) {
         suite_abort_race(first);
-    } else if (sscanf(part, "leak:%d", &first) == 1) {
-        test_leak(first);
+    } else if (sscanf(part, "leak:%d:%d", &first, &second) == 2) {
+        test_leak(first, second);
     } else if (sscanf(part, "soak:%d:%d", &first, &second) == 2) {
         test_soak(first, second);
     } else {

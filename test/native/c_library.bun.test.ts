@@ -8,16 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { maybe } from "../support/skip.ts";
-import {
-  BUILD,
-  hasProgram,
-  make,
-  noCompiler,
-  PROGRAMS,
-  ROOT,
-  run,
-  said,
-} from "./support.ts";
+import { BUILD, hasProgram, make, noCompiler, PROGRAMS, ROOT, run, said } from "./support.ts";
 
 const FFI = join(ROOT, "ffi");
 const FAKE_SIDECAR = join(PROGRAMS, "fake_sidecar");
@@ -173,6 +164,11 @@ describe("the C half", () => {
   }
 
   withCompiler(
+    "keeps no memory, descriptor or thread over 100,000 calls",
+    () => passWithFake(join(PROGRAMS, "suite"), "leak:100000:512"),
+  );
+
+  withCompiler(
     "refuses 300 MB of arguments",
     () => passWithFake(join(PROGRAMS, "suite"), "too_big"),
   );
@@ -181,8 +177,7 @@ describe("the C half", () => {
     bad_starts: "says why a sidecar did not start",
     bad_programs: "says why there is no sidecar",
     babble: "is not disturbed by a sidecar that sends what nobody asked for",
-    grandchild:
-      "notices a crash although a child of the sidecar holds its socket",
+    grandchild: "notices a crash although a child of the sidecar holds its socket",
     stay: "kills a sidecar that does not end when asked to",
     refused: "passes on why the tools refuse config_json",
     backoff: "pauses between starts that fail",
@@ -374,9 +369,7 @@ describe("make install", () => {
       await succeed([shared, "echo"], libraries);
       const archived = join(prefix, "host_static");
       const flags = (await pkgConfig("--static", "--cflags", "--libs"))
-        .map((flag) =>
-          flag === "-lplue" ? join(prefix, "lib", "libplue.a") : flag
-        );
+        .map((flag) => flag === "-lplue" ? join(prefix, "lib", "libplue.a") : flag);
       await succeed(["cc", source, "-o", archived, ...flags]);
       await succeed([archived, "echo"], { PLUE_SIDECAR: FAKE_SIDECAR });
     },

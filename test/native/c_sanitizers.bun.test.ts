@@ -8,15 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { maybe } from "../support/skip.ts";
-import {
-  BUILD,
-  hasProgram,
-  make,
-  noCompiler,
-  PROGRAMS,
-  run,
-  said,
-} from "./support.ts";
+import { BUILD, hasProgram, make, noCompiler, PROGRAMS, run, said } from "./support.ts";
 
 /** Seconds for each long run; `npm run test:soak` sets it. */
 const SOAK = Number(process.env["PLUE_SOAK"] ?? 0);
@@ -28,8 +20,7 @@ function hasSanitizer(name: string): boolean {
   const folder = mkdtempSync(join(tmpdir(), "plue-sanitizer-"));
   const [source, program] = [join(folder, "empty.c"), join(folder, "empty")];
   writeFileSync(source, "int main(void) { return 0; }\n");
-  const built =
-    spawnSync("cc", [`-fsanitize=${name}`, source, "-o", program]).status === 0;
+  const built = spawnSync("cc", [`-fsanitize=${name}`, source, "-o", program]).status === 0;
   const started = built && spawnSync(program).status === 0;
   rmSync(folder, { recursive: true });
   return started;
@@ -154,9 +145,7 @@ describe("under valgrind", () => {
     ];
     // What helgrind sees, ThreadSanitizer sees too, and sooner.
     const isShort = tool === "memcheck" || SOAK > 0;
-    const whenTime = isShort
-      ? withValgrind
-      : maybe(false, "long: npm run test:soak");
+    const whenTime = isShort ? withValgrind : maybe(false, "long: npm run test:soak");
     whenTime(`${tool} reports nothing`, async () => {
       make("all", "test-programs");
       await succeed([
@@ -177,9 +166,9 @@ describe("over a million calls", () => {
   );
   whenLong("no memory, descriptor or thread is lost", async () => {
     make("all", "test-programs");
-    await succeed([join(PROGRAMS, "suite"), "leak:1000000"], 300_000);
+    await succeed([join(PROGRAMS, "suite"), "leak:1000000:1024"], 300_000);
     await succeed(
-      [join(PROGRAMS, "fake_guest"), "callback", "2000", "leak:1000000"],
+      [join(PROGRAMS, "fake_guest"), "callback", "2000", "leak:1000000:1024"],
       300_000,
     );
   });
