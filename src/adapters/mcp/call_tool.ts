@@ -14,10 +14,11 @@ import {
 import { decodeCalls, encodeResult, type RoutedCall } from "../../formats/mod.ts";
 import type { ToolProgress } from "../../execute/mod.ts";
 import type { ToolResult } from "../../tool/mod.ts";
-import type { RunningCall } from "../hono/running_calls.ts";
 import { isMcpContent } from "./mcp_content.ts";
+import { tracedHeaders } from "./observe_call.ts";
+import type { SessionCall } from "./session_calls.ts";
 import type { McpToolList } from "./tool_list.ts";
-import { callIdOf, type McpVisit } from "./visit.ts";
+import type { McpVisit } from "./visit.ts";
 
 /** Runs a call and writes its result. */
 export async function callTool(
@@ -38,15 +39,27 @@ export async function callTool(
   const running = beginCall(visit, context);
   const sender = new Sender(context, call.wireName);
   try {
-    const { session, caller: { principal } } = visit;
-    const work = visit.dispatcher.dispatch({ name: call.name, arguments: call.arguments }, {
+    const { session, caller: { principal }, dispatcher } = visit;
+    const tool = visit.toolset.get(call.name);
+    if (tool === undefined) throw unknownTool(call.wireName);
+    const callId = crypto.randomUUID();
+    const span = visit.observe({
+      tool,
+      callId,
       sessionId: session,
-      principal,
-      signal: running?.signal ?? context.mcpReq.signal,
-      ...sender.listeners,
+      headers: tracedHeaders(visit.headers, request.params._meta),
     });
+    const work = span.run(() =>
+      dispatcher.dispatch({ name: tool.id, arguments: call.arguments, callId }, {
+        sessionId: session,
+        principal,
+        signal: running?.signal ?? context.mcpReq.signal,
+        ...sender.listeners,
+      })
+    );
     visit.keepAlive(work);
     const result = await work;
+    span.end(result);
     // A notification that comes after the result would have no request any more.
     await sender.sent;
     if (!result.ok && result.error.code === "unknown_tool") throw unknownTool(call.wireName);
@@ -57,11 +70,11 @@ export async function callTool(
 }
 
 /** Makes the call one that another request of the same session can cancel. */
-function beginCall(visit: McpVisit, { mcpReq }: ServerContext): RunningCall | undefined {
-  const { session, caller: { principal }, running } = visit;
+function beginCall(visit: McpVisit, { mcpReq }: ServerContext): SessionCall | undefined {
+  const { session, caller: { principal }, calls } = visit;
   return session === undefined
     ? undefined
-    : running.begin({ principal, callId: callIdOf(session, mcpReq.id) }, mcpReq.signal);
+    : calls.begin({ principal, session, requestId: mcpReq.id }, mcpReq.signal);
 }
 
 function unknownTool(name: string): ProtocolError {

@@ -9,6 +9,8 @@ import type { Selection } from "../../select/mod.ts";
 import type { GuardOptions } from "../hono/guard.ts";
 import { defaultHeartbeatMs } from "../hono/heartbeat.ts";
 import type { Authorize } from "../hono/identity.ts";
+import type { RateLimitOptions } from "../hono/rate_limit.ts";
+import type { CallTelemetry } from "../hono/telemetry.ts";
 
 /** Options for {@linkcode createMcpEndpoint}. */
 export interface McpEndpointOptions extends GuardOptions {
@@ -75,6 +77,10 @@ export interface McpEndpointOptions extends GuardOptions {
    * @default {1_024}
    */
   readonly maxSubscriptions?: number;
+  /** How often one caller may come. Absent: as often as it likes. */
+  readonly rateLimit?: RateLimitOptions;
+  /** Traces and measures calls: what `openTelemetry` makes. */
+  readonly telemetry?: CallTelemetry;
   /**
    * Is told what went wrong while answering, and which tools cannot be told to MCP clients, for the
    * log. The client is told nothing of it.
@@ -99,6 +105,8 @@ const OPTIONS: ReadonlySet<string> = new Set(
       maxBodyBytes: 0,
       heartbeatMs: 0,
       maxSubscriptions: 0,
+      rateLimit: 0,
+      telemetry: 0,
       onError: 0,
       allowedHosts: 0,
       allowedOrigins: 0,

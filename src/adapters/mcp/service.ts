@@ -12,16 +12,18 @@ import { Toolset } from "../../select/mod.ts";
 import { createGuard } from "../hono/guard.ts";
 import { type Caller, ownerToolset, selectionOfCaller, ToolsetNarrower } from "../hono/identity.ts";
 import { type Problem, problemResponse } from "../hono/problem.ts";
+import { createRateLimiter, type RateLimiter } from "../hono/rate_limit.ts";
 import { isResponse } from "../hono/responses.ts";
-import { RunningCalls } from "../hono/running_calls.ts";
 import { type McpEndpointOptions, type McpLimits, readMcpOptions } from "./endpoint_options.ts";
 import type { McpExecutionContext } from "./endpoint.ts";
+import { observeCall } from "./observe_call.ts";
 import { ListChangedBus, listChangedStream } from "./list_changed.ts";
 import { ListingWatch } from "./listing_watch.ts";
 import { RegistryServer, type ServerParts, serverParts } from "./registry_server.ts";
 import { cancelledIn, isInitialize, isJson, readJson, targetOf } from "./request.ts";
+import { SessionCalls } from "./session_calls.ts";
 import { McpToolLists } from "./tool_list.ts";
-import { callIdOf, type McpVisit, sessionOf, withSession } from "./visit.ts";
+import { type McpVisit, sessionOf, withSession } from "./visit.ts";
 
 /** What every request of one endpoint shares. */
 export class McpService {
@@ -33,9 +35,10 @@ export class McpService {
   readonly #narrower: ToolsetNarrower = new ToolsetNarrower();
   readonly #dispatcher: ToolDispatcher;
   readonly #views = new WeakMap<Toolset, ToolDispatcher>();
-  readonly #running: RunningCalls = new RunningCalls();
+  readonly #calls: SessionCalls = new SessionCalls();
   readonly #lists: McpToolLists;
   readonly #parts: ServerParts;
+  readonly #rateLimiter: RateLimiter | undefined;
   readonly #responseMode: "auto" | "sse";
   #watches = 0;
 
@@ -45,11 +48,16 @@ export class McpService {
     this.#options = options;
     this.#limits = readMcpOptions(options);
     this.#guard = createGuard(options);
+    this.#rateLimiter = options.rateLimit && createRateLimiter(options.rateLimit);
     // Nobody said who calls: then a registry's tools for certain roles and scopes are for nobody.
     this.#owned = ownerToolset(
       source,
       options.authorize === undefined && !(source instanceof Toolset)
-        ? { role: null, scopes: [], ...options.selection }
+        ? {
+          ...options.selection,
+          role: options.selection?.role ?? null,
+          scopes: options.selection?.scopes ?? [],
+        }
         : options.selection,
     );
     this.#dispatcher = options.dispatcher ?? new ToolDispatcher(source, {
@@ -74,6 +82,14 @@ export class McpService {
       const { authorize } = this.#options;
       const caller: Caller | Response = authorize === undefined ? {} : await authorize(request);
       if (isResponse(caller)) return caller;
+      const limited = await this.#rateLimiter?.(caller, request);
+      if (limited?.problem !== undefined) {
+        const { problem, headers } = limited;
+        return problemResponse({
+          ...problem,
+          headers: { ...problem.headers, ...Object.fromEntries(headers) },
+        });
+      }
       if (request.method === "GET") return this.#follow(request, caller);
       return await this.#serve(request, caller, context);
     } catch (error) {
@@ -107,7 +123,7 @@ export class McpService {
         given = new Request(url, { method, headers, body: read.text });
       }
     }
-    const visit = this.#visit(caller, sessionOf(request), context);
+    const visit = this.#visit(request, caller, context);
     const cancelled = cancelledIn(parsedBody);
     if (cancelled !== undefined) this.#cancel(visit, cancelled.requestId);
     // A handler for this request alone: its bus is the caller's, which the SDK does not tell apart.
@@ -160,10 +176,10 @@ export class McpService {
   /** Aborts the call that a client of a session has cancelled. */
   #cancel({ session, caller: { principal } }: Omit<McpVisit, "list">, requestId: unknown): void {
     if (session === undefined) return;
-    this.#running.abort({ principal, callId: callIdOf(session, requestId) });
+    this.#calls.cancel({ principal, session, requestId });
   }
 
-  #visit(caller: Caller, session: string | undefined, context: unknown): Omit<McpVisit, "list"> {
+  #visit(request: Request, caller: Caller, context: unknown): Omit<McpVisit, "list"> {
     const toolset = this.#toolsetOf(caller);
     const { authorize, openExecution = false } = this.#options;
     return {
@@ -171,8 +187,10 @@ export class McpService {
       toolset,
       dispatcher: this.#dispatcherOf(toolset),
       executionClosed: authorize === undefined && !openExecution,
-      session,
-      running: this.#running,
+      session: sessionOf(request),
+      calls: this.#calls,
+      headers: request.headers,
+      observe: (call) => observeCall(this.#options.telemetry, call, (error) => this.#report(error)),
       keepAlive(work) {
         if (isExecutionContext(context)) context.waitUntil(work);
       },

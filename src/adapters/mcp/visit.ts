@@ -7,7 +7,8 @@
 import type { ToolDispatcher } from "../../execute/mod.ts";
 import type { Toolset } from "../../select/mod.ts";
 import type { Caller } from "../hono/identity.ts";
-import type { RunningCalls } from "../hono/running_calls.ts";
+import type { CallSpan, ObservedCall } from "../hono/telemetry.ts";
+import type { SessionCalls } from "./session_calls.ts";
 import type { McpToolList } from "./tool_list.ts";
 
 /** What the parts of the endpoint know of the request that is answered. */
@@ -24,14 +25,13 @@ export interface McpVisit {
   /** The client's session; only clients before revision 2026-07-28 have one. */
   readonly session: string | undefined;
   /** The calls that run, to be found when a client cancels one by another request. */
-  readonly running: RunningCalls;
+  readonly calls: SessionCalls;
+  /** The request's headers: they may name the trace that it belongs to. */
+  readonly headers: Headers;
+  /** Begins to observe a call, if calls are observed. Must not throw. */
+  observe(call: ObservedCall): CallSpan;
   /** Lets work go on after its response. */
   keepAlive(work: Promise<unknown>): void;
-}
-
-/** Under which name a call of a session runs. Its parts cannot be confused: a session is a UUID. */
-export function callIdOf(session: string, requestId: unknown): string {
-  return `${session} ${JSON.stringify(requestId)}`;
 }
 
 /** What a session's name looks like: it is only ever made here. */

@@ -1,0 +1,458 @@
+import { defineTool, type Tool, ToolRegistry } from "@plue/tools";
+import { createMcpEndpoint, isMcpContent, mcpContent } from "@plue/tools/mcp";
+import { describe, it } from "bun:test";
+import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
+import { connect, legacyRequest, messageIn, modernRequest, URL_OF_MCP } from "./support.ts";
+
+const sum = defineTool({
+  namespace: "math",
+  name: "add",
+  description: "Adds.",
+  parameters: {
+    type: "object",
+    properties: { a: { type: "number" }, b: { type: "number" } },
+    required: ["a", "b"],
+  },
+  execute: ({ a, b }) => a + b,
+});
+const named = (name: string): Tool => defineTool({ name, description: "One of many." });
+const open = (...tools: readonly Tool[]) =>
+  createMcpEndpoint(new ToolRegistry({ tools }), { openExecution: true });
+
+/** A tool that waits, and tells when it has begun and how it ended. */
+function waiting(name = "wait"): {
+  readonly tool: Tool;
+  readonly begun: Promise<void>;
+  readonly aborted: Promise<unknown>;
+} {
+  const begun = Promise.withResolvers<void>();
+  const aborted = Promise.withResolvers<unknown>();
+  const tool = defineTool({
+    name,
+    description: "Waits until it is aborted.",
+    execute: (_, { signal }) =>
+      new Promise((_resolve, reject) => {
+        begun.resolve();
+        signal.addEventListener("abort", () => {
+          aborted.resolve(signal.reason);
+          reject(signal.reason);
+        });
+      }),
+  });
+  return { tool, begun: begun.promise, aborted: aborted.promise };
+}
+
+describe("createMcpEndpoint()", () => {
+  for (
+    const [options, what] of [
+      [{ port: 1 }, '"port" is not an option'],
+      [{ pageSize: 0 }, "pageSize must be a whole number from 1"],
+      [{ ttlMs: -1 }, "ttlMs must be a whole number from 0"],
+      [{ heartbeatMs: 2 ** 31 }, "heartbeatMs must be at most"],
+    ] as const
+  ) {
+    it(`refuses ${JSON.stringify(options)}`, () => {
+      // What JavaScript may hand in.
+      const wrong = options as { pageSize?: number };
+      assertThrows(() => createMcpEndpoint(new ToolRegistry(), wrong), TypeError, what);
+    });
+  }
+
+  it("tells a client what the server is", async () => {
+    const client = await connect(createMcpEndpoint(new ToolRegistry(), {
+      name: "tools",
+      version: "2.0.0",
+      title: "Tools",
+      instructions: "Use them well.",
+    }));
+    assertEquals(client.getServerVersion(), { name: "tools", version: "2.0.0", title: "Tools" });
+    assertEquals(client.getInstructions(), "Use them well.");
+    await client.close();
+  });
+
+  it("answers in the era that the client speaks", async () => {
+    for (const [mode, era] of [["auto", "modern"], ["legacy", "legacy"]] as const) {
+      const client = await connect(open(sum), mode);
+      assertEquals(client.getProtocolEra(), era);
+      const { content, structuredContent } = await client.callTool({
+        name: "math.add",
+        arguments: { a: 2, b: 40 },
+      });
+      assertEquals(content, [{ type: "text", text: "42" }]);
+      // Only the newest revision has values that are no objects.
+      assertEquals(structuredContent, era === "modern" ? 42 : undefined);
+      await client.close();
+    }
+  });
+
+  it("lists and does not execute where nobody says who calls", async () => {
+    let ran = false;
+    const tool = defineTool({ name: "run", description: "Runs.", execute: () => ran = true });
+    const client = await connect(createMcpEndpoint(new ToolRegistry({ tools: [tool] })));
+    assertEquals((await client.listTools()).tools.map(({ name }) => name), ["run"]);
+    await assertRejects(() => client.callTool({ name: "run" }), Error, "does not execute");
+    assertEquals(ran, false);
+    await client.close();
+  });
+
+  it("keeps the tools of roles and scopes from callers that nobody knows", async () => {
+    const registry = new ToolRegistry({
+      tools: [
+        { name: "for-all", description: "Is for all." },
+        { name: "for-control", description: "Is for some.", roles: ["control"] },
+        { name: "for-holders", description: "Is for some.", scopes: ["x"] },
+      ],
+    });
+    const namesOf = async (mcp: ReturnType<typeof createMcpEndpoint>) => {
+      const client = await connect(mcp);
+      const { tools } = await client.listTools();
+      await client.close();
+      return tools.map(({ name }) => name);
+    };
+    assertEquals(await namesOf(createMcpEndpoint(registry)), ["for-all"]);
+    assertEquals(
+      await namesOf(createMcpEndpoint(registry, { selection: { role: "control" } })),
+      ["for-all", "for-control"],
+    );
+    assertEquals(
+      await namesOf(
+        createMcpEndpoint(registry, { authorize: () => ({ role: "control", scopes: ["x"] }) }),
+      ),
+      ["for-all", "for-control", "for-holders"],
+    );
+  });
+
+  it("says when lists may be kept, for one caller only", async () => {
+    const mcp = createMcpEndpoint(new ToolRegistry(), { ttlMs: 1234 });
+    const { result } = await messageIn(await mcp.fetch(modernRequest("tools/list")));
+    assertEquals([result?.["ttlMs"], result?.["cacheScope"]], [1234, "private"]);
+  });
+
+  it("goes on after the last tool of a page, whatever came and went", async () => {
+    const registry = new ToolRegistry({ tools: ["b", "d", "f", "h"].map(named) });
+    const mcp = createMcpEndpoint(registry, { pageSize: 2 });
+    const page = async (cursor?: unknown) => {
+      const params = cursor === undefined ? {} : { cursor };
+      const { result, error } = await messageIn(
+        await mcp.fetch(modernRequest("tools/list", params)),
+      );
+      const tools = result?.["tools"] as { name: string }[] | undefined;
+      return { names: tools?.map(({ name }) => name), next: result?.["nextCursor"], error };
+    };
+    const first = await page();
+    assertEquals(first.names, ["b", "d"]);
+    registry.unregisterTool("d");
+    registry.registerTool(named("a"));
+    registry.registerTool(named("e"));
+    const second = await page(first.next);
+    assertEquals(second.names, ["e", "f"]);
+    assertEquals(await page(second.next), { names: ["h"], next: undefined, error: undefined });
+    for (const cursor of ["!", "", btoa("no id at all"), "x".repeat(5_000)]) {
+      assertEquals((await page(cursor)).error?.code, -32602, cursor);
+    }
+  });
+
+  it("asks for the headers that a schema wants, and holds them to the arguments", async () => {
+    const tool = defineTool({
+      name: "query",
+      description: "Asks a region.",
+      parameters: {
+        type: "object",
+        properties: { region: { type: "string", "x-mcp-header": "Region" } },
+      },
+      execute: ({ region }) => region ?? "nowhere",
+    });
+    const mcp = open(tool);
+    const params = { name: "query", arguments: { region: "eu" } };
+    const wrong = await mcp.fetch(
+      modernRequest("tools/call", params, { "mcp-param-region": "us" }),
+    );
+    assertEquals(wrong.status, 400);
+    assertEquals((await messageIn(wrong)).error?.code, -32020);
+    const right = await mcp.fetch(
+      modernRequest("tools/call", params, { "mcp-param-region": "eu" }),
+    );
+    assertEquals((await messageIn(right)).result?.["structuredContent"], "eu");
+  });
+
+  it("sends content as it is, and what merely looks like it as a value", async () => {
+    const image = { type: "image", data: "R0lGODlhAQABAAAAACw=", mimeType: "image/gif" } as const;
+    const content = mcpContent({
+      content: [image],
+      structuredContent: { dots: 1 },
+      _meta: { x: 1 },
+    });
+    const mcp = open(
+      defineTool({ name: "made", description: "Answers content.", execute: () => content }),
+      defineTool({
+        name: "like",
+        description: "Answers a value.",
+        execute: () => ({ content: [image] }),
+      }),
+    );
+    const client = await connect(mcp);
+    const made = await client.callTool({ name: "made" });
+    assertEquals(made.content, [image]);
+    assertEquals(made.structuredContent, { dots: 1 });
+    assertEquals(made._meta?.["x"], 1);
+    const like = await client.callTool({ name: "like" });
+    assertEquals(like.content.map(({ type }) => type), ["text"]);
+    assertEquals(isMcpContent({ content: [image] }), false);
+    await client.close();
+  });
+
+  it("logs what a tool says of itself and yields, to clients that ask", async () => {
+    const mcp = open(defineTool({
+      name: "talk",
+      description: "Talks.",
+      async *execute(_, { metadata }) {
+        metadata({ step: 1 });
+        yield "half";
+        return "whole";
+      },
+    }));
+    const lines = async (meta: Record<string, unknown>): Promise<readonly unknown[]> => {
+      const response = await mcp.fetch(modernRequest("tools/call", { name: "talk", _meta: meta }));
+      const text = await response.text();
+      return text.split("\n").filter((line) => line.startsWith("data: "))
+        .map((line) => JSON.parse(line.slice(6)))
+        .filter(({ method }) => method === "notifications/message")
+        .map(({ params: { logger, data } }) => [logger, data]);
+    };
+    assertEquals(await lines({ "io.modelcontextprotocol/logLevel": "info" }), [
+      ["talk", { step: 1 }],
+      ["talk/output", "half"],
+    ]);
+    assertEquals(await lines({}), []);
+  });
+
+  it("hands work that outlives its response to the platform", async () => {
+    const work: Promise<unknown>[] = [];
+    const context = { waitUntil: (one: Promise<unknown>) => void work.push(one) };
+    const params = { name: "math.add", arguments: { a: 1, b: 2 } };
+    await (await open(sum).fetch(modernRequest("tools/call", params), {}, context)).text();
+    assertEquals(work.length, 1);
+    await work[0];
+  });
+
+  it("tells its owner which tools clients cannot be told of, once per list", async () => {
+    const errors: unknown[] = [];
+    const mcp = createMcpEndpoint(new ToolRegistry({ tools: [named("fine")] }), {
+      onError(error) {
+        errors.push(error);
+        throw new Error("A log that fails");
+      },
+      authorize: () => {
+        throw new Error("The database is gone");
+      },
+    });
+    const response = await mcp.fetch(modernRequest("tools/list"));
+    assertEquals(response.status, 500);
+    assertEquals((await response.text()).includes("database"), false);
+    assertEquals(errors.map(String), ["Error: The database is gone"]);
+  });
+
+  it("limits how often a caller may come", async () => {
+    const mcp = createMcpEndpoint(new ToolRegistry(), {
+      authorize: () => ({ principal: "one" }),
+      rateLimit: { limit: 1, windowMs: 60_000 },
+    });
+    const statuses = [];
+    for (let turn = 0; turn < 2; turn++) {
+      const response = await mcp.fetch(modernRequest("tools/list"));
+      await response.body?.cancel();
+      statuses.push(response.status);
+      if (turn === 1) assert(response.headers.has("retry-after"));
+    }
+    assertEquals(statuses, [200, 429]);
+  });
+
+  it("observes calls in the trace that the client names, whatever the telemetry does", async () => {
+    const seen: unknown[] = [];
+    const errors: unknown[] = [];
+    const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    const call = { name: "math.add", arguments: { a: 1, b: 2 }, _meta: { traceparent: parent } };
+    const answerOf = async (
+      telemetry: NonNullable<Parameters<typeof createMcpEndpoint>[1]>["telemetry"],
+    ) => {
+      const mcp = createMcpEndpoint(new ToolRegistry({ tools: [sum] }), {
+        openExecution: true,
+        onError: (error) => void errors.push(error),
+        ...(telemetry === undefined ? {} : { telemetry }),
+      });
+      return (await messageIn(await mcp.fetch(modernRequest("tools/call", call)))).result;
+    };
+    const fine = await answerOf({
+      begin({ tool, headers }) {
+        seen.push(tool.id, headers.get("traceparent"));
+        return {
+          place: undefined,
+          run: (work) => work(),
+          end: (result) => void seen.push(result.ok),
+        };
+      },
+    });
+    assertEquals(fine?.["structuredContent"], 3);
+    assertEquals(seen, ["math:add", parent, true]);
+    const broken = (): never => {
+      throw new Error("No collector");
+    };
+    assertEquals((await answerOf({ begin: broken }))?.["structuredContent"], 3);
+    const ending = { place: undefined, run: <R>(work: () => R) => work(), end: broken };
+    assertEquals((await answerOf({ begin: () => ending }))?.["structuredContent"], 3);
+    assertEquals(errors.map(String), ["Error: No collector", "Error: No collector"]);
+  });
+
+  it("refuses hosts, origins, sizes and texts that it does not take", async () => {
+    const mcp = createMcpEndpoint(new ToolRegistry(), { maxBodyBytes: 1_000 });
+    const statusOf = async (request: Request): Promise<number> => {
+      const response = await mcp.fetch(request);
+      await response.body?.cancel();
+      return response.status;
+    };
+    assertEquals(await statusOf(new Request("http://evil.example/mcp")), 421);
+    assertEquals(
+      await statusOf(modernRequest("tools/list", {}, { origin: "https://evil.example" })),
+      403,
+    );
+    assertEquals(await statusOf(legacyRequest("x".repeat(1_001))), 413);
+    assertEquals(await statusOf(legacyRequest("{")), 400);
+    assertEquals(await statusOf(legacyRequest("{}", { "content-type": "text/plain" })), 415);
+    assertEquals(await statusOf(new Request(URL_OF_MCP, { method: "DELETE" })), 405);
+    assertEquals(await statusOf(new Request(URL_OF_MCP)), 405);
+  });
+
+  it("turns a caller away as its owner says", async () => {
+    const mcp = createMcpEndpoint(new ToolRegistry(), {
+      authorize: () => new Response("no", { status: 401 }),
+    });
+    const response = await mcp.fetch(modernRequest("tools/list"));
+    assertEquals([response.status, await response.text()], [401, "no"]);
+  });
+});
+
+describe("a call that is cancelled", () => {
+  it("is aborted when its stream is closed", async () => {
+    const { tool, begun, aborted } = waiting();
+    const client = await connect(open(tool));
+    const caller = new AbortController();
+    const call = assertRejects(() => client.callTool({ name: "wait" }, { signal: caller.signal }));
+    await begun;
+    caller.abort();
+    await call;
+    await aborted;
+    await client.close();
+  });
+
+  it("is aborted by the older clients' message, of the same session and caller only", async () => {
+    const { tool, begun, aborted } = waiting();
+    const mcp = createMcpEndpoint(new ToolRegistry({ tools: [tool] }), {
+      authorize: (request) => ({ principal: request.headers.get("x-who") ?? "nobody" }),
+    });
+    const initialize = {
+      jsonrpc: "2.0",
+      id: 0,
+      method: "initialize",
+      params: {
+        protocolVersion: "2025-11-25",
+        capabilities: {},
+        clientInfo: { name: "test", version: "1.0.0" },
+      },
+    };
+    const welcome = await mcp.fetch(legacyRequest(initialize, { "x-who": "a" }));
+    const session = welcome.headers.get("mcp-session-id") ?? "";
+    await welcome.text();
+    assert(session.length > 30);
+
+    const call = { jsonrpc: "2.0", id: 7, method: "tools/call", params: { name: "wait" } };
+    const answer = mcp.fetch(legacyRequest(call, { "x-who": "a", "mcp-session-id": session }))
+      .then(messageIn);
+    await begun;
+    let isAborted = false;
+    void aborted.then(() => isAborted = true);
+    const cancel = async (who: string, from: string, requestId: unknown): Promise<void> => {
+      const message = {
+        jsonrpc: "2.0",
+        method: "notifications/cancelled",
+        params: { requestId },
+      };
+      const response = await mcp.fetch(
+        legacyRequest(message, { "x-who": who, "mcp-session-id": from }),
+      );
+      assertEquals(response.status, 202);
+      await response.text();
+    };
+    await cancel("b", session, 7);
+    await cancel("a", crypto.randomUUID(), 7);
+    await cancel("a", session, "7");
+    await cancel("a", session, 8);
+    await Promise.resolve();
+    assertEquals(isAborted, false);
+    await cancel("a", session, 7);
+    await aborted;
+    assertEquals((await answer).result?.["isError"], true);
+  });
+});
+
+describe("clients that follow the list", () => {
+  it("are told of their own changes, until the registry ends", async () => {
+    const registry = new ToolRegistry({ tools: [named("one")] });
+    const mcp = createMcpEndpoint(registry, { authorize: () => ({}) });
+    const client = await connect(mcp);
+    let changes = 0;
+    let told = Promise.withResolvers<void>();
+    client.setNotificationHandler("notifications/tools/list_changed", () => {
+      changes++;
+      told.resolve();
+    });
+    const { closed } = await client.listen({ toolsListChanged: true });
+    registry.registerTool({ name: "hidden", description: "Is not seen.", roles: ["control"] });
+    registry.registerTool(named("two"));
+    await told.promise;
+    assertEquals(changes, 1);
+    told = Promise.withResolvers();
+    registry.unregisterTool("two");
+    await told.promise;
+    assertEquals(changes, 2);
+    await registry.dispose();
+    assertEquals(await closed, "graceful");
+    await client.close();
+  });
+
+  it("are no more than the owner allows", async () => {
+    const registry = new ToolRegistry();
+    const mcp = createMcpEndpoint(registry, { maxSubscriptions: 1 });
+    const client = await connect(mcp);
+    const first = await client.listen({ toolsListChanged: true });
+    await assertRejects(() => client.listen({ toolsListChanged: true }), Error, "limit");
+    await first.close();
+    const again = await client.listen({ toolsListChanged: true });
+    await again.close();
+    await client.close();
+  });
+
+  it("get a stream by GET before the newest revision", async () => {
+    const registry = new ToolRegistry();
+    const mcp = createMcpEndpoint(registry, { heartbeatMs: 60_000, maxSubscriptions: 1 });
+    const get = (): Promise<Response> =>
+      mcp.fetch(new Request(URL_OF_MCP, { headers: { accept: "text/event-stream" } }));
+    const response = await get();
+    assertEquals(response.status, 200);
+    assertEquals((await get()).status, 405);
+    const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
+    assertEquals((await reader?.read())?.value, ":\n\n");
+    registry.registerTool(named("new"));
+    assert((await reader?.read())?.value?.includes("notifications/tools/list_changed"));
+    await reader?.cancel();
+    const next = await get();
+    assertEquals(next.status, 200);
+    await next.body?.cancel();
+  });
+
+  it("are told that a fixed toolset does not change", async () => {
+    const toolset = new ToolRegistry({ tools: [named("one")] }).select();
+    const client = await connect(createMcpEndpoint(toolset));
+    assertEquals(client.getServerCapabilities()?.tools?.listChanged, false);
+    await client.close();
+  });
+});

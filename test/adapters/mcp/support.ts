@@ -1,0 +1,89 @@
+/** The official client, and plain requests, on an endpoint in this process. */
+
+import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import type { McpEndpoint } from "@plue/tools/mcp";
+
+export const URL_OF_MCP = "http://localhost/mcp";
+export const MODERN = "2026-07-28";
+
+/** What a client's transport fetches with. */
+export function fetchFrom(mcp: McpEndpoint) {
+  return (url: string | URL, init?: RequestInit): Promise<Response> =>
+    mcp.fetch(new Request(url, init));
+}
+
+/** A client that is connected to the endpoint. */
+export async function connect(
+  mcp: McpEndpoint,
+  mode: "auto" | "legacy" = "auto",
+  headers: Record<string, string> = {},
+): Promise<Client> {
+  const client = new Client({ name: "test", version: "1.0.0" }, { versionNegotiation: { mode } });
+  await client.connect(
+    new StreamableHTTPClientTransport(new URL(URL_OF_MCP), {
+      fetch: fetchFrom(mcp),
+      requestInit: { headers },
+    }),
+  );
+  return client;
+}
+
+/** A request of the newest revision. */
+export function modernRequest(
+  method: string,
+  params: Record<string, unknown> = {},
+  headers: Record<string, string> = {},
+): Request {
+  const { name } = params;
+  return new Request(URL_OF_MCP, {
+    method: "POST",
+    headers: {
+      "content-type": "application/json",
+      accept: "application/json, text/event-stream",
+      "mcp-protocol-version": MODERN,
+      "mcp-method": method,
+      ...(typeof name === "string" ? { "mcp-name": name } : {}),
+      ...headers,
+    },
+    body: JSON.stringify({
+      jsonrpc: "2.0",
+      id: 1,
+      method,
+      params: {
+        ...params,
+        _meta: {
+          "io.modelcontextprotocol/protocolVersion": MODERN,
+          "io.modelcontextprotocol/clientInfo": { name: "test", version: "1.0.0" },
+          "io.modelcontextprotocol/clientCapabilities": {},
+          ...params["_meta"] as Record<string, unknown> | undefined,
+        },
+      },
+    }),
+  });
+}
+
+/** A message of the older revisions. */
+export function legacyRequest(message: unknown, headers: Record<string, string> = {}): Request {
+  return new Request(URL_OF_MCP, {
+    method: "POST",
+    headers: {
+      "content-type": "application/json",
+      accept: "application/json, text/event-stream",
+      ...headers,
+    },
+    body: typeof message === "string" ? message : JSON.stringify(message),
+  });
+}
+
+/** The JSON-RPC message that a response has, as JSON or as the last event of a stream. */
+export async function messageIn(response: Response): Promise<{
+  // What tests look at is theirs to know.
+  readonly result?: Readonly<Record<string, unknown>>;
+  readonly error?: { readonly code: number; readonly message: string };
+}> {
+  const text = await response.text();
+  const last = text.startsWith("{")
+    ? text
+    : text.split("\n").filter((line) => line.startsWith("data: ")).at(-1)?.slice(6);
+  return JSON.parse(last ?? "null");
+}
