@@ -38,6 +38,9 @@ export interface ToolHostBridgeOptions {
 /** How much of the reason for an abort is said again in the call's failure, in characters. */
 const MAX_REASON = 1_000;
 
+/** How many controllers are kept for later calls. */
+const MAX_SPARE = 64;
+
 /** No configuration's id. */
 const NONE = -1;
 
@@ -58,6 +61,11 @@ export class ToolHostBridge {
   readonly #replies: Replies;
   /** What aborts each running call. */
   readonly #running: Map<number, AbortController> = new Map();
+  /**
+   * What aborted nothing, and can serve again: only the dispatcher has seen it, which has let go of
+   * it (tools are given another signal). To make one is a tenth of a call's work here.
+   */
+  readonly #spare: AbortController[] = [];
   #configuration = NONE;
   #offer: ToolOffer | Refusal | Promise<ToolOffer | Refusal> = new Refusal(
     "runtime_unavailable",
@@ -188,15 +196,15 @@ export class ToolHostBridge {
 
   #execute(id: number, wantsEvents: boolean, strings: (string | undefined)[]): void {
     const offer = this.#offer;
-    const controller = new AbortController();
+    const controller = this.#spare.pop() ?? new AbortController();
     this.#running.set(id, controller);
     if (offer instanceof ToolOffer) {
-      this.#dispatch(offer, id, wantsEvents, strings, controller.signal);
+      this.#dispatch(offer, id, wantsEvents, strings, controller);
     } else if (offer instanceof Refusal) this.#refuseCall(offer, id, wantsEvents);
     else {
       offer.then((later) =>
         later instanceof ToolOffer
-          ? this.#dispatch(later, id, wantsEvents, strings, controller.signal)
+          ? this.#dispatch(later, id, wantsEvents, strings, controller)
           : this.#refuseCall(later, id, wantsEvents)
       );
     }
@@ -207,13 +215,15 @@ export class ToolHostBridge {
     id: number,
     wantsEvents: boolean,
     [name = "", params, sessionId, messageId]: (string | undefined)[],
-    signal: AbortSignal,
+    controller: AbortController,
   ): void {
+    const { signal } = controller;
     const context: DispatchContext = { sessionId, messageId, signal };
     offer.dispatcher
       .dispatch({ name, arguments: params }, wantsEvents ? this.#listening(id, context) : context)
       .then((result) => {
         this.#running.delete(id);
+        if (!signal.aborted && this.#spare.length < MAX_SPARE) this.#spare.push(controller);
         // First the list: whoever has the result may ask for it.
         if (offer.isListStale && offer === this.#offer) this.#list(offer);
         this.#replies.result(id, signal.aborted ? withReason(result, signal) : result, wantsEvents);

@@ -378,6 +378,24 @@ describe("ToolHostBridge, for an abort", () => {
     assertEquals(host.of("result").length, 1);
   });
 
+  it("does not abort a later call, whatever came of the earlier ones", async () => {
+    const [a, b] = [held("a"), held("b")];
+    const { host } = hostOf({ tools: [a.tool, b.tool, echo] });
+    await host.configure();
+    await host.execute(1, "a");
+    await host.abort(1, "stop");
+    await host.execute(2, "echo", {});
+    await host.execute(3, "b");
+    await host.abort(2, "too late");
+    assertEquals(b.context()?.signal.aborted, false);
+    await host.abort(3, "now");
+    assertEquals((b.context()?.signal.reason as DOMException).message, "now");
+    a.end(null);
+    b.end(null);
+    await settle();
+    assertEquals(host.bridge.running, 0);
+  });
+
   it("aborts everything when the host shuts down, and can be configured again", async () => {
     let shutdowns = 0;
     const { tool, context, end } = held("a");
