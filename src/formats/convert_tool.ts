@@ -5,8 +5,8 @@
  */
 
 import type { JsonSchema, JsonSchemaObject, Tool } from "../tool/mod.ts";
-import { encodeArguments } from "./argument_rewrite.ts";
 import { type Conversion, schemaConverter } from "./convert_schema.ts";
+import { exportExamples } from "./export_examples.ts";
 import type { KeywordForm } from "./keyword_forms.ts";
 import type { ToolView } from "./profile.ts";
 import type { Load } from "./request_limits.ts";
@@ -148,7 +148,7 @@ export function convertTool(
     returns,
     strict,
     examples: rules.features.examples === "native"
-      ? tool.examples.map((example) => encodeArguments(example.input, rewrite))
+      ? exportExamples(tool, parameters, rewrite, options.engine, losses)
       : [],
     hints,
     options,

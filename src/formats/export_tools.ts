@@ -5,6 +5,7 @@
  * @module
  */
 
+import type { SchemaEngine } from "../schema/mod.ts";
 import type { Tool } from "../tool/mod.ts";
 import { type Attempt, type Candidate, convertTool, type Refusal } from "./convert_tool.ts";
 import { createExportNames, wireNames } from "./export_names.ts";
@@ -84,8 +85,21 @@ export function exportTools<Name extends TargetName>(
 
 function keyOf(target: string, options: ExportOptions): string {
   if (options === DEFAULTS) return target;
-  const { onLoss, strictFallback, namespaces, describeExamples, describeReturns, path } = options;
-  return `${target} ${onLoss} ${strictFallback} ${namespaces} ${describeExamples} ${describeReturns} ${path}`;
+  const { onLoss, strictFallback, namespaces, describeExamples, describeReturns, path, engine } =
+    options;
+  return `${target} ${onLoss} ${strictFallback} ${namespaces} ${describeExamples} ${describeReturns} ${
+    engine === undefined ? "" : numberOf(engine)
+  } ${path}`;
+}
+
+/** A number for each engine, to remember exports by. */
+const engineNumbers = new WeakMap<SchemaEngine, number>();
+let engines = 0;
+
+function numberOf(engine: SchemaEngine): number {
+  let number = engineNumbers.get(engine);
+  if (number === undefined) engineNumbers.set(engine, number = ++engines);
+  return number;
 }
 
 function checkOptions(options: ExportOptions): ExportOptions {

@@ -7,6 +7,7 @@
  */
 
 import type { JsonSchema, JsonSchemaObject, Tool } from "../tool/mod.ts";
+import type { WireExample } from "./export_examples.ts";
 import type { KeywordForm } from "./keyword_forms.ts";
 import type { NameRule } from "./names.ts";
 import type { ExportOptions, ProviderHints, TargetId } from "./types.ts";
@@ -114,8 +115,8 @@ export interface ToolView {
   readonly parameters: JsonSchemaObject;
   readonly returns: JsonSchema | undefined;
   readonly strict: boolean;
-  /** Arguments of the examples, as they stand on the wire. */
-  readonly examples: readonly unknown[];
+  /** The examples that fit, as they stand on the wire. */
+  readonly examples: readonly WireExample[];
   readonly hints: ProviderHints;
   readonly options: ExportOptions;
 }

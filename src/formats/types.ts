@@ -4,6 +4,7 @@
  * @module
  */
 
+import type { SchemaEngine } from "../schema/mod.ts";
 import type { JsonValue } from "../tool/mod.ts";
 
 /** A target: one provider's surface, mode and version. */
@@ -227,6 +228,12 @@ export interface ExportOptions {
    * @default {"/tools/{id}/execute"}
    */
   readonly path?: string;
+  /**
+   * Checks the examples against the schema that is sent: those that do not fit are left out, since
+   * a provider refuses the whole request for one. Absent: their structure is checked (types, keys,
+   * constants, lengths, ranges), but no `pattern`, `format` or condition.
+   */
+  readonly engine?: SchemaEngine;
 }
 
 /** What an export answers. Frozen, and the same object for the same list, target and options. */

@@ -83,9 +83,7 @@ function wire(view: ToolView): AiSdkTool {
     inputSchema: schemaOf(view.parameters),
     outputSchema: returns === undefined ? ANYTHING : schemaOf(returns),
     ...(view.examples.length === 0 ? {} : {
-      inputExamples: view.examples.map((input) => ({
-        input: input as { [key: string]: unknown },
-      })),
+      inputExamples: view.examples.map(({ input }) => ({ input })),
     }),
     ...(tool.title === undefined ? {} : { title: tool.title }),
     ...(hints.strict === undefined ? {} : { strict: hints.strict }),

@@ -166,7 +166,7 @@ function wire(view: ToolView, strict: boolean | undefined): AnthropicTool {
     ...(strict === undefined ? {} : { strict }),
     ...(view.examples.length === 0
       ? {}
-      : { input_examples: view.examples as { [key: string]: unknown }[] }),
+      : { input_examples: view.examples.map(({ input }) => input) }),
     ...(hints.deferLoading === undefined ? {} : { defer_loading: hints.deferLoading }),
     ...(hints.allowedCallers === undefined ? {} : { allowed_callers: callers(hints) }),
     ...(hints.cacheControl === undefined ? {} : { cache_control: { ...hints.cacheControl } }),

@@ -32,7 +32,9 @@ export const LANGCHAIN: Profile<LangChainTool, LangChainTool[]> = {
       ...(deferLoading === undefined ? {} : { defer_loading: deferLoading }),
       ...(allowedCallers === undefined ? {} : { allowed_callers: allowedCallers }),
       ...(cacheControl === undefined ? {} : { cache_control: cacheControl }),
-      ...(view.examples.length === 0 ? {} : { input_examples: view.examples }),
+      ...(view.examples.length === 0 ? {} : {
+        input_examples: view.examples.map(({ input }) => input),
+      }),
     };
     return {
       name: view.name,

@@ -73,8 +73,7 @@ function wire(view: ToolView): OpenApiPart {
   const output = `${view.name}.returns`;
   const { provider: _hints, ...meta } = tool.meta ?? {};
   const examples: Record<string, { summary?: string; value: unknown }> = {};
-  view.examples.forEach((value, index) => {
-    const summary = tool.examples[index]?.description;
+  view.examples.forEach(({ input: value, description: summary }, index) => {
     examples[`example${index + 1}`] = { ...(summary === undefined ? {} : { summary }), value };
   });
   const template = view.options.path ?? "/tools/{id}/execute";
