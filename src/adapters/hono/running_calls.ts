@@ -18,10 +18,10 @@ export class RunningCalls {
   /**
    * A call begins.
    *
-   * @param client The request's signal. It is let go of when the call ends: Deno aborts it after
-   * every answered request.
+   * @param client The request: its signal says that the client is gone. It is let go of when the
+   * call ends: Deno aborts it after every answered request.
    */
-  begin(key: CallKey, client: AbortSignal): RunningCall {
+  begin(key: CallKey, client: Request): RunningCall {
     return new RunningCall(this.#calls, textOf(key), client);
   }
 
@@ -37,6 +37,9 @@ export class RunningCalls {
   }
 }
 
+/** After how many turns of the microtask queue a call counts as one that takes its time. */
+const TURNS = 12;
+
 /** A call that runs. */
 export class RunningCall {
   /** Aborts when the client goes away, or when somebody aborts the call. */
@@ -47,11 +50,13 @@ export class RunningCall {
   readonly tell: () => void;
   readonly #calls: Map<string, RunningCall>;
   readonly #key: string;
-  readonly #client: AbortSignal;
+  readonly #client: Request;
+  #turns = TURNS;
+  #isOver = false;
   readonly #leave: () => void;
 
   /** @ignore Made by {@linkcode RunningCalls.begin}. */
-  constructor(calls: Map<string, RunningCall>, key: string, client: AbortSignal) {
+  constructor(calls: Map<string, RunningCall>, key: string, client: Request) {
     const controller = new AbortController();
     const abort = (why: string): void => controller.abort(new DOMException(why, "AbortError"));
     this.signal = controller.signal;
@@ -63,8 +68,7 @@ export class RunningCall {
     this.tell = tell;
     this.#leave = () => abort("The client went away");
     this.#client = client;
-    if (client.aborted) this.#leave();
-    else client.addEventListener("abort", this.#leave, { once: true });
+    this.#listen();
     this.#key = key;
     this.#calls = calls;
     this.other = calls.get(key);
@@ -73,7 +77,8 @@ export class RunningCall {
 
   /** The call has ended: nothing reaches it any more. */
   end(): void {
-    this.#client.removeEventListener("abort", this.#leave);
+    this.#isOver = true;
+    if (this.#turns === 0) this.#client.signal.removeEventListener("abort", this.#leave);
     let call = this.#calls.get(this.#key);
     if (call === this) {
       if (this.other === undefined) this.#calls.delete(this.#key);
@@ -82,6 +87,19 @@ export class RunningCall {
     }
     while (call !== undefined && call.other !== this) call = call.other;
     if (call !== undefined) call.other = this.other;
+  }
+
+  /**
+   * Listens to the client once the call has taken a few turns of the queue: nothing is heard of a
+   * client before that, and a call that has ended by then need not pay for a signal, which Node and
+   * Deno make when it is asked for.
+   */
+  #listen(): void {
+    if (this.#isOver) return;
+    if (--this.#turns > 0) return queueMicrotask(() => this.#listen());
+    const { signal } = this.#client;
+    if (signal.aborted) this.#leave();
+    else signal.addEventListener("abort", this.#leave, { once: true });
   }
 }
 

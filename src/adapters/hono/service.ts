@@ -44,6 +44,10 @@ export class ToolService {
   readonly #owned: () => Toolset;
   readonly #cors: Cors | undefined;
   readonly #rateLimiter: RateLimiter | undefined;
+  /** Who calls where nobody is asked. */
+  readonly #everyone: Caller;
+  /** Whether something is to be found out about a caller, or noted, before the answer. */
+  readonly #asksFirst: boolean;
   /** Those that were begun by the observer. */
   readonly #exchanges = new WeakMap<Context, Exchange>();
   readonly #views = new WeakMap<Toolset, ToolDispatcher>();
@@ -57,6 +61,8 @@ export class ToolService {
     this.#guard = createGuard(options);
     const { cors, rateLimit, allowedOrigins = [] } = options;
     this.#cors = cors && createCors(cors === true ? {} : cors, allowedOrigins);
+    this.#everyone = { explain: options.openExplain ?? false };
+    this.#asksFirst = [options.authorize, rateLimit, options.observe].some(Boolean);
     this.#rateLimiter = rateLimit && createRateLimiter(rateLimit);
     // Nobody said who calls: then a registry's tools for certain roles and scopes are for nobody.
     this.#owned = ownerToolset(
@@ -76,10 +82,23 @@ export class ToolService {
   }
 
   /** Makes the handler of a route: the answer, once it is known who calls. */
-  route(path: string, answer: Answer): (c: Context) => Promise<Response> {
-    return async (c) => {
+  route(path: string, answer: Answer): (c: Context) => Response | Promise<Response> {
+    return (c) => {
       const exchange = this.#exchangeOf(c, path);
-      return exchange.finish(await this.#answer(c, exchange, answer));
+      const stopped = this.#admit(c.req.raw, exchange);
+      if (stopped !== undefined) return exchange.finish(problemResponse(stopped));
+      try {
+        // Where there is nobody to ask, an answer that is at hand takes no turn of the queue.
+        const response = this.#asksFirst
+          ? this.#enter(c.req.raw, exchange)
+            .then((visit) => isResponse(visit) ? visit : answer(c, visit))
+          : answer(c, { caller: this.#everyone, toolset: this.#owned(), exchange });
+        if (!(response instanceof Promise)) return exchange.finish(response);
+        return response.catch((error: unknown) => this.#failed(error))
+          .then((whole) => exchange.finish(whole));
+      } catch (error) {
+        return exchange.finish(this.#failed(error));
+      }
     };
   }
 
@@ -182,32 +201,21 @@ export class ToolService {
     return exchange;
   }
 
-  async #answer(
-    c: Context,
-    exchange: Exchange,
-    answer: Answer,
-  ): Promise<Response> {
-    const stopped = this.#admit(c.req.raw, exchange);
-    if (stopped !== undefined) return problemResponse(stopped);
-    try {
-      const visit = await this.#enter(c.req.raw, exchange);
-      return isResponse(visit) ? visit : await answer(c, visit);
-    } catch (error) {
-      if (error instanceof QueryError || error instanceof EnvelopeError) {
-        return problemResponse(badRequest(error.message));
-      }
-      return this.report(error);
-    }
+  /** What a request is answered that cannot be read, or that something broke at. */
+  #failed(error: unknown): Response {
+    return error instanceof QueryError || error instanceof EnvelopeError
+      ? problemResponse(badRequest(error.message))
+      : this.report(error);
   }
 
   async #enter(
     request: Request,
     exchange: Exchange,
   ): Promise<Visit | Response> {
-    const { authorize, openExplain = false, observe } = this.options;
+    const { authorize, observe } = this.options;
     const { now = Date.now } = observe ?? {};
     const began = observe && now();
-    const caller = authorize === undefined ? { explain: openExplain } : await authorize(request);
+    const caller = authorize === undefined ? this.#everyone : await authorize(request);
     if (began !== undefined) exchange.enteredMs = now() - began;
     if (isResponse(caller)) return caller;
     exchange.principal = caller.principal;

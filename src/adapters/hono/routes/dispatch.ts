@@ -35,7 +35,8 @@ export function dispatchTurn(
     const target = c.req.param("target") ?? "";
     const shown = selection === undefined ? toolset : service.narrower.narrow(toolset, selection);
     const exported = exportTo(formats, shown, target);
-    const { signal: client, headers } = c.req.raw;
+    const client = c.req.raw;
+    const { headers } = client;
     return await service.withBody(c, async (text) => {
       const { callId = crypto.randomUUID(), ...ids } = readCallIds({}, headers);
       const calls = callsIn(formats, target, text, exported);

@@ -27,8 +27,8 @@ interface Begun {
   readonly call: ToolCall & { readonly callId: string };
   readonly context: DispatchContext;
   readonly running: RunningCall;
-  /** The request's own signal. */
-  readonly client: AbortSignal;
+  /** The request as it came. */
+  readonly client: Request;
   readonly span: CallSpan;
   readonly exchange: Exchange;
 }
@@ -41,7 +41,7 @@ export function executeTool(service: ToolService): Answer {
     if (closed !== undefined) return problemResponse(closed);
     const id = c.req.param("id") ?? "";
     // Taken before the body is limited: that may put another request in this one's place.
-    const { signal: client } = c.req.raw;
+    const client = c.req.raw;
     return await service.withBody(c, async (text) => {
       const { callId = crypto.randomUUID(), ...envelope } = readEnvelope(
         text,
@@ -137,7 +137,7 @@ function streamEvents(c: Context, begun: Begun, heartbeatMs: number): Response {
       const { error } = ToolResult.error("aborted", "The client went away");
       settle(begun, { ok: false, error, durationMs: Date.now() - began });
     },
-  }, { heartbeatMs, signal: client, headers: { "x-call-id": call.callId } });
+  }, { heartbeatMs, signal: client.signal, headers: { "x-call-id": call.callId } });
   exchange.ended = ended;
   keepAlive(c, ended);
   return response;
