@@ -62,7 +62,7 @@ export interface ToolHandlerOptions extends GuardOptions {
    * How often a stream of events sends a comment, in milliseconds. Workers notice only when they
    * write that a client is gone, so there it is also how long its call runs on.
    *
-   * @default {1_500 on Workers, 15_000 elsewhere}
+   * @default {1_500 on Workers, 5_000 on Bun, 15_000 elsewhere}
    */
   readonly heartbeatMs?: number;
   /**
