@@ -78,6 +78,14 @@ describe("GET /events", () => {
     ]);
   });
 
+  it("ends with the token of its reader", async () => {
+    const { response } = await follow(sampleRegistry(), {
+      heartbeatMs: 1,
+      authorize: () => ({ expiresAt: Date.now() - 1 }),
+    });
+    assertEquals(await allEvents(response), []);
+  });
+
   it("refuses more followers than its limit, and takes one again when one has left", async () => {
     const registry = sampleRegistry();
     const { app, response } = await follow(registry, { maxEventStreams: 1 });

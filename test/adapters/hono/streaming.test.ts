@@ -355,6 +355,31 @@ describe("POST /executions/:callId/abort", () => {
     assertEquals([response.status, (await problemOf(response)).code], [499, "aborted"]);
   });
 
+  it("aborts every call that has the name", async () => {
+    const { app, run, started } = bench();
+    const first = allEvents(await run("wait", { callId: "twin" }));
+    const second = allEvents(await run("wait", { callId: "twin" }));
+    await started.promise;
+    assertEquals((await app.request(`${BASE}/executions/twin/abort`, abort)).status, 202);
+    for (const events of [await first, await second]) assertEquals(events.length, 1);
+    assertEquals((await app.request(`${BASE}/executions/twin/abort`, abort)).status, 404);
+  });
+
+  it("finds the other call of a name when one has ended", async () => {
+    for (const endsFirst of ["first", "second"] as const) {
+      const { app, run, inFlight } = bench();
+      const calls = {
+        first: await run("wait", { callId: "twin" }),
+        second: await run("wait", { callId: "twin" }),
+      };
+      await calls[endsFirst].body?.cancel();
+      assertEquals(inFlight(), 1);
+      assertEquals((await app.request(`${BASE}/executions/twin/abort`, abort)).status, 202);
+      await allEvents(calls[endsFirst === "first" ? "second" : "first"]);
+      assertEquals(inFlight(), 0);
+    }
+  });
+
   it("finds no call that has ended, and none that never was", async () => {
     const { app, run } = bench();
     await allEvents(await run("talk", { callId: "c" }));
