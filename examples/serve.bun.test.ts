@@ -50,6 +50,27 @@ async function diedBefore(folder: TemporaryFolder, ...entries: JournalEntry[]): 
 const HOLD = { command: "exec > pipe; sleep 1000 & echo $!; wait", shell: true };
 
 describe("examples/serve.ts", () => {
+  it("serves the same tools to MCP clients, where it says, and to nobody without the token", async () => {
+    await using folder = await temporaryFolder();
+    await using server = await serve(folder.path, { PLUE_TOKEN: "sesame-sesame-sesame" });
+    await server.program.printed(/"mcpServers"/);
+    const { stdout } = server.program.output;
+    assertStringIncludes(stdout, `"url":"${server.url}/mcp"`);
+    assertEquals(stdout.includes("sesame"), false);
+    const list = (token: string): Promise<Response> =>
+      fetch(`${server.url}/mcp`, {
+        method: "POST",
+        headers: {
+          "content-type": "application/json",
+          accept: "application/json, text/event-stream",
+          authorization: `Bearer ${token}`,
+        },
+        body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list" }),
+      });
+    assertEquals((await list("wrong")).status, 401);
+    assertStringIncludes(await (await list("sesame-sesame-sesame")).text(), '"name":"file-list"');
+  });
+
   for (
     const [name, value] of [
       ["PORT", "abc"],

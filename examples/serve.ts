@@ -16,8 +16,10 @@
 
 import { statSync } from "node:fs";
 import process from "node:process";
-import type { Selection } from "../mod.ts";
-import { createToolHandler } from "../src/adapters/hono/mod.ts";
+import { type Selection, ToolDispatcher } from "../mod.ts";
+import { createToolHandler, serveFormats } from "../src/adapters/hono/mod.ts";
+import { createMcpEndpoint } from "../src/adapters/mcp/mod.ts";
+import * as formats from "../src/formats/mod.ts";
 import { banner } from "./serve/banner.ts";
 import { bearerCheck } from "./serve/bearer.ts";
 import {
@@ -70,22 +72,39 @@ if (toolset.tools.some((tool) => tool.requiresTransaction)) {
 }
 
 const isKnown = settings.token === undefined ? undefined : bearerCheck(settings.token);
-const app = createToolHandler(registry, {
+/** Who may do what: the same over HTTP and over MCP. */
+const access = {
   selection,
+  allowedHosts: settings.isLoopback
+    ? ["localhost", "127.0.0.1", "[::1]", hostOf(settings.host)]
+    : "any" as const,
+  dispatcher: new ToolDispatcher(registry, {
+    transactions,
+    onError: ({ error }) => console.error(error),
+  }),
+  onError: (error: unknown) => console.error(error),
   // Without a token only loopback is served (the settings see to it), and the handler checks Host
   // and Origin, so that no web page can call. With one, the token is the check, under any name.
-  ...(isKnown === undefined ? { openExecution: true, openExplain: true } : {
-    authorize: (request) =>
+  ...(isKnown === undefined ? { openExecution: true } : {
+    authorize: (request: Request) =>
       isKnown(request)
         ? { ...(settings.role === undefined ? {} : { role: settings.role }), explain: true }
         : new Response(null, { status: 401, headers: { "www-authenticate": "Bearer" } }),
   }),
-  allowedHosts: settings.isLoopback
-    ? ["localhost", "127.0.0.1", "[::1]", hostOf(settings.host)]
-    : "any",
-  dispatch: { transactions },
-  onError: (error) => console.error(error),
+};
+const mcp = createMcpEndpoint(registry, { ...access, name: "plue" });
+const app = createToolHandler(registry, {
+  ...access,
+  formats: serveFormats(formats, { openapi: { title: "plue" } }),
+  ...(isKnown === undefined ? { openExplain: true } : {}),
 });
+app.all("/mcp", (c) => mcp.fetch(c.req.raw));
+
+/** Calls, and streams that a client follows. */
+function isLong(request: Request): boolean {
+  return request.method === "POST" ||
+    request.headers.get("accept")?.includes("text/event-stream") === true;
+}
 
 function serve(): ReturnType<typeof Bun.serve> {
   try {
@@ -95,7 +114,7 @@ function serve(): ReturnType<typeof Bun.serve> {
       maxRequestBodySize: 4 * 1024 * 1024,
       fetch(request, server) {
         // A call may run for minutes without a byte; the dispatcher bounds it.
-        if (request.method === "POST") server.timeout(request, 0);
+        if (isLong(request)) server.timeout(request, 0);
         return app.fetch(request);
       },
     });

@@ -25,6 +25,7 @@ const ENTRIES: readonly Entry[] = [
   { name: "@plue/tools", file: "mod.ts", limitKb: 52.5, packages: true },
   { name: "@plue/tools/formats", file: "src/formats/mod.ts", packages: false },
   { name: "@plue/tools/hono", file: "src/adapters/hono/mod.ts", packages: true },
+  { name: "@plue/tools/mcp", file: "src/adapters/mcp/mod.ts", packages: true },
   { name: "@plue/tools/ajv", file: "src/adapters/ajv/mod.ts", packages: true },
   { name: "examples/edge/worker.ts", file: "examples/edge/worker.ts", limitKb: 69, packages: true },
 ];

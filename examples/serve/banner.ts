@@ -37,7 +37,23 @@ export function banner(
       : "Callers must present the token in PLUE_TOKEN.",
     "Try:",
     `  ${example(url, settings, toolset)}`,
+    "",
+    "MCP clients get the same tools, with this in their configuration:",
+    `  ${mcpClient(url, settings)}`,
   ].join("\n");
+}
+
+/** How the server is named in the configuration of an MCP client. */
+function mcpClient(url: string, settings: ServeSettings): string {
+  const entry = {
+    type: "http",
+    url: `${url}/mcp`,
+    // Clients fill in the variable; the token itself is not printed.
+    ...(settings.token === undefined ? {} : {
+      headers: { Authorization: "Bearer ${PLUE_TOKEN}" },
+    }),
+  };
+  return `"mcpServers": { "plue": ${JSON.stringify(entry)} }`;
 }
 
 /** A command that works when it is pasted, with a tool that is served. */

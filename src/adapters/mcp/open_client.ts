@@ -79,9 +79,7 @@ async function openHttp(
 }
 
 async function openCommand(source: McpCommand, signal: AbortSignal): Promise<Client> {
-  const { getDefaultEnvironment, StdioClientTransport } = await import(
-    "@modelcontextprotocol/client/stdio"
-  );
+  const { getDefaultEnvironment, StdioClientTransport } = await loadStdio();
   const { command, args = [], env = {}, cwd, stderr = "inherit" } = source;
   const client = await newClient();
   await client.connect(
@@ -95,6 +93,14 @@ async function openCommand(source: McpCommand, signal: AbortSignal): Promise<Cli
     { signal, timeout: CONNECT_TIMEOUT_MS },
   );
   return client;
+}
+
+/**
+ * Loads what starts programs. Bundlers must not see the specifier: they would put Node's own modules
+ * into a bundle for Workers, which never gets here.
+ */
+async function loadStdio(): Promise<typeof import("@modelcontextprotocol/client/stdio")> {
+  return await import(["@modelcontextprotocol", "client", "stdio"].join("/"));
 }
 
 function isClient(source: McpServerSource): source is Client {
