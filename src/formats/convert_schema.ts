@@ -20,7 +20,7 @@ import { dropKeywords, type KeywordFate } from "./transform/describe_constraints
 import { plainRoot } from "./transform/flatten_root.ts";
 import { inlineReferences, wrapReferences } from "./transform/inline_refs.ts";
 import { mergeEveryAllOf } from "./transform/merge_all_of.ts";
-import { asDraft2020 } from "./transform/normalize_draft07.ts";
+import { asDraft2020, readsAlike } from "./transform/normalize_draft07.ts";
 import { flagNulls, requireAll } from "./transform/nullable.ts";
 import { type Trace, traced } from "./transform/origin.ts";
 import { hoistReferences, pruneDefinitions } from "./transform/references.ts";
@@ -60,6 +60,8 @@ interface Analysis {
   readonly forms: FormSet;
   /** Its `$schema` says that it is draft-07. */
   readonly saysDraft07: boolean;
+  /** It is draft-07 by its looks only, and who takes it for 2020-12 reads the same. */
+  readonly readsAlike: boolean;
   /** Where its parts were before it was rewritten in 2020-12. */
   readonly trace: Trace | undefined;
   /** What became of it, by plan and by whether losses are described: a few, in a list. */
@@ -75,10 +77,12 @@ function analyse(schema: JsonSchema): Analysis {
   const old = detectDialect(schema) === "draft-07";
   const rewritten = old ? traced(() => asDraft2020(schema)) : undefined;
   const current = rewritten?.result ?? schema;
+  const saysDraft = isNode(schema) && Object.hasOwn(schema, "$schema");
   const analysis: Analysis = {
     schema: current,
     forms: formsOf(current),
-    saysDraft07: old && isNode(schema) && Object.hasOwn(schema, "$schema"),
+    saysDraft07: old && saysDraft,
+    readsAlike: old && !saysDraft && readsAlike(schema),
     trace: rewritten?.trace,
     conversions: [],
   };
@@ -208,9 +212,10 @@ export function schemaConverter(
     // Strict modes want every object spelled out, also one that uses nothing they refuse.
     const spells = plan.typed === true || transforms("open object");
     if (verbatim || (!spells && analysis.forms.isSubsetOf(plain))) {
+      const asWritten = verbatim || (plan.draft07 === true && analysis.readsAlike);
       return {
         ok: true,
-        schema: verbatim ? schema : analysis.schema,
+        schema: asWritten ? schema : analysis.schema,
         losses: NO_LOSSES,
         rewrite: undefined,
         uncertain: NO_FORMS,

@@ -151,6 +151,7 @@ export function convertTool(
       ? exportExamples(tool, parameters, rewrite, options.engine, losses)
       : [],
     hints,
+    extra: fields.extra,
     options,
   };
   const encoding: ToolEncoding = Object.freeze({

@@ -118,6 +118,8 @@ export interface ToolView {
   /** The examples that fit, as they stand on the wire. */
   readonly examples: readonly WireExample[];
   readonly hints: ProviderHints;
+  /** The fields of the source's own that the target takes back. */
+  readonly extra: { readonly [field: string]: unknown };
   readonly options: ExportOptions;
 }
 
@@ -131,6 +133,16 @@ export interface CombinationRule {
   readonly effect: "warn" | "not strict";
   /** Whether it concerns a tool. */
   applies(hints: ProviderHints, tool: Tool): boolean;
+}
+
+/** Which of the fields that plue has no words for a target takes: those that it wrote itself. */
+export interface ExtraRule {
+  /** As {@linkcode ProviderHints.source} has it. */
+  readonly source: string;
+  /** As {@linkcode ProviderHints.surface} has it; absent: the source has one way only. */
+  readonly surface?: string;
+  /** Fields that another version of it had. */
+  readonly without?: readonly string[];
 }
 
 /**
@@ -152,6 +164,8 @@ export interface Profile<Wire = unknown, Tools = unknown> {
   /** The property keys that are allowed; absent: all. */
   readonly keys?: NameRule;
   readonly features: FeatureTable;
+  /** What it takes back of what it said itself; `all`: it carries along all hints. */
+  readonly extra?: ExtraRule | "all";
   /** The rules for `parameters`. */
   readonly input: KeywordTable;
   /** The rules for `returns`; absent: there is no field for it. */

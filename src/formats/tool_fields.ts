@@ -57,9 +57,30 @@ function saysAnnotations(tool: Tool, hints: ProviderHints): boolean {
     said.openWorldHint !== derived.openWorldHint;
 }
 
+const NO_EXTRA: { readonly [field: string]: unknown } = Object.freeze({});
+
+/** Splits the fields of the source's own into those that a target takes back, and the names of the others. */
+function splitExtra(
+  hints: ProviderHints,
+  rule: Profile["extra"],
+): { readonly extra: { readonly [field: string]: unknown }; readonly lost: readonly string[] } {
+  const { extra, source, surface } = hints;
+  // Where all hints are carried along, these are among them.
+  if (typeof extra !== "object" || extra === null || rule === "all") {
+    return { extra: NO_EXTRA, lost: [] };
+  }
+  const back = rule !== undefined && rule.source === source && rule.surface === surface;
+  const taken = back && rule.without === undefined ? extra : Object.fromEntries(
+    Object.entries(extra).filter(([field]) => back && rule.without?.includes(field) === false),
+  );
+  return { extra: taken, lost: Object.keys(extra).filter((field) => !Object.hasOwn(taken, field)) };
+}
+
 /** The description to send, and the fields that are lost or said in it. */
 export interface ToolFields {
   readonly description: string;
+  /** The fields of the source's own that the target takes back. */
+  readonly extra: { readonly [field: string]: unknown };
   readonly losses: readonly Loss[];
 }
 
@@ -84,7 +105,12 @@ export function describeTool(tool: Tool, profile: Profile, options: ExportOption
     if (words !== undefined) description = `${description.trimEnd()}\n\n${words}`;
     (losses ??= []).push(fieldLoss(tool, path, feature, words !== undefined));
   }
-  return { description, losses: losses ?? NO_LOSSES };
+  const { extra, lost } = splitExtra(hints, profile.extra);
+  for (const field of lost) {
+    const path = `/meta/provider/extra${pointerStep(field)}`;
+    (losses ??= []).push(fieldLoss(tool, path, field, false));
+  }
+  return { description, extra, losses: losses ?? NO_LOSSES };
 }
 
 function wordsOf(tool: Tool, feature: Feature, options: ExportOptions): string | undefined {

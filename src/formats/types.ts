@@ -278,11 +278,13 @@ export interface ProviderHints {
   readonly title?: null;
   /** Where the tool was imported from: `mcp`, `openapi`, `openai`, `anthropic`, `gemini`, `bedrock`. */
   readonly source?: string;
+  /** How it was written there, where a source has several ways: OpenAI's `chat`, `responses` or `realtime`. */
+  readonly surface?: string;
   /** The name that the source knows it by, where the tool's own name differs. */
   readonly name?: string;
   /** In the source, what is optional here was required and could be `null` (OpenAI's strict mode). */
   readonly unstrict?: boolean;
-  /** Fields of the source's own that plue has no words for. They say nothing to other targets. */
+  /** Fields that plue has no words for. They go back to where they came from; elsewhere each is a loss. */
   readonly extra?: { readonly [field: string]: unknown };
   /** How a call becomes an HTTP request, for a tool that was imported from OpenAPI. */
   readonly operation?: { readonly [field: string]: unknown };

@@ -42,10 +42,13 @@ function declarationsIn(entry: unknown): [string, readonly unknown[]] | undefine
   return undefined;
 }
 
+/** How many entries are looked at to recognise a document. */
+const MAX_LOOKED_AT = 100;
+
 /** Whether a document looks like Gemini's. */
 export function looksLikeGemini(document: unknown): boolean {
   return declarationsIn(document) !== undefined ||
-    entries(document).some(({ value }) =>
+    entries(document).slice(0, MAX_LOOKED_AT).some(({ value }) =>
       declarationsIn(value) !== undefined || member(value, "parametersJsonSchema") !== undefined ||
       (member(value, "type") === undefined && isTypedSchema(member(value, "parameters")))
     );

@@ -26,13 +26,26 @@ const LENGTHS: ReadonlySet<string> = new Set([
   "maxProperties",
 ]);
 
+/** How many schemas are looked at. A typed one names its type at the root, or soon after. */
+const MAX_LOOKED_AT = 10_000;
+
 /** Whether a schema is a typed one: it, or something that it holds, names its type in capitals. */
 export function isTypedSchema(schema: unknown): boolean {
-  if (!isMembers(schema)) return false;
-  const { type, nullable, properties, items } = schema;
-  if (TYPES.has(type) || type === "TYPE_UNSPECIFIED" || typeof nullable === "boolean") return true;
-  return isMembers(properties) && Object.values(properties).some(isTypedSchema) ||
-    isTypedSchema(items);
+  const schemas: unknown[] = [schema];
+  const add = (found: unknown): void => {
+    if (schemas.length < MAX_LOOKED_AT) schemas.push(found);
+  };
+  // What is added while the list is walked is walked too.
+  for (const at of schemas) {
+    if (!isMembers(at)) continue;
+    const { type, nullable, properties, items } = at;
+    if (TYPES.has(type) || type === "TYPE_UNSPECIFIED" || typeof nullable === "boolean") {
+      return true;
+    }
+    add(items);
+    if (isMembers(properties)) { for (const key of Object.keys(properties)) add(properties[key]); }
+  }
+  return false;
 }
 
 /** Translates a typed schema; `wrong` is told of a length that is no number. */

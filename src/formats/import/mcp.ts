@@ -86,7 +86,8 @@ function pagesOf(intake: Intake, document: unknown): readonly Page[] {
     }
     pages.push({ tools, path: `${at}/tools` });
     readCache(intake, page);
-    const cursor = textIn(page, "nextCursor");
+    // Some servers end the list with an empty cursor.
+    const cursor = textIn(page, "nextCursor") || undefined;
     open = cursor !== undefined;
     if (cursor === undefined) return true;
     if (cursors.has(cursor)) {
@@ -227,12 +228,16 @@ function readExtra(draft: Draft, tool: Members): void {
   const extra: [string, unknown][] = [];
   for (const field of Object.keys(tool)) {
     if (KNOWN.has(field)) continue;
-    const support = field === "execution" ? member(tool[field], "taskSupport") : undefined;
-    if (support === "forbidden" || support === "optional" || support === "required") {
-      draft.provider.taskSupport = support;
-      if (Object.keys(tool[field] as Members).length === 1) continue;
+    const value = tool[field];
+    if (field !== "execution" || !isMembers(value)) {
+      extra.push([field, value]);
+      continue;
     }
-    extra.push([field, tool[field]]);
+    const { taskSupport, ...more } = value;
+    if (taskSupport === "forbidden" || taskSupport === "optional" || taskSupport === "required") {
+      draft.provider.taskSupport = taskSupport;
+      if (Object.keys(more).length > 0) extra.push([field, more]);
+    } else extra.push([field, value]);
   }
   if (extra.length > 0) draft.provider.extra = Object.fromEntries(extra);
 }

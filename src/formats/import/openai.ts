@@ -127,6 +127,13 @@ function readEntry(
     draft.provider.unstrict = true;
   }
   keepExtra(draft, tool, KNOWN);
+  if (draft.provider.extra !== undefined) {
+    draft.provider.surface = inner !== undefined
+      ? "chat"
+      : path.startsWith("/session/")
+      ? "realtime"
+      : "responses";
+  }
   intake.add(draft);
 }
 

@@ -8,7 +8,7 @@ import { type JsonSchema, setOwn } from "../../tool/mod.ts";
 import { OPENAI_NAME_RULE } from "../names.ts";
 import type { KeywordTable, Profile, ToolView } from "../profile.ts";
 import type { WireValue } from "../wire_value.ts";
-import { ADVISORY, every, features, into, table } from "./tables.ts";
+import { ADVISORY, asObject, every, features, into, table } from "./tables.ts";
 
 /** How the SDK knows its own schemas; `Symbol.for`, so that every copy of it agrees. */
 const SCHEMA: unique symbol = Symbol.for("vercel.ai.schema") as never;
@@ -62,13 +62,12 @@ const ACCEPTS_ALL: AiSdkSchema["~standard"] = Object.freeze({
 });
 
 function schemaOf(schema: JsonSchema): AiSdkSchema {
-  const json = typeof schema === "boolean" ? schema ? {} : { not: {} } : schema;
   return {
     "~standard": ACCEPTS_ALL,
     [SCHEMA]: true,
     _type: undefined,
     validate: undefined,
-    jsonSchema: json as { [keyword: string]: unknown },
+    jsonSchema: asObject(schema),
   };
 }
 
@@ -139,6 +138,7 @@ export const AI_SDK: Profile<AiSdkTool, AiSdkToolSet> = {
     "cacheControl",
     "eagerInputStreaming",
   ]),
+  extra: "all",
   input: KEYWORDS,
   output: { keywords: KEYWORDS, root: "any" },
   draft07: true,

@@ -159,6 +159,7 @@ const COMBINATIONS: readonly CombinationRule[] = [
 function wire(view: ToolView, strict: boolean | undefined): AnthropicTool {
   const { hints } = view;
   return {
+    ...view.extra,
     name: view.name,
     ...descriptionOf(view),
     // `defineTool` sees to it that the root is an object.
@@ -192,6 +193,7 @@ export const ANTHROPIC: Profile<AnthropicTool, AnthropicTool[]> = {
   names: NAMES,
   keys: ANTHROPIC_KEYS,
   features: features(FEATURES),
+  extra: { source: "anthropic" },
   input: ANTHROPIC_KEYWORDS,
   limits: [
     { name: "maxDeferredTools", value: 10_000 },
@@ -210,6 +212,7 @@ export const ANTHROPIC_STRICT: Profile<AnthropicTool, AnthropicTool[]> = {
   names: NAMES,
   keys: ANTHROPIC_KEYS,
   features: features(FEATURES),
+  extra: { source: "anthropic" },
   input: ANTHROPIC_STRICT_KEYWORDS,
   formats: ANTHROPIC_FORMATS,
   limits: [

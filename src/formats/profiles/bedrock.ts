@@ -35,6 +35,7 @@ const KEYWORDS: KeywordTable = table(
 function wire(view: ToolView, strict: boolean | undefined): BedrockTool {
   return {
     toolSpec: {
+      ...view.extra,
       name: view.name,
       ...descriptionOf(view),
       inputSchema: {
@@ -53,6 +54,7 @@ export const BEDROCK: Profile<BedrockTool, BedrockTool[]> = {
   names: OPENAI_NAME_RULE,
   keys: ANTHROPIC_KEYS,
   features: features(["strict"]),
+  extra: { source: "bedrock" },
   input: KEYWORDS,
   limits: [],
   wire: (view) => wire(view, view.strict ? true : undefined),
@@ -67,6 +69,7 @@ export const BEDROCK_STRICT: Profile<BedrockTool, BedrockTool[]> = {
   names: OPENAI_NAME_RULE,
   keys: ANTHROPIC_KEYS,
   features: features(["strict"]),
+  extra: { source: "bedrock" },
   input: ANTHROPIC_STRICT_KEYWORDS,
   formats: ANTHROPIC_FORMATS,
   limits: [],

@@ -170,6 +170,7 @@ const OUTPUT: OutputRule = {
 
 function wire(view: ToolView): GeminiFunction {
   return {
+    ...view.extra,
     name: view.name,
     description: view.description,
     parametersJsonSchema: view.parameters as { [keyword: string]: unknown },
@@ -179,6 +180,7 @@ function wire(view: ToolView): GeminiFunction {
 
 function typedWire(view: ToolView): GeminiTypedFunction {
   return {
+    ...view.extra,
     name: view.name,
     description: view.description,
     // The transforms leave these keys and no others.
@@ -205,6 +207,7 @@ export const GEMINI: Profile<GeminiFunction, GeminiTools<GeminiFunction>[]> = {
   source: "@google/genai 3.1.0, generativelanguage protos 4.1.0, API errors; 2026-11-20",
   names: NAMES,
   features: features(["returns"]),
+  extra: { source: "gemini" },
   input: JSON_SCHEMA,
   output: OUTPUT,
   limits: [{ name: "maxTools", value: 512 }],
@@ -220,6 +223,7 @@ export const GEMINI_TYPED: Profile<GeminiTypedFunction, GeminiTools<GeminiTypedF
   names: NAMES,
   keys: TYPED_KEYS,
   features: features(["returns"]),
+  extra: { source: "gemini" },
   input: TYPED,
   output: { keywords: TYPED, root: "any" },
   typed: true,
@@ -235,6 +239,7 @@ export const VERTEX: Profile<GeminiFunction, GeminiTools<GeminiFunction>[]> = {
   source: "@google/genai 3.1.0, aiplatform protos 7.4.0; 2026-11-20",
   names: NAMES,
   features: features(["returns"]),
+  extra: { source: "gemini" },
   input: JSON_SCHEMA,
   output: OUTPUT,
   limits: [

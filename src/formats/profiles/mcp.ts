@@ -5,8 +5,18 @@
  */
 
 import type { NameRule } from "../names.ts";
-import type { Feature, KeywordTable, Profile, ToolView } from "../profile.ts";
-import { ADVISORY, descriptionOf, ENFORCED, every, features, into, table } from "./tables.ts";
+import type { ExtraRule, Feature, KeywordTable, Profile, ToolView } from "../profile.ts";
+import { isNode } from "../transform/schema_walk.ts";
+import {
+  ADVISORY,
+  asObject,
+  descriptionOf,
+  ENFORCED,
+  every,
+  features,
+  into,
+  table,
+} from "./tables.ts";
 
 /** A tool in a `tools/list` result. Revisions leave out what they do not know. */
 export interface McpTool {
@@ -23,7 +33,7 @@ export interface McpTool {
     openWorldHint?: boolean;
   };
   icons?: { src: string; mimeType?: string; sizes?: string[]; theme?: "light" | "dark" }[];
-  execution?: { taskSupport?: "forbidden" | "optional" | "required" };
+  execution?: { taskSupport?: "forbidden" | "optional" | "required"; [field: string]: unknown };
   _meta?: { [key: string]: unknown };
 }
 
@@ -55,26 +65,29 @@ const OLDER_KEYWORDS: KeywordTable = table(KEYWORDS, [into("{} or { not: {} }"),
 
 const FEATURES: readonly Feature[] = ["title", "returns", "annotations", "meta"];
 
+/** `execution` came with revision 2025-11-25, and went with the next. */
+const EXTRA_WITHOUT_EXECUTION: ExtraRule = { source: "mcp", without: ["execution"] };
+
 function wire(view: ToolView, icons: boolean, execution: boolean): McpTool {
   const { tool, hints } = view;
+  // What an MCP server said that plue has no words for goes back to MCP clients.
+  const { execution: more, ...extra } = view.extra;
+  const support = hints.taskSupport === undefined ? {} : { taskSupport: hints.taskSupport };
   const annotations = hints.annotations === undefined ? tool.annotations : hints.annotations;
   const { provider: _hints, ...meta } = tool.meta ?? {};
   return {
-    // What an MCP server said that plue has no words for goes back to MCP clients.
-    ...(hints.source === "mcp" ? hints.extra : {}),
+    ...extra,
     name: view.name,
     ...(tool.title === undefined || hints.title === null ? {} : { title: tool.title }),
     ...descriptionOf(view),
     inputSchema: view.parameters as McpTool["inputSchema"],
-    ...(view.returns === undefined || typeof view.returns === "boolean"
-      ? {}
-      : { outputSchema: view.returns as { [keyword: string]: unknown } }),
+    ...(view.returns === undefined ? {} : { outputSchema: asObject(view.returns) }),
     ...(annotations === null ? {} : { annotations: { ...annotations } }),
     ...(icons && tool.icons.length > 0
       ? { icons: tool.icons as unknown as NonNullable<McpTool["icons"]> }
       : {}),
-    ...(execution && hints.taskSupport !== undefined
-      ? { execution: { taskSupport: hints.taskSupport } }
+    ...(execution && (hints.taskSupport !== undefined || more !== undefined)
+      ? { execution: isNode(more) ? { ...more, ...support } : support }
       : {}),
     ...(Object.keys(meta).length === 0 ? {} : { _meta: meta }),
   };
@@ -96,6 +109,7 @@ export const MCP_2025_06_18: Profile<Mcp2025Tool, Mcp2025Tool[]> = {
   source: "modelcontextprotocol schema b0f60ba5, @modelcontextprotocol/sdk 1.32.2; 2026-11-20",
   names: NAMES,
   features: features(FEATURES),
+  extra: EXTRA_WITHOUT_EXECUTION,
   input: OLDER_KEYWORDS,
   output: { keywords: OLDER_KEYWORDS, root: "object" },
   draft07: true,
@@ -111,6 +125,7 @@ export const MCP_2025_11_25: Profile<Mcp2025Tool, Mcp2025Tool[]> = {
   source: "modelcontextprotocol schema b0f60ba5, @modelcontextprotocol/sdk 1.32.2; 2026-11-20",
   names: NAMES,
   features: features([...FEATURES, "icons", "taskSupport"]),
+  extra: { source: "mcp" },
   input: OLDER_KEYWORDS,
   output: { keywords: OLDER_KEYWORDS, root: "object" },
   draft07: true,
@@ -126,6 +141,7 @@ export const MCP_2026_07_28: Profile<McpTool, McpTool[]> = {
   source: "modelcontextprotocol schema b0f60ba5, @modelcontextprotocol/server 2.4.0; 2026-11-20",
   names: NAMES,
   features: features([...FEATURES, "icons"]),
+  extra: EXTRA_WITHOUT_EXECUTION,
   input: KEYWORDS,
   output: { keywords: KEYWORDS, root: "any" },
   draft07: true,

@@ -30,6 +30,7 @@ function wire(view: ToolView, strict: boolean | undefined): OpenAiChatTool {
   return {
     type: "function",
     function: {
+      ...view.extra,
       name: view.name,
       ...descriptionOf(view),
       parameters: view.parameters as JsonSchemaObject & { [keyword: string]: unknown },
@@ -45,6 +46,7 @@ export const OPENAI_CHAT: Profile<OpenAiChatTool, OpenAiChatTool[]> = {
   source: "openai 7.55.0, openai-openapi 2.3.0, API errors; 2026-11-20",
   names: OPENAI_NAME_RULE,
   features: features(["strict"]),
+  extra: { source: "openai", surface: "chat" },
   input: OPENAI_KEYWORDS,
   limits: [
     { name: "maxTools", value: 128 },
@@ -61,6 +63,7 @@ export const OPENAI_CHAT_STRICT: Profile<OpenAiChatTool, OpenAiChatTool[]> = {
   source: "structured-outputs guide, openai 7.55.0 lib/transform, API errors; 2026-11-20",
   names: OPENAI_NAME_RULE,
   features: features(["strict"]),
+  extra: { source: "openai", surface: "chat" },
   input: OPENAI_STRICT_KEYWORDS,
   formats: OPENAI_FORMATS,
   limits: [...OPENAI_CHAT.limits, ...OPENAI_STRICT_LIMITS],

@@ -24,9 +24,11 @@ export const OPENAI_REALTIME: Profile<OpenAiRealtimeTool, OpenAiRealtimeTool[]> 
   source: "openai 7.55.0; 2026-11-20",
   names: OPENAI_NAME_RULE,
   features: features(),
+  extra: { source: "openai", surface: "realtime" },
   input: OPENAI_KEYWORDS,
   limits: [{ name: "maxTools", value: 128, uncertain: true }],
   wire: (view) => ({
+    ...view.extra,
     type: "function",
     name: view.name,
     ...descriptionOf(view),

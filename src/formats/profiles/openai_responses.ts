@@ -4,7 +4,6 @@
  * @module
  */
 
-import type { JsonSchema } from "../../tool/mod.ts";
 import { type NameRule, OPENAI_NAME_RULE } from "../names.ts";
 import type { CombinationRule, Feature, OutputRule, Profile, ToolView } from "../profile.ts";
 import {
@@ -13,7 +12,7 @@ import {
   OPENAI_STRICT_KEYWORDS,
   OPENAI_STRICT_LIMITS,
 } from "./openai_tables.ts";
-import { descriptionOf, features, READ_BY_THE_MODEL } from "./tables.ts";
+import { asObject, descriptionOf, features, READ_BY_THE_MODEL } from "./tables.ts";
 
 /** A function in the `tools` of a Responses request, or inside a namespace. */
 export interface OpenAiResponsesFunction {
@@ -68,6 +67,12 @@ const COMBINATIONS: readonly CombinationRule[] = [
     applies: (hints) => hints.allowedCallers?.some((caller) => caller !== "direct") === true,
   },
   {
+    name: "allowedCallers empty",
+    message: "an empty list of callers is refused; it is left out, and the model may call the tool",
+    effect: "warn",
+    applies: (hints) => hints.allowedCallers?.length === 0,
+  },
+  {
     name: "async",
     message: "asynchronous tools need GPT-6 or later",
     effect: "warn",
@@ -78,6 +83,7 @@ const COMBINATIONS: readonly CombinationRule[] = [
 function wire(view: ToolView): OpenAiResponsesFunction {
   const { hints } = view;
   return {
+    ...view.extra,
     type: "function",
     name: view.name,
     ...descriptionOf(view),
@@ -85,17 +91,11 @@ function wire(view: ToolView): OpenAiResponsesFunction {
     strict: view.strict,
     ...(view.returns === undefined ? {} : { output_schema: asObject(view.returns) }),
     ...(hints.deferLoading === undefined ? {} : { defer_loading: hints.deferLoading }),
-    ...(hints.allowedCallers === undefined
+    ...(hints.allowedCallers === undefined || hints.allowedCallers.length === 0
       ? {}
       : { allowed_callers: callers(hints.allowedCallers) }),
     ...(hints.async === undefined ? {} : { async: hints.async }),
   };
-}
-
-/** A boolean schema has no place in `output_schema`, which is an object. */
-function asObject(schema: JsonSchema): { [keyword: string]: unknown } {
-  if (typeof schema === "boolean") return schema ? {} : { not: {} };
-  return schema as { [keyword: string]: unknown };
 }
 
 /** Calls from code are `programmatic` here, whatever the name of the code tool is elsewhere. */
@@ -141,6 +141,7 @@ export const OPENAI_RESPONSES: Profile<OpenAiResponsesFunction, OpenAiResponsesT
   names: OPENAI_NAME_RULE,
   namespaces: { names: OPENAI_NAME_RULE, tools: INSIDE_NAMESPACE },
   features: features(FEATURES),
+  extra: { source: "openai", surface: "responses" },
   input: OPENAI_KEYWORDS,
   output: OUTPUT,
   limits: [{ name: "maxTools", value: 128, uncertain: true }],
@@ -157,6 +158,7 @@ export const OPENAI_RESPONSES_STRICT: Profile<OpenAiResponsesFunction, OpenAiRes
   names: OPENAI_NAME_RULE,
   namespaces: { names: OPENAI_NAME_RULE, tools: INSIDE_NAMESPACE },
   features: features(FEATURES),
+  extra: { source: "openai", surface: "responses" },
   input: OPENAI_STRICT_KEYWORDS,
   output: OUTPUT,
   formats: OPENAI_FORMATS,

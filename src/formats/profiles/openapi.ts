@@ -136,6 +136,7 @@ export const OPENAPI_3_1: Profile<OpenApiPart, OpenApiDocument> = {
     "eagerInputStreaming",
     "taskSupport",
   ]),
+  extra: "all",
   input: KEYWORDS,
   output: { keywords: KEYWORDS, root: "any" },
   limits: [],

@@ -4,6 +4,7 @@
  * @module
  */
 
+import type { JsonSchema } from "../../tool/mod.ts";
 import { KEYWORD_FORMS, type KeywordForm } from "../keyword_forms.ts";
 import {
   type Feature,
@@ -74,4 +75,10 @@ export const READ_BY_THE_MODEL: KeywordTable = every(ADVISORY);
 /** The description, for targets where it may be left out. */
 export function descriptionOf(view: ToolView): { description?: string } {
   return view.sendsDescription ? { description: view.description } : {};
+}
+
+/** A schema where only objects have a place. */
+export function asObject(schema: JsonSchema): { [keyword: string]: unknown } {
+  if (typeof schema === "boolean") return schema ? {} : { not: {} };
+  return schema as { [keyword: string]: unknown };
 }

@@ -8,7 +8,7 @@ import { type JsonSchema, type JsonSchemaObject, setOwn } from "../../tool/mod.t
 import { fragment, fragmentSteps } from "./references.ts";
 import { cameFrom, type Place } from "./origin.ts";
 import { transformed, type TransformResult } from "./report.ts";
-import { isNode, isSchema, mapSchema } from "./schema_walk.ts";
+import { eachNode, isNode, isSchema, mapSchema } from "./schema_walk.ts";
 
 /** Keywords that draft-07 does not know and that would begin to mean something. */
 const LATER = [
@@ -107,6 +107,25 @@ function asDraft2020Node(
   if (sameEntries(node, result)) return node;
   cameFrom(result, node, moved);
   return result;
+}
+
+/**
+ * Whether a schema of draft-07 means the same when it is read as 2020-12: what it has of the older
+ * draft is `definitions`, which references find by their path in both.
+ */
+export function readsAlike(schema: JsonSchema): boolean {
+  let alike = true;
+  eachNode(schema, (node, spot) => {
+    const { $id } = node;
+    if (
+      Array.isArray(node["items"]) || Object.hasOwn(node, "dependencies") ||
+      (typeof $id === "string" && $id.startsWith("#")) ||
+      LATER.some((keyword) => Object.hasOwn(node, keyword)) ||
+      (Object.hasOwn(node, "$ref") &&
+        !Object.keys(node).every((key) => BESIDE_REF.has(key) || (spot.root && key === "type")))
+    ) alike = false;
+  });
+  return alike;
 }
 
 function splitDependencies(

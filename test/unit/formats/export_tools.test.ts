@@ -500,6 +500,15 @@ describe("losses", () => {
   });
 });
 
+describe("an empty list of callers", () => {
+  it("is not sent to OpenAI Responses, which refuses it, and is a warning", () => {
+    const nobody = tool("n", { meta: { provider: { allowedCallers: [] } } });
+    const { tools, warnings } = exportTools([nobody], "openai.responses");
+    assertEquals(tools[0] !== undefined && Object.hasOwn(tools[0], "allowed_callers"), false);
+    assertEquals(warnings.map(({ rule }) => rule), ["allowedCallers empty"]);
+  });
+});
+
 describe("what providers do not document", () => {
   it("is one warning per form, with the first tool and how many", () => {
     const one = (name: string) =>

@@ -157,6 +157,20 @@ describe("importTools()", () => {
     assertEquals(all.rejected.map(({ name, rule }) => [name, rule]), [["wide", "maxValues"]]);
   });
 
+  it("recognises documents that are deeper than a stack, or contain themselves", () => {
+    let deep: Record<string, unknown> = {};
+    for (let level = 0; level < 50_000; level++) deep = { items: deep };
+    const loop: Record<string, unknown> = {};
+    loop["properties"] = { a: loop, b: loop };
+    for (const parameters of [deep, loop]) {
+      const { source, rejected } = importTools("auto", [{ name: "a", parameters }]);
+      assertEquals([source, rejected.length], ["openai", 1]);
+    }
+    const wide = Array.from({ length: 20_000 }, (_, index) => [`p${index}`, {}]);
+    const typed = { properties: { ...Object.fromEntries(wide), last: { type: "STRING" } } };
+    assertEquals(importTools("auto", [{ name: "a", parameters: typed }]).source, "openai");
+  });
+
   it("survives an entry that is too deep, or contains itself", () => {
     let deep: Record<string, unknown> = { type: "object" };
     for (let level = 0; level < 5_000; level++) deep = { type: "object", properties: { a: deep } };

@@ -87,6 +87,14 @@ describe('importTools("mcp")', () => {
         openWorldHint: true,
       },
     }],
+    ["with definitions, as 2020-12 has them too", {
+      name: "a",
+      inputSchema: {
+        type: "object",
+        properties: { x: { $ref: "#/definitions/x", description: "X." } },
+        definitions: { x: { type: "string" } },
+      },
+    }],
     ["with a root that is put together", {
       name: "a.b-c",
       inputSchema: {
@@ -115,6 +123,78 @@ describe('importTools("mcp")', () => {
     };
     const { tools } = importTools("mcp", [tool]);
     assertEquals(exportTools(tools, "mcp@2025-11-25").tools as unknown, [tool]);
+  });
+
+  it("gives back whatever else is in execution, and never to a revision without it", () => {
+    const execution = { taskSupport: "optional", more: [1] };
+    const [tool] = importTools("mcp", [{ name: "a", inputSchema: INPUT, execution }]).tools;
+    assert(tool !== undefined);
+    const with2025 = exportTools([tool], "mcp@2025-11-25");
+    assertEquals(with2025.tools[0]?.execution as unknown, execution);
+    assertEquals(with2025.losses, []);
+    for (const target of ["mcp@2025-06-18", "mcp@2026-07-28"] as const) {
+      const { tools, losses } = exportTools([tool], target);
+      assertEquals(tools[0]?.execution, undefined);
+      assertEquals(losses.map(({ path, grade }) => [path, grade]), [
+        ["/meta/provider/taskSupport", "lost"],
+        ["/meta/provider/extra/execution", "lost"],
+      ]);
+    }
+    const [odd] = importTools("mcp", [{
+      name: "a",
+      inputSchema: INPUT,
+      execution: { taskSupport: "maybe" },
+    }]).tools;
+    assert(odd !== undefined);
+    assertEquals(exportTools([odd], "mcp@2025-11-25").tools[0]?.execution as unknown, {
+      taskSupport: "maybe",
+    });
+    assertEquals(exportTools([odd], "mcp@2026-07-28").losses.length, 1);
+  });
+
+  it("writes a result schema of true or false as an object", () => {
+    for (const [outputSchema, sent] of [[true, {}], [false, { not: {} }]] as const) {
+      const { tools } = importTools("mcp", [{ name: "a", inputSchema: INPUT, outputSchema }]);
+      const { tools: newer, losses } = exportTools(tools, "mcp@2026-07-28");
+      assertEquals(newer[0]?.outputSchema, sent);
+      assertEquals(losses, []);
+      const older = exportTools(tools, "mcp@2025-11-25").tools[0]?.outputSchema;
+      assertEquals(older as unknown, {
+        type: "object",
+        properties: { result: sent },
+        required: ["result"],
+      });
+    }
+  });
+
+  it("rewrites definitions where the two drafts would read the schema differently", () => {
+    const definitions = { x: { type: "string" } };
+    const rows: readonly [Record<string, unknown>, Record<string, unknown>][] = [
+      [{ x: { $ref: "#/definitions/x", minLength: 3 } }, { x: { $ref: "#/$defs/x" } }],
+      [{ x: { items: [{}] } }, { x: { prefixItems: [{}] } }],
+      [{ x: { prefixItems: [{ type: "string" }] } }, { x: {} }],
+      [{ x: { $id: "#y" } }, { x: { $anchor: "y" } }],
+    ];
+    for (const [properties, sent] of rows) {
+      const schema = {
+        type: "object",
+        properties: { ...properties, y: { $ref: "#/definitions/x" } },
+        definitions,
+      };
+      const { tools } = importTools("mcp", [{ name: "a", inputSchema: schema }]);
+      assertEquals(exportTools(tools, "mcp").tools[0]?.inputSchema as unknown, {
+        type: "object",
+        properties: { ...sent, y: { $ref: "#/$defs/x" } },
+        $defs: definitions,
+      });
+    }
+  });
+
+  it("takes an empty cursor for none", () => {
+    const tools = [{ name: "a", inputSchema: INPUT }];
+    assertEquals(importTools("mcp", { tools, nextCursor: "" }).warnings, []);
+    const pages = [{ tools, nextCursor: "" }, { tools: [{ name: "b", inputSchema: INPUT }] }];
+    assertEquals(importTools("mcp", pages).warnings, []);
   });
 
   it("takes what nobody said for MCP's defaults, which fear the worst", () => {

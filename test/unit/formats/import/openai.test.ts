@@ -241,7 +241,12 @@ describe('importTools("openai")', () => {
     const [tool] = importTools("openai", [{ type: "function", ...WEATHER, later: 1 }]).tools;
     assert(tool !== undefined);
     assertEquals(tool.meta, {
-      provider: { source: "openai", annotations: null, extra: { later: 1 } },
+      provider: {
+        source: "openai",
+        surface: "responses",
+        annotations: null,
+        extra: { later: 1 },
+      },
     });
     assertEquals(exportTools([tool], "mcp").tools[0]?.annotations, undefined);
     const outer = importTools("openai", [{ type: "function", function: WEATHER, later: 1 }]);
