@@ -1,30 +1,68 @@
 /** The official clients, of both eras, against the endpoint on all four runtimes. */
 
-import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import {
+  Client,
+  StreamableHTTPClientTransport,
+} from "@modelcontextprotocol/client";
 import { Client as OldClient } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport as OldTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { ToolListChangedNotificationSchema } from "@modelcontextprotocol/sdk/types.js";
 import { afterAll, beforeAll, describe, it } from "bun:test";
-import { assert, assertEquals, assertRejects } from "@std/assert";
+import { assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { request as httpRequest } from "node:http";
 import { join } from "node:path";
 import { RUNTIME_NAMES } from "../../../scripts/lib/serve_app.mjs";
 import type { Watch } from "../app.ts";
 import { type RunningServer, startServer } from "../servers.ts";
 
+/** What the tests look at of a tool. */
+interface ShownTool {
+  readonly name: string;
+  readonly title?: string | undefined;
+  readonly icons?: unknown;
+  readonly annotations?:
+    | { readonly readOnlyHint?: boolean | undefined }
+    | undefined;
+  readonly outputSchema?: { readonly required?: unknown } | undefined;
+}
+
+interface Page {
+  readonly tools: readonly ShownTool[];
+  readonly nextCursor?: string | undefined;
+}
+
+interface Answer {
+  readonly content: readonly {
+    readonly type: string;
+    readonly text?: string | undefined;
+  }[];
+  readonly structuredContent?: unknown;
+  readonly isError?: boolean | undefined;
+}
+
+interface Step {
+  readonly progress: number;
+  readonly total?: number | undefined;
+  readonly message?: string | undefined;
+}
+
 /** What a test needs of a client, whichever it is. */
 interface TestClient {
   readonly version: string | undefined;
-  tools(cursor?: string): Promise<{ readonly tools: readonly any[]; readonly nextCursor?: string }>;
+  tools(cursor?: string): Promise<Page>;
   call(
     name: string,
     args: Record<string, unknown>,
-    options?: { readonly signal?: AbortSignal; onprogress?(progress: any): void },
-  ): Promise<any>;
+    options?: { readonly signal?: AbortSignal; onprogress?(step: Step): void },
+  ): Promise<Answer>;
   close(): Promise<void>;
 }
 
-type Connect = (url: URL, token: string, onChange?: () => void) => Promise<TestClient>;
+type Connect = (
+  url: URL,
+  token: string,
+  onChange?: () => void,
+) => Promise<TestClient>;
 
 const INFO = { name: "test", version: "1.0.0" };
 
@@ -32,23 +70,32 @@ const asCaller = (token: string) => ({
   requestInit: { headers: { authorization: `Bearer ${token}` } },
 });
 
-function newClient(mode: "legacy" | "auto" | { readonly pin: string }): Connect {
+function newClient(
+  mode: "legacy" | "auto" | { readonly pin: string },
+): Connect {
   return async (url, token, onChange) => {
     const client = new Client(INFO, {
       versionNegotiation: { mode },
-      ...(onChange === undefined
-        ? {}
-        : { listChanged: { tools: { onChanged: onChange, autoRefresh: false, debounceMs: 0 } } }),
+      ...(onChange === undefined ? {} : {
+        listChanged: {
+          tools: { onChanged: onChange, autoRefresh: false, debounceMs: 0 },
+        },
+      }),
     });
-    await client.connect(new StreamableHTTPClientTransport(url, asCaller(token)));
+    await client.connect(
+      new StreamableHTTPClientTransport(url, asCaller(token)),
+    );
     return {
       version: client.getNegotiatedProtocolVersion(),
       // A cursor of its own keeps the client from putting the pages together.
       tools: (cursor) =>
         cursor === undefined
-          ? client.request({ method: "tools/list", params: {} }) as Promise<any>
+          ? client.request({ method: "tools/list", params: {} }) as Promise<
+            Page
+          >
           : client.listTools({ cursor }),
-      call: (name, args, options) => client.callTool({ name, arguments: args }, options),
+      call: (name, args, options) =>
+        client.callTool({ name, arguments: args }, options),
       close: () => client.close(),
     };
   };
@@ -64,18 +111,23 @@ const oldClient: Connect = async (url, token, onChange) => {
   await client.connect(transport as Parameters<OldClient["connect"]>[0]);
   return {
     version: transport.protocolVersion,
-    tools: (cursor) => client.listTools(cursor === undefined ? {} : { cursor }) as Promise<any>,
-    call: (name, args, options) => client.callTool({ name, arguments: args }, undefined, options),
+    tools: (cursor) =>
+      client.listTools(cursor === undefined ? {} : { cursor }) as Promise<Page>,
+    call: (name, args, options) =>
+      client.callTool({ name, arguments: args }, undefined, options) as Promise<
+        Answer
+      >,
     close: () => client.close(),
   };
 };
 
-const CLIENTS: readonly (readonly [name: string, connect: Connect, version: string])[] = [
-  ["client 2.x", newClient("legacy"), "2025-11-25"],
-  ["client 2.x, auto", newClient("auto"), "2026-07-28"],
-  ["client 2.x, pinned", newClient({ pin: "2026-07-28" }), "2026-07-28"],
-  ["sdk 1.x", oldClient, "2025-11-25"],
-];
+const CLIENTS:
+  readonly (readonly [name: string, connect: Connect, version: string])[] = [
+    ["client 2.x", newClient("legacy"), "2025-11-25"],
+    ["client 2.x, auto", newClient("auto"), "2026-07-28"],
+    ["client 2.x, pinned", newClient({ pin: "2026-07-28" }), "2026-07-28"],
+    ["sdk 1.x", oldClient, "2025-11-25"],
+  ];
 
 const BASE_NAMES = ["dot", "math.add", "steps", "wait"];
 
@@ -83,7 +135,10 @@ for (const runtime of RUNTIME_NAMES) {
   describe(`the MCP endpoint on ${runtime}`, () => {
     let server: RunningServer;
     beforeAll(async () => {
-      server = await startServer(runtime, join(import.meta.dirname, "../app.ts"));
+      server = await startServer(
+        runtime,
+        join(import.meta.dirname, "../app.ts"),
+      );
     });
     afterAll(() => server.stop());
 
@@ -97,7 +152,10 @@ for (const runtime of RUNTIME_NAMES) {
         await new Promise((resolve) => setTimeout(resolve, 5));
       }
     }
-    const toggle = (name: string, roles?: readonly string[]): Promise<Response> =>
+    const toggle = (
+      name: string,
+      roles?: readonly string[],
+    ): Promise<Response> =>
       fetch(new URL("/grow", server.url), {
         method: "POST",
         body: JSON.stringify({ name, roles }),
@@ -127,8 +185,8 @@ for (const runtime of RUNTIME_NAMES) {
           assertEquals(add?.icons, [
             { src: "https://tools.example/add.png", mimeType: "image/png" },
           ]);
-          assertEquals(add?.annotations.readOnlyHint, true);
-          assertEquals(add?.outputSchema.required, ["sum"]);
+          assertEquals(add?.annotations?.readOnlyHint, true);
+          assertEquals(add?.outputSchema?.required, ["sum"]);
         });
 
         it("calls, and answers the value too", async () => {
@@ -140,17 +198,29 @@ for (const runtime of RUNTIME_NAMES) {
         it("answers wrong arguments with a result that the model reads", async () => {
           const result = await client.call("math.add", { a: 2 });
           assertEquals(result.isError, true);
-          assert(result.content[0].text.includes('"b"'), result.content[0].text);
+          assertStringIncludes(result.content[0]?.text ?? "", '"b"');
         });
 
         it("answers an image as one", async () => {
           const { content } = await client.call("dot", {});
-          assertEquals(content[0].type, "image");
+          assertEquals(content[0]?.type, "image");
         });
 
         it("knows no tool that the caller does not see", async () => {
-          for (const hidden of ["secret", "scoped", "nope", "constructor", "math:add"]) {
-            await assertRejects(() => client.call(hidden, {}), Error, "Unknown tool");
+          for (
+            const hidden of [
+              "secret",
+              "scoped",
+              "nope",
+              "constructor",
+              "math:add",
+            ]
+          ) {
+            await assertRejects(
+              () => client.call(hidden, {}),
+              Error,
+              "Unknown tool",
+            );
           }
         });
 
@@ -167,7 +237,11 @@ for (const runtime of RUNTIME_NAMES) {
             onprogress: (progress) =>
               seen.push([progress.progress, progress.total, progress.message]),
           });
-          assertEquals(seen, [[1, 3, "step 1"], [2, 3, "step 2"], [3, 3, "step 3"]]);
+          assertEquals(seen, [[1, 3, "step 1"], [2, 3, "step 2"], [
+            3,
+            3,
+            "step 3",
+          ]]);
           assertEquals(result.content, [{ type: "text", text: "done" }]);
         });
 
@@ -195,13 +269,17 @@ for (const runtime of RUNTIME_NAMES) {
             changes++;
             wake();
           });
-          const told = (): Promise<void> => new Promise((resolve) => wake = resolve);
+          const told = (): Promise<void> =>
+            new Promise((resolve) => wake = resolve);
           // The stream of the older era is opened beside the connection: until it is there, changes
           // are not told.
           while (changes === 0) {
             const first = told();
             await toggle("zebra");
-            await Promise.race([first, new Promise((resolve) => setTimeout(resolve, 1_000))]);
+            await Promise.race([
+              first,
+              new Promise((resolve) => setTimeout(resolve, 1_000)),
+            ]);
           }
           const before = changes;
           await toggle("hidden", ["control"]);
@@ -229,7 +307,9 @@ for (const runtime of RUNTIME_NAMES) {
           },
           body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list" }),
         });
-      const statusOf = async (headers: Record<string, string>): Promise<number> => {
+      const statusOf = async (
+        headers: Record<string, string>,
+      ): Promise<number> => {
         const response = await ask(headers);
         await response.body?.cancel();
         return response.status;
@@ -238,15 +318,27 @@ for (const runtime of RUNTIME_NAMES) {
       assertEquals(await statusOf({}), 401);
       assertEquals(await statusOf({ authorization: "Bearer wrong" }), 401);
       assertEquals(await statusOf({ authorization }), 200);
-      assertEquals(await statusOf({ authorization, origin: "http://evil.example" }), 403);
-      assertEquals(await statusOf({ authorization, origin: server.url.origin }), 200);
+      assertEquals(
+        await statusOf({ authorization, origin: "http://evil.example" }),
+        403,
+      );
+      assertEquals(
+        await statusOf({ authorization, origin: server.url.origin }),
+        200,
+      );
     });
 
     it("answers to no host but its own", async () => {
       const status = await new Promise((resolve, reject) => {
         const { hostname, port, pathname } = server.url;
         httpRequest(
-          { hostname, port, path: pathname, method: "POST", headers: { host: "evil.example" } },
+          {
+            hostname,
+            port,
+            path: pathname,
+            method: "POST",
+            headers: { host: "evil.example" },
+          },
           (response) => {
             response.resume();
             resolve(response.statusCode);

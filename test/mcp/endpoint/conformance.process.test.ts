@@ -49,7 +49,10 @@ describe("the baseline of the conformance suite", () => {
   for (const [revision, most] of BASELINES) {
     it(`only shrinks for ${revision}, and has nothing in it that must pass`, () => {
       const entries = entriesOf(revision);
-      assert(entries.length > 0 && entries.length <= most, String(entries.length));
+      assert(
+        entries.length > 0 && entries.length <= most,
+        String(entries.length),
+      );
       assertEquals(entries.filter((name) => MUST.test(name)), []);
     });
   }
@@ -59,7 +62,10 @@ for (const runtime of RUNTIME_NAMES) {
   describe(`MCP's conformance suite on ${runtime}`, () => {
     let server: RunningServer;
     beforeAll(async () => {
-      server = await startServer(runtime, join(ROOT, "examples/conformance/worker.ts"));
+      server = await startServer(
+        runtime,
+        join(ROOT, "examples/conformance/worker.ts"),
+      );
     });
     afterAll(() => server.stop());
     for (const [revision] of BASELINES) {
@@ -68,7 +74,9 @@ for (const runtime of RUNTIME_NAMES) {
         assertEquals(code, 0, output.slice(output.indexOf("=== SUMMARY ===")));
         assertStringIncludes(output, "✓ tools-list");
         // The pending ones are not scored, and must pass here all the same.
-        const failed = [...output.matchAll(/^✗ (\S+):/gm)].map(([, name = ""]) => name);
+        const failed = [...output.matchAll(/^✗ (\S+):/gm)].map((
+          [, name = ""],
+        ) => name);
         assertEquals(failed.filter((name) => MUST.test(name)), []);
       });
     }

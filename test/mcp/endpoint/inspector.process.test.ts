@@ -8,25 +8,42 @@ import { join } from "node:path";
 import process from "node:process";
 import { ROOT, type RunningServer, startServer } from "../servers.ts";
 
-const PACKAGE = join(import.meta.dirname, "../node_modules/@modelcontextprotocol/inspector");
+const PACKAGE = join(
+  import.meta.dirname,
+  "../node_modules/@modelcontextprotocol/inspector",
+);
 
 /** What the inspector exits with when a tool answers that it failed. */
 const TOOL_FAILED = 5;
 
 function programOf(folder: string): string {
-  const { bin } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
+  const { bin } = JSON.parse(
+    readFileSync(join(folder, "package.json"), "utf8"),
+  );
   return join(folder, bin["mcp-inspector"]);
 }
 
 describe("the inspector", () => {
   let server: RunningServer;
   beforeAll(async () => {
-    server = await startServer("workerd", join(ROOT, "examples/conformance/worker.ts"));
+    server = await startServer(
+      "workerd",
+      join(ROOT, "examples/conformance/worker.ts"),
+    );
   });
   afterAll(() => server.stop());
 
-  function inspect(...args: readonly string[]): Promise<{ code: number; output: string }> {
-    const all = [programOf(PACKAGE), "--cli", server.url.href, "--transport", "http", ...args];
+  function inspect(
+    ...args: readonly string[]
+  ): Promise<{ code: number; output: string }> {
+    const all = [
+      programOf(PACKAGE),
+      "--cli",
+      server.url.href,
+      "--transport",
+      "http",
+      ...args,
+    ];
     return new Promise((resolve) => {
       execFile(
         process.execPath,
@@ -57,7 +74,10 @@ describe("the inspector", () => {
       inspect(...call, "test_error_handling"),
     ]);
     assertEquals(text.code, 0, text.output);
-    assertStringIncludes(text.output, "This is a simple text response for testing.");
+    assertStringIncludes(
+      text.output,
+      "This is a simple text response for testing.",
+    );
     assertEquals(failure.code, TOOL_FAILED, failure.output);
   });
 });

@@ -12,7 +12,13 @@ it("the files of this folder are typed as they are used", async () => {
   const said = await new Promise((resolve) => {
     execFile(
       process.execPath,
-      [tsc, "-p", join(import.meta.dirname, "../tsconfig.json"), "--pretty", "false"],
+      [
+        tsc,
+        "-p",
+        join(import.meta.dirname, "../tsconfig.json"),
+        "--pretty",
+        "false",
+      ],
       (_error, stdout, stderr) => resolve(stdout + stderr),
     );
   });
