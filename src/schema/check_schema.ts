@@ -143,7 +143,9 @@ class SchemaChecker {
     for (const reference of this.#references) {
       targets.set(reference, this.#resolve(reference));
     }
-    if (targets.size > 0) boundReferences(targets, this.#dialect, this.#limits[0], this.#what);
+    if (targets.size > 0) {
+      boundReferences(root, targets, this.#dialect, this.#limits[0], this.#what);
+    }
   }
 
   #schema(schema: unknown, base: string, depth: number): void {

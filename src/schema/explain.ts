@@ -66,6 +66,12 @@ interface Seen {
   readonly items: Set<number>;
 }
 
+/** What is wrong at a place. */
+interface Found {
+  readonly path: string;
+  readonly found: readonly Issue[];
+}
+
 function newSeen(): Seen {
   return { keys: new Set(), items: new Set() };
 }
@@ -75,6 +81,8 @@ class Explainer {
   readonly #testFormat: FormatTest;
   /** The choices of each `enum`, made ready once: a list may have many items. */
   readonly #choices = new Map<unknown, (value: unknown) => boolean>();
+  /** What was found at the places that a schema has visited. */
+  readonly #parts = new Map<unknown, Map<object, Found>>();
   #steps = MAX_STEPS;
 
   constructor(targets: ReadonlyMap<string, JsonSchema>, testFormat: FormatTest) {
@@ -114,6 +122,24 @@ class Explainer {
     this.#inPlace(schema, value, path, seen, found);
     if (Array.isArray(value)) this.#unevaluatedItems(schema, value, path, seen, found);
     else if (isObject(value)) this.#unevaluatedProperties(schema, value, path, seen, found);
+    return found;
+  }
+
+  /**
+   * What is wrong with a part of the value. Once for each schema and place: schemas that lead back
+   * to themselves in several ways would visit it twice as often with each level.
+   */
+  #part(schema: unknown, value: unknown, path: string): readonly Issue[] {
+    if (!isObject(schema) || typeof value !== "object" || value === null) {
+      return this.visit(schema, value, path, newSeen());
+    }
+    let known = this.#parts.get(schema);
+    if (known === undefined) this.#parts.set(schema, known = new Map());
+    const before = known.get(value);
+    // An object may stand in several places, and long names make paths alike.
+    if (before?.path === path) return before.found;
+    const found = this.visit(schema, value, path, newSeen());
+    known.set(value, { path, found });
     return found;
   }
 
@@ -191,12 +217,12 @@ class Explainer {
       const itemSchema = at < first.length ? first[at] : items;
       if (itemSchema === undefined) break;
       seen.items.add(at);
-      found.push(...this.visit(itemSchema, value[at], `${path}/${at}`, newSeen()));
+      found.push(...this.#part(itemSchema, value[at], `${path}/${at}`));
     }
     if (contains === undefined) return;
     let matches = 0;
     for (const [at, item] of value.entries()) {
-      if (this.visit(contains, item, `${path}/${at}`, newSeen()).length > 0) continue;
+      if (this.#part(contains, item, `${path}/${at}`).length > 0) continue;
       matches++;
       seen.items.add(at);
     }
@@ -265,7 +291,7 @@ class Explainer {
       }
       for (const memberSchema of schemas) {
         seen.keys.add(key);
-        found.push(...this.visit(memberSchema, member, place, newSeen()));
+        found.push(...this.#part(memberSchema, member, place));
       }
     }
     for (const [name, dependent] of members(dependentSchemas)) {
@@ -297,7 +323,7 @@ class Explainer {
     for (let at = 0; at < value.length && found.length < MAX_ISSUES; at++) {
       if (seen.items.has(at)) continue;
       seen.items.add(at);
-      found.push(...this.visit(rest, value[at], `${path}/${at}`, newSeen()));
+      found.push(...this.#part(rest, value[at], `${path}/${at}`));
     }
   }
 
@@ -318,7 +344,7 @@ class Explainer {
         found.push(unexpected(path, "unevaluatedProperties", key, [...seen.keys]));
       } else {
         const place = path + pointerStep(clip(key, MAX_KEY));
-        found.push(...this.visit(rest, value[key], place, newSeen()));
+        found.push(...this.#part(rest, value[key], place));
       }
     }
   }

@@ -5,9 +5,9 @@
  * @module
  */
 
-import { clip, isObject, type JsonSchemaObject } from "../tool/mod.ts";
+import { clip, isObject, type JsonSchema, type JsonSchemaObject } from "../tool/mod.ts";
 import type { Dialect } from "./dialect.ts";
-import { IN_PLACE } from "./keywords.ts";
+import { checksRepeatedly, inPlace } from "./repeated_parts.ts";
 
 /** How long a chain of references may be that all check the same value; each takes of the stack. */
 const MAX_CHAIN = 256;
@@ -23,24 +23,22 @@ export interface Reference {
 /**
  * Checks how far references lead before they come to another part of the value.
  *
+ * @param root The schema.
  * @param targets What each reference may lead to.
  * @param dialect The draft: in draft-07 a `$ref` hides what stands beside it.
  * @param maxSchemas How many schemas may check one value, all in all.
  * @param what What the schema is called in messages.
  * @throws {TypeError} If a reference leads in a circle.
- * @throws {RangeError} If it leads to too many schemas.
+ * @throws {RangeError} If it leads to too many schemas, or checks too often.
  */
 export function boundReferences(
+  root: JsonSchema,
   targets: ReadonlyMap<Reference, readonly unknown[]>,
   dialect: Dialect,
   maxSchemas: number,
   what: string,
 ): void {
-  // Sets: an object that stands in two places of the schema is met twice.
-  const leads = new Map<unknown, Set<unknown>>();
-  for (const [{ holder }, found] of targets) {
-    leads.set(holder, new Set([...leads.get(holder) ?? [], ...found]));
-  }
+  const leads = leadsOf(targets, (found) => found);
   const sizes = new Map<unknown, number>();
   for (const { holder, keyword, pointer } of targets.keys()) {
     const size = sizeOf(holder, 0);
@@ -55,6 +53,8 @@ export function boundReferences(
           `most ${maxSchemas} schemas, in chains of at most ${MAX_CHAIN}`,
       );
   }
+
+  refuseRepetition(root, targets, what);
 
   /** How many schemas check one value, all in all. NaN in a circle, and so whatever leads there. */
   function sizeOf(schema: unknown, depth: number): number {
@@ -74,14 +74,39 @@ export function boundReferences(
   }
 }
 
-/** The schemas inside `schema` that check the very value that it checks. */
-function inPlace(schema: JsonSchemaObject): unknown[] {
-  return IN_PLACE.flatMap((keyword) => {
-    const value = schema[keyword];
-    return Array.isArray(value)
-      ? value
-      : isObject(value) && keyword.startsWith("depend")
-      ? Object.values(value)
-      : [value];
-  });
+/** What the references of each schema lead to, as far as `choose` has it. */
+function leadsOf(
+  targets: ReadonlyMap<Reference, readonly unknown[]>,
+  choose: (found: readonly unknown[]) => readonly unknown[],
+): ReadonlyMap<unknown, ReadonlySet<unknown>> {
+  // Sets: an object that stands in two places of the schema is met twice.
+  const leads = new Map<unknown, Set<unknown>>();
+  for (const [{ holder }, found] of targets) {
+    leads.set(holder, new Set([...leads.get(holder) ?? [], ...choose(found)]));
+  }
+  return leads;
+}
+
+/**
+ * Other schemas are taken apart when they are compiled. What a `$dynamicRef` means depends on the
+ * way to it, so those with one that may mean several places cannot be.
+ */
+function refuseRepetition(
+  root: JsonSchema,
+  targets: ReadonlyMap<Reference, readonly unknown[]>,
+  what: string,
+): void {
+  for (const [{ pointer }, several] of targets) {
+    if (several.length < 2) continue;
+    // On one way, all dynamic references to an anchor mean the same place.
+    for (const place of several) {
+      const leads = leadsOf(targets, (found) => found.includes(place) ? [place] : found);
+      if (!checksRepeatedly(root, (schema) => leads.get(schema) ?? [])) continue;
+      throw new RangeError(
+        `Cannot use ${what}: "${pointer}" may mean several places, and the schema would check ` +
+          "parts of the value again and again, more often with each level",
+      );
+    }
+    return;
+  }
 }

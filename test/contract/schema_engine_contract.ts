@@ -17,6 +17,48 @@ import type { JsonSchema } from "../../src/tool/mod.ts";
 import { ISSUE_CASES } from "./issue_cases.ts";
 import { VERDICT_CASES } from "./verdict_cases.ts";
 
+const lists = (items: JsonSchema): JsonSchema[] => [
+  { type: "array", items, minItems: 7 },
+  { type: "array", items, maxItems: 6 },
+];
+
+/** Schemas that check every item more than once, and each item of it as often again. */
+const BRANCHING_SCHEMAS: readonly { readonly what: string; readonly schema: JsonSchema }[] = [
+  {
+    what: "two branches that lead back to the root",
+    schema: { anyOf: [{ type: "integer" }, ...lists({ $ref: "#" })] },
+  },
+  {
+    what: "exactly one of two branches",
+    schema: {
+      $ref: "#/$defs/n",
+      $defs: { n: { oneOf: [{ type: "integer" }, ...lists({ $ref: "#/$defs/n" })] } },
+    },
+  },
+  {
+    what: "branches inside the items, beside what is left over",
+    schema: {
+      type: ["array", "integer"],
+      allOf: [{ items: { anyOf: [false, { $ref: "#" }] } }, { contains: { $ref: "#" } }],
+      prefixItems: [{ $ref: "#" }],
+      unevaluatedItems: false,
+    },
+  },
+  {
+    what: "definitions that lead to the next two and two, without a circle",
+    schema: {
+      $ref: "#/$defs/d0",
+      $defs: Object.fromEntries([
+        ...Array.from({ length: 25 }, (_, at) =>
+          [`d${at}`, {
+            anyOf: [{ type: "integer" }, ...lists({ $ref: `#/$defs/d${at + 1}` })],
+          }] as const),
+        ["d25", { type: "integer" }],
+      ]),
+    },
+  },
+];
+
 /** When schemas are compiled: in a worker, code may be generated only while its module loads. */
 export type CompileTime = "while the module loads" | "inside a test";
 
@@ -193,6 +235,37 @@ export function describeSchemaEngine(
         "Cannot compile the schema: the reference",
       );
     });
+
+    for (const { what, schema } of BRANCHING_SCHEMAS) {
+      const branching = compiling(schema);
+      it(`looks at no part of a value again and again: ${what}`, () => {
+        checkSchema(schema);
+        const { check, issues } = branching();
+        /** Lists in lists, and how often the innermost was looked at. */
+        const nested = (leaf: unknown) => {
+          const seen = { value: undefined as unknown, looks: 0 };
+          const get = (target: unknown[], key: string | symbol) => {
+            seen.looks++;
+            return Reflect.get(target, key);
+          };
+          seen.value = new Proxy([leaf], { get });
+          for (let level = 0; level < 12; level++) seen.value = [seen.value];
+          return seen;
+        };
+        const right = nested(1);
+        assertEquals(check(right.value), true);
+        const wrong = nested("no");
+        assertEquals(check(wrong.value), false);
+        assertLess(right.looks, 200);
+        assertLess(wrong.looks, 200);
+        assert(issues(wrong.value).length > 0);
+        // Nothing of it is kept: the same list, changed, has another verdict.
+        const list: unknown[] = [[1]];
+        assertEquals(check(list), true);
+        list[0] = ["no"];
+        assertEquals(check(list), false);
+      });
+    }
 
     const wide = compiling({
       properties: Object.fromEntries(

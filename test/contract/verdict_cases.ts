@@ -23,6 +23,59 @@ const proto = (value: string): unknown => JSON.parse(`{"__proto__": ${value}}`);
 const DRAFT_07 = "draft-07";
 
 export const VERDICT_CASES: readonly VerdictCase[] = [
+  {
+    what: "expressions, whose kinds lead back to all kinds",
+    schema: {
+      $ref: "#/$defs/expression",
+      $defs: {
+        expression: {
+          oneOf: [
+            { type: ["number", "string"] },
+            {
+              type: "object",
+              properties: {
+                op: { enum: ["and", "or"] },
+                args: { type: "array", items: { $ref: "#/$defs/expression" }, minItems: 1 },
+              },
+              required: ["op", "args"],
+              unevaluatedProperties: false,
+            },
+            {
+              type: "object",
+              properties: { op: { const: "not" }, args: { $ref: "#/$defs/expression" } },
+              required: ["op", "args"],
+              additionalProperties: false,
+            },
+          ],
+        },
+      },
+    },
+    fits: [
+      1,
+      { op: "not", args: "x" },
+      { op: "and", args: [1, { op: "not", args: { op: "or", args: [1, "a"] } }] },
+    ],
+    not: [
+      null,
+      [],
+      { op: "not", args: [1] },
+      { op: "and", args: [] },
+      { op: "and", args: [1, { op: "not", args: { op: "or", args: [1, null] } }] },
+      { op: "and", args: [1], more: 1 },
+    ],
+  },
+  {
+    what: "two views of the same members, one of which looks at what the other left",
+    schema: {
+      type: "object",
+      allOf: [{ properties: { a: { $ref: "#" } } }, {
+        patternProperties: { "^[ab]$": { $ref: "#" } },
+      }],
+      unevaluatedProperties: false,
+    },
+    fits: [{}, { a: { b: {} } }, { a: {}, b: { a: { a: {} } } }],
+    not: [1, { c: {} }, { a: { b: { c: {} } } }, { a: 1 }, { b: { a: [] } }],
+  },
   { what: "the schema true", schema: true, fits: [1, null, {}], not: [] },
   { what: "the schema false", schema: false, fits: [], not: [1, null, {}] },
   { what: "an empty schema", schema: {}, fits: [1, null, {}], not: [] },

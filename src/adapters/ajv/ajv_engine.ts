@@ -32,9 +32,10 @@ import {
   type SchemaValidator,
 } from "../../schema/mod.ts";
 import { isMultipleOf } from "../../schema/multiple_of.ts";
-import { normalizeSchema } from "../../schema/normalize.ts";
+import { type NormalizedSchema, normalizeSchema } from "../../schema/normalize.ts";
+import { repeatsParts, takeApart } from "../../schema/repeated_parts.ts";
 import { isOneOf, sameItems } from "../../schema/same_json.ts";
-import type { Issue, JsonSchema } from "../../tool/mod.ts";
+import type { Issue, JsonSchema, JsonSchemaObject } from "../../tool/mod.ts";
 import { testFormat } from "../typebox/formats.ts";
 
 /**
@@ -43,6 +44,9 @@ import { testFormat } from "../typebox/formats.ts";
  */
 const SCHEMAS_PER_INSTANCE = 500;
 const MAX_MESSAGE = 200;
+const NAME = "plue:schema";
+/** The keyword that asks a part that was taken out of its schema. */
+const PART = "plue:part";
 
 /** Ajv options that would change the value, or undo what the contract of engines promises. */
 const REFUSED = [
@@ -159,8 +163,12 @@ function makeInstance(
   };
 }
 
-/** Four keywords whose verdicts would differ from the default engine's, or not come in time. */
+/**
+ * Four keywords whose verdicts would differ from the default engine's, or not come in time, and one
+ * for schemas that are taken apart.
+ */
 function replaceKeywords(ajv: Ajv2020): void {
+  ajv.addKeyword({ keyword: PART, compile: (check: (value: unknown) => boolean) => check });
   for (const keyword of ["const", "enum", "uniqueItems", "multipleOf"]) ajv.removeKeyword(keyword);
   // Ajv's equality calls what a value has as `toString`, and throws if that is data.
   ajv.addKeyword({ keyword: "const", compile: (wanted: unknown) => isOneOf([wanted]) });
@@ -184,16 +192,10 @@ function replaceKeywords(ajv: Ajv2020): void {
 function compile(instance: Instance, schema: JsonSchema, dialect: Dialect): SchemaValidator {
   const { ajv, keywords, formats, test } = instance;
   const normalized = normalizeSchema(schema, dialect, { formats, keywords });
-  // Ajv resolves "#" only in a schema that has a name.
-  const named = typeof normalized.schema === "object" && normalized.flat
-    ? { ...normalized.schema, $id: "plue:schema" }
-    : normalized.schema;
-  let validate: ValidateFunction;
-  try {
-    validate = ajv.compile(named);
-  } finally {
-    if (typeof named === "object") ajv.removeSchema(named);
-  }
+  const validate = repeatsParts(normalized)
+    // A second copy: what is wrong is explained by the schema as it was.
+    ? compileInParts(ajv, normalizeSchema(schema, dialect, { formats, keywords }))
+    : compileWhole(ajv, normalized);
   const check: (value: unknown) => boolean = normalized.mayExhaustStack || keywords.length > 0
     ? guarded(validate)
     : validate;
@@ -204,6 +206,40 @@ function compile(instance: Instance, schema: JsonSchema, dialect: Dialect): Sche
       return found.length > 0 ? found : ajvIssues(validate, check, value);
     },
   };
+}
+
+/** A compiled schema; after a check, what Ajv found wrong. */
+type Validate = ((value: unknown) => boolean) & Pick<ValidateFunction, "errors">;
+
+function compileWhole(ajv: Ajv2020, { schema, flat }: NormalizedSchema): Validate {
+  // Ajv resolves "#" only in a schema that has a name.
+  const named = typeof schema === "object" && flat ? { ...schema, $id: NAME } : schema;
+  try {
+    return ajv.compile(named);
+  } finally {
+    if (typeof named === "object") ajv.removeSchema(named);
+  }
+}
+
+/** The same for a schema that must not look at a part of the value more than once. */
+function compileInParts(ajv: Ajv2020, form: NormalizedSchema): Validate {
+  const { parts, whole } = takeApart(form, (check) => ({ [PART]: check }));
+  const root = form.schema as JsonSchemaObject;
+  const $defs = { ...root["$defs"] as JsonSchemaObject };
+  for (const [at, part] of parts.entries()) $defs[`part${at}`] = part.schema;
+  const named = { ...root, $id: NAME, $defs };
+  ajv.addSchema(named);
+  try {
+    // A name that was added a moment ago is known.
+    const get = (name: string) => ajv.getSchema(name) as ValidateFunction;
+    const validate = get(NAME);
+    for (const [at, part] of parts.entries()) part.compiled = get(`${NAME}#/$defs/part${at}`);
+    return Object.defineProperty(whole(validate), "errors", { get: () => validate.errors });
+  } finally {
+    // By its name, too, Ajv keeps whatever it was asked for.
+    for (const at of parts.keys()) ajv.removeSchema(`${NAME}#/$defs/part${at}`);
+    ajv.removeSchema(named);
+  }
 }
 
 function cannotCompile(cause: unknown): SyntaxError {
@@ -219,7 +255,7 @@ function cannotCompile(cause: unknown): SyntaxError {
 
 /** What a keyword that only Ajv knows has to say. */
 function ajvIssues(
-  validate: ValidateFunction,
+  validate: Validate,
   check: (value: unknown) => boolean,
   value: unknown,
 ): readonly Issue[] {
@@ -234,7 +270,7 @@ function ajvIssues(
 }
 
 /** A value that exhausts the stack, or breaks a custom keyword, does not fit. */
-function guarded(validate: ValidateFunction): (value: unknown) => boolean {
+function guarded(validate: Validate): (value: unknown) => boolean {
   return (value) => {
     try {
       return validate(value) === true;

@@ -18,6 +18,7 @@ import { ASSERTED_FORMATS } from "../../schema/formats.ts";
 import { vagueIssue } from "../../schema/issues.ts";
 import type { Dialect, SchemaEngine, SchemaValidator } from "../../schema/mod.ts";
 import { type NormalizedSchema, normalizeSchema } from "../../schema/normalize.ts";
+import { repeatsParts, takeApart } from "../../schema/repeated_parts.ts";
 import type { JsonSchema } from "../../tool/mod.ts";
 import { testFormat } from "./formats.ts";
 import { needsOtherWords, putInOtherWords } from "./other_words.ts";
@@ -66,14 +67,15 @@ export function typeboxEngine(options: TypeboxEngineOptions = {}): SchemaEngine 
     name: "typebox",
     compile(schema: JsonSchema, dialect: Dialect): SchemaValidator {
       const normalized = normalizeSchema(schema, dialect, { formats: asserted });
-      let form = normalized;
-      if (form.flat && needsOtherWords(form.schema)) {
-        // A second copy: what is wrong is explained by the schema as it was.
-        form = normalizeSchema(schema, dialect, { formats: asserted });
-        putInOtherWords(form.schema);
-      }
+      const inOtherWords = normalized.flat && needsOtherWords(normalized.schema);
+      const inParts = repeatsParts(normalized);
+      // A second copy: what is wrong is explained by the schema as it was.
+      const form = inOtherWords || inParts
+        ? normalizeSchema(schema, dialect, { formats: asserted })
+        : normalized;
+      if (inOtherWords) putInOtherWords(form.schema);
       return {
-        check: makeCheck(form, codeGeneration),
+        check: inParts ? makeCheckInParts(form, codeGeneration) : makeCheck(form, codeGeneration),
         issues(value) {
           const found = explain(normalized, value, testFormat);
           return found.length > 0 ? found : [vagueIssue()];
@@ -93,6 +95,24 @@ function makeCheck(
   const compiled = codeGeneration ? compile(context, schema) : undefined;
   if (compiled === undefined) return mayExhaustStack ? orElse(interpret, deny) : interpret;
   return mayExhaustStack ? orElse(compiled, orElse(interpret, deny)) : compiled;
+}
+
+/** The check of a schema that must not look at a part of the value more than once. */
+function makeCheckInParts(
+  form: NormalizedSchema,
+  codeGeneration: boolean,
+): (value: unknown) => boolean {
+  const { parts, whole } = takeApart(
+    form,
+    // TypeBox's keyword for a check of one's own.
+    (check) => ({ "~refine": [{ check, error: () => "It does not fit" }] }),
+  );
+  const context = Object.fromEntries(form.targets);
+  const make = (schema: JsonSchema): (value: unknown) => boolean =>
+    (codeGeneration ? compile(context, schema) : undefined) ??
+      ((value) => Check(context, schema, value));
+  for (const part of parts) part.compiled = make(part.schema);
+  return orElse(whole(make(form.schema)), deny);
 }
 
 /** The compiled check; nothing where code may not be generated, or is too deep for the stack. */

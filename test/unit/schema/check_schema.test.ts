@@ -145,7 +145,39 @@ describe("checkSchema()", () => {
     });
   }
 
+  it("refuses a $dynamicRef to several places that would check items twice at each level", () => {
+    const node = (more: object) => ({ $dynamicAnchor: "node", type: ["array", "null"], ...more });
+    const schema = {
+      ...node({ $ref: "tree" }),
+      $defs: {
+        tree: {
+          $id: "tree",
+          ...node({
+            anyOf: [{ items: { $dynamicRef: "#node" } }, { items: { $dynamicRef: "#node" } }],
+          }),
+        },
+      },
+    };
+    const problem = problemOf(schema);
+    assert(problem.startsWith("RangeError: "), problem);
+    assert(problem.includes('$dynamicRef" may mean several places'), problem);
+  });
+
   const LEGAL: readonly JsonSchema[] = [
+    // The extensible tree of the specification: each child is checked once.
+    {
+      $id: "https://example.com/strict-tree",
+      $dynamicAnchor: "node",
+      $ref: "tree",
+      unevaluatedProperties: false,
+      $defs: {
+        tree: {
+          $id: "tree",
+          $dynamicAnchor: "node",
+          properties: { data: true, children: { items: { $dynamicRef: "#node" } } },
+        },
+      },
+    },
     { properties: { next: { $ref: "#" } } },
     { items: { $ref: "#" }, additionalProperties: { allOf: [{ $ref: "#" }] } },
     { $ref: "#/$defs/a", $defs: { a: { type: "string" } } },
