@@ -14,20 +14,28 @@ const ROOT = join(import.meta.dirname, "..");
 interface Entry {
   readonly name: string;
   readonly file: string;
-  /** Kilobytes (1,000 bytes) after gzip; without one the size is only shown. */
+  /** Kilobytes (1,000 bytes) after gzip that no change may pass; without one the size is only shown. */
   readonly limitKb?: number;
+  /** What was wished for at the beginning, with fewer features in mind; not reached. */
+  readonly aimKb?: number;
   /** Whether packages may be in the bundle. */
   readonly packages: boolean;
 }
 
 const ENTRIES: readonly Entry[] = [
-  { name: "@plue/tools/core", file: "src/core.ts", limitKb: 31.5, packages: false },
-  { name: "@plue/tools", file: "mod.ts", limitKb: 52.5, packages: true },
+  { name: "@plue/tools/core", file: "src/core.ts", limitKb: 32.5, aimKb: 12, packages: false },
+  { name: "@plue/tools", file: "mod.ts", limitKb: 54.5, aimKb: 32, packages: true },
   { name: "@plue/tools/formats", file: "src/formats/mod.ts", packages: false },
   { name: "@plue/tools/hono", file: "src/adapters/hono/mod.ts", packages: true },
   { name: "@plue/tools/mcp", file: "src/adapters/mcp/mod.ts", packages: true },
   { name: "@plue/tools/ajv", file: "src/adapters/ajv/mod.ts", packages: true },
-  { name: "examples/edge/worker.ts", file: "examples/edge/worker.ts", limitKb: 69, packages: true },
+  {
+    name: "examples/edge/worker.ts",
+    file: "examples/edge/worker.ts",
+    limitKb: 72,
+    aimKb: 50,
+    packages: true,
+  },
 ];
 
 interface Bundle {
@@ -76,6 +84,7 @@ for (const entry of ENTRIES) {
     minified.toFixed(1),
     compressed.toFixed(1),
     String(entry.limitKb ?? "-"),
+    String(entry.aimKb ?? "-"),
     packages.join(" ") || "none",
   ]);
   if (process.argv.includes("--files")) {
@@ -92,6 +101,6 @@ for (const entry of ENTRIES) {
   }
 }
 console.log(`Size of a bundle (Bun.build ${Bun.version}, minified; kB = 1,000 bytes)`);
-console.log(table(["entry", "minified", "gzip", "limit", "packages in it"], rows));
+console.log(table(["entry", "minified", "gzip", "limit", "aim", "packages in it"], rows));
 for (const problem of problems) console.log(`FAIL ${problem}`);
 process.exitCode = problems.length > 0 ? 1 : 0;
