@@ -11,6 +11,7 @@ import { type Attempt, type Candidate, convertTool, type Refusal } from "./conve
 import { createExportNames, wireNames } from "./export_names.ts";
 import { ExportWarnings } from "./export_warnings.ts";
 import { KEYWORD_FORMS } from "./keyword_forms.ts";
+import { LIMITS } from "./profile.ts";
 import { RequestLimits } from "./request_limits.ts";
 import { type AnyProfile, profileOf, strictModeOf, type TargetTools } from "./targets.ts";
 import { hintsOf } from "./tool_fields.ts";
@@ -155,10 +156,9 @@ function exportList(
     losses.push(...candidate.losses);
     sent.push(candidate);
   }
-  warnOfRequest(warnings, sent, profile);
-
   const wires = sent.map(({ view }) => ({ view, wire: profile.wire(view) }));
   const tools = profile.assemble(wires);
+  warnOfRequest(warnings, sent, tools, profile);
   // @google/genai rewrites typed declarations in place; only their list is frozen.
   if (profile.typed === true) Object.freeze(tools);
   else deepFreeze(tools);
@@ -247,8 +247,18 @@ function warnOfTool(
 function warnOfRequest(
   warnings: ExportWarnings,
   sent: readonly Candidate[],
+  tools: unknown,
   profile: AnyProfile,
 ): void {
+  const most = profile.limits.find((limit) => limit.name === "maxToolText")?.value;
+  const length = most === undefined ? 0 : JSON.stringify(tools).length;
+  if (most !== undefined && length > most) {
+    warnings.add(
+      "maxToolText",
+      undefined,
+      `the tools have ${length} of at most ${most} ${LIMITS.maxToolText}`,
+    );
+  }
   const deferred = sent.filter(({ load }) => load.deferred).length;
   const least = profile.limits.find((limit) => limit.name === "minLoadedTools")?.value ?? 0;
   if (deferred > 0 && sent.length - deferred < least) {

@@ -79,6 +79,7 @@ export const LIMITS = {
   maxEnumValues: "enum values in one schema",
   maxEnumCharacters: "characters of one enum with more than 250 values",
   maxDescription: "characters of a description",
+  maxToolText: "characters of all tools together",
   minRequired: "required properties of each tool, in a strict request",
   minLoadedTools: "tools that are not deferred, where any is",
 } as const;

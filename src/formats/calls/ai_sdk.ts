@@ -6,7 +6,7 @@
 
 import type { JsonValue } from "../../tool/mod.ts";
 import { markCutOff } from "./cut_off.ts";
-import { given, type JsonRecord, Shape, textOf } from "./shape.ts";
+import { calledName, given, isRecord, type JsonRecord, noCall, Shape, textOf } from "./shape.ts";
 import { streamToolCallParts } from "./streams/tool_call_parts.ts";
 import type { Answer, AnsweredCall, CallFormat, WireCall } from "./types.ts";
 
@@ -34,7 +34,7 @@ const SHAPE = new Shape("an AI SDK result");
 function read(response: unknown): readonly WireCall[] {
   if (Array.isArray(response)) return partsOf(response, "");
   const top = SHAPE.record(response, "", "a result, a message or a list of parts");
-  if (top["type"] === "tool-call") return partOf(top, "");
+  if (top["type"] === "tool-call") return partOf(top);
   for (const field of ["toolCalls", "content"]) {
     if (!given(top, field)) continue;
     // A message may be text alone.
@@ -47,16 +47,16 @@ function read(response: unknown): readonly WireCall[] {
 
 function partsOf(list: readonly unknown[], at: string): readonly WireCall[] {
   return list.flatMap((item, index) => {
-    const here = `${at}/${index}`;
-    return partOf(SHAPE.record(item, here), here);
+    if (!isRecord(item) && at === "/toolCalls") return [noCall(item)];
+    return partOf(SHAPE.record(item, `${at}/${index}`));
   });
 }
 
-function partOf(raw: JsonRecord, at: string): readonly WireCall[] {
+function partOf(raw: JsonRecord): readonly WireCall[] {
   if (raw["type"] !== "tool-call" || raw["providerExecuted"] === true) return [];
   return [{
     id: textOf(raw["toolCallId"]),
-    name: SHAPE.text(raw["toolName"], `${at}/toolName`),
+    ...calledName(raw["toolName"]),
     input: raw["input"],
     raw,
   }];

@@ -5,7 +5,7 @@
  */
 
 import { markCutOff } from "./cut_off.ts";
-import { given, isRecord, type JsonRecord, Shape, textOf } from "./shape.ts";
+import { calledName, given, isRecord, type JsonRecord, Shape, textOf } from "./shape.ts";
 import { streamContentBlocks } from "./streams/content_blocks.ts";
 import type { Answer, AnsweredCall, CallFormat, WireCall } from "./types.ts";
 
@@ -50,14 +50,14 @@ function blocksOf(list: readonly unknown[], at: string): readonly WireCall[] {
     const here = list.length === 1 && at === "" ? at : `${at}/${index}`;
     const raw = SHAPE.record(item, here);
     if (raw["type"] !== "tool_use") return [];
-    return [blockOf(raw, here)];
+    return [blockOf(raw)];
   });
 }
 
-function blockOf(raw: JsonRecord, at: string): WireCall {
+function blockOf(raw: JsonRecord): WireCall {
   return {
     id: textOf(raw["id"]),
-    name: SHAPE.text(raw["name"], `${at}/name`),
+    ...calledName(raw["name"]),
     input: raw["input"],
     raw,
   };

@@ -6,7 +6,7 @@
 
 import type { JsonValue } from "../../tool/mod.ts";
 import { markCutOff } from "./cut_off.ts";
-import { given, isRecord, Shape, textOf } from "./shape.ts";
+import { calledName, given, isRecord, Shape, textOf } from "./shape.ts";
 import { streamConverse } from "./streams/converse.ts";
 import type { Answer, AnsweredCall, CallFormat, WireCall } from "./types.ts";
 
@@ -71,7 +71,7 @@ function blocksOf(list: readonly unknown[], at: string): readonly WireCall[] {
     if (use["type"] === "server_tool_use") return [];
     return [{
       id: textOf(use["toolUseId"]),
-      name: SHAPE.text(use["name"], `${here}/toolUse/name`),
+      ...calledName(use["name"]),
       input: use["input"],
       raw,
     }];

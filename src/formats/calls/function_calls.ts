@@ -5,7 +5,15 @@
  */
 
 import { markCutOff } from "./cut_off.ts";
-import { given, isRecord, type JsonRecord, type Shape, textOf } from "./shape.ts";
+import {
+  calledName,
+  given,
+  isRecord,
+  type JsonRecord,
+  noCall,
+  type Shape,
+  textOf,
+} from "./shape.ts";
 import type { WireCall } from "./types.ts";
 
 /** Why a call of a custom tool is refused. */
@@ -28,7 +36,7 @@ export function readFunctionCalls(shape: Shape, response: unknown): readonly Wir
       : choiceCalls(shape, shape.record(first, "/choices/0"), "/choices/0");
   }
   if (given(top, "message")) return choiceCalls(shape, top, "");
-  if (given(top, "function") || top["type"] === "custom") return [callOf(shape, top, "")];
+  if (given(top, "function") || top["type"] === "custom") return [callOf(top)];
   if (["role", "tool_calls", "toolCalls", "function_call"].some((field) => given(top, field))) {
     return messageCalls(shape, top, "");
   }
@@ -51,37 +59,27 @@ function messageCalls(shape: Shape, message: JsonRecord, at: string): readonly W
   if (!given(message, "function_call")) return calls;
   const here = `${at}/function_call`;
   const raw = shape.record(message["function_call"], here);
-  return [...calls, functionOf(shape, raw, here, undefined, raw)];
+  return [...calls, functionOf(raw, undefined, raw)];
 }
 
 function callsOf(shape: Shape, list: readonly unknown[], at: string): readonly WireCall[] {
   return list.map((item, index) => {
-    const here = `${at}/${index}`;
-    return callOf(shape, shape.record(item, here), here);
+    // A list that is the whole response may be anything; one in a message is of calls.
+    if (!isRecord(item) && at !== "") return noCall(item);
+    return callOf(shape.record(item, `${at}/${index}`));
   });
 }
 
-function callOf(shape: Shape, raw: JsonRecord, at: string): WireCall {
+function callOf(raw: JsonRecord): WireCall {
   const id = textOf(raw["id"]);
   if (raw["type"] === "custom" && isRecord(raw["custom"])) {
     const { name, input } = raw["custom"];
-    return { id, name: shape.text(name, `${at}/custom/name`), input, raw, refusal: CUSTOM_TOOL };
+    return { id, input, raw, refusal: CUSTOM_TOOL, name: calledName(name).name };
   }
-  return functionOf(
-    shape,
-    shape.record(raw["function"], `${at}/function`),
-    `${at}/function`,
-    id,
-    raw,
-  );
+  const called = raw["function"];
+  return isRecord(called) ? functionOf(called, id, raw) : { id, ...noCall(raw) };
 }
 
-function functionOf(
-  shape: Shape,
-  called: JsonRecord,
-  at: string,
-  id: string | undefined,
-  raw: unknown,
-): WireCall {
-  return { id, name: shape.text(called["name"], `${at}/name`), input: called["arguments"], raw };
+function functionOf(called: JsonRecord, id: string | undefined, raw: unknown): WireCall {
+  return { id, ...calledName(called["name"]), input: called["arguments"], raw };
 }

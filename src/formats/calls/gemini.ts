@@ -5,7 +5,7 @@
  */
 
 import type { JsonValue } from "../../tool/mod.ts";
-import { given, isRecord, type JsonRecord, Shape, textOf } from "./shape.ts";
+import { calledName, given, isRecord, type JsonRecord, noCall, Shape, textOf } from "./shape.ts";
 import { streamResponses } from "./streams/responses.ts";
 import type { Answer, AnsweredCall, CallFormat, WireCall } from "./types.ts";
 
@@ -43,7 +43,9 @@ function read(response: unknown): readonly WireCall[] {
   if (given(top, "functionCall")) return partsOf([top], "");
   if (isRecord(top["toolCall"])) {
     const calls = SHAPE.list(top["toolCall"]["functionCalls"], "/toolCall/functionCalls");
-    return calls.map((call, index) => callOf(call, `/toolCall/functionCalls/${index}`));
+    return calls.map((call, index) =>
+      isRecord(call) ? callOf(call, `/toolCall/functionCalls/${index}`) : noCall(call)
+    );
   }
   // A response whose prompt was blocked, an event of a live session, a chunk that only counts.
   const fields = ["promptFeedback", "usageMetadata", "serverContent", "finishReason", "role"];
@@ -79,7 +81,7 @@ function callOf(value: unknown, at: string): WireCall {
   const parts = given(raw, "partialArgs") || raw["willContinue"] === true;
   return {
     id: textOf(raw["id"]),
-    name: SHAPE.text(raw["name"], `${at}/name`),
+    ...calledName(raw["name"]),
     input: raw["args"],
     raw,
     ...(parts ? { refusal: "its arguments are streamed in parts, which is not supported" } : {}),

@@ -5,7 +5,7 @@
  */
 
 import { markCutOff } from "./cut_off.ts";
-import { given, isRecord, type JsonRecord, Shape, textOf } from "./shape.ts";
+import { calledName, given, isRecord, type JsonRecord, noCall, Shape, textOf } from "./shape.ts";
 import { streamToolCallChunks } from "./streams/tool_call_chunks.ts";
 import type { Answer, AnsweredCall, CallFormat, WireCall } from "./types.ts";
 
@@ -39,24 +39,22 @@ function read(response: unknown): readonly WireCall[] {
     return [...markCutOff(calls, stopReason(message)), ...invalid];
   }
   if (given(message, "content")) return [];
-  if (given(message, "args")) return [callOf(message, at)];
+  if (given(message, "args")) return [callOf(message)];
   throw SHAPE.wrong("", 'an object with "tool_calls" or "content", or a call');
 }
 
 function callsOf(list: readonly unknown[], at: string): readonly WireCall[] {
   return list.map((item, index) => {
-    const here = `${at}/${index}`;
-    return callOf(SHAPE.record(item, here), here);
+    if (!isRecord(item) && at !== "") return noCall(item);
+    return callOf(SHAPE.record(item, `${at}/${index}`));
   });
 }
 
-function callOf(raw: JsonRecord, at: string): WireCall {
+function callOf(raw: JsonRecord): WireCall {
   return {
     id: textOf(raw["id"]),
     // The model of an invalid call may have left the name out.
-    name: raw["type"] === "invalid_tool_call"
-      ? textOf(raw["name"]) ?? ""
-      : SHAPE.text(raw["name"], `${at}/name`),
+    ...calledName(raw["name"]),
     input: raw["args"],
     raw,
   };

@@ -6,7 +6,7 @@
 
 import { plainText } from "./answer.ts";
 import { readFunctionCalls } from "./function_calls.ts";
-import { isRecord, Shape } from "./shape.ts";
+import { given, isRecord, Shape } from "./shape.ts";
 import { streamFunctionCalls } from "./streams/function_calls.ts";
 import type { Answer, AnsweredCall, CallFormat, WireCall } from "./types.ts";
 
@@ -23,9 +23,10 @@ function read(response: unknown): readonly WireCall[] {
   return readFunctionCalls(SHAPE, response);
 }
 
-/** A `function_call` has its name and arguments where a tool call has `function`. */
+/** A `function_call` has its name and arguments where a tool call has `function`, and no id. */
 function isLegacy(raw: unknown): boolean {
-  return isRecord(raw) && !isRecord(raw["function"]) && !isRecord(raw["custom"]);
+  return isRecord(raw) && !isRecord(raw["function"]) && !isRecord(raw["custom"]) &&
+    !given(raw, "id") && !given(raw, "type");
 }
 
 // Write results

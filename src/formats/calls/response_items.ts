@@ -6,7 +6,7 @@
 
 import { markCutOff } from "./cut_off.ts";
 import { CUSTOM_TOOL } from "./function_calls.ts";
-import { given, isRecord, type JsonRecord, type Shape, textOf } from "./shape.ts";
+import { calledName, given, isRecord, type JsonRecord, type Shape, textOf } from "./shape.ts";
 import type { WireCall } from "./types.ts";
 
 /** Whether an item asks for something that the host runs. */
@@ -21,10 +21,10 @@ export function readItems(shape: Shape, response: unknown): readonly WireCall[] 
   if (given(top, "response")) {
     return outputOf(shape, shape.record(top["response"], "/response"), "/response");
   }
-  if (given(top, "item")) return itemOf(shape, shape.record(top["item"], "/item"), "/item");
-  if (isCallItem(top)) return itemOf(shape, top, "");
+  if (given(top, "item")) return itemOf(shape.record(top["item"], "/item"));
+  if (isCallItem(top)) return itemOf(top);
   if (top["type"] === "response.function_call_arguments.done") {
-    return itemOf(shape, { ...top, type: "function_call" }, "");
+    return itemOf({ ...top, type: "function_call" });
   }
   if (given(top, "output")) return outputOf(shape, top, "");
   throw shape.wrong("", 'an object with "output", "response" or "item", or an output item');
@@ -42,18 +42,15 @@ function outputOf(shape: Shape, response: JsonRecord, at: string): readonly Wire
 }
 
 function itemsOf(shape: Shape, list: readonly unknown[], at: string): readonly WireCall[] {
-  return list.flatMap((item, index) => {
-    const here = `${at}/${index}`;
-    return itemOf(shape, shape.record(item, here), here);
-  });
+  return list.flatMap((item, index) => itemOf(shape.record(item, `${at}/${index}`)));
 }
 
-function itemOf(shape: Shape, raw: JsonRecord, at: string): readonly WireCall[] {
+function itemOf(raw: JsonRecord): readonly WireCall[] {
   if (!isCallItem(raw)) return [];
   const custom = raw["type"] === "custom_tool_call";
   return [{
     id: textOf(raw["call_id"]) ?? textOf(raw["id"]),
-    name: shape.text(raw["name"], `${at}/name`),
+    ...calledName(raw["name"]),
     namespace: textOf(raw["namespace"]),
     input: custom ? raw["input"] : raw["arguments"],
     raw,

@@ -25,6 +25,24 @@ export function textOf(value: unknown): string | undefined {
   return typeof value === "string" && value !== "" ? value : undefined;
 }
 
+/**
+ * The name of a call. A call without one is refused by itself, so that the calls beside it are
+ * answered all the same.
+ */
+export function calledName(value: unknown): { readonly name: string; readonly refusal?: string } {
+  return typeof value === "string" ? { name: value } : { name: "", refusal: "it names no tool" };
+}
+
+/** Something in a list of calls that is none: it is refused by itself. */
+export function noCall(raw: unknown): {
+  readonly name: string;
+  readonly input: undefined;
+  readonly raw: unknown;
+  readonly refusal: string;
+} {
+  return { name: "", input: undefined, raw, refusal: "it is no call of a tool" };
+}
+
 function kindOf(value: unknown): string {
   if (value === null || value === undefined) return String(value);
   if (Array.isArray(value)) return "a list";

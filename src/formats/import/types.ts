@@ -144,7 +144,13 @@ export interface OpenApiImportOptions extends ImportOptions {
   readonly baseUrl?: string;
   /** Values for the variables in the URLs of `servers`, in place of their defaults. */
   readonly serverVariables?: { readonly [name: string]: string };
-  /** Gives the credentials of a request. They win over what the arguments say. */
+  /**
+   * Gives the credentials of a request. They win over what the arguments say.
+   *
+   * They go to `baseUrl`. Without it they go where the document's `servers` say, and a warning names
+   * the host; the `servers` of a single path or operation are then heard only if they are of the
+   * same origin.
+   */
   readonly authorize?: Authorize;
   /**
    * How large a response may be, in bytes.

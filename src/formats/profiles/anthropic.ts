@@ -198,6 +198,8 @@ export const ANTHROPIC: Profile<AnthropicTool, AnthropicTool[]> = {
   limits: [
     { name: "maxDeferredTools", value: 10_000 },
     { name: "minLoadedTools", value: 1 },
+    // 4 MB of text as the API renders it, which is about what it was sent.
+    { name: "maxToolText", value: 4_194_304, uncertain: true },
   ],
   combinations: COMBINATIONS,
   wire: (view) => wire(view, view.strict ? true : undefined),

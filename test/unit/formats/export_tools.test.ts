@@ -379,6 +379,18 @@ describe("limits of a request", () => {
   });
 });
 
+describe("the text of all tools together", () => {
+  it("is a warning beyond what Anthropic takes", () => {
+    const description = "x".repeat(1_000_000);
+    const many = Array.from({ length: 5 }, (_, index) => tool(`t${index}`, { description }));
+    assertEquals(exportTools(many.slice(0, 4), "anthropic").warnings, []);
+    const { tools, rejected, warnings } = exportTools(many, "anthropic");
+    assertEquals([tools.length, rejected], [5, []]);
+    assertEquals(warnings.map(({ rule }) => rule), ["maxToolText"]);
+    assert(warnings[0]?.message.includes("of at most 4194304 characters"), warnings[0]?.message);
+  });
+});
+
 describe("losses", () => {
   const rich = tool("rich", {
     title: "Rich",

@@ -114,6 +114,8 @@ class OperationReader {
   readonly #base: string | undefined;
   readonly #secrets: ReadonlySet<string>;
   readonly #caller: Caller | undefined;
+  /** The origins that get credentials, of which there was a warning. */
+  readonly #warned = new Set<string>();
 
   constructor(
     intake: Intake,
@@ -250,6 +252,43 @@ class OperationReader {
     if (meta !== undefined && !Object.hasOwn(meta, "provider")) draft.meta = meta;
   }
 
+  /**
+   * Where the calls of an operation go by the word of the document. Credentials follow the servers
+   * of the whole document: no single operation takes them elsewhere.
+   */
+  #server(
+    own: unknown,
+    one: Found,
+    warn: (path: string, rule: string, message: string) => void,
+  ): string | undefined {
+    const { serverVariables = {} } = this.#options;
+    const common = serverOf(member(this.#document.root, "servers"), serverVariables);
+    const server = own === undefined ? common : serverOf(own, serverVariables);
+    if (this.#caller?.authorize === undefined || server === undefined) return server;
+    const trusted = common === undefined ? undefined : new URL(common).origin;
+    const { origin } = new URL(server);
+    if (origin !== trusted) {
+      warn(
+        one.operation.path,
+        "servers",
+        `Its own server is at "${clip(origin)}", where credentials do not go: it is left out`,
+      );
+      return common;
+    }
+    if (!this.#warned.has(origin)) {
+      this.#warned.add(origin);
+      this.#intake.warn(
+        undefined,
+        "/servers",
+        "authorize",
+        `Credentials go to "${
+          clip(origin)
+        }", because the document says so: give baseUrl to decide it`,
+      );
+    }
+    return server;
+  }
+
   #bind(
     draft: Draft,
     one: Found,
@@ -258,9 +297,8 @@ class OperationReader {
     warn: (path: string, rule: string, message: string) => void,
   ): void {
     const { operation: { value }, item } = one;
-    const servers = member(value, "servers") ?? member(item.value, "servers") ??
-      member(this.#document.root, "servers");
-    const server = this.#base ?? serverOf(servers, this.#options.serverVariables ?? {});
+    const server = this.#base ??
+      this.#server(member(value, "servers") ?? member(item.value, "servers"), one, warn);
     const security = listIn(value, "security") ?? listIn(this.#document.root, "security");
     const operation: HttpOperation = {
       ...(one.operationId === undefined ? {} : { operationId: one.operationId }),

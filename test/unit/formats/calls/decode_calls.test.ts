@@ -1,10 +1,10 @@
 import { assertEquals, assertStrictEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { describe, it } from "bun:test";
-import { decodeCalls } from "../../../../src/formats/calls/mod.ts";
+import { decodeCalls, dispatchResponse } from "../../../../src/formats/calls/mod.ts";
 import { listTargets, type TargetName } from "../../../../src/formats/mod.ts";
 import { defineTool } from "../../../../src/tool/mod.ts";
 import { FIXTURES } from "./fixtures.ts";
-import { namesFor, WEATHER } from "./support.ts";
+import { dispatcherOf, namesFor, WEATHER } from "./support.ts";
 
 const ROWS = FIXTURES.flatMap((fixture) => fixture.targets.map((target) => ({ target, fixture })));
 
@@ -97,36 +97,9 @@ describe("the place in a refused response", () => {
   const rows: readonly (readonly [TargetName, unknown, string])[] = [
     ["openai", { choices: {} }, '"/choices" must be a list, and is an object'],
     ["openai", { choices: [{}] }, '"/choices/0/message" must be an object, and is undefined'],
-    [
-      "openai",
-      { role: "assistant", tool_calls: [{ id: "1", function: {} }] },
-      '"/tool_calls/0/function/name"',
-    ],
-    ["openai", [{ id: "1", type: "function" }], '"/0/function" must be an object'],
-    [
-      "openai.responses",
-      { output: [{ type: "function_call" }] },
-      '"/output/0/name" must be a text',
-    ],
-    [
-      "anthropic",
-      { content: [{ type: "tool_use", name: 1 }] },
-      '"/content/0/name" must be a text, and is a number',
-    ],
-    [
-      "gemini",
-      { candidates: [{ content: { parts: [{ functionCall: {} }] } }] },
-      '"/candidates/0/content/parts/0/functionCall/name"',
-    ],
     ["mcp", { jsonrpc: "2.0", id: 1, method: "ping" }, '"/method" must be "tools/call"'],
     ["mcp", { arguments: {} }, '"/name" must be a text'],
-    [
-      "bedrock",
-      { output: { message: { content: [{ toolUse: {} }] } } },
-      '"/output/message/content/0/toolUse/name"',
-    ],
-    ["ai-sdk", { toolCalls: [{ type: "tool-call" }] }, '"/toolCalls/0/toolName"'],
-    ["langchain", { tool_calls: [{ args: {} }] }, '"/tool_calls/0/name"'],
+    ["langchain", { tool_calls: {} }, '"/tool_calls" must be a list, and is an object'],
     ["openapi", { body: {} }, '"/path" must be a text'],
   ];
   for (const [target, response, words] of rows) {
@@ -134,6 +107,99 @@ describe("the place in a refused response", () => {
       assertThrows(() => decodeCalls(target, response, namesFor(target)), TypeError, words);
     });
   }
+});
+
+describe("a call that names no tool, or is none", () => {
+  const clear = { name: "clear", arguments: "{}" };
+  const rows: readonly (readonly [TargetName, unknown, string])[] = [
+    ["openai", { tool_calls: [{ id: "1", function: {} }, { id: "2", function: clear }] }, "1"],
+    ["openai", { tool_calls: [{ id: "1" }, { id: "2", function: clear }] }, "1"],
+    ["openai", { tool_calls: [null, { id: "2", function: clear }] }, "call_1"],
+    ["openai", [{ id: "1", type: "custom", custom: {} }, { id: "2", function: clear }], "1"],
+    [
+      "openai.responses",
+      {
+        output: [{ type: "function_call", call_id: "1" }, {
+          type: "function_call",
+          call_id: "2",
+          ...clear,
+        }],
+      },
+      "1",
+    ],
+    [
+      "anthropic",
+      {
+        content: [{ type: "tool_use", id: "1", name: 1 }, {
+          type: "tool_use",
+          id: "2",
+          name: "clear",
+          input: {},
+        }],
+      },
+      "1",
+    ],
+    [
+      "gemini",
+      [{ functionCall: { id: "1" } }, { functionCall: { id: "2", name: "clear", args: {} } }],
+      "1",
+    ],
+    [
+      "gemini",
+      { toolCall: { functionCalls: [null, { id: "2", name: "clear", args: {} }] } },
+      "call_1",
+    ],
+    [
+      "bedrock",
+      [{ toolUse: { toolUseId: "1" } }, {
+        toolUse: { toolUseId: "2", name: "clear", input: {} },
+      }],
+      "1",
+    ],
+    [
+      "ai-sdk",
+      {
+        toolCalls: [null, { type: "tool-call", toolCallId: "1" }, {
+          type: "tool-call",
+          toolCallId: "2",
+          toolName: "clear",
+          input: {},
+        }],
+      },
+      "call_1",
+    ],
+    ["langchain", { tool_calls: [{ id: "1" }, { id: "2", name: "clear", args: {} }] }, "1"],
+    ["langchain", { tool_calls: [5, { id: "2", name: "clear", args: {} }] }, "call_1"],
+  ];
+  for (const [target, response, callId] of rows) {
+    const text = JSON.stringify(response).slice(0, 60);
+    it(`is refused by itself, and the one beside it is read, in ${text} of ${target}`, () => {
+      const calls = decodeCalls(target, response, namesFor(target));
+      const [first] = calls;
+      assertEquals([first?.callId, first?.name, first?.problem?.code], [
+        callId,
+        undefined,
+        "unknown_tool",
+      ]);
+      assertEquals(calls.at(-1)?.name, "clear");
+      assertEquals(calls.at(-1)?.callId, "2");
+    });
+  }
+
+  it("is answered with a failure under its id", async () => {
+    const response = { tool_calls: [{ id: "1" }, null, { id: "2", function: clear }] };
+    const { messages } = await dispatchResponse(
+      "openai",
+      response,
+      { dispatcher: dispatcherOf(), names: namesFor("openai") },
+    );
+    assertEquals(
+      messages.map((message) => "tool_call_id" in message && [message.role, message.tool_call_id]),
+      [["tool", "1"], ["tool", "call_1"], ["tool", "2"]],
+    );
+    assertStringIncludes(messages[0]?.content ?? "", 'Cannot call "": it is no call of a tool');
+    assertEquals(messages[2]?.content, "cleared");
+  });
 });
 
 describe("the arguments of a decoded call", () => {

@@ -256,6 +256,53 @@ describe("an imported operation", () => {
     assertEquals(seen, ["op", "string"]);
   });
 
+  it("takes credentials to the servers of the document only, and says where that is", async () => {
+    const operation = (id: string, servers?: readonly unknown[]) => ({
+      get: { operationId: id, responses: {}, ...(servers === undefined ? {} : { servers }) },
+    });
+    const document = {
+      openapi: "3.1.0",
+      servers: [{ url: "https://api.example/v1" }],
+      paths: {
+        "/a": operation("a"),
+        "/b": operation("b", [{ url: "https://evil.example/" }]),
+        "/c": operation("c", [{ url: "https://api.example/v2" }]),
+        "/d": { ...operation("d"), servers: [{ url: "http://api.example" }] },
+      },
+    };
+    const { fetch, asked } = fakeApi();
+    const authorize = (): Credentials => ({ headers: { authorization: "Bearer b" } });
+    const { tools, warnings } = importTools("openapi", document, { fetch, authorize });
+    for (const { id } of tools) await call(tools, id, {});
+    assertEquals(asked.map(({ url }) => url), [
+      "https://api.example/v1/a",
+      "https://api.example/v1/b",
+      "https://api.example/v2/c",
+      "https://api.example/v1/d",
+    ]);
+    assertEquals(warnings.map(({ tool, rule }) => [tool, rule]), [
+      [undefined, "authorize"],
+      ["b", "servers"],
+      ["d", "servers"],
+    ]);
+    assertStringIncludes(warnings[0]?.message ?? "", '"https://api.example"');
+    assertStringIncludes(warnings[1]?.message ?? "", '"https://evil.example"');
+
+    const own = { ...document, servers: [] };
+    const without = importTools("openapi", own, { fetch, authorize }).tools;
+    assertEquals(without.filter(({ execute }) => execute !== undefined), []);
+    const open = fakeApi();
+    const plain = importTools("openapi", document, { fetch: open.fetch });
+    await call(plain.tools, "b", {});
+    assertEquals([open.asked[0]?.url, plain.warnings], ["https://evil.example/b", []]);
+    const fixed = importTools("openapi", document, {
+      fetch,
+      authorize,
+      baseUrl: "https://mine.example",
+    });
+    assertEquals(fixed.warnings, []);
+  });
+
   it("checks arguments before it sends anything", async () => {
     const { asked, result } = await ask("createPet", { kind: "cow" });
     assertEquals(asked, undefined);
