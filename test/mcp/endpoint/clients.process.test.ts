@@ -23,7 +23,7 @@ interface ShownTool {
   readonly annotations?:
     | { readonly readOnlyHint?: boolean | undefined }
     | undefined;
-  readonly outputSchema?: { readonly required?: unknown } | undefined;
+  readonly outputSchema?: { readonly [keyword: string]: unknown } | undefined;
 }
 
 interface Page {
@@ -186,7 +186,7 @@ for (const runtime of RUNTIME_NAMES) {
             { src: "https://tools.example/add.png", mimeType: "image/png" },
           ]);
           assertEquals(add?.annotations?.readOnlyHint, true);
-          assertEquals(add?.outputSchema?.required, ["sum"]);
+          assertEquals(add?.outputSchema?.["required"], ["sum"]);
         });
 
         it("calls, and answers the value too", async () => {
