@@ -37,6 +37,27 @@ describe("createWorkspaceRegistry()", () => {
     ]);
   });
 
+  it("finds each tool by what a person would call it", async () => {
+    await using folder = await temporaryFolder();
+    const { registry } = createWorkspaceRegistry({ root: folder.path });
+    for (
+      const [query, id] of [
+        ["read a file", "file-read"],
+        ["open a file", "file-read"],
+        ["view file contents", "file-read"],
+        ["write a file", "file-write"],
+        ["save a file", "file-write"],
+        ["list files", "file-list"],
+        ["delete a file", "file-delete"],
+        ["run a command", "terminal-execute"],
+        ["find text in files", "search-grep"],
+        ["fetch a url", "network-fetch"],
+      ] as const
+    ) {
+      assertEquals([query, registry.searchTools(query)[0]?.id], [query, id]);
+    }
+  });
+
   it("refuses a root that is not a folder", async () => {
     await using folder = await temporaryFolder({ "file": "" });
     for (const root of [`${folder.path}/nope`, `${folder.path}/file`]) {

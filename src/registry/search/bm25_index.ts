@@ -158,6 +158,16 @@ export function createToolIndex(): ToolIndex {
     return found;
   }
 
+  /**
+   * How many tools have the word, or else the most common one that it may mean: a rare synonym says
+   * no more than the word that was asked for.
+   */
+  function commonness(word: string, alternatives: readonly [Term, number][]): number {
+    const own = terms.get(word);
+    if (own !== undefined) return own.slots.length;
+    return alternatives.reduce((most, [{ slots }]) => Math.max(most, slots.length), 0);
+  }
+
   function search(query: string, limit: number): readonly ToolHit[] {
     const size = slotOf.size;
     const take = Math.min(Math.floor(limit), size);
@@ -174,8 +184,9 @@ export function createToolIndex(): ToolIndex {
     for (const word of queryWords(query.slice(0, MAX_QUERY))) {
       const alternatives = meanings(word);
       if (alternatives.length > 0) group++;
+      const most = rarity(commonness(word, alternatives), size);
       for (const [{ slots, weights }, likeness] of alternatives) {
-        const worth = likeness * rarity(slots.length, size);
+        const worth = likeness * Math.min(rarity(slots.length, size), most);
         for (let index = 0; index < slots.length; index++) {
           const slot = slots[index] as number;
           if (lastGroup[slot] !== group) {

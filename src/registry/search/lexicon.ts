@@ -12,7 +12,7 @@ const STOP_WORDS =
 
 /** Abbreviations with what they stand for, and groups of words that are used for one another. */
 const WORDS =
-  "pr=pull request|repo=repository|dir=directory|org=organization|config=configuration|db=database|doc=document|msg=message|env=environment|ls=list|rm=remove|whoami=current user profile|delete remove drop erase discard|create make new add open|list show get fetch view read|update edit change modify set|write save put|rename title|search find lookup query grep|comment reply answer|ci action workflow pipeline build job|directory folder|run execute trigger start|stop cancel abort|copy duplicate clone fork|issue ticket bug|user person account member|company organization|latest newest last recent|version release|notification inbox alert|subscription watch follow|vulnerability security|secret credential token password|terminal shell command|send post submit|error fail|emoji reaction|access permission";
+  "pr=pull request|repo=repository|dir=directory|org=organization|config=configuration|db=database|doc=document|msg=message|env=environment|ls=list|rm=remove|whoami=current user profile|delete remove drop erase discard|create make new add open|list show get fetch view read|open read view|update edit change modify set|write save put|rename title|search find lookup query grep|comment reply answer|ci action workflow pipeline build job|directory folder|run execute trigger start|stop cancel abort|copy duplicate clone fork|issue ticket bug|user person account member|company organization|latest newest last recent|version release|notification inbox alert|subscription watch follow|vulnerability security|secret credential token password|terminal shell command|send post submit|error fail|emoji reaction|access permission";
 
 /** The lexicon, every word as its stem. */
 export interface Lexicon {
@@ -35,7 +35,7 @@ function readLexicon(): Lexicon {
     const [group = [], long] = line.split("=").map(stems);
     for (const word of group) {
       if (long !== undefined) abbreviations.set(word, long);
-      else synonyms.set(word, [...synonyms.get(word) ?? [], ...group]);
+      else synonyms.set(word, [...new Set([...synonyms.get(word) ?? [], ...group])]);
     }
   }
   return { stopWords: new Set(stems(STOP_WORDS)), abbreviations, synonyms };

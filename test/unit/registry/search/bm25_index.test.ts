@@ -112,6 +112,26 @@ describe("createToolIndex()", () => {
     assertEquals(found.search("beta", 2).map((hit) => hit.id), ["beta", "alpha"]);
   });
 
+  it("prefers the word itself in a name to a synonym that fewer tools have", () => {
+    // Most tools are tagged "read"; only one has "list" anywhere.
+    const found = indexOf(
+      ["file-read", "file-list", "search-grep", "git-status"].map((name) =>
+        makeTool({ name, description: "A tool.", tags: ["read", "file"] })
+      ),
+    );
+    assertEquals(found.search("read a file", 1).map(({ id }) => id), ["file-read"]);
+    assertEquals(found.search("list files", 1).map(({ id }) => id), ["file-list"]);
+  });
+
+  it("weighs what an unknown word may mean as one word", () => {
+    const found = indexOf([
+      makeTool({ name: "file-write", description: "Makes it new, if need be." }),
+      makeTool({ name: "file-read", description: "A tool.", tags: ["read"] }),
+      makeTool({ name: "git-log", description: "A tool.", tags: ["read"] }),
+    ]);
+    assertEquals(found.search("open a file", 1).map(({ id }) => id), ["file-read"]);
+  });
+
   it("prefers the word itself to its synonym", () => {
     const found = indexOf(tools("drop-it: d", "remove-it: d", "delete-it: d"));
     assertEquals(found.search("remove", 1)[0]?.id, "remove-it");
