@@ -235,7 +235,7 @@ describe("createMcpEndpoint()", () => {
     await work[0];
   });
 
-  it("tells its owner which tools clients cannot be told of, once per list", async () => {
+  it("tells its owner, and not the client, what went wrong", async () => {
     const errors: unknown[] = [];
     const mcp = createMcpEndpoint(new ToolRegistry({ tools: [named("fine")] }), {
       onError(error) {
