@@ -9,6 +9,7 @@ import { copyJson, type JsonSchema, type JsonSchemaObject } from "../../tool/mod
 import { isMembers } from "./fields.ts";
 import type { Draft } from "./draft.ts";
 import type { Intake } from "./intake.ts";
+import { readNullable } from "./nullable_flag.ts";
 
 /** What providers take a function without parameters for. */
 const NO_PARAMETERS: JsonSchemaObject = copyJson(
@@ -41,7 +42,9 @@ export function readParameters(
     return undefined;
   }
   if (isMembers(raw)) {
-    if (raw["type"] === "object") return raw;
+    if (raw["type"] === "object") {
+      return root === "any" ? withNull(intake, draft, raw, path) : raw;
+    }
     if (root === "any" && raw["type"] === undefined) {
       intake.warn(
         draft,
@@ -49,7 +52,7 @@ export function readParameters(
         "type",
         `The schema of the arguments of "${name}" has no "type"; it is taken for "object"`,
       );
-      return { type: "object", ...raw };
+      return withNull(intake, draft, { type: "object", ...raw }, path);
     }
   }
   intake.reject(
@@ -59,6 +62,25 @@ export function readParameters(
     `Cannot import "${name}": the schema of its arguments must be an object with "type": "object"`,
   );
   return undefined;
+}
+
+/** Providers are sent schemas that were written for OpenAPI 3.0; MCP's are JSON Schema. */
+function withNull<Schema extends JsonSchema>(
+  intake: Intake,
+  draft: Draft,
+  schema: Schema,
+  path: string,
+): Schema {
+  const read = readNullable(schema);
+  if (read === schema) return schema;
+  intake.warn(
+    draft,
+    path,
+    "nullable",
+    `"nullable" in a schema of "${clip(draft.sourceName)}" is read as accepting null`,
+  );
+  // The root keeps its kind.
+  return read as Schema;
 }
 
 /** The schema of the results; what is no schema is left out, with a warning. */

@@ -237,6 +237,32 @@ describe('importTools("openai")', () => {
     assertStringIncludes(rejected[0]?.message ?? "", '"web_search"');
   });
 
+  it("reads nullable as accepting null, as those who write it mean it", () => {
+    const parameters = {
+      type: "object",
+      nullable: true,
+      properties: {
+        a: { type: "string", nullable: true },
+        b: { type: "string", enum: ["x"], nullable: true, description: "B." },
+        c: { type: "array", items: { type: "number", nullable: true } },
+        nullable: { type: "boolean", nullable: false },
+        d: { nullable: true },
+      },
+    };
+    const { tools, warnings } = importTools("openai", [{ name: "t", parameters }]);
+    assertEquals(tools[0]?.parameters["properties"] as unknown, {
+      a: { type: ["string", "null"] },
+      b: { type: ["string", "null"], enum: ["x", null], description: "B." },
+      c: { type: "array", items: { type: ["number", "null"] } },
+      nullable: { type: "boolean", nullable: false },
+      d: { nullable: true },
+    });
+    assertEquals(warnings.map(({ path, rule }) => [path, rule]), [["/0/parameters", "nullable"]]);
+    // MCP's schemas are JSON Schema, which does not know it.
+    const [mcp] = importTools("mcp", [{ name: "t", inputSchema: parameters }]).tools;
+    assertEquals(mcp?.parameters as unknown, parameters);
+  });
+
   it("keeps fields that it does not know, and claims no hints that nobody gave", () => {
     const [tool] = importTools("openai", [{ type: "function", ...WEATHER, later: 1 }]).tools;
     assert(tool !== undefined);
