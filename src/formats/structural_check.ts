@@ -131,8 +131,12 @@ function isOfType(value: unknown, type: unknown): boolean {
       return isNode(value);
     case "integer":
       return Number.isInteger(value);
+    case "string":
+      return typeof value === "string";
+    case "number":
+      return typeof value === "number";
     default:
-      return typeof value === type;
+      return typeof value === "boolean";
   }
 }
 

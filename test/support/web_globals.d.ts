@@ -40,6 +40,7 @@ declare class TextDecoder {
 declare class URL {
   constructor(url: string, base?: string);
   readonly href: string;
+  readonly origin: string;
   readonly protocol: string;
   readonly username: string;
   readonly password: string;
