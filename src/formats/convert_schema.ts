@@ -17,6 +17,7 @@ import { writeBooleans } from "./transform/booleans.ts";
 import { closeAll } from "./transform/close_objects.ts";
 import { enumerateConstants, writeEnums } from "./transform/constants.ts";
 import { dropKeywords, type KeywordFate } from "./transform/describe_constraints.ts";
+import { distributeUnions } from "./transform/distribute_unions.ts";
 import { plainRoot } from "./transform/flatten_root.ts";
 import { inlineReferences, wrapReferences } from "./transform/inline_refs.ts";
 import { mergeEveryAllOf } from "./transform/merge_all_of.ts";
@@ -29,7 +30,7 @@ import { Report, type SchemaLoss } from "./transform/report.ts";
 import { isNode } from "./transform/schema_walk.ts";
 import { addItems, listTuples } from "./transform/tuples.ts";
 import { asTypedSchema } from "./transform/typed_schema.ts";
-import { distributeUnions, loosenOneOf } from "./transform/unions.ts";
+import { loosenOneOf } from "./transform/unions.ts";
 import type { ArgumentRewrite } from "./types.ts";
 
 /** What a profile says about one side of a tool. */
@@ -39,6 +40,8 @@ export interface SchemaPlan {
   readonly keys?: NameRule | undefined;
   readonly typed?: boolean | undefined;
   readonly draft07?: boolean | undefined;
+  /** A schema that it cannot hold is sent elsewhere: better no schema than half a one. */
+  readonly fallsBack?: boolean | undefined;
 }
 
 /** What became of a schema. */
@@ -166,8 +169,13 @@ export function schemaConverter(
     if (needs("$ref")) schema = inlineReferences(schema, report);
     if (mayNeed("oneOf")) schema = loosenOneOf(schema, report);
     if (mayNeed("allOf")) schema = mergeEveryAllOf(schema);
-    if (needs("$ref with siblings") && !needs("$ref")) schema = wrapReferences(schema);
-    if (mayNeed("anyOf with siblings")) schema = distributeUnions(schema, report);
+    if (mayNeed("$ref with siblings") && !needs("$ref")) schema = wrapReferences(schema);
+    if (mayNeed("anyOf with siblings")) {
+      schema = distributeUnions(schema, report, {
+        willDrop: (keyword, node) => fateOf(keyword, node, false) === "drop",
+        otherwise: plan.fallsBack === true ? "refuse" : describe ? "describe" : "drop",
+      });
+    }
     if (mayNeed("tuple")) schema = listTuples(schema, report);
     if (mayNeed("exclusive range")) schema = includeBounds(schema, report);
     if (mayNeed("const")) schema = enumerateConstants(schema);
@@ -197,7 +205,7 @@ export function schemaConverter(
     const beforeMarks = schema;
     if (transforms("optional property")) schema = requireAll(schema, report);
     if (transforms("type list")) schema = flagNulls(schema, report);
-    if (transforms("enum scalar")) schema = writeEnums(schema, report);
+    if (transforms("enum scalar")) schema = writeEnums(schema, report, describe);
     if (plan.keys !== undefined && left.has("odd property key")) {
       schema = renameEveryKey(schema, plan.keys, report);
     }

@@ -30,7 +30,7 @@ const converters = new WeakMap<AnyProfile, Converters>();
 function convertersOf(profile: AnyProfile): Converters {
   let made = converters.get(profile);
   if (made === undefined) {
-    const { input, output, keys, formats, typed, draft07 } = profile;
+    const { input, output, keys, formats, typed, draft07, fallback } = profile;
     made = {
       input: schemaConverter({
         keywords: input,
@@ -38,6 +38,7 @@ function convertersOf(profile: AnyProfile): Converters {
         formats,
         typed,
         draft07,
+        fallsBack: fallback !== undefined,
       }),
       // Results are written by the tool: their keys stay as they are.
       output: output === undefined

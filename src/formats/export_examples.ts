@@ -7,7 +7,7 @@
 
 import { compileOnce, type SchemaEngine } from "../schema/mod.ts";
 import { type JsonSchemaObject, pointerStep, type Tool } from "../tool/mod.ts";
-import { encodeArguments } from "./argument_rewrite.ts";
+import { encodeArguments } from "./rewrite_arguments.ts";
 import { fitsStructure } from "./structural_check.ts";
 import { isNode } from "./transform/schema_walk.ts";
 import type { ArgumentRewrite, Loss } from "./types.ts";

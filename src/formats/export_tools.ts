@@ -40,7 +40,8 @@ const exported = new WeakMap<readonly Tool[], Map<string, ExportResult>>();
  * and the names that lead calls back.
  *
  * The same frozen list, target and options give the same object, at the cost of a look-up. The
- * result is shared: its lists are frozen.
+ * result is shared, and therefore frozen all the way down. Google's client writes to the typed
+ * declarations that it is given, so each export of those has declarations of its own.
  *
  * @example Usage
  * ```ts
@@ -81,7 +82,14 @@ export function exportTools<Name extends TargetName>(
     }
   }
   // `TargetTools` names what the profile of this target makes; `targets.ts` checks that.
-  return result as ExportResult<TargetTools[ResolveTarget<Name>]>;
+  return lend(result) as ExportResult<TargetTools[ResolveTarget<Name>]>;
+}
+
+/** The result, or for a target whose client writes to the tools, the result with a copy of them. */
+function lend(result: ExportResult): ExportResult {
+  const profile = profileOf(result.target);
+  if (profile.lend === undefined) return result;
+  return Object.freeze({ ...result, tools: profile.lend(result.tools) });
 }
 
 function keyOf(target: string, options: ExportOptions): string {
@@ -147,6 +155,7 @@ function exportList(
     const attempt = admit(tool, names.get(tool) as WireName, profile, limits, options);
     if (!attempt.ok) {
       const message = `Cannot export "${tool.id}" to ${profile.id}: ${attempt.message}`;
+      if (attempt.rule === "onLoss" && options.onLoss === "throw") throw new TypeError(message);
       rejected.push(Object.freeze({ tool: tool.id, rule: attempt.rule, message }));
       continue;
     }
@@ -159,9 +168,7 @@ function exportList(
   const wires = sent.map(({ view }) => ({ view, wire: profile.wire(view) }));
   const tools = profile.assemble(wires);
   warnOfRequest(warnings, sent, tools, profile);
-  // @google/genai rewrites typed declarations in place; only their list is frozen.
-  if (profile.typed === true) Object.freeze(tools);
-  else deepFreeze(tools);
+  deepFreeze(tools);
   return Object.freeze({
     target: profile.id,
     tools,
@@ -184,9 +191,7 @@ function admit(
   const plain = profile.fallback === undefined ? profile : profileOf(profile.fallback);
   const attempt = (rules: AnyProfile, instead?: Refusal): Attempt => {
     const converted = convertTool(tool, name, rules, options, instead);
-    return converted.ok
-      ? refusal(converted.candidate, profile, limits, options) ?? converted
-      : converted;
+    return converted.ok ? refusal(converted.candidate, limits, options) ?? converted : converted;
   };
   // A tool may ask for the other mode than the target's.
   const wanted = hintsOf(tool).strict;
@@ -194,29 +199,22 @@ function admit(
   if (!strict || strictMode === undefined) return attempt(plain);
   const first = attempt(strictMode);
   if (first.ok || options.strictFallback === false) return first;
-  // Without strict mode these two would say the same.
-  return first.rule === "maxTools" || first.rule === "onLoss" ? first : attempt(plain, first);
+  // Without strict mode there is no more room in the request.
+  return first.rule === "maxTools" ? first : attempt(plain, first);
 }
 
 /** Why a converted tool is not sent as it is, or `undefined`. */
 function refusal(
-  candidate: Candidate,
-  profile: AnyProfile,
+  { losses, load }: Candidate,
   limits: RequestLimits,
   options: ExportOptions,
 ): Refusal | undefined {
-  const { tool, losses, load } = candidate;
   if (options.onLoss === "reject-tool" || options.onLoss === "throw") {
     const wrong = losses.find((loss) =>
       loss.side === "input" && (loss.widens || loss.grade === "lost")
     );
     if (wrong !== undefined) {
       const message = `at "${wrong.path}" of its parameters, ${wrong.message}`;
-      if (options.onLoss === "throw") {
-        throw new TypeError(
-          `Cannot export "${tool.id}" to ${profile.id}: ${message}`,
-        );
-      }
       return { ok: false, rule: "onLoss", message };
     }
   }

@@ -5,7 +5,7 @@
  */
 
 import type { JsonSchema } from "../tool/mod.ts";
-import { eachChild, isNode } from "./transform/schema_walk.ts";
+import { eachChild, isNode, requiredBy } from "./transform/schema_walk.ts";
 
 /** What a provider's limits count in one schema. */
 export interface SchemaSize {
@@ -42,17 +42,18 @@ export function measureSchema(schema: JsonSchema): SchemaSize {
 
   function step(part: JsonSchema, depth: number): void {
     if (!isNode(part)) return;
-    const { type, enum: values, properties: own, required } = part;
+    const { type, enum: values, properties: own } = part;
     const nests = type === "object" || type === "array" || own !== undefined ||
       (Array.isArray(type) && (type.includes("object") || type.includes("array")));
     const inner = nests ? depth + 1 : depth;
     deepest = Math.max(deepest, inner);
     if (isNode(own)) {
       const names = Object.keys(own);
+      const required = requiredBy(part);
       properties += names.length;
       for (const name of names) {
         characters += name.length;
-        if (!Array.isArray(required) || !required.includes(name)) optional++;
+        if (!required.has(name)) optional++;
       }
     }
     if (Array.isArray(part["anyOf"]) || (Array.isArray(type) && type.length > 1)) unions++;

@@ -5,7 +5,6 @@
  */
 
 export { type Adapter, createAdapter } from "./adapter.ts";
-export { decodeArguments, encodeArguments } from "./argument_rewrite.ts";
 export {
   accumulateCalls,
   type AccumulateOptions,
@@ -125,6 +124,7 @@ export type {
   OpenAiResponsesTool,
 } from "./profiles/openai_responses.ts";
 export type { OpenApiContent, OpenApiDocument, OpenApiOperation } from "./profiles/openapi.ts";
+export { decodeArguments, encodeArguments } from "./rewrite_arguments.ts";
 export {
   isTargetName,
   listTargets,

@@ -183,6 +183,8 @@ export interface Profile<Wire = unknown, Tools = unknown> {
   readonly fallback?: TargetId;
   /** One tool in the target's shape. */
   wire(view: ToolView): Wire;
+  /** For a target whose client writes to what it is given: the tools, with a copy of that part. */
+  lend?(tools: Tools): Tools;
   /** All tools in the target's shape. */
   assemble(tools: readonly { readonly view: ToolView; readonly wire: Wire }[]): Tools;
 }

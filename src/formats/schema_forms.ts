@@ -8,11 +8,23 @@ import type { JsonSchema, JsonSchemaObject } from "../tool/mod.ts";
 import { FormSet } from "./form_set.ts";
 import { formOfKeyword } from "./keyword_forms.ts";
 import { describesObjects } from "./transform/close_objects.ts";
+import { constrains } from "./transform/describe_constraints.ts";
 import { acceptsNull } from "./transform/nullable.ts";
-import { definitionName, findReferences } from "./transform/references.ts";
-import { eachChild, holdsSchemas, isNode, MAX_DEPTH, tooDeep } from "./transform/schema_walk.ts";
+import {
+  definitionName,
+  findReferences,
+  type Resolve,
+  resolverOf,
+} from "./transform/references.ts";
+import {
+  eachChild,
+  holdsSchemas,
+  isNode,
+  MAX_DEPTH,
+  requiredBy,
+  tooDeep,
+} from "./transform/schema_walk.ts";
 import { lacksItems } from "./transform/tuples.ts";
-import { BESIDE_UNION } from "./transform/unions.ts";
 
 const PLAIN_KEY = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/;
 
@@ -37,7 +49,7 @@ const SAYS_TYPE: ReadonlySet<string> = new Set([
 export function formsOf(schema: JsonSchema): FormSet {
   const forms = new FormSet();
   if (!isNode(schema)) return forms.add("boolean schema");
-  if (addForms(schema, true, forms, 0)) {
+  if (addForms(schema, resolverOf(schema), true, forms, 0)) {
     const { recursive, external } = findReferences(schema);
     if (recursive.size > 0) forms.add("$ref recursive");
     if (external.size > 0) forms.add("$ref external");
@@ -51,7 +63,13 @@ export function formsOf(schema: JsonSchema): FormSet {
  *
  * @returns Whether there is a `$ref`.
  */
-function addForms(node: JsonSchemaObject, root: boolean, forms: FormSet, depth: number): boolean {
+function addForms(
+  node: JsonSchemaObject,
+  resolve: Resolve,
+  root: boolean,
+  forms: FormSet,
+  depth: number,
+): boolean {
   if (depth > MAX_DEPTH) throw tooDeep();
   let refers = false;
   let saysType = false;
@@ -62,7 +80,7 @@ function addForms(node: JsonSchemaObject, root: boolean, forms: FormSet, depth: 
     keywords++;
     forms.add(formOfKeyword(keyword, node, root));
     saysType ||= SAYS_TYPE.has(keyword);
-    crowdsUnion ||= !BESIDE_UNION.has(keyword);
+    crowdsUnion ||= keyword !== "anyOf" && constrains(keyword);
     holds ||= holdsSchemas(keyword);
     if (keyword === "$ref") refers = true;
     else if (root) continue;
@@ -78,12 +96,13 @@ function addForms(node: JsonSchemaObject, root: boolean, forms: FormSet, depth: 
   }
   if (!saysType) forms.add("no type");
   if (crowdsUnion && !root && Object.hasOwn(node, "anyOf")) forms.add("anyOf with siblings");
-  if (describesObjects(node)) addObjectForms(node, root, forms);
+  if (describesObjects(node)) addObjectForms(node, resolve, root, forms);
   if (lacksItems(node)) forms.add("items missing");
   if (!holds) return refers;
   eachChild(node, (child, keyword) => {
-    if (typeof child !== "boolean") refers = addForms(child, false, forms, depth + 1) || refers;
-    // Everybody takes a boolean there.
+    if (typeof child !== "boolean") {
+      refers = addForms(child, resolve, false, forms, depth + 1) || refers;
+    } // Everybody takes a boolean there.
     else if (keyword !== "additionalProperties" && keyword !== "unevaluatedProperties") {
       forms.add("boolean schema");
     }
@@ -91,19 +110,25 @@ function addForms(node: JsonSchemaObject, root: boolean, forms: FormSet, depth: 
   return refers;
 }
 
-function addObjectForms(node: JsonSchemaObject, root: boolean, forms: FormSet): void {
+function addObjectForms(
+  node: JsonSchemaObject,
+  resolve: Resolve,
+  root: boolean,
+  forms: FormSet,
+): void {
   const properties = isNode(node["properties"]) ? node["properties"] : {};
-  const required: readonly unknown[] = Array.isArray(node["required"]) ? node["required"] : [];
+  const required = requiredBy(node);
   let names = 0;
   for (const name in properties) {
     names++;
     if (!PLAIN_KEY.test(name)) forms.add("odd property key");
-    if (required.includes(name)) continue;
+    if (required.has(name)) continue;
     forms.add("optional property");
     const property = properties[name] as JsonSchema;
-    if (acceptsNull(property)) forms.add("optional nullable property");
+    if (acceptsNull(property, resolve)) forms.add("optional nullable property");
   }
-  if (required.some((name) => !Object.hasOwn(properties, String(name)))) {
+  const asked = node["required"];
+  if (Array.isArray(asked) && asked.some((name) => !Object.hasOwn(properties, String(name)))) {
     forms.add("undeclared required");
   }
   if (Object.hasOwn(node, "additionalProperties")) return;

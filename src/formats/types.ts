@@ -137,8 +137,11 @@ export interface ArgumentRewrite {
 
 /** One branch of a union. */
 export interface ArgumentChoice {
-  /** Whether a value (as sent) looks like this branch, judged by its type, keys and constants. */
-  accepts(value: unknown): boolean;
+  /**
+   * Whether a value (as sent) looks like this branch, judged by its type, keys and constants, down
+   * to `depth` levels; four, unless told.
+   */
+  accepts(value: unknown, depth?: number): boolean;
   readonly rewrite: ArgumentRewrite;
 }
 
@@ -190,7 +193,8 @@ export interface ExportOptions {
    * - `describe`: say lost constraints in the description of the schema that had them.
    * - `warn`: leave them out.
    * - `reject-tool`: reject a tool whose input is *misrepresented*: a loss there widens what is
-   *   accepted, or is graded `lost`. Fields of the tool and its result schema do not count.
+   *   accepted, or is graded `lost`. Fields of the tool and its result schema do not count. What a
+   *   strict mode misrepresents is sent without it, where `strictFallback` allows that.
    * - `throw`: as `reject-tool`, but throw a `TypeError` that names the first such tool.
    *
    * @default {"describe"}
@@ -236,7 +240,7 @@ export interface ExportOptions {
   readonly engine?: SchemaEngine;
 }
 
-/** What an export answers. Frozen, and the same object for the same list, target and options. */
+/** What an export answers. Frozen; `exportTools` says when it is the same object. */
 export interface ExportResult<Tools = unknown> {
   readonly target: TargetId;
   /** What goes on the wire, in the target's own shape. */

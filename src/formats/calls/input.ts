@@ -4,7 +4,7 @@
  * @module
  */
 
-import { decodeArguments } from "../argument_rewrite.ts";
+import { decodeArguments } from "../rewrite_arguments.ts";
 import type { ArgumentRewrite } from "../types.ts";
 import { isRecord } from "./shape.ts";
 

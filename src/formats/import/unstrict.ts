@@ -5,9 +5,11 @@
  */
 
 import { type JsonSchema, type JsonSchemaObject, setOwn } from "../../tool/mod.ts";
-import { encodeArguments, rewriteOf } from "../argument_rewrite.ts";
+import { rewriteOf } from "../argument_rewrite.ts";
+import { encodeArguments } from "../rewrite_arguments.ts";
 import { acceptsNull } from "../transform/nullable.ts";
 import { mark, originOf, traced } from "../transform/origin.ts";
+import { type Resolve, resolverOf } from "../transform/references.ts";
 import { copyMap, copyNode, isNode, isSchema, mapSchema } from "../transform/schema_walk.ts";
 import type { Members } from "./fields.ts";
 
@@ -27,7 +29,8 @@ export interface Unstrict {
 export function nullableToOptional(strict: JsonSchemaObject): Unstrict | undefined {
   // What is relaxed is marked on the strict schema, and the marks last as long as the trace.
   const { schema, rewrite } = traced(() => {
-    const schema = mapSchema(strict, { leave: relax });
+    const resolve = resolverOf(strict);
+    const schema = mapSchema(strict, { leave: (node) => relax(node, resolve) });
     return { schema, rewrite: rewriteOf(strict) };
   }).result;
   if (schema === strict || !isNode(schema)) return undefined;
@@ -35,14 +38,15 @@ export function nullableToOptional(strict: JsonSchemaObject): Unstrict | undefin
   return { schema, putBack: (args) => encodeArguments(args, rewrite) as Members };
 }
 
-function relax(node: JsonSchemaObject): JsonSchemaObject {
+function relax(node: JsonSchemaObject, resolve: Resolve): JsonSchemaObject {
   const { properties, required } = node;
   if (!isNode(properties) || !Array.isArray(required)) return node;
   const optional = required.filter((name): name is string => {
     const property = typeof name === "string" && Object.hasOwn(properties, name)
       ? properties[name]
       : undefined;
-    return isNode(property) && acceptsNull(property) && withoutNull(property) !== undefined;
+    return isNode(property) && acceptsNull(property, resolve) &&
+      withoutNull(property) !== undefined;
   });
   if (optional.length === 0) return node;
   mark(originOf(node, "properties").node, { nulls: new Set(optional) });

@@ -5,8 +5,9 @@
  */
 
 import { type JsonSchema, type JsonSchemaObject, setOwn } from "../../tool/mod.ts";
+import { cameFrom, type Place, stoodAt } from "./origin.ts";
 import { transformed, type TransformResult } from "./report.ts";
-import { copyNode, isNode, mapSchema } from "./schema_walk.ts";
+import { copyNode, isNode, mapSchema, requiredBy } from "./schema_walk.ts";
 
 /** Keywords where every target takes a boolean. */
 const USUAL: ReadonlySet<string> = new Set(["additionalProperties", "unevaluatedProperties"]);
@@ -34,9 +35,12 @@ export function writeBooleans(root: JsonSchema): JsonSchema {
   return typeof result === "boolean" ? plain(result) : result;
 }
 
-function plain(schema: JsonSchema): JsonSchema {
+/** A boolean schema as an object, which remembers where the boolean stood. */
+function plain(schema: JsonSchema, place?: Place): JsonSchema {
   if (typeof schema !== "boolean") return schema;
-  return schema ? {} : { not: {} };
+  const made: JsonSchemaObject = schema ? {} : { not: {} };
+  if (place !== undefined) stoodAt(made, place);
+  return made;
 }
 
 function writeIn(node: JsonSchemaObject): JsonSchemaObject {
@@ -52,33 +56,37 @@ function writeIn(node: JsonSchemaObject): JsonSchemaObject {
     if (Array.isArray(value) && ["anyOf", "oneOf", "allOf", "prefixItems"].includes(keyword)) {
       if (!value.some((item) => typeof item === "boolean")) continue;
       const skips = keyword === "anyOf" || keyword === "oneOf";
-      const list = skips ? value.filter((item) => item !== false) : value;
-      set(keyword, list.length === 0 ? [plain(false)] : list.map(plain));
+      const list = value.flatMap((item: JsonSchema, step) =>
+        skips && item === false ? [] : [plain(item, { node, keyword, step })]
+      );
+      set(keyword, list.length === 0 ? [plain(false, { node, keyword })] : list);
     } else if (["properties", "patternProperties", "$defs", "dependentSchemas"].includes(keyword)) {
       if (!isNode(value) || !Object.values(value).some((item) => typeof item === "boolean")) {
         continue;
       }
       const closed = keyword === "properties" && node["additionalProperties"] === false &&
         !isNode(node["patternProperties"]);
-      const required: readonly unknown[] = Array.isArray(node["required"]) ? node["required"] : [];
+      const required = requiredBy(node);
       const map: Record<string, unknown> = {};
       for (const name of Object.keys(value)) {
-        if (value[name] === false && closed && !required.includes(name)) continue;
-        setOwn(map, name, plain(value[name] as JsonSchema));
+        if (value[name] === false && closed && !required.has(name)) continue;
+        setOwn(map, name, plain(value[name] as JsonSchema, { node, keyword, step: name }));
       }
       set(keyword, map);
     } else if (keyword === "items" && typeof value === "boolean") {
-      if (value) set("items", Object.hasOwn(node, "prefixItems") ? undefined : {});
-      else if (!Object.hasOwn(node, "prefixItems")) {
-        set("items", {});
+      const tuple = Object.hasOwn(node, "prefixItems");
+      if (value) set("items", tuple ? undefined : plain(true, { node, keyword }));
+      else if (!tuple) {
+        set("items", plain(true, { node, keyword }));
         set("maxItems", 0);
+        cameFrom(result, node, new Map([["maxItems", { node, keyword }]]));
       }
     } else if (
       typeof value === "boolean" && !USUAL.has(keyword) &&
       ["contains", "propertyNames", "not", "if", "then", "else", "unevaluatedItems"].includes(
         keyword,
       )
-    ) set(keyword, plain(value));
+    ) set(keyword, plain(value, { node, keyword }));
   }
   return result;
 }

@@ -5,10 +5,11 @@
  */
 
 import type { JsonSchema, JsonSchemaObject, JsonValue } from "../../tool/mod.ts";
-import { jsonEqual } from "./json_equal.ts";
+import { includesValue } from "./json_equal.ts";
 import { cameFrom, mark } from "./origin.ts";
 import { type Report, transformed, type TransformResult } from "./report.ts";
 import { copyNode, mapSchema, type Spot } from "./schema_walk.ts";
+import { addWords } from "./words.ts";
 
 /**
  * Rewrites `const` as an `enum` of one value. Both accept the same.
@@ -32,7 +33,7 @@ export function enumerateConstants(root: JsonSchema): JsonSchema {
       if (!Object.hasOwn(node, "const")) return node;
       const values = node["enum"];
       // Beside an `enum` that lacks it, nothing fits.
-      if (Array.isArray(values) && !values.some((value) => jsonEqual(value, node["const"]))) {
+      if (Array.isArray(values) && !includesValue(values, node["const"])) {
         return false;
       }
       const copy = copyNode(node);
@@ -49,7 +50,7 @@ export function enumerateConstants(root: JsonSchema): JsonSchema {
 /**
  * Rewrites an `enum` of numbers or booleans as one of texts, and remembers what each text stands
  * for. An `enum` that cannot be written so (lists, objects, `1` beside `"1"`, the empty text) is
- * dropped, which is reported.
+ * said in the description, which is reported.
  *
  * @example Usage
  * ```ts
@@ -61,15 +62,20 @@ export function enumerateConstants(root: JsonSchema): JsonSchema {
  * ```
  */
 export function enumToText(schema: JsonSchema): TransformResult {
-  return transformed(schema, writeEnums);
+  return transformed(schema, (root, report) => writeEnums(root, report, true));
 }
 
 /** {@linkcode enumToText} inside a chain of transforms. */
-export function writeEnums(root: JsonSchema, report: Report): JsonSchema {
-  return mapSchema(root, { leave: (node, spot) => writeEnum(node, spot, report) });
+export function writeEnums(root: JsonSchema, report: Report, describe: boolean): JsonSchema {
+  return mapSchema(root, { leave: (node, spot) => writeEnum(node, spot, report, describe) });
 }
 
-function writeEnum(node: JsonSchemaObject, spot: Spot, report: Report): JsonSchemaObject {
+function writeEnum(
+  node: JsonSchemaObject,
+  spot: Spot,
+  report: Report,
+  describe: boolean,
+): JsonSchemaObject {
   const values = node["enum"];
   if (!Array.isArray(values)) return node;
   const texts = values.map((value) => typeof value === "object" ? null : String(value));
@@ -79,12 +85,13 @@ function writeEnum(node: JsonSchemaObject, spot: Spot, report: Report): JsonSche
   if (!possible) {
     report.add(node, spot, {
       keyword: "enum",
-      action: "dropped",
-      grade: "lost",
+      action: describe ? "described" : "dropped",
+      grade: describe ? "moved" : "lost",
       widens: true,
       message: '"enum" may only hold texts that are not empty',
     });
     delete copy["enum"];
+    if (describe) addWords(copy, "enum", values);
     return copy;
   }
   if (values.every((value) => typeof value === "string") && node["type"] === "string") return node;

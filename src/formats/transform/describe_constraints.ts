@@ -18,6 +18,11 @@ const CONSTRAINING: ReadonlySet<string> = new Set(
     "exclusiveMinimum exclusiveMaximum multipleOf anyOf oneOf allOf $ref $dynamicRef").split(" "),
 );
 
+/** Whether a keyword says which values are accepted. */
+export function constrains(keyword: string): boolean {
+  return CONSTRAINING.has(keyword);
+}
+
 /** What becomes of a keyword: it stays, it stays though the target ignores it, or it goes. */
 export type KeywordFate = "keep" | "ignored" | "drop";
 
@@ -75,9 +80,8 @@ function dropIn(
   for (const keyword of Object.keys(node)) {
     const fate = fateOf(keyword, node, spot.root);
     if (fate === "keep") continue;
-    const constrains = CONSTRAINING.has(keyword);
     if (fate === "ignored") {
-      if (!constrains) continue;
+      if (!constrains(keyword)) continue;
       report.add(node, spot, {
         keyword,
         action: "sent",
@@ -94,8 +98,8 @@ function dropIn(
       keyword,
       action: described ? "described" : "dropped",
       grade: described ? "moved" : "lost",
-      widens: constrains,
-      narrows: constrains && opensAnother(keyword, node),
+      widens: constrains(keyword),
+      narrows: constrains(keyword) && opensAnother(keyword, node),
       message: described
         ? `"${keyword}" is said in the description`
         : `"${keyword}" cannot be sent`,

@@ -7,11 +7,19 @@
 
 import { type JsonSchema, type JsonSchemaObject, setOwn } from "../../tool/mod.ts";
 import { distinct } from "./json_equal.ts";
-import { mergeEveryAllOf, mergeSchemas } from "./merge_all_of.ts";
+import { allOfMerger, mergeEveryAllOf, mergeSchemas } from "./merge_all_of.ts";
 import { cameFrom, type Place } from "./origin.ts";
 import { resolveReference } from "./references.ts";
 import { type Report, transformed, type TransformResult } from "./report.ts";
-import { copyMap, copyNode, isNode, isSchema, without } from "./schema_walk.ts";
+import {
+  copyMap,
+  copyNode,
+  isNode,
+  isSchema,
+  requiredBy,
+  rootSpot,
+  without,
+} from "./schema_walk.ts";
 import { addWords } from "./words.ts";
 
 /** How often a union may turn up behind a union. */
@@ -98,11 +106,10 @@ function flattenUnion(
 ): JsonSchemaObject {
   const list = root[keyword];
   if (!Array.isArray(list)) return root;
+  const mergeAllOf = allOfMerger(root);
   const branches = list.filter(isSchema).map((branch) => {
     const whole = isNode(branch) ? dereference(branch, root) : branch;
-    return isNode(whole) && Array.isArray(whole["allOf"])
-      ? mergeEveryAllOf(withDefinitions(whole, root))
-      : whole;
+    return isNode(whole) && Array.isArray(whole["allOf"]) ? mergeAllOf(whole) : whole;
   }).map((branch) => isNode(branch) ? without(branch, "$defs", "definitions") : branch)
     // A branch for values that are no objects never holds for arguments.
     .filter((branch) => branch !== false && !(isNode(branch) && excludesObjects(branch)));
@@ -139,7 +146,7 @@ function flattenUnion(
       : united;
     setOwn(properties, name, both);
   }
-  report.add(root, { root: true, effect: "same", schema: root, within: "" }, {
+  report.add(root, rootSpot(root), {
     keyword,
     action: describe ? "described" : "replaced",
     grade: describe ? "moved" : "weakened",
@@ -156,15 +163,8 @@ function flattenUnion(
   const first: readonly unknown[] = all && Array.isArray(nodes[0]?.["required"])
     ? nodes[0]["required"]
     : [];
-  for (const name of first) {
-    if (
-      nodes.every((branch) =>
-        Array.isArray(branch["required"]) && branch["required"].includes(name)
-      )
-    ) {
-      required.add(name);
-    }
-  }
+  const requirers = nodes.map(requiredBy);
+  for (const name of first) if (requirers.every((names) => names.has(name))) required.add(name);
   if (required.size > 0) copy["required"] = [...required];
   if (
     !Object.hasOwn(base, "additionalProperties") && all && nodes.length > 0 && nodes.every(closed)
@@ -218,7 +218,7 @@ function leaveOut(
   report: Report,
   describe: boolean,
 ): JsonSchemaObject {
-  report.add(root, { root: true, effect: "same", schema: root, within: "" }, {
+  report.add(root, rootSpot(root), {
     keyword,
     action: describe ? "described" : "dropped",
     grade: describe ? "moved" : "lost",

@@ -7,9 +7,9 @@
 import type { JsonSchema, JsonSchemaObject } from "../../tool/mod.ts";
 import { mergeSchemas } from "./merge_all_of.ts";
 import { cameFrom } from "./origin.ts";
-import { findReferences, resolveReference } from "./references.ts";
+import { referenceTargets, resolverOf, withoutNames } from "./references.ts";
 import { type Report, transformed, type TransformResult } from "./report.ts";
-import { copyNode, eachNode, isNode, mapSchema, type Spot, without } from "./schema_walk.ts";
+import { copyNode, isNode, mapSchema, type Spot, without } from "./schema_walk.ts";
 
 /** How many nodes the result may have. References can double it at each step. */
 const MAX_NODES = 20_000;
@@ -40,32 +40,34 @@ export function inlineRefs(schema: JsonSchema): TransformResult {
   return transformed(schema, (root, report) => inlineReferences(root, report));
 }
 
-/** {@linkcode inlineRefs} inside a chain of transforms; `only` those references that it accepts. */
-export function inlineReferences(
-  root: JsonSchema,
-  report: Report,
-  only: (node: JsonSchemaObject) => boolean = () => true,
-): JsonSchema {
-  const { external } = findReferences(root);
+/** {@linkcode inlineRefs} inside a chain of transforms. */
+export function inlineReferences(root: JsonSchema, report: Report): JsonSchema {
+  const resolve = resolverOf(root);
   let left = MAX_NODES;
-  const open: JsonSchema[] = [root];
+  const open = new Set<JsonSchema>([root]);
 
-  const inline = (part: JsonSchema): JsonSchema =>
+  const inline = (part: JsonSchema, depth: number): JsonSchema =>
     mapSchema(part, {
-      leave: (node, spot) => {
-        if (typeof node["$ref"] !== "string" || !only(node)) return node;
-        return follow(node, node["$ref"], spot);
+      enter: (node) => {
+        if (--left < 0) {
+          throw new RangeError(
+            `Cannot inline the references: the schema would have more than ${MAX_NODES} subschemas`,
+          );
+        }
+        return node;
       },
-    });
+      leave: (node, spot) =>
+        typeof node["$ref"] === "string" ? follow(node, node["$ref"], spot) : node,
+    }, depth);
 
   const follow = (node: JsonSchemaObject, ref: string, spot: Spot): JsonSchema => {
-    const target = external.has(ref) ? undefined : resolveReference(root, ref);
+    const target = resolve(ref);
     if (target === undefined) {
       throw new TypeError(
         `Cannot inline the reference "${ref.slice(0, 100)}": it leads outside of the schema`,
       );
     }
-    if (open.includes(target)) {
+    if (open.has(target)) {
       report.add(node, spot, {
         keyword: "$ref",
         action: "replaced",
@@ -75,21 +77,13 @@ export function inlineReferences(
       });
       return cut(node, target);
     }
-    open.push(target);
-    const inner = inline(isNode(target) ? without(target, "$defs", "definitions") : target);
-    open.pop();
-    eachNode(inner, () => {
-      if (--left < 0) {
-        throw new RangeError(
-          `Cannot inline the references: the schema would have more than ${MAX_NODES} subschemas`,
-        );
-      }
-    });
-    const bare = isNode(inner) ? without(inner, "$id", "$anchor", "$dynamicAnchor") : inner;
-    return mergeSchemas(without(node, "$ref"), bare);
+    open.add(target);
+    const inner = inline(withoutNames(target), spot.depth + 1);
+    open.delete(target);
+    return mergeSchemas(without(node, "$ref"), inner);
   };
 
-  return inline(isNode(root) ? withoutDefinitions(root, only) : root);
+  return inline(isNode(root) ? without(root, "$defs", "definitions") : root, 0);
 }
 
 function cut(node: JsonSchemaObject, target: JsonSchema): JsonSchemaObject {
@@ -103,33 +97,25 @@ function cut(node: JsonSchemaObject, target: JsonSchema): JsonSchemaObject {
   return rest;
 }
 
-/** Without its definitions, if nothing will refer to them any more. */
-function withoutDefinitions(
-  root: JsonSchemaObject,
-  only: (node: JsonSchemaObject) => boolean,
-): JsonSchemaObject {
-  let kept = false;
-  eachNode(root, (node) => {
-    if (Object.hasOwn(node, "$ref") && !only(node)) kept = true;
-  });
-  return kept ? root : without(root, "$defs", "definitions");
-}
-
 /**
  * Puts a `$ref` that stands beside other keywords alone into an `anyOf` of one, for targets that
- * want it alone. Both mean the same.
+ * want it alone. Beside an `anyOf`, what it leads to is merged in. All mean the same.
  */
 export function wrapReferences(root: JsonSchema): JsonSchema {
-  return mapSchema(root, {
-    leave: (node, spot) => {
-      if (!Object.hasOwn(node, "$ref") || spot.root || Object.keys(node).length === 1) return node;
-      const branch: JsonSchemaObject = { $ref: node["$ref"] };
-      const copy = copyNode(without(node, "$ref"));
-      const there = copy["anyOf"];
-      if (there === undefined) copy["anyOf"] = [branch];
-      else copy["allOf"] = [...(Array.isArray(copy["allOf"]) ? copy["allOf"] : []), branch];
-      cameFrom(branch, node);
+  const leave = (node: JsonSchemaObject, { root, depth }: Spot): JsonSchema => {
+    if (!Object.hasOwn(node, "$ref") || root || Object.keys(node).length === 1) return node;
+    const branch: JsonSchemaObject = { $ref: node["$ref"] };
+    const copy = copyNode(without(node, "$ref"));
+    cameFrom(branch, node);
+    if (!Object.hasOwn(copy, "anyOf")) {
+      copy["anyOf"] = [branch];
       return copy;
-    },
-  });
+    }
+    return mergeSchemas(copy, targetOf(node["$ref"], depth) ?? { allOf: [branch] });
+  };
+  const targetOf = referenceTargets(
+    root,
+    (target, depth) => mapSchema(withoutNames(target), { leave }, depth),
+  );
+  return mapSchema(root, { leave });
 }

@@ -5,11 +5,11 @@
  */
 
 import { type JsonSchema, type JsonSchemaObject, setOwn } from "../../tool/mod.ts";
-import { distinct, jsonEqual } from "./json_equal.ts";
-import { cameFrom, type Place } from "./origin.ts";
-import { findReferences, resolveReference } from "./references.ts";
+import { distinct, jsonEqual, valueKey, valueKeys } from "./json_equal.ts";
+import { cameFrom, type Place, spend } from "./origin.ts";
+import { referenceTargets } from "./references.ts";
 import { transformed, type TransformResult } from "./report.ts";
-import { copyMap, isNode, isSchema, mapSchema, without } from "./schema_walk.ts";
+import { copyMap, isNode, isSchema, mapSchema, type Spot, without } from "./schema_walk.ts";
 
 /** Keywords that mean something only together. */
 const OBJECT = ["properties", "patternProperties", "additionalProperties"] as const;
@@ -80,32 +80,37 @@ export function mergeAllOf(schema: JsonSchema): TransformResult {
 
 /** {@linkcode mergeAllOf} inside a chain of transforms. */
 export function mergeEveryAllOf(root: JsonSchema): JsonSchema {
-  const { recursive } = findReferences(root);
-  const leave = (node: JsonSchemaObject): JsonSchema => {
+  return allOfMerger(root)(root);
+}
+
+/** Makes the function that does so in parts of `root`. What is referred to is merged once. */
+export function allOfMerger(root: JsonSchema): (part: JsonSchema) => JsonSchema {
+  const leave = (node: JsonSchemaObject, { depth }: Spot): JsonSchema => {
     const branches = node["allOf"];
     if (!Array.isArray(branches)) return node;
     let merged: JsonSchema = without(node, "allOf");
     for (const branch of branches) {
-      if (isSchema(branch)) merged = mergeSchemas(merged, expand(branch));
+      if (isSchema(branch)) merged = mergeSchemas(merged, expand(branch, depth));
     }
     return merged;
   };
-  const expand = (branch: JsonSchema): JsonSchema => {
+  const targetOf = referenceTargets(root, (target, depth) => mapSchema(target, { leave }, depth));
+  const expand = (branch: JsonSchema, depth: number): JsonSchema => {
     if (!isNode(branch) || typeof branch["$ref"] !== "string") return branch;
-    const target = resolveReference(root, branch["$ref"]);
-    if (target === undefined || recursive.has(branch["$ref"])) return branch;
-    return mergeSchemas(without(branch, "$ref"), mapSchema(target, { leave }));
+    const target = targetOf(branch["$ref"], depth);
+    return target === undefined ? branch : mergeSchemas(without(branch, "$ref"), target);
   };
-  return mapSchema(root, { leave });
+  return (part) => mapSchema(part, { leave });
 }
 
 /** One schema that accepts what both accept. What cannot be merged is left in its `allOf`. */
 export function mergeSchemas(a: JsonSchema, b: JsonSchema): JsonSchema {
   if (a === true) return b;
-  if (b === true || a === false) return a;
+  if (b === true || a === false || a === b) return a;
   if (b === false) return false;
   if (BOUND.some((keyword) => Object.hasOwn(b, keyword))) return withRest(copyWithMoves(a), [b]);
 
+  spend(1);
   const result = copyWithMoves(a);
   const rest: Record<string, unknown> = {};
   const done = new Set<string>();
@@ -151,9 +156,8 @@ function mergeKeyword(keyword: string, a: unknown, b: unknown): unknown {
     case "type":
       return mergeTypes(listOf(a), listOf(b));
     case "enum": {
-      const both = (a as unknown[]).filter((value) =>
-        (b as unknown[]).some((other) => jsonEqual(value, other))
-      );
+      const others = valueKeys(listOf(b));
+      const both = listOf(a).filter((value) => others.has(valueKey(value)));
       return both.length === 0 ? NEVER : both;
     }
     case "const":
@@ -163,7 +167,7 @@ function mergeKeyword(keyword: string, a: unknown, b: unknown): unknown {
     case "uniqueItems":
       return a === true || b === true;
     case "allOf":
-      return [...(a as unknown[]), ...(b as unknown[])];
+      return joined(listOf(a), listOf(b));
     case "multipleOf":
       if ((a as number) % (b as number) === 0) return a;
       return (b as number) % (a as number) === 0 ? b : APART;
@@ -190,6 +194,12 @@ function mergeTypes(a: readonly unknown[], b: readonly unknown[]): unknown {
 
 function listOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [value];
+}
+
+/** Two lists in one. Lists that double at each level are work like any other. */
+function joined(a: readonly unknown[], b: readonly unknown[]): readonly unknown[] {
+  spend(a.length + b.length);
+  return [...a, ...b];
 }
 
 function mergeMaps(
@@ -220,7 +230,9 @@ function mergeObjects(a: Merged, b: JsonSchemaObject): boolean {
   const ownA = isNode(node["properties"]) ? node["properties"] : {};
   const ownB = isNode(b["properties"]) ? b["properties"] : {};
   const properties: Record<string, unknown> = {};
-  for (const name of new Set([...Object.keys(ownA), ...Object.keys(ownB)])) {
+  const names = new Set([...Object.keys(ownA), ...Object.keys(ownB)]);
+  spend(names.size);
+  for (const name of names) {
     const one = Object.hasOwn(ownA, name) ? ownA[name] as JsonSchema : restA;
     const two = Object.hasOwn(ownB, name) ? ownB[name] as JsonSchema : restB;
     setOwn(properties, name, mergeSchemas(one, two));
@@ -299,6 +311,6 @@ function copyWithMoves(a: JsonSchemaObject): Merged {
 
 function withRest(merged: Merged, rest: readonly JsonSchema[]): JsonSchemaObject {
   const there = merged.node["allOf"];
-  merged.node["allOf"] = [...(Array.isArray(there) ? there : []), ...rest];
+  merged.node["allOf"] = joined(Array.isArray(there) ? there : [], rest);
   return merged.node;
 }

@@ -7,30 +7,64 @@
 
 import { type JsonSchema, type JsonSchemaObject, setOwn } from "../../tool/mod.ts";
 import { cameFrom, mark } from "./origin.ts";
+import { type Resolve, resolverOf } from "./references.ts";
 import { type Report, transformed, type TransformResult } from "./report.ts";
-import { copyMap, copyNode, isNode, mapSchema, type Spot, without } from "./schema_walk.ts";
+import {
+  copyMap,
+  copyNode,
+  isNode,
+  isSchema,
+  mapSchema,
+  type Spot,
+  without,
+} from "./schema_walk.ts";
 
 /** What describes a schema and stays outside when the schema is wrapped. */
 const WORDS = ["title", "description", "default", "examples", "deprecated"] as const;
 
-/** Whether a schema accepts `null`, as far as its own keywords tell. */
-export function acceptsNull(schema: JsonSchema): boolean {
+/**
+ * Whether a schema accepts `null`. Keywords about texts, lists and objects say nothing of it.
+ *
+ * @param resolve What references in the schema mean. One that means nothing here accepts nothing.
+ * @param known What is known of the schemas that references led to: each is looked at once.
+ */
+export function acceptsNull(
+  schema: JsonSchema,
+  resolve: Resolve,
+  known?: Map<JsonSchema, boolean>,
+): boolean {
   if (!isNode(schema)) return schema;
-  const { type, enum: values, anyOf, oneOf, allOf } = schema;
-  if (Object.hasOwn(schema, "$ref") || Object.hasOwn(schema, "not")) return false;
+  const { type, enum: values, anyOf, oneOf, allOf, not } = schema;
   if (type !== undefined && type !== "null" && !(Array.isArray(type) && type.includes("null"))) {
     return false;
   }
   if (Array.isArray(values) && !values.includes(null)) return false;
   if (Object.hasOwn(schema, "const") && schema["const"] !== null) return false;
-  if (Array.isArray(anyOf) && !anyOf.some(acceptsNull)) return false;
-  if (Array.isArray(oneOf) && oneOf.filter(acceptsNull).length !== 1) return false;
-  return !Array.isArray(allOf) || allOf.every(acceptsNull);
+  if (Object.hasOwn(schema, "$ref")) {
+    const target = resolve(schema["$ref"]) ?? false;
+    known ??= new Map();
+    let accepted = known.get(target);
+    if (accepted === undefined) {
+      // A reference that leads back to its own place accepts nothing by itself.
+      known.set(target, false);
+      known.set(target, accepted = acceptsNull(target, resolve, known));
+    }
+    if (!accepted) return false;
+  }
+  const accepts = (part: unknown): boolean => !isSchema(part) || acceptsNull(part, resolve, known);
+  if (Array.isArray(anyOf) && !anyOf.some(accepts)) return false;
+  if (Array.isArray(oneOf) && oneOf.filter(accepts).length !== 1) return false;
+  if (Array.isArray(allOf) && !allOf.every(accepts)) return false;
+  if (isSchema(not) && accepts(not)) return false;
+  const condition = schema["if"];
+  return !isSchema(condition) || accepts(schema[accepts(condition) ? "then" : "else"]);
 }
 
+const NOWHERE: Resolve = () => undefined;
+
 /** The schema with `null` accepted too. */
-export function acceptNull(node: JsonSchemaObject): JsonSchemaObject {
-  if (acceptsNull(node)) return node;
+export function acceptNull(node: JsonSchemaObject, resolve: Resolve = NOWHERE): JsonSchemaObject {
+  if (acceptsNull(node, resolve)) return node;
   const { type, enum: values } = node;
   const simple = (typeof type === "string" || Array.isArray(type)) &&
     !["$ref", "const", "anyOf", "oneOf", "allOf", "not", "if"].some((keyword) =>
@@ -98,10 +132,17 @@ export function optionalToNullable(schema: JsonSchema): TransformResult {
 
 /** {@linkcode optionalToNullable} inside a chain of transforms. */
 export function requireAll(root: JsonSchema, report: Report): JsonSchema {
-  return mapSchema(root, { leave: (node, spot) => requireAllOf(node, spot, report) });
+  // What becomes required inside a schema does not change whether it accepts null.
+  const resolve = resolverOf(root);
+  return mapSchema(root, { leave: (node, spot) => requireAllOf(node, spot, report, resolve) });
 }
 
-function requireAllOf(node: JsonSchemaObject, spot: Spot, report: Report): JsonSchemaObject {
+function requireAllOf(
+  node: JsonSchemaObject,
+  spot: Spot,
+  report: Report,
+  resolve: Resolve,
+): JsonSchemaObject {
   const properties = node["properties"];
   if (!isNode(properties)) return node;
   const names = Object.keys(properties);
@@ -112,7 +153,7 @@ function requireAllOf(node: JsonSchemaObject, spot: Spot, report: Report): JsonS
   const nulls = new Set<string>();
   for (const name of optional) {
     const property = properties[name] as JsonSchema;
-    if (!isNode(property) || acceptsNull(property)) {
+    if (!isNode(property) || acceptsNull(property, resolve)) {
       report.add(node, spot, {
         keyword: "properties",
         step: name,
@@ -122,7 +163,7 @@ function requireAllOf(node: JsonSchemaObject, spot: Spot, report: Report): JsonS
         message: `"${name}" may be left out or null; here it must be null`,
       });
     } else {
-      setOwn(changed, name, acceptNull(property));
+      setOwn(changed, name, acceptNull(property, resolve));
       nulls.add(name);
     }
   }

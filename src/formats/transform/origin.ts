@@ -14,16 +14,19 @@ export interface Mark {
   readonly keys?: ReadonlyMap<string, string>;
 }
 
-/** A keyword of a node. */
+/** A keyword of a node, or what it holds under a name or at an index. */
 export interface Place {
   readonly node: object;
   readonly keyword: string;
+  readonly step?: string | number;
 }
 
 interface Origin {
   readonly node: object;
   /** Keywords that had another name, or were taken from another node. */
   readonly moved?: ReadonlyMap<string, Place>;
+  /** Where all of it stood as a boolean, which has no keywords. */
+  readonly whole?: Place;
 }
 
 /**
@@ -35,7 +38,15 @@ export interface Trace {
   readonly marks: Map<object, Mark>;
   /** The trace of the chain that made the schema with which this one begins. */
   readonly before: Trace | undefined;
+  /** How many steps the chain took: what it visited, made and compared. */
+  steps: number;
 }
+
+/**
+ * How many steps a chain may take. References can double what is walked at each level; a schema
+ * as large as registration takes them needs a tenth of this.
+ */
+const MAX_STEPS = 2_000_000;
 
 /** The trace of the chain that runs. Transforms run to their end, so there is one at a time. */
 let current: Trace | undefined;
@@ -45,13 +56,27 @@ export function traced<T>(
   run: () => T,
   before?: Trace,
 ): { readonly result: T; readonly trace: Trace } {
-  const trace: Trace = { origins: new Map(), marks: new Map(), before };
+  const trace: Trace = { origins: new Map(), marks: new Map(), before, steps: 0 };
   const outer = current;
   current = trace;
   try {
     return { result: run(), trace };
   } finally {
     current = outer;
+  }
+}
+
+/**
+ * Counts work. Whatever walks, makes or compares parts of schemas says so here, so that no schema
+ * can make a chain of transforms run for long.
+ *
+ * @throws {RangeError} If the chain took too many steps.
+ */
+export function spend(steps: number): void {
+  if (current === undefined) return;
+  current.steps += steps;
+  if (current.steps > MAX_STEPS) {
+    throw new RangeError(`Cannot rewrite the schema: it takes more than ${MAX_STEPS} steps`);
   }
 }
 
@@ -69,6 +94,11 @@ const marksOf = (trace: Trace): Map<object, Mark> => trace.marks;
 /** Notes that `made` stands where `node` stood. */
 export function cameFrom(made: object, node: object, moved?: ReadonlyMap<string, Place>): void {
   current?.origins.set(made, moved === undefined ? { node } : { node, moved });
+}
+
+/** Notes that `made` stands where a boolean stood. */
+export function stoodAt(made: object, whole: Place): void {
+  current?.origins.set(made, { node: whole.node, whole });
 }
 
 /** Notes what must be undone in values of `node`. */
@@ -91,7 +121,10 @@ export function originOf(node: object, keyword: string): Place {
   for (;;) {
     const origin: Origin | undefined = find(originsOf, at.node);
     if (origin === undefined) return at;
-    at = origin.moved?.get(at.keyword) ?? { node: origin.node, keyword: at.keyword };
+    const { step } = at;
+    at = origin.whole ?? origin.moved?.get(at.keyword) ??
+      { node: origin.node, keyword: at.keyword };
+    if (step !== undefined && at.step === undefined) at = { ...at, step };
   }
 }
 

@@ -36,30 +36,87 @@ export function fragment(steps: readonly string[]): string {
   }`;
 }
 
+/** Says which schema a `$ref` means; `undefined` if none that is there. */
+export type Resolve = (ref: unknown) => JsonSchema | undefined;
+
 /**
- * The schema that a `$ref` in `root` means: a JSON Pointer, an `$anchor`, or an `$id`.
- *
- * @returns The schema, or `undefined` if there is none in `root`.
+ * Makes the function that says what references in `root` mean: a JSON Pointer, an `$anchor`, or an
+ * `$id`. Whoever asks more than once makes one: it looks for anchors once.
  */
-export function resolveReference(root: JsonSchema, ref: unknown): JsonSchema | undefined {
-  if (typeof ref !== "string") return undefined;
-  const steps = fragmentSteps(ref);
-  if (steps !== undefined) {
-    let at: unknown = root;
-    for (const step of steps) {
-      if (typeof at !== "object" || at === null || !Object.hasOwn(at, step)) return undefined;
-      at = (at as Record<string, unknown>)[step];
-    }
-    return isSchema(at) ? at : undefined;
+export function resolverOf(root: JsonSchema): Resolve {
+  let found: Map<string, JsonSchema | undefined> | undefined;
+  let named: ReadonlyMap<string, JsonSchemaObject> | undefined;
+  return (ref) => {
+    if (typeof ref !== "string") return undefined;
+    found ??= new Map();
+    const known = found.get(ref);
+    if (known !== undefined || found.has(ref)) return known;
+    const steps = fragmentSteps(ref);
+    const target = steps === undefined
+      ? (named ??= namedSchemas(root)).get(ref)
+      : follow(root, steps);
+    found.set(ref, target);
+    return target;
+  };
+}
+
+function follow(root: JsonSchema, steps: readonly string[]): JsonSchema | undefined {
+  let at: unknown = root;
+  for (const step of steps) {
+    if (typeof at !== "object" || at === null || !Object.hasOwn(at, step)) return undefined;
+    at = (at as Record<string, unknown>)[step];
   }
-  let found: JsonSchemaObject | undefined;
+  return isSchema(at) ? at : undefined;
+}
+
+/** The schemas that have a name of their own, by how references write it; the first of a name. */
+function namedSchemas(root: JsonSchema): ReadonlyMap<string, JsonSchemaObject> {
+  const named = new Map<string, JsonSchemaObject>();
   eachNode(root, (node) => {
-    const matches = ref.startsWith("#")
-      ? node["$anchor"] === ref.slice(1) || node["$dynamicAnchor"] === ref.slice(1)
-      : node["$id"] === ref;
-    if (matches) found ??= node;
+    for (const keyword of ["$anchor", "$dynamicAnchor", "$id"]) {
+      const name = node[keyword];
+      if (typeof name !== "string") continue;
+      const ref = keyword === "$id" ? name : `#${name}`;
+      if (!named.has(ref)) named.set(ref, node);
+    }
   });
-  return found;
+  return named;
+}
+
+/** What one `$ref` in `root` means. */
+export function resolveReference(root: JsonSchema, ref: unknown): JsonSchema | undefined {
+  return resolverOf(root)(ref);
+}
+
+/**
+ * Makes the function that answers with what a reference leads to, rewritten: once for each target.
+ *
+ * @param rewrite Rewrites a target, which stands below `depth` levels.
+ * @returns The function. It answers `undefined` for a reference that is recursive or leads outside.
+ */
+export function referenceTargets(
+  root: JsonSchema,
+  rewrite: (target: JsonSchema, depth: number) => JsonSchema,
+): (ref: unknown, depth: number) => JsonSchema | undefined {
+  const resolve = resolverOf(root);
+  const rewritten = new Map<JsonSchema, JsonSchema>();
+  let recursive: ReadonlySet<string> | undefined;
+  return (ref, depth) => {
+    const target = resolve(ref);
+    if (target === undefined) return undefined;
+    recursive ??= findReferences(root).recursive;
+    if (recursive.has(String(ref))) return undefined;
+    let made = rewritten.get(target);
+    if (made === undefined) rewritten.set(target, made = rewrite(target, depth + 1));
+    return made;
+  };
+}
+
+/** A schema that will stand elsewhere, without what names it and what it defines for others. */
+export function withoutNames(schema: JsonSchema): JsonSchema {
+  return isNode(schema)
+    ? without(schema, "$defs", "definitions", "$id", "$anchor", "$dynamicAnchor")
+    : schema;
 }
 
 /** Where the references of a schema lead, by their text. */
@@ -74,41 +131,77 @@ const NO_REFERENCES: References = { recursive: new Set(), external: new Set() };
 
 /** Finds the references of `root` that are recursive, and those that lead outside. */
 export function findReferences(root: JsonSchema): References {
+  const resolve = resolverOf(root);
   const targets = new Map<string, JsonSchemaObject>();
   const external = new Set<string>();
   eachNode(root, (node) => {
     const ref = node["$ref"];
     if (typeof ref !== "string" || targets.has(ref) || external.has(ref)) return;
-    const target = resolveReference(root, ref);
+    const target = resolve(ref);
     if (target === undefined) external.add(ref);
     else if (isNode(target)) targets.set(ref, target);
   });
   if (targets.size === 0 && external.size === 0) return NO_REFERENCES;
-  // What each reference's target refers to, so that a loop shows as a reference in its own reach.
-  const direct = new Map<string, ReadonlySet<string>>();
-  for (const [ref, target] of targets) {
-    const refs = new Set<string>();
+  const leads = new Map<JsonSchemaObject, Set<JsonSchemaObject>>();
+  for (const target of targets.values()) {
+    if (leads.has(target)) continue; // Two texts may mean one schema.
+    const next = new Set<JsonSchemaObject>();
+    leads.set(target, next);
     eachNode(target, (node) => {
-      if (typeof node["$ref"] === "string") refs.add(node["$ref"]);
+      const to = typeof node["$ref"] === "string" ? targets.get(node["$ref"]) : undefined;
+      if (to !== undefined) next.add(to);
     });
-    direct.set(ref, refs);
   }
+  const looping = onLoops(leads);
   const recursive = new Set<string>();
-  for (const start of targets.keys()) {
-    const seen = new Set<string>();
-    const open = [start];
-    for (let at = open.pop(); at !== undefined; at = open.pop()) {
-      for (const next of direct.get(at) ?? []) {
-        // Two texts may mean one schema.
-        if (targets.get(next) === targets.get(start)) recursive.add(start);
-        if (!seen.has(next)) {
-          seen.add(next);
-          open.push(next);
-        }
+  for (const [ref, target] of targets) if (looping.has(target)) recursive.add(ref);
+  return { recursive, external };
+}
+
+/**
+ * The nodes of a graph that lead back to themselves: Tarjan's strongly connected components, with
+ * a stack of its own, because a chain of definitions may be longer than a runtime's.
+ */
+function onLoops<Node>(leads: ReadonlyMap<Node, ReadonlySet<Node>>): ReadonlySet<Node> {
+  const looping = new Set<Node>();
+  const number = new Map<Node, number>();
+  const lowest = new Map<Node, number>();
+  const unsettled: Node[] = [];
+  const waiting = new Set<Node>();
+  const way: { readonly node: Node; readonly next: Iterator<Node> }[] = [];
+  const enter = (node: Node): void => {
+    number.set(node, number.size);
+    lowest.set(node, number.size - 1);
+    unsettled.push(node);
+    waiting.add(node);
+    way.push({ node, next: (leads.get(node) ?? new Set<Node>()).values() });
+  };
+  const lower = (node: Node, to: number | undefined): void => {
+    lowest.set(node, Math.min(lowest.get(node) ?? Infinity, to ?? Infinity));
+  };
+  for (const start of leads.keys()) {
+    if (!number.has(start)) enter(start);
+    for (let at = way.at(-1); at !== undefined; at = way.at(-1)) {
+      const { node } = at;
+      const { value: to, done } = at.next.next();
+      if (done !== true) {
+        if (!number.has(to)) enter(to);
+        else if (waiting.has(to)) lower(node, number.get(to));
+        continue;
+      }
+      way.pop();
+      const from = way.at(-1);
+      if (from !== undefined) lower(from.node, lowest.get(node));
+      if (lowest.get(node) !== number.get(node)) continue;
+      // It is the first of its component, which are those that were met after it.
+      const component = unsettled.splice(unsettled.lastIndexOf(node));
+      for (const member of component) {
+        waiting.delete(member);
+        if (component.length > 1 || leads.get(member)?.has(member) === true) looping.add(member);
       }
     }
   }
-  return { recursive, external };
+  return looping;
 }
 
 /** The name in `$defs` that a reference means, or `undefined` if it means something else. */
@@ -137,12 +230,11 @@ export function hoistReferences(root: JsonSchema): JsonSchema {
     }
     return name;
   };
+  const resolve = resolverOf(root);
   const rewrite = (part: JsonSchema): JsonSchema =>
     mapSchema(part, {
       enter: (node, spot) => {
-        const target = Object.hasOwn(node, "$ref")
-          ? resolveReference(root, node["$ref"])
-          : undefined;
+        const target = Object.hasOwn(node, "$ref") ? resolve(node["$ref"]) : undefined;
         const inner = spot.root && part === root ? node : without(node, "$defs", "definitions");
         if (!isNode(target) || target === root) return inner;
         const ref = fragment(["$defs", nameOf(target)]);

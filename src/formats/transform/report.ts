@@ -52,13 +52,13 @@ export class Report {
     if (this.#entries.length === 0) return NONE;
     const places = locate(first);
     const found = this.#entries.map((entry) => {
-      const { node, keyword } = originOf(entry.node, entry.keyword);
-      return { entry, keyword, node, at: places.get(node)?.at ?? 0 };
+      const { node, keyword, step } = originOf(entry.node, entry.keyword);
+      return { entry, keyword, node, step: step ?? entry.step, at: places.get(node)?.at ?? 0 };
     });
     found.sort((a, b) =>
       a.at - b.at ||
       compare(a.keyword, b.keyword) ||
-      compare(a.entry.step ?? "", b.entry.step ?? "")
+      compare(String(a.step ?? ""), String(b.step ?? ""))
     );
     const hiding = new Map<JsonSchema, boolean>();
     const hides = (schema: JsonSchema): boolean => {
@@ -68,8 +68,8 @@ export class Report {
     };
     const losses: SchemaLoss[] = [];
     const seen = new Set<string>();
-    for (const { entry, keyword, node } of found) {
-      const { step, action, grade, message, spot } = entry;
+    for (const { entry, keyword, node, step } of found) {
+      const { action, grade, message, spot } = entry;
       const widens = entry.widens ?? false;
       const narrows = entry.narrows ?? false;
       const either = (widens || narrows) && (spot.effect === "both" || hides(spot.schema));
@@ -83,8 +83,9 @@ export class Report {
         narrows: either || (spot.effect === "flipped" ? widens : narrows),
         message,
       };
-      // A definition that was inlined in two places loses the same thing twice.
-      const key = `${loss.path}\n${loss.action}\n${loss.grade}\n${loss.widens}\n${loss.narrows}`;
+      // A definition that was inlined in two places loses the same thing twice. Two keywords that
+      // one was split into are two things.
+      const key = [loss.path, entry.keyword, action, grade, loss.widens, loss.narrows].join("\n");
       if (seen.has(key)) continue;
       seen.add(key);
       losses.push(Object.freeze(loss));

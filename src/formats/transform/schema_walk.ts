@@ -6,7 +6,7 @@
  */
 
 import { type JsonSchema, type JsonSchemaObject, setOwn } from "../../tool/mod.ts";
-import { cameFrom } from "./origin.ts";
+import { cameFrom, spend } from "./origin.ts";
 
 /** How a keyword holds schemas: one, a list, or a map of names to schemas. */
 type Holding = "one" | "list" | "map";
@@ -58,6 +58,8 @@ export interface Spot {
   readonly schema: JsonSchema;
   /** The keyword that holds it; `""` for the root. */
   readonly within: string;
+  /** How many levels are above it, those of a schema that refers to it included. */
+  readonly depth: number;
 }
 
 /** Says what a subschema becomes. The same object: it stays. */
@@ -71,6 +73,33 @@ export function isNode(value: unknown): value is JsonSchemaObject {
 /** Whether `value` is a schema. */
 export function isSchema(value: unknown): value is JsonSchema {
   return typeof value === "boolean" || isNode(value);
+}
+
+/** Says whether a value is in a list. */
+export interface Members {
+  has(value: unknown): boolean;
+}
+
+/** From how many values on a list is worth a set of its own. */
+const MANY = 16;
+
+class FewMembers implements Members {
+  readonly #list: readonly unknown[];
+
+  constructor(list: readonly unknown[]) {
+    this.#list = list;
+  }
+
+  has(value: unknown): boolean {
+    return this.#list.includes(value);
+  }
+}
+
+/** The names that a node requires, to ask about each of its properties. */
+export function requiredBy(node: JsonSchemaObject): Members {
+  const { required } = node;
+  const list: readonly unknown[] = Array.isArray(required) ? required : [];
+  return list.length > MANY ? new Set(list) : new FewMembers(list);
 }
 
 /** Calls `see` with each schema that `node` holds directly, and the keyword that holds it. */
@@ -103,51 +132,56 @@ export function eachNode(
   see: (node: JsonSchemaObject, spot: Spot) => void,
   seeBoolean?: (value: boolean, keyword: string) => void,
 ): void {
-  function step(part: JsonSchema, spot: Spot, depth: number): void {
+  function step(part: JsonSchema, spot: Spot): void {
     if (!isNode(part)) return;
-    if (depth > MAX_DEPTH) throw tooDeep();
+    if (spot.depth > MAX_DEPTH) throw tooDeep();
+    spend(1);
     see(part, spot);
     eachChild(part, (child, keyword) => {
       if (typeof child === "boolean") seeBoolean?.(child, keyword);
-      else step(child, spotWithin(spot, keyword, part), depth + 1);
+      else step(child, spotWithin(spot, keyword, part));
     });
   }
-  step(schema, rootSpot(schema), 0);
+  step(schema, rootSpot(schema));
 }
 
 /**
  * Rebuilds a schema: `enter` runs on a node before its children, and what it answers is walked;
  * `leave` runs after them.
+ *
+ * @param depth How many levels are above it already, where a reference led here.
  */
 export function mapSchema(
   schema: JsonSchema,
   visit: { readonly enter?: Visit; readonly leave?: Visit },
+  depth = 0,
 ): JsonSchema {
   const { enter, leave } = visit;
 
-  function step(part: JsonSchema, spot: Spot, depth: number): JsonSchema {
+  function step(part: JsonSchema, spot: Spot): JsonSchema {
     if (!isNode(part)) return part;
-    if (depth > MAX_DEPTH) throw tooDeep();
+    if (spot.depth > MAX_DEPTH) throw tooDeep();
+    spend(1);
     const entered = enter === undefined ? part : enter(part, spot);
     if (!isNode(entered)) return entered;
     const rebuilt = mapChildren(
       entered,
-      (child, keyword) =>
-        isNode(child) ? step(child, spotWithin(spot, keyword, entered), depth + 1) : child,
+      (child, keyword) => isNode(child) ? step(child, spotWithin(spot, keyword, entered)) : child,
     );
     return leave === undefined ? rebuilt : leave(rebuilt, spot);
   }
 
-  return step(schema, rootSpot(schema), 0);
+  return step(schema, rootSpot(schema, depth));
 }
 
-function rootSpot(schema: JsonSchema): Spot {
-  return { root: true, effect: "same", schema, within: "" };
+/** The place of the whole schema. */
+export function rootSpot(schema: JsonSchema, depth = 0): Spot {
+  return { root: true, effect: "same", schema, within: "", depth };
 }
 
 function spotWithin(spot: Spot, keyword: string, node: JsonSchemaObject): Spot {
   const effect = effectWithin(spot.effect, keyword, node);
-  return { root: false, effect, schema: spot.schema, within: keyword };
+  return { root: false, effect, schema: spot.schema, within: keyword, depth: spot.depth + 1 };
 }
 
 /** Rebuilds the schemas that `node` holds directly. */

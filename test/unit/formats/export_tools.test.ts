@@ -6,7 +6,12 @@ import {
   assertThrows,
 } from "@std/assert";
 import { describe, it } from "bun:test";
-import { exportTools, listTargets, type TargetName } from "../../../src/formats/mod.ts";
+import {
+  decodeArguments,
+  exportTools,
+  listTargets,
+  type TargetName,
+} from "../../../src/formats/mod.ts";
 import { buildToolset } from "../../../src/select/mod.ts";
 import { makeTool, type Tool, type ToolDefinition } from "../../../src/tool/mod.ts";
 
@@ -57,7 +62,9 @@ describe("exportTools()", () => {
     const parameters = { type: "object", properties: { a: { const: { b: 1 } } }, required: ["a"] };
     const list = [tool("fixed", { parameters })];
     const [typed] = exportTools(list, "gemini.typed").tools;
-    assertEquals(typed?.functionDeclarations[0]?.parameters.properties, { a: {} });
+    assertEquals(typed?.functionDeclarations[0]?.parameters.properties, {
+      a: { description: 'One of: [{"b":1}]' },
+    });
     const [ollama] = exportTools(list, "ollama").tools;
     assertEquals(ollama?.function.parameters["properties"], { a: { enum: [{ b: 1 }] } });
   });
@@ -73,6 +80,21 @@ describe("exportTools()", () => {
   it("answers with lists that nobody can change", () => {
     const { tools, losses, rejected, warnings } = exportTools([withUnit], "openai");
     for (const list of [tools, losses, rejected, warnings]) assert(Object.isFrozen(list));
+  });
+
+  it("gives Google's client declarations of its own to write to", () => {
+    const list = Object.freeze([withUnit]);
+    const declarationOf = (tools: readonly Tool[]) =>
+      exportTools(tools, "gemini.typed").tools[0]?.functionDeclarations[0];
+    const first = declarationOf(list);
+    assert(first !== undefined);
+    const before = JSON.stringify(first);
+    assert(Object.isFrozen(first.parameters) && Object.isFrozen(first.parameters.properties));
+    first.parameters = { type: "STRING" };
+    assertEquals(JSON.stringify(declarationOf(list)), before);
+    // The schema is remembered with the tool, so another list has it too.
+    assertEquals(JSON.stringify(declarationOf([withUnit])), before);
+    assert(Object.isFrozen(exportTools(list, "gemini").tools[0]?.functionDeclarations[0]));
   });
 
   it("takes no tool at all", () => {
@@ -248,6 +270,136 @@ describe("exportTools() to a strict mode", () => {
     const { tools, losses } = exportTools([tool("deep", { parameters })], "openai.strict");
     assertEquals(tools[0]?.function.strict, false);
     assert(losses[0]?.message.includes("at most 10 levels"), losses[0]?.message);
+  });
+});
+
+describe("unions and references in a strict mode", () => {
+  const $defs = {
+    cat: {
+      type: "object",
+      properties: { kind: { const: "cat" }, age: { type: "integer" } },
+      required: ["kind", "age"],
+      additionalProperties: false,
+    },
+    dog: {
+      type: "object",
+      properties: { kind: { const: "dog" } },
+      required: ["kind"],
+      additionalProperties: false,
+    },
+    word: { type: "string", description: "A word." },
+    maybe: { type: ["string", "null"] },
+    list: {
+      type: "object",
+      properties: { next: { anyOf: [{ $ref: "#/$defs/list" }, { type: "null" }] } },
+      required: ["next"],
+      additionalProperties: false,
+    },
+  };
+  const cat = { $ref: "#/$defs/cat" };
+  const dog = { $ref: "#/$defs/dog" };
+  const discriminator = { propertyName: "kind" };
+  const strict = (a: unknown) => {
+    const parameters = {
+      type: "object",
+      properties: { a },
+      required: ["a"],
+      additionalProperties: false,
+      $defs,
+    };
+    const { tools } = exportTools([tool("u", { parameters })], "openai.strict");
+    const sent = tools[0]?.function;
+    const properties = sent?.parameters["properties"] as Record<string, unknown> | undefined;
+    return { strict: sent?.strict, a: properties?.["a"] };
+  };
+  const KEPT: readonly (readonly [title: string, from: unknown, to: unknown])[] = [
+    [
+      "a oneOf of references beside a discriminator",
+      { oneOf: [cat, dog], discriminator },
+      { discriminator, anyOf: [cat, dog] },
+    ],
+    [
+      "an anyOf beside what nobody knows",
+      { anyOf: [cat, { type: "null" }], "x-order": 1 },
+      { anyOf: [cat, { type: "null" }], "x-order": 1 },
+    ],
+    ["a reference beside what nobody knows", { ...cat, "x-order": 1 }, {
+      "x-order": 1,
+      anyOf: [cat],
+    }],
+    [
+      "a reference beside a constraint, written out",
+      { $ref: "#/$defs/word", minLength: 3 },
+      { anyOf: [{ minLength: 3, type: "string", description: "A word." }] },
+    ],
+    [
+      "references beside the type that they have",
+      { type: "object", anyOf: [cat, dog] },
+      { anyOf: [cat, dog] },
+    ],
+    [
+      "a recursive reference beside a constraint that is dropped",
+      { $ref: "#/$defs/list", minProperties: 1 },
+      { description: "At least 1 property.", anyOf: [{ $ref: "#/$defs/list" }] },
+    ],
+    [
+      "a reference beside a union",
+      { ...cat, anyOf: [{ properties: { age: { minimum: 1 } } }, { required: ["kind"] }] },
+      {
+        anyOf: [1, undefined].map((minimum) => ({
+          ...$defs.cat,
+          properties: {
+            kind: { const: "cat" },
+            age: { ...(minimum === undefined ? {} : { minimum }), type: "integer" },
+          },
+        })),
+      },
+    ],
+    ["a reference in an allOf of one", { allOf: [{ $ref: "#/$defs/list" }], description: "L" }, {
+      description: "L",
+      anyOf: [{ $ref: "#/$defs/list" }],
+    }],
+  ];
+  for (const [title, from, to] of KEPT) {
+    it(`keep ${title}`, () => {
+      assertEquals(strict(from), { strict: true, a: to });
+    });
+  }
+
+  it("are sent without strict mode where they cannot be kept", () => {
+    const a = { $ref: "#/$defs/list", enum: [{ next: null }] };
+    assertEquals(strict(a), { strict: false, a });
+  });
+
+  it("are said in the description where there is no other mode", () => {
+    const parameters = {
+      type: "object",
+      properties: {
+        a: { type: "string", pattern: "c", anyOf: [{ pattern: "a" }, { pattern: "b" }] },
+      },
+    };
+    const { tools, losses } = exportTools([tool("u", { parameters })], "gemini.typed");
+    assertEquals(tools[0]?.functionDeclarations[0]?.parameters.properties?.["a"], {
+      type: "STRING",
+      pattern: "c",
+      description: 'At least one of these fits: [{"pattern":"a"},{"pattern":"b"}]',
+    });
+    assertEquals(losses.map(({ path, grade }) => [path, grade]), [
+      ["/properties/a/anyOf", "moved"],
+    ]);
+  });
+
+  it("keep null where a reference to what may be null is optional", () => {
+    const parameters = {
+      type: "object",
+      properties: { a: { $ref: "#/$defs/maybe" } },
+      additionalProperties: false,
+      $defs: { maybe: $defs.maybe },
+    };
+    const { losses, names } = exportTools([tool("n", { parameters })], "openai.strict");
+    assertEquals(losses.map(({ path, grade }) => [path, grade]), [["/properties/a", "ambiguous"]]);
+    const rewrite = names.encodingOf("n")?.input;
+    assertEquals(decodeArguments({ a: null }, rewrite), { a: null });
   });
 });
 
@@ -453,10 +605,86 @@ describe("losses", () => {
   it("reject the tool whose input they misrepresent with reject-tool", () => {
     const { tools, rejected } = exportTools([rich, tool("plain")], "anthropic.strict", {
       onLoss: "reject-tool",
+      strictFallback: false,
     });
     assertEquals(tools.map(({ name }) => name), ["plain"]);
     assertEquals(rejected.map(({ tool, rule }) => [tool, rule]), [["rich", "onLoss"]]);
     assert(rejected[0]?.message.includes('at "/properties/z/maxLength" of its parameters'));
+  });
+
+  it("send it without strict mode, where that says all of it", () => {
+    for (const onLoss of ["reject-tool", "throw"] as const) {
+      const { tools, losses, rejected } = exportTools([rich], "anthropic.strict", { onLoss });
+      assertEquals(rejected, []);
+      assertEquals(tools[0]?.strict, false);
+      assertEquals(
+        losses.find(({ keyword }) => keyword === "strict")?.message,
+        'it is sent without strict mode: at "/properties/z/maxLength" of its parameters, ' +
+          '"maxLength" cannot be sent',
+      );
+    }
+    assertThrows(
+      () => exportTools([rich], "anthropic.strict", { onLoss: "throw", strictFallback: false }),
+      TypeError,
+      'Cannot export "rich" to anthropic.strict: at "/properties/z/maxLength" of its parameters',
+    );
+  });
+
+  it("are two where one keyword was two", () => {
+    const parameters = {
+      $schema: "http://json-schema.org/draft-07/schema#",
+      type: "object",
+      properties: { a: {}, b: {}, c: {} },
+      dependencies: { a: ["b"], c: { required: ["b"] } },
+    };
+    const { losses } = exportTools([tool("old", { parameters })], "ollama");
+    assertEquals(
+      losses.filter(({ path }) => path === "/dependencies").map(({ message }) => message),
+      [
+        '"dependentRequired" is said in the description',
+        '"dependentSchemas" is said in the description',
+      ],
+    );
+  });
+
+  it("of a boolean point to where it stood", () => {
+    const parameters = {
+      type: "object",
+      properties: {
+        never: false,
+        list: { type: "array", items: false },
+        choice: { anyOf: [{ type: "string" }, { type: "array", contains: true }] },
+      },
+    };
+    const paths = (target: "cohere" | "gemini.typed" | "ollama") =>
+      exportTools([tool("b", { parameters })], target).losses.map(({ path }) => path);
+    assertEquals(paths("gemini.typed"), [
+      "/properties/never",
+      "/properties/choice/anyOf/1/contains",
+    ]);
+    assertEquals(paths("ollama"), [
+      "/properties/never",
+      "/properties/list/items",
+      "/properties/choice/anyOf/1/contains",
+    ]);
+  });
+
+  it("are described where a list of constants cannot be sent", () => {
+    const parameters = {
+      type: "object",
+      properties: { a: { type: "string", enum: ["", "x"] }, b: { enum: [1, "1"] } },
+    };
+    const { tools, losses } = exportTools([tool("e", { parameters })], "gemini.typed");
+    assertEquals(tools[0]?.functionDeclarations[0]?.parameters.properties, {
+      a: { type: "STRING", description: 'One of: ["","x"]' },
+      b: { description: 'One of: [1,"1"]' },
+    });
+    assertEquals(losses.map(({ path, grade }) => [path, grade]), [
+      ["/properties/a/enum", "moved"],
+      ["/properties/b/enum", "moved"],
+    ]);
+    const silent = exportTools([tool("e", { parameters })], "gemini.typed", { onLoss: "warn" });
+    assertEquals(silent.losses.map(({ grade }) => grade), ["lost", "lost"]);
   });
 
   it("throw with throw", () => {

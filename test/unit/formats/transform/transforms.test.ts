@@ -302,8 +302,9 @@ check("optionalToNullable()", optionalToNullable, [
   },
   {
     title: "wraps a reference and keeps the words outside",
-    from: { properties: { a: { $ref: "#", description: "A" } }, required: [] },
+    from: { type: "object", properties: { a: { $ref: "#", description: "A" } }, required: [] },
     to: {
+      type: "object",
       properties: { a: { description: "A", anyOf: [{ $ref: "#" }, { type: "null" }] } },
       required: ["a"],
     },
@@ -313,6 +314,31 @@ check("optionalToNullable()", optionalToNullable, [
     from: { properties: { a: { type: ["string", "null"] } } },
     to: { properties: { a: { type: ["string", "null"] } }, required: ["a"] },
     losses: [["/properties/a", "ambiguous", "narrower"]],
+  },
+  {
+    title: "says so where a reference leads to what may be null",
+    from: {
+      properties: { a: { $ref: "#/$defs/b" }, c: { $ref: "#/$defs/d" } },
+      $defs: {
+        b: { $ref: "#/$defs/maybe", description: "B" },
+        maybe: { anyOf: [{ type: "string" }, { type: "null" }] },
+        d: { $ref: "#/$defs/maybe", not: { type: "null" } },
+      },
+    },
+    to: {
+      properties: {
+        a: { $ref: "#/$defs/b" },
+        c: { anyOf: [{ $ref: "#/$defs/d" }, { type: "null" }] },
+      },
+      required: ["a", "c"],
+      $defs: {
+        b: { $ref: "#/$defs/maybe", description: "B" },
+        maybe: { anyOf: [{ type: "string" }, { type: "null" }] },
+        d: { $ref: "#/$defs/maybe", not: { type: "null" } },
+      },
+    },
+    // Under "not" a reference may turn the effect.
+    losses: [["/properties/a", "ambiguous", "either"]],
   },
 ]);
 
@@ -399,8 +425,8 @@ check("enumToText()", enumToText, [
   {
     title: "gives up where two would look alike",
     from: { enum: [1, "1"] },
-    to: {},
-    losses: [["/enum", "lost", "wider"]],
+    to: { description: 'One of: [1,"1"]' },
+    losses: [["/enum", "moved", "wider"]],
   },
 ]);
 

@@ -1,0 +1,231 @@
+import { assert, assertEquals, assertThrows } from "@std/assert";
+import { describe, it } from "bun:test";
+import {
+  decodeArguments,
+  encodeArguments,
+  exportTools,
+  inlineRefs,
+  listTargets,
+  mergeAllOf,
+  oneOfToAnyOf,
+  type TargetName,
+} from "../../../src/formats/mod.ts";
+import { type JsonSchema, makeTool, type Tool } from "../../../src/tool/mod.ts";
+
+type Node = { readonly [keyword: string]: unknown };
+
+const ref = (name: string): Node => ({ $ref: `#/$defs/${name}` });
+const object = (properties: Node, more: Node = {}): Node => ({
+  type: "object",
+  properties,
+  ...more,
+});
+const tool = (parameters: Node): Tool =>
+  makeTool({ name: "t", description: "A tool.", parameters });
+
+/** Definitions `d0` to `d<count>`, of which each is made of the next, and the last is `leaf`. */
+function chain(count: number, make: (next: Node, level: number) => Node, leaf: Node): Node {
+  const $defs: Record<string, Node> = { [`d${count}`]: leaf };
+  for (let level = 0; level < count; level++) {
+    $defs[`d${level}`] = make(ref(`d${level + 1}`), level);
+  }
+  return object({ a: ref("d0") }, { $defs, required: ["a"], additionalProperties: false });
+}
+
+/** How often a list is read while something runs. */
+function counted<T>(
+  list: readonly T[],
+): { readonly list: readonly T[]; readonly reads: () => number } {
+  let reads = 0;
+  const proxy = new Proxy(list, {
+    get(target, key, receiver): unknown {
+      reads++;
+      return Reflect.get(target, key, receiver);
+    },
+  });
+  return { list: proxy, reads: () => reads };
+}
+
+/** What each target makes of one schema: sent, or the message of its rejection. */
+function everywhere(parameters: Node): Map<TargetName, string> {
+  const one = tool(parameters);
+  return new Map(
+    listTargets().map(({ id }) => {
+      const { rejected } = exportTools([one], id);
+      return [id, rejected[0]?.message.replace(/^.*?: /, "") ?? "sent"];
+    }),
+  );
+}
+
+// What doubles at each level would not come to an end, were it followed.
+describe("exportTools(), given a schema that unfolds to more than anybody has time for", () => {
+  const MANY = 60;
+
+  it("merges each definition once, though allOf refers to it twice at each level", () => {
+    const parameters = chain(MANY, (next) => ({ allOf: [next, next] }), { type: "string" });
+    const { tools } = exportTools([tool(parameters)], "openai.strict");
+    assertEquals(tools[0]?.function.parameters["properties"], { a: { $ref: "#/$defs/d0" } });
+    assertEquals(tools[0]?.function.strict, true);
+    const sent = [...everywhere(parameters).values()].filter((what) => what === "sent");
+    assert(sent.length >= 15, `${sent.length} targets`);
+  });
+
+  it("says so where what is merged doubles", () => {
+    const parameters = chain(
+      MANY,
+      (next) => object({ a: { allOf: [next] }, b: { allOf: [next] } }),
+      { type: "string" },
+    );
+    const { rejected } = exportTools([tool(parameters)], "gemini");
+    assertEquals(rejected, [{
+      tool: "t",
+      rule: "schema",
+      message:
+        'Cannot export "t" to gemini: Cannot rewrite the schema: it takes more than 2000000 steps',
+    }]);
+    // Without strict mode nothing needs merging.
+    const { tools } = exportTools([tool(parameters)], "openai.strict");
+    assertEquals(tools[0]?.function.strict, false);
+  });
+
+  it("says so where lists of what cannot be merged double", () => {
+    for (const leaf of [{ type: "string", $anchor: "x" }, { prefixItems: [true], items: true }]) {
+      const parameters = chain(MANY, (next) => ({ allOf: [next, next] }), leaf);
+      assertEquals(everywhere(parameters).size, listTargets().length);
+    }
+    const apart = chain(
+      MANY,
+      (next, level) => ({ allOf: [next, next], anyOf: [{ minimum: level }] }),
+      {},
+    );
+    assertEquals(everywhere(apart).size, listTargets().length);
+  });
+
+  it("asks once whether what a reference leads to may be null", () => {
+    const parameters = chain(MANY, (next) => ({ anyOf: [next, next] }), { type: "string" });
+    const optional = { ...parameters, required: [] };
+    assertEquals(everywhere(optional).get("mcp@2026-07-28"), "sent");
+    assertEquals(everywhere(optional).get("openai.chat.strict"), "sent");
+  });
+
+  it("bounds what is inlined, and how deep, with the same words on every runtime", () => {
+    const wide = chain(MANY, (next) => object({ a: next, b: next }), { type: "string" });
+    assertThrows(() => inlineRefs(wide), RangeError, "more than 20000 subschemas");
+    const deep = chain(2_000, (next) => object({ a: next }), { type: "string" });
+    assertThrows(
+      () => inlineRefs(deep),
+      RangeError,
+      "Cannot walk the schema: it has more than 512",
+    );
+  });
+
+  it("counts each subschema that is inlined once", () => {
+    // 60 levels above 500 properties: 30,000, were those counted at each.
+    const leaf = object(
+      Object.fromEntries(Array.from({ length: 500 }, (_, index) => [`p${index}`, {}])),
+    );
+    const { losses } = inlineRefs(chain(MANY, (next) => object({ a: next }), leaf));
+    assertEquals(losses, []);
+  });
+});
+
+describe("exportTools(), given long lists", () => {
+  const COUNT = 2_000;
+  const numbers = Array.from({ length: COUNT }, (_, index) => index);
+
+  it("compares enums without comparing each value with each", () => {
+    const lists: unknown[][] = [numbers, numbers.map((number) => ({ number }))];
+    for (const values of lists) {
+      const one = counted(values);
+      const two = counted(values.slice(1));
+      const { schema } = mergeAllOf({ allOf: [{ enum: one.list }, { enum: two.list }] });
+      assertEquals(schema, { enum: values.slice(1) });
+      assert(one.reads() + two.reads() < 20 * COUNT, `${one.reads()} and ${two.reads()} reads`);
+    }
+  });
+
+  it("tells branches apart without comparing each value with each", () => {
+    const branches = Array.from({ length: 10 }, (_, branch) => {
+      const values = counted(numbers.map((number) => `${branch} ${number}`));
+      return { values, schema: { enum: values.list } };
+    });
+    const { losses } = oneOfToAnyOf({ oneOf: branches.map(({ schema }) => schema) });
+    assertEquals(losses, []);
+    const reads = branches.reduce((sum, { values }) => sum + values.reads(), 0);
+    assert(reads < 10 * 20 * COUNT, `${reads} reads`);
+  });
+
+  it("follows a chain of definitions once", () => {
+    let reads = 0;
+    const schema = chain(COUNT, (next) => ({
+      type: "object",
+      properties: {
+        a: {
+          get $ref(): unknown {
+            reads++;
+            return next["$ref"];
+          },
+        },
+      },
+    }), { type: "string" });
+    mergeAllOf({ ...schema, allOf: [ref(`d${COUNT - 1}`)] });
+    assert(reads > COUNT && reads < 50 * COUNT, `${reads} reads`);
+  });
+
+  it("looks for anchors once", () => {
+    let reads = 0;
+    const $defs: Record<string, JsonSchema> = {};
+    const properties: Record<string, JsonSchema> = {};
+    for (const number of numbers) {
+      properties[`p${number}`] = { $ref: `#a${number}` };
+      $defs[`d${number}`] = {
+        get $anchor(): string {
+          reads++;
+          return `a${number}`;
+        },
+      };
+    }
+    const { schema } = inlineRefs({ properties, $defs });
+    assertEquals(Object.keys((schema as Node)["properties"] as Node).length, COUNT);
+    assert(reads < 20 * COUNT, `${reads} reads`);
+  });
+});
+
+describe("encodeArguments() and decodeArguments(), where unions nest", () => {
+  it("choose each branch by the first levels, not by trying all of the rest", () => {
+    const $defs: Record<string, Node> = { d60: { type: "string" } };
+    for (let level = 0; level < 60; level++) {
+      const next = ref(`d${level + 1}`);
+      $defs[`d${level}`] = {
+        anyOf: [
+          object({ $k: next, b: { const: 1 } }, { required: ["$k", "b"] }),
+          object({ $k: next, b: { const: 2 }, c: { type: "null" } }, { required: ["$k", "b"] }),
+        ],
+      };
+    }
+    let own: unknown = "x";
+    let wire: unknown = "x";
+    for (let level = 0; level < 60; level++) {
+      own = { $k: own, b: 2 };
+      wire = { _k: wire, b: 2 };
+    }
+    const { names } = exportTools([tool(object({ a: ref("d0") }, { $defs }))], "anthropic");
+    const rewrite = names.encodingOf("t")?.input;
+    assertEquals(encodeArguments({ a: own }, rewrite), { a: wire });
+    assertEquals(decodeArguments({ a: wire }, rewrite), { a: own });
+  });
+
+  it("end where branches are made of branches", () => {
+    const $defs: Record<string, Node> = { d40: object({ $k: { type: "string" } }) };
+    for (let level = 0; level < 40; level++) {
+      const next = ref(`d${level + 1}`);
+      $defs[`d${level}`] = { anyOf: [next, next], allOf: [{ anyOf: [next, next] }] };
+    }
+    const { names } = exportTools([tool(object({ a: ref("d0") }, { $defs }))], "anthropic");
+    const rewrite = names.encodingOf("t")?.input;
+    for (const a of [{ $k: "x" }, 1, [{ $k: 1 }]]) {
+      assertEquals(typeof encodeArguments({ a }, rewrite), "object");
+      assertEquals(typeof decodeArguments({ a }, rewrite), "object");
+    }
+  });
+});
