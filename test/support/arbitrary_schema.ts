@@ -121,6 +121,8 @@ export function aSchema(choices: SchemaChoices = {}): fc.Arbitrary<AnySchema> {
       if: inner,
       then: inner,
       else: inner,
+      discriminator: fc.constant({ propertyName: "a" }),
+      "x-note": fc.constant(1),
     }, []);
     const words = optional({
       title: fc.constant("T"),
@@ -154,6 +156,13 @@ export function aSchema(choices: SchemaChoices = {}): fc.Arbitrary<AnySchema> {
           { $ref: "#/$defs/one" },
           { $ref: "#/$defs/two" },
           { $ref: "#/$defs/two", description: "Two." },
+          { $ref: "#/$defs/one", "x-order": 1 },
+          { $ref: "#/$defs/two", minProperties: 1, discriminator: { propertyName: "a" } },
+          { anyOf: [{ $ref: "#/$defs/one" }, { type: "string" }], "x-order": 1 },
+          {
+            oneOf: [{ $ref: "#/$defs/one" }, { $ref: "#/$defs/two" }],
+            discriminator: { propertyName: "a" },
+          },
           // To parts that are no definitions, and that transforms change.
           { $ref: "#/$defs/one/properties/a" },
           { $ref: "#/properties/a" },
@@ -194,19 +203,20 @@ export function aParametersSchema(): fc.Arbitrary<{ readonly [keyword: string]: 
       }),
     ),
     plain.map(root),
-    fc.tuple(linked, linked, linked).map(([one, two, three]) => ({
+    fc.tuple(linked, linked, linked, fc.boolean()).map(([one, two, three, nullable]) => ({
       ...root(one),
       // Through a property, so that a schema that refers to itself always consumes something.
-      $defs: { one: guarded(two), two: guarded(three) },
+      $defs: { one: guarded(two), two: guarded(three, nullable) },
       // At the root a reference to the root would consume nothing.
       ...(root(one)["$ref"] === undefined ? {} : { $ref: "#/$defs/one" }),
     })),
   ).filter(consumes);
 }
 
-/** A definition that refers to others only below a property. */
-function guarded(schema: AnySchema): AnySchema {
-  return { type: "object", properties: { a: schema }, additionalProperties: false };
+/** A definition that refers to others only below a property; `null` may take its place. */
+function guarded(schema: AnySchema, nullable = false): AnySchema {
+  const type = nullable ? ["object", "null"] : "object";
+  return { type, properties: { a: schema }, additionalProperties: false };
 }
 
 /** Whether no reference leads back to its own place, which registration refuses. */
