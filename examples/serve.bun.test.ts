@@ -79,6 +79,7 @@ describe("examples/serve.ts", () => {
       ["PLUE_WORKSPACE", "/no/such/folder"],
       ["PLUE_ROLE", "two words"],
       ["HOST", "0.0.0.0"],
+      ["HOST", "127.999.0.1"],
     ] as const
   ) {
     it(`answers ${name}=${value} with one clear line and exit code 2`, async () => {
@@ -219,6 +220,13 @@ describe("examples/serve.ts", () => {
       assertStringIncludes(server.url, `http://${HOST}:`);
       assertEquals((await server.post("echo", { message: "x" })).status, 200);
     }
+  });
+
+  it("says that a body is too large, however large it is", async () => {
+    await using folder = await temporaryFolder();
+    await using server = await serve(folder.path);
+    const answer = await server.post("echo", { message: "x".repeat(5 * 1024 * 1024) });
+    assertEquals([answer.status, (await answer.json()).code], [413, "payload_too_large"]);
   });
 
   it("does not start over a transaction that it cannot roll back", async () => {

@@ -111,7 +111,8 @@ function serve(): ReturnType<typeof Bun.serve> {
     return Bun.serve({
       port: settings.port,
       hostname: settings.host,
-      maxRequestBodySize: 4 * 1024 * 1024,
+      // Far above what the handler takes, so that it is the handler who says so.
+      maxRequestBodySize: 64 * 1024 * 1024,
       fetch(request, server) {
         // A call may run for minutes without a byte; the dispatcher bounds it.
         if (isLong(request)) server.timeout(request, 0);

@@ -50,7 +50,8 @@ export function readSettings(
   if (!(port <= 65_535)) wrong("PORT", "must be a whole number from 0 to 65535");
 
   const host = bareHost(value("HOST") ?? "127.0.0.1");
-  if (!/^[A-Za-z0-9.:_-]{1,253}$/.test(host)) {
+  const isNumbers = /^[\d.]+$/.test(host);
+  if (!/^[A-Za-z0-9.:_-]{1,253}$/.test(host) || (isNumbers && !isIpv4(host))) {
     wrong("HOST", "must be a host name or an address to listen on, such as 127.0.0.1");
   }
 
@@ -99,7 +100,12 @@ export function hostOf(host: string): string {
 
 /** Whether only this machine can reach a server on that host. */
 function isLoopbackHost(host: string): boolean {
-  return host === "localhost" || host === "::1" || /^127(?:\.\d{1,3}){3}$/.test(host);
+  return host === "localhost" || host === "::1" || (isIpv4(host) && host.startsWith("127."));
+}
+
+/** Four numbers up to 255, each written in one way only. */
+function isIpv4(host: string): boolean {
+  return /^(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.(?!$)|$)){4}$/.test(host);
 }
 
 function bareHost(host: string): string {

@@ -2,7 +2,8 @@
  * Paths of callers, resolved inside the workspace or refused.
  *
  * What is refused: `..`, absolute paths outside, NUL, symbolic links that lead outside (anywhere
- * in the path), and for changes the insides of `.git` and of open transactions.
+ * in the path), and what belongs to others: `.git`, which may hold credentials and programs, and
+ * the folders of open transactions.
  *
  * What remains: between the check here and the use of the path, somebody who may already change
  * the workspace can put a link in place of a folder. {@linkcode openInside} looks again after
@@ -37,12 +38,6 @@ export interface WorkspacePath {
 /** Options for {@linkcode resolveInside}. */
 export interface ResolveOptions {
   /**
-   * The path is about to be changed: the insides of `.git` and of transactions are refused.
-   *
-   * @default {false}
-   */
-  readonly forChange?: boolean;
-  /**
    * Follow a symbolic link that the path ends in. A tool that removes the link itself does not.
    *
    * @default {true}
@@ -62,7 +57,7 @@ export async function resolveInside(
   path: string,
   options: ResolveOptions = {},
 ): Promise<WorkspacePath> {
-  const { forChange = false, followLast = true } = options;
+  const { followLast = true } = options;
   const shown = path.length > 200 ? `${path.slice(0, 200)}…` : path;
   if (path === "" || path.length > MAX_PATH_LENGTH || path.includes("\0")) {
     throw new Refusal(
@@ -86,7 +81,7 @@ export async function resolveInside(
   const { absolute, exists } = await resolveLinks(root, wanted, followLast, shown);
   if (!isWithin(root, absolute)) throw outside("it leads outside the workspace");
   const inside = relative(root, absolute).split(sep).join("/") || ".";
-  if (forChange) refuseProtected(inside, shown);
+  refuseProtected(inside, shown);
   return { relative: inside, absolute, shown, exists };
 }
 
@@ -101,7 +96,7 @@ function refuseProtected(inside: string, shown: string): void {
   if (!inside.split("/").some(isOwn)) return;
   throw new Refusal(
     "denied",
-    `Cannot change "${shown}": ".git" and open transactions are not changed through files`,
+    `Cannot use "${shown}": ".git" is for the git tools alone, and open transactions are for none`,
     { pointer: "/path" },
   );
 }

@@ -25,8 +25,7 @@ const bytes = (text: string) => new TextEncoder().encode(text);
 async function start(files: Record<string, string> = {}) {
   const folder = await temporaryFolder(files);
   const manager = new FileTransactionManager({ root: folder.path }, folder.journals);
-  const path = (name: string) =>
-    resolveInside(folder.path, name, { forChange: true, followLast: false });
+  const path = (name: string) => resolveInside(folder.path, name, { followLast: false });
   return { folder, manager, path, [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose]() };
 }
 
@@ -116,7 +115,7 @@ describe("FileTransactionManager", () => {
     await using test = await start({ "ws/sub/a": "a", "outside/x": "x" });
     const root = join(test.folder.path, "ws");
     const manager = new FileTransactionManager({ root }, test.folder.journals);
-    const path = await resolveInside(root, "sub/new/file", { forChange: true });
+    const path = await resolveInside(root, "sub/new/file");
     await rename(join(root, "sub"), join(root, "old"));
     await symlink("../outside", join(root, "sub"));
     const tx = manager.begin();

@@ -56,7 +56,7 @@ async function remove(
   const { recursive = false } = params;
   const { root } = workspaceOf(context.services);
   const transaction = fileTransaction(context);
-  const path = await resolveInside(root, params.path, { forChange: true, followLast: false });
+  const path = await resolveInside(root, params.path, { followLast: false });
   if (path.absolute === root) {
     throw new Refusal("denied", "Cannot delete the workspace itself", { pointer: "/path" });
   }

@@ -47,6 +47,13 @@ describe("file-list", () => {
     assertEquals([list.path, list.truncated], [".", false]);
   });
 
+  it("does not list .git itself, nor open transactions", async () => {
+    await using test = await testWorkspace({ ".git/config": "c", ".plue-tx-1/0.old": "x" });
+    for (const path of [".git", "./.GIT", ".plue-tx-1"]) {
+      assertEquals((await test.fails("file-list", { path })).code, "denied");
+    }
+  });
+
   it("goes down when it is asked to, a folder before what is in it, but not into .git", async () => {
     await using test = await testWorkspace(FILES);
     assertEquals(paths(await test.ok<List>("file-list", { recursive: true })), [

@@ -123,6 +123,8 @@ describe("file-read", () => {
       ["a path outside", { path: "../x" }, "denied", 'it contains ".."'],
       ["an absolute path outside", { path: "/etc/passwd" }, "denied", "outside the workspace"],
       ["a link that leads outside", { path: "out" }, "denied", "leads outside the workspace"],
+      ["git's configuration", { path: ".git/config" }, "denied", "for the git tools alone"],
+      ["git's configuration by a link", { path: "dot/config" }, "denied", "for the git tools"],
       ["no path", {}, "invalid_arguments", "path"],
       ["a negative offset", { path: "src/a", offset: -1 }, "invalid_arguments", "offset"],
       ["a limit of 0", { path: "src/a", limit: 0 }, "invalid_arguments", "limit"],
@@ -131,8 +133,9 @@ describe("file-read", () => {
     ] as const
   ) {
     it(`refuses ${what}`, async () => {
-      await using test = await testWorkspace({ "src/a": "a" });
+      await using test = await testWorkspace({ "src/a": "a", ".git/config": "secret" });
       await symlink("/etc/passwd", join(test.folder.path, "out"));
+      await symlink(".git", join(test.folder.path, "dot"));
       const error = await test.fails("file-read", args);
       assertEquals(error.code, code);
       assertStringIncludes(error.message, message);

@@ -65,7 +65,7 @@ async function write(
   const { content, mode = "create", encoding = "utf8", createFolders = false } = params;
   const { root } = workspaceOf(context.services);
   const transaction = fileTransaction(context);
-  const path = await resolveInside(root, params.path, { forChange: true });
+  const path = await resolveInside(root, params.path);
   const data = encoding === "base64" ? decodeBase64(content) : Buffer.from(content, "utf8");
   if (path.exists && mode === "create") {
     throw new Refusal(

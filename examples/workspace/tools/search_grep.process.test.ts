@@ -99,6 +99,10 @@ describe("search-grep", () => {
     await symlink("/etc", join(test.folder.path, "out"));
     const found = await test.ok<Found>("search-grep", { pattern: "needle" });
     assertEquals([places(found), found.filesSkipped], [["text:1:1"], 1]);
+    for (const path of [".git", ".git/config", ".plue-tx-1"]) {
+      const error = await test.fails("search-grep", { pattern: "needle", path });
+      assertEquals(error.code, "denied");
+    }
   });
 
   it("searches a very long line only so far, says so, and shows the part with the match", async () => {
