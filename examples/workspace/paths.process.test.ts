@@ -110,7 +110,7 @@ describe("resolveInside()", () => {
       await assertRejects(
         () => resolveInside(folder.path, path),
         Refusal,
-        "for the git tools alone",
+        "not for the file tools",
       );
     }
     assertEquals(

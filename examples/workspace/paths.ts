@@ -96,7 +96,8 @@ function refuseProtected(inside: string, shown: string): void {
   if (!inside.split("/").some(isOwn)) return;
   throw new Refusal(
     "denied",
-    `Cannot use "${shown}": ".git" is for the git tools alone, and open transactions are for none`,
+    `Cannot use "${shown}": ".git" and open transactions are not for the file tools; ` +
+      "the git tools show the repository",
     { pointer: "/path" },
   );
 }

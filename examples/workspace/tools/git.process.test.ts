@@ -281,7 +281,7 @@ describe("git-commit", () => {
       ["paths that have not changed", { paths: ["a"] }, "invalid_arguments", "nothing has changed"],
       ["a path that is not there", { paths: ["nope"] }, "invalid_arguments", "git says"],
       ["a path outside", { paths: ["../x"] }, "denied", 'it contains ".."'],
-      ["git's own files", { paths: [".git/config"] }, "denied", "it is git's own"],
+      ["git's own files", { paths: [".git/config"] }, "denied", "not for the file tools"],
       ["no path", { paths: [] }, "invalid_arguments", "paths"],
       ["an empty message", { paths: ["a"], message: " \n" }, "invalid_arguments", "message"],
     ] as const

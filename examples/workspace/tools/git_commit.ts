@@ -12,7 +12,7 @@ import { resolve } from "node:path";
 import { type Static, Type } from "typebox";
 import { defineTool, type Tool, type ToolContext } from "../../../mod.ts";
 import { git, gitOrRefuse } from "../git/git.ts";
-import { isGitName, resolveInside } from "../paths.ts";
+import { resolveInside } from "../paths.ts";
 import { answer, Refusal } from "../refusal.ts";
 import { workspaceOf } from "../workspace.ts";
 
@@ -61,13 +61,7 @@ async function commit(
   const { signal } = context;
   const paths = await Promise.all(params.paths.map(async (path) => {
     // A link is committed as a link, wherever it leads.
-    const { relative, shown } = await resolveInside(root, path, { followLast: false });
-    if (relative.split("/").some(isGitName)) {
-      throw new Refusal("denied", `Cannot commit "${shown}": it is git's own`, {
-        pointer: "/paths",
-      });
-    }
-    return relative;
+    return (await resolveInside(root, path, { followLast: false })).relative;
   }));
 
   const head = await verified(root, "HEAD", signal);
