@@ -4,7 +4,7 @@ import { spawnSync } from "node:child_process";
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync } from "node:fs";
 import { rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { publint } from "publint";
 import { maybe } from "../support/skip.ts";
 
@@ -99,7 +99,10 @@ function install(): void {
   mkdirSync(home, { recursive: true });
   run("tar", ["-xzf", join(packed, tarball), "-C", home, "--strip-components=1"], packed);
   for (const name of Object.keys({ ...manifest.dependencies, ...manifest.peerDependencies })) {
-    symlinkSync(join(ROOT, "node_modules", name), join(app, "node_modules", name));
+    const place = join(app, "node_modules", name);
+    // A scoped name is a folder in a folder.
+    mkdirSync(dirname(place), { recursive: true });
+    symlinkSync(join(ROOT, "node_modules", name), place);
   }
   writeFileSync(join(app, "package.json"), '{ "type": "module", "private": true }');
   writeFileSync(join(app, "names.mjs"), PRINT_NAMES);
