@@ -113,6 +113,20 @@ export function toolsOfRegistry(
   return { registry, dispatcher, selection: options.selection };
 }
 
+/** What a host says with a configuration. */
+interface ConfigureRequest {
+  readonly id?: number;
+  readonly version?: number;
+  readonly module?: string;
+}
+
+/** What a host says with a call. */
+interface ExecuteRequest {
+  readonly metadata?: boolean;
+  readonly session?: string;
+  readonly message?: string;
+}
+
 /** A host that talks to a bridge, and remembers what it was told. */
 export class FakeHost {
   readonly replies: Reply[] = [];
@@ -141,8 +155,8 @@ export class FakeHost {
 
   async configure(
     config?: unknown,
-    { id = 1, version = 1, module = undefined as string | undefined } = {},
-  ) {
+    { id = 1, version = 1, module }: ConfigureRequest = {},
+  ): Promise<void> {
     const json = config === undefined || typeof config === "string"
       ? config
       : JSON.stringify(config);
@@ -154,12 +168,8 @@ export class FakeHost {
     id: number,
     tool: string,
     params?: unknown,
-    {
-      metadata = false,
-      session = undefined as string | undefined,
-      message = undefined as string | undefined,
-    } = {},
-  ) {
+    { metadata = false, session, message }: ExecuteRequest = {},
+  ): Promise<void> {
     const json = params === undefined || typeof params === "string"
       ? params
       : JSON.stringify(params);
@@ -168,7 +178,7 @@ export class FakeHost {
     await settle();
   }
 
-  async abort(id: number, reason: string) {
+  async abort(id: number, reason: string): Promise<void> {
     this.bridge.receive(frame(REQUEST.abort, 0, id, encoder.encode(reason)));
     await settle();
   }
