@@ -58,7 +58,8 @@ const main :Workerd.Worker = (
     url,
     async stop() {
       const gone = new Promise<void>((resolve) => child.once("exit", () => resolve()));
-      child.kill();
+      // Asked politely, workerd waits for its clients, and a stream may never end.
+      child.kill("SIGKILL");
       await gone;
       rmSync(folder, { recursive: true });
     },

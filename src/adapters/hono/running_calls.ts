@@ -103,7 +103,7 @@ export class RunningCall {
   }
 }
 
-/** A call's id has no line break, so the first one ends it. */
+/** JSON, so that no id that a client makes up reads as another caller's key. */
 function textOf({ principal, callId }: CallKey): string {
-  return principal === undefined ? callId : `${callId}\n${principal}`;
+  return JSON.stringify([principal ?? null, callId]);
 }

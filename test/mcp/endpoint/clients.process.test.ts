@@ -1,9 +1,6 @@
 /** The official clients, of both eras, against the endpoint on all four runtimes. */
 
-import {
-  Client,
-  StreamableHTTPClientTransport,
-} from "@modelcontextprotocol/client";
+import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { Client as OldClient } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport as OldTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { ToolListChangedNotificationSchema } from "@modelcontextprotocol/sdk/types.js";
@@ -94,8 +91,7 @@ function newClient(
             Page
           >
           : client.listTools({ cursor }),
-      call: (name, args, options) =>
-        client.callTool({ name, arguments: args }, options),
+      call: (name, args, options) => client.callTool({ name, arguments: args }, options),
       close: () => client.close(),
     };
   };
@@ -111,8 +107,7 @@ const oldClient: Connect = async (url, token, onChange) => {
   await client.connect(transport as Parameters<OldClient["connect"]>[0]);
   return {
     version: transport.protocolVersion,
-    tools: (cursor) =>
-      client.listTools(cursor === undefined ? {} : { cursor }) as Promise<Page>,
+    tools: (cursor) => client.listTools(cursor === undefined ? {} : { cursor }) as Promise<Page>,
     call: (name, args, options) =>
       client.callTool({ name, arguments: args }, undefined, options) as Promise<
         Answer
@@ -121,13 +116,12 @@ const oldClient: Connect = async (url, token, onChange) => {
   };
 };
 
-const CLIENTS:
-  readonly (readonly [name: string, connect: Connect, version: string])[] = [
-    ["client 2.x", newClient("legacy"), "2025-11-25"],
-    ["client 2.x, auto", newClient("auto"), "2026-07-28"],
-    ["client 2.x, pinned", newClient({ pin: "2026-07-28" }), "2026-07-28"],
-    ["sdk 1.x", oldClient, "2025-11-25"],
-  ];
+const CLIENTS: readonly (readonly [name: string, connect: Connect, version: string])[] = [
+  ["client 2.x", newClient("legacy"), "2025-11-25"],
+  ["client 2.x, auto", newClient("auto"), "2026-07-28"],
+  ["client 2.x, pinned", newClient({ pin: "2026-07-28" }), "2026-07-28"],
+  ["sdk 1.x", oldClient, "2025-11-25"],
+];
 
 const BASE_NAMES = ["dot", "math.add", "steps", "wait"];
 
@@ -269,8 +263,7 @@ for (const runtime of RUNTIME_NAMES) {
             changes++;
             wake();
           });
-          const told = (): Promise<void> =>
-            new Promise((resolve) => wake = resolve);
+          const told = (): Promise<void> => new Promise((resolve) => wake = resolve);
           // The stream of the older era is opened beside the connection: until it is there, changes
           // are not told.
           while (changes === 0) {
