@@ -17,6 +17,9 @@ import { makeTool, type Tool } from "../../src/tool/mod.ts";
 import { aParametersSchema, aValueFor } from "../support/arbitrary_schema.ts";
 import { ALL } from "./tools.ts";
 
+// The same cases on every runtime and in every run. To search for new ones, leave the seed out.
+fc.configureGlobal({ seed: 20261120 });
+
 type Json = Readonly<Record<string, unknown>>;
 
 /** The document, as it is sent. */
