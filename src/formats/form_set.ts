@@ -35,6 +35,14 @@ export class FormSet {
     return this;
   }
 
+  /** Adds the forms of another set. */
+  addAll(other: FormSet): this {
+    this.#first |= other.#first;
+    this.#second |= other.#second;
+    this.#third |= other.#third;
+    return this;
+  }
+
   has(form: KeywordForm): boolean {
     const number = NUMBER.get(form) ?? 0;
     const word = number < WORD ? this.#first : number < 2 * WORD ? this.#second : this.#third;

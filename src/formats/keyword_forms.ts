@@ -79,7 +79,7 @@ export const KEYWORD_FORMS = {
 export type KeywordForm = keyof typeof KEYWORD_FORMS;
 
 /** Keywords of one form, whatever they hold. */
-const FORM_OF: ReadonlyMap<string, KeywordForm> = new Map<string, KeywordForm>([
+export const FORM_OF: ReadonlyMap<string, KeywordForm> = new Map<string, KeywordForm>([
   ["properties", "properties"],
   ["required", "required"],
   ["patternProperties", "patternProperties"],
@@ -139,13 +139,15 @@ const COMPLEX_PATTERN = /\(\?[=!<]|\\[1-9bBk]/;
 
 /** The form of one keyword of a node. */
 export function formOfKeyword(keyword: string, node: JsonSchemaObject, root: boolean): KeywordForm {
+  const value = node[keyword];
+  // Every schema has one, so it is asked for first.
+  if (keyword === "type") {
+    return Array.isArray(value) ? "type list" : value === "null" ? "type null" : "type";
+  }
   const fixed = FORM_OF.get(keyword);
   if (fixed !== undefined) return fixed;
-  const value = node[keyword];
   if (root && COMPOSITION.has(keyword)) return "root composition";
   switch (keyword) {
-    case "type":
-      return Array.isArray(value) ? "type list" : value === "null" ? "type null" : "type";
     case "enum":
       return root ? "root composition" : formOfValues(Array.isArray(value) ? value : []);
     case "const": {

@@ -11,7 +11,8 @@ import { cameFrom, spend } from "./origin.ts";
 /** How a keyword holds schemas: one, a list, or a map of names to schemas. */
 type Holding = "one" | "list" | "map";
 
-const HOLDS: ReadonlyMap<string, Holding> = new Map<string, Holding>([
+/** The keywords that hold schemas. */
+export const HOLDS: ReadonlyMap<string, Holding> = new Map<string, Holding>([
   ...([
     "additionalProperties",
     "contains",
@@ -33,11 +34,6 @@ const HOLDS: ReadonlyMap<string, Holding> = new Map<string, Holding>([
     (keyword): [string, Holding] => [keyword, "map"],
   ),
 ]);
-
-/** Whether a keyword holds schemas. */
-export function holdsSchemas(keyword: string): boolean {
-  return HOLDS.has(keyword);
-}
 
 /** How deep a schema may be nested. Registered schemas are bounded far below. */
 export const MAX_DEPTH = 512;
@@ -107,20 +103,27 @@ export function eachChild(
   node: JsonSchemaObject,
   see: (child: JsonSchema, keyword: string) => void,
 ): void {
-  for (const keyword in node) {
-    const holding = HOLDS.get(keyword);
-    if (holding === undefined) continue;
-    const value = node[keyword];
-    if (Array.isArray(value)) {
-      for (const item of value) if (isSchema(item)) see(item, keyword);
-    } else if (holding === "map") {
-      if (!isNode(value)) continue;
-      for (const name of Object.keys(value)) {
-        const item = value[name];
-        if (isSchema(item)) see(item, keyword);
-      }
-    } else if (isSchema(value)) see(value, keyword);
-  }
+  for (const keyword in node) eachChildIn(node, keyword, see);
+}
+
+/** Calls `see` with each schema that one keyword of `node` holds, if it holds any. */
+export function eachChildIn(
+  node: JsonSchemaObject,
+  keyword: string,
+  see: (child: JsonSchema, keyword: string) => void,
+): void {
+  const holding = HOLDS.get(keyword);
+  if (holding === undefined) return;
+  const value = node[keyword];
+  if (Array.isArray(value)) {
+    for (const item of value) if (isSchema(item)) see(item, keyword);
+  } else if (holding === "map") {
+    if (!isNode(value)) return;
+    for (const name of Object.keys(value)) {
+      const item = value[name];
+      if (isSchema(item)) see(item, keyword);
+    }
+  } else if (isSchema(value)) see(value, keyword);
 }
 
 /**
