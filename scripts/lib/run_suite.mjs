@@ -25,6 +25,8 @@ const COMMANDS = {
   bun: ({ files, junit, coverageDir }) => [
     "bun",
     "test",
+    // bunfig.toml hides from a plain `bun test` the suites that have packages of their own.
+    "--config=scripts/lib/bunfig.toml",
     ...files.map((file) => `./${file}`),
     // Bun's own 5 seconds per test are few on a busy machine; the run as a whole has a limit.
     "--timeout=120000",
