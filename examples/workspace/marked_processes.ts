@@ -14,6 +14,8 @@ import { errorCode } from "./refusal.ts";
 /** A process that starts another one while it is looked for needs a second look. */
 const MAX_ROUNDS = 40;
 const PAUSE_MS = 5;
+/** After how many looks in a row at which nothing was found there is nothing. */
+const CLEAN_ROUNDS = 2;
 
 /** When a process was started, in the kernel's ticks since boot; 0 if that cannot be told. */
 export function startTime(pid: number | undefined): number {
@@ -33,9 +35,13 @@ export function startTime(pid: number | undefined): number {
  */
 export async function killMarked(mark: string, since: number): Promise<void> {
   if (process.platform !== "linux") return;
+  // A process that becomes another program shows neither environment for a moment, so one look at
+  // which nothing was found is not believed.
+  let clean = 0;
   for (let round = 0; round < MAX_ROUNDS; round++) {
     const { found, unclear } = await scan(mark, since);
-    if (!found && !unclear) return;
+    clean = found || unclear ? 0 : clean + 1;
+    if (clean === CLEAN_ROUNDS) return;
     if (!found) await delay(PAUSE_MS);
   }
 }
