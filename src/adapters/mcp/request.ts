@@ -26,11 +26,14 @@ export function isInitialize(message: unknown): boolean {
   return methodOf(message) === "initialize";
 }
 
-/** Which request a message cancels, if that is what it does. */
-export function cancelledIn(message: unknown): { readonly requestId: unknown } | undefined {
-  if (methodOf(message) !== "notifications/cancelled") return undefined;
-  const { params } = message as { readonly params?: { readonly requestId?: unknown } | null };
-  return { requestId: params?.requestId };
+/** Which requests a message cancels, or the messages of a batch. */
+export function cancelledIn(body: unknown): readonly unknown[] {
+  const messages: readonly unknown[] = Array.isArray(body) ? body : [body];
+  return messages.flatMap((message) => {
+    if (methodOf(message) !== "notifications/cancelled") return [];
+    const { params } = message as { readonly params?: { readonly requestId?: unknown } | null };
+    return [params?.requestId];
+  });
 }
 
 /** The revision that a client is told the tools in. */

@@ -124,8 +124,7 @@ export class McpService {
       }
     }
     const visit = this.#visit(request, caller, context);
-    const cancelled = cancelledIn(parsedBody);
-    if (cancelled !== undefined) this.#cancel(visit, cancelled.requestId);
+    for (const requestId of cancelledIn(parsedBody)) this.#cancel(visit, requestId);
     // A handler for this request alone: its bus is the caller's, which the SDK does not tell apart.
     const handler = createMcpHandler(
       ({ era }) => {

@@ -392,6 +392,25 @@ describe("a call that is cancelled", () => {
     await aborted;
     assertEquals((await answer).result?.["isError"], true);
   });
+
+  it("is aborted by a message in a batch, as revision 2025-03-26 has them", async () => {
+    const { tool, begun, aborted } = waiting();
+    const mcp = open(tool);
+    const session = { "mcp-session-id": crypto.randomUUID() };
+    const call = { jsonrpc: "2.0", id: 7, method: "tools/call", params: { name: "wait" } };
+    const answer = mcp.fetch(legacyRequest(call, session)).then(messageIn);
+    await begun;
+    const cancel = (requestId: unknown) => ({
+      jsonrpc: "2.0",
+      method: "notifications/cancelled",
+      params: { requestId },
+    });
+    const response = await mcp.fetch(legacyRequest([cancel(8), cancel(7)], session));
+    await response.text();
+    assertEquals(response.status, 202);
+    await aborted;
+    assertEquals((await answer).result?.["isError"], true);
+  });
 });
 
 describe("clients that follow the list", () => {
@@ -417,6 +436,27 @@ describe("clients that follow the list", () => {
     await registry.dispose();
     assertEquals(await closed, "graceful");
     await client.close();
+  });
+
+  it("are let go when their caller's time is up, in either era", async () => {
+    const registry = new ToolRegistry();
+    const mcp = createMcpEndpoint(registry, {
+      heartbeatMs: 60_000,
+      maxSubscriptions: 1,
+      authorize: () => ({ expiresAt: Date.now() + 10 }),
+    });
+    // The next one gets in, and so nothing is left of the one before.
+    for (let turn = 0; turn < 2; turn++) {
+      const listen = await mcp.fetch(
+        modernRequest("subscriptions/listen", { notifications: { toolsListChanged: true } }),
+      );
+      const last = await messageIn(listen);
+      assertEquals(last.result?.["resultType"], "complete");
+      const get = await mcp.fetch(
+        new Request(URL_OF_MCP, { headers: { accept: "text/event-stream" } }),
+      );
+      assertEquals(await get.text(), ":\n\n");
+    }
   });
 
   it("are no more than the owner allows", async () => {
