@@ -27,6 +27,7 @@ export {
   type RateLimitOptions,
   type RateLimitStore,
   type RateLimitVerdict,
+  type RateLimitWindow,
 } from "./rate_limit.ts";
 export {
   type KeySource,

@@ -7,35 +7,41 @@
 import type { Caller } from "./identity.ts";
 import type { Problem } from "./problem.ts";
 
-/** How often a key was counted in its window. */
+/** What a key has used of its window. */
 export interface RateLimitCount {
-  /** With this one. */
+  /** What was taken in the window and what is asked for now, together. */
   readonly count: number;
   /** How long until the window ends, in milliseconds. */
   readonly resetMs: number;
 }
 
-/**
- * Counts requests.
- *
- * Contract: `count` adds one to the key's window, opens a window of `windowMs` where there is none
- * or it has ended, and is atomic per key. A store that rejects refuses the request.
- */
-export interface RateLimitStore {
-  count(
-    key: string,
-    windowMs: number,
-  ): RateLimitCount | Promise<RateLimitCount>;
-}
-
-/** How often one caller may come. */
-export interface RateLimitOptions {
-  /** How many requests in a window. */
+/** How much may be taken in which time. */
+export interface RateLimitWindow {
   readonly limit: number;
   /** How long a window is, in milliseconds. */
   readonly windowMs: number;
+}
+
+/**
+ * Counts what is taken.
+ *
+ * Contract: `take` opens a window of `windowMs` where the key has none or it has ended. If what was
+ * taken in it and `amount` are together at most `limit`, the amount is taken; else nothing is. An
+ * amount of 0 only looks. It is atomic per key. A store that rejects refuses the request.
+ */
+export interface RateLimitStore {
+  take(
+    key: string,
+    amount: number,
+    window: RateLimitWindow,
+  ): RateLimitCount | Promise<RateLimitCount>;
+}
+
+/** How often one caller may come. A request counts 1; one with several calls, 1 for each of them. */
+export interface RateLimitOptions extends RateLimitWindow {
   /**
-   * Where is counted: in this process, unless told otherwise.
+   * Where is counted: in this process, unless told otherwise. Two handlers that are to count
+   * together are given the same store.
    *
    * @default {new MemoryRateLimitStore()}
    */
@@ -55,10 +61,17 @@ export interface RateLimitVerdict {
   readonly problem: Problem | undefined;
 }
 
-/** Counts a request of a caller, and says whether it is one too many. */
+/**
+ * Counts a request of a caller, and says whether it is one too many.
+ *
+ * @param amount 1 when the request comes in; once it is known that it holds several calls, as many
+ * again as there are calls after the first. Refused, nothing of the amount is taken, and none of
+ * the calls may run. @default {1}
+ */
 export type RateLimiter = (
   caller: Caller,
   request: Request,
+  amount?: number,
 ) => Promise<RateLimitVerdict>;
 
 /**
@@ -71,6 +84,37 @@ export type RateLimiter = (
 export function createRateLimiter(options: RateLimitOptions): RateLimiter {
   const { limit, windowMs, store = new MemoryRateLimitStore() } = options;
   const { keyOf = ({ principal }) => principal ?? "" } = options;
+  const window = readWindow({ limit, windowMs });
+  const policy = `"default";q=${limit};w=${Math.ceil(windowMs / 1000)}`;
+  return async (caller, request, amount = 1) => {
+    const { count, resetMs } = await store.take(keyOf(caller, request), amount, window);
+    // Written so that a count that is no number refuses.
+    const isTaken = count <= limit;
+    const left = Math.max(0, limit - count + (isTaken ? 0 : amount));
+    const seconds = secondsOf(resetMs);
+    return {
+      headers: [
+        ["ratelimit-policy", policy],
+        ["ratelimit", `"default";r=${left};t=${seconds}`],
+      ],
+      problem: isTaken ? undefined : limited(
+        amount === 1
+          ? `More than ${limit} requests in ${windowMs / 1000} s: the next may come in ${seconds} s`
+          : `The ${amount + 1} calls are too many, and none ran: ${left} may in the next ` +
+            `${seconds} s, and ${limit} in every ${windowMs / 1000} s`,
+        seconds,
+        amount < limit,
+      ),
+    };
+  };
+}
+
+/**
+ * Checks a window's numbers.
+ *
+ * @throws {TypeError} If one is wrong.
+ */
+export function readWindow({ limit, windowMs }: RateLimitWindow): RateLimitWindow {
   for (const [name, value] of Object.entries({ limit, windowMs })) {
     if (!(Number.isSafeInteger(value) && value > 0)) {
       throw new TypeError(
@@ -78,30 +122,23 @@ export function createRateLimiter(options: RateLimitOptions): RateLimiter {
       );
     }
   }
-  const policy = `"default";q=${limit};w=${Math.ceil(windowMs / 1000)}`;
-  return async (caller, request) => {
-    const { count, resetMs } = await store.count(
-      keyOf(caller, request),
-      windowMs,
-    );
-    const seconds = String(Math.max(1, Math.ceil(resetMs / 1000)));
-    return {
-      headers: [
-        ["ratelimit-policy", policy],
-        ["ratelimit", `"default";r=${Math.max(0, limit - count)};t=${seconds}`],
-      ],
-      // Written so that a count that is no number refuses.
-      problem: count <= limit ? undefined : {
-        status: 429,
-        code: "rate_limited",
-        detail: `More than ${limit} requests in ${
-          windowMs / 1000
-        } s: the next may come in ${seconds} s`,
-        retryable: true,
-        headers: { "retry-after": seconds },
-      },
-    };
+  return { limit, windowMs };
+}
+
+/** 429. */
+export function limited(detail: string, seconds: string, retryable: boolean = true): Problem {
+  return {
+    status: 429,
+    code: "rate_limited",
+    detail,
+    retryable,
+    headers: { "retry-after": seconds },
   };
+}
+
+/** For headers: whole, and never 0. */
+export function secondsOf(ms: number): string {
+  return String(Math.max(1, Math.ceil(ms / 1000)));
 }
 
 /** Options for {@linkcode MemoryRateLimitStore}. */
@@ -139,11 +176,12 @@ export class MemoryRateLimitStore implements RateLimitStore {
     this.#now = now;
   }
 
-  /** Counts one request. */
-  count(key: string, windowMs: number): RateLimitCount {
+  /** Takes an amount, if it is there. */
+  take(key: string, amount: number, { limit, windowMs }: RateLimitWindow): RateLimitCount {
     const now = this.#now();
     let window = this.#windows.get(key);
     if (window === undefined || window.endsAt <= now) {
+      if (amount === 0) return { count: 0, resetMs: windowMs };
       window = { count: 0, endsAt: now + windowMs };
       // Taken out first, so that the order of the map is that of the windows' ages.
       this.#windows.delete(key);
@@ -152,7 +190,8 @@ export class MemoryRateLimitStore implements RateLimitStore {
       }
       this.#windows.set(key, window);
     }
-    window.count++;
-    return { count: window.count, resetMs: window.endsAt - now };
+    const count = window.count + amount;
+    if (count <= limit) window.count = count;
+    return { count, resetMs: window.endsAt - now };
   }
 }

@@ -208,6 +208,22 @@ export class ToolService {
       : this.report(error);
   }
 
+  /**
+   * Counts what a request holds beside its first call.
+   *
+   * @returns What it is answered if that is too much.
+   */
+  async charge(
+    { caller, exchange }: Visit,
+    request: Request,
+    amount: number,
+  ): Promise<Response | undefined> {
+    if (this.#rateLimiter === undefined || amount <= 0) return undefined;
+    const { headers, problem } = await this.#rateLimiter(caller, request, amount);
+    exchange.headers.push(...headers);
+    return problem && problemResponse(problem);
+  }
+
   async #enter(
     request: Request,
     exchange: Exchange,
@@ -219,13 +235,8 @@ export class ToolService {
     if (began !== undefined) exchange.enteredMs = now() - began;
     if (isResponse(caller)) return caller;
     exchange.principal = caller.principal;
-    const toolset = this.toolsetOf(caller);
-    if (this.#rateLimiter !== undefined) {
-      const { headers, problem } = await this.#rateLimiter(caller, request);
-      exchange.headers.push(...headers);
-      if (problem !== undefined) return problemResponse(problem);
-    }
-    return { caller, toolset, exchange };
+    const visit = { caller, toolset: this.toolsetOf(caller), exchange };
+    return await this.charge(visit, request, 1) ?? visit;
   }
 
   #admit(request: Request, exchange: Exchange): Problem | undefined {

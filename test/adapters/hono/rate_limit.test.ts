@@ -5,8 +5,11 @@ import {
   createToolHandler,
   MemoryRateLimitStore,
   type RateLimitOptions,
+  serveFormats,
 } from "@plue/tools/hono";
-import { BASE, handler, problemOf, sampleRegistry } from "./support.ts";
+import * as formats from "@plue/tools/formats";
+import { defineTool, ToolRegistry } from "@plue/tools";
+import { BASE, execution, handler, problemOf, sampleRegistry } from "./support.ts";
 
 describe("rateLimit", () => {
   function limited(limit: number, more: Partial<RateLimitOptions> = {}) {
@@ -69,7 +72,7 @@ describe("rateLimit", () => {
       rateLimit: {
         limit: 1,
         windowMs: 1_000,
-        store: { count: () => ({ count: ++asked, resetMs: 1 }) },
+        store: { take: () => ({ count: ++asked, resetMs: 1 }) },
       },
     });
     await app.request(`${BASE}/tools`);
@@ -79,12 +82,12 @@ describe("rateLimit", () => {
 
   it("refuses when its store breaks, or answers nonsense", async () => {
     for (
-      const count of [
+      const take of [
         () => Promise.reject(new Error("down")),
         () => ({ count: NaN, resetMs: NaN }),
       ]
     ) {
-      const { ask } = limited(5, { store: { count } });
+      const { ask } = limited(5, { store: { take } });
       assertEquals((await ask("ann")).status >= 429, true);
     }
   });
@@ -101,32 +104,101 @@ describe("rateLimit", () => {
   }
 });
 
+describe("rateLimit of a turn", () => {
+  function serve(limit: number) {
+    const ran: string[] = [];
+    const registry = new ToolRegistry({
+      tools: [
+        defineTool({
+          name: "note",
+          description: "Notes that it ran.",
+          risk: "safe",
+          execute: () => void ran.push("note"),
+        }),
+      ],
+    });
+    const app = createToolHandler(registry, {
+      openExecution: true,
+      formats: serveFormats(formats),
+      rateLimit: { limit, windowMs: 60_000, store: new MemoryRateLimitStore({ now: () => 0 }) },
+    });
+    const turn = async (calls: number): Promise<Response> =>
+      await app.request(
+        `${BASE}/dispatch/openai.chat`,
+        execution({
+          role: "assistant",
+          tool_calls: Array.from({ length: calls }, (_, index) => ({
+            id: `call_${index}`,
+            type: "function",
+            function: { name: "note", arguments: "{}" },
+          })),
+        }),
+      );
+    return { app, turn, ran };
+  }
+  const left = (response: Response): string | null => response.headers.get("ratelimit");
+
+  it("counts each of its calls, and one for a turn without calls", async () => {
+    const { turn } = serve(10);
+    assertEquals(left(await turn(4)), '"default";r=6;t=60');
+    assertEquals(left(await turn(1)), '"default";r=5;t=60');
+    assertEquals(left(await turn(0)), '"default";r=4;t=60');
+  });
+
+  it("runs none of more calls than are left, and takes no more than the request for it", async () => {
+    const { app, turn, ran } = serve(5);
+    const refused = await turn(6);
+    assertEquals([refused.status, left(refused), ran.length], [429, '"default";r=4;t=60', 0]);
+    assertEquals(refused.headers.get("retry-after"), "60");
+    const { detail, retryable } = await problemOf(refused);
+    assertEquals([detail, retryable], [
+      "The 6 calls are too many, and none ran: 4 may in the next 60 s, and 5 in every 60 s",
+      // However long it waits.
+      false,
+    ]);
+    assertEquals([(await turn(4)).status, ran.length], [200, 4]);
+    const later = await turn(2);
+    assertEquals([later.status, (await problemOf(later)).retryable], [429, true]);
+    assertEquals((await app.request(`${BASE}/tools`)).status, 429);
+  });
+});
+
 describe("MemoryRateLimitStore", () => {
+  const WINDOW = { limit: 10, windowMs: 1_000 };
+
   it("keeps no more keys than its limit, and forgets the oldest window first", () => {
     const store = new MemoryRateLimitStore({ maxKeys: 2, now: () => 0 });
-    store.count("a", 1_000);
-    store.count("b", 1_000);
-    store.count("c", 1_000);
-    assertEquals(store.count("b", 1_000).count, 2);
-    assertEquals(store.count("a", 1_000).count, 1);
-    assertEquals(store.count("c", 1_000).count, 2);
+    for (const key of ["a", "b", "c"]) store.take(key, 1, WINDOW);
+    assertEquals(store.take("b", 1, WINDOW).count, 2);
+    assertEquals(store.take("a", 1, WINDOW).count, 1);
+    assertEquals(store.take("c", 1, WINDOW).count, 2);
   });
 
   it("opens a new window when the old one has ended", () => {
     let now = 0;
     const store = new MemoryRateLimitStore({ now: () => now });
-    store.count("a", 100);
+    const window = { limit: 9, windowMs: 100 };
+    store.take("a", 1, window);
     now = 99;
-    assertEquals(store.count("a", 100), { count: 2, resetMs: 1 });
+    assertEquals(store.take("a", 1, window), { count: 2, resetMs: 1 });
     now = 100;
-    assertEquals(store.count("a", 100), { count: 1, resetMs: 100 });
+    assertEquals(store.take("a", 1, window), { count: 1, resetMs: 100 });
   });
 
   it("takes any name for a key", () => {
     const store = new MemoryRateLimitStore({ now: () => 0 });
     for (const key of ["__proto__", "constructor", ""]) {
-      assertEquals(store.count(key, 1_000).count, 1);
+      assertEquals(store.take(key, 1, WINDOW).count, 1);
     }
+  });
+
+  it("takes an amount whole or not at all, and nothing when it is only asked", () => {
+    const store = new MemoryRateLimitStore({ maxKeys: 1, now: () => 0 });
+    const take = (amount: number): number => store.take("a", amount, WINDOW).count;
+    assertEquals([take(6), take(5), take(4), take(1), take(0)], [6, 11, 10, 11, 10]);
+    // Asking for another key opens no window, and so closes none.
+    assertEquals(store.take("b", 0, WINDOW), { count: 0, resetMs: 1_000 });
+    assertEquals(take(0), 10);
   });
 
   it("refuses to keep no keys", () => {

@@ -23,7 +23,8 @@ export function dispatchTurn(
   service: ToolService,
   formats: FormatFunctions,
 ): Answer {
-  return async (c, { caller, toolset }) => {
+  return async (c, visit) => {
+    const { caller, toolset } = visit;
     const { selection, search, cursor, format } = readListingQuery(c.req.url);
     if (search !== undefined || cursor !== undefined || format !== undefined) {
       return problemResponse(
@@ -40,6 +41,8 @@ export function dispatchTurn(
     return await service.withBody(c, async (text) => {
       const { callId = crypto.randomUUID(), ...ids } = readCallIds({}, headers);
       const calls = callsIn(formats, target, text, exported);
+      const refused = await service.charge(visit, client, calls.length - 1);
+      if (refused !== undefined) return refused;
       const { principal } = caller;
       const running = service.running.begin({ principal, callId }, client);
       const spans = calls.map(({ name = "", callId }) => {
