@@ -4,6 +4,7 @@
  * @module
  */
 
+import { type Header, withHeaders } from "./headers.ts";
 import { problemResponse } from "./problem.ts";
 
 /** Options for pages of the origins in `allowedOrigins`. */
@@ -24,22 +25,28 @@ export interface CorsOptions {
   readonly maxAgeS?: number;
 }
 
-type Header = readonly [name: string, value: string];
-
 /** Answers for pages of other origins. */
 export interface Cors {
-  /** The headers for an answer to a page of that origin. */
+  /** The headers for whatever a request is answered, problems too. */
   headersFor(request: Request): readonly Header[];
-  /** Answers a browser that asks before it sends. */
+  /** The answer, with those headers. */
+  open(request: Request, response: Response): Response;
+  /** Answers a browser that asks before it sends: what `OPTIONS` is answered. */
   preflight(request: Request): Response;
 }
 
+/** What the routes read, and what MCP clients send. */
 const REQUEST_HEADERS = [
   "accept",
   "authorization",
   "content-type",
   "idempotency-key",
   "if-none-match",
+  "last-event-id",
+  "mcp-method",
+  "mcp-name",
+  "mcp-protocol-version",
+  "mcp-session-id",
   "traceparent",
   "tracestate",
   "x-call-id",
@@ -47,8 +54,14 @@ const REQUEST_HEADERS = [
   "x-session-id",
 ];
 
+/** MCP's headers for arguments: which there are, the tools say. */
+const ARGUMENT_HEADER = /^mcp-param-[a-z0-9-]{1,64}$/;
+const MAX_ARGUMENT_HEADERS = 64;
+
 const RESPONSE_HEADERS = [
+  "allow",
   "etag",
+  "mcp-session-id",
   "ratelimit",
   "ratelimit-policy",
   "retry-after",
@@ -86,7 +99,7 @@ export function createCors(
   }
   const allowed = new Set(origins);
   const requestHeaders = [...REQUEST_HEADERS, ...headers].join(", ");
-  const shared = (request: Request): Header[] => {
+  const headersFor = (request: Request): readonly Header[] => {
     const origin = request.headers.get("origin");
     // Always: a cache must not give one origin's answer to another.
     const vary: Header = ["vary", "origin"];
@@ -94,31 +107,39 @@ export function createCors(
     return [
       vary,
       ["access-control-allow-origin", origin],
+      ["access-control-expose-headers", RESPONSE_HEADERS],
       ...(credentials ? [["access-control-allow-credentials", "true"] as const] : []),
     ];
   };
+  const open = (request: Request, response: Response): Response =>
+    withHeaders(response, headersFor(request));
   return {
-    headersFor: (request) => [
-      ...shared(request),
-      ["access-control-expose-headers", RESPONSE_HEADERS],
-    ],
+    headersFor,
+    open,
     preflight(request) {
       if (request.headers.get("access-control-request-method") === null) {
-        return problemResponse({
-          status: 405,
-          code: "method_not_allowed",
-          detail: "OPTIONS is for browsers that ask before they send",
-        });
+        return open(
+          request,
+          problemResponse({
+            status: 405,
+            code: "method_not_allowed",
+            detail: "OPTIONS is for browsers that ask before they send",
+          }),
+        );
       }
-      return new Response(null, {
-        status: 204,
-        headers: [
-          ...shared(request),
-          ["access-control-allow-methods", "GET, POST"],
-          ["access-control-allow-headers", requestHeaders],
-          ["access-control-max-age", String(maxAgeS)],
-        ].map(([name, value]) => [name ?? "", value ?? ""]),
+      const asked = request.headers.get("access-control-request-headers") ?? "";
+      const headers = new Headers({
+        "access-control-allow-headers": [requestHeaders, ...argumentHeaders(asked)].join(", "),
+        // DELETE ends an MCP session. It is refused, and the page may read why.
+        "access-control-allow-methods": "GET, POST, DELETE",
+        "access-control-max-age": String(maxAgeS),
       });
+      return open(request, new Response(null, { status: 204, headers }));
     },
   };
+}
+
+function argumentHeaders(asked: string): readonly string[] {
+  return asked.slice(0, 8_192).split(",").map((name) => name.trim().toLowerCase())
+    .filter((name) => ARGUMENT_HEADER.test(name)).slice(0, MAX_ARGUMENT_HEADERS);
 }

@@ -7,6 +7,7 @@
 import type { Context } from "hono";
 import type { Toolset } from "../../select/mod.ts";
 import type { ToolResult } from "../../tool/mod.ts";
+import { type Header, withHeaders } from "./headers.ts";
 import type { Caller } from "./identity.ts";
 import type { CallSpan } from "./telemetry.ts";
 import type { TraceParent } from "./traceparent.ts";
@@ -25,7 +26,7 @@ export type Answer = (c: Context, visit: Visit) => Response | Promise<Response>;
 /** What is found out about a request while it is answered. */
 export class Exchange {
   /** Headers for whatever the answer will be. */
-  readonly headers: (readonly [name: string, value: string])[] = [];
+  readonly headers: Header[] = [];
   /** The route, as it is written: `/tools/:id`. */
   route: string | undefined;
   principal: string | undefined;
@@ -52,24 +53,7 @@ export class Exchange {
 
   /** Puts the headers on the answer. */
   finish(response: Response): Response {
-    if (this.headers.length === 0) return response;
-    try {
-      this.#write(response.headers);
-      return response;
-    } catch {
-      // What `authorize` answered may come from a fetch: its headers cannot be changed.
-      const { body, status, statusText, headers } = response;
-      const copy = new Response(body, { status, statusText, headers });
-      this.#write(copy.headers);
-      return copy;
-    }
-  }
-
-  #write(headers: Headers): void {
-    for (const [name, value] of this.headers) {
-      if (name === "vary") headers.append(name, value);
-      else headers.set(name, value);
-    }
+    return withHeaders(response, this.headers);
   }
 }
 

@@ -10,7 +10,7 @@ import type { ToolRegistry } from "../../registry/mod.ts";
 import type { Toolset } from "../../select/mod.ts";
 import type { Route } from "./formats.ts";
 import type { ToolHandlerOptions } from "./options.ts";
-import { problemResponse } from "./problem.ts";
+import { type Problem, problemResponse } from "./problem.ts";
 import { metadataPaths, resourceMetadata } from "./protected_resource.ts";
 import { json, methodNotAllowed } from "./responses.ts";
 import { followTools } from "./routes/events.ts";
@@ -20,6 +20,12 @@ import { showMetrics } from "./routes/metrics.ts";
 import { ToolService } from "./service.ts";
 
 const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"] as const;
+
+const NO_ROUTE: Problem = {
+  status: 404,
+  code: "not_found",
+  detail: "There is no such route",
+};
 
 /**
  * Serves tools over HTTP.
@@ -82,6 +88,12 @@ export function createToolHandler(
   const { formats, protectedResource } = options;
   const app = new Hono();
   const { observer, preflight } = service;
+  /** Says which method a route takes. One handler per request keeps Hono on its short way. */
+  function refuseOthers(path: string, method: "GET" | "POST"): void {
+    const others = METHODS.filter((other) => other !== method);
+    const allow = method === "GET" ? "GET, HEAD" : method;
+    app.on(others, path, (c) => service.open(c, methodNotAllowed(allow)));
+  }
   if (observer !== undefined) app.use("*", observer);
   if (preflight !== undefined) app.options("*", preflight);
   const routes: readonly Route[] = [
@@ -96,31 +108,18 @@ export function createToolHandler(
   ];
   for (const [method, path, answer] of routes) {
     app.on(method, path, service.route(path, answer));
-    refuseOthers(app, path, method);
+    refuseOthers(path, method);
   }
   if (protectedResource !== undefined) {
     const metadata = resourceMetadata(protectedResource);
     for (const path of metadataPaths(protectedResource.resource)) {
       app.get(path, service.publicRoute(path, () => json(metadata)));
-      refuseOthers(app, path, "GET");
+      refuseOthers(path, "GET");
     }
   }
-  app.get("/healthz", () => json({ status: "ok" }));
-  refuseOthers(app, "/healthz", "GET");
-  app.notFound(() =>
-    problemResponse({
-      status: 404,
-      code: "not_found",
-      detail: "There is no such route",
-    })
-  );
-  app.onError((error) => service.report(error));
+  app.get("/healthz", (c) => service.open(c, json({ status: "ok" })));
+  refuseOthers("/healthz", "GET");
+  app.notFound((c) => service.open(c, problemResponse(NO_ROUTE)));
+  app.onError((error, c) => service.open(c, service.report(error)));
   return app;
-}
-
-/** Says which method a route takes. One handler per request keeps Hono on its short way. */
-function refuseOthers(app: Hono, path: string, method: "GET" | "POST"): void {
-  const others = METHODS.filter((other) => other !== method);
-  const allow = method === "GET" ? "GET, HEAD" : method;
-  app.on(others, path, () => methodNotAllowed(allow));
 }

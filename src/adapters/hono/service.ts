@@ -85,7 +85,7 @@ export class ToolService {
   route(path: string, answer: Answer): (c: Context) => Response | Promise<Response> {
     return (c) => {
       const exchange = this.#exchangeOf(c, path);
-      const stopped = this.#admit(c.req.raw, exchange);
+      const stopped = this.#guard(c.req.raw);
       if (stopped !== undefined) return exchange.finish(problemResponse(stopped));
       try {
         // Where there is nobody to ask, an answer that is at hand takes no turn of the queue.
@@ -109,7 +109,7 @@ export class ToolService {
   ): (c: Context) => Response {
     return (c) => {
       const exchange = this.#exchangeOf(c, path);
-      const stopped = this.#admit(c.req.raw, exchange);
+      const stopped = this.#guard(c.req.raw);
       return exchange.finish(
         stopped === undefined ? answer(c) : problemResponse(stopped),
       );
@@ -155,8 +155,15 @@ export class ToolService {
     if (cors === undefined) return undefined;
     return (c) => {
       const stopped = this.#guard(c.req.raw);
-      return stopped === undefined ? cors.preflight(c.req.raw) : problemResponse(stopped);
+      return stopped === undefined
+        ? cors.preflight(c.req.raw)
+        : this.open(c, problemResponse(stopped));
     };
+  }
+
+  /** An answer that is no route's, for pages of other origins to read where they may. */
+  open(c: Context, response: Response): Response {
+    return this.#cors?.open(c.req.raw, response) ?? response;
   }
 
   /** What a caller sees of the owner's tools of this moment. */
@@ -198,6 +205,7 @@ export class ToolService {
   #exchangeOf(c: Context, path: string): Exchange {
     const exchange = this.#exchanges.get(c) ?? new Exchange();
     exchange.route = path;
+    if (this.#cors !== undefined) exchange.headers.push(...this.#cors.headersFor(c.req.raw));
     return exchange;
   }
 
@@ -237,13 +245,5 @@ export class ToolService {
     exchange.principal = caller.principal;
     const visit = { caller, toolset: this.toolsetOf(caller), exchange };
     return await this.charge(visit, request, 1) ?? visit;
-  }
-
-  #admit(request: Request, exchange: Exchange): Problem | undefined {
-    const stopped = this.#guard(request);
-    if (stopped === undefined && this.#cors !== undefined) {
-      exchange.headers.push(...this.#cors.headersFor(request));
-    }
-    return stopped;
   }
 }

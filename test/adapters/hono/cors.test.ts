@@ -1,7 +1,7 @@
 import { describe, it } from "bun:test";
-import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import type { ToolHandlerOptions } from "@plue/tools/hono";
-import { BASE, handler } from "./support.ts";
+import { BASE, execution, handler } from "./support.ts";
 
 const PAGE = "https://app.example.com";
 const OPEN: ToolHandlerOptions = { allowedOrigins: [PAGE], cors: true };
@@ -10,6 +10,9 @@ const asks: RequestInit = {
   method: "OPTIONS",
   headers: { origin: PAGE, "access-control-request-method": "POST" },
 };
+
+const headersOf = (init: RequestInit): Record<string, string> =>
+  init.headers as Record<string, string> | undefined ?? {};
 
 describe("cors", () => {
   it("is off unless asked for", async () => {
@@ -28,6 +31,53 @@ describe("cors", () => {
       assertStringIncludes(response.headers.get("vary") ?? "", "origin");
       assertEquals(response.headers.get("access-control-allow-credentials"), null);
     }
+  });
+
+  for (
+    const [what, url, init, status] of [
+      ["no such route", `${BASE}/nope`, {}, 404],
+      ["another method", `${BASE}/tools/echo/execute`, {}, 405],
+      ["another method of a fixed route", `${BASE}/healthz`, { method: "DELETE" }, 405],
+      ["the health of the server", `${BASE}/healthz`, {}, 200],
+      ["a plain OPTIONS", `${BASE}/tools`, { method: "OPTIONS" }, 405],
+      ["another host", "http://evil.example/tools", {}, 421],
+      ["a question for another host", "http://evil.example/tools", asks, 421],
+      ["closed execution", `${BASE}/tools/echo/execute`, execution({}), 403],
+      ["something that broke", `${BASE}/broken`, {}, 500],
+    ] as const
+  ) {
+    it(`lets a listed page, and no other, read the answer to ${what}`, async () => {
+      const app = handler(OPEN);
+      app.get("/broken", () => {
+        throw new Error("broken");
+      });
+      const ask = (origin: string) =>
+        app.request(url, { ...init, headers: { ...headersOf(init), origin } });
+      const response = await ask(PAGE);
+      assertEquals(response.status, status);
+      assertEquals(response.headers.get("access-control-allow-origin"), PAGE);
+      const names = response.headers.get("vary")?.split(",").map((name) => name.trim()) ?? [];
+      assertEquals(names.filter((name) => name === "origin").length, 1);
+      const other = await ask("https://evil.example");
+      assertEquals(other.headers.get("access-control-allow-origin"), null);
+    });
+  }
+
+  it("takes and shows the headers of MCP clients, those for arguments too", async () => {
+    const names = "mcp-session-id, mcp-protocol-version, last-event-id, mcp-method, mcp-name";
+    const response = await handler(OPEN).request(`${BASE}/mcp`, {
+      ...asks,
+      headers: {
+        ...headersOf(asks),
+        "access-control-request-headers": `${names}, Mcp-Param-Region, x-other, mcp-param-\u00e9`,
+      },
+    });
+    assertEquals(response.status, 204);
+    const allowed = response.headers.get("access-control-allow-headers")?.split(", ") ?? [];
+    for (const name of names.split(", ")) assert(allowed.includes(name), name);
+    assertEquals(allowed.filter((name) => /^(mcp-param|x-other)/.test(name)), ["mcp-param-region"]);
+    const exposed = response.headers.get("access-control-expose-headers")?.split(", ") ?? [];
+    for (const name of ["mcp-session-id", "www-authenticate"]) assert(exposed.includes(name), name);
   });
 
   it("lets a listed page read how it was turned away", async () => {
@@ -53,7 +103,7 @@ describe("cors", () => {
     const response = await app.request(`${BASE}/tools/echo/execute`, asks);
     assertEquals(response.status, 204);
     assertEquals(response.headers.get("access-control-allow-origin"), PAGE);
-    assertEquals(response.headers.get("access-control-allow-methods"), "GET, POST");
+    assertEquals(response.headers.get("access-control-allow-methods"), "GET, POST, DELETE");
     assertStringIncludes(
       response.headers.get("access-control-allow-headers") ?? "",
       "authorization",
