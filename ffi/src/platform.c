@@ -45,6 +45,37 @@ static void set_flags(int descriptor) {
 }
 #endif
 
+int plue_move_descriptor(int descriptor, int least) {
+    if (descriptor < 0 || descriptor >= least) {
+        return descriptor;
+    }
+    int moved = fcntl(descriptor, F_DUPFD_CLOEXEC, least);
+    int error = errno;
+    close(descriptor);
+    errno = error;
+    return moved;
+}
+
+/* Moves both above 0 to 2, which a daemon has closed: what reads its input or prints there would
+ * meet the library's. Returns 0, or -1 with both closed and errno. */
+static int move_above_stdio(int pair[2]) {
+    for (int i = 0; i < 2; i++) {
+        pair[i] = plue_move_descriptor(pair[i], STDERR_FILENO + 1);
+    }
+    if (pair[0] >= 0 && pair[1] >= 0) {
+        return 0;
+    }
+    int error = errno;
+    for (int i = 0; i < 2; i++) {
+        if (pair[i] >= 0) {
+            close(pair[i]);
+        }
+        pair[i] = -1;
+    }
+    errno = error;
+    return -1;
+}
+
 int plue_socket_pair(int pair[2]) {
 #if defined(__APPLE__)
     if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) != 0) {
@@ -55,10 +86,12 @@ int plue_socket_pair(int pair[2]) {
         set_flags(pair[i]);
         setsockopt(pair[i], SOL_SOCKET, SO_NOSIGPIPE, &yes, sizeof yes);
     }
-    return 0;
 #else
-    return socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair);
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) != 0) {
+        return -1;
+    }
 #endif
+    return move_above_stdio(pair);
 }
 
 int plue_pipe(int pair[2]) {
@@ -68,10 +101,12 @@ int plue_pipe(int pair[2]) {
     }
     set_flags(pair[0]);
     set_flags(pair[1]);
-    return 0;
 #else
-    return pipe2(pair, O_CLOEXEC | O_NONBLOCK);
+    if (pipe2(pair, O_CLOEXEC | O_NONBLOCK) != 0) {
+        return -1;
+    }
 #endif
+    return move_above_stdio(pair);
 }
 
 ssize_t plue_send(int socket, const void *bytes, size_t length) {

@@ -14,7 +14,11 @@ uint64_t plue_now_ms(void);
 void plue_condition_init(pthread_cond_t *condition);
 void plue_condition_wait_until(pthread_cond_t *condition, pthread_mutex_t *mutex, uint64_t at_ms);
 
-/* Descriptors that are closed on exec and never block. Return 0, or -1 with errno. */
+/* Makes a descriptor at least `least`, if it is one: the old one is closed where it moves. Returns
+ * the descriptor, or -1 with errno. */
+int plue_move_descriptor(int descriptor, int least);
+
+/* Descriptors above 2 that are closed on exec and never block. Return 0, or -1 with errno. */
 int plue_socket_pair(int pair[2]);
 int plue_pipe(int pair[2]);
 

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -25,6 +26,8 @@ enum {
     REPORT_IN_CHILD = 4,
     FIRST_FREE_DESCRIPTOR = 10, /* above all that the child gives a fixed number */
     PATIENCE_MS = 200,          /* for a process whose socket is closed */
+    LAST_PATIENCE_MS = 2000,    /* for one that was killed: the system may hold on to it */
+    NOT_IN_TIME = -1,           /* where else there is an errno */
 };
 
 /* --------------------------------------------------------------------------------- starting */
@@ -73,9 +76,13 @@ static void close_from(int first) {
     }
 }
 
-/* 0 is empty; 1 and 2 are the host's standard error, or nothing if it has none. */
-static void arrange_descriptors(const struct launch *launch) {
+/* 0 is empty; 1 and 2 are the host's standard error, or nothing if it has none. Returns false with
+ * errno when there is no /dev/null. */
+static bool arrange_descriptors(const struct launch *launch) {
     int nothing = open("/dev/null", O_RDWR);
+    if (nothing < 0) {
+        return false;
+    }
     if (fcntl(STDERR_FILENO, F_GETFD) < 0) {
         dup2(nothing, STDERR_FILENO);
     }
@@ -87,71 +94,76 @@ static void arrange_descriptors(const struct launch *launch) {
     dup2(launch->report, REPORT_IN_CHILD);
     fcntl(REPORT_IN_CHILD, F_SETFD, FD_CLOEXEC);
     close_from(REPORT_IN_CHILD + 1);
+    return true;
 }
 
 static void run_child(const struct launch *launch) {
+    int report = launch->report;
     setpgid(0, 0);
     die_with_parent(launch->parent);
     reset_signals();
-    arrange_descriptors(launch);
-    if (launch->working_directory == NULL || chdir(launch->working_directory) == 0) {
-        execve(launch->program->path, launch->program->argv, environ);
+    if (arrange_descriptors(launch)) {
+        report = REPORT_IN_CHILD;
+        if (launch->working_directory == NULL || chdir(launch->working_directory) == 0) {
+            execve(launch->program->path, launch->program->argv, environ);
+        }
     }
     int error = errno;
-    ssize_t written = write(REPORT_IN_CHILD, &error, sizeof error);
+    ssize_t written = write(report, &error, sizeof error);
     (void)written;
     _exit(127);
 }
 
-/* Reads what the child reports. Returns 0 when the program runs. */
-static int read_report(int report) {
-    int error = 0;
+/* Reads what the child reports. Returns 0 when the program runs, an errno, or NOT_IN_TIME: a file
+ * system that does not answer holds the child up. */
+static int read_report(int report, uint64_t deadline_ms) {
     struct pollfd wait = {report, POLLIN, 0};
-    while (poll(&wait, 1, -1) < 0) {
+    int ready = 0;
+    while (ready <= 0) {
+        uint64_t now = plue_now_ms();
+        if (now >= deadline_ms) {
+            return NOT_IN_TIME;
+        }
+        uint64_t left = deadline_ms - now;
+        ready = poll(&wait, 1, left < INT_MAX ? (int)left : INT_MAX);
     }
+    int error = 0;
     ssize_t size = read(report, &error, sizeof error);
     return size == sizeof error ? error : 0;
 }
 
-/* Moves a descriptor above those that the child overwrites. Closes the old one. */
-static int move_up(int descriptor) {
-    int moved = fcntl(descriptor, F_DUPFD_CLOEXEC, FIRST_FREE_DESCRIPTOR);
-    close(descriptor);
-    return moved;
-}
-
-/* Returns the process, or -1 with errno. */
-static pid_t launch_process(struct launch *launch) {
+/* Returns 0 and the process, or why there is none: an errno, or NOT_IN_TIME. */
+static int launch_process(struct launch *launch, uint64_t deadline_ms, pid_t *process) {
     int report[2];
     if (plue_pipe(report) != 0) {
-        return -1;
+        return errno;
     }
-    launch->report = move_up(report[1]);
+    /* Above those that the child overwrites. */
+    launch->report = plue_move_descriptor(report[1], FIRST_FREE_DESCRIPTOR);
     launch->socket = fcntl(launch->socket, F_DUPFD_CLOEXEC, FIRST_FREE_DESCRIPTOR);
-    pid_t process = -1;
+    *process = -1;
     if (launch->report >= 0 && launch->socket >= 0) {
-        process = fork();
+        *process = fork();
     }
-    if (process == 0) {
+    if (*process == 0) {
         run_child(launch);
     }
-    int error = errno;
+    int error = *process < 0 ? errno : 0;
     close(launch->report);
     close(launch->socket);
-    if (process > 0) {
-        error = read_report(report[0]);
+    if (*process > 0) {
+        error = read_report(report[0], deadline_ms);
     }
     close(report[0]);
-    if (process > 0 && error != 0) {
-        waitpid(process, NULL, 0);
-        process = -1;
+    if (*process > 0 && error != 0) {
+        char how[64] = "";
+        plue_process_bury(*process, true, how, sizeof how);
     }
-    errno = error;
-    return process;
+    return error;
 }
 
-pid_t plue_process_start(char *const *argv, const char *working_directory, int socket, char *why,
-                         size_t why_size) {
+pid_t plue_process_start(char *const *argv, const char *working_directory, int socket,
+                         uint64_t deadline_ms, char *why, size_t why_size) {
     struct plue_program program;
     if (!plue_program_find(argv, &program)) {
         snprintf(why, why_size, "Cannot start \"%.100s\": there is no such program",
@@ -164,12 +176,14 @@ pid_t plue_process_start(char *const *argv, const char *working_directory, int s
         .socket = socket,
         .parent = getpid(),
     };
-    pid_t process = launch_process(&launch);
-    if (process < 0) {
-        snprintf(why, why_size, "Cannot start \"%.100s\": %.60s", program.argv[0],
-                 strerror(errno));
+    pid_t process = -1;
+    int error = launch_process(&launch, deadline_ms, &process);
+    if (error == 0) {
+        return process;
     }
-    return process;
+    snprintf(why, why_size, "Cannot start \"%.100s\": %.60s", program.argv[0],
+             error == NOT_IN_TIME ? "it did not begin within the time to start" : strerror(error));
+    return -1;
 }
 
 /* ----------------------------------------------------------------------------------- burying */
@@ -190,7 +204,8 @@ bool plue_process_has_ended(pid_t process) {
 
 int plue_process_watch(pid_t process) {
 #if defined(__linux__) && defined(SYS_pidfd_open)
-    return (int)syscall(SYS_pidfd_open, process, 0);
+    int watch = (int)syscall(SYS_pidfd_open, process, 0);
+    return plue_move_descriptor(watch, STDERR_FILENO + 1);
 #else
     (void)process;
     return -1;
@@ -202,24 +217,35 @@ static void append(char *why, size_t size, const char *text, int number) {
     snprintf(why + length, size - length, " (%s %d)", text, number);
 }
 
+/* The process by itself as well: it may not have got as far as to have a group of its own. */
+static void kill_group(pid_t process) {
+    kill(-process, SIGKILL);
+    kill(process, SIGKILL);
+}
+
 void plue_process_bury(pid_t process, bool kill_now, char *why, size_t why_size) {
     bool lost = false;
     uint64_t limit = plue_now_ms() + (kill_now ? 0 : PATIENCE_MS);
     bool killed = false;
     while (!has_ended(process, &lost)) {
-        if (!killed && plue_now_ms() >= limit) {
-            kill(-process, SIGKILL);
+        if (plue_now_ms() >= limit) {
+            if (killed) {
+                append(why, why_size, "the system does not end process", (int)process);
+                return;
+            }
+            kill_group(process);
             killed = true;
+            limit = plue_now_ms() + LAST_PATIENCE_MS;
         }
         struct timespec pause = {0, 1000000};
         nanosleep(&pause, NULL);
     }
-    if (lost) {
-        return;
-    }
+    /* The group's number belongs to it for as long as it has a member. Where somebody else has
+     * waited for the process (as the system does where SIGCHLD is ignored) and no member is left,
+     * the number has been free for a moment only, and the system gives such a number out last. */
     kill(-process, SIGKILL);
     int status = 0;
-    if (waitpid(process, &status, 0) != process) {
+    if (lost || waitpid(process, &status, 0) != process) {
         return;
     }
     if (WIFSIGNALED(status)) {

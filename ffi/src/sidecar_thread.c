@@ -287,7 +287,8 @@ static void exchange(struct plue_sidecar *sidecar, struct ending *ending) {
 static bool start_process(struct plue_sidecar *sidecar, struct ending *ending) {
     sidecar->process =
         plue_process_start(plue_settings.sidecar_argv, plue_settings.sidecar_cwd,
-                           sidecar->child_socket, ending->why, sizeof ending->why);
+                           sidecar->child_socket, sidecar->start_deadline_ms, ending->why,
+                           sizeof ending->why);
     close(sidecar->child_socket);
     sidecar->child_socket = -1;
     if (sidecar->process < 0) {

@@ -93,6 +93,7 @@ for (const sanitizer of ["thread", "address,undefined"]) {
         join(PROGRAMS, "fake_sidecar"),
         ...RACES,
       ]);
+      await succeed([join(programs, "process"), join(PROGRAMS, "fake_sidecar"), "no_stdio"]);
     });
 
     const whenLong = maybe(
@@ -155,6 +156,12 @@ describe("under valgrind", () => {
         ...few,
       ]);
       await succeed([...valgrind, join(PROGRAMS, "suite"), ...few, "shutdown"]);
+      await succeed([
+        ...valgrind,
+        join(PROGRAMS, "process"),
+        join(PROGRAMS, "fake_sidecar"),
+        "no_stdio",
+      ]);
     });
   }
 });

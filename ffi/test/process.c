@@ -1,0 +1,190 @@
+/* How the sidecar's process is started and seen out: process FAKE_SIDECAR test ...
+ *
+ * It is linked statically, so that it can put itself in the place of a system call. */
+#include "check.h"
+#include "plue.h"
+#include "plue_guest.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#if defined(__linux__)
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#endif
+
+static const char *fake_sidecar;
+
+static void init(const char *manner, uint32_t start_timeout_ms) {
+    const char *argv[] = {fake_sidecar, manner, NULL};
+    plue_options_t options = {
+        .struct_size = sizeof options,
+        .mode = PLUE_MODE_SIDECAR,
+        .sidecar_argv = argv,
+        .start_timeout_ms = start_timeout_ms,
+    };
+    CHECK(plue_init_with_options(&options) == 0, "%s", plue_get_last_error());
+}
+
+/* ------------------------------------------------------------- hosts without descriptors 0 to 2 */
+
+static bool is_open(int descriptor) {
+    return fcntl(descriptor, F_GETFD) >= 0;
+}
+
+enum { LINK_SIZE = 256 };
+
+/* Reads what a process has as its descriptor; "" where there is no /proc. */
+static void read_descriptor(const char *process, int descriptor, char *target) {
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%s/fd/%d", process, descriptor);
+    ssize_t length = readlink(path, target, LINK_SIZE - 1);
+    target[length < 0 ? 0 : length] = '\0';
+}
+
+/* Calls a tool while those of the descriptors 0 to 2 are closed whose bits are set. Nothing is
+ * printed in between. */
+static void call_without(unsigned closed) {
+    char errors[LINK_SIZE];
+    char targets[3][LINK_SIZE];
+    int kept[3];
+    bool used[3];
+    read_descriptor("self", STDERR_FILENO, errors);
+    for (int i = 0; i < 3; i++) {
+        kept[i] = fcntl(i, F_DUPFD_CLOEXEC, 20);
+        if (closed & 1u << i) {
+            close(i);
+        }
+    }
+    init("", 0);
+    char *json = plue_tool_execute("pid", "{}", NULL);
+    char process[32];
+    snprintf(process, sizeof process, "%ld", number_in(json, "pid"));
+    for (int i = 0; i < 3; i++) {
+        used[i] = (closed & 1u << i) != 0 && is_open(i);
+        read_descriptor(process, i, targets[i]);
+    }
+    plue_shutdown();
+    int guest = plue_guest_attach(NULL);
+    plue_guest_detach();
+    close(guest);
+    for (int i = 0; i < 3; i++) {
+        dup2(kept[i], i);
+        close(kept[i]);
+    }
+    CHECK(number_in(json, "pid") > 0, "closed %u: %s", closed, json);
+    plue_free_json(json);
+    CHECK(guest > STDERR_FILENO, "closed %u: the guest got descriptor %d", closed, guest);
+    for (int i = 0; i < 3; i++) {
+        CHECK(!used[i], "closed %u: the library took descriptor %d", closed, i);
+#if defined(__linux__)
+        bool is_empty = i == STDIN_FILENO || (closed & 1u << STDERR_FILENO) != 0;
+        const char *wanted = is_empty ? "/dev/null" : errors;
+        CHECK(strcmp(targets[i], wanted) == 0, "closed %u: the sidecar's descriptor %d is %s",
+              closed, i, targets[i]);
+#endif
+    }
+}
+
+static void test_no_stdio(void) {
+    for (unsigned closed = 0; closed < 8; closed++) {
+        call_without(closed);
+    }
+}
+
+/* ------------------------------------------------------------------------- starts and ends */
+
+#if defined(__linux__)
+
+static bool never_exec;
+
+/* In the place of the system's: a file system that does not answer holds the caller up. */
+int execve(const char *path, char *const argv[], char *const envp[]) {
+    while (never_exec) {
+        pause();
+    }
+    return (int)syscall(SYS_execve, path, argv, envp);
+}
+
+static void test_never_exec(void) {
+    never_exec = true;
+    init("", 200);
+    expect_failure("echo", "{}", "runtime_unavailable", "did not begin within the time to start");
+    plue_shutdown();
+    CHECK(waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD, "its process is still there");
+    never_exec = false;
+    init("", 0);
+    expect_answer("echo", "{}", "{}");
+    plue_shutdown();
+}
+
+static bool never_kill;
+
+/* In the place of the system's: a process that hangs in a system call does not end. */
+int kill(pid_t process, int number) {
+    return never_kill ? 0 : (int)syscall(SYS_kill, process, number);
+}
+
+static void test_unkillable(void) {
+    init("close", 0);
+    never_kill = true;
+    expect_failure("echo", "{}", "runtime_unavailable", "(the system does not end process ");
+    plue_shutdown();
+    never_kill = false;
+    const char *number = strstr(plue_get_last_error(), "end process ");
+    pid_t process = number == NULL ? 0 : (pid_t)strtol(number + strlen("end process "), NULL, 10);
+    CHECK(process > 0 && kill(process, SIGKILL) == 0 && waitpid(process, NULL, 0) == process,
+          "process %d", (int)process);
+}
+
+/* What a sidecar leaves behind goes with it, also where the system waits for children by itself. */
+static void test_group(void) {
+    signal(SIGCHLD, SIG_IGN);
+    prctl(PR_SET_CHILD_SUBREAPER, 1); /* the orphan becomes a child of this process */
+    init("grandchild", 0);
+    expect_failure("crash", "{\"code\":3}", "runtime_crashed", "The tool process ended");
+    uint64_t start = now_ns();
+    /* Waits until there is no child left. */
+    CHECK(waitpid(-1, NULL, 0) < 0 && errno == ECHILD, "errno %d", errno);
+    CHECK(ms_since(start) < 30000, "it stayed as long as it liked");
+    plue_shutdown();
+    prctl(PR_SET_CHILD_SUBREAPER, 0);
+    signal(SIGCHLD, SIG_DFL);
+}
+
+#endif
+
+/* ----------------------------------------------------------------------------------- names */
+
+static const struct {
+    const char *name;
+    void (*run)(void);
+} tests[] = {
+    {"no_stdio", test_no_stdio},
+#if defined(__linux__)
+    {"never_exec", test_never_exec},
+    {"unkillable", test_unkillable},
+    {"group", test_group},
+#endif
+};
+
+int main(int count, char **arguments) {
+    fake_sidecar = count > 1 ? arguments[1] : "";
+    bool found = false;
+    for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
+        for (int k = 2; k < count; k++) {
+            if (strcmp(arguments[k], tests[i].name) == 0) {
+                found = true;
+                tests[i].run();
+            }
+        }
+    }
+    CHECK(found, "there is no such test");
+    return check_verdict("process");
+}
