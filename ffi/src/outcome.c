@@ -55,15 +55,20 @@ struct plue_outcome plue_outcome_failure(const char *code, const char *message) 
     static const char head[] = "{\"error\":\"";
     static const char middle[] = "\",\"message\":\"";
     static const char tail[] = "\"}";
-    size_t length = strlen(message);
+    /* A path or a system's message may be in another encoding, or be cut short. */
+    struct plue_outcome outcome = {NULL, plue_text_repair(message)};
+    if (outcome.message == NULL) {
+        return plue_outcome_out_of_memory();
+    }
+    size_t length = strlen(outcome.message);
     size_t size = sizeof head + strlen(code) + sizeof middle + 6 * length + sizeof tail;
-    struct plue_outcome outcome = {malloc(size), plue_text_copy(message, length)};
-    if (outcome.json == NULL || outcome.message == NULL) {
+    outcome.json = malloc(size);
+    if (outcome.json == NULL) {
         plue_outcome_free(outcome);
         return plue_outcome_out_of_memory();
     }
     size_t at = (size_t)sprintf(outcome.json, "%s%s%s", head, code, middle);
-    at += escape(outcome.json + at, message);
+    at += escape(outcome.json + at, outcome.message);
     strcpy(outcome.json + at, tail);
     return outcome;
 }

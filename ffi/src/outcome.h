@@ -11,6 +11,7 @@ struct plue_outcome {
 /* Once, before any other function. */
 void plue_outcome_prepare(void);
 
+/* What is not UTF-8 in the message is replaced: JSON is. */
 struct plue_outcome plue_outcome_failure(const char *code, const char *message);
 struct plue_outcome plue_outcome_out_of_memory(void);
 void plue_outcome_free(struct plue_outcome outcome);

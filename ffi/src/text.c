@@ -76,3 +76,46 @@ char *plue_text_copy(const void *bytes, size_t length) {
     }
     return copy;
 }
+
+char *plue_text_repair(const char *text) {
+    static const char replacement[] = "\xEF\xBF\xBD";
+    const unsigned char *bytes = (const unsigned char *)text;
+    size_t length = strlen(text);
+    char *copy = malloc(length * (sizeof replacement - 1) + 1);
+    if (copy == NULL) {
+        return NULL;
+    }
+    size_t at = 0;
+    size_t used = 0;
+    while (at < length) {
+        size_t step = bytes[at] < 0x80 ? 1 : sequence_length(bytes + at, length - at);
+        if (step > 0) {
+            memcpy(copy + used, text + at, step);
+            at += step;
+            used += step;
+            continue;
+        }
+        memcpy(copy + used, replacement, sizeof replacement - 1);
+        used += sizeof replacement - 1;
+        /* One for the whole of a character that was cut short. */
+        do {
+            at++;
+        } while (at < length && is_continuation(bytes[at]));
+    }
+    copy[used] = '\0';
+    return copy;
+}
+
+size_t plue_text_prefix(const char *text, size_t most) {
+    const unsigned char *bytes = (const unsigned char *)text;
+    size_t length = strnlen(text, most + 1);
+    if (length <= most) {
+        return length;
+    }
+    /* No character has more than three continuation bytes: text that has is not UTF-8 anyway. */
+    size_t end = most;
+    while (end > 0 && most - end < 3 && is_continuation(bytes[end])) {
+        end--;
+    }
+    return is_continuation(bytes[end]) ? most : end;
+}

@@ -12,4 +12,11 @@ bool plue_text_is_utf8(const char *text, size_t length);
 /* Copies bytes and adds a NUL. NULL when out of memory. */
 char *plue_text_copy(const void *bytes, size_t length);
 
+/* Copies a string; what is not UTF-8 in it becomes U+FFFD. NULL when out of memory. */
+char *plue_text_repair(const char *text);
+
+/* The length of the longest beginning of a string that has at most `most` bytes and cuts no
+ * character in two: printf("%.*s", (int)plue_text_prefix(text, 100), text). */
+size_t plue_text_prefix(const char *text, size_t most);
+
 #endif

@@ -53,6 +53,52 @@ static void test_utf8_exhaustively(void) {
     }
 }
 
+static void test_repair(void) {
+    static const char *const pairs[][2] = {
+        {"", ""},
+        {"plain", "plain"},
+        {"caf\xc3\xa9 \xf0\x9f\x98\x80", "caf\xc3\xa9 \xf0\x9f\x98\x80"},
+        {"\xff", "\xef\xbf\xbd"},
+        {"a\xffz", "a\xef\xbf\xbdz"},
+        /* A character that is cut short, at the end and before another, is one replacement. */
+        {"a\xf0\x9f\x98", "a\xef\xbf\xbd"},
+        {"\xe2\x82z", "\xef\xbf\xbdz"},
+        {"\xc3\xc3\xa9", "\xef\xbf\xbd\xc3\xa9"},
+        {"caf\xe9", "caf\xef\xbf\xbd"},
+        {"\xed\xa0\x80.", "\xef\xbf\xbd."},
+    };
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        char *repaired = plue_text_repair(pairs[i][0]);
+        CHECK(strcmp(repaired, pairs[i][1]) == 0, "%zu: %s", i, repaired);
+        free(repaired);
+    }
+    /* Whatever two bytes there are, the copy is UTF-8, and is the same if they were. */
+    for (int first = 1; first < 256; first++) {
+        for (int second = 0; second < 256; second++) {
+            const char text[] = {(char)first, (char)second, '\0'};
+            char *repaired = plue_text_repair(text);
+            bool was_right = plue_text_is_utf8(text, strlen(text));
+            CHECK(plue_text_is_utf8(repaired, strlen(repaired)), "%02x %02x", first, second);
+            CHECK((strcmp(repaired, text) == 0) == was_right, "%02x %02x", first, second);
+            free(repaired);
+        }
+    }
+}
+
+static void test_prefix(void) {
+    /* One byte, then two, three and four: 1 + 2 + 3 + 4. */
+    static const char text[] = "a\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80";
+    static const size_t expected[] = {0, 1, 1, 3, 3, 3, 6, 6, 6, 6, 10, 10, 10};
+    for (size_t most = 0; most < sizeof expected / sizeof *expected; most++) {
+        size_t length = plue_text_prefix(text, most);
+        CHECK(length == expected[most], "%zu of %zu", length, most);
+    }
+    /* What is no UTF-8 is cut where it must be. */
+    CHECK(plue_text_prefix("\x80\x80\x80\x80\x80\x80", 5) == 5, "continuation bytes alone");
+    CHECK(plue_text_prefix("\x80\x80", 1) == 1, "two continuation bytes");
+    CHECK(plue_text_prefix("", 0) == 0, "nothing");
+}
+
 static void test_frames(void) {
     const char *strings[] = {"tool", NULL, "", "message"};
     struct plue_frame *frame =
@@ -107,6 +153,14 @@ static void test_failures(void) {
     CHECK(strcmp(plue_get_last_error(), "Out of memory") == 0, "%s", plue_get_last_error());
     plue_outcome_clear();
     CHECK(strcmp(plue_get_last_error(), "No error") == 0, "%s", plue_get_last_error());
+    /* A message is UTF-8 in both of its forms, whatever it was made of. */
+    json = plue_outcome_answer(plue_outcome_failure("code", "no caf\xe9 \xf0\x9f\x98"));
+    CHECK(strcmp(json, "{\"error\":\"code\",\"message\":\"no caf\xef\xbf\xbd \xef\xbf\xbd\"}") == 0, "%s",
+          json);
+    CHECK(strcmp(plue_get_last_error(), "no caf\xef\xbf\xbd \xef\xbf\xbd") == 0, "%s",
+          plue_get_last_error());
+    plue_free_json(json);
+    plue_outcome_clear();
 }
 
 /* Many signals, so that buckets of the table hold more than one, freed in another order. */
@@ -132,6 +186,8 @@ static void test_signals(void) {
 int main(void) {
     test_utf8();
     test_utf8_exhaustively();
+    test_repair();
+    test_prefix();
     test_frames();
     test_malformed_frames();
     test_failures();
