@@ -29,7 +29,6 @@ export {
   compareRisk,
   type CompleteAvailabilityFields,
   type ConcurrencyLimits,
-  createToolIndex,
   denyAll,
   denyIds,
   deriveAnnotations,
@@ -87,7 +86,6 @@ export {
   type SchemaLimits,
   type SchemaValidator,
   scopes,
-  searchToolset,
   type SelectableToolHost,
   type Selection,
   selectionKey,
@@ -155,3 +153,4 @@ export {
   typeboxEngine,
   type TypeboxEngineOptions,
 } from "./src/adapters/typebox/mod.ts";
+export { createToolIndex, searchToolset } from "./src/registry/search/mod.ts";

@@ -1,6 +1,7 @@
 /**
  * plue without a schema engine: one tool registry for AI agents, that imports no package. Hand an
  * engine in (`@plue/tools` brings one), or write your own behind the {@linkcode SchemaEngine} port.
+ * Search is handed in, too: `createToolIndex` of `@plue/tools/search`, as the registry's `index`.
  *
  * @module
  */
@@ -107,13 +108,11 @@ export {
   type OpenAIToolJson,
 } from "./formats/function_definition.ts";
 export {
-  createToolIndex,
   type DisposeOptions,
   isToolHost,
   type RegistryClock,
   type RegistryErrorReport,
   type SchemaLimits,
-  searchToolset,
   type ToolChange,
   type ToolChangeListener,
   type ToolChangesOptions,

@@ -14,6 +14,11 @@ export type {
   ToolRegistryOptions,
 } from "./registry_options.ts";
 export type { RegistryClock } from "../tool/mod.ts";
-export { createToolIndex, type ToolHit, type ToolIndex } from "./search/mod.ts";
-export { searchToolset, type ToolSearchOptions } from "./search_toolset.ts";
+export {
+  createToolIndex,
+  searchToolset,
+  type ToolHit,
+  type ToolIndex,
+  type ToolSearchOptions,
+} from "./search/mod.ts";
 export { isToolHost, type ToolHost, ToolLifecycleError, type ToolRuntime } from "./tool_host.ts";

@@ -31,8 +31,8 @@ import type {
   ToolRegistryOptions,
 } from "./registry_options.ts";
 import { Retirement } from "./retirement.ts";
-import { createToolIndex } from "./search/mod.ts";
-import { provideIndex, searchToolset, type ToolSearchOptions } from "./search_toolset.ts";
+import { findTools, provideIndex, type ToolSearchOptions } from "./search/find_tools.ts";
+import type { ToolIndex } from "./search/tool_index.ts";
 import { ToolSnapshot } from "./snapshot.ts";
 import { type ToolHost, ToolLifecycleError, type ToolRuntime } from "./tool_host.ts";
 import { ToolsetCache } from "./toolset_cache.ts";
@@ -69,7 +69,7 @@ export class ToolRegistry implements ToolHost {
   readonly #toolsets: ToolsetCache;
   readonly #clock: RegistryClock;
   readonly #retirement: Retirement;
-  readonly #index: IndexFollower;
+  readonly #index: IndexFollower | undefined;
   #ids: readonly string[] | undefined;
   #revision = 0;
   #ending: Promise<void> | undefined;
@@ -82,7 +82,7 @@ export class ToolRegistry implements ToolHost {
       services = Object.freeze({}),
       config = {},
       limits = {},
-      index = createToolIndex,
+      index,
       lifecycleTimeoutMs = 30_000,
       onError,
       clock = systemClock,
@@ -111,9 +111,9 @@ export class ToolRegistry implements ToolHost {
     this.#feed = new ChangeFeed((error, { tool }) => report("listener", tool.id, error));
     this.#toolsets = new ToolsetCache(this, () => this.#snapshot.peek());
     this.#clock = clock;
-    this.#index = new IndexFollower(index, (id, error) => report("index", id, error));
+    this.#index = index && new IndexFollower(index, (id, error) => report("index", id, error));
     this.#retirement = new Retirement((id, error) => report("dispose", id, error));
-    provideIndex(this, () => this.#index.of(() => this.#snapshot.peek()));
+    if (index !== undefined) provideIndex(this, () => this.#searchIndex());
     this.registerTools(tools);
   }
 
@@ -223,7 +223,7 @@ export class ToolRegistry implements ToolHost {
     if (life === undefined) return false;
     this.#tools.delete(id);
     this.#touch(id);
-    this.#index.remove(id);
+    this.#index?.remove(id);
     this.#retirement.retire(life);
     this.#tell("removed", [life]);
     return true;
@@ -281,9 +281,14 @@ export class ToolRegistry implements ToolHost {
     return this.select({ role }).available();
   }
 
-  /** The available tools that fit a query, best first. See {@linkcode searchToolset}. */
-  searchTools(query: string, options?: ToolSearchOptions): readonly Tool[] {
-    return searchToolset(this.select(), query, options);
+  /**
+   * The available tools that fit a query, best first. See `searchToolset`.
+   *
+   * @throws {TypeError} If the registry was made without an index.
+   * @throws {RangeError} If the limit is not a whole number, 0 or above.
+   */
+  searchTools(query: string, options: ToolSearchOptions = {}): readonly Tool[] {
+    return findTools(this.select(), query, options, () => this.#searchIndex());
   }
 
   /** What a model is told of each available tool, in a context if one is given. */
@@ -396,7 +401,7 @@ export class ToolRegistry implements ToolHost {
     if (this.#ending !== undefined) return this.#ending;
     const ended = [...this.#tools.values()].reverse();
     this.#tools.clear();
-    this.#index.clear();
+    this.#index?.clear();
     for (const { tool } of ended) this.#touch(tool.id);
     this.#ending = this.#retirement.end(ended, options.signal);
     this.#tell("removed", ended);
@@ -407,6 +412,11 @@ export class ToolRegistry implements ToolHost {
   /** {@linkcode ToolRegistry.dispose}, for `await using`. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.dispose();
+  }
+
+  #searchIndex(): ToolIndex {
+    return this.#index?.of(() => this.#snapshot.peek()) ??
+      refuse("search", "the registry has no index option: createToolIndex makes one");
   }
 
   #admit(tool: Tool, action: "register" | "update"): ToolLifecycle {
@@ -433,7 +443,7 @@ export class ToolRegistry implements ToolHost {
     }
     this.#tools.set(tool.id, life);
     this.#touch(tool.id);
-    this.#index.add(tool);
+    this.#index?.add(tool);
   }
 
   #touch(id: string): void {

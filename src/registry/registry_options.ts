@@ -35,9 +35,8 @@ export interface ToolRegistryOptions {
   /** Bounds of the schemas that are accepted. */
   readonly limits?: SchemaLimits | undefined;
   /**
-   * Makes the index that `searchTools` asks.
-   *
-   * @default {createToolIndex}
+   * Makes the index that `searchTools` asks, such as `createToolIndex`; without one there is nothing
+   * to search. The registry of `@plue/tools` has that one by default.
    */
   readonly index?: (() => ToolIndex) | undefined;
   /**

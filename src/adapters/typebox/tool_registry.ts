@@ -1,10 +1,12 @@
 /**
- * The registry with TypeBox's engine, unless another is handed in.
+ * The registry with TypeBox's engine and plue's search index, unless others are handed in.
  *
  * @module
  */
 
 import {
+  createToolIndex,
+  type ToolIndex,
   ToolRegistry as CoreToolRegistry,
   type ToolRegistryOptions as CoreToolRegistryOptions,
 } from "../../registry/mod.ts";
@@ -19,6 +21,12 @@ export interface ToolRegistryOptions extends Omit<CoreToolRegistryOptions, "engi
    * @default {typeboxEngine()}
    */
   readonly engine?: SchemaEngine | undefined;
+  /**
+   * Makes the index that `searchTools` asks.
+   *
+   * @default {createToolIndex}
+   */
+  readonly index?: (() => ToolIndex) | undefined;
 }
 
 /**
@@ -46,6 +54,7 @@ export interface ToolRegistryOptions extends Omit<CoreToolRegistryOptions, "engi
 export class ToolRegistry extends CoreToolRegistry {
   /** @throws {TypeError | RangeError} If an option or one of the tools is wrong. */
   constructor(options: ToolRegistryOptions = {}) {
-    super({ ...options, engine: options.engine ?? defaultEngine() });
+    const { engine = defaultEngine(), index = createToolIndex } = options;
+    super({ ...options, engine, index });
   }
 }

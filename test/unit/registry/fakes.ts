@@ -1,6 +1,10 @@
 /** Stand-ins for the tests of the registry. */
 
-import { ToolRegistry, type ToolRegistryOptions } from "../../../src/registry/mod.ts";
+import {
+  createToolIndex,
+  ToolRegistry,
+  type ToolRegistryOptions,
+} from "../../../src/registry/mod.ts";
 import type { SchemaEngine } from "../../../src/schema/mod.ts";
 import { makeTool, type Tool, type ToolDefinition } from "../../../src/tool/mod.ts";
 
@@ -29,9 +33,9 @@ export function requiredOnlyEngine(): SchemaEngine & { compiled: number } {
   return engine;
 }
 
-/** A registry with that engine. */
+/** A registry with that engine, and plue's index. */
 export function fakeRegistry(options: Partial<ToolRegistryOptions> = {}): ToolRegistry {
-  return new ToolRegistry({ engine: requiredOnlyEngine(), ...options });
+  return new ToolRegistry({ engine: requiredOnlyEngine(), index: createToolIndex, ...options });
 }
 
 /** A tool of which only the id matters, and what is given besides. */

@@ -1,9 +1,9 @@
 import { assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
 import { describe, it } from "bun:test";
-import { searchToolset, type ToolIndex } from "../../../src/registry/mod.ts";
-import { buildToolset, ToolsetBuilder } from "../../../src/select/mod.ts";
-import type { Tool } from "../../../src/tool/mod.ts";
-import { fakeRegistry, fakeTool } from "./fakes.ts";
+import { searchToolset, type ToolIndex } from "../../../../src/registry/mod.ts";
+import { buildToolset, ToolsetBuilder } from "../../../../src/select/mod.ts";
+import type { Tool } from "../../../../src/tool/mod.ts";
+import { fakeRegistry, fakeTool } from "../fakes.ts";
 
 function ids(tools: readonly { readonly id: string }[]): string[] {
   return tools.map(({ id }) => id);
@@ -90,6 +90,24 @@ describe("ToolRegistry.searchTools()", () => {
     assertEquals([registry.ids, phases], [["a", "b"], ["index"]]);
     assertEquals(ids(registry.searchTools("x")), ["b", "a"]);
     assertEquals(made.length, 2);
+  });
+});
+
+describe("ToolRegistry without an index", () => {
+  it("refuses to search, and says what it wants", () => {
+    const registry = fakeRegistry({ tools: [fakeTool("echo")], index: undefined });
+    assertThrows(
+      () => registry.searchTools("echo"),
+      TypeError,
+      "Cannot search: the registry has no index option: createToolIndex makes one",
+    );
+  });
+
+  it("lets its toolsets be searched", () => {
+    const registry = fakeRegistry({ tools: [fakeTool("echo")], index: undefined });
+    assertEquals(ids(searchToolset(registry.select(), "echo")), ["echo"]);
+    registry.registerTool(fakeTool("echo-two"));
+    assertEquals(ids(searchToolset(registry.select(), "echo")), ["echo", "echo-two"]);
   });
 });
 
