@@ -2,6 +2,7 @@
 
 #include "platform.h"
 #include "program.h"
+#include "text.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -162,12 +163,17 @@ static int launch_process(struct launch *launch, uint64_t deadline_ms, pid_t *pr
     return error;
 }
 
+/* Says why a program cannot be started; a long name is cut between two characters. */
+static void explain(const char *program, const char *reason, char *why, size_t why_size) {
+    snprintf(why, why_size, "Cannot start \"%.*s\": %.*s", (int)plue_text_prefix(program, 100),
+             program, (int)plue_text_prefix(reason, 60), reason);
+}
+
 pid_t plue_process_start(char *const *argv, const char *working_directory, int socket,
                          uint64_t deadline_ms, char *why, size_t why_size) {
     struct plue_program program;
     if (!plue_program_find(argv, &program)) {
-        snprintf(why, why_size, "Cannot start \"%.100s\": there is no such program",
-                 program.argv[0]);
+        explain(program.argv[0], "there is no such program", why, why_size);
         return -1;
     }
     struct launch launch = {
@@ -181,8 +187,9 @@ pid_t plue_process_start(char *const *argv, const char *working_directory, int s
     if (error == 0) {
         return process;
     }
-    snprintf(why, why_size, "Cannot start \"%.100s\": %.60s", program.argv[0],
-             error == NOT_IN_TIME ? "it did not begin within the time to start" : strerror(error));
+    const char *reason =
+        error == NOT_IN_TIME ? "it did not begin within the time to start" : strerror(error);
+    explain(program.argv[0], reason, why, why_size);
     return -1;
 }
 

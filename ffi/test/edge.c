@@ -88,6 +88,15 @@ static void test_bad_programs(void) {
     expect_bad_program("no-such-program-anywhere", "there is no such program");
     expect_bad_program("/dev/null", "Permission denied");
     expect_bad_program("false", "(exit status 1)");
+    /* 99 bytes, and 100 are shown: a character of two bytes is not cut in the middle. */
+    char path[220] = "/";
+    memset(path + 1, 'p', 98);
+    for (size_t at = 99; at < 200; at += 2) {
+        memcpy(path + at, "\xc3\xa9", 3);
+    }
+    expect_bad_program(path, "pp\": No such file or directory");
+    /* A name in another encoding. */
+    expect_bad_program("/nowhere/caf\xe9", "Cannot start \"/nowhere/caf\xef\xbf\xbd\": ");
     const char *argv[] = {fake_sidecar, NULL};
     plue_options_t options = {
         .struct_size = sizeof options, .sidecar_argv = argv, .sidecar_cwd = "/nonexistent"};
