@@ -286,6 +286,33 @@ describe("POST /tools/:id/execute", () => {
     assertEquals(errors, [failed]);
   });
 
+  for (const accept of ["application/json", "text/event-stream"]) {
+    it(`answers a failure for a result that changes after it was checked, as ${accept}`, async () => {
+      // JSON to whoever looks first; each later look throws.
+      const changing = () => {
+        let looks = 0;
+        return Object.defineProperty({}, "a", {
+          enumerable: true,
+          get: () => {
+            if (looks++ > 0) throw new Error("Gone");
+            return 1;
+          },
+        });
+      };
+      const tool = defineTool({ name: "t", description: "Changes.", execute: changing });
+      const errors: unknown[] = [];
+      const app = createToolHandler(new ToolRegistry({ tools: [tool] }), {
+        ...OPEN,
+        onError: (error) => errors.push(error),
+      });
+      const response = await app.request(`${BASE}/tools/t/execute`, execution({}, { accept }));
+      const body = await response.text();
+      assertStringIncludes(body, '"invalid_result"');
+      assertStringIncludes(body, "its result changed after it was checked");
+      assertEquals(errors, []);
+    });
+  }
+
   it("does not take a query", async () => {
     const response = await handler(OPEN).request(`${echo}?text=x`, execution({ arguments: {} }));
     assertEquals(response.status, 400);

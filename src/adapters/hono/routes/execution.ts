@@ -7,7 +7,7 @@
 
 import type { Context } from "hono";
 import type { DispatchContext, ToolCall, ToolDispatcher } from "../../../execute/mod.ts";
-import { ToolResult } from "../../../tool/mod.ts";
+import { type ToolFailure, ToolResult } from "../../../tool/mod.ts";
 import { chooseType } from "../accept.ts";
 import { readEnvelope } from "../envelope.ts";
 import { eventStream, frame } from "../event_stream.ts";
@@ -102,40 +102,66 @@ async function answerResult(c: Context, begun: Begun): Promise<Response> {
   // The end of the call lets go of the request's signal, whether a response is still wanted or not.
   const ended = result.then((answer) => {
     running.end();
-    settle(begun, answer);
-    return answer;
+    const response = respond(call, answer);
+    const sent = response === undefined ? changed(call.name) : answer;
+    settle(begun, sent);
+    return response ?? respond(call, sent);
   });
   keepAlive(c, ended);
-  const answer = await ended;
-  if (answer.ok) return json({ callId: call.callId, ...answer });
-  return problemResponse(
-    answer.error.code === "unknown_tool"
-      ? noSuchTool(call.name)
-      : problemOfFailure(answer, call.callId),
-  );
+  // A failure is plain data.
+  return await ended as Response;
+}
+
+/** The response with a result; `undefined` for one that cannot be written. */
+function respond({ name, callId }: Begun["call"], answer: ToolResult): Response | undefined {
+  if (!answer.ok) {
+    return problemResponse(
+      answer.error.code === "unknown_tool" ? noSuchTool(name) : problemOfFailure(answer, callId),
+    );
+  }
+  try {
+    return json({ callId, ...answer });
+  } catch {
+    return undefined;
+  }
+}
+
+/** Results are not copied, so a getter may have another answer than when the dispatcher looked. */
+function changed(name: string): ToolFailure {
+  const why = "its result changed after it was checked, and cannot be written as JSON any more";
+  return ToolResult.error("invalid_result", `Cannot call "${name}": ${why}`);
 }
 
 function streamEvents(c: Context, begun: Begun, heartbeatMs: number): Response {
   const { dispatcher, call, context, running, client, span, exchange } = begun;
   const began = Date.now();
   const events = dispatcher.stream(call, context);
+  const end = (result: ToolResult): void => {
+    running.end();
+    settle(begun, result);
+  };
   const { response, ended } = eventStream({
     async next() {
       // The call begins with the first event that is asked for.
       const { value } = await span.run(() => events.next());
       if (value === undefined) return undefined;
-      if (value.type === "result") {
-        running.end();
-        settle(begun, value.result);
+      const { sequence, type } = value;
+      try {
+        const text = frame(sequence, type, value);
+        if (type === "result") end(value.result);
+        return text;
+      } catch {
+        await events.return?.();
+        const result = changed(call.name);
+        end(result);
+        return frame(sequence, "result", { type: "result", sequence, result });
       }
-      return frame(value.sequence, value.type, value);
     },
     async cancel() {
       await events.return?.();
-      running.end();
       // Its result is nobody's: the stream does not give it to one who has left.
       const { error } = ToolResult.error("aborted", "The client went away");
-      settle(begun, { ok: false, error, durationMs: Date.now() - began });
+      end({ ok: false, error, durationMs: Date.now() - began });
     },
   }, { heartbeatMs, signal: client.signal, headers: { "x-call-id": call.callId } });
   exchange.ended = ended;
