@@ -27,6 +27,7 @@ import type { Authorize } from "./identity.ts";
 import type { ObserveOptions } from "./observe.ts";
 import type { ProtectedResource } from "./protected_resource.ts";
 import type { RateLimitOptions } from "./rate_limit.ts";
+import { defaultSlotsPerPrincipal } from "./stream_slots.ts";
 
 /** Options for {@linkcode createToolHandler}. */
 export interface ToolHandlerOptions extends GuardOptions {
@@ -71,6 +72,13 @@ export interface ToolHandlerOptions extends GuardOptions {
    * @default {1_024}
    */
   readonly maxEventStreams?: number;
+  /**
+   * How many of them may be one principal's; callers without one share theirs. Without `authorize`,
+   * nobody is told apart, and this does not count.
+   *
+   * @default {a sixteenth of maxEventStreams}
+   */
+  readonly maxEventStreamsPerPrincipal?: number;
   /**
    * The providers' formats, for `GET /tools?format=…`, `POST /dispatch/:target` and
    * `GET /openapi.json`: what `serveFormats` makes. Absent: none are served.
@@ -123,6 +131,7 @@ const CHECKS = {
   maxBodyBytes: wholeFrom(1),
   heartbeatMs: numberFrom(1, MAX_TIMEOUT_MS),
   maxEventStreams: wholeFrom(1),
+  maxEventStreamsPerPrincipal: wholeFrom(1),
   formats: checkObject,
   observe: checkObject,
   rateLimit: checkObject,
@@ -142,6 +151,7 @@ export interface HandlerLimits {
   readonly maxBodyBytes: number;
   readonly heartbeatMs: number;
   readonly maxEventStreams: number;
+  readonly maxEventStreamsPerPrincipal: number;
 }
 
 /**
@@ -152,9 +162,12 @@ export interface HandlerLimits {
  */
 export function readOptions(options: ToolHandlerOptions): HandlerLimits {
   readFields("create a tool handler", { ...options }, CHECKS, (name) => `its option ${name}`);
+  const { maxEventStreams = 1_024 } = options;
   return {
     maxBodyBytes: options.maxBodyBytes ?? MAX_BODY_BYTES,
     heartbeatMs: options.heartbeatMs ?? defaultHeartbeatMs(),
-    maxEventStreams: options.maxEventStreams ?? 1_024,
+    maxEventStreams,
+    maxEventStreamsPerPrincipal: options.maxEventStreamsPerPrincipal ??
+      defaultSlotsPerPrincipal(maxEventStreams),
   };
 }

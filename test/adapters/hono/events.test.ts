@@ -98,6 +98,43 @@ describe("GET /events", () => {
     await third.body?.cancel();
   });
 
+  it("keeps one caller from taking the places of the others", async () => {
+    const registry = sampleRegistry();
+    const app = createToolHandler(registry, {
+      maxEventStreams: 3,
+      maxEventStreamsPerPrincipal: 2,
+      authorize: (request): Caller => {
+        const principal = request.headers.get("x-who");
+        return principal === null ? {} : { principal };
+      },
+    });
+    const ask = async (who?: string): Promise<Response> =>
+      await app.request(`${BASE}/events`, who === undefined ? {} : { headers: { "x-who": who } });
+    const [first, second] = [await ask("ann"), await ask("ann")];
+    assertEquals((await problemOf(await ask("ann"))).code, "overloaded");
+    const other = await ask("bob");
+    assertEquals(other.status, 200);
+    // Now there is no place at all.
+    assertEquals([(await ask("cem")).status, (await ask()).status], [503, 503]);
+    await first.body?.cancel();
+    await other.body?.cancel();
+    const nobody = await ask();
+    const third = await ask("ann");
+    assertEquals([nobody.status, third.status], [200, 200]);
+    for (const { body } of [second, nobody, third]) await body?.cancel();
+  });
+
+  it("leaves one caller a sixteenth of the places", async () => {
+    const app = createToolHandler(sampleRegistry(), {
+      maxEventStreams: 17,
+      authorize: () => ({ principal: "ann" }),
+    });
+    const responses = [];
+    for (let n = 0; n < 3; n++) responses.push(await app.request(`${BASE}/events`));
+    assertEquals(responses.map(({ status }) => status), [200, 200, 503]);
+    for (const { body } of responses) await body?.cancel();
+  });
+
   it("follows nothing for HEAD", async () => {
     const app = createToolHandler(sampleRegistry(), { maxEventStreams: 1 });
     for (let n = 0; n < 3; n++) {

@@ -9,17 +9,30 @@ import { ChangeSignal } from "../change_signal.ts";
 import { EVENT_STREAM_HEADERS, eventStream, frame } from "../event_stream.ts";
 import { type Answer, keepAlive } from "../exchange.ts";
 import { type ListingChange, listingChanges } from "../listing_changes.ts";
-import { problemResponse } from "../problem.ts";
+import { type Problem, problemResponse } from "../problem.ts";
 import { refuseQuery } from "../query.ts";
 import type { ToolService } from "../service.ts";
+import { StreamSlots } from "../stream_slots.ts";
+
+/** Not said is whose streams they are: how many others there are is not the caller's business. */
+const TOO_MANY: Problem = {
+  status: 503,
+  code: "overloaded",
+  detail: "Cannot follow the tools: too many clients, or too many of this caller's, do already",
+  headers: { "retry-after": "60" },
+};
 
 /**
  * Streams `added`, `removed` and `updated` events, each `{"type", "id"}`. The client follows from
  * the moment that it has the headers: what it lists after that is not older than the first event.
  */
 export function followTools(service: ToolService): Answer {
-  const { source, limits: { heartbeatMs, maxEventStreams } } = service;
-  let streams = 0;
+  const { source, options, limits } = service;
+  const { heartbeatMs, maxEventStreams, maxEventStreamsPerPrincipal } = limits;
+  const slots = new StreamSlots(
+    maxEventStreams,
+    options.authorize === undefined ? maxEventStreams : maxEventStreamsPerPrincipal,
+  );
   return (c, { caller, toolset, exchange }) => {
     refuseQuery(c.req.url);
     // A toolset does not change. 204 tells an EventSource not to come again.
@@ -28,25 +41,16 @@ export function followTools(service: ToolService): Answer {
     if (c.req.method === "HEAD") {
       return new Response(null, { headers: EVENT_STREAM_HEADERS });
     }
-    if (streams >= maxEventStreams) {
-      return problemResponse({
-        status: 503,
-        code: "overloaded",
-        detail: `Cannot follow the tools: ${maxEventStreams} clients do already`,
-        headers: { "retry-after": "60" },
-      });
-    }
-    streams++;
+    const release = slots.take(caller.principal);
+    if (release === undefined) return problemResponse(TOO_MANY);
     const changed = new ChangeSignal(source);
     let listing = toolset.available();
     let waiting: readonly ListingChange[] = [];
     let next = 0;
     let count = 0;
-    let isFollowing = true;
     const stop = (): void => {
       changed.stop();
-      if (isFollowing) streams--;
-      isFollowing = false;
+      release();
     };
     const { response, ended } = eventStream({
       async next() {
