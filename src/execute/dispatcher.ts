@@ -108,7 +108,7 @@ export class ToolDispatcher {
    * Runs one call.
    *
    * @param call What the model asks for.
-   * @param context What the host adds.
+   * @param context What the host adds; `null` is nothing, too.
    * @returns The result. Never rejects.
    */
   dispatch(call: ToolCall, context: DispatchContext = NO_CONTEXT): Promise<ToolResult> {
@@ -178,14 +178,15 @@ export class ToolDispatcher {
    * @param calls The calls. Those beyond `maxCallsPerBatch` fail with `overloaded`.
    * @param context What the host adds to each. An idempotency key is made one key per call, by
    * its place in the list.
-   * @returns The results, in the order of the calls. Never rejects.
+   * @returns The results, in the order of the calls. Rejects only if `calls` is no list.
    */
-  dispatchAll(
+  async dispatchAll(
     calls: readonly ToolCall[],
     context: DispatchContext = NO_CONTEXT,
   ): Promise<readonly ToolResult[]> {
+    if (!Array.isArray(calls)) refuse("dispatch calls", "they must be a list");
     const { maxCallsPerBatch } = this.#state.settings;
-    return Promise.all(calls.map((call, index) => {
+    return await Promise.all(calls.map((call: ToolCall, index) => {
       if (index >= maxCallsPerBatch) {
         return failure(
           "overloaded",
@@ -193,13 +194,11 @@ export class ToolDispatcher {
           `more than ${maxCallsPerBatch} calls at once; send the rest later`,
         );
       }
-      const { idempotencyKey } = context;
-      return this.#begin(
-        call,
-        idempotencyKey === undefined
-          ? context
-          : { ...context, idempotencyKey: `${idempotencyKey}#${index}` },
-      );
+      try {
+        return this.#begin(call, ofPlace(context, index));
+      } catch {
+        return failure("threw", clip(nameOf(call) ?? ""), "its context cannot be read");
+      }
     }));
   }
 
@@ -256,8 +255,9 @@ export class ToolDispatcher {
       const toolset = this.toolset;
       const tool = name === undefined ? undefined : toolset.get(name);
       if (tool !== undefined) {
-        const plan = this.#state.planOf(tool);
-        return new Call(this.#state, toolset, this.#host, plan, request, context, events);
+        const plan = this.#state.planOf(tool, this.#host);
+        const options = context ?? NO_CONTEXT;
+        return new Call(this.#state, toolset, this.#host, plan, request, options, events);
       }
       this.#state.countUnknown();
       return unknownTool(name ?? "", name === undefined ? [] : nearIds(name, idsOf(toolset)));
@@ -266,6 +266,14 @@ export class ToolDispatcher {
       return failure("threw", clip(name ?? ""), "its toolset cannot be read");
     }
   }
+}
+
+/** The context of one of several calls: a key for all becomes a key for each. */
+function ofPlace(context: DispatchContext | null, index: number): DispatchContext {
+  const key = context?.idempotencyKey;
+  return key === undefined
+    ? context ?? NO_CONTEXT
+    : { ...context, idempotencyKey: `${key}#${index}` };
 }
 
 /** The ids that a caller may be told of: its own tools that are available. */

@@ -48,6 +48,17 @@ export class Histogram {
     if (ms > this.#max) this.#max = ms;
   }
 
+  /** Counts all that another has counted. */
+  absorb(other: Histogram): void {
+    for (const [index, count] of other.#buckets.entries()) {
+      this.#buckets[index] = (this.#buckets[index] ?? 0) + count;
+    }
+    this.#count += other.#count;
+    this.#total += other.#total;
+    this.#min = Math.min(this.#min, other.#min);
+    this.#max = Math.max(this.#max, other.#max);
+  }
+
   /** The duration that the share `rank` (0 to 1) of all durations does not exceed, in milliseconds. */
   percentile(rank: number): number {
     const wanted = Math.max(1, Math.ceil(rank * this.#count));

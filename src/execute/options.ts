@@ -168,7 +168,8 @@ export interface ToolDispatcherOptions {
    */
   readonly maxBufferedEvents?: number;
   /**
-   * Of how many tools metrics are kept. Those of further tools are added up under the id `*`.
+   * Of how many tools metrics are kept. Those of further tools are added up under the id `*`, and
+   * so are those of a tool that is gone when another needs its place.
    *
    * @default {10_000}
    */

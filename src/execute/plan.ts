@@ -5,6 +5,7 @@
  * @module
  */
 
+import type { ToolHost } from "../registry/mod.ts";
 import type { Tool, ToolResult } from "../tool/mod.ts";
 import { askApproval } from "./approval_step.ts";
 import { parseArguments, validateArguments } from "./arguments.ts";
@@ -37,6 +38,8 @@ export interface ToolPlan {
   readonly first: Step | undefined;
   readonly timeoutMs: number;
   readonly stats: ToolStats;
+  /** What runs the tool. */
+  readonly host: ToolHost;
 }
 
 interface OrderedStep {
@@ -93,11 +96,15 @@ const ORDER: readonly OrderedStep[] = [
 ];
 
 /** Makes the plan of a tool. */
-export function planFor(tool: Tool, settings: Settings, stats: ToolStats): ToolPlan {
+export function planFor(
+  tool: Tool,
+  settings: Settings,
+  where: Pick<ToolPlan, "stats" | "host">,
+): ToolPlan {
   let first: Step | undefined;
   for (const { doing, run, when } of ORDER.toReversed()) {
     if (when === undefined || when(tool, settings)) first = { doing, run, next: first };
   }
   const { timeoutMs, maxTimeoutMs } = settings;
-  return { tool, first, timeoutMs: Math.min(tool.timeoutMs ?? timeoutMs, maxTimeoutMs), stats };
+  return { tool, first, timeoutMs: Math.min(tool.timeoutMs ?? timeoutMs, maxTimeoutMs), ...where };
 }

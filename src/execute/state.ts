@@ -17,6 +17,9 @@ import { ToolStats } from "./stats.ts";
 /** Under this id the metrics of tools beyond the limit are added up. No tool can have it. */
 const OTHER_TOOLS = "*";
 
+/** How many places are looked at for one that has become free, when there is no other. */
+const MOST_LOOKS = 8;
+
 /** What the calls of a dispatcher and its views share: limits, keys, plans and metrics. */
 export class DispatcherState {
   readonly settings: Settings;
@@ -39,16 +42,36 @@ export class DispatcherState {
     this.#since = clock.timestamp();
   }
 
-  /** How calls of `tool` run, and where they are counted. */
-  planOf(tool: Tool): ToolPlan {
+  /** How calls of `tool`, which `host` runs, go, and where they are counted. */
+  planOf(tool: Tool, host: ToolHost): ToolPlan {
     const known = this.#plans.get(tool.id);
     if (known !== undefined && known.tool === tool) return known;
     // A tool that replaced another of its id goes on with the other's numbers.
-    const stats = known?.stats ??
-      (this.#plans.size < this.settings.maxMeteredTools ? new ToolStats(tool.id) : this.#others);
-    const plan = planFor(tool, this.settings, stats);
+    const stats = known?.stats ?? (this.#hasRoom() ? new ToolStats(tool.id) : this.#others);
+    const plan = planFor(tool, this.settings, { stats, host });
     if (stats !== this.#others) this.#plans.set(tool.id, plan);
     return plan;
+  }
+
+  /**
+   * Whether another tool can be counted by itself. Where there are too many, one that its host has
+   * no more gives up its place, and its numbers go to those of the others.
+   */
+  #hasRoom(): boolean {
+    const plans = this.#plans;
+    if (plans.size < this.settings.maxMeteredTools) return true;
+    let looks = 0;
+    for (const [id, plan] of plans) {
+      plans.delete(id);
+      if (plan.stats.isIdle && plan.host.getTool(id) === undefined) {
+        this.#others.absorb(plan.stats);
+        return true;
+      }
+      // To the end: the next tool without a place looks at others.
+      plans.set(id, plan);
+      if (++looks === MOST_LOOKS) break;
+    }
+    return false;
   }
 
   /** What runs the tools of a toolset: the registry it came from, or one made for its list. */

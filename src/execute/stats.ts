@@ -39,6 +39,26 @@ export class ToolStats {
     errors.set(code, (errors.get(code) ?? 0) + 1);
   }
 
+  /** Nothing is under way. */
+  get isIdle(): boolean {
+    return this.inFlight + this.abandoned === 0;
+  }
+
+  /** Counts the ended calls of another, too. */
+  absorb(other: ToolStats): void {
+    this.#calls += other.#calls;
+    this.#failed += other.#failed;
+    this.#replayed += other.#replayed;
+    this.#lastEnd = Math.max(this.#lastEnd, other.#lastEnd);
+    if (other.#durations !== undefined) {
+      (this.#durations ??= new Histogram()).absorb(other.#durations);
+    }
+    const errors = this.#errors ??= new Map();
+    for (const [code, count] of other.#errors ?? []) {
+      errors.set(code, (errors.get(code) ?? 0) + count);
+    }
+  }
+
   /** Forgets what has ended, and keeps what is under way. */
   reset(): void {
     this.#durations = this.#errors = undefined;

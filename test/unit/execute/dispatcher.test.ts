@@ -1,5 +1,11 @@
 import { describe, it } from "bun:test";
-import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
+import {
+  assert,
+  assertEquals,
+  assertRejects,
+  assertStringIncludes,
+  assertThrows,
+} from "@std/assert";
 import { buildToolset, defineTool, type Toolset } from "../../../mod.ts";
 import { ToolDispatcher as CoreDispatcher } from "../../../src/execute/mod.ts";
 import {
@@ -114,7 +120,7 @@ describe("ToolDispatcher.dispatch()", () => {
       assert(messageOf(result).length < 200);
     }
     assertEquals(outcome(await dispatcher.dispatch(hostile as never)), "unknown_tool");
-    assertEquals(outcome(await dispatcher.dispatch({ name: "echo" }, null as never)), "threw");
+    assertEquals(outcome(await dispatcher.dispatch({ name: "echo" }, hostile as never)), "threw");
     const trap = {
       name: "echo",
       get arguments(): never {
@@ -478,6 +484,38 @@ describe("ToolDispatcher.dispatchAll()", () => {
     const first = await dispatcher.dispatchAll(calls, { idempotencyKey: "k" });
     const second = await dispatcher.dispatchAll(calls, { idempotencyKey: "k" });
     assertEquals([...first, ...second].map(outcome), [1, 2, 1, 2]);
+  });
+});
+
+describe("ToolDispatcher without a context", () => {
+  it("takes null for none", async () => {
+    const { dispatcher } = fixture([{ name: "one", execute: () => 1 }]);
+    // JavaScript callers hand in what the types refuse.
+    const none = null as unknown as undefined;
+    const call = { name: "one" };
+    assertEquals(outcome(await dispatcher.dispatch(call, none)), 1);
+    assertEquals((await dispatcher.dispatchAll([call], none)).map(outcome), [1]);
+    for await (const event of dispatcher.stream(call, none)) assertEquals(event.type, "result");
+  });
+
+  it("answers each call of several where the context cannot be read", async () => {
+    const { dispatcher } = fixture([{ name: "one", execute: () => 1 }]);
+    const context = {
+      get idempotencyKey(): string {
+        throw new Error("no");
+      },
+    };
+    const results = await dispatcher.dispatchAll([{ name: "one" }, { name: "one" }], context);
+    assertEquals(results.map(outcome), ["threw", "threw"]);
+  });
+
+  it("rejects calls that are no list", async () => {
+    const { dispatcher } = fixture([]);
+    await assertRejects(
+      () => dispatcher.dispatchAll(null as unknown as []),
+      TypeError,
+      "Cannot dispatch calls: they must be a list",
+    );
   });
 });
 

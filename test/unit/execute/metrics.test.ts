@@ -1,6 +1,6 @@
 import { describe, it } from "bun:test";
 import { assertAlmostEquals, assertEquals } from "@std/assert";
-import { fakeTool, fixture, outcome } from "./support.ts";
+import { deferred, fakeTool, fixture, outcome } from "./support.ts";
 
 describe("ToolDispatcher.metrics()", () => {
   it("counts calls, failures by code and durations, per tool", async () => {
@@ -83,6 +83,41 @@ describe("ToolDispatcher.metrics()", () => {
     await call("a");
     const counts = dispatcher.metrics().tools.map(({ id, calls }) => [id, calls]);
     assertEquals(counts, [["*", 2], ["a", 2], ["b", 1]]);
+  });
+
+  it("gives the place of a tool that is gone to the next, and keeps its numbers in the sum", async () => {
+    const tools = ["a", "b", "c"].map((name) => ({ name, execute: () => 1 }));
+    const { call, clock, registry, dispatcher } = fixture([...tools, {
+      name: "gone",
+      execute: () => {
+        clock.advance(8);
+        throw new Error("no");
+      },
+    }], { maxMeteredTools: 2 });
+    for (const name of ["a", "gone"]) await call(name);
+    registry.unregisterTool("gone");
+    for (const name of ["b", "b", "c"]) await call(name);
+    const { calls, failed, tools: counted } = dispatcher.metrics();
+    assertEquals(counted.map(({ id, calls }) => [id, calls]), [["*", 2], ["a", 1], ["b", 2]]);
+    assertEquals([calls, failed, counted[0]?.errors], [5, 1, { threw: 1 }]);
+    assertEquals([counted[0]?.duration?.totalMs, counted[0]?.duration?.maxMs], [8, 8]);
+  });
+
+  it("keeps the place of a tool that is gone while a call of it is under way", async () => {
+    const end = deferred();
+    const { call, registry, dispatcher } = fixture([
+      { name: "gone", execute: () => end.promise },
+      { name: "a", execute: () => 1 },
+    ], { maxMeteredTools: 1 });
+    const running = call("gone");
+    registry.unregisterTool("gone");
+    await call("a");
+    end.resolve();
+    await running;
+    const ids = () => dispatcher.metrics().tools.map(({ id, calls }) => [id, calls]);
+    assertEquals(ids(), [["*", 1], ["gone", 1]]);
+    await call("a");
+    assertEquals(ids(), [["*", 2], ["a", 1]]);
   });
 
   it("does not grow with names that no tool has", async () => {
