@@ -1,7 +1,7 @@
 import process from "node:process";
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { describe, it } from "bun:test";
-import { ToolDispatcher } from "../../mod.ts";
+import { buildToolset, searchToolset, ToolDispatcher } from "../../mod.ts";
 import { createWorkspaceRegistry, registry, transactions, workspaceTools } from "./mod.ts";
 import { temporaryFolder } from "./testing.ts";
 
@@ -55,6 +55,21 @@ describe("createWorkspaceRegistry()", () => {
       ] as const
     ) {
       assertEquals([query, registry.searchTools(query)[0]?.id], [query, id]);
+    }
+  });
+
+  it("has tools of git that a search tells apart", () => {
+    const toolset = buildToolset(workspaceTools);
+    for (
+      const [query, id] of [
+        ["commit changes", "git-commit"],
+        ["commit", "git-commit"],
+        ["list commits", "git-log"],
+        ["what changed", "git-status"],
+        ["history", "git-log"],
+      ] as const
+    ) {
+      assertEquals([query, searchToolset(toolset, query)[0]?.id], [query, id]);
     }
   });
 

@@ -41,8 +41,8 @@ export const gitCommit: Tool = defineTool({
   name: "git-commit",
   title: "Git commit",
   description:
-    "Commits the given paths as they are in the workspace, with a message. Nothing else " +
-    "is committed. Hooks are not run.",
+    "Commits the changes of the given files and folders to git, with a message. Nothing else is " +
+    "committed, even if it is staged. Hooks are not run.",
   parameters: Parameters,
   returns: Returns,
   category: "git",
