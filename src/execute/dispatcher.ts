@@ -178,11 +178,16 @@ export class ToolDispatcher {
    * @param calls The calls. Those beyond `maxCallsPerBatch` fail with `overloaded`.
    * @param context What the host adds to each. An idempotency key is made one key per call, by
    * its place in the list.
+   * @param around Begins each call, by its place in the list: what traces calls does so inside.
    * @returns The results, in the order of the calls. Rejects only if `calls` is no list.
    */
   async dispatchAll(
     calls: readonly ToolCall[],
     context: DispatchContext = NO_CONTEXT,
+    around: (
+      index: number,
+      begin: () => ToolResult | Promise<ToolResult>,
+    ) => ToolResult | Promise<ToolResult> = (_, begin) => begin(),
   ): Promise<readonly ToolResult[]> {
     if (!Array.isArray(calls)) refuse("dispatch calls", "they must be a list");
     const { maxCallsPerBatch } = this.#state.settings;
@@ -195,7 +200,7 @@ export class ToolDispatcher {
         );
       }
       try {
-        return this.#begin(call, ofPlace(context, index));
+        return around(index, () => this.#begin(call, ofPlace(context, index)));
       } catch {
         return failure("threw", clip(nameOf(call) ?? ""), "its context cannot be read");
       }

@@ -178,10 +178,10 @@ describe("openTelemetry()", () => {
         })),
       }),
     });
-    assertEquals(
-      named("execute_tool nest").attributes["gen_ai.tool.call.id"],
-      "call_0",
-    );
+    const call = named("execute_tool nest");
+    assertEquals(call.attributes["gen_ai.tool.call.id"], "call_0");
+    // What the tool traces is a part of its own call, not of the turn or of the call beside it.
+    assertEquals(named("inner").parentSpanContext?.spanId, call.spanContext().spanId);
     assertEquals(named("execute_tool fail").attributes["error.type"], "threw");
   });
 
@@ -209,6 +209,7 @@ describe("openTelemetry()", () => {
     assertEquals(failed?.attributes, {
       "gen_ai.operation.name": "execute_tool",
       "gen_ai.tool.name": "fail",
+      "gen_ai.tool.type": "function",
       "error.type": "threw",
     });
     const { count, sum = 0 } = failed?.value as { count: number; sum?: number };

@@ -12,6 +12,9 @@ import type { Caller } from "./identity.ts";
 import type { CallSpan } from "./telemetry.ts";
 import type { TraceParent } from "./traceparent.ts";
 
+/** The longest id that a tool may have, and more. */
+const MAX_ID = 260;
+
 /** What a route knows of the request that it answers. */
 export interface Visit {
   readonly caller: Caller;
@@ -23,6 +26,15 @@ export interface Visit {
 /** Answers a request whose caller is known. */
 export type Answer = (c: Context, visit: Visit) => Response | Promise<Response>;
 
+/** One call of a request, for an access log. */
+export interface AccessCall {
+  /** As the caller wrote it: there may be no such tool. */
+  readonly toolId: string;
+  readonly callId: string;
+  /** What came of it: `ok`, or the code of its failure. `undefined` if it has not ended. */
+  readonly outcome: string | undefined;
+}
+
 /** What is found out about a request while it is answered. */
 export class Exchange {
   /** Headers for whatever the answer will be. */
@@ -30,25 +42,36 @@ export class Exchange {
   /** The route, as it is written: `/tools/:id`. */
   route: string | undefined;
   principal: string | undefined;
-  call: { readonly toolId: string; readonly callId: string } | undefined;
-  /** What came of the call: `ok`, or the code of its failure. */
-  outcome: string | undefined;
+  readonly calls: AccessCall[] = [];
   /** How long it took to know the caller, in milliseconds. */
   enteredMs: number | undefined;
-  /** How long the call took, in milliseconds. */
+  /** How long the longest call took, in milliseconds. */
   toolMs: number | undefined;
-  /** Where in its trace the call is. */
+  /** Where in its trace the call is, if there is one call. */
   place: TraceParent | undefined;
   /** Resolves when a stream has ended; `undefined` for an answer that is whole. */
   ended: Promise<void> | undefined;
 
-  /** The call has ended. */
-  settle(result: ToolResult, span: CallSpan): void {
-    // A reader that leaves may do so just when the result is there.
-    if (this.outcome !== undefined) return;
-    this.outcome = result.ok ? "ok" : result.error.code;
-    this.toolMs = result.durationMs;
-    span.end(result);
+  /**
+   * A call begins.
+   *
+   * @param span What observes it.
+   * @returns Is to be given the result, and looks at the first one only: a reader that leaves may do
+   * so just when the result is there.
+   */
+  begin(toolId: string, callId: string, span: CallSpan): (result: ToolResult) => void {
+    const call = {
+      toolId: toolId.slice(0, MAX_ID),
+      callId,
+      outcome: undefined as string | undefined,
+    };
+    this.place = this.calls.push(call) === 1 ? span.place : undefined;
+    return (result) => {
+      if (call.outcome !== undefined) return;
+      call.outcome = result.ok ? "ok" : result.error.code;
+      this.toolMs = Math.max(this.toolMs ?? 0, result.durationMs);
+      span.end(result);
+    };
   }
 
   /** Puts the headers on the answer. */

@@ -4,8 +4,9 @@
  * @module
  */
 
-import type { MiddlewareHandler } from "hono";
-import { Exchange } from "./exchange.ts";
+import { untilRead } from "./event_stream.ts";
+import { type AccessCall, Exchange } from "./exchange.ts";
+import { withHeaders } from "./headers.ts";
 import type { CallTelemetry } from "./telemetry.ts";
 import { nextTraceParent, readTraceParent, writeTraceParent } from "./traceparent.ts";
 
@@ -22,10 +23,8 @@ export interface AccessEntry {
   readonly durationMs: number;
   readonly traceId: string;
   readonly principal: string | undefined;
-  readonly toolId: string | undefined;
-  readonly callId: string | undefined;
-  /** What came of the call: `ok`, or the code of its failure. `undefined` if none ended. */
-  readonly outcome: string | undefined;
+  /** The calls that it made, in their order: one, or those of a turn or of a batch. */
+  readonly calls: readonly AccessCall[];
 }
 
 /** What is observed. */
@@ -45,46 +44,62 @@ export interface ObserveOptions {
   readonly now?: () => number;
 }
 
+/** Observes a request while `answer` answers it, filling in the exchange that it is given. */
+export type RequestObserver = (
+  request: Request,
+  answer: (exchange: Exchange) => Response | Promise<Response>,
+) => Promise<Response>;
+
+/** What is known of the requests that are observed now. */
+const exchanges = new WeakMap<Request, Exchange>();
+
+/** The exchange of a request that is observed. */
+export function exchangeOf(request: Request): Exchange | undefined {
+  return exchanges.get(request);
+}
+
 /**
- * Makes the middleware that observes. A `traceparent` goes in and comes out: that of the call where
- * it is traced, else a new one in the same trace.
+ * Makes what observes requests. A `traceparent` goes in and comes out: that of the call where it is
+ * traced, else a new one in the same trace. A request that is observed already, because one handler
+ * hands it to another, is observed once.
  *
- * @param begin Is given the exchange that the route is to fill in.
  * @param onError Is told what `access` throws.
  */
-export function observeRequests(
+export function createObserver(
   options: ObserveOptions,
-  begin: (c: Parameters<MiddlewareHandler>[0], exchange: Exchange) => void,
   onError: (error: unknown) => void,
-): MiddlewareHandler {
+): RequestObserver {
   const { serverTiming = false, now = Date.now } = options;
-  return async (c, next) => {
+  return async (request, answer) => {
+    const outer = exchanges.get(request);
+    if (outer !== undefined) return await answer(outer);
     const time = now();
     const exchange = new Exchange();
-    const { method } = c.req;
-    const parent = readTraceParent(c.req.raw.headers.get("traceparent"));
-    begin(c, exchange);
-    await next();
-    const place = exchange.place ?? nextTraceParent(parent);
-    c.header("traceparent", writeTraceParent(place));
-    if (serverTiming) c.header("server-timing", timing(exchange, now() - time));
-    const { path } = c.req;
-    const { status } = c.res;
+    exchanges.set(request, exchange);
+    const { method, url, headers } = request;
+    let response = await answer(exchange);
+    const place = exchange.place ?? nextTraceParent(readTraceParent(headers.get("traceparent")));
+    response = withHeaders(response, [
+      ["traceparent", writeTraceParent(place)],
+      ...(serverTiming ? [["server-timing", timing(exchange, now() - time)] as const] : []),
+    ]);
+    if (exchange.ended === undefined && isEventStream(response)) {
+      ({ response, ended: exchange.ended } = untilRead(response));
+    }
+    const { status } = response;
     const tell = (): void => {
-      const { route, principal, call, outcome } = exchange;
+      const { route, principal, calls } = exchange;
       try {
         options.access?.({
           time,
           method,
-          path,
+          path: new URL(url).pathname,
           route,
           status,
           durationMs: now() - time,
           traceId: place.traceId,
           principal,
-          toolId: call?.toolId,
-          callId: call?.callId,
-          outcome,
+          calls,
         });
       } catch (error) {
         onError(error);
@@ -92,7 +107,12 @@ export function observeRequests(
     };
     if (exchange.ended === undefined) tell();
     else void exchange.ended.then(tell);
+    return response;
   };
+}
+
+function isEventStream({ headers, body }: Response): boolean {
+  return body !== null && headers.get("content-type")?.startsWith("text/event-stream") === true;
 }
 
 function timing({ enteredMs, toolMs }: Exchange, totalMs: number): string {

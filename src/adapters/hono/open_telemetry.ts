@@ -148,6 +148,7 @@ export function openTelemetry<Context, Span extends OpenTelemetrySpan>(
           durations.record(result.durationMs / 1000, {
             "gen_ai.operation.name": "execute_tool",
             "gen_ai.tool.name": tool.id,
+            "gen_ai.tool.type": "function",
             ...failed,
           });
         },

@@ -14,14 +14,14 @@ import { EnvelopeError } from "./envelope.ts";
 import { type Answer, Exchange, type Visit } from "./exchange.ts";
 import { createGuard } from "./guard.ts";
 import { type Caller, ownerToolset, selectionOfCaller, ToolsetNarrower } from "./identity.ts";
-import { observeRequests } from "./observe.ts";
+import { createObserver, exchangeOf } from "./observe.ts";
 import { type HandlerLimits, readOptions, type ToolHandlerOptions } from "./options.ts";
 import { badRequest, type Problem, problemResponse } from "./problem.ts";
 import { QueryError } from "./query.ts";
 import { createRateLimiter, type RateLimiter } from "./rate_limit.ts";
 import { isResponse } from "./responses.ts";
 import { RunningCalls } from "./running_calls.ts";
-import { type CallSpan, type ObservedCall, unobserved } from "./telemetry.ts";
+import { type CallSpan, observeCall, type ObservedCall } from "./telemetry.ts";
 
 const EXECUTION_CLOSED: Problem = {
   status: 403,
@@ -48,8 +48,6 @@ export class ToolService {
   readonly #everyone: Caller;
   /** Whether something is to be found out about a caller, or noted, before the answer. */
   readonly #asksFirst: boolean;
-  /** Those that were begun by the observer. */
-  readonly #exchanges = new WeakMap<Context, Exchange>();
   readonly #views = new WeakMap<Toolset, ToolDispatcher>();
 
   /** @throws {TypeError} If an option is unknown or wrong. */
@@ -119,34 +117,21 @@ export class ToolService {
   /** What observes every request; `undefined` if nothing is to. */
   get observer(): MiddlewareHandler | undefined {
     const { observe } = this.options;
-    return observe && observeRequests(
-      observe,
-      (c, exchange) => this.#exchanges.set(c, exchange),
-      (error) => this.report(error),
-    );
+    if (observe === undefined) return undefined;
+    const watch = createObserver(observe, (error) => this.report(error));
+    return async (c, next) => {
+      const response = await watch(c.req.raw, async () => {
+        await next();
+        return c.res;
+      });
+      if (response !== c.res) c.res = response;
+    };
   }
 
   /** Begins to observe a call, if calls are observed. */
   observe(call: ObservedCall): CallSpan {
     const { telemetry } = this.options.observe ?? {};
-    if (telemetry === undefined) return unobserved;
-    try {
-      const span = telemetry.begin(call);
-      return {
-        place: span.place,
-        run: (work) => span.run(work),
-        end: (result) => {
-          try {
-            span.end(result);
-          } catch (error) {
-            this.report(error);
-          }
-        },
-      };
-    } catch (error) {
-      this.report(error);
-      return unobserved;
-    }
+    return observeCall(telemetry, call, (error) => this.report(error));
   }
 
   /** The handler for browsers that ask before they send; `undefined` if none may. */
@@ -203,7 +188,7 @@ export class ToolService {
   }
 
   #exchangeOf(c: Context, path: string): Exchange {
-    const exchange = this.#exchanges.get(c) ?? new Exchange();
+    const exchange = exchangeOf(c.req.raw) ?? new Exchange();
     exchange.route = path;
     if (this.#cors !== undefined) exchange.headers.push(...this.#cors.headersFor(c.req.raw));
     return exchange;

@@ -37,3 +37,32 @@ export const unobserved: CallSpan = {
   run: (work) => work(),
   end() {},
 };
+
+/**
+ * Begins to observe a call. What observes does not change what is observed: what it throws is told
+ * to `onError`, and the call goes on without it.
+ */
+export function observeCall(
+  telemetry: CallTelemetry | undefined,
+  call: ObservedCall,
+  onError: (error: unknown) => void,
+): CallSpan {
+  if (telemetry === undefined) return unobserved;
+  try {
+    const span = telemetry.begin(call);
+    return {
+      place: span.place,
+      run: (work) => span.run(work),
+      end(result) {
+        try {
+          span.end(result);
+        } catch (error) {
+          onError(error);
+        }
+      },
+    };
+  } catch (error) {
+    onError(error);
+    return unobserved;
+  }
+}

@@ -4,8 +4,10 @@ import {
   type AccessEntry,
   type CallTelemetry,
   createToolHandler,
+  serveFormats,
   type ToolHandlerOptions,
 } from "@plue/tools/hono";
+import * as formats from "@plue/tools/formats";
 import { BASE, execution, sampleRegistry } from "./support.ts";
 import { allEvents } from "./sse.ts";
 
@@ -100,8 +102,8 @@ describe("the access log", () => {
     await app.request(`${BASE}/nowhere`);
     await app.request(`${BASE}/tools`, { method: "DELETE" });
     await app.request("http://evil.example/tools");
-    const rows = entries.map(({ method, path, route, status, principal, toolId, outcome }) => [
-      ...[method, path, route, status, principal, toolId, outcome],
+    const rows = entries.map(({ method, path, route, status, principal, calls }) => [
+      ...[method, path, route, status, principal, calls[0]?.toolId, calls[0]?.outcome],
     ]);
     assertEquals(rows, [
       ["GET", "/tools", "/tools", 200, "ann", undefined, undefined],
@@ -120,7 +122,7 @@ describe("the access log", () => {
       ["DELETE", "/tools", undefined, 405, undefined, undefined, undefined],
       ["GET", "/tools", "/tools", 421, undefined, undefined, undefined],
     ]);
-    assertEquals(entries[1]?.callId, "c1");
+    assertEquals(entries[1]?.calls, [{ toolId: "echo", callId: "c1", outcome: "ok" }]);
     assertEquals(/sesame|secret|my-own/.test(JSON.stringify(entries)), false);
     // The clock that was handed in ticks once per question.
     assertEquals(entries[0]?.time, 1_000);
@@ -137,7 +139,57 @@ describe("the access log", () => {
     const told = next();
     await allEvents(response);
     await told;
-    assertEquals([entries[0]?.status, entries[0]?.outcome], [200, "ok"]);
+    assertEquals([entries[0]?.status, entries[0]?.calls[0]?.outcome], [200, "ok"]);
+  });
+
+  const TURN = {
+    role: "assistant",
+    tool_calls: [["a", "echo", { text: "x" }], ["b", "nope", {}], ["c", "echo", { text: 5 }]]
+      .map(([id, name, args]) => ({
+        id,
+        type: "function",
+        function: { name, arguments: JSON.stringify(args) },
+      })),
+  };
+
+  it("tells of each call of a turn, also of one that names no tool", async () => {
+    const { app, entries } = observed({
+      formats: serveFormats(formats),
+      authorize: () => ({ principal: "ann" }),
+    });
+    await app.request(`${BASE}/dispatch/openai.chat`, execution(TURN));
+    const [{ route, principal, calls } = {}] = entries;
+    assertEquals([route, principal, calls], ["/dispatch/:target", "ann", [
+      { toolId: "echo", callId: "a", outcome: "ok" },
+      { toolId: "nope", callId: "b", outcome: "unknown_tool" },
+      { toolId: "echo", callId: "c", outcome: "invalid_arguments" },
+    ]]);
+  });
+
+  it("tells of a stream that another handler makes when it has been read, once", async () => {
+    const { app, entries, next } = observed();
+    app.get("/own", () =>
+      new Response("data: 1\n\n", {
+        headers: { "content-type": "text/event-stream" },
+      }));
+    for (const read of [true, false]) {
+      const response = await app.request(`${BASE}/own`);
+      assertEquals(entries.length, read ? 0 : 1);
+      const told = next();
+      if (read) assertEquals(await response.text(), "data: 1\n\n");
+      else await response.body?.cancel();
+      await told;
+      assertMatch(response.headers.get("traceparent") ?? "", /^00-/);
+    }
+    assertEquals(entries.map(({ path, status }) => [path, status]), Array(2).fill(["/own", 200]));
+  });
+
+  it("tells once of a request that one handler hands to another, with what both know", async () => {
+    const { app: outer, entries } = observed({ authorize: () => ({ principal: "ann" }) });
+    const { app: inner, entries: others } = observed();
+    outer.all("/inner/*", (c) => inner.fetch(c.req.raw));
+    await outer.request(`${BASE}/inner/nope`);
+    assertEquals([entries.map(({ path }) => path), others], [["/inner/nope"], []]);
   });
 
   it("tells of a stream whose reader left", async () => {
@@ -146,7 +198,7 @@ describe("the access log", () => {
     const told = next();
     await response.body?.cancel();
     await told;
-    assertEquals([entries[0]?.route, entries[0]?.outcome], ["/events", undefined]);
+    assertEquals([entries[0]?.route, entries[0]?.calls], ["/events", []]);
   });
 
   it("does not change an answer by throwing", async () => {

@@ -24,7 +24,7 @@ export function dispatchTurn(
   formats: FormatFunctions,
 ): Answer {
   return async (c, visit) => {
-    const { caller, toolset } = visit;
+    const { caller, toolset, exchange } = visit;
     const { selection, search, cursor, format } = readListingQuery(c.req.url);
     if (search !== undefined || cursor !== undefined || format !== undefined) {
       return problemResponse(
@@ -45,23 +45,31 @@ export function dispatchTurn(
       if (refused !== undefined) return refused;
       const { principal } = caller;
       const running = service.running.begin({ principal, callId }, client);
-      const spans = calls.map(({ name = "", callId }) => {
-        const tool = shown.get(name);
-        return tool === undefined ? unobserved : service.observe({
-          tool,
-          callId,
-          sessionId: ids.sessionId,
-          headers,
-        });
+      const begun = calls.map(({ name, wireName, callId }) => {
+        const tool = name === undefined ? undefined : shown.get(name);
+        const span = tool === undefined
+          ? unobserved
+          : service.observe({ tool, callId, sessionId: ids.sessionId, headers });
+        return { span, settle: exchange.begin(name ?? wireName, callId, span) };
       });
+      // Those that the dispatcher is given: the others cannot be run, and their result is known.
+      const routed = begun.filter((_, index) => calls[index]?.problem === undefined);
+      const dispatcher = service.dispatcherOf(shown);
       const turn = formats.dispatchCalls(target as TargetName, calls, {
-        dispatcher: service.dispatcherOf(shown),
+        dispatcher: {
+          dispatchAll: (list, context) =>
+            dispatcher.dispatchAll(list, context, async (index, begin) => {
+              const result = await (routed[index]?.span.run(begin) ?? begin());
+              routed[index]?.settle(result);
+              return result;
+            }),
+        },
         names: exported.names,
         context: { ...ids, principal, signal: running.signal },
       }).finally(() => running.end());
       keepAlive(c, turn.catch(() => {}));
       const { messages, results } = await turn;
-      results.forEach((result, index) => spans[index]?.end(result));
+      results.forEach((result, index) => begun[index]?.settle(result));
       return withCallId(
         callId,
         json({

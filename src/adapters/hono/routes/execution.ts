@@ -31,6 +31,8 @@ interface Begun {
   readonly client: Request;
   readonly span: CallSpan;
   readonly exchange: Exchange;
+  /** Is given the result. */
+  readonly settle: (result: ToolResult) => void;
 }
 
 /** Runs a tool: answers its result, or streams what happens, as the client asks. */
@@ -57,8 +59,6 @@ export function executeTool(service: ToolService): Answer {
         sessionId,
         headers: c.req.raw.headers,
       });
-      exchange.call = { toolId: id, callId };
-      exchange.place = span.place;
       const begun: Begun = {
         dispatcher: service.dispatcherOf(toolset),
         call: { name: id, arguments: envelope.arguments, callId },
@@ -73,6 +73,7 @@ export function executeTool(service: ToolService): Answer {
         client,
         span,
         exchange,
+        settle: exchange.begin(id, callId, span),
       };
       // A tool that is not there is answered with its status, also to those who asked for a stream.
       return tool !== undefined &&
@@ -97,14 +98,14 @@ export function abortExecution(service: ToolService): Answer {
 }
 
 async function answerResult(c: Context, begun: Begun): Promise<Response> {
-  const { dispatcher, call, context, running, span } = begun;
+  const { dispatcher, call, context, running, span, settle } = begun;
   const result = span.run(() => dispatcher.dispatch(call, context));
   // The end of the call lets go of the request's signal, whether a response is still wanted or not.
   const ended = result.then((answer) => {
     running.end();
     const response = respond(call, answer);
     const sent = response === undefined ? changed(call.name) : answer;
-    settle(begun, sent);
+    settle(sent);
     return response ?? respond(call, sent);
   });
   keepAlive(c, ended);
@@ -133,12 +134,12 @@ function changed(name: string): ToolFailure {
 }
 
 function streamEvents(c: Context, begun: Begun, heartbeatMs: number): Response {
-  const { dispatcher, call, context, running, client, span, exchange } = begun;
+  const { dispatcher, call, context, running, client, span, exchange, settle } = begun;
   const began = Date.now();
   const events = dispatcher.stream(call, context);
   const end = (result: ToolResult): void => {
     running.end();
-    settle(begun, result);
+    settle(result);
   };
   const { response, ended } = eventStream({
     async next() {
@@ -167,10 +168,6 @@ function streamEvents(c: Context, begun: Begun, heartbeatMs: number): Response {
   exchange.ended = ended;
   keepAlive(c, ended);
   return response;
-}
-
-function settle({ exchange, span }: Begun, result: ToolResult): void {
-  exchange.settle(result, span);
 }
 
 function noSuchCall(callId: string): Problem {
