@@ -1,7 +1,7 @@
 import process from "node:process";
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { describe, it } from "bun:test";
-import { buildToolset, searchToolset, ToolDispatcher } from "../../mod.ts";
+import { createToolIndex, ToolDispatcher } from "../../mod.ts";
 import { createWorkspaceRegistry, registry, transactions, workspaceTools } from "./mod.ts";
 import { temporaryFolder } from "./testing.ts";
 
@@ -59,7 +59,9 @@ describe("createWorkspaceRegistry()", () => {
   });
 
   it("has tools of git that a search tells apart", () => {
-    const toolset = buildToolset(workspaceTools);
+    // Not through a registry: only a repository has these tools.
+    const index = createToolIndex();
+    for (const tool of workspaceTools) index.add(tool);
     for (
       const [query, id] of [
         ["commit changes", "git-commit"],
@@ -69,7 +71,7 @@ describe("createWorkspaceRegistry()", () => {
         ["history", "git-log"],
       ] as const
     ) {
-      assertEquals([query, searchToolset(toolset, query)[0]?.id], [query, id]);
+      assertEquals([query, index.search(query, 1)[0]?.id], [query, id]);
     }
   });
 
