@@ -30,7 +30,7 @@ const SHAPE = new Shape("an Anthropic message");
 function read(response: unknown): readonly WireCall[] {
   if (Array.isArray(response)) return blocksOf(response, "");
   const top = SHAPE.record(response, "", "a message or a list of content blocks");
-  if (top["type"] === "tool_use") return blocksOf([top], "");
+  if (top["type"] === "tool_use") return [blockOf(top)];
   if (given(top, "content")) {
     // A message may be text alone.
     if (typeof top["content"] === "string") return [];
@@ -47,10 +47,8 @@ function read(response: unknown): readonly WireCall[] {
 
 function blocksOf(list: readonly unknown[], at: string): readonly WireCall[] {
   return list.flatMap((item, index) => {
-    const here = list.length === 1 && at === "" ? at : `${at}/${index}`;
-    const raw = SHAPE.record(item, here);
-    if (raw["type"] !== "tool_use") return [];
-    return [blockOf(raw)];
+    const raw = SHAPE.record(item, `${at}/${index}`);
+    return raw["type"] === "tool_use" ? [blockOf(raw)] : [];
   });
 }
 

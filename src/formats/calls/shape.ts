@@ -60,7 +60,8 @@ export class Shape {
 
   /** The error for something that has another shape. */
   wrong(at: string, wanted: string): TypeError {
-    return new TypeError(`Cannot read the calls of ${this.#title}: "${at}" must be ${wanted}`);
+    const what = at === "" ? "it" : `"${at}"`;
+    return new TypeError(`Cannot read the calls of ${this.#title}: ${what} must be ${wanted}`);
   }
 
   record(value: unknown, at: string, wanted = "an object"): JsonRecord {

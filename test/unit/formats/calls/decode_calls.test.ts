@@ -101,6 +101,14 @@ describe("the place in a refused response", () => {
     ["mcp", { arguments: {} }, '"/name" must be a text'],
     ["langchain", { tool_calls: {} }, '"/tool_calls" must be a list, and is an object'],
     ["openapi", { body: {} }, '"/path" must be a text'],
+    ["anthropic", null, "it must be a message or a list of content blocks, and is null"],
+    ["anthropic", [null], '"/0" must be an object, and is null'],
+    ["anthropic", { content: [null] }, '"/content/0" must be an object, and is null'],
+    ["bedrock", [null], '"/0" must be an object, and is null'],
+    ["bedrock", { message: { content: [{ text: "x" }, null] } }, '"/message/content/1" must be'],
+    ["gemini", [null], '"/0" must be an object, and is null'],
+    ["gemini", { parts: [null] }, '"/parts/0" must be an object, and is null'],
+    ["gemini", { candidates: [{ content: { parts: [null] } }] }, '"/candidates/0/content/parts/0"'],
   ];
   for (const [target, response, words] of rows) {
     it(`is ${words.slice(0, 40)} for ${target}`, () => {
