@@ -6,6 +6,8 @@
 
 import { bearerToken, type ChallengeOptions, createChallenger } from "./challenge.ts";
 import type { Authorize, Caller } from "./identity.ts";
+import { isResponse } from "./responses.ts";
+import { TokenNames } from "./token_names.ts";
 import { TokenTable } from "./token_table.ts";
 
 /** Who a token belongs to. Nothing: nobody. A `Response` is sent as it is. */
@@ -25,7 +27,8 @@ export interface BearerAuthOptions extends ChallengeOptions {
 const TOKEN = /^[\x21-\x7e]{16,8192}$/;
 
 /**
- * Lets in those who show a bearer token: an `authorize` for `createToolHandler`.
+ * Lets in those who show a bearer token: an `authorize` for `createToolHandler`. A caller without a
+ * `principal` is named by a digest of its token, so that two tokens are two callers.
  *
  * @example Usage
  * ```ts
@@ -56,10 +59,15 @@ export function bearerAuth(options: BearerAuthOptions): Authorize {
       "Cannot check tokens: tokens and verify are given, and one of them is wanted",
     );
   }
+  const names = new TokenNames();
   return async (request) => {
     const token = bearerToken(request, challenger);
     if (typeof token !== "string") return token;
-    return await find(token, request) ?? challenger.invalid();
+    const caller = await find(token, request) ?? challenger.invalid();
+    // Two callers without a name would share their idempotency keys and their running calls.
+    return isResponse(caller) || caller.principal !== undefined
+      ? caller
+      : { ...caller, principal: await names.of(token) };
   };
 }
 

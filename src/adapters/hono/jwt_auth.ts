@@ -8,6 +8,7 @@
 import { decode, verify } from "hono/jwt";
 import { bearerToken, type ChallengeOptions, createChallenger } from "./challenge.ts";
 import type { Authorize, Caller } from "./identity.ts";
+import { ISSUER_UNAVAILABLE } from "./problem.ts";
 import { type KeySource, type NamedKey, remoteKeys } from "./remote_keys.ts";
 
 /** How a token may be signed: with a private key, or (HS…) with a shared secret. */
@@ -55,7 +56,15 @@ export interface JwtAuthOptions extends ChallengeOptions {
    */
   readonly roleClaim?: string;
   /**
-   * Makes the caller, in place of the two claims and `sub`. Nothing: the token does not count.
+   * The claim that names the caller: a string. A token without one does not count: callers without a
+   * name would share their idempotency keys and their running calls.
+   *
+   * @default {"sub"}
+   */
+  readonly principalClaim?: string;
+  /**
+   * Makes the caller, in place of the claims. Without a `principal`, it is named by `principalClaim`
+   * all the same. Nothing: the token does not count.
    */
   toCaller?(
     claims: JwtClaims,
@@ -89,8 +98,10 @@ const MAX_TOKEN = 8_192;
 
 /**
  * Lets in those who show a JSON Web Token: an `authorize` for `createToolHandler`. A token counts if
- * its signature, issuer, audience and times do, and it says when it ends. The scopes, the role and
- * `sub` become the caller's scopes, role and principal.
+ * its signature, issuer, audience and times do, and it says when it ends and, in `sub`, whose it is.
+ * The scopes, the role and `sub` become the caller's scopes, role and principal.
+ *
+ * While the issuer's keys cannot be fetched, callers are answered 503.
  *
  * @example Usage
  * ```ts
@@ -116,7 +127,7 @@ const MAX_TOKEN = 8_192;
  */
 export function jwtAuth(options: JwtAuthOptions): Authorize {
   const { issuer, requiredScopes = [], clockToleranceS = 5, now = Date.now } = options;
-  const { scopeClaim = "scope", roleClaim = "role" } = options;
+  const { scopeClaim = "scope", roleClaim = "role", principalClaim = "sub" } = options;
   const audiences = [options.audience].flat();
   const source = keySource(options);
   const algorithms = algorithmsOf(options);
@@ -139,7 +150,7 @@ export function jwtAuth(options: JwtAuthOptions): Authorize {
     const parsed = parse(token);
     if (parsed === undefined || !algorithms.has(parsed.alg)) return undefined;
     const { alg, kid, typ } = parsed;
-    const key = pick(await source(kid), kid, alg);
+    const key = pick(await source(kid).catch(unavailable), kid, alg);
     if (key === undefined) return undefined;
     let claims: JwtClaims;
     try {
@@ -181,12 +192,12 @@ export function jwtAuth(options: JwtAuthOptions): Authorize {
       ? {
         scopes,
         role: text(own(claims, roleClaim)),
-        principal: text(own(claims, "sub")),
       }
       : await options.toCaller(claims);
-    if (caller === undefined) return challenger.invalid();
+    const named: Caller = { principal: text(own(claims, principalClaim)), ...caller };
+    if (caller === undefined || named.principal === undefined) return challenger.invalid();
     // A stream of events ends with the token that opened it.
-    return { expiresAt: (claims["exp"] as number) * 1000, ...caller };
+    return { expiresAt: (claims["exp"] as number) * 1000, ...named };
   };
 }
 
@@ -278,6 +289,12 @@ function base64Url(text: string): string {
     "=",
     "",
   );
+}
+
+/** Told to the log, and to the caller as a 503: whether the token counts is not known. */
+function unavailable(cause: unknown): never {
+  const error = new Error("Cannot check a token: the issuer's keys are not to be had", { cause });
+  throw Object.assign(error, { code: ISSUER_UNAVAILABLE });
 }
 
 function refused(why: string): TypeError {

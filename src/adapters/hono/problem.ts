@@ -15,6 +15,7 @@ export type ProblemCode =
   | "forbidden_host"
   | "forbidden_origin"
   | "execution_closed"
+  | "issuer_unavailable"
   | "not_found"
   | "method_not_allowed"
   | "payload_too_large"
@@ -115,6 +116,27 @@ export function problemOfFailure(
     },
     ...(code === "overloaded" ? { headers: { "retry-after": "1" } } : {}),
   };
+}
+
+/** The code of an error that says that tokens cannot be checked now. */
+export const ISSUER_UNAVAILABLE = "issuer_unavailable";
+
+/** The problem that a request is answered with at which something broke: the log knows what. */
+export function problemOfThrown(error: unknown): Problem {
+  const { code } = (error ?? {}) as { readonly code?: unknown };
+  return code === ISSUER_UNAVAILABLE
+    ? {
+      status: 503,
+      code: ISSUER_UNAVAILABLE,
+      detail: "Tokens cannot be checked now: their issuer does not give its keys",
+      retryable: true,
+      headers: { "retry-after": "5" },
+    }
+    : {
+      status: 500,
+      code: "internal",
+      detail: "The server could not answer this request",
+    };
 }
 
 /** A request that cannot be read as it is: 400, and what would be right. */

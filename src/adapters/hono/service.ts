@@ -16,7 +16,7 @@ import { createGuard } from "./guard.ts";
 import { type Caller, ownerToolset, selectionOfCaller, ToolsetNarrower } from "./identity.ts";
 import { createObserver, exchangeOf } from "./observe.ts";
 import { type HandlerLimits, readOptions, type ToolHandlerOptions } from "./options.ts";
-import { badRequest, type Problem, problemResponse } from "./problem.ts";
+import { badRequest, type Problem, problemOfThrown, problemResponse } from "./problem.ts";
 import { QueryError } from "./query.ts";
 import { createRateLimiter, type RateLimiter } from "./rate_limit.ts";
 import { isResponse } from "./responses.ts";
@@ -180,11 +180,7 @@ export class ToolService {
     } catch {
       // A log that fails must not change the answer.
     }
-    return problemResponse({
-      status: 500,
-      code: "internal",
-      detail: "The server could not answer this request",
-    });
+    return problemResponse(problemOfThrown(error));
   }
 
   #exchangeOf(c: Context, path: string): Exchange {

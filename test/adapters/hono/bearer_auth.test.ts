@@ -1,6 +1,13 @@
 import { describe, it } from "bun:test";
-import { assert, assertEquals, assertThrows } from "@std/assert";
-import { bearerAuth, type BearerAuthOptions, type Caller } from "@plue/tools/hono";
+import { assert, assertEquals, assertMatch, assertNotEquals, assertThrows } from "@std/assert";
+import {
+  bearerAuth,
+  type BearerAuthOptions,
+  type Caller,
+  createToolHandler,
+} from "@plue/tools/hono";
+import { defineTool, ToolRegistry } from "@plue/tools";
+import { BASE, execution } from "./support.ts";
 
 const ANN = "ann's-token-is-long";
 const BOB = "bob's-token-is-long";
@@ -24,6 +31,64 @@ describe("bearerAuth()", () => {
   it("knows whose token it is", async () => {
     assertEquals(await ask(`Bearer ${ANN}`), { principal: "ann", role: "control" });
     assertEquals(await ask(`bearer ${BOB}`), { principal: "bob" });
+  });
+
+  for (
+    const [by, options] of [
+      ["a map", { tokens: new Map([[ANN, { role: "impl" }], [BOB, {}]]) }],
+      ["a function", { verify: (token: string) => token.endsWith("long") ? {} : undefined }],
+    ] as const
+  ) {
+    it(`names a caller of ${by} that has no name by a digest of its token`, async () => {
+      const authorize = bearerAuth(options);
+      const name = async (token: string) =>
+        (await authorize(
+          new Request("http://localhost/", { headers: { authorization: `Bearer ${token}` } }),
+        ) as Caller).principal;
+      const [ann, bob] = [await name(ANN), await name(BOB)];
+      assertMatch(ann ?? "", /^token:[0-9a-f]{32}$/);
+      assertNotEquals(ann, bob);
+      assertEquals(await name(ANN), ann);
+    });
+  }
+
+  it("keeps callers without a name from each other's results and calls", async () => {
+    let runs = 0;
+    const started = Promise.withResolvers<void>();
+    const registry = new ToolRegistry({
+      tools: [
+        defineTool({ name: "count", description: "Counts.", execute: () => ++runs }),
+        defineTool({
+          name: "wait",
+          description: "Waits.",
+          execute: (_, { signal }) => {
+            started.resolve();
+            return new Promise((_resolve, reject) =>
+              signal.addEventListener("abort", () => reject(signal.reason))
+            );
+          },
+        }),
+      ],
+    });
+    const app = createToolHandler(registry, {
+      authorize: bearerAuth({ tokens: new Map([[ANN, {}], [BOB, {}]]) }),
+    });
+    const post = async (path: string, token: string): Promise<Response> =>
+      await app.request(
+        BASE + path,
+        execution({}, {
+          authorization: `Bearer ${token}`,
+          "idempotency-key": "k",
+          "x-call-id": "c",
+        }),
+      );
+    for (const token of [ANN, BOB, ANN]) await (await post("/tools/count/execute", token)).text();
+    assertEquals(runs, 2);
+    const waiting = post("/tools/wait/execute", ANN);
+    await started.promise;
+    assertEquals((await post("/executions/c/abort", BOB)).status, 404);
+    assertEquals((await post("/executions/c/abort", ANN)).status, 202);
+    assertEquals((await waiting).status, 499);
   });
 
   for (

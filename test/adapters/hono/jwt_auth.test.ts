@@ -3,11 +3,13 @@ import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { sign } from "hono/jwt";
 import {
   type Caller,
+  createToolHandler,
   jwtAuth,
   type JwtAuthOptions,
   type NamedKey,
   remoteKeys,
 } from "@plue/tools/hono";
+import { BASE, problemOf, sampleRegistry } from "./support.ts";
 import { AUDIENCE, bearer, createIssuer, forge, ISSUER, NOW, SECONDS } from "./tokens.ts";
 
 const issuer = await createIssuer();
@@ -64,6 +66,42 @@ describe("jwtAuth()", () => {
     assertEquals(await ask(await issuer.token({ team: "dev" }), { toCaller }), 401);
   });
 
+  it("names the caller by the claim that it is told, also one that toCaller does not name", async () => {
+    const token = await issuer.token({ client_id: "cron" });
+    const by = { principalClaim: "client_id" };
+    assertEquals((await ask(token, by) as Caller).principal, "cron");
+    const toCaller = (): Caller => ({ maxRisk: "low" });
+    assertEquals((await ask(token, { ...by, toCaller }) as Caller).principal, "cron");
+    assertEquals((await ask(token, { toCaller }) as Caller).principal, "ann");
+    const named = (): Caller => ({ principal: "given" });
+    const nameless = await issuer.token({ sub: undefined });
+    assertEquals((await ask(nameless, { toCaller: named }) as Caller).principal, "given");
+    assertEquals(await ask(nameless, { toCaller }), 401);
+  });
+
+  it("lets the handler answer 503 while the issuer's keys cannot be fetched, and tells the log why", async () => {
+    const errors: unknown[] = [];
+    const app = createToolHandler(sampleRegistry(), {
+      authorize: jwtAuth({
+        ...OPTIONS,
+        keys: remoteKeys(`${ISSUER}/jwks`, {
+          fetch: () => Promise.reject(new Error("no route to host")),
+        }),
+      }),
+      onError: (error) => void errors.push(error),
+    });
+    const headers = bearer(await issuer.token());
+    const response = await app.request(`${BASE}/tools`, { headers });
+    assertEquals([response.status, response.headers.get("retry-after")], [503, "5"]);
+    const { code, retryable } = await problemOf(response);
+    assertEquals([code, retryable], ["issuer_unavailable", true]);
+    const [error] = errors;
+    assert(error instanceof Error && error.cause instanceof Error);
+    assertEquals(error.cause.message, "no route to host");
+    // What is no token is no token, whatever the keys are.
+    assertEquals((await app.request(`${BASE}/tools`, { headers: bearer("sesame") })).status, 401);
+  });
+
   for (
     const [what, claims] of [
       ["says no end", { exp: undefined }],
@@ -71,6 +109,9 @@ describe("jwtAuth()", () => {
       ["ends at a word", { exp: "tomorrow" }],
       ["does not begin yet", { nbf: SECONDS + 6 }],
       ["was made in the future", { iat: SECONDS + 6 }],
+      ["names nobody", { sub: undefined }],
+      ["has an empty name", { sub: "" }],
+      ["has a number for a name", { sub: 5 }],
       ["is another issuer's", { iss: "https://other.example" }],
       ["names no issuer", { iss: undefined }],
       ["is for nobody", { aud: undefined }],
