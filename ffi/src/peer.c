@@ -1,6 +1,8 @@
 #include "peer.h"
 
 #include "call.h"
+#include "image.h"
+#include "path.h"
 #include "settings.h"
 #include "state.h"
 #include "text.h"
@@ -29,12 +31,20 @@ struct plue_frame *plue_peer_configure(struct plue_peer *peer) {
     peer->state = PLUE_PEER_WAITING;
     peer->configuration++;
     const char *tools_module = plue_settings.tools_module;
-    if (tools_module == NULL) {
-        tools_module = getenv("PLUE_TOOLS");
+    const char *given = tools_module == NULL ? getenv("PLUE_TOOLS") : NULL;
+    char *from_environment = NULL;
+    if (given != NULL) {
+        from_environment = plue_path_of_module(plue_image_start_folder(), given);
+        if (from_environment == NULL) {
+            return NULL;
+        }
+        tools_module = from_environment;
     }
     const char *strings[] = {tools_module, plue_settings.config_json};
-    return plue_frame_of_strings(PLUE_FRAME_CONFIG, PLUE_PROTOCOL_VERSION, peer->configuration,
-                                 strings, 2);
+    struct plue_frame *frame = plue_frame_of_strings(
+        PLUE_FRAME_CONFIG, PLUE_PROTOCOL_VERSION, peer->configuration, strings, 2);
+    free(from_environment);
+    return frame;
 }
 
 void plue_peer_close(struct plue_peer *peer) {

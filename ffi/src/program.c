@@ -1,8 +1,7 @@
 #include "program.h"
 
-#include "plue.h"
+#include "image.h"
 
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,23 +10,22 @@
 /* Writes the path of a file in the folder of this library (in that of the program that it is
  * linked into, if it is linked statically). */
 static bool find_beside_library(const char *name, char *path) {
-    Dl_info info;
-    /* A function as a data pointer: POSIX allows it, and dladdr() wants it. */
-    if (dladdr((const void *)(uintptr_t)plue_get_version, &info) == 0 || info.dli_fname == NULL) {
-        return false;
-    }
-    const char *slash = strrchr(info.dli_fname, '/');
-    int folder = slash == NULL ? 0 : (int)(slash - info.dli_fname + 1);
-    int length = snprintf(path, PATH_MAX, "%.*s%s", folder, info.dli_fname, name);
-    return length < PATH_MAX && access(path, R_OK) == 0;
+    const char *folder = plue_image_folder();
+    int length = snprintf(path, PATH_MAX, "%s/%s", folder, name);
+    return *folder != '\0' && length < PATH_MAX && access(path, R_OK) == 0;
 }
 
 /* Looks `name` up in $PATH. */
 static bool find_in_path(const char *name, char *path) {
     const char *folders = getenv("PATH");
+    char here[PATH_MAX];
+    plue_path_current(here);
     while (folders != NULL && *folders != '\0') {
         size_t length = strcspn(folders, ":");
-        int written = snprintf(path, PATH_MAX, "%.*s/%s", (int)length, folders, name);
+        const char *base = *folders == '/' ? "" : here;
+        const char *slash = *base == '\0' ? "" : "/";
+        int written =
+            snprintf(path, PATH_MAX, "%s%s%.*s/%s", base, slash, (int)length, folders, name);
         if (length > 0 && written < PATH_MAX && access(path, X_OK) == 0) {
             return true;
         }
@@ -35,6 +33,14 @@ static bool find_in_path(const char *name, char *path) {
         folders += *folders == ':';
     }
     return false;
+}
+
+/* Uses the program that the environment names. */
+static void use_given(struct plue_program *program, const char *given) {
+    bool is_path = strchr(given, '/') != NULL;
+    const char *folder = is_path && *given != '/' ? plue_image_start_folder() : "";
+    snprintf(program->default_text, PATH_MAX, "%s%s%s", folder, *folder == '\0' ? "" : "/", given);
+    program->default_argv[0] = program->default_text;
 }
 
 static void use_default(struct plue_program *program) {
@@ -46,8 +52,7 @@ static void use_default(struct plue_program *program) {
     program->default_argv[2] = NULL;
     const char *given = getenv("PLUE_SIDECAR");
     if (given != NULL && *given != '\0') {
-        snprintf(program->default_text, PATH_MAX, "%s", given);
-        program->default_argv[0] = program->default_text;
+        use_given(program, given);
     } else if (find_beside_library("plue-sidecar", program->default_text)) {
         program->default_argv[0] = program->default_text;
     } else if (find_beside_library("plue-sidecar.js", program->default_text)) {

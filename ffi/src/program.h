@@ -2,16 +2,13 @@
 #ifndef PLUE_PROGRAM_H
 #define PLUE_PROGRAM_H
 
-#include <limits.h>
-#include <stdbool.h>
+#include "path.h"
 
-#ifndef PATH_MAX
-#define PATH_MAX 4096
-#endif
+#include <stdbool.h>
 
 struct plue_program {
     char *const *argv;
-    char path[PATH_MAX]; /* of the file to run */
+    char path[PATH_MAX]; /* of the file to run, from the root */
     char *default_argv[3];
     char default_text[PATH_MAX];
 };

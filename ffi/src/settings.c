@@ -2,6 +2,7 @@
 
 #include "guest.h"
 #include "outcome.h"
+#include "path.h"
 #include "state.h"
 #include "text.h"
 
@@ -46,25 +47,32 @@ static bool copy_string(char **copy, const char *string) {
     return string == NULL || *copy != NULL;
 }
 
-static bool copy_strings(char ***copy, const char *const *strings) {
+/* The same of a path, which `folder` is before if it is relative. */
+static bool copy_path(char **copy, const char *folder, const char *path) {
+    *copy = path == NULL ? NULL : plue_path_from(folder, path);
+    return path == NULL || *copy != NULL;
+}
+
+/* Copies a command. Its program is a path if there is a slash in it. */
+static bool copy_argv(char ***copy, const char *folder, const char *const *argv) {
     *copy = NULL;
-    if (strings == NULL) {
+    if (argv == NULL) {
         return true;
     }
     size_t count = 0;
-    while (strings[count] != NULL) {
+    while (argv[count] != NULL) {
         count++;
     }
     *copy = calloc(count + 1, sizeof **copy);
     if (*copy == NULL) {
         return false;
     }
-    for (size_t i = 0; i < count; i++) {
-        if (!copy_string(&(*copy)[i], strings[i])) {
-            return false;
-        }
+    bool is_path = strchr(argv[0], '/') != NULL;
+    bool copied = copy_path(&(*copy)[0], is_path ? folder : "", argv[0]);
+    for (size_t i = 1; i < count && copied; i++) {
+        copied = copy_string(&(*copy)[i], argv[i]);
     }
-    return true;
+    return copied;
 }
 
 /* Copies the fields that the caller's version of the struct has. */
@@ -108,10 +116,16 @@ static bool copy_options(struct plue_settings *settings, const plue_options_t *o
         .abort_grace_ms =
             options->abort_grace_ms == 0 ? DEFAULT_ABORT_GRACE_MS : options->abort_grace_ms,
     };
-    bool copied = copy_string(&settings->tools_module, options->tools_module);
+    char here[PATH_MAX];
+    plue_path_current(here);
+    bool copied = true;
+    if (options->tools_module != NULL) {
+        settings->tools_module = plue_path_of_module(here, options->tools_module);
+        copied = settings->tools_module != NULL;
+    }
     copied = copy_string(&settings->config_json, options->config_json) && copied;
-    copied = copy_string(&settings->sidecar_cwd, options->sidecar_cwd) && copied;
-    return copy_strings(&settings->sidecar_argv, options->sidecar_argv) && copied;
+    copied = copy_path(&settings->sidecar_cwd, here, options->sidecar_cwd) && copied;
+    return copy_argv(&settings->sidecar_argv, here, options->sidecar_argv) && copied;
 }
 
 static int fail(const char *code, const char *message) {

@@ -1,5 +1,6 @@
 #include "state.h"
 
+#include "image.h"
 #include "outcome.h"
 #include "platform.h"
 #include "sidecar.h"
@@ -23,5 +24,6 @@ bool plue_is_forked(void) {
 __attribute__((constructor)) static void initialise(void) {
     plue_condition_init(&plue_changed);
     plue_outcome_prepare();
+    plue_image_prepare();
     pthread_atfork(NULL, NULL, after_fork_in_child);
 }

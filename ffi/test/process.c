@@ -160,6 +160,58 @@ static void test_group(void) {
 
 #endif
 
+/* --------------------------------------------------------------------- which program, and where */
+
+/* The host is in a folder with a `plue-sidecar` and a folder `sub`, or with a module `loud.ts`, and
+ * goes elsewhere before the sidecar is started, or before it says what that is. */
+static void go_away(void) {
+    CHECK(chdir("/") == 0, "errno %d", errno);
+}
+
+static void init_with(plue_options_t options) {
+    options.struct_size = sizeof options;
+    options.mode = PLUE_MODE_SIDECAR;
+    CHECK(plue_init_with_options(&options) == 0, "%s", plue_get_last_error());
+}
+
+static void expect_echo(void) {
+    expect_answer("echo", "{}", "{}");
+    plue_shutdown();
+}
+
+static void test_default_program(void) {
+    go_away();
+    init_with((plue_options_t){.mode = PLUE_MODE_AUTO});
+    expect_echo();
+}
+
+static void test_relative_program(void) {
+    const char *argv[] = {"./plue-sidecar", NULL};
+    init_with((plue_options_t){.sidecar_argv = argv, .sidecar_cwd = "sub"});
+    go_away();
+    expect_echo();
+}
+
+static void test_relative_path_variable(void) {
+    const char *argv[] = {"plue-sidecar", NULL};
+    init_with((plue_options_t){.sidecar_argv = argv, .sidecar_cwd = "sub"});
+    expect_echo();
+}
+
+static void test_relative_module(void) {
+    init_with((plue_options_t){.tools_module = "loud.ts", .sidecar_cwd = "/"});
+    go_away();
+    expect_answer("shout", "{}", "\"quiet\"");
+    plue_shutdown();
+}
+
+static void test_relative_module_variable(void) {
+    go_away();
+    init_with((plue_options_t){.sidecar_cwd = "/"});
+    expect_answer("shout", "{}", "\"quiet\"");
+    plue_shutdown();
+}
+
 /* ----------------------------------------------------------------------------------- names */
 
 static const struct {
@@ -167,6 +219,11 @@ static const struct {
     void (*run)(void);
 } tests[] = {
     {"no_stdio", test_no_stdio},
+    {"default_program", test_default_program},
+    {"relative_program", test_relative_program},
+    {"relative_path_variable", test_relative_path_variable},
+    {"relative_module", test_relative_module},
+    {"relative_module_variable", test_relative_module_variable},
 #if defined(__linux__)
     {"never_exec", test_never_exec},
     {"unkillable", test_unkillable},

@@ -1,34 +1,125 @@
-// How libplue starts the sidecar's process and sees it out, in odd hosts.
+// How libplue finds the sidecar's program, starts its process and sees it out, in odd hosts.
 
-import { describe } from "bun:test";
+import { afterAll, describe } from "bun:test";
 import { assertEquals } from "@std/assert";
+import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { maybe } from "../support/skip.ts";
-import { buildPrograms, PROGRAMS, run, said } from "./support.ts";
+import { buildPrograms, PROGRAMS, ROOT, run, RUNTIMES, said } from "./support.ts";
 
+const PROCESS = join(PROGRAMS, "process");
 const FAKE_SIDECAR = join(PROGRAMS, "fake_sidecar");
 const missing = buildPrograms();
 const withCompiler = maybe(missing === undefined, missing ?? "");
 const onLinux = maybe(
   missing === undefined && process.platform === "linux",
-  missing ?? "it stands in for a system call of Linux",
+  missing ?? "it is about Linux, or stands in for a system call of it",
 );
 
-async function pass(name: string): Promise<void> {
-  const outcome = await run([join(PROGRAMS, "process"), FAKE_SIDECAR, name]);
+const folder = mkdtempSync(join(tmpdir(), "plue-process-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+if (missing === undefined) {
+  mkdirSync(join(folder, "sub"));
+  copyFileSync(PROCESS, join(folder, "host"));
+  copyFileSync(FAKE_SIDECAR, join(folder, "plue-sidecar"));
+}
+
+async function pass(
+  command: readonly string[],
+  env: { readonly [name: string]: string } = {},
+): Promise<void> {
+  const outcome = await run(command, { env });
   assertEquals(outcome.code, 0, said(outcome));
+}
+
+/** A command for a shell that is in a folder. */
+function within(path: string, command: string): readonly string[] {
+  return ["bash", "-c", `cd '${path}' && ${command}`];
 }
 
 describe("the sidecar's process", () => {
   withCompiler(
     "leaves the descriptors 0 to 2 alone, whichever the host has closed",
-    () => pass("no_stdio"),
+    () => pass([PROCESS, FAKE_SIDECAR, "no_stdio"]),
   );
 
-  onLinux("is given up if it does not begin in time", () => pass("never_exec"));
+  onLinux(
+    "is given up if it does not begin in time",
+    () => pass([PROCESS, FAKE_SIDECAR, "never_exec"]),
+  );
 
-  onLinux("is given up if the system does not end it", () => pass("unkillable"));
+  onLinux(
+    "is given up if the system does not end it",
+    () => pass([PROCESS, FAKE_SIDECAR, "unkillable"]),
+  );
 
-  onLinux("takes its group with it where SIGCHLD is ignored", () => pass("group"));
+  onLinux(
+    "takes its group with it where SIGCHLD is ignored",
+    () => pass([PROCESS, FAKE_SIDECAR, "group"]),
+  );
+});
+
+describe("the sidecar beside a host that was linked statically", () => {
+  const ways = {
+    "was started by a relative path": "exec ./host - default_program",
+    "was found in PATH": "PATH=.:$PATH exec host - default_program",
+    "was given another name": "exec -a /bin/something ./host - default_program",
+    "was given a name without a folder": "exec -a something ./host - default_program",
+  };
+  for (const [how, command] of Object.entries(ways)) {
+    onLinux(
+      `is found when the host ${how}, and has gone elsewhere`,
+      () => pass(within(folder, command)),
+    );
+  }
+});
+
+describe("a relative path", () => {
+  withCompiler(
+    "of a program is seen from where the host called plue_init()",
+    () => pass(within(folder, "exec ./host - relative_program")),
+  );
+
+  withCompiler(
+    "in PATH is seen from the host's folder, not from the sidecar's",
+    () => pass(within(folder, "PATH=.:$PATH exec ./host - relative_path_variable")),
+  );
+
+  withCompiler(
+    "of PLUE_SIDECAR is seen from where the host was started",
+    () => pass(within(folder, `PLUE_SIDECAR=./plue-sidecar exec ${PROCESS} - default_program`)),
+  );
+
+  const modules = join(ROOT, "test", "native", "modules");
+  const onBun = join(folder, "sidecar-on-bun");
+  const main = join(ROOT, "ffi", "sidecar", "main.ts");
+  writeFileSync(onBun, `#!/bin/sh\nexec ${RUNTIMES["bun"]?.join(" ")} '${main}'\n`);
+  chmodSync(onBun, 0o755);
+
+  withCompiler(
+    "of a module is seen from where the host called plue_init()",
+    () => pass(within(modules, `exec ${PROCESS} - relative_module`), { PLUE_SIDECAR: onBun }),
+  );
+
+  withCompiler("of PLUE_TOOLS is seen from where the host was started", () => {
+    const env = { PLUE_SIDECAR: onBun, PLUE_TOOLS: "loud.ts" };
+    return pass(within(modules, `exec ${PROCESS} - relative_module_variable`), env);
+  });
+});
+
+describe("a plugin that libplue is linked into statically", () => {
+  const plugin = process.platform === "darwin" ? "libplugin.dylib" : "libplugin.so";
+
+  withCompiler(
+    "can be unloaded while its sidecar runs and its threads end",
+    () =>
+      pass([join(PROGRAMS, "plugin_host"), join(PROGRAMS, plugin)], { PLUE_SIDECAR: FAKE_SIDECAR }),
+  );
+
+  withCompiler("has the sidecar beside itself, also when it was named by a relative path", () => {
+    copyFileSync(join(PROGRAMS, plugin), join(folder, plugin));
+    return pass(within(folder, `exec ${join(PROGRAMS, "plugin_host")} ./${plugin}`));
+  });
 });
