@@ -7,6 +7,7 @@
 import {
   type CallToolRequest,
   type CallToolResult,
+  isCallToolResult,
   ProtocolError,
   ProtocolErrorCode,
   type ServerContext,
@@ -20,11 +21,23 @@ import type { SessionCall } from "./session_calls.ts";
 import type { McpToolList } from "./tool_list.ts";
 import type { McpVisit } from "./visit.ts";
 
-/** Runs a call and writes its result. */
+/** What a call needs of the request that it came with. */
+export type CallExchange = Pick<
+  ServerContext["mcpReq"],
+  "id" | "signal" | "log" | "notify"
+>;
+
+/**
+ * Runs a call and writes its result.
+ *
+ * @param list The tools as the client knows them.
+ * @throws {ProtocolError} If there is no such call to run.
+ */
 export async function callTool(
   visit: McpVisit,
+  list: McpToolList,
   request: CallToolRequest,
-  context: ServerContext,
+  exchange: CallExchange,
 ): Promise<CallToolResult> {
   if (visit.executionClosed) {
     throw new ProtocolError(
@@ -33,11 +46,10 @@ export async function callTool(
         "openExecution: true, to open execution",
     );
   }
-  const list = visit.list();
   const [call] = decodeCalls(list.target, request.params, list.names);
   if (call?.name === undefined) throw unknownTool(request.params.name);
-  const running = beginCall(visit, context);
-  const sender = new Sender(context, call.wireName);
+  const running = beginCall(visit, exchange);
+  const sender = new Sender(exchange, call.wireName, request.params._meta?.progressToken);
   try {
     const { session, caller: { principal }, dispatcher } = visit;
     const tool = visit.toolset.get(call.name);
@@ -53,7 +65,7 @@ export async function callTool(
       dispatcher.dispatch({ name: tool.id, arguments: call.arguments, callId }, {
         sessionId: session,
         principal,
-        signal: running?.signal ?? context.mcpReq.signal,
+        signal: running?.signal ?? exchange.signal,
         ...sender.listeners,
       })
     );
@@ -70,11 +82,11 @@ export async function callTool(
 }
 
 /** Makes the call one that another request of the same session can cancel. */
-function beginCall(visit: McpVisit, { mcpReq }: ServerContext): SessionCall | undefined {
+function beginCall(visit: McpVisit, { id, signal }: CallExchange): SessionCall | undefined {
   const { session, caller: { principal }, calls } = visit;
   return session === undefined
     ? undefined
-    : calls.begin({ principal, session, requestId: mcpReq.id }, mcpReq.signal);
+    : calls.begin({ principal, session, requestId: id }, signal);
 }
 
 function unknownTool(name: string): ProtocolError {
@@ -94,11 +106,17 @@ function write(
     return encodeResult(target, call, result, names) as CallToolResult;
   }
   const { content, structuredContent, _meta } = result.content;
-  return {
+  const written = {
     content: [...content],
     ...(structuredContent === undefined ? {} : { structuredContent }),
     ...(_meta === undefined ? {} : { _meta }),
-  } as CallToolResult;
+  };
+  // Tools write it themselves, in JavaScript too.
+  if (isCallToolResult(written)) return written;
+  throw new ProtocolError(
+    ProtocolErrorCode.InternalError,
+    `Cannot answer: ${JSON.stringify(call.wireName)} made content that MCP does not have`,
+  );
 }
 
 /** Sends what happens meanwhile to the client. */
@@ -112,17 +130,16 @@ class Sender {
     readonly output: (value: unknown) => Promise<void>;
   };
 
-  constructor({ mcpReq }: ServerContext, name: string) {
-    const progressToken = mcpReq._meta?.progressToken;
+  constructor(exchange: CallExchange, name: string, progressToken: string | number | undefined) {
     const send = (work: Promise<void>): Promise<void> =>
       // It rejects when the client is gone: then the call's signal says so.
       this.sent = work.catch(() => {});
     this.listeners = {
-      metadata: (value) => void send(mcpReq.log("info", value, name)),
-      output: (value) => send(mcpReq.log("info", value, `${name}/output`)),
+      metadata: (value) => void send(exchange.log("info", value, name)),
+      output: (value) => send(exchange.log("info", value, `${name}/output`)),
       ...(progressToken === undefined ? {} : {
         progress: ({ done, total, message }) =>
-          void send(mcpReq.notify({
+          void send(exchange.notify({
             method: "notifications/progress",
             params: {
               progressToken,

@@ -15,6 +15,8 @@ import {
   type ServerOptions,
 } from "@modelcontextprotocol/server";
 import { callTool } from "./call_tool.ts";
+import type { McpEra } from "./request.ts";
+import type { McpToolList } from "./tool_list.ts";
 import type { McpVisit } from "./visit.ts";
 
 /** What every server of one endpoint is made of. */
@@ -60,13 +62,13 @@ export function serverParts(
 
 /** A server for one request. */
 export class RegistryServer extends McpServer {
-  readonly #visit: McpVisit;
+  readonly #list: () => McpToolList;
 
-  constructor({ info, options, pageSize }: ServerParts, visit: McpVisit) {
+  constructor({ info, options, pageSize }: ServerParts, visit: McpVisit, era: McpEra) {
     super(info, options);
-    this.#visit = visit;
+    const list = this.#list = (): McpToolList => visit.list(era);
     this.server.setRequestHandler("tools/list", ({ params }) => {
-      const page = visit.list().page(params?.cursor, pageSize);
+      const page = list().page(params?.cursor, pageSize);
       if (page === undefined) {
         throw new ProtocolError(
           ProtocolErrorCode.InvalidParams,
@@ -78,12 +80,12 @@ export class RegistryServer extends McpServer {
     });
     this.server.setRequestHandler(
       "tools/call",
-      (request, context) => callTool(visit, request, context),
+      (request, { mcpReq }) => callTool(visit, list(), request, mcpReq),
     );
   }
 
   /** Is asked which headers a call must have (`x-mcp-header`). */
   override toolInputSchemaJson(name: string): Record<string, unknown> | undefined {
-    return this.#visit.list().inputSchemaOf(name);
+    return this.#list().inputSchemaOf(name);
   }
 }

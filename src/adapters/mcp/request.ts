@@ -4,12 +4,37 @@
  * @module
  */
 
-import { isJsonContentType } from "@modelcontextprotocol/server";
+import {
+  isJsonContentType,
+  PROTOCOL_VERSION_META_KEY,
+  readRequestBody,
+} from "@modelcontextprotocol/server";
 import type { McpTarget } from "./tool_list.ts";
+
+/** The revision without sessions; the ones before it begin with `initialize`. */
+export const MODERN = "2026-07-28";
+
+/** Which protocol a client speaks: that of the newest revision, or of those before it. */
+export type McpEra = "modern" | "legacy";
+
+/** Where in `_meta` a client of that revision names it. */
+export const VERSION_KEY: string = PROTOCOL_VERSION_META_KEY;
 
 /** Whether a request says that its body is JSON. */
 export function isJson(request: Request): boolean {
   return isJsonContentType(request.headers.get("content-type"));
+}
+
+/** The text of a body; `undefined` if it has more bytes than that. */
+export async function readText(request: Request, maxBytes: number): Promise<string | undefined> {
+  const { headers } = request;
+  const declared = headers.get("content-length");
+  // The server holds a client to the length that it declared.
+  if (declared !== null && !headers.has("transfer-encoding")) {
+    return Number(declared) <= maxBytes ? await request.text() : undefined;
+  }
+  const read = await readRequestBody(request, maxBytes);
+  return read.tooLarge ? undefined : read.text;
 }
 
 /** The value of a body; `undefined` if it is not JSON. */
@@ -37,8 +62,8 @@ export function cancelledIn(body: unknown): readonly unknown[] {
 }
 
 /** The revision that a client is told the tools in. */
-export function targetOf(era: "modern" | "legacy", request: Request): McpTarget {
-  if (era === "modern") return "mcp@2026-07-28";
+export function targetOf(era: McpEra, request: Request): McpTarget {
+  if (era === "modern") return `mcp@${MODERN}`;
   // Older clients say nothing of their revision, and know less.
   return request.headers.get("mcp-protocol-version") === "2025-11-25"
     ? "mcp@2025-11-25"

@@ -5,7 +5,7 @@
  * @module
  */
 
-import { createMcpHandler, readRequestBody } from "@modelcontextprotocol/server";
+import { createMcpHandler } from "@modelcontextprotocol/server";
 import { ToolDispatcher } from "../../execute/mod.ts";
 import type { ToolRegistry } from "../../registry/mod.ts";
 import { Toolset } from "../../select/mod.ts";
@@ -13,14 +13,17 @@ import { createGuard } from "../hono/guard.ts";
 import { type Caller, ownerToolset, selectionOfCaller, ToolsetNarrower } from "../hono/identity.ts";
 import { type Problem, problemResponse } from "../hono/problem.ts";
 import { createRateLimiter, type RateLimiter } from "../hono/rate_limit.ts";
-import { isResponse } from "../hono/responses.ts";
+import { isResponse, json } from "../hono/responses.ts";
 import { type McpEndpointOptions, type McpLimits, readMcpOptions } from "./endpoint_options.ts";
 import type { McpExecutionContext } from "./endpoint.ts";
 import { observeCall } from "./observe_call.ts";
+import { streamIfLate } from "./late_stream.ts";
 import { ListChangedBus, listChangedStream } from "./list_changed.ts";
 import { ListingWatch } from "./listing_watch.ts";
+import { answerPlainCall, plainCallOf } from "./plain_call.ts";
+import { refusalOf } from "./refusal.ts";
 import { RegistryServer, type ServerParts, serverParts } from "./registry_server.ts";
-import { cancelledIn, isInitialize, isJson, readJson, targetOf } from "./request.ts";
+import { cancelledIn, isInitialize, isJson, readJson, readText, targetOf } from "./request.ts";
 import { SessionCalls } from "./session_calls.ts";
 import { McpToolLists } from "./tool_list.ts";
 import { type McpVisit, sessionOf, withSession } from "./visit.ts";
@@ -39,7 +42,6 @@ export class McpService {
   readonly #lists: McpToolLists;
   readonly #parts: ServerParts;
   readonly #rateLimiter: RateLimiter | undefined;
-  readonly #responseMode: "auto" | "sse";
   #watches = 0;
 
   constructor(source: ToolRegistry | Toolset, options: McpEndpointOptions) {
@@ -71,8 +73,6 @@ export class McpService {
       pageSize: this.#limits.pageSize,
       follows: !(source instanceof Toolset),
     });
-    // Workers notice only when they write that a client is gone, and only a stream can be written to.
-    this.#responseMode = isWorkers() ? "sse" : "auto";
   }
 
   async answer(request: Request, context: unknown): Promise<Response> {
@@ -102,53 +102,81 @@ export class McpService {
     }
   }
 
-  /** Hands a request to the SDK, with a server that knows its caller. */
   async #serve(request: Request, caller: Caller, context: unknown): Promise<Response> {
-    const { maxBodyBytes, heartbeatMs, maxSubscriptions } = this.#limits;
-    let given = request;
-    let parsedBody: unknown;
+    const { maxBodyBytes, heartbeatMs } = this.#limits;
+    const { headers } = request;
+    let body: unknown;
+    let text: string | undefined;
     if (request.method === "POST" && isJson(request)) {
-      const read = await readRequestBody(request, maxBodyBytes);
-      if (read.tooLarge) {
+      text = await readText(request, maxBodyBytes);
+      if (text === undefined) {
         return problemResponse({
           status: 413,
           code: "payload_too_large",
           detail: `The body must have at most ${maxBodyBytes} bytes`,
         });
       }
-      parsedBody = readJson(read.text);
-      if (parsedBody === undefined) {
-        // What is not JSON is for the SDK to refuse.
-        const { url, method, headers } = request;
-        given = new Request(url, { method, headers, body: read.text });
+      // What is not JSON is for the SDK to refuse.
+      body = readJson(text);
+    }
+    if (body !== undefined) {
+      const refusal = refusalOf(body, headers.get("mcp-protocol-version"));
+      if (refusal !== undefined) {
+        const { status, id, error } = refusal;
+        return json({ jsonrpc: "2.0", id, error }, status);
       }
     }
     const visit = this.#visit(request, caller, context);
-    for (const requestId of cancelledIn(parsedBody)) this.#cancel(visit, requestId);
+    for (const requestId of cancelledIn(body)) this.#cancel(visit, requestId);
+    // Aborts when the client goes away: by the runtime's word, or by leaving a stream.
+    const left = new AbortController();
+    const { signal } = request;
+    if (signal.aborted) left.abort(signal.reason);
+    else signal.addEventListener("abort", () => left.abort(signal.reason), { once: true });
+    const call = plainCallOf(body, headers);
+    const list = call && visit.list("modern");
+    const work = call !== undefined && list?.hasHeaderless(call.params.name) === true
+      ? answerPlainCall(visit, list, call, this.#parts.info, left.signal)
+      : this.#hand(request, visit, { body, text, signal: left.signal });
+    if (headers.get("accept")?.includes("text/event-stream") !== true) return await work;
+    return await streamIfLate(work, {
+      heartbeatMs,
+      signal,
+      onLeave: () => left.abort(new DOMException("The client is gone", "AbortError")),
+      onError: (error) => this.#report(error),
+    });
+  }
+
+  /** Hands a request to the SDK, with a server that knows its caller. */
+  async #hand(request: Request, visit: McpVisit, { body, text, signal }: {
+    readonly body: unknown;
+    readonly text: string | undefined;
+    readonly signal: AbortSignal;
+  }): Promise<Response> {
+    const { maxBodyBytes, heartbeatMs, maxSubscriptions } = this.#limits;
+    const { url, method, headers } = request;
     // A handler for this request alone: its bus is the caller's, which the SDK does not tell apart.
     const handler = createMcpHandler(
-      ({ era }) => {
-        const { toolset } = visit;
-        const target = targetOf(era, request);
-        return new RegistryServer(this.#parts, {
-          ...visit,
-          list: () => this.#lists.of(toolset.available(), target),
-        });
-      },
+      ({ era }) => new RegistryServer(this.#parts, visit, era),
       {
-        responseMode: this.#responseMode,
         keepAliveMs: heartbeatMs,
         maxRequestBodySize: maxBodyBytes,
         maxSubscriptions: this.#watches < maxSubscriptions ? 1 : 0,
-        bus: new ListChangedBus(() => this.#watch(caller), (error) => {
+        bus: new ListChangedBus(() => this.#watch(visit.caller), (error) => {
           if (error !== undefined) this.#report(error);
           void handler.close();
         }),
         onerror: (error) => this.#report(error),
       },
     );
-    const response = await handler.fetch(given, { parsedBody });
-    return isInitialize(parsedBody) && response.ok ? withSession(response) : response;
+    const given = new Request(url, {
+      method,
+      headers,
+      signal,
+      ...(body === undefined && text !== undefined ? { body: text } : {}),
+    });
+    const response = await handler.fetch(given, { parsedBody: body });
+    return isInitialize(body) && response.ok ? withSession(response) : response;
   }
 
   /** The older clients' stream of changes. The SDK has none for servers without state. */
@@ -173,22 +201,24 @@ export class McpService {
   }
 
   /** Aborts the call that a client of a session has cancelled. */
-  #cancel({ session, caller: { principal } }: Omit<McpVisit, "list">, requestId: unknown): void {
+  #cancel({ session, caller: { principal } }: McpVisit, requestId: unknown): void {
     if (session === undefined) return;
     this.#calls.cancel({ principal, session, requestId });
   }
 
-  #visit(request: Request, caller: Caller, context: unknown): Omit<McpVisit, "list"> {
+  #visit(request: Request, caller: Caller, context: unknown): McpVisit {
     const toolset = this.#toolsetOf(caller);
     const { authorize, openExecution = false } = this.#options;
     return {
       caller,
       toolset,
+      list: (era) => this.#lists.of(toolset.available(), targetOf(era, request)),
       dispatcher: this.#dispatcherOf(toolset),
       executionClosed: authorize === undefined && !openExecution,
       session: sessionOf(request),
       calls: this.#calls,
       headers: request.headers,
+      report: (error) => this.#report(error),
       observe: (call) => observeCall(this.#options.telemetry, call, (error) => this.#report(error)),
       keepAlive(work) {
         if (isExecutionContext(context)) context.waitUntil(work);
@@ -233,9 +263,4 @@ export class McpService {
 function isExecutionContext(value: unknown): value is McpExecutionContext {
   return typeof (value as Partial<McpExecutionContext> | null | undefined)?.waitUntil ===
     "function";
-}
-
-function isWorkers(): boolean {
-  const { navigator } = globalThis as { readonly navigator?: { readonly userAgent?: unknown } };
-  return navigator?.userAgent === "Cloudflare-Workers";
 }

@@ -30,6 +30,7 @@ export class McpToolList {
   readonly names: ExportNames;
   readonly #exported: ExportResult<readonly McpTool[]>;
   #byName: ReadonlyMap<string, McpTool> | undefined;
+  readonly #headerless = new Map<string, boolean>();
 
   constructor(listing: readonly Tool[], target: McpTarget) {
     this.target = target;
@@ -46,6 +47,18 @@ export class McpToolList {
   inputSchemaOf(name: string): McpTool["inputSchema"] | undefined {
     this.#byName ??= new Map(this.#exported.tools.map((tool) => [tool.name, tool]));
     return this.#byName.get(name)?.inputSchema;
+  }
+
+  /** Whether the list has a tool of this name that asks for no headers (`x-mcp-header`). */
+  hasHeaderless(name: string): boolean {
+    let is = this.#headerless.get(name);
+    if (is !== undefined) return is;
+    const schema = this.inputSchemaOf(name);
+    // Names that no tool has are not kept: anybody can make them up.
+    if (schema === undefined) return false;
+    is = !JSON.stringify(schema).includes("x-mcp-header");
+    this.#headerless.set(name, is);
+    return is;
   }
 
   /**

@@ -8,6 +8,7 @@ import type { ToolDispatcher } from "../../execute/mod.ts";
 import type { Toolset } from "../../select/mod.ts";
 import type { Caller } from "../hono/identity.ts";
 import type { CallSpan, ObservedCall } from "../hono/telemetry.ts";
+import type { McpEra } from "./request.ts";
 import type { SessionCalls } from "./session_calls.ts";
 import type { McpToolList } from "./tool_list.ts";
 
@@ -19,7 +20,7 @@ export interface McpVisit {
   /** Dispatches to what the caller sees. */
   readonly dispatcher: ToolDispatcher;
   /** The tools as this client's revision of MCP has them. */
-  list(): McpToolList;
+  list(era: McpEra): McpToolList;
   /** Why nobody may execute here, if so. */
   readonly executionClosed: boolean;
   /** The client's session; only clients before revision 2026-07-28 have one. */
@@ -30,6 +31,8 @@ export interface McpVisit {
   readonly headers: Headers;
   /** Begins to observe a call, if calls are observed. Must not throw. */
   observe(call: ObservedCall): CallSpan;
+  /** Tells the endpoint's owner what went wrong. Does not throw. */
+  report(error: unknown): void;
   /** Lets work go on after its response. */
   keepAlive(work: Promise<unknown>): void;
 }
