@@ -37,9 +37,15 @@ export interface Caller {
   readonly explain?: boolean | undefined;
 }
 
-/** Decides who calls. A `Response` is sent as it is: how a caller is turned away. */
+/**
+ * Decides who calls. A `Response` is sent as it is: how a caller is turned away.
+ *
+ * @param env What the runtime hands to a handler beside the request: the bindings of Workers, Bun's
+ * server, Deno's connection, the request of Node.
+ */
 export type Authorize = (
   request: Request,
+  env?: unknown,
 ) => Caller | Response | Promise<Caller | Response>;
 
 const FIELDS: readonly string[] = Object.keys(

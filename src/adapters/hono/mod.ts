@@ -8,6 +8,7 @@ export { bearerAuth, type BearerAuthOptions, type TokenVerifier } from "./bearer
 export type { ChallengeOptions } from "./challenge.ts";
 export type { CorsOptions } from "./cors.ts";
 export type { AccessCall } from "./exchange.ts";
+export { type FailedLoginsOptions, limitFailedLogins } from "./failed_logins.ts";
 export type { FormatFunctions, FormatService } from "./formats.ts";
 export { createGuard, type GuardOptions } from "./guard.ts";
 export { createToolHandler } from "./handler.ts";

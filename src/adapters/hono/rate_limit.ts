@@ -138,7 +138,7 @@ export function limited(detail: string, seconds: string, retryable: boolean = tr
 
 /** For headers: whole, and never 0. */
 export function secondsOf(ms: number): string {
-  return String(Math.max(1, Math.ceil(ms / 1000)));
+  return String(Math.max(1, Math.ceil(ms / 1000)) || 1);
 }
 
 /** Options for {@linkcode MemoryRateLimitStore}. */

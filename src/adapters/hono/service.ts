@@ -88,7 +88,7 @@ export class ToolService {
       try {
         // Where there is nobody to ask, an answer that is at hand takes no turn of the queue.
         const response = this.#asksFirst
-          ? this.#enter(c.req.raw, exchange)
+          ? this.#enter(c, exchange)
             .then((visit) => isResponse(visit) ? visit : answer(c, visit))
           : answer(c, { caller: this.#everyone, toolset: this.#owned(), exchange });
         if (!(response instanceof Promise)) return exchange.finish(response);
@@ -214,13 +214,13 @@ export class ToolService {
   }
 
   async #enter(
-    request: Request,
+    { req: { raw: request }, env }: Context,
     exchange: Exchange,
   ): Promise<Visit | Response> {
     const { authorize, observe } = this.options;
     const { now = Date.now } = observe ?? {};
     const began = observe && now();
-    const caller = authorize === undefined ? this.#everyone : await authorize(request);
+    const caller = authorize === undefined ? this.#everyone : await authorize(request, env);
     if (began !== undefined) exchange.enteredMs = now() - began;
     if (isResponse(caller)) return caller;
     exchange.principal = caller.principal;

@@ -1,0 +1,123 @@
+/**
+ * How often an address may show credentials that do not count.
+ *
+ * @module
+ */
+
+import type { Authorize } from "./identity.ts";
+import { problemResponse } from "./problem.ts";
+import {
+  limited,
+  MemoryRateLimitStore,
+  type RateLimitStore,
+  type RateLimitWindow,
+  readWindow,
+  secondsOf,
+} from "./rate_limit.ts";
+import { isResponse } from "./responses.ts";
+
+/** Options for {@linkcode limitFailedLogins}: `limit` failures in a window. */
+export interface FailedLoginsOptions extends RateLimitWindow {
+  /**
+   * Where a request comes from, as only the runtime or the proxy in front of it knows. It must be the
+   * client's own address: behind a proxy, that of the connection is everybody's. `undefined`: it is
+   * not known, and the request is not limited.
+   *
+   * @param env What the runtime hands to a handler beside the request.
+   */
+  readonly clientAddress: (request: Request, env: unknown) => string | undefined;
+  /**
+   * The header that credentials come in. A request without it is no attempt: clients ask without
+   * credentials to learn which are wanted.
+   *
+   * @default {"authorization"}
+   */
+  readonly header?: string;
+  /**
+   * Where is counted: in this process, unless told otherwise.
+   *
+   * @default {new MemoryRateLimitStore()}
+   */
+  readonly store?: RateLimitStore;
+}
+
+/**
+ * Limits how often an address may fail to show who it is. From an address that failed too often in
+ * this window, `authorize` is not asked, and the answer is 429; who comes from elsewhere is not
+ * touched. Addresses of IPv6 are counted by their /64, which is what one client has.
+ *
+ * @example Usage
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { ToolRegistry } from "@plue/tools";
+ * import { bearerAuth, createToolHandler, limitFailedLogins } from "@plue/tools/hono";
+ *
+ * const authorize = limitFailedLogins(
+ *   bearerAuth({ tokens: new Map([["correct-horse-battery", { principal: "ann" }]]) }),
+ *   {
+ *     limit: 2,
+ *     windowMs: 60_000,
+ *     clientAddress: (request) => request.headers.get("cf-connecting-ip") ?? undefined,
+ *   },
+ * );
+ * const app = createToolHandler(new ToolRegistry({ tools: [] }), { authorize });
+ *
+ * const ask = async (address: string, token: string) =>
+ *   (await app.request("http://localhost/tools", {
+ *     headers: { "cf-connecting-ip": address, authorization: `Bearer ${token}` },
+ *   })).status;
+ * assert.equal(await ask("192.0.2.1", "guess-1"), 401);
+ * assert.equal(await ask("192.0.2.1", "guess-2"), 401);
+ * assert.equal(await ask("192.0.2.1", "guess-3"), 429);
+ * assert.equal(await ask("192.0.2.2", "correct-horse-battery"), 200);
+ * ```
+ *
+ * @param authorize Says who calls, and answers 401 if that was not shown well.
+ * @throws {TypeError} If an option is wrong.
+ */
+export function limitFailedLogins(authorize: Authorize, options: FailedLoginsOptions): Authorize {
+  const { clientAddress, header = "authorization", store = new MemoryRateLimitStore() } = options;
+  const window = readWindow(options);
+  if (typeof clientAddress !== "function") {
+    throw new TypeError("Cannot limit failed logins: clientAddress must be a function");
+  }
+  const refuse = (resetMs: number): Response =>
+    problemResponse(limited(
+      `Too many attempts to log in from this address failed: the next may come in ` +
+        `${secondsOf(resetMs)} s`,
+      secondsOf(resetMs),
+    ));
+  return async (request, env) => {
+    const address = request.headers.has(header) ? clientAddress(request, env) : undefined;
+    if (address === undefined) return await authorize(request, env);
+    const key = `login ${networkOf(address)}`;
+    const before = await store.take(key, 0, window);
+    // Written so that a count that is no number refuses.
+    if (!(before.count < window.limit)) return refuse(before.resetMs);
+    const answer = await authorize(request, env);
+    if (!isResponse(answer) || answer.status !== 401) return answer;
+    const { count, resetMs } = await store.take(key, 1, window);
+    // Of those that came at the same time, no more than the limit are told that they failed.
+    return count <= window.limit ? answer : refuse(resetMs);
+  };
+}
+
+/** Longer than any address: what is longer comes from a header that anybody may have written. */
+const MAX_ADDRESS = 64;
+
+/** What one client has of the network: an address of IPv4, without a port, or a /64 of IPv6. */
+function networkOf(text: string): string {
+  const address = text.slice(0, MAX_ADDRESS).trim();
+  const [host] = [`http://[${address.replace(/%.*$/, "")}]/`, `http://${address}/`]
+    .filter((url) => URL.canParse(url)).map((url) => new URL(url).hostname);
+  if (host === undefined || !host.startsWith("[")) return host ?? address;
+  const [left = "", right] = host.slice(1, -1).split("::").map((half) =>
+    half === "" ? [] : half.split(":")
+  );
+  const groups = right === undefined
+    ? [...left]
+    : [...left, ...Array<string>(8 - left.length - right.length).fill("0"), ...right];
+  // An address of IPv4, as servers that listen on both write it.
+  const isMapped = groups.slice(0, 6).join(":") === "0:0:0:0:0:ffff";
+  return isMapped ? host : `${groups.slice(0, 4).join(":")}::/64`;
+}
