@@ -72,6 +72,7 @@ export const KEYWORD_FORMS = {
   "boolean schema": "`true` or `false` as a schema",
   "no type": "a schema that says nothing about the type",
   "propertyOrdering": "`propertyOrdering` (Gemini)",
+  "nullable": "`nullable: true` (OpenAPI 3.0), which is no JSON Schema",
   "unknown": "`x-…` and whatever else",
 } as const;
 
@@ -150,6 +151,8 @@ export function formOfKeyword(keyword: string, node: JsonSchemaObject, root: boo
   switch (keyword) {
     case "enum":
       return root ? "root composition" : formOfValues(Array.isArray(value) ? value : []);
+    case "nullable":
+      return value === true ? "nullable" : "unknown";
     case "const": {
       if (root) return "root composition";
       return typeof value === "object" && value !== null ? "enum complex" : "const";

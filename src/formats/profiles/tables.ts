@@ -36,11 +36,14 @@ export function unsure(rule: KeywordRule): KeywordRule {
   return Object.freeze({ ...rule, uncertain: true });
 }
 
-/** A table with one rule for every form. */
+/**
+ * A table with one rule for every form. `nullable` goes nowhere: a schema that has it does not
+ * accept `null` for it, and a model that reads it believes so.
+ */
 export function every(rule: KeywordRule): KeywordTable {
   const table: Partial<Record<KeywordForm, KeywordRule>> = {};
   for (const form of Object.keys(KEYWORD_FORMS)) table[form as KeywordForm] = rule;
-  return table as KeywordTable;
+  return { ...table as KeywordTable, nullable: DROPPED };
 }
 
 /** A table with other rules for some forms. */

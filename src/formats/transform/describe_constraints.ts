@@ -102,6 +102,8 @@ function dropIn(
       narrows: constrains(keyword) && opensAnother(keyword, node),
       message: described
         ? `"${keyword}" is said in the description`
+        : keyword === "nullable"
+        ? '"nullable" is no JSON Schema, and is left out: null fits only where "type" has "null"'
         : `"${keyword}" cannot be sent`,
     });
   }

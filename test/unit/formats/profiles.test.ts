@@ -385,3 +385,31 @@ describe("listTargets()", () => {
     assertEquals(isTargetName("openai.unknown"), false);
   });
 });
+
+describe("nullable: true in a tool's own schema", () => {
+  // The tool refuses null, and a model that reads "nullable" would send it.
+  const maybe = makeTool({
+    name: "maybe",
+    description,
+    parameters: {
+      type: "object",
+      properties: { city: { type: "string", nullable: true } },
+      required: ["city"],
+      additionalProperties: false,
+    },
+  });
+  for (const { id } of listTargets()) {
+    it(`is not sent to ${id}, and reported`, () => {
+      const { tools, losses, rejected } = exportTools([maybe], id);
+      assertEquals(rejected, []);
+      assertEquals(JSON.stringify(tools).includes("nullable"), false);
+      const said = losses.filter(({ keyword }) => keyword === "nullable");
+      assertEquals(
+        said.map(({ path, action, widens, narrows }) => [path, action, widens, narrows]),
+        [
+          ["/properties/city/nullable", "dropped", false, false],
+        ],
+      );
+    });
+  }
+});
