@@ -33,7 +33,10 @@ export interface Caller {
    * the next heartbeat. Calls that run have timeouts of their own.
    */
   readonly expiresAt?: number | undefined;
-  /** Whether the caller may ask why a tool is hidden, and so learn that it exists. */
+  /**
+   * Whether the caller may ask why a tool is hidden, and so learn that it exists. `GET /metrics` then
+   * also has what belongs to none of the caller's tools.
+   */
   readonly explain?: boolean | undefined;
 }
 

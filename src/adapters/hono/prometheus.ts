@@ -26,10 +26,10 @@ interface Family {
   readonly samples: readonly Sample[];
 }
 
-/** What is known: of tools, and of the dispatcher as a whole where its owner asks. */
+/** What is shown: of tools, and of what belongs to none where the caller may know it. */
 export interface ShownMetrics {
   readonly tools: readonly ToolMetrics[];
-  readonly totals?: Omit<DispatcherMetrics, "tools">;
+  readonly totals: Pick<DispatcherMetrics, "queued" | "unknownTool"> | undefined;
 }
 
 /** Writes the metrics. */

@@ -10,7 +10,11 @@ const PROMETHEUS = "application/openmetrics-text;version=1.0.0;escaping=allow-ut
 const OLD_PROMETHEUS = "text/plain;version=0.0.4;q=0.3,*/*;q=0.1";
 
 async function called(options: ToolHandlerOptions = {}) {
-  const app = createToolHandler(sampleRegistry(), { openExecution: true, ...options });
+  const app = createToolHandler(sampleRegistry(), {
+    openExecution: true,
+    openExplain: true,
+    ...options,
+  });
   const run = (text: unknown) =>
     app.request(`${BASE}/tools/echo/execute`, execution({ arguments: { text } }));
   await run("a");
@@ -86,25 +90,44 @@ describe("GET /metrics", () => {
     });
   }
 
-  it("has no totals for callers who do not see all tools", async () => {
-    const registry = sampleRegistry();
-    const app = createToolHandler(registry, {
-      authorize: (request) => request.headers.has("x-owner") ? { role: "control" } : {},
+  /** One dispatcher, asked by its owner, by a caller who sees less, and by one who may explain. */
+  async function asked(accept: string) {
+    const app = createToolHandler(sampleRegistry(), {
+      authorize: (request) => {
+        const who = request.headers.get("x-who");
+        return who === "owner" ? { role: "control" } : { explain: who === "operator" };
+      },
     });
-    await app.request(
-      `${BASE}/tools/task:approve/execute`,
-      execution({}, { "x-owner": "1" }),
-    );
-    const ask = async (headers: Record<string, string>): Promise<string> =>
-      await (await app.request(`${BASE}/metrics`, {
-        headers: { accept: "text/plain", ...headers },
-      }))
-        .text();
-    assertStringIncludes(
-      await ask({ "x-owner": "1" }),
-      'plue_tool_calls_total{tool="task:approve"} 1',
-    );
-    const other = await ask({});
-    assertEquals(/approve|plue_calls_/.test(other), false, other);
+    const as = (who: string) => ({ "x-who": who });
+    const run = (id: string, who: string) =>
+      app.request(`${BASE}/tools/${id}/execute`, execution({ arguments: {} }, as(who)));
+    await run("task:approve", "owner");
+    await run("file-write", "guest");
+    await run("echo", "guest");
+    await run("nope", "guest");
+    return async (who: string) =>
+      await (await app.request(`${BASE}/metrics`, { headers: { accept, ...as(who) } })).text();
+  }
+
+  it("sums over the tools that the caller sees, whichever they are", async () => {
+    const ask = await asked("application/json");
+    const figures = async (who: string): Promise<unknown[]> => {
+      const { calls, failed, inFlight, queued, unknownTool, tools } = JSON.parse(await ask(who));
+      return [calls, failed, inFlight, queued, unknownTool, tools.length];
+    };
+    assertEquals(await figures("owner"), [3, 1, 0, undefined, undefined, 3]);
+    assertEquals(await figures("guest"), [2, 1, 0, undefined, undefined, 2]);
+    assertEquals(await figures("operator"), [2, 1, 0, 0, 1, 2]);
+  });
+
+  it("tells nothing of hidden tools as text either", async () => {
+    const ask = await asked("text/plain");
+    assertStringIncludes(await ask("owner"), 'plue_tool_calls_total{tool="task:approve"} 1');
+    for (const [who, totals] of [["owner", false], ["guest", false], ["operator", true]] as const) {
+      const text = await ask(who);
+      assertEquals(text.includes("approve"), who === "owner");
+      assertEquals(text.includes("plue_calls_unknown_tool_total 1"), totals);
+      assertEquals(text.includes("plue_calls_queued 0"), totals);
+    }
   });
 });
