@@ -14,15 +14,16 @@ import {
 } from "@modelcontextprotocol/server";
 import { decodeCalls, encodeResult, type RoutedCall } from "../../formats/mod.ts";
 import type { ToolProgress } from "../../execute/mod.ts";
-import type { ToolResult } from "../../tool/mod.ts";
+import { ToolResult } from "../../tool/mod.ts";
+import { unobserved } from "../hono/telemetry.ts";
 import { isMcpContent } from "./mcp_content.ts";
-import { tracedHeaders } from "./observe_call.ts";
+import { tracedHeaders } from "./traced_headers.ts";
 import type { SessionCall } from "./session_calls.ts";
 import type { McpToolList } from "./tool_list.ts";
 import type { McpVisit } from "./visit.ts";
 
-/** What a call needs of the request that it came with. */
-export type CallExchange = Pick<
+/** Which request a call came with, and the way back to its client. */
+export type CallChannel = Pick<
   ServerContext["mcpReq"],
   "id" | "signal" | "log" | "notify"
 >;
@@ -37,7 +38,7 @@ export async function callTool(
   visit: McpVisit,
   list: McpToolList,
   request: CallToolRequest,
-  exchange: CallExchange,
+  channel: CallChannel,
 ): Promise<CallToolResult> {
   if (visit.executionClosed) {
     throw new ProtocolError(
@@ -47,31 +48,36 @@ export async function callTool(
     );
   }
   const [call] = decodeCalls(list.target, request.params, list.names);
-  if (call?.name === undefined) throw unknownTool(request.params.name);
-  const running = beginCall(visit, exchange);
-  const sender = new Sender(exchange, call.wireName, request.params._meta?.progressToken);
+  const callId = crypto.randomUUID();
+  const tool = call?.name === undefined ? undefined : visit.toolset.get(call.name);
+  if (call?.name === undefined || tool === undefined) {
+    const { name } = request.params;
+    const { error } = ToolResult.error("unknown_tool", `There is no tool "${name.slice(0, 200)}"`);
+    visit.exchange.begin(name, callId, unobserved)({ ok: false, error, durationMs: 0 });
+    throw unknownTool(name);
+  }
+  const running = beginCall(visit, channel);
+  const sender = new Sender(channel, call.wireName, request.params._meta?.progressToken);
   try {
     const { session, caller: { principal }, dispatcher } = visit;
-    const tool = visit.toolset.get(call.name);
-    if (tool === undefined) throw unknownTool(call.wireName);
-    const callId = crypto.randomUUID();
     const span = visit.observe({
       tool,
       callId,
       sessionId: session,
       headers: tracedHeaders(visit.headers, request.params._meta),
     });
+    const settle = visit.exchange.begin(tool.id, callId, span);
     const work = span.run(() =>
       dispatcher.dispatch({ name: tool.id, arguments: call.arguments, callId }, {
         sessionId: session,
         principal,
-        signal: running?.signal ?? exchange.signal,
+        signal: running?.signal ?? channel.signal,
         ...sender.listeners,
       })
     );
     visit.keepAlive(work);
     const result = await work;
-    span.end(result);
+    settle(result);
     // A notification that comes after the result would have no request any more.
     await sender.sent;
     if (!result.ok && result.error.code === "unknown_tool") throw unknownTool(call.wireName);
@@ -82,7 +88,7 @@ export async function callTool(
 }
 
 /** Makes the call one that another request of the same session can cancel. */
-function beginCall(visit: McpVisit, { id, signal }: CallExchange): SessionCall | undefined {
+function beginCall(visit: McpVisit, { id, signal }: CallChannel): SessionCall | undefined {
   const { session, caller: { principal }, calls } = visit;
   return session === undefined
     ? undefined
@@ -130,16 +136,16 @@ class Sender {
     readonly output: (value: unknown) => Promise<void>;
   };
 
-  constructor(exchange: CallExchange, name: string, progressToken: string | number | undefined) {
+  constructor(channel: CallChannel, name: string, progressToken: string | number | undefined) {
     const send = (work: Promise<void>): Promise<void> =>
       // It rejects when the client is gone: then the call's signal says so.
       this.sent = work.catch(() => {});
     this.listeners = {
-      metadata: (value) => void send(exchange.log("info", value, name)),
-      output: (value) => send(exchange.log("info", value, `${name}/output`)),
+      metadata: (value) => void send(channel.log("info", value, name)),
+      output: (value) => send(channel.log("info", value, `${name}/output`)),
       ...(progressToken === undefined ? {} : {
         progress: ({ done, total, message }) =>
-          void send(exchange.notify({
+          void send(channel.notify({
             method: "notifications/progress",
             params: {
               progressToken,

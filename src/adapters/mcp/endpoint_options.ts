@@ -6,11 +6,13 @@
 
 import type { ToolDispatcher, ToolDispatcherOptions } from "../../execute/mod.ts";
 import type { Selection } from "../../select/mod.ts";
+import type { CorsOptions } from "../hono/cors.ts";
 import type { GuardOptions } from "../hono/guard.ts";
 import { defaultHeartbeatMs } from "../hono/heartbeat.ts";
 import type { Authorize } from "../hono/identity.ts";
+import type { ObserveOptions } from "../hono/observe.ts";
 import type { RateLimitOptions } from "../hono/rate_limit.ts";
-import type { CallTelemetry } from "../hono/telemetry.ts";
+import { defaultSlotsPerPrincipal } from "../hono/stream_slots.ts";
 
 /** Options for {@linkcode createMcpEndpoint}. */
 export interface McpEndpointOptions extends GuardOptions {
@@ -77,10 +79,25 @@ export interface McpEndpointOptions extends GuardOptions {
    * @default {1_024}
    */
   readonly maxSubscriptions?: number;
-  /** How often one caller may come. Absent: as often as it likes. */
+  /**
+   * How many of them may be one principal's; callers without one share theirs. Without `authorize`,
+   * nobody is told apart, and this does not count.
+   *
+   * @default {a sixteenth of maxSubscriptions}
+   */
+  readonly maxSubscriptionsPerPrincipal?: number;
+  /**
+   * How often one caller may come. Absent: as often as it likes. A batch counts 1 for each of its
+   * calls.
+   */
   readonly rateLimit?: RateLimitOptions;
-  /** Traces and measures calls: what `openTelemetry` makes. */
-  readonly telemetry?: CallTelemetry;
+  /** Traces, measures and logs. Absent: nothing. */
+  readonly observe?: ObserveOptions;
+  /**
+   * Lets pages of the origins in `allowedOrigins` read the answers. Absent: browsers keep the answers
+   * from them.
+   */
+  readonly cors?: CorsOptions | true;
   /**
    * Is told what went wrong while answering, and which tools cannot be told to MCP clients, for the
    * log. The client is told nothing of it.
@@ -105,8 +122,10 @@ const OPTIONS: ReadonlySet<string> = new Set(
       maxBodyBytes: 0,
       heartbeatMs: 0,
       maxSubscriptions: 0,
+      maxSubscriptionsPerPrincipal: 0,
       rateLimit: 0,
-      telemetry: 0,
+      observe: 0,
+      cors: 0,
       onError: 0,
       allowedHosts: 0,
       allowedOrigins: 0,
@@ -124,6 +143,7 @@ export interface McpLimits {
   readonly maxBodyBytes: number;
   readonly heartbeatMs: number;
   readonly maxSubscriptions: number;
+  readonly maxSubscriptionsPerPrincipal: number;
 }
 
 /**
@@ -137,13 +157,16 @@ export function readMcpOptions(options: McpEndpointOptions): McpLimits {
       throw new TypeError(`Cannot create an MCP endpoint: "${name}" is not an option`);
     }
   }
+  const { maxSubscriptions = 1_024 } = options;
   const limits: McpLimits = {
     pageSize: options.pageSize ?? 1_000,
     ttlMs: options.ttlMs ?? 10_000,
     // The dispatcher's own bound on arguments, and room for the request around them.
     maxBodyBytes: options.maxBodyBytes ?? 1_114_112,
     heartbeatMs: options.heartbeatMs ?? defaultHeartbeatMs(),
-    maxSubscriptions: options.maxSubscriptions ?? 1_024,
+    maxSubscriptions,
+    maxSubscriptionsPerPrincipal: options.maxSubscriptionsPerPrincipal ??
+      defaultSlotsPerPrincipal(maxSubscriptions),
   };
   for (const [name, value] of Object.entries(limits)) {
     const least = name === "ttlMs" ? 0 : 1;

@@ -51,10 +51,19 @@ export function isInitialize(message: unknown): boolean {
   return methodOf(message) === "initialize";
 }
 
+/** Whether a message asks to be told of changes, which only clients of the newest revision do. */
+export function isListen(message: unknown): boolean {
+  return methodOf(message) === "subscriptions/listen";
+}
+
+/** How many calls a message makes, or the messages of a batch. */
+export function callsIn(body: unknown): number {
+  return messagesOf(body).filter((message) => methodOf(message) === "tools/call").length;
+}
+
 /** Which requests a message cancels, or the messages of a batch. */
 export function cancelledIn(body: unknown): readonly unknown[] {
-  const messages: readonly unknown[] = Array.isArray(body) ? body : [body];
-  return messages.flatMap((message) => {
+  return messagesOf(body).flatMap((message) => {
     if (methodOf(message) !== "notifications/cancelled") return [];
     const { params } = message as { readonly params?: { readonly requestId?: unknown } | null };
     return [params?.requestId];
@@ -68,6 +77,10 @@ export function targetOf(era: McpEra, request: Request): McpTarget {
   return request.headers.get("mcp-protocol-version") === "2025-11-25"
     ? "mcp@2025-11-25"
     : "mcp@2025-06-18";
+}
+
+function messagesOf(body: unknown): readonly unknown[] {
+  return Array.isArray(body) ? body : [body];
 }
 
 function methodOf(message: unknown): unknown {

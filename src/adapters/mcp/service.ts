@@ -9,21 +9,34 @@ import { createMcpHandler } from "@modelcontextprotocol/server";
 import { ToolDispatcher } from "../../execute/mod.ts";
 import type { ToolRegistry } from "../../registry/mod.ts";
 import { Toolset } from "../../select/mod.ts";
+import { type Cors, createCors } from "../hono/cors.ts";
+import { Exchange } from "../hono/exchange.ts";
 import { createGuard } from "../hono/guard.ts";
 import { type Caller, ownerToolset, selectionOfCaller, ToolsetNarrower } from "../hono/identity.ts";
-import { type Problem, problemResponse } from "../hono/problem.ts";
+import { createObserver, exchangeOf, type RequestObserver } from "../hono/observe.ts";
+import { type Problem, problemOfThrown, problemResponse } from "../hono/problem.ts";
 import { createRateLimiter, type RateLimiter } from "../hono/rate_limit.ts";
 import { isResponse, json } from "../hono/responses.ts";
+import { StreamSlots } from "../hono/stream_slots.ts";
+import { observeCall } from "../hono/telemetry.ts";
 import { type McpEndpointOptions, type McpLimits, readMcpOptions } from "./endpoint_options.ts";
 import type { McpExecutionContext } from "./endpoint.ts";
-import { observeCall } from "./observe_call.ts";
 import { streamIfLate } from "./late_stream.ts";
 import { ListChangedBus, listChangedStream } from "./list_changed.ts";
 import { ListingWatch } from "./listing_watch.ts";
 import { answerPlainCall, plainCallOf } from "./plain_call.ts";
 import { refusalOf } from "./refusal.ts";
 import { RegistryServer, type ServerParts, serverParts } from "./registry_server.ts";
-import { cancelledIn, isInitialize, isJson, readJson, readText, targetOf } from "./request.ts";
+import {
+  callsIn,
+  cancelledIn,
+  isInitialize,
+  isJson,
+  isListen,
+  readJson,
+  readText,
+  targetOf,
+} from "./request.ts";
 import { SessionCalls } from "./session_calls.ts";
 import { McpToolLists } from "./tool_list.ts";
 import { type McpVisit, sessionOf, withSession } from "./visit.ts";
@@ -42,7 +55,9 @@ export class McpService {
   readonly #lists: McpToolLists;
   readonly #parts: ServerParts;
   readonly #rateLimiter: RateLimiter | undefined;
-  #watches = 0;
+  readonly #observer: RequestObserver | undefined;
+  readonly #cors: Cors | undefined;
+  readonly #slots: StreamSlots;
 
   constructor(source: ToolRegistry | Toolset, options: McpEndpointOptions) {
     const { name = "plue", version = "0.0.0", title, instructions } = options;
@@ -51,6 +66,14 @@ export class McpService {
     this.#limits = readMcpOptions(options);
     this.#guard = createGuard(options);
     this.#rateLimiter = options.rateLimit && createRateLimiter(options.rateLimit);
+    const { observe, cors, allowedOrigins = [] } = options;
+    this.#observer = observe && createObserver(observe, (error) => this.#report(error));
+    this.#cors = cors && createCors(cors === true ? {} : cors, allowedOrigins);
+    const { maxSubscriptions, maxSubscriptionsPerPrincipal } = this.#limits;
+    this.#slots = new StreamSlots(
+      maxSubscriptions,
+      options.authorize === undefined ? maxSubscriptions : maxSubscriptionsPerPrincipal,
+    );
     // Nobody said who calls: then a registry's tools for certain roles and scopes are for nobody.
     this.#owned = ownerToolset(
       source,
@@ -75,34 +98,58 @@ export class McpService {
     });
   }
 
-  async answer(request: Request, context: unknown): Promise<Response> {
+  answer(request: Request, context: unknown): Promise<Response> {
+    const respond = async (exchange: Exchange): Promise<Response> => {
+      exchange.route = "/mcp";
+      if (this.#cors !== undefined) exchange.headers.push(...this.#cors.headersFor(request));
+      return exchange.finish(await this.#respond(request, exchange, context));
+    };
+    return this.#observer?.(request, respond) ?? respond(exchangeOf(request) ?? new Exchange());
+  }
+
+  async #respond(request: Request, exchange: Exchange, context: unknown): Promise<Response> {
     const stopped = this.#guard(request);
     if (stopped !== undefined) return problemResponse(stopped);
+    if (request.method === "OPTIONS" && this.#cors !== undefined) {
+      return this.#cors.preflight(request);
+    }
     try {
-      const { authorize } = this.#options;
+      const { authorize, observe } = this.#options;
+      const { now = Date.now } = observe ?? {};
+      const began = now();
       const caller: Caller | Response = authorize === undefined ? {} : await authorize(request);
+      exchange.enteredMs = now() - began;
       if (isResponse(caller)) return caller;
-      const limited = await this.#rateLimiter?.(caller, request);
-      if (limited?.problem !== undefined) {
-        const { problem, headers } = limited;
-        return problemResponse({
-          ...problem,
-          headers: { ...problem.headers, ...Object.fromEntries(headers) },
-        });
-      }
+      exchange.principal = caller.principal;
+      const limited = await this.#charge(request, caller, exchange, 1);
+      if (limited !== undefined) return limited;
       if (request.method === "GET") return this.#follow(request, caller);
-      return await this.#serve(request, caller, context);
+      return await this.#serve(request, this.#visit(request, caller, exchange, context));
     } catch (error) {
       this.#report(error);
-      return problemResponse({
-        status: 500,
-        code: "internal",
-        detail: "The server could not answer this request",
-      });
+      return problemResponse(problemOfThrown(error));
     }
   }
 
-  async #serve(request: Request, caller: Caller, context: unknown): Promise<Response> {
+  /**
+   * Counts what a request holds.
+   *
+   * @returns What it is answered if that is too much.
+   */
+  async #charge(
+    request: Request,
+    caller: Caller,
+    exchange: Exchange,
+    amount: number,
+  ): Promise<Response | undefined> {
+    if (this.#rateLimiter === undefined || amount <= 0) return undefined;
+    const { headers, problem } = await this.#rateLimiter(caller, request, amount);
+    exchange.headers.push(...headers);
+    return problem && problemResponse(problem);
+  }
+
+  /** Reads a request, and answers it as it is or has the SDK answer it. */
+  async #serve(request: Request, visit: McpVisit): Promise<Response> {
     const { maxBodyBytes, heartbeatMs } = this.#limits;
     const { headers } = request;
     let body: unknown;
@@ -126,7 +173,9 @@ export class McpService {
         return json({ jsonrpc: "2.0", id, error }, status);
       }
     }
-    const visit = this.#visit(request, caller, context);
+    const { caller, exchange } = visit;
+    const limited = await this.#charge(request, caller, exchange, callsIn(body) - 1);
+    if (limited !== undefined) return limited;
     for (const requestId of cancelledIn(body)) this.#cancel(visit, requestId);
     // Aborts when the client goes away: by the runtime's word, or by leaving a stream.
     const left = new AbortController();
@@ -153,16 +202,21 @@ export class McpService {
     readonly text: string | undefined;
     readonly signal: AbortSignal;
   }): Promise<Response> {
-    const { maxBodyBytes, heartbeatMs, maxSubscriptions } = this.#limits;
+    const { maxBodyBytes, heartbeatMs } = this.#limits;
     const { url, method, headers } = request;
+    const release = isListen(body) ? this.#slots.take(visit.caller.principal) : undefined;
+    let isFollowing = false;
     // A handler for this request alone: its bus is the caller's, which the SDK does not tell apart.
     const handler = createMcpHandler(
       ({ era }) => new RegistryServer(this.#parts, visit, era),
       {
         keepAliveMs: heartbeatMs,
         maxRequestBodySize: maxBodyBytes,
-        maxSubscriptions: this.#watches < maxSubscriptions ? 1 : 0,
-        bus: new ListChangedBus(() => this.#watch(visit.caller), (error) => {
+        maxSubscriptions: release === undefined ? 0 : 1,
+        bus: new ListChangedBus(() => {
+          isFollowing = true;
+          return this.#watch(visit.caller, release);
+        }, (error) => {
           if (error !== undefined) this.#report(error);
           void handler.close();
         }),
@@ -176,14 +230,17 @@ export class McpService {
       ...(body === undefined && text !== undefined ? { body: text } : {}),
     });
     const response = await handler.fetch(given, { parsedBody: body });
+    if (!isFollowing) release?.();
     return isInitialize(body) && response.ok ? withSession(response) : response;
   }
 
   /** The older clients' stream of changes. The SDK has none for servers without state. */
   #follow(request: Request, caller: Caller): Response {
-    const { heartbeatMs, maxSubscriptions } = this.#limits;
     const accepts = request.headers.get("accept")?.includes("text/event-stream") === true;
-    if (!accepts || this.#source instanceof Toolset || this.#watches >= maxSubscriptions) {
+    const release = accepts && !(this.#source instanceof Toolset)
+      ? this.#slots.take(caller.principal)
+      : undefined;
+    if (release === undefined) {
       // What the protocol has clients take for "no such stream here", and go on without.
       return problemResponse({
         status: 405,
@@ -192,8 +249,8 @@ export class McpService {
         headers: { allow: "POST" },
       });
     }
-    return listChangedStream(this.#watch(caller), {
-      heartbeatMs,
+    return listChangedStream(this.#watch(caller, release), {
+      heartbeatMs: this.#limits.heartbeatMs,
       signal: request.signal,
       expiresAt: caller.expiresAt,
       onError: (error) => this.#report(error),
@@ -206,11 +263,12 @@ export class McpService {
     this.#calls.cancel({ principal, session, requestId });
   }
 
-  #visit(request: Request, caller: Caller, context: unknown): McpVisit {
+  #visit(request: Request, caller: Caller, exchange: Exchange, context: unknown): McpVisit {
     const toolset = this.#toolsetOf(caller);
     const { authorize, openExecution = false } = this.#options;
     return {
       caller,
+      exchange,
       toolset,
       list: (era) => this.#lists.of(toolset.available(), targetOf(era, request)),
       dispatcher: this.#dispatcherOf(toolset),
@@ -219,7 +277,8 @@ export class McpService {
       calls: this.#calls,
       headers: request.headers,
       report: (error) => this.#report(error),
-      observe: (call) => observeCall(this.#options.telemetry, call, (error) => this.#report(error)),
+      observe: (call) =>
+        observeCall(this.#options.observe?.telemetry, call, (error) => this.#report(error)),
       keepAlive(work) {
         if (isExecutionContext(context)) context.waitUntil(work);
       },
@@ -239,14 +298,13 @@ export class McpService {
     return view;
   }
 
-  #watch(caller: Caller): ListingWatch {
-    this.#watches++;
+  #watch(caller: Caller, release: (() => void) | undefined): ListingWatch {
     return new ListingWatch({
       // Only a registry is watched: the server of a toolset does not offer it.
       registry: this.#source as ToolRegistry,
       list: () => this.#toolsetOf(caller).available(),
       expiresAt: caller.expiresAt,
-      onStop: () => void this.#watches--,
+      onStop: () => release?.(),
     });
   }
 

@@ -6,6 +6,7 @@
 
 import type { ToolDispatcher } from "../../execute/mod.ts";
 import type { Toolset } from "../../select/mod.ts";
+import type { Exchange } from "../hono/exchange.ts";
 import type { Caller } from "../hono/identity.ts";
 import type { CallSpan, ObservedCall } from "../hono/telemetry.ts";
 import type { McpEra } from "./request.ts";
@@ -15,6 +16,8 @@ import type { McpToolList } from "./tool_list.ts";
 /** What the parts of the endpoint know of the request that is answered. */
 export interface McpVisit {
   readonly caller: Caller;
+  /** What is found out about the request while it is answered. */
+  readonly exchange: Exchange;
   /** What the caller sees. */
   readonly toolset: Toolset;
   /** Dispatches to what the caller sees. */

@@ -1,4 +1,5 @@
 import { defineTool, type Tool, ToolRegistry } from "@plue/tools";
+import { type AccessEntry, type CallTelemetry, createToolHandler } from "@plue/tools/hono";
 import { createMcpEndpoint, isMcpContent, mcpContent } from "@plue/tools/mcp";
 import { describe, it } from "bun:test";
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
@@ -267,18 +268,140 @@ describe("createMcpEndpoint()", () => {
     assertEquals(statuses, [200, 429]);
   });
 
+  it("counts each call of a batch, and runs none that do not fit", async () => {
+    let ran = 0;
+    const mcp = createMcpEndpoint(
+      new ToolRegistry({
+        tools: [defineTool({ name: "run", description: "Runs.", execute: () => ++ran })],
+      }),
+      { openExecution: true, rateLimit: { limit: 4, windowMs: 60_000 } },
+    );
+    const batch = (calls: number) =>
+      Array.from({ length: calls + 1 }, (_, id) => ({
+        jsonrpc: "2.0",
+        id,
+        method: id === 0 ? "tools/list" : "tools/call",
+        params: id === 0 ? {} : { name: "run" },
+      }));
+    const tooMany = await mcp.fetch(legacyRequest(batch(5)));
+    assertEquals([tooMany.status, ran], [429, 0]);
+    assert(tooMany.headers.has("retry-after"));
+    // The request itself was counted.
+    const fitting = await mcp.fetch(legacyRequest(batch(3)));
+    await fitting.text();
+    assertEquals([fitting.status, ran], [200, 3]);
+    assertEquals(fitting.headers.get("ratelimit")?.split(";")[1], "r=0");
+    assertEquals((await mcp.fetch(legacyRequest(batch(0)))).status, 429);
+  });
+
+  it("tells an access log of every call of a request, whatever comes of it", async () => {
+    const entries: AccessEntry[] = [];
+    const mcp = createMcpEndpoint(new ToolRegistry({ tools: [sum] }), {
+      authorize: () => ({ principal: "one" }),
+      observe: { access: (entry) => void entries.push(entry), serverTiming: true },
+    });
+    const call = (id: number, name: string, args: unknown) => ({
+      jsonrpc: "2.0",
+      id,
+      method: "tools/call",
+      params: { name, arguments: args },
+    });
+    const batch = await mcp.fetch(legacyRequest([
+      call(1, "math.add", { a: 1, b: 2 }),
+      call(2, "math.add", {}),
+      call(3, "nope", {}),
+    ]));
+    assert(batch.headers.has("traceparent"));
+    assert(batch.headers.has("server-timing"));
+    await batch.text();
+    const params = { name: "math.add", arguments: { a: 1, b: 2 } };
+    await (await mcp.fetch(modernRequest("tools/call", params))).text();
+    await mcp.fetch(modernRequest("tools/call", params, { origin: "https://evil.example" }));
+    assertEquals(
+      entries.map(({ route, principal, status, calls }) => [
+        route,
+        principal,
+        status,
+        ...calls.map(({ toolId, outcome }) => `${toolId} ${outcome}`).sort(),
+      ]),
+      [
+        ["/mcp", "one", 200, "math:add invalid_arguments", "math:add ok", "nope unknown_tool"],
+        ["/mcp", "one", 200, "math:add ok"],
+        ["/mcp", undefined, 403],
+      ],
+    );
+  });
+
+  it("is observed once beside the routes of the handler that hands it requests", async () => {
+    const entries: AccessEntry[] = [];
+    const observe = { access: (entry: AccessEntry) => void entries.push(entry) };
+    const registry = new ToolRegistry({ tools: [sum] });
+    const mcp = createMcpEndpoint(registry, { openExecution: true, observe });
+    const app = createToolHandler(registry, { observe });
+    app.all("/mcp", (c) => mcp.fetch(c.req.raw));
+    const params = { name: "math.add", arguments: { a: 1, b: 2 } };
+    await (await app.fetch(modernRequest("tools/call", params))).text();
+    assertEquals(entries.map(({ calls }) => calls.map(({ outcome }) => outcome)), [["ok"]]);
+  });
+
+  it("lets pages of allowed origins ask, and read every answer", async () => {
+    const origin = "https://app.example";
+    const mcp = createMcpEndpoint(new ToolRegistry(), {
+      allowedOrigins: [origin],
+      cors: true,
+      authorize: (request) =>
+        request.headers.has("authorization") ? {} : new Response(null, { status: 401 }),
+    });
+    const preflight = await mcp.fetch(
+      new Request(URL_OF_MCP, {
+        method: "OPTIONS",
+        headers: {
+          origin,
+          "access-control-request-method": "POST",
+          "access-control-request-headers": "content-type,mcp-protocol-version,mcp-param-region",
+        },
+      }),
+    );
+    assertEquals(preflight.status, 204);
+    const allowed = preflight.headers.get("access-control-allow-headers")?.split(", ") ?? [];
+    for (const name of ["authorization", "mcp-session-id", "mcp-method", "mcp-param-region"]) {
+      assert(allowed.includes(name), name);
+    }
+    const authorization = "Bearer x";
+    for (
+      const [status, request] of [
+        [200, modernRequest("tools/list", {}, { origin, authorization })],
+        [400, modernRequest("tools/list", {}, { origin, authorization, "mcp-method": "x" })],
+        [401, modernRequest("tools/list", {}, { origin })],
+        [405, new Request(URL_OF_MCP, { method: "DELETE", headers: { origin, authorization } })],
+        [415, legacyRequest("{}", { origin, authorization, "content-type": "text/plain" })],
+      ] as const
+    ) {
+      const response = await mcp.fetch(request);
+      await response.body?.cancel();
+      assertEquals(response.status, status);
+      assertEquals(response.headers.get("access-control-allow-origin"), origin);
+      const exposed = response.headers.get("access-control-expose-headers")?.split(", ") ?? [];
+      assert(exposed.includes("mcp-session-id") && exposed.includes("www-authenticate"));
+    }
+    const others = await mcp.fetch(
+      modernRequest("tools/list", {}, { origin: "https://evil.example" }),
+    );
+    assertEquals([others.status, others.headers.get("access-control-allow-origin")], [403, null]);
+  });
+
   it("observes calls in the trace that the client names, whatever the telemetry does", async () => {
     const seen: unknown[] = [];
     const errors: unknown[] = [];
     const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
     const call = { name: "math.add", arguments: { a: 1, b: 2 }, _meta: { traceparent: parent } };
     const answerOf = async (
-      telemetry: NonNullable<Parameters<typeof createMcpEndpoint>[1]>["telemetry"],
+      telemetry: CallTelemetry,
     ) => {
       const mcp = createMcpEndpoint(new ToolRegistry({ tools: [sum] }), {
         openExecution: true,
         onError: (error) => void errors.push(error),
-        ...(telemetry === undefined ? {} : { telemetry }),
+        observe: { telemetry },
       });
       return (await messageIn(await mcp.fetch(modernRequest("tools/call", call)))).result;
     };
@@ -469,6 +592,31 @@ describe("clients that follow the list", () => {
     const again = await client.listen({ toolsListChanged: true });
     await again.close();
     await client.close();
+  });
+
+  it("take no places of others", async () => {
+    const mcp = createMcpEndpoint(new ToolRegistry(), {
+      maxSubscriptionsPerPrincipal: 1,
+      authorize: (request) => ({ principal: request.headers.get("x-who") ?? "nobody" }),
+    });
+    const listen = (who: string, notifications: unknown = { toolsListChanged: true }) =>
+      mcp.fetch(modernRequest("subscriptions/listen", { notifications }, { "x-who": who }));
+    const get = (who: string) =>
+      mcp.fetch(
+        new Request(URL_OF_MCP, { headers: { accept: "text/event-stream", "x-who": who } }),
+      );
+    // One that is not well put takes none.
+    assertEquals((await messageIn(await listen("a", 5))).error?.code, -32602);
+    const first = await listen("a");
+    assertEquals((await messageIn(await listen("a"))).error?.code, -32603);
+    assertEquals((await get("a")).status, 405);
+    const other = await get("b");
+    assertEquals(other.status, 200);
+    await other.body?.cancel();
+    await first.body?.cancel();
+    const again = await get("a");
+    assertEquals(again.status, 200);
+    await again.body?.cancel();
   });
 
   it("get a stream by GET before the newest revision", async () => {
