@@ -103,7 +103,7 @@ export {
 } from "./profile.ts";
 export type { AiSdkSchema, AiSdkTool, AiSdkToolSet } from "./profiles/ai_sdk.ts";
 export type { AnthropicCaller, AnthropicTool } from "./profiles/anthropic.ts";
-export type { BedrockTool } from "./profiles/bedrock.ts";
+export type { BedrockCachePoint, BedrockTool } from "./profiles/bedrock.ts";
 export type { CohereTool } from "./profiles/cohere.ts";
 export type {
   GeminiFunction,

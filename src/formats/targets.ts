@@ -8,7 +8,12 @@ import type { FeatureTable, KeywordTable, Limit, Profile } from "./profile.ts";
 import type { NameRule } from "./names.ts";
 import { AI_SDK, type AiSdkToolSet } from "./profiles/ai_sdk.ts";
 import { ANTHROPIC, ANTHROPIC_STRICT, type AnthropicTool } from "./profiles/anthropic.ts";
-import { BEDROCK, BEDROCK_STRICT, type BedrockTool } from "./profiles/bedrock.ts";
+import {
+  BEDROCK,
+  BEDROCK_STRICT,
+  type BedrockCachePoint,
+  type BedrockTool,
+} from "./profiles/bedrock.ts";
 import { COHERE, type CohereTool } from "./profiles/cohere.ts";
 import {
   GEMINI,
@@ -53,8 +58,8 @@ export interface TargetTools {
   "mcp@2025-06-18": Mcp2025Tool[];
   "mcp@2025-11-25": Mcp2025Tool[];
   "mcp@2026-07-28": McpTool[];
-  "bedrock": BedrockTool[];
-  "bedrock.strict": BedrockTool[];
+  "bedrock": (BedrockTool | BedrockCachePoint)[];
+  "bedrock.strict": (BedrockTool | BedrockCachePoint)[];
   "mistral": MistralTool[];
   "cohere": CohereTool[];
   "ollama": OllamaTool[];

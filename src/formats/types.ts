@@ -268,7 +268,7 @@ export interface ProviderHints {
   readonly allowedCallers?: readonly string[];
   /** It runs long; the model need not wait (OpenAI Responses, Gemini Live). */
   readonly async?: boolean;
-  /** Anthropic's `cache_control`. */
+  /** Anthropic's `cache_control`; a `cachePoint` behind the tool for Bedrock. */
   readonly cacheControl?: { readonly type: "ephemeral"; readonly ttl?: "5m" | "1h" };
   /** Anthropic's `eager_input_streaming`. */
   readonly eagerInputStreaming?: boolean;

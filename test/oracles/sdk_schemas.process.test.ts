@@ -150,7 +150,9 @@ describe("the meta-schema of 2020-12", () => {
     "anthropic.strict": (tools) =>
       exportTools(tools, "anthropic.strict").tools.map((tool) => tool.input_schema),
     "bedrock": (tools) =>
-      exportTools(tools, "bedrock").tools.map((tool) => tool.toolSpec.inputSchema.json),
+      exportTools(tools, "bedrock").tools.flatMap(({ toolSpec }) =>
+        toolSpec?.inputSchema.json ?? []
+      ),
     "gemini": (tools) =>
       exportTools(tools, "gemini").tools.flatMap((entry) => entry.functionDeclarations)
         .flatMap((tool) => [tool.parametersJsonSchema, tool.responseJsonSchema ?? {}]),

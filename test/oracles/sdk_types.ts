@@ -43,6 +43,7 @@ import type {
 import {
   type AiSdkTool,
   type AnthropicTool,
+  type BedrockCachePoint,
   type BedrockTool,
   type CohereTool,
   exportTools,
@@ -73,7 +74,7 @@ export const realtime: RealtimeFunctionTool = some<OpenAiRealtimeTool>();
 export const anthropic: AnthropicSdkTool = some<AnthropicTool>();
 export const anthropicBeta: BetaTool = some<AnthropicTool>();
 export const gemini: FunctionDeclaration = some<GeminiFunction>();
-export const bedrock: BedrockSdkTool = some<BedrockTool>();
+export const bedrock: BedrockSdkTool = some<BedrockTool | BedrockCachePoint>();
 export const mistral: MistralSdkTool = some<MistralTool>();
 export const cohere: Cohere.ToolV2 = some<CohereTool>();
 export const ollama: OllamaSdkTool = some<OllamaTool>();

@@ -5,7 +5,7 @@
  */
 
 import { OPENAI_NAME_RULE } from "../names.ts";
-import type { KeywordTable, Profile, ToolView } from "../profile.ts";
+import type { CombinationRule, KeywordTable, Profile, ToolView } from "../profile.ts";
 import type { WireValue } from "../wire_value.ts";
 import {
   ANTHROPIC_FORMATS,
@@ -23,6 +23,13 @@ export interface BedrockTool {
     inputSchema: { json: { [keyword: string]: WireValue } };
     strict?: boolean;
   };
+  cachePoint?: never;
+}
+
+/** An entry of `toolConfig.tools`: what stands before it is cached. */
+export interface BedrockCachePoint {
+  cachePoint: { type: "default"; ttl?: "5m" | "1h" };
+  toolSpec?: never;
 }
 
 /** It depends on the model. Claude's rules are the narrowest that are known, so they are kept. */
@@ -46,34 +53,55 @@ function wire(view: ToolView, strict: boolean | undefined): BedrockTool {
   };
 }
 
+/** Tools, and a cache point behind each that asks for one. */
+function assemble(
+  tools: readonly { readonly view: ToolView; readonly wire: BedrockTool }[],
+): (BedrockTool | BedrockCachePoint)[] {
+  return tools.flatMap(({ view, wire }) => {
+    const { cacheControl } = view.hints;
+    if (cacheControl === undefined) return [wire];
+    const { ttl } = cacheControl;
+    return [wire, { cachePoint: { type: "default", ...(ttl === undefined ? {} : { ttl }) } }];
+  });
+}
+
+const COMBINATIONS: readonly CombinationRule[] = [{
+  name: "cacheControl",
+  message: "only some models take a cache point among the tools",
+  effect: "warn",
+  applies: (hints) => hints.cacheControl !== undefined,
+}];
+
 /** `toolConfig.tools`. Without a tool, leave `toolConfig` out: an empty list is refused. */
-export const BEDROCK: Profile<BedrockTool, BedrockTool[]> = {
+export const BEDROCK: Profile<BedrockTool, (BedrockTool | BedrockCachePoint)[]> = {
   id: "bedrock",
   title: "AWS Bedrock Converse",
   source: "@aws-sdk/client-bedrock-runtime 3.1162.0, API_runtime_ToolSpecification; 2026-11-20",
   names: OPENAI_NAME_RULE,
   keys: ANTHROPIC_KEYS,
-  features: features(["strict"]),
+  features: features(["strict", "cacheControl"]),
   extra: { source: "bedrock" },
   input: KEYWORDS,
   limits: [],
+  combinations: COMBINATIONS,
   wire: (view) => wire(view, view.strict ? true : undefined),
-  assemble: (tools) => tools.map((tool) => tool.wire),
+  assemble,
 };
 
 /** The same with `strict: true`, for the models that have it. */
-export const BEDROCK_STRICT: Profile<BedrockTool, BedrockTool[]> = {
+export const BEDROCK_STRICT: Profile<BedrockTool, (BedrockTool | BedrockCachePoint)[]> = {
   id: "bedrock.strict",
   title: "AWS Bedrock Converse, strict",
   source: "structured-output page of the Bedrock guide; 2026-11-20",
   names: OPENAI_NAME_RULE,
   keys: ANTHROPIC_KEYS,
-  features: features(["strict"]),
+  features: features(["strict", "cacheControl"]),
   extra: { source: "bedrock" },
   input: ANTHROPIC_STRICT_KEYWORDS,
   formats: ANTHROPIC_FORMATS,
   limits: [],
+  combinations: COMBINATIONS,
   fallback: "bedrock",
   wire: (view) => wire(view, view.strict),
-  assemble: (tools) => tools.map((tool) => tool.wire),
+  assemble,
 };

@@ -200,7 +200,7 @@ describe("exportTools() to a strict mode", () => {
     assertEquals(chat.names.encodings.map((one) => one.strict), [true, false]);
     assertEquals(chat.names.encodingOf("s")?.input?.nulls, new Set(["unit"]));
     assertEquals(exportTools([strict], "anthropic").tools[0]?.strict, true);
-    assertEquals(exportTools([strict], "bedrock").tools[0]?.toolSpec.strict, true);
+    assertEquals(exportTools([strict], "bedrock").tools[0]?.toolSpec?.strict, true);
     const [response] = exportTools([strict], "openai.responses").tools;
     assertEquals(response?.type === "function" && response.strict, true);
     assertEquals(exportTools([strict], "ai-sdk").tools["s"]?.strict, true);

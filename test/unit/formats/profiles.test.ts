@@ -163,6 +163,7 @@ const EXPECTED: { readonly [target: string]: unknown } = {
   "mcp@2026-07-28": [{ ...mcp, outputSchema: returns, icons }],
   "bedrock": [
     { toolSpec: { name: "weather__get", description, inputSchema: { json: parameters } } },
+    { cachePoint: { type: "default" } },
   ],
   "bedrock.strict": [{
     toolSpec: {
@@ -171,7 +172,7 @@ const EXPECTED: { readonly [target: string]: unknown } = {
       inputSchema: { json: parameters },
       strict: true,
     },
-  }],
+  }, { cachePoint: { type: "default" } }],
   "mistral": [chat],
   "cohere": [chat],
   "ollama": [{
