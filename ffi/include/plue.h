@@ -10,7 +10,11 @@
  *            attaches itself to libplue.
  *
  * THREADS    Every function may be called from any thread at any time, unless its comment says
- *            otherwise. A process made by fork() must not use the library before it calls exec().
+ *            otherwise. A thread is not cancelled inside the library, nor in a callback of its
+ *            call: pthread_cancel() takes effect after the return, so abort the call as well.
+ * FORK       In a process made by fork(), and until it calls exec(), plue_tool_list(),
+ *            plue_tool_execute() and plue_init...() fail with runtime_unavailable,
+ *            plue_abort_signal_new() and ..._retain() return NULL, and the others that act do nothing.
  * STRINGS    UTF-8, terminated by NUL. Arguments are borrowed for the duration of the call.
  * OWNERSHIP  Every `char *` that is returned is yours: give it to plue_free_json(), never to free().
  *            None is ever NULL. A `const char *` that is returned belongs to the library.
@@ -66,8 +70,8 @@ typedef struct {
      *
      * What a tool sends with ctx.metadata(x) arrives as x. Progress, streamed output and errors arrive as
      * {"type":"progress"|"output"|"error",...}. Events that wait for a slow callback are bounded
-     * to 16 MiB per call; what comes beyond that is dropped, and counted in one last
-     * {"type":"dropped","count":n}. */
+     * to 16 MiB per call, and an aborted call waits for none when its grace period is over; what is
+     * dropped is counted in one last {"type":"dropped","count":n}. */
     void (*metadata_callback)(const char *metadata_json, void *user_data);
     void *user_data;
 } plue_tool_context_t;
@@ -96,10 +100,11 @@ typedef struct plue_abort_signal plue_abort_signal_t;
 PLUE_API plue_abort_signal_t *plue_abort_signal_new(void);
 /* Adds a reference and returns `signal`; NULL if it is not a signal (any more). */
 PLUE_API plue_abort_signal_t *plue_abort_signal_retain(plue_abort_signal_t *signal);
-/* Gives a reference back. A running call holds its own. NULL is fine. */
+/* Gives a reference back. A running call holds its own: the signal may be released, and still be
+ * aborted, while a call carries it. NULL is fine; one release too many is ignored. */
 PLUE_API void plue_abort_signal_release(plue_abort_signal_t *signal);
 /* Aborts the running calls that carry the signal, and every later one. Never blocks. The first
- * reason wins; it may be NULL. Not for signal handlers. */
+ * reason wins; it may be NULL, and is cut to 64 KiB. Not for signal handlers. */
 PLUE_API void plue_abort_signal_abort(plue_abort_signal_t *signal, const char *reason);
 /* Returns 1 after plue_abort_signal_abort(), else 0. */
 PLUE_API int plue_abort_signal_aborted(const plue_abort_signal_t *signal);

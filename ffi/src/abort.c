@@ -1,5 +1,6 @@
 #include "abort.h"
 
+#include "cancellation.h"
 #include "guest.h"
 #include "platform.h"
 #include "runtime.h"
@@ -10,13 +11,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Lives as long as the host has a reference, or a call carries it. The two are counted apart, so
+ * that a host that gives one reference back too often takes none from a call. */
 struct plue_abort_signal {
     struct plue_abort_signal *next_alive;
-    int references;
+    size_t references; /* the host's */
     bool aborted;
     char *reason; /* may be NULL */
     struct plue_call *calls;
 };
+
+/* A longer reason is cut: it is copied for each call, with the lock held. */
+enum { MAX_REASON = 64 << 10 };
 
 /* All signals that are alive, by address: a pointer that a host hands in is looked up here before
  * it is followed, so that a wrong one is an error and not a crash. */
@@ -45,9 +51,8 @@ static void forget(struct plue_abort_signal *signal) {
     *at = signal->next_alive;
 }
 
-static void release(struct plue_abort_signal *signal) {
-    signal->references--;
-    if (signal->references > 0) {
+static void free_if_unused(struct plue_abort_signal *signal) {
+    if (signal->references > 0 || signal->calls != NULL) {
         return;
     }
     forget(signal);
@@ -72,7 +77,6 @@ static void abort_call(struct plue_call *call, struct plue_wake *wake) {
 }
 
 void plue_abort_tie(plue_abort_signal_t *signal, struct plue_call *call) {
-    signal->references++;
     call->signal = signal;
     call->aborted = signal->aborted;
     call->next_of_signal = signal->calls;
@@ -91,7 +95,7 @@ void plue_abort_untie(struct plue_call *call) {
     if (call->next_of_signal != NULL) {
         call->next_of_signal->previous_of_signal = call->previous_of_signal;
     }
-    release(call->signal);
+    free_if_unused(call->signal);
     call->signal = NULL;
 }
 
@@ -141,8 +145,10 @@ void plue_abort_signal_release(plue_abort_signal_t *signal) {
         return;
     }
     pthread_mutex_lock(&plue_lock);
-    if (plue_abort_is_signal(signal)) {
-        release(signal);
+    /* Without one there is nothing to give back: only calls hold the signal. */
+    if (plue_abort_is_signal(signal) && signal->references > 0) {
+        signal->references--;
+        free_if_unused(signal);
     }
     pthread_mutex_unlock(&plue_lock);
 }
@@ -152,15 +158,15 @@ static char *copy_reason(const char *reason) {
     if (reason == NULL) {
         return NULL;
     }
-    size_t length = strlen(reason);
-    bool usable = plue_text_is_utf8(reason, length) && length < PLUE_FRAME_MAX / 2;
-    return usable ? plue_text_copy(reason, length) : NULL;
+    size_t length = plue_text_prefix(reason, MAX_REASON);
+    return plue_text_is_utf8(reason, length) ? plue_text_copy(reason, length) : NULL;
 }
 
 void plue_abort_signal_abort(plue_abort_signal_t *signal, const char *reason) {
     if (plue_is_forked()) {
         return;
     }
+    int cancellation = plue_cancellation_off();
     char *copy = copy_reason(reason);
     struct plue_wake wake = {0};
     pthread_mutex_lock(&plue_lock);
@@ -175,6 +181,7 @@ void plue_abort_signal_abort(plue_abort_signal_t *signal, const char *reason) {
     pthread_mutex_unlock(&plue_lock);
     plue_guest_wake(&wake);
     free(copy);
+    plue_cancellation_restore(cancellation);
 }
 
 int plue_abort_signal_aborted(const plue_abort_signal_t *signal) {

@@ -10,7 +10,8 @@
 /* Says whether the pointer is a signal that is alive. Does not follow the pointer. */
 bool plue_abort_is_signal(const void *pointer);
 
-/* Ties a call to a live signal, and holds the signal. If it is aborted already, the call is too. */
+/* Ties a call to a live signal, which lives until the call is untied, whatever the host releases.
+ * If it is aborted already, the call is too. */
 void plue_abort_tie(plue_abort_signal_t *signal, struct plue_call *call);
 
 /* Undoes plue_abort_tie(). */

@@ -1,6 +1,7 @@
 #include "call.h"
 
 #include "abort.h"
+#include "cancellation.h"
 #include "frame.h"
 #include "platform.h"
 #include "runtime.h"
@@ -90,24 +91,31 @@ bool plue_call_add_event(struct plue_call *call, struct plue_event *event,
     return true;
 }
 
-/* Hands the waiting events to the host. The lock is given up in between. */
-static void deliver_events(struct plue_call *call, const plue_tool_context_t *context) {
+/* Hands the first waiting event to the host. The lock is given up in between. */
+static void deliver_event(struct plue_call *call, const plue_tool_context_t *context) {
     struct plue_event *event = call->first_event;
-    size_t delivered = 0;
-    call->first_event = NULL;
-    call->events_end = &call->first_event;
-    pthread_mutex_unlock(&plue_lock);
-    while (event != NULL) {
-        struct plue_event *next = event->next;
-        if (context->metadata_callback != NULL) {
-            context->metadata_callback(event->json, context->user_data);
-        }
-        delivered += event->size;
-        free(event);
-        event = next;
+    size_t size = event->size;
+    call->first_event = event->next;
+    if (call->first_event == NULL) {
+        call->events_end = &call->first_event;
     }
+    pthread_mutex_unlock(&plue_lock);
+    if (context->metadata_callback != NULL) {
+        context->metadata_callback(event->json, context->user_data);
+    }
+    free(event);
     pthread_mutex_lock(&plue_lock);
-    call->events_size -= delivered;
+    call->events_size -= size;
+}
+
+/* Frees and counts what waits although the call is over. */
+static void drop_events(struct plue_call *call) {
+    while (call->first_event != NULL) {
+        struct plue_event *event = call->first_event;
+        call->first_event = event->next;
+        call->dropped_events++;
+        free(event);
+    }
 }
 
 static void report_dropped(const struct plue_call *call, const plue_tool_context_t *context) {
@@ -176,23 +184,28 @@ static bool begin(struct plue_call *call, struct plue_frame *frame) {
     return true;
 }
 
-/* Waits until the call has ended, and delivers its events meanwhile. plue_lock is held. */
+/* Waits until the call has ended, and delivers its events meanwhile. A call that is aborted lasts
+ * until its deadline at most, however many events there are. plue_lock is held. */
 static void await_end(struct plue_call *call, const plue_tool_context_t *context) {
     for (;;) {
-        if (call->first_event != NULL) {
-            deliver_events(call, context);
-        } else if (call->done) {
-            return;
-        } else if (!call->aborted) {
-            pthread_cond_wait(&call->waiter->changed, &plue_lock);
-        } else if (plue_now_ms() < call->abort_deadline_ms) {
-            plue_condition_wait_until(&call->waiter->changed, &plue_lock, call->abort_deadline_ms);
-        } else {
+        bool is_late = call->aborted && plue_now_ms() >= call->abort_deadline_ms;
+        if (is_late && !call->done) {
             plue_runtime_suspect(call);
             call->done = true;
             call->outcome = plue_outcome_failure(
                 "aborted",
                 "The call was aborted; its tool did not stop within the grace period and goes on");
+        }
+        if (call->done && (is_late || call->first_event == NULL)) {
+            drop_events(call);
+            return;
+        }
+        if (call->first_event != NULL) {
+            deliver_event(call, context);
+        } else if (call->aborted) {
+            plue_condition_wait_until(&call->waiter->changed, &plue_lock, call->abort_deadline_ms);
+        } else {
+            pthread_cond_wait(&call->waiter->changed, &plue_lock);
         }
     }
 }
@@ -228,30 +241,19 @@ static struct plue_outcome run(struct plue_frame *frame, const plue_tool_context
     return call.outcome;
 }
 
-char *plue_tool_execute(const char *tool_name, const char *params_json,
-                        const plue_tool_context_t *context) {
+static struct plue_outcome execute(const char *tool_name, const char *params_json,
+                                   const plue_tool_context_t *context) {
     static const plue_tool_context_t none;
-    if (plue_is_forked()) {
-        return plue_outcome_answer(
-            plue_outcome_failure("runtime_unavailable", "This process was made by fork()"));
-    }
     if (context == NULL) {
         context = &none;
     }
     struct plue_outcome failure;
     struct plue_frame *frame = make_frame(tool_name, params_json, context, &failure);
-    if (frame == NULL) {
-        return plue_outcome_answer(failure);
-    }
-    return plue_outcome_answer(run(frame, context));
+    return frame == NULL ? failure : run(frame, context);
 }
 
-char *plue_tool_list(void) {
+static struct plue_outcome list(void) {
     static const bool never = false;
-    if (plue_is_forked()) {
-        return plue_outcome_answer(
-            plue_outcome_failure("runtime_unavailable", "This process was made by fork()"));
-    }
     struct plue_outcome outcome = {NULL, NULL};
     pthread_mutex_lock(&plue_lock);
     struct plue_peer *peer = plue_runtime_ready(false, &never, &outcome);
@@ -259,8 +261,25 @@ char *plue_tool_list(void) {
         outcome.json = plue_text_copy(peer->tools, peer->tools_length);
     }
     pthread_mutex_unlock(&plue_lock);
-    if (outcome.json == NULL) {
-        outcome = plue_outcome_out_of_memory();
-    }
-    return plue_outcome_answer(outcome);
+    return outcome.json == NULL ? plue_outcome_out_of_memory() : outcome;
+}
+
+static struct plue_outcome forked(void) {
+    return plue_outcome_failure("runtime_unavailable", "This process was made by fork()");
+}
+
+char *plue_tool_execute(const char *tool_name, const char *params_json,
+                        const plue_tool_context_t *context) {
+    int cancellation = plue_cancellation_off();
+    char *json = plue_outcome_answer(
+        plue_is_forked() ? forked() : execute(tool_name, params_json, context));
+    plue_cancellation_restore(cancellation);
+    return json;
+}
+
+char *plue_tool_list(void) {
+    int cancellation = plue_cancellation_off();
+    char *json = plue_outcome_answer(plue_is_forked() ? forked() : list());
+    plue_cancellation_restore(cancellation);
+    return json;
 }

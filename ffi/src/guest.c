@@ -1,6 +1,7 @@
 #include "guest.h"
 
 #include "call.h"
+#include "cancellation.h"
 #include "platform.h"
 #include "plue_guest.h"
 #include "state.h"
@@ -65,10 +66,12 @@ void plue_guest_wake(struct plue_wake *wake) {
     if (!wake->due) {
         return;
     }
+    int cancellation = plue_cancellation_off();
     carry_out(wake);
     pthread_mutex_lock(&plue_lock);
     finish_wake();
     pthread_mutex_unlock(&plue_lock);
+    plue_cancellation_restore(cancellation);
 }
 
 void plue_guest_wake_and_relock(struct plue_wake *wake) {
@@ -122,6 +125,9 @@ static void attach(void (*wake)(void), int wake_socket) {
 
 int plue_guest_attach(void (*wake)(void)) {
     int pair[2] = {-1, -1};
+    if (plue_is_forked()) {
+        return -1;
+    }
     if (wake == NULL && plue_socket_pair(pair) != 0) {
         return -1;
     }
@@ -147,6 +153,9 @@ int32_t plue_guest_drain(uint8_t *buffer, uint32_t capacity) {
     plue_frame_queue_init(&taken);
     uint32_t used = 0;
     int32_t answer;
+    if (plue_is_forked()) {
+        return 0;
+    }
     pthread_mutex_lock(&plue_lock);
     if (!guest.attached) {
         pthread_mutex_unlock(&plue_lock);
@@ -175,7 +184,7 @@ int32_t plue_guest_drain(uint8_t *buffer, uint32_t capacity) {
 int plue_guest_push(const uint8_t *frames, uint32_t length) {
     size_t at = 0;
     struct plue_wakeups wakeups = {0};
-    bool is_right = guest.attached;
+    bool is_right = guest.attached && !plue_is_forked();
     while (is_right && at < length) {
         struct plue_frame_view view;
         size_t wanted;
@@ -189,6 +198,9 @@ int plue_guest_push(const uint8_t *frames, uint32_t length) {
 
 void plue_guest_detach(void) {
     struct plue_frame *waiting = NULL;
+    if (plue_is_forked()) {
+        return;
+    }
     pthread_mutex_lock(&plue_lock);
     if (guest.attached) {
         guest.attached = false;
@@ -209,6 +221,9 @@ void plue_guest_detach(void) {
 }
 
 int plue_guest_wakers(void) {
+    if (plue_is_forked()) {
+        return 0;
+    }
     pthread_mutex_lock(&plue_lock);
     int wakers = guest.wakers;
     pthread_mutex_unlock(&plue_lock);

@@ -1,13 +1,11 @@
+#include "cancellation.h"
 #include "guest.h"
 #include "plue.h"
 #include "settings.h"
 #include "sidecar.h"
 #include "state.h"
 
-void plue_shutdown(void) {
-    if (plue_is_forked()) {
-        return;
-    }
+static void shut_down(void) {
     struct plue_wake wake = {0};
     pthread_mutex_lock(&plue_lock);
     if (plue_stopping) {
@@ -34,6 +32,15 @@ void plue_shutdown(void) {
     pthread_cond_broadcast(&plue_changed);
     pthread_mutex_unlock(&plue_lock);
     plue_guest_wake(&wake);
+}
+
+void plue_shutdown(void) {
+    if (plue_is_forked()) {
+        return;
+    }
+    int cancellation = plue_cancellation_off();
+    shut_down();
+    plue_cancellation_restore(cancellation);
 }
 
 uint32_t plue_abi_version(void) {

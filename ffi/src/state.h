@@ -19,8 +19,8 @@ extern pthread_cond_t plue_changed;
 /* True while plue_shutdown() is at work. */
 extern bool plue_stopping;
 
-/* True in a process made by fork(), where no function may be used. Read without the lock, which
- * another thread may have held at that moment. */
+/* True in a process made by fork(), where every function fails or does nothing. Read without the
+ * lock, which another thread may have held at that moment. */
 bool plue_is_forked(void);
 
 #endif
