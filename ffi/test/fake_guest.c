@@ -64,13 +64,13 @@ static void attach_and_serve(void) {
     CHECK(plue_guest_attach(wake) == -1, "a second runtime attached");
     wakes = by_socket ? wakes : wake_pipe[0];
     drain(&tools, &buffer, &size);
-    atomic_store(&attached, true);
     char *here = plue_tool_execute("echo", "{}", NULL);
     CHECK(is_failure(here, "would_deadlock"), "%s", here);
     plue_free_json(here);
     here = plue_tool_list();
     CHECK(here[0] == '[', "%s", here);
     plue_free_json(here);
+    atomic_store(&attached, true);
     while (atomic_load(&order) != STOP && !(atomic_load(&order) == CYCLE && tools.calls > 100)) {
         int timeout = fake_tools_tick(&tools);
         struct pollfd wait = {wakes, POLLIN, 0};
@@ -155,7 +155,7 @@ int main(int count, char **arguments) {
     while (!atomic_load(&attached)) {
         sleep_us(100);
     }
-    suite_run(count - 3, arguments + 3);
+    suite_run(NULL, count - 3, arguments + 3);
     test_options();
     test_cycling();
     atomic_store(&order, STOP);

@@ -107,6 +107,10 @@ int main(int count, char **arguments) {
         tools.version = 0;
     } else if (strcmp(manner, "old") == 0) {
         tools.version = 9;
+    } else if (strcmp(manner, "mute") == 0) {
+        tools.is_mute = true;
+    } else if (strcmp(manner, "wedged") == 0) {
+        tools.is_wedged = true;
     } else if (strcmp(manner, "babble") == 0) {
         babble(&tools);
     }

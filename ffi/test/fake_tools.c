@@ -1,5 +1,6 @@
 #include "fake_tools.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -12,13 +13,18 @@ enum { EXEC = 1, ABORT = 2, SHUTDOWN = 3, CONFIG = 4, PING = 5 };
 enum { RESULT = 16, META = 17, TOOLS = 18, HELLO = 19, FAILED = 20, PONG = 21 };
 enum { HEADER = 16 };
 
+enum { EVENTS_OF_A_FLOOD = 100 }; /* in each turn */
+
 struct fake_call {
     struct fake_call *next;
     uint64_t id;
-    uint64_t until_ms;
-    bool deaf;
+    uint64_t until_ms; /* HELD: until it is released */
+    bool is_deaf;
+    bool is_flooding;
     char answer[200];
 };
+
+static const uint64_t HELD = UINT64_MAX;
 
 static uint64_t now_ms(void) {
     struct timespec now;
@@ -87,20 +93,58 @@ static long number(const char *json, const char *key) {
     return at == NULL ? 0 : strtol(at + strlen(pattern), NULL, 10);
 }
 
-static void sleep_then(struct fake_tools *tools, uint64_t id, long ms, bool deaf,
-                       const char *answer) {
+static struct fake_call *sleep_until(struct fake_tools *tools, uint64_t id, uint64_t until_ms,
+                                     const char *answer) {
     struct fake_call *call = calloc(1, sizeof *call);
     call->id = id;
-    call->until_ms = now_ms() + (uint64_t)ms;
-    call->deaf = deaf;
+    call->until_ms = until_ms;
     snprintf(call->answer, sizeof call->answer, "%s", answer);
     call->next = tools->sleeping;
     tools->sleeping = call;
+    return call;
 }
 
-static void spin(long ms) {
-    uint64_t until = now_ms() + (uint64_t)ms;
-    while (now_ms() < until) {
+static void hold(struct fake_tools *tools, const struct request *request) {
+    struct fake_call *call = sleep_until(tools, request->id, HELD, "{\"held\":true}");
+    call->is_deaf = strstr(request->params, "\"deaf\":true") != NULL;
+    call->is_flooding =
+        request->wants_metadata && strstr(request->params, "\"flood\":true") != NULL;
+    if (request->wants_metadata) {
+        fake_tools_frame(tools, META, 0, request->id, "{\"i\":0}", 7);
+    }
+    while (tools->is_wedged) {
+        pause();
+    }
+}
+
+static void release(struct fake_tools *tools, uint64_t id) {
+    struct fake_call *held = tools->sleeping;
+    struct fake_call **others = &tools->sleeping;
+    tools->sleeping = NULL;
+    while (held != NULL) {
+        struct fake_call *next = held->next;
+        if (held->until_ms == HELD) {
+            succeed(tools, held->id, held->answer);
+            free(held);
+        } else {
+            *others = held;
+            others = &held->next;
+            held->next = NULL;
+        }
+        held = next;
+    }
+    succeed(tools, id, "{\"released\":true}");
+}
+
+/* Spins for as long as the file is there, which it makes; a minute at most. */
+static void spin(const char *params) {
+    char path[200];
+    if (sscanf(params, "{\"file\":\"%199[^\"]", path) != 1) {
+        abort();
+    }
+    close(open(path, O_CREAT | O_WRONLY, 0600));
+    uint64_t limit = now_ms() + 60000;
+    while (access(path, F_OK) == 0 && now_ms() < limit) {
     }
 }
 
@@ -123,22 +167,14 @@ static void send_big(struct fake_tools *tools, uint64_t id, size_t size) {
 
 static void progress(struct fake_tools *tools, const struct request *request) {
     long events = number(request->params, "n");
-    long ms = number(request->params, "ms");
     char json[200];
     for (long i = 0; i < events && request->wants_metadata; i++) {
         int length = snprintf(json, sizeof json, "{\"i\":%ld}", i);
         fake_tools_frame(tools, META, 0, request->id, json, (size_t)length);
-        if (ms > 0 && ms < 1000 && i + 1 < events) {
-            spin(ms);
-        }
     }
     snprintf(json, sizeof json, "{\"n\":%ld,\"session\":\"%s\",\"message\":\"%s\"}", events,
              request->session, request->message);
-    if (ms >= 1000) {
-        sleep_then(tools, request->id, ms, false, json);
-    } else {
-        succeed(tools, request->id, json);
-    }
+    succeed(tools, request->id, json);
 }
 
 static void run_tool(struct fake_tools *tools, const struct request *request) {
@@ -151,12 +187,16 @@ static void run_tool(struct fake_tools *tools, const struct request *request) {
     } else if (strcmp(name, "echo") == 0) {
         succeed(tools, id, params);
     } else if (strcmp(name, "later") == 0) {
-        sleep_then(tools, id, 0, false, params);
-    } else if (strcmp(name, "sleep") == 0 || strcmp(name, "deaf") == 0) {
+        sleep_until(tools, id, now_ms(), params);
+    } else if (strcmp(name, "sleep") == 0) {
         snprintf(json, sizeof json, "{\"slept\":%ld}", number(params, "ms"));
-        sleep_then(tools, id, number(params, "ms"), name[0] == 'd', json);
+        sleep_until(tools, id, now_ms() + (uint64_t)number(params, "ms"), json);
+    } else if (strcmp(name, "hold") == 0) {
+        hold(tools, request);
+    } else if (strcmp(name, "release") == 0) {
+        release(tools, id);
     } else if (strcmp(name, "spin") == 0) {
-        spin(number(params, "ms"));
+        spin(params);
         succeed(tools, id, "{\"spun\":true}");
     } else if (strcmp(name, "progress") == 0) {
         progress(tools, request);
@@ -232,7 +272,7 @@ static void end_sleep(struct fake_tools *tools, uint64_t id, const char *reason)
     while (*at != NULL && (*at)->id != id) {
         at = &(*at)->next;
     }
-    if (*at == NULL || (*at)->deaf) {
+    if (*at == NULL || (*at)->is_deaf) {
         return;
     }
     struct fake_call *call = *at;
@@ -258,7 +298,9 @@ static void act(struct fake_tools *tools, const uint8_t *frame, size_t length) {
         configure(tools, id, payload);
         break;
     case PING:
-        fake_tools_frame(tools, PONG, 0, id, NULL, 0);
+        if (!tools->is_mute) {
+            fake_tools_frame(tools, PONG, 0, id, NULL, 0);
+        }
         break;
     case SHUTDOWN:
         fake_tools_clear(tools);
@@ -285,9 +327,15 @@ int fake_tools_tick(struct fake_tools *tools) {
     struct fake_call **at = &tools->sleeping;
     while (*at != NULL) {
         struct fake_call *call = *at;
+        for (int i = 0; i < EVENTS_OF_A_FLOOD && call->is_flooding; i++) {
+            fake_tools_frame(tools, META, 0, call->id, "{\"flood\":true}", 14);
+            next = 0;
+        }
         if (call->until_ms > now) {
             int64_t left = (int64_t)(call->until_ms - now);
-            next = next < 0 || left < next ? left : next;
+            if (call->until_ms != HELD && (next < 0 || left < next)) {
+                next = left;
+            }
             at = &call->next;
             continue;
         }

@@ -3,13 +3,16 @@
 #ifndef FAKE_TOOLS_H
 #define FAKE_TOOLS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct fake_tools {
     void (*send)(const uint8_t *frame, size_t length);
-    struct fake_call *sleeping;
+    struct fake_call *sleeping; /* those that are held, too */
     uint64_t calls; /* how many EXEC frames came */
+    bool is_mute;   /* it answers no PING */
+    bool is_wedged; /* its tool "hold" never gives its thread back */
     int ended;      /* a SHUTDOWN frame came */
     int version;    /* what HELLO claims; 0: there is no HELLO */
 };

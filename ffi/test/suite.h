@@ -2,8 +2,9 @@
 #ifndef SUITE_H
 #define SUITE_H
 
-/* Runs the parts named, such as "basic", "abort" or "stress:8:20000:echo". Returns the number of failures. */
-int suite_run(int count, char **parts);
+/* Runs the parts named, such as "basic", "abort" or "stress:8:20000:echo". Returns the number of
+ * failures. `config_json` may be NULL. */
+int suite_run(const char *config_json, int count, char **parts);
 
 /* Calls `tool` `calls` times on each of `threads` threads and checks every answer. */
 void suite_stress(int threads, int calls, const char *tool);

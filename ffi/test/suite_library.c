@@ -26,7 +26,7 @@ static void *run(void *unused) {
          part = strtok_r(NULL, " ", &rest)) {
         parts[count++] = part;
     }
-    suite_run(count, parts);
+    suite_run(NULL, count, parts);
     atomic_store(&status, check_verdict("suite"));
     return NULL;
 }

@@ -7,11 +7,12 @@
 
 int main(int count, char **arguments) {
     int first = 1;
+    const char *config_json = NULL;
     if (count > 2 && strcmp(arguments[1], "--config") == 0) {
-        CHECK(plue_init(arguments[2]) == 0, "%s", plue_get_last_error());
+        config_json = arguments[2];
         first = 3;
     }
-    suite_run(count - first, arguments + first);
+    suite_run(config_json, count - first, arguments + first);
     plue_shutdown();
     return check_verdict("suite");
 }

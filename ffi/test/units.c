@@ -4,10 +4,14 @@
 #include "frame.h"
 #include "outcome.h"
 #include "plue.h"
+#include "plue_guest.h"
+#include "state.h"
 #include "text.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static void test_utf8(void) {
     static const char *const good[] = {
@@ -183,6 +187,52 @@ static void test_signals(void) {
     }
 }
 
+static void expect_forked(char *json) {
+    CHECK(is_failure(json, "runtime_unavailable") && contains(json, "fork()"), "%s", json);
+    CHECK(strcmp(plue_get_last_error_json(), json) == 0, "%s", plue_get_last_error_json());
+    plue_free_json(json);
+}
+
+/* Every function, in a process made by fork() while another thread had the lock. */
+static void use_after_fork(plue_abort_signal_t *signal) {
+    plue_options_t options = {.struct_size = sizeof options};
+    uint8_t bytes[16] = {12, 0, 0, 0, 21};
+    expect_forked(plue_tool_list());
+    expect_forked(plue_tool_execute("echo", "{}", NULL));
+    CHECK(plue_init("{}") == -1 && plue_init_with_options(&options) == -1, "plue_init()");
+    CHECK(contains(plue_get_last_error(), "fork()"), "%s", plue_get_last_error());
+    CHECK(plue_abort_signal_new() == NULL, "a new signal");
+    CHECK(plue_abort_signal_retain(signal) == NULL, "a retained signal");
+    plue_abort_signal_abort(signal, "stop");
+    CHECK(plue_abort_signal_aborted(signal) == 0, "an aborted signal");
+    plue_abort_signal_release(signal);
+    plue_shutdown();
+    CHECK(plue_abi_version() == PLUE_ABI_VERSION, "%u", plue_abi_version());
+    CHECK(strcmp(plue_get_version(), PLUE_VERSION) == 0, "%s", plue_get_version());
+    CHECK(plue_guest_attach(NULL) == -1, "an attachment");
+    CHECK(plue_guest_drain(bytes, sizeof bytes) == 0, "a frame");
+    CHECK(plue_guest_push(bytes, sizeof bytes) == -1, "a push");
+    CHECK(plue_guest_wakers() == 0, "wakers");
+    plue_guest_detach();
+}
+
+static void test_fork(void) {
+    plue_abort_signal_t *signal = plue_abort_signal_new();
+    pthread_mutex_lock(&plue_lock);
+    pid_t child = fork();
+    if (child == 0) {
+        alarm(60); /* one that takes the lock waits for ever */
+        use_after_fork(signal);
+        _exit(check_failures() > 0);
+    }
+    pthread_mutex_unlock(&plue_lock);
+    int status = -1;
+    waitpid(child, &status, 0);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0, "%d", status);
+    CHECK(!plue_abort_signal_aborted(signal), "in its parent");
+    plue_abort_signal_release(signal);
+}
+
 int main(void) {
     test_utf8();
     test_utf8_exhaustively();
@@ -192,5 +242,6 @@ int main(void) {
     test_malformed_frames();
     test_failures();
     test_signals();
+    test_fork();
     return check_verdict("units");
 }

@@ -12,7 +12,6 @@ import {
   PROGRAMS,
   ROOT,
   run,
-  runSuite,
   RUNTIMES,
   said,
 } from "./support.ts";
@@ -59,12 +58,13 @@ const onBun = program("sidecar-on-bun", [...RUNTIMES["bun"] ?? [], MAIN]);
 const PARTS = "basic big streaming abort shared metadata:20000 race:100 stress:8:1500:echo crash " +
   "shutdown";
 /** The same without what is the library's own doing, and takes many starts. */
-const FEWER_PARTS = "basic big streaming abort shared metadata:2000 race:30 stress:8:500:echo";
+const FEWER_PARTS = "basic big streaming abort shared metadata:2000 race:30 stress:8:500:echo " +
+  "cancellation";
 
 function suite(sidecar: string, ...parts: readonly string[]): Promise<Outcome> {
   const env = { PLUE_SIDECAR: sidecar, PLUE_TOOLS: TOOLS };
   const config = JSON.stringify({ role: "user" });
-  return runSuite([join(PROGRAMS, "suite"), "--config", config, ...parts], {
+  return run([join(PROGRAMS, "suite"), "--config", config, ...parts], {
     env,
     timeoutMs: 50_000,
   });

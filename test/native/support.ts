@@ -120,22 +120,6 @@ export function run(
   });
 }
 
-/** How often something that was only late is tried: a busy machine may be late once or twice. */
-const TRIES = 3;
-
-/** Runs the host suite. It is run again if all that it found wrong is how long something took. */
-export async function runSuite(
-  command: readonly string[],
-  options: Parameters<typeof run>[1] = {},
-): Promise<Outcome> {
-  for (let tries = 1;; tries++) {
-    const outcome = await run(command, options);
-    const wrong = outcome.stderr.split("\n").filter((line) => line.startsWith("FAILED"));
-    const isOnlyLate = wrong.length > 0 && wrong.every((line) => line.endsWith(" ms"));
-    if (!isOnlyLate || tries === TRIES) return outcome;
-  }
-}
-
 /** What a program said, for the message of a failed assertion. */
 export function said({ code, stdout, stderr }: Outcome): string {
   return `exit code ${code}\n${stdout.slice(-4_000)}\n${stderr.slice(-4_000)}`;

@@ -4,28 +4,38 @@
  * @module
  */
 
+import { existsSync, writeFileSync } from "node:fs";
 import process from "node:process";
 import { defineTool, type ToolDispatcherOptions, ToolRegistry } from "../../mod.ts";
 
-const milliseconds = {
-  type: "object",
-  properties: { ms: { type: "number", minimum: 0 } },
-  required: ["ms"],
-} as const;
+/** How many events a flood sends in each turn. */
+const EVENTS_OF_A_FLOOD = 100;
+
+/** What ends the calls that are held. */
+const held = new Set<() => void>();
 
 /** Waits; stops early, by throwing, when `signal` aborts. */
-function pause(ms: number, signal?: AbortSignal): Promise<void> {
+function pause(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const stop = (): void => {
       clearTimeout(timer);
-      reject(signal?.reason);
+      reject(signal.reason);
     };
     const timer = setTimeout(() => {
-      signal?.removeEventListener("abort", stop);
+      signal.removeEventListener("abort", stop);
       resolve();
     }, ms);
-    if (signal?.aborted) stop();
-    else signal?.addEventListener("abort", stop, { once: true });
+    if (signal.aborted) stop();
+    else signal.addEventListener("abort", stop, { once: true });
+  });
+}
+
+/** Throws when `signal` aborts. */
+function aborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_resolve, reject) => {
+    const stop = (): void => reject(signal.reason);
+    if (signal.aborted) stop();
+    else signal.addEventListener("abort", stop, { once: true });
   });
 }
 
@@ -53,29 +63,59 @@ const tools = [
   defineTool({
     name: "sleep",
     description: "Sleeps, and stops when it is aborted.",
-    parameters: milliseconds,
+    parameters: {
+      type: "object",
+      properties: { ms: { type: "number", minimum: 0 } },
+      required: ["ms"],
+    },
     async execute({ ms }, { signal }) {
       await pause(ms, signal);
       return { slept: ms };
     },
   }),
   defineTool({
-    name: "deaf",
-    description: "Sleeps, and does not listen to its signal.",
-    parameters: milliseconds,
-    async execute({ ms }) {
-      await pause(ms);
-      return { slept: ms };
+    name: "hold",
+    description: "Sends an event, and waits for release, or for its abort if it is not deaf.",
+    parameters: {
+      type: "object",
+      properties: { deaf: { type: "boolean" }, flood: { type: "boolean" } },
+    },
+    async execute({ deaf = false, flood = false }, { metadata, signal }) {
+      metadata({ i: 0 });
+      const released = new Promise<void>((resolve) => held.add(resolve));
+      let isOver = false;
+      const end = released.finally(() => isOver = true);
+      while (flood && !isOver) {
+        for (let i = 0; i < EVENTS_OF_A_FLOOD; i++) metadata({ flood: true });
+        await turn();
+      }
+      await (deaf ? end : Promise.race([end, aborted(signal)]));
+      return { held: true };
+    },
+  }),
+  defineTool({
+    name: "release",
+    description: "Ends all that is held.",
+    execute() {
+      for (const end of held) end();
+      held.clear();
+      return { released: true };
     },
   }),
   defineTool({
     name: "spin",
-    description: "Keeps the JavaScript thread busy.",
-    parameters: milliseconds,
-    execute({ ms }) {
-      const end = performance.now() + ms;
-      while (performance.now() < end);
-      return { spun: ms };
+    description: "Makes a file, and keeps the JavaScript thread busy until it is gone.",
+    parameters: {
+      type: "object",
+      properties: { file: { type: "string" } },
+      required: ["file"],
+    },
+    execute({ file }) {
+      writeFileSync(file, "");
+      // A host that crashed does not leave a busy process behind for ever.
+      const limit = performance.now() + 60_000;
+      while (existsSync(file) && performance.now() < limit);
+      return { spun: true };
     },
   }),
   defineTool({
@@ -83,14 +123,11 @@ const tools = [
     description: "Sends metadata n times.",
     parameters: {
       type: "object",
-      properties: { n: { type: "integer", minimum: 0 }, ms: { type: "number", minimum: 0 } },
+      properties: { n: { type: "integer", minimum: 0 } },
       required: ["n"],
     },
-    async execute({ n, ms = 0 }, { sessionId, messageId, metadata, signal }) {
-      for (let i = 0; i < n; i++) {
-        metadata({ i });
-        if (ms > 0) await pause(ms, signal);
-      }
+    execute({ n }, { sessionId, messageId, metadata }) {
+      for (let i = 0; i < n; i++) metadata({ i });
       return { n, session: sessionId ?? null, message: messageId ?? null };
     },
   }),
