@@ -6,7 +6,7 @@
 
 import type { ToolHost } from "../registry/mod.ts";
 import { nearIds, type Selection, type Toolset } from "../select/mod.ts";
-import { clip, refuse, type ToolFailure, type ToolResult } from "../tool/mod.ts";
+import { clip, refuse, type ToolFailure, ToolResult } from "../tool/mod.ts";
 import { Call, chosenCallId } from "./call.ts";
 import { EventQueue } from "./event_queue.ts";
 import { failure, unknownTool } from "./failures.ts";
@@ -265,7 +265,9 @@ export class ToolDispatcher {
         return new Call(this.#state, toolset, this.#host, plan, request, options, events);
       }
       this.#state.countUnknown();
-      return unknownTool(name ?? "", name === undefined ? [] : nearIds(name, idsOf(toolset)));
+      return name === undefined
+        ? ToolResult.error("unknown_tool", "Cannot call a tool: the call names none")
+        : unknownTool(name, nearIds(name, idsOf(toolset)));
     } catch {
       // A toolset or a registry of somebody's own: those of plue do not throw here.
       return failure("threw", clip(name ?? ""), "its toolset cannot be read");

@@ -22,6 +22,9 @@ const MAX_NEAR = 3;
  * mode added, renamed keys, values written as text. A call that must not be run (no tool was
  * exported under its name, or its arguments were cut off) has a `problem`, and no `name`.
  *
+ * `dispatchCalls` runs what comes of it and answers every call. Who runs calls by hand answers one
+ * with a `problem` by `ToolResult.error(problem.code, problem.message)`.
+ *
  * @example Usage
  * ```ts
  * import assert from "node:assert/strict";

@@ -120,6 +120,8 @@ describe("ToolDispatcher.dispatch()", () => {
       assert(messageOf(result).length < 200);
     }
     assertEquals(outcome(await dispatcher.dispatch(hostile as never)), "unknown_tool");
+    const nameless = await dispatcher.dispatch({ arguments: {} } as never);
+    assertEquals(messageOf(nameless), "Cannot call a tool: the call names none");
     assertEquals(outcome(await dispatcher.dispatch({ name: "echo" }, hostile as never)), "threw");
     const trap = {
       name: "echo",
