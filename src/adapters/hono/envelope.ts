@@ -5,6 +5,8 @@
  * @module
  */
 
+import { RequestError } from "./request_error.ts";
+
 /** What a call belongs to, as it came over HTTP. */
 export interface CallIds {
   readonly callId: string | undefined;
@@ -18,11 +20,6 @@ export interface CallEnvelope extends CallIds {
   readonly arguments: unknown;
 }
 
-/** Why a body cannot be read. The message is safe to send. */
-export class EnvelopeError extends Error {
-  override readonly name = "EnvelopeError";
-}
-
 const HEADERS = {
   callId: "x-call-id",
   sessionId: "x-session-id",
@@ -32,21 +29,24 @@ const HEADERS = {
 
 type IdField = keyof typeof HEADERS;
 
-/** Printable ASCII: what a header can carry, and what a log can show. */
-const ID = /^[\x20-\x7e]{1,256}$/;
+/**
+ * Printable ASCII: what a header can carry, and what a log can show. Outer spaces a header would
+ * lose, and then the id that is answered would not be the one that was given.
+ */
+const ID = /^(?! )[\x20-\x7e]{1,256}(?<! )$/;
 
 /**
  * Reads a call.
  *
  * @param text The body; an empty one is a call without arguments.
  * @param headers The request's headers.
- * @throws {EnvelopeError} If the body is not the JSON that it must be.
+ * @throws {RequestError} If the body is not the JSON that it must be.
  */
 export function readEnvelope(text: string, headers: Headers): CallEnvelope {
   const body = text.trim() === "" ? {} : parse(text);
   for (const field of Object.keys(body)) {
     if (field !== "arguments" && !Object.hasOwn(HEADERS, field)) {
-      throw new EnvelopeError(
+      throw new RequestError(
         `Cannot read the body: ${JSON.stringify(field.slice(0, 60))} is not a field of a call. ` +
           'The arguments of the tool go into "arguments"; the other fields are ' +
           Object.keys(HEADERS).join(", "),
@@ -59,7 +59,7 @@ export function readEnvelope(text: string, headers: Headers): CallEnvelope {
 /**
  * Reads what a call belongs to.
  *
- * @throws {EnvelopeError} If an id is wrong, or another one in the body than in a header.
+ * @throws {RequestError} If an id is wrong, or another one in the body than in a header.
  */
 export function readCallIds(
   body: Readonly<Record<string, unknown>>,
@@ -69,7 +69,7 @@ export function readCallIds(
     const inBody: unknown = body[field];
     const inHeader = headers.get(HEADERS[field]) ?? undefined;
     if (inBody !== undefined && inHeader !== undefined && inBody !== inHeader) {
-      throw new EnvelopeError(
+      throw new RequestError(
         `Cannot read the call: "${field}" in the body and header "${HEADERS[field]}" differ`,
       );
     }
@@ -77,8 +77,10 @@ export function readCallIds(
     if (value === undefined || (typeof value === "string" && ID.test(value))) {
       return value;
     }
-    throw new EnvelopeError(
-      `Cannot read the call: "${field}" must be 1 to 256 printable ASCII characters`,
+    throw new RequestError(
+      `Cannot read the call: "${field}" must be 1 to 256 printable ASCII characters, with no ` +
+        "space before or after them",
+      inBody === undefined ? undefined : `/${field}`,
     );
   };
   return {
@@ -95,10 +97,10 @@ function parse(text: string): Record<string, unknown> {
     body = JSON.parse(text);
   } catch {
     // The engine's own message would echo a part of the body.
-    throw new EnvelopeError("Cannot read the body: it is not JSON");
+    throw new RequestError("Cannot read the body: it is not JSON");
   }
   if (typeof body !== "object" || body === null || Array.isArray(body)) {
-    throw new EnvelopeError(
+    throw new RequestError(
       'Cannot read the body: it must be an object such as {"arguments": {}}',
     );
   }

@@ -118,23 +118,8 @@ export function eventStream(
 
 /** An answer whose body somebody else makes, and when it has been read or its reader has left. */
 export function untilRead(response: Response): EventStream {
-  let settle = (): void => {};
-  const ended = new Promise<void>((resolve) => settle = resolve);
-  const reader = response.body?.getReader();
-  const body = new ReadableStream<Uint8Array>({
-    async pull(controller) {
-      const chunk = await reader?.read().catch((error: unknown) => {
-        settle();
-        throw error;
-      });
-      if (chunk !== undefined && !chunk.done) return controller.enqueue(chunk.value);
-      settle();
-      controller.close();
-    },
-    async cancel(reason) {
-      settle();
-      await reader?.cancel(reason);
-    },
-  }, { highWaterMark: 0 });
-  return { response: new Response(body, response), ended };
+  const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
+  // It rejects when the reader leaves, and the maker of the body is told.
+  const ended = response.body?.pipeTo(writable).catch(() => {}) ?? Promise.resolve();
+  return { response: new Response(readable, response), ended };
 }

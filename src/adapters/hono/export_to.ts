@@ -6,12 +6,12 @@
 
 import type { Exportable, ExportResult, TargetName } from "../../formats/mod.ts";
 import type { FormatFunctions } from "./formats.ts";
-import { QueryError } from "./query.ts";
+import { RequestError } from "./request_error.ts";
 
 /**
  * Exports tools.
  *
- * @throws {QueryError} If there is no such target; it names those that there are.
+ * @throws {RequestError} If there is no such target; it names those that there are.
  */
 export function exportTo(
   { exportTools }: FormatFunctions,
@@ -21,6 +21,6 @@ export function exportTo(
   try {
     return exportTools(tools, target as TargetName);
   } catch (error) {
-    throw error instanceof RangeError ? new QueryError(error.message) : error;
+    throw error instanceof RangeError ? new RequestError(error.message) : error;
   }
 }

@@ -8,7 +8,8 @@ import { searchToolset } from "../../registry/mod.ts";
 import type { Toolset } from "../../select/mod.ts";
 import type { Tool } from "../../tool/mod.ts";
 import type { FormatService } from "./formats.ts";
-import { type ListingQuery, QueryError } from "./query.ts";
+import type { ListingQuery } from "./query.ts";
+import { RequestError } from "./request_error.ts";
 
 /** A response body and its validator. */
 export interface Page {
@@ -64,7 +65,7 @@ export class PageCache {
     this.#formats = formats;
   }
 
-  /** @throws {QueryError} If the cursor is not one that a page gave, or there is no such format. */
+  /** @throws {RequestError} If the cursor is not one that a page gave, or there is no such format. */
   page(toolset: Toolset, query: ListingQuery): Page {
     // The same array for as long as the members and their availability stay the same.
     const tools = toolset.available();
@@ -91,7 +92,7 @@ export class PageCache {
     if (this.#formats !== undefined) {
       return this.#formats.exportPage(toolset, tools, query);
     }
-    throw new QueryError(
+    throw new RequestError(
       "This server exports no formats: its owner hands them in as the option formats",
     );
   }
@@ -171,8 +172,8 @@ function readCursor(cursor: string, kind: "after" | "offset"): string {
   return text.slice(kind.length + 1);
 }
 
-function badCursor(): QueryError {
-  return new QueryError(
+function badCursor(): RequestError {
+  return new RequestError(
     'Query parameter "cursor" must be the nextCursor of a page of the same query',
   );
 }

@@ -7,11 +7,7 @@
 
 import type { Selection, ToolAvailabilityFields } from "../../select/mod.ts";
 import { isRiskLevel, isToolName, RISK_LEVELS } from "../../tool/mod.ts";
-
-/** Why a query cannot be read. The message is safe to send. */
-export class QueryError extends Error {
-  override readonly name = "QueryError";
-}
+import { RequestError } from "./request_error.ts";
 
 /** A query, read. */
 export interface ListingQuery {
@@ -49,7 +45,7 @@ type Reader = (value: string, name: string) => unknown;
 
 const oneWord: Reader = (value, name) => {
   if (value.length > MAX_TEXT) {
-    throw new QueryError(
+    throw new RequestError(
       `Query parameter "${name}" is longer than ${MAX_TEXT} characters`,
     );
   }
@@ -95,7 +91,7 @@ const NAMES: ReadonlySet<string> = new Set(Object.keys(READERS));
  * Reads the query of a listing.
  *
  * @param url The request's.
- * @throws {QueryError} If a parameter is unknown, empty, given twice, or has a bad value.
+ * @throws {RequestError} If a parameter is unknown, empty, given twice, or has a bad value.
  */
 export function readListingQuery(url: string): ListingQuery {
   return url.includes("?") ? readParameters(new URL(url).searchParams) : NO_QUERY;
@@ -104,7 +100,7 @@ export function readListingQuery(url: string): ListingQuery {
 function readParameters(parameters: URLSearchParams): ListingQuery {
   for (const name of parameters.keys()) {
     if (!NAMES.has(name)) {
-      throw new QueryError(
+      throw new RequestError(
         `Query parameter ${JSON.stringify(name.slice(0, 60))} is unknown: known are ${
           [...NAMES].join(", ")
         }`,
@@ -118,10 +114,10 @@ function readParameters(parameters: URLSearchParams): ListingQuery {
     const [value] = values;
     if (value === undefined) return undefined;
     if (values.length > 1) {
-      throw new QueryError(`Query parameter "${name}" is given twice`);
+      throw new RequestError(`Query parameter "${name}" is given twice`);
     }
     if (value === "") {
-      throw new QueryError(`Query parameter "${name}" is empty`);
+      throw new RequestError(`Query parameter "${name}" is empty`);
     }
     return READERS[name](value, name) as ReturnType<(typeof READERS)[Name]>;
   };
@@ -145,10 +141,10 @@ function readParameters(parameters: URLSearchParams): ListingQuery {
   };
   const format = read("format") as string | undefined;
   if (format === undefined && parameters.has("losses")) {
-    throw new QueryError('Query parameter "losses" goes with "format"');
+    throw new RequestError('Query parameter "losses" goes with "format"');
   }
   if (format !== undefined && parameters.has("cursor")) {
-    throw new QueryError(
+    throw new RequestError(
       'Query parameter "cursor" does not go with "format": an export is whole',
     );
   }
@@ -175,7 +171,7 @@ export function refuseQuery(url: string): void {
   if (!url.includes("?")) return;
   const [name] = new URL(url).searchParams.keys();
   if (name !== undefined) {
-    throw new QueryError(
+    throw new RequestError(
       `Query parameter ${JSON.stringify(name.slice(0, 60))} is unknown: this route has none`,
     );
   }
@@ -193,8 +189,8 @@ function flag(value: string, name: string): boolean {
   throw unfit(name, value, "true or false");
 }
 
-function unfit(name: string, value: string, wanted: string): QueryError {
-  return new QueryError(
+function unfit(name: string, value: string, wanted: string): RequestError {
+  return new RequestError(
     `Query parameter "${name}" is ${JSON.stringify(value.slice(0, 60))}, and must be ${wanted}`,
   );
 }

@@ -10,14 +10,13 @@ import type { ToolRegistry } from "../../registry/mod.ts";
 import { Toolset } from "../../select/mod.ts";
 import { type BodyReader, createBodyReader } from "./body.ts";
 import { type Cors, createCors } from "./cors.ts";
-import { EnvelopeError } from "./envelope.ts";
 import { type Answer, Exchange, type Visit } from "./exchange.ts";
 import { createGuard } from "./guard.ts";
 import { type Caller, ownerToolset, selectionOfCaller, ToolsetNarrower } from "./identity.ts";
 import { createObserver, exchangeOf } from "./observe.ts";
 import { type HandlerLimits, readOptions, type ToolHandlerOptions } from "./options.ts";
 import { badRequest, type Problem, problemOfThrown, problemResponse } from "./problem.ts";
-import { QueryError } from "./query.ts";
+import { RequestError } from "./request_error.ts";
 import { createRateLimiter, type RateLimiter } from "./rate_limit.ts";
 import { isResponse } from "./responses.ts";
 import { RunningCalls } from "./running_calls.ts";
@@ -192,9 +191,12 @@ export class ToolService {
 
   /** What a request is answered that cannot be read, or that something broke at. */
   #failed(error: unknown): Response {
-    return error instanceof QueryError || error instanceof EnvelopeError
-      ? problemResponse(badRequest(error.message))
-      : this.report(error);
+    if (!(error instanceof RequestError)) return this.report(error);
+    const { message, pointer } = error;
+    return problemResponse({
+      ...badRequest(message),
+      ...(pointer === undefined ? {} : { members: { pointer } }),
+    });
   }
 
   /**

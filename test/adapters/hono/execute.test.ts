@@ -44,6 +44,32 @@ describe("POST /tools/:id/execute", () => {
   });
 
   for (
+    const [body, pointer] of [
+      [{ callId: " c" }, "/callId"],
+      [{ callId: "c " }, "/callId"],
+      [{ callId: " " }, "/callId"],
+      [{ idempotencyKey: "k\n" }, "/idempotencyKey"],
+      [{ messageId: "x".repeat(257) }, "/messageId"],
+    ] as const
+  ) {
+    it(`points to what is wrong in ${JSON.stringify(body).slice(0, 40)}`, async () => {
+      const response = await handler(OPEN).request(echo, execution(body));
+      assertEquals(response.status, 400);
+      assertEquals((await problemOf(response)).pointer, pointer);
+    });
+  }
+
+  it("takes an id with a space inside, and one of a single character", async () => {
+    for (const callId of ["a b", "c"]) {
+      const response = await handler(OPEN).request(
+        echo,
+        execution({ arguments: { text: "x" }, callId }),
+      );
+      assertEquals([response.status, (await response.json()).callId], [200, callId]);
+    }
+  });
+
+  for (
     const [body, words] of [
       ["{", "it is not JSON"],
       ["[1]", "it must be an object"],

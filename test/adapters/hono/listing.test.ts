@@ -2,7 +2,15 @@ import { describe, it } from "bun:test";
 import { assert, assertEquals, assertNotEquals, assertStringIncludes } from "@std/assert";
 import { createToolHandler } from "@plue/tools/hono";
 import { defineTool, ToolRegistry, ToolsetBuilder } from "@plue/tools";
-import { BASE, handler, idsOf, type Listing, problemOf, sampleRegistry } from "./support.ts";
+import {
+  BASE,
+  execution,
+  handler,
+  idsOf,
+  type Listing,
+  problemOf,
+  sampleRegistry,
+} from "./support.ts";
 
 describe("GET /tools", () => {
   it("lists the tools that are for everyone, in order of id", async () => {
@@ -147,10 +155,25 @@ describe("GET /tools", () => {
     });
     const app = createToolHandler(new ToolRegistry({ tools: [tool] }));
     assertEquals(await idsOf(await app.request(`${BASE}/tools`)), []);
-    assertEquals((await app.request(`${BASE}/tools/t`)).status, 404);
     available = true;
     assertEquals(await idsOf(await app.request(`${BASE}/tools`)), ["t"]);
-    assertEquals((await app.request(`${BASE}/tools/t`)).status, 200);
+  });
+
+  it("shows, explains and does not run a tool of the caller that is not available now", async () => {
+    const tool = (name: string, isAvailable: boolean | (() => boolean)) =>
+      defineTool({ name, description: "Is away.", isAvailable, execute: () => "ran" });
+    const registry = new ToolRegistry({ tools: [tool("now", () => false), tool("never", false)] });
+    const app = createToolHandler(registry, { openExecution: true });
+    const statuses = async (id: string): Promise<readonly number[]> => [
+      (await app.request(`${BASE}/tools/${id}`)).status,
+      (await app.request(`${BASE}/tools/${id}/explain`)).status,
+      (await app.request(`${BASE}/tools/${id}/execute`, execution({}))).status,
+    ];
+    assertEquals(await statuses("now"), [200, 200, 409]);
+    const explained = await (await app.request(`${BASE}/tools/now/explain`)).json();
+    assertEquals([explained.selected, explained.available], [true, false]);
+    // What is never available is in nobody's toolset.
+    assertEquals(await statuses("never"), [404, 404, 404]);
   });
 
   it("serves a toolset as its owner built it", async () => {

@@ -5,12 +5,13 @@
  */
 
 import type { DecodedCall, ExportResult, TargetName } from "../../../formats/mod.ts";
-import { EnvelopeError, readCallIds } from "../envelope.ts";
+import { readCallIds } from "../envelope.ts";
 import { type Answer, keepAlive } from "../exchange.ts";
 import { exportTo } from "../export_to.ts";
 import type { FormatFunctions } from "../formats.ts";
 import { badRequest, problemResponse } from "../problem.ts";
 import { readListingQuery } from "../query.ts";
+import { RequestError } from "../request_error.ts";
 import { json } from "../responses.ts";
 import type { ToolService } from "../service.ts";
 import { unobserved } from "../telemetry.ts";
@@ -98,13 +99,13 @@ function callsIn(
     response = JSON.parse(text);
   } catch {
     // The engine's own message would echo a part of the body.
-    throw new EnvelopeError("Cannot read the body: it is not JSON");
+    throw new RequestError("Cannot read the body: it is not JSON");
   }
   try {
     return formats.decodeCalls(target as TargetName, response, names);
   } catch (error) {
     // It says where the response is wrong, and quotes nothing of it.
-    if (error instanceof TypeError) throw new EnvelopeError(error.message);
+    if (error instanceof TypeError) throw new RequestError(error.message);
     throw error;
   }
 }

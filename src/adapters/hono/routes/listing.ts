@@ -22,14 +22,12 @@ export function listTools({ narrower, options }: ToolService): Answer {
   };
 }
 
-/** One of the caller's tools. */
+/** One of the caller's tools; also one that is not listed because it is not available just now. */
 export const showTool: Answer = (c, { toolset }) => {
   refuseQuery(c.req.url);
   const id = c.req.param("id") ?? "";
   const tool = toolset.get(id);
-  return tool === undefined || !toolset.isAvailable(tool)
-    ? problemResponse(noSuchTool(id))
-    : pageResponse(c, toolPage(tool));
+  return tool === undefined ? problemResponse(noSuchTool(id)) : pageResponse(c, toolPage(tool));
 };
 
 /** Whether the caller sees a tool, and why not. */
