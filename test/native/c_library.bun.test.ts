@@ -32,7 +32,7 @@ async function passWithFake(...command: readonly string[]): Promise<void> {
 }
 
 beforeAll(() => {
-  if (missing === undefined) make("-j2", "all", "test-programs", "examples");
+  if (missing === undefined) make("-j2", "all", "test-programs");
 });
 
 describe("plue.h", () => {

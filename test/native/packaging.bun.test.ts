@@ -1,0 +1,107 @@
+// libplue as another project gets it: `make install`, pkg-config and CMake.
+
+import { afterAll, beforeAll, describe } from "bun:test";
+import { assertEquals } from "@std/assert";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { maybe } from "../support/skip.ts";
+import { buildPrograms, hasProgram, make, PROGRAMS, ROOT, run, said } from "./support.ts";
+
+const SOURCE = join(ROOT, "ffi", "examples", "host.c");
+const missing = buildPrograms();
+
+const folder = mkdtempSync(join(tmpdir(), "plue-packaging-"));
+const [first, second, staged] = ["first", "second", "staged"].map((name) => join(folder, name)) as [
+  string,
+  string,
+  string,
+];
+const FAKE_SIDECAR = { PLUE_SIDECAR: join(PROGRAMS, "fake_sidecar") };
+
+beforeAll(() => {
+  if (missing !== undefined) return;
+  make("-s", "install", `PREFIX=${first}`);
+  make("-s", "install", `PREFIX=${second}`);
+  make("-s", "install", "PREFIX=/opt/plue", `DESTDIR=${staged}`);
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+/** Runs a program that must end well, and gives what it printed. */
+async function succeed(
+  command: readonly string[],
+  env: { readonly [name: string]: string } = {},
+): Promise<string> {
+  const outcome = await run(command, { env });
+  assertEquals(outcome.code, 0, `${command.join(" ")}: ${said(outcome)}`);
+  return outcome.stdout.trim();
+}
+
+/** Runs a line of the README in a shell. */
+function shell(line: string, prefix: string): Promise<string> {
+  return succeed(["sh", "-ec", line], { PKG_CONFIG_PATH: join(prefix, "lib", "pkgconfig") });
+}
+
+const withCompiler = maybe(missing === undefined, missing ?? "");
+const withPkgConfig = maybe(
+  missing === undefined && hasProgram("pkg-config"),
+  missing ?? "there is no pkg-config",
+);
+const withCmake = maybe(
+  missing === undefined && hasProgram("cmake"),
+  missing ?? "there is no cmake",
+);
+
+describe("make install", () => {
+  withPkgConfig("writes each prefix into its own files", async () => {
+    for (const prefix of [first, second]) {
+      assertEquals(await shell("pkg-config --variable=prefix plue", prefix), prefix);
+      assertEquals(existsSync(join(prefix, "lib", "libplue.a")), true);
+    }
+  });
+
+  withCompiler("puts DESTDIR before where it writes, and not into what it writes", () => {
+    const library = join(staged, "opt", "plue", "lib");
+    const text = readFileSync(join(library, "pkgconfig", "plue.pc"), "utf8");
+    assertEquals(text.split("\n")[0], "prefix=/opt/plue");
+    assertEquals(existsSync(join(library, "libplue.a")), true);
+    assertEquals(existsSync(join(staged, "opt", "plue", "include", "plue.h")), true);
+  });
+});
+
+describe("a host of another project", () => {
+  withPkgConfig("links by pkg-config, and starts wherever libplue is installed", async () => {
+    const host = join(folder, "host_shared");
+    const rpath = "-Wl,-rpath,$(pkg-config --variable=libdir plue)";
+    await shell(`cc ${SOURCE} -o ${host} $(pkg-config --cflags --libs plue) ${rpath}`, second);
+    await succeed([host, "echo"], FAKE_SIDECAR);
+  });
+
+  withPkgConfig("links the archive by pkg-config, and then needs no library", async () => {
+    const host = join(folder, "host_static");
+    const archive = "$(pkg-config --variable=libdir plue)/libplue.a -pthread -ldl";
+    await shell(`cc ${SOURCE} -o ${host} $(pkg-config --cflags plue) ${archive}`, second);
+    await succeed([host, "echo"], FAKE_SIDECAR);
+  });
+
+  withCmake("links by CMake, shared and statically", async () => {
+    const project = join(folder, "project");
+    mkdirSync(project);
+    writeFileSync(
+      join(project, "CMakeLists.txt"),
+      `cmake_minimum_required(VERSION 3.16)
+project(host C)
+find_package(plue 0.1 REQUIRED)
+add_executable(host_shared ${SOURCE})
+target_link_libraries(host_shared plue::plue)
+add_executable(host_static ${SOURCE})
+target_link_libraries(host_static plue::plue_static)
+`,
+    );
+    const build = join(project, "build");
+    await succeed(["cmake", "-S", project, "-B", build, `-DCMAKE_PREFIX_PATH=${second}`]);
+    await succeed(["cmake", "--build", build]);
+    await succeed([join(build, "host_shared"), "echo"], FAKE_SIDECAR);
+    await succeed([join(build, "host_static"), "echo"], FAKE_SIDECAR);
+  });
+});
