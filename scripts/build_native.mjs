@@ -1,38 +1,63 @@
 // `npm run build:native`: libplue by cc and make, and the sidecar by Bun, into ffi/build/.
-// Usage: node scripts/build_native.mjs [--library] [--sidecar]; without either, both.
+// Usage: node scripts/build_native.mjs [--library] [--sidecar]; without either, the library, and the
+// sidecar if what it needs is here.
 
 import { spawnSync } from "node:child_process";
-import { join } from "node:path";
+import { existsSync } from "node:fs";
+import { delimiter, join, relative } from "node:path";
 import { ROOT } from "./lib/paths.mjs";
 import { environment } from "./lib/process.mjs";
 import { linkRuntimes } from "./lib/runtimes.mjs";
 
 const BUILD = join(ROOT, "ffi", "build");
 const MAIN = join(ROOT, "ffi", "sidecar", "main.ts");
+const SIDECAR = join(BUILD, "plue-sidecar");
 
-/** What can be built, and how. */
+/** What can be built, how, and what then is there. */
 const PARTS = {
-  "--library": [["make", "-C", join(ROOT, "ffi")]],
-  "--sidecar": [
-    // One program, with Bun in it: for apps. Bytecode saves it the parsing at each start.
-    [
-      "bun",
-      "build",
-      MAIN,
-      "--compile",
-      "--bytecode",
-      "--format=esm",
-      // The tools that it loads have packages of their own, which only their package.json explains;
-      // the settings that lie in the host's folder are not the sidecar's.
-      "--compile-autoload-package-json",
-      "--no-compile-autoload-dotenv",
-      "--no-compile-autoload-bunfig",
-      `--outfile=${join(BUILD, "plue-sidecar")}`,
+  "--library": {
+    commands: [["make", "-s", "-C", join(ROOT, "ffi")]],
+    files: [
+      join(BUILD, process.platform === "darwin" ? "libplue.dylib" : "libplue.so"),
+      join(BUILD, "libplue.a"),
     ],
-    // One script, for machines that have Bun, Deno or Node.
-    ["bun", "build", MAIN, "--target=node", `--outfile=${join(BUILD, "plue-sidecar.js")}`],
-  ],
+  },
+  "--sidecar": {
+    commands: [
+      // One program, with Bun in it: for apps. Bytecode saves it the parsing at each start.
+      [
+        "bun",
+        "build",
+        MAIN,
+        "--compile",
+        "--bytecode",
+        "--format=esm",
+        // The tools that it loads have packages of their own, which only their package.json explains;
+        // the settings that lie in the host's folder are not the sidecar's.
+        "--compile-autoload-package-json",
+        "--no-compile-autoload-dotenv",
+        "--no-compile-autoload-bunfig",
+        `--outfile=${SIDECAR}`,
+      ],
+      // One script, for machines that have Bun, Deno or Node.
+      ["bun", "build", MAIN, "--target=node", `--outfile=${SIDECAR}.js`],
+    ],
+    files: [SIDECAR, `${SIDECAR}.js`],
+  },
 };
+
+/** What the sidecar cannot be built without, and how to get it; `undefined` if it is all here. */
+function sidecarLacks() {
+  const onPath = (process.env.PATH ?? "").split(delimiter)
+    .some((folder) => folder !== "" && existsSync(join(folder, "bun")));
+  const lacks = [
+    ...(linkRuntimes(["bun"]).get("bun").missing === undefined || onPath ? [] : ["Bun"]),
+    ...(existsSync(join(ROOT, "node_modules", "typebox")) ? [] : ["the packages of package.json"]),
+  ];
+  if (lacks.length === 0) return undefined;
+  return `it needs ${lacks.join(" and ")}; run "node scripts/setup.mjs", which installs what is ` +
+    'missing, then "npm run build:native -- --sidecar"';
+}
 
 function run([command, ...args]) {
   const { status, error } = spawnSync(command, args, {
@@ -41,10 +66,16 @@ function run([command, ...args]) {
     stdio: "inherit",
   });
   if (status === 0) return;
-  console.error(
-    `Cannot build: ${command} ${error === undefined ? `ended with ${status}` : error.message}`,
-  );
+  const why = error?.code === "ENOENT"
+    ? `there is no ${command} on the PATH`
+    : `${command} ${error === undefined ? `ended with ${status}` : error.message}`;
+  console.error(`Cannot build: ${why}`);
   process.exit(1);
+}
+
+function build(part) {
+  part.commands.forEach(run);
+  console.log(`Built ${part.files.map((file) => relative(ROOT, file)).join(" and ")}`);
 }
 
 const asked = process.argv.slice(2);
@@ -53,12 +84,15 @@ if (unknown !== undefined) {
   console.error(`"${unknown}" is none of ${Object.keys(PARTS).join(", ")}`);
   process.exit(2);
 }
-const parts = asked.length === 0 ? Object.keys(PARTS) : asked;
-if (parts.includes("--sidecar")) {
-  const { missing } = linkRuntimes(["bun"]).get("bun");
-  if (missing !== undefined) {
-    console.error(`Cannot build the sidecar: ${missing}; run npm install, or pass --library`);
-    process.exit(1);
+const isEverything = asked.length === 0;
+if (isEverything || asked.includes("--library")) build(PARTS["--library"]);
+if (isEverything || asked.includes("--sidecar")) {
+  const lacks = sidecarLacks();
+  if (lacks === undefined) {
+    build(PARTS["--sidecar"]);
+  } else {
+    console.error(`${isEverything ? "Did not" : "Cannot"} build the sidecar: ${lacks}`);
+    // The library is there, and works with any sidecar, or in a runtime.
+    if (!isEverything) process.exit(1);
   }
 }
-for (const part of parts) PARTS[part].forEach(run);

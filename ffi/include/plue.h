@@ -117,7 +117,8 @@ enum {
     PLUE_MODE_SIDECAR = 2
 };
 
-/* Fields that are zero have the default that is named. */
+/* Fields that are zero have the default that is named. A relative path is seen from the folder where
+ * plue_init_with_options() is called; one in the environment, from where the library was loaded. */
 typedef struct {
     size_t struct_size;       /* sizeof(plue_options_t) */
     int mode;                 /* PLUE_MODE_...; PLUE_MODE_AUTO */
@@ -126,7 +127,8 @@ typedef struct {
      * settings of single tools. NULL is "{}". An unknown field is an error. */
     const char *config_json;
     /* The program that runs the tools, and its arguments, up to a NULL. Default: $PLUE_SIDECAR, else
-     * "plue-sidecar" beside libplue, else "bun" with the "plue-sidecar.js" beside libplue. */
+     * "plue-sidecar" beside libplue, else "bun" with the "plue-sidecar.js" beside libplue. Beside
+     * libplue is beside the program or plugin that it is linked into, if it is linked statically. */
     const char *const *sidecar_argv;
     const char *sidecar_cwd;   /* the working directory of the sidecar; that of this process */
     uint32_t start_timeout_ms; /* how long the tools may take to be ready; 10000 */

@@ -24,8 +24,6 @@ const folder = mkdtempSync(join(tmpdir(), "plue-hosts-"));
 const prefix = join(folder, "prefix");
 
 beforeAll(() => {
-  // With all warnings; the README's lines have none.
-  if (missing === undefined) make("-s", "examples");
   if (missing === undefined) make("-s", "install", `PREFIX=${prefix}`);
 });
 afterAll(() => rmSync(folder, { recursive: true }));

@@ -1,8 +1,16 @@
-// libplue as another project gets it: `make install`, pkg-config and CMake.
+// libplue as others get it: built, and installed for pkg-config and CMake.
 
 import { afterAll, beforeAll, describe } from "bun:test";
-import { assertEquals } from "@std/assert";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { maybe } from "../support/skip.ts";
@@ -51,6 +59,37 @@ const withCmake = maybe(
   missing === undefined && hasProgram("cmake"),
   missing ?? "there is no cmake",
 );
+
+describe("make", () => {
+  withCompiler("compiles everything without a warning", () => {
+    const own = `BUILD=${join(folder, "build")}`;
+    make("-s", "-j2", own, "WERROR=-Werror", "all", "test-programs", "examples");
+  });
+});
+
+describe("npm run build:native", () => {
+  withCompiler("builds the library in a fresh clone, and says what the sidecar needs", async () => {
+    const clone = join(folder, "clone");
+    const isSource = (path: string): boolean =>
+      !path.includes("node_modules") && path !== join(ROOT, "ffi", "build");
+    for (const name of ["ffi", "scripts"]) {
+      cpSync(join(ROOT, name), join(clone, name), { recursive: true, filter: isSource });
+    }
+    const script = join(clone, "scripts", "build_native.mjs");
+    const outcome = await run(["node", script]);
+    assertEquals(outcome.code, 0, said(outcome));
+    assertStringIncludes(outcome.stdout, "Built ffi/build/libplue");
+    assertEquals(existsSync(join(clone, "ffi", "build", "libplue.a")), true);
+    assertMatch(
+      outcome.stderr,
+      /^Did not build the sidecar: it needs .+; run "node scripts\/setup/,
+    );
+
+    const asked = await run(["node", script, "--sidecar"]);
+    assertEquals(asked.code, 1, said(asked));
+    assertMatch(asked.stderr, /^Cannot build the sidecar: it needs /);
+  });
+});
 
 describe("make install", () => {
   withPkgConfig("writes each prefix into its own files", async () => {
