@@ -56,7 +56,7 @@ const REQUEST_HEADERS = [
 
 /** MCP's headers for arguments: which there are, the tools say. */
 const ARGUMENT_HEADER = /^mcp-param-[a-z0-9-]{1,64}$/;
-const MAX_ARGUMENT_HEADERS = 64;
+const MAX_ASKED = 4_096;
 
 const RESPONSE_HEADERS = [
   "allow",
@@ -140,6 +140,6 @@ export function createCors(
 }
 
 function argumentHeaders(asked: string): readonly string[] {
-  return asked.slice(0, 8_192).split(",").map((name) => name.trim().toLowerCase())
-    .filter((name) => ARGUMENT_HEADER.test(name)).slice(0, MAX_ARGUMENT_HEADERS);
+  const names = asked.slice(0, MAX_ASKED).toLowerCase().split(/[\s,]+/);
+  return names.filter((name) => ARGUMENT_HEADER.test(name));
 }

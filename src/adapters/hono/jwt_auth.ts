@@ -8,7 +8,7 @@
 import { decode, verify } from "hono/jwt";
 import { bearerToken, type ChallengeOptions, createChallenger } from "./challenge.ts";
 import type { Authorize, Caller } from "./identity.ts";
-import { ISSUER_UNAVAILABLE } from "./problem.ts";
+import { ProblemError } from "./problem.ts";
 import { type KeySource, type NamedKey, remoteKeys } from "./remote_keys.ts";
 
 /** How a token may be signed: with a private key, or (HS…) with a shared secret. */
@@ -291,10 +291,15 @@ function base64Url(text: string): string {
   );
 }
 
-/** Told to the log, and to the caller as a 503: whether the token counts is not known. */
+/** Whether the token counts is not known. The log is told the cause. */
 function unavailable(cause: unknown): never {
-  const error = new Error("Cannot check a token: the issuer's keys are not to be had", { cause });
-  throw Object.assign(error, { code: ISSUER_UNAVAILABLE });
+  throw new ProblemError({
+    status: 503,
+    code: "issuer_unavailable",
+    detail: "Tokens cannot be checked now: their issuer's keys are not to be had",
+    retryable: true,
+    headers: { "retry-after": "5" },
+  }, { cause });
 }
 
 function refused(why: string): TypeError {

@@ -118,30 +118,37 @@ export function problemOfFailure(
   };
 }
 
-/** The code of an error that says that tokens cannot be checked now. */
-export const ISSUER_UNAVAILABLE = "issuer_unavailable";
+/** An error that says what the request is answered with. */
+export class ProblemError extends Error {
+  readonly problem: Problem;
+
+  constructor(problem: Problem, options?: ErrorOptions) {
+    super(problem.detail, options);
+    this.problem = problem;
+  }
+}
 
 /** The problem that a request is answered with at which something broke: the log knows what. */
 export function problemOfThrown(error: unknown): Problem {
-  const { code } = (error ?? {}) as { readonly code?: unknown };
-  return code === ISSUER_UNAVAILABLE
-    ? {
-      status: 503,
-      code: ISSUER_UNAVAILABLE,
-      detail: "Tokens cannot be checked now: their issuer does not give its keys",
-      retryable: true,
-      headers: { "retry-after": "5" },
-    }
-    : {
-      status: 500,
-      code: "internal",
-      detail: "The server could not answer this request",
-    };
+  return error instanceof ProblemError ? error.problem : {
+    status: 500,
+    code: "internal",
+    detail: "The server could not answer this request",
+  };
 }
 
-/** A request that cannot be read as it is: 400, and what would be right. */
-export function badRequest(detail: string): Problem {
-  return { status: 400, code: "bad_request", detail };
+/**
+ * A request that cannot be read as it is: 400, and what would be right.
+ *
+ * @param pointer Where in the body it is wrong: a JSON Pointer.
+ */
+export function badRequest(detail: string, pointer?: string): Problem {
+  return {
+    status: 400,
+    code: "bad_request",
+    detail,
+    ...(pointer === undefined ? {} : { members: { pointer } }),
+  };
 }
 
 /** The one answer for a tool that does not exist and for one that the caller may not see. */

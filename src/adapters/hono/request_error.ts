@@ -1,17 +1,15 @@
 /**
- * Why a request cannot be read as it is: 400.
+ * Why a request cannot be read as it is.
  *
  * @module
  */
 
-/** What is wrong with a request. The message is safe to send. */
-export class RequestError extends Error {
-  override readonly name = "RequestError";
-  /** Where in the body it is: a JSON Pointer. */
-  readonly pointer: string | undefined;
+import { badRequest, ProblemError } from "./problem.ts";
 
+/** What is wrong with a request. The message is safe to send. */
+export class RequestError extends ProblemError {
+  /** @param pointer Where in the body it is: a JSON Pointer. */
   constructor(message: string, pointer?: string) {
-    super(message);
-    this.pointer = pointer;
+    super(badRequest(message, pointer));
   }
 }

@@ -15,8 +15,7 @@ import { createGuard } from "./guard.ts";
 import { type Caller, ownerToolset, selectionOfCaller, ToolsetNarrower } from "./identity.ts";
 import { createObserver, exchangeOf } from "./observe.ts";
 import { type HandlerLimits, readOptions, type ToolHandlerOptions } from "./options.ts";
-import { badRequest, type Problem, problemOfThrown, problemResponse } from "./problem.ts";
-import { RequestError } from "./request_error.ts";
+import { type Problem, problemOfThrown, problemResponse } from "./problem.ts";
 import { createRateLimiter, type RateLimiter } from "./rate_limit.ts";
 import { isResponse } from "./responses.ts";
 import { RunningCalls } from "./running_calls.ts";
@@ -91,10 +90,10 @@ export class ToolService {
             .then((visit) => isResponse(visit) ? visit : answer(c, visit))
           : answer(c, { caller: this.#everyone, toolset: this.#owned(), exchange });
         if (!(response instanceof Promise)) return exchange.finish(response);
-        return response.catch((error: unknown) => this.#failed(error))
+        return response.catch((error: unknown) => this.report(error))
           .then((whole) => exchange.finish(whole));
       } catch (error) {
-        return exchange.finish(this.#failed(error));
+        return exchange.finish(this.report(error));
       }
     };
   }
@@ -172,14 +171,15 @@ export class ToolService {
     return authorize === undefined && !openExecution ? EXECUTION_CLOSED : undefined;
   }
 
-  /** Answers that something broke, and tells only the log what. */
+  /** Answers a request that cannot be read, or that something broke at: only the log is told what. */
   report(error: unknown): Response {
+    const problem = problemOfThrown(error);
     try {
-      this.options.onError?.(error);
+      if (problem.status >= 500) this.options.onError?.(error);
     } catch {
       // A log that fails must not change the answer.
     }
-    return problemResponse(problemOfThrown(error));
+    return problemResponse(problem);
   }
 
   #exchangeOf(c: Context, path: string): Exchange {
@@ -187,16 +187,6 @@ export class ToolService {
     exchange.route = path;
     if (this.#cors !== undefined) exchange.headers.push(...this.#cors.headersFor(c.req.raw));
     return exchange;
-  }
-
-  /** What a request is answered that cannot be read, or that something broke at. */
-  #failed(error: unknown): Response {
-    if (!(error instanceof RequestError)) return this.report(error);
-    const { message, pointer } = error;
-    return problemResponse({
-      ...badRequest(message),
-      ...(pointer === undefined ? {} : { members: { pointer } }),
-    });
   }
 
   /**
