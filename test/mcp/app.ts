@@ -1,6 +1,6 @@
 /**
  * Tools for the official clients, and what happened to them: the same on every runtime.
- * `GET /watch` tells what the tools have done, `POST /grow` registers a tool.
+ * `GET /watch` tells what the tools have done and what is still held, `POST /grow` registers a tool.
  */
 
 import { defineTool, ToolDispatcher, ToolRegistry } from "@plue/tools";
@@ -12,9 +12,58 @@ export interface Watch {
   aborted: number;
   cleaned: number;
   inFlight: number;
+  /** How many follow the registry. */
+  following: number;
+  /** How many timers are set. */
+  timers: number;
 }
 
-const watch = { started: 0, aborted: 0, cleaned: 0 };
+const watch = { started: 0, aborted: 0, cleaned: 0, following: 0 };
+const timers = new Set<unknown>();
+watchTimers();
+
+/** Has the timers of this whole program counted, which every runtime looks up where they are set. */
+function watchTimers(): void {
+  const { setTimeout, setInterval, clearTimeout, clearInterval } = globalThis;
+  type Timer = ReturnType<typeof setTimeout>;
+  Object.assign(globalThis, {
+    setTimeout(work: () => void, ms?: number) {
+      const timer = setTimeout(() => {
+        timers.delete(timer);
+        work();
+      }, ms);
+      timers.add(timer);
+      return timer;
+    },
+    setInterval(work: () => void, ms?: number) {
+      const timer = setInterval(work, ms);
+      timers.add(timer);
+      return timer;
+    },
+    clearTimeout(timer: Timer | undefined) {
+      timers.delete(timer);
+      clearTimeout(timer);
+    },
+    clearInterval(timer: Timer | undefined) {
+      timers.delete(timer);
+      clearInterval(timer);
+    },
+  });
+}
+
+/** Has those counted who follow the registry. */
+function watchFollowers(followed: ToolRegistry): void {
+  const changes = followed.changes.bind(followed);
+  followed.changes = async function* (...options) {
+    watch.following++;
+    try {
+      yield* changes(...options);
+    } finally {
+      watch.following--;
+    }
+  };
+}
+
 const registry: ToolRegistry = new ToolRegistry({
   tools: [
     defineTool({
@@ -84,6 +133,7 @@ const registry: ToolRegistry = new ToolRegistry({
     }),
   ],
 });
+watchFollowers(registry);
 const dispatcher = new ToolDispatcher(registry);
 const mcp = createMcpEndpoint(registry, {
   name: "plue-test",
@@ -91,6 +141,9 @@ const mcp = createMcpEndpoint(registry, {
   dispatcher,
   pageSize: 2,
   heartbeatMs: 100,
+  maxSubscriptionsPerPrincipal: 1_024,
+  allowedOrigins: ["https://app.example"],
+  cors: true,
   authorize(request) {
     switch (request.headers.get("authorization")) {
       case "Bearer control":
@@ -111,7 +164,11 @@ async function answer(request: Request, env?: unknown, context?: unknown): Promi
     case "/mcp":
       return await mcp.fetch(request, env, context);
     case "/watch":
-      return Response.json({ ...watch, inFlight: dispatcher.metrics().inFlight });
+      return Response.json({
+        ...watch,
+        inFlight: dispatcher.metrics().inFlight,
+        timers: timers.size,
+      });
     case "/grow": {
       const { name, roles } = await request.json() as { name: string; roles?: string[] };
       if (!registry.unregisterTool(name)) {

@@ -63,12 +63,13 @@ type Connect = (
 
 const INFO = { name: "test", version: "1.0.0" };
 
-const asCaller = (token: string) => ({
-  requestInit: { headers: { authorization: `Bearer ${token}` } },
+const asCaller = (token: string, headers: Record<string, string> = {}) => ({
+  requestInit: { headers: { ...headers, authorization: `Bearer ${token}` } },
 });
 
 function newClient(
   mode: "legacy" | "auto" | { readonly pin: string },
+  headers: Record<string, string> = {},
 ): Connect {
   return async (url, token, onChange) => {
     const client = new Client(INFO, {
@@ -80,7 +81,7 @@ function newClient(
       }),
     });
     await client.connect(
-      new StreamableHTTPClientTransport(url, asCaller(token)),
+      new StreamableHTTPClientTransport(url, asCaller(token, headers)),
     );
     return {
       version: client.getNegotiatedProtocolVersion(),
@@ -321,6 +322,121 @@ for (const runtime of RUNTIME_NAMES) {
       );
     });
 
+    it("lets pages of other origins in as its owner says", async () => {
+      const origin = "https://app.example";
+      const preflight = await fetch(server.url, {
+        method: "OPTIONS",
+        headers: {
+          origin,
+          "access-control-request-method": "POST",
+          "access-control-request-headers":
+            "authorization,content-type,mcp-protocol-version,mcp-session-id",
+        },
+      });
+      assertEquals(preflight.status, 204);
+      assertEquals(preflight.headers.get("access-control-allow-origin"), origin);
+      const allowed = preflight.headers.get("access-control-allow-headers")?.split(", ") ?? [];
+      for (const name of ["authorization", "mcp-protocol-version", "mcp-session-id"]) {
+        assertEquals(allowed.includes(name), true, name);
+      }
+      const headers = { origin, authorization: "Bearer guest" };
+      const client = await newClient("legacy", headers)(server.url, "guest");
+      assertEquals((await client.call("math.add", { a: 1, b: 2 })).structuredContent, { sum: 3 });
+      await client.close();
+      const initialized = await fetch(server.url, {
+        method: "POST",
+        headers: {
+          ...headers,
+          "content-type": "application/json",
+          accept: "application/json, text/event-stream",
+        },
+        body: JSON.stringify({
+          jsonrpc: "2.0",
+          id: 0,
+          method: "initialize",
+          params: { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: INFO },
+        }),
+      });
+      await initialized.body?.cancel();
+      assertEquals(initialized.headers.get("access-control-allow-origin"), origin);
+      assertStringIncludes(
+        initialized.headers.get("access-control-expose-headers") ?? "",
+        "mcp-session-id",
+      );
+      assertEquals(initialized.headers.has("mcp-session-id"), true);
+    });
+
+    it("holds nothing any more when its clients are gone", async () => {
+      // What the tests before have closed may not be gone yet.
+      const before = await until(isIdle);
+      const clients = new AbortController();
+      const authorization = "Bearer guest";
+      const post = (message: Record<string, unknown>, headers: Record<string, string>) =>
+        fetch(server.url, {
+          method: "POST",
+          signal: clients.signal,
+          headers: {
+            authorization,
+            "content-type": "application/json",
+            accept: "application/json, text/event-stream",
+            ...headers,
+          },
+          body: JSON.stringify({ jsonrpc: "2.0", id: 1, ...message }),
+        });
+      const modern = (method: string, params: Record<string, unknown>, meta = {}) => {
+        const _meta = {
+          "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+          "io.modelcontextprotocol/clientCapabilities": {},
+          ...meta,
+        };
+        return post({ method, params: { ...params, _meta } }, {
+          "mcp-protocol-version": "2026-07-28",
+          "mcp-method": method,
+          ...("name" in params ? { "mcp-name": String(params["name"]) } : {}),
+        });
+      };
+      const COUNT = 20;
+      // Calls of each way through the endpoint, and both kinds of streams of changes.
+      const answers = Array.from({ length: COUNT }, () => [
+        modern("tools/call", { name: "wait" }),
+        modern("tools/call", { name: "wait" }, { progressToken: 1 }),
+        post({ method: "tools/call", params: { name: "wait" } }, {}),
+        modern("subscriptions/listen", { notifications: { toolsListChanged: true } }),
+        fetch(server.url, {
+          signal: clients.signal,
+          headers: { authorization, accept: "text/event-stream" },
+        }),
+      ]).flat();
+      const gone = Promise.allSettled(answers.map(async (answer) => {
+        for await (const _ of (await answer).body ?? []);
+      }));
+      await until(({ inFlight, following }) => inFlight === 3 * COUNT && following === 2 * COUNT);
+      clients.abort();
+      await gone;
+      const after = await until(isIdle);
+      assertEquals(after.cleaned, before.cleaned + 3 * COUNT);
+    });
+
+    it("takes a body that is only half sent, and holds nothing of it", async () => {
+      const before = await until(isIdle);
+      await new Promise<void>((resolve) => {
+        const half = httpRequest(server.url, {
+          method: "POST",
+          headers: {
+            authorization: "Bearer guest",
+            "content-type": "application/json",
+            "content-length": "1000",
+          },
+        });
+        half.on("error", () => {}).on("close", () => resolve());
+        half.write('{"jsonrpc":', () => half.destroy());
+      });
+      const after = await until(({ inFlight, timers }) =>
+        inFlight === 0 && timers <= before.timers
+      );
+      assertEquals(after.started, before.started);
+    });
+
     it("answers to no host but its own", async () => {
       const status = await new Promise((resolve, reject) => {
         const { hostname, port, pathname } = server.url;
@@ -359,6 +475,11 @@ for (const runtime of RUNTIME_NAMES) {
       assertEquals(await ask('{"jsonrpc":'), 400);
     });
   });
+}
+
+/** Nothing runs, is followed or waited for. */
+function isIdle({ inFlight, following, timers }: Watch): boolean {
+  return inFlight + following + timers === 0;
 }
 
 async function namesOf(client: TestClient): Promise<readonly string[]> {

@@ -1,4 +1,4 @@
-/** The inspector of MCP, as a program, against the endpoint in workerd. */
+/** The inspector of MCP, as a program, against the endpoint on all four runtimes. */
 
 import { afterAll, beforeAll, describe, it } from "bun:test";
 import { assertEquals, assertStringIncludes } from "@std/assert";
@@ -6,6 +6,7 @@ import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
+import { RUNTIME_NAMES } from "../../../scripts/lib/serve_app.mjs";
 import { ROOT, type RunningServer, startServer } from "../servers.ts";
 
 const PACKAGE = join(
@@ -23,61 +24,63 @@ function programOf(folder: string): string {
   return join(folder, bin["mcp-inspector"]);
 }
 
-describe("the inspector", () => {
-  let server: RunningServer;
-  beforeAll(async () => {
-    server = await startServer(
-      "workerd",
-      join(ROOT, "examples/conformance/worker.ts"),
-    );
-  });
-  afterAll(() => server.stop());
-
-  function inspect(
-    ...args: readonly string[]
-  ): Promise<{ code: number; output: string }> {
-    const all = [
-      programOf(PACKAGE),
-      "--cli",
-      server.url.href,
-      "--transport",
-      "http",
-      ...args,
-    ];
-    return new Promise((resolve) => {
-      execFile(
-        process.execPath,
-        [...all, "--format", "json"],
-        (error, stdout, stderr) =>
-          resolve({ code: Number(error?.code ?? 0), output: stdout + stderr }),
+for (const runtime of RUNTIME_NAMES) {
+  describe(`the inspector on ${runtime}`, () => {
+    let server: RunningServer;
+    beforeAll(async () => {
+      server = await startServer(
+        runtime,
+        join(ROOT, "examples/conformance/worker.ts"),
       );
     });
-  }
+    afterAll(() => server.stop());
 
-  it("finds nothing wrong with the schemas of the list, in either era", async () => {
-    const list = ["--method", "tools/list", "--strict", "--protocol-era"];
-    for (
-      const { code, output } of await Promise.all([
-        inspect(...list, "legacy"),
-        inspect(...list, "modern"),
-      ])
-    ) {
-      assertEquals(code, 0, output);
-      assertStringIncludes(output, '"test_simple_text"');
+    function inspect(
+      ...args: readonly string[]
+    ): Promise<{ code: number; output: string }> {
+      const all = [
+        programOf(PACKAGE),
+        "--cli",
+        server.url.href,
+        "--transport",
+        "http",
+        ...args,
+      ];
+      return new Promise((resolve) => {
+        execFile(
+          process.execPath,
+          [...all, "--format", "json"],
+          (error, stdout, stderr) =>
+            resolve({ code: Number(error?.code ?? 0), output: stdout + stderr }),
+        );
+      });
     }
-  });
 
-  it("calls tools, and tells which failed", async () => {
-    const call = ["--method", "tools/call", "--tool-name"];
-    const [text, failure] = await Promise.all([
-      inspect(...call, "test_simple_text"),
-      inspect(...call, "test_error_handling"),
-    ]);
-    assertEquals(text.code, 0, text.output);
-    assertStringIncludes(
-      text.output,
-      "This is a simple text response for testing.",
-    );
-    assertEquals(failure.code, TOOL_FAILED, failure.output);
+    it("finds nothing wrong with the schemas of the list, in either era", async () => {
+      const list = ["--method", "tools/list", "--strict", "--protocol-era"];
+      for (
+        const { code, output } of await Promise.all([
+          inspect(...list, "legacy"),
+          inspect(...list, "modern"),
+        ])
+      ) {
+        assertEquals(code, 0, output);
+        assertStringIncludes(output, '"test_simple_text"');
+      }
+    });
+
+    it("calls tools, and tells which failed", async () => {
+      const call = ["--method", "tools/call", "--tool-name"];
+      const [text, failure] = await Promise.all([
+        inspect(...call, "test_simple_text"),
+        inspect(...call, "test_error_handling"),
+      ]);
+      assertEquals(text.code, 0, text.output);
+      assertStringIncludes(
+        text.output,
+        "This is a simple text response for testing.",
+      );
+      assertEquals(failure.code, TOOL_FAILED, failure.output);
+    });
   });
-});
+}
