@@ -108,7 +108,8 @@ static void deliver_event(struct plue_call *call, const plue_tool_context_t *con
     call->events_size -= size;
 }
 
-/* Frees and counts what waits although the call is over. */
+/* Frees and counts what waits although the call is over. Without the lock, because it can be much,
+ * and nobody knows the call any more. */
 static void drop_events(struct plue_call *call) {
     while (call->first_event != NULL) {
         struct plue_event *event = call->first_event;
@@ -167,13 +168,12 @@ static struct plue_frame *make_frame(const char *tool_name, const char *params_j
     return frame;
 }
 
-/* Finds a runtime and sends the call to it. Returns false when the call has ended without.
- * plue_lock is held; the frame is taken. */
+/* Finds a runtime and sends the call to it: takes the frame. Returns false when the call has ended
+ * without. plue_lock is held. */
 static bool begin(struct plue_call *call, struct plue_frame *frame) {
     struct plue_outcome failure = {NULL, NULL};
     struct plue_peer *peer = plue_runtime_ready(true, &call->aborted, &failure);
     if (peer == NULL) {
-        plue_frame_free_all(frame);
         call->outcome = call->aborted ? plue_abort_outcome(call) : failure;
         return false;
     }
@@ -197,7 +197,6 @@ static void await_end(struct plue_call *call, const plue_tool_context_t *context
                 "The call was aborted; its tool did not stop within the grace period and goes on");
         }
         if (call->done && (is_late || call->first_event == NULL)) {
-            drop_events(call);
             return;
         }
         if (call->first_event != NULL) {
@@ -224,12 +223,13 @@ static struct plue_outcome run(struct plue_frame *frame, const plue_tool_context
         }
         plue_abort_tie(context->abort_signal, &call);
     }
+    struct plue_frame *unsent = frame; /* large, maybe, so not freed while the lock is held */
     call.waiter = plue_waiter_take();
     if (call.waiter == NULL) {
-        plue_frame_free_all(frame);
         call.outcome = plue_outcome_out_of_memory();
     } else {
         if (begin(&call, frame)) {
+            unsent = NULL;
             await_end(&call, context);
             remove_from_table(&call);
         }
@@ -237,6 +237,8 @@ static struct plue_outcome run(struct plue_frame *frame, const plue_tool_context
     }
     plue_abort_untie(&call);
     pthread_mutex_unlock(&plue_lock);
+    plue_frame_free_all(unsent);
+    drop_events(&call);
     report_dropped(&call, context);
     return call.outcome;
 }

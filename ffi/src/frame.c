@@ -131,6 +131,14 @@ struct plue_frame *plue_frame_queue_pop(struct plue_frame_queue *queue) {
     return frame;
 }
 
+void plue_frame_queue_put_back(struct plue_frame_queue *queue, struct plue_frame *frame) {
+    frame->next = queue->first;
+    queue->first = frame;
+    if (frame->next == NULL) {
+        queue->end = &frame->next;
+    }
+}
+
 struct plue_frame *plue_frame_queue_take(struct plue_frame_queue *queue) {
     struct plue_frame *first = queue->first;
     plue_frame_queue_init(queue);

@@ -79,6 +79,8 @@ void plue_frame_queue_init(struct plue_frame_queue *queue);
 void plue_frame_queue_push(struct plue_frame_queue *queue, struct plue_frame *frame);
 /* Takes the first frame out. The queue must not be empty. */
 struct plue_frame *plue_frame_queue_pop(struct plue_frame_queue *queue);
+/* Puts a frame before the first. */
+void plue_frame_queue_put_back(struct plue_frame_queue *queue, struct plue_frame *frame);
 /* Takes all frames out and returns the first. */
 struct plue_frame *plue_frame_queue_take(struct plue_frame_queue *queue);
 /* Frees a frame and those linked to it. */

@@ -35,7 +35,7 @@ static bool is_running(void) {
 
 static void destroy(struct plue_sidecar *sidecar) {
     plue_peer_close(&sidecar->peer);
-    plue_frame_free_all(sidecar->outgoing.first);
+    plue_outbox_destroy(&sidecar->outbox);
     int descriptors[] = {sidecar->socket, sidecar->child_socket, sidecar->poke[0],
                          sidecar->poke[1]};
     for (size_t i = 0; i < sizeof descriptors / sizeof *descriptors; i++) {
@@ -43,7 +43,6 @@ static void destroy(struct plue_sidecar *sidecar) {
             close(descriptors[i]);
         }
     }
-    pthread_mutex_destroy(&sidecar->out_lock);
     free(sidecar);
 }
 
@@ -122,10 +121,9 @@ static struct plue_sidecar *make_sidecar(void) {
     sidecar->child_socket = -1;
     sidecar->poke[0] = -1;
     sidecar->poke[1] = -1;
-    pthread_mutex_init(&sidecar->out_lock, NULL);
-    plue_frame_queue_init(&sidecar->outgoing);
     plue_peer_open(&sidecar->peer);
     bool made = plue_socket_pair(pair) == 0;
+    plue_outbox_init(&sidecar->outbox, pair[0]);
     sidecar->socket = pair[0];
     sidecar->child_socket = pair[1];
     if (!made || plue_pipe(sidecar->poke) != 0) {
@@ -145,8 +143,7 @@ static bool start(void) {
         sidecar->start_deadline_ms = plue_now_ms() + plue_settings.start_timeout_ms;
         if (config != NULL) {
             /* The thread sends it, once there is a process to read it. */
-            plue_frame_queue_push(&sidecar->outgoing, config);
-            sidecar->has_backlog = true;
+            plue_outbox_post(&sidecar->outbox, config);
             error = plue_thread_start(&sidecar->thread, plue_sidecar_run, sidecar);
         } else {
             error = ENOMEM;
@@ -161,6 +158,12 @@ static bool start(void) {
     snprintf(text, sizeof text, "Cannot start the tools: %s", strerror(error));
     note_failure("runtime_unavailable", plue_text_copy(text, strlen(text)));
     return false;
+}
+
+void plue_sidecar_send(struct plue_sidecar *sidecar, struct plue_frame *frame) {
+    if (plue_outbox_post(&sidecar->outbox, frame)) {
+        plue_sidecar_poke(sidecar);
+    }
 }
 
 enum plue_sidecar_state plue_sidecar_ensure(bool *waited, struct plue_peer **peer,

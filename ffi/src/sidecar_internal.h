@@ -2,10 +2,10 @@
 #ifndef PLUE_SIDECAR_INTERNAL_H
 #define PLUE_SIDECAR_INTERNAL_H
 
+#include "outbox.h"
 #include "sidecar.h"
 
 #include <pthread.h>
-#include <stdatomic.h>
 #include <sys/types.h>
 
 struct plue_sidecar {
@@ -23,12 +23,7 @@ struct plue_sidecar {
     int poke[2];      /* a pipe that wakes the thread */
     pid_t process;
 
-    pthread_mutex_t out_lock;
-    /* Guarded by out_lock. */
-    struct plue_frame_queue outgoing; /* what the socket has not taken yet */
-    atomic_bool has_backlog;          /* whether `outgoing` has frames; read without the lock */
-    bool connected;                   /* there is a process that may read */
-    bool closed;                      /* nothing can be sent any more */
+    struct plue_outbox outbox; /* into the socket; has a lock of its own */
 };
 
 /* The thread's whole life; `argument` is the sidecar. */

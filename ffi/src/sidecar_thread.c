@@ -32,69 +32,6 @@ void plue_sidecar_poke(struct plue_sidecar *sidecar) {
     } while (written < 0 && errno == EINTR);
 }
 
-/* ---------------------------------------------------------------------------------- sending */
-
-/* Sends as much of the queue as the socket takes. out_lock is held. */
-static void flush(struct plue_sidecar *sidecar) {
-    while (sidecar->outgoing.first != NULL) {
-        struct plue_frame *frame = sidecar->outgoing.first;
-        ssize_t sent = plue_send(sidecar->socket, frame->bytes + frame->sent,
-                                 frame->length - frame->sent);
-        if (sent < 0) {
-            break; /* full, or broken, which the thread learns when it reads */
-        }
-        frame->sent += (size_t)sent;
-        if (frame->sent == frame->length) {
-            free(plue_frame_queue_pop(&sidecar->outgoing));
-        }
-    }
-    atomic_store(&sidecar->has_backlog, sidecar->outgoing.first != NULL);
-}
-
-void plue_sidecar_send(struct plue_sidecar *sidecar, struct plue_frame *frame) {
-    pthread_mutex_lock(&sidecar->out_lock);
-    if (sidecar->closed) {
-        pthread_mutex_unlock(&sidecar->out_lock);
-        plue_frame_free_all(frame);
-        return;
-    }
-    plue_frame_queue_push(&sidecar->outgoing, frame);
-    bool poke = false;
-    if (!sidecar->connected) {
-        atomic_store(&sidecar->has_backlog, true);
-    } else if (sidecar->outgoing.first == frame) {
-        /* If others waited before it, the thread would be at it already. */
-        flush(sidecar);
-        poke = sidecar->outgoing.first != NULL;
-    }
-    pthread_mutex_unlock(&sidecar->out_lock);
-    if (poke) {
-        plue_sidecar_poke(sidecar);
-    }
-}
-
-/* Sends what is queued. Returns whether something is left. */
-static bool flush_queue(struct plue_sidecar *sidecar) {
-    /* Without the lock: the thread that holds it may be the one that this answer is for. */
-    if (!atomic_load(&sidecar->has_backlog)) {
-        return false;
-    }
-    pthread_mutex_lock(&sidecar->out_lock);
-    flush(sidecar);
-    bool left = sidecar->outgoing.first != NULL;
-    pthread_mutex_unlock(&sidecar->out_lock);
-    return left;
-}
-
-static void close_outgoing(struct plue_sidecar *sidecar) {
-    pthread_mutex_lock(&sidecar->out_lock);
-    sidecar->closed = true;
-    struct plue_frame *frames = plue_frame_queue_take(&sidecar->outgoing);
-    pthread_mutex_unlock(&sidecar->out_lock);
-    plue_frame_free_all(frames);
-    shutdown(sidecar->socket, SHUT_RDWR);
-}
-
 /* -------------------------------------------------------------------------------- receiving */
 
 struct input {
@@ -227,7 +164,10 @@ static void drain_pokes(struct plue_sidecar *sidecar) {
  * passed. */
 static bool wait_for_work(struct plue_sidecar *sidecar, int watch, const struct deadline *deadline,
                           struct pollfd waits[3]) {
-    bool left = flush_queue(sidecar);
+    /* Without the outbox's lock, if there is nothing to do: the thread that this answer is for may
+     * have it. */
+    bool may_be_left = deadline->is_closing || atomic_load(&sidecar->outbox.has_rest);
+    bool left = may_be_left && plue_outbox_flush(&sidecar->outbox);
     /* Without a descriptor for the process's end, it is asked now and then. */
     int timeout = time_left(deadline->at_ms, watch >= 0 ? -1 : ASK_INTERVAL_MS);
     if (timeout == 0) {
@@ -294,9 +234,7 @@ static bool start_process(struct plue_sidecar *sidecar, struct ending *ending) {
     if (sidecar->process < 0) {
         return false;
     }
-    pthread_mutex_lock(&sidecar->out_lock);
-    sidecar->connected = true;
-    pthread_mutex_unlock(&sidecar->out_lock);
+    plue_outbox_open(&sidecar->outbox);
     return true;
 }
 
@@ -307,7 +245,8 @@ void *plue_sidecar_run(void *argument) {
     if (started) {
         exchange(sidecar, &ending);
     }
-    close_outgoing(sidecar);
+    plue_outbox_close(&sidecar->outbox);
+    shutdown(sidecar->socket, SHUT_RDWR);
     if (started) {
         plue_process_bury(sidecar->process, ending.kill, ending.why, sizeof ending.why);
     }

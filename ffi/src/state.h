@@ -2,8 +2,8 @@
  *
  * plue_lock guards every call, every abort signal, the options, the guest's queue, the state of the
  * sidecar, and the peers. It is held briefly: never while code of the host or of JavaScript runs,
- * never around a system call that can block. A sidecar's out_lock may be taken while plue_lock is
- * held, never the other way round. */
+ * never around a system call that can block. The lock of a sidecar's outbox may be taken while
+ * plue_lock is held, never the other way round. */
 #ifndef PLUE_STATE_H
 #define PLUE_STATE_H
 

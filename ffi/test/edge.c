@@ -425,6 +425,40 @@ static void test_flood(void) {
     plue_shutdown();
 }
 
+static void *call_pid(void *unused) {
+    plue_free_json(plue_tool_execute("pid", "{}", NULL));
+    return unused;
+}
+
+/* A sidecar that does not read on in the middle of 200 MB: what is sent next waits behind that, but
+ * no thread does. */
+static void test_choking(void) {
+    enum { SIZE = 200 << 20, OTHERS = 4 };
+    char *params = malloc(SIZE + 1);
+    memset(params, ' ', SIZE);
+    params[SIZE] = '\0';
+    init_with("choking", 2000, NULL);
+    struct aborted_call call = {.signal = plue_abort_signal_new()};
+    pthread_t aborter;
+    pthread_t others[OTHERS];
+    pthread_create(&aborter, NULL, abort_when_begun, &call);
+    plue_tool_context_t context = {NULL, NULL, call.signal, note_begin, &call};
+    char *json = plue_tool_execute("echo", params, &context);
+    CHECK(is_failure(json, "aborted") && contains(json, "grace period"), "%s", json);
+    plue_free_json(json);
+    pthread_join(aborter, NULL);
+    /* The sidecar is killed because it gives no sign of life, and these calls fail with it. */
+    for (int i = 0; i < OTHERS; i++) {
+        pthread_create(&others[i], NULL, call_pid, NULL);
+    }
+    for (int i = 0; i < OTHERS; i++) {
+        pthread_join(others[i], NULL);
+    }
+    plue_abort_signal_release(call.signal);
+    plue_shutdown();
+    free(params);
+}
+
 /* -------------------------------------------------------------------------------- options */
 
 static void expect_bad_options(plue_options_t options, const char *part) {
@@ -489,6 +523,7 @@ static const struct {
     {"wedge", test_wedge},
     {"no_wedge", test_no_wedge},
     {"flood", test_flood},
+    {"choking", test_choking},
     {"options", test_options},
 };
 

@@ -2,12 +2,17 @@
 #include "abort.h"
 #include "check.h"
 #include "frame.h"
+#include "outbox.h"
 #include "outcome.h"
+#include "platform.h"
 #include "plue.h"
 #include "plue_guest.h"
 #include "state.h"
 #include "text.h"
 
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -142,6 +147,164 @@ static void test_malformed_frames(void) {
     CHECK(plue_frame_read(huge, 4, &view, &wanted) == -1, "4 GiB");
 }
 
+/* Reads until the socket is empty. Returns the number of bytes. */
+static size_t read_all(int socket, uint8_t *bytes, size_t size) {
+    size_t used = 0;
+    ssize_t got;
+    while ((got = read(socket, bytes + used, size - used)) > 0) {
+        used += (size_t)got;
+    }
+    return used;
+}
+
+static struct plue_frame *numbered_frame(uint64_t id, size_t length) {
+    uint8_t *payload = malloc(length + 1);
+    for (size_t i = 0; i < length; i++) {
+        payload[i] = (uint8_t)(id * 31 + i * 7);
+    }
+    struct plue_frame *frame = plue_frame_new(PLUE_FRAME_EXEC, 0, id, payload, length);
+    free(payload);
+    return frame;
+}
+
+/* Whoever posts a large frame writes a portion of it, the rest is for the thread that polls, and
+ * nobody else does anything for it. */
+static void test_outbox(void) {
+    enum { LARGE = 1 << 20 };
+    struct plue_outbox outbox;
+    int pair[2];
+    size_t size = LARGE + 1024;
+    uint8_t *bytes = malloc(size);
+    CHECK(plue_socket_pair(pair) == 0, "no socket");
+    plue_outbox_init(&outbox, pair[0]);
+    struct plue_frame *small = numbered_frame(1, 10);
+    CHECK(!plue_outbox_post(&outbox, small), "nobody polls yet");
+    CHECK(atomic_load(&outbox.has_rest) && read_all(pair[1], bytes, size) == 0, "it is not open");
+    plue_outbox_open(&outbox);
+    CHECK(!plue_outbox_flush(&outbox) && !atomic_load(&outbox.has_rest), "something is left");
+    CHECK(read_all(pair[1], bytes, size) == 26, "one small frame");
+
+    struct plue_frame *large = numbered_frame(2, LARGE - PLUE_FRAME_HEADER);
+    uint8_t *expected = malloc(size);
+    memcpy(expected, large->bytes, LARGE);
+    CHECK(plue_outbox_post(&outbox, large), "a thread must go on");
+    small = numbered_frame(3, 10);
+    memcpy(expected + LARGE, small->bytes, 26);
+    CHECK(!plue_outbox_post(&outbox, small), "that thread is at it already");
+    size_t used = read_all(pair[1], bytes, size);
+    CHECK(used == PLUE_OUTBOX_PORTION, "%zu bytes", used);
+    bool is_left = true;
+    while (is_left) {
+        is_left = plue_outbox_flush(&outbox);
+        size_t portion = read_all(pair[1], bytes + used, size - used);
+        CHECK(portion > 0 && portion <= PLUE_OUTBOX_PORTION, "%zu bytes", portion);
+        used += portion;
+    }
+    CHECK(used == LARGE + 26 && memcmp(bytes, expected, used) == 0, "%zu bytes", used);
+
+    CHECK(plue_outbox_post(&outbox, numbered_frame(4, LARGE)), "something is left");
+    plue_outbox_close(&outbox);
+    CHECK(!plue_outbox_post(&outbox, numbered_frame(5, 10)), "it is closed");
+    plue_outbox_destroy(&outbox);
+    close(pair[0]);
+    close(pair[1]);
+    free(bytes);
+    free(expected);
+}
+
+enum { POSTERS = 4, POSTS = 300 };
+
+static size_t length_of(uint64_t id) {
+    return id % 50 == 0 ? 300000 : id * 7919 % 2000;
+}
+
+struct poster {
+    struct plue_outbox *outbox;
+    uint64_t number;
+    int poke;
+};
+
+static void *post_often(void *argument) {
+    struct poster *poster = argument;
+    for (uint64_t i = 0; i < POSTS; i++) {
+        uint64_t id = poster->number * POSTS + i;
+        if (plue_outbox_post(poster->outbox, numbered_frame(id, length_of(id)))) {
+            CHECK(write(poster->poke, "", 1) == 1, "a poke");
+        }
+    }
+    return NULL;
+}
+
+/* Does what a sidecar's thread does, until it is told to end. */
+static void *poll_socket(void *argument) {
+    struct poster *polling = argument;
+    bool is_left = false;
+    for (;;) {
+        struct pollfd waits[2] = {{polling->outbox->socket, (short)(is_left ? POLLOUT : 0), 0},
+                                  {polling->poke, POLLIN, 0}};
+        poll(waits, 2, -1);
+        char byte = 0;
+        if (waits[1].revents != 0 && read(polling->poke, &byte, 1) == 1 && byte == 'x') {
+            return NULL;
+        }
+        is_left = atomic_load(&polling->outbox->has_rest) && plue_outbox_flush(polling->outbox);
+    }
+}
+
+/* Reads one frame of those that were posted, and checks every byte. */
+static uint64_t take_numbered_frame(int socket, uint8_t *bytes) {
+    size_t used = 0;
+    size_t wanted = PLUE_FRAME_HEADER;
+    struct plue_frame_view view;
+    while (plue_frame_read(bytes, used, &view, &wanted) == 0) {
+        struct pollfd wait = {socket, POLLIN, 0};
+        poll(&wait, 1, -1);
+        ssize_t got = read(socket, bytes + used, wanted - used);
+        used += got > 0 ? (size_t)got : 0;
+    }
+    struct plue_frame *expected = numbered_frame(view.id, length_of(view.id));
+    CHECK(used == expected->length && memcmp(bytes, expected->bytes, used) == 0, "frame %u",
+          (unsigned)view.id);
+    plue_frame_free_all(expected);
+    return view.id;
+}
+
+/* Frames of many threads arrive whole, and those of each thread in order. */
+static void test_crowded_outbox(void) {
+    struct plue_outbox outbox;
+    int pair[2];
+    int poke[2];
+    CHECK(plue_socket_pair(pair) == 0 && pipe(poke) == 0, "no descriptors");
+    plue_outbox_init(&outbox, pair[0]);
+    plue_outbox_open(&outbox);
+    pthread_t polling;
+    pthread_t threads[POSTERS];
+    struct poster posters[POSTERS];
+    struct poster poller = {&outbox, 0, poke[0]};
+    pthread_create(&polling, NULL, poll_socket, &poller);
+    for (int i = 0; i < POSTERS; i++) {
+        posters[i] = (struct poster){&outbox, (uint64_t)i, poke[1]};
+        pthread_create(&threads[i], NULL, post_often, &posters[i]);
+    }
+    uint8_t *bytes = malloc(400000);
+    uint64_t next[POSTERS] = {0};
+    for (int i = 0; i < POSTERS * POSTS; i++) {
+        uint64_t id = take_numbered_frame(pair[1], bytes);
+        CHECK(id % POSTS == next[id / POSTS]++, "frame %u", (unsigned)id);
+    }
+    for (int i = 0; i < POSTERS; i++) {
+        pthread_join(threads[i], NULL);
+    }
+    CHECK(write(poke[1], "x", 1) == 1, "the end");
+    pthread_join(polling, NULL);
+    plue_outbox_destroy(&outbox);
+    int descriptors[] = {pair[0], pair[1], poke[0], poke[1]};
+    for (int i = 0; i < 4; i++) {
+        close(descriptors[i]);
+    }
+    free(bytes);
+}
+
 static void test_failures(void) {
     struct plue_outcome outcome = plue_outcome_failure("code", "a \"b\" \\ \n\x01 \xc3\xa9");
     CHECK(strcmp(outcome.json, "{\"error\":\"code\",\"message\":\"a \\\"b\\\" \\\\ \\u000a\\u0001 "
@@ -240,6 +403,8 @@ int main(void) {
     test_prefix();
     test_frames();
     test_malformed_frames();
+    test_outbox();
+    test_crowded_outbox();
     test_failures();
     test_signals();
     test_fork();

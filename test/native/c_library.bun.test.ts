@@ -194,6 +194,7 @@ describe("the C half", () => {
     no_wedge: "leaves a sidecar alone whose tool merely does not listen",
     flood:
       "neither waits for the end of a tool's events after an abort, nor trusts its sidecar then",
+    choking: "keeps no thread waiting for a sidecar that does not read",
     options: "checks its options, and takes those of older and newer callers",
   };
   for (const [name, does] of Object.entries(cases)) {

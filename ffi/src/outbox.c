@@ -1,0 +1,101 @@
+#include "outbox.h"
+
+#include "platform.h"
+
+#include <stdlib.h>
+
+void plue_outbox_init(struct plue_outbox *outbox, int socket) {
+    outbox->socket = socket;
+    pthread_mutex_init(&outbox->lock, NULL);
+    plue_frame_queue_init(&outbox->queue);
+    outbox->is_open = false;
+    outbox->is_closed = false;
+    outbox->is_writing = false;
+    atomic_init(&outbox->has_rest, false);
+}
+
+void plue_outbox_open(struct plue_outbox *outbox) {
+    pthread_mutex_lock(&outbox->lock);
+    outbox->is_open = true;
+    pthread_mutex_unlock(&outbox->lock);
+}
+
+/* Writes the front frame, up to `most` bytes, with the lock given up. Returns the number of bytes.
+ * The socket is full, or broken, when they are fewer than could have been; that it is broken is
+ * noticed by reading. */
+static size_t write_front(struct plue_outbox *outbox, size_t most, bool *is_full) {
+    struct plue_frame *frame = plue_frame_queue_pop(&outbox->queue);
+    pthread_mutex_unlock(&outbox->lock);
+    size_t left = frame->length - frame->sent;
+    size_t wanted = left < most ? left : most;
+    ssize_t result = plue_send(outbox->socket, frame->bytes + frame->sent, wanted);
+    size_t sent = result < 0 ? 0 : (size_t)result;
+    frame->sent += sent;
+    *is_full = sent < wanted;
+    bool is_done = sent == left;
+    if (is_done) {
+        free(frame); /* without the lock, too: that takes its time if it is large */
+    }
+    pthread_mutex_lock(&outbox->lock);
+    if (!is_done) {
+        plue_frame_queue_put_back(&outbox->queue, frame);
+    }
+    return sent;
+}
+
+/* Writes a portion. The lock is held, and is given up in between. */
+static void write_portion(struct plue_outbox *outbox) {
+    size_t portion = PLUE_OUTBOX_PORTION;
+    bool is_full = false;
+    outbox->is_writing = true;
+    while (outbox->queue.first != NULL && portion > 0 && !is_full && !outbox->is_closed) {
+        portion -= write_front(outbox, portion, &is_full);
+    }
+    outbox->is_writing = false;
+    atomic_store(&outbox->has_rest, outbox->queue.first != NULL);
+}
+
+bool plue_outbox_post(struct plue_outbox *outbox, struct plue_frame *frame) {
+    bool is_left = false;
+    struct plue_frame *refused = NULL;
+    pthread_mutex_lock(&outbox->lock);
+    plue_frame_queue_push(&outbox->queue, frame);
+    if (!outbox->is_open) {
+        atomic_store(&outbox->has_rest, true);
+    } else if (!outbox->is_writing && outbox->queue.first == frame && !outbox->is_closed) {
+        /* If others waited before it, the polling thread is at them; if one is being written, its
+         * thread goes on with this one. */
+        write_portion(outbox);
+        is_left = outbox->queue.first != NULL;
+    }
+    if (outbox->is_closed) {
+        refused = plue_frame_queue_take(&outbox->queue);
+        is_left = false;
+    }
+    pthread_mutex_unlock(&outbox->lock);
+    plue_frame_free_all(refused);
+    return is_left;
+}
+
+bool plue_outbox_flush(struct plue_outbox *outbox) {
+    pthread_mutex_lock(&outbox->lock);
+    if (!outbox->is_writing) {
+        write_portion(outbox);
+    }
+    bool is_left = outbox->is_writing || outbox->queue.first != NULL;
+    pthread_mutex_unlock(&outbox->lock);
+    return is_left;
+}
+
+void plue_outbox_close(struct plue_outbox *outbox) {
+    pthread_mutex_lock(&outbox->lock);
+    outbox->is_closed = true;
+    struct plue_frame *frames = plue_frame_queue_take(&outbox->queue);
+    pthread_mutex_unlock(&outbox->lock);
+    plue_frame_free_all(frames);
+}
+
+void plue_outbox_destroy(struct plue_outbox *outbox) {
+    plue_outbox_close(outbox);
+    pthread_mutex_destroy(&outbox->lock);
+}
