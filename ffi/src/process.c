@@ -98,7 +98,7 @@ static bool arrange_descriptors(const struct launch *launch) {
     return true;
 }
 
-static void run_child(const struct launch *launch) {
+static _Noreturn void run_child(const struct launch *launch) {
     int report = launch->report;
     setpgid(0, 0);
     die_with_parent(launch->parent);
@@ -173,7 +173,7 @@ pid_t plue_process_start(char *const *argv, const char *working_directory, int s
                          uint64_t deadline_ms, char *why, size_t why_size) {
     struct plue_program program;
     if (!plue_program_find(argv, &program)) {
-        explain(program.argv[0], "there is no such program", why, why_size);
+        explain(program.argv[0], program.lack, why, why_size);
         return -1;
     }
     struct launch launch = {

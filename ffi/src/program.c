@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+static const char not_in_path[] = "there is no such program in PATH";
+
 /* Writes the path of a file in the folder of this library (in that of the program that it is
  * linked into, if it is linked statically). */
 static bool find_beside_library(const char *name, char *path) {
@@ -37,6 +39,7 @@ static bool find_in_path(const char *name, char *path) {
 
 /* Uses the program that the environment names. */
 static void use_given(struct plue_program *program, const char *given) {
+    program->lack = not_in_path;
     bool is_path = strchr(given, '/') != NULL;
     const char *folder = is_path && *given != '/' ? plue_image_start_folder() : "";
     snprintf(program->default_text, PATH_MAX, "%s%s%s", folder, *folder == '\0' ? "" : "/", given);
@@ -50,12 +53,14 @@ static void use_default(struct plue_program *program) {
     program->default_argv[0] = sidecar;
     program->default_argv[1] = NULL;
     program->default_argv[2] = NULL;
+    program->lack = "it is neither beside libplue nor in PATH; PLUE_SIDECAR can name another";
     const char *given = getenv("PLUE_SIDECAR");
     if (given != NULL && *given != '\0') {
         use_given(program, given);
     } else if (find_beside_library("plue-sidecar", program->default_text)) {
         program->default_argv[0] = program->default_text;
     } else if (find_beside_library("plue-sidecar.js", program->default_text)) {
+        program->lack = "plue-sidecar.js beside libplue needs it, and it is not in PATH";
         program->default_argv[0] = bun;
         program->default_argv[1] = program->default_text;
     }
@@ -63,6 +68,7 @@ static void use_default(struct plue_program *program) {
 
 bool plue_program_find(char *const *argv, struct plue_program *program) {
     program->argv = argv;
+    program->lack = not_in_path;
     if (argv == NULL) {
         use_default(program);
     }

@@ -185,6 +185,14 @@ static void test_default_program(void) {
     expect_echo();
 }
 
+/* The environment of this one has no sidecar anywhere. */
+static void test_no_program(void) {
+    init_with((plue_options_t){.mode = PLUE_MODE_AUTO});
+    expect_failure("echo", "{}", "runtime_unavailable",
+                   "it is neither beside libplue nor in PATH; PLUE_SIDECAR can name another");
+    plue_shutdown();
+}
+
 static void test_relative_program(void) {
     const char *argv[] = {"./plue-sidecar", NULL};
     init_with((plue_options_t){.sidecar_argv = argv, .sidecar_cwd = "sub"});
@@ -220,6 +228,7 @@ static const struct {
 } tests[] = {
     {"no_stdio", test_no_stdio},
     {"default_program", test_default_program},
+    {"no_program", test_no_program},
     {"relative_program", test_relative_program},
     {"relative_path_variable", test_relative_path_variable},
     {"relative_module", test_relative_module},

@@ -76,6 +76,10 @@ describe("the sidecar beside a host that was linked statically", () => {
   }
 });
 
+describe("a host without a sidecar", () => {
+  withCompiler("says where one is looked for", () => pass([PROCESS, "-", "no_program"]));
+});
+
 describe("a relative path", () => {
   withCompiler(
     "of a program is seen from where the host called plue_init()",
