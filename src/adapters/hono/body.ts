@@ -5,7 +5,7 @@
  */
 
 import type { Context } from "hono";
-import { bodyLimit } from "hono/body-limit";
+import { boundedText } from "./bounded_text.ts";
 import { type Problem, problemResponse } from "./problem.ts";
 
 const NOT_JSON: Problem = {
@@ -34,8 +34,6 @@ export function createBodyReader(maxSize: number): BodyReader {
       code: "payload_too_large",
       detail: `The body must have at most ${maxSize} bytes`,
     });
-  const limited = bodyLimit({ maxSize, onError: tooLarge });
-
   return async (c, answer) => {
     const { headers } = c.req.raw;
     const type = headers.get("content-type") ?? "";
@@ -47,10 +45,7 @@ export function createBodyReader(maxSize: number): BodyReader {
     if (declared !== null && !headers.has("transfer-encoding")) {
       return Number(declared) <= maxSize ? await answer(await c.req.text()) : tooLarge();
     }
-    let response: Response | undefined;
-    const stopped = await limited(c, async () => {
-      response = await answer(await c.req.text());
-    });
-    return response ?? stopped as Response;
+    const text = await boundedText(c.req.raw.body, maxSize);
+    return text === undefined ? tooLarge() : await answer(text);
   };
 }

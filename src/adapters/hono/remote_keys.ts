@@ -4,6 +4,8 @@
  * @module
  */
 
+import { boundedText } from "./bounded_text.ts";
+
 /** A public key, with the name that tokens know it by. */
 export interface NamedKey extends JsonWebKey {
   readonly kid?: string;
@@ -88,7 +90,12 @@ export function remoteKeys(
         `Cannot fetch keys from "${url}": it answered ${response.status}`,
       );
     }
-    return keys = readKeys(await boundedText(response), url);
+    const text = await boundedText(response.body, MAX_BYTES);
+    if (text === undefined) {
+      await response.body?.cancel();
+      throw new Error(`Cannot read the keys: they have more than ${MAX_BYTES} bytes`);
+    }
+    return keys = readKeys(text, url);
   }
 
   return async (kid) => {
@@ -124,23 +131,4 @@ function readKeys(text: string, url: string): readonly NamedKey[] {
     throw new Error(`Cannot read the keys of "${url}": there is no list`);
   }
   return keys.filter((key): key is NamedKey => typeof key === "object" && key !== null);
-}
-
-async function boundedText(response: Response): Promise<string> {
-  const decoder = new TextDecoder();
-  let text = "";
-  let size = 0;
-  const reader = response.body?.getReader();
-  for (;;) {
-    const chunk = await reader?.read();
-    if (chunk === undefined || chunk.done) return text + decoder.decode();
-    size += chunk.value.byteLength;
-    if (size > MAX_BYTES) {
-      await reader?.cancel();
-      throw new Error(
-        `Cannot read the keys: they have more than ${MAX_BYTES} bytes`,
-      );
-    }
-    text += decoder.decode(chunk.value, { stream: true });
-  }
 }

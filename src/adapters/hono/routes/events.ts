@@ -18,7 +18,7 @@ import { StreamSlots } from "../stream_slots.ts";
 const TOO_MANY: Problem = {
   status: 503,
   code: "overloaded",
-  detail: "Cannot follow the tools: too many clients, or too many of this caller's, do already",
+  detail: "Cannot follow the tools: too many streams are open",
   headers: { "retry-after": "60" },
 };
 

@@ -42,7 +42,6 @@ export function executeTool(service: ToolService): Answer {
     const closed = service.executionClosed;
     if (closed !== undefined) return problemResponse(closed);
     const id = c.req.param("id") ?? "";
-    // Taken before the body is limited: that may put another request in this one's place.
     const client = c.req.raw;
     return await service.withBody(c, async (text) => {
       const { callId = crypto.randomUUID(), ...envelope } = readEnvelope(
