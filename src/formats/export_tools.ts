@@ -70,7 +70,7 @@ export function exportTools<Name extends TargetName>(
   target: Name,
   options: ExportOptions = DEFAULTS,
 ): ExportResult<TargetTools[ResolveTarget<Name>]> {
-  const list = "available" in source ? source.available() : source;
+  const list = listOf(source);
   const key = keyOf(target, options);
   let byKey = exported.get(list);
   let result = byKey?.get(key);
@@ -83,6 +83,17 @@ export function exportTools<Name extends TargetName>(
   }
   // `TargetTools` names what the profile of this target makes; `targets.ts` checks that.
   return lend(result) as ExportResult<TargetTools[ResolveTarget<Name>]>;
+}
+
+function listOf(source: Exportable): readonly Tool[] {
+  if (Array.isArray(source)) return source;
+  if ("available" in Object(source)) {
+    return (source as Exclude<Exportable, readonly Tool[]>).available();
+  }
+  throw new TypeError(
+    "Cannot export the tools: they must be a toolset or a list of tools; " +
+      "a registry gives a toolset by select()",
+  );
 }
 
 /** The result, or for a target whose client writes to the tools, the result with a copy of them. */
@@ -266,7 +277,11 @@ function warnOfRequest(
 
 function refuseTwins(list: readonly Tool[]): void {
   const seen = new Set<string>();
-  for (const { id } of list) {
+  for (const [index, tool] of list.entries()) {
+    const id: unknown = tool?.id;
+    if (typeof id !== "string") {
+      throw new TypeError(`Cannot export the tools: "/${index}" is no tool; defineTool makes one`);
+    }
     if (seen.has(id)) {
       throw new TypeError(`Cannot export the tools: "${id}" is there twice`);
     }

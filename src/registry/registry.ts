@@ -9,6 +9,7 @@ import type { SchemaEngine } from "../schema/mod.ts";
 import type { Selection, ToolAvailabilityInput, Toolset } from "../select/mod.ts";
 import {
   askAvailable,
+  checkFunction,
   MAX_TIMEOUT_MS,
   numberFrom,
   refuse,
@@ -91,6 +92,7 @@ export class ToolRegistry implements ToolHost {
     if (typeof engine?.compile !== "function") {
       refuse(action, "it needs a schema engine as its engine option");
     }
+    if (index !== undefined) checkFunction(action, index, "index");
     checkTimeout(action, lifecycleTimeoutMs, "lifecycleTimeoutMs");
     const report = (phase: RegistryErrorReport["phase"], toolId: string, error: unknown): void => {
       try {
@@ -151,6 +153,9 @@ export class ToolRegistry implements ToolHost {
 
   /** Takes all these tools in, or none of them. Throws as {@linkcode ToolRegistry.registerTool}. */
   registerTools(candidates: Iterable<Tool | ToolDefinition>): readonly Tool[] {
+    if (typeof candidates?.[Symbol.iterator] !== "function") {
+      refuse("register tools", "they must be a list");
+    }
     const lives = new Map<string, ToolLifecycle>();
     for (const candidate of candidates) {
       const tool = toTool(candidate);

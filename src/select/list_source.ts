@@ -16,6 +16,9 @@ const NOTHING_ELSE = Object.freeze({ services: Object.freeze({}), config: undefi
  * @throws {TypeError} If two tools share an id, or something is not a tool.
  */
 export function listSource(list: Iterable<Tool>): ToolSource {
+  if (typeof list?.[Symbol.iterator] !== "function") {
+    refuse("make a toolset", "it needs a registry, a toolset or a list of tools");
+  }
   const byId = new Map<string, Tool>();
   for (const item of list) {
     // A tool that another copy of plue made is checked and made again.

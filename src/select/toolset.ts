@@ -228,5 +228,5 @@ function keptByAll(candidates: readonly Tool[], steps: readonly SelectionStep[])
 
 /** A registry may be iterable too, so it is told apart by what only sources have. */
 function isToolSource(source: ToolSource | Iterable<Tool>): source is ToolSource {
-  return typeof (source as Partial<ToolSource>).getTool === "function";
+  return typeof (source as Partial<ToolSource> | undefined)?.getTool === "function";
 }

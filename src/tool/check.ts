@@ -6,6 +6,7 @@
  */
 
 import { pointerStep } from "./json_members.ts";
+import { isWithin } from "./spelling.ts";
 import { describe } from "./text.ts";
 
 /** `setTimeout` overflows above it, and would fire at once. In milliseconds. */
@@ -109,8 +110,13 @@ export function readFields<Checks extends { readonly [field: string]: Check }>(
 ): ReadFields<Checks> {
   for (const field of Object.keys(object)) {
     if (!Object.hasOwn(checks, field)) {
-      const fields = Object.keys(checks).join(", ");
-      refuse(action, `${describe(pointerStep(field))} is not one of its fields, ${fields}`);
+      const fields = Object.keys(checks);
+      // Half a word, or one that is another but for two letters.
+      const near = fields.find((other) =>
+        field.length > 2 && (other.startsWith(field) || isWithin(other, field, 2))
+      );
+      const rest = near === undefined ? `, ${fields.join(", ")}` : `: did you mean "${near}"?`;
+      refuse(action, `${describe(pointerStep(field))} is not one of its fields${rest}`);
     }
   }
   const read: Record<string, unknown> = {};

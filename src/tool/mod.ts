@@ -8,6 +8,7 @@ export {
   type Check,
   checkFlag,
   checkFunction,
+  checkText,
   checkWord,
   isFunction,
   isListOf,

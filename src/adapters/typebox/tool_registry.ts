@@ -11,6 +11,7 @@ import {
   type ToolRegistryOptions as CoreToolRegistryOptions,
 } from "../../registry/mod.ts";
 import type { SchemaEngine } from "../../schema/mod.ts";
+import { refuse } from "../../tool/mod.ts";
 import { defaultEngine } from "./default_engine.ts";
 
 /** Options for {@linkcode ToolRegistry}. */
@@ -54,6 +55,8 @@ export interface ToolRegistryOptions extends Omit<CoreToolRegistryOptions, "engi
 export class ToolRegistry extends CoreToolRegistry {
   /** @throws {TypeError | RangeError} If an option or one of the tools is wrong. */
   constructor(options: ToolRegistryOptions = {}) {
+    // Its tools would be taken for nothing.
+    if (Array.isArray(options)) refuse("make a registry", "its tools go into the option tools");
     const { engine = defaultEngine(), index = createToolIndex } = options;
     super({ ...options, engine, index });
   }

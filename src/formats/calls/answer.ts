@@ -25,6 +25,11 @@ export function answerOf(
   encoding: ToolEncoding | undefined,
   maxCharacters: number = Infinity,
 ): Answer {
+  if (typeof result?.ok !== "boolean") {
+    throw new TypeError(
+      "Cannot encode the result: it must be a ToolResult, as ToolResult.ok makes",
+    );
+  }
   if (!result.ok) return failed(result.error);
   // `undefined` is no JSON; a tool that answers nothing answers `null`.
   const content = result.content ?? null;

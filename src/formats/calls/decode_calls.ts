@@ -55,6 +55,9 @@ export function decodeCalls(
   names: ExportNames,
 ): readonly DecodedCall[] {
   const wires = callFormatOf(target).read(response);
+  if (typeof names?.idOf !== "function") {
+    throw new TypeError("Cannot decode the calls: names must be those of exportTools' answer");
+  }
   const taken = new Set(wires.map(({ id }) => id));
   let made = 0;
   return wires.map((wire) => {

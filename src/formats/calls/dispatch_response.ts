@@ -115,6 +115,11 @@ export async function dispatchCalls<Name extends TargetName, Context = unknown>(
   options: TurnOptions<Context>,
 ): Promise<Turn<MessageOf<Name>>> {
   const { dispatcher, names, context } = options;
+  if (typeof dispatcher?.dispatchAll !== "function") {
+    throw new TypeError(
+      "Cannot dispatch the calls: the option dispatcher must be a ToolDispatcher",
+    );
+  }
   const routed = calls.filter((call): call is RoutedCall => call.problem === undefined);
   const answered = routed.length === 0 ? [] : await dispatcher.dispatchAll(
     routed.map(({ name, arguments: args, callId }) => ({ name, arguments: args, callId })),

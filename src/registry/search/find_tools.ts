@@ -6,7 +6,7 @@
  */
 
 import type { Toolset, ToolSource } from "../../select/mod.ts";
-import { type Tool, wholeFrom } from "../../tool/mod.ts";
+import { checkText, type Tool, wholeFrom } from "../../tool/mod.ts";
 import type { ToolIndex } from "./tool_index.ts";
 
 /** Options for `searchToolset` and `registry.searchTools()`. */
@@ -43,6 +43,7 @@ export function findTools(
   { limit = 10 }: ToolSearchOptions,
   indexOf: IndexProvider,
 ): readonly Tool[] {
+  checkText("search", query, "the query");
   checkLimit("search", limit, "the limit");
   const most = Math.min(limit, toolset.size);
   if (most === 0) return [];

@@ -63,6 +63,16 @@ describe("ToolRegistry of mod.ts", () => {
   });
 });
 
+describe("ToolRegistry of mod.ts, given its tools as options", () => {
+  it("says where they go", () => {
+    assertThrows(
+      () => new ToolRegistry([double] as object),
+      TypeError,
+      "Cannot make a registry: its tools go into the option tools",
+    );
+  });
+});
+
 describe("ToolDispatcher of mod.ts", () => {
   it("checks calls of a toolset that was made from a list", async () => {
     const dispatcher = new ToolDispatcher(buildToolset([double]));

@@ -3,6 +3,7 @@ import {
   assertEquals,
   assertNotStrictEquals,
   assertStrictEquals,
+  assertStringIncludes,
   assertThrows,
 } from "@std/assert";
 import { describe, it } from "bun:test";
@@ -112,6 +113,23 @@ describe("exportTools()", () => {
       'Cannot find the target "openai.chatt": it must be one of "openai.chat", ',
     );
     assertThrows(() => exportTools([], "constructor" as TargetName), RangeError);
+  });
+
+  it("says what it wants in place of a registry, a definition or nothing", () => {
+    const rows = [
+      [undefined, "they must be a toolset or a list of tools"],
+      [{ tools: [], select: () => [] }, "a registry gives a toolset by select()"],
+      [[{ name: "a", description: "A." }], '"/0" is no tool; defineTool makes one'],
+      [[null], '"/0" is no tool; defineTool makes one'],
+    ] as const;
+    for (const [source, words] of rows) {
+      const error = assertThrows(
+        () => exportTools(source as unknown as Tool[], "openai"),
+        TypeError,
+        "Cannot export the tools: ",
+      );
+      assertStringIncludes(error.message, words);
+    }
   });
 
   it("refuses options that it does not know", () => {

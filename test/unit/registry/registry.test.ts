@@ -125,6 +125,15 @@ describe("ToolRegistry.registerTool()", () => {
 });
 
 describe("ToolRegistry.registerTools()", () => {
+  it("refuses what is no list", () => {
+    const tools = { echo: {} } as unknown as Tool[];
+    assertThrows(
+      () => fakeRegistry().registerTools(tools),
+      TypeError,
+      "Cannot register tools: they must be a list",
+    );
+  });
+
   it("takes all tools in, in one go", () => {
     const registry = fakeRegistry();
     const tools = [fakeTool("b"), fakeTool("a")];

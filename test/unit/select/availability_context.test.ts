@@ -108,7 +108,7 @@ describe("ToolAvailabilityContext", () => {
   });
 
   const wrong: [json: unknown, message: string][] = [
-    [{ hasTerminl: false }, '"/hasTerminl" is not one of its fields, hasWorkspace, hasTerminal,'],
+    [{ hasTerminl: false }, '"/hasTerminl" is not one of its fields: did you mean "hasTerminal"?'],
     [{ "a/b~c": 1 }, '"/a~1b~0c" is not one of its fields'],
     [JSON.parse('{"__proto__":{"hasGit":false}}'), '"/__proto__" is not one of its fields'],
     [{ constructor: true }, '"/constructor" is not one of its fields'],

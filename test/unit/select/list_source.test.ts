@@ -40,6 +40,16 @@ describe("listSource()", () => {
     assertEquals(source.isAvailable(fakeTool("d")), true);
   });
 
+  it("refuses what is no list", () => {
+    for (const list of [undefined, {}, 5]) {
+      assertThrows(
+        () => listSource(list as unknown as Tool[]),
+        TypeError,
+        "Cannot make a toolset: it needs a registry, a toolset or a list of tools",
+      );
+    }
+  });
+
   it("refuses two tools with one id", () => {
     assertThrows(
       () => listSource([fakeTool("x:a"), fakeTool("x:a")]),

@@ -123,7 +123,7 @@ describe("Selection", () => {
   });
 
   const wrong: [selection: unknown, message: string][] = [
-    [{ maxrisk: "low" }, '"/maxrisk" is not one of its fields, context, role, scopes,'],
+    [{ maxrisk: "low" }, '"/maxrisk" is not one of its fields: did you mean "maxRisk"?'],
     [{ maxRisk: "lo" }, '"/maxRisk" must be one of safe, low, medium, high, critical, not "lo"'],
     [{ role: "" }, '"/role" must be a string that is not empty, or null for a caller without'],
     [{ role: ["control"] }, '"/role" must be'],

@@ -115,7 +115,17 @@ describe("readFields()", () => {
     );
   });
 
-  for (const field of ["flags", "constructor", "__proto__", "a/b"]) {
+  for (const field of ["flags", "fla"]) {
+    it(`says what the unknown field ${field} may be meant for`, () => {
+      assertThrows(
+        () => readFields("read it", { [field]: true }, checks),
+        TypeError,
+        `Cannot read it: "/${field}" is not one of its fields: did you mean "flag"?`,
+      );
+    });
+  }
+
+  for (const field of ["x", "constructor", "__proto__", "a/b"]) {
     it(`refuses the unknown field ${field}`, () => {
       const object = JSON.parse(`{ ${JSON.stringify(field)}: true }`) as Record<string, unknown>;
       const escaped = field.replace("/", "~1");

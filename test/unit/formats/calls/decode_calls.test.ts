@@ -1,7 +1,7 @@
 import { assertEquals, assertStrictEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { describe, it } from "bun:test";
 import { decodeCalls, dispatchResponse } from "../../../../src/formats/calls/mod.ts";
-import { listTargets, type TargetName } from "../../../../src/formats/mod.ts";
+import { exportTools, listTargets, type TargetName } from "../../../../src/formats/mod.ts";
 import { defineTool } from "../../../../src/tool/mod.ts";
 import { FIXTURES } from "./fixtures.ts";
 import { dispatcherOf, namesFor, WEATHER } from "./support.ts";
@@ -81,6 +81,15 @@ describe("decodeCalls()", () => {
       }
     });
   }
+
+  it("refuses an export in place of its names", () => {
+    const result = exportTools([], "openai") as unknown as ReturnType<typeof namesFor>;
+    assertThrows(
+      () => decodeCalls("openai", [], result),
+      TypeError,
+      "Cannot decode the calls: names must be those of exportTools' answer",
+    );
+  });
 
   it("refuses a target that there is not", () => {
     const names = namesFor("openai");

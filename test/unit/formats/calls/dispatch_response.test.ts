@@ -168,6 +168,14 @@ describe("dispatchResponse()", () => {
 });
 
 describe("dispatchCalls()", () => {
+  it("refuses to run without a dispatcher", async () => {
+    await assertRejects(
+      () => dispatchCalls("openai", [], { names: namesFor("openai") } as never),
+      TypeError,
+      "Cannot dispatch the calls: the option dispatcher must be a ToolDispatcher",
+    );
+  });
+
   it("answers a call that the dispatcher left out", async () => {
     const dispatcher: CallDispatcher = { dispatchAll: () => Promise.resolve([]) };
     const call = { name: "clear", wireName: "clear", callId: "1", arguments: {}, raw: undefined };

@@ -155,6 +155,17 @@ const ROWS: readonly (readonly [readonly TargetName[], unknown, unknown, unknown
 ];
 
 describe("encodeResult()", () => {
+  it("refuses a value that is no result", () => {
+    const call = { callId: "1", wireName: "a" };
+    for (const value of [42, undefined, { content: 1 }]) {
+      assertThrows(
+        () => encodeResult("openai", call, value as unknown as ToolResult),
+        TypeError,
+        "Cannot encode the result: it must be a ToolResult",
+      );
+    }
+  });
+
   it("has a row for every target and alias", () => {
     const all = listTargets().flatMap(({ id, aliases }) => [id, ...aliases]);
     assertEquals(ROWS.flatMap(([targets]) => targets).sort(), all.sort());

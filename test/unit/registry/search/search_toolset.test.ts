@@ -185,6 +185,14 @@ describe("searchToolset()", () => {
     assertEquals(searchToolset(toolset, "echo", { limit: 1000 }).length, 30);
   });
 
+  it("refuses a query that is no text", () => {
+    assertThrows(
+      () => searchToolset(buildToolset([]), 5 as unknown as string),
+      TypeError,
+      "Cannot search: the query must be a string, not 5",
+    );
+  });
+
   for (const limit of [-1, 1.5, Number.NaN, Infinity]) {
     it(`refuses a limit of ${limit}`, () => {
       assertThrows(
