@@ -166,7 +166,7 @@ static int launch_process(struct launch *launch, uint64_t deadline_ms, pid_t *pr
 /* Says why a program cannot be started; a long name is cut between two characters. */
 static void explain(const char *program, const char *reason, char *why, size_t why_size) {
     snprintf(why, why_size, "Cannot start \"%.*s\": %.*s", (int)plue_text_prefix(program, 100),
-             program, (int)plue_text_prefix(reason, 60), reason);
+             program, (int)plue_text_prefix(reason, 80), reason);
 }
 
 pid_t plue_process_start(char *const *argv, const char *working_directory, int socket,
