@@ -26,12 +26,23 @@ static void forget(struct plue_peer *peer) {
     peer->tools_length = 0;
 }
 
+/* NULL unless the environment names the tools. */
+static const char *module_of_environment(void) {
+    return plue_settings.tools_module == NULL ? getenv("PLUE_TOOLS") : NULL;
+}
+
+const char *plue_peer_fault(void) {
+    const char *module = module_of_environment();
+    bool is_right = module == NULL || plue_text_is_utf8(module, strlen(module));
+    return is_right ? NULL : "The environment variable PLUE_TOOLS is not UTF-8";
+}
+
 struct plue_frame *plue_peer_configure(struct plue_peer *peer) {
     forget(peer);
     peer->state = PLUE_PEER_WAITING;
     peer->configuration++;
     const char *tools_module = plue_settings.tools_module;
-    const char *given = tools_module == NULL ? getenv("PLUE_TOOLS") : NULL;
+    const char *given = plue_peer_fault() == NULL ? module_of_environment() : NULL;
     char *from_environment = NULL;
     if (given != NULL) {
         from_environment = plue_path_of_module(plue_image_start_folder(), given);

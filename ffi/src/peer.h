@@ -33,6 +33,10 @@ struct plue_peer {
 /* Begins a connection. */
 void plue_peer_open(struct plue_peer *peer);
 
+/* What is wrong with $PLUE_TOOLS, where it is what names the tools; NULL: nothing. It is for a sidecar
+ * to judge: a guest needs no name. */
+const char *plue_peer_fault(void);
+
 /* Forgets what was known and makes the CONFIG frame that asks for it anew. NULL: out of memory. */
 struct plue_frame *plue_peer_configure(struct plue_peer *peer);
 

@@ -136,6 +136,11 @@ static struct plue_sidecar *make_sidecar(void) {
 }
 
 static bool start(void) {
+    const char *fault = plue_peer_fault();
+    if (fault != NULL) {
+        note_failure("invalid_argument", plue_text_copy(fault, strlen(fault)));
+        return false;
+    }
     struct plue_sidecar *sidecar = make_sidecar();
     int error = errno;
     if (sidecar != NULL) {

@@ -154,6 +154,21 @@ static void test_refused(void) {
     plue_shutdown();
 }
 
+/* A name in $PLUE_TOOLS that no path can be made of counts only where it is what names the tools. */
+static void test_bad_environment(void) {
+    setenv("PLUE_TOOLS", "tools-\xff.ts", 1);
+    init("");
+    expect_failure("echo", "{}", "invalid_argument", "PLUE_TOOLS is not UTF-8");
+    plue_shutdown();
+    const char *argv[] = {fake_sidecar, NULL};
+    plue_options_t options = {
+        .struct_size = sizeof options, .sidecar_argv = argv, .tools_module = "tools.ts"};
+    CHECK(plue_init_with_options(&options) == 0, "%s", plue_get_last_error());
+    expect_answer("echo", "{}", "{}");
+    plue_shutdown();
+    unsetenv("PLUE_TOOLS");
+}
+
 /* The first restart is at once, the next ones are not. A machine that takes longer between two calls
  * than a pause lasts sees a longer pause. */
 static void test_backoff(void) {
@@ -510,6 +525,7 @@ static const struct {
     {"grandchild", test_grandchild},
     {"stay", test_stay},
     {"refused", test_refused},
+    {"bad_environment", test_bad_environment},
     {"backoff", test_backoff},
     {"sigchld_ignored", test_sigchld_ignored},
     {"thief", test_thief},

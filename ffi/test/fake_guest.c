@@ -141,6 +141,12 @@ static void test_options(void) {
     plue_free_json(json);
     plue_shutdown();
     expect_answer("echo", "{}", "{}");
+    /* It needs no name of a module, so a wrong one is nothing to it. */
+    plue_shutdown();
+    setenv("PLUE_TOOLS", "\xff", 1);
+    CHECK(plue_init("{}") == 0, "%s", plue_get_last_error());
+    expect_answer("echo", "{}", "{}");
+    unsetenv("PLUE_TOOLS");
 }
 
 int main(int count, char **arguments) {

@@ -180,6 +180,7 @@ describe("the C half", () => {
     grandchild: "notices a crash although a child of the sidecar holds its socket",
     stay: "kills a sidecar that does not end when asked to",
     refused: "passes on why the tools refuse config_json",
+    bad_environment: "refuses a name of tools in the environment that is not UTF-8",
     backoff: "pauses between starts that fail",
     sigchld_ignored: "works where SIGCHLD is ignored",
     thief: "works where the host waits for children that are not its own",
