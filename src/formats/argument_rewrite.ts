@@ -11,6 +11,7 @@ import { markOf } from "./transform/origin.ts";
 import { type Resolve, resolverOf } from "./transform/references.ts";
 import { eachChild, eachNode, isNode } from "./transform/schema_walk.ts";
 import type { ArgumentChoice, ArgumentRewrite } from "./types.ts";
+import { fitsType } from "./value_type.ts";
 
 /** How deep a value is looked at to tell which branch of a union it is. */
 export const MAX_LOOK = 4;
@@ -117,9 +118,7 @@ function looksLike(schema: unknown, value: unknown, depth: number, look: Look): 
   const inner = (part: unknown, item: unknown): boolean => looksLike(part, item, depth - 1, look);
   if (Object.hasOwn(schema, "$ref")) return inner(look.resolve(schema["$ref"]) ?? true, value);
   const { type, enum: values, properties, required, anyOf, items } = schema;
-  if (
-    type !== undefined && !(Array.isArray(type) ? type : [type]).some((one) => isType(value, one))
-  ) {
+  if (!fitsType(type, value)) {
     return schema["nullable"] === true && value === null;
   }
   if (Object.hasOwn(schema, "const") && !jsonEqual(schema["const"], value)) return false;
@@ -138,23 +137,4 @@ function looksLike(schema: unknown, value: unknown, depth: number, look: Look): 
       ? inner(properties[key], value[key])
       : schema["additionalProperties"] !== false
   );
-}
-
-function isType(value: unknown, type: unknown): boolean {
-  switch (type) {
-    case "null":
-      return value === null;
-    case "array":
-      return Array.isArray(value);
-    case "object":
-      return isNode(value);
-    case "integer":
-      return Number.isInteger(value);
-    case "number":
-      return typeof value === "number";
-    case "string":
-      return typeof value === "string";
-    default:
-      return typeof value === "boolean";
-  }
 }

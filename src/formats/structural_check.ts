@@ -11,6 +11,7 @@ import type { JsonSchema, JsonSchemaObject } from "../tool/mod.ts";
 import { jsonEqual } from "./transform/json_equal.ts";
 import { resolveReference } from "./transform/references.ts";
 import { isNode, isSchema } from "./transform/schema_walk.ts";
+import { fitsType } from "./value_type.ts";
 
 /** How much is compared: schemas, constants, characters. What takes more is taken for a misfit. */
 const MAX_STEPS = 100_000;
@@ -41,7 +42,7 @@ class Check {
     if (this.#refsAlone && Object.hasOwn(schema, "$ref")) {
       return this.#fitsPart(this.#target(schema["$ref"]), value, depth);
     }
-    return fitsType(schema, value) && this.#fitsConstants(schema, value) &&
+    return fitsType(schema["type"], value) && this.#fitsConstants(schema, value) &&
       this.#fitsOthers(schema, value, depth) &&
       (typeof value === "string"
         ? this.#fitsLength(schema, value)
@@ -113,30 +114,6 @@ class Check {
     return keys.every((key) =>
       this.#fitsPart(Object.hasOwn(declared, key) ? declared[key] : rest, value[key], depth)
     );
-  }
-}
-
-function fitsType({ type }: JsonSchemaObject, value: unknown): boolean {
-  return type === undefined ||
-    (Array.isArray(type) ? type : [type]).some((one) => isOfType(value, one));
-}
-
-function isOfType(value: unknown, type: unknown): boolean {
-  switch (type) {
-    case "null":
-      return value === null;
-    case "array":
-      return Array.isArray(value);
-    case "object":
-      return isNode(value);
-    case "integer":
-      return Number.isInteger(value);
-    case "string":
-      return typeof value === "string";
-    case "number":
-      return typeof value === "number";
-    default:
-      return typeof value === "boolean";
   }
 }
 

@@ -4,6 +4,7 @@
  * @module
  */
 
+import { HTTP_STATUS } from "../../formats/calls/http_status.ts";
 import type { FailureCode, Issue, ToolFailure } from "../../tool/mod.ts";
 
 /** The codes of problems that are not failures of a call. */
@@ -34,24 +35,6 @@ export interface Problem {
   /** Further members, such as `callId`. */
   readonly members?: Readonly<Record<string, unknown>>;
 }
-
-/** The status that each failure of a call is answered with. */
-const STATUS = {
-  unknown_tool: 404,
-  unavailable: 409,
-  denied: 403,
-  not_executable: 501,
-  invalid_arguments: 422,
-  invalid_result: 502,
-  approval_required: 403,
-  // Not in the RFC's registry; the known way to say that the client went away.
-  aborted: 499,
-  timeout: 504,
-  transaction_failed: 500,
-  output_too_large: 502,
-  overloaded: 503,
-  threw: 500,
-} as const satisfies Record<FailureCode, number>;
 
 const TITLES: Readonly<Record<number, string>> = {
   400: "Bad Request",
@@ -103,7 +86,7 @@ export function problemOfFailure(
 ): Problem {
   const { code, message, issues, retryable, acknowledged } = failure.error;
   return {
-    status: STATUS[code],
+    status: HTTP_STATUS[code],
     code,
     detail: message,
     ...(issues === undefined ? {} : { issues }),

@@ -4,7 +4,8 @@
  * @module
  */
 
-import type { FailureCode, JsonValue } from "../../tool/mod.ts";
+import type { JsonValue } from "../../tool/mod.ts";
+import { HTTP_STATUS } from "./http_status.ts";
 import { given, type JsonRecord, Shape, textOf } from "./shape.ts";
 import type { Answer, AnsweredCall, CallFormat, WireCall } from "./types.ts";
 
@@ -58,29 +59,12 @@ function idIn(path: string, raw: JsonRecord, at: string): string | undefined {
 
 // Write results
 
-/** The status that each failure of a call is answered with: the same as the HTTP handler's. */
-const STATUS = {
-  unknown_tool: 404,
-  unavailable: 409,
-  denied: 403,
-  not_executable: 501,
-  invalid_arguments: 422,
-  invalid_result: 502,
-  approval_required: 403,
-  aborted: 499,
-  timeout: 504,
-  transaction_failed: 500,
-  output_too_large: 502,
-  overloaded: 503,
-  threw: 500,
-} as const satisfies Record<FailureCode, number>;
-
 function write(_call: AnsweredCall, answer: Answer): OpenApiResponse {
   if (answer.ok) {
     return { status: 200, headers: { "content-type": "application/json" }, body: answer.value };
   }
   const { code, message, issues, retryable } = answer.error;
-  const status = STATUS[code];
+  const status = HTTP_STATUS[code];
   return {
     status,
     headers: { "content-type": "application/problem+json" },

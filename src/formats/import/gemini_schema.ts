@@ -7,6 +7,7 @@
 
 import { type JsonSchemaObject, pointerStep, setOwn } from "../../tool/mod.ts";
 import { acceptNull } from "../transform/nullable.ts";
+import { LENGTHS } from "../transform/typed_schema.ts";
 import { isMembers, type Members } from "./fields.ts";
 
 const TYPES: ReadonlyMap<unknown, string> = new Map(
@@ -15,16 +16,6 @@ const TYPES: ReadonlyMap<unknown, string> = new Map(
     type,
   ]),
 );
-
-/** 64-bit numbers are texts in the JSON of a proto. */
-const LENGTHS: ReadonlySet<string> = new Set([
-  "minItems",
-  "maxItems",
-  "minLength",
-  "maxLength",
-  "minProperties",
-  "maxProperties",
-]);
 
 /** How many schemas are looked at. A typed one names its type at the root, or soon after. */
 const MAX_LOOKED_AT = 10_000;

@@ -8,14 +8,14 @@ import type { JsonSchema, JsonSchemaObject } from "../../tool/mod.ts";
 import { copyNode, mapSchema } from "./schema_walk.ts";
 
 /** The keys that hold 64-bit integers, which JSON has as texts. */
-const LENGTHS = [
+export const LENGTHS: ReadonlySet<string> = new Set([
   "minItems",
   "maxItems",
   "minLength",
   "maxLength",
   "minProperties",
   "maxProperties",
-] as const;
+]);
 
 /** Writes type names in capitals, lengths as texts, and the first of the examples as `example`. */
 export function asTypedSchema(root: JsonSchema): JsonSchema {
