@@ -10,6 +10,12 @@ struct ToolError: Error {
     let json: String
 }
 
+/// Carries a closure through a C pointer.
+private final class Box {
+    let onEvent: (String) -> Void
+    init(_ onEvent: @escaping (String) -> Void) { self.onEvent = onEvent }
+}
+
 /// Calls tools. Any thread may use it.
 enum Plue {
     /// Takes over a string that the library returned.
@@ -31,12 +37,8 @@ enum Plue {
     static func execute(
         _ tool: String, _ params: String, onEvent: @escaping (String) -> Void
     ) throws -> String {
-        final class Box {
-            let onEvent: (String) -> Void
-            init(_ onEvent: @escaping (String) -> Void) { self.onEvent = onEvent }
-        }
         let box = Box(onEvent)
-        return try withExtendedLifetime(box) {
+        return try withExtendedLifetime(box) { () throws -> String in
             var context = plue_tool_context_t()
             context.user_data = Unmanaged.passUnretained(box).toOpaque()
             context.metadata_callback = { json, userData in
@@ -54,6 +56,9 @@ let tool = arguments.count > 1 ? arguments[1] : "echo"
 let params = arguments.count > 2 ? arguments[2] : "{}"
 var status: Int32 = 0
 do {
+    guard plue_abi_version() == PLUE_ABI_VERSION, plue_init("{}") == 0 else {
+        throw ToolError(message: String(cString: plue_get_last_error()), json: "{}")
+    }
     print("tools: \(try Plue.tools().prefix(70))...")
     let result = try Plue.execute(tool, params) { event in
         FileHandle.standardError.write(Data("event: \(event)\n".utf8))

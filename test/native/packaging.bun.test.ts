@@ -104,7 +104,10 @@ describe("make install", () => {
     const text = readFileSync(join(library, "pkgconfig", "plue.pc"), "utf8");
     assertEquals(text.split("\n")[0], "prefix=/opt/plue");
     assertEquals(existsSync(join(library, "libplue.a")), true);
-    assertEquals(existsSync(join(staged, "opt", "plue", "include", "plue.h")), true);
+    const include = join(staged, "opt", "plue", "include");
+    assertEquals(existsSync(join(include, "plue.h")), true);
+    // Not beside plue.h: that name is everybody's.
+    assertEquals(existsSync(join(include, "CPlue", "module.modulemap")), true);
   });
 });
 
