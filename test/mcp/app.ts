@@ -3,7 +3,7 @@
  * `GET /watch` tells what the tools have done and what is still held, `POST /grow` registers a tool.
  */
 
-import { defineTool, ToolDispatcher, ToolRegistry } from "@plue/tools";
+import { defineTool, type ToolChange, ToolDispatcher, ToolRegistry } from "@plue/tools";
 import { createMcpEndpoint, mcpContent } from "@plue/tools/mcp";
 
 /** What the tools have done since the app was made. */
@@ -54,13 +54,14 @@ function watchTimers(): void {
 /** Has those counted who follow the registry. */
 function watchFollowers(followed: ToolRegistry): void {
   const changes = followed.changes.bind(followed);
-  followed.changes = async function* (...options) {
+  followed.changes = async function* (options): AsyncGenerator<ToolChange, undefined, void> {
     watch.following++;
     try {
-      yield* changes(...options);
+      yield* changes(options);
     } finally {
       watch.following--;
     }
+    return undefined;
   };
 }
 

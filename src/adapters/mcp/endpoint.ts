@@ -20,7 +20,7 @@ export interface McpEndpoint {
   /**
    * Answers a request.
    *
-   * @param env Not looked at: it stands where Workers put it.
+   * @param env What the runtime hands over beside the request; `authorize` is given it.
    * @param context The execution context, where there is one: cleanups of a call whose client is
    * gone then run in Workers too.
    */
@@ -77,6 +77,6 @@ export function createMcpEndpoint(
 ): McpEndpoint {
   const service = new McpService(source, options);
   return {
-    fetch: (request, _env, context) => service.answer(request, context),
+    fetch: (request, env, context) => service.answer(request, env, context),
   };
 }

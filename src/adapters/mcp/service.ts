@@ -98,16 +98,21 @@ export class McpService {
     });
   }
 
-  answer(request: Request, context: unknown): Promise<Response> {
+  answer(request: Request, env: unknown, context: unknown): Promise<Response> {
     const respond = async (exchange: Exchange): Promise<Response> => {
       exchange.route = "/mcp";
       if (this.#cors !== undefined) exchange.headers.push(...this.#cors.headersFor(request));
-      return exchange.finish(await this.#respond(request, exchange, context));
+      return exchange.finish(await this.#respond(request, exchange, env, context));
     };
     return this.#observer?.(request, respond) ?? respond(exchangeOf(request) ?? new Exchange());
   }
 
-  async #respond(request: Request, exchange: Exchange, context: unknown): Promise<Response> {
+  async #respond(
+    request: Request,
+    exchange: Exchange,
+    env: unknown,
+    context: unknown,
+  ): Promise<Response> {
     const stopped = this.#guard(request);
     if (stopped !== undefined) return problemResponse(stopped);
     if (request.method === "OPTIONS" && this.#cors !== undefined) {
@@ -117,7 +122,9 @@ export class McpService {
       const { authorize, observe } = this.#options;
       const { now = Date.now } = observe ?? {};
       const began = now();
-      const caller: Caller | Response = authorize === undefined ? {} : await authorize(request);
+      const caller: Caller | Response = authorize === undefined
+        ? {}
+        : await authorize(request, env);
       exchange.enteredMs = now() - began;
       if (isResponse(caller)) return caller;
       exchange.principal = caller.principal;

@@ -153,6 +153,55 @@ describe("createMcpEndpoint()", () => {
     }
   });
 
+  it("rewrites what an older revision cannot say of a tool, and lists every tool", async () => {
+    const errors: unknown[] = [];
+    const registry = new ToolRegistry({
+      tools: [
+        defineTool({
+          name: "bounds",
+          description: "Answers no object.",
+          parameters: {
+            type: "object",
+            properties: { any: true, none: false },
+          },
+          returns: { type: "array", items: { type: "number" } },
+          execute: () => [0, 1],
+        }),
+        { name: "set", namespace: "chain", description: "Has a name that MCP does not take." },
+        { name: "y".repeat(100), namespace: "z".repeat(100), description: "Has too long a name." },
+      ],
+    });
+    const mcp = createMcpEndpoint(registry, {
+      openExecution: true,
+      onError: (error) => void errors.push(error),
+    });
+    const numbers = { type: "array", items: { type: "number" } };
+    for (
+      const [era, properties, outputSchema, structuredContent] of [
+        ["auto", { any: true, none: false }, numbers, [0, 1]],
+        [
+          "legacy",
+          { any: {}, none: { not: {} } },
+          { type: "object", properties: { result: numbers }, required: ["result"] },
+          { result: [0, 1] },
+        ],
+      ] as const
+    ) {
+      const client = await connect(mcp, era);
+      const { tools } = await client.listTools();
+      assertEquals(tools.map(({ name }) => name).slice(0, 2), ["bounds", "chain.set"]);
+      assertEquals(tools.map(({ name }) => name.length <= 128), [true, true, true]);
+      const [bounds] = tools;
+      assertEquals(bounds?.inputSchema.properties, properties as object);
+      assertEquals(bounds?.outputSchema, outputSchema as object);
+      const result = await client.callTool({ name: "bounds" });
+      assertEquals(result.structuredContent, structuredContent);
+      assertEquals(result.content, [{ type: "text", text: "[0,1]" }]);
+      await client.close();
+    }
+    assertEquals(errors, []);
+  });
+
   it("asks for the headers that a schema wants, and holds them to the arguments", async () => {
     const tool = defineTool({
       name: "query",
@@ -443,6 +492,18 @@ describe("createMcpEndpoint()", () => {
     assertEquals(await statusOf(legacyRequest("{}", { "content-type": "text/plain" })), 415);
     assertEquals(await statusOf(new Request(URL_OF_MCP, { method: "DELETE" })), 405);
     assertEquals(await statusOf(new Request(URL_OF_MCP)), 405);
+  });
+
+  it("hands on what the runtime says beside the request", async () => {
+    const seen: unknown[] = [];
+    const mcp = createMcpEndpoint(new ToolRegistry(), {
+      authorize(_request, env) {
+        seen.push(env);
+        return {};
+      },
+    });
+    await (await mcp.fetch(modernRequest("tools/list"), "bindings")).text();
+    assertEquals(seen, ["bindings"]);
   });
 
   it("turns a caller away as its owner says", async () => {
