@@ -98,7 +98,13 @@ export class Guest {
       );
     }
     this.#isAttached = true;
-    this.#waker = callback ?? await runtime.watch(descriptor, () => this.#drain());
+    try {
+      this.#waker = callback ?? await runtime.watch(descriptor, () => this.#drain());
+    } catch (error) {
+      this.leave();
+      this.#library.close(descriptor);
+      throw error;
+    }
     // The configuration is waiting, and came without a wake.
     this.#drain();
   }
@@ -115,11 +121,17 @@ export class Guest {
   }
 
   #drain(): void {
-    while (this.#isAttached) {
-      const count = this.#library.drain(this.#buffer);
-      if (count === 0) break;
-      if (count < 0) this.#buffer = new Uint8Array(-count);
-      else this.#bridge.receive(this.#buffer.subarray(0, count));
+    let isEmpty = false;
+    try {
+      while (this.#isAttached && !isEmpty) {
+        const count = this.#library.drain(this.#buffer);
+        isEmpty = count === 0;
+        if (count < 0) this.#buffer = new Uint8Array(-count);
+        else if (count > 0) this.#bridge.receive(this.#buffer.subarray(0, count));
+      }
+    } finally {
+      // After an error: libplue does not wake again before its queue has been emptied.
+      if (!isEmpty && this.#isAttached) setTimeout(() => this.#drain(), 0);
     }
     if (this.#buffer.length > KEPT_BYTES) this.#buffer = new Uint8Array(BUFFER_BYTES);
   }

@@ -31,6 +31,7 @@ interface PlueSymbols {
   plue_guest_push(frames: Uint8Array, length: number): number;
   plue_guest_detach(): void;
   plue_guest_wakers(): number;
+  close(descriptor: number): number;
 }
 
 const SYMBOLS = {
@@ -40,6 +41,7 @@ const SYMBOLS = {
   plue_guest_push: { args: ["ptr", "u32"], returns: "i32" },
   plue_guest_detach: { args: [], returns: "void" },
   plue_guest_wakers: { args: [], returns: "i32" },
+  close: { args: ["i32"], returns: "i32" },
 };
 
 const libraries = new Map<string, GuestLibrary>();
@@ -79,6 +81,7 @@ function libraryOf(symbols: PlueSymbols): GuestLibrary {
     push: (frames) => symbols.plue_guest_push(frames, frames.length),
     detach: () => symbols.plue_guest_detach(),
     wakers: () => symbols.plue_guest_wakers(),
+    close: (descriptor) => symbols.close(descriptor),
   };
 }
 

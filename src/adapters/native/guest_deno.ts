@@ -23,6 +23,7 @@ interface PlueSymbols {
   plue_guest_push(frames: Uint8Array, length: number): number;
   plue_guest_detach(): void;
   plue_guest_wakers(): number;
+  close(descriptor: number): number;
 }
 
 const SYMBOLS = {
@@ -32,6 +33,7 @@ const SYMBOLS = {
   plue_guest_push: { parameters: ["buffer", "u32"], result: "i32" },
   plue_guest_detach: { parameters: [], result: "void" },
   plue_guest_wakers: { parameters: [], result: "i32" },
+  close: { parameters: ["i32"], result: "i32" },
 };
 
 const libraries = new Map<string, GuestLibrary>();
@@ -66,5 +68,6 @@ function libraryOf(symbols: PlueSymbols): GuestLibrary {
     push: (frames) => symbols.plue_guest_push(frames, frames.length),
     detach: () => symbols.plue_guest_detach(),
     wakers: () => symbols.plue_guest_wakers(),
+    close: (descriptor) => symbols.close(descriptor),
   };
 }

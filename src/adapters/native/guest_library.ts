@@ -21,6 +21,8 @@ export interface GuestLibrary {
   detach(): void;
   /** How many threads are on their way into the callback. */
   wakers(): number;
+  /** Closes a descriptor of `attach` that nothing has taken over: libc's function, found through it. */
+  close(descriptor: number): void;
 }
 
 /** A function of this runtime that any thread may call, and that then runs in this one. */
@@ -46,8 +48,8 @@ export interface GuestRuntime {
   /** Makes a callback for other threads, where `wakes` has `"callback"`. */
   callback?(run: () => void): WakeCallback;
   /**
-   * Calls `run` whenever something can be read from a descriptor, which it takes over. That alone
-   * does not keep the process alive.
+   * Calls `run` whenever something can be read from a descriptor, which it takes over unless it
+   * throws. That alone does not keep the process alive.
    */
   watch(descriptor: number, run: () => void): Closable | Promise<Closable>;
 }

@@ -73,6 +73,7 @@ function load(koffi: Koffi, path: string): GuestLibrary {
   ) => number;
   const detach = library.func("void plue_guest_detach()") as () => void;
   const wakers = library.func("int plue_guest_wakers()") as () => number;
+  const close = library.func("int close(int descriptor)") as (descriptor: number) => number;
   return {
     abiVersion,
     attach: () => attach(null),
@@ -80,5 +81,6 @@ function load(koffi: Koffi, path: string): GuestLibrary {
     push: (frames) => push(frames, frames.length),
     detach,
     wakers,
+    close,
   };
 }

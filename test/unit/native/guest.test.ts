@@ -1,4 +1,4 @@
-import { assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
+import { assertEquals, assertRejects, assertStringIncludes, assertThrows } from "@std/assert";
 import { describe, it } from "bun:test";
 import { Guest } from "../../../src/adapters/native/guest.ts";
 import { hasSoundCallbacks } from "../../../src/adapters/native/guest_bun.ts";
@@ -52,6 +52,10 @@ class FakeLibrary implements GuestLibrary {
   wakers(): number {
     this.events.push(`wakers ${this.threads}`);
     return this.threads === 0 ? 0 : this.threads--;
+  }
+
+  close(descriptor: number): void {
+    this.events.push(`close ${descriptor}`);
   }
 
   /** A native thread calls a tool. */
@@ -129,8 +133,9 @@ describe("Guest.attach()", () => {
     assertEquals(library.events, ["attach by callback", "close callback"]);
   });
 
-  it("detaches if the descriptor cannot be watched", async () => {
+  it("detaches and closes the descriptor if it cannot be watched", async () => {
     const library = new FakeLibrary();
+    library.descriptor = 12;
     const runtime = runtimeOf(library);
     await assertRejects(
       () =>
@@ -144,7 +149,7 @@ describe("Guest.attach()", () => {
       Error,
       "no socket",
     );
-    assertEquals(library.events.includes("detach"), true);
+    assertEquals(library.events, ["attach by fd", "detach", "close 12"]);
   });
 });
 
@@ -160,6 +165,19 @@ describe("Guest, when it is woken", () => {
     await settle();
     const results = library.replies.filter(({ type }) => type === "result");
     assertEquals(results.map(({ value }) => value), [{ id: 1 }, { id: 2 }, { id: 3 }]);
+    await guest.detach();
+  });
+
+  it("takes the frames behind one that it cannot read, which wake it no more", async () => {
+    const library = new FakeLibrary();
+    const guest = await attach(library);
+    const payload = strings("echo", '{"id":2}', undefined, undefined);
+    library.frames.push(frame(99, 0, 1, new Uint8Array()));
+    library.frames.push(frame(REQUEST.execute, 0, 2, payload));
+    assertThrows(() => library.wake?.(), Error, "there is no type 99");
+    while (library.frames.length > 0) await new Promise((resolve) => setTimeout(resolve, 0));
+    await settle();
+    assertEquals(library.replies.at(-1)?.value, { id: 2 });
     await guest.detach();
   });
 

@@ -14,6 +14,7 @@ function useAll(library: GuestLibrary): unknown[] {
     library.push(buffer.subarray(2)),
     library.detach(),
     library.wakers(),
+    library.close(5),
   ];
 }
 
@@ -24,6 +25,7 @@ const USED = [
   "plue_guest_push 3 3",
   "plue_guest_detach",
   "plue_guest_wakers",
+  "close 5",
 ];
 
 /** A foreign function that remembers its call, and answers 7. */
@@ -49,7 +51,7 @@ describe("denoGuest()", () => {
     });
     assertEquals([guest.name, guest.wakes], ["deno 2.9.6", ["fd"]]);
     const library = guest.open("/fake/deno.so") as GuestLibrary;
-    assertEquals(useAll(library), [7, 7, 7, 7, undefined, 7]);
+    assertEquals(useAll(library), [7, 7, 7, 7, undefined, 7, 7]);
     assertEquals(calls, USED);
     assertStrictEquals(guest.open("/fake/deno.so"), library);
     assertEquals(loaded, 1);
@@ -70,7 +72,7 @@ describe("nodeGuest()", () => {
     });
     assertEquals([guest.name, guest.wakes], ["node 24.0.0", ["fd"]]);
     const library = guest.open("/fake/node.so") as GuestLibrary;
-    assertEquals(useAll(library), [7, 7, 7, 7, undefined, 7]);
+    assertEquals(useAll(library), [7, 7, 7, 7, undefined, 7, 7]);
     assertEquals(calls, USED);
     assertStrictEquals(guest.open("/fake/node.so"), library);
     assertEquals(loaded, 1);
