@@ -8,6 +8,9 @@ import { ROOT } from "./paths.mjs";
 import { capture } from "./process.mjs";
 import { countJunit, countWorkerd, onlyFailures } from "./reports.mjs";
 
+/** What the long tests of `npm run test:soak` add: each of them takes up to three times this. */
+const SOAK_MS = Number(process.env.PLUE_SOAK ?? 0) * 1_000;
+
 const NO_EVAL = "--disallow-code-generation-from-strings";
 
 /** The options with which Deno runs the tests: the map of `deno.json`, npm's `node_modules`. */
@@ -29,7 +32,7 @@ const COMMANDS = {
     "--config=scripts/lib/bunfig.toml",
     ...files.map((file) => `./${file}`),
     // Bun's own 5 seconds per test are few on a busy machine; the run as a whole has a limit.
-    "--timeout=120000",
+    `--timeout=${120_000 + 4 * SOAK_MS}`,
     "--reporter=junit",
     `--reporter-outfile=${junit}`,
     ...(coverageDir === undefined
@@ -90,7 +93,8 @@ export async function runSuite(
   try {
     const run = runtime === "node" && together ? [oneFile(folder, files)] : files;
     const [command, ...args] = COMMANDS[runtime]({ files: run, junit, noEval, coverageDir });
-    const { code, output, ms } = await capture(command, args, { timeoutMs: 420_000 });
+    const timeoutMs = 420_000 + 12 * SOAK_MS;
+    const { code, output, ms } = await capture(command, args, { timeoutMs });
     const count = runtime === "workerd" ? countWorkerd(output) : countJunit(junit);
     const ran = count.passed + count.failed + count.skipped;
     const crashed = (code !== 0 && count.failed === 0) || ran === 0;
