@@ -115,6 +115,43 @@ static void test_babble(void) {
     plue_shutdown();
 }
 
+static atomic_int held_calls;
+
+static void count_held(const char *json, void *unused) {
+    (void)json;
+    (void)unused;
+    atomic_fetch_add(&held_calls, 1);
+}
+
+static void *hold(void *unused) {
+    plue_tool_context_t context = {NULL, NULL, NULL, count_held, NULL};
+    char *json = plue_tool_execute("hold", "{}", &context);
+    CHECK(is_failure(json, "runtime_crashed") && contains(json, "broke the protocol"), "%s", json);
+    plue_free_json(json);
+    return unused;
+}
+
+/* Bytes that are no frame, in the middle of calls: all of them fail, and the next one works. */
+static void test_garble(void) {
+    enum { CALLS = 8 };
+    pthread_t threads[CALLS];
+    init("");
+    pid_t process = sidecar_process();
+    for (int i = 0; i < CALLS; i++) {
+        pthread_create(&threads[i], NULL, hold, NULL);
+    }
+    while (atomic_load(&held_calls) < CALLS) {
+        sleep_us(100);
+    }
+    expect_failure("garble", "{}", "runtime_crashed", "broke the protocol");
+    for (int i = 0; i < CALLS; i++) {
+        pthread_join(threads[i], NULL);
+    }
+    expect_answer("echo", "{}", "{}");
+    CHECK(!is_alive(process), "it lives");
+    plue_shutdown();
+}
+
 /* A child of the sidecar holds its socket: the sidecar's end is noticed all the same, and what it
  * leaves behind in its process group goes with it. */
 static void test_grandchild(void) {
@@ -522,6 +559,7 @@ static const struct {
     {"bad_starts", test_bad_starts},
     {"bad_programs", test_bad_programs},
     {"babble", test_babble},
+    {"garble", test_garble},
     {"grandchild", test_grandchild},
     {"stay", test_stay},
     {"refused", test_refused},

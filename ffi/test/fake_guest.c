@@ -70,6 +70,10 @@ static void attach_and_serve(void) {
     here = plue_tool_list();
     CHECK(here[0] == '[', "%s", here);
     plue_free_json(here);
+    uint8_t malformed[16] = {11, 0, 0, 0, 21};
+    CHECK(plue_guest_push(malformed, 16) == -1, "a frame that is too short");
+    uint8_t unknown[16] = {12, 0, 0, 0, 99};
+    CHECK(plue_guest_push(unknown, 16) == -1, "a frame of no known type");
     atomic_store(&attached, true);
     while (atomic_load(&order) != STOP && !(atomic_load(&order) == CYCLE && tools.calls > 100)) {
         int timeout = fake_tools_tick(&tools);

@@ -208,6 +208,9 @@ static void run_tool(struct fake_tools *tools, const struct request *request) {
         send_big(tools, id, (size_t)number(params, "n"));
     } else if (strcmp(name, "fail") == 0) {
         fail(tools, id, "threw", "boom");
+    } else if (strcmp(name, "garble") == 0) {
+        static const uint8_t garbage[] = "HTTP/1.1 200 OK\r\n\r\n";
+        tools->send(garbage, sizeof garbage - 1);
     } else if (strcmp(name, "crash") == 0) {
         crash(params);
     } else if (strcmp(name, "pid") == 0) {

@@ -127,7 +127,7 @@ describe("the C half", () => {
         "shared",
         "race:500",
       ],
-      ...["crash", "shutdown", "stress:8:5000:echo", "grace", "cancellation"],
+      ...["crash", "shutdown", "stress:8:20000:echo", "grace", "cancellation"],
     ));
 
   withCompiler(
@@ -156,7 +156,7 @@ describe("the C half", () => {
             "abort",
             "shared",
             "race:500",
-            "stress:8:5000:echo",
+            "stress:8:20000:echo",
           ],
           ...["streaming", "shutdown", "grace", "cancellation"],
         ),
@@ -177,6 +177,7 @@ describe("the C half", () => {
     bad_starts: "says why a sidecar did not start",
     bad_programs: "says why there is no sidecar",
     babble: "is not disturbed by a sidecar that sends what nobody asked for",
+    garble: "fails all calls of a sidecar that breaks the protocol in the middle of them",
     grandchild: "notices a crash although a child of the sidecar holds its socket",
     stay: "kills a sidecar that does not end when asked to",
     refused: "passes on why the tools refuse config_json",

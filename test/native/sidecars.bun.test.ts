@@ -55,8 +55,8 @@ const SIDECARS = Object.entries(RUNTIMES).map(([name, command]) => ({
 const onBun = program("sidecar-on-bun", [...RUNTIMES["bun"] ?? [], MAIN]);
 
 /** What a sidecar can be asked, in sizes that take about a second. */
-const PARTS = "basic big streaming abort shared metadata:20000 race:100 stress:8:1500:echo crash " +
-  "shutdown";
+const PARTS = "basic big streaming abort shared metadata:20000 race:100 cancellation crash " +
+  `shutdown stress:8:${SOAK > 0 ? 20_000 : 1_500}:echo`;
 /** The same without what is the library's own doing, and takes many starts. */
 const FEWER_PARTS = "basic big streaming abort shared metadata:2000 race:30 stress:8:500:echo " +
   "cancellation";
