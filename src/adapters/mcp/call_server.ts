@@ -4,16 +4,33 @@
  * @module
  */
 
-import type { CallToolResult, Client, ContentBlock } from "@modelcontextprotocol/client";
+import type {
+  CallToolResult,
+  Client,
+  ContentBlock,
+  ListToolsResult,
+} from "@modelcontextprotocol/client";
 import { describeThrown, MAX_TIMEOUT_MS, type ToolContext, ToolResult } from "../../tool/mod.ts";
 import type { McpConnection } from "./connection.ts";
 import { mcpContent } from "./mcp_content.ts";
 
-/** Runs one call. What it throws, the dispatcher makes a failure of. */
+/** What is called. */
+export interface ServerCall {
+  readonly name: string;
+  readonly arguments: { readonly [key: string]: unknown };
+  /** Whether the server says that a second call does no more than the first. */
+  readonly isRepeatable: boolean;
+}
+
+/**
+ * Runs one call. What it throws, the dispatcher makes a failure of.
+ *
+ * A call that has not reached the server waits for the connection to be made anew, for as long as
+ * the dispatcher lets it. One that may have reached it is repeated, once, if that does no harm.
+ */
 export async function callServer(
   connection: McpConnection,
-  name: string,
-  args: { readonly [key: string]: unknown },
+  { name, arguments: args, isRepeatable }: ServerCall,
   context: ToolContext,
 ): Promise<unknown> {
   const { signal } = context;
@@ -31,9 +48,10 @@ export async function callServer(
       signal.throwIfAborted();
       const kind = await kindOf(error, client);
       if (kind === "answered") return ToolResult.error("threw", messageOf(name, error));
-      connection.lose(client);
+      const isComing = connection.lose(client);
+      if (isComing && kind === "not sent") continue;
       // A server that does not know the session has not looked at the call.
-      if (kind === "unknown session" && isFirst) continue;
+      if (isComing && isFirst && (kind === "unknown session" || isRepeatable)) continue;
       return ToolResult.error(
         "unavailable",
         `Cannot call "${name}": the connection to its MCP server is lost, and is being made anew`,
@@ -64,7 +82,7 @@ function textOf(content: readonly ContentBlock[]): string | undefined {
   return texts.join("\n");
 }
 
-type FailureKind = "answered" | "unknown session" | "lost";
+type FailureKind = "answered" | "unknown session" | "not sent" | "lost";
 
 /** Codes of the SDK for what went wrong although the connection is there. */
 const NOT_LOST: ReadonlySet<unknown> = new Set([
@@ -77,6 +95,29 @@ const NOT_LOST: ReadonlySet<unknown> = new Set([
   "CLIENT_HTTP_AUTHENTICATION",
 ]);
 
+/** Codes of the runtimes for a connection that was not there to send anything. */
+const NOT_SENT: ReadonlySet<unknown> = new Set([
+  "NOT_CONNECTED",
+  "ECONNREFUSED",
+  "ConnectionRefused",
+  "ENOTFOUND",
+  "EAI_AGAIN",
+  "EHOSTUNREACH",
+  "ENETUNREACH",
+  "UND_ERR_CONNECT_TIMEOUT",
+]);
+
+/** How deep causes are looked into. */
+const MAX_CAUSES = 5;
+
+function wasNotSent(error: unknown, depth = 0): boolean {
+  if (!(error instanceof Error) || depth > MAX_CAUSES) return false;
+  const { code } = error as { readonly code?: unknown };
+  // Deno has no code for it.
+  return NOT_SENT.has(code) || error.message.includes("tcp connect error") ||
+    wasNotSent(error.cause, depth + 1);
+}
+
 async function kindOf(error: unknown, client: Client): Promise<FailureKind> {
   const { ProtocolError, SdkError, SdkHttpError } = await import("@modelcontextprotocol/client");
   if (error instanceof ProtocolError) return "answered";
@@ -86,6 +127,7 @@ async function kindOf(error: unknown, client: Client): Promise<FailureKind> {
     if (mayBeSession && client.getProtocolEra() === "legacy") return "unknown session";
     return error.status < 500 ? "answered" : "lost";
   }
+  if (wasNotSent(error)) return "not sent";
   return error instanceof SdkError && NOT_LOST.has(error.code) ? "answered" : "lost";
 }
 
@@ -97,9 +139,18 @@ function messageOf(name: string, error: unknown): string {
 export async function listServerTools(
   client: Client,
   signal: AbortSignal | undefined,
-): Promise<unknown> {
+): Promise<ListToolsResult> {
   return await client.listTools(undefined, {
     cacheMode: "refresh",
     ...(signal === undefined ? {} : { signal }),
   });
+}
+
+/** The names of the tools of which the server says that a second call does no more than the first. */
+export function repeatableTools({ tools }: ListToolsResult): ReadonlySet<string> {
+  return new Set(
+    tools.filter(({ annotations }) =>
+      annotations?.readOnlyHint === true || annotations?.idempotentHint === true
+    ).map(({ name }) => name),
+  );
 }

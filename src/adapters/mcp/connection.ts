@@ -51,13 +51,19 @@ export class McpConnection {
     return untilAborted(this.#current, signal);
   }
 
-  /** A client has lost its server: a new one takes its place, unless one does already. */
-  lose(client: Client): void {
-    if (this.#live !== client || !this.#opener.isOwn) return;
-    this.#live = undefined;
-    this.#current = this.#reopen();
-    this.#current.catch(() => {});
-    end(client);
+  /**
+   * A client has lost its server: a new one takes its place, unless one does already.
+   *
+   * @returns Whether one does. A client that was handed in is its owner's to connect.
+   */
+  lose(client: Client): boolean {
+    if (this.#live === client && this.#opener.isOwn) {
+      this.#live = undefined;
+      this.#current = this.#reopen();
+      this.#current.catch(() => {});
+      end(client);
+    }
+    return this.#opener.isOwn;
   }
 
   /** Ends the connection, and a program with it. A client that was handed in stays connected. */
@@ -75,7 +81,7 @@ export class McpConnection {
     try {
       signal.throwIfAborted();
       this.#live = client;
-      if (this.#opener.isOwn) client.onclose = () => this.lose(client);
+      if (this.#opener.isOwn) client.onclose = () => void this.lose(client);
       await this.#events.onConnected(client);
       // It may have been lost meanwhile, and another be on its way.
       if (this.#live !== client) throw closed();

@@ -6,7 +6,7 @@
 
 import type { Client } from "@modelcontextprotocol/client";
 import { type ImportResult, importTools } from "../../formats/mod.ts";
-import { callServer, listServerTools } from "./call_server.ts";
+import { callServer, listServerTools, repeatableTools } from "./call_server.ts";
 import { McpConnection } from "./connection.ts";
 import type {
   ImportedMcpServer,
@@ -83,6 +83,7 @@ class McpImport implements ImportedMcpServer {
   readonly #connection: McpConnection;
   readonly #sync: RegistrySync;
   #imported: ImportResult | undefined;
+  #repeatable: ReadonlySet<string> = new Set();
   /** The list that is being read, and whether it must be read once more after that. */
   #reading: Promise<void> | undefined;
   #isStale = false;
@@ -174,10 +175,16 @@ class McpImport implements ImportedMcpServer {
       if (this.#isClosed) return;
       const { registry: _registry, http: _http, reconnect: _reconnect, signal: _signal, ...rest } =
         this.#options;
+      this.#repeatable = repeatableTools(list);
       const imported = importTools("mcp", list, {
         ...rest,
         transport: this.#transport,
-        execute: (name, args, context) => callServer(this.#connection, name, args, context),
+        execute: (name, args, context) =>
+          callServer(this.#connection, {
+            name,
+            arguments: args,
+            isRepeatable: this.#repeatable.has(name),
+          }, context),
       });
       this.#sync.update(imported.tools);
       this.#imported = imported;

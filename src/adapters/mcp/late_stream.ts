@@ -10,7 +10,9 @@ import { eventStream } from "../hono/event_stream.ts";
 
 /** How long is long, and what then. */
 export interface LateStreamOptions {
-  /** How long to wait for the answer, and then between two comments, in milliseconds. */
+  /** How long to wait for the answer before its stream begins, in milliseconds. */
+  readonly patienceMs: number;
+  /** How long to wait between two comments, in milliseconds. */
   readonly heartbeatMs: number;
   /** The request's signal. */
   readonly signal: AbortSignal;
@@ -30,14 +32,14 @@ export function streamIfLate(
   options: LateStreamOptions,
 ): Promise<Response> {
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => resolve(lateStream(work, options)), options.heartbeatMs);
+    const timer = setTimeout(() => resolve(lateStream(work, options)), options.patienceMs);
     work.then(resolve, reject).finally(() => clearTimeout(timer));
   });
 }
 
 function lateStream(work: Promise<Response>, options: LateStreamOptions): Response {
   const frames = framesOf(work);
-  return eventStream({
+  const { response } = eventStream({
     async next() {
       try {
         const { value } = await frames.next();
@@ -51,7 +53,33 @@ function lateStream(work: Promise<Response>, options: LateStreamOptions): Respon
       options.onLeave();
       await frames.return(undefined).catch(() => {});
     },
-  }, options).response;
+  }, options);
+  return givenUpUnread(response, UNREAD_HEARTBEATS * options.heartbeatMs);
+}
+
+/** A runtime that sends a response reads it at once. */
+const UNREAD_HEARTBEATS = 2;
+
+/**
+ * Cancels a body that nobody begins to read: Workers drop the response of a client that was gone
+ * before there was one, and do not say so.
+ */
+function givenUpUnread(response: Response, afterMs: number): Response {
+  const reader = response.body?.getReader();
+  const timer = setTimeout(() => void reader?.cancel(), afterMs);
+  const body = new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      clearTimeout(timer);
+      const { done, value } = await reader?.read() ?? { done: true };
+      if (value !== undefined) controller.enqueue(value);
+      if (done) controller.close();
+    },
+    cancel(reason) {
+      clearTimeout(timer);
+      return reader?.cancel(reason);
+    },
+  }, { highWaterMark: 0 });
+  return new Response(body, response);
 }
 
 /** The events of an answer: its own if it is a stream, else one that is the whole of it. */

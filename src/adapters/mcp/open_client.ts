@@ -6,6 +6,7 @@
 
 import type {
   Client,
+  JSONRPCResponse,
   JsonSchemaValidator,
   StreamableHTTPClientTransportOptions,
 } from "@modelcontextprotocol/client";
@@ -51,7 +52,16 @@ export function clientOpener(
 
 async function newClient(): Promise<Client> {
   const { Client } = await import("@modelcontextprotocol/client");
-  return new Client(INFO, {
+  /**
+   * The SDK handles progress a turn after it was read, and an answer at once: it would forget whom
+   * the progress is for that it read together with the answer.
+   */
+  class OrderlyClient extends Client {
+    protected override _onresponse(response: JSONRPCResponse): void {
+      void Promise.resolve().then(() => super._onresponse(response));
+    }
+  }
+  return new OrderlyClient(INFO, {
     versionNegotiation: { mode: "auto" },
     // The dispatcher checks results, with the same engine on every runtime.
     jsonSchemaValidator: {

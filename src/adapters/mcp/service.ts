@@ -196,6 +196,7 @@ export class McpService {
       : this.#hand(request, visit, { body, text, signal: left.signal });
     if (headers.get("accept")?.includes("text/event-stream") !== true) return await work;
     return await streamIfLate(work, {
+      patienceMs: isWorkers() ? WORKERS_PATIENCE_MS : heartbeatMs,
       heartbeatMs,
       signal,
       onLeave: () => left.abort(new DOMException("The client is gone", "AbortError")),
@@ -328,4 +329,12 @@ export class McpService {
 function isExecutionContext(value: unknown): value is McpExecutionContext {
   return typeof (value as Partial<McpExecutionContext> | null | undefined)?.waitUntil ===
     "function";
+}
+
+/** Elsewhere the runtime says when a client is gone, and only a long silence needs a stream. */
+const WORKERS_PATIENCE_MS = 20;
+
+function isWorkers(): boolean {
+  const { navigator } = globalThis as { readonly navigator?: { readonly userAgent?: unknown } };
+  return navigator?.userAgent === "Cloudflare-Workers";
 }

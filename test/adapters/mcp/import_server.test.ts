@@ -43,6 +43,7 @@ function farRegistry(): ToolRegistry {
         async execute(_, { progress }) {
           progress(1, 2, "half");
           await Promise.resolve();
+          progress(2, 2, "all");
           return "done";
         },
       }),
@@ -50,11 +51,20 @@ function farRegistry(): ToolRegistry {
   });
 }
 
+/** What a call sends on the way comes together with its result, as it may over a network. */
+async function atOnce(answer: Promise<Response>, init?: RequestInit): Promise<Response> {
+  const response = await answer;
+  return String(init?.body).includes('"tools/call"')
+    ? new Response(await response.text(), response)
+    : response;
+}
+
 /** The far server, and a near registry with its tools. */
 async function imported(far: ToolRegistry = farRegistry()) {
   const mcp = createMcpEndpoint(far, { openExecution: true, ttlMs: 60_000 });
   const registry = new ToolRegistry();
-  let isDown = false;
+  let down: Error | undefined;
+  const failed = Promise.withResolvers<void>();
   const errors: unknown[] = [];
   const server = await importMcpServer(URL_OF_MCP, {
     namespace: "far",
@@ -62,8 +72,11 @@ async function imported(far: ToolRegistry = farRegistry()) {
     reconnect: { firstDelayMs: 1, maxDelayMs: 5 },
     onError: (error) => void errors.push(error),
     http: {
-      fetch: (url, init) =>
-        isDown ? Promise.reject(new TypeError("There is no network")) : fetchFrom(mcp)(url, init),
+      fetch(url, init) {
+        if (down === undefined) return atOnce(fetchFrom(mcp)(url, init), init);
+        failed.resolve();
+        return Promise.reject(down);
+      },
     },
   });
   const dispatcher = new ToolDispatcher(registry);
@@ -73,8 +86,10 @@ async function imported(far: ToolRegistry = farRegistry()) {
     server,
     dispatcher,
     errors,
-    set isDown(value: boolean) {
-      isDown = value;
+    /** Resolves when a request has failed. */
+    failed: failed.promise,
+    set isDown(value: boolean | Error) {
+      down = value === true ? new TypeError("There is no network") : value || undefined;
     },
     call: (name: string, args = {}) =>
       dispatcher.dispatch({ name: `far:${name}`, arguments: args }),
@@ -137,7 +152,10 @@ describe("importMcpServer()", () => {
     await dispatcher.dispatch({ name: "far:steps" }, {
       progress: (progress) => void seen.push(progress),
     });
-    assertEquals(seen, [{ done: 1, total: 2, message: "half" }]);
+    assertEquals(seen, [
+      { done: 1, total: 2, message: "half" },
+      { done: 2, total: 2, message: "all" },
+    ]);
     await server.close();
   });
 
@@ -193,22 +211,56 @@ describe("importMcpServer()", () => {
   it("connects again when the connection is lost", async () => {
     const world = await imported();
     world.isDown = true;
-    const lost = await world.call("add", { a: 1, b: 1 });
+    // It may have been done, and nothing says that it may be done twice.
+    const lost = await world.call("lines");
     assertEquals(
       lost.ok ? undefined : [lost.error.code, lost.error.retryable],
       ["unavailable", true],
     );
     world.isDown = false;
     // It waits for the connection.
-    const found = await world.call("add", { a: 1, b: 1 });
+    const found = await world.call("lines");
+    assertEquals(found.ok && found.content, "one\ntwo");
+    await world.server.close();
+  });
+
+  it("repeats a call that may be repeated, when the connection is there again", async () => {
+    const world = await imported();
+    world.isDown = true;
+    const call = world.call("add", { a: 1, b: 1 });
+    await world.failed;
+    world.isDown = false;
+    const found = await call;
     assertEquals(found.ok && found.content, { sum: 2 });
     await world.server.close();
   });
 
+  for (
+    const [runtime, error] of [
+      ["Node", Object.assign(new TypeError("fetch failed"), { cause: { code: "ECONNREFUSED" } })],
+      ["Bun", Object.assign(new Error("Unable to connect"), { code: "ConnectionRefused" })],
+      ["Deno", new TypeError("client error (Connect): tcp connect error: Connection refused")],
+    ] as const
+  ) {
+    it(`has a call wait that was not sent, as ${runtime} says it`, async () => {
+      if (error.cause !== undefined) {
+        error.cause = Object.assign(new Error("connect"), error.cause);
+      }
+      const world = await imported();
+      world.isDown = error;
+      const call = world.call("lines");
+      await world.failed;
+      world.isDown = false;
+      const found = await call;
+      assertEquals(found.ok && found.content, "one\ntwo");
+      await world.server.close();
+    });
+  }
+
   it("does not wait for a connection longer than its caller", async () => {
     const world = await imported();
     world.isDown = true;
-    await world.call("add", { a: 1, b: 1 });
+    await world.call("lines");
     const caller = new AbortController();
     const call = world.dispatcher.dispatch(
       { name: "far:add", arguments: { a: 1, b: 1 } },

@@ -2,13 +2,14 @@ import { streamIfLate } from "../../../src/adapters/mcp/late_stream.ts";
 import { describe, it } from "bun:test";
 import { assertEquals, assertRejects } from "@std/assert";
 
-/** Answers when told to, with the shortest heartbeat that there is. */
-function late(signal = new AbortController().signal) {
+/** Answers when told to, and that is late. */
+function late(signal = new AbortController().signal, heartbeatMs = 60_000) {
   const work = Promise.withResolvers<Response>();
   const left = Promise.withResolvers<void>();
   const errors: unknown[] = [];
   const answer = streamIfLate(work.promise, {
-    heartbeatMs: 1,
+    patienceMs: 1,
+    heartbeatMs,
     signal,
     onLeave() {
       left.resolve();
@@ -26,6 +27,7 @@ describe("streamIfLate()", () => {
   it("hands on what is there soon", async () => {
     const soon = new Response("{}");
     const options = {
+      patienceMs: 60_000,
       heartbeatMs: 60_000,
       signal: new AbortController().signal,
       onLeave() {},
@@ -64,6 +66,12 @@ describe("streamIfLate()", () => {
     await second.answer;
     client.abort();
     await second.left;
+  });
+
+  it("takes a client for gone if nobody begins to read", async () => {
+    const { answer, left } = late(undefined, 1);
+    await answer;
+    await left;
   });
 
   it("ends when the answer fails, and says so to the owner only", async () => {

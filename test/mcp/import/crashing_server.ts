@@ -32,6 +32,18 @@ serveStdio(() => {
       });
     });
   });
+  server.registerTool(
+    "step",
+    { description: "Says that it has come to the end, and is there." },
+    async ({ mcpReq }) => {
+      const progressToken = mcpReq._meta?.progressToken ?? "";
+      await mcpReq.notify({
+        method: "notifications/progress",
+        params: { progressToken, progress: 1 },
+      });
+      return text("there");
+    },
+  );
   server.registerTool("grow", { description: "Adds a tool." }, () => {
     server.registerTool("grown", { description: "Is new." }, () => text("new"));
     return text("grew");

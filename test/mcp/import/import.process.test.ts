@@ -110,8 +110,7 @@ describe("importMcpServer() with servers from npm", () => {
       arguments: { duration: 0.2, steps: 2 },
     }, { progress: ({ done }) => void seen.push(done) });
     assertEquals(long.ok, true, JSON.stringify(long));
-    // The SDK drops progress that it reads together with the result.
-    assertEquals(seen[0], 1);
+    assertEquals(seen, [1, 2]);
     const wrong = await dispatcher.dispatch({ name: "all:echo", arguments: {} });
     assertEquals(wrong.ok ? "" : wrong.error.code, "invalid_arguments");
   });
@@ -149,6 +148,48 @@ describe("importMcpServer() with a program that ends", () => {
     const second = await dispatcher.dispatch({ name: "app:pid" });
     assert(first.ok && second.ok && first.content !== second.content);
     assertEquals(errors, []);
+  });
+
+  it("hands on progress that is read together with the result", async () => {
+    const registry = new ToolRegistry();
+    await using _server = await importMcpServer(program(), { namespace: "app", registry });
+    const dispatcher = new ToolDispatcher(registry);
+    const COUNT = 50;
+    const seen: number[] = [];
+    // Many at once, so that many are in one read.
+    await Promise.all(
+      Array.from(
+        { length: COUNT },
+        () =>
+          dispatcher.dispatch({ name: "app:step" }, {
+            progress: ({ done }) => void seen.push(done),
+          }),
+      ),
+    );
+    assertEquals(seen.length, COUNT);
+  });
+
+  it("repeats a call that may be repeated, and has one wait that was not sent", async () => {
+    const everything = await startEverything("0");
+    const registry = new ToolRegistry();
+    await using _imported = await importMcpServer(everything.url, {
+      namespace: "all",
+      registry,
+      reconnect: { firstDelayMs: 10, maxDelayMs: 50 },
+    });
+    await everything.stop();
+    // There is no server at all now.
+    const call = new ToolDispatcher(registry).dispatch({
+      name: "all:echo",
+      arguments: { message: "hi" },
+    });
+    const again = await startEverything(everything.url.port);
+    try {
+      const echo = await call;
+      assertEquals(echo.ok && echo.content, "Echo: hi", JSON.stringify(echo));
+    } finally {
+      await again.stop();
+    }
   });
 
   it("cancels a call of it", async () => {
