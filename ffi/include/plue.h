@@ -93,7 +93,8 @@ PLUE_API void plue_free_string(char *string);
 
 /* Stops calls. One-shot, counted by references, and shared by as many calls as you like. The tool
  * is told at once. A call whose tool does not stop within the grace period returns `aborted` all
- * the same; the tool then goes on by itself, and its result is thrown away. */
+ * the same; the tool then goes on by itself, and its result is thrown away. A metadata callback that
+ * runs at that time is waited for. */
 typedef struct plue_abort_signal plue_abort_signal_t;
 
 /* Returns a signal with one reference, or NULL when out of memory. */

@@ -60,13 +60,17 @@ static void free_if_unused(struct plue_abort_signal *signal) {
     free(signal);
 }
 
-/* Tells the call that it is aborted; if its tool runs, tells that too. */
+/* Tells the call that it is aborted; if its tool runs, tells that too. One that is done may still
+ * have events to deliver, for which it has the grace period as well. */
 static void abort_call(struct plue_call *call, struct plue_wake *wake) {
-    if (call->aborted || call->done) {
+    if (call->aborted) {
         return;
     }
     call->aborted = true;
     call->abort_deadline_ms = plue_now_ms() + plue_settings.abort_grace_ms;
+    if (call->done) {
+        return; /* its thread is in a callback, or about to return */
+    }
     if (call->sent) {
         plue_runtime_abort(call, wake);
         pthread_cond_signal(&call->waiter->changed);

@@ -121,7 +121,7 @@ void plue_runtime_send(struct plue_peer *peer, struct plue_call *call, struct pl
     pthread_mutex_lock(&plue_lock);
     plue_sidecar_unhold(sidecar);
     call->sent = true;
-    if (call->aborted) {
+    if (call->aborted && !call->done) {
         /* Not sent earlier, because ABORT must not overtake EXEC. */
         struct plue_wake none = {0};
         plue_runtime_abort(call, &none);

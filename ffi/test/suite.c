@@ -412,6 +412,32 @@ static void test_flood(bool is_blocking) {
     expect_answer("release", "{}", "{\"released\":true}");
 }
 
+/* By the answer to its own call, the other call has ended: its other events are waiting. */
+static void see_end_and_abort(const char *json, void *user_data) {
+    struct flood *flood = user_data;
+    if (contains(json, "\"type\":\"dropped\"")) {
+        flood->dropped = number_in(json, "count");
+        return;
+    }
+    flood->seen++;
+    expect_answer("echo", "{}", "{}");
+    plue_abort_signal_abort(flood->call.signal, NULL);
+    sleep_us(1000 * (SHORT_GRACE_MS + 50));
+}
+
+/* A call that is aborted when its tool has ended keeps its result, and delivers no longer than the
+ * grace period lasts. */
+static void test_late_events(void) {
+    struct flood flood = {.call = {.signal = plue_abort_signal_new()}};
+    plue_tool_context_t context = {"S", "M", flood.call.signal, see_end_and_abort, &flood};
+    char *json = plue_tool_execute("progress", "{\"n\":5}", &context);
+    CHECK(strcmp(json, "{\"n\":5,\"session\":\"S\",\"message\":\"M\"}") == 0, "%s", json);
+    CHECK(flood.seen == 1 && flood.dropped == 4, "%ld seen, %ld dropped", flood.seen,
+          flood.dropped);
+    plue_free_json(json);
+    plue_abort_signal_release(flood.call.signal);
+}
+
 /* A tool that does not stop, or cannot: its caller returns after the grace period. */
 static void test_grace(void) {
     configure(SHORT_GRACE_MS);
@@ -420,6 +446,7 @@ static void test_grace(void) {
     test_deaf();
     test_flood(false);
     test_flood(true);
+    test_late_events();
     test_spinning();
     expect_answer("echo", "{\"after\":1}", "{\"after\":1}");
     configure(LONG_GRACE_MS);
