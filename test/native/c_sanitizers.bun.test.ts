@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { maybe } from "../support/skip.ts";
-import { BUILD, hasProgram, make, noCompiler, PROGRAMS, run, said } from "./support.ts";
+import { BUILD, hasProgram, make, noCompiler, PROGRAMS, ROOT, run, said } from "./support.ts";
 
 /** Seconds for each long run; `npm run test:soak` sets it. */
 const SOAK = Number(process.env["PLUE_SOAK"] ?? 0);
@@ -138,7 +138,7 @@ describe("under valgrind", () => {
       "--leak-check=full",
       "--errors-for-leak-kinds=definite,possible",
     ],
-    helgrind: [],
+    helgrind: [`--suppressions=${join(ROOT, "ffi", "test", "helgrind.supp")}`],
   };
   for (const [tool, flags] of Object.entries(tools)) {
     const valgrind = [
