@@ -18,6 +18,7 @@ import { ToolResult } from "../../tool/mod.ts";
 import { unobserved } from "../hono/telemetry.ts";
 import { isMcpContent } from "./mcp_content.ts";
 import { tracedHeaders } from "./traced_headers.ts";
+import type { Reading } from "./reading.ts";
 import type { SessionCall } from "./session_calls.ts";
 import type { McpToolList } from "./tool_list.ts";
 import type { McpVisit } from "./visit.ts";
@@ -57,7 +58,12 @@ export async function callTool(
     throw unknownTool(name);
   }
   const running = beginCall(visit, channel);
-  const sender = new Sender(channel, call.wireName, request.params._meta?.progressToken);
+  const sender = new Sender(
+    channel,
+    visit.reading,
+    call.wireName,
+    request.params._meta?.progressToken,
+  );
   try {
     const { session, caller: { principal }, dispatcher } = visit;
     const span = visit.observe({
@@ -136,15 +142,26 @@ class Sender {
     readonly output: (value: unknown) => Promise<void>;
   };
 
-  constructor(channel: CallChannel, name: string, progressToken: string | number | undefined) {
+  constructor(
+    channel: CallChannel,
+    reading: Reading,
+    name: string,
+    progressToken: string | number | undefined,
+  ) {
     const send = (work: Promise<void>): Promise<void> =>
       // It rejects when the client is gone: then the call's signal says so.
       this.sent = work.catch(() => {});
     this.listeners = {
-      metadata: (value) => void send(channel.log("info", value, name)),
-      output: (value) => send(channel.log("info", value, `${name}/output`)),
+      metadata(value) {
+        if (reading.hasRoom()) void send(channel.log("info", value, name));
+      },
+      async output(value) {
+        await reading.wanted();
+        await send(channel.log("info", value, `${name}/output`));
+      },
       ...(progressToken === undefined ? {} : {
-        progress: ({ done, total, message }) =>
+        progress({ done, total, message }) {
+          if (!reading.hasRoom()) return;
           void send(channel.notify({
             method: "notifications/progress",
             params: {
@@ -153,7 +170,8 @@ class Sender {
               ...(total === undefined ? {} : { total }),
               ...(message === undefined ? {} : { message }),
             },
-          })),
+          }));
+        },
       }),
     };
   }

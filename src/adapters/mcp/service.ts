@@ -25,6 +25,7 @@ import { streamIfLate } from "./late_stream.ts";
 import { ListChangedBus, listChangedStream } from "./list_changed.ts";
 import { ListingWatch } from "./listing_watch.ts";
 import { answerPlainCall, plainCallOf } from "./plain_call.ts";
+import { Reading } from "./reading.ts";
 import { refusalOf } from "./refusal.ts";
 import { RegistryServer, type ServerParts, serverParts } from "./registry_server.ts";
 import {
@@ -237,7 +238,7 @@ export class McpService {
       signal,
       ...(body === undefined && text !== undefined ? { body: text } : {}),
     });
-    const response = await handler.fetch(given, { parsedBody: body });
+    const response = visit.reading.of(await handler.fetch(given, { parsedBody: body }));
     if (!isFollowing) release?.();
     return isInitialize(body) && response.ok ? withSession(response) : response;
   }
@@ -284,6 +285,7 @@ export class McpService {
       session: sessionOf(request),
       calls: this.#calls,
       headers: request.headers,
+      reading: new Reading(),
       report: (error) => this.#report(error),
       observe: (call) =>
         observeCall(this.#options.observe?.telemetry, call, (error) => this.#report(error)),

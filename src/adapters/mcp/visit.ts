@@ -9,6 +9,7 @@ import type { Toolset } from "../../select/mod.ts";
 import type { Exchange } from "../hono/exchange.ts";
 import type { Caller } from "../hono/identity.ts";
 import type { CallSpan, ObservedCall } from "../hono/telemetry.ts";
+import type { Reading } from "./reading.ts";
 import type { McpEra } from "./request.ts";
 import type { SessionCalls } from "./session_calls.ts";
 import type { McpToolList } from "./tool_list.ts";
@@ -32,6 +33,8 @@ export interface McpVisit {
   readonly calls: SessionCalls;
   /** The request's headers: they may name the trace that it belongs to. */
   readonly headers: Headers;
+  /** How fast the client reads its answer. */
+  readonly reading: Reading;
   /** Begins to observe a call, if calls are observed. Must not throw. */
   observe(call: ObservedCall): CallSpan;
   /** Tells the endpoint's owner what went wrong. Does not throw. */

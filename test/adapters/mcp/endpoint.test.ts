@@ -276,6 +276,55 @@ describe("createMcpEndpoint()", () => {
     assertEquals(await lines({}), []);
   });
 
+  for (const era of ["modern", "legacy"] as const) {
+    it(`lets a tool run no further than its reader reads: ${era}`, async () => {
+      let yielded = 0;
+      const cleaned = Promise.withResolvers<void>();
+      const mcp = open(defineTool({
+        name: "pour",
+        description: "Yields without end.",
+        async *execute(_, { defer, metadata, progress }) {
+          defer(() => cleaned.resolve());
+          for (;;) {
+            yielded++;
+            metadata(yielded);
+            progress(yielded);
+            yield yielded;
+          }
+        },
+      }));
+      const _meta = { progressToken: 1 };
+      const response = await mcp.fetch(
+        era === "modern"
+          ? modernRequest("tools/call", {
+            name: "pour",
+            _meta: { ..._meta, "io.modelcontextprotocol/logLevel": "info" },
+          })
+          : legacyRequest({
+            jsonrpc: "2.0",
+            id: 1,
+            method: "tools/call",
+            params: { name: "pour", _meta },
+          }),
+      );
+      const standsStill = async (): Promise<number> => {
+        for (let seen = -1;;) {
+          await new Promise((resolve) => setTimeout(resolve, 5));
+          if (yielded === seen) return seen;
+          seen = yielded;
+        }
+      };
+      const before = await standsStill();
+      assert(before < 100, String(before));
+      const reader = response.body?.getReader();
+      for (let chunk = 0; chunk < 30; chunk++) await reader?.read();
+      const after = await standsStill();
+      assert(after > before && after < before + 100, String(after));
+      await reader?.cancel();
+      await cleaned.promise;
+    });
+  }
+
   it("hands work that outlives its response to the platform", async () => {
     const work: Promise<unknown>[] = [];
     const context = { waitUntil: (one: Promise<unknown>) => void work.push(one) };
