@@ -143,9 +143,13 @@ function readParameters(parameters: URLSearchParams): ListingQuery {
   if (format === undefined && parameters.has("losses")) {
     throw new RequestError('Query parameter "losses" goes with "format"');
   }
-  if (format !== undefined && parameters.has("cursor")) {
+  // An export is whole; only a search has a limit.
+  const paging = ["cursor", parameters.has("q") ? "" : "limit"].find((name) =>
+    parameters.has(name)
+  );
+  if (format !== undefined && paging !== undefined) {
     throw new RequestError(
-      'Query parameter "cursor" does not go with "format": an export is whole',
+      `Query parameter "${paging}" does not go with "format": an export is whole`,
     );
   }
   return {

@@ -76,7 +76,8 @@ describe("GET /tools?format=", () => {
     const [query, words] of [
       ["format=openai.chats", 'Cannot find the target "openai.chats"'],
       ["format=constructor", "Cannot find the target"],
-      ["format=openai.chat&cursor=x", "does not go with"],
+      ["format=openai.chat&cursor=x", '"cursor" does not go with'],
+      ["format=openai.chat&limit=1", '"limit" does not go with'],
       ["format=openai.chat&losses=yes", "1 or 0"],
       ["losses=1", 'goes with "format"'],
     ] as const
