@@ -221,9 +221,12 @@ export function schemaConverter(
     const spells = plan.typed === true || transforms("open object");
     if (verbatim || (!spells && analysis.forms.isSubsetOf(plain))) {
       const asWritten = verbatim || (plan.draft07 === true && analysis.readsAlike);
+      const written = asWritten ? schema : analysis.schema;
+      const hasBooleans = transforms("boolean schema") && analysis.forms.has("boolean schema");
       return {
         ok: true,
-        schema: asWritten ? schema : analysis.schema,
+        // Whoever refuses these refuses them in every draft, and an object says the same there.
+        schema: verbatim && hasBooleans ? writeBooleans(written) : written,
         losses: NO_LOSSES,
         rewrite: undefined,
         uncertain: NO_FORMS,

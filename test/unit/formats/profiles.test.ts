@@ -356,6 +356,28 @@ describe("draft-07 schemas that say so", () => {
       $defs: { a: { type: "string" } },
     });
   });
+
+  it("have objects for boolean schemas in the revisions of MCP whose clients want objects", () => {
+    const loose = makeTool({
+      name: "loose",
+      description: "Takes anything.",
+      parameters: {
+        $schema,
+        type: "object",
+        properties: { any: true, none: false, list: { type: "array", items: false } },
+        definitions: {},
+      },
+    });
+    const sent = (target: "mcp@2025-11-25" | "mcp@2026-07-28"): unknown =>
+      exportTools([loose], target).tools[0]?.inputSchema;
+    assertEquals(sent("mcp@2025-11-25"), {
+      $schema,
+      type: "object",
+      properties: { any: {}, none: { not: {} }, list: { type: "array", items: {}, maxItems: 0 } },
+      definitions: {},
+    });
+    assertEquals(sent("mcp@2026-07-28"), loose.parameters);
+  });
 });
 
 describe("listTargets()", () => {
