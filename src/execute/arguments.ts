@@ -12,9 +12,23 @@ import { describeRefusal, readJson, utf8Length } from "./json_value.ts";
 import { whenThere } from "./later.ts";
 import type { StepAnswer } from "./plan.ts";
 
+/** What providers call the arguments of their calls. */
+const OTHER_NAMES = ["input", "args", "parameters", "params"];
+
 /** Reads the arguments: a JSON string, or a value that is JSON. Nothing stands for `{}`. */
 export function parseArguments(call: Call): ToolFailure | undefined {
   const given = call.request.arguments;
+  if (given === undefined) {
+    // A provider's call that nobody decoded must not run as one that asks for nothing.
+    const other = OTHER_NAMES.find((name) => Object.hasOwn(call.request, name));
+    if (other !== undefined) {
+      return call.fail(
+        "invalid_arguments",
+        `its arguments are in "${other}" and must be in "arguments"; ` +
+          "decodeCalls() reads what a provider sent",
+      );
+    }
+  }
   if (typeof given !== "string") return take(call, given);
   const limit = call.settings.maxArgumentBytes;
   // A unit has one to three bytes: most texts need not be measured.

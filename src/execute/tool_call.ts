@@ -11,8 +11,8 @@ export interface ToolCall {
   /** The tool's id. Names from a provider are decoded first. */
   readonly name: string;
   /**
-   * The arguments: a JSON string, or the value. Absent, `null` and the empty string stand for no
-   * arguments, since models send all three. A value is handed on as it is, not copied.
+   * The arguments: a JSON string, or the value, which the tool gets a copy of. Absent, `null` and
+   * the empty string stand for no arguments, since models send all three.
    */
   readonly arguments?: unknown;
   /** Names the call. Absent: the dispatcher names it. */

@@ -30,6 +30,17 @@ describe("the arguments of a call", () => {
     }
   });
 
+  it("are refused under a provider's name for them, which nobody decoded", async () => {
+    const { dispatcher } = fixture([ANY]);
+    for (const name of ["input", "args", "parameters", "params"]) {
+      const result = await dispatcher.dispatch({ name: "any", [name]: { city: "Oslo" } });
+      assertEquals(outcome(result), "invalid_arguments");
+      assertStringIncludes(messageOf(result), `its arguments are in "${name}" and must be in`);
+    }
+    const both = { name: "any", input: "of a host's own", arguments: { city: "Oslo" } };
+    assertEquals(outcome(await dispatcher.dispatch(both)), { city: "Oslo" });
+  });
+
   it("are refused where none do not fit, with what is missing", async () => {
     const result = await fixture([CITY]).call("weather", "");
     assertEquals(outcome(result), "invalid_arguments");
