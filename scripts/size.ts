@@ -31,7 +31,7 @@ const ENTRIES: readonly Entry[] = [
   {
     name: "examples/edge/worker.ts",
     file: "examples/edge/worker.ts",
-    limitKb: 72,
+    limitKb: 73,
     aimKb: 50,
     packages: true,
   },
