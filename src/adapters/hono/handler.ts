@@ -1,6 +1,6 @@
 /**
  * Tools over HTTP, on every runtime that has `fetch`. The routes are thin: what a caller sees is
- * decided in `service.ts`, what a call does in the dispatcher.
+ * decided in `access.ts`, what a call does in the dispatcher.
  *
  * @module
  */
@@ -120,6 +120,6 @@ export function createToolHandler(
   app.get("/healthz", (c) => service.open(c, json({ status: "ok" })));
   refuseOthers("/healthz", "GET");
   app.notFound((c) => service.open(c, problemResponse(NO_ROUTE)));
-  app.onError((error, c) => service.open(c, service.report(error)));
+  app.onError((error, c) => service.open(c, service.access.answerThrown(error)));
   return app;
 }

@@ -1,24 +1,20 @@
 /**
- * What every request of an MCP endpoint begins with: may it come in, who calls, and what does that
- * caller see. Then the SDK answers it.
+ * What the requests of an MCP endpoint share: each begins with the caller, and what that caller
+ * sees. Plain calls are answered here, and the SDK answers the rest.
  *
  * @module
  */
 
 import { createMcpHandler } from "@modelcontextprotocol/server";
-import { ToolDispatcher } from "../../execute/mod.ts";
 import type { ToolRegistry } from "../../registry/mod.ts";
 import { Toolset } from "../../select/mod.ts";
-import { type Cors, createCors } from "../hono/cors.ts";
+import { Access } from "../hono/access.ts";
 import { Exchange } from "../hono/exchange.ts";
-import { createGuard } from "../hono/guard.ts";
-import { type Caller, ownerToolset, selectionOfCaller, ToolsetNarrower } from "../hono/identity.ts";
+import type { Caller } from "../hono/identity.ts";
 import { createObserver, exchangeOf, type RequestObserver } from "../hono/observe.ts";
-import { type Problem, problemOfThrown, problemResponse } from "../hono/problem.ts";
-import { createRateLimiter, type RateLimiter } from "../hono/rate_limit.ts";
+import { problemResponse } from "../hono/problem.ts";
 import { isResponse, json } from "../hono/responses.ts";
 import { StreamSlots } from "../hono/stream_slots.ts";
-import { observeCall } from "../hono/telemetry.ts";
 import { type McpEndpointOptions, type McpLimits, readMcpOptions } from "./endpoint_options.ts";
 import type { McpExecutionContext } from "./endpoint.ts";
 import { streamIfLate } from "./late_stream.ts";
@@ -44,53 +40,29 @@ import { type McpVisit, sessionOf, withSession } from "./visit.ts";
 
 /** What every request of one endpoint shares. */
 export class McpService {
-  readonly #source: ToolRegistry | Toolset;
-  readonly #options: McpEndpointOptions;
+  readonly #access: Access;
   readonly #limits: McpLimits;
-  readonly #guard: (request: Request) => Problem | undefined;
-  readonly #owned: () => Toolset;
-  readonly #narrower: ToolsetNarrower = new ToolsetNarrower();
-  readonly #dispatcher: ToolDispatcher;
-  readonly #views = new WeakMap<Toolset, ToolDispatcher>();
   readonly #calls: SessionCalls = new SessionCalls();
   readonly #lists: McpToolLists;
   readonly #parts: ServerParts;
-  readonly #rateLimiter: RateLimiter | undefined;
   readonly #observer: RequestObserver | undefined;
-  readonly #cors: Cors | undefined;
   readonly #slots: StreamSlots;
+  readonly #log: (error: unknown) => void;
 
+  /** @throws {TypeError} If an option is unknown or wrong. */
   constructor(source: ToolRegistry | Toolset, options: McpEndpointOptions) {
-    const { name = "plue", version = "0.0.0", title, instructions } = options;
-    this.#source = source;
-    this.#options = options;
+    const { name = "plue", version = "0.0.0", title, instructions, observe } = options;
     this.#limits = readMcpOptions(options);
-    this.#guard = createGuard(options);
-    this.#rateLimiter = options.rateLimit && createRateLimiter(options.rateLimit);
-    const { observe, cors, allowedOrigins = [] } = options;
-    this.#observer = observe && createObserver(observe, (error) => this.#report(error));
-    this.#cors = cors && createCors(cors === true ? {} : cors, allowedOrigins);
+    const access = new Access(source, options);
+    this.#access = access;
+    this.#log = (error) => access.log(error);
+    this.#observer = observe && createObserver(observe, this.#log);
     const { maxSubscriptions, maxSubscriptionsPerPrincipal } = this.#limits;
     this.#slots = new StreamSlots(
       maxSubscriptions,
       options.authorize === undefined ? maxSubscriptions : maxSubscriptionsPerPrincipal,
     );
-    // Nobody said who calls: then a registry's tools for certain roles and scopes are for nobody.
-    this.#owned = ownerToolset(
-      source,
-      options.authorize === undefined && !(source instanceof Toolset)
-        ? {
-          ...options.selection,
-          role: options.selection?.role ?? null,
-          scopes: options.selection?.scopes ?? [],
-        }
-        : options.selection,
-    );
-    this.#dispatcher = options.dispatcher ?? new ToolDispatcher(source, {
-      onError: ({ error }) => this.#report(error),
-      ...options.dispatch,
-    });
-    this.#lists = new McpToolLists((message) => this.#report(new TypeError(message)));
+    this.#lists = new McpToolLists((message) => access.log(new TypeError(message)));
     this.#parts = serverParts({ name, version, ...(title === undefined ? {} : { title }) }, {
       instructions,
       ttlMs: this.#limits.ttlMs,
@@ -102,7 +74,8 @@ export class McpService {
   answer(request: Request, env: unknown, context: unknown): Promise<Response> {
     const respond = async (exchange: Exchange): Promise<Response> => {
       exchange.route = "/mcp";
-      if (this.#cors !== undefined) exchange.headers.push(...this.#cors.headersFor(request));
+      const { cors } = this.#access;
+      if (cors !== undefined) exchange.headers.push(...cors.headersFor(request));
       return exchange.finish(await this.#respond(request, exchange, env, context));
     };
     return this.#observer?.(request, respond) ?? respond(exchangeOf(request) ?? new Exchange());
@@ -114,46 +87,18 @@ export class McpService {
     env: unknown,
     context: unknown,
   ): Promise<Response> {
-    const stopped = this.#guard(request);
+    const { guard, cors } = this.#access;
+    const stopped = guard(request);
     if (stopped !== undefined) return problemResponse(stopped);
-    if (request.method === "OPTIONS" && this.#cors !== undefined) {
-      return this.#cors.preflight(request);
-    }
+    if (request.method === "OPTIONS" && cors !== undefined) return cors.preflight(request);
     try {
-      const { authorize, observe } = this.#options;
-      const { now = Date.now } = observe ?? {};
-      const began = now();
-      const caller: Caller | Response = authorize === undefined
-        ? {}
-        : await authorize(request, env);
-      exchange.enteredMs = now() - began;
+      const caller = await this.#access.enter(request, env, exchange);
       if (isResponse(caller)) return caller;
-      exchange.principal = caller.principal;
-      const limited = await this.#charge(request, caller, exchange, 1);
-      if (limited !== undefined) return limited;
       if (request.method === "GET") return this.#follow(request, caller);
       return await this.#serve(request, this.#visit(request, caller, exchange, context));
     } catch (error) {
-      this.#report(error);
-      return problemResponse(problemOfThrown(error));
+      return this.#access.answerThrown(error);
     }
-  }
-
-  /**
-   * Counts what a request holds.
-   *
-   * @returns What it is answered if that is too much.
-   */
-  async #charge(
-    request: Request,
-    caller: Caller,
-    exchange: Exchange,
-    amount: number,
-  ): Promise<Response | undefined> {
-    if (this.#rateLimiter === undefined || amount <= 0) return undefined;
-    const { headers, problem } = await this.#rateLimiter(caller, request, amount);
-    exchange.headers.push(...headers);
-    return problem && problemResponse(problem);
   }
 
   /** Reads a request, and answers it as it is or has the SDK answer it. */
@@ -182,7 +127,12 @@ export class McpService {
       }
     }
     const { caller, exchange } = visit;
-    const limited = await this.#charge(request, caller, exchange, callsIn(body) - 1);
+    const limited = await this.#access.charge(
+      caller,
+      request,
+      exchange,
+      callsIn(body) - 1,
+    );
     if (limited !== undefined) return limited;
     for (const requestId of cancelledIn(body)) this.#cancel(visit, requestId);
     // Aborts when the client goes away: by the runtime's word, or by leaving a stream.
@@ -201,7 +151,7 @@ export class McpService {
       heartbeatMs,
       signal,
       onLeave: () => left.abort(new DOMException("The client is gone", "AbortError")),
-      onError: (error) => this.#report(error),
+      onError: this.#log,
     });
   }
 
@@ -226,10 +176,10 @@ export class McpService {
           isFollowing = true;
           return this.#watch(visit.caller, release);
         }, (error) => {
-          if (error !== undefined) this.#report(error);
+          if (error !== undefined) this.#log(error);
           void handler.close();
         }),
-        onerror: (error) => this.#report(error),
+        onerror: this.#log,
       },
     );
     const given = new Request(url, {
@@ -238,15 +188,20 @@ export class McpService {
       signal,
       ...(body === undefined && text !== undefined ? { body: text } : {}),
     });
-    const response = visit.reading.of(await handler.fetch(given, { parsedBody: body }));
-    if (!isFollowing) release?.();
+    let answer: Response;
+    try {
+      answer = await handler.fetch(given, { parsedBody: body });
+    } finally {
+      if (!isFollowing) release?.();
+    }
+    const response = visit.reading.of(answer);
     return isInitialize(body) && response.ok ? withSession(response) : response;
   }
 
   /** The older clients' stream of changes. The SDK has none for servers without state. */
   #follow(request: Request, caller: Caller): Response {
     const accepts = request.headers.get("accept")?.includes("text/event-stream") === true;
-    const release = accepts && !(this.#source instanceof Toolset)
+    const release = accepts && !(this.#access.source instanceof Toolset)
       ? this.#slots.take(caller.principal)
       : undefined;
     if (release === undefined) {
@@ -262,7 +217,7 @@ export class McpService {
       heartbeatMs: this.#limits.heartbeatMs,
       signal: request.signal,
       expiresAt: caller.expiresAt,
-      onError: (error) => this.#report(error),
+      onError: this.#log,
     }).response;
   }
 
@@ -273,57 +228,35 @@ export class McpService {
   }
 
   #visit(request: Request, caller: Caller, exchange: Exchange, context: unknown): McpVisit {
-    const toolset = this.#toolsetOf(caller);
-    const { authorize, openExecution = false } = this.#options;
+    const access = this.#access;
+    const toolset = access.toolsetOf(caller);
     return {
       caller,
       exchange,
       toolset,
       list: (era) => this.#lists.of(toolset.available(), targetOf(era, request)),
-      dispatcher: this.#dispatcherOf(toolset),
-      executionClosed: authorize === undefined && !openExecution,
+      dispatcher: access.dispatcherOf(toolset),
+      executionClosed: access.executionClosed,
       session: sessionOf(request),
       calls: this.#calls,
       headers: request.headers,
       reading: new Reading(),
-      report: (error) => this.#report(error),
-      observe: (call) =>
-        observeCall(this.#options.observe?.telemetry, call, (error) => this.#report(error)),
+      report: this.#log,
+      observe: (call) => access.observe(call),
       keepAlive(work) {
         if (isExecutionContext(context)) context.waitUntil(work);
       },
     };
   }
 
-  /** What a caller sees of the owner's tools of this moment. */
-  #toolsetOf(caller: Caller): Toolset {
-    return this.#options.authorize === undefined
-      ? this.#owned()
-      : this.#narrower.narrow(this.#owned(), selectionOfCaller(caller));
-  }
-
-  #dispatcherOf(toolset: Toolset): ToolDispatcher {
-    let view = this.#views.get(toolset);
-    if (view === undefined) this.#views.set(toolset, view = this.#dispatcher.withToolset(toolset));
-    return view;
-  }
-
   #watch(caller: Caller, release: (() => void) | undefined): ListingWatch {
     return new ListingWatch({
       // Only a registry is watched: the server of a toolset does not offer it.
-      registry: this.#source as ToolRegistry,
-      list: () => this.#toolsetOf(caller).available(),
+      registry: this.#access.source as ToolRegistry,
+      list: () => this.#access.toolsetOf(caller).available(),
       expiresAt: caller.expiresAt,
       onStop: () => release?.(),
     });
-  }
-
-  #report(error: unknown): void {
-    try {
-      this.#options.onError?.(error);
-    } catch {
-      // A log that fails must not change the answer.
-    }
   }
 }
 

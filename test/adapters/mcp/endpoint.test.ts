@@ -45,17 +45,20 @@ function waiting(name = "wait"): {
 
 describe("createMcpEndpoint()", () => {
   for (
-    const [options, what] of [
-      [{ port: 1 }, '"port" is not an option'],
-      [{ pageSize: 0 }, "pageSize must be a whole number from 1"],
-      [{ ttlMs: -1 }, "ttlMs must be a whole number from 0"],
-      [{ heartbeatMs: 2 ** 31 }, "heartbeatMs must be at most"],
+    const [options, error, what] of [
+      [{ port: 1 }, TypeError, '"/port" is not one of its fields'],
+      [{ pagesize: 1 }, TypeError, 'did you mean "pageSize"?'],
+      [{ authorize: "me" }, TypeError, "its option authorize must be a function"],
+      [{ selection: { risk: 1 } }, TypeError, "risk"],
+      [{ pageSize: 0 }, RangeError, "its option pageSize must be a whole number, 1 or above"],
+      [{ ttlMs: -1 }, RangeError, "its option ttlMs must be a whole number, 0 or above"],
+      [{ heartbeatMs: 2 ** 31 }, RangeError, "its option heartbeatMs must be a number from 1 to"],
     ] as const
   ) {
     it(`refuses ${JSON.stringify(options)}`, () => {
       // What JavaScript may hand in.
       const wrong = options as { pageSize?: number };
-      assertThrows(() => createMcpEndpoint(new ToolRegistry(), wrong), TypeError, what);
+      assertThrows(() => createMcpEndpoint(new ToolRegistry(), wrong), error, what);
     });
   }
 

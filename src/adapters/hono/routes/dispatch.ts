@@ -24,8 +24,8 @@ export function dispatchTurn(
   service: ToolService,
   formats: FormatFunctions,
 ): Answer {
-  return async (c, visit) => {
-    const { caller, toolset, exchange } = visit;
+  const { access } = service;
+  return async (c, { caller, toolset, exchange }) => {
     const { selection, search, cursor, format } = readListingQuery(c.req.url);
     if (search !== undefined || cursor !== undefined || format !== undefined) {
       return problemResponse(
@@ -35,14 +35,14 @@ export function dispatchTurn(
     const closed = service.executionClosed;
     if (closed !== undefined) return problemResponse(closed);
     const target = c.req.param("target") ?? "";
-    const shown = selection === undefined ? toolset : service.narrower.narrow(toolset, selection);
+    const shown = access.narrow(toolset, selection);
     const exported = exportTo(formats, shown, target);
     const client = c.req.raw;
     const { headers } = client;
     return await service.withBody(c, async (text) => {
       const { callId = crypto.randomUUID(), ...ids } = readCallIds({}, headers);
       const calls = callsIn(formats, target, text, exported);
-      const refused = await service.charge(visit, client, calls.length - 1);
+      const refused = await access.charge(caller, client, exchange, calls.length - 1);
       if (refused !== undefined) return refused;
       const { principal } = caller;
       const running = service.running.begin({ principal, callId }, client);
@@ -50,12 +50,12 @@ export function dispatchTurn(
         const tool = name === undefined ? undefined : shown.get(name);
         const span = tool === undefined
           ? unobserved
-          : service.observe({ tool, callId, sessionId: ids.sessionId, headers });
+          : access.observe({ tool, callId, sessionId: ids.sessionId, headers });
         return { span, settle: exchange.begin(name ?? wireName, callId, span) };
       });
       // Those that the dispatcher is given: the others cannot be run, and their result is known.
       const routed = begun.filter((_, index) => calls[index]?.problem === undefined);
-      const dispatcher = service.dispatcherOf(shown);
+      const dispatcher = access.dispatcherOf(shown);
       const turn = formats.dispatchCalls(target as TargetName, calls, {
         dispatcher: {
           dispatchAll: (list, context) =>

@@ -27,7 +27,8 @@ const TOO_MANY: Problem = {
  * the moment that it has the headers: what it lists after that is not older than the first event.
  */
 export function followTools(service: ToolService): Answer {
-  const { source, options, limits } = service;
+  const { access, options, limits } = service;
+  const { source } = access;
   const { heartbeatMs, maxEventStreams, maxEventStreamsPerPrincipal } = limits;
   const slots = new StreamSlots(
     maxEventStreams,
@@ -58,14 +59,14 @@ export function followTools(service: ToolService): Answer {
           while (next >= waiting.length) {
             if (!await changed.next()) return void stop();
             const before = listing;
-            listing = service.toolsetOf(caller).available();
+            listing = access.toolsetOf(caller).available();
             waiting = listingChanges(before, listing);
             next = 0;
           }
           const change = waiting[next++];
           return change && frame(count++, change.type, change);
         } catch (error) {
-          service.report(error);
+          access.log(error);
           return void stop();
         }
       },

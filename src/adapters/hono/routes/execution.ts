@@ -37,6 +37,7 @@ interface Begun {
 
 /** Runs a tool: answers its result, or streams what happens, as the client asks. */
 export function executeTool(service: ToolService): Answer {
+  const { access } = service;
   return async (c, { caller, toolset, exchange }) => {
     refuseQuery(c.req.url);
     const closed = service.executionClosed;
@@ -52,14 +53,14 @@ export function executeTool(service: ToolService): Answer {
       const running = service.running.begin({ principal, callId }, client);
       const tool = toolset.get(id);
       const { sessionId } = envelope;
-      const span = tool === undefined ? unobserved : service.observe({
+      const span = tool === undefined ? unobserved : access.observe({
         tool,
         callId,
         sessionId,
         headers: c.req.raw.headers,
       });
       const begun: Begun = {
-        dispatcher: service.dispatcherOf(toolset),
+        dispatcher: access.dispatcherOf(toolset),
         call: { name: id, arguments: envelope.arguments, callId },
         context: {
           sessionId,

@@ -12,13 +12,11 @@ import { json, pageResponse } from "../responses.ts";
 import type { ToolService } from "../service.ts";
 
 /** The caller's tools: filters, search, paging and format by query. */
-export function listTools({ narrower, options }: ToolService): Answer {
+export function listTools({ access, options }: ToolService): Answer {
   const pages = new PageCache(options.formats);
   return (c, { toolset }) => {
     const query = readListingQuery(c.req.url);
-    const { selection } = query;
-    const shown = selection === undefined ? toolset : narrower.narrow(toolset, selection);
-    return pageResponse(c, pages.page(shown, query));
+    return pageResponse(c, pages.page(access.narrow(toolset, query.selection), query));
   };
 }
 

@@ -22,7 +22,7 @@ const TYPES = [
  * over those tools too. What belongs to no tool, the calls that wait and those of unknown tools, is
  * for callers who may know of hidden ones: it counts what others do.
  */
-export function showMetrics({ dispatcher }: ToolService): Answer {
+export function showMetrics({ access: { dispatcher } }: ToolService): Answer {
   return (c, { caller, toolset }) => {
     refuseQuery(c.req.url);
     const { since, tools, queued, unknownTool } = dispatcher.metrics();
