@@ -68,6 +68,7 @@ void plue_guest_wake(struct plue_wake *wake) {
     }
     int cancellation = plue_cancellation_off();
     carry_out(wake);
+    wake->due = false;
     pthread_mutex_lock(&plue_lock);
     finish_wake();
     pthread_mutex_unlock(&plue_lock);
@@ -80,6 +81,7 @@ void plue_guest_wake_and_relock(struct plue_wake *wake) {
     }
     pthread_mutex_unlock(&plue_lock);
     carry_out(wake);
+    wake->due = false;
     pthread_mutex_lock(&plue_lock);
     finish_wake();
 }

@@ -8,7 +8,9 @@
 
 #include <stdbool.h>
 
-/* A wake that is due. It is carried out without the lock, because it runs foreign code. */
+/* A wake that is due. It is carried out without the lock, because it runs foreign code. Each one must
+ * be: whoever gives the lock up carries out what is due before another frame is added with the same
+ * wake, since by then the runtime may have to be woken again. */
 struct plue_wake {
     bool due;
     void (*callback)(void);

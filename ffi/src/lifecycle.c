@@ -19,6 +19,8 @@ static void shut_down(void) {
     pthread_cond_broadcast(&plue_changed);
     plue_guest_shutdown(&wake);
     struct plue_sidecar *sidecar = plue_sidecar_begin_shutdown();
+    /* Before the sidecar's end is waited for: a guest, too, is told at once. */
+    plue_guest_wake_and_relock(&wake);
     if (sidecar != NULL) {
         pthread_mutex_unlock(&plue_lock);
         plue_sidecar_join(sidecar);

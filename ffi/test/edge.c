@@ -1,6 +1,7 @@
 /* Odd hosts and ill-mannered sidecars: edge FAKE_SIDECAR test ... */
 #include "check.h"
 #include "plue.h"
+#include "plue_guest.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -373,6 +374,51 @@ static void test_shutdown_race(void) {
     unsetenv("PLUE_SIDECAR");
 }
 
+static atomic_int wakes;
+
+static void count_wake(void) {
+    atomic_fetch_add(&wakes, 1);
+}
+
+static void *shut_down_once(void *unused) {
+    plue_shutdown();
+    return unused;
+}
+
+static void drain_all(void) {
+    uint8_t bytes[4096];
+    while (plue_guest_drain(bytes, sizeof bytes) > 0) {
+    }
+}
+
+/* A process that has used a sidecar before a runtime attached itself: a shutdown tells both at once,
+ * and each wake that it owes the runtime is carried out, also when the runtime drains in between. */
+static void test_both_hostings(void) {
+    const char *argv[] = {fake_sidecar, "stay", NULL};
+    plue_options_t options = {
+        .struct_size = sizeof options, .sidecar_argv = argv, .abort_grace_ms = FOREVER_MS};
+    CHECK(plue_init_with_options(&options) == 0, "%s", plue_get_last_error());
+    pid_t process = sidecar_process();
+    CHECK(plue_guest_attach(count_wake) == 0, "the runtime is not attached");
+    drain_all();
+    pthread_t thread;
+    pthread_create(&thread, NULL, shut_down_once, NULL);
+    while (atomic_load(&wakes) == 0) {
+        sleep_us(100);
+    }
+    CHECK(is_alive(process), "the runtime is told when the sidecar has ended");
+    drain_all();
+    kill(process, SIGKILL);
+    pthread_join(thread, NULL);
+    CHECK(atomic_load(&wakes) == 2, "%d wakes: SHUTDOWN and CONFIG", atomic_load(&wakes));
+    drain_all();
+    CHECK(plue_guest_wakers() == 0, "%d threads are about to wake", plue_guest_wakers());
+    plue_guest_detach();
+    CHECK(plue_guest_attach(count_wake) == 0, "it cannot attach again");
+    plue_guest_detach();
+    plue_shutdown();
+}
+
 /* A child of fork() gets an error, and its parent's sidecar does not notice. */
 static void test_fork(void) {
     init("");
@@ -570,6 +616,7 @@ static const struct {
     {"start_stop", test_start_stop},
     {"start_race", test_start_race},
     {"shutdown_race", test_shutdown_race},
+    {"both_hostings", test_both_hostings},
     {"fork", test_fork},
     {"abort_of_start", test_abort_of_start},
     {"wedge", test_wedge},

@@ -190,6 +190,7 @@ describe("the C half", () => {
     start_stop: "leaves no descriptor and no thread behind",
     start_race: "starts one sidecar for many first calls",
     shutdown_race: "survives shutdowns among calls",
+    both_hostings: "tells a guest and a sidecar of a shutdown at once, and owes no wake after it",
     fork: "answers with an error in a child of fork()",
     abort_of_start: "aborts a call that waits for the sidecar's start",
     wedge: "kills a sidecar whose thread no longer answers after an abort",

@@ -57,6 +57,7 @@ const RACES = [
   "refused",
   "start_race",
   "shutdown_race",
+  "both_hostings",
   "fork",
   "abort_of_start",
   "flood",
