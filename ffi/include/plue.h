@@ -12,8 +12,9 @@
  * THREADS    Every function may be called from any thread at any time, unless its comment says
  *            otherwise. A thread is not cancelled inside the library, nor in a callback of its
  *            call: pthread_cancel() takes effect after the return, so abort the call as well.
- * FORK       In a process made by fork(), and until it calls exec(), plue_tool_list(),
- *            plue_tool_execute() and plue_init...() fail with runtime_unavailable,
+ * FORK       A process made by fork() before the first call, or after plue_shutdown(), can use the
+ *            library like any other. In one made in between, and until it calls exec(),
+ *            plue_tool_list(), plue_tool_execute() and plue_init...() fail with runtime_unavailable,
  *            plue_abort_signal_new() and ..._retain() return NULL, and the others that act do nothing.
  * STRINGS    UTF-8, terminated by NUL. Arguments are borrowed for the duration of the call.
  * OWNERSHIP  Every `char *` that is returned is yours: give it to plue_free_json(), never to free().

@@ -36,6 +36,15 @@ static void remove_from_table(struct plue_call *call) {
     *at = call->next_in_table;
 }
 
+bool plue_calls_are_running(void) {
+    for (int i = 0; i < BUCKETS; i++) {
+        if (table[i] != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
 struct plue_call *plue_call_find(uint64_t generation, uint64_t id) {
     struct plue_call *call = table[id % BUCKETS];
     while (call != NULL && call->id != id) {
@@ -267,7 +276,7 @@ static struct plue_outcome list(void) {
 }
 
 static struct plue_outcome forked(void) {
-    return plue_outcome_failure("runtime_unavailable", "This process was made by fork()");
+    return plue_outcome_failure("runtime_unavailable", plue_forked_message);
 }
 
 char *plue_tool_execute(const char *tool_name, const char *params_json,

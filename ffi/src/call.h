@@ -45,6 +45,9 @@ struct plue_event *plue_event_new(const void *json, size_t length);
 
 /* plue_lock is held for the rest. */
 
+/* Says whether any thread is in a call that has been given to a peer. */
+bool plue_calls_are_running(void);
+
 /* NULL when no such call runs on that peer. */
 struct plue_call *plue_call_find(uint64_t generation, uint64_t id);
 

@@ -135,7 +135,7 @@ static int fail(const char *code, const char *message) {
 
 int plue_init_with_options(const plue_options_t *given) {
     if (plue_is_forked()) {
-        return fail("runtime_unavailable", "Cannot initialise: this process was made by fork()");
+        return fail("runtime_unavailable", plue_forked_message);
     }
     if (given == NULL || given->struct_size < offsetof(plue_options_t, tools_module)) {
         return fail("invalid_argument", "Cannot initialise: options is NULL or has no struct_size");

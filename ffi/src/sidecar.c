@@ -46,6 +46,10 @@ static void destroy(struct plue_sidecar *sidecar) {
     free(sidecar);
 }
 
+bool plue_sidecar_exists(void) {
+    return current != NULL;
+}
+
 struct plue_sidecar *plue_sidecar_of(uint64_t generation) {
     return is_running() && current->peer.generation == generation ? current : NULL;
 }

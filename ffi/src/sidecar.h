@@ -21,6 +21,9 @@ enum plue_sidecar_state { PLUE_SIDECAR_READY, PLUE_SIDECAR_FAILED, PLUE_SIDECAR_
 enum plue_sidecar_state plue_sidecar_ensure(bool *waited, struct plue_peer **peer,
                                             struct plue_outcome *failure);
 
+/* Says whether there is one, or the thread of one that has ended. */
+bool plue_sidecar_exists(void);
+
 /* The running sidecar whose peer has that generation; NULL if it has ended. */
 struct plue_sidecar *plue_sidecar_of(uint64_t generation);
 

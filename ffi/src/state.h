@@ -19,8 +19,11 @@ extern pthread_cond_t plue_changed;
 /* True while plue_shutdown() is at work. */
 extern bool plue_stopping;
 
-/* True in a process made by fork(), where every function fails or does nothing. Read without the
- * lock, which another thread may have held at that moment. */
+/* True in a process made by fork() while the library was at work, where every function fails or does
+ * nothing. Read without the lock, which another thread may have held at that moment. */
 bool plue_is_forked(void);
+
+/* What a failure says there. */
+extern const char plue_forked_message[];
 
 #endif

@@ -98,6 +98,93 @@ static void test_no_stdio(void) {
     }
 }
 
+/* ------------------------------------------------------- hosts that fork(), and early callers */
+
+/* Runs a check in a child of fork(), as daemon() makes one. */
+static void in_child(void (*check)(void)) {
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        alarm(60); /* one that takes a lock which nobody has waits for ever */
+        check();
+        _exit(check_failures() > 0);
+    }
+    int status = -1;
+    waitpid(child, &status, 0);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0, "status %d", status);
+}
+
+static void call_and_shut_down(void) {
+    expect_answer("echo", "{}", "{}");
+    plue_shutdown();
+}
+
+static void call_in_child(void) {
+    in_child(call_and_shut_down);
+}
+
+static void expect_forked(void) {
+    expect_failure("echo", "{}", "runtime_unavailable",
+                   "call plue_shutdown() before fork(), or exec()");
+    CHECK(plue_init("{}") == -1, "it was initialised");
+    plue_shutdown();
+}
+
+static void abort_a_call(void) {
+    plue_abort_signal_t *signal = plue_abort_signal_new();
+    plue_tool_context_t context = {.abort_signal = signal};
+    plue_abort_signal_abort(signal, "stop");
+    char *json = plue_tool_execute("echo", "{}", &context);
+    CHECK(is_failure(json, "aborted"), "%s", json);
+    plue_free_json(json);
+    plue_abort_signal_release(signal);
+    call_and_shut_down();
+}
+
+/* Whoever forks before the tools are started, or after they have ended, has lost nothing. */
+static void test_fork(void) {
+    init("", 0);
+    in_child(call_in_child);
+    in_child(abort_a_call);
+    expect_answer("echo", "{}", "{}");
+    in_child(expect_forked);
+    expect_answer("echo", "{}", "{}");
+    plue_shutdown();
+    init("", 0);
+    in_child(call_and_shut_down);
+    call_and_shut_down();
+    int guest = plue_guest_attach(NULL);
+    in_child(expect_forked);
+    plue_guest_detach();
+    close(guest);
+    in_child(plue_shutdown);
+}
+
+static char *early_answer;
+static char *early_failure;
+static char *early_last_error;
+
+/* A constructor of the program's own, as a global object of C++ has one. */
+__attribute__((constructor)) static void call_early(void) {
+    if (getenv("PLUE_TEST_EARLY") != NULL) {
+        early_answer = plue_tool_execute("echo", "{\"a\":1}", NULL);
+        early_failure = plue_tool_execute("nope", "{}", NULL);
+        early_last_error = strdup(plue_get_last_error_json());
+        plue_shutdown();
+    }
+}
+
+static void test_early(void) {
+    CHECK(early_answer != NULL && strcmp(early_answer, "{\"a\":1}") == 0, "%s", early_answer);
+    CHECK(is_failure(early_failure, "unknown_tool"), "%s", early_failure);
+    CHECK(strcmp(early_last_error, early_failure) == 0, "%s", early_last_error);
+    plue_free_json(early_answer);
+    plue_free_json(early_failure);
+    free(early_last_error);
+    expect_failure("nope", "{}", "unknown_tool", "nope");
+    plue_shutdown();
+}
+
 /* ------------------------------------------------------------------------- starts and ends */
 
 #if defined(__linux__)
@@ -227,6 +314,8 @@ static const struct {
     void (*run)(void);
 } tests[] = {
     {"no_stdio", test_no_stdio},
+    {"fork", test_fork},
+    {"early", test_early},
     {"default_program", test_default_program},
     {"no_program", test_no_program},
     {"relative_program", test_relative_program},

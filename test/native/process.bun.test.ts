@@ -76,6 +76,18 @@ describe("the sidecar beside a host that was linked statically", () => {
   }
 });
 
+describe("a host", () => {
+  withCompiler(
+    "may fork() before it starts the tools and after it has ended them",
+    () => pass([PROCESS, FAKE_SIDECAR, "fork"]),
+  );
+
+  withCompiler(
+    "that was linked statically may call tools before main()",
+    () => pass(within(folder, "exec ./host - early"), { PLUE_TEST_EARLY: "1" }),
+  );
+});
+
 describe("a host without a sidecar", () => {
   withCompiler("says where one is looked for", () => pass([PROCESS, "-", "no_program"]));
 });
