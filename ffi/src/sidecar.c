@@ -212,11 +212,13 @@ enum plue_sidecar_state plue_sidecar_ensure(bool *waited, struct plue_peer **pee
 void plue_sidecar_ended(struct plue_sidecar *sidecar, const char *why) {
     struct plue_peer *peer = &sidecar->peer;
     pthread_mutex_lock(&plue_lock);
-    plue_calls_fail(peer->generation, plue_stopping ? "shutdown" : "runtime_crashed", why);
+    bool has_said_why = peer->state == PLUE_PEER_REFUSED && peer->refusal != NULL;
+    plue_calls_fail(peer->generation, plue_stopping ? "shutdown" : "runtime_crashed",
+                    has_said_why ? peer->refusal : why);
     if (peer->has_answered) {
         failure.in_a_row = 0;
     }
-    if (peer->state == PLUE_PEER_REFUSED && peer->refusal != NULL) {
+    if (has_said_why) {
         note_failure(peer->refusal_code, plue_text_copy(peer->refusal, strlen(peer->refusal)));
     } else {
         note_failure("runtime_unavailable", plue_text_copy(why, strlen(why)));

@@ -38,6 +38,7 @@ struct input {
     uint8_t *bytes;
     size_t size;
     size_t used;
+    bool has_failed; /* FAILED came, and with it a deadline */
 };
 
 static bool resize(struct input *input, size_t size) {
@@ -62,6 +63,7 @@ static bool take_frames(struct plue_sidecar *sidecar, struct input *input, struc
         if (size > 0 && !plue_peer_receive(&sidecar->peer, &view, &wakeups)) {
             size = -1;
         }
+        input->has_failed |= size > 0 && view.type == PLUE_FRAME_FAILED;
         at += size > 0 ? (size_t)size : 0;
     }
     plue_wakeups_carry_out(&wakeups);
@@ -116,6 +118,7 @@ static void receive_rest(struct plue_sidecar *sidecar, struct input *input, stru
 /* What the process must have done by when. */
 struct deadline {
     uint64_t at_ms; /* 0: nothing */
+    uint64_t exit_ms; /* for its own end, after FAILED; 0: it has not sent that */
     bool is_closing; /* it has been asked to end */
     char why[200];  /* what is said if it has not done it */
 };
@@ -128,6 +131,13 @@ static void update_deadline(struct plue_sidecar *sidecar, struct deadline *deadl
     if (deadline->is_closing) {
         deadline->at_ms = sidecar->exit_deadline_ms;
         snprintf(deadline->why, sizeof deadline->why, "The tool process did not end when asked to");
+    } else if (sidecar->peer.state == PLUE_PEER_REFUSED) {
+        if (deadline->exit_ms == 0) {
+            deadline->exit_ms = plue_now_ms() + plue_settings.abort_grace_ms;
+        }
+        deadline->at_ms = deadline->exit_ms;
+        snprintf(deadline->why, sizeof deadline->why,
+                 "The tool process did not end after it had failed");
     } else if (sidecar->peer.state != PLUE_PEER_READY) {
         deadline->at_ms = sidecar->start_deadline_ms;
         snprintf(deadline->why, sizeof deadline->why,
@@ -188,8 +198,8 @@ static bool wait_for_work(struct plue_sidecar *sidecar, int watch, const struct 
 /* Moves bytes until the stream or the process ends, the process breaks the protocol, or a deadline
  * passes. */
 static void exchange(struct plue_sidecar *sidecar, struct ending *ending) {
-    struct input input = {malloc(BUFFER_SIZE), BUFFER_SIZE, 0};
-    struct deadline deadline;
+    struct input input = {.bytes = malloc(BUFFER_SIZE), .size = BUFFER_SIZE};
+    struct deadline deadline = {.exit_ms = 0};
     int watch = plue_process_watch(sidecar->process);
     bool open = input.bytes != NULL;
     update_deadline(sidecar, &deadline);
@@ -212,7 +222,7 @@ static void exchange(struct plue_sidecar *sidecar, struct ending *ending) {
             open = false;
         }
         /* Whoever sets a deadline pokes; one that is set may be met by what was received. */
-        if (waits[1].revents != 0 || deadline.at_ms != 0) {
+        if (waits[1].revents != 0 || deadline.at_ms != 0 || input.has_failed) {
             update_deadline(sidecar, &deadline);
         }
     }

@@ -153,6 +153,17 @@ static void test_garble(void) {
     plue_shutdown();
 }
 
+/* It gives up when it was ready, and stays: a running call fails with the reason, as soon as the
+ * sidecar is killed, and the next one starts another. */
+static void test_failed_later(void) {
+    init("");
+    pid_t process = sidecar_process();
+    expect_failure("give_up", "{}", "runtime_crashed", "The list is too large");
+    CHECK(!is_alive(process), "it lives");
+    expect_answer("echo", "{}", "{}");
+    plue_shutdown();
+}
+
 /* A child of the sidecar holds its socket: the sidecar's end is noticed all the same, and what it
  * leaves behind in its process group goes with it. */
 static void test_grandchild(void) {
@@ -604,6 +615,7 @@ static const struct {
     {"bad_programs", test_bad_programs},
     {"babble", test_babble},
     {"garble", test_garble},
+    {"failed_later", test_failed_later},
     {"grandchild", test_grandchild},
     {"stay", test_stay},
     {"refused", test_refused},

@@ -211,6 +211,9 @@ static void run_tool(struct fake_tools *tools, const struct request *request) {
     } else if (strcmp(name, "garble") == 0) {
         static const uint8_t garbage[] = "HTTP/1.1 200 OK\r\n\r\n";
         tools->send(garbage, sizeof garbage - 1);
+    } else if (strcmp(name, "give_up") == 0) {
+        static const char reason[] = "The list is too large";
+        fake_tools_frame(tools, FAILED, 0, tools->configuration, reason, sizeof reason - 1);
     } else if (strcmp(name, "crash") == 0) {
         crash(params);
     } else if (strcmp(name, "pid") == 0) {
@@ -260,6 +263,7 @@ static void configure(struct fake_tools *tools, uint64_t id, const uint8_t *payl
     static const char list[] = "[{\"name\":\"echo\"},{\"name\":\"pid\"}]";
     static const char hello[] = "{\"protocol\":1,\"runtime\":\"C\"}";
     const uint8_t *text = payload + 8;
+    tools->configuration = id;
     char *module = read_string(payload, 0, &text, "");
     char *config = read_string(payload, 1, &text, "{}");
     if (strstr(config, "nonsense") != NULL) {

@@ -14,6 +14,7 @@ struct fake_tools {
     bool is_mute;   /* it answers no PING */
     bool is_wedged; /* its tool "hold" never gives its thread back */
     int ended;      /* a SHUTDOWN frame came */
+    uint64_t configuration; /* the newest one's number */
     int version;    /* what HELLO claims; 0: there is no HELLO */
 };
 
