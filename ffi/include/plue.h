@@ -106,7 +106,8 @@ PLUE_API plue_abort_signal_t *plue_abort_signal_retain(plue_abort_signal_t *sign
  * aborted, while a call carries it. NULL is fine; one release too many is ignored. */
 PLUE_API void plue_abort_signal_release(plue_abort_signal_t *signal);
 /* Aborts the running calls that carry the signal, and every later one. Never blocks. The first
- * reason wins; it may be NULL, and is cut to 64 KiB. Not for signal handlers. */
+ * reason wins; it may be NULL, is cut to 64 KiB, and what is not UTF-8 in it is replaced. Not for
+ * signal handlers. */
 PLUE_API void plue_abort_signal_abort(plue_abort_signal_t *signal, const char *reason);
 /* Returns 1 after plue_abort_signal_abort(), else 0. */
 PLUE_API int plue_abort_signal_aborted(const plue_abort_signal_t *signal);

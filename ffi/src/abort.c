@@ -157,13 +157,16 @@ void plue_abort_signal_release(plue_abort_signal_t *signal) {
     pthread_mutex_unlock(&plue_lock);
 }
 
-/* A copy of the reason, or NULL: there is none, it is not UTF-8, or there is no memory. */
+/* A copy of the reason as UTF-8, or NULL: there is none, or there is no memory. */
 static char *copy_reason(const char *reason) {
     if (reason == NULL) {
         return NULL;
     }
-    size_t length = plue_text_prefix(reason, MAX_REASON);
-    return plue_text_is_utf8(reason, length) ? plue_text_copy(reason, length) : NULL;
+    char *copy = plue_text_repair(reason, plue_text_prefix(reason, MAX_REASON));
+    if (copy != NULL) {
+        copy[plue_text_prefix(copy, MAX_REASON)] = '\0'; /* a replacement is longer */
+    }
+    return copy;
 }
 
 void plue_abort_signal_abort(plue_abort_signal_t *signal, const char *reason) {

@@ -56,7 +56,7 @@ struct plue_outcome plue_outcome_failure(const char *code, const char *message) 
     static const char middle[] = "\",\"message\":\"";
     static const char tail[] = "\"}";
     /* A path or a system's message may be in another encoding, or be cut short. */
-    struct plue_outcome outcome = {NULL, plue_text_repair(message)};
+    struct plue_outcome outcome = {NULL, plue_text_repair(message, strlen(message))};
     if (outcome.message == NULL) {
         return plue_outcome_out_of_memory();
     }

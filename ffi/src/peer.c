@@ -78,26 +78,34 @@ static void refuse(struct plue_peer *peer, const char *code, char *reason) {
     pthread_cond_broadcast(&plue_changed);
 }
 
+/* Says whether the bytes may be JSON, which libplue does not read: what a host gets is a string that
+ * is UTF-8, and not cut short. */
+static bool may_be_json(const uint8_t *bytes, size_t length) {
+    return length > 0 && plue_text_is_string(bytes, length);
+}
+
 /* Splits the payload of a RESULT. Returns false when it is malformed. */
 static bool read_outcome(const struct plue_frame_view *view, struct plue_outcome *outcome) {
     const uint8_t *json = view->payload;
     size_t length = view->length;
+    const uint8_t *message = NULL;
+    size_t message_length = 0;
     *outcome = (struct plue_outcome){NULL, NULL};
     if (view->flags & PLUE_RESULT_FAILED) {
         if (length < 4 || plue_read_u32(json) > length - 4) {
             return false;
         }
-        size_t message_length = plue_read_u32(json);
-        outcome->message = plue_text_copy(json + 4, message_length);
+        message = json + 4;
+        message_length = plue_read_u32(json);
         json += 4 + message_length;
         length -= 4 + message_length;
-        if (outcome->message == NULL) {
-            *outcome = plue_outcome_out_of_memory();
-            return true;
-        }
     }
+    if (!may_be_json(json, length)) {
+        return false;
+    }
+    outcome->message = message == NULL ? NULL : plue_text_repair(message, message_length);
     outcome->json = plue_text_copy(json, length);
-    if (outcome->json == NULL) {
+    if (outcome->json == NULL || (message != NULL && outcome->message == NULL)) {
         plue_outcome_free(*outcome);
         *outcome = plue_outcome_out_of_memory();
     }
@@ -124,8 +132,11 @@ static bool receive_result(struct plue_peer *peer, const struct plue_frame_view 
     return true;
 }
 
-static void receive_event(struct plue_peer *peer, const struct plue_frame_view *view,
+static bool receive_event(struct plue_peer *peer, const struct plue_frame_view *view,
                           struct plue_wakeups *wakeups) {
+    if (!may_be_json(view->payload, view->length)) {
+        return false;
+    }
     /* Copied before the lock is taken. Out of memory counts as dropped. */
     struct plue_event *event = plue_event_new(view->payload, view->length);
     pthread_mutex_lock(&plue_lock);
@@ -135,12 +146,16 @@ static void receive_event(struct plue_peer *peer, const struct plue_frame_view *
     if (!kept) {
         free(event);
     }
+    return true;
 }
 
-static void receive_tools(struct plue_peer *peer, const struct plue_frame_view *view) {
+static bool receive_tools(struct plue_peer *peer, const struct plue_frame_view *view) {
+    if (!may_be_json(view->payload, view->length)) {
+        return false;
+    }
     char *tools = plue_text_copy(view->payload, view->length);
     if (tools == NULL) {
-        return; /* the last list stands */
+        return true; /* the last list stands */
     }
     pthread_mutex_lock(&plue_lock);
     if (view->id == peer->configuration) {
@@ -151,6 +166,7 @@ static void receive_tools(struct plue_peer *peer, const struct plue_frame_view *
     }
     pthread_mutex_unlock(&plue_lock);
     free(tools);
+    return true;
 }
 
 static bool receive_hello(struct plue_peer *peer, const struct plue_frame_view *view) {
@@ -175,7 +191,7 @@ static bool receive_hello(struct plue_peer *peer, const struct plue_frame_view *
 
 static void receive_failed(struct plue_peer *peer, const struct plue_frame_view *view) {
     bool by_configuration = view->flags & PLUE_FAILED_BY_CONFIGURATION;
-    char *reason = plue_text_copy(view->payload, view->length);
+    char *reason = plue_text_repair(view->payload, view->length);
     pthread_mutex_lock(&plue_lock);
     if (view->id == peer->configuration) {
         refuse(peer, by_configuration ? "invalid_argument" : "runtime_unavailable", reason);
@@ -197,11 +213,9 @@ bool plue_peer_receive(struct plue_peer *peer, const struct plue_frame_view *vie
     case PLUE_FRAME_RESULT:
         return receive_result(peer, view, wakeups);
     case PLUE_FRAME_META:
-        receive_event(peer, view, wakeups);
-        return true;
+        return receive_event(peer, view, wakeups);
     case PLUE_FRAME_TOOLS:
-        receive_tools(peer, view);
-        return true;
+        return receive_tools(peer, view);
     case PLUE_FRAME_HELLO:
         return receive_hello(peer, view);
     case PLUE_FRAME_FAILED:

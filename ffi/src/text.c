@@ -68,6 +68,10 @@ bool plue_text_is_utf8(const char *text, size_t length) {
     return true;
 }
 
+bool plue_text_is_string(const void *bytes, size_t length) {
+    return plue_text_is_utf8(bytes, length) && memchr(bytes, '\0', length) == NULL;
+}
+
 char *plue_text_copy(const void *bytes, size_t length) {
     char *copy = malloc(length + 1);
     if (copy != NULL) {
@@ -77,10 +81,12 @@ char *plue_text_copy(const void *bytes, size_t length) {
     return copy;
 }
 
-char *plue_text_repair(const char *text) {
+char *plue_text_repair(const void *text, size_t length) {
     static const char replacement[] = "\xEF\xBF\xBD";
-    const unsigned char *bytes = (const unsigned char *)text;
-    size_t length = strlen(text);
+    const unsigned char *bytes = text;
+    if (plue_text_is_string(text, length)) {
+        return plue_text_copy(text, length);
+    }
     char *copy = malloc(length * (sizeof replacement - 1) + 1);
     if (copy == NULL) {
         return NULL;
@@ -88,9 +94,10 @@ char *plue_text_repair(const char *text) {
     size_t at = 0;
     size_t used = 0;
     while (at < length) {
-        size_t step = bytes[at] < 0x80 ? 1 : sequence_length(bytes + at, length - at);
+        size_t step = bytes[at] < 0x80 ? bytes[at] != '\0'
+                                       : sequence_length(bytes + at, length - at);
         if (step > 0) {
-            memcpy(copy + used, text + at, step);
+            memcpy(copy + used, bytes + at, step);
             at += step;
             used += step;
             continue;

@@ -5,6 +5,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* Says whether the bytes are UTF-8 that a C string can hold: there is no NUL in them. */
+bool plue_text_is_string(const void *bytes, size_t length);
+
 /* Says whether the bytes are well-formed UTF-8: no overlong forms, surrogates or numbers above
  * U+10FFFF. */
 bool plue_text_is_utf8(const char *text, size_t length);
@@ -12,8 +15,9 @@ bool plue_text_is_utf8(const char *text, size_t length);
 /* Copies bytes and adds a NUL. NULL when out of memory. */
 char *plue_text_copy(const void *bytes, size_t length);
 
-/* Copies a string; what is not UTF-8 in it becomes U+FFFD. NULL when out of memory. */
-char *plue_text_repair(const char *text);
+/* Copies text as a string; what is not UTF-8 in it, and each NUL, becomes U+FFFD. NULL when out of
+ * memory. */
+char *plue_text_repair(const void *text, size_t length);
 
 /* The length of the longest beginning of a string that has at most `most` bytes and cuts no
  * character in two: printf("%.*s", (int)plue_text_prefix(text, 100), text). */

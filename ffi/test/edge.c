@@ -153,6 +153,25 @@ static void test_garble(void) {
     plue_shutdown();
 }
 
+/* What would not be the text that a host is promised: bytes that are not UTF-8, a NUL, nothing. A
+ * message is for people, and is repaired. */
+static void test_bad_text(void) {
+    static const char *const kinds[] = {"empty", "bytes", "nul", "event", "list", "failure"};
+    init("");
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        char params[40];
+        snprintf(params, sizeof params, "{\"%s\":true}", kinds[i]);
+        expect_failure("misanswer", params, "runtime_crashed", "broke the protocol");
+        expect_answer("echo", "{}", "{}");
+    }
+    char *json = plue_tool_execute("misanswer", "{\"message\":true}", NULL);
+    CHECK(is_failure(json, "threw"), "%s", json);
+    CHECK(strcmp(plue_get_last_error(), "a\xef\xbf\xbd" "b\xef\xbf\xbd") == 0, "%s",
+          plue_get_last_error());
+    plue_free_json(json);
+    plue_shutdown();
+}
+
 /* It gives up when it was ready, and stays: a running call fails with the reason, as soon as the
  * sidecar is killed, and the next one starts another. */
 static void test_failed_later(void) {
@@ -615,6 +634,7 @@ static const struct {
     {"bad_programs", test_bad_programs},
     {"babble", test_babble},
     {"garble", test_garble},
+    {"bad_text", test_bad_text},
     {"failed_later", test_failed_later},
     {"grandchild", test_grandchild},
     {"stay", test_stay},

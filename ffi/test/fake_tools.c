@@ -169,6 +169,26 @@ static void send_big(struct fake_tools *tools, uint64_t id, size_t size) {
     free(json);
 }
 
+/* What no tools side should send. */
+static void misanswer(struct fake_tools *tools, uint64_t id, const char *params) {
+    static const char message[] = "\x04\0\0\0a\0b\xff{\"error\":\"threw\"}";
+    if (strstr(params, "message") != NULL) {
+        fake_tools_frame(tools, RESULT, 1, id, message, sizeof message - 1);
+    } else if (strstr(params, "failure") != NULL) {
+        fake_tools_frame(tools, RESULT, 1, id, message, 8);
+    } else if (strstr(params, "event") != NULL) {
+        fake_tools_frame(tools, META, 0, id, "\"\xff\"", 3);
+    } else if (strstr(params, "list") != NULL) {
+        fake_tools_frame(tools, TOOLS, 0, tools->configuration, "[\0]", 3);
+    } else if (strstr(params, "bytes") != NULL) {
+        fake_tools_frame(tools, RESULT, 0, id, "\"caf\xe9\"", 6);
+    } else if (strstr(params, "nul") != NULL) {
+        fake_tools_frame(tools, RESULT, 0, id, "\"a\0b\"", 5);
+    } else {
+        fake_tools_frame(tools, RESULT, 0, id, NULL, 0);
+    }
+}
+
 static void progress(struct fake_tools *tools, const struct request *request) {
     long events = number(request->params, "n");
     char json[200];
@@ -211,6 +231,8 @@ static void run_tool(struct fake_tools *tools, const struct request *request) {
     } else if (strcmp(name, "garble") == 0) {
         static const uint8_t garbage[] = "HTTP/1.1 200 OK\r\n\r\n";
         tools->send(garbage, sizeof garbage - 1);
+    } else if (strcmp(name, "misanswer") == 0) {
+        misanswer(tools, id, params);
     } else if (strcmp(name, "give_up") == 0) {
         static const char reason[] = "The list is too large";
         fake_tools_frame(tools, FAILED, 0, tools->configuration, reason, sizeof reason - 1);

@@ -331,6 +331,29 @@ static void test_aborts(void) {
            settled[ROUNDS * 99 / 100]);
 }
 
+/* A reason in another encoding is said all the same, and one that is too long is cut, where its
+ * replacement makes it too long as well. */
+static void test_odd_reasons(void) {
+    enum { LENGTH = 70000 };
+    char *longer = malloc(LENGTH + 1);
+    memset(longer, '\xff', LENGTH);
+    longer[LENGTH] = '\0';
+    const char *reasons[] = {"caf\xe9 closed", longer};
+    const char *parts[] = {"caf\xef\xbf\xbd closed", "\xef\xbf\xbd\xef\xbf\xbd"};
+    for (int i = 0; i < 2; i++) {
+        plue_abort_signal_t *signal = plue_abort_signal_new();
+        plue_abort_signal_abort(signal, reasons[i]);
+        plue_tool_context_t context = {NULL, NULL, signal, NULL, NULL};
+        char *json = plue_tool_execute("echo", "{}", &context);
+        size_t length = strlen(plue_get_last_error());
+        CHECK(is_failure(json, "aborted") && contains(json, parts[i]), "%.200s", json);
+        CHECK(length < 20 || (length <= 65536 && length > 65530), "%zu bytes", length);
+        plue_free_json(json);
+        plue_abort_signal_release(signal);
+    }
+    free(longer);
+}
+
 static void test_aborted_before(void) {
     plue_abort_signal_t *signal = plue_abort_signal_new();
     CHECK(!plue_abort_signal_aborted(signal), "new signal");
@@ -479,6 +502,7 @@ static void test_surplus_release(void) {
 
 static void test_abort(void) {
     test_aborted_before();
+    test_odd_reasons();
     test_aborts();
     test_surplus_release();
 }

@@ -77,15 +77,20 @@ static void test_repair(void) {
         {"\xed\xa0\x80.", "\xef\xbf\xbd."},
     };
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
-        char *repaired = plue_text_repair(pairs[i][0]);
+        char *repaired = plue_text_repair(pairs[i][0], strlen(pairs[i][0]));
         CHECK(strcmp(repaired, pairs[i][1]) == 0, "%zu: %s", i, repaired);
         free(repaired);
     }
+    char *without_nul = plue_text_repair("a\0b\0", 4);
+    CHECK(strcmp(without_nul, "a\xef\xbf\xbd" "b\xef\xbf\xbd") == 0, "%s", without_nul);
+    free(without_nul);
+    CHECK(plue_text_is_string("ab", 2) && plue_text_is_string("", 0), "text");
+    CHECK(!plue_text_is_string("a\0b", 3) && !plue_text_is_string("a\xff", 2), "no text");
     /* Whatever two bytes there are, the copy is UTF-8, and is the same if they were. */
     for (int first = 1; first < 256; first++) {
         for (int second = 0; second < 256; second++) {
             const char text[] = {(char)first, (char)second, '\0'};
-            char *repaired = plue_text_repair(text);
+            char *repaired = plue_text_repair(text, strlen(text));
             bool was_right = plue_text_is_utf8(text, strlen(text));
             CHECK(plue_text_is_utf8(repaired, strlen(repaired)), "%02x %02x", first, second);
             CHECK((strcmp(repaired, text) == 0) == was_right, "%02x %02x", first, second);

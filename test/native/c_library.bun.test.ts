@@ -178,6 +178,7 @@ describe("the C half", () => {
     bad_programs: "says why there is no sidecar",
     babble: "is not disturbed by a sidecar that sends what nobody asked for",
     garble: "fails all calls of a sidecar that breaks the protocol in the middle of them",
+    bad_text: "hands a host no text that is empty, cut short or not UTF-8",
     failed_later: "kills a sidecar that gives up while calls run, and stays",
     grandchild: "notices a crash although a child of the sidecar holds its socket",
     stay: "kills a sidecar that does not end when asked to",
