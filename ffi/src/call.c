@@ -268,10 +268,13 @@ static struct plue_outcome list(void) {
     struct plue_outcome outcome = {NULL, NULL};
     pthread_mutex_lock(&plue_lock);
     struct plue_peer *peer = plue_runtime_ready(false, &never, &outcome);
-    if (peer != NULL) {
-        outcome.json = plue_text_copy(peer->tools, peer->tools_length);
-    }
+    struct plue_shared_text *tools = peer == NULL ? NULL : plue_shared_text_retain(peer->tools);
     pthread_mutex_unlock(&plue_lock);
+    if (tools != NULL) {
+        /* Without the lock: the list of many tools takes its time. */
+        outcome.json = plue_text_copy(tools->bytes, tools->length);
+        plue_shared_text_release(tools);
+    }
     return outcome.json == NULL ? plue_outcome_out_of_memory() : outcome;
 }
 

@@ -19,11 +19,10 @@ void plue_peer_open(struct plue_peer *peer) {
 
 static void forget(struct plue_peer *peer) {
     free(peer->refusal);
-    free(peer->tools);
+    plue_shared_text_release(peer->tools);
     peer->refusal = NULL;
     peer->refusal_code = NULL;
     peer->tools = NULL;
-    peer->tools_length = 0;
 }
 
 /* NULL unless the environment names the tools. */
@@ -153,19 +152,18 @@ static bool receive_tools(struct plue_peer *peer, const struct plue_frame_view *
     if (!may_be_json(view->payload, view->length)) {
         return false;
     }
-    char *tools = plue_text_copy(view->payload, view->length);
+    struct plue_shared_text *tools = plue_shared_text_new(view->payload, view->length);
     if (tools == NULL) {
         return true; /* the last list stands */
     }
     pthread_mutex_lock(&plue_lock);
     if (view->id == peer->configuration) {
-        char *old = peer->tools;
+        struct plue_shared_text *old = peer->tools;
         peer->tools = tools;
-        peer->tools_length = view->length;
         tools = old;
     }
     pthread_mutex_unlock(&plue_lock);
-    free(tools);
+    plue_shared_text_release(tools);
     return true;
 }
 

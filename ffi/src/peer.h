@@ -4,6 +4,7 @@
 
 #include "frame.h"
 #include "outcome.h"
+#include "shared_text.h"
 #include "waiter.h"
 
 #include <stdbool.h>
@@ -22,8 +23,7 @@ struct plue_peer {
     enum plue_peer_state state;
     const char *refusal_code;
     char *refusal;
-    char *tools; /* NULL until they are known */
-    size_t tools_length;
+    struct plue_shared_text *tools; /* their list as JSON; NULL until it is known */
     bool has_answered;    /* it has given a result */
     uint64_t pong_due_ms; /* 0: no PING is unanswered */
 };
