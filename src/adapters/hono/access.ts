@@ -12,6 +12,7 @@ import type { AccessOptions } from "./access_options.ts";
 import { type Cors, createCors } from "./cors.ts";
 import type { Exchange } from "./exchange.ts";
 import { createGuard } from "./guard.ts";
+import { copyOf } from "./headers.ts";
 import { type Caller, ownerToolset, selectionOfCaller, ToolsetNarrower } from "./identity.ts";
 import { type Problem, problemOfThrown, problemResponse } from "./problem.ts";
 import { createRateLimiter, type RateLimiter } from "./rate_limit.ts";
@@ -96,7 +97,8 @@ export class Access {
     const began = observe && now();
     const caller = authorize === undefined ? this.everyone : await authorize(request, env);
     if (began !== undefined) exchange.enteredMs = now() - began;
-    if (isResponse(caller)) return caller;
+    // It may be one that is sent again and again: what one request gets must not stay on it.
+    if (isResponse(caller)) return copyOf(caller);
     exchange.principal = caller.principal;
     return await this.charge(caller, request, exchange, 1) ?? caller;
   }

@@ -14,12 +14,16 @@ export function withHeaders(response: Response, headers: readonly Header[]): Res
     write(response.headers, headers);
     return response;
   } catch {
-    // What `authorize` answered may come from a fetch: its headers cannot be changed.
-    const { body, status, statusText, headers: own } = response;
-    const copy = new Response(body, { status, statusText, headers: own });
+    // What another handler answered may come from a fetch: its headers cannot be changed.
+    const copy = copyOf(response);
     write(copy.headers, headers);
     return copy;
   }
+}
+
+/** A response with headers of its own, in place of one that is somebody else's. */
+export function copyOf({ body, status, statusText, headers }: Response): Response {
+  return new Response(body, { status, statusText, headers });
 }
 
 function write(own: Headers, headers: readonly Header[]): void {

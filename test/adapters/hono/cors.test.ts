@@ -98,6 +98,22 @@ describe("cors", () => {
     assertEquals(response.headers.get("access-control-allow-origin"), PAGE);
   });
 
+  it("leaves nothing of one answer on the response that turns everybody away", async () => {
+    const constant = new Response(null, { status: 401, headers: { "x-kept": "1" } });
+    const app = handler({
+      ...OPEN,
+      authorize: () => constant,
+      observe: { serverTiming: true },
+    });
+    const before = JSON.stringify([...constant.headers]);
+    const first = await app.request(`${BASE}/tools`, { headers: { origin: PAGE } });
+    assertEquals(first.headers.get("access-control-allow-origin"), PAGE);
+    const second = await app.request(`${BASE}/tools`);
+    assertEquals([second.status, second.headers.get("x-kept")], [401, "1"]);
+    assertEquals(second.headers.get("access-control-allow-origin"), null);
+    assertEquals(JSON.stringify([...constant.headers]), before);
+  });
+
   it("answers a browser that asks first, without asking who it is", async () => {
     const app = handler({ ...OPEN, authorize: () => new Response(null, { status: 401 }) });
     const response = await app.request(`${BASE}/tools/echo/execute`, asks);
