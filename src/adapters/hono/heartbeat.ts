@@ -4,6 +4,8 @@
  * @module
  */
 
+import { isBun, isWorkers } from "./runtime.ts";
+
 /** Workers notice only when they write that a client is gone; elsewhere the runtime says so. */
 const WORKERS_MS = 1_500;
 /** Bun closes a connection that was silent for ten seconds, unless it is told otherwise. */
@@ -12,8 +14,6 @@ const DEFAULT_MS = 15_000;
 
 /** The heartbeat that fits this runtime, in milliseconds. */
 export function defaultHeartbeatMs(): number {
-  const { navigator } = globalThis as { readonly navigator?: { readonly userAgent?: unknown } };
-  const agent = String(navigator?.userAgent);
-  if (agent === "Cloudflare-Workers") return WORKERS_MS;
-  return agent.startsWith("Bun/") ? BUN_MS : DEFAULT_MS;
+  if (isWorkers()) return WORKERS_MS;
+  return isBun() ? BUN_MS : DEFAULT_MS;
 }

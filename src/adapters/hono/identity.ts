@@ -41,7 +41,8 @@ export interface Caller {
 }
 
 /**
- * Decides who calls. A `Response` is sent as it is: how a caller is turned away.
+ * Decides who calls. A `Response` turns the caller away: a copy of it is sent. One without a body
+ * may be answered again and again.
  *
  * @param env What the runtime hands to a handler beside the request: the bindings of Workers, Bun's
  * server, Deno's connection, the request of Node.
@@ -98,7 +99,11 @@ export function ownerToolset(
   source: ToolRegistry | Toolset,
   selection: Selection | undefined,
 ): () => Toolset {
-  if (!(source instanceof Toolset)) return () => source.select(selection);
+  if (!(source instanceof Toolset)) {
+    let toolset: Toolset | undefined;
+    return () =>
+      toolset?.revision === source.revision ? toolset : toolset = source.select(selection);
+  }
   const toolset = selection === undefined ? source : buildToolset(source, selection);
   return () => toolset;
 }

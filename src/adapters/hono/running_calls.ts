@@ -54,6 +54,7 @@ export class RunningCall {
   #turns = TURNS;
   #isOver = false;
   readonly #leave: () => void;
+  #whenLong: (() => void) | undefined;
 
   /** @ignore Made by {@linkcode RunningCalls.begin}. */
   constructor(calls: Map<string, RunningCall>, key: string, client: Request) {
@@ -73,6 +74,12 @@ export class RunningCall {
     this.#calls = calls;
     this.other = calls.get(key);
     calls.set(key, this);
+  }
+
+  /** What to do when the call takes long: more than a few turns of the queue. */
+  whenLong(work: () => void): void {
+    if (this.#turns === 0) work();
+    else this.#whenLong = work;
   }
 
   /** The call has ended: nothing reaches it any more. */
@@ -100,6 +107,7 @@ export class RunningCall {
     const { signal } = this.#client;
     if (signal.aborted) this.#leave();
     else signal.addEventListener("abort", this.#leave, { once: true });
+    this.#whenLong?.();
   }
 }
 

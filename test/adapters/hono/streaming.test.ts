@@ -325,6 +325,19 @@ describe("POST /tools/:id/execute as an event stream", () => {
     await response.body?.cancel();
     assertEquals([await platform.ended(), inFlight()], [1, 0]);
   });
+
+  it("hands a call that takes long to the platform, also where its result is not streamed", async () => {
+    const { app, started, inFlight } = bench();
+    const platform = fakePlatform();
+    const client = new AbortController();
+    const request = { ...execution({}), signal: client.signal };
+    const answer = app.request(`${BASE}/tools/wait/execute`, request, {}, platform);
+    await started.promise;
+    for (let turn = 0; turn < 100; turn++) await null;
+    client.abort();
+    assertEquals([await platform.ended(), inFlight()], [1, 0]);
+    await answer;
+  });
 });
 
 describe("POST /executions/:callId/abort", () => {

@@ -108,7 +108,8 @@ async function answerResult(c: Context, begun: Begun): Promise<Response> {
     settle(sent);
     return response ?? respond(call, sent);
   });
-  keepAlive(c, ended);
+  // Hono throws where there is no platform to ask, which a call that ends at once need not pay for.
+  running.whenLong(() => keepAlive(c, ended));
   // A failure is plain data.
   return await ended as Response;
 }
