@@ -34,6 +34,9 @@ static void shut_down(void) {
     pthread_cond_broadcast(&plue_changed);
     pthread_mutex_unlock(&plue_lock);
     plue_guest_wake(&wake);
+    if (sidecar != NULL) {
+        plue_sidecar_unhold(sidecar);
+    }
 }
 
 void plue_shutdown(void) {

@@ -118,8 +118,8 @@ void plue_runtime_send(struct plue_peer *peer, struct plue_call *call, struct pl
     struct plue_sidecar *sidecar = plue_sidecar_hold(peer);
     pthread_mutex_unlock(&plue_lock);
     plue_sidecar_send(sidecar, frame);
-    pthread_mutex_lock(&plue_lock);
     plue_sidecar_unhold(sidecar);
+    pthread_mutex_lock(&plue_lock);
     call->sent = true;
     if (call->aborted && !call->done) {
         /* Not sent earlier, because ABORT must not overtake EXEC. */

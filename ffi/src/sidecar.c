@@ -14,7 +14,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The newest sidecar. Once it has ended it stays here until the next start joins its thread. */
+/* The newest sidecar. Once it has ended it stays here until there is another, whose thread joins its
+ * thread. What this points to is always there, because a child of fork() follows it without a lock. */
 static struct plue_sidecar *current;
 
 /* What the last start or run ended with, and when the next start may be. */
@@ -57,13 +58,12 @@ struct plue_sidecar *plue_sidecar_of(uint64_t generation) {
 struct plue_sidecar *plue_sidecar_hold(struct plue_peer *peer) {
     /* The peer was found a moment ago under the same lock, so its sidecar is the current one. */
     (void)peer;
-    current->references++;
+    atomic_fetch_add(&current->references, 1);
     return current;
 }
 
 void plue_sidecar_unhold(struct plue_sidecar *sidecar) {
-    sidecar->references--;
-    if (sidecar->references == 0) {
+    if (atomic_fetch_sub(&sidecar->references, 1) == 1) {
         destroy(sidecar);
     }
 }
@@ -104,15 +104,6 @@ static struct plue_outcome too_early(uint64_t now) {
     return outcome;
 }
 
-/* Joins the thread of a sidecar that has ended. It holds no lock any more, and returns. */
-static void forget_ended(void) {
-    if (current != NULL) {
-        pthread_join(current->thread, NULL);
-        plue_sidecar_unhold(current);
-        current = NULL;
-    }
-}
-
 /* NULL: with errno. */
 static struct plue_sidecar *make_sidecar(void) {
     struct plue_sidecar *sidecar = calloc(1, sizeof *sidecar);
@@ -120,7 +111,7 @@ static struct plue_sidecar *make_sidecar(void) {
         return NULL;
     }
     int pair[2] = {-1, -1};
-    sidecar->references = 1;
+    atomic_init(&sidecar->references, 1);
     sidecar->socket = -1;
     sidecar->child_socket = -1;
     sidecar->poke[0] = -1;
@@ -153,13 +144,15 @@ static bool start(void) {
         if (config != NULL) {
             /* The thread sends it, once there is a process to read it. */
             plue_outbox_post(&sidecar->outbox, config);
+            sidecar->predecessor = current;
+            current = sidecar; /* before the thread can let the predecessor go */
             error = plue_thread_start(&sidecar->thread, plue_sidecar_run, sidecar);
+            if (error == 0) {
+                return true;
+            }
+            current = sidecar->predecessor;
         } else {
             error = ENOMEM;
-        }
-        if (error == 0) {
-            current = sidecar;
-            return true;
         }
         destroy(sidecar);
     }
@@ -198,7 +191,6 @@ enum plue_sidecar_state plue_sidecar_ensure(bool *waited, struct plue_peer **pee
         *reason = too_early(now);
         return PLUE_SIDECAR_FAILED;
     }
-    forget_ended();
     if (!start()) {
         *reason = last_failure();
         return PLUE_SIDECAR_FAILED;
@@ -249,10 +241,7 @@ void plue_sidecar_join(struct plue_sidecar *sidecar) {
 }
 
 void plue_sidecar_end_shutdown(void) {
-    if (current != NULL) {
-        plue_sidecar_unhold(current);
-        current = NULL;
-    }
+    current = NULL;
     free(failure.message);
     failure.message = NULL;
     failure.in_a_row = 0;

@@ -29,7 +29,6 @@ struct plue_sidecar *plue_sidecar_of(uint64_t generation);
 
 /* Keeps the memory and the socket of the sidecar that `peer` belongs to. */
 struct plue_sidecar *plue_sidecar_hold(struct plue_peer *peer);
-void plue_sidecar_unhold(struct plue_sidecar *sidecar);
 
 /* Asks the sidecar for a sign of life, and has it killed if none comes. */
 void plue_sidecar_ping(struct plue_sidecar *sidecar);
@@ -37,10 +36,14 @@ void plue_sidecar_ping(struct plue_sidecar *sidecar);
 /* Fails the running calls and asks the sidecar to end. Returns it, or NULL if there is none. */
 struct plue_sidecar *plue_sidecar_begin_shutdown(void);
 
-/* Forgets the sidecar and the failed starts. To be called after plue_sidecar_join(). */
+/* Forgets the sidecar and the failed starts, after plue_sidecar_join(). The sidecar is then to be
+ * unheld. */
 void plue_sidecar_end_shutdown(void);
 
 /* ---- without it ---- */
+
+/* Undoes plue_sidecar_hold(). */
+void plue_sidecar_unhold(struct plue_sidecar *sidecar);
 
 /* Sends a frame, or queues what the socket does not take. Never blocks. Takes the frame.
  * May be called with plue_lock held, too. */

@@ -6,17 +6,20 @@
 #include "sidecar.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <sys/types.h>
 
 struct plue_sidecar {
     /* Guarded by plue_lock. */
     struct plue_peer peer;
-    int references;
     bool ended;                 /* its thread is about to return */
     uint64_t start_deadline_ms; /* for the answer to CONFIG */
     uint64_t exit_deadline_ms;  /* 0: it need not end */
 
+    atomic_int references; /* one is for being the current one */
+
     /* Set before there is more than one thread, or used by the sidecar's thread alone. */
+    struct plue_sidecar *predecessor; /* has ended; the thread joins its thread; NULL: none */
     pthread_t thread;
     int socket;
     int child_socket; /* the other end, until the process has it */

@@ -248,9 +248,19 @@ static bool start_process(struct plue_sidecar *sidecar, struct ending *ending) {
     return true;
 }
 
+/* Here and not where the start was asked for, because there plue_lock is held. */
+static void bury_predecessor(struct plue_sidecar *sidecar) {
+    if (sidecar->predecessor != NULL) {
+        pthread_join(sidecar->predecessor->thread, NULL);
+        plue_sidecar_unhold(sidecar->predecessor);
+        sidecar->predecessor = NULL;
+    }
+}
+
 void *plue_sidecar_run(void *argument) {
     struct plue_sidecar *sidecar = argument;
     struct ending ending = {.kill = false};
+    bury_predecessor(sidecar);
     bool started = start_process(sidecar, &ending);
     if (started) {
         exchange(sidecar, &ending);

@@ -470,6 +470,37 @@ static void test_fork(void) {
     plue_shutdown();
 }
 
+static void *restart_often(void *is_over) {
+    for (int i = 0; i < 20; i++) {
+        expect_failure("crash", "{\"code\":0}", "runtime_crashed", "");
+        expect_answer("echo", "{}", "{}");
+    }
+    atomic_store((atomic_bool *)is_over, true);
+    return NULL;
+}
+
+/* Children are made while one sidecar takes the place of another: each lets go of a sidecar that is
+ * there, and says that it has none. */
+static void test_fork_race(void) {
+    atomic_bool is_over = false;
+    pthread_t thread;
+    init("");
+    expect_answer("echo", "{}", "{}");
+    pthread_create(&thread, NULL, restart_often, &is_over);
+    while (!atomic_load(&is_over)) {
+        pid_t child = fork();
+        if (child == 0) {
+            char *json = plue_tool_execute("echo", "{}", NULL);
+            _exit(is_failure(json, "runtime_unavailable") ? 0 : 1);
+        }
+        int status = -1;
+        waitpid(child, &status, 0);
+        CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0, "%d", status);
+    }
+    pthread_join(thread, NULL);
+    plue_shutdown();
+}
+
 /* --------------------------------------------------------------------------------- aborts */
 
 /* A call that another thread aborts. */
@@ -650,6 +681,7 @@ static const struct {
     {"shutdown_race", test_shutdown_race},
     {"both_hostings", test_both_hostings},
     {"fork", test_fork},
+    {"fork_race", test_fork_race},
     {"abort_of_start", test_abort_of_start},
     {"wedge", test_wedge},
     {"no_wedge", test_no_wedge},

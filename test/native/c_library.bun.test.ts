@@ -194,6 +194,7 @@ describe("the C half", () => {
     shutdown_race: "survives shutdowns among calls",
     both_hostings: "tells a guest and a sidecar of a shutdown at once, and owes no wake after it",
     fork: "answers with an error in a child of fork()",
+    fork_race: "may be forked while one sidecar takes the place of another",
     abort_of_start: "aborts a call that waits for the sidecar's start",
     wedge: "kills a sidecar whose thread no longer answers after an abort",
     no_wedge: "leaves a sidecar alone whose tool merely does not listen",

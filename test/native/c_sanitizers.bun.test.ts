@@ -59,6 +59,7 @@ const RACES = [
   "shutdown_race",
   "both_hostings",
   "fork",
+  "fork_race",
   "abort_of_start",
   "flood",
 ];
