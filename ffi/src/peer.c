@@ -3,6 +3,7 @@
 #include "call.h"
 #include "image.h"
 #include "path.h"
+#include "platform.h"
 #include "settings.h"
 #include "state.h"
 #include "text.h"
@@ -27,7 +28,7 @@ static void forget(struct plue_peer *peer) {
 
 /* NULL unless the environment names the tools. */
 static const char *module_of_environment(void) {
-    return plue_settings.tools_module == NULL ? getenv("PLUE_TOOLS") : NULL;
+    return plue_settings.tools_module == NULL ? plue_environment("PLUE_TOOLS") : NULL;
 }
 
 const char *plue_peer_fault(void) {

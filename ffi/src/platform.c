@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -45,11 +46,27 @@ static void set_flags(int descriptor) {
 }
 #endif
 
+const char *plue_environment(const char *name) {
+#if defined(__APPLE__)
+    return issetugid() ? NULL : getenv(name);
+#else
+    return secure_getenv(name);
+#endif
+}
+
+int plue_copy_descriptor(int descriptor, int least) {
+    int copy = fcntl(descriptor, F_DUPFD_CLOEXEC, least);
+    if (copy < 0 && errno == EINVAL) {
+        errno = EMFILE; /* this process may not have so many */
+    }
+    return copy;
+}
+
 int plue_move_descriptor(int descriptor, int least) {
     if (descriptor < 0 || descriptor >= least) {
         return descriptor;
     }
-    int moved = fcntl(descriptor, F_DUPFD_CLOEXEC, least);
+    int moved = plue_copy_descriptor(descriptor, least);
     int error = errno;
     close(descriptor);
     errno = error;

@@ -14,6 +14,14 @@ uint64_t plue_now_ms(void);
 void plue_condition_init(pthread_cond_t *condition);
 void plue_condition_wait_until(pthread_cond_t *condition, pthread_mutex_t *mutex, uint64_t at_ms);
 
+/* A variable of the environment; NULL if it is not set, or if this process has more rights than
+ * whoever started it and chose the environment. */
+const char *plue_environment(const char *name);
+
+/* Copies a descriptor to one that is at least `least` and is closed on exec. Returns it, or -1 with
+ * errno. */
+int plue_copy_descriptor(int descriptor, int least);
+
 /* Makes a descriptor at least `least`, if it is one: the old one is closed where it moves. Returns
  * the descriptor, or -1 with errno. */
 int plue_move_descriptor(int descriptor, int least);

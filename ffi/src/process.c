@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -37,10 +38,80 @@ enum {
 struct launch {
     const struct plue_program *program;
     const char *working_directory;
-    int socket;
-    int report; /* gets errno if the program cannot be run; closed if it can */
     pid_t parent;
 };
+
+/* What the child writes if the program cannot be run. */
+struct report {
+    int error;
+    bool is_of_folder; /* the working directory is at fault */
+};
+
+/* The descriptors of a start, of which there is one at a time. The lock is held while they are opened
+ * and closed, and across every fork(): a child that another thread makes would hold the report open,
+ * as if the program had not begun. */
+static pthread_mutex_t descriptors_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct {
+    int socket;
+    int report; /* gets a report; closed without one when the program runs */
+    int report_end;
+} descriptors = {-1, -1, -1};
+/* This thread's next child is the one that they are for. */
+static _Thread_local bool makes_sidecar;
+
+static void close_descriptor(int *descriptor) {
+    if (*descriptor >= 0) {
+        close(*descriptor);
+    }
+    *descriptor = -1;
+}
+
+/* Opens them, above those that the child overwrites. Returns 0 or an errno. */
+static int open_descriptors(int socket) {
+    int error = 0;
+    int report[2];
+    pthread_mutex_lock(&descriptors_lock);
+    descriptors.socket = plue_copy_descriptor(socket, FIRST_FREE_DESCRIPTOR);
+    if (descriptors.socket < 0 || plue_pipe(report) != 0) {
+        error = errno;
+    } else {
+        descriptors.report_end = report[0];
+        descriptors.report = plue_move_descriptor(report[1], FIRST_FREE_DESCRIPTOR);
+        error = descriptors.report < 0 ? errno : 0;
+    }
+    pthread_mutex_unlock(&descriptors_lock);
+    return error;
+}
+
+static void close_those_of_child(void) {
+    pthread_mutex_lock(&descriptors_lock);
+    close_descriptor(&descriptors.socket);
+    close_descriptor(&descriptors.report);
+    pthread_mutex_unlock(&descriptors_lock);
+}
+
+static void close_report_end(void) {
+    pthread_mutex_lock(&descriptors_lock);
+    close_descriptor(&descriptors.report_end);
+    pthread_mutex_unlock(&descriptors_lock);
+}
+
+void plue_process_before_fork(void) {
+    pthread_mutex_lock(&descriptors_lock);
+}
+
+void plue_process_after_fork_in_parent(void) {
+    pthread_mutex_unlock(&descriptors_lock);
+}
+
+void plue_process_after_fork_in_child(void) {
+    if (!makes_sidecar) {
+        close_descriptor(&descriptors.socket);
+        close_descriptor(&descriptors.report);
+        close_descriptor(&descriptors.report_end);
+    }
+    pthread_mutex_unlock(&descriptors_lock);
+}
 
 /* Everything below, up to the end of run_child(), runs between fork() and exec(): only calls that
  * are safe in a signal handler. */
@@ -79,7 +150,7 @@ static void close_from(int first) {
 
 /* 0 is empty; 1 and 2 are the host's standard error, or nothing if it has none. Returns false with
  * errno when there is no /dev/null. */
-static bool arrange_descriptors(const struct launch *launch) {
+static bool arrange_descriptors(void) {
     int nothing = open("/dev/null", O_RDWR);
     if (nothing < 0) {
         return false;
@@ -89,107 +160,113 @@ static bool arrange_descriptors(const struct launch *launch) {
     }
     dup2(nothing, STDIN_FILENO);
     dup2(STDERR_FILENO, STDOUT_FILENO);
-    dup2(launch->socket, SOCKET_IN_CHILD);
+    dup2(descriptors.socket, SOCKET_IN_CHILD);
     /* The runtimes expect what a shell would give them. */
     fcntl(SOCKET_IN_CHILD, F_SETFL, fcntl(SOCKET_IN_CHILD, F_GETFL) & ~O_NONBLOCK);
-    dup2(launch->report, REPORT_IN_CHILD);
+    dup2(descriptors.report, REPORT_IN_CHILD);
     fcntl(REPORT_IN_CHILD, F_SETFD, FD_CLOEXEC);
     close_from(REPORT_IN_CHILD + 1);
     return true;
 }
 
 static _Noreturn void run_child(const struct launch *launch) {
-    int report = launch->report;
+    int reporting = descriptors.report;
+    struct report report = {0, false};
     setpgid(0, 0);
     die_with_parent(launch->parent);
     reset_signals();
-    if (arrange_descriptors(launch)) {
-        report = REPORT_IN_CHILD;
-        if (launch->working_directory == NULL || chdir(launch->working_directory) == 0) {
+    if (arrange_descriptors()) {
+        reporting = REPORT_IN_CHILD;
+        report.is_of_folder =
+            launch->working_directory != NULL && chdir(launch->working_directory) != 0;
+        if (!report.is_of_folder) {
             execve(launch->program->path, launch->program->argv, environ);
         }
     }
-    int error = errno;
-    ssize_t written = write(report, &error, sizeof error);
+    report.error = errno;
+    ssize_t written = write(reporting, &report, sizeof report);
     (void)written;
     _exit(127);
 }
 
-/* Reads what the child reports. Returns 0 when the program runs, an errno, or NOT_IN_TIME: a file
- * system that does not answer holds the child up. */
-static int read_report(int report, uint64_t deadline_ms) {
-    struct pollfd wait = {report, POLLIN, 0};
+/* Reads what the child reports. Its error is 0 when the program runs, else an errno, or NOT_IN_TIME:
+ * a file system that does not answer holds the child up. */
+static struct report read_report(uint64_t deadline_ms) {
+    struct report report = {NOT_IN_TIME, false};
+    struct pollfd wait = {descriptors.report_end, POLLIN, 0};
     int ready = 0;
     while (ready <= 0) {
         uint64_t now = plue_now_ms();
         if (now >= deadline_ms) {
-            return NOT_IN_TIME;
+            return report;
         }
         uint64_t left = deadline_ms - now;
         ready = poll(&wait, 1, left < INT_MAX ? (int)left : INT_MAX);
     }
-    int error = 0;
-    ssize_t size = read(report, &error, sizeof error);
-    return size == sizeof error ? error : 0;
+    if (read(descriptors.report_end, &report, sizeof report) != sizeof report) {
+        report.error = 0;
+    }
+    return report;
 }
 
-/* Returns 0 and the process, or why there is none: an errno, or NOT_IN_TIME. */
-static int launch_process(struct launch *launch, uint64_t deadline_ms, pid_t *process) {
-    int report[2];
-    if (plue_pipe(report) != 0) {
-        return errno;
-    }
-    /* Above those that the child overwrites. */
-    launch->report = plue_move_descriptor(report[1], FIRST_FREE_DESCRIPTOR);
-    launch->socket = fcntl(launch->socket, F_DUPFD_CLOEXEC, FIRST_FREE_DESCRIPTOR);
+/* Makes the process, or reports why there is none. */
+static struct report launch_process(const struct launch *launch, int socket, uint64_t deadline_ms,
+                                    pid_t *process) {
+    struct report report = {open_descriptors(socket), false};
     *process = -1;
-    if (launch->report >= 0 && launch->socket >= 0) {
+    if (report.error == 0) {
+        makes_sidecar = true;
         *process = fork();
+        report.error = *process < 0 ? errno : 0;
+        if (*process == 0) {
+            run_child(launch);
+        }
+        makes_sidecar = false;
     }
-    if (*process == 0) {
-        run_child(launch);
-    }
-    int error = *process < 0 ? errno : 0;
-    close(launch->report);
-    close(launch->socket);
+    close_those_of_child();
     if (*process > 0) {
-        error = read_report(report[0], deadline_ms);
+        report = read_report(deadline_ms);
     }
-    close(report[0]);
-    if (*process > 0 && error != 0) {
+    close_report_end();
+    if (*process > 0 && report.error != 0) {
         char how[64] = "";
         plue_process_bury(*process, true, how, sizeof how);
     }
-    return error;
+    return report;
 }
 
-/* Says why a program cannot be started; a long name is cut between two characters. */
-static void explain(const char *program, const char *reason, char *why, size_t why_size) {
-    snprintf(why, why_size, "Cannot start \"%.*s\": %.*s", (int)plue_text_prefix(program, 100),
-             program, (int)plue_text_prefix(reason, 80), reason);
+/* Says why the tools cannot be started; a long name is cut between two characters. */
+static void explain(const char *where, const char *name, const char *reason, char *why,
+                    size_t why_size) {
+    snprintf(why, why_size, "Cannot start %s\"%.*s\"%s: %.*s", where,
+             (int)plue_text_prefix(name, 100), name, *where == '\0' ? "" : " (sidecar_cwd)",
+             (int)plue_text_prefix(reason, 80), reason);
 }
 
 pid_t plue_process_start(char *const *argv, const char *working_directory, int socket,
                          uint64_t deadline_ms, char *why, size_t why_size) {
     struct plue_program program;
     if (!plue_program_find(argv, &program)) {
-        explain(program.argv[0], program.lack, why, why_size);
+        explain("", program.argv[0], program.lack, why, why_size);
         return -1;
     }
-    struct launch launch = {
+    const struct launch launch = {
         .program = &program,
         .working_directory = working_directory,
-        .socket = socket,
         .parent = getpid(),
     };
     pid_t process = -1;
-    int error = launch_process(&launch, deadline_ms, &process);
-    if (error == 0) {
+    struct report report = launch_process(&launch, socket, deadline_ms, &process);
+    if (report.error == 0) {
         return process;
     }
-    const char *reason =
-        error == NOT_IN_TIME ? "it did not begin within the time to start" : strerror(error);
-    explain(program.argv[0], reason, why, why_size);
+    const char *reason = report.error == NOT_IN_TIME ? "it did not begin within the time to start"
+                                                     : strerror(report.error);
+    if (report.is_of_folder) {
+        explain("the tools in ", working_directory, reason, why, why_size);
+    } else {
+        explain("", program.argv[0], reason, why, why_size);
+    }
     return -1;
 }
 

@@ -14,6 +14,12 @@
 pid_t plue_process_start(char *const *argv, const char *working_directory, int socket,
                          uint64_t deadline_ms, char *why, size_t why_size);
 
+/* Around every fork() of this process, whoever makes it: a child must not keep what belongs to a
+ * start that is under way. */
+void plue_process_before_fork(void);
+void plue_process_after_fork_in_parent(void);
+void plue_process_after_fork_in_child(void);
+
 /* A descriptor that becomes readable when the process ends; -1 where the system has none. */
 int plue_process_watch(pid_t process);
 

@@ -1,25 +1,31 @@
 #include "program.h"
 
 #include "image.h"
+#include "platform.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const char not_in_path[] = "there is no such program in PATH";
+
+static bool is_file(const char *path, int mode) {
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISREG(status.st_mode) && access(path, mode) == 0;
+}
 
 /* Writes the path of a file in the folder of this library (in that of the program that it is
  * linked into, if it is linked statically). */
 static bool find_beside_library(const char *name, char *path) {
     const char *folder = plue_image_folder();
     int length = snprintf(path, PATH_MAX, "%s/%s", folder, name);
-    return *folder != '\0' && length < PATH_MAX && access(path, R_OK) == 0;
+    return *folder != '\0' && length < PATH_MAX && is_file(path, R_OK);
 }
 
 /* Looks `name` up in $PATH. */
 static bool find_in_path(const char *name, char *path) {
-    const char *folders = getenv("PATH");
+    const char *folders = plue_environment("PATH");
     char here[PATH_MAX];
     plue_path_current(here);
     while (folders != NULL && *folders != '\0') {
@@ -28,7 +34,7 @@ static bool find_in_path(const char *name, char *path) {
         const char *slash = *base == '\0' ? "" : "/";
         int written =
             snprintf(path, PATH_MAX, "%s%s%.*s/%s", base, slash, (int)length, folders, name);
-        if (length > 0 && written < PATH_MAX && access(path, X_OK) == 0) {
+        if (length > 0 && written < PATH_MAX && is_file(path, X_OK)) {
             return true;
         }
         folders += length;
@@ -54,7 +60,7 @@ static void use_default(struct plue_program *program) {
     program->default_argv[1] = NULL;
     program->default_argv[2] = NULL;
     program->lack = "it is neither beside libplue nor in PATH; PLUE_SIDECAR can name another";
-    const char *given = getenv("PLUE_SIDECAR");
+    const char *given = plue_environment("PLUE_SIDECAR");
     if (given != NULL && *given != '\0') {
         use_given(program, given);
     } else if (find_beside_library("plue-sidecar", program->default_text)) {

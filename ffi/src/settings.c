@@ -75,11 +75,20 @@ static bool copy_argv(char ***copy, const char *folder, const char *const *argv)
     return copied;
 }
 
-/* Copies the fields that the caller's version of the struct has. */
+/* Copies the fields that the caller's version of the struct has; none of it in part. */
 static plue_options_t read_options(const plue_options_t *given) {
+#define END_OF(field) offsetof(plue_options_t, field) + sizeof((plue_options_t){0}.field)
+    static const size_t ends[] = {
+        END_OF(mode),        END_OF(tools_module),     END_OF(config_json),   END_OF(sidecar_argv),
+        END_OF(sidecar_cwd), END_OF(start_timeout_ms), END_OF(abort_grace_ms),
+    };
+#undef END_OF
     plue_options_t options;
     memset(&options, 0, sizeof options);
-    size_t size = given->struct_size < sizeof options ? given->struct_size : sizeof options;
+    size_t size = 0;
+    for (size_t i = 0; i < sizeof ends / sizeof *ends && ends[i] <= given->struct_size; i++) {
+        size = ends[i];
+    }
     memcpy(&options, given, size);
     return options;
 }
@@ -89,8 +98,12 @@ static const char *find_fault(const plue_options_t *options) {
     if (options->mode < PLUE_MODE_AUTO || options->mode > PLUE_MODE_SIDECAR) {
         return "Cannot initialise: mode is none of PLUE_MODE_...";
     }
-    if (options->sidecar_argv != NULL && options->sidecar_argv[0] == NULL) {
-        return "Cannot initialise: sidecar_argv is empty";
+    const char *const *argv = options->sidecar_argv;
+    if (argv != NULL && (argv[0] == NULL || *argv[0] == '\0')) {
+        return "Cannot initialise: sidecar_argv is empty, or its first string is";
+    }
+    if (options->sidecar_cwd != NULL && *options->sidecar_cwd == '\0') {
+        return "Cannot initialise: sidecar_cwd is empty";
     }
     const char *texts[] = {options->tools_module, options->config_json};
     size_t size = 0;

@@ -5,6 +5,7 @@
 #include "image.h"
 #include "outcome.h"
 #include "platform.h"
+#include "process.h"
 #include "sidecar.h"
 
 pthread_mutex_t plue_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -29,16 +30,17 @@ static bool is_at_work(void) {
 
 static void before_fork(void) {
     /* Never waits: a signal handler may fork while its thread has the lock. */
-    if (pthread_mutex_trylock(&plue_lock) != 0) {
-        return;
+    if (pthread_mutex_trylock(&plue_lock) == 0) {
+        passes_on = !forked && !is_at_work();
+        if (!passes_on) {
+            pthread_mutex_unlock(&plue_lock);
+        }
     }
-    passes_on = !forked && !is_at_work();
-    if (!passes_on) {
-        pthread_mutex_unlock(&plue_lock);
-    }
+    plue_process_before_fork();
 }
 
 static void after_fork_in_parent(void) {
+    plue_process_after_fork_in_parent();
     if (passes_on) {
         passes_on = false;
         pthread_mutex_unlock(&plue_lock);
@@ -46,6 +48,7 @@ static void after_fork_in_parent(void) {
 }
 
 static void after_fork_in_child(void) {
+    plue_process_after_fork_in_child();
     if (passes_on) {
         passes_on = false;
         /* A thread that the child does not have may just have been leaving it. */

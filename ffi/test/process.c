@@ -5,12 +5,16 @@
 #include "plue.h"
 #include "plue_guest.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -211,6 +215,51 @@ static void test_never_exec(void) {
     plue_shutdown();
 }
 
+static atomic_bool holds_starts;
+static atomic_bool is_held;
+static pthread_t test_thread;
+
+/* In the place of the system's: holds a start up just before there is a process. */
+pid_t fork(void) {
+    if (atomic_load(&holds_starts) && !pthread_equal(pthread_self(), test_thread)) {
+        atomic_store(&is_held, true);
+        while (atomic_load(&holds_starts)) {
+            sleep_us(1000);
+        }
+    }
+    pid_t (*real)(void);
+    void *symbol = dlsym(RTLD_NEXT, "fork");
+    memcpy(&real, &symbol, sizeof real);
+    return real();
+}
+
+static void *call_echo(void *unused) {
+    expect_answer("echo", "{}", "{}");
+    return unused;
+}
+
+/* A child that another thread makes in the middle of a start, and that lives on, has nothing of it. */
+static void test_fork_in_start(void) {
+    test_thread = pthread_self();
+    atomic_store(&holds_starts, true);
+    init("", 0);
+    pthread_t caller;
+    pthread_create(&caller, NULL, call_echo, NULL);
+    while (!atomic_load(&is_held)) {
+        sleep_us(1000);
+    }
+    pid_t child = fork();
+    if (child == 0) {
+        pause();
+        _exit(1);
+    }
+    atomic_store(&holds_starts, false);
+    pthread_join(caller, NULL);
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    plue_shutdown();
+}
+
 static bool never_kill;
 
 /* In the place of the system's: a process that hangs in a system call does not end. */
@@ -272,6 +321,68 @@ static void test_default_program(void) {
     expect_echo();
 }
 
+static void expect_lack(plue_options_t options, const char *part) {
+    init_with(options);
+    expect_failure("echo", "{}", "runtime_unavailable", part);
+    plue_shutdown();
+}
+
+/* Says what is missing, and not that the program is. */
+static void test_no_folder(void) {
+    const char *argv[] = {"./plue-sidecar", NULL};
+    expect_lack((plue_options_t){.sidecar_argv = argv, .sidecar_cwd = "/no/such/folder"},
+                "tools in \"/no/such/folder\" (sidecar_cwd): No such file or directory");
+    const char *none[] = {"./no-sidecar", NULL};
+    expect_lack((plue_options_t){.sidecar_argv = none, .sidecar_cwd = "sub"},
+                "/no-sidecar\": No such file or directory");
+    plue_options_t options = {.struct_size = sizeof options, .sidecar_cwd = ""};
+    CHECK(plue_init_with_options(&options) == -1, "an empty folder");
+    CHECK(contains(plue_get_last_error(), "sidecar_cwd is empty"), "%s", plue_get_last_error());
+}
+
+/* PATH begins with a folder in which `sub` is a folder. */
+static void test_no_file(void) {
+    const char *folder[] = {"sub", NULL};
+    expect_lack((plue_options_t){.sidecar_argv = folder}, "\"sub\": there is no such program in PATH");
+    const char *empty[] = {"", NULL};
+    plue_options_t options = {.struct_size = sizeof options, .sidecar_argv = empty};
+    CHECK(plue_init_with_options(&options) == -1, "an empty name");
+    CHECK(contains(plue_get_last_error(), "sidecar_argv is empty, or its first string is"), "%s",
+          plue_get_last_error());
+}
+
+static void test_few_descriptors(void) {
+    for (rlim_t most = 9; most <= 10; most++) {
+        struct rlimit limit = {most, 20};
+        CHECK(setrlimit(RLIMIT_NOFILE, &limit) == 0, "errno %d", errno);
+        const char *argv[] = {"./plue-sidecar", NULL};
+        expect_lack((plue_options_t){.sidecar_argv = argv}, "Too many open files");
+    }
+}
+
+/* A struct of a version that ends in the middle of a field has the fields before it. */
+static void test_half_a_field(void) {
+    plue_options_t options;
+    memset(&options, 0xff, sizeof options);
+    options.mode = PLUE_MODE_SIDECAR;
+    options.tools_module = NULL;
+    options.config_json = "{}";
+    for (size_t size = offsetof(plue_options_t, sidecar_argv);
+         size < offsetof(plue_options_t, sidecar_argv) + sizeof options.sidecar_argv; size++) {
+        options.struct_size = size;
+        CHECK(plue_init_with_options(&options) == 0, "%zu: %s", size, plue_get_last_error());
+        plue_shutdown();
+    }
+}
+
+/* This one runs with the rights of another user than its caller's. */
+static void test_no_environment(void) {
+    CHECK(getenv("PLUE_SIDECAR") != NULL && geteuid() != getuid(), "it is not that kind of host");
+    expect_lack((plue_options_t){.mode = PLUE_MODE_AUTO}, "neither beside libplue nor in PATH");
+    const char *argv[] = {"sh", NULL};
+    expect_lack((plue_options_t){.sidecar_argv = argv}, "there is no such program in PATH");
+}
+
 /* The environment of this one has no sidecar anywhere. */
 static void test_no_program(void) {
     init_with((plue_options_t){.mode = PLUE_MODE_AUTO});
@@ -318,12 +429,18 @@ static const struct {
     {"early", test_early},
     {"default_program", test_default_program},
     {"no_program", test_no_program},
+    {"no_folder", test_no_folder},
+    {"no_file", test_no_file},
+    {"few_descriptors", test_few_descriptors},
+    {"half_a_field", test_half_a_field},
+    {"no_environment", test_no_environment},
     {"relative_program", test_relative_program},
     {"relative_path_variable", test_relative_path_variable},
     {"relative_module", test_relative_module},
     {"relative_module_variable", test_relative_module_variable},
 #if defined(__linux__)
     {"never_exec", test_never_exec},
+    {"fork_in_start", test_fork_in_start},
     {"unkillable", test_unkillable},
     {"group", test_group},
 #endif

@@ -2,7 +2,15 @@
 
 import { afterAll, describe } from "bun:test";
 import { assertEquals } from "@std/assert";
-import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  chownSync,
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
@@ -51,6 +59,11 @@ describe("the sidecar's process", () => {
   );
 
   onLinux(
+    "begins although another thread makes a process at that moment",
+    () => pass([PROCESS, FAKE_SIDECAR, "fork_in_start"]),
+  );
+
+  onLinux(
     "is given up if the system does not end it",
     () => pass([PROCESS, FAKE_SIDECAR, "unkillable"]),
   );
@@ -88,8 +101,44 @@ describe("a host", () => {
   );
 });
 
+describe("plue_init_with_options()", () => {
+  withCompiler(
+    "leaves out a field that the caller's struct has only half of",
+    () => pass([PROCESS, FAKE_SIDECAR, "half_a_field"]),
+  );
+});
+
 describe("a host without a sidecar", () => {
   withCompiler("says where one is looked for", () => pass([PROCESS, "-", "no_program"]));
+
+  withCompiler(
+    "says of a working directory that it is missing",
+    () => pass(within(folder, "exec ./host - no_folder")),
+  );
+
+  withCompiler(
+    "takes no folder and no empty name for one",
+    () => pass(within(folder, "PATH=.:$PATH exec ./host - no_file")),
+  );
+
+  withCompiler(
+    "says that there are too few descriptors",
+    () => pass(within(folder, "exec ./host - few_descriptors")),
+  );
+
+  const asOther = join(folder, "host-of-another");
+  maybe(
+    missing === undefined && process.platform === "linux" && process.getuid?.() === 0,
+    missing ?? "it takes root, and Linux",
+  )("does not ask the environment if it has more rights than its caller", () => {
+    chmodSync(folder, 0o755);
+    mkdirSync(asOther);
+    const host = join(asOther, "host");
+    copyFileSync(PROCESS, host);
+    chownSync(host, 65_534, 65_534);
+    chmodSync(host, 0o4755);
+    return pass([host, "-", "no_environment"], { PLUE_SIDECAR: FAKE_SIDECAR });
+  });
 });
 
 describe("a relative path", () => {
