@@ -7,7 +7,7 @@
 
 import { ToolDispatcher } from "../../execute/mod.ts";
 import type { ToolRegistry } from "../../registry/mod.ts";
-import { type Selection, Toolset } from "../../select/mod.ts";
+import { Toolset } from "../../select/mod.ts";
 import type { AccessOptions } from "./access_options.ts";
 import { type Cors, createCors } from "./cors.ts";
 import type { Exchange } from "./exchange.ts";
@@ -72,11 +72,6 @@ export class Access {
     return this.#options.authorize === undefined
       ? this.#owned()
       : this.#narrower.narrow(this.#owned(), selectionOfCaller(caller));
-  }
-
-  /** A part of what a caller sees. */
-  narrow(toolset: Toolset, selection: Selection | undefined): Toolset {
-    return selection === undefined ? toolset : this.#narrower.narrow(toolset, selection);
   }
 
   /** The dispatcher for those who see this toolset. */

@@ -64,10 +64,13 @@ const FIELDS: readonly string[] = Object.keys(
   } satisfies Record<keyof Caller, 0>,
 );
 
-/** How many narrowed toolsets are kept for each one that they were made from. */
+/** How many callers' toolsets are kept for each one that they were made from. */
 const MAX_NARROWED = 256;
 
-/** Narrows a toolset, and remembers the answer where the selection is data. */
+/**
+ * Narrows a toolset to what a caller sees, and remembers the answer where the selection is data. Not
+ * for what clients choose: exports and more are kept with each toolset.
+ */
 export class ToolsetNarrower {
   readonly #narrowed = new WeakMap<Toolset, Map<string, Toolset>>();
 

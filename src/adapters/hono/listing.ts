@@ -8,6 +8,7 @@ import { searchToolset } from "../../registry/mod.ts";
 import type { Toolset } from "../../select/mod.ts";
 import type { Tool } from "../../tool/mod.ts";
 import type { FormatService } from "./formats.ts";
+import { ListCache } from "./list_cache.ts";
 import type { ListingQuery } from "./query.ts";
 import { RequestError } from "./request_error.ts";
 
@@ -16,9 +17,6 @@ export interface Page {
   readonly body: string;
   readonly etag: string;
 }
-
-/** How many pages are kept for one list of tools. */
-const MAX_PAGES = 64;
 
 /** What a caller is told of a tool. Roles and scopes are the owner's business, and stay out. */
 export function describeTool(tool: Tool): Record<string, unknown> {
@@ -55,47 +53,12 @@ export function describeTool(tool: Tool): Record<string, unknown> {
   };
 }
 
-/** Makes pages, and remembers them per list of tools and query. */
-export class PageCache {
-  readonly #formats: FormatService | undefined;
-  readonly #pages = new WeakMap<readonly Tool[], Map<string, Page>>();
+/** How much is kept of the pages of one handler, in characters: a byte each, or two. */
+const MAX_PAGES = 8 * 1_024 * 1_024;
 
-  /** @param formats What exports are made with; without it, there are none. */
-  constructor(formats?: FormatService) {
-    this.#formats = formats;
-  }
-
-  /** @throws {RequestError} If the cursor is not one that a page gave, or there is no such format. */
-  page(toolset: Toolset, query: ListingQuery): Page {
-    // The same array for as long as the members and their availability stay the same.
-    const tools = toolset.available();
-    let pages = this.#pages.get(tools);
-    if (pages === undefined) this.#pages.set(tools, pages = new Map());
-    let page = pages.get(query.key);
-    if (page === undefined) {
-      page = query.format === undefined
-        ? makePage(toolset, tools, query)
-        : this.#exportPage(toolset, tools, query);
-      if (pages.size >= MAX_PAGES) {
-        pages.delete(pages.keys().next().value as string);
-      }
-      pages.set(query.key, page);
-    }
-    return page;
-  }
-
-  #exportPage(
-    toolset: Toolset,
-    tools: readonly Tool[],
-    query: ListingQuery,
-  ): Page {
-    if (this.#formats !== undefined) {
-      return this.#formats.exportPage(toolset, tools, query);
-    }
-    throw new RequestError(
-      "This server exports no formats: its owner hands them in as the option formats",
-    );
-  }
+/** Makes what remembers the pages of one handler: those of all its callers and their queries. */
+export function createPageCache(): ListCache<Page> {
+  return new ListCache(MAX_PAGES, ({ body }) => body.length);
 }
 
 /** Makes a page of any JSON. */
@@ -115,7 +78,37 @@ export function isCurrent(ifNoneMatch: string | null, etag: string): boolean {
   return ifNoneMatch.split(",").some((tag) => tag.trim().replace(/^W\//, "") === etag);
 }
 
-function makePage(
+/**
+ * Makes the page that a query asks for.
+ *
+ * @param toolset What the caller sees.
+ * @param listed Those of it that are available now.
+ * @param formats What exports are made with; without it, there are none.
+ * @throws {RequestError} If the cursor is not one that a page gave, or there is no such format.
+ */
+export function makePage(
+  toolset: Toolset,
+  listed: readonly Tool[],
+  query: ListingQuery,
+  formats: FormatService | undefined,
+): Page {
+  const { selection, format } = query;
+  let shown = toolset;
+  let tools = listed;
+  if (selection !== undefined) {
+    // Made for this page, and not kept: there are as many queries as clients like.
+    shown = toolset.narrow(selection);
+    const isListed = new Set(listed);
+    tools = shown.tools.filter((tool) => isListed.has(tool));
+  }
+  if (format === undefined) return listingPage(shown, tools, query);
+  if (formats !== undefined) return formats.exportPage(shown, tools, query);
+  throw new RequestError(
+    "This server exports no formats: its owner hands them in as the option formats",
+  );
+}
+
+function listingPage(
   toolset: Toolset,
   tools: readonly Tool[],
   query: ListingQuery,

@@ -46,7 +46,8 @@ export function serveFormats(
   const { openapi = {} } = options;
   return {
     exportPage(toolset, tools, { format = "", search, limit, losses }) {
-      const found = search === undefined ? tools : searchToolset(toolset, search, { limit });
+      // Of a copy: exports of a listing itself are kept with it, unweighed.
+      const found = search === undefined ? [...tools] : searchToolset(toolset, search, { limit });
       const exported = exportTo(formats, found, format);
       const { target, names, rejected, warnings } = exported;
       return pageOf({

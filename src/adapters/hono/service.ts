@@ -10,6 +10,8 @@ import type { Toolset } from "../../select/mod.ts";
 import { Access } from "./access.ts";
 import { type BodyReader, createBodyReader } from "./body.ts";
 import { type Answer, Exchange, type Visit } from "./exchange.ts";
+import type { ListCache } from "./list_cache.ts";
+import { createPageCache, type Page } from "./listing.ts";
 import { createObserver, exchangeOf } from "./observe.ts";
 import { type HandlerLimits, readOptions, type ToolHandlerOptions } from "./options.ts";
 import { type Problem, problemResponse } from "./problem.ts";
@@ -29,6 +31,8 @@ export class ToolService {
   readonly limits: HandlerLimits;
   readonly access: Access;
   readonly withBody: BodyReader;
+  /** What was answered to queries for the caller's tools. */
+  readonly pages: ListCache<Page> = createPageCache();
   /** The calls that run for this handler's clients. */
   readonly running: RunningCalls = new RunningCalls();
   /** Why nobody may execute here, if so. */

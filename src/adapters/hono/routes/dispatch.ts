@@ -5,16 +5,30 @@
  */
 
 import type { DecodedCall, ExportResult, TargetName } from "../../../formats/mod.ts";
+import type { Toolset } from "../../../select/mod.ts";
 import { readCallIds } from "../envelope.ts";
 import { type Answer, keepAlive } from "../exchange.ts";
 import { exportTo } from "../export_to.ts";
 import type { FormatFunctions } from "../formats.ts";
+import { ListCache } from "../list_cache.ts";
 import { badRequest, problemResponse } from "../problem.ts";
 import { readListingQuery } from "../query.ts";
 import { RequestError } from "../request_error.ts";
 import { json } from "../responses.ts";
 import type { ToolService } from "../service.ts";
 import { unobserved } from "../telemetry.ts";
+
+/** What a model was given. */
+interface Shown {
+  /** The part of the caller's tools that the query asks for; `undefined` if for all. */
+  readonly narrowed: Toolset | undefined;
+  readonly exported: ExportResult;
+  readonly size: number;
+}
+
+/** How much is kept of exports, in bytes: what one tool takes there is measured, roughly. */
+const MAX_EXPORTS = 16 * 1_024 * 1_024;
+const EXPORT_OF_TOOL = 1_024;
 
 /**
  * Runs the calls in a provider's response, and answers with the messages to send back. The query
@@ -25,8 +39,9 @@ export function dispatchTurn(
   formats: FormatFunctions,
 ): Answer {
   const { access } = service;
+  const turns = new ListCache<Shown>(MAX_EXPORTS, ({ size }) => size * EXPORT_OF_TOOL);
   return async (c, { caller, toolset, exchange }) => {
-    const { selection, search, cursor, format } = readListingQuery(c.req.url);
+    const { selection, search, cursor, format, key } = readListingQuery(c.req.url);
     if (search !== undefined || cursor !== undefined || format !== undefined) {
       return problemResponse(
         badRequest("The query of a turn has filters only"),
@@ -35,8 +50,13 @@ export function dispatchTurn(
     const closed = service.executionClosed;
     if (closed !== undefined) return problemResponse(closed);
     const target = c.req.param("target") ?? "";
-    const shown = access.narrow(toolset, selection);
-    const exported = exportTo(formats, shown, target);
+    const { narrowed, exported } = turns.of(toolset.available(), `${target} ${key}`, () => {
+      const narrowed = selection && toolset.narrow(selection);
+      // Of a copy: exports of a listing itself are kept with it, unweighed.
+      const tools = [...(narrowed ?? toolset).available()];
+      return { narrowed, exported: exportTo(formats, tools, target), size: tools.length };
+    });
+    const shown = narrowed ?? toolset;
     const client = c.req.raw;
     const { headers } = client;
     return await service.withBody(c, async (text) => {

@@ -5,18 +5,20 @@
  */
 
 import type { Answer } from "../exchange.ts";
-import { PageCache, toolPage } from "../listing.ts";
+import { makePage, toolPage } from "../listing.ts";
 import { noSuchTool, problemResponse } from "../problem.ts";
 import { readListingQuery, refuseQuery } from "../query.ts";
 import { json, pageResponse } from "../responses.ts";
 import type { ToolService } from "../service.ts";
 
 /** The caller's tools: filters, search, paging and format by query. */
-export function listTools({ access, options }: ToolService): Answer {
-  const pages = new PageCache(options.formats);
+export function listTools({ options: { formats }, pages }: ToolService): Answer {
   return (c, { toolset }) => {
     const query = readListingQuery(c.req.url);
-    return pageResponse(c, pages.page(access.narrow(toolset, query.selection), query));
+    // The same array for as long as the members and their availability stay the same.
+    const listed = toolset.available();
+    const page = pages.of(listed, query.key, () => makePage(toolset, listed, query, formats));
+    return pageResponse(c, page);
   };
 }
 
