@@ -105,7 +105,8 @@ PLUE_API plue_abort_signal_t *plue_abort_signal_retain(plue_abort_signal_t *sign
 /* Gives a reference back. A running call holds its own: the signal may be released, and still be
  * aborted, while a call carries it. NULL is fine; one release too many is ignored. */
 PLUE_API void plue_abort_signal_release(plue_abort_signal_t *signal);
-/* Aborts the running calls that carry the signal, and every later one. Never blocks. The first
+/* Aborts the running calls that carry the signal, and every later one. Never blocks; takes some 10
+ * microseconds for each of those calls, and holds nobody else up for all of them. The first
  * reason wins; it may be NULL, is cut to 64 KiB, and what is not UTF-8 in it is replaced. Not for
  * signal handlers. */
 PLUE_API void plue_abort_signal_abort(plue_abort_signal_t *signal, const char *reason);

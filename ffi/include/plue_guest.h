@@ -22,7 +22,7 @@ extern "C" {
 PLUE_API int plue_guest_attach(void (*wake)(void));
 
 /* Moves as many whole frames as fit to `buffer`. Returns the number of bytes; 0 when there is no
- * frame; the negated size of the first frame when `buffer` is too small for it. */
+ * frame; the negated size that `buffer` must have, when it is too small for what comes first. */
 PLUE_API int32_t plue_guest_drain(uint8_t *buffer, uint32_t capacity);
 
 /* Takes one or more whole frames. Returns 0, or -1 at the first that is malformed, after having

@@ -1,7 +1,6 @@
 #include "abort.h"
 
 #include "cancellation.h"
-#include "guest.h"
 #include "platform.h"
 #include "runtime.h"
 #include "settings.h"
@@ -17,11 +16,13 @@ struct plue_abort_signal {
     struct plue_abort_signal *next_alive;
     size_t references; /* the host's */
     bool aborted;
-    char *reason; /* may be NULL */
+    char *reason; /* may be NULL; stays as it is once the signal is aborted */
     struct plue_call *calls;
+    struct plue_call *told_calls; /* that they are aborted */
+    bool is_telling;              /* a thread goes through the calls */
 };
 
-/* A longer reason is cut: it is copied for each call, with the lock held. */
+/* A longer reason is cut: it is sent for each call. */
 enum { MAX_REASON = 64 << 10 };
 
 /* All signals that are alive, by address: a pointer that a host hands in is looked up here before
@@ -52,7 +53,8 @@ static void forget(struct plue_abort_signal *signal) {
 }
 
 static void free_if_unused(struct plue_abort_signal *signal) {
-    if (signal->references > 0 || signal->calls != NULL) {
+    bool is_carried = signal->calls != NULL || signal->told_calls != NULL;
+    if (signal->references > 0 || is_carried || signal->is_telling) {
         return;
     }
     forget(signal);
@@ -60,51 +62,88 @@ static void free_if_unused(struct plue_abort_signal *signal) {
     free(signal);
 }
 
-/* Tells the call that it is aborted; if its tool runs, tells that too. One that is done may still
- * have events to deliver, for which it has the grace period as well. */
-static void abort_call(struct plue_call *call, struct plue_wake *wake) {
-    if (call->aborted) {
-        return;
+static const char *reason_of(const struct plue_abort_signal *signal) {
+    return signal->reason == NULL ? "" : signal->reason;
+}
+
+static void link_call(struct plue_call **first, struct plue_call *call) {
+    call->next_of_signal = *first;
+    call->previous_of_signal = first;
+    if (*first != NULL) {
+        (*first)->previous_of_signal = &call->next_of_signal;
     }
-    call->aborted = true;
-    call->abort_deadline_ms = plue_now_ms() + plue_settings.abort_grace_ms;
-    if (call->done) {
-        return; /* its thread is in a callback, or about to return */
-    }
-    if (call->sent) {
-        plue_runtime_abort(call, wake);
-        pthread_cond_signal(&call->waiter->changed);
-    } else {
-        /* It waits for its runtime. */
-        pthread_cond_broadcast(&plue_changed);
+    *first = call;
+}
+
+static void unlink_call(struct plue_call *call) {
+    *call->previous_of_signal = call->next_of_signal;
+    if (call->next_of_signal != NULL) {
+        call->next_of_signal->previous_of_signal = call->previous_of_signal;
     }
 }
 
 void plue_abort_tie(plue_abort_signal_t *signal, struct plue_call *call) {
     call->signal = signal;
     call->aborted = signal->aborted;
-    call->next_of_signal = signal->calls;
-    call->previous_of_signal = &signal->calls;
-    if (signal->calls != NULL) {
-        signal->calls->previous_of_signal = &call->next_of_signal;
-    }
-    signal->calls = call;
+    link_call(signal->aborted ? &signal->told_calls : &signal->calls, call);
 }
 
 void plue_abort_untie(struct plue_call *call) {
     if (call->signal == NULL) {
         return;
     }
-    *call->previous_of_signal = call->next_of_signal;
-    if (call->next_of_signal != NULL) {
-        call->next_of_signal->previous_of_signal = call->previous_of_signal;
-    }
+    unlink_call(call);
     free_if_unused(call->signal);
     call->signal = NULL;
 }
 
+/* Has the next calls know that they are aborted, as many as can be told to their tools at once. One
+ * that is done may still have events to deliver, for which it has the grace period as well; its
+ * thread is in a callback, or about to return. plue_lock is held. */
+static void mark_calls(struct plue_abort_signal *signal, struct plue_aborts *aborts,
+                       struct plue_wakeups *wakeups) {
+    uint64_t deadline = plue_now_ms() + plue_settings.abort_grace_ms;
+    bool is_one_starting = false;
+    for (int i = 0; i < PLUE_ABORTS_MAX && signal->calls != NULL; i++) {
+        struct plue_call *call = signal->calls;
+        bool is_running = call->sent && !call->done;
+        if (is_running && !plue_aborts_add(aborts, call)) {
+            break;
+        }
+        unlink_call(call);
+        link_call(&signal->told_calls, call);
+        call->aborted = true;
+        call->abort_deadline_ms = deadline;
+        is_one_starting |= !call->sent;
+        if (is_running) {
+            plue_wakeups_add(wakeups, call->waiter);
+        }
+    }
+    if (is_one_starting) {
+        pthread_cond_broadcast(&plue_changed); /* it may wait for its runtime */
+    }
+}
+
+/* Tells all calls of an aborted signal, and their tools: some at a time, so that whoever else wants
+ * the lock, or waits for what is sent here, does not wait for all of them. plue_lock is held, and is
+ * given up in between. */
+static void tell_calls(struct plue_abort_signal *signal) {
+    signal->is_telling = true;
+    while (signal->calls != NULL) {
+        struct plue_aborts aborts = {0};
+        struct plue_wakeups wakeups = {0};
+        mark_calls(signal, &aborts, &wakeups);
+        pthread_mutex_unlock(&plue_lock);
+        plue_aborts_send(&aborts, reason_of(signal));
+        plue_wakeups_carry_out(&wakeups);
+        pthread_mutex_lock(&plue_lock);
+    }
+    signal->is_telling = false;
+    free_if_unused(signal);
+}
+
 const char *plue_abort_reason(const struct plue_call *call) {
-    return call->signal->reason == NULL ? "" : call->signal->reason;
+    return reason_of(call->signal);
 }
 
 struct plue_outcome plue_abort_outcome(const struct plue_call *call) {
@@ -175,18 +214,14 @@ void plue_abort_signal_abort(plue_abort_signal_t *signal, const char *reason) {
     }
     int cancellation = plue_cancellation_off();
     char *copy = copy_reason(reason);
-    struct plue_wake wake = {0};
     pthread_mutex_lock(&plue_lock);
     if (plue_abort_is_signal(signal) && !signal->aborted) {
         signal->aborted = true;
         signal->reason = copy;
         copy = NULL;
-        for (struct plue_call *call = signal->calls; call != NULL; call = call->next_of_signal) {
-            abort_call(call, &wake);
-        }
+        tell_calls(signal);
     }
     pthread_mutex_unlock(&plue_lock);
-    plue_guest_wake(&wake);
     free(copy);
     plue_cancellation_restore(cancellation);
 }

@@ -26,21 +26,33 @@ static uint64_t read_u64(const uint8_t *bytes) {
     return plue_read_u32(bytes) | (uint64_t)plue_read_u32(bytes + 4) << 32;
 }
 
+static void write_header(uint8_t *bytes, enum plue_frame_type type, uint8_t flags, uint64_t id,
+                         size_t length) {
+    write_u32(bytes, (uint32_t)(length - 4));
+    bytes[4] = (uint8_t)type;
+    bytes[5] = flags;
+    bytes[6] = 0;
+    bytes[7] = 0;
+    write_u64(bytes + 8, id);
+}
+
+/* Room for `size` bytes. */
+static struct plue_frame *allocate(size_t size) {
+    struct plue_frame *frame = malloc(sizeof *frame + size);
+    if (frame != NULL) {
+        frame->next = NULL;
+        frame->length = size;
+        frame->sent = 0;
+    }
+    return frame;
+}
+
 static struct plue_frame *frame_of_length(enum plue_frame_type type, uint8_t flags, uint64_t id,
                                           size_t length) {
-    struct plue_frame *frame = malloc(sizeof *frame + length);
-    if (frame == NULL) {
-        return NULL;
+    struct plue_frame *frame = allocate(length);
+    if (frame != NULL) {
+        write_header(frame->bytes, type, flags, id, length);
     }
-    frame->next = NULL;
-    frame->length = length;
-    frame->sent = 0;
-    write_u32(frame->bytes, (uint32_t)(length - 4));
-    frame->bytes[4] = (uint8_t)type;
-    frame->bytes[5] = flags;
-    frame->bytes[6] = 0;
-    frame->bytes[7] = 0;
-    write_u64(frame->bytes + 8, id);
     return frame;
 }
 
@@ -51,6 +63,18 @@ struct plue_frame *plue_frame_new(enum plue_frame_type type, uint8_t flags, uint
         memcpy(frame->bytes + PLUE_FRAME_HEADER, payload, length);
     }
     return frame;
+}
+
+struct plue_frame *plue_frame_repeated(enum plue_frame_type type, const uint64_t *ids, size_t count,
+                                       const void *payload, size_t length) {
+    size_t size = PLUE_FRAME_HEADER + length;
+    struct plue_frame *frames = allocate(count * size);
+    for (size_t i = 0; frames != NULL && i < count; i++) {
+        uint8_t *bytes = frames->bytes + i * size;
+        write_header(bytes, type, 0, ids[i], size);
+        memcpy(bytes + PLUE_FRAME_HEADER, payload, length);
+    }
+    return frames;
 }
 
 size_t plue_frame_strings_size(const char *const *strings, size_t count) {

@@ -59,6 +59,11 @@ struct plue_frame_view {
 struct plue_frame *plue_frame_new(enum plue_frame_type type, uint8_t flags, uint64_t id,
                                   const void *payload, size_t length);
 
+/* Frames that differ in their ids alone, one after the other, to be sent as one. NULL when out of
+ * memory. */
+struct plue_frame *plue_frame_repeated(enum plue_frame_type type, const uint64_t *ids, size_t count,
+                                       const void *payload, size_t length);
+
 /* The number of bytes that a frame with a block of `count` strings has. */
 size_t plue_frame_strings_size(const char *const *strings, size_t count);
 

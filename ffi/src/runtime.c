@@ -115,7 +115,7 @@ void plue_runtime_send(struct plue_peer *peer, struct plue_call *call, struct pl
         return;
     }
     /* Writing to the socket takes microseconds that other calls need not wait for. */
-    struct plue_sidecar *sidecar = plue_sidecar_hold(peer);
+    struct plue_sidecar *sidecar = plue_sidecar_hold(peer->generation);
     pthread_mutex_unlock(&plue_lock);
     plue_sidecar_send(sidecar, frame);
     plue_sidecar_unhold(sidecar);
@@ -123,29 +123,52 @@ void plue_runtime_send(struct plue_peer *peer, struct plue_call *call, struct pl
     call->sent = true;
     if (call->aborted && !call->done) {
         /* Not sent earlier, because ABORT must not overtake EXEC. */
-        struct plue_wake none = {0};
-        plue_runtime_abort(call, &none);
+        struct plue_aborts aborts = {0};
+        plue_aborts_add(&aborts, call);
+        pthread_mutex_unlock(&plue_lock);
+        plue_aborts_send(&aborts, plue_abort_reason(call));
+        pthread_mutex_lock(&plue_lock);
     }
 }
 
-void plue_runtime_abort(struct plue_call *call, struct plue_wake *wake) {
-    const char *reason = plue_abort_reason(call);
-    struct plue_frame *frame =
-        plue_frame_new(PLUE_FRAME_ABORT, 0, call->id, reason, strlen(reason));
-    if (frame == NULL) {
-        return; /* the grace period still frees the caller */
+bool plue_aborts_add(struct plue_aborts *aborts, const struct plue_call *call) {
+    if (aborts->count == PLUE_ABORTS_MAX ||
+        (aborts->count > 0 && aborts->generation != call->generation)) {
+        return false;
     }
+    aborts->generation = call->generation;
+    aborts->ids[aborts->count] = call->id;
+    aborts->count++;
+    return true;
+}
+
+void plue_aborts_send(const struct plue_aborts *aborts, const char *reason) {
+    struct plue_wake wake = {0};
+    if (aborts->count == 0) {
+        return;
+    }
+    struct plue_frame *frames = plue_frame_repeated(PLUE_FRAME_ABORT, aborts->ids, aborts->count,
+                                                    reason, strlen(reason));
+    if (frames == NULL) {
+        return; /* the grace period still frees the callers */
+    }
+    pthread_mutex_lock(&plue_lock);
+    struct plue_sidecar *sidecar = NULL;
     struct plue_peer *guest = plue_guest_peer();
-    if (guest != NULL && guest->generation == call->generation) {
-        plue_guest_enqueue(frame, wake);
-        return;
+    if (guest != NULL && guest->generation == aborts->generation) {
+        plue_guest_enqueue(frames, &wake);
+        frames = NULL;
+    } else {
+        sidecar = plue_sidecar_hold(aborts->generation);
     }
-    struct plue_sidecar *sidecar = plue_sidecar_of(call->generation);
+    pthread_mutex_unlock(&plue_lock);
+    plue_guest_wake(&wake);
     if (sidecar != NULL) {
-        plue_sidecar_send(sidecar, frame);
-        return;
+        plue_sidecar_send(sidecar, frames);
+        plue_sidecar_unhold(sidecar);
+    } else {
+        plue_frame_free_all(frames);
     }
-    plue_frame_free_all(frame);
 }
 
 void plue_runtime_suspect(struct plue_call *call) {

@@ -55,11 +55,12 @@ struct plue_sidecar *plue_sidecar_of(uint64_t generation) {
     return is_running() && current->peer.generation == generation ? current : NULL;
 }
 
-struct plue_sidecar *plue_sidecar_hold(struct plue_peer *peer) {
-    /* The peer was found a moment ago under the same lock, so its sidecar is the current one. */
-    (void)peer;
-    atomic_fetch_add(&current->references, 1);
-    return current;
+struct plue_sidecar *plue_sidecar_hold(uint64_t generation) {
+    struct plue_sidecar *sidecar = plue_sidecar_of(generation);
+    if (sidecar != NULL) {
+        atomic_fetch_add(&sidecar->references, 1);
+    }
+    return sidecar;
 }
 
 void plue_sidecar_unhold(struct plue_sidecar *sidecar) {

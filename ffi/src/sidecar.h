@@ -27,8 +27,8 @@ bool plue_sidecar_exists(void);
 /* The running sidecar whose peer has that generation; NULL if it has ended. */
 struct plue_sidecar *plue_sidecar_of(uint64_t generation);
 
-/* Keeps the memory and the socket of the sidecar that `peer` belongs to. */
-struct plue_sidecar *plue_sidecar_hold(struct plue_peer *peer);
+/* The same; keeps its memory and its socket. */
+struct plue_sidecar *plue_sidecar_hold(uint64_t generation);
 
 /* Asks the sidecar for a sign of life, and has it killed if none comes. */
 void plue_sidecar_ping(struct plue_sidecar *sidecar);

@@ -7,6 +7,7 @@
 #include "platform.h"
 #include "plue.h"
 #include "plue_guest.h"
+#include "runtime.h"
 #include "shared_text.h"
 #include "state.h"
 #include "text.h"
@@ -16,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -137,6 +139,20 @@ static void test_frames(void) {
     CHECK(view.type == PLUE_FRAME_EXEC && view.flags == 1, "%d %d", view.type, view.flags);
     CHECK(view.id == UINT64_C(0x1122334455667788) && view.length == 27, "%zu", view.length);
     plue_frame_free_all(frame);
+}
+
+static void test_repeated_frames(void) {
+    static const uint64_t ids[] = {1, UINT64_C(0x1122334455667788), 3};
+    struct plue_frame *frames = plue_frame_repeated(PLUE_FRAME_ABORT, ids, 3, "stop", 4);
+    CHECK(frames->length == 60 && frames->next == NULL, "%zu", frames->length);
+    for (size_t i = 0; i < 3; i++) {
+        struct plue_frame_view view;
+        size_t wanted;
+        int64_t size = plue_frame_read(frames->bytes + 20 * i, 60 - 20 * i, &view, &wanted);
+        CHECK(size == 20 && view.type == PLUE_FRAME_ABORT && view.flags == 0, "%zu", i);
+        CHECK(view.id == ids[i] && memcmp(view.payload, "stop", 4) == 0, "%zu", i);
+    }
+    plue_frame_free_all(frames);
 }
 
 static void test_malformed_frames(void) {
@@ -439,6 +455,71 @@ static void test_listing(void) {
     free(list);
 }
 
+/* ---- one signal of many calls ---- */
+
+static atomic_int begun;
+static atomic_bool is_watched; /* what is sent */
+static pthread_t watched;
+static atomic_int sends;
+
+static void *take_lock(void *unused) {
+    pthread_mutex_lock(&plue_lock);
+    pthread_mutex_unlock(&plue_lock);
+    return unused;
+}
+
+/* Stands in for that of the system. Another thread can take the lock meanwhile, or this never ends. */
+ssize_t send(int socket, const void *bytes, size_t length, int flags) {
+    if (atomic_load(&is_watched) && pthread_equal(pthread_self(), watched)) {
+        pthread_t thread;
+        pthread_create(&thread, NULL, take_lock, NULL);
+        pthread_join(thread, NULL);
+        atomic_fetch_add(&sends, 1);
+    }
+    return sendto(socket, bytes, length, flags, NULL, 0);
+}
+
+static void count_begun(const char *json, void *unused) {
+    (void)unused;
+    if (strcmp(json, "{\"i\":0}") == 0) {
+        atomic_fetch_add(&begun, 1);
+    }
+}
+
+static void *hold(void *signal) {
+    plue_tool_context_t context = {NULL, NULL, signal, count_begun, NULL};
+    char *json = plue_tool_execute("hold", "{}", &context);
+    CHECK(is_failure(json, "aborted") && contains(json, "all of you"), "%s", json);
+    plue_free_json(json);
+    return NULL;
+}
+
+/* They are told some at a time, together, and without the lock. By the $PLUE_SIDECAR in C. */
+static void test_crowd_of_signal(void) {
+    enum { CALLS = 70, PORTIONS = (CALLS + PLUE_ABORTS_MAX - 1) / PLUE_ABORTS_MAX };
+    pthread_t threads[CALLS];
+    plue_options_t options = {.struct_size = sizeof options, .abort_grace_ms = 600000};
+    CHECK(plue_init_with_options(&options) == 0, "%s", plue_get_last_error());
+    plue_abort_signal_t *signal = plue_abort_signal_new();
+    for (int i = 0; i < CALLS; i++) {
+        pthread_create(&threads[i], NULL, hold, signal);
+    }
+    while (atomic_load(&begun) < CALLS) {
+        sleep_us(100);
+    }
+    watched = pthread_self();
+    atomic_store(&is_watched, true);
+    plue_abort_signal_abort(signal, "all of you");
+    atomic_store(&is_watched, false);
+    for (int i = 0; i < CALLS; i++) {
+        pthread_join(threads[i], NULL);
+    }
+    CHECK(atomic_load(&sends) == PORTIONS, "%d sends", atomic_load(&sends));
+    plue_abort_signal_release(signal);
+    CHECK(!plue_abort_is_signal(signal), "the signal outlived its last call");
+    plue_shutdown();
+}
+
 static void expect_forked(char *json) {
     CHECK(is_failure(json, "runtime_unavailable") && contains(json, "fork()"), "%s", json);
     CHECK(strcmp(plue_get_last_error_json(), json) == 0, "%s", plue_get_last_error_json());
@@ -491,6 +572,7 @@ int main(void) {
     test_repair();
     test_prefix();
     test_frames();
+    test_repeated_frames();
     test_malformed_frames();
     test_outbox();
     test_crowded_outbox();
@@ -498,6 +580,7 @@ int main(void) {
     test_signals();
     test_shared_text();
     test_listing();
+    test_crowd_of_signal();
     test_fork();
     return check_verdict("units");
 }
