@@ -10,14 +10,12 @@ import {
   type Check,
   checkFlag,
   checkFunction,
-  isFunction,
-  isListOf,
   isObject,
   MAX_TIMEOUT_MS,
   must,
   numberFrom,
-  wholeFrom,
 } from "../../tool/mod.ts";
+import { checkCount, checkObject, checkTexts, having } from "./checks.ts";
 import type { CorsOptions } from "./cors.ts";
 import type { GuardOptions } from "./guard.ts";
 import type { Authorize } from "./identity.ts";
@@ -73,16 +71,6 @@ export interface AccessOptions extends GuardOptions {
   onError?(error: unknown): void;
 }
 
-export const checkObject: Check<Record<string, unknown>> = must("an object", isObject);
-const checkTexts: Check<readonly string[]> = must(
-  "a list of strings",
-  (value): value is readonly string[] =>
-    isListOf(value, (item): item is string => typeof item === "string"),
-);
-const checkDispatcher: Check<object> = must(
-  "a ToolDispatcher",
-  (value): value is Record<string, unknown> => isObject(value) && isFunction(value["withToolset"]),
-);
 const checkCors: Check<true | object> = must(
   "true or an object",
   (value): value is true | Record<string, unknown> => value === true || isObject(value),
@@ -93,9 +81,9 @@ export const ACCESS_CHECKS = {
   selection: (_action, value) => checkSelection(value as Selection),
   authorize: checkFunction,
   openExecution: checkFlag,
-  dispatcher: checkDispatcher,
+  dispatcher: having("withToolset", "a ToolDispatcher"),
   dispatch: checkObject,
-  maxBodyBytes: wholeFrom(1),
+  maxBodyBytes: checkCount,
   heartbeatMs: numberFrom(1, MAX_TIMEOUT_MS),
   rateLimit: checkObject,
   observe: checkObject,

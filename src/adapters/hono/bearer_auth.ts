@@ -4,8 +4,15 @@
  * @module
  */
 
-import { bearerToken, type ChallengeOptions, createChallenger } from "./challenge.ts";
-import type { Authorize, Caller } from "./identity.ts";
+import { type Check, checkFunction } from "../../tool/mod.ts";
+import {
+  bearerToken,
+  CHALLENGE_CHECKS,
+  type ChallengeOptions,
+  createChallenger,
+} from "./challenge.ts";
+import { checkOptions, having } from "./checks.ts";
+import { type Authorize, type Caller, checkCaller } from "./identity.ts";
 import { isResponse } from "./responses.ts";
 import { TokenNames } from "./token_names.ts";
 import { TokenTable } from "./token_table.ts";
@@ -23,6 +30,12 @@ export interface BearerAuthOptions extends ChallengeOptions {
   /** Looks a token up. Compare secrets in constant time. */
   readonly verify?: TokenVerifier;
 }
+
+const CHECKS = {
+  ...CHALLENGE_CHECKS,
+  tokens: having("get", "a Map of tokens"),
+  verify: checkFunction,
+} satisfies { readonly [Option in keyof BearerAuthOptions]-?: Check };
 
 const TOKEN = /^[\x21-\x7e]{16,8192}$/;
 
@@ -48,9 +61,11 @@ const TOKEN = /^[\x21-\x7e]{16,8192}$/;
  * assert.equal(await ask("correct-horse-batterz"), 401);
  * ```
  *
- * @throws {TypeError} If there is neither `tokens` nor `verify`, or both, or a token is too weak.
+ * @throws {TypeError} If an option is unknown or wrong, there is neither `tokens` nor `verify`, or
+ * both, a token is too weak, or what it stands for is no caller.
  */
 export function bearerAuth(options: BearerAuthOptions): Authorize {
+  checkOptions("check tokens", options, CHECKS);
   const { tokens, verify } = options;
   const challenger = createChallenger(options);
   const find = verify ?? known(tokens);
@@ -77,13 +92,14 @@ function known(tokens: ReadonlyMap<string, Caller> | undefined): TokenVerifier {
       "Cannot check tokens: a map of tokens, or verify, is wanted",
     );
   }
-  for (const token of tokens.keys()) {
+  for (const [token, caller] of tokens) {
     if (!TOKEN.test(token)) {
       // The token itself is not shown.
       throw new TypeError(
         "Cannot check tokens: each must be 16 to 8192 visible ASCII characters without spaces",
       );
     }
+    checkCaller(caller);
   }
   const table = new TokenTable(tokens);
   return (token) => table.find(token);

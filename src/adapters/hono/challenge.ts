@@ -4,6 +4,7 @@
  * @module
  */
 
+import { type Check, checkText } from "../../tool/mod.ts";
 import { type ProblemCode, problemResponse } from "./problem.ts";
 import { metadataUrl } from "./protected_resource.ts";
 
@@ -17,6 +18,12 @@ export interface ChallengeOptions {
    */
   readonly resource?: string;
 }
+
+/** What they must be. {@linkcode createChallenger} looks closer. */
+export const CHALLENGE_CHECKS = {
+  realm: checkText,
+  resource: checkText,
+} satisfies { readonly [Option in keyof ChallengeOptions]-?: Check };
 
 /** Turns callers away. */
 export interface Challenger {

@@ -4,6 +4,8 @@
  * @module
  */
 
+import { type Check, checkFlag, isListOf, must, wholeFrom } from "../../tool/mod.ts";
+import { checkOptions } from "./checks.ts";
 import { type Header, withHeaders } from "./headers.ts";
 import { problemResponse } from "./problem.ts";
 
@@ -71,30 +73,38 @@ const RESPONSE_HEADERS = [
   "x-call-id",
 ].join(", ");
 
+const CHECKS = {
+  credentials: checkFlag,
+  headers: must(
+    "a list of names of headers",
+    (value): value is readonly string[] =>
+      isListOf(
+        value,
+        (name): name is string => typeof name === "string" && /^[\w-]{1,64}$/.test(name),
+      ),
+  ),
+  maxAgeS: wholeFrom(0),
+} satisfies { readonly [Option in keyof CorsOptions]-?: Check };
+
 /**
  * Makes the answers.
  *
  * @param origins Whose pages may read; the guard refuses the others.
- * @throws {TypeError} If there are no origins, or an option is wrong.
+ * @throws {TypeError} If there are no origins, or an option is unknown or wrong.
+ * @throws {RangeError} If a number is out of range.
  */
 export function createCors(
   options: CorsOptions,
   origins: readonly string[],
 ): Cors {
-  const { credentials = false, headers = [], maxAgeS = 600 } = options;
+  const { credentials = false, headers = [], maxAgeS = 600 } = checkOptions(
+    "serve other origins (cors)",
+    options,
+    CHECKS,
+  );
   if (origins.length === 0) {
     throw new TypeError(
-      "Cannot create a tool handler: cors needs the origins in allowedOrigins",
-    );
-  }
-  if (!headers.every((name) => /^[\w-]{1,64}$/.test(name))) {
-    throw new TypeError(
-      "Cannot create a tool handler: cors.headers must be names of headers",
-    );
-  }
-  if (!(Number.isSafeInteger(maxAgeS) && maxAgeS >= 0)) {
-    throw new TypeError(
-      "Cannot create a tool handler: cors.maxAgeS must be a whole number",
+      "Cannot serve other origins (cors): it needs the origins in allowedOrigins",
     );
   }
   const allowed = new Set(origins);

@@ -4,6 +4,8 @@
  * @module
  */
 
+import { type Check, checkFunction, checkWord } from "../../tool/mod.ts";
+import { checkOptions } from "./checks.ts";
 import type { Authorize } from "./identity.ts";
 import { problemResponse } from "./problem.ts";
 import {
@@ -13,6 +15,7 @@ import {
   type RateLimitWindow,
   readWindow,
   secondsOf,
+  WINDOW_CHECKS,
 } from "./rate_limit.ts";
 import { isResponse } from "./responses.ts";
 
@@ -40,6 +43,14 @@ export interface FailedLoginsOptions extends RateLimitWindow {
    */
   readonly store?: RateLimitStore;
 }
+
+const ACTION = "limit failed logins";
+
+const CHECKS = {
+  ...WINDOW_CHECKS,
+  clientAddress: checkFunction,
+  header: checkWord,
+} satisfies { readonly [Option in keyof FailedLoginsOptions]-?: Check };
 
 /**
  * Limits how often an address may fail to show who it is. From an address that failed too often in
@@ -73,14 +84,15 @@ export interface FailedLoginsOptions extends RateLimitWindow {
  * ```
  *
  * @param authorize Says who calls, and answers 401 if that was not shown well.
- * @throws {TypeError} If an option is wrong.
+ * @throws {TypeError} If an option is unknown or wrong.
+ * @throws {RangeError} If a number is out of range.
  */
 export function limitFailedLogins(authorize: Authorize, options: FailedLoginsOptions): Authorize {
   const { clientAddress, header = "authorization", store = new MemoryRateLimitStore() } = options;
-  const window = readWindow(options);
-  if (typeof clientAddress !== "function") {
-    throw new TypeError("Cannot limit failed logins: clientAddress must be a function");
-  }
+  checkOptions(ACTION, options, CHECKS);
+  const window = readWindow(ACTION, options);
+  checkFunction(ACTION, authorize, "authorize");
+  checkFunction(ACTION, clientAddress, "its option clientAddress");
   const refuse = (resetMs: number): Response =>
     problemResponse(limited(
       `Too many attempts to log in from this address failed: the next may come in ` +

@@ -8,13 +8,14 @@
 import type { ToolRegistry } from "../../registry/mod.ts";
 import {
   buildToolset,
+  checkSelection,
   type Selection,
   selectionKey,
   ToolAvailabilityContext,
   type ToolAvailabilityInput,
   Toolset,
 } from "../../select/mod.ts";
-import type { RiskLevel } from "../../tool/mod.ts";
+import { checkFlag, checkText, numberFrom, readFields, type RiskLevel } from "../../tool/mod.ts";
 
 /** What `authorize` found out about a caller. What is absent, the caller does not have. */
 export interface Caller {
@@ -109,6 +110,20 @@ export function ownerToolset(
   }
   const toolset = selection === undefined ? source : buildToolset(source, selection);
   return () => toolset;
+}
+
+const CHECKS = { principal: checkText, expiresAt: numberFrom(0), explain: checkFlag };
+
+/**
+ * Checks a caller that is known before it calls.
+ *
+ * @throws {TypeError} If a field is unknown or wrong.
+ * @throws {RangeError} If a number is out of range.
+ */
+export function checkCaller(caller: Caller): void {
+  checkSelection(selectionOfCaller(caller));
+  const { principal, expiresAt, explain } = caller;
+  readFields("tell who calls", { principal, expiresAt, explain }, CHECKS);
 }
 
 /**

@@ -6,7 +6,21 @@
  */
 
 import { decode, verify } from "hono/jwt";
-import { bearerToken, type ChallengeOptions, createChallenger } from "./challenge.ts";
+import {
+  type Check,
+  checkFunction,
+  checkText,
+  checkWord,
+  must,
+  numberFrom,
+} from "../../tool/mod.ts";
+import {
+  bearerToken,
+  CHALLENGE_CHECKS,
+  type ChallengeOptions,
+  createChallenger,
+} from "./challenge.ts";
+import { checkOptions, checkTexts } from "./checks.ts";
 import type { Authorize, Caller } from "./identity.ts";
 import { ProblemError } from "./problem.ts";
 import { type KeySource, type NamedKey, remoteKeys } from "./remote_keys.ts";
@@ -73,6 +87,29 @@ export interface JwtAuthOptions extends ChallengeOptions {
   readonly now?: () => number;
 }
 
+const ACTION = "check JSON Web Tokens";
+
+const CHECKS = {
+  ...CHALLENGE_CHECKS,
+  keys: must(
+    "a list of keys or a function",
+    (value): value is readonly unknown[] | KeySource =>
+      Array.isArray(value) || typeof value === "function",
+  ),
+  jwksUrl: checkText,
+  secret: checkText,
+  issuer: checkWord,
+  audience: (action, value, place) => checkTexts(action, [value].flat(), place),
+  algorithms: checkTexts,
+  clockToleranceS: numberFrom(0, 300),
+  requiredScopes: checkTexts,
+  scopeClaim: checkWord,
+  roleClaim: checkWord,
+  principalClaim: checkWord,
+  toCaller: checkFunction,
+  now: checkFunction,
+} satisfies { readonly [Option in keyof JwtAuthOptions]-?: Check };
+
 /** Which kind of key each algorithm takes. `oct` is a shared secret. */
 const KEY_TYPES = {
   RS256: "RSA",
@@ -123,9 +160,11 @@ const MAX_TOKEN = 8_192;
  * assert.equal(await ask({}), 401);
  * ```
  *
- * @throws {TypeError} If what is wanted of tokens is not said, or too little.
+ * @throws {TypeError} If an option is unknown or wrong, or it is not said what is wanted of tokens.
+ * @throws {RangeError} If a number is out of range.
  */
 export function jwtAuth(options: JwtAuthOptions): Authorize {
+  checkOptions(ACTION, options, CHECKS);
   const { issuer, requiredScopes = [], clockToleranceS = 5, now = Date.now } = options;
   const { scopeClaim = "scope", roleClaim = "role", principalClaim = "sub" } = options;
   const audiences = [options.audience].flat();
@@ -140,9 +179,6 @@ export function jwtAuth(options: JwtAuthOptions): Authorize {
   }
   if (issuer === undefined && options.secret === undefined) {
     throw refused("issuer must say whose keys they are");
-  }
-  if (!(clockToleranceS >= 0 && clockToleranceS <= 300)) {
-    throw refused("clockToleranceS must be from 0 to 300");
   }
 
   /** The claims of a token that counts. */
@@ -303,7 +339,7 @@ function unavailable(cause: unknown): never {
 }
 
 function refused(why: string): TypeError {
-  return new TypeError(`Cannot check JSON Web Tokens: ${why}`);
+  return new TypeError(`Cannot ${ACTION}: ${why}`);
 }
 
 function own(claims: JwtClaims, name: string): unknown {

@@ -4,6 +4,8 @@
  * @module
  */
 
+import { type Check, checkFlag, checkFunction } from "../../tool/mod.ts";
+import { checkOptions, having } from "./checks.ts";
 import { untilRead } from "./event_stream.ts";
 import { type AccessCall, Exchange } from "./exchange.ts";
 import { withHeaders } from "./headers.ts";
@@ -50,6 +52,13 @@ export type RequestObserver = (
   answer: (exchange: Exchange) => Response | Promise<Response>,
 ) => Promise<Response>;
 
+const CHECKS = {
+  telemetry: having("begin", "what openTelemetry makes"),
+  serverTiming: checkFlag,
+  access: checkFunction,
+  now: checkFunction,
+} satisfies { readonly [Option in keyof ObserveOptions]-?: Check };
+
 /** What is known of the requests that are observed now. */
 const exchanges = new WeakMap<Request, Exchange>();
 
@@ -64,11 +73,13 @@ export function exchangeOf(request: Request): Exchange | undefined {
  * hands it to another, is observed once.
  *
  * @param onError Is told what `access` throws.
+ * @throws {TypeError} If an option is unknown or wrong.
  */
 export function createObserver(
   options: ObserveOptions,
   onError: (error: unknown) => void,
 ): RequestObserver {
+  checkOptions("observe requests", options, CHECKS);
   const { serverTiming = false, now = Date.now } = options;
   return async (request, answer) => {
     const outer = exchanges.get(request);

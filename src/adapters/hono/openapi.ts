@@ -12,6 +12,8 @@ import type {
   OpenApiDocument,
   OpenApiOperation,
 } from "../../formats/mod.ts";
+import { type Check, checkText } from "../../tool/mod.ts";
+import { checkObject, checkTexts } from "./checks.ts";
 
 /** What the document says besides the tools. */
 export interface OpenApiOptions {
@@ -29,6 +31,15 @@ export interface OpenApiOptions {
    */
   readonly securitySchemes?: Readonly<Record<string, unknown>>;
 }
+
+/** What they must be. */
+export const OPENAPI_CHECKS = {
+  title: checkText,
+  version: checkText,
+  description: checkText,
+  servers: checkTexts,
+  securitySchemes: checkObject,
+} satisfies { readonly [Option in keyof OpenApiOptions]-?: Check };
 
 type Json = { readonly [key: string]: unknown };
 

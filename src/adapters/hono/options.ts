@@ -4,13 +4,9 @@
  * @module
  */
 
-import { type Check, checkFlag, readFields, wholeFrom } from "../../tool/mod.ts";
-import {
-  ACCESS_CHECKS,
-  type AccessOptions,
-  checkObject,
-  MAX_BODY_BYTES,
-} from "./access_options.ts";
+import { type Check, checkFlag } from "../../tool/mod.ts";
+import { ACCESS_CHECKS, type AccessOptions, MAX_BODY_BYTES } from "./access_options.ts";
+import { checkCount, checkObject, checkOptions } from "./checks.ts";
 import type { FormatService } from "./formats.ts";
 import { defaultHeartbeatMs } from "./heartbeat.ts";
 import type { ProtectedResource } from "./protected_resource.ts";
@@ -54,8 +50,8 @@ export interface ToolHandlerOptions extends AccessOptions {
 const CHECKS = {
   ...ACCESS_CHECKS,
   openExplain: checkFlag,
-  maxEventStreams: wholeFrom(1),
-  maxEventStreamsPerPrincipal: wholeFrom(1),
+  maxEventStreams: checkCount,
+  maxEventStreamsPerPrincipal: checkCount,
   formats: checkObject,
   protectedResource: checkObject,
 } satisfies { readonly [Option in keyof ToolHandlerOptions]-?: Check };
@@ -75,7 +71,7 @@ export interface HandlerLimits {
  * @throws {RangeError} If a number is out of range.
  */
 export function readOptions(options: ToolHandlerOptions): HandlerLimits {
-  readFields("create a tool handler", { ...options }, CHECKS, (name) => `its option ${name}`);
+  checkOptions("create a tool handler", options, CHECKS);
   const { maxEventStreams = 1_024 } = options;
   return {
     maxBodyBytes: options.maxBodyBytes ?? MAX_BODY_BYTES,

@@ -5,6 +5,9 @@
  * @module
  */
 
+import { type Check, checkText } from "../../tool/mod.ts";
+import { checkOptions, checkTexts } from "./checks.ts";
+
 /** Describes what is protected. */
 export interface ProtectedResource {
   /**
@@ -21,6 +24,14 @@ export interface ProtectedResource {
   /** Where people read about it. */
   readonly documentation?: string;
 }
+
+const CHECKS = {
+  resource: checkText,
+  authorizationServers: checkTexts,
+  scopes: checkTexts,
+  name: checkText,
+  documentation: checkText,
+} satisfies { readonly [Option in keyof ProtectedResource]-?: Check };
 
 const WELL_KNOWN = "/.well-known/oauth-protected-resource";
 
@@ -45,11 +56,12 @@ export function metadataPaths(
 /**
  * The metadata, as JSON.
  *
- * @throws {TypeError} If a URL is none, or there is no authorization server.
+ * @throws {TypeError} If a URL is none, there is no authorization server, or a field is unknown.
  */
 export function resourceMetadata(
   options: ProtectedResource,
 ): Record<string, unknown> {
+  checkOptions("describe the resource", options, CHECKS);
   const { resource, authorizationServers, scopes, name, documentation } = options;
   urlOf(resource);
   if (authorizationServers.length === 0) {

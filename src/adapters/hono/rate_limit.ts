@@ -4,6 +4,8 @@
  * @module
  */
 
+import { type Check, checkFunction } from "../../tool/mod.ts";
+import { checkCount, checkOptions, having } from "./checks.ts";
 import type { Caller } from "./identity.ts";
 import type { Problem } from "./problem.ts";
 
@@ -79,12 +81,15 @@ export type RateLimiter = (
  *
  * Its headers are those of the IETF draft: `RateLimit-Policy` and `RateLimit`.
  *
- * @throws {TypeError} If a number is wrong.
+ * @throws {TypeError} If an option is unknown or wrong.
+ * @throws {RangeError} If a number is out of range.
  */
 export function createRateLimiter(options: RateLimitOptions): RateLimiter {
-  const { limit, windowMs, store = new MemoryRateLimitStore() } = options;
+  checkOptions("limit the rate", options, CHECKS);
+  const { store = new MemoryRateLimitStore() } = options;
   const { keyOf = ({ principal }) => principal ?? "" } = options;
-  const window = readWindow({ limit, windowMs });
+  const window = readWindow("limit the rate", options);
+  const { limit, windowMs } = window;
   const policy = `"default";q=${limit};w=${Math.ceil(windowMs / 1000)}`;
   return async (caller, request, amount = 1) => {
     const { count, resetMs } = await store.take(keyOf(caller, request), amount, window);
@@ -109,20 +114,28 @@ export function createRateLimiter(options: RateLimitOptions): RateLimiter {
   };
 }
 
+/** What a window's numbers and its store must be. */
+export const WINDOW_CHECKS: { readonly [Option in "limit" | "windowMs" | "store"]: Check } = {
+  limit: checkCount,
+  windowMs: checkCount,
+  store: having("take", "a store, with a function take"),
+};
+
+const CHECKS = {
+  ...WINDOW_CHECKS,
+  keyOf: checkFunction,
+} satisfies { readonly [Option in keyof RateLimitOptions]-?: Check };
+
 /**
- * Checks a window's numbers.
+ * Reads a window's numbers, both of which must be there.
  *
- * @throws {TypeError} If one is wrong.
+ * @throws {RangeError} If one is wrong.
  */
-export function readWindow({ limit, windowMs }: RateLimitWindow): RateLimitWindow {
-  for (const [name, value] of Object.entries({ limit, windowMs })) {
-    if (!(Number.isSafeInteger(value) && value > 0)) {
-      throw new TypeError(
-        `Cannot limit the rate: ${name} must be a whole number above 0`,
-      );
-    }
-  }
-  return { limit, windowMs };
+export function readWindow(action: string, options: RateLimitWindow): RateLimitWindow {
+  return {
+    limit: checkCount(action, options.limit, "its option limit"),
+    windowMs: checkCount(action, options.windowMs, "its option windowMs"),
+  };
 }
 
 /** 429. */
@@ -164,14 +177,13 @@ export class MemoryRateLimitStore implements RateLimitStore {
   readonly #maxKeys: number;
   readonly #now: () => number;
 
-  /** @throws {TypeError} If `maxKeys` is wrong. */
+  /**
+   * @throws {TypeError} If an option is unknown or wrong.
+   * @throws {RangeError} If `maxKeys` is out of range.
+   */
   constructor(options: MemoryRateLimitStoreOptions = {}) {
+    checkOptions("count requests", options, { maxKeys: checkCount, now: checkFunction });
     const { maxKeys = 10_000, now = Date.now } = options;
-    if (!(Number.isSafeInteger(maxKeys) && maxKeys > 0)) {
-      throw new TypeError(
-        "Cannot count requests: maxKeys must be a whole number above 0",
-      );
-    }
     this.#maxKeys = maxKeys;
     this.#now = now;
   }

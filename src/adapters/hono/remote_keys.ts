@@ -4,7 +4,9 @@
  * @module
  */
 
+import { type Check, checkFunction, MAX_TIMEOUT_MS, numberFrom } from "../../tool/mod.ts";
 import { boundedText } from "./bounded_text.ts";
+import { checkOptions } from "./checks.ts";
 
 /** A public key, with the name that tokens know it by. */
 export interface NamedKey extends JsonWebKey {
@@ -42,6 +44,14 @@ export interface RemoteKeysOptions {
   readonly now?: () => number;
 }
 
+const CHECKS = {
+  cacheMs: numberFrom(0),
+  cooldownMs: numberFrom(0),
+  timeoutMs: numberFrom(1, MAX_TIMEOUT_MS),
+  fetch: checkFunction,
+  now: checkFunction,
+} satisfies { readonly [Option in keyof RemoteKeysOptions]-?: Check };
+
 /** How long, after a fetch that failed, callers are turned away without another. */
 const RETRY_MS = 1_000;
 
@@ -54,12 +64,15 @@ const MAX_BYTES = 262_144;
  * Keys are fetched on first use, again when they have grown old, and when a token names one that is
  * not among them. While old keys are there, a fetch that fails does not turn callers away.
  *
- * @throws {TypeError} If the URL is not `https:`, nor on this machine.
+ * @throws {TypeError} If the URL is not `https:`, nor on this machine, or an option is unknown or
+ * wrong.
+ * @throws {RangeError} If a number is out of range.
  */
 export function remoteKeys(
   url: string,
   options: RemoteKeysOptions = {},
 ): KeySource {
+  checkOptions("fetch keys", options, CHECKS);
   const {
     cacheMs = 600_000,
     cooldownMs = 30_000,

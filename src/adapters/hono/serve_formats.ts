@@ -5,10 +5,11 @@
  */
 
 import { searchToolset } from "../../registry/mod.ts";
+import { checkObject, checkOptions } from "./checks.ts";
 import { exportTo } from "./export_to.ts";
 import type { FormatFunctions, FormatService } from "./formats.ts";
 import { pageOf } from "./listing.ts";
-import type { OpenApiOptions } from "./openapi.ts";
+import { OPENAPI_CHECKS, type OpenApiOptions } from "./openapi.ts";
 import { dispatchTurn } from "./routes/dispatch.ts";
 import { showOpenApi } from "./routes/openapi.ts";
 
@@ -38,12 +39,15 @@ export interface ServeFormatsOptions {
  * ```
  *
  * @param formats The module `@plue/tools/formats`.
+ * @throws {TypeError} If an option is unknown or wrong.
  */
 export function serveFormats(
   formats: FormatFunctions,
   options: ServeFormatsOptions = {},
 ): FormatService {
+  checkOptions("serve formats", options, { openapi: checkObject });
   const { openapi = {} } = options;
+  checkOptions("describe the service (openapi)", openapi, OPENAPI_CHECKS);
   return {
     exportPage(toolset, tools, { format = "", search, limit, losses }) {
       // Of a copy: exports of a listing itself are kept with it, unweighed.

@@ -162,7 +162,7 @@ describe("cors", () => {
     ] as ToolHandlerOptions[]
   ) {
     it(`refuses ${JSON.stringify(options)}`, () => {
-      assertThrows(() => handler(options), TypeError);
+      assertThrows(() => handler(options), Error, "Cannot serve other origins (cors)");
     });
   }
 });

@@ -120,7 +120,11 @@ describe("limitFailedLogins()", () => {
 
   for (const wrong of [{ limit: 0 }, { windowMs: 0.5 }, { clientAddress: undefined }]) {
     it(`refuses ${Object.keys(wrong)}: ${Object.values(wrong)}`, () => {
-      assertThrows(() => serve(wrong as Partial<FailedLoginsOptions>), TypeError);
+      assertThrows(
+        () => serve(wrong as Partial<FailedLoginsOptions>),
+        Error,
+        `Cannot limit failed logins: its option ${Object.keys(wrong)} must be`,
+      );
     });
   }
 });

@@ -229,7 +229,11 @@ describe("jwtAuth()", () => {
     ] as const
   ) {
     it(`refuses to be made with ${what}`, () => {
-      assertThrows(() => jwtAuth({ ...OPTIONS, ...options } as JwtAuthOptions), TypeError);
+      assertThrows(
+        () => jwtAuth({ ...OPTIONS, ...options } as JwtAuthOptions),
+        Error,
+        "Cannot ",
+      );
     });
   }
 });

@@ -99,7 +99,7 @@ describe("rateLimit", () => {
     }]
   ) {
     it(`refuses ${JSON.stringify(options)}`, () => {
-      assertThrows(() => createRateLimiter(options), TypeError);
+      assertThrows(() => createRateLimiter(options), RangeError);
     });
   }
 });
@@ -202,6 +202,6 @@ describe("MemoryRateLimitStore", () => {
   });
 
   it("refuses to keep no keys", () => {
-    assertThrows(() => new MemoryRateLimitStore({ maxKeys: 0 }), TypeError);
+    assertThrows(() => new MemoryRateLimitStore({ maxKeys: 0 }), RangeError);
   });
 });
