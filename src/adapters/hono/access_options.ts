@@ -53,8 +53,8 @@ export interface AccessOptions extends GuardOptions {
    */
   readonly heartbeatMs?: number;
   /**
-   * How often one caller may come; a turn or a batch counts 1 for each of its calls. Absent: as
-   * often as it likes.
+   * How often one caller may come; a turn counts 1 for each of its calls, a batch for each of its
+   * requests. Absent: as often as it likes.
    */
   readonly rateLimit?: RateLimitOptions;
   /** Traces, measures and logs. Absent: nothing but `GET /metrics`. */

@@ -10,8 +10,9 @@ import {
   SUPPORTED_PROTOCOL_VERSIONS,
   UnsupportedProtocolVersionError,
 } from "@modelcontextprotocol/server";
-import { isObject } from "../../tool/mod.ts";
-import { MODERN, VERSION_KEY } from "./request.ts";
+import { isObject, MAX_DEPTH } from "../../tool/mod.ts";
+import { isDeeper, isRequest, MODERN, VERSION_KEY } from "./request.ts";
+import { mustBe, wrongBySpec } from "./spec_params.ts";
 
 /** Why a body is refused. */
 export interface Refusal {
@@ -25,6 +26,8 @@ export interface Refusal {
 const MAX_ID = 1_000;
 /** As many as the SDK takes. */
 const MAX_BATCH = 100;
+/** What arguments may have, and the batch, the message and the params around them. */
+const MAX_LEVELS = MAX_DEPTH + 3;
 /** The revisions that have batches, or do not say that they have none. */
 const WITH_BATCHES: ReadonlySet<string> = new Set(["2025-03-26", "2024-11-05", "2024-10-07"]);
 const VERSIONS: readonly string[] = [MODERN, ...SUPPORTED_PROTOCOL_VERSIONS];
@@ -39,10 +42,27 @@ const MAX_VERSION = 32;
  * @returns `undefined`: nothing that can be seen here.
  */
 export function refusalOf(body: unknown, version: string | null): Refusal | undefined {
+  if (isDeeper(body, MAX_LEVELS)) {
+    const id = idOf(body);
+    return malformed(`the body must have at most ${MAX_LEVELS} levels of objects and arrays`, id);
+  }
   if (Array.isArray(body)) return batchRefusal(body, version);
   const wrong = wrongForm(body, "");
   if (wrong !== undefined) return malformed(wrong, idOf(body));
-  return versionRefusal(body, version) ?? paramsRefusal(body);
+  return versionRefusal(body, version) ?? paramsRefusal(body, wrongParams(body, ""), 200);
+}
+
+/**
+ * Says what is wrong with params that the SDK is to read, and would refuse as an error of its own.
+ *
+ * @param message One that `refusalOf` has looked at.
+ */
+export function specRefusalOf(message: unknown, version: string | null): Refusal | undefined {
+  const isModern = version === MODERN;
+  const wrong = wrongBySpec(message, "", isModern);
+  // What the newest revision has around every request belongs to the form.
+  const isForm = isModern && wrong?.startsWith("/params/_meta/") === true;
+  return paramsRefusal(message, wrong, isForm ? 400 : 200);
 }
 
 function batchRefusal(batch: readonly unknown[], version: string | null): Refusal | undefined {
@@ -53,10 +73,20 @@ function batchRefusal(batch: readonly unknown[], version: string | null): Refusa
     return malformed(`a batch must have 1 to ${MAX_BATCH} messages, not ${batch.length}`, null);
   }
   const ids = new Set<unknown>();
+  let lists = 0;
   for (const [index, message] of batch.entries()) {
     const place = `/${index}`;
-    const wrong = wrongForm(message, place) ?? wrongParams(message, place);
+    const wrong = wrongForm(message, place) ?? wrongParams(message, place) ??
+      wrongBySpec(message, place, false);
     if (wrong !== undefined) return malformed(wrong, null);
+    const method = methodOf(message);
+    if (method === "initialize") {
+      return malformed(`${place}/method must not be initialize, which is sent by itself`, null);
+    }
+    // One small request has a large answer: a hundred of them would fill the memory.
+    if (method === "tools/list" && ++lists > 1) {
+      return malformed(`${place} lists the tools again: a batch may do so once`, null);
+    }
     const id = isRequest(message) ? idOf(message) : null;
     if (id !== null && ids.has(id)) {
       return malformed(`${place}/id is the id of another request in the batch`, null);
@@ -84,12 +114,15 @@ function versionRefusal(message: unknown, version: string | null): Refusal | und
   return { status: 400, id: idOf(message), error: { code, message: text, data } };
 }
 
-function paramsRefusal(message: unknown): Refusal | undefined {
-  const wrong = wrongParams(message, "");
+function paramsRefusal(
+  message: unknown,
+  wrong: string | undefined,
+  status: Refusal["status"],
+): Refusal | undefined {
   if (wrong === undefined) return undefined;
   const text = `Cannot answer ${methodOf(message)}: ${wrong}`;
   return {
-    status: 200,
+    status,
     id: idOf(message),
     error: { code: ProtocolErrorCode.InvalidParams, message: text },
   };
@@ -121,9 +154,10 @@ function wrongForm(message: unknown, place: string): string | undefined {
 
 /** What is wrong with what a well-formed message asks of the tools. */
 function wrongParams(message: unknown, place: string): string | undefined {
-  if (!isObject(message) || !isRequest(message)) return undefined;
-  const params = isObject(message["params"]) ? message["params"] : {};
-  if (message["method"] === "tools/list") {
+  if (!isRequest(message)) return undefined;
+  const { method } = message;
+  const params = isObject(message.params) ? message.params : {};
+  if (method === "tools/list") {
     const { cursor } = params;
     if (cursor === undefined || typeof cursor === "string") return undefined;
     return mustBe(
@@ -132,7 +166,7 @@ function wrongParams(message: unknown, place: string): string | undefined {
       cursor,
     );
   }
-  if (message["method"] !== "tools/call") return undefined;
+  if (method !== "tools/call") return undefined;
   const { name, arguments: args } = params;
   if (typeof name !== "string") return mustBe(`${place}/params/name`, "a tool's name", name);
   if (args === undefined || isObject(args)) return undefined;
@@ -145,26 +179,10 @@ function isId(value: unknown): value is string | number {
   return typeof value === "string" ? value.length <= MAX_ID : Number.isSafeInteger(value);
 }
 
-function isRequest(message: unknown): boolean {
-  return isObject(message) && "id" in message && "method" in message;
-}
-
 function idOf(message: unknown): Refusal["id"] {
   return isObject(message) && "method" in message && isId(message["id"]) ? message["id"] : null;
 }
 
 function methodOf(message: unknown): unknown {
   return isObject(message) ? message["method"] : undefined;
-}
-
-/** The root's place is empty in JSON Pointer; people read "the body" there. */
-function mustBe(place: string, what: string, value: unknown): string {
-  return `${place === "" ? "the body" : place} must be ${what}${butIs(value)}`;
-}
-
-function butIs(value: unknown): string {
-  if (value === undefined) return ", and is absent";
-  if (value === null) return ", not null";
-  if (Array.isArray(value)) return ", not an array";
-  return typeof value === "object" ? ", not an object" : `, not a ${typeof value}`;
 }

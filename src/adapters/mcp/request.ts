@@ -9,10 +9,18 @@ import {
   PROTOCOL_VERSION_META_KEY,
   readRequestBody,
 } from "@modelcontextprotocol/server";
+import { isObject } from "../../tool/mod.ts";
 import type { McpTarget } from "./tool_list.ts";
 
 /** The revision without sessions; the ones before it begin with `initialize`. */
 export const MODERN = "2026-07-28";
+
+/** A message that wants an answer; whether it is well-formed is another matter. */
+export interface JsonRpcRequest {
+  readonly id: unknown;
+  readonly method: unknown;
+  readonly params?: unknown;
+}
 
 /** Which protocol a client speaks: that of the newest revision, or of those before it. */
 export type McpEra = "modern" | "legacy";
@@ -56,9 +64,15 @@ export function isListen(message: unknown): boolean {
   return methodOf(message) === "subscriptions/listen";
 }
 
-/** How many calls a message makes, or the messages of a batch. */
-export function callsIn(body: unknown): number {
-  return messagesOf(body).filter((message) => methodOf(message) === "tools/call").length;
+/** How many answers a message asks for, or the messages of a batch. */
+export function requestsIn(body: unknown): number {
+  return messagesOf(body).filter(isRequest).length;
+}
+
+/** Whether more than so many levels of a value lie in each other. */
+export function isDeeper(value: unknown, levels: number): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  return levels === 0 || Object.values(value).some((member) => isDeeper(member, levels - 1));
 }
 
 /** Which requests a message cancels, or the messages of a batch. */
@@ -77,6 +91,11 @@ export function targetOf(era: McpEra, request: Request): McpTarget {
   return request.headers.get("mcp-protocol-version") === "2025-11-25"
     ? "mcp@2025-11-25"
     : "mcp@2025-06-18";
+}
+
+/** Whether a message wants an answer. */
+export function isRequest(message: unknown): message is JsonRpcRequest {
+  return isObject(message) && "id" in message && "method" in message;
 }
 
 function messagesOf(body: unknown): readonly unknown[] {

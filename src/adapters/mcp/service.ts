@@ -22,16 +22,16 @@ import { ListChangedBus, listChangedStream } from "./list_changed.ts";
 import { ListingWatch } from "./listing_watch.ts";
 import { answerPlainCall, plainCallOf } from "./plain_call.ts";
 import { Reading } from "./reading.ts";
-import { refusalOf } from "./refusal.ts";
+import { refusalOf, specRefusalOf } from "./refusal.ts";
 import { RegistryServer, type ServerParts, serverParts } from "./registry_server.ts";
 import {
-  callsIn,
   cancelledIn,
   isInitialize,
   isJson,
   isListen,
   readJson,
   readText,
+  requestsIn,
   targetOf,
 } from "./request.ts";
 import { SessionCalls } from "./session_calls.ts";
@@ -119,20 +119,16 @@ export class McpService {
       // What is not JSON is for the SDK to refuse.
       body = readJson(text);
     }
-    if (body !== undefined) {
-      const refusal = refusalOf(body, headers.get("mcp-protocol-version"));
-      if (refusal !== undefined) {
-        const { status, id, error } = refusal;
-        return json({ jsonrpc: "2.0", id, error }, status);
-      }
+    const version = headers.get("mcp-protocol-version");
+    let refusal = body === undefined ? undefined : refusalOf(body, version);
+    const call = refusal === undefined ? plainCallOf(body, headers) : undefined;
+    if (call === undefined) refusal ??= specRefusalOf(body, version);
+    if (refusal !== undefined) {
+      const { status, id, error } = refusal;
+      return json({ jsonrpc: "2.0", id, error }, status);
     }
     const { caller, exchange } = visit;
-    const limited = await this.#access.charge(
-      caller,
-      request,
-      exchange,
-      callsIn(body) - 1,
-    );
+    const limited = await this.#access.charge(caller, request, exchange, requestsIn(body) - 1);
     if (limited !== undefined) return limited;
     for (const requestId of cancelledIn(body)) this.#cancel(visit, requestId);
     // Aborts when the client goes away: by the runtime's word, or by leaving a stream.
@@ -140,7 +136,6 @@ export class McpService {
     const { signal } = request;
     if (signal.aborted) left.abort(signal.reason);
     else signal.addEventListener("abort", () => left.abort(signal.reason), { once: true });
-    const call = plainCallOf(body, headers);
     const list = call && visit.list("modern");
     const work = call !== undefined && list?.hasHeaderless(call.params.name) === true
       ? answerPlainCall(visit, list, call, this.#parts.info, left.signal)

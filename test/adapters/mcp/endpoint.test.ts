@@ -369,7 +369,7 @@ describe("createMcpEndpoint()", () => {
     assertEquals(statuses, [200, 429]);
   });
 
-  it("counts each call of a batch, and runs none that do not fit", async () => {
+  it("counts each request of a batch, and runs none that do not fit", async () => {
     let ran = 0;
     const mcp = createMcpEndpoint(
       new ToolRegistry({
@@ -377,20 +377,23 @@ describe("createMcpEndpoint()", () => {
       }),
       { openExecution: true, rateLimit: { limit: 4, windowMs: 60_000 } },
     );
-    const batch = (calls: number) =>
-      Array.from({ length: calls + 1 }, (_, id) => ({
+    const METHODS = ["tools/list", "ping"];
+    const batch = (calls: number) => [
+      { jsonrpc: "2.0", method: "notifications/initialized" },
+      ...Array.from({ length: calls + 2 }, (_, id) => ({
         jsonrpc: "2.0",
         id,
-        method: id === 0 ? "tools/list" : "tools/call",
-        params: id === 0 ? {} : { name: "run" },
-      }));
-    const tooMany = await mcp.fetch(legacyRequest(batch(5)));
+        method: METHODS[id] ?? "tools/call",
+        params: id < 2 ? {} : { name: "run" },
+      })),
+    ];
+    const tooMany = await mcp.fetch(legacyRequest(batch(3)));
     assertEquals([tooMany.status, ran], [429, 0]);
     assert(tooMany.headers.has("retry-after"));
     // The request itself was counted.
-    const fitting = await mcp.fetch(legacyRequest(batch(3)));
+    const fitting = await mcp.fetch(legacyRequest(batch(1)));
     await fitting.text();
-    assertEquals([fitting.status, ran], [200, 3]);
+    assertEquals([fitting.status, ran], [200, 1]);
     assertEquals(fitting.headers.get("ratelimit")?.split(";")[1], "r=0");
     assertEquals((await mcp.fetch(legacyRequest(batch(0)))).status, 429);
   });

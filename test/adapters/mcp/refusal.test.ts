@@ -54,6 +54,91 @@ describe("requests that ask for what cannot be", () => {
     }
   }
 
+  const LEVELS = "debug, info, notice, warning, error, critical, alert, emergency";
+  const start = {
+    protocolVersion: "2025-11-25",
+    capabilities: {},
+    clientInfo: { name: "test", version: "1.0.0" },
+  };
+  const META = "/params/_meta/io.modelcontextprotocol~1";
+  for (
+    const [era, method, params, says] of [
+      ["old", "initialize", undefined, "/params must be an object, and is absent"],
+      ["old", "initialize", {}, "/params/protocolVersion must be a string, and is absent"],
+      [
+        "old",
+        "initialize",
+        { ...start, capabilities: [] },
+        "/params/capabilities must be an object, not an array",
+      ],
+      [
+        "old",
+        "initialize",
+        { ...start, capabilities: { experimental: { ["x".repeat(5_000)]: 1 } } },
+        "x… must be an object, not a number",
+      ],
+      [
+        "old",
+        "initialize",
+        { ...start, clientInfo: { name: 5, version: "1" } },
+        "/params/clientInfo/name must be a string, not a number",
+      ],
+      ["old", "logging/setLevel", undefined, `/params/level must be one of ${LEVELS}, and is`],
+      [
+        "old",
+        "logging/setLevel",
+        { level: "loud" },
+        `/params/level must be one of ${LEVELS}, not "loud"`,
+      ],
+      [
+        "old",
+        "tools/call",
+        { name: "run", task: 5 },
+        "/params/task must be an object, not a number",
+      ],
+      [
+        "old",
+        "ping",
+        { _meta: { "io.modelcontextprotocol/related-task": 5 } },
+        `${META}related-task must be an object, not a number`,
+      ],
+      ["new", "subscriptions/listen", {}, "/params/notifications must be an object, and is absent"],
+      [
+        "new",
+        "subscriptions/listen",
+        { notifications: { toolsListChanged: "yes" } },
+        "/params/notifications/toolsListChanged must be true or false, not a string",
+      ],
+      [
+        "new",
+        "tools/call",
+        { name: "run", _meta: { "io.modelcontextprotocol/clientInfo": { name: 5 } } },
+        `${META}clientInfo/name must be a string, not a number`,
+      ],
+      [
+        "new",
+        "server/discover",
+        { _meta: { "io.modelcontextprotocol/logLevel": "loud" } },
+        `${META}logLevel must be one of ${LEVELS}, not "loud"`,
+      ],
+    ] as const
+  ) {
+    it(`are told so in our words: ${method} ${JSON.stringify(params)?.slice(0, 60)}`, async () => {
+      const response = await mcp.fetch(
+        era === "new"
+          ? modernRequest(method, params)
+          : legacyRequest({ jsonrpc: "2.0", id: 1, method, params }, OLD),
+      );
+      assertEquals(response.status, says.startsWith(META) && era === "new" ? 400 : 200);
+      const { error, ...rest } = await messageIn(response);
+      assertEquals(rest, { jsonrpc: "2.0", id: 1 } as object);
+      assertEquals(error?.code, -32602);
+      assertStringIncludes(error?.message ?? "", `Cannot answer ${method}: `);
+      assertStringIncludes(error?.message ?? "", says);
+      assertEquals(ran, 0);
+    });
+  }
+
   it("are told so without params, too", async () => {
     const message = { jsonrpc: "2.0", id: 1, method: "tools/call" };
     const { error } = await messageIn(await mcp.fetch(legacyRequest(message, OLD)));
@@ -90,6 +175,24 @@ describe("requests of a wrong form", () => {
         [ping, { ...ping, id: 2, method: "tools/list", params: { cursor: 5 } }],
         "/1/params/cursor must be a string",
       ],
+      [
+        [{ ...ping, method: "tools/list" }, { ...ping, id: 2, method: "tools/list" }],
+        "/1 lists the tools again: a batch may do so once",
+      ],
+      [[{ ...ping, method: "initialize" }], "/0/params must be an object, and is absent"],
+      [
+        [ping, {
+          ...ping,
+          id: 2,
+          method: "initialize",
+          params: {
+            protocolVersion: "2025-03-26",
+            capabilities: {},
+            clientInfo: { name: "test", version: "1" },
+          },
+        }],
+        "/1/method must not be initialize, which is sent by itself",
+      ],
     ] as const
   ) {
     it(`are refused, with the place: ${JSON.stringify(body).slice(0, 60)}`, async () => {
@@ -98,6 +201,29 @@ describe("requests of a wrong form", () => {
       const { error } = await messageIn(response);
       assertEquals(error?.code, -32600);
       assertStringIncludes(error?.message ?? "", `Cannot read the request: ${says}`);
+    });
+  }
+
+  for (const method of ["tools/call", "tools/list", "initialize"]) {
+    it(`are refused if they are deeper than anything asks for: ${method}`, async () => {
+      const DEPTH = 20_000;
+      const deep = `{"experimental":{"x":{"a":${"[".repeat(DEPTH)}${"]".repeat(DEPTH)}}}}`;
+      const text = JSON.stringify({
+        jsonrpc: "2.0",
+        id: "mine",
+        method,
+        params: { name: "run", capabilities: 0 },
+      });
+      for (
+        const body of [text.replace("0}", `${deep}}`), `[${text.replace("0}", `${deep}}`)}]`]
+      ) {
+        const response = await mcp.fetch(legacyRequest(body));
+        assertEquals(response.status, 400);
+        const answer = await response.json();
+        assertEquals(answer.id, body.startsWith("[") ? null : "mine");
+        assertEquals(answer.error.code, -32600);
+        assertStringIncludes(answer.error.message, "the body must have at most 259 levels of");
+      }
     });
   }
 
