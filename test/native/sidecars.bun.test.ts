@@ -174,6 +174,20 @@ describe("the sidecar", () => {
     }
   });
 
+  withLibrary("survives a rejection that nobody handles, on every runtime", async () => {
+    for (const { name, file } of SIDECARS) {
+      const calls = ["now", "{}", "later", "{}", "count", "{}"];
+      const { lines, stderr } = await host(join(MODULES, "stray.ts"), {}, calls, file);
+      const [now, later, count] = lines.slice(1).map((line) => line.replace(/^\w+ /, ""));
+      assertMatch(now ?? "", /^\d+$/, name);
+      assertEquals([later, count], [now, now], name);
+      for (const stray of ["a stray, now", "a stray, later"]) {
+        assertStringIncludes(stderr, stray);
+      }
+      assertStringIncludes(stderr, "plue-sidecar: a promise was rejected, and nobody handled it:");
+    }
+  });
+
   withLibrary("runs the workspace tools, with their transactions", async () => {
     const workspace = mkdtempSync(join(folder, "workspace-"));
     const module = join(ROOT, "examples", "workspace", "mod.ts");
@@ -191,6 +205,16 @@ describe("the sidecar", () => {
       assertStringIncludes(outcome.stderr, "it is started by libplue, not by hand");
     });
   }
+});
+
+describe("a sidecar without permissions", () => {
+  it("names the one that it lacks, and is not said to be started by hand", async () => {
+    const [deno = "", ...flags] = RUNTIMES["deno"] ?? [];
+    const fewer = flags.map((flag) => flag === "--allow-all" ? "--no-prompt" : flag);
+    const outcome = await run([deno, ...fewer, MAIN]);
+    assertEquals([outcome.code, outcome.stdout], [2, ""], said(outcome));
+    assertMatch(outcome.stderr, /^Cannot run the sidecar: Requires .+--allow/m);
+  });
 });
 
 describe("a compiled sidecar", () => {

@@ -24,6 +24,9 @@ const DESCRIPTOR = 3;
 /**
  * Runs this process as a sidecar of the libplue that started it, until that one lets it go.
  *
+ * A promise that a tool leaves rejected, with nobody to handle it, goes to the log: it ends neither
+ * the process nor the calls of others. An exception that nobody catches ends it, as anywhere.
+ *
  * @example Usage
  * ```ts ignore
  * // my-sidecar.ts, for `bun build --compile my-sidecar.ts --outfile plue-sidecar`
@@ -36,10 +39,14 @@ const DESCRIPTOR = 3;
  * @param options The tools, if they are compiled in.
  */
 export function runSidecar(options: SidecarOptions = {}): void {
-  if (!isSocket(DESCRIPTOR)) {
-    console.error("Cannot run the sidecar: it is started by libplue, not by hand");
+  const fault = findFault();
+  if (fault !== undefined) {
+    console.error(`Cannot run the sidecar: ${fault}`);
     process.exit(EXIT.notAHost);
   }
+  process.on("unhandledRejection", (reason) => {
+    console.error("plue-sidecar: a promise was rejected, and nobody handled it:", reason);
+  });
   startSidecar({
     runtime: runtimeName(),
     open: (events) => openSidecarSocket(DESCRIPTOR, events),
@@ -47,6 +54,15 @@ export function runSidecar(options: SidecarOptions = {}): void {
     exit: (code) => process.exit(code),
     log: (error) => console.error(error),
   });
+}
+
+/** Why there is no host to be reached; `undefined` if there is one. */
+function findFault(): string | undefined {
+  try {
+    return isSocket(DESCRIPTOR) ? undefined : "it is started by libplue, not by hand";
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
 }
 
 /** The globals by which the runtimes are told apart. */

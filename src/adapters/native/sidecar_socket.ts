@@ -43,14 +43,25 @@ export interface BunSocket {
   end(): void;
 }
 
-/** Whether a descriptor is a socket: it is one only where libplue started this process. */
+/**
+ * Whether a descriptor is a socket: it is one only where libplue started this process.
+ *
+ * @throws {Error} If the runtime does not let this process look, as Deno without its permissions.
+ */
 export function isSocket(descriptor: number): boolean {
   try {
     // Not fstat: Deno knows only the descriptors that it opened itself.
     return statSync(`/dev/fd/${descriptor}`).isSocket();
-  } catch {
+  } catch (error) {
+    if (isOfPermissions(error)) throw error;
     return false;
   }
+}
+
+/** Whether Deno or Node refused something that the system might have allowed. */
+function isOfPermissions(error: unknown): boolean {
+  const { name, code } = error as { readonly name?: unknown; readonly code?: unknown };
+  return name === "NotCapable" || code === "ERR_ACCESS_DENIED";
 }
 
 /** Opens the socket that libplue left on a descriptor. Nothing is told before this returns. */

@@ -1,0 +1,40 @@
+/** A module of tools that leave a promise rejected: as they run, and after their call has ended. */
+
+import process from "node:process";
+import { defineTool, ToolRegistry } from "../../../mod.ts";
+
+const turn = () => new Promise((resolve) => setTimeout(resolve));
+
+/** How many rejections nobody has handled. */
+let strays = 0;
+process.on("unhandledRejection", () => strays++);
+
+const now = defineTool({
+  name: "now",
+  description: "Rejects a promise, and waits until that has been noticed.",
+  async execute() {
+    Promise.reject(new Error("a stray, now"));
+    while (strays < 1) await turn();
+    return process.pid;
+  },
+});
+
+const later = defineTool({
+  name: "later",
+  description: "Rejects a promise when its call has ended.",
+  execute() {
+    setTimeout(() => Promise.reject(new Error("a stray, later")));
+    return process.pid;
+  },
+});
+
+const count = defineTool({
+  name: "count",
+  description: "Waits for both.",
+  async execute() {
+    while (strays < 2) await turn();
+    return process.pid;
+  },
+});
+
+export default new ToolRegistry({ tools: [now, later, count] });
