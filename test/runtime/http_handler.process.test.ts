@@ -56,6 +56,12 @@ describe("createToolHandler() behind a real server", () => {
     assertEquals((await response.json() as { content: string }).content, "hi");
   });
 
+  it("says by HEAD how long a listing is", async () => {
+    const whole = await (await fetch(`${served.url}/tools`)).arrayBuffer();
+    const head = await fetch(`${served.url}/tools`, { method: "HEAD" });
+    assertEquals(head.headers.get("content-length"), String(whole.byteLength));
+  });
+
   it("aborts the tool when the client goes away", async () => {
     started = Promise.withResolvers<void>();
     aborted = Promise.withResolvers<void>();

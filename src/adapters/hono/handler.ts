@@ -12,7 +12,7 @@ import type { Route } from "./formats.ts";
 import type { ToolHandlerOptions } from "./options.ts";
 import { type Problem, problemResponse } from "./problem.ts";
 import { metadataPaths, resourceMetadata } from "./protected_resource.ts";
-import { json, methodNotAllowed } from "./responses.ts";
+import { json, methodNotAllowed, withHead } from "./responses.ts";
 import { followTools } from "./routes/events.ts";
 import { abortExecution, executeTool } from "./routes/execution.ts";
 import { explainTool, listTools, showTool } from "./routes/listing.ts";
@@ -92,7 +92,7 @@ export function createToolHandler(
   function refuseOthers(path: string, method: "GET" | "POST"): void {
     const others = METHODS.filter((other) => other !== method);
     const allow = method === "GET" ? "GET, HEAD" : method;
-    app.on(others, path, (c) => service.open(c, methodNotAllowed(allow)));
+    app.on(others, path, withHead((c) => service.open(c, methodNotAllowed(allow))));
   }
   if (observer !== undefined) app.use("*", observer);
   if (preflight !== undefined) app.options("*", preflight);
@@ -107,19 +107,20 @@ export function createToolHandler(
     ...(formats?.routes(service) ?? []),
   ];
   for (const [method, path, answer] of routes) {
-    app.on(method, path, service.route(path, answer));
+    const handle = service.route(path, answer);
+    app.on(method, path, method === "GET" ? withHead(handle) : handle);
     refuseOthers(path, method);
   }
   if (protectedResource !== undefined) {
     const metadata = resourceMetadata(protectedResource);
     for (const path of metadataPaths(protectedResource.resource)) {
-      app.get(path, service.publicRoute(path, () => json(metadata)));
+      app.get(path, withHead(service.publicRoute(path, () => json(metadata))));
       refuseOthers(path, "GET");
     }
   }
-  app.get("/healthz", (c) => service.open(c, json({ status: "ok" })));
+  app.get("/healthz", withHead((c) => service.open(c, json({ status: "ok" }))));
   refuseOthers("/healthz", "GET");
-  app.notFound((c) => service.open(c, problemResponse(NO_ROUTE)));
+  app.notFound(withHead((c) => service.open(c, problemResponse(NO_ROUTE))));
   app.onError((error, c) => service.open(c, service.access.answerThrown(error)));
   return app;
 }

@@ -5,6 +5,7 @@
  */
 
 import type { Context } from "hono";
+import { withHeaders } from "./headers.ts";
 import { isCurrent, type Page } from "./listing.ts";
 import { problemResponse } from "./problem.ts";
 
@@ -32,6 +33,27 @@ export function pageResponse(c: Context, page: Page): Response {
     : new Response(page.body, {
       headers: { ...headers, "content-type": "application/json" },
     });
+}
+
+/**
+ * Makes a handler answer HEAD too: how long the body of GET is, and not the body. Without being told,
+ * servers would say that it has no bytes.
+ */
+export function withHead(
+  answer: (c: Context) => Response | Promise<Response>,
+): (c: Context) => Response | Promise<Response> {
+  return (c) => c.req.raw.method === "HEAD" ? headOf(answer(c)) : answer(c);
+}
+
+async function headOf(answer: Response | Promise<Response>): Promise<Response> {
+  const response = await answer;
+  // Not modified, or a stream that nobody is to follow.
+  if (response.body === null) return response;
+  const { status, headers } = response;
+  const { byteLength } = await response.arrayBuffer();
+  return withHeaders(new Response(null, { status, headers }), [
+    ["content-length", String(byteLength)],
+  ]);
 }
 
 /** The route is there, and takes other methods. */

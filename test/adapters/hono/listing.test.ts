@@ -248,6 +248,34 @@ describe("createToolHandler()", () => {
     assertEquals(await response.text(), "");
   });
 
+  for (
+    const path of ["/tools", "/tools/echo", "/tools/echo/explain", "/metrics", "/healthz"].concat(
+      ["/tools?q=%C3%A4", "/tools?wrong=1", "/tools/nope", "/nope", "/tools/echo/execute"],
+    )
+  ) {
+    it(`says by HEAD how long ${path} is`, async () => {
+      const app = handler();
+      const whole = await app.request(BASE + path);
+      const { byteLength } = await whole.arrayBuffer();
+      const head = await app.request(BASE + path, { method: "HEAD" });
+      assertEquals([head.status, head.headers.get("content-length")], [
+        whole.status,
+        String(byteLength),
+      ]);
+      assertEquals(head.headers.get("content-type"), whole.headers.get("content-type"));
+    });
+  }
+
+  it("says of no length by HEAD where the client's copy is current", async () => {
+    const app = handler();
+    const etag = (await app.request(`${BASE}/tools`)).headers.get("etag") ?? "";
+    const head = await app.request(`${BASE}/tools`, {
+      method: "HEAD",
+      headers: { "if-none-match": etag },
+    });
+    assertEquals([head.status, head.headers.get("content-length")], [304, null]);
+  });
+
   it("says that it is up", async () => {
     assertEquals(await (await handler().request(`${BASE}/healthz`)).json(), { status: "ok" });
   });
