@@ -270,11 +270,14 @@ function pick(
   alg: JwtAlgorithm,
 ): NamedKey | undefined {
   const fit = keys.filter((key) =>
-    key.kty === KEY_TYPES[alg] && (key.alg ?? alg) === alg &&
-    (key.use ?? "sig") === "sig" &&
-    (kid === undefined || key.kid === undefined || key.kid === kid)
+    key.kty === KEY_TYPES[alg] && (key.alg ?? alg) === alg && (key.use ?? "sig") === "sig"
   );
-  return fit.length === 1 ? fit[0] : undefined;
+  const named = kid === undefined ? [] : fit.filter((key) => key.kid === kid);
+  // A key without a name may be the one that the token names, where no other is.
+  const left = named.length > 0
+    ? named
+    : fit.filter((key) => kid === undefined || key.kid === undefined);
+  return left.length === 1 ? left[0] : undefined;
 }
 
 function keySource({ keys, jwksUrl, secret }: JwtAuthOptions): KeySource {

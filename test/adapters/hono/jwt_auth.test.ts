@@ -29,6 +29,15 @@ async function ask(token: string, options: Partial<JwtAuthOptions> = {}): Promis
 }
 
 describe("jwtAuth()", () => {
+  it("prefers the key that a token names to one without a name", async () => {
+    const other = await createIssuer("k2");
+    const { kid: _, ...nameless } = other.keys[0] as NamedKey;
+    const keys = [nameless, publicKey];
+    assertEquals(typeof await ask(await issuer.token(), { keys }), "object");
+    assertEquals(typeof await ask(await other.token(), { keys }), "object");
+    assertEquals(await ask(await other.token(), { keys: [{ ...nameless, kid: "k1" }] }), 401);
+  });
+
   it("makes a caller of the claims", async () => {
     assertEquals(await ask(await issuer.token({ role: "control", scope: "a b  c" })), {
       scopes: ["a", "b", "c"],
