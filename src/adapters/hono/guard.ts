@@ -84,19 +84,23 @@ function startOf(url: string): string {
 function hostName(host: string): string {
   if (URL.canParse(`http://${host}/`)) {
     const url = new URL(`http://${host}/`);
-    if (url.port === "" && url.pathname === "/" && url.username === "") {
+    if (url.port === "" && url.pathname === "/" && url.username === "" && !host.includes("*")) {
       return url.hostname;
     }
   }
   throw new TypeError(
-    `Cannot create a tool handler: allowedHosts has "${host}", and wants a host name without a port`,
+    `Cannot create a tool handler: allowedHosts has "${host}", and wants a host name without a port ` +
+      'and without "*"',
   );
 }
 
 function originOf(origin: string): string {
-  if (URL.canParse(origin) && new URL(origin).origin === origin) return origin;
+  // "*" would be compared as it is, and fit nobody.
+  if (URL.canParse(origin) && new URL(origin).origin === origin && !origin.includes("*")) {
+    return origin;
+  }
   throw new TypeError(
     `Cannot create a tool handler: allowedOrigins has "${origin}", and wants an origin such as ` +
-      '"https://app.example.com"',
+      '"https://app.example.com", each by itself: "*" is not known',
   );
 }
