@@ -4,7 +4,15 @@
  * @module
  */
 
-import { type Check, checkFunction, checkWord } from "../../tool/mod.ts";
+import {
+  type Check,
+  checkFunction,
+  checkWord,
+  describeThrown,
+  isWord,
+  must,
+  refuse,
+} from "../../tool/mod.ts";
 import { checkOptions } from "./checks.ts";
 import type { Authorize } from "./identity.ts";
 import { problemResponse } from "./problem.ts";
@@ -24,7 +32,8 @@ export interface FailedLoginsOptions extends RateLimitWindow {
   /**
    * Where a request comes from, as only the runtime or the proxy in front of it knows. It must be the
    * client's own address: behind a proxy, that of the connection is everybody's. `undefined`: it is
-   * not known, and the request is not limited.
+   * not known, and the request is not limited. Where it throws, or answers something else, the
+   * request is answered 500, and the handler's log is told.
    *
    * @param env What the runtime hands to a handler beside the request.
    */
@@ -93,24 +102,38 @@ export function limitFailedLogins(authorize: Authorize, options: FailedLoginsOpt
   const window = readWindow(ACTION, options);
   checkFunction(ACTION, authorize, "authorize");
   checkFunction(ACTION, clientAddress, "its option clientAddress");
-  const refuse = (resetMs: number): Response =>
+  const turnAway = (resetMs: number): Response =>
     problemResponse(limited(
       `Too many attempts to log in from this address failed: the next may come in ` +
         `${secondsOf(resetMs)} s`,
       secondsOf(resetMs),
     ));
+  const checkAddress = must(
+    "a string that is not empty, or undefined where it is not known",
+    (address): address is string | undefined => address === undefined || isWord(address),
+  );
+  /** Nobody is let in unlimited because the function is wrong. */
+  function addressOf(request: Request, env: unknown): string | undefined {
+    let address: unknown;
+    try {
+      address = clientAddress(request, env);
+    } catch (cause) {
+      refuse(ACTION, `clientAddress threw. ${describeThrown(cause)}`, cause);
+    }
+    return checkAddress(ACTION, address, "what clientAddress answers");
+  }
   return async (request, env) => {
-    const address = request.headers.has(header) ? clientAddress(request, env) : undefined;
+    const address = request.headers.has(header) ? addressOf(request, env) : undefined;
     if (address === undefined) return await authorize(request, env);
     const key = `login ${networkOf(address)}`;
     const before = await store.take(key, 0, window);
     // Written so that a count that is no number refuses.
-    if (!(before.count < window.limit)) return refuse(before.resetMs);
+    if (!(before.count < window.limit)) return turnAway(before.resetMs);
     const answer = await authorize(request, env);
     if (!isResponse(answer) || answer.status !== 401) return answer;
     const { count, resetMs } = await store.take(key, 1, window);
     // Of those that came at the same time, no more than the limit are told that they failed.
-    return count <= window.limit ? answer : refuse(resetMs);
+    return count <= window.limit ? answer : turnAway(resetMs);
   };
 }
 
@@ -129,7 +152,12 @@ function networkOf(text: string): string {
   const groups = right === undefined
     ? [...left]
     : [...left, ...Array<string>(8 - left.length - right.length).fill("0"), ...right];
+  if (groups.slice(0, 6).join(":") !== "0:0:0:0:0:ffff") {
+    return `${groups.slice(0, 4).join(":")}::/64`;
+  }
   // An address of IPv4, as servers that listen on both write it.
-  const isMapped = groups.slice(0, 6).join(":") === "0:0:0:0:0:ffff";
-  return isMapped ? host : `${groups.slice(0, 4).join(":")}::/64`;
+  return groups.slice(6).flatMap((group) => {
+    const two = parseInt(group, 16);
+    return [two >> 8, two & 255];
+  }).join(".");
 }

@@ -1,5 +1,5 @@
 import { describe, it } from "bun:test";
-import { assertEquals, assertThrows } from "@std/assert";
+import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import {
   bearerAuth,
   createToolHandler,
@@ -7,7 +7,7 @@ import {
   limitFailedLogins,
   MemoryRateLimitStore,
 } from "@plue/tools/hono";
-import { BASE, problemOf, sampleRegistry } from "./support.ts";
+import { BASE, handler, problemOf, sampleRegistry } from "./support.ts";
 
 const ANN = "ann's-token-is-long";
 
@@ -85,6 +85,9 @@ describe("limitFailedLogins()", () => {
       ["fe80::1%eth0", "fe80::2", true],
       ["::ffff:192.0.2.1", "::ffff:192.0.2.2", false],
       ["::ffff:192.0.2.1", "::ffff:c000:201", true],
+      ["::ffff:192.0.2.1", "192.0.2.1", true],
+      ["::FFFF:c000:0201", "192.0.2.1:80", true],
+      ["::ffff:192.0.2.1", "192.0.2.2", false],
       ["192.0.2.1:5000", "192.0.2.1:6000", true],
       [" 192.0.2.1", "192.0.2.1", true],
       ["unknown host", "unknown host", true],
@@ -110,6 +113,31 @@ describe("limitFailedLogins()", () => {
     assertEquals([await ask({ "x-api-key": "1" }), await ask({ "x-api-key": "2" })], [401, 429]);
     assertEquals(await ask({ authorization: "Bearer x" }), 401);
   });
+
+  for (
+    const [what, clientAddress] of [
+      ["throws", (_: Request, env: { readonly remoteAddr: string }) => env.remoteAddr],
+      ["answers null", () => null],
+      ["answers nothing in a string", () => ""],
+      ["answers an object", () => ({ address: "192.0.2.1" })],
+    ] as const
+  ) {
+    it(`lets nobody in, and tells the log, when clientAddress ${what}`, async () => {
+      const told: unknown[] = [];
+      const authorize = limitFailedLogins(() => ({}), {
+        limit: 1,
+        windowMs: 1,
+        clientAddress: clientAddress as FailedLoginsOptions["clientAddress"],
+      });
+      const app = handler({ authorize, onError: (error) => void told.push(error) });
+      const ask = async (headers: Record<string, string>): Promise<number> =>
+        (await app.request(`${BASE}/tools`, { headers }, undefined)).status;
+      assertEquals(await ask({ authorization: "Bearer x" }), 500);
+      assertStringIncludes(String(told[0]), "Cannot limit failed logins: ");
+      assertStringIncludes(String(told[0]), "clientAddress");
+      assertEquals(await ask({}), 200);
+    });
+  }
 
   it("lets nobody in when its store breaks, or answers nonsense", async () => {
     const broken = serve({ store: { take: () => Promise.reject(new Error("down")) } });
