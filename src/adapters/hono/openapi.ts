@@ -76,7 +76,8 @@ const ID: Json = {
   type: "string",
   minLength: 1,
   maxLength: 256,
-  pattern: "^[\\x20-\\x7e]*$",
+  // No spaces at its ends, said without looking around: not every engine of patterns can.
+  pattern: "^[\\x21-\\x7e]([\\x20-\\x7e]*[\\x21-\\x7e])?$",
 };
 const FLAG: Json = { type: "string", enum: ["true", "false"] };
 
@@ -151,7 +152,64 @@ const SCHEMAS: Json = {
     },
     required: ["tools"],
   },
+  Export: {
+    type: "object",
+    properties: {
+      target: { type: "string" },
+      tools: { description: "The tools in the target's shape." },
+      names: { type: "array", items: { type: "object" }, description: "Which tool a name means." },
+      rejected: { type: "array", items: { type: "object" } },
+      warnings: { type: "array" },
+      losses: { type: "array", items: { type: "object" } },
+    },
+    required: ["target", "tools", "names", "rejected", "warnings"],
+  },
+  Turn: {
+    type: "object",
+    properties: {
+      target: { type: "string" },
+      messages: { description: "What to send back, in the target's shape." },
+      calls: {
+        type: "array",
+        items: {
+          type: "object",
+          properties: {
+            callId: { type: "string" },
+            name: {
+              type: ["string", "null"],
+              description: "The tool's id; null if there is none.",
+            },
+            wireName: { type: "string" },
+            result: { type: "object" },
+          },
+          required: ["callId", "name", "wireName", "result"],
+        },
+      },
+    },
+    required: ["target", "messages", "calls"],
+  },
 };
+
+/** The parameters that narrow the caller's tools. */
+const FILTERS: readonly Json[] = [
+  query("role", "Only what this role may use."),
+  query("maxRisk", "Only what is no riskier.", {
+    type: "string",
+    enum: ["safe", "low", "medium", "high", "critical"],
+  }),
+  query("category", "Only these categories, separated by commas."),
+  query(
+    "tagsAny",
+    "Only tools with one of these tags, separated by commas.",
+  ),
+  query(
+    "tagsAll",
+    "Only tools with all these tags, separated by commas.",
+  ),
+  query("namespace", "Only this namespace."),
+  ...["hasWorkspace", "hasTerminal", "hasEditor", "hasGit", "readOnly"]
+    .map((name) => query(name, "What there is to work with.", FLAG)),
+];
 
 /** The routes that are there whatever tools there are. */
 const ROUTES: Json = {
@@ -167,25 +225,19 @@ const ROUTES: Json = {
           maximum: 1000,
         }),
         query("cursor", "The nextCursor of the page before."),
-        query("role", "Only what this role may use."),
-        query("maxRisk", "Only what is no riskier.", {
+        ...FILTERS,
+        query("format", "The target to export to, such as a provider; an export is whole."),
+        query("losses", "Whether an export says what the target cannot.", {
           type: "string",
-          enum: ["safe", "low", "medium", "high", "critical"],
+          enum: ["0", "1"],
         }),
-        query("category", "Only these categories, separated by commas."),
-        query(
-          "tagsAny",
-          "Only tools with one of these tags, separated by commas.",
-        ),
-        query(
-          "tagsAll",
-          "Only tools with all these tags, separated by commas.",
-        ),
-        query("namespace", "Only this namespace."),
-        ...["hasWorkspace", "hasTerminal", "hasEditor", "hasGit", "readOnly"]
-          .map((name) => query(name, "What there is to work with.", FLAG)),
       ],
-      responses: { "200": response("A page.", ref("Page")), default: PROBLEM },
+      responses: {
+        "200": response("A page; or, with a format, an export.", {
+          anyOf: [ref("Page"), ref("Export")],
+        }),
+        default: PROBLEM,
+      },
     },
   },
   "/tools/{id}": {
@@ -224,6 +276,25 @@ const ROUTES: Json = {
           },
           required: ["callId", "status"],
         }),
+        default: PROBLEM,
+      },
+    },
+  },
+  "/dispatch/{target}": {
+    post: {
+      operationId: "dispatchTurn",
+      summary: "Runs the calls in a provider's response",
+      parameters: [
+        path("target", "The target that the model's tools were exported to."),
+        ...FILTERS,
+      ],
+      requestBody: {
+        required: true,
+        description: "The provider's response, as it came.",
+        content: content({}),
+      },
+      responses: {
+        "200": response("The messages to send back, and what came of each call.", ref("Turn")),
         default: PROBLEM,
       },
     },

@@ -8,7 +8,7 @@ import {
 } from "@plue/tools/hono";
 import * as formats from "@plue/tools/formats";
 import { defineTool, ToolDispatcher, ToolRegistry } from "@plue/tools";
-import { BASE, sampleRegistry } from "./support.ts";
+import { BASE, execution, sampleRegistry } from "./support.ts";
 
 interface Operation {
   readonly operationId: string;
@@ -167,6 +167,47 @@ describe("GET /openapi.json", () => {
       (await createToolHandler(sampleRegistry()).request(`${BASE}/openapi.json`)).status,
       404,
     );
+  });
+
+  it("has the routes of the formats, and what they answer", async () => {
+    const app = serve({ openExecution: true });
+    const { paths, components } = await documentOf(app);
+    assertEquals(paths["/dispatch/{target}"]?.post?.operationId, "dispatchTurn");
+    const ask = async (schema: string, path: string, init: RequestInit = {}): Promise<void> => {
+      const response = await app.request(BASE + path, init);
+      const { required } = components.schemas[schema] as { readonly required: readonly string[] };
+      assertEquals(Object.keys(await response.json()).toSorted(), required.toSorted());
+    };
+    await ask("Export", "/tools?format=openai.chat");
+    const turn = { role: "assistant", tool_calls: [] };
+    await ask("Turn", "/dispatch/openai.chat", execution(turn));
+  });
+
+  it("takes for ids what the handler takes", async () => {
+    const app = serve({ openExecution: true });
+    const { paths } = await documentOf(app);
+    const { schema } =
+      paths["/tools/echo/execute"]?.post?.requestBody.content["application/json"] ??
+        { schema: { properties: {} } };
+    const { pattern, minLength, maxLength } = schema.properties["callId"] as {
+      readonly pattern: string;
+      readonly minLength: number;
+      readonly maxLength: number;
+    };
+    for (
+      const callId of [
+        ...["a", "a b", "~", "!", " a", "a ", " ", "", "\u00e4", "a\nb", "a\n", "x".repeat(256)],
+        "x".repeat(257),
+      ]
+    ) {
+      const fits = new RegExp(pattern, "u").test(callId) && callId.length >= minLength &&
+        callId.length <= maxLength;
+      const { status } = await app.request(
+        `${BASE}/tools/echo/execute`,
+        execution({ arguments: { text: "x" }, callId }),
+      );
+      assertEquals([callId, status], [callId, fits ? 200 : 400]);
+    }
   });
 
   it("can be imported, and its tools called through this very handler", async () => {
