@@ -8,6 +8,7 @@
 import { ToolDispatcher } from "../../execute/mod.ts";
 import type { ToolRegistry } from "../../registry/mod.ts";
 import { Toolset } from "../../select/mod.ts";
+import { systemClock } from "../../tool/mod.ts";
 import type { AccessOptions } from "./access_options.ts";
 import { type Cors, createCors } from "./cors.ts";
 import type { Exchange } from "./exchange.ts";
@@ -88,10 +89,9 @@ export class Access {
    */
   async enter(request: Request, env: unknown, exchange: Exchange): Promise<Caller | Response> {
     const { authorize, observe } = this.#options;
-    const { now = Date.now } = observe ?? {};
-    const began = observe && now();
+    const began = observe && systemClock.now();
     const caller = authorize === undefined ? this.everyone : await authorize(request, env);
-    if (began !== undefined) exchange.enteredMs = now() - began;
+    if (began !== undefined) exchange.enteredMs = systemClock.now() - began;
     // It may be one that is sent again and again: what one request gets must not stay on it.
     if (isResponse(caller)) return copyOf(caller);
     exchange.principal = caller.principal;

@@ -7,7 +7,7 @@
 
 import type { Context } from "hono";
 import type { DispatchContext, ToolCall, ToolDispatcher } from "../../../execute/mod.ts";
-import { type ToolFailure, ToolResult } from "../../../tool/mod.ts";
+import { systemClock, type ToolFailure, ToolResult } from "../../../tool/mod.ts";
 import { chooseType } from "../accept.ts";
 import { readEnvelope } from "../envelope.ts";
 import { eventStream, frame } from "../event_stream.ts";
@@ -136,7 +136,7 @@ function changed(name: string): ToolFailure {
 
 function streamEvents(c: Context, begun: Begun, heartbeatMs: number): Response {
   const { dispatcher, call, context, running, client, span, exchange, settle } = begun;
-  const began = Date.now();
+  const began = systemClock.now();
   const events = dispatcher.stream(call, context);
   const end = (result: ToolResult): void => {
     running.end();
@@ -163,7 +163,7 @@ function streamEvents(c: Context, begun: Begun, heartbeatMs: number): Response {
       await events.return?.();
       // Its result is nobody's: the stream does not give it to one who has left.
       const { error } = ToolResult.error("aborted", "The client went away");
-      end({ ok: false, error, durationMs: Date.now() - began });
+      end({ ok: false, error, durationMs: systemClock.now() - began });
     },
   }, { heartbeatMs, signal: client.signal, headers: { "x-call-id": call.callId } });
   exchange.ended = ended;
