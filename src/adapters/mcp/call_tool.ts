@@ -5,12 +5,12 @@
  */
 
 import {
-  type CallToolRequest,
+  type CallToolRequestParams,
   type CallToolResult,
-  isCallToolResult,
   ProtocolError,
   ProtocolErrorCode,
   type ServerContext,
+  specTypeSchemas,
 } from "@modelcontextprotocol/server";
 import { decodeCalls, encodeResult, type RoutedCall } from "../../formats/mod.ts";
 import type { ToolProgress } from "../../execute/mod.ts";
@@ -38,7 +38,7 @@ export type CallChannel = Pick<
 export async function callTool(
   visit: McpVisit,
   list: McpToolList,
-  request: CallToolRequest,
+  params: CallToolRequestParams,
   channel: CallChannel,
 ): Promise<CallToolResult> {
   if (visit.executionClosed) {
@@ -48,11 +48,11 @@ export async function callTool(
         "openExecution: true, to open execution",
     );
   }
-  const [call] = decodeCalls(list.target, request.params, list.names);
+  const [call] = decodeCalls(list.target, params, list.names);
   const callId = crypto.randomUUID();
   const tool = call?.name === undefined ? undefined : visit.toolset.get(call.name);
   if (call?.name === undefined || tool === undefined) {
-    const { name } = request.params;
+    const { name } = params;
     const { error } = ToolResult.error("unknown_tool", `There is no tool "${name.slice(0, 200)}"`);
     visit.exchange.begin(name, callId, unobserved)({ ok: false, error, durationMs: 0 });
     throw unknownTool(name);
@@ -62,7 +62,7 @@ export async function callTool(
     channel,
     visit.reading,
     call.wireName,
-    request.params._meta?.progressToken,
+    params._meta?.progressToken,
   );
   try {
     const { session, caller: { principal }, dispatcher } = visit;
@@ -70,7 +70,7 @@ export async function callTool(
       tool,
       callId,
       sessionId: session,
-      headers: tracedHeaders(visit.headers, request.params._meta),
+      headers: tracedHeaders(visit.headers, params._meta),
     });
     const settle = visit.exchange.begin(tool.id, callId, span);
     const work = span.run(() =>
@@ -124,7 +124,8 @@ function write(
     ...(_meta === undefined ? {} : { _meta }),
   };
   // Tools write it themselves, in JavaScript too.
-  if (isCallToolResult(written)) return written;
+  const read = specTypeSchemas.CallToolResult["~standard"].validate(written);
+  if (read.issues === undefined) return read.value;
   throw new ProtocolError(
     ProtocolErrorCode.InternalError,
     `Cannot answer: ${JSON.stringify(call.wireName)} made content that MCP does not have`,

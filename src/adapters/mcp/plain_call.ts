@@ -82,14 +82,16 @@ export async function answerPlainCall(
 ): Promise<Response> {
   const { id } = call;
   try {
-    const result = await callTool(visit, list, call, {
+    const result = await callTool(visit, list, call.params, {
       id,
       signal,
       log: nothing,
       notify: nothing,
     });
+    // In the order of the SDK, so that nobody sees who answered.
+    const { resultType = "complete", ...rest } = result;
     const _meta = { ...result._meta, [SERVER_INFO_META_KEY]: server };
-    return json({ result: { ...result, resultType: "complete", _meta }, jsonrpc: "2.0", id });
+    return json({ result: { ...rest, resultType, _meta }, jsonrpc: "2.0", id });
   } catch (error) {
     if (!(error instanceof ProtocolError)) visit.report(error);
     const { code, message } = error instanceof ProtocolError

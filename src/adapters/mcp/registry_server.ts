@@ -14,8 +14,9 @@ import {
   ProtocolErrorCode,
   type ServerOptions,
 } from "@modelcontextprotocol/server";
+import { isObject } from "../../tool/mod.ts";
 import { callTool } from "./call_tool.ts";
-import type { McpEra } from "./request.ts";
+import { type McpEra, requestOf } from "./request.ts";
 import type { McpToolList } from "./tool_list.ts";
 import type { McpVisit } from "./visit.ts";
 
@@ -64,7 +65,13 @@ export function serverParts(
 export class RegistryServer extends McpServer {
   readonly #list: () => McpToolList;
 
-  constructor({ info, options, pageSize }: ServerParts, visit: McpVisit, era: McpEra) {
+  /** @param body The request's, as it was sent: the SDK's copy lacks members named `__proto__`. */
+  constructor(
+    { info, options, pageSize }: ServerParts,
+    visit: McpVisit,
+    era: McpEra,
+    body: unknown,
+  ) {
     super(info, options);
     const list = this.#list = (): McpToolList => visit.list(era);
     this.server.setRequestHandler("tools/list", ({ params }) => {
@@ -80,7 +87,11 @@ export class RegistryServer extends McpServer {
     });
     this.server.setRequestHandler(
       "tools/call",
-      (request, { mcpReq }) => callTool(visit, list(), request, mcpReq),
+      ({ params }, { mcpReq }) => {
+        const sent = requestOf(body, mcpReq.id)?.params;
+        const given = isObject(sent) && isObject(sent["arguments"]) ? sent["arguments"] : {};
+        return callTool(visit, list(), { ...params, arguments: given }, mcpReq);
+      },
     );
   }
 

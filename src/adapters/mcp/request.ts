@@ -8,6 +8,7 @@ import {
   isJsonContentType,
   PROTOCOL_VERSION_META_KEY,
   readRequestBody,
+  TRACEPARENT_META_KEY,
 } from "@modelcontextprotocol/server";
 import { isObject } from "../../tool/mod.ts";
 import type { McpTarget } from "./tool_list.ts";
@@ -67,6 +68,18 @@ export function isListen(message: unknown): boolean {
 /** How many answers a message asks for, or the messages of a batch. */
 export function requestsIn(body: unknown): number {
   return messagesOf(body).filter(isRequest).length;
+}
+
+/** A request of a body, by its id, which is no other's in it: `refusalOf` has seen to that. */
+export function requestOf(body: unknown, id: unknown): JsonRpcRequest | undefined {
+  return messagesOf(body).filter(isRequest).find((message) => message.id === id);
+}
+
+/** The trace that a body says it belongs to, if it is one message. */
+export function traceParentOf(body: unknown): string | null {
+  const { params } = (body ?? {}) as { readonly params?: { readonly _meta?: unknown } | null };
+  const trace = isObject(params?._meta) ? params._meta[TRACEPARENT_META_KEY] : undefined;
+  return typeof trace === "string" ? trace : null;
 }
 
 /** Whether more than so many levels of a value lie in each other. */

@@ -14,7 +14,9 @@ import type { Caller } from "../hono/identity.ts";
 import { createObserver, exchangeOf, type RequestObserver } from "../hono/observe.ts";
 import { problemResponse } from "../hono/problem.ts";
 import { isResponse, json } from "../hono/responses.ts";
+import { isWorkers } from "../hono/runtime.ts";
 import { StreamSlots } from "../hono/stream_slots.ts";
+import { nextTraceParent, readTraceParent } from "../hono/traceparent.ts";
 import { type McpEndpointOptions, type McpLimits, readMcpOptions } from "./endpoint_options.ts";
 import type { McpExecutionContext } from "./endpoint.ts";
 import { streamIfLate } from "./late_stream.ts";
@@ -33,6 +35,7 @@ import {
   readText,
   requestsIn,
   targetOf,
+  traceParentOf,
 } from "./request.ts";
 import { SessionCalls } from "./session_calls.ts";
 import { McpToolLists } from "./tool_list.ts";
@@ -101,10 +104,9 @@ export class McpService {
     }
   }
 
-  /** Reads a request, and answers it as it is or has the SDK answer it. */
+  /** Reads a request, and answers it. */
   async #serve(request: Request, visit: McpVisit): Promise<Response> {
-    const { maxBodyBytes, heartbeatMs } = this.#limits;
-    const { headers } = request;
+    const { maxBodyBytes } = this.#limits;
     let body: unknown;
     let text: string | undefined;
     if (request.method === "POST" && isJson(request)) {
@@ -119,6 +121,22 @@ export class McpService {
       // What is not JSON is for the SDK to refuse.
       body = readJson(text);
     }
+    const response = await this.#answer(request, visit, body, text);
+    const trace = readTraceParent(traceParentOf(body));
+    // A call that is traced has its own place in it.
+    if (trace !== undefined) visit.exchange.place ??= nextTraceParent(trace);
+    return response;
+  }
+
+  /** Answers what a request says as it is, or has the SDK answer it. */
+  async #answer(
+    request: Request,
+    visit: McpVisit,
+    body: unknown,
+    text: string | undefined,
+  ): Promise<Response> {
+    const { heartbeatMs } = this.#limits;
+    const { headers } = request;
     const version = headers.get("mcp-protocol-version");
     let refusal = body === undefined ? undefined : refusalOf(body, version);
     const call = refusal === undefined ? plainCallOf(body, headers) : undefined;
@@ -162,7 +180,7 @@ export class McpService {
     let isFollowing = false;
     // A handler for this request alone: its bus is the caller's, which the SDK does not tell apart.
     const handler = createMcpHandler(
-      ({ era }) => new RegistryServer(this.#parts, visit, era),
+      ({ era }) => new RegistryServer(this.#parts, visit, era, body),
       {
         keepAliveMs: heartbeatMs,
         maxRequestBodySize: maxBodyBytes,
@@ -189,6 +207,7 @@ export class McpService {
     } finally {
       if (!isFollowing) release?.();
     }
+    if (!answer.headers.has("cache-control")) answer.headers.set("cache-control", "no-store");
     const response = visit.reading.of(answer);
     return isInitialize(body) && response.ok ? withSession(response) : response;
   }
@@ -263,8 +282,3 @@ function isExecutionContext(value: unknown): value is McpExecutionContext {
 
 /** Elsewhere the runtime says when a client is gone, and only a long silence needs a stream. */
 const WORKERS_PATIENCE_MS = 20;
-
-function isWorkers(): boolean {
-  const { navigator } = globalThis as { readonly navigator?: { readonly userAgent?: unknown } };
-  return navigator?.userAgent === "Cloudflare-Workers";
-}

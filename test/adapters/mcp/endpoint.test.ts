@@ -2,7 +2,13 @@ import { defineTool, type Tool, ToolRegistry } from "@plue/tools";
 import { type AccessEntry, type CallTelemetry, createToolHandler } from "@plue/tools/hono";
 import { createMcpEndpoint, isMcpContent, mcpContent } from "@plue/tools/mcp";
 import { describe, it } from "bun:test";
-import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
+import {
+  assert,
+  assertEquals,
+  assertRejects,
+  assertStringIncludes,
+  assertThrows,
+} from "@std/assert";
 import { connect, legacyRequest, messageIn, modernRequest, URL_OF_MCP } from "./support.ts";
 
 const sum = defineTool({
@@ -528,6 +534,64 @@ describe("createMcpEndpoint()", () => {
     const ending = { place: undefined, run: <R>(work: () => R) => work(), end: broken };
     assertEquals((await answerOf({ begin: () => ending }))?.["structuredContent"], 3);
     assertEquals(errors.map(String), ["Error: No collector", "Error: No collector"]);
+  });
+
+  it("answers in the trace that the client names, though nobody traces", async () => {
+    const entries: AccessEntry[] = [];
+    const mcp = createMcpEndpoint(new ToolRegistry({ tools: [sum] }), {
+      openExecution: true,
+      observe: { access: (entry) => void entries.push(entry) },
+    });
+    const trace = "0af7651916cd43dd8448eb211c80319c";
+    const _meta = { traceparent: `00-${trace}-b7ad6b7169203331-01` };
+    const call = { name: "math.add", arguments: { a: 1, b: 2 }, _meta };
+    // A proxy's own.
+    const headers = { traceparent: `00-${"1".repeat(32)}-${"2".repeat(16)}-01` };
+    for (
+      const request of [
+        modernRequest("tools/call", call, headers),
+        modernRequest("tools/list", { _meta }, headers),
+        legacyRequest({ jsonrpc: "2.0", id: 1, method: "tools/call", params: call }, headers),
+        modernRequest("tools/list", { cursor: 5, _meta }, headers),
+      ]
+    ) {
+      const response = await mcp.fetch(request);
+      const [, traceId, spanId] = response.headers.get("traceparent")?.split("-") ?? [];
+      assertEquals(traceId, trace);
+      assert(spanId !== "b7ad6b7169203331");
+      await response.text();
+    }
+    const noTrace = { _meta: { traceparent: "none" } };
+    await (await mcp.fetch(modernRequest("tools/list", noTrace, headers))).text();
+    assertEquals(
+      entries.map(({ traceId }) => traceId),
+      [trace, trace, trace, trace, "1".repeat(32)],
+    );
+  });
+
+  it("takes and refuses the same arguments in either era", async () => {
+    const body = JSON.stringify({
+      jsonrpc: "2.0",
+      id: 1,
+      method: "tools/call",
+      params: { name: "math.add", arguments: 0 },
+    }).replace("0}", '{"a":1,"b":2,"__proto__":{"c":3}}}');
+    const strict = defineTool({
+      namespace: "math",
+      name: "add",
+      description: "Adds.",
+      parameters: {
+        type: "object",
+        properties: { a: { type: "number" }, b: { type: "number" } },
+        additionalProperties: false,
+      },
+      execute: () => "ran",
+    });
+    for (const sent of [body, `[${body}]`]) {
+      const { result } = await messageIn(await open(strict).fetch(legacyRequest(sent)));
+      assertEquals(result?.["isError"], true);
+      assertStringIncludes(JSON.stringify(result), "__proto__");
+    }
   });
 
   it("refuses hosts, origins, sizes and texts that it does not take", async () => {

@@ -22,6 +22,7 @@ const answers = new Map<string, unknown>([
     }),
   ],
   // What JavaScript may hand in.
+  ["more", mcpContent({ content: [{ type: "text", text: "x", extra: 1 }] as unknown as [] })],
   ["broken", mcpContent({ content: [{ type: "smell" }] as unknown as [] })],
 ]);
 const tools = [...answers].map(([name, answer]) =>
@@ -76,7 +77,7 @@ describe("a call that asks for nothing but its result", () => {
         }, headers),
       );
       const { status } = response;
-      return { status, type: response.headers.get("content-type"), body: await response.json() };
+      return { status, headers: [...response.headers], body: await response.text() };
     };
     const calls: readonly Call[] = [
       ...[...answers.keys(), "throwing", "nope", "constructor", "", "x".repeat(500)]
@@ -84,6 +85,7 @@ describe("a call that asks for nothing but its result", () => {
       ["arguments", { name: "add", arguments: { a: 1, b: 2 } }],
       ["wrong arguments", { name: "add", arguments: { a: "1" } }],
       ["no arguments", { name: "add" }],
+      ["an argument __proto__", { name: "text", arguments: JSON.parse('{"__proto__":{"a":1}}') }],
       ["a trace", { name: "text", _meta: { traceparent: "00-1", tracestate: "", baggage: "a=b" } }],
       ["capabilities", { name: "text", _meta: { [CAPABILITIES]: { elicitation: { form: {} } } } }],
       ["wrong capabilities", { name: "text", _meta: { [CAPABILITIES]: 5 } }],
