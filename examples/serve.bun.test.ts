@@ -197,7 +197,9 @@ describe("examples/serve.ts", () => {
   it("asks for its token on every route", async () => {
     await using folder = await temporaryFolder();
     await using server = await serve(folder.path, { HOST: "0.0.0.0", PLUE_TOKEN: "s3cret" });
-    assertEquals((await fetch(`${server.url}/tools`)).status, 401);
+    const asked = await fetch(`${server.url}/tools`);
+    assertEquals([asked.status, asked.headers.get("www-authenticate")], [401, "Bearer"]);
+    assertEquals((await asked.json()).code, "unauthorized");
     assertEquals((await server.post("echo", { message: "x" })).status, 401);
     const headers = { authorization: "Bearer s3cret" };
     const listed = await fetch(`${server.url}/tools`, { headers });

@@ -17,7 +17,7 @@
 import { statSync } from "node:fs";
 import process from "node:process";
 import { type Selection, ToolDispatcher } from "../mod.ts";
-import { createToolHandler, serveFormats } from "../src/adapters/hono/mod.ts";
+import { bearerAuth, createToolHandler, serveFormats } from "../src/adapters/hono/mod.ts";
 import { createMcpEndpoint } from "../src/adapters/mcp/mod.ts";
 import * as formats from "../src/formats/mod.ts";
 import { banner } from "./serve/banner.ts";
@@ -86,10 +86,12 @@ const access = {
   // Without a token only loopback is served (the settings see to it), and the handler checks Host
   // and Origin, so that no web page can call. With one, the token is the check, under any name.
   ...(isKnown === undefined ? { openExecution: true } : {
-    authorize: (request: Request) =>
-      isKnown(request)
-        ? { ...(settings.role === undefined ? {} : { role: settings.role }), explain: true }
-        : new Response(null, { status: 401, headers: { "www-authenticate": "Bearer" } }),
+    authorize: bearerAuth({
+      verify: (_token, request) =>
+        isKnown(request)
+          ? { ...(settings.role === undefined ? {} : { role: settings.role }), explain: true }
+          : undefined,
+    }),
   }),
 };
 const mcp = createMcpEndpoint(registry, { ...access, name: "plue" });

@@ -32,7 +32,10 @@ describe("createEdgeApp()", () => {
 
   it("turns everybody else away", async () => {
     for (const token of [undefined, "", "wrong", "s3cret2"]) {
-      assertEquals((await call("echo", { message: "x" }, token)).status, 401);
+      const response = await call("echo", { message: "x" }, token);
+      assertEquals([response.status, response.headers.get("www-authenticate")], [401, "Bearer"]);
+      assertEquals(response.headers.get("content-type"), "application/problem+json");
+      assertEquals((await response.json()).code, "unauthorized");
     }
   });
 

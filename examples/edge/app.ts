@@ -27,12 +27,25 @@ export function createEdgeApp(token: string | undefined): Hono {
     // The platform routes only its own names here, and what counts is the token, not the name.
     allowedHosts: "any",
     ...(token === undefined || token === "" ? {} : {
-      authorize: async (request) =>
-        await presents(request, token)
-          ? {}
-          : new Response(null, { status: 401, headers: { "www-authenticate": "Bearer" } }),
+      authorize: async (request) => await presents(request, token) ? {} : unauthorized(),
     }),
   });
+}
+
+/** What `bearerAuth` answers too, which has more to it than one token takes. */
+function unauthorized(): Response {
+  const detail = 'This server wants its token: "authorization: Bearer …"';
+  return Response.json(
+    { type: "about:blank", title: "Unauthorized", status: 401, code: "unauthorized", detail },
+    {
+      status: 401,
+      headers: {
+        "content-type": "application/problem+json",
+        "cache-control": "no-store",
+        "www-authenticate": "Bearer",
+      },
+    },
+  );
 }
 
 /** Compares digests, all of them: the time says nothing about how much was right. */
