@@ -100,7 +100,7 @@ const app = createToolHandler(registry, {
   formats: serveFormats(formats, { openapi: { title: "plue" } }),
   ...(isKnown === undefined ? { openExplain: true } : {}),
 });
-app.all("/mcp", (c) => mcp.fetch(c.req.raw));
+app.all("/mcp", mcp.handle);
 
 /** Calls, and streams that a client follows. */
 function isLong(request: Request): boolean {

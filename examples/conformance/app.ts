@@ -6,6 +6,7 @@
 
 import { ToolRegistry } from "@plue/tools";
 import { createMcpEndpoint } from "@plue/tools/mcp";
+import { Hono } from "hono";
 import { conformanceTools } from "./tools.ts";
 
 const registry: ToolRegistry = new ToolRegistry({ tools: conformanceTools(change) });
@@ -23,14 +24,7 @@ const mcp = createMcpEndpoint(registry, {
   openExecution: true,
 });
 
-/** Answers `/mcp`, and `/healthz` to whoever waits for the server. */
-export function answer(request: Request, env?: unknown, context?: unknown): Promise<Response> {
-  switch (new URL(request.url).pathname) {
-    case "/mcp":
-      return mcp.fetch(request, env, context);
-    case "/healthz":
-      return Promise.resolve(new Response("ok"));
-    default:
-      return Promise.resolve(new Response(null, { status: 404 }));
-  }
-}
+/** `/mcp`, and `/healthz` for whoever waits for the server. */
+export const app: Hono = new Hono();
+app.all("/mcp", mcp.handle);
+app.get("/healthz", (c) => c.text("ok"));

@@ -4,6 +4,6 @@
  * @module
  */
 
-import { answer } from "./app.ts";
+import { app } from "./app.ts";
 
-export default { fetch: answer };
+export default app;

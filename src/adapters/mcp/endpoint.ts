@@ -15,8 +15,18 @@ export interface McpExecutionContext {
   waitUntil(work: Promise<unknown>): void;
 }
 
+/** What a handler of Hono is given, as far as it is needed here. */
+export interface McpHandlerContext {
+  readonly req: { readonly raw: Request };
+  readonly env: unknown;
+  /** May throw where the runtime has none. */
+  readonly executionCtx: unknown;
+}
+
 /** An MCP server over HTTP: what Workers, Deno and Bun serve as it is. */
 export interface McpEndpoint {
+  /** Answers a request in a Hono app, on every runtime: `app.all("/mcp", mcp.handle)`. */
+  readonly handle: (c: McpHandlerContext) => Promise<Response>;
   /**
    * Answers a request.
    *
@@ -50,7 +60,7 @@ export interface McpEndpoint {
  * const registry = new ToolRegistry({
  *   tools: [{ name: "ping", description: "Answers.", risk: "safe", execute: () => "pong" }],
  * });
- * // `app.all("/mcp", (c) => mcp.fetch(c.req.raw))` in a Hono app.
+ * // `app.all("/mcp", mcp.handle)` in a Hono app.
  * const mcp = createMcpEndpoint(registry, { name: "example", openExecution: true });
  *
  * const response = await mcp.fetch(
@@ -77,6 +87,16 @@ export function createMcpEndpoint(
 ): McpEndpoint {
   const service = new McpService(source, options);
   return {
-    fetch: (request, env, context) => service.answer(request, env, context),
+    fetch: (request, env, context) => service.answer(request, env, () => context),
+    handle: (c) => service.answer(c.req.raw, c.env, () => executionContextOf(c)),
   };
+}
+
+function executionContextOf(c: McpHandlerContext): unknown {
+  try {
+    return c.executionCtx;
+  } catch {
+    // Hono throws where the runtime has none: there, work goes on by itself.
+    return undefined;
+  }
 }

@@ -5,7 +5,12 @@
  * @module
  */
 
-export { createMcpEndpoint, type McpEndpoint, type McpExecutionContext } from "./endpoint.ts";
+export {
+  createMcpEndpoint,
+  type McpEndpoint,
+  type McpExecutionContext,
+  type McpHandlerContext,
+} from "./endpoint.ts";
 export type { McpEndpointOptions } from "./endpoint_options.ts";
 export { isMcpContent, type McpContent, mcpContent } from "./mcp_content.ts";
 export type {

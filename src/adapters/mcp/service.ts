@@ -74,12 +74,13 @@ export class McpService {
     });
   }
 
-  answer(request: Request, env: unknown, context: unknown): Promise<Response> {
+  /** @param contextOf Looks up the execution context; is asked when there is work to hand over. */
+  answer(request: Request, env: unknown, contextOf: () => unknown): Promise<Response> {
     const respond = async (exchange: Exchange): Promise<Response> => {
       exchange.route = "/mcp";
       const { cors } = this.#access;
       if (cors !== undefined) exchange.headers.push(...cors.headersFor(request));
-      return exchange.finish(await this.#respond(request, exchange, env, context));
+      return exchange.finish(await this.#respond(request, exchange, env, contextOf));
     };
     return this.#observer?.(request, respond) ?? respond(exchangeOf(request) ?? new Exchange());
   }
@@ -88,7 +89,7 @@ export class McpService {
     request: Request,
     exchange: Exchange,
     env: unknown,
-    context: unknown,
+    contextOf: () => unknown,
   ): Promise<Response> {
     const { guard, cors } = this.#access;
     const stopped = guard(request);
@@ -98,7 +99,7 @@ export class McpService {
       const caller = await this.#access.enter(request, env, exchange);
       if (isResponse(caller)) return caller;
       if (request.method === "GET") return this.#follow(request, caller);
-      return await this.#serve(request, this.#visit(request, caller, exchange, context));
+      return await this.#serve(request, this.#visit(request, caller, exchange, contextOf));
     } catch (error) {
       return this.#access.answerThrown(error);
     }
@@ -241,7 +242,12 @@ export class McpService {
     this.#calls.cancel({ principal, session, requestId });
   }
 
-  #visit(request: Request, caller: Caller, exchange: Exchange, context: unknown): McpVisit {
+  #visit(
+    request: Request,
+    caller: Caller,
+    exchange: Exchange,
+    contextOf: () => unknown,
+  ): McpVisit {
     const access = this.#access;
     const toolset = access.toolsetOf(caller);
     return {
@@ -258,6 +264,7 @@ export class McpService {
       report: this.#log,
       observe: (call) => access.observe(call),
       keepAlive(work) {
+        const context = contextOf();
         if (isExecutionContext(context)) context.waitUntil(work);
       },
     };

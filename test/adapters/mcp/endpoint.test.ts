@@ -448,7 +448,7 @@ describe("createMcpEndpoint()", () => {
     const registry = new ToolRegistry({ tools: [sum] });
     const mcp = createMcpEndpoint(registry, { openExecution: true, observe });
     const app = createToolHandler(registry, { observe });
-    app.all("/mcp", (c) => mcp.fetch(c.req.raw));
+    app.all("/mcp", mcp.handle);
     const params = { name: "math.add", arguments: { a: 1, b: 2 } };
     await (await app.fetch(modernRequest("tools/call", params))).text();
     assertEquals(entries.map(({ calls }) => calls.map(({ outcome }) => outcome)), [["ok"]]);
@@ -623,6 +623,49 @@ describe("createMcpEndpoint()", () => {
     });
     await (await mcp.fetch(modernRequest("tools/list"), "bindings")).text();
     assertEquals(seen, ["bindings"]);
+  });
+
+  it("is one line of a Hono app, whatever the runtime hands over", async () => {
+    const seen: unknown[] = [];
+    const errors: unknown[] = [];
+    const work: Promise<unknown>[] = [];
+    const registry = new ToolRegistry({ tools: [sum] });
+    const mcp = createMcpEndpoint(registry, {
+      authorize(_request, env) {
+        seen.push(env);
+        return {};
+      },
+      onError: (error) => void errors.push(error),
+    });
+    const app = createToolHandler(registry, { onError: (error) => void errors.push(error) });
+    app.all("/mcp", mcp.handle);
+    const params = { name: "math.add", arguments: { a: 1, b: 2 } };
+    const context = {
+      waitUntil: (one: Promise<unknown>) => void work.push(one),
+      passThroughOnException() {},
+      props: {},
+    };
+    for (
+      const [env, given] of [
+        // Node's server and Bun's, Deno, and Workers.
+        [{ requestIP() {} }, undefined],
+        [undefined, undefined],
+        [{ TOKEN: "t" }, context],
+      ] as const
+    ) {
+      for (
+        const request of [
+          modernRequest("tools/call", params),
+          legacyRequest({ jsonrpc: "2.0", id: 1, method: "tools/call", params }),
+        ]
+      ) {
+        const response = await app.fetch(request, env, given);
+        assertEquals((await messageIn(response)).result?.["isError"], undefined);
+      }
+      assertEquals(seen.splice(0), [env, env]);
+    }
+    assertEquals([errors, work.length], [[], 2]);
+    await Promise.all(work);
   });
 
   it("turns a caller away as its owner says", async () => {
