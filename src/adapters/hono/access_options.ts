@@ -76,8 +76,8 @@ const checkCors: Check<true | object> = must(
   (value): value is true | Record<string, unknown> => value === true || isObject(value),
 );
 
-/** What each option must be; `satisfies` keeps the table complete. */
-export const ACCESS_CHECKS = {
+/** What each option must be; its type keeps the table complete. */
+export const ACCESS_CHECKS: { readonly [Option in keyof AccessOptions]-?: Check } = {
   selection: (_action, value) => checkSelection(value as Selection),
   authorize: checkFunction,
   openExecution: checkFlag,
@@ -92,7 +92,7 @@ export const ACCESS_CHECKS = {
   allowedHosts: (action, value, place) =>
     value === "any" ? value : checkTexts(action, value, place),
   allowedOrigins: checkTexts,
-} satisfies { readonly [Option in keyof AccessOptions]-?: Check };
+};
 
 /** The dispatcher's own bound on arguments, and room for what is around them. */
 export const MAX_BODY_BYTES = 1_114_112;

@@ -20,10 +20,10 @@ export interface ChallengeOptions {
 }
 
 /** What they must be. {@linkcode createChallenger} looks closer. */
-export const CHALLENGE_CHECKS = {
+export const CHALLENGE_CHECKS: { readonly [Option in keyof ChallengeOptions]-?: Check } = {
   realm: checkText,
   resource: checkText,
-} satisfies { readonly [Option in keyof ChallengeOptions]-?: Check };
+};
 
 /** Turns callers away. */
 export interface Challenger {

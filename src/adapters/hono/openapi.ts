@@ -33,13 +33,13 @@ export interface OpenApiOptions {
 }
 
 /** What they must be. */
-export const OPENAPI_CHECKS = {
+export const OPENAPI_CHECKS: { readonly [Option in keyof OpenApiOptions]-?: Check } = {
   title: checkText,
   version: checkText,
   description: checkText,
   servers: checkTexts,
   securitySchemes: checkObject,
-} satisfies { readonly [Option in keyof OpenApiOptions]-?: Check };
+};
 
 type Json = { readonly [key: string]: unknown };
 
