@@ -29,8 +29,8 @@ const ENTRIES: readonly Entry[] = [
   { name: "@plue/tools/mcp", file: "src/adapters/mcp/mod.ts", packages: true },
   { name: "@plue/tools/ajv", file: "src/adapters/ajv/mod.ts", packages: true },
   {
-    name: "examples/edge/worker.ts",
-    file: "examples/edge/worker.ts",
+    name: "examples/edge/smallest.ts",
+    file: "examples/edge/smallest.ts",
     limitKb: 73,
     aimKb: 50,
     packages: true,

@@ -1,5 +1,6 @@
 /**
- * The entry for Bun: `bun examples/edge/bun.ts`. Listens on `PORT`, or 8787.
+ * The entry for Bun: `bun examples/edge/bun.ts`. Listens on `PORT`, or 8787, of this machine
+ * alone unless `HOST` is another address.
  *
  * @module
  */
@@ -7,7 +8,7 @@
 import process from "node:process";
 import { createEdgeApp } from "./app.ts";
 
-const app = createEdgeApp(process.env["PLUE_TOKEN"]);
+const app = createEdgeApp({ token: process.env["PLUE_TOKEN"] });
 
 export default {
   port: Number(process.env["PORT"] ?? 8787),

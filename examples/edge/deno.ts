@@ -1,5 +1,6 @@
 /**
- * The entry for Deno: `deno serve --allow-env=PLUE_TOKEN examples/edge/deno.ts`.
+ * The entry for Deno: `deno serve --host 127.0.0.1 --allow-env=PLUE_TOKEN examples/edge/deno.ts`.
+ * Without `--host` it listens on every address of the machine.
  *
  * @module
  */
@@ -7,7 +8,7 @@
 import process from "node:process";
 import { createEdgeApp } from "./app.ts";
 
-const app = createEdgeApp(process.env["PLUE_TOKEN"]);
+const app = createEdgeApp({ token: process.env["PLUE_TOKEN"] });
 
 export default {
   fetch: (request: Request): Response | Promise<Response> => app.fetch(request),

@@ -3,7 +3,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import process from "node:process";
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { describe } from "bun:test";
 import { maybe } from "../../test/support/skip.ts";
 import { temporaryFolder } from "../workspace/testing.ts";
@@ -30,18 +30,47 @@ async function reach(program: Program, url: string): Promise<void> {
   }
 }
 
+const TOKEN = "correct-horse-battery";
+
+/** Has an entry answer on every way in, with and without the token. */
 async function answers(program: Program, url: string): Promise<void> {
   await reach(program, url);
-  const body = JSON.stringify({ arguments: { text: "abc" } });
-  const ask = (headers: Record<string, string>) =>
-    fetch(`${url}/tools/text:digest/execute`, {
+  const ask = (path: string, body: unknown, headers: Record<string, string>) =>
+    fetch(`${url}${path}`, {
       method: "POST",
-      headers: { "content-type": "application/json", ...headers },
-      body,
+      headers: {
+        "content-type": "application/json",
+        ...(path === "/mcp" ? { accept: "application/json, text/event-stream" } : {}),
+        ...headers,
+      },
+      body: JSON.stringify(body),
     });
-  assertEquals((await ask({})).status, 401);
-  const answer = await (await ask({ authorization: "Bearer s3cret" })).json();
-  assertEquals([answer.ok, String(answer.content).slice(0, 8)], [true, "ba7816bf"]);
+  const known = { authorization: `Bearer ${TOKEN}` };
+  const digest = { text: "abc" };
+  for (
+    const [path, body] of [
+      ["/tools/text:digest/execute", { arguments: digest }],
+      ["/mcp", {
+        jsonrpc: "2.0",
+        id: 1,
+        method: "tools/call",
+        params: { name: "text.digest", arguments: digest },
+      }],
+      ["/dispatch/anthropic", {
+        role: "assistant",
+        content: [{ type: "tool_use", id: "t1", name: "text__digest", input: digest }],
+      }],
+    ] as const
+  ) {
+    const refused = await ask(path, body, {});
+    assertEquals(refused.status, 401);
+    await refused.body?.cancel();
+    assertStringIncludes(await (await ask(path, body, known)).text(), "ba7816bf");
+  }
+  const described = await (await fetch(`${url}/openapi.json`, { headers: known })).json();
+  assertStringIncludes(described.openapi, "3.1.");
+  // Each request is a line of the access log, which may come a little after its answer.
+  await program.printed(/"path":"\/openapi\.json".*"principal":"edge"/);
 }
 
 describe("the edge entries", () => {
@@ -61,7 +90,7 @@ describe("the edge entries", () => {
     await using program = startProgram(
       "workerd",
       ["serve", join(folder.path, "workerd.capnp")],
-      { PLUE_TOKEN: "s3cret" },
+      { PLUE_TOKEN: TOKEN },
     );
     await answers(program, `http://127.0.0.1:${port}`);
   });
@@ -71,14 +100,23 @@ describe("the edge entries", () => {
     await using program = startProgram("deno", [
       ...["serve", "--no-prompt", "--node-modules-dir=manual", "--allow-env=PLUE_TOKEN"],
       ...["--host", "127.0.0.1", "--port", String(port), "examples/edge/deno.ts"],
-    ], { PLUE_TOKEN: "s3cret" });
+    ], { PLUE_TOKEN: TOKEN });
+    await answers(program, `http://127.0.0.1:${port}`);
+  });
+
+  maybe(has("node"), "Node is not installed")("answer in Node", async () => {
+    const port = await freePort();
+    await using program = startProgram("node", ["examples/edge/node.ts"], {
+      PLUE_TOKEN: TOKEN,
+      PORT: String(port),
+    });
     await answers(program, `http://127.0.0.1:${port}`);
   });
 
   maybe(true, "")("answer in Bun", async () => {
     const port = await freePort();
     await using program = startProgram(process.execPath, ["examples/edge/bun.ts"], {
-      PLUE_TOKEN: "s3cret",
+      PLUE_TOKEN: TOKEN,
       PORT: String(port),
     });
     await answers(program, `http://127.0.0.1:${port}`);

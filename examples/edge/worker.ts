@@ -29,7 +29,7 @@ export default {
     environment: Environment,
     context: ExecutionContext,
   ): Response | Promise<Response> {
-    app ??= createEdgeApp(environment.PLUE_TOKEN);
+    app ??= createEdgeApp({ token: environment.PLUE_TOKEN });
     return app.fetch(request, environment, context);
   },
 };

@@ -1,5 +1,5 @@
 # workerd serve examples/edge/workerd.capnp
-# The bundle: bun build examples/edge/worker.ts --minify --outfile=examples/edge/dist/worker.js
+# The bundle: bun build examples/edge/worker.ts --conditions=workerd --minify --outfile=examples/edge/dist/worker.js
 
 using Workerd = import "/workerd/workerd.capnp";
 

@@ -20,7 +20,7 @@ const hasCurl = spawnSync("curl", ["--version"]).status === 0;
 for (
   const [page, entry, environment] of [
     ["docs/http.md", "examples/serve.ts", {}],
-    ["examples/edge/README.md", "examples/edge/bun.ts", { PLUE_TOKEN: "secret" }],
+    ["examples/edge/README.md", "examples/edge/bun.ts", { PLUE_TOKEN: "correct-horse-battery" }],
   ] as const
 ) {
   describe(page, () => {
