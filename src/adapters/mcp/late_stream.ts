@@ -39,7 +39,7 @@ export function streamIfLate(
 
 function lateStream(work: Promise<Response>, options: LateStreamOptions): Response {
   const frames = framesOf(work);
-  const { response } = eventStream({
+  const { response, ended } = eventStream({
     async next() {
       try {
         const { value } = await frames.next();
@@ -54,7 +54,7 @@ function lateStream(work: Promise<Response>, options: LateStreamOptions): Respon
       await frames.return(undefined).catch(() => {});
     },
   }, options);
-  return givenUpUnread(response, UNREAD_HEARTBEATS * options.heartbeatMs);
+  return givenUpUnread(response, ended, UNREAD_HEARTBEATS * options.heartbeatMs);
 }
 
 /** A runtime that sends a response reads it at once. */
@@ -64,9 +64,10 @@ const UNREAD_HEARTBEATS = 2;
  * Cancels a body that nobody begins to read: Workers drop the response of a client that was gone
  * before there was one, and do not say so.
  */
-function givenUpUnread(response: Response, afterMs: number): Response {
+function givenUpUnread(response: Response, ended: Promise<void>, afterMs: number): Response {
   const reader = response.body?.getReader();
   const timer = setTimeout(() => void reader?.cancel(), afterMs);
+  void ended.then(() => clearTimeout(timer));
   const body = new ReadableStream<Uint8Array>({
     async pull(controller) {
       clearTimeout(timer);

@@ -68,6 +68,38 @@ describe("streamIfLate()", () => {
     await second.left;
   });
 
+  it("sets no timer that outlives a client who is gone", async () => {
+    const { setTimeout, clearTimeout } = globalThis;
+    const timers = new Set<unknown>();
+    Object.assign(globalThis, {
+      setTimeout(work: () => void, ms?: number) {
+        const timer = setTimeout(() => {
+          timers.delete(timer);
+          work();
+        }, ms);
+        timers.add(timer);
+        return timer;
+      },
+      clearTimeout(timer: ReturnType<typeof setTimeout> | undefined) {
+        timers.delete(timer);
+        clearTimeout(timer);
+      },
+    });
+    try {
+      const client = new AbortController();
+      const { answer, left } = late(client.signal);
+      await answer;
+      assertEquals(timers.size > 0, true);
+      client.abort();
+      await left;
+      // What is cleared by promises is cleared before the next task.
+      await new Promise((resolve) => setTimeout(resolve));
+      assertEquals(timers.size, 0);
+    } finally {
+      Object.assign(globalThis, { setTimeout, clearTimeout });
+    }
+  });
+
   it("takes a client for gone if nobody begins to read", async () => {
     const { answer, left } = late(undefined, 1);
     await answer;
