@@ -146,6 +146,8 @@ describe("under valgrind", () => {
     const valgrind = [
       "valgrind",
       "-q",
+      // One thread runs at a time, and a busy one would keep the others out for long.
+      "--fair-sched=yes",
       `--tool=${tool}`,
       "--error-exitcode=9",
       ...flags,
