@@ -1,17 +1,20 @@
 /**
  * What one dispatch costs over the work that cannot be saved: `JSON.parse`, a compiled Ajv check of
- * the arguments, and the tool's own function. The dispatches check the result too, and keep their
- * metrics. All are measured in turns, in one run, so that the ratios hold on a busy machine.
+ * the arguments, and waiting for the tool's own function. The dispatches check the result too, and
+ * keep their metrics. Before anything is measured, the process has run twenty other tools of
+ * different shapes, as a server has. The functions are measured in turns, in one run, so that the
+ * ratios hold on a busy machine.
  *
  * @module
  */
 
 import { Ajv2020 } from "ajv/dist/2020.js";
-import { do_not_optimize, measure } from "mitata";
 import { defineTool, type JsonSchemaObject, ToolDispatcher, ToolRegistry } from "../mod.ts";
 
-const ROUNDS = 9;
-const NANOSECONDS_PER_ROUND = 60e6;
+const ROUNDS = 40;
+const MS_PER_ROUND = 20;
+
+type Params = Readonly<Record<string, string>>;
 
 /** A call to measure: a tool, and what a model sends it. */
 interface Sample {
@@ -19,7 +22,7 @@ interface Sample {
   readonly parameters: JsonSchemaObject;
   readonly returns: JsonSchemaObject;
   readonly arguments: string;
-  execute(params: Readonly<Record<string, string>>): unknown;
+  execute(params: Params): unknown;
 }
 
 /** A call as models make them: seven properties, two lists, a few lines of text. */
@@ -64,7 +67,7 @@ const ISSUE: Sample = {
   }),
 };
 
-/** The least that has something to check. */
+/** The smallest call with something to check. */
 const ECHO: Sample = {
   name: "echo, 1 property, 16 characters",
   parameters: { type: "object", properties: { text: { type: "string" } }, required: ["text"] },
@@ -75,7 +78,26 @@ const ECHO: Sample = {
 
 const ajv = new Ajv2020({ ownProperties: true });
 
-/** A registry of `count` tools, of which the first is the sample's. */
+/** How many calls run at once where they wait for something. */
+const AT_ONCE = 100;
+
+/** Resolves in the next turn of the event loop, for all who ask in this turn. */
+function nextTurn(): Promise<void> {
+  return turn ??= new Promise((resolve) => {
+    setImmediate(() => {
+      turn = undefined;
+      resolve();
+    });
+  });
+}
+let turn: Promise<void> | undefined;
+
+/** Runs `run` as often as calls run at once, and waits for all of them. */
+function atOnce(run: () => unknown): Promise<unknown> {
+  return Promise.all(Array.from({ length: AT_ONCE }, run));
+}
+
+/** A registry of `count` tools, each the sample's: they answer at once, are `async`, or wait in turns. */
 function dispatcherOf(sample: Sample, count: number): ToolDispatcher {
   const { parameters, returns } = sample;
   return new ToolDispatcher(
@@ -86,73 +108,170 @@ function dispatcherOf(sample: Sample, count: number): ToolDispatcher {
           description: "A tool to measure.",
           parameters,
           returns,
-          execute: (params) => sample.execute(params as Readonly<Record<string, string>>),
+          execute: [
+            (params: unknown) => sample.execute(params as Params),
+            async (params: unknown) => await sample.execute(params as Params),
+            async (params: unknown) => {
+              await nextTurn();
+              return sample.execute(params as Params);
+            },
+          ][number % 3] ?? (() => undefined),
         })),
     }),
   );
 }
 
-/** The median time of each function, in nanoseconds, measured in turns. */
+/** Runs twenty tools that differ in what they take, return and ask for. */
+async function runOthers(): Promise<void> {
+  const tools = Array.from({ length: 20 }, (_, number) => {
+    const properties = Object.fromEntries(
+      Array.from({ length: 1 + number % 6 }, (_, place) => [`p${number}_${place}`, {}]),
+    );
+    const answers: readonly unknown[] = [number, "text", true, null, [number], { number }];
+    const answer = answers[number % answers.length];
+    return defineTool({
+      name: `other-${number}`,
+      description: "A tool that ran before.",
+      parameters: { type: "object", properties },
+      ...(number % 3 === 0 ? { returns: {} } : {}),
+      execute: (_params, context) => {
+        if (number % 4 === 0) context.throwIfAborted();
+        if (number % 5 === 0) void context.signal.aborted;
+        if (number % 7 === 0) context.defer(() => {});
+        if (number === 13) throw new Error("As tools do");
+        return number % 2 === 0 ? answer : Promise.resolve(answer);
+      },
+    });
+  });
+  const dispatcher = new ToolDispatcher(new ToolRegistry({ tools }));
+  const { signal } = new AbortController();
+  for (let turn = 0; turn < 2_000; turn++) {
+    const number = turn % 20;
+    const value = { [`p${number}_0`]: turn };
+    await dispatcher.dispatch(
+      { name: `other-${number}`, arguments: turn % 3 === 0 ? value : JSON.stringify(value) },
+      turn % 2 === 0 ? { signal } : { sessionId: "bench", principal: "ann" },
+    );
+  }
+}
+
+/** Mastra's `tool.execute`, where `npm ci` in `bench/peers` has installed it. */
+async function peerOf(
+  sample: Sample,
+): Promise<((params: unknown, signal: AbortSignal) => unknown) | undefined> {
+  try {
+    const { mastraTool } = await import("./peers/mastra.mjs");
+    return mastraTool(sample);
+  } catch (error) {
+    const why = error instanceof Error ? error.message.split("\n")[0] : String(error);
+    console.log(`Mastra is left out (npm ci in bench/peers installs it): ${why}`);
+    return undefined;
+  }
+}
+
+/** How long `run` takes `times` times, each waited for, in milliseconds. */
+async function time(run: () => unknown, times: number): Promise<number> {
+  const from = performance.now();
+  for (let turn = 0; turn < times; turn++) await run();
+  return performance.now() - from;
+}
+
+/** The times of each function, in nanoseconds, one for each round of turns. */
 async function measureInTurns<Name extends string>(
-  functions: Readonly<Record<Name, () => unknown>>,
-): Promise<Readonly<Record<Name, number>>> {
-  const names = Object.keys(functions) as Name[];
-  const times = new Map<Name, number[]>(names.map((name) => [name, []]));
+  subjects: Readonly<Record<Name, () => unknown>>,
+): Promise<Readonly<Record<Name, readonly number[]>>> {
+  const names = Object.keys(subjects) as Name[];
+  const lists = new Map<Name, { times: number; readonly ns: number[] }>();
+  for (const name of names) {
+    await time(subjects[name], 3_000);
+    const ms = await time(subjects[name], 3_000);
+    lists.set(name, { times: Math.ceil(3_000 * MS_PER_ROUND / ms), ns: [] });
+  }
   for (let round = 0; round < ROUNDS; round++) {
-    for (const name of names) {
-      const run = functions[name];
-      const { p50 } = await measure(() => do_not_optimize(run()), {
-        min_cpu_time: NANOSECONDS_PER_ROUND,
-      });
-      times.get(name)?.push(p50);
+    for (const [name, { times, ns }] of lists) {
+      ns.push(await time(subjects[name], times) / times * 1e6);
     }
   }
-  const median = (list: readonly number[] = []): number =>
-    list.toSorted((a, b) => a - b)[list.length >> 1] ?? Number.NaN;
-  return Object.fromEntries(names.map((name) => [name, median(times.get(name))])) as Record<
+  return Object.fromEntries([...lists].map(([name, { ns }]) => [name, ns])) as Record<
     Name,
-    number
+    number[]
   >;
 }
 
-function print(what: string, figure: string, note = ""): void {
-  console.log(`  ${what.padEnd(52)} ${figure.padStart(9)}  ${note}`);
+function median(list: readonly number[]): number {
+  return list.toSorted((a, b) => a - b)[list.length >> 1] ?? Number.NaN;
 }
+
+function print(what: string, ns: readonly number[], floor: readonly number[], note = ""): void {
+  // Of the ratios of each round, not the ratio of the medians: a neighbour slows a whole round.
+  const ratio = median(ns.map((one, round) => one / (floor[round] ?? Number.NaN)));
+  console.log(
+    `  ${what.padEnd(52)} ${`${median(ns).toFixed(0)} ns`.padStart(9)} ${
+      ratio.toFixed(2).padStart(6)
+    }  ${note}`,
+  );
+}
+
+await runOthers();
 
 for (const sample of [ISSUE, ECHO]) {
   const checkArguments = ajv.compile(sample.parameters);
-  const checkResult = ajv.compile(sample.returns);
-  const floor = (): unknown => {
-    const params: Readonly<Record<string, string>> = JSON.parse(sample.arguments);
+  const value: unknown = JSON.parse(sample.arguments);
+  const check = (params: unknown): Params => {
     if (!checkArguments(params)) throw new TypeError("The arguments do not fit");
+    return params as Params;
+  };
+  const execute = async (params: Params): Promise<unknown> => await sample.execute(params);
+  const executeLater = async (params: Params): Promise<unknown> => {
+    await nextTurn();
     return sample.execute(params);
   };
   const few = dispatcherOf(sample, 10);
   const many = dispatcherOf(sample, 1_000);
-  const call = { name: "tool-0", arguments: sample.arguments };
+  const text = { name: "tool-0", arguments: sample.arguments };
+  const textAsync = { name: "tool-1", arguments: sample.arguments };
+  const textWaits = { name: "tool-2", arguments: sample.arguments };
+  const valueSync = { name: "tool-0", arguments: value };
+  const valueAsync = { name: "tool-1", arguments: value };
   const context = { sessionId: "bench" };
-  const probe = await few.dispatch(call, context);
-  if (!probe.ok) throw new TypeError(`Cannot measure: ${probe.error.message}`);
-
+  const { signal } = new AbortController();
+  const withSignal = { sessionId: "bench", signal };
+  for (const call of [text, textAsync, textWaits, valueSync, valueAsync]) {
+    const probe = await few.dispatch(call, withSignal);
+    if (!probe.ok) throw new TypeError(`Cannot measure: ${probe.error.message}`);
+  }
+  const peer = await peerOf(sample);
   const times = await measureInTurns({
-    floor,
-    floorWithResult: () => {
-      const result = floor();
-      if (!checkResult(result)) throw new TypeError("The result does not fit");
-      return result;
-    },
-    dispatch: () => few.dispatch(call, context),
-    dispatchOfMany: () => many.dispatch(call, context),
-    clock: () => performance.now(),
+    floor: async () => await execute(check(JSON.parse(sample.arguments))),
+    sync: () => few.dispatch(text, context),
+    syncMany: () => many.dispatch(text, context),
+    syncSignal: () => few.dispatch(text, withSignal),
+    syncValue: () => few.dispatch(valueSync, context),
+    async: () => few.dispatch(textAsync, context),
+    asyncSignal: () => few.dispatch(textAsync, withSignal),
+    asyncValue: () => few.dispatch(valueAsync, context),
+    asyncValueSignal: () => few.dispatch(valueAsync, withSignal),
+    peer: () => peer?.(JSON.parse(sample.arguments), signal),
+    floorWaits: () => atOnce(() => executeLater(check(JSON.parse(sample.arguments)))),
+    waits: () => atOnce(() => few.dispatch(textWaits, context)),
+    waitsSignal: () => atOnce(() => few.dispatch(textWaits, withSignal)),
   });
 
   console.log(sample.name);
-  print("floor: JSON.parse, Ajv, function", `${times.floor.toFixed(0)} ns`);
-  print("the same, and Ajv on the result", `${times.floorWithResult.toFixed(0)} ns`);
-  print("dispatch, 10 tools", `${times.dispatch.toFixed(0)} ns`);
-  print("dispatch, 1,000 tools", `${times.dispatchOfMany.toFixed(0)} ns`);
-  print("reading the clock, which a dispatch does twice", `${times.clock.toFixed(0)} ns`);
-  print("dispatch / floor", (times.dispatch / times.floor).toFixed(2), "aim on Bun: 2.00");
-  print("dispatch / floor with the result", (times.dispatch / times.floorWithResult).toFixed(2));
-  print("1,000 tools / 10 tools", (times.dispatchOfMany / times.dispatch).toFixed(2), "aim: 1.00");
+  print("floor: JSON.parse, Ajv, await of the function", times.floor, times.floor);
+  print("dispatch", times.sync, times.floor, "aim: 2.50 on Bun");
+  print("dispatch, 1,000 tools", times.syncMany, times.floor);
+  print("dispatch, a signal", times.syncSignal, times.floor);
+  print("dispatch, a value", times.syncValue, times.floor, "aim: as text");
+  print("dispatch, async", times.async, times.floor);
+  const aims = "aim: 2.30 on Bun, 2.00 on Node, 2.20 on Deno";
+  print("dispatch, async, a signal", times.asyncSignal, times.floor, aims);
+  print("dispatch, async, a value", times.asyncValue, times.floor, "aim: as text");
+  print("dispatch, async, a value, a signal", times.asyncValueSignal, times.floor, "aim: as text");
+  if (peer !== undefined) {
+    print("JSON.parse and Mastra, async, a signal", times.peer, times.floor);
+  }
+  print("100 at once, waiting: floor", times.floorWaits, times.floorWaits);
+  print("100 at once, waiting", times.waits, times.floorWaits);
+  print("100 at once, waiting, a signal", times.waitsSignal, times.floorWaits);
 }

@@ -13,7 +13,10 @@ import { makeTool, type Tool } from "../src/tool/mod.ts";
 const COUNT = 1_000;
 const ROUNDS = 7;
 
-/** Tools as they are: optional properties, an enum, a nested object, a list; one in ten is harder. */
+/**
+ * Tools with typical schemas: optional properties, an enum, a nested object, a list; one in ten is
+ * harder.
+ */
 function makeTools(): readonly Tool[] {
   return Object.freeze(Array.from({ length: COUNT }, (_, number) =>
     makeTool({
@@ -77,7 +80,7 @@ function measure(target: TargetId): { readonly first: number; readonly again: nu
   return { first: median(firsts), again: again / AGAIN * 1e6 };
 }
 
-// The first export of a process compiles the exporter, not only the tools.
+// The first export of a process also includes the compilation of the exporter's own code.
 for (const { id } of listTargets()) measure(id);
 
 const floor = median(Array.from({ length: ROUNDS }, () => {

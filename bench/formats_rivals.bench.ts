@@ -3,8 +3,8 @@
  * the SDK that does the same, over the same tools. An export is to be at least five times as fast
  * the first time, and under a microsecond from then on.
  *
- * The SDKs rewrite no schema for these targets, and neither does an export. What the rewriting of
- * strict mode costs stands below, without a wish.
+ * The SDKs rewrite no schema for these targets, and neither does an export. The cost of rewriting
+ * for strict mode is shown below, without an aim.
  *
  * The rivals are in `test/oracles`; `npm test` installs them.
  *
@@ -41,7 +41,7 @@ if (!existsSync(new URL("node_modules/ai/package.json", folder))) {
 }
 const rivals: Rivals = await import(new URL("rivals.ts", folder).href);
 
-/** What is compared with what; `wanted`: how many times as fast an export is to be. */
+/** A comparison; `wanted`: how many times as fast an export should be. */
 const PAIRS = [
   { target: "ai-sdk", rival: "AI SDK, asSchema", wanted: 5 },
   { target: "openai.chat", rival: "AI SDK, asSchema", wanted: 5 },
@@ -52,7 +52,7 @@ const NANOSECONDS_WANTED = 1_000;
 
 const times = new Map<string, number[]>();
 
-/** Takes away what others left behind, so that nobody is measured with it. */
+/** Collects the garbage of the previous measurement. */
 function collectGarbage(): void {
   if (typeof Bun !== "undefined") Bun.gc(true);
   else globalThis.gc?.();
@@ -80,7 +80,7 @@ function newTools(): readonly Tool[] {
   );
 }
 
-/** Everybody in turn, so that a slow moment of the machine meets them all. */
+/** In turns, so that a slow moment of the machine affects all of them. */
 async function round(): Promise<void> {
   for (const { target } of PAIRS) {
     const tools = newTools();

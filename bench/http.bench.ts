@@ -10,7 +10,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { join } from "node:path";
 import process from "node:process";
 import { serveWorker } from "../test/runtime/workerd.ts";
-import { CALL } from "./http/app.ts";
+import { CALL, MCP_HEADERS, MCP_LIST } from "./http/app.ts";
 import { load, type LoadResult } from "./http/load.ts";
 import { table } from "../scripts/lib/table.mjs";
 
@@ -31,11 +31,16 @@ const COMMANDS: Readonly<Record<string, readonly string[]>> = {
 
 const get = (path: string, headers = ""): string =>
   `GET ${path} HTTP/1.1\r\nHost: localhost\r\n${headers}\r\n`;
-const post = (path: string): string =>
-  `POST ${path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n` +
-  `Content-Length: ${CALL.length}\r\n\r\n${CALL}`;
+const post = (
+  path: string,
+  body = CALL,
+  headers: Readonly<Record<string, string>> = { "content-type": "application/json" },
+): string =>
+  `POST ${path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${body.length}\r\n` +
+  Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`).join("") +
+  `\r\n${body}`;
 
-/** What is compared: a name, the handler's request, the bare route's, the status of both. */
+/** A comparison: its name, the handler's request, the bare route's, and the status of both. */
 function samplesFor(etag: string): readonly (readonly [string, string, string, string])[] {
   const current = `If-None-Match: ${etag}\r\n`;
   return [
@@ -45,6 +50,12 @@ function samplesFor(etag: string): readonly (readonly [string, string, string, s
       get("/tools", current),
       get("/bare/current", current),
       "304",
+    ],
+    [
+      "MCP tools/list, 1,000 tools",
+      post("/mcp", MCP_LIST, MCP_HEADERS),
+      post("/bare/mcp", MCP_LIST, MCP_HEADERS),
+      "200",
     ],
     ["POST execute, small tool", post("/tools/double/execute"), post("/bare/execute"), "200"],
   ];
@@ -95,7 +106,7 @@ for (const runtime of ["bun", "deno", "node", "workerd"]) {
     const { headers } = await fetch(`http://127.0.0.1:${server.port}/tools`);
     for (const [name, ours, bare, status] of samplesFor(headers.get("etag") ?? "")) {
       const results: { ours: LoadResult[]; bare: LoadResult[] } = { ours: [], bare: [] };
-      // In turns, so that a busy machine is busy for both; the first round only warms up.
+      // In turns, so that a busy machine affects both. The first round only warms up.
       for (let round = 0; round <= ROUNDS; round++) {
         const pair = {
           bare: await load(server.port, bare, status, MS_PER_ROUND),

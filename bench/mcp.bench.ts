@@ -29,7 +29,7 @@ function median(values: readonly number[]): number {
   return [...values].sort((a, b) => a - b)[values.length >> 1] ?? Number.NaN;
 }
 
-/** @param bareUs What a request takes that is answered at once: the way there and back. */
+/** @param bareUs The time of a request that is answered at once: the round trip alone. */
 async function compare(
   where: string,
   both: Both,

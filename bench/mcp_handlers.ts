@@ -36,7 +36,7 @@ export function plue(count: number): Handler {
   return createMcpEndpoint(registry, { openExecution: true }).fetch;
 }
 
-/** As the SDK's own documentation has it: a server per request, and every tool registered with it. */
+/** As the SDK's documentation recommends: a server per request, with every tool registered. */
 export function sdk(count: number): Handler {
   const inputSchema = z.object({ a: z.number(), b: z.number() });
   const { fetch } = createMcpHandler(() => {
@@ -53,7 +53,7 @@ export function sdk(count: number): Handler {
   return (request) => fetch(request);
 }
 
-/** What is asked. */
+/** The requests. */
 export type Method = "tools/call" | "tools/list";
 
 /** A request of a client of the newest revision. */

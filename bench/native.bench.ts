@@ -1,7 +1,7 @@
 /**
- * What one call of a small tool costs a native host, in both hostings, as a multiple of what the
- * system takes for the bare round trip. All is measured in turns, in one run; pinned to one core
- * (where the cost of software shows) and not (where that of waking another core does).
+ * What one call of a small tool costs a native host, in both hostings, as a multiple of the
+ * system's bare round trip. All is measured in turns, in one run: pinned to one core, which shows
+ * the cost of the software, and not pinned, which shows the cost of waking another core.
  *
  * @module
  */
@@ -43,7 +43,7 @@ function build(): void {
   }
 }
 
-/** Runs a program, and reads what it printed by name. */
+/** Runs a program, and reads the figures that it prints, by name. */
 function run(command: readonly string[], isPinned: boolean): Map<string, Figures> {
   const [program = "", ...args] = isPinned ? ["taskset", "-c", "0", ...command] : command;
   const { status, stdout, stderr } = spawnSync(program, args, {
@@ -65,7 +65,7 @@ function run(command: readonly string[], isPinned: boolean): Map<string, Figures
 const guest = join(ROOT, "bench", "native", "guest.ts");
 const orders = `warm:5000 calls:1:${SINGLE} calls:8:${EIGHT} abort:300`;
 
-/** What is measured in each round, and which of its figures become which rows. */
+/** The programs of each round, and the rows of their figures. */
 const PROGRAMS = [
   { command: [join(BUILD, "bench", "raw"), "condvar", "20000"], rows: { condvar: "raw condvar" } },
   {
@@ -108,13 +108,13 @@ function measure(isPinned: boolean): Map<string, Row> {
   return rows;
 }
 
-/** The middle one of the rounds' figures. */
+/** The median of the rounds' figures. */
 function median(row: Row | undefined, field: "meanUs" | "p50Us" | "p99Us" | "perSecond"): number {
   const values = (row?.rounds ?? []).map((figures) => figures[field]).sort((a, b) => a - b);
   return values[values.length >> 1] ?? Number.NaN;
 }
 
-/** Against which raw limit a row is held. */
+/** The raw limit that a row is compared with. */
 function limitOf(label: string): string | undefined {
   if (!label.endsWith("1 thread")) return undefined;
   return label.startsWith("guest") ? "raw JSCallback wake" : "raw socketpair";

@@ -111,7 +111,7 @@ if (collect !== undefined && runtime.process !== undefined) {
   const registered = used();
   kept.getAvailableTools(context);
   const listed = used();
-  kept.searchTools("thing");
+  kept.searchTools("thing", { limit: 10 });
   const indexed = used();
   const perTool = (bytes: number) => `${(bytes / COUNT).toFixed(0)} B`;
   print("memory per registered tool, besides the tool", perTool(registered - before));

@@ -1,6 +1,6 @@
 /**
- * What schemas cost: to check one when a tool is registered, to compile it on first use, to check a
- * value on every call, and to say what is wrong. Each against Ajv doing the same, in one run.
+ * What schemas cost: checking one when a tool is registered, compiling it on first use, checking a
+ * value on every call, and reporting errors. Each is compared with Ajv, in one run.
  *
  * @module
  */

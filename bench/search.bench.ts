@@ -36,7 +36,7 @@ function printQuality(tools: readonly Tool[]): void {
   }
 }
 
-/** Bytes that `make` leaves on the heap; `undefined` where the runtime does not say. */
+/** Bytes that `make` leaves on the heap; `undefined` if the runtime cannot tell. */
 function heapOf(make: () => unknown): number | undefined {
   const collect = (globalThis as { gc?: () => void }).gc ??
     (typeof Bun === "undefined" ? undefined : () => Bun.gc(true));

@@ -1,5 +1,5 @@
 /**
- * A made-up catalogue of any size, for speed: what it says is plain, how long it is, is usual.
+ * A generated catalogue of any size, for measuring speed. Its texts are simple and of usual length.
  *
  * @module
  */
@@ -56,7 +56,7 @@ function pick(words: readonly string[], index: number): string {
   return words[index % words.length] ?? "";
 }
 
-/** What people ask of the catalogue: names, sentences, synonyms, typing errors, beginnings. */
+/** Queries for the catalogue: names, sentences, synonyms, typing errors, prefixes. */
 export const CATALOGUE_QUERIES: readonly string[] = [
   "create_invoice",
   "delete the customer in the crm",

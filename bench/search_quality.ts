@@ -1,5 +1,5 @@
 /**
- * How good a search is, on questions whose right answers are known.
+ * Measures the quality of a search, with questions whose right answers are known.
  *
  * @module
  */

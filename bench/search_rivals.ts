@@ -6,10 +6,8 @@
 
 import MiniSearch, { type Options } from "minisearch";
 import { createToolIndex } from "../src/registry/search/mod.ts";
-import { searchFields } from "../src/registry/search/search_fields.ts";
-import { theLexicon } from "../src/registry/search/lexicon.ts";
-import { stem } from "../src/registry/search/stem.ts";
-import { splitWords } from "../src/registry/search/words.ts";
+import { searchFields } from "../src/registry/search/bm25_index.ts";
+import { lexicon, splitWords, stem } from "../src/registry/search/words.ts";
 import { makeTool, type Tool } from "../src/tool/mod.ts";
 import type { Search } from "./search_quality.ts";
 
@@ -32,20 +30,20 @@ const SPLIT: Partial<Options> = {
   tokenize: (text) => splitWords(text, 10_000),
 };
 
-/** As plue does: no stop words, abbreviations in full, stems. */
+/** Terms as plue makes them: no stop words, expanded abbreviations, stems. */
 function indexed(word: string): string[] | null {
-  const { stopWords, abbreviations } = theLexicon();
+  const { stopWords, abbreviations } = lexicon();
   const base = stem(word);
   return stopWords.has(base) ? null : [...abbreviations.get(base) ?? [base]];
 }
 
 /** The same, and synonyms beside each word. */
 function asked(word: string): string[] | null {
-  const words = indexed(word)?.flatMap((base) => [base, ...theLexicon().synonyms.get(base) ?? []]);
+  const words = indexed(word)?.flatMap((base) => [base, ...lexicon().synonyms.get(base) ?? []]);
   return words === undefined ? null : [...new Set(words)];
 }
 
-/** What MiniSearch is set to, by the name that the tables show. */
+/** The settings of MiniSearch, by their names in the tables. */
 export const RIVALS = {
   "MiniSearch, defaults": {},
   "MiniSearch, recommended": RECOMMENDED,

@@ -31,7 +31,7 @@ const convert = defineTool({
   },
   returns: { type: "number" },
   risk: "safe",
-  tags: ["read", "units"],
+  tags: ["read-only", "units"],
   execute: ({ celsius }) => celsius * 1.8 + 32,
 });
 

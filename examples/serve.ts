@@ -61,10 +61,10 @@ const selection: Selection = {
 };
 const toolset = registry.select(selection);
 
-// A server that may change files first takes back what an earlier one left half-done.
+// A server that may change files first rolls back the open transactions of an earlier run.
 if (toolset.tools.some((tool) => tool.requiresTransaction)) {
   const count = await transactions.recover().catch((error: unknown) => {
-    // What is left lies in the folder that the message names, for a person to look at.
+    // The message names the folder with the remaining files, for a person to look at.
     process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
     process.exit(1);
   });
@@ -72,7 +72,7 @@ if (toolset.tools.some((tool) => tool.requiresTransaction)) {
 }
 
 const isKnown = settings.token === undefined ? undefined : bearerCheck(settings.token);
-/** Who may do what: the same over HTTP and over MCP. */
+/** Access is the same over HTTP and over MCP. */
 const access = {
   selection,
   allowedHosts: settings.isLoopback
@@ -113,10 +113,10 @@ function serve(): ReturnType<typeof Bun.serve> {
     return Bun.serve({
       port: settings.port,
       hostname: settings.host,
-      // Far above what the handler takes, so that it is the handler who says so.
+      // Far above the handler's own limit, so that the handler answers with its message.
       maxRequestBodySize: 64 * 1024 * 1024,
       fetch(request, server) {
-        // A call may run for minutes without a byte; the dispatcher bounds it.
+        // A call may run for minutes without sending a byte. The dispatcher has the timeout.
         if (isLong(request)) server.timeout(request, 0);
         return app.fetch(request);
       },
@@ -140,7 +140,7 @@ console.log(
 let isStopping = false;
 for (const name of ["SIGINT", "SIGTERM"] as const) {
   process.on(name, async () => {
-    // Asked twice: whoever asks does not want to wait.
+    // A second signal ends the process at once.
     if (isStopping) process.exit(1);
     isStopping = true;
     // Closing the connections aborts their calls, which stop their commands and roll back.

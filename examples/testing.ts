@@ -1,5 +1,5 @@
 /**
- * Programs under test: started, waited for, and gone when the test is over.
+ * Starts programs under test, waits for their output, and kills them when the test ends.
  *
  * @module
  */
@@ -14,7 +14,7 @@ export const projectFolder: string = fileURLToPath(new URL("..", import.meta.url
 /** A program that runs. It is killed when the test is over. */
 export interface Program extends AsyncDisposable {
   readonly child: ChildProcess;
-  /** Waits until what it printed on both streams fits, and answers the match. */
+  /** Waits until its output on both streams matches, and returns the match. */
   printed(wanted: RegExp): Promise<RegExpExecArray>;
   /** Waits for its end. */
   readonly ended: Promise<{ readonly code: number | null; readonly signal: string | null }>;
@@ -50,7 +50,7 @@ export function startProgram(
       for (const look of waiting) look();
     });
   });
-  // A test that does not wait for the end is told by `printed` that it never began.
+  // A test that does not wait for the end learns from `printed` that the program did not start.
   ended.catch(() => undefined);
   return {
     child,

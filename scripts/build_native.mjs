@@ -13,7 +13,7 @@ const BUILD = join(ROOT, "ffi", "build");
 const MAIN = join(ROOT, "ffi", "sidecar", "main.ts");
 const SIDECAR = join(BUILD, "plue-sidecar");
 
-/** What can be built, how, and what then is there. */
+/** What can be built, the command, and the file that it makes. */
 const PARTS = {
   "--library": {
     commands: [["make", "-s", "-C", join(ROOT, "ffi")]],
@@ -24,7 +24,8 @@ const PARTS = {
   },
   "--sidecar": {
     commands: [
-      // One program, with Bun in it: for apps. Bytecode saves it the parsing at each start.
+      // One program that contains Bun, for apps. With bytecode it need not parse its code at each
+      // start.
       [
         "bun",
         "build",
@@ -32,8 +33,8 @@ const PARTS = {
         "--compile",
         "--bytecode",
         "--format=esm",
-        // The tools that it loads have packages of their own, which only their package.json explains;
-        // the settings that lie in the host's folder are not the sidecar's.
+        // The tools that it loads have their own packages, in their own package.json. Settings in
+        // the host's folder are not for the sidecar.
         "--compile-autoload-package-json",
         "--no-compile-autoload-dotenv",
         "--no-compile-autoload-bunfig",
@@ -46,7 +47,7 @@ const PARTS = {
   },
 };
 
-/** What the sidecar cannot be built without, and how to get it; `undefined` if it is all here. */
+/** What is missing to build the sidecar, and how to get it; `undefined` if nothing is missing. */
 function sidecarLacks() {
   const onPath = (process.env.PATH ?? "").split(delimiter)
     .some((folder) => folder !== "" && existsSync(join(folder, "bun")));
@@ -92,7 +93,7 @@ if (isEverything || asked.includes("--sidecar")) {
     build(PARTS["--sidecar"]);
   } else {
     console.error(`${isEverything ? "Did not" : "Cannot"} build the sidecar: ${lacks}`);
-    // The library is there, and works with any sidecar, or in a runtime.
+    // The library is built, and works with any sidecar, or in a runtime.
     if (!isEverything) process.exit(1);
   }
 }

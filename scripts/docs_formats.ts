@@ -1,5 +1,5 @@
 /**
- * Writes `docs/formats.md` from the profiles: `bun scripts/docs_formats.ts`.
+ * Writes `docs/formats.md` from the targets: `bun scripts/docs_formats.ts`.
  *
  * @module
  */
@@ -29,7 +29,8 @@ function tableOf(head: readonly string[], rows: readonly (readonly string[])[]):
 }
 
 function characters(rule: NameRule): string {
-  const set = `[A-Za-z0-9_${rule.also.replace("-", "\\-")}]`;
+  const letters = { upper: "A-Z", lower: "a-z", both: "A-Za-z" }[rule.case ?? "both"];
+  const set = `[${letters}0-9_${rule.also.replace("-", "\\-")}]`;
   const first = rule.letterFirst === true ? ", a letter or `_` first" : "";
   return `\`${set}\`, 1 to ${rule.max}${first}`;
 }
@@ -140,10 +141,12 @@ function formatList(): string {
 export function formatsPage(): string {
   return `# Formats
 
-<!-- Written by scripts/docs_formats.ts from the profiles in src/formats/profiles. Do not edit. -->
+<!-- Written by scripts/docs_formats.ts from the records in src/formats/providers. Do not edit. -->
 
 \`exportTools(toolset, target)\` from \`@plue/tools/formats\` writes a toolset in a provider's shape,
-and says what the provider cannot be told. \`listTargets()\` gives all of this page as data.
+and reports what the provider cannot express. \`listTargets()\` gives all of this page as data.
+\`defineTarget(record)\` makes a target of your own, also from one of these (\`targetOf(id)\`). The
+functions that export, decode and encode take it like a name.
 
 ${targetTable()}
 

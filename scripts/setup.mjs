@@ -1,5 +1,5 @@
-// Installs what is pinned, and only when it is not there: the project's packages, and the runtimes
-// in a folder of their own (a deno in the project's node_modules breaks `deno task`).
+// Installs pinned packages that are missing: the project's, and the runtimes in a folder of their
+// own (a deno in the project's node_modules breaks `deno task`).
 // Usage: node scripts/setup.mjs
 
 import { spawnSync } from "node:child_process";
@@ -9,7 +9,7 @@ import { fileURLToPath } from "node:url";
 import { ROOT, RUNTIMES } from "./lib/paths.mjs";
 import { linkRuntimes, lostRuntimes, NAMES } from "./lib/runtimes.mjs";
 
-/** What npm says is installed equals what the lock file pins. */
+/** Whether the installed packages are those of the lock file. */
 function isInstalled(folder, { dev }) {
   const installed = join(folder, "node_modules", ".package-lock.json");
   if (!existsSync(installed)) return false;
@@ -17,7 +17,7 @@ function isInstalled(folder, { dev }) {
   const there = read(installed);
   return Object.entries(read(join(folder, "package-lock.json"))).every(([path, wanted]) =>
     path === "" || there[path]?.version === wanted.version ||
-    // A package for another machine is not installed; one that is there must be the pinned one.
+    // Packages for other machines are not installed. Installed ones must have the pinned version.
     (there[path] === undefined &&
       (wanted.optional || wanted.peer || wanted.devOptional || (wanted.dev && !dev)))
   );
@@ -48,7 +48,7 @@ export function setup({ serving = false } = {}) {
   const names = serving ? ["bun"] : NAMES;
   if (!isInstalled(RUNTIMES, { dev: !serving }) || lostRuntimes(names).length > 0) {
     console.log(`Installing the pinned runtimes: ${names.join(", ")}`);
-    // Not `npm ci`: it insists on the packages of other machines being in the lock file as well.
+    // Not `npm ci`: it needs the packages of other machines in the lock file too.
     npm(RUNTIMES, ["install", "--no-save", ...(serving ? ["--omit=dev"] : [])]);
   }
   const lost = lostRuntimes(names);
@@ -59,11 +59,11 @@ export function setup({ serving = false } = {}) {
 }
 
 /**
- * Installs the packages of one suite. Nothing else needs them, so it is no error if they cannot be
- * had.
+ * Installs the packages of one suite. It is no error if that fails, because only that suite needs
+ * them.
  *
  * @param name The folder, from the root.
- * @returns Why they are not there, or `undefined`.
+ * @returns Why they are missing, or `undefined`.
  */
 export function setupPackages(name) {
   const folder = join(ROOT, name);

@@ -1,7 +1,7 @@
 /**
  * How many bytes each entry point adds to a bundle, minified and compressed, against its limit.
  * Usage: `bun scripts/size.ts [--files]`; with `--files` also by source file. Exits with 1 if a
- * limit is passed. What each feature is of that: `bun scripts/size_features.ts`.
+ * limit is passed. For each feature's part of that: `bun scripts/size_features.ts`.
  *
  * @module
  */
@@ -12,26 +12,27 @@ import { table } from "./lib/table.mjs";
 interface Entry {
   readonly name: string;
   readonly file: string;
-  /** Kilobytes (1,000 bytes) after gzip that no change may pass; without one the size is only shown. */
+  /** The limit in kilobytes (1,000 bytes) after gzip. Absent: the size is only shown. */
   readonly limitKb?: number;
-  /** What was wished for at the beginning, with fewer features in mind; not reached. */
+  /** The size that was aimed for, with fewer features. */
   readonly aimKb?: number;
   /** Whether packages may be in the bundle. */
   readonly packages: boolean;
 }
 
 const ENTRIES: readonly Entry[] = [
-  { name: "@plue/tools/core", file: "src/core.ts", limitKb: 30, aimKb: 12, packages: false },
-  { name: "@plue/tools", file: "mod.ts", limitKb: 54.5, aimKb: 32, packages: true },
+  { name: "@plue/tools/core", file: "src/core.ts", limitKb: 32, aimKb: 12, packages: false },
+  { name: "@plue/tools", file: "mod.ts", limitKb: 56, aimKb: 32, packages: true },
   { name: "@plue/tools/search", file: "src/registry/search/mod.ts", packages: false },
   { name: "@plue/tools/formats", file: "src/formats/mod.ts", packages: false },
+  { name: "@plue/tools/openapi", file: "src/adapters/openapi/mod.ts", packages: false },
   { name: "@plue/tools/hono", file: "src/adapters/hono/mod.ts", packages: true },
   { name: "@plue/tools/mcp", file: "src/adapters/mcp/mod.ts", packages: true },
   { name: "@plue/tools/ajv", file: "src/adapters/ajv/mod.ts", packages: true },
   {
     name: "examples/edge/smallest.ts",
     file: "examples/edge/smallest.ts",
-    limitKb: 73,
+    limitKb: 75,
     aimKb: 50,
     packages: true,
   },

@@ -1,6 +1,6 @@
 /**
- * What each feature weighs in a bundle: the kilobytes after gzip that are gone when its files are
- * empty, and how a program gets rid of it, if it can. The rows overlap where features share words.
+ * The size of each feature in a bundle: the kilobytes after gzip that its files add, and how a
+ * program can leave it out. The rows overlap where features compress together.
  * Usage: `bun scripts/size_features.ts`.
  *
  * @module
@@ -17,9 +17,9 @@ const SHAKEN = "shaken out where it is not imported";
 
 interface Feature {
   readonly name: string;
-  /** The files and folders that are nothing else. */
+  /** The files and folders of this feature alone. */
   readonly files: readonly string[];
-  /** How it leaves a program that does not want it, or why it stays. */
+  /** How a program leaves it out, or why it cannot. */
   readonly leaves: string;
 }
 
@@ -31,55 +31,43 @@ const FEATURES: readonly Feature[] = [
   },
   {
     name: "check of schemas",
-    files: ["check_schema", "references", "reference_bounds", "keywords", "value_rules"]
+    files: ["check_schema", "references", "reference_bounds", "keywords"]
       .map((file) => `src/schema/${file}.ts`),
     leaves: "stays: what is not checked must not be registered",
   },
   {
     name: "FunctionDefinition",
-    files: ["src/formats/function_definition.ts"],
+    files: ["src/select/function_definition.ts"],
     leaves: "stays: operations of the registry",
   },
-  { name: "streaming", files: part("execute", "stream", "event_"), leaves: NEEDED },
+  { name: "streaming", files: ["src/execute/events.ts"], leaves: NEEDED },
   {
     name: "life of tools",
-    files: part("registry", "lifecycle", "retirement"),
+    files: ["src/registry/lifecycle.ts"],
     leaves: NEEDED,
   },
   { name: "idempotency keys", files: part("execute", "idempotency"), leaves: SMALL },
-  { name: "filters", files: part("select", "filters"), leaves: SHAKEN },
+  { name: "filters", files: ["src/select/filters.ts"], leaves: SHAKEN },
   {
     name: "availability context",
-    files: part("select", "availability_"),
+    files: ["src/select/availability_context.ts"],
     leaves: "stays: part of every selection",
   },
   {
     name: "where a result is not JSON",
-    files: ["src/tool/json_reader.ts"],
+    files: ["src/tool/json.ts"],
     leaves: "stays: bounds arguments and results",
   },
-  {
-    name: "where arguments are not JSON",
-    files: ["src/execute/json_error.ts"],
-    leaves: "stays: the model corrects itself by it",
-  },
-  { name: "checks of options", files: ["src/execute/settings.ts"], leaves: SMALL },
-  {
-    name: "metrics, percentiles",
-    files: part("execute", "stats", "histogram"),
-    leaves: SMALL,
-  },
+  { name: "checks of options", files: ["src/execute/options.ts"], leaves: SMALL },
+  { name: "metrics, percentiles", files: ["src/execute/metrics.ts"], leaves: SMALL },
   { name: "timeout, abort, grace", files: ["src/execute/deadline.ts"], leaves: NEEDED },
-  { name: "change events", files: part("registry", "change_"), leaves: SMALL },
-  { name: "transactions", files: ["src/execute/transaction_steps.ts"], leaves: SMALL },
-  { name: "names for the wire", files: ["src/formats/names.ts"], leaves: SMALL },
-  { name: "hooks", files: ["src/execute/hook_steps.ts"], leaves: SMALL },
-  { name: "truncation", files: ["src/execute/truncate.ts"], leaves: SMALL },
-  { name: "limits and queue", files: part("execute", "gate", "turn_"), leaves: SMALL },
+  { name: "change events", files: ["src/registry/changes.ts"], leaves: SMALL },
+  { name: "hooks, approval, transactions", files: ["src/execute/port_steps.ts"], leaves: SMALL },
+  { name: "names for the wire", files: ["src/select/wire_names.ts"], leaves: SMALL },
+  { name: "limits and queue", files: ["src/execute/limits.ts"], leaves: SMALL },
   { name: "ToolsetBuilder", files: ["src/select/toolset_builder.ts"], leaves: SHAKEN },
   { name: "Standard Schema", files: ["src/schema/standard.ts"], leaves: SMALL },
-  { name: "explain, near ids", files: part("select", "explain", "near_"), leaves: SMALL },
-  { name: "approval", files: ["src/execute/approval_step.ts"], leaves: SMALL },
+  { name: "near ids", files: ["src/select/near_ids.ts"], leaves: SMALL },
   {
     name: "TypeBox: all of it",
     files: ["node_modules/typebox/"],
@@ -92,33 +80,33 @@ const FEATURES: readonly Feature[] = [
   },
   {
     name: "what is wrong with a value",
-    files: part("schema", "explain", "issues", "limit_issues", "union_issues"),
+    files: part("schema", "explain", "issues"),
     leaves: "stays: a model acts on it",
   },
   {
     name: "schemas for the engine",
-    files: part("schema", "normalize", "repeated_parts"),
+    files: part("schema", "normalize", "draft07", "repeated_parts"),
     leaves: "stays: both drafts, and time that is bounded",
   },
   { name: "hono", files: ["node_modules/hono/"], leaves: "stays: the handler is one of Hono" },
   {
     name: "the HTTP handler",
-    files: ["src/adapters/hono/"],
+    files: ["src/adapters/hono/", "src/adapters/http/"],
     leaves: "with what only it brings in",
   },
   {
-    name: "Prometheus, traceparent",
-    files: part("adapters/hono", "prometheus", "traceparent"),
+    name: "Prometheus, observing",
+    files: ["src/adapters/hono/metrics.ts", "src/adapters/http/observe.ts"],
     leaves: "could be handed in",
   },
-  { name: "GET /tools' query", files: ["src/adapters/hono/query.ts"], leaves: SMALL },
+  { name: "GET /tools' query", files: ["src/adapters/http/query.ts"], leaves: SMALL },
   {
-    name: "GET /events",
-    files: part("adapters/hono", "routes/events", "listing_changes", "change_signal"),
+    name: "GET /tools, GET /events",
+    files: ["src/adapters/hono/list_tools.ts", "src/adapters/http/listing_changes.ts"],
     leaves: SMALL,
   },
-  { name: "CORS", files: ["src/adapters/hono/cors.ts"], leaves: SMALL },
-  { name: "rate limits", files: ["src/adapters/hono/rate_limit.ts"], leaves: SMALL },
+  { name: "CORS", files: ["src/adapters/http/cors.ts"], leaves: SMALL },
+  { name: "rate limits", files: ["src/adapters/http/rate_limit.ts"], leaves: SMALL },
   { name: "the example's tools", files: ["examples/edge/tools.ts"], leaves: "an example" },
 ];
 

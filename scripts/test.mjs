@@ -1,5 +1,4 @@
-// `npm test`: everything that must hold, on every runtime, with one table at the end.
-// Usage: npm test -- [--only unit,types] [--on bun,node] [part of a file name]...
+// `npm test`: all tests and checks, on every runtime, with one table at the end.
 
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -9,11 +8,18 @@ import { coverage, WANTED } from "./lib/coverage.mjs";
 import { readOptions } from "./lib/options.mjs";
 import { NAMES } from "./lib/runtimes.mjs";
 import { runSuite } from "./lib/run_suite.mjs";
-import { planRuns } from "./lib/suites.mjs";
+import { planRuns, SUITE_NAMES } from "./lib/suites.mjs";
 import { table } from "./lib/table.mjs";
 import { setup, setupPackages } from "./setup.mjs";
 
-const { options, rest: match } = readOptions(process.argv.slice(2), ["only", "on"]);
+const USAGE = `npm test -- [--only suite,…] [--on runtime,…] [part of a file name]…
+
+Runs every suite on every runtime, or what the options and the parts of file names leave. "host" is
+where the checks run that need no runtime of their own.`;
+const { options, rest: match } = readOptions(process.argv.slice(2), USAGE, {
+  only: [...SUITE_NAMES, "doc", ...CHECKS.map(({ name }) => name), "coverage"],
+  on: [...NAMES, "host"],
+});
 const everything = options.only === undefined && options.on === undefined && match.length === 0;
 const wanted = (name, runtime) =>
   match.length === 0 && (options.only?.includes(name) ?? true) &&
@@ -24,13 +30,13 @@ const folder = mkdtempSync(join(tmpdir(), "plue-"));
 const coverageFolders = [];
 
 const plan = planRuns({ ...options, match });
-/** Why the packages of a suite are not there, by their folder. */
+/** Why the packages of a suite are missing, by their folder. */
 const lacks = new Map(
   [...new Set(plan.flatMap(({ packages }) => packages ?? []))]
     .map((name) => [name, setupPackages(name)]),
 );
 
-/** What there is to do: a row and a column of the table, and how to fill the cell. */
+/** The work: a row and a column of the table, and the function that fills the cell. */
 const jobs = plan.map((run) => {
   const missing = runtimes.get(run.runtime).missing ??
     lacks.get(run.packages);
@@ -129,7 +135,7 @@ for (const name of NAMES) {
 
 const sum = (field) => results.reduce((total, result) => total + result[field], 0);
 const passed = sum("passed");
-// A run in which nothing ran is a failure too.
+// A run without any test is a failure.
 const failed = sum("failed") + (passed + sum("failed") === 0 ? 1 : 0);
 console.log(`\n${passed} passed, ${failed} failed`);
 process.exitCode = failed > 0 ? 1 : 0;

@@ -1,16 +1,37 @@
 /**
- * What the HTTP benchmark measures: the handler with 1,000 tools, and beside it bare Hono routes that
- * answer the same bytes.
+ * The app of the HTTP benchmark: the handler with 1,000 tools, and bare Hono routes that answer the
+ * same bytes.
  *
  * @module
  */
 
 import { Hono } from "hono";
 import { createToolHandler } from "../../src/adapters/hono/mod.ts";
+import { createMcpEndpoint } from "../../src/adapters/mcp/mod.ts";
 import { defineTool, ToolRegistry } from "../../mod.ts";
 
 /** The arguments of the small tool, as they are sent. */
 export const CALL = '{"arguments":{"n":21},"callId":"c"}';
+
+/** A `tools/list` of MCP, and the headers that go with it. */
+export const MCP_LIST = JSON.stringify({
+  jsonrpc: "2.0",
+  id: 1,
+  method: "tools/list",
+  params: {
+    _meta: {
+      "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+      "io.modelcontextprotocol/clientInfo": { name: "bench", version: "1.0.0" },
+      "io.modelcontextprotocol/clientCapabilities": {},
+    },
+  },
+});
+export const MCP_HEADERS: Readonly<Record<string, string>> = {
+  "content-type": "application/json",
+  accept: "application/json, text/event-stream",
+  "mcp-protocol-version": "2026-07-28",
+  "mcp-method": "tools/list",
+};
 
 const registry = new ToolRegistry({
   tools: [
@@ -39,6 +60,7 @@ const registry = new ToolRegistry({
   ],
 });
 const handler = createToolHandler(registry, { openExecution: true });
+const mcp = createMcpEndpoint(registry, { openExecution: true });
 
 interface Listing {
   readonly body: string;
@@ -47,7 +69,9 @@ interface Listing {
 
 let listing: Listing | undefined;
 
-/** What the handler answers. Asked for while a request is answered: workerd allows it only then. */
+/**
+ * The handler's answers. They are fetched during a request, because workerd allows it only then.
+ */
 async function listed(): Promise<Listing> {
   const response = await handler.request("http://localhost/tools");
   return listing = {
@@ -56,7 +80,17 @@ async function listed(): Promise<Listing> {
   };
 }
 
-/** Reads JSON, calls the function, writes JSON: what any route does that runs something. */
+let mcpList: string | undefined;
+
+/** What the MCP endpoint answers. */
+async function listedByMcp(): Promise<string> {
+  const response = await mcp.fetch(
+    new Request("http://localhost/mcp", { method: "POST", headers: MCP_HEADERS, body: MCP_LIST }),
+  );
+  return mcpList = await response.text();
+}
+
+/** Minimal routes. That of the tool checks the content type, reads JSON, calls it, and writes JSON. */
 const bare = new Hono()
   .get("/bare/tools", async () => {
     const { body, headers } = listing ?? await listed();
@@ -68,7 +102,14 @@ const bare = new Hono()
       ? new Response(null, { status: 304, headers })
       : new Response(body, { headers });
   })
+  .post("/bare/mcp", async (c) => {
+    await c.req.json();
+    return new Response(mcpList ?? await listedByMcp(), {
+      headers: { "content-type": "application/json", "cache-control": "no-store" },
+    });
+  })
   .post("/bare/execute", async (c) => {
+    if (c.req.header("content-type") !== "application/json") return c.body(null, 415);
     const call = await c.req.json<{ arguments: { n: number }; callId: string }>();
     const content = call.arguments.n * 2;
     return new Response(
@@ -77,9 +118,9 @@ const bare = new Hono()
     );
   });
 
-/** Answers with the one or the other. */
+/** Answers with the handler or with the bare route. */
 export function fetch(request: Request): Response | Promise<Response> {
-  return new URL(request.url).pathname.startsWith("/bare/")
-    ? bare.fetch(request)
-    : handler.fetch(request);
+  const { pathname } = new URL(request.url);
+  if (pathname.startsWith("/bare/")) return bare.fetch(request);
+  return pathname === "/mcp" ? mcp.fetch(request) : handler.fetch(request);
 }

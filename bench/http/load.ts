@@ -7,7 +7,7 @@
 
 import { connect, type Socket } from "node:net";
 
-/** What a load came to. */
+/** The result of a load. */
 export interface LoadResult {
   readonly perSecond: number;
   readonly p99Ms: number;
@@ -19,7 +19,7 @@ const CONNECTIONS = 16;
  * Loads a server for a while.
  *
  * @param request The request, as it goes over the wire.
- * @param wanted How the status line must go on: another answer is an error.
+ * @param wanted The expected rest of the status line: another answer is an error.
  * @param ms For how long.
  */
 export async function load(
@@ -86,7 +86,7 @@ class Answers {
     this.#wanted = wanted;
   }
 
-  /** Takes what came. `true`: the answer is whole. */
+  /** Adds received bytes. `true`: the answer is complete. */
   add(chunk: Uint8Array): boolean {
     let bytes = chunk;
     if (this.#left === undefined) {

@@ -1,5 +1,5 @@
 /**
- * The tools that are measured: as little work of their own as can be.
+ * The measured tools, which do as little work as possible.
  *
  * @module
  */

@@ -1,4 +1,5 @@
 import { readFile } from "node:fs/promises";
+import { basename } from "node:path";
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { describe, it } from "bun:test";
 import { ToolDispatcher, ToolRegistry, type ToolResult } from "../../mod.ts";
@@ -13,6 +14,7 @@ const FILES = {
   "02.md": task("02", "started", "assignee: s2\n"),
   "03.md": task("03", "in_review", "assignee: s3\n"),
   "04.md": task("04", "done"),
+  "05.md": task("05", "todo", "type: control\n"),
 };
 const NOW = new Date("2026-11-20T12:00:00Z");
 
@@ -29,26 +31,44 @@ async function fakeChain(options: Partial<ChainOptions> = {}) {
     new ToolDispatcher(registry.select({ role })).dispatch({ name, arguments: args }, {
       sessionId,
     });
-  return { folder, registry, call, [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose]() };
+  const id = basename(folder.path);
+  return { id, folder, registry, call, [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose]() };
 }
 
 const problem = (result: ToolResult) =>
   result.ok ? "ok" : `${result.error.code}: ${result.error.message}`;
 
-/** Every tool, arguments that it accepts in a fresh folder, and who may use it. */
-const MATRIX = [
-  ["chain:status", {}, { control: true, impl: false }],
-  ["spawn_impl_session", { task: "01" }, { control: true, impl: false }],
-  ["task:approve", { id: "03" }, { control: true, impl: false }],
-  ["task:complete", { id: "02", summary: "Did it." }, { control: false, impl: true }],
-  ["task:list", {}, { control: true, impl: true }],
-  ["task:start", { id: "01" }, { control: false, impl: true }],
-  ["task:status", { id: "01" }, { control: true, impl: true }],
-] as const;
+/** The tool matrix of the specification, cell by cell. */
+const MATRIX = `
+| Tool | Control | Impl | Description |
+|------|---------|------|-------------|
+| chain:status | ✓ | ✓ | View chain status |
+| task:status | ✗ | ✓ | View current task details |
+| task:list | ✓ | ✗ | List tasks in chain |
+| task:start | ✓ | ✗ | Start a task |
+| task:complete | ✗ | ✓ | Mark task complete |
+| task:approve | ✓ | ✗ | Approve completed task |
+| spawn_impl_session | ✓ | ✗ | Spawn nested impl agent |
+`.trim().split("\n").slice(2).map((row) => {
+  const [name = "", control, impl] = row.split("|").slice(1, 4).map((cell) => cell.trim());
+  return { name, may: { control: control === "✓", impl: impl === "✓" } };
+});
+
+/** Arguments that each tool accepts in a fresh folder. */
+const argumentsOf = (name: string, chainId: string): object | undefined =>
+  ({
+    "chain:status": { chainId },
+    "task:status": { id: "01" },
+    "task:list": {},
+    "task:start": { id: "01", assignee: "s2" },
+    "task:complete": { id: "02", summary: "Did it." },
+    "task:approve": { id: "03" },
+    "spawn_impl_session": { task: "01" },
+  })[name];
 
 describe("the role matrix of the chain", () => {
   for (const role of ["control", "impl", "other", "constructor", null]) {
-    for (const [name, args, may] of MATRIX) {
+    for (const { name, may } of MATRIX) {
       const allowed = (role === "control" || role === "impl") && may[role];
       it(`${allowed ? "gives" : "does not give"} ${name} to ${role ?? "nobody"}`, async () => {
         await using chain = await fakeChain();
@@ -57,6 +77,7 @@ describe("the role matrix of the chain", () => {
         assertEquals(toolset.explain(name).removedBy, allowed ? undefined : "role");
 
         const before = await chain.folder.list();
+        const args = argumentsOf(name, chain.id);
         const result = await chain.call(role, name, args);
         assertEquals(result.ok ? "ok" : result.error.code, allowed ? "ok" : "unknown_tool");
         if (!allowed) {
@@ -74,7 +95,28 @@ describe("the role matrix of the chain", () => {
 
   it("has a row for every tool, and only for those", async () => {
     await using chain = await fakeChain();
-    assertEquals(chain.registry.select().ids, MATRIX.map(([name]) => name));
+    assertEquals(chain.registry.select().ids, MATRIX.map(({ name }) => name).sort());
+  });
+
+  it("gives each role the tools that the specification lists for it", async () => {
+    await using chain = await fakeChain();
+    const toolsOf = (role: string) => chain.registry.getToolsForRole(role).map(({ id }) => id);
+    assertEquals(
+      toolsOf("control"),
+      ["chain:status", "task:list", "task:start", "task:approve", "spawn_impl_session"].sort(),
+    );
+    assertEquals(toolsOf("impl"), ["chain:status", "task:complete", "task:status"]);
+  });
+
+  it("tells no role of a tool that it does not have", async () => {
+    await using chain = await fakeChain();
+    for (const role of ["control", "impl"] as const) {
+      const text = JSON.stringify(chain.registry.getToolsForRole(role));
+      const hidden = MATRIX.filter(({ may }) => !may[role]).map(({ name }) => name);
+      assertEquals(hidden.filter((name) => text.includes(name)), []);
+    }
+    const missing = await chain.call("impl", "task:status", { id: "nothing-like-it" });
+    assertEquals(problem(missing), 'invalid_arguments: There is no task "nothing-like-it"');
   });
 
   it("is what the README says", async () => {
@@ -83,7 +125,7 @@ describe("the role matrix of the chain", () => {
       .map(([, name, control, impl]) => [name, control === "yes", impl === "yes"]);
     assertEquals(
       rows.sort(),
-      MATRIX.map(([name, , may]) => [name, may.control, may.impl]).sort(),
+      MATRIX.map(({ name, may }) => [name, may.control, may.impl]).sort(),
     );
   });
 });
@@ -108,10 +150,12 @@ describe("chain tools", () => {
         "# Task 01\n\nBe brief.\n",
     );
 
-    const started = await call("impl", "task:start", { id: "01" }, "impl-01");
+    const args = { id: "01", assignee: "impl-01" };
+    const started = await call("control", "task:start", args, "control-1");
     assertEquals(started.ok && started.content, {
       id: "01",
       title: "Task 01",
+      type: "impl",
       status: "started",
       assignee: "impl-01",
     });
@@ -140,7 +184,7 @@ describe("chain tools", () => {
         "",
         "## History",
         "",
-        `${at} started by impl-01`,
+        `${at} started by control-1 for impl-01`,
         `${at} completed by impl-01: Wrote it. --- status: done`,
         `${at} sent back: No tests`,
         `${at} completed by impl-01: Wrote it. --- status: done`,
@@ -153,39 +197,71 @@ describe("chain tools", () => {
       "02.md",
       "03.md",
       "04.md",
+      "05.md",
       "sessions/",
       "sessions/impl-01.md",
     ]);
   });
 
-  it("say how far the chain has come", async () => {
+  it("say how far the chain has come, to both roles", async () => {
     await using chain = await fakeChain();
     await chain.call("control", "spawn_impl_session", { task: "01" });
-    await chain.folder.fill({ "05.md": "no front matter", "notes.txt": "x", "README.md": "# x" });
-    const result = await chain.call("control", "chain:status");
-    assertEquals(result.ok && result.content, {
-      total: 4,
-      counts: { todo: 1, started: 1, in_review: 1, done: 1 },
-      next: "01",
-      inReview: ["03"],
-      sessions: ["impl-01"],
-      problems: [
-        {
-          file: "05.md",
-          message: 'Cannot read the task: line 1: the file must begin with "---"',
-        },
-      ],
+    await chain.folder.fill({ "06.md": "no front matter", "notes.txt": "x", "README.md": "# x" });
+    for (const role of ["control", "impl"]) {
+      const result = await chain.call(role, "chain:status", { chainId: chain.id });
+      assertEquals(result.ok && result.content, {
+        total: 5,
+        counts: { todo: 2, started: 1, in_review: 1, done: 1 },
+        next: "01",
+        inReview: ["03"],
+        sessions: ["impl-01"],
+        problems: [
+          {
+            file: "06.md",
+            message: 'Cannot read the task: line 1: the file must begin with "---"',
+          },
+        ],
+      });
+    }
+  });
+
+  it("want the id of the chain, which is the folder's name", async () => {
+    await using chain = await fakeChain();
+    const tool = chain.registry.getTool("chain:status");
+    assertEquals(tool?.description, "Get the status of a task chain");
+    assertEquals(tool?.parameters, {
+      type: "object",
+      properties: {
+        chainId: { type: "string", maxLength: 255, description: `Chain ID (e.g., ${chain.id})` },
+      },
+      required: ["chainId"],
+      additionalProperties: false,
     });
+    const status = async (args: object) => problem(await chain.call("impl", "chain:status", args));
+    assertStringIncludes(await status({}), "invalid_arguments: ");
+    assertEquals(
+      await status({ chainId: "../" + chain.id }),
+      `invalid_arguments: There is no chain "../${chain.id}"; the one here is "${chain.id}"`,
+    );
+    assertEquals(
+      createChainRegistry({ folder: "x/CHAIN-037/" }).getTool("chain:status")?.parameters,
+      {
+        ...tool?.parameters,
+        properties: {
+          chainId: { type: "string", maxLength: 255, description: "Chain ID (e.g., CHAIN-037)" },
+        },
+      },
+    );
   });
 
   it("list tasks, all or of one status", async () => {
     await using chain = await fakeChain();
     const ids = async (args: object) => {
-      const result = await chain.call("impl", "task:list", args);
+      const result = await chain.call("control", "task:list", args);
       assert(result.ok);
       return (result.content as { tasks: { id: string }[] }).tasks.map(({ id }) => id).join();
     };
-    assertEquals([await ids({}), await ids({ status: "in_review" })], ["01,02,03,04", "03"]);
+    assertEquals([await ids({}), await ids({ status: "in_review" })], ["01,02,03,04,05", "03"]);
   });
 
   it("show a task with its text", async () => {
@@ -194,19 +270,138 @@ describe("chain tools", () => {
     assertEquals(result.ok && result.content, {
       id: "02",
       title: "Task 02",
+      type: "impl",
       status: "started",
       assignee: "s2",
       body: "Do 02.",
     });
   });
 
+  it("leave a task of the type control to the control agent, from todo to done", async () => {
+    await using chain = await fakeChain();
+    const call = (name: string, args: object) => chain.call("control", name, args, "control-1");
+    const started = await call("task:start", { id: "05" });
+    assertEquals(started.ok && started.content, {
+      id: "05",
+      title: "Task 05",
+      type: "control",
+      status: "started",
+      assignee: "control-1",
+    });
+    assertEquals(
+      problem(
+        await chain.call("impl", "task:complete", { id: "05", summary: "Done" }, "control-1"),
+      ),
+      'denied: Cannot complete task "05": its type is control, so the control agent executes it',
+    );
+    assertEquals((await call("task:approve", { id: "05", note: "All green" })).ok, true);
+    const at = "- 2026-11-20T12:00:00.000Z";
+    assertStringIncludes(
+      await chain.folder.read("05.md"),
+      `${at} started by control-1\n${at} approved: All green\n`,
+    );
+  });
+
+  it("let a task that is assigned to nobody who works be taken up again", async () => {
+    await using chain = await fakeChain();
+    const { call } = chain;
+    const start = (assignee: string, from?: string) =>
+      call("control", "task:start", { id: "01", assignee, from }, "control-1");
+    // Mistyped; then right, and before the session was spawned.
+    assertEquals((await start("imp-01")).ok, true);
+    assertEquals(
+      problem(await call("control", "spawn_impl_session", { task: "01" })),
+      'denied: Cannot spawn a session for task "01": it is started, and must be todo',
+    );
+    assertStringIncludes(problem(await start("impl-01")), "it is started, and must be todo");
+    assertEquals(
+      problem(await start("impl-01", "other")),
+      'denied: Cannot hand over task "01": it is assigned to "imp-01", not to "other"',
+    );
+    const handed = await start("impl-01", "imp-01");
+    assertEquals(handed.ok && (handed.content as { assignee: string }).assignee, "impl-01");
+    assertEquals((await call("control", "spawn_impl_session", { task: "01" })).ok, true);
+    const complete = (who: string) =>
+      call("impl", "task:complete", { id: "01", summary: "x" }, who);
+    assertStringIncludes(problem(await complete("imp-01")), 'it is assigned to "impl-01"');
+    assertEquals((await complete("impl-01")).ok, true);
+    // In review, it is nobody's to hand over.
+    assertStringIncludes(problem(await start("x", "impl-01")), "it is in_review, and must be st");
+    // Sent back to a session that has ended.
+    await call("control", "task:approve", { id: "01", approved: false, note: "No tests" });
+    assertEquals((await start("impl-01-again", "impl-01")).ok, true);
+    assertEquals((await complete("impl-01-again")).ok, true);
+    assertEquals((await call("control", "task:approve", { id: "01" })).ok, true);
+    const at = "- 2026-11-20T12:00:00.000Z";
+    assertStringIncludes(
+      await chain.folder.read("01.md"),
+      `${at} started by control-1 for imp-01\n${at} handed over by control-1 to impl-01\n`,
+    );
+  });
+
+  it("let no task of the type control be handed over", async () => {
+    await using chain = await fakeChain();
+    await chain.call("control", "task:start", { id: "05" }, "control-1");
+    const args = { id: "05", assignee: "s2", from: "control-1" };
+    assertEquals(
+      problem(await chain.call("control", "task:start", args, "control-1")),
+      'denied: Cannot hand over task "05": its type is control, so the control agent executes it',
+    );
+  });
+
+  it("give a started task to one of many who take it over at once", async () => {
+    await using chain = await fakeChain();
+    const results = await Promise.all(
+      Array.from(
+        { length: 20 },
+        (_, index) =>
+          chain.call("control", "task:start", { id: "02", assignee: `agent-${index}`, from: "s2" }),
+      ),
+    );
+    assertEquals(results.filter((result) => result.ok).length, 1);
+  });
+
+  it("name the agents by their roles where the host gave no session", async () => {
+    await using chain = await fakeChain();
+    const call = (role: string, name: string, args: object) =>
+      new ToolDispatcher(chain.registry.select({ role })).dispatch({ name, arguments: args });
+    assertEquals((await call("control", "task:start", { id: "05" })).ok, true);
+    assertEquals((await call("control", "task:start", { id: "01", assignee: "impl" })).ok, true);
+    assertEquals((await call("impl", "task:complete", { id: "01", summary: "Did it" })).ok, true);
+    const at = "- 2026-11-20T12:00:00.000Z";
+    assertStringIncludes(await chain.folder.read("05.md"), `${at} started by control\n`);
+    assertStringIncludes(
+      await chain.folder.read("01.md"),
+      `${at} started by control for impl\n${at} completed by impl: Did it\n`,
+    );
+  });
+
   const refused: [role: string, tool: string, args: object, message: string][] = [
     [
-      "impl",
+      "control",
       "task:start",
-      { id: "02" },
+      { id: "02", assignee: "s2" },
       'denied: Cannot start task "02": it is started, and must be',
     ],
+    [
+      "control",
+      "task:start",
+      { id: "01" },
+      'invalid_arguments: Cannot start task "01": its type is impl, so name the session in assignee',
+    ],
+    [
+      "control",
+      "task:start",
+      { id: "05", assignee: "impl-05" },
+      'denied: Cannot hand over task "05": its type is control',
+    ],
+    [
+      "control",
+      "spawn_impl_session",
+      { task: "05" },
+      'denied: Cannot spawn a session for task "05": its type is control',
+    ],
+    ["control", "task:approve", { id: "05" }, 'denied: Cannot approve task "05": it is todo'],
     ["impl", "task:complete", { id: "01", summary: "x" }, "denied: Cannot complete"],
     ["impl", "task:complete", { id: "02", summary: "" }, "invalid_arguments: "],
     ["control", "task:approve", { id: "02" }, 'denied: Cannot approve task "02": it is started'],
@@ -227,12 +422,12 @@ describe("chain tools", () => {
       "impl",
       "task:status",
       { id: "1" },
-      'invalid_arguments: There is no task "1"; task:list shows',
+      'invalid_arguments: There is no task "1"',
     ],
     ["impl", "task:status", { id: "../01" }, 'invalid_arguments: There is no task "../01"'],
-    ["impl", "task:start", { id: "0" }, 'invalid_arguments: There is no task "0"'],
-    ["impl", "task:start", { id: "x".repeat(65) }, "invalid_arguments: "],
-    ["impl", "task:start", {}, "invalid_arguments: "],
+    ["control", "task:start", { id: "0" }, 'invalid_arguments: There is no task "0"'],
+    ["control", "task:start", { id: "x".repeat(65) }, "invalid_arguments: "],
+    ["control", "task:start", {}, "invalid_arguments: "],
   ];
   for (const [role, tool, args, message] of refused) {
     it(`refuse ${tool} ${JSON.stringify(args).slice(0, 50)}: ${message.slice(0, 40)}`, async () => {
@@ -255,12 +450,12 @@ describe("chain tools", () => {
     );
   });
 
-  it("give a task to one of many who want it at once", async () => {
+  it("give a task to one of many for whom it is started at once", async () => {
     await using chain = await fakeChain();
     const results = await Promise.all(
       Array.from(
         { length: 20 },
-        (_, index) => chain.call("impl", "task:start", { id: "01" }, `agent-${index}`),
+        (_, index) => chain.call("control", "task:start", { id: "01", assignee: `agent-${index}` }),
       ),
     );
     assertEquals(results.filter((result) => result.ok).length, 1);

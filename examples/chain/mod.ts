@@ -14,7 +14,7 @@ export type { ImplSession } from "./sessions.ts";
 
 /** Options for {@linkcode createChainRegistry}. */
 export interface ChainOptions {
-  /** The folder of the tasks. */
+  /** The folder of the tasks. Its name is the chain's id. */
   readonly folder: string;
   /**
    * Starts an agent for a session that was recorded. Absent: `spawn_impl_session` writes the order

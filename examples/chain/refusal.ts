@@ -1,5 +1,5 @@
 /**
- * What a chain tool answers when it cannot do what was asked: a failure that a model can act on.
+ * Failures of the chain's tools, which a model can act on.
  *
  * @module
  */
@@ -17,7 +17,7 @@ export class Refusal extends Error {
   }
 }
 
-/** Runs `work` and answers its refusal as a failure. Any other exception is a bug, and stays one. */
+/** Runs `work` and returns its refusal as a failure. Other exceptions are thrown again. */
 export async function answer<T>(work: () => Promise<T>): Promise<T | ToolFailure> {
   try {
     return await work();

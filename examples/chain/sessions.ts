@@ -1,6 +1,6 @@
 /**
  * Sessions of implementing agents: one Markdown file each, in `sessions/` beside the tasks. The
- * file is the order to start an agent; starting it is the host's work.
+ * file records the order to start an agent; the host starts it.
  *
  * @module
  */
@@ -25,6 +25,11 @@ export interface ImplSession {
   readonly file: string;
 }
 
+/** The id that the session of a task has. */
+export function sessionIdOf(task: Task): string {
+  return `${PREFIX}${task.id}`;
+}
+
 /**
  * Records a session for a task. There is one per task: two agents on one task would undo each
  * other's work.
@@ -37,7 +42,7 @@ export async function recordSession(
   instructions: string,
   at: Date,
 ): Promise<ImplSession> {
-  const id = `${PREFIX}${task.id}`;
+  const id = sessionIdOf(task);
   const file = `${FOLDER}/${id}.md`;
   await mkdir(join(folder, FOLDER), { recursive: true });
   const lines = [
@@ -62,7 +67,7 @@ export async function recordSession(
   return { id, task: task.id, instructions, file };
 }
 
-/** Forgets a session that could not be started. */
+/** Removes a session that could not be started. */
 export async function forgetSession(folder: string, session: ImplSession): Promise<void> {
   await rm(join(folder, session.file), { force: true });
 }

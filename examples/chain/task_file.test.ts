@@ -11,6 +11,7 @@ describe("parseTask()", () => {
     assertEquals(parseTask(plain, "a"), {
       id: "a",
       title: "The title",
+      type: "impl",
       status: "todo",
       assignee: null,
       body: "Text.",
@@ -33,6 +34,15 @@ describe("parseTask()", () => {
     assertEquals([task.title, task.status, task.assignee], ['Say "hi": now', "in_review", "x"]);
   });
 
+  it("reads the type, which is impl where none is given", () => {
+    const typed = (type: string) =>
+      parseTask(file(`id: a\ntitle: x\nstatus: todo${type}`), "a").type;
+    assertEquals(
+      [typed(""), typed("\ntype: impl"), typed("\ntype: control")],
+      ["impl", "impl", "control"],
+    );
+  });
+
   const wrong: [text: string, message: string][] = [
     ["", 'line 1: the file must begin with "---"'],
     ["text", 'line 1: the file must begin with "---"'],
@@ -43,6 +53,10 @@ describe("parseTask()", () => {
     [file("id: a\ntitle:\nstatus: todo"), "line 3: a title is missing"],
     [file("id: a\ntitle: x"), "the status must be one of todo, started, in_review, done"],
     [file("id: a\ntitle: x\nstatus: Done"), "line 4: the status must be one of"],
+    [
+      file("id: a\ntitle: x\nstatus: todo\ntype: review"),
+      "line 5: the type must be one of impl, control",
+    ],
     [file("id: a\nid: a"), 'line 3: "id" is there twice'],
     [file("id: a\nno field"), 'line 3: it is not of the form "name: value"'],
     [file('id: a\ntitle: "x'), "line 3: what begins with a quote must be a string"],

@@ -1,20 +1,31 @@
 /**
- * A task as a Markdown file: front matter with `id`, `title`, `status` and perhaps `assignee`, then
- * the description. Changing a task rewrites those lines only; all else stays as its author wrote it.
+ * A task as a Markdown file: front matter with `id`, `title`, `status` and perhaps `type` and
+ * `assignee`, then the description. Changing a task rewrites those lines only; all else stays as its author wrote it.
  *
  * @module
  */
 
-/** Where a task can stand, in order. */
+/** The states of a task, in order. */
 export const TASK_STATUSES = ["todo", "started", "in_review", "done"] as const;
 
-/** Where a task stands. */
+/** The state of a task. */
 export type TaskStatus = (typeof TASK_STATUSES)[number];
+
+/**
+ * Who does a task: `impl` requires handoff to an implementation agent in a fresh session, `control`
+ * is executed by the control agent directly (a verification, a review, a closure).
+ */
+export const TASK_TYPES = ["impl", "control"] as const;
+
+/** Who does a task. */
+export type TaskType = (typeof TASK_TYPES)[number];
 
 /** A task. */
 export interface Task {
   readonly id: string;
   readonly title: string;
+  /** `impl` where the file does not say. */
+  readonly type: TaskType;
   readonly status: TaskStatus;
   /** Who works on it, or `null`. */
   readonly assignee: string | null;
@@ -25,7 +36,7 @@ export interface Task {
 /** What can be changed of a task. */
 export interface TaskChange {
   readonly status: TaskStatus;
-  /** Absent: as it was. */
+  /** Absent: unchanged. */
   readonly assignee?: string;
   /** What happened, for the history. */
   readonly event: string;
@@ -35,7 +46,7 @@ export interface TaskChange {
 
 const ID = /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$/;
 const FIELD = /^([A-Za-z_][A-Za-z0-9_-]{0,63}):(.*)$/;
-/** Values that need no quotes: what is written so is read back so. */
+/** Values that can be written without quotes. */
 const PLAIN = /^[A-Za-z0-9_.-]{1,200}$/;
 const FENCE = "---";
 const HISTORY = "## History";
@@ -49,7 +60,7 @@ export function isTaskId(value: string): boolean {
  * Reads a task.
  *
  * @param text The file.
- * @param id What the file's name says that the id is.
+ * @param id The id in the file's name.
  * @throws {SyntaxError} If the front matter is missing or wrong. The message says which line.
  */
 export function parseTask(text: string, id: string): Task {
@@ -60,13 +71,15 @@ export function parseTask(text: string, id: string): Task {
   }
   const title = value("title");
   if (!title) throw wrong(fields.get("title")?.line ?? 0, "a title is missing");
-  const status = TASK_STATUSES.find((known) => known === value("status"));
-  if (status === undefined) {
-    const line = fields.get("status")?.line ?? 0;
-    throw wrong(line, `the status must be one of ${TASK_STATUSES.join(", ")}`);
-  }
+  const oneOf = <T extends string>(name: string, known: readonly T[], standard?: T): T => {
+    const found = known.find((one) => one === (value(name) ?? standard));
+    if (found !== undefined) return found;
+    throw wrong(fields.get(name)?.line ?? 0, `the ${name} must be one of ${known.join(", ")}`);
+  };
+  const type = oneOf("type", TASK_TYPES, "impl");
+  const status = oneOf("status", TASK_STATUSES);
   const body = lines.slice(end + 1).join("\n").trim();
-  return { id, title, status, assignee: value("assignee") || null, body };
+  return { id, title, type, status, assignee: value("assignee") || null, body };
 }
 
 /** The file with a change made to it, and a line added to its history. */
@@ -107,7 +120,7 @@ function frontMatter(text: string): FrontMatter {
   for (let line = 1; line < lines.length; line++) {
     const source = lines[line] ?? "";
     if (source.trimEnd() === FENCE) return { lines, end: line, fields, newline };
-    // Comments and what belongs to the field above: kept, and of no interest here.
+    // Comments and continuation lines are kept, but not read.
     if (/^(\s|#|-|$)/.test(source)) continue;
     const [, name = "", value = ""] = FIELD.exec(source) ?? [];
     if (name === "") throw wrong(line, 'it is not of the form "name: value"');
@@ -126,7 +139,7 @@ function scalar(value: string, line: number): string {
   }
 }
 
-/** Puts a line at the end of the history, which is made if there is none. */
+/** Appends a line to the history, which is created if it is missing. */
 function addHistory(lines: string[], line: string): void {
   let last = lines.length;
   const start = lines.lastIndexOf(HISTORY);

@@ -8,7 +8,7 @@
  */
 
 import { lstat, open, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { basename, join, resolve } from "node:path";
 import { nearIds } from "../../src/select/mod.ts";
 import { Refusal } from "./refusal.ts";
 import { changeTask, isTaskId, parseTask, type Task, type TaskChange } from "./task_file.ts";
@@ -18,13 +18,13 @@ export const MAX_TASKS = 1000;
 /** How large a task's file may be, in bytes. */
 export const MAX_TASK_BYTES = 131_072;
 
-/** A file that is no task, and why. */
+/** A file that is not a task, and the reason. */
 export interface TaskProblem {
   readonly file: string;
   readonly message: string;
 }
 
-/** Everything in a folder, in code-unit order. */
+/** The tasks and problems of a folder, in code-unit order. */
 export interface TaskList {
   readonly tasks: readonly Task[];
   readonly problems: readonly TaskProblem[];
@@ -33,14 +33,17 @@ export interface TaskList {
 /** A folder of tasks. */
 export class TaskFolder {
   readonly path: string;
-  /** When the last one who holds a task, or waits to, will have let it go. */
+  /** The chain's id: the name of the folder. */
+  readonly chainId: string;
+  /** Settles when the last caller that holds a task, or waits for it, has released it. */
   readonly #held: Map<string, Promise<void>> = new Map();
 
   constructor(path: string) {
     this.path = path;
+    this.chainId = basename(resolve(path));
   }
 
-  /** Reads every task. A file that cannot be read is a problem of its own. */
+  /** Reads every task. A file that cannot be read is listed as a problem. */
   async list(): Promise<TaskList> {
     const tasks: Task[] = [];
     const problems: TaskProblem[] = [];
@@ -67,15 +70,15 @@ export class TaskFolder {
   /**
    * Changes a task.
    *
-   * @param decide Says what to change, seeing the task as it is; throws a {@linkcode Refusal} to
-   *   leave it.
+   * @param decide Gets the task and returns the change; throws a {@linkcode Refusal} to leave it
+   * unchanged.
    * @returns The task as it is now.
    * @throws {Refusal} If `decide` does, there is no such task, or another process holds it.
    */
   change(id: string, decide: (task: Task) => TaskChange): Promise<Task> {
     return this.#hold(id, async (task, text) => {
       const changed = changeTask(text, decide(task));
-      // Written, it could not be read again.
+      // A file this large could not be read again.
       if (new TextEncoder().encode(changed).length > MAX_TASK_BYTES) {
         throw new Refusal(
           "unavailable",
@@ -88,7 +91,7 @@ export class TaskFolder {
   }
 
   /**
-   * Does something while nobody changes the task.
+   * Runs `work` while no other call or process changes the task.
    *
    * @throws {Refusal} If `work` does, there is no such task, or another process holds it.
    */
@@ -96,7 +99,9 @@ export class TaskFolder {
     return this.#hold(id, work);
   }
 
-  /** One at a time within this process, in the order in which they came; the others are refused. */
+  /**
+   * Calls in this process wait in order; another process that holds the lock leads to a refusal.
+   */
   #hold<T>(id: string, work: (task: Task, text: string) => Promise<T>): Promise<T> {
     const before = this.#held.get(id) ?? Promise.resolve();
     const done = before.then(async () => {
@@ -138,8 +143,7 @@ export class TaskFolder {
       const near = nearIds(id, ids).map((other) => `"${other}"`).join(", ");
       throw new Refusal(
         "invalid_arguments",
-        `There is no task ${JSON.stringify(id)}` +
-          (near === "" ? "; task:list shows those there are" : `. Near it: ${near}`),
+        `There is no task ${JSON.stringify(id)}${near === "" ? "" : `. Near it: ${near}`}`,
       );
     }
     try {
@@ -161,7 +165,7 @@ export class TaskFolder {
     return await readFile(path, "utf8");
   }
 
-  /** The ids that the names of the files say. Links and folders are not tasks. */
+  /** The ids in the names of the files. Links and folders are not tasks. */
   async #ids(): Promise<readonly string[]> {
     const entries = await readdir(this.path, { withFileTypes: true });
     const ids = entries

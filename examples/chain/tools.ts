@@ -1,14 +1,20 @@
 /**
- * The seven tools of a chain, and which role may use each. `control` plans and judges, `impl` does
- * the work: nobody approves what they made.
+ * The seven tools of a chain, and which role may use each. `control` starts tasks, hands them to
+ * `impl` and approves the results. It does tasks of the type `control` itself.
  *
  * @module
  */
 
 import { defineTool, type Tool } from "../../mod.ts";
 import { answer, Refusal } from "./refusal.ts";
-import { forgetSession, type ImplSession, listSessions, recordSession } from "./sessions.ts";
-import { type Task, TASK_STATUSES, type TaskStatus } from "./task_file.ts";
+import {
+  forgetSession,
+  type ImplSession,
+  listSessions,
+  recordSession,
+  sessionIdOf,
+} from "./sessions.ts";
+import { type Task, TASK_STATUSES, TASK_TYPES, type TaskStatus } from "./task_file.ts";
 import type { TaskFolder } from "./tasks.ts";
 
 /** What the tools work with. */
@@ -18,14 +24,11 @@ export interface ChainParts {
   readonly launch: ((session: ImplSession) => void | Promise<void>) | undefined;
 }
 
-/** Who works on a task when the host gave no session id. */
-const NOBODY_KNOWN = "impl";
-
 const TASK_ID = {
   type: "string",
   minLength: 1,
   maxLength: 64,
-  description: "The task's id, as task:list gives it.",
+  description: "The task's id: the name of its file, without .md.",
 } as const;
 const NOTE = { type: "string", maxLength: 500 } as const;
 const STATUS = { type: "string", enum: TASK_STATUSES } as const;
@@ -35,10 +38,11 @@ const TASK = {
   properties: {
     id: { type: "string" },
     title: { type: "string" },
+    type: { type: "string", enum: TASK_TYPES },
     status: STATUS,
     assignee: { type: ["string", "null"] },
   },
-  required: ["id", "title", "status", "assignee"],
+  required: ["id", "title", "type", "status", "assignee"],
 } as const;
 const PROBLEMS = {
   type: "array",
@@ -50,7 +54,7 @@ const PROBLEMS = {
   description: "Files that are no tasks, and why.",
 } as const;
 
-const READS = { risk: "low", category: "workspace", tags: ["chain", "read"] } as const;
+const READS = { risk: "low", category: "workspace", tags: ["chain", "read-only"] } as const;
 const WRITES = { risk: "medium", category: "workspace", tags: ["chain", "write"] } as const;
 
 /** Makes the seven tools. */
@@ -60,9 +64,20 @@ export function chainTools({ tasks, now, launch }: ChainParts): readonly Tool[] 
     namespace: "chain",
     name: "status",
     title: "Chain status",
-    description: "Says how far the chain of tasks has come: how many tasks stand where, which is " +
-      "next, which wait for approval, and which sessions were spawned.",
-    roles: ["control"],
+    description: "Get the status of a task chain",
+    roles: ["control", "impl"],
+    parameters: {
+      type: "object",
+      properties: {
+        chainId: {
+          type: "string",
+          maxLength: 255,
+          description: `Chain ID (e.g., ${tasks.chainId})`,
+        },
+      },
+      required: ["chainId"],
+      additionalProperties: false,
+    },
     returns: {
       type: "object",
       properties: {
@@ -79,8 +94,14 @@ export function chainTools({ tasks, now, launch }: ChainParts): readonly Tool[] 
       },
       required: ["total", "counts", "next", "inReview", "sessions", "problems"],
     },
-    execute: () =>
+    execute: ({ chainId }) =>
       answer(async () => {
+        if (chainId !== tasks.chainId) {
+          throw new Refusal(
+            "invalid_arguments",
+            `There is no chain ${JSON.stringify(chainId)}; the one here is "${tasks.chainId}"`,
+          );
+        }
         const { tasks: all, problems } = await tasks.list();
         const inStatus = (status: TaskStatus): string[] =>
           all.filter((task) => task.status === status).map((task) => task.id);
@@ -106,7 +127,7 @@ export function chainTools({ tasks, now, launch }: ChainParts): readonly Tool[] 
     name: "list",
     title: "List tasks",
     description: "Lists the tasks in order, or those of one status.",
-    roles: ["control", "impl"],
+    roles: ["control"],
     parameters: {
       type: "object",
       properties: { status: { ...STATUS, description: "Only tasks that stand here." } },
@@ -131,7 +152,7 @@ export function chainTools({ tasks, now, launch }: ChainParts): readonly Tool[] 
     name: "status",
     title: "Task status",
     description: "Shows one task: where it stands, who works on it, and its text with the history.",
-    roles: ["control", "impl"],
+    roles: ["impl"],
     parameters: {
       type: "object",
       properties: { id: TASK_ID },
@@ -155,23 +176,56 @@ export function chainTools({ tasks, now, launch }: ChainParts): readonly Tool[] 
     namespace: "task",
     name: "start",
     title: "Start a task",
-    description: "Takes a task that is todo, and makes you the one who works on it.",
-    roles: ["impl"],
+    description: "Starts a task that is todo, and says who works on it: for a task of the type " +
+      "impl the session that was spawned for it; a task of the type control is yours. With " +
+      "from, hands a task of the type impl that is started to another session.",
+    roles: ["control"],
     parameters: {
       type: "object",
-      properties: { id: TASK_ID },
+      properties: {
+        id: TASK_ID,
+        assignee: {
+          type: "string",
+          minLength: 1,
+          maxLength: 200,
+          description:
+            "The session, as spawn_impl_session gives it. A task of the type impl needs " +
+            "one.",
+        },
+        from: {
+          type: "string",
+          maxLength: 200,
+          description: "The session that a started task is taken from: its assignee.",
+        },
+      },
       required: ["id"],
       additionalProperties: false,
     },
     returns: TASK,
-    execute: ({ id }, context) =>
+    execute: ({ id, assignee, from }, context) =>
       answer(async () => {
-        const who = context.sessionId ?? NOBODY_KNOWN;
+        const starter = context.sessionId ?? "control";
         return shown(
           await tasks.change(id, (task) => {
-            mustBe(task, "todo", "start");
+            if (from === undefined) mustBe(task, "todo", "start");
+            else {
+              mustBe(task, "started", "hand over");
+              mustBeImpl(task, "hand over");
+              mustBeOf(task, from, "hand over");
+            }
+            const who = task.type === "control" ? starter : assignee;
+            if (who === undefined) {
+              throw new Refusal(
+                "invalid_arguments",
+                `Cannot start task "${id}": its type is impl, so name the session in assignee`,
+              );
+            }
+            if (assignee !== undefined && assignee !== who) mustBeImpl(task, "hand over");
             context.throwIfAborted();
-            return { status: "started", assignee: who, event: `started by ${who}`, at: now() };
+            const event = from === undefined
+              ? `started by ${starter}${who === starter ? "" : ` for ${who}`}`
+              : `handed over by ${starter} to ${who}`;
+            return { status: "started", assignee: who, event, at: now() };
           }),
         );
       }),
@@ -182,8 +236,9 @@ export function chainTools({ tasks, now, launch }: ChainParts): readonly Tool[] 
     namespace: "task",
     name: "complete",
     title: "Complete a task",
-    description: "Hands in a task that you started, with a summary of what was done. It is then " +
-      "in review until it is approved or sent back.",
+    description:
+      "Hands in a task that is assigned to you, with a summary of what was done. It is " +
+      "then in review until it is approved or sent back.",
     roles: ["impl"],
     parameters: {
       type: "object",
@@ -197,17 +252,12 @@ export function chainTools({ tasks, now, launch }: ChainParts): readonly Tool[] 
     returns: TASK,
     execute: ({ id, summary }, context) =>
       answer(async () => {
-        const who = context.sessionId ?? NOBODY_KNOWN;
+        const who = context.sessionId ?? "impl";
         return shown(
           await tasks.change(id, (task) => {
             mustBe(task, "started", "complete");
-            if (task.assignee !== who) {
-              const other = task.assignee === null ? "nobody" : `"${task.assignee}"`;
-              throw new Refusal(
-                "denied",
-                `Cannot complete task "${id}": it is assigned to ${other}, not to "${who}"`,
-              );
-            }
+            mustBeImpl(task, "complete");
+            mustBeOf(task, who, "complete");
             context.throwIfAborted();
             return { status: "in_review", event: `completed by ${who}: ${summary}`, at: now() };
           }),
@@ -220,8 +270,10 @@ export function chainTools({ tasks, now, launch }: ChainParts): readonly Tool[] 
     namespace: "task",
     name: "approve",
     title: "Approve a task",
-    description: "Approves a task that is in review, which is then done; or, with approved: " +
-      "false and a note, sends it back to the one who worked on it.",
+    description:
+      "Approves a task that is in review, or one of the type control that you started, " +
+      "which is then done; or, with approved: false and a note, sends it back to the one who " +
+      "worked on it.",
     roles: ["control"],
     parameters: {
       type: "object",
@@ -242,7 +294,9 @@ export function chainTools({ tasks, now, launch }: ChainParts): readonly Tool[] 
       answer(async () =>
         shown(
           await tasks.change(id, (task) => {
-            mustBe(task, "in_review", approved ? "approve" : "send back");
+            // Tasks of the type control are not submitted for review.
+            const wanted = approved && task.type === "control" ? "started" : "in_review";
+            mustBe(task, wanted, approved ? "approve" : "send back");
             context.throwIfAborted();
             const event = approved ? "approved" : "sent back";
             return {
@@ -259,8 +313,9 @@ export function chainTools({ tasks, now, launch }: ChainParts): readonly Tool[] 
     ...WRITES,
     name: "spawn_impl_session",
     title: "Spawn an implementing session",
-    description: "Orders a session of an implementing agent for a task that is todo, and records " +
-      "it in a file. launched says whether an agent was started, or only the order was written.",
+    description: "Orders a session of an implementing agent for a task that is todo, or that was " +
+      "started for this session, and records it in a file. launched says whether an agent was " +
+      "started, or only the order was written.",
     roles: ["control"],
     parameters: {
       type: "object",
@@ -287,9 +342,11 @@ export function chainTools({ tasks, now, launch }: ChainParts): readonly Tool[] 
     },
     execute: ({ task: id, instructions = "" }, context) =>
       answer(async () => {
-        // Nobody can start the task meanwhile.
+        // The task cannot change while its session is recorded.
         const session = await tasks.hold(id, (task) => {
-          mustBe(task, "todo", "spawn a session for");
+          const isStartedForIt = task.status === "started" && task.assignee === sessionIdOf(task);
+          if (!isStartedForIt) mustBe(task, "todo", "spawn a session for");
+          mustBeImpl(task, "spawn a session for");
           context.throwIfAborted();
           return recordSession(tasks.path, task, instructions, now());
         });
@@ -316,8 +373,8 @@ export function chainTools({ tasks, now, launch }: ChainParts): readonly Tool[] 
   ];
 }
 
-function shown({ id, title, status, assignee }: Task): Omit<Task, "body"> {
-  return { id, title, status, assignee };
+function shown({ body: _, ...fields }: Task): Omit<Task, "body"> {
+  return fields;
 }
 
 function mustBe(task: Task, wanted: TaskStatus, action: string): void {
@@ -325,5 +382,22 @@ function mustBe(task: Task, wanted: TaskStatus, action: string): void {
   throw new Refusal(
     "denied",
     `Cannot ${action} task "${task.id}": it is ${task.status}, and must be ${wanted}`,
+  );
+}
+
+function mustBeOf({ id, assignee }: Task, who: string, action: string): void {
+  if (assignee === who) return;
+  const other = assignee === null ? "nobody" : `"${assignee}"`;
+  throw new Refusal(
+    "denied",
+    `Cannot ${action} task "${id}": it is assigned to ${other}, not to "${who}"`,
+  );
+}
+
+function mustBeImpl(task: Task, action: string): void {
+  if (task.type === "impl") return;
+  throw new Refusal(
+    "denied",
+    `Cannot ${action} task "${task.id}": its type is control, so the control agent executes it`,
   );
 }

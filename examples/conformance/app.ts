@@ -1,5 +1,5 @@
 /**
- * What the conformance suite is run against: an MCP endpoint, the same on every runtime.
+ * The MCP endpoint that the conformance suite tests, the same on every runtime.
  *
  * @module
  */
@@ -11,7 +11,7 @@ import { conformanceTools } from "./tools.ts";
 
 const registry: ToolRegistry = new ToolRegistry({ tools: conformanceTools(change) });
 
-/** Takes a tool out if it is there, and puts it in if not. */
+/** Removes a tool, or adds it if it is missing, so that the list changes. */
 function change(): void {
   if (!registry.unregisterTool("test_changing_tool")) {
     registry.registerTool({ name: "test_changing_tool", description: "Comes and goes." });
@@ -24,7 +24,7 @@ const mcp = createMcpEndpoint(registry, {
   openExecution: true,
 });
 
-/** `/mcp`, and `/healthz` for whoever waits for the server. */
+/** Serves `/mcp`, and `/healthz` to see when the server is up. */
 export const app: Hono = new Hono();
 app.all("/mcp", mcp.handle);
 app.get("/healthz", (c) => c.text("ok"));

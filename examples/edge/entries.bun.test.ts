@@ -1,24 +1,15 @@
 import { spawnSync } from "node:child_process";
 import { readFile, writeFile } from "node:fs/promises";
-import { createServer } from "node:net";
 import { join } from "node:path";
 import process from "node:process";
-import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { assertEquals, assertStringIncludes } from "@std/assert";
 import { describe } from "bun:test";
+import { freePort } from "../../test/runtime/workerd.ts";
 import { maybe } from "../../test/support/skip.ts";
 import { temporaryFolder } from "../workspace/testing.ts";
 import { type Program, projectFolder, startProgram } from "../testing.ts";
 
 const has = (command: string): boolean => spawnSync(command, ["--version"]).status === 0;
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const address = server.address();
-  assert(typeof address === "object" && address !== null);
-  await new Promise((resolve) => server.close(resolve));
-  return address.port;
-}
 
 /** Asks until somebody listens; gives up when the program has ended. */
 async function reach(program: Program, url: string): Promise<void> {

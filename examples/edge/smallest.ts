@@ -12,18 +12,7 @@ import type { Hono } from "hono";
 import { ToolRegistry } from "../../mod.ts";
 import { createToolHandler } from "../../src/adapters/hono/mod.ts";
 import { edgeTools } from "./tools.ts";
-
-/** What the platform hands in. */
-interface Environment {
-  readonly PLUE_TOKEN?: string;
-}
-
-/** The part of the platform's context that keeps a call alive while its client listens. */
-interface ExecutionContext {
-  waitUntil(promise: Promise<unknown>): void;
-  passThroughOnException(): void;
-  readonly props: unknown;
-}
+import type { Environment, ExecutionContext } from "./worker.ts";
 
 const registry = new ToolRegistry({ tools: edgeTools });
 // A worker may generate code while its module loads, and not while it answers a request.

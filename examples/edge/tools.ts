@@ -22,7 +22,7 @@ const echo = defineTool({
   },
   category: "system",
   risk: "safe",
-  tags: ["read", "test"],
+  tags: ["read-only", "test"],
   examples: [{ input: { message: "hello" }, output: { message: "hello" } }],
   execute: ({ message }) => ({ message }),
 });
@@ -55,7 +55,7 @@ const stats = defineTool({
     required: ["characters", "words", "sentences", "lines"],
   },
   risk: "safe",
-  tags: ["read", "text"],
+  tags: ["read-only", "text"],
   examples: [{ input: { text: "Two words." } }],
   execute({ text, language = "en" }) {
     const count = (granularity: "grapheme" | "word" | "sentence") => {
@@ -89,7 +89,7 @@ const digest = defineTool({
   },
   returns: { type: "string", pattern: "^[0-9a-f]+$" },
   risk: "safe",
-  tags: ["read", "text"],
+  tags: ["read-only", "text"],
   examples: [{ input: { text: "abc" } }],
   async execute({ text, algorithm = "SHA-256" }) {
     const bytes = await crypto.subtle.digest(algorithm, new TextEncoder().encode(text));
@@ -116,7 +116,7 @@ const get = defineTool({
     additionalProperties: false,
   },
   risk: "safe",
-  tags: ["read", "json"],
+  tags: ["read-only", "json"],
   examples: [{ input: { document: { items: ["a", "b"] }, pointer: "/items/1" }, output: "b" }],
   execute({ document, pointer }) {
     let part: unknown = document;

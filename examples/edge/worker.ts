@@ -8,13 +8,13 @@ import type { Hono } from "hono";
 import { createEdgeApp } from "./app.ts";
 
 /** What the platform hands in. */
-interface Environment {
+export interface Environment {
   /** What callers must present; set it with `wrangler secret put PLUE_TOKEN`. */
   readonly PLUE_TOKEN?: string;
 }
 
 /** The part of the platform's context that keeps a call alive while its client listens. */
-interface ExecutionContext {
+export interface ExecutionContext {
   waitUntil(promise: Promise<unknown>): void;
   passThroughOnException(): void;
   readonly props: unknown;

@@ -1,5 +1,5 @@
 /**
- * What the server says when it has started.
+ * The text that the server prints when it has started.
  *
  * @module
  */
@@ -8,7 +8,7 @@ import type { Toolset } from "../../mod.ts";
 import type { ServeSettings } from "./settings.ts";
 
 /**
- * The address, what is served there, and one command to try.
+ * The address, the tools that are served, and one command to try.
  *
  * @param url Where the server answers.
  * @param toolset What it serves.
@@ -43,7 +43,7 @@ export function banner(
   ].join("\n");
 }
 
-/** How the server is named in the configuration of an MCP client. */
+/** The entry for the configuration of an MCP client. */
 function mcpClient(url: string, settings: ServeSettings): string {
   const entry = {
     type: "http",

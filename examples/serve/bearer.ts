@@ -1,5 +1,5 @@
 /**
- * A bearer token, compared without telling by the time it takes how much of it was right.
+ * The check of a bearer token. The time it takes does not tell how much of a token is right.
  *
  * @module
  */
@@ -8,7 +8,7 @@ import { createHash, timingSafeEqual } from "node:crypto";
 
 /** Makes the check of a request's `Authorization` header. */
 export function bearerCheck(token: string): (request: Request) => boolean {
-  // Digests have one length, whatever was sent.
+  // Digests have equal lengths, as `timingSafeEqual` needs.
   const wanted = digest(token);
   return (request) => {
     const given = /^bearer ([\x21-\x7e]{1,1024})$/i

@@ -1,5 +1,6 @@
 /**
- * What `npm start` can be told through the environment. Pure, so that it can be tested.
+ * The settings of `npm start`, from environment variables. Pure functions, so that they can be
+ * tested.
  *
  * @module
  */
@@ -13,10 +14,10 @@ export interface ServeSettings {
   /** Whether only programs on this machine can reach the server. */
   readonly isLoopback: boolean;
   readonly maxRisk: RiskLevel;
-  /** The role that every caller has; none: they see the tools that are for everyone. */
+  /** The role of every caller. Absent: they see the tools without roles. */
   readonly role: string | undefined;
   readonly workspace: string;
-  /** What callers must present. */
+  /** The token that callers must send. Absent: none is needed. */
   readonly token: string | undefined;
 }
 
@@ -68,7 +69,7 @@ export function readSettings(
   const workspace = value("PLUE_WORKSPACE") ?? currentFolder;
   if (!isFolder(workspace)) wrong("PLUE_WORKSPACE", "must be a folder that exists");
 
-  // A token is not shown, also not when it is wrong.
+  // A message must not show the token, even a wrong one.
   const token = value("PLUE_TOKEN");
   if (token !== undefined && !/^[\x21-\x7e]{1,1024}$/.test(token)) {
     throw new SettingsError(

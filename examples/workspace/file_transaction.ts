@@ -2,10 +2,10 @@
  * One transaction over the workspace's files.
  *
  * A change goes to a file of its own first, is synced to the disk, and is then renamed into place,
- * so a reader sees the old file or the new one. What was there before is kept, by hard link or by
- * renaming it away, in the transaction's folder in the workspace's root (renames do not leave a file
- * system), and is renamed back on rollback: the same inode, with its mode, owner and times. The
- * folder is gone after commit and after rollback.
+ * so a reader sees the old file or the new one. The previous file is kept in the transaction's
+ * folder, by a hard link or a rename, and is renamed back on rollback: the same inode, with its
+ * mode, owner and times. The folder lies in the workspace's root, because a rename cannot leave a
+ * file system. It is removed after commit and after rollback.
  *
  * @module
  */
@@ -28,12 +28,19 @@ import {
 import { basename, dirname, join } from "node:path";
 import process from "node:process";
 import type { Transaction } from "../../mod.ts";
-import { beginJournal, endJournal, type JournalEntry, writeJournal } from "./journal.ts";
+import {
+  beginJournal,
+  endJournal,
+  inode,
+  type JournalEntry,
+  statOrNothing,
+  undo,
+  writeJournal,
+} from "./journal.ts";
 import { isWithin, openInside, TRANSACTION_PREFIX, type WorkspacePath } from "./paths.ts";
 import { errorCode, fileRefusal, Refusal } from "./refusal.ts";
-import { inode, statOrNothing, undo } from "./undo.ts";
 
-/** A file that is appended to is copied first; larger ones are refused. */
+/** Files up to this size can be appended to: they are copied first. */
 const MAX_APPEND_BYTES = 268_435_456;
 const COPY_BYTES = 1_048_576;
 
@@ -54,8 +61,7 @@ interface Records {
 /** What a tool can do in a transaction. One change runs at a time. */
 export interface FileTransaction extends Transaction {
   /**
-   * Puts a file in place of what is there, or where nothing is. `from: "current"` begins with a
-   * copy of the current content and appends.
+   * Creates or replaces a file. `from: "current"` copies the current content and appends.
    */
   write(path: WorkspacePath, data: Uint8Array, from?: "empty" | "current"): Promise<void>;
   /** Makes the folders that are missing down to `path`, outermost first. */
@@ -74,7 +80,7 @@ export class JournaledTransaction implements FileTransaction {
   #records: Records | undefined;
   #count = 0;
   #isOpen = true;
-  /** The change that runs now; the next one, and the end, wait for it. */
+  /** The running change. The next one, and the end of the transaction, wait for it. */
   #last: Promise<unknown> = Promise.resolve();
 
   constructor(
@@ -99,7 +105,7 @@ export class JournaledTransaction implements FileTransaction {
           { pointer: "/path" },
         );
       }
-      // Renaming a new file over a read-only one would succeed, and is not what its owner meant.
+      // A rename over a read-only file would succeed, against its owner's intention.
       if (before !== undefined) await assertWritable(path, before);
       const name = String(this.#count++);
       const fresh = join(folder, `${name}.new`);
@@ -145,7 +151,7 @@ export class JournaledTransaction implements FileTransaction {
       const path = { absolute, relative, shown, exists: false };
       await this.#change(path, "make", async ({ journal }) => {
         await this.#record(journal, path, { kind: "folder", path: relative });
-        // Another call may have made it meanwhile; then rollback finds it filled, and leaves it.
+        // If another call puts files into it, rollback leaves the folder.
         await mkdir(absolute).catch((error: unknown) => {
           if (errorCode(error) !== "EEXIST") throw error;
         });
@@ -172,11 +178,11 @@ export class JournaledTransaction implements FileTransaction {
     return this.#end(async () => {
       if (this.#records === undefined) return;
       const { folder, journal } = this.#records;
-      // One line decides: from here on nothing can be rolled back, not even by `recover`.
+      // This line is the commit: after it nothing can be rolled back, not even by `recover`.
       await writeJournal(journal, { kind: "committed" });
       openJournals.delete(journal);
       this.#records = undefined;
-      // The changes are kept whether or not this succeeds; `recover` clears away what is left.
+      // The changes are kept even if this fails; `recover` removes the rest.
       await clearAway(folder, journal).catch(() => undefined);
     });
   }
@@ -187,7 +193,7 @@ export class JournaledTransaction implements FileTransaction {
       const { folder, journal } = this.#records;
       openJournals.delete(journal);
       const problems = await undo(this.#root, folder, this.#entries);
-      // What could not be put back stays in the folder, for a person to look at.
+      // Files that could not be put back stay in the folder, for a person to look at.
       if (problems.length > 0) throw rollbackError(basename(folder), problems);
       await clearAway(folder, journal);
       this.#records = undefined;
@@ -201,7 +207,7 @@ export class JournaledTransaction implements FileTransaction {
     isClaimed = true,
   ): Promise<void> {
     const result = this.#last.then(async () => {
-      // A tool that goes on after its call was aborted finds the door shut.
+      // A tool may go on after its call was aborted: its changes are refused.
       if (!this.#isOpen) {
         throw new Refusal("aborted", `Cannot ${verb} "${path.shown}": its transaction has ended`);
       }
@@ -240,7 +246,9 @@ export class JournaledTransaction implements FileTransaction {
     return { folder, journal };
   }
 
-  /** Writes a step down. What it is about was in place before, and is right before it is done. */
+  /**
+   * Writes a step to the journal. The path is checked before that, and again right before the step.
+   */
   async #record(journal: string, path: WorkspacePath, entry: JournalEntry): Promise<void> {
     await this.#assertInPlace(path);
     await writeJournal(journal, entry);
@@ -257,7 +265,7 @@ export class JournaledTransaction implements FileTransaction {
   }
 }
 
-/** What says that a transaction could not be taken back in full. */
+/** The error for a transaction that could not be rolled back completely. */
 export function rollbackError(name: string, problems: readonly string[]): Error {
   return new Error(
     `Cannot roll back all of transaction "${name}": ${problems.slice(0, 8).join("; ")}`,
@@ -294,7 +302,7 @@ async function copyInto(target: FileHandle, path: WorkspacePath): Promise<void> 
 }
 
 async function assertWritable(path: WorkspacePath, stats: BigIntStats): Promise<void> {
-  // Root may write any file, and not every runtime knows; a file marked read-only is meant so.
+  // `access` lets root write any file, but a file marked read-only must not be changed.
   if ((stats.mode & 0o222n) === 0n) {
     throw new Refusal("denied", `Cannot write "${path.shown}": it is read-only`, {
       pointer: "/path",
@@ -315,7 +323,7 @@ async function keep(path: string, backup: string): Promise<void> {
   }
 }
 
-/** Puts a file where nothing is. A link fails if something came there meanwhile; a rename would not. */
+/** Creates a file. A link fails if the path is taken by then; a rename would replace the file. */
 async function placeNew(fresh: string, path: string): Promise<void> {
   try {
     await link(fresh, path);

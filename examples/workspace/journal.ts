@@ -1,19 +1,30 @@
 /**
- * What a transaction is about to do to the workspace, written down before it is done, so that a
- * transaction whose process died can be rolled back by the next one.
+ * The journal of a transaction. Each change of the workspace is written to it before it is made, so
+ * that the next process can roll back a transaction whose process died.
  *
- * Journals lie in a folder of the user's own, outside the workspace: what is in a workspace may
- * come from anyone (a cloned repository), and a journal found there could have files "restored"
- * that were never there, such as a hook in `.git`.
+ * Journals lie in a folder of the user's own, outside the workspace. The files of a workspace may
+ * come from others (a cloned repository), and a forged journal could "restore" files that were
+ * never there, such as a hook in `.git`.
  *
  * @module
  */
 
-import { lstat, mkdir, open, readdir, readFile, unlink } from "node:fs/promises";
-import { homedir } from "node:os";
-import { isAbsolute, join, resolve } from "node:path";
 import process from "node:process";
-import { TRANSACTION_PREFIX } from "./paths.ts";
+import type { BigIntStats } from "node:fs";
+import {
+  lstat,
+  mkdir,
+  open,
+  readdir,
+  readFile,
+  realpath,
+  rename,
+  rmdir,
+  unlink,
+} from "node:fs/promises";
+import { homedir } from "node:os";
+import { basename, dirname, isAbsolute, join, resolve } from "node:path";
+import { isWithin, TRANSACTION_PREFIX } from "./paths.ts";
 import { errorCode, Refusal } from "./refusal.ts";
 
 /** One step. Paths are relative to the workspace, backups to the transaction's folder. */
@@ -26,7 +37,7 @@ export type JournalEntry =
     readonly after: string;
     readonly backup: string;
   }
-  /** What was at `path`, with the inode number `before`, was moved to the backup. */
+  /** The file at `path`, with the inode number `before`, was moved to the backup. */
   | {
     readonly kind: "removed";
     readonly path: string;
@@ -36,7 +47,7 @@ export type JournalEntry =
   /** A folder was made. */
   | { readonly kind: "folder"; readonly path: string };
 
-/** Who wrote a journal, and about what: its first line. */
+/** The first line of a journal: the process that wrote it, and the folders it is about. */
 export interface JournalHead {
   readonly pid: number;
   /** The workspace's real path. */
@@ -45,7 +56,7 @@ export interface JournalHead {
   readonly folder: string;
 }
 
-/** The last line of a transaction that stays: only its folder is left to clear away. */
+/** The last line of a committed transaction: only its folder remains to be removed. */
 export interface JournalEnd {
   readonly kind: "committed";
 }
@@ -60,9 +71,8 @@ export interface Journal {
 const EXTENSION = ".jsonl";
 
 /**
- * Where journals lie if nobody says otherwise: in `PLUE_STATE`, or where the system keeps the
- * state of a user's programs. The name makes it a place that the tools do not change, also when
- * the workspace is the user's whole home.
+ * The default folder of journals: `PLUE_STATE`, or the system's folder for the state of a user's
+ * programs. Its name keeps the file tools out, also when the workspace is the user's home.
  */
 export function journalsFolder(
   environment: Readonly<Record<string, string | undefined>> = process.env,
@@ -112,7 +122,7 @@ export async function writeJournal(
   }
 }
 
-/** Ends a journal: nothing is left to do about its transaction. */
+/** Removes the journal of a transaction that is done. */
 export async function endJournal(file: string): Promise<void> {
   await unlink(file);
 }
@@ -133,7 +143,7 @@ export async function readJournals(
     if (!name.endsWith(EXTENSION)) continue;
     const file = join(folder, name);
     const text = await readFile(file, "utf8").catch(unlessGone);
-    // A last line that was cut off stands for a step that was not begun.
+    // An incomplete last line belongs to a step that was not begun.
     const [first, ...lines] = (text ?? "").split("\n").slice(0, -1);
     if (first === undefined) continue;
     const head: JournalHead = JSON.parse(first);
@@ -147,7 +157,7 @@ export async function readJournals(
 
 async function assertPrivate(folder: string): Promise<void> {
   const stats = await lstat(folder);
-  // Windows has no such bits; there, what is in a user's profile is the user's.
+  // Windows has no such bits; there, only the user can write to the user's profile.
   const isOpen = process.platform !== "win32" && (stats.mode & 0o077) !== 0;
   if (stats.isDirectory() && !isOpen) return;
   throw unusable("their folder must be a folder of the user's alone (mode 0700)");
@@ -159,4 +169,97 @@ function unusable(why: string, cause?: unknown): Refusal {
 
 function unlessGone(error: unknown): undefined {
   if (errorCode(error) !== "ENOENT") throw error;
+}
+
+/**
+ * Undoes the steps, last first. Steps that were never done are skipped. Files that something else
+ * changed in between are left as they are and reported.
+ *
+ * @param root The workspace's real path.
+ * @param folder The transaction's folder, in the root.
+ * @returns The steps that could not be undone, as sentences.
+ */
+export async function undo(
+  root: string,
+  folder: string,
+  entries: readonly JournalEntry[],
+): Promise<readonly string[]> {
+  if (!await isInPlace(root, join(folder, "backup"))) {
+    return [`"${basename(folder)}": it leads elsewhere`];
+  }
+  const problems: string[] = [];
+  for (const entry of entries.toReversed()) {
+    try {
+      const problem = await undoOne(root, folder, entry);
+      if (problem !== undefined) problems.push(`"${entry.path}": ${problem}`);
+    } catch (error) {
+      problems.push(`"${entry.path}": ${errorCode(error) ?? "an unknown error"}`);
+    }
+  }
+  return problems;
+}
+
+async function undoOne(
+  root: string,
+  folder: string,
+  entry: JournalEntry,
+): Promise<string | undefined> {
+  const path = join(root, entry.path);
+  if (!await isInPlace(root, path)) return "its folder leads elsewhere";
+  if (entry.kind === "folder") {
+    await rmdir(path).catch(unless("ENOENT", "ENOTEMPTY", "EEXIST"));
+    return undefined;
+  }
+  const backup = join(folder, basename(entry.backup));
+  const kept = await statOrNothing(backup);
+  const now = inode(await statOrNothing(path));
+  if (entry.kind === "removed") {
+    if (kept === undefined) return undefined;
+    if (inode(kept) !== entry.before) return "its backup was changed by something else";
+    if (now !== null) return "something else is there now";
+    await mkdir(dirname(path), { recursive: true });
+    await rename(backup, path);
+    return undefined;
+  }
+  if (now === entry.before) return undefined;
+  if (now !== entry.after && now !== null) return "it was changed by something else";
+  if (entry.before === null) {
+    if (now !== null) await unlink(path);
+    return undefined;
+  }
+  // Only regular files are overwritten, so a backup is a regular file.
+  if (kept?.isFile() !== true) return "its backup was changed by something else";
+  await rename(backup, path);
+  return undefined;
+}
+
+/** Whether no symbolic link is on the way from the root to the path. */
+async function isInPlace(root: string, path: string): Promise<boolean> {
+  for (let folder = dirname(path); isWithin(root, folder); folder = dirname(folder)) {
+    const real = await realpath(folder).catch(unless("ENOENT"));
+    if (real !== undefined) return real === folder;
+    // A dangling link: creating the folder would create the target of the link.
+    if (await statOrNothing(folder) !== undefined) return false;
+  }
+  return false;
+}
+
+/** The stats of a path; `undefined` if it does not exist. */
+export async function statOrNothing(path: string): Promise<BigIntStats | undefined> {
+  return await lstat(path, { bigint: true }).catch(unless("ENOENT", "ENOTDIR"));
+}
+
+/** The inode number, as a journal holds it. */
+export function inode(stats: BigIntStats): string;
+export function inode(stats: BigIntStats | undefined): string | null;
+export function inode(stats: BigIntStats | undefined): string | null {
+  return stats === undefined ? null : `${stats.dev}:${stats.ino}`;
+}
+
+/** A handler that swallows the errors with these codes. */
+function unless(...codes: readonly string[]): (error: unknown) => undefined {
+  return (error) => {
+    if (!codes.includes(errorCode(error) ?? "")) throw error;
+    return undefined;
+  };
 }

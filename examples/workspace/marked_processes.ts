@@ -1,6 +1,6 @@
 /**
- * Finds the processes of one call by a mark in their environment, wherever they moved: another
- * process group, another session, another parent. Linux only; elsewhere nothing is found.
+ * Finds the processes of one call by a mark in their environment, also after they moved to another
+ * process group, session or parent. On Linux only; elsewhere none are found.
  *
  * @module
  */
@@ -11,11 +11,16 @@ import process from "node:process";
 import { setTimeout as delay } from "node:timers/promises";
 import { errorCode } from "./refusal.ts";
 
-/** A process that starts another one while it is looked for needs a second look. */
-const MAX_ROUNDS = 40;
 const PAUSE_MS = 5;
-/** After how many looks in a row at which nothing was found there is nothing. */
-const CLEAN_ROUNDS = 2;
+/** During `exec` a process shows no environment for a moment, so one empty scan is not enough. */
+const CLEAN_SCANS = 2;
+/** How many scans to wait for the environment of a process, which may have none at all. */
+const UNCLEAR_SCANS = 40;
+/**
+ * How long to wait for killed processes. They end when they next get to run, which takes a while on
+ * a busy machine, and may never come for one that the kernel holds.
+ */
+const GIVE_UP_MS = 30_000;
 
 /** When a process was started, in the kernel's ticks since boot; 0 if that cannot be told. */
 export function startTime(pid: number | undefined): number {
@@ -28,44 +33,57 @@ export function startTime(pid: number | undefined): number {
 }
 
 /**
- * Kills the processes that bear the mark, until there are none.
+ * Kills the processes that bear the mark, and waits until they have ended.
  *
  * @param mark The variable, as `NAME=value`.
  * @param since The start time of the oldest process that can bear it.
  */
 export async function killMarked(mark: string, since: number): Promise<void> {
   if (process.platform !== "linux") return;
-  // A process that becomes another program shows neither environment for a moment, so one look at
-  // which nothing was found is not believed.
+  const killed = new Set<number>();
+  const end = performance.now() + GIVE_UP_MS;
   let clean = 0;
-  for (let round = 0; round < MAX_ROUNDS; round++) {
-    const { found, unclear } = await scan(mark, since);
-    clean = found || unclear ? 0 : clean + 1;
-    if (clean === CLEAN_ROUNDS) return;
-    if (!found) await delay(PAUSE_MS);
+  let unclear = 0;
+  while (clean < CLEAN_SCANS && unclear < UNCLEAR_SCANS && performance.now() < end) {
+    const before = killed.size;
+    const found = await scan(mark, since, killed);
+    clean = found === "none" ? clean + 1 : 0;
+    unclear = found === "unclear" ? unclear + 1 : 0;
+    // A process that was just found may have started others: look again at once.
+    if (killed.size === before) await delay(PAUSE_MS);
   }
 }
 
+/**
+ * Kills the processes that bear the mark and adds them to `killed`.
+ *
+ * @returns Whether there are some, or some that have not ended yet, or some that may bear it.
+ */
 async function scan(
   mark: string,
   since: number,
-): Promise<{ readonly found: boolean; readonly unclear: boolean }> {
-  let found = false;
-  let unclear = false;
+  killed: Set<number>,
+): Promise<"some" | "unclear" | "none"> {
+  let isUnclear = false;
+  let isThere = false;
   for (const name of await readdir("/proc").catch(() => [])) {
     const pid = Number(name);
     if (!Number.isInteger(pid)) continue;
     const environment = await environmentOf(pid);
     if (environment?.split("\0").includes(mark) === true) {
-      found = true;
+      isThere = true;
+      killed.add(pid);
       try {
         process.kill(pid, "SIGKILL");
       } catch {
         // It has ended.
       }
-    } else if (environment === "") unclear ||= await mayBearMark(pid, since);
+    } else if (environment === "" && await mayBearMark(pid, since)) {
+      if (killed.has(pid)) isThere = true;
+      else isUnclear = true;
+    }
   }
-  return { found, unclear };
+  return isThere ? "some" : isUnclear ? "unclear" : "none";
 }
 
 /**

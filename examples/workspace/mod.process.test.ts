@@ -1,7 +1,7 @@
 import process from "node:process";
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { describe, it } from "bun:test";
-import { createToolIndex, ToolDispatcher } from "../../mod.ts";
+import { createToolIndex, tagsAll, ToolAvailabilityContext, ToolDispatcher } from "../../mod.ts";
 import { createWorkspaceRegistry, registry, transactions, workspaceTools } from "./mod.ts";
 import { temporaryFolder } from "./testing.ts";
 
@@ -35,6 +35,14 @@ describe("createWorkspaceRegistry()", () => {
       "file-delete",
       "file-write",
     ]);
+  });
+
+  it("tags as read-only the tools that only read, and no other", async () => {
+    const reading = ["echo", "file-list", "file-read", "git-log", "git-status", "search-grep"];
+    assertEquals(workspaceTools.filter(tagsAll("read-only")).map(({ id }) => id), reading);
+    await using folder = await temporaryFolder();
+    const { registry } = createWorkspaceRegistry({ root: folder.path });
+    assertEquals(registry.select({ context: ToolAvailabilityContext.readOnly }).ids, reading);
   });
 
   it("finds each tool by what a person would call it", async () => {

@@ -11,7 +11,7 @@
 
 import process from "node:process";
 import { type Tool, ToolRegistry } from "../../mod.ts";
-import type { Resolver } from "./net/request.ts";
+import type { Resolver } from "./checked_request.ts";
 import { echo } from "./tools/echo.ts";
 import { fileDelete } from "./tools/file_delete.ts";
 import { fileList } from "./tools/file_list.ts";
@@ -28,7 +28,7 @@ import { Workspace } from "./workspace.ts";
 
 export { type FileTransaction, FileTransactionManager } from "./transactions.ts";
 export { Workspace, type WorkspaceOptions } from "./workspace.ts";
-export type { ResolvedAddress, Resolver } from "./net/request.ts";
+export type { ResolvedAddress, Resolver } from "./checked_request.ts";
 
 /** The tools, in the order of their ids. They need the service `workspace`. */
 export const workspaceTools: readonly Tool[] = Object.freeze([
@@ -47,8 +47,8 @@ export const workspaceTools: readonly Tool[] = Object.freeze([
 
 /** Options for {@linkcode createWorkspaceRegistry}. */
 export interface WorkspaceRegistryOptions {
-  /** The folder that the tools work in. */
-  readonly root: string;
+  /** The folder that the tools work in, or a function that gives it when it is first needed. */
+  readonly root: string | (() => string);
   /**
    * Whether `terminal-execute` is available.
    *
@@ -84,35 +84,23 @@ export interface WorkspaceRegistry {
  * @throws {TypeError} If the root is not a folder.
  */
 export function createWorkspaceRegistry(options: WorkspaceRegistryOptions): WorkspaceRegistry {
-  const { terminal = true, allowPrivateNetwork = false, resolve } = options;
-  const workspace = new Workspace({ root: options.root, terminal });
-  // Asked for once here, so that a wrong root is known now and not at the first call.
-  void workspace.root;
-  return assemble(workspace, allowPrivateNetwork, resolve, options.journals);
-}
-
-function assemble(
-  workspace: Workspace,
-  allowPrivate: boolean | readonly string[],
-  resolve?: Resolver,
-  journals?: string,
-): WorkspaceRegistry {
+  const { root, terminal = true, allowPrivateNetwork = false, resolve, journals } = options;
+  const workspace = new Workspace({ root, terminal });
+  // Report a wrong root here, and not at the first call.
+  if (typeof root === "string") void workspace.root;
   const registry = new ToolRegistry({
     tools: workspaceTools,
     services: { workspace, ...(resolve === undefined ? {} : { resolve }) },
-    config: { "network-fetch": { allowPrivate } },
+    config: { "network-fetch": { allowPrivate: allowPrivateNetwork } },
   });
   return { registry, transactions: new FileTransactionManager(workspace, journals) };
 }
 
-const standard = assemble(
-  new Workspace({ root: () => process.env["PLUE_WORKSPACE"] || "." }),
-  false,
-);
+const standard = createWorkspaceRegistry({ root: () => process.env["PLUE_WORKSPACE"] || "." });
 
 /**
  * The registry of the folder that `PLUE_WORKSPACE` names, or else of the current one, for hosts
- * that load this module by name. The folder is looked at when a tool first needs it.
+ * that load this module by name. The folder is read when a tool first needs it.
  */
 export const registry: ToolRegistry = standard.registry;
 /** The transactions of {@linkcode registry}. */

@@ -1,14 +1,13 @@
 /**
  * Paths of callers, resolved inside the workspace or refused.
  *
- * What is refused: `..`, absolute paths outside, NUL, symbolic links that lead outside (anywhere
- * in the path), and what belongs to others: `.git`, which may hold credentials and programs, and
- * the folders of open transactions.
+ * Refused are `..`, absolute paths outside, NUL, symbolic links that lead outside (anywhere in the
+ * path), `.git`, which may hold credentials and programs, and the folders of open transactions.
  *
- * What remains: between the check here and the use of the path, somebody who may already change
- * the workspace can put a link in place of a folder. {@linkcode openInside} looks again after
- * opening, so a read cannot be led outside by one swap; a change looks at its folder again right
- * before it renames. A hard link to a file outside cannot be told from a file inside.
+ * What is not prevented: between the check and the use of a path, another program with access to
+ * the workspace can replace a folder by a link. {@linkcode openInside} checks again after opening,
+ * so one swap cannot lead a read outside; a change checks its folder again right before the rename.
+ * A hard link to a file outside looks like a file inside.
  *
  * @module
  */
@@ -18,7 +17,7 @@ import { type FileHandle, lstat, open, realpath, stat } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join, relative, sep } from "node:path";
 import { errorCode, fileRefusal, Refusal } from "./refusal.ts";
 
-/** Folders of open transactions begin so. */
+/** The prefix of the folders of open transactions. */
 export const TRANSACTION_PREFIX = ".plue-tx-";
 
 const MAX_PATH_LENGTH = 4096;
@@ -102,7 +101,9 @@ function refuseProtected(inside: string, shown: string): void {
   );
 }
 
-/** Also the other spellings that file systems of macOS and Windows take for `.git`. */
+/**
+ * Whether file systems take a name for `.git`. Those of macOS and Windows accept other spellings.
+ */
 export function isGitName(step: string): boolean {
   const plain = step.replace(/[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]/g, "")
     .toLowerCase();
@@ -113,7 +114,7 @@ export function isGitName(step: string): boolean {
   return name.slice(0, end) === ".git";
 }
 
-/** Resolves the links of the deepest part that exists; the rest is taken as it is. */
+/** Resolves the links in the part of a path that exists. The rest is appended unchanged. */
 async function resolveLinks(
   root: string,
   wanted: string,
@@ -138,7 +139,7 @@ async function resolveLinks(
     } catch (error) {
       if (errorCode(error) !== "ENOENT") throw fileRefusal(error, "use", shown);
     }
-    // A link to nothing would be followed by whoever creates the file, to wherever it points.
+    // Creating a file through a dangling link would create the link's target.
     if (await lstatOrNothing(current, shown) !== undefined) {
       throw new Refusal(
         "denied",
@@ -165,16 +166,16 @@ async function lstatOrNothing(path: string, shown: string): Promise<Stats | unde
 }
 
 /**
- * Opens a file of the workspace for reading, and makes sure that what was opened is the file that
- * was checked: no link followed at the end, no folder swapped for a link on the way, no device or
- * pipe. The caller closes the handle.
+ * Opens a regular file of the workspace for reading, and checks that it is the file that was
+ * resolved: no link was followed and no folder was replaced on the way. The caller closes the
+ * handle.
  *
  * @throws {Refusal} If it cannot be opened or is not a regular file.
  */
 export async function openInside(path: WorkspacePath): Promise<FileHandle> {
   let handle: FileHandle | undefined;
   try {
-    // Without O_NONBLOCK, opening a named pipe waits until somebody writes to it.
+    // Without O_NONBLOCK, opening a named pipe waits for a writer.
     handle = await open(
       path.absolute,
       constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0),

@@ -1,7 +1,6 @@
 /**
- * What a workspace tool answers when it cannot do what was asked: a failure with a code and a
- * sentence for the model, instead of a bare exception. Helpers throw a {@linkcode Refusal};
- * {@linkcode answer} turns it into a `ToolResult` at the tool's border.
+ * Failures of the workspace's tools: a code and a sentence for the model, instead of a bare
+ * exception. Helpers throw a {@linkcode Refusal}; {@linkcode answer} turns it into a `ToolResult`.
  *
  * @module
  */
@@ -29,7 +28,7 @@ export class Refusal extends Error {
   }
 }
 
-/** Makes the failure that a refusal stands for; anything else is thrown on, as it is. */
+/** The failure of a refusal. Other errors are thrown again. */
 export function failureOf(reason: unknown): ToolFailure {
   if (!(reason instanceof Refusal)) throw reason;
   const { code, message, pointer, retryable } = reason;
@@ -41,7 +40,7 @@ export function failureOf(reason: unknown): ToolFailure {
   });
 }
 
-/** Runs `work` and answers its refusal as a failure. */
+/** Runs `work` and returns its refusal as a failure. */
 export async function answer<T>(work: () => Promise<T>): Promise<T | ToolFailure> {
   try {
     return await work();
@@ -50,7 +49,7 @@ export async function answer<T>(work: () => Promise<T>): Promise<T | ToolFailure
   }
 }
 
-/** What the file system says, in words, and whose fault it is. */
+/** A refusal with the file system's error in words, and the code that fits it. */
 const FILE_ERRORS: ReadonlyMap<string, readonly [FailureCode, string]> = new Map([
   ["ENOENT", ["invalid_arguments", "it does not exist"]],
   ["ENOTDIR", ["invalid_arguments", "a part of its path is not a folder"]],

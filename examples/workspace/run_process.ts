@@ -10,9 +10,9 @@
  * @module
  */
 
-import { type ChildProcess, spawn } from "node:child_process";
-import { Buffer } from "node:buffer";
 import process from "node:process";
+import { Buffer } from "node:buffer";
+import { type ChildProcess, spawn } from "node:child_process";
 import { killMarked, startTime } from "./marked_processes.ts";
 import { errorCode, Refusal } from "./refusal.ts";
 
@@ -271,4 +271,20 @@ class RunningProcess {
       cause: error,
     });
   }
+}
+
+/** The variables that are handed on. */
+const PASSED: readonly string[] = ["PATH", "HOME", "LANG"];
+
+/** The minimal environment, with `more` on top. */
+export function minimalEnvironment(
+  more: Readonly<Record<string, string>> = {},
+): Readonly<Record<string, string>> {
+  const result = new Map<string, string>();
+  for (const name of PASSED) {
+    const value = process.env[name];
+    if (value !== undefined) result.set(name, value);
+  }
+  for (const [name, value] of Object.entries(more)) result.set(name, value);
+  return Object.fromEntries(result);
 }

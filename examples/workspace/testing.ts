@@ -1,19 +1,28 @@
 /**
- * What the tests of the workspace share: a folder of their own, and calls that wait on events.
+ * What the tests of the workspace share: temporary folders, and calls to the tools through a
+ * dispatcher.
  *
  * @module
  */
 
+import process from "node:process";
 import { readFileSync } from "node:fs";
 import { mkdir, mkdtemp, readdir, readFile, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import process from "node:process";
+import {
+  type DispatchContext,
+  ToolDispatcher,
+  type ToolEvent,
+  type ToolRegistry,
+  type ToolResult,
+} from "../../mod.ts";
+import { createWorkspaceRegistry, type WorkspaceRegistryOptions } from "./mod.ts";
 
-/** A folder that goes away with `await using`. */
+/** A folder that `await using` removes. */
 export interface TemporaryFolder extends AsyncDisposable {
   readonly path: string;
-  /** A place beside it for the journals of transactions. */
+  /** A folder for the journals of transactions, beside it. */
   readonly journals: string;
   /** Writes files, by path; folders are made. */
   fill(files: Readonly<Record<string, string | Uint8Array>>): Promise<void>;
@@ -59,8 +68,8 @@ export async function temporaryFolder(
 }
 
 /**
- * Whether a process runs. One that has ended and waits to be collected by its parent does not;
- * orphans wait so for as long as the machine's first process likes.
+ * Whether a process runs. A process that has ended, but whose parent has not collected it yet, does
+ * not.
  */
 export function isAlive(pid: number): boolean {
   try {
@@ -71,8 +80,55 @@ export function isAlive(pid: number): boolean {
   if (process.platform !== "linux") return true;
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-    return stat.slice(stat.lastIndexOf(")") + 2, stat.lastIndexOf(")") + 3) !== "Z";
+    return !/^[ZX]/.test(stat.slice(stat.lastIndexOf(")") + 2));
   } catch {
     return false;
   }
+}
+
+/** A workspace in a temporary folder, which `await using` removes. */
+export interface TestWorkspace extends AsyncDisposable {
+  readonly folder: TemporaryFolder;
+  readonly registry: ToolRegistry;
+  readonly dispatcher: ToolDispatcher;
+  call(name: string, args?: unknown, context?: DispatchContext): Promise<ToolResult>;
+  /** The content of a call that must succeed. */
+  ok<T = Record<string, unknown>>(name: string, args?: unknown): Promise<T>;
+  /** The error of a call that must fail. */
+  fails(name: string, args?: unknown): Promise<{ readonly code: string; readonly message: string }>;
+  stream(name: string, args?: unknown, context?: DispatchContext): AsyncIterable<ToolEvent>;
+}
+
+/** Makes a workspace with these files in it. */
+export async function testWorkspace(
+  files: Readonly<Record<string, string | Uint8Array>> = {},
+  options: Partial<WorkspaceRegistryOptions> = {},
+): Promise<TestWorkspace> {
+  const folder = await temporaryFolder(files);
+  const { registry, transactions } = createWorkspaceRegistry({
+    root: folder.path,
+    journals: folder.journals,
+    ...options,
+  });
+  const dispatcher = new ToolDispatcher(registry, { transactions });
+  const call: TestWorkspace["call"] = (name, args = {}, context) =>
+    dispatcher.dispatch({ name, arguments: args }, context);
+  return {
+    folder,
+    registry,
+    dispatcher,
+    call,
+    async ok<T>(name: string, args?: unknown): Promise<T> {
+      const result = await call(name, args);
+      if (!result.ok) throw new Error(`${name} failed: ${JSON.stringify(result.error)}`);
+      return result.content as T;
+    },
+    async fails(name, args) {
+      const result = await call(name, args);
+      if (result.ok) throw new Error(`${name} succeeded: ${JSON.stringify(result.content)}`);
+      return result.error;
+    },
+    stream: (name, args = {}, context) => dispatcher.stream({ name, arguments: args }, context),
+    [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose](),
+  };
 }

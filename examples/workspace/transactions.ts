@@ -1,9 +1,9 @@
 /**
- * Transactions over the workspace's files: what a call changed is taken back when the call fails,
- * and, at the next start, when the process died.
+ * Transactions over the workspace's files. The changes of a call are rolled back if the call fails,
+ * or at the next start if the process died.
  *
- * Two open transactions cannot change the same path, or a folder and something in it: the second
- * is told to try again.
+ * Two open transactions cannot change the same path, or a folder and something in it: the second is
+ * refused, and may try again.
  *
  * @module
  */
@@ -18,10 +18,9 @@ import {
   JournaledTransaction,
   rollbackError,
 } from "./file_transaction.ts";
-import { journalsFolder, readJournals } from "./journal.ts";
+import { journalsFolder, readJournals, statOrNothing, undo } from "./journal.ts";
 import { isWithin } from "./paths.ts";
 import { errorCode, Refusal } from "./refusal.ts";
-import { statOrNothing, undo } from "./undo.ts";
 
 export type { FileTransaction } from "./file_transaction.ts";
 
@@ -51,7 +50,7 @@ export class FileTransactionManager implements TransactionManager {
   readonly #open = new Set<string>();
 
   /**
-   * @param workspace What knows the workspace's real path; asked when it is needed.
+   * @param workspace Gives the workspace's real path when it is needed.
    * @param journals Where journals lie: a folder of the user's alone, outside of workspaces.
    */
   constructor(workspace: { readonly root: string }, journals: string = journalsFolder()) {
@@ -89,8 +88,8 @@ export class FileTransactionManager implements TransactionManager {
   }
 
   /**
-   * Rolls back what processes that died left open, and clears away what they had committed. Call
-   * it once, before serving.
+   * Rolls back the open transactions of processes that died, and removes the folders of committed
+   * ones. Call it once, before serving.
    *
    * @returns How many transactions were rolled back.
    * @throws {Error} If one cannot be rolled back; its folder is kept.
@@ -102,7 +101,7 @@ export class FileTransactionManager implements TransactionManager {
       if (isInUse(file, journal.head.pid)) continue;
       const name = basename(journal.head.folder);
       const folder = join(root, name);
-      // Without its folder nothing can be put back: a person has decided to leave it as it is.
+      // Without its folder nothing can be put back: a person removed it to keep the changes.
       if (!journal.isCommitted && await statOrNothing(folder) !== undefined) {
         const problems = await undo(root, folder, journal.entries);
         if (problems.length > 0) throw rollbackError(name, problems);
@@ -137,9 +136,9 @@ function own(transaction: Transaction): JournaledTransaction {
   throw new TypeError("Cannot end the transaction: it was begun by another manager");
 }
 
-/** Whether the process that wrote the journal may still go on with it. */
+/** Whether the process that wrote the journal may still be running. */
 function isInUse(journal: string, pid: number): boolean {
-  // In a container every run has the same pid, so our own says nothing about an earlier run.
+  // In a container every run has the same pid, so an equal pid may be an earlier run.
   if (pid === process.pid) return isOpenJournal(journal);
   try {
     process.kill(pid, 0);

@@ -4,13 +4,13 @@
  * @module
  */
 
-import type { Dirent } from "node:fs";
+import type { Dirent, Stats } from "node:fs";
 import { opendir } from "node:fs/promises";
 import { join } from "node:path";
 import { isGitName, TRANSACTION_PREFIX } from "./paths.ts";
 import { errorCode } from "./refusal.ts";
 
-/** Something in a folder. */
+/** An entry of a folder. */
 export interface WalkEntry {
   /** From the workspace's root, with `/`. */
   readonly path: string;
@@ -36,30 +36,30 @@ export interface WalkOptions {
   readonly signal: AbortSignal;
 }
 
-/** How a walk ended. */
-export interface WalkEnd {
-  /** There was more than `maxVisited` to visit. */
+/** The entries, and, once they have been read, whether there were more than `maxVisited`. */
+export interface Walk extends AsyncIterable<WalkEntry> {
   readonly isCut: boolean;
 }
 
 /**
- * Yields what is in a folder, sorted by name in code-unit order, a folder before its contents.
- * `.git` is named but not entered; open transactions are passed over; a folder below that cannot be
- * read, or goes away, counts as empty.
+ * Walks what is in a folder, sorted by name in code-unit order, a folder before its contents.
+ * `.git` is named but not entered, and open transactions are skipped. A subfolder that cannot be
+ * read, or is removed, counts as empty.
  */
-export async function* walk(options: WalkOptions): AsyncGenerator<WalkEntry, WalkEnd, void> {
-  let left = options.maxVisited;
+export function walk(options: WalkOptions): Walk {
+  const { absolute, relative, maxDepth, maxVisited, signal } = options;
+  let left = maxVisited;
   let isCut = false;
 
   async function* enter(
-    absolute: string,
+    folder: string,
     below: string,
     depth: number,
   ): AsyncGenerator<WalkEntry, void, void> {
-    options.signal.throwIfAborted();
+    signal.throwIfAborted();
     const entries: Dirent[] = [];
     try {
-      for await (const entry of await opendir(absolute)) {
+      for await (const entry of await opendir(folder)) {
         if (entry.name.startsWith(TRANSACTION_PREFIX)) continue;
         if (left === 0) {
           isCut = true;
@@ -74,31 +74,36 @@ export async function* walk(options: WalkOptions): AsyncGenerator<WalkEntry, Wal
     entries.sort((a, b) => a.name < b.name ? -1 : 1);
     for (const entry of entries) {
       const path = below === "" ? entry.name : `${below}/${entry.name}`;
-      const child = join(absolute, entry.name);
+      const child = join(folder, entry.name);
       const type = typeOf(entry);
       yield {
-        path: options.relative === "." ? path : `${options.relative}/${path}`,
+        path: relative === "." ? path : `${relative}/${path}`,
         below: path,
         absolute: child,
         type,
       };
-      if (type === "folder" && depth < options.maxDepth && !isGitName(entry.name)) {
+      if (type === "folder" && depth < maxDepth && !isGitName(entry.name)) {
         yield* enter(child, path, depth + 1);
       }
     }
   }
 
-  yield* enter(options.absolute, "", 1);
-  return { isCut };
+  return {
+    [Symbol.asyncIterator]: () => enter(absolute, "", 1),
+    get isCut() {
+      return isCut;
+    },
+  };
 }
 
-function typeOf(entry: Dirent): EntryType {
+/** What an entry of a folder is. */
+export function typeOf(entry: Dirent | Stats): EntryType {
   if (entry.isSymbolicLink()) return "link";
   if (entry.isDirectory()) return "folder";
   return entry.isFile() ? "file" : "other";
 }
 
-/** A folder may go, or become something else, between being named and being entered. */
+/** Whether a folder was removed or replaced before it was read, or may not be read. */
 function isGone(error: unknown): boolean {
   return ["ENOENT", "ENOTDIR", "EACCES", "EPERM", "ELOOP"].includes(errorCode(error) ?? "");
 }

@@ -1,6 +1,6 @@
 /**
- * The workspace that the tools share: its root, and what it offers. The registry hands it to each
- * tool as the service `workspace`.
+ * The workspace that the tools share: its root, and whether it has a terminal and a repository. The
+ * registry hands it to each tool as the service `workspace`.
  *
  * @module
  */
@@ -10,16 +10,15 @@ import { delimiter, dirname, join } from "node:path";
 import process from "node:process";
 import type { Services } from "../../mod.ts";
 
-/** How long an answer about the repository holds, in milliseconds. */
+/** How long an answer about the repository is kept, in milliseconds. */
 const REPOSITORY_CHECK_MS = 1_000;
 
 /** Options for {@linkcode Workspace}. */
 export interface WorkspaceOptions {
-  /** The folder that callers work in, or what names it when it is first needed. */
+  /** The folder that callers work in, or a function that gives it when it is first needed. */
   readonly root: string | (() => string);
   /**
-   * Whether callers may have a terminal. Also when they may, there is none where this process may
-   * not start others.
+   * Whether callers may have a terminal. Where this process may not start others there is none.
    *
    * @default {true}
    */
@@ -28,7 +27,7 @@ export interface WorkspaceOptions {
   readonly now?: () => number;
 }
 
-/** A folder that callers work in. Nothing is touched before it is asked for. */
+/** A folder that callers work in. It is not read before it is needed. */
 export class Workspace {
   readonly #given: string | (() => string);
   readonly #mayHaveTerminal: boolean;
@@ -57,7 +56,10 @@ export class Workspace {
     return this.#mayHaveTerminal && maySpawn();
   }
 
-  /** Whether the root lies in a git repository, and git is there. Looked up once a second. */
+  /**
+   * Whether the root lies in a git repository, and git is installed. Looked up at most once a
+   * second.
+   */
   get isRepository(): boolean {
     const now = this.#now();
     if (this.#repository === undefined || now - this.#repository.at >= REPOSITORY_CHECK_MS) {
@@ -107,7 +109,7 @@ function hasGit(): boolean {
     .some((folder) => folder !== "" && names.some((name) => existsSync(join(folder, name))));
 }
 
-/** Whether this runtime may start processes; only Deno can be told that it may not, or only some. */
+/** Whether this runtime may start processes. Only Deno has a permission for it. */
 function maySpawn(command?: string): boolean {
   const { Deno } = globalThis as {
     readonly Deno?: {

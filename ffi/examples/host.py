@@ -93,7 +93,7 @@ def main():
     params = json.loads(sys.argv[3]) if len(sys.argv) > 3 else {}
     plue = Plue(sys.argv[1])
     try:
-        print("tools:", ", ".join(each["name"] for each in plue.tools()))
+        print("tools:", ", ".join(plue.tools()))
         print("result:", json.dumps(plue.execute(tool, params, "session-1", on_event=print)))
     except ToolError as error:
         print("failure:", error)

@@ -72,16 +72,21 @@ typedef struct {
      * into the library. `metadata_json` is valid during the callback. The callback must return
      * (no longjmp, no exception).
      *
-     * What a tool sends with ctx.metadata(x) arrives as x. Progress, streamed output and errors arrive as
-     * {"type":"progress"|"output"|"error",...}. Events that wait for a slow callback are bounded
-     * to 16 MiB per call, and an aborted call waits for none when its grace period is over; what is
-     * dropped is counted in one last {"type":"dropped","count":n}. */
+     * What a tool sends with ctx.metadata(x) arrives as x. Progress and streamed output arrive as
+     * {"type":"progress"|"output",...}. A call that fails tells so with
+     * {"type":"error","tool":"<tool_name>","error":"<code>","message":"<text>"}, for some codes with
+     * "issues":[...]. Events that wait for a slow callback are bounded to 16 MiB per call, and an
+     * aborted call waits for none when its grace period is over; what is dropped is counted in one
+     * last {"type":"dropped","count":n}. */
     void (*metadata_callback)(const char *metadata_json, void *user_data);
     void *user_data;
 } plue_tool_context_t;
 
-/* Lists the tools that this process may call: a JSON array of objects with `name`, `description`,
- * `parameters`, `returns` and more. Costs no round trip: the tools side pushes each new list. */
+/* Lists the tools that this process may call: a JSON object with the definition of each by its name,
+ * in the order of the names (by their bytes). A definition has `name`, `description`, `parameters`,
+ * `returns` (if the tool says what it returns) and more. Any name may be a tool's, "error" too: a
+ * failure is told by plue_get_last_error_json(). Costs no round trip: the tools side pushes each new
+ * list. */
 PLUE_API char *plue_tool_list(void);
 
 /* Calls one tool, and blocks the calling thread until the tool has ended, the call was aborted, or
@@ -130,8 +135,8 @@ typedef struct {
     size_t struct_size;       /* sizeof(plue_options_t) */
     int mode;                 /* PLUE_MODE_...; PLUE_MODE_AUTO */
     const char *tools_module; /* the TypeScript module that exports the registry; $PLUE_TOOLS */
-    /* Which tools this process sees and how they are configured: role, scopes, availability,
-     * settings of single tools. NULL is "{}". An unknown field is an error. */
+    /* Which tools this process sees: "role", "scopes", "context" (what is available) and others; and
+     * how tools are configured: "config", by id. NULL is "{}". An unknown field is an error. */
     const char *config_json;
     /* The program that runs the tools, and its arguments, up to a NULL. Default: $PLUE_SIDECAR, else
      * "plue-sidecar" beside libplue, else "bun" with the "plue-sidecar.js" beside libplue. Beside

@@ -138,6 +138,18 @@ static void report_dropped(const struct plue_call *call, const plue_tool_context
     context->metadata_callback(json, context->user_data);
 }
 
+/* Tells of a call that failed in this library. */
+static struct plue_outcome told(struct plue_outcome failure, const char *tool_name,
+                                const plue_tool_context_t *context) {
+    char *json = context->metadata_callback == NULL ? NULL
+                                                    : plue_outcome_event(&failure, tool_name);
+    if (json != NULL) {
+        context->metadata_callback(json, context->user_data);
+        free(json);
+    }
+    return failure;
+}
+
 /* ------------------------------------------------------------------------------- execution */
 
 static struct plue_outcome invalid_argument(const char *message) {
@@ -219,7 +231,8 @@ static void await_end(struct plue_call *call, const plue_tool_context_t *context
 }
 
 /* Makes the call. Takes the frame. */
-static struct plue_outcome run(struct plue_frame *frame, const plue_tool_context_t *context) {
+static struct plue_outcome run(struct plue_frame *frame, const char *tool_name,
+                               const plue_tool_context_t *context) {
     struct plue_call call;
     memset(&call, 0, sizeof call);
     call.events_end = &call.first_event;
@@ -228,7 +241,8 @@ static struct plue_outcome run(struct plue_frame *frame, const plue_tool_context
         if (!plue_abort_is_signal(context->abort_signal)) {
             pthread_mutex_unlock(&plue_lock);
             plue_frame_free_all(frame);
-            return invalid_argument("abort_signal is not a plue_abort_signal_t");
+            return told(invalid_argument("abort_signal is not a plue_abort_signal_t"), tool_name,
+                        context);
         }
         plue_abort_tie(context->abort_signal, &call);
     }
@@ -248,8 +262,15 @@ static struct plue_outcome run(struct plue_frame *frame, const plue_tool_context
     pthread_mutex_unlock(&plue_lock);
     plue_frame_free_all(unsent);
     drop_events(&call);
+    if (call.outcome.message != NULL && !call.answered) {
+        told(call.outcome, tool_name, context);
+    }
     report_dropped(&call, context);
     return call.outcome;
+}
+
+static struct plue_outcome forked(void) {
+    return plue_outcome_failure("runtime_unavailable", plue_forked_message);
 }
 
 static struct plue_outcome execute(const char *tool_name, const char *params_json,
@@ -258,12 +279,18 @@ static struct plue_outcome execute(const char *tool_name, const char *params_jso
     if (context == NULL) {
         context = &none;
     }
+    if (plue_is_forked()) {
+        return told(forked(), tool_name, context);
+    }
     struct plue_outcome failure;
     struct plue_frame *frame = make_frame(tool_name, params_json, context, &failure);
-    return frame == NULL ? failure : run(frame, context);
+    return frame == NULL ? told(failure, tool_name, context) : run(frame, tool_name, context);
 }
 
 static struct plue_outcome list(void) {
+    if (plue_is_forked()) {
+        return forked();
+    }
     static const bool never = false;
     struct plue_outcome outcome = {NULL, NULL};
     pthread_mutex_lock(&plue_lock);
@@ -278,22 +305,17 @@ static struct plue_outcome list(void) {
     return outcome.json == NULL ? plue_outcome_out_of_memory() : outcome;
 }
 
-static struct plue_outcome forked(void) {
-    return plue_outcome_failure("runtime_unavailable", plue_forked_message);
-}
-
 char *plue_tool_execute(const char *tool_name, const char *params_json,
                         const plue_tool_context_t *context) {
     int cancellation = plue_cancellation_off();
-    char *json = plue_outcome_answer(
-        plue_is_forked() ? forked() : execute(tool_name, params_json, context));
+    char *json = plue_outcome_answer(execute(tool_name, params_json, context));
     plue_cancellation_restore(cancellation);
     return json;
 }
 
 char *plue_tool_list(void) {
     int cancellation = plue_cancellation_off();
-    char *json = plue_outcome_answer(plue_is_forked() ? forked() : list());
+    char *json = plue_outcome_answer(list());
     plue_cancellation_restore(cancellation);
     return json;
 }

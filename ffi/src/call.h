@@ -25,6 +25,7 @@ struct plue_call {
     struct plue_waiter *waiter;
 
     bool done;
+    bool answered; /* by the tools side, which tells of its failures itself */
     struct plue_outcome outcome;
 
     struct plue_event *first_event;

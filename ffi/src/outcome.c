@@ -73,6 +73,23 @@ struct plue_outcome plue_outcome_failure(const char *code, const char *message) 
     return outcome;
 }
 
+char *plue_outcome_event(const struct plue_outcome *failure, const char *tool_name) {
+    static const char head[] = "{\"type\":\"error\",\"tool\":\"";
+    const char *name = tool_name == NULL ? "" : tool_name;
+    char *tool = plue_text_repair(name, strlen(name));
+    char *json = tool == NULL
+                     ? NULL
+                     : malloc(sizeof head + 6 * strlen(tool) + 2 + strlen(failure->json));
+    if (json != NULL) {
+        size_t at = (size_t)sprintf(json, "%s", head);
+        at += escape(json + at, tool);
+        /* The failure's own members follow. */
+        sprintf(json + at, "\",%s", failure->json + 1);
+    }
+    free(tool);
+    return json;
+}
+
 /* ------------------------------------------------------------- the last failure, per thread */
 
 /* A key, not a thread-local variable: it has a destructor on every system, and threads that never

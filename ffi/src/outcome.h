@@ -14,6 +14,11 @@ void plue_outcome_prepare(void);
 /* What is not UTF-8 in the message is replaced: JSON is. */
 struct plue_outcome plue_outcome_failure(const char *code, const char *message);
 struct plue_outcome plue_outcome_out_of_memory(void);
+
+/* The event that tells of a failure made by the functions above. The name is NULL or any text. NULL
+ * when out of memory; else to be given to free(). */
+char *plue_outcome_event(const struct plue_outcome *failure, const char *tool_name);
+
 void plue_outcome_free(struct plue_outcome outcome);
 
 /* Makes the outcome this thread's last, and returns its JSON, which is then the caller's. */

@@ -123,6 +123,7 @@ static bool receive_result(struct plue_peer *peer, const struct plue_frame_view 
     struct plue_call *call = plue_call_find(peer->generation, view->id);
     bool wanted = call != NULL && !call->done;
     if (wanted) {
+        call->answered = true;
         plue_call_finish(call, outcome, wakeups);
     }
     pthread_mutex_unlock(&plue_lock);

@@ -111,17 +111,19 @@ static void test_babble(void) {
     init("babble");
     expect_answer("echo", "{\"a\":1}", "{\"a\":1}");
     char *json = plue_tool_list();
-    CHECK(contains(json, "\"name\":\"echo\""), "%s", json);
+    CHECK(contains(json, "\"echo\":{\"name\":\"echo\""), "%s", json);
     plue_free_json(json);
     plue_shutdown();
 }
 
 static atomic_int held_calls;
+static atomic_int failed_calls;
 
 static void count_held(const char *json, void *unused) {
-    (void)json;
     (void)unused;
-    atomic_fetch_add(&held_calls, 1);
+    bool failed =
+        contains(json, "{\"type\":\"error\",\"tool\":\"hold\",\"error\":\"runtime_crashed\"");
+    atomic_fetch_add(failed ? &failed_calls : &held_calls, 1);
 }
 
 static void *hold(void *unused) {
@@ -148,6 +150,8 @@ static void test_garble(void) {
     for (int i = 0; i < CALLS; i++) {
         pthread_join(threads[i], NULL);
     }
+    CHECK(atomic_load(&held_calls) == CALLS && atomic_load(&failed_calls) == CALLS,
+          "%d began and %d failed", atomic_load(&held_calls), atomic_load(&failed_calls));
     expect_answer("echo", "{}", "{}");
     CHECK(!is_alive(process), "it lives");
     plue_shutdown();

@@ -68,7 +68,7 @@ static void attach_and_serve(void) {
     CHECK(is_failure(here, "would_deadlock"), "%s", here);
     plue_free_json(here);
     here = plue_tool_list();
-    CHECK(here[0] == '[', "%s", here);
+    CHECK(here[0] == '{' && !is_failure(here, "would_deadlock"), "%s", here);
     plue_free_json(here);
     uint8_t malformed[16] = {11, 0, 0, 0, 21};
     CHECK(plue_guest_push(malformed, 16) == -1, "a frame that is too short");

@@ -179,7 +179,7 @@ static void misanswer(struct fake_tools *tools, uint64_t id, const char *params)
     } else if (strstr(params, "event") != NULL) {
         fake_tools_frame(tools, META, 0, id, "\"\xff\"", 3);
     } else if (strstr(params, "list") != NULL) {
-        fake_tools_frame(tools, TOOLS, 0, tools->configuration, "[\0]", 3);
+        fake_tools_frame(tools, TOOLS, 0, tools->configuration, "{\0}", 3);
     } else if (strstr(params, "bytes") != NULL) {
         fake_tools_frame(tools, RESULT, 0, id, "\"caf\xe9\"", 6);
     } else if (strstr(params, "nul") != NULL) {
@@ -282,7 +282,7 @@ static void execute(struct fake_tools *tools, uint64_t id, int flags, const uint
 }
 
 static void configure(struct fake_tools *tools, uint64_t id, const uint8_t *payload) {
-    static const char list[] = "[{\"name\":\"echo\"},{\"name\":\"pid\"}]";
+    static const char list[] = "{\"echo\":{\"name\":\"echo\"},\"pid\":{\"name\":\"pid\"}}";
     static const char hello[] = "{\"protocol\":1,\"runtime\":\"C\"}";
     const uint8_t *text = payload + 8;
     tools->configuration = id;

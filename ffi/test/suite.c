@@ -27,8 +27,10 @@ static void configure(uint32_t grace_ms) {
 
 static void test_list(void) {
     char *json = plue_tool_list();
-    CHECK(json[0] == '[', "%.100s", json);
-    CHECK(contains(json, "\"name\":\"echo\""), "%.300s", json);
+    /* "tools_obj.put(entry.key_ptr.*, tool_info)": each definition by its tool's name. */
+    CHECK(json[0] == '{', "%.100s", json);
+    CHECK(contains(json, "\"echo\":{\"name\":\"echo\""), "%.300s", json);
+    CHECK(strcmp(plue_get_last_error_json(), "{}") == 0, "%s", plue_get_last_error_json());
     plue_free_json(json);
     plue_free_string(NULL);
 }
@@ -53,6 +55,40 @@ static void test_failures(void) {
     char *json = plue_tool_execute("echo", "{}", &context);
     CHECK(contains(json, "session_id is not UTF-8"), "%s", json);
     plue_free_json(json);
+}
+
+struct told {
+    int count;
+    char event[200];
+};
+
+static void note_event(const char *json, void *user_data) {
+    struct told *told = user_data;
+    told->count++;
+    snprintf(told->event, sizeof told->event, "%s", json);
+}
+
+/* "Send error metadata": also of a call that fails before any tool is asked. */
+static void test_told_failures(void) {
+    int not_a_signal[16] = {0};
+    const struct {
+        const char *name;
+        void *signal;
+        const char *start;
+    } calls[] = {
+        {NULL, NULL, "{\"type\":\"error\",\"tool\":\"\",\"error\":\"invalid_argument\","},
+        {"ec\xc0\x80ho", NULL, "{\"type\":\"error\",\"tool\":\"ec\xef\xbf\xbdho\","},
+        {"echo", not_a_signal, "{\"type\":\"error\",\"tool\":\"echo\",\"error\":\"invalid_"},
+    };
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        struct told told = {0, ""};
+        plue_tool_context_t context = {NULL, NULL, calls[i].signal, note_event, &told};
+        char *json = plue_tool_execute(calls[i].name, "{}", &context);
+        CHECK(is_failure(json, "invalid_argument"), "%s", json);
+        CHECK(told.count == 1, "%d events", told.count);
+        CHECK(strncmp(told.event, calls[i].start, strlen(calls[i].start)) == 0, "%s", told.event);
+        plue_free_json(json);
+    }
 }
 
 /* The last error belongs to a thread. */
@@ -119,6 +155,7 @@ static void test_basic(void) {
     test_list();
     test_answers();
     test_failures();
+    test_told_failures();
     test_last_error_of_other_thread();
     test_bogus_signals();
     CHECK(plue_abi_version() == PLUE_ABI_VERSION, "%u", plue_abi_version());
@@ -393,6 +430,7 @@ struct flood {
     struct aborted_call call;
     bool is_blocking; /* the first event, until the grace period is over */
     long seen;
+    long failures;
     long dropped;
     long after_dropped;
 };
@@ -402,6 +440,10 @@ static void see_flood(const char *json, void *user_data) {
     flood->after_dropped += flood->dropped > 0;
     if (contains(json, "\"type\":\"dropped\"")) {
         flood->dropped = number_in(json, "count");
+        return;
+    }
+    if (contains(json, "{\"type\":\"error\",\"tool\":\"hold\",\"error\":\"aborted\"")) {
+        flood->failures++;
         return;
     }
     flood->seen++;
@@ -429,6 +471,7 @@ static void test_flood(bool is_blocking) {
     plue_free_json(json);
     plue_abort_signal_release(flood.call.signal);
     CHECK(flood.after_dropped == 0, "%ld events after the last", flood.after_dropped);
+    CHECK(flood.failures == 1, "it was told %ld times that the call failed", flood.failures);
     /* Those that came with the first one were waiting all the time. */
     CHECK(!is_blocking || (flood.seen == 1 && flood.dropped > 0), "%ld seen, %ld dropped",
           flood.seen, flood.dropped);

@@ -352,6 +352,26 @@ static void test_failures(void) {
     plue_outcome_clear();
 }
 
+static void expect_event(struct plue_outcome failure, const char *tool_name, const char *expected) {
+    char *event = plue_outcome_event(&failure, tool_name);
+    CHECK(strcmp(event, expected) == 0, "%s", event);
+    free(event);
+    plue_outcome_free(failure);
+}
+
+/* ".type = "error", .tool = tool_name, .error = @errorName(err)" */
+static void test_error_events(void) {
+    expect_event(plue_outcome_failure("code", "a \"b\""), "chain:status",
+                 "{\"type\":\"error\",\"tool\":\"chain:status\",\"error\":\"code\","
+                 "\"message\":\"a \\\"b\\\"\"}");
+    expect_event(plue_outcome_failure("code", ""), "\"\\\n\xff",
+                 "{\"type\":\"error\",\"tool\":\"\\\"\\\\\\u000a\xef\xbf\xbd\","
+                 "\"error\":\"code\",\"message\":\"\"}");
+    expect_event(plue_outcome_out_of_memory(), NULL,
+                 "{\"type\":\"error\",\"tool\":\"\",\"error\":\"out_of_memory\","
+                 "\"message\":\"Out of memory\"}");
+}
+
 /* Many signals, so that buckets of the table hold more than one, freed in another order. */
 static void test_signals(void) {
     enum { COUNT = 2000 };
@@ -425,8 +445,8 @@ static void test_listing(void) {
     enum { LISTS = 60 };
     char *list = malloc(LIST_SIZE);
     memset(list, ' ', LIST_SIZE);
-    list[0] = '[';
-    list[LIST_SIZE - 1] = ']';
+    list[0] = '{';
+    list[LIST_SIZE - 1] = '}';
     uint64_t configuration = attach_with_list(list);
     pthread_t thread;
     atomic_int count = 0;
@@ -577,6 +597,7 @@ int main(void) {
     test_outbox();
     test_crowded_outbox();
     test_failures();
+    test_error_events();
     test_signals();
     test_shared_text();
     test_listing();

@@ -1,5 +1,5 @@
 /**
- * Bundles an entry point as a site or a worker would, to see what it weighs.
+ * Bundles an entry point as a site or a worker would, and measures the bundle.
  *
  * @module
  */
@@ -8,11 +8,11 @@ import { join, relative, sep } from "node:path";
 
 const ROOT = join(import.meta.dirname, "../..");
 
-/** What came of bundling one entry point. Kilobytes are 1,000 bytes. */
+/** A bundled entry point. Kilobytes are 1,000 bytes. */
 export interface Bundle {
   readonly minifiedKb: number;
   readonly gzipKb: number;
-  /** The packages in it, and what it leaves to the runtime. */
+  /** The packages in it, and the modules that it leaves to the runtime. */
   readonly packages: readonly string[];
   /** Minified bytes by source file, largest first. */
   readonly files: readonly (readonly [name: string, bytes: number])[];
@@ -22,8 +22,8 @@ export interface Bundle {
  * Bundles and minifies an entry point.
  *
  * @param file The entry, from the project's folder.
- * @param without Files and folders, from the project's folder, that are left out: what they export
- * is there, and does nothing. Shows what a feature weighs.
+ * @param without Files and folders, from the project's folder, that are left out: their exports
+ * exist, and do nothing. Shows the size of a feature.
  */
 export async function bundle(file: string, without: readonly string[] = []): Promise<Bundle> {
   const result = await Bun.build({
@@ -73,7 +73,7 @@ export async function bundle(file: string, without: readonly string[] = []): Pro
 const DECLARATION = /^export (?:default )?(?:async )?(?:function\*?|class|const|let) ([\w$]+)/gm;
 const LIST = /^export \{([^}]*)\};?$/gm;
 
-/** A module with the same names and nothing behind them. Tables of contents stay as they are. */
+/** A module with the same exports, which do nothing. Tables of contents stay unchanged. */
 function nothingOf(text: string): string {
   const names = [
     ...[...text.matchAll(DECLARATION)].map(([, name]) => name),

@@ -1,4 +1,4 @@
-// The checks that are not test files: each is one program whose exit code is the answer.
+// The checks that are not test files. Each is one program, judged by its exit code.
 
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -29,7 +29,7 @@ export const CHECKS = [
     name: "format",
     quick: true,
     steps: () => [["deno", "fmt", "--check", ...present()]],
-    // Which files, not how each line would be.
+    // Show the files, not their lines.
     keep: /^(from |error: Found)/,
   },
   { name: "lint", quick: true, steps: () => [["deno", "lint", ...present()]] },

@@ -28,7 +28,7 @@ function addUp(folders) {
   return files;
 }
 
-/** Source files that have code, for the coverage report of Bun leaves out what was never loaded. */
+/** Source files that have code. Bun's coverage report leaves out files that were never loaded. */
 async function filesWithCode() {
   const names = readdirSync(join(ROOT, "src"), { recursive: true })
     .filter((name) => name.endsWith(".ts"))
@@ -36,7 +36,7 @@ async function filesWithCode() {
   const script = `const of = new Bun.Transpiler({ loader: "ts" });
     for (const name of process.argv.slice(1)) {
       const code = of.transformSync(await Bun.file(name).text());
-      // Types leave nothing behind; tables of contents leave exports only.
+      // Types leave no code, and tables of contents only exports.
       if (code.replace(/(export|import)\\s*(\\{[^}]*\\})?\\s*(from\\s*)?("[^"]*")?;/g, "").trim() !== "") console.log(name);
     }`;
   const { output } = await capture("bun", ["-e", script, ...names]);
@@ -44,7 +44,7 @@ async function filesWithCode() {
 }
 
 /**
- * Reads what Bun wrote into `folders`.
+ * Reads Bun's reports in `folders`.
  *
  * @returns The percentage, and the files below {@linkcode WANTED}, least covered first.
  */
@@ -55,7 +55,7 @@ export async function coverage(folders) {
   const low = [];
   for (const name of await filesWithCode()) {
     const lines = covered.get(name);
-    // Never loaded: as many lines as it has of code, none of them run.
+    // The file was never loaded: count its lines of code as not covered.
     const total = lines?.size ?? linesOfCode(readFileSync(join(ROOT, name), "utf8"));
     const run = lines === undefined ? [] : [...lines].filter(([, hits]) => hits > 0);
     all += total;

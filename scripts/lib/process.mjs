@@ -5,14 +5,17 @@ import { constants } from "node:os";
 import { delimiter } from "node:path";
 import { BIN, ROOT } from "./paths.mjs";
 
-/** The environment of everything the scripts run: pinned runtimes first, no colours in captures. */
+/**
+ * The environment of all programs that the scripts run: pinned runtimes first, no colours in
+ * captures.
+ */
 export function environment(more = {}) {
   return { ...process.env, PATH: `${BIN}${delimiter}${process.env.PATH ?? ""}`, ...more };
 }
 
 const running = new Set();
 
-/** Ends `child` and what it started: it leads a process group of its own. */
+/** Ends `child` and its children: it leads a process group of its own. */
 function endGroup(child) {
   try {
     process.kill(-child.pid, "SIGKILL");
@@ -21,7 +24,7 @@ function endGroup(child) {
   }
 }
 
-/** Captured programs are in process groups of their own, so Ctrl-C does not reach them by itself. */
+/** Captured programs are in process groups of their own, so Ctrl-C does not reach them. */
 let armed = false;
 function arm() {
   if (armed) return;
@@ -73,11 +76,11 @@ export function capture(command, args, { env = {}, cwd = ROOT, timeoutMs = 300_0
   });
 }
 
-/** Runs a program attached to the terminal. Signals reach it; its exit code is the answer. */
+/** Runs a program attached to the terminal. Signals reach it. */
 export function attach(command, args, { env = {}, cwd = ROOT } = {}) {
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, { cwd, env: environment(env), stdio: "inherit" });
-    // The program decides what a signal means; this one stays until it has ended.
+    // The program handles the signal. Stay until it has ended.
     const forward = (signal) => child.kill(signal);
     const signals = ["SIGINT", "SIGTERM", "SIGHUP"];
     for (const signal of signals) process.on(signal, forward);

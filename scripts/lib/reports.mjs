@@ -1,4 +1,4 @@
-// What the test runners wrote, counted alike: one count per test, none per group of tests.
+// Counts the tests in the runners' reports: one count per test, none per group of tests.
 
 import { existsSync, readFileSync } from "node:fs";
 
@@ -47,7 +47,7 @@ export function countWorkerd(output) {
   return { passed, failed, skipped, skips };
 }
 
-/** What is left of a runner's output when the tests that passed are taken out. */
+/** A runner's output without the tests that passed. */
 export function onlyFailures(output) {
   return output.split("\n")
     .filter((line) =>

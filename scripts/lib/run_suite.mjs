@@ -8,7 +8,7 @@ import { ROOT } from "./paths.mjs";
 import { capture } from "./process.mjs";
 import { countJunit, countWorkerd, onlyFailures } from "./reports.mjs";
 
-/** What the long tests of `npm run test:soak` add: each of them takes up to three times this. */
+/** The time that each long test of `npm run test:soak` may add: up to three times this. */
 const SOAK_MS = Number(process.env.PLUE_SOAK ?? 0) * 1_000;
 
 const NO_EVAL = "--disallow-code-generation-from-strings";
@@ -18,7 +18,7 @@ export const DENO_TEST = [
   "test",
   "--allow-all",
   "--no-check",
-  // deno.json excludes what needs permissions from a plain `deno test`.
+  // deno.json excludes the tests that need permissions from a plain `deno test`.
   "--no-config",
   "--import-map=deno.json",
   "--node-modules-dir=manual",
@@ -28,10 +28,11 @@ const COMMANDS = {
   bun: ({ files, junit, coverageDir }) => [
     "bun",
     "test",
-    // bunfig.toml hides from a plain `bun test` the suites that have packages of their own.
+    // bunfig.toml excludes the suites with packages of their own from a plain `bun test`.
     "--config=scripts/lib/bunfig.toml",
     ...files.map((file) => `./${file}`),
-    // Bun's own 5 seconds per test are few on a busy machine; the run as a whole has a limit.
+    // Bun's default of 5 seconds per test is too short on a busy machine. The whole run has a
+    // limit.
     `--timeout=${120_000 + 4 * SOAK_MS}`,
     "--reporter=junit",
     `--reporter-outfile=${junit}`,
@@ -68,8 +69,8 @@ const COMMANDS = {
 };
 
 /**
- * One file that loads the others, because Node starts a process per file. Its own
- * `--test-isolation=none` passes over a file that throws while it is loaded.
+ * One file that loads the others, because Node starts a process per file. Node's own
+ * `--test-isolation=none` ignores a file that throws while it is loaded.
  */
 function oneFile(folder, files) {
   const file = join(folder, "all.test.mjs");

@@ -1,5 +1,5 @@
 // The pinned runtimes: which package holds which binary on this machine. The binaries are used
-// directly, because the packages' own launchers want install scripts, which are not run.
+// directly, because the packages' launchers need install scripts, which are not run.
 
 import {
   chmodSync,
@@ -58,15 +58,15 @@ function find(name) {
     const file = join(RUNTIMES, "node_modules", place);
     if (!existsSync(file)) continue;
     chmodSync(file, 0o755);
-    // A binary for another C library or CPU is there and does not run.
+    // A binary for another C library or CPU exists, but does not run.
     if (version(file) !== undefined) return file;
   }
   return name === "node" ? nodeOnPath() : undefined;
 }
 
 /**
- * The runtimes in `names` that are pinned for this machine and not there: npm passes over an
- * optional package that it cannot fetch.
+ * The runtimes in `names` that are pinned for this machine and missing: npm skips an optional
+ * package that it cannot fetch.
  */
 export function lostRuntimes(names) {
   const pinned = JSON.parse(readFileSync(join(RUNTIMES, "package-lock.json"), "utf8")).packages;
@@ -80,7 +80,7 @@ export function lostRuntimes(names) {
   });
 }
 
-/** Makes or changes one link; a right one stays, as somebody may be using it. */
+/** Makes or changes one link. A correct link is kept, because another run may use it. */
 function link(name, target) {
   const path = join(BIN, name);
   if (existsSync(path) && readlinkSync(path) === target) return;
@@ -89,7 +89,7 @@ function link(name, target) {
 }
 
 /**
- * Links the runtimes that are there into `scripts/runtimes/bin`.
+ * Links the installed runtimes into `scripts/runtimes/bin`.
  *
  * @returns For each runtime the file, or why there is none.
  */

@@ -12,7 +12,8 @@ const COMMANDS = {
     "run",
     "--allow-all",
     "--no-check",
-    // Not its configuration but only the map in it: else it would find the built package first.
+    // Only the import map of the configuration: with all of it, Deno would find the built package
+    // first.
     "--no-config",
     `--import-map=${join(ROOT, "deno.json")}`,
     "--node-modules-dir=manual",

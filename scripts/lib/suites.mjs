@@ -20,7 +20,7 @@ const SUITES = [
   { name: "unit", folders: ["test/unit"], on: ALL, coverage: true, together: true },
   {
     name: "unit, no eval",
-    folders: ["test/unit", "test/adapters/typebox"],
+    folders: ["test/unit", "test/adapters/typebox", "test/adapters/openapi"],
     on: ["deno", "node", "workerd"],
     noEval: true,
     together: true,
@@ -28,11 +28,11 @@ const SUITES = [
   { name: "adapters", folders: ["test/adapters"], on: ALL, coverage: true },
   { name: "runtime", folders: ["test/runtime"], on: WITH_FILES, coverage: true },
   { name: "examples", folders: ["examples"], on: WITH_FILES, coverage: true },
-  // Code of others: it has packages of its own, some of which want Node 22 or later.
+  // Other projects' code, with packages of its own. Some of them need Node 22 or later.
   { name: "oracles", folders: ["test/oracles"], on: ["node"], packages: "test/oracles" },
-  // The HTTP handler with the code of others, which it does not need to run.
+  // The HTTP handler with optional packages of other projects.
   { name: "edge", folders: ["test/edge"], on: ["node"], packages: "test/edge" },
-  // Clients on Node; the endpoints that they talk to run on all four.
+  // The clients run on Node, the endpoints on all four.
   { name: "mcp", folders: ["test/mcp/endpoint"], on: ["node"], packages: "test/mcp" },
   {
     name: "mcp, import",
@@ -46,6 +46,13 @@ const SUITES = [
   { name: "package", folders: ["test/package"], on: ["bun"] },
   { name: "house", folders: ["test/house"], on: ["bun"] },
 ];
+
+/** The names that `planRuns` takes; "unit, no eval" is a part of "unit". */
+export const SUITE_NAMES = [...new Set(SUITES.map(({ name }) => groupOf(name)))];
+
+function groupOf(name) {
+  return name.split(",")[0];
+}
 
 function filesBelow(folder) {
   const path = join(ROOT, folder);
@@ -64,13 +71,13 @@ function runsOn(file, runtime) {
 }
 
 /**
- * The runs that a test of everything consists of.
+ * The runs of a test of everything.
  *
  * @param filter `only`: names of suites; `on`: names of runtimes; `match`: parts of file names.
  * @returns One entry per suite and runtime that has files to run.
  */
 export function planRuns({ only, on, match = [] } = {}) {
-  return SUITES.filter(({ name }) => only === undefined || only.includes(name.split(",")[0]))
+  return SUITES.filter(({ name }) => only === undefined || only.includes(groupOf(name)))
     .flatMap(({ name, folders, on: runtimes, ...rest }) => {
       const files = folders.flatMap(filesBelow)
         .filter((file) => match.length === 0 || match.some((part) => file.includes(part)));

@@ -5,6 +5,7 @@
  */
 
 import type { ToolHost, ToolRuntime } from "../registry/mod.ts";
+import { MAX_ISSUES } from "../schema/mod.ts";
 import type { Toolset } from "../select/mod.ts";
 import {
   brandResult,
@@ -13,28 +14,65 @@ import {
   type FailureCode,
   type Issue,
   isWord,
+  type Services,
   type Tool,
   type ToolFailure,
   type ToolResult,
   type Transaction,
 } from "../tool/mod.ts";
 import { CallContext } from "./context.ts";
-import { type Cleanup, runCleanup, runCleanups } from "./cleanups.ts";
-import { Deadline, type InterruptCause, INTERRUPTED, within } from "./deadline.ts";
-import type { EventQueue } from "./event_queue.ts";
-import { EventSender } from "./event_sender.ts";
-import { failure, interruption, misfit } from "./failures.ts";
-import { runAfterHooks } from "./hook_steps.ts";
-import type { DispatchPhase } from "./options.ts";
-import type { Step, ToolPlan } from "./plan.ts";
-import { MIN_OUTPUT_BYTES, type Settings } from "./settings.ts";
-import type { DispatcherState } from "./state.ts";
-import type { DispatchContext, ToolCall } from "./tool_call.ts";
-import { closeTransaction } from "./transaction_steps.ts";
+import { Deadline, type InterruptCause, TIME_OVER, watchLater, within } from "./deadline.ts";
+import { type EventQueue, tellFailure } from "./events.ts";
+import { failure, interruption } from "./failures.ts";
+import type { IdempotencyStore, SettleKey } from "./idempotency.ts";
+import type { Gate } from "./limits.ts";
+import type { ToolStats } from "./metrics.ts";
+import { type DispatchPhase, MIN_OUTPUT_BYTES, type Settings } from "./options.ts";
+import type { DispatchContext, ToolCall } from "./request.ts";
+
+/** What a step says: nothing to go on with the next step, or the result of the call. */
+export type StepAnswer = ToolResult | undefined;
+
+/** One step of a call. */
+export interface Step {
+  /** What the call does in this step, for messages: "waiting for its turn". */
+  readonly doing: string;
+  /** Answers at once where it can: a promise costs turns of the queue, and most calls need none. */
+  readonly run: (call: Call, doing: string) => unknown;
+  /** Reads what `run` or its promise gave, also when the call has ended. Absent: it is the answer. */
+  readonly settled: ((call: Call, value: unknown) => StepAnswer) | undefined;
+  /** Reads what `run` threw or its promise was rejected with. Absent: it is the dispatcher's fault. */
+  readonly rejected: ((call: Call, error: unknown) => StepAnswer) | undefined;
+  readonly next: Step | undefined;
+}
+
+/** How calls of one tool run. Made once per tool. */
+export interface ToolPlan {
+  readonly tool: Tool;
+  readonly first: Step | undefined;
+  /** Closes the transaction, cleans up and runs the `after` hooks. */
+  readonly close: (call: Call, result: ToolResult) => Promise<ToolResult>;
+  readonly timeoutMs: number;
+  readonly stats: ToolStats;
+  /** What runs the tool. */
+  readonly host: ToolHost;
+}
+
+/** What a call uses of its dispatcher. */
+export interface CallShared {
+  readonly settings: Settings;
+  readonly gate: Gate;
+  readonly keys: IdempotencyStore;
+  nextCallId(): string;
+  report(toolId: string, callId: string, phase: DispatchPhase, error: unknown): void;
+}
+
+/** A cleanup that a tool deferred. */
+type Cleanup = () => void | Promise<void>;
 
 const MAX_CALL_ID = 256;
 
-/** A value that can be set once. Results are, by the code that made them, before anyone has them. */
+/** The dispatcher sets the duration of a result that it has made, before it hands it out. */
 type Settable<T> = { -readonly [Key in keyof T]: T[Key] };
 
 /**
@@ -42,7 +80,7 @@ type Settable<T> = { -readonly [Key in keyof T]: T[Key] };
  * answers at once and asks for nothing costs no controller, no timer and no list.
  */
 export class Call {
-  readonly shared: DispatcherState;
+  readonly shared: CallShared;
   readonly settings: Settings;
   readonly toolset: Toolset;
   readonly host: ToolHost;
@@ -57,32 +95,39 @@ export class Call {
   output: unknown = undefined;
   /** The tool was started. */
   ran = false;
-  /** Settles when a tool that did not answer at once has ended. */
-  running: Promise<unknown> | undefined = undefined;
+  /** The tool was started and has not ended. */
+  isRunning = false;
   /** Asks a generator to stop. */
   stopTool: (() => Promise<unknown>) | undefined = undefined;
   transaction: Transaction | undefined = undefined;
   giveTurnBack: (() => void) | undefined = undefined;
-  settleKey: ((result: ToolResult, keep: boolean, bytes: number) => void) | undefined = undefined;
+  settleKey: SettleKey | undefined = undefined;
   /** The result is an earlier call's. */
   replays = false;
   /** How large the content of the result is, in bytes of JSON, at most. */
   resultBytes = 0;
-  /** The result is decided: what the tool sends now comes too late. */
+  /** How many values that the tool sent were lost. */
+  dropped = 0;
+  /** The result is decided: what the tool sends from here on is dropped. */
   over = false;
   readonly #plan: ToolPlan;
   readonly #startedAt: number;
-  #toolEnded = false;
+  /** The step whose promise is waited for. */
+  #waiting: Step | undefined = undefined;
+  #pending: Promise<unknown> | undefined = undefined;
+  /** The answer of `run`, once a step has had to wait. */
+  #answer: Promise<ToolResult> | undefined = undefined;
+  #resolve: (result: ToolResult | Promise<ToolResult>) => void = resolveNothing;
   #cleanedUp = false;
   #runtime: ToolRuntime | undefined = undefined;
   #deadline: Deadline | undefined = undefined;
   #context: CallContext | undefined = undefined;
   #callId: string | undefined = undefined;
+  #services: Services | undefined = undefined;
   #cleanups: Cleanup[] | undefined = undefined;
-  #sender: EventSender | undefined = undefined;
 
   constructor(
-    shared: DispatcherState,
+    shared: CallShared,
     toolset: Toolset,
     host: ToolHost,
     plan: ToolPlan,
@@ -103,6 +148,142 @@ export class Call {
     plan.stats.inFlight++;
   }
 
+  /** Runs the call. Never throws and never rejects. */
+  run(): ToolResult | Promise<ToolResult> {
+    return this.#advance(this.#plan.first);
+  }
+
+  #advance(from: Step | undefined): ToolResult | Promise<ToolResult> {
+    try {
+      for (let step = from; step !== undefined; step = step.next) {
+        const answer = this.#take(step);
+        if (answer === undefined) continue;
+        return answer instanceof Promise ? this.#wait(step, answer) : this.#close(answer);
+      }
+      throw new TypeError("Cannot end a call without a result");
+    } catch (error) {
+      return this.#close(this.broken(error));
+    }
+  }
+
+  #take(step: Step): StepAnswer | Promise<unknown> {
+    try {
+      const value = step.run(this, step.doing);
+      if (value instanceof Promise) return value;
+      return step.settled === undefined ? value as StepAnswer : step.settled(this, value);
+    } catch (error) {
+      return (step.rejected ?? broken)(this, error);
+    }
+  }
+
+  /** Waits for the promise of a step or for the end of the call, whichever is first. */
+  #wait(step: Step, pending: Promise<unknown>): Promise<ToolResult> {
+    const answer = this.#answer ??= new Promise((resolve) => this.#resolve = resolve);
+    this.#waiting = step;
+    this.#pending = pending;
+    pending.then(
+      (value) => this.#resume(step, step.settled ?? answerOf, value),
+      (error) => this.#resume(step, step.rejected ?? broken, error),
+    );
+    if (this.#deadline?.cause === undefined) watchLater(this, step);
+    else this.interrupt();
+    return answer;
+  }
+
+  #resume(step: Step, read: NonNullable<Step["settled"]>, value: unknown): void {
+    try {
+      // Before the check for an interruption: what a tool throws late is reported.
+      const answer = read(this, value);
+      if (this.#waiting !== step) return;
+      if (this.interruptedBy === "aborted") this.deadline.checkCaller();
+      if (this.#deadline?.cause !== undefined) return;
+      this.#waiting = undefined;
+      this.#deadline?.rest();
+      this.#settle(answer === undefined ? this.#advance(step.next) : this.#close(answer));
+    } catch (error) {
+      this.#settle(this.#close(this.broken(error)));
+    }
+  }
+
+  #settle(result: ToolResult | Promise<ToolResult>): void {
+    if (result !== this.#answer) this.#resolve(result);
+  }
+
+  waitsFor(step: Step): boolean {
+    return this.#waiting === step;
+  }
+
+  watch(): void {
+    this.deadline.watch();
+  }
+
+  /** Called when the call times out or is aborted. Does nothing unless a step is waited for. */
+  interrupt(): void {
+    const step = this.#waiting;
+    if (step === undefined) return;
+    this.#waiting = undefined;
+    this.#settle(
+      this.#giveUp(step).catch((error) => this.broken(error)).then((result) => this.#close(result)),
+    );
+  }
+
+  /** Gives a tool that runs time to stop, and says why the call has no result. */
+  async #giveUp(step: Step): Promise<ToolResult> {
+    this.over = true;
+    this.events?.release();
+    const cause = this.deadline.cause ?? "aborted";
+    const acknowledged = this.ran ? await this.#awaitTool() : undefined;
+    return interruption(this.tool.id, cause, step.doing, acknowledged);
+  }
+
+  /** Whether the tool stops within the grace period. */
+  async #awaitTool(): Promise<boolean> {
+    if (!this.isRunning) return true;
+    const { stats } = this.#plan;
+    const { clock, graceMs } = this.settings;
+    stats.abandoned++;
+    const count = (): void => void stats.abandoned--;
+    // A generator has ended when its `return` has settled, though its last output may still wait.
+    const ended = Promise.resolve(this.stopTool?.() ?? this.#pending).then(count, count);
+    return graceMs > 0 && await within(clock, graceMs, ended) !== TIME_OVER;
+  }
+
+  #close(result: ToolResult): ToolResult | Promise<ToolResult> {
+    this.over = true;
+    // An abort must not reach a transaction that is being committed.
+    this.#deadline?.close();
+    if (
+      this.transaction === undefined && this.#cleanups === undefined &&
+      (this.settings.afterHooks.length === 0 || this.replays)
+    ) return this.#record(result);
+    return this.#plan.close(this, result)
+      .catch((error) => this.broken(error))
+      .then((closed) => this.#record(closed));
+  }
+
+  /** The end: everything is given back, and the call is counted. */
+  #record(result: ToolResult): ToolResult {
+    const { stats } = this.#plan;
+    const now = this.settings.clock.now();
+    (result as Settable<ToolResult>).durationMs = now - this.#startedAt;
+    brandResult(result);
+    this.#cleanedUp = true;
+    this.giveTurnBack?.();
+    try {
+      if (this.#runtime !== undefined) this.host.release(this.#runtime);
+    } catch (error) {
+      this.report("internal", error);
+    }
+    const isFinal = this.ran && (result.ok || !result.error.retryable);
+    this.settleKey?.(result, isFinal, this.resultBytes);
+    stats.inFlight--;
+    stats.record(result, now);
+    if (!result.ok) {
+      tellFailure(this.options, this.tool.id, result, (error) => this.report("metadata", error));
+    }
+    return result;
+  }
+
   get callId(): string {
     return this.#callId ??= chosenCallId(this.request) ?? this.shared.nextCallId();
   }
@@ -116,28 +297,42 @@ export class Call {
     const { signal, timeoutMs } = this.options;
     const { timeoutMs: planned } = this.#plan;
     const ms = timeoutMs !== undefined && timeoutMs < planned ? timeoutMs : planned;
-    return this.#deadline = new Deadline(this.settings.clock, signal, this.#startedAt + ms);
+    // Only the deadline asks a function for its signal.
+    const caller = typeof signal === "function" ? signal() : signal;
+    this.#deadline = new Deadline(this.settings.clock, caller, this.#startedAt + ms, this);
+    // What a tool asks for after its call listens to nothing.
+    if (this.over) this.#deadline.close();
+    return this.#deadline;
   }
 
   /** The tool made ready. Only after the step that does it. */
+  set runtime(runtime: ToolRuntime) {
+    this.#runtime = runtime;
+  }
+
   get runtime(): ToolRuntime {
-    if (this.#runtime === undefined) throw new TypeError("Cannot use a tool that is not ready");
+    if (this.#runtime === undefined) {
+      throw new TypeError("Cannot use a tool: it has not been made ready");
+    }
     return this.#runtime;
+  }
+
+  /** The services of the registry, with those of the call laid over them. */
+  get services(): Services {
+    const { services } = this.options;
+    if (services === undefined) return this.runtime.services;
+    return this.#services ??= laidOver(this.runtime.services, services);
   }
 
   /** What has ended the call from outside, if anything has, whether or not a step noticed. */
   get interruptedBy(): InterruptCause | undefined {
-    return this.#deadline?.cause ?? (this.options.signal?.aborted === true ? "aborted" : undefined);
-  }
-
-  /** Sends what the tool says while it runs. */
-  get sender(): EventSender {
-    return this.#sender ??= new EventSender(this);
-  }
-
-  /** How many values that the tool sent were lost. */
-  get dropped(): number {
-    return this.#sender?.dropped ?? 0;
+    const { signal, timeoutMs = 1 } = this.options;
+    if (this.#deadline !== undefined) {
+      this.#deadline.checkCaller();
+      return this.#deadline.cause;
+    }
+    if (typeof signal !== "function" && signal?.aborted === true) return "aborted";
+    return timeoutMs <= 0 ? "timeout" : undefined;
   }
 
   get elapsedMs(): number {
@@ -150,119 +345,42 @@ export class Call {
     return asked !== undefined && asked < limit ? Math.max(asked, MIN_OUTPUT_BYTES) : limit;
   }
 
-  /** Keeps the tool ready until the call has ended. */
-  hold(runtime: ToolRuntime): void {
-    this.#runtime = runtime;
+  /** Runs `cleanup` when the call is closed. */
+  defer(cleanup: Cleanup): void {
+    checkFunction("defer a cleanup", cleanup, "it");
+    // A tool that still runs though its call has been closed cleans up at once, rather than never.
+    if (this.#cleanedUp) void this.#cleanUpWith(cleanup);
+    else (this.#cleanups ??= []).push(cleanup);
   }
 
-  /** Runs the call. Never throws and never rejects. */
-  run(): ToolResult | Promise<ToolResult> {
-    return this.#advance(this.#plan.first);
-  }
-
-  #advance(from: Step | undefined): ToolResult | Promise<ToolResult> {
-    try {
-      for (let step = from; step !== undefined; step = step.next) {
-        const answer = step.run(this);
-        if (answer === undefined) continue;
-        return answer instanceof Promise ? this.#wait(step, answer) : this.#close(answer);
-      }
-      throw new TypeError("Cannot end a call without a result");
-    } catch (error) {
-      return this.#close(this.#broken(error));
-    }
-  }
-
-  async #wait(step: Step, pending: Promise<ToolResult | undefined>): Promise<ToolResult> {
-    const answer = await this.deadline.wait(pending).catch((error) => this.#broken(error));
-    if (answer === INTERRUPTED) {
-      const interrupted = await this.#interrupt(step).catch((error) => this.#broken(error));
-      return await this.#close(interrupted);
-    }
-    if (this.ran) this.#toolEnded = true;
-    return await (answer === undefined ? this.#advance(step.next) : this.#close(answer));
-  }
-
-  /** The call was ended from outside: a tool that runs is given time to stop. */
-  async #interrupt(step: Step): Promise<ToolResult> {
-    this.over = true;
-    this.events?.release();
-    const cause = this.deadline.cause ?? "aborted";
-    const acknowledged = this.ran ? await this.#awaitTool() : undefined;
-    return interruption(this.tool.id, cause, step.doing, acknowledged);
-  }
-
-  /** Whether the tool stops within the grace period. */
-  async #awaitTool(): Promise<boolean> {
-    const { running } = this;
-    if (running === undefined || this.#toolEnded) return true;
-    const { stats } = this.#plan;
-    const { clock, graceMs } = this.settings;
-    stats.abandoned++;
-    const count = (): void => void stats.abandoned--;
-    // A generator has ended when its `return` has settled, though its last output may still wait.
-    const ended = (this.stopTool?.() ?? running).then(count, count);
-    return graceMs > 0 && await within(clock, graceMs, ended) !== INTERRUPTED;
-  }
-
-  #close(result: ToolResult): ToolResult | Promise<ToolResult> {
-    this.over = true;
-    // What is decided stays so: an abort must not reach a transaction that is being committed.
-    this.#deadline?.close();
-    if (
-      this.transaction === undefined && this.#cleanups === undefined &&
-      (this.settings.afterHooks.length === 0 || this.replays)
-    ) return this.#record(result);
-    return this.#closeLater(result);
-  }
-
-  async #closeLater(outcome: ToolResult): Promise<ToolResult> {
-    let result = outcome;
-    try {
-      const { transactions, afterHooks } = this.settings;
-      if (this.transaction !== undefined && transactions !== undefined) {
-        result = await closeTransaction(this, transactions, this.transaction, result);
-      }
-      this.#cleanedUp = true;
-      if (this.#cleanups !== undefined) await runCleanups(this, this.#cleanups);
-      if (afterHooks.length > 0 && !this.replays) result = await runAfterHooks(this, result);
-    } catch (error) {
-      result = this.#broken(error);
-    }
-    return this.#record(result);
-  }
-
-  /** The end: everything is given back, and the call is counted. */
-  #record(result: ToolResult): ToolResult {
-    const { stats } = this.#plan;
-    const now = this.settings.clock.now();
-    (result as Settable<ToolResult>).durationMs = now - this.#startedAt;
-    brandResult(result);
+  /**
+   * Runs the cleanups, the last one deferred first. A cleanup that fails does not stop the others.
+   * Resolves when they have ended or their time is over; they go on then.
+   */
+  async cleanUp(): Promise<void> {
     this.#cleanedUp = true;
-    this.giveTurnBack?.();
-    this.#release();
-    this.settleKey?.(
-      result,
-      this.ran && (result.ok || !result.error.retryable),
-      this.resultBytes,
-    );
-    stats.inFlight--;
-    stats.record(result, now);
-    return result;
-  }
-
-  #release(): void {
-    if (this.#runtime === undefined) return;
-    try {
-      this.host.release(this.#runtime);
-    } catch (error) {
-      this.report("internal", error);
+    const cleanups = this.#cleanups;
+    if (cleanups === undefined) return;
+    const { clock, closeTimeoutMs } = this.settings;
+    const run = async (): Promise<void> => {
+      for (const cleanup of cleanups.toReversed()) await this.#cleanUpWith(cleanup);
+    };
+    if (await within(clock, closeTimeoutMs, run()) === TIME_OVER) {
+      this.report("cleanup", new RangeError(`The cleanups took longer than ${closeTimeoutMs} ms`));
     }
   }
 
-  /** Something of the dispatcher's own went wrong. The call still has its one result. */
-  #broken(error: unknown): ToolResult {
-    const why = "something went wrong that is not the call's fault";
+  async #cleanUpWith(cleanup: Cleanup): Promise<void> {
+    try {
+      await cleanup();
+    } catch (error) {
+      this.report("cleanup", error);
+    }
+  }
+
+  /** The dispatcher or something handed to it failed. The call still has its one result. */
+  broken(error: unknown): ToolResult {
+    const why = "an internal error; the arguments are not the cause";
     return this.failed("internal", error, "threw", why);
   }
 
@@ -271,46 +389,50 @@ export class Call {
     return failure(code, this.tool.id, why);
   }
 
-  /** The same because something was thrown, which the host is told in full. */
+  /** The failure of this call because something was thrown, which the host is told in full. */
   failed(phase: DispatchPhase, error: unknown, code: FailureCode, why: string): ToolFailure {
     this.report(phase, error);
     return this.fail(code, why);
   }
 
-  /** The same because of what is wrong with the arguments or the result. */
+  /** The failure of this call because its arguments or its result have these issues. */
   misfit(
     code: "invalid_arguments" | "invalid_result",
     what: string,
     issues: readonly Issue[],
   ): ToolFailure {
-    return misfit(code, this.tool.id, what, issues);
+    const kept = issues.slice(0, MAX_ISSUES);
+    const words = kept.map(({ message }) => message).join("; ");
+    return failure(code, this.tool.id, `${what}: ${words}`, { issues: kept });
   }
 
   /** Tells the host what was thrown. */
   report(phase: DispatchPhase, error: unknown): void {
-    try {
-      this.settings.onError?.({ toolId: this.tool.id, callId: this.callId, phase, error });
-    } catch {
-      // Whoever is told of errors has nobody to tell of its own.
-    }
+    this.shared.report(this.tool.id, this.callId, phase, error);
   }
+}
 
-  /** Ends the call from outside. */
-  abort(reason: unknown): void {
-    this.deadline.abort(reason);
-  }
+function resolveNothing(): void {}
 
-  /** Runs `cleanup` when the call is closed. */
-  defer(cleanup: Cleanup): void {
-    checkFunction("defer a cleanup", cleanup, "it");
-    // A tool that still runs though its call has been closed cleans up at once, rather than never.
-    if (this.#cleanedUp) void runCleanup(this, cleanup);
-    else (this.#cleanups ??= []).push(cleanup);
-  }
+function answerOf(_call: Call, value: unknown): StepAnswer {
+  return value as StepAnswer;
+}
+
+function broken(call: Call, error: unknown): StepAnswer {
+  return call.broken(error);
 }
 
 /** The name that the caller gave the call, if it did. */
 export function chosenCallId(request: ToolCall | null | undefined): string | undefined {
   const callId = request?.callId;
   return isWord(callId) ? clip(callId, MAX_CALL_ID) : undefined;
+}
+
+/** What the lower services inherit from a class stays, and so does what is `undefined` above them. */
+function laidOver(below: Services, above: Services): Services {
+  const given = Object.entries(above).filter(([, value]) => value !== undefined);
+  return Object.setPrototypeOf(
+    { ...below, ...Object.fromEntries(given) },
+    Object.getPrototypeOf(below),
+  );
 }

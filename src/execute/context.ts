@@ -4,25 +4,33 @@
  * @module
  */
 
-import {
-  JsonReader,
-  type Services,
-  STOPPED,
-  type Tool,
-  type ToolContext,
-  type Transaction,
-} from "../tool/mod.ts";
-import type { Call } from "./call.ts";
-import type { CallInfo } from "./hooks.ts";
+import type { Services, Tool, ToolContext, Transaction } from "../tool/mod.ts";
+import type { ToolRuntime } from "../registry/mod.ts";
+import type { Deadline } from "./deadline.ts";
+import { type SendingCall, sendMetadata, sendProgress } from "./events.ts";
+import { frozenCopy } from "./json_value.ts";
+import type { CallInfo } from "./ports.ts";
+
+/** What a context and a view show of a call. */
+export interface CallSource extends SendingCall {
+  readonly tool: Tool;
+  readonly callId: string;
+  readonly args: unknown;
+  readonly services: Services;
+  readonly runtime: ToolRuntime;
+  readonly transaction: Transaction | undefined;
+  readonly deadline: Deadline;
+  defer(cleanup: () => void | Promise<void>): void;
+}
 
 /**
  * The context of one call. What a tool does not ask for is not made; and since every member is
  * looked up through a getter, a tool may take them apart: `execute(params, { signal, progress })`.
  */
 export class CallContext implements ToolContext<never, never> {
-  readonly #call: Call;
+  readonly #call: CallSource;
 
-  constructor(call: Call) {
+  constructor(call: CallSource) {
     this.#call = call;
   }
 
@@ -38,16 +46,20 @@ export class CallContext implements ToolContext<never, never> {
     return this.#call.callId;
   }
 
+  get principal(): string | undefined {
+    return this.#call.options.principal;
+  }
+
   get signal(): AbortSignal {
     return this.#call.deadline.signal;
   }
 
   get services(): Services {
-    return this.#call.runtime.services;
+    return this.#call.services;
   }
 
-  // `never`: the registry checked the configuration and kept the state for this very tool, whose
-  // types are not known here.
+  // `never`: the types of the tool's configuration and state are not known here. The registry has
+  // checked both.
   get config(): never {
     return this.#call.runtime.config as never;
   }
@@ -61,11 +73,11 @@ export class CallContext implements ToolContext<never, never> {
   }
 
   get metadata(): (value: unknown) => void {
-    return (value) => this.#call.sender.metadata(value);
+    return (value) => sendMetadata(this.#call, value);
   }
 
   get progress(): (done: number, total?: number, message?: string) => void {
-    return (done, total, message) => this.#call.sender.progress(done, total, message);
+    return (done, total, message) => sendProgress(this.#call, done, total, message);
   }
 
   get defer(): (cleanup: () => void | Promise<void>) => void {
@@ -84,11 +96,11 @@ export class CallView implements CallInfo {
   readonly sessionId: string | undefined;
   readonly messageId: string | undefined;
   readonly principal: string | undefined;
-  readonly #call: Call;
+  readonly #call: CallSource;
   readonly #args: unknown;
   #shown: unknown;
 
-  constructor(call: Call) {
+  constructor(call: CallSource) {
     const { sessionId, messageId, principal } = call.options;
     this.tool = call.tool;
     this.callId = call.callId;
@@ -103,14 +115,9 @@ export class CallView implements CallInfo {
     return this.#call.deadline.signal;
   }
 
-  /** A frozen copy: whoever is asked about a call cannot change what was validated. */
+  /** A frozen copy, so that a hook cannot change what was validated. */
   get arguments(): unknown {
-    return this.#shown ??= frozenCopy(this.#args);
+    // What a library's schema made of the arguments may not be JSON, and is then shown as it is.
+    return this.#shown ??= frozenCopy(this.#args) ?? this.#args;
   }
-}
-
-/** What a library's schema made of the arguments need not be JSON: that is shown as it is. */
-function frozenCopy(args: unknown): unknown {
-  const copy = new JsonReader({ freeze: true }).read(args);
-  return copy === STOPPED ? args : copy;
 }

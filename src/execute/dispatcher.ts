@@ -8,19 +8,12 @@ import type { ToolHost } from "../registry/mod.ts";
 import { nearIds, type Selection, type Toolset } from "../select/mod.ts";
 import { clip, refuse, type ToolFailure, ToolResult } from "../tool/mod.ts";
 import { Call, chosenCallId } from "./call.ts";
-import { EventQueue } from "./event_queue.ts";
+import { type EventQueue, streamEvents, tellFailure, type ToolEvent } from "./events.ts";
 import { failure, unknownTool } from "./failures.ts";
 import type { DispatcherMetrics } from "./metrics.ts";
-import type { ToolDispatcherOptions } from "./options.ts";
-import { resolveSettings } from "./settings.ts";
+import { resolveSettings, type ToolDispatcherOptions } from "./options.ts";
+import type { DispatchContext, ToolCall } from "./request.ts";
 import { DispatcherState } from "./state.ts";
-import { isSelectable, isToolset, type SelectableToolHost } from "./source.ts";
-import { ToolEventStream } from "./stream.ts";
-import type { DispatchContext, ToolCall } from "./tool_call.ts";
-import type { ToolEvent } from "./tool_event.ts";
-
-/** Hands the state of a dispatcher to a view of it. Nobody else can name it. */
-const STATE: unique symbol = Symbol("plue.dispatcher_state");
 
 const NO_CONTEXT: DispatchContext = Object.freeze({});
 const EVERYTHING: Selection = Object.freeze({});
@@ -36,7 +29,7 @@ const EVERYTHING: Selection = Object.freeze({});
  * A timeout or an abort ends the call as soon as the tool stops, and at the latest after `graceMs`,
  * also when the tool ignores its signal: `acknowledged` says which it was. What such a tool sends or
  * returns later is dropped; its transaction is rolled back and its cleanups run without it. A tool
- * that neither waits nor returns cannot be ended by anyone: JavaScript has one thread.
+ * that neither waits nor returns cannot be ended: JavaScript has one thread.
  *
  * @example Usage
  * ```ts
@@ -78,9 +71,9 @@ export class ToolDispatcher {
    * comes without the option `engine`.
    */
   constructor(source: Toolset | SelectableToolHost, options: ToolDispatcherOptions = {}) {
-    const shared: unknown = (options as { readonly [STATE]?: unknown } | null)?.[STATE];
-    this.#state = shared instanceof DispatcherState
-      ? shared
+    // A view of another dispatcher is handed its state instead of options.
+    this.#state = options instanceof DispatcherState
+      ? options
       : new DispatcherState(resolveSettings(options));
     if (!isToolset(source) && !isSelectable(source)) {
       refuse("make a dispatcher", "it needs a toolset or a registry");
@@ -104,14 +97,19 @@ export class ToolDispatcher {
     return this.#toolset;
   }
 
+  /** How many calls one `dispatchAll` takes. */
+  get maxCallsPerBatch(): number {
+    return this.#state.settings.maxCallsPerBatch;
+  }
+
   /**
    * Runs one call.
    *
    * @param call What the model asks for.
-   * @param context What the host adds; `null` is nothing, too.
+   * @param context What the host adds; `null` adds nothing.
    * @returns The result. Never rejects.
    */
-  dispatch(call: ToolCall, context: DispatchContext = NO_CONTEXT): Promise<ToolResult> {
+  dispatch(call: ToolCall, context?: DispatchContext | null): Promise<ToolResult> {
     const result = this.#begin(call, context);
     return result instanceof Promise ? result : Promise.resolve(result);
   }
@@ -119,8 +117,8 @@ export class ToolDispatcher {
   /**
    * Runs one call, and says what happens meanwhile: any number of `metadata`, `progress` and
    * `output` events, then exactly one `result`. The call begins when the first event is asked for.
-   * Leaving the loop aborts the call, and waits until it has ended. A generator goes on as its
-   * output is taken.
+   * Leaving the loop aborts the call, and waits until it has ended. A generator runs only as fast as
+   * its output is taken.
    *
    * @example Usage
    * ```ts
@@ -144,14 +142,12 @@ export class ToolDispatcher {
    */
   stream(
     call: ToolCall,
-    context: DispatchContext = NO_CONTEXT,
+    context?: DispatchContext | null,
   ): AsyncIterableIterator<ToolEvent, undefined> {
-    const state = this.#state;
-    const queue = new EventQueue(state.settings.maxBufferedEvents);
-    return new ToolEventStream(
-      queue,
-      () => this.#resolve(call, context, queue),
-      () => chosenCallId(call) ?? state.nextCallId(),
+    return streamEvents(
+      this.#state.settings.maxBufferedEvents,
+      (queue) => this.#resolve(call, context, queue),
+      () => this.#idOf(call),
     );
   }
 
@@ -178,29 +174,22 @@ export class ToolDispatcher {
    * @param calls The calls. Those beyond `maxCallsPerBatch` fail with `overloaded`.
    * @param context What the host adds to each. An idempotency key is made one key per call, by
    * its place in the list.
-   * @param around Begins each call, by its place in the list: what traces calls does so inside.
    * @returns The results, in the order of the calls. Rejects only if `calls` is no list.
    */
   async dispatchAll(
     calls: readonly ToolCall[],
-    context: DispatchContext = NO_CONTEXT,
-    around: (
-      index: number,
-      begin: () => ToolResult | Promise<ToolResult>,
-    ) => ToolResult | Promise<ToolResult> = (_, begin) => begin(),
+    context?: DispatchContext | null,
   ): Promise<readonly ToolResult[]> {
     if (!Array.isArray(calls)) refuse("dispatch calls", "they must be a list");
-    const { maxCallsPerBatch } = this.#state.settings;
+    const { maxCallsPerBatch } = this;
+    const shared = context ?? NO_CONTEXT;
     return await Promise.all(calls.map((call: ToolCall, index) => {
       if (index >= maxCallsPerBatch) {
-        return failure(
-          "overloaded",
-          clip(nameOf(call) ?? ""),
-          `more than ${maxCallsPerBatch} calls at once; send the rest later`,
-        );
+        const why = `more than ${maxCallsPerBatch} calls at once; send the rest later`;
+        return this.#refuse(call, shared, failure("overloaded", clip(nameOf(call) ?? ""), why));
       }
       try {
-        return around(index, () => this.#begin(call, ofPlace(context, index)));
+        return this.#begin(call, ofPlace(shared, index));
       } catch {
         return failure("threw", clip(nameOf(call) ?? ""), "its context cannot be read");
       }
@@ -229,63 +218,72 @@ export class ToolDispatcher {
    * @throws {TypeError} If the toolset was made from a list, and there is no engine.
    */
   withToolset(toolset: Toolset): ToolDispatcher {
-    const options: ToolDispatcherOptions & { readonly [STATE]: DispatcherState } = {
-      [STATE]: this.#state,
-    };
-    return new ToolDispatcher(toolset, options);
+    return new ToolDispatcher(toolset, this.#state as ToolDispatcherOptions);
   }
 
-  /** What the calls have come to, per tool. JSON. */
+  /** Counts and durations of the calls, per tool. JSON. */
   metrics(): DispatcherMetrics {
     return this.#state.metrics();
   }
 
-  /** Begins the metrics anew. Calls that are under way stay counted as such. */
+  /** Sets the metrics back to zero. Calls that are under way stay counted as such. */
   resetMetrics(): void {
     this.#state.resetMetrics();
   }
 
-  #begin(request: ToolCall, context: DispatchContext): ToolResult | Promise<ToolResult> {
-    const call = this.#resolve(request, context, undefined);
+  #begin(request: ToolCall, context?: DispatchContext | null): ToolResult | Promise<ToolResult> {
+    const call = this.#resolve(request, context);
     return call instanceof Call ? call.run() : call;
   }
 
+  /** Makes a call of the tool that is named, or says why there is none. */
   #resolve(
     request: ToolCall,
-    context: DispatchContext,
-    events: EventQueue | undefined,
+    context?: DispatchContext | null,
+    events?: EventQueue,
   ): Call | ToolFailure {
     const name = nameOf(request);
+    const options = context ?? NO_CONTEXT;
+    let failed: ToolFailure;
     try {
       const toolset = this.toolset;
       const tool = name === undefined ? undefined : toolset.get(name);
       if (tool !== undefined) {
         const plan = this.#state.planOf(tool, this.#host);
-        const options = context ?? NO_CONTEXT;
         return new Call(this.#state, toolset, this.#host, plan, request, options, events);
       }
-      this.#state.countUnknown();
-      return name === undefined
-        ? ToolResult.error("unknown_tool", "Cannot call a tool: the call names none")
-        : unknownTool(name, nearIds(name, idsOf(toolset)));
+      this.#state.unknown++;
+      failed = name === undefined
+        ? ToolResult.error(
+          "unknown_tool",
+          "Cannot call a tool: the call names none; decodeCalls() reads what a provider sent",
+        )
+        : unknownTool(name, nearIds(name, toolset.available().map(({ id }) => id)));
     } catch {
-      // A toolset or a registry of somebody's own: those of plue do not throw here.
-      return failure("threw", clip(name ?? ""), "its toolset cannot be read");
+      // Only a toolset or a registry that the host wrote itself can throw here.
+      failed = failure("threw", clip(name ?? ""), "its toolset cannot be read");
     }
+    return this.#refuse(request, options, failed);
+  }
+
+  /** Ends a call before it has begun, and tells its host as of any other failure. */
+  #refuse(request: ToolCall, context: DispatchContext, result: ToolFailure): ToolFailure {
+    const name = nameOf(request) ?? "";
+    tellFailure(context, name, result, (error) => {
+      this.#state.report(name, this.#idOf(request), "metadata", error);
+    });
+    return result;
+  }
+
+  #idOf(request: ToolCall): string {
+    return chosenCallId(request) ?? this.#state.nextCallId();
   }
 }
 
 /** The context of one of several calls: a key for all becomes a key for each. */
-function ofPlace(context: DispatchContext | null, index: number): DispatchContext {
-  const key = context?.idempotencyKey;
-  return key === undefined
-    ? context ?? NO_CONTEXT
-    : { ...context, idempotencyKey: `${key}#${index}` };
-}
-
-/** The ids that a caller may be told of: its own tools that are available. */
-function idsOf(toolset: Toolset): readonly string[] {
-  return toolset.available().map(({ id }) => id);
+function ofPlace(context: DispatchContext, index: number): DispatchContext {
+  const { idempotencyKey: key } = context;
+  return key === undefined ? context : { ...context, idempotencyKey: `${key}#${index}` };
 }
 
 function nameOf(call: ToolCall | null | undefined): string | undefined {
@@ -295,4 +293,21 @@ function nameOf(call: ToolCall | null | undefined): string | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** A registry, as the dispatcher needs it: tools that it can run and select from. */
+export interface SelectableToolHost extends ToolHost {
+  select(selection?: Selection): Toolset;
+}
+
+/** Whether `source` is a registry. */
+function isSelectable(source: unknown): source is SelectableToolHost {
+  const { select, acquire } = (source ?? {}) as Partial<SelectableToolHost>;
+  return typeof select === "function" && typeof acquire === "function";
+}
+
+/** Whether `source` is a toolset. Not `instanceof`: another copy of plue may have made it. */
+function isToolset(source: unknown): source is Toolset {
+  const { get, isAvailable, tools } = (source ?? {}) as Partial<Toolset>;
+  return typeof get === "function" && typeof isAvailable === "function" && Array.isArray(tools);
 }

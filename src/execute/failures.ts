@@ -11,6 +11,7 @@ import {
   isFailureCode,
   isObject,
   type Issue,
+  type ToolCallError,
   type ToolFailure,
   ToolResult,
 } from "../tool/mod.ts";
@@ -20,19 +21,24 @@ import type { InterruptCause } from "./deadline.ts";
 const MAX_MESSAGE = 2_000;
 
 /** A failure that says what could not be done, and why. */
-export function failure(code: FailureCode, id: string, why: string): ToolFailure {
-  return ToolResult.error(code, `Cannot call "${id}": ${clip(why, MAX_MESSAGE)}`);
+export function failure(
+  code: FailureCode,
+  id: string,
+  why: string,
+  more?: Pick<ToolCallError, "issues" | "acknowledged">,
+): ToolFailure {
+  return ToolResult.error(
+    code,
+    `Cannot call ${JSON.stringify(id)}: ${clip(why, MAX_MESSAGE)}`,
+    more,
+  );
 }
 
 /** A failure for a name that is not among the caller's tools, whether it exists or not. */
 export function unknownTool(name: string, near: readonly string[]): ToolFailure {
-  const hint = near.length === 0
-    ? ""
-    : `. Did you mean ${near.map((id) => `"${id}"`).join(" or ")}?`;
-  return ToolResult.error(
-    "unknown_tool",
-    `Cannot call ${JSON.stringify(clip(name))}: there is no such tool${hint}`,
-  );
+  const ids = near.map((id) => `"${id}"`).join(" or ");
+  const hint = ids && `. Did you mean ${ids}?`;
+  return failure("unknown_tool", clip(name), `there is no such tool${hint}`);
 }
 
 /**
@@ -49,28 +55,11 @@ export function interruption(
 ): ToolFailure {
   const what = cause === "timeout" ? "its time was over" : "the call was aborted";
   const rest = acknowledged === false ? ", and the tool has not stopped yet" : "";
-  return ToolResult.error(
-    cause,
-    `Cannot call "${id}": ${what} while it was ${doing}${rest}`,
-    acknowledged === undefined ? {} : { acknowledged },
-  );
+  const more = acknowledged === undefined ? {} : { acknowledged };
+  return failure(cause, id, `${what} while it was ${doing}${rest}`, more);
 }
 
-/** A failure because of what is wrong with the arguments or the result. */
-export function misfit(
-  code: "invalid_arguments" | "invalid_result",
-  id: string,
-  what: string,
-  issues: readonly Issue[],
-): ToolFailure {
-  const kept = issues.slice(0, MAX_ISSUES);
-  const words = kept.map(({ message }) => message).join("; ");
-  return ToolResult.error(code, `Cannot call "${id}": ${what}: ${clip(words, MAX_MESSAGE)}`, {
-    issues: kept,
-  });
-}
-
-/** A result that somebody else made, as one that holds what a result must; `undefined` if it cannot be. */
+/** Reads a result that a tool or a hook made, without its other fields; `undefined` if it is none. */
 export function readResult(value: unknown): ToolResult | undefined {
   if (!isObject(value)) return undefined;
   const { ok, content, error } = value;
@@ -85,7 +74,7 @@ export function readResult(value: unknown): ToolResult | undefined {
   });
 }
 
-/** At most 8 issues, with no more than text in them. */
+/** Reads issues that a tool, a rule or a hook made: the first 8, with texts of bounded length. */
 export function readIssues(list: readonly unknown[]): readonly Issue[] {
   const text = (value: unknown, instead: string): string =>
     typeof value === "string" ? clip(value, 300) : instead;

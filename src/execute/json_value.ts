@@ -52,11 +52,13 @@ export type JsonVerdict = JsonAccepted | JsonTooLarge | JsonRefused;
  *
  * @param value What to look at. It is not changed.
  * @param limit How many bytes of JSON it may have.
+ * @param copies Whether the verdict has a copy, which shares nothing with the value.
  */
-export function readJson(value: unknown, limit: number): JsonVerdict {
+export function readJson(value: unknown, limit: number, copies = false): JsonVerdict {
   try {
-    const most = quickLook(value, limit, 0);
-    if (most <= limit) return { kind: "json", value, bytes: most };
+    const budget: Budget = { bytes: limit };
+    const plain = readPlain(value, budget, copies, 0);
+    if (plain !== STOPPED) return { kind: "json", value: plain, bytes: limit - budget.bytes };
     const reader = new JsonReader({ maxBytes: limit, standIns: true });
     const copy = reader.read(value);
     const { what, pointer, converts } = reader;
@@ -64,42 +66,81 @@ export function readJson(value: unknown, limit: number): JsonVerdict {
     if (copy === STOPPED) return { kind: "large", bytes: reader.bytes };
     const bytes = utf8Length(JSON.stringify(copy));
     if (bytes > limit) return { kind: "large", bytes };
-    return { kind: "json", value: converts ? copy : value, bytes };
+    return { kind: "json", value: converts || copies ? copy : value, bytes };
   } catch {
     // A getter, a toJSON or a proxy threw.
     return { kind: "refused", pointer: "", what: "a value that cannot be read" };
   }
 }
 
+/** How many bytes may still come. */
+interface Budget {
+  bytes: number;
+}
+
 /**
- * How many bytes of JSON the value has at most; `NaN` if that takes a closer look, because it is
- * large or has something in it that is not plain data. Most values are small and plain, and are
- * looked at in this way only, which allocates nothing.
+ * The value or its copy, with an upper bound of its bytes taken from the budget; `STOPPED` if it
+ * takes a closer look, because it is large or has something in it that is not plain data. Most
+ * values are small and plain, and are read in this way only.
  */
-function quickLook(value: unknown, limit: number, depth: number): number {
-  if (typeof value === "string") return 6 * value.length + 2;
-  if (typeof value === "number") return Number.isFinite(value) ? MAX_NUMBER : NaN;
-  if (typeof value === "boolean") return 5;
-  if (typeof value !== "object" || depth === MAX_DEPTH) return NaN;
-  if (value === null) return 4;
-  let most = 2;
-  if (Array.isArray(value)) {
-    for (let index = 0; index < value.length; index++) {
-      most += 1 + quickLook(value[index], limit, depth + 1);
-      // False for NaN, too.
-      if (!(most <= limit)) return NaN;
-    }
-    return most;
+function readPlain(value: unknown, budget: Budget, copies: boolean, depth: number): unknown {
+  if (typeof value === "string") budget.bytes -= 6 * value.length + 2;
+  else if (typeof value === "number" && Number.isFinite(value)) budget.bytes -= MAX_NUMBER;
+  else if (typeof value === "boolean" || value === null) budget.bytes -= 5;
+  else if (typeof value !== "object" || depth === MAX_DEPTH) return STOPPED;
+  else if ((budget.bytes -= 2) >= 0) {
+    return Array.isArray(value)
+      ? readPlainList(value, budget, copies, depth + 1)
+      : readPlainObject(value as Record<string, unknown>, budget, copies, depth + 1);
   }
-  if (Object.getPrototypeOf(value) !== Object.prototype) return NaN;
-  // Twice as fast as Object.keys. What somebody added to Object.prototype is counted in, which
-  // leaves the sum an upper bound.
-  for (const key in value) {
-    const member = (value as Record<string, unknown>)[key];
-    most += 6 * key.length + 4 + quickLook(member, limit, depth + 1);
-    if (!(most <= limit)) return NaN;
+  return budget.bytes < 0 ? STOPPED : value;
+}
+
+function readPlainList(
+  list: readonly unknown[],
+  budget: Budget,
+  copies: boolean,
+  depth: number,
+): unknown {
+  const copy: unknown[] = [];
+  for (let index = 0; index < list.length; index++) {
+    budget.bytes--;
+    const item = readPlain(list[index], budget, copies, depth);
+    if (item === STOPPED) return STOPPED;
+    if (copies) copy.push(item);
   }
-  return most;
+  return copies ? copy : list;
+}
+
+function readPlainObject(
+  object: Readonly<Record<string, unknown>>,
+  budget: Budget,
+  copies: boolean,
+  depth: number,
+): unknown {
+  if (Object.getPrototypeOf(object) !== Object.prototype) return STOPPED;
+  const copy: Record<string, unknown> = {};
+  // Twice as fast as Object.keys. It also finds what was added to Object.prototype, which is not
+  // copied and leaves the sum an upper bound.
+  for (const key in object) {
+    budget.bytes -= 6 * key.length + 4;
+    const member = readPlain(object[key], budget, copies, depth);
+    // An assignment to `__proto__` would set the prototype of the copy.
+    if (member === STOPPED || key === "__proto__") return STOPPED;
+    if (copies && Object.hasOwn(object, key)) copy[key] = member;
+  }
+  return copies ? copy : object;
+}
+
+/** A frozen copy of JSON; `undefined` if the value is not JSON. */
+export function frozenCopy<T>(value: T): T | undefined {
+  try {
+    const copy = new JsonReader({ freeze: true }).read(value);
+    // What was read is of the same type.
+    return copy === STOPPED ? undefined : copy as T;
+  } catch {
+    return undefined;
+  }
 }
 
 const ENCODER = new TextEncoder();

@@ -4,10 +4,17 @@
  * @module
  */
 
-export type { ApprovalAnswer, Approver } from "./approval.ts";
+export type {
+  ApprovalAnswer,
+  Approver,
+  BeforeAnswer,
+  CallInfo,
+  ToolHooks,
+  TransactionInfo,
+  TransactionManager,
+} from "./ports.ts";
 export { type Clock, type OutputOverflow, systemClock } from "../tool/mod.ts";
-export { ToolDispatcher } from "./dispatcher.ts";
-export type { BeforeAnswer, CallInfo, ToolHooks } from "./hooks.ts";
+export { type SelectableToolHost, ToolDispatcher } from "./dispatcher.ts";
 export type { DispatcherMetrics, DurationMetrics, ToolMetrics } from "./metrics.ts";
 export type {
   CallValidator,
@@ -17,13 +24,11 @@ export type {
   IdempotencyOptions,
   ToolDispatcherOptions,
 } from "./options.ts";
-export type { SelectableToolHost } from "./source.ts";
-export type { DispatchContext, ToolCall, ToolProgress } from "./tool_call.ts";
+export type { DispatchContext, ToolCall, ToolProgress } from "./request.ts";
 export type {
   MetadataEvent,
   OutputEvent,
   ProgressEvent,
   ResultEvent,
   ToolEvent,
-} from "./tool_event.ts";
-export type { TransactionInfo, TransactionManager } from "./transaction.ts";
+} from "./events.ts";

@@ -1,14 +1,28 @@
 /**
- * What a dispatcher may be told.
+ * The options of a dispatcher, and their checks.
  *
  * @module
  */
 
 import type { SchemaEngine } from "../schema/mod.ts";
-import type { Clock, OutputOverflow, ToolRuleAnswer } from "../tool/mod.ts";
-import type { Approver } from "./approval.ts";
-import type { CallInfo, ToolHooks } from "./hooks.ts";
-import type { TransactionManager } from "./transaction.ts";
+import {
+  type Check,
+  checkFunction,
+  checkOverflow,
+  type Clock,
+  isFunction,
+  isListOf,
+  isObject,
+  MAX_TIMEOUT_MS,
+  must,
+  numberFrom,
+  type OutputOverflow,
+  refuse,
+  refuseOthers,
+  systemClock,
+  type ToolRuleAnswer,
+} from "../tool/mod.ts";
+import type { Approver, CallInfo, ToolHooks, TransactionManager } from "./ports.ts";
 
 /**
  * A rule for the arguments of every tool, after the schema and the tool's own rules. It answers as
@@ -93,7 +107,7 @@ export interface ToolDispatcherOptions {
   readonly engine?: SchemaEngine;
   /** For tools that require a transaction. Without it, they fail with `transaction_failed`. */
   readonly transactions?: TransactionManager;
-  /** Stand around every call. */
+  /** Run before and after every call. */
   readonly hooks?: ToolHooks | readonly ToolHooks[];
   /** Rules for the arguments of every tool. */
   readonly validators?: readonly CallValidator[];
@@ -168,14 +182,146 @@ export interface ToolDispatcherOptions {
    */
   readonly maxBufferedEvents?: number;
   /**
-   * Of how many tools metrics are kept. Those of further tools are added up under the id `*`, and
-   * so are those of a tool that is gone when another needs its place.
+   * How many tools have metrics of their own. Those of further tools are added up under the id `*`,
+   * and so are those of a tool that was removed when another needs its place.
    *
    * @default {10_000}
    */
   readonly maxMeteredTools?: number;
-  /** Is told what was thrown, stack and all, for the host's log. What it throws is ignored. */
+  /** Receives what was thrown, stack and all, for the host's log. Errors of this function are ignored. */
   onError?(report: DispatchErrorReport): void;
   /** Tells the time. */
   readonly clock?: Clock;
+}
+
+/** The smallest limit on output: a marker of truncation must fit. */
+export const MIN_OUTPUT_BYTES = 128;
+
+/** The default of an option that is a number, and the least and the most that it may be. */
+type Range = readonly [otherwise: number, least: number, most?: number];
+
+/** The options that are numbers. */
+type NumberOption = keyof {
+  [
+    Name in keyof ToolDispatcherOptions as ToolDispatcherOptions[Name] extends number | undefined
+      ? Name
+      : never
+  ]: true;
+};
+
+const NUMBERS: Readonly<Record<NumberOption, Range>> = {
+  approvalTimeoutMs: [600_000, 1, MAX_TIMEOUT_MS],
+  timeoutMs: [60_000, 1, MAX_TIMEOUT_MS],
+  maxTimeoutMs: [3_600_000, 1, MAX_TIMEOUT_MS],
+  graceMs: [1_000, 0, MAX_TIMEOUT_MS],
+  closeTimeoutMs: [10_000, 1, MAX_TIMEOUT_MS],
+  maxArgumentBytes: [1_048_576, 2],
+  maxOutputBytes: [1_048_576, MIN_OUTPUT_BYTES],
+  maxCallsPerBatch: [128, 1],
+  maxBufferedEvents: [64, 1],
+  maxMeteredTools: [10_000, 1],
+};
+
+const LIMITS: Readonly<Record<keyof ConcurrencyLimits, Range>> = {
+  maxConcurrent: [Infinity, 1],
+  maxConcurrentPerTool: [Infinity, 1],
+  maxQueued: [256, 0],
+};
+
+const IDEMPOTENCY: Readonly<Record<keyof IdempotencyOptions, Range>> = {
+  windowMs: [600_000, 1],
+  maxKeys: [1_000, 1],
+  maxBytes: [16_777_216, 0],
+};
+
+/** The options that are no numbers. */
+const OTHERS: readonly Exclude<keyof ToolDispatcherOptions, NumberOption>[] = [
+  "engine",
+  "transactions",
+  "hooks",
+  "validators",
+  "approve",
+  "limits",
+  "outputOverflow",
+  "idempotency",
+  "onError",
+  "clock",
+];
+
+/** What {@linkcode ToolDispatcherOptions} say, checked and complete. */
+export interface Settings
+  extends Required<Pick<ToolDispatcherOptions, NumberOption | "outputOverflow" | "clock">> {
+  readonly engine: SchemaEngine | undefined;
+  readonly transactions: TransactionManager | undefined;
+  readonly approve: Approver | undefined;
+  readonly onError: ToolDispatcherOptions["onError"] | undefined;
+  readonly validators: readonly CallValidator[];
+  readonly beforeHooks: readonly ToolHooks[];
+  /** In the order in which they run, which is the reverse of the order given. */
+  readonly afterHooks: readonly ToolHooks[];
+  readonly limits: Required<ConcurrencyLimits>;
+  readonly idempotency: Required<IdempotencyOptions>;
+}
+
+const ACTION = "make a dispatcher";
+
+const checkValidators: Check<readonly CallValidator[]> = must(
+  "a list of functions",
+  (value) => isListOf(value, (item): item is CallValidator => isFunction(item)),
+);
+const checkHook: Check<ToolHooks> = must(
+  "an object with a before or an after function",
+  (value): value is ToolHooks => {
+    if (!isObject(value)) return false;
+    const { before, after } = value;
+    return (before ?? after) !== undefined &&
+      [before, after].every((part) => part === undefined || isFunction(part));
+  },
+);
+
+/** Checks options. Throws a `TypeError` or a `RangeError` that names the option. */
+export function resolveSettings(options: ToolDispatcherOptions): Settings {
+  if (typeof options !== "object" || options === null) {
+    refuse(ACTION, "the options must be an object");
+  }
+  const { engine, transactions, approve, onError, clock = systemClock } = options;
+  const { outputOverflow = "fail", validators = [] } = options;
+  const hooks = [options.hooks ?? []].flat().map((hook) => checkHook(ACTION, hook, "a hook"));
+  for (const [name, value] of Object.entries({ approve, onError })) {
+    if (value !== undefined) checkFunction(ACTION, value, name);
+  }
+  for (const method of ["begin", "commit", "rollback"] as const) {
+    if (transactions !== undefined && !isFunction(transactions[method])) {
+      refuse(ACTION, `transactions must have a ${method} function`);
+    }
+  }
+  return Object.freeze({
+    engine,
+    transactions,
+    approve,
+    onError: onError?.bind(options),
+    beforeHooks: hooks.filter((hook) => hook.before !== undefined),
+    afterHooks: hooks.filter((hook) => hook.after !== undefined).reverse(),
+    validators: [...checkValidators(ACTION, validators, "validators")],
+    outputOverflow: checkOverflow(ACTION, outputOverflow, "outputOverflow"),
+    clock,
+    ...numbers("", options, NUMBERS, OTHERS),
+    limits: numbers("limits.", options.limits, LIMITS),
+    idempotency: numbers("idempotency.", options.idempotency, IDEMPOTENCY),
+  });
+}
+
+/** Reads a group of options that are numbers, and refuses what is neither one nor among `others`. */
+function numbers<Ranges extends { readonly [name: string]: Range }>(
+  group: string,
+  given: { readonly [Name in keyof Ranges]?: number | undefined } = {},
+  ranges: Ranges,
+  others: readonly string[] = [],
+): { readonly [Name in keyof Ranges]: number } {
+  refuseOthers(ACTION, given, [...Object.keys(ranges), ...others]);
+  const read = Object.entries(ranges).map(([name, [otherwise, least, most]]) =>
+    [name, numberFrom(least, most)(ACTION, given[name] ?? otherwise, group + name)] as const
+  );
+  // Every name of the ranges was read.
+  return Object.fromEntries(read) as { [Name in keyof Ranges]: number };
 }

@@ -5,17 +5,14 @@
  * @module
  */
 
-import { validateStandard } from "../schema/mod.ts";
-import { type Issue, isToolResult, type OutputOverflow, type ToolResult } from "../tool/mod.ts";
+import { type StandardOutcome, validateStandard } from "../schema/mod.ts";
+import { type Issue, isToolResult, type ToolResult } from "../tool/mod.ts";
 import type { Call } from "./call.ts";
 import { readResult } from "./failures.ts";
-import { describeRefusal, readJson } from "./json_value.ts";
-import { whenThere } from "./later.ts";
-import type { StepAnswer } from "./plan.ts";
-import { truncate } from "./truncate.ts";
+import { describeRefusal, jsonBytes, readJson } from "./json_value.ts";
 
 /** Reads what the tool returned: a value, or a result that it made itself. */
-export function readOutput(call: Call): StepAnswer {
+export function readOutput(call: Call): ToolResult | Promise<ToolResult> {
   const { output } = call;
   if (!isToolResult(output)) return toResult(call, output);
   const result = readResult(output);
@@ -29,59 +26,106 @@ export function readOutput(call: Call): StepAnswer {
 export function toResult(call: Call, content: unknown): ToolResult | Promise<ToolResult> {
   const schema = call.tool.returnsStandard;
   if (schema === undefined) return check(call, content, false);
-  return whenThere(
-    validateStandard(schema, content),
-    ({ issues, value }) => issues === undefined ? check(call, value, true) : misfit(call, issues),
-  );
+  const checked = validateStandard(schema, content);
+  return checked instanceof Promise
+    ? checked.then((verdict) => accept(call, verdict))
+    : accept(call, checked);
 }
 
-function check(call: Call, value: unknown, validated: boolean): ToolResult {
+function accept(
+  call: Call,
+  { issues, value }: StandardOutcome,
+): ToolResult {
+  return issues === undefined ? check(call, value, true) : misfit(call, issues);
+}
+
+function check(call: Call, value: unknown, isValidated: boolean): ToolResult {
+  const { maxOutputBytes: limit, options, tool, settings } = call;
   // A tool that returns nothing answers `null`: JSON has no other nothing.
-  let content: unknown = value === undefined ? null : value;
-  let bytes = 5;
-  if (content !== null && typeof content !== "boolean") {
-    const verdict = readJson(content, call.maxOutputBytes);
-    if (verdict.kind === "refused") {
-      const why = describeRefusal(verdict);
-      return call.fail("invalid_result", `the tool's result is not JSON: ${why}`);
-    }
-    if (verdict.kind === "large") return tooLarge(call, content, verdict.bytes, validated);
-    content = verdict.value;
-    bytes = verdict.bytes;
+  const given = value === undefined ? null : value;
+  const verdict = readJson(given, limit);
+  if (verdict.kind === "refused") {
+    const why = `the tool's result is not JSON: ${describeRefusal(verdict)}`;
+    return call.fail("invalid_result", why);
   }
-  call.resultBytes = bytes;
-  return (validated ? undefined : validateResult(call, content)) ??
-    { ok: true, content, durationMs: 0 };
-}
-
-/** What the result's own schema says against it. */
-function validateResult(call: Call, content: unknown): ToolResult | undefined {
-  if (call.tool.returns === undefined) return undefined;
-  const { returns } = call.runtime;
-  return returns === undefined || returns.check(content)
-    ? undefined
-    : misfit(call, returns.issues(content));
+  const isLarge = verdict.kind === "large";
+  const overflow = options.outputOverflow ?? tool.outputOverflow ?? settings.outputOverflow;
+  if (isLarge && overflow !== "truncate") {
+    return call.fail(
+      "output_too_large",
+      `its result has at least ${verdict.bytes} bytes, and ${limit} are allowed; ask for less of it`,
+    );
+  }
+  const content = isLarge ? given : verdict.value;
+  // Of a large value only the beginning has been read, unless it is a string.
+  if (!isValidated && tool.returns !== undefined && (!isLarge || typeof content === "string")) {
+    const { returns } = call.runtime;
+    if (returns?.check(content) === false) return misfit(call, returns.issues(content));
+  }
+  call.resultBytes = isLarge ? limit : verdict.bytes;
+  return isLarge
+    ? { ok: true, content: truncate(content, limit), durationMs: 0, truncated: true }
+    : { ok: true, content, durationMs: 0 };
 }
 
 function misfit(call: Call, issues: readonly Issue[]): ToolResult {
   return call.misfit("invalid_result", "the tool's result does not fit its own schema", issues);
 }
 
-/** The caller's choice, else the tool's, else the dispatcher's. */
-function overflowOf({ options, tool, settings }: Call): OutputOverflow {
-  return options.outputOverflow ?? tool.outputOverflow ?? settings.outputOverflow;
+/** Room for the marker: two numbers and the words. */
+const MARKER_BYTES = 96;
+
+/**
+ * Cuts `value` to `limit` bytes of JSON. A string stays a string; of anything else, the beginning of
+ * its JSON text remains. The cut is between code points, and ends with
+ * `… [truncated: 900 of 20000 bytes]`.
+ *
+ * @param value JSON, as far as the limit reaches.
+ * @param limit At least 128.
+ */
+export function truncate(value: unknown, limit: number): string {
+  const text = typeof value === "string" ? value : beginningOf(value, limit);
+  const room = limit - MARKER_BYTES;
+  // Halves the range of ends that may fit: a character takes one byte at least.
+  let end = 0;
+  for (let most = Math.min(text.length, room); end < most;) {
+    const middle = Math.ceil((end + most) / 2);
+    if (jsonBytes(text.slice(0, middle)) <= room) end = middle;
+    else most = middle - 1;
+  }
+  // Not between the halves of a pair.
+  if ((text.codePointAt(end - 1) ?? 0) > 0xffff) end--;
+  const kept = text.slice(0, end);
+  const whole = typeof value === "string" ? jsonBytes(value) : `more than ${limit}`;
+  return `${kept}… [truncated: ${jsonBytes(kept)} of ${whole} bytes]`;
 }
 
-function tooLarge(call: Call, value: unknown, bytes: number, validated: boolean): ToolResult {
-  const limit = call.maxOutputBytes;
-  if (overflowOf(call) !== "truncate") {
-    return call.fail(
-      "output_too_large",
-      `its result has at least ${bytes} bytes, and ${limit} are allowed; ask for less of it`,
-    );
+/** The first characters of a value's JSON text, without writing all of it. */
+function beginningOf(value: unknown, length: number): string {
+  let text = "";
+
+  function write(part: unknown): void {
+    if (text.length >= length) return;
+    if (typeof part !== "object" || part === null) {
+      text += JSON.stringify(typeof part === "string" ? part.slice(0, length) : part);
+      return;
+    }
+    const { toJSON } = part as { readonly toJSON?: unknown };
+    if (typeof toJSON === "function") return write(toJSON.call(part));
+    let separator = "";
+    const list = Array.isArray(part);
+    text += list ? "[" : "{";
+    for (const key of Object.keys(part)) {
+      const member = (part as Record<string, unknown>)[key];
+      if (member === undefined) continue;
+      if (text.length >= length) return;
+      text += list ? separator : `${separator}${JSON.stringify(key)}:`;
+      separator = ",";
+      write(member);
+    }
+    text += list ? "]" : "}";
   }
-  // Of other values only the beginning has been looked at, and what remains is a string anyway.
-  const wrong = typeof value === "string" && !validated ? validateResult(call, value) : undefined;
-  call.resultBytes = limit;
-  return wrong ?? { ok: true, content: truncate(value, limit), durationMs: 0, truncated: true };
+
+  write(value);
+  return text;
 }

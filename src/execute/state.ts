@@ -7,29 +7,30 @@
 import { isToolHost, type ToolHost, ToolRegistry } from "../registry/mod.ts";
 import type { Toolset, ToolSource } from "../select/mod.ts";
 import { refuse, type Tool } from "../tool/mod.ts";
-import { Gate } from "./gate.ts";
+import { Gate } from "./limits.ts";
 import { IdempotencyStore } from "./idempotency.ts";
-import type { DispatcherMetrics } from "./metrics.ts";
-import { planFor, type ToolPlan } from "./plan.ts";
-import type { Settings } from "./settings.ts";
-import { ToolStats } from "./stats.ts";
+import { type DispatcherMetrics, ToolStats } from "./metrics.ts";
+import type { DispatchPhase, Settings } from "./options.ts";
+import type { CallShared, ToolPlan } from "./call.ts";
+import { planFor } from "./steps.ts";
 
 /** Under this id the metrics of tools beyond the limit are added up. No tool can have it. */
 const OTHER_TOOLS = "*";
 
-/** How many places are looked at for one that has become free, when there is no other. */
-const MOST_LOOKS = 8;
+/** How many plans are looked at for one whose tool has been removed, when there is no room. */
+const MAX_EVICTION_TRIES = 8;
 
 /** What the calls of a dispatcher and its views share: limits, keys, plans and metrics. */
-export class DispatcherState {
+export class DispatcherState implements CallShared {
   readonly settings: Settings;
   readonly gate: Gate;
   readonly keys: IdempotencyStore;
+  /** Calls that named no tool of their caller's. */
+  unknown = 0;
   readonly #plans: Map<string, ToolPlan> = new Map();
   readonly #others: ToolStats = new ToolStats(OTHER_TOOLS);
   readonly #hosts: WeakMap<ToolSource, ToolHost> = new WeakMap();
   #since: number;
-  #unknown = 0;
   #calls = 0;
   #callPrefix: string | undefined;
 
@@ -54,8 +55,8 @@ export class DispatcherState {
   }
 
   /**
-   * Whether another tool can be counted by itself. Where there are too many, one that its host has
-   * no more gives up its place, and its numbers go to those of the others.
+   * Whether another tool can have metrics of its own. Where there are too many, a tool that its host
+   * has removed gives up its place, and its numbers are added to those of the others.
    */
   #hasRoom(): boolean {
     const plans = this.#plans;
@@ -69,7 +70,7 @@ export class DispatcherState {
       }
       // To the end: the next tool without a place looks at others.
       plans.set(id, plan);
-      if (++looks === MOST_LOOKS) break;
+      if (++looks === MAX_EVICTION_TRIES) break;
     }
     return false;
   }
@@ -101,9 +102,13 @@ export class DispatcherState {
     return `${this.#callPrefix}-${(++this.#calls).toString(36)}`;
   }
 
-  /** Counts a call that named no tool of its caller's. */
-  countUnknown(): void {
-    this.#unknown++;
+  /** Tells the host what was thrown. */
+  report(toolId: string, callId: string, phase: DispatchPhase, error: unknown): void {
+    try {
+      this.settings.onError?.({ toolId, callId, phase, error });
+    } catch {
+      // Errors of the error hook are ignored.
+    }
   }
 
   metrics(): DispatcherMetrics {
@@ -117,11 +122,11 @@ export class DispatcherState {
       tools.reduce((total, tool) => total + tool[count], 0);
     return {
       since: this.#since,
-      calls: sum("calls") + this.#unknown,
-      failed: sum("failed") + this.#unknown,
+      calls: sum("calls") + this.unknown,
+      failed: sum("failed") + this.unknown,
       inFlight: sum("inFlight"),
       queued: this.gate.queued,
-      unknownTool: this.#unknown,
+      unknownTool: this.unknown,
       tools,
     };
   }
@@ -129,7 +134,7 @@ export class DispatcherState {
   resetMetrics(): void {
     for (const { stats } of this.#plans.values()) stats.reset();
     this.#others.reset();
-    this.#unknown = 0;
+    this.unknown = 0;
     this.#since = this.settings.clock.timestamp();
   }
 }

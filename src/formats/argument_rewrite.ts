@@ -1,30 +1,74 @@
 /**
- * What must be undone in values of an exported schema, as a tree beside it, and how a value tells
- * which branch of a union it is.
+ * The tree of what must be undone in values of an exported schema, and how a value tells which
+ * branch of a union it is.
  *
  * @module
  */
 
-import type { JsonSchema, JsonSchemaObject } from "../tool/mod.ts";
-import { includesValue, jsonEqual } from "./transform/json_equal.ts";
+import { isOfType } from "../schema/mod.ts";
+import {
+  isObject,
+  jsonEqual,
+  type JsonSchema,
+  type JsonSchemaObject,
+  type JsonValue,
+  setOwn,
+} from "../tool/mod.ts";
+import { type Resolve, resolverOf } from "./transform/definitions.ts";
+import { includesValue } from "./transform/json_equal.ts";
 import { markOf } from "./transform/origin.ts";
-import { type Resolve, resolverOf } from "./transform/references.ts";
-import { eachChild, eachNode, isNode } from "./transform/schema_walk.ts";
-import type { ArgumentChoice, ArgumentRewrite } from "./types.ts";
-import { fitsType } from "./value_type.ts";
+import { eachChild, eachNode } from "./transform/rewrite.ts";
+
+/**
+ * What to undo in a value that was written for the exported schema, as a tree beside that schema.
+ * A part that is absent needs nothing undone. A recursive schema makes a cyclic tree, which is
+ * followed along the value, and therefore ends. `decodeArguments` reads it.
+ */
+export interface ArgumentRewrite {
+  /** Values that were written as text: the text, and what it stands for. */
+  readonly values?: ReadonlyMap<string, JsonValue>;
+  /** The properties (as sent) in which a `null` stands for "left out". */
+  readonly nulls?: ReadonlySet<string>;
+  /** The property keys as sent that differ from the tool's own, with the tool's own. */
+  readonly keys?: ReadonlyMap<string, string>;
+  /** What to undo in a property, by its key as sent. */
+  readonly properties?: ReadonlyMap<string, ArgumentRewrite>;
+  /** What to undo in the properties that the schema does not declare. */
+  readonly additionalProperties?: ArgumentRewrite;
+  /** The properties (as sent) that the schema declares, where `additionalProperties` is here. */
+  readonly declared?: ReadonlySet<string>;
+  /** What to undo in the first items of an array. */
+  readonly prefixItems?: readonly (ArgumentRewrite | undefined)[];
+  /** What to undo in the (other) items of an array. */
+  readonly items?: ArgumentRewrite;
+  /** The branches of a union, each with how to tell a value of it. The first that fits applies. */
+  readonly choices?: readonly ArgumentChoice[];
+  /** What applies as well: `allOf`, and what a reference leads to. */
+  readonly also?: readonly ArgumentRewrite[];
+}
+
+/** One branch of a union. */
+export interface ArgumentChoice {
+  /**
+   * Whether a value (as sent) looks like this branch, judged by its type, keys and constants, down
+   * to `depth` levels; four, unless told.
+   */
+  accepts(value: unknown, depth?: number): boolean;
+  readonly rewrite: ArgumentRewrite;
+}
 
 /** How deep a value is looked at to tell which branch of a union it is. */
 export const MAX_LOOK = 4;
 
-/** How many parts of a value are looked at to tell one branch. What is beyond is taken to fit. */
+/** How many parts of a value are looked at to tell one branch. The others count as fitting. */
 const MAX_LOOKS = 10_000;
 
 type Writable<T> = { -readonly [Key in keyof T]: T[Key] };
 
 /**
- * What to undo in values of an exported schema.
+ * Makes the tree of what must be undone in values of an exported schema.
  *
- * @param schema The exported schema, as the transforms left it: they noted on it what they did.
+ * @param schema The exported schema, with the marks that the transforms put on it.
  * @returns The tree, or `undefined` if nothing needs undoing.
  */
 export function rewriteOf(schema: JsonSchema): ArgumentRewrite | undefined {
@@ -34,7 +78,7 @@ export function rewriteOf(schema: JsonSchema): ArgumentRewrite | undefined {
   const made = new Map<JsonSchemaObject, Writable<ArgumentRewrite>>();
 
   const build = (part: unknown): ArgumentRewrite | undefined => {
-    if (!isNode(part) || !concerned.has(part)) return undefined;
+    if (!isObject(part) || !concerned.has(part)) return undefined;
     let rewrite = made.get(part);
     if (rewrite === undefined) made.set(part, rewrite = { ...markOf(part) });
     return rewrite;
@@ -45,7 +89,7 @@ export function rewriteOf(schema: JsonSchema): ArgumentRewrite | undefined {
       if (target !== undefined) rewrite.also = [target];
     }
     const properties = new Map<string, ArgumentRewrite>();
-    if (isNode(part["properties"])) {
+    if (isObject(part["properties"])) {
       for (const [key, property] of Object.entries(part["properties"])) {
         const inner = build(property);
         if (inner !== undefined) properties.set(key, inner);
@@ -55,7 +99,9 @@ export function rewriteOf(schema: JsonSchema): ArgumentRewrite | undefined {
     const rest = build(part["additionalProperties"]);
     if (rest !== undefined) {
       rewrite.additionalProperties = rest;
-      rewrite.declared = new Set(isNode(part["properties"]) ? Object.keys(part["properties"]) : []);
+      rewrite.declared = new Set(
+        isObject(part["properties"]) ? Object.keys(part["properties"]) : [],
+      );
     }
     const items = build(part["items"]);
     if (items !== undefined) rewrite.items = items;
@@ -80,7 +126,7 @@ export function rewriteOf(schema: JsonSchema): ArgumentRewrite | undefined {
   };
 
   const root = build(schema);
-  // Filling one makes others, to which the map's iterator goes on: a chain takes no stack.
+  // Filling one adds others, which the map's iterator also visits, without recursion.
   for (const [part, rewrite] of made) fill(part, rewrite);
   return root;
 }
@@ -90,7 +136,7 @@ function concernedNodes(schema: JsonSchema, resolve: Resolve): ReadonlySet<unkno
   const concerned = new Set<JsonSchemaObject>();
   const leadHere = new Map<JsonSchemaObject, JsonSchemaObject[]>();
   const lead = (to: JsonSchema | undefined, from: JsonSchemaObject): void => {
-    if (!isNode(to)) return;
+    if (!isObject(to)) return;
     const list = leadHere.get(to);
     if (list === undefined) leadHere.set(to, [from]);
     else list.push(from);
@@ -100,12 +146,12 @@ function concernedNodes(schema: JsonSchema, resolve: Resolve): ReadonlySet<unkno
     eachChild(node, (child) => lead(child, node));
     if (Object.hasOwn(node, "$ref")) lead(resolve(node["$ref"]), node);
   });
-  // What is added while the set is walked is walked too.
+  // A set's iterator also visits items that are added meanwhile.
   for (const node of concerned) for (const from of leadHere.get(node) ?? []) concerned.add(from);
   return concerned;
 }
 
-/** A look at a value: what references mean, and how many more parts of it may be looked at. */
+/** The state of a look at a value. */
 interface Look {
   readonly resolve: Resolve;
   left: number;
@@ -113,28 +159,260 @@ interface Look {
 
 /** Whether a value looks like one branch of a union, by its type, keys and constants. */
 function looksLike(schema: unknown, value: unknown, depth: number, look: Look): boolean {
-  if (!isNode(schema)) return schema !== false;
+  if (!isObject(schema)) return schema !== false;
   if (depth < 0 || --look.left < 0) return true;
   const inner = (part: unknown, item: unknown): boolean => looksLike(part, item, depth - 1, look);
   if (Object.hasOwn(schema, "$ref")) return inner(look.resolve(schema["$ref"]) ?? true, value);
   const { type, enum: values, properties, required, anyOf, items } = schema;
-  if (!fitsType(type, value)) {
+  const types = type === undefined || Array.isArray(type) ? type : [type];
+  if (types !== undefined && !types.some((one) => isOfType(one, value))) {
     return schema["nullable"] === true && value === null;
   }
   if (Object.hasOwn(schema, "const") && !jsonEqual(schema["const"], value)) return false;
   if (Array.isArray(values) && !includesValue(values, value)) return false;
   if (Array.isArray(anyOf) && !anyOf.some((one) => inner(one, value))) return false;
-  if (Array.isArray(value) && isNode(items)) {
+  if (Array.isArray(value) && isObject(items)) {
     return value.slice(0, 16).every((item) => inner(items, item));
   }
-  if (!isNode(value)) return true;
+  if (!isObject(value)) return true;
   if (Array.isArray(required) && !required.every((key) => Object.hasOwn(value, String(key)))) {
     return false;
   }
-  if (!isNode(properties)) return true;
+  if (!isObject(properties)) return true;
   return Object.keys(value).every((key) =>
     Object.hasOwn(properties, key)
       ? inner(properties[key], value[key])
       : schema["additionalProperties"] !== false
   );
+}
+
+/** How deep a value is followed. Deeper parts stay as they came, and validation refuses them. */
+const MAX_DEPTH = 256;
+
+/** The rewrites that apply to one value: this one, those it includes, and the branches that fit. */
+function applying(rewrite: ArgumentRewrite, value: unknown): readonly ArgumentRewrite[] {
+  if (rewrite.also === undefined && rewrite.choices === undefined) return [rewrite];
+  const found = new Set<ArgumentRewrite>();
+  const open = [rewrite];
+  for (let at = open.pop(); at !== undefined; at = open.pop()) {
+    if (found.has(at)) continue;
+    found.add(at);
+    open.push(...(at.also ?? []));
+    const choice = at.choices?.find(({ accepts }) => accepts(value));
+    if (choice !== undefined) open.push(choice.rewrite);
+  }
+  return [...found];
+}
+
+/**
+ * Turns the arguments of a call, as the provider's model wrote them, into the tool's own: nulls
+ * that stand for "left out" go, renamed keys and texts become what they were. Where nothing was
+ * changed, the same value is returned; it is never written to.
+ *
+ * The value need not fit the schema: parts that do not fit are left for validation to report.
+ *
+ * @example Usage
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { defineTool } from "@plue/tools";
+ * import { decodeArguments, exportTools } from "@plue/tools/formats";
+ *
+ * const tool = defineTool({
+ *   name: "weather",
+ *   description: "Tells the weather.",
+ *   parameters: { type: "object", properties: { unit: { type: "string" } } },
+ * });
+ * const { names } = exportTools([tool], "openai.strict");
+ * assert.deepEqual(decodeArguments({ unit: null }, names.encodingOf("weather")?.input), {});
+ * ```
+ *
+ * @param value The arguments as they came.
+ * @param rewrite What the export changed: `names.encodingOf(id)?.input`.
+ * @returns The arguments for the tool.
+ */
+export function decodeArguments(value: unknown, rewrite: ArgumentRewrite | undefined): unknown {
+  return rewrite === undefined ? value : decode(value, [rewrite], 0);
+}
+
+function decode(value: unknown, rewrites: readonly ArgumentRewrite[], depth: number): unknown {
+  if (rewrites.length === 0 || depth > MAX_DEPTH) return value;
+  const parts = rewrites.flatMap((rewrite) => applying(rewrite, value));
+  if (typeof value === "string") {
+    for (const { values } of parts) {
+      const stands = values?.get(value);
+      if (stands !== undefined) return stands;
+    }
+    return value;
+  }
+  if (Array.isArray(value)) {
+    return eachItem(value, parts, (item, own) => decode(item, own, depth + 1));
+  }
+  if (!isObject(value)) return value;
+  const result: Record<string, unknown> = {};
+  let changed = false;
+  for (const key of Object.keys(value)) {
+    const item = value[key];
+    if (item === null && parts.some(({ nulls }) => nulls?.has(key) === true)) {
+      changed = true;
+      continue;
+    }
+    const inner = decode(item, propertyRewrites(parts, key), depth + 1);
+    const name = parts.find(({ keys }) => keys?.has(key))?.keys?.get(key) ?? key;
+    if (inner !== item || name !== key) changed = true;
+    setOwn(result, name, inner);
+  }
+  return changed ? result : value;
+}
+
+function eachItem(
+  value: readonly unknown[],
+  parts: readonly ArgumentRewrite[],
+  step: (item: unknown, rewrites: readonly ArgumentRewrite[]) => unknown,
+): readonly unknown[] {
+  let changed = false;
+  const list = value.map((item, index) => {
+    const rewrites = parts.flatMap((part) => {
+      const own = index < (part.prefixItems?.length ?? 0) ? part.prefixItems?.[index] : part.items;
+      return own === undefined ? [] : [own];
+    });
+    const inner = step(item, rewrites);
+    if (inner !== item) changed = true;
+    return inner;
+  });
+  return changed ? list : value;
+}
+
+function propertyRewrites(
+  parts: readonly ArgumentRewrite[],
+  key: string,
+): readonly ArgumentRewrite[] {
+  return parts.flatMap((part) => {
+    const own = part.properties?.get(key) ??
+      (part.declared?.has(key) === true ? undefined : part.additionalProperties);
+    return own === undefined ? [] : [own];
+  });
+}
+
+/**
+ * The way back of {@linkcode decodeArguments}: the tool's own arguments as the exported schema has
+ * them. Used for examples, and wherever a call is written rather than read.
+ *
+ * @param value Arguments that fit the tool's own schema.
+ * @param rewrite What the export changed: `names.encodingOf(id)?.input`.
+ * @returns The arguments as they stand on the wire.
+ */
+export function encodeArguments(value: unknown, rewrite: ArgumentRewrite | undefined): unknown {
+  if (rewrite === undefined) return value;
+  return encode(value, [rewrite], { depth: 0, levels: Infinity, work: { left: MAX_WRITES } });
+}
+
+/** How many parts of a value are written, tries included. The others stay as they came. */
+const MAX_WRITES = 100_000;
+
+/** How many combinations of branches are tried for one part of a value. */
+const MAX_COMBINATIONS = 64;
+
+/** How far to go in a value. */
+interface Reach {
+  /** How deep in the value it is. */
+  readonly depth: number;
+  /** How many more levels are to be written: those that a branch checks, or all. */
+  readonly levels: number;
+  /** How many parts may still be written. */
+  readonly work: { left: number };
+}
+
+function encode(value: unknown, rewrites: readonly ArgumentRewrite[], reach: Reach): unknown {
+  const { depth, levels, work } = reach;
+  if (rewrites.length === 0 || levels < 0 || depth > MAX_DEPTH || --work.left < 0) return value;
+  if (rewrites.every(isSingle)) return encodeWith(value, rewrites, reach);
+  // Only the exported form tells which branch a value is. So the first levels are written for each
+  // branch, and the branch that they fit is written to the end.
+  const look = { ...reach, levels: Math.min(levels, MAX_LOOK) };
+  let tries = 0;
+  for (const combination of combinations(rewrites, depth, work)) {
+    if (tries++ === MAX_COMBINATIONS) break;
+    const parts = combination.map((part) => part.rewrite);
+    const seen = encodeWith(value, parts, look);
+    if (combination.every(({ choice }) => choice?.accepts(seen, look.levels) ?? true)) {
+      return levels <= MAX_LOOK ? seen : encodeWith(value, parts, reach);
+    }
+  }
+  return value;
+}
+
+/** Whether a rewrite has no own parts that apply to the same value. */
+function isSingle({ also, choices }: ArgumentRewrite): boolean {
+  return also === undefined && choices === undefined;
+}
+
+/** A rewrite that may apply to a value, and the branch that it is, if it is one. */
+interface Part {
+  readonly rewrite: ArgumentRewrite;
+  readonly choice?: ArgumentChoice;
+}
+
+/** The combinations of branches that may apply, one after the other, as they are asked for. */
+function* combinations(
+  rewrites: readonly ArgumentRewrite[],
+  depth: number,
+  work: Reach["work"],
+): Generator<readonly Part[], void> {
+  const [first, ...others] = rewrites;
+  if (--work.left < 0) return;
+  if (first === undefined || depth > MAX_DEPTH) {
+    yield [];
+    return;
+  }
+  for (const included of combinations(first.also ?? [], depth + 1, work)) {
+    for (const branch of branches(first, depth, work)) {
+      for (const rest of combinations(others, depth + 1, work)) {
+        yield [{ rewrite: first }, ...included, ...branch, ...rest];
+      }
+    }
+  }
+}
+
+function* branches(
+  { choices }: ArgumentRewrite,
+  depth: number,
+  work: Reach["work"],
+): Generator<readonly Part[], void> {
+  if (choices === undefined) yield [];
+  for (const choice of choices ?? []) {
+    for (const [own, ...more] of combinations([choice.rewrite], depth + 1, work)) {
+      if (own !== undefined) yield [{ ...own, choice }, ...more];
+    }
+  }
+}
+
+function encodeWith(value: unknown, parts: readonly ArgumentRewrite[], reach: Reach): unknown {
+  const below = { ...reach, depth: reach.depth + 1, levels: reach.levels - 1 };
+  if (Array.isArray(value)) {
+    return eachItem(value, parts, (item, own) => encode(item, own, below));
+  }
+  if (!isObject(value)) {
+    for (const { values } of parts) {
+      for (const [text, stands] of values ?? []) {
+        if (jsonEqual(stands, value)) return text;
+      }
+    }
+    return value;
+  }
+  const result: Record<string, unknown> = {};
+  for (const key of Object.keys(value)) {
+    const name = wireKey(parts, key);
+    setOwn(result, name, encode(value[key], propertyRewrites(parts, name), below));
+  }
+  for (const { nulls } of parts) {
+    for (const name of nulls ?? []) if (!Object.hasOwn(result, name)) setOwn(result, name, null);
+  }
+  return result;
+}
+
+function wireKey(parts: readonly ArgumentRewrite[], key: string): string {
+  for (const { keys } of parts) {
+    for (const [wire, own] of keys ?? []) if (own === key) return wire;
+  }
+  return key;
 }

@@ -4,43 +4,47 @@
  * @module
  */
 
+import { type ArgumentRewrite, rewriteOf } from "./argument_rewrite.ts";
 import { detectDialect } from "../schema/mod.ts";
-import type { JsonSchema, JsonSchemaObject } from "../tool/mod.ts";
-import { rewriteOf } from "./argument_rewrite.ts";
-import { FormSet } from "./form_set.ts";
-import { formOfKeyword, KEYWORD_FORMS, type KeywordForm } from "./keyword_forms.ts";
-import type { NameRule } from "./names.ts";
-import type { KeywordRule, KeywordTable } from "./profile.ts";
-import { formsOf } from "./schema_forms.ts";
-import { includeBounds } from "./transform/bounds.ts";
-import { writeBooleans } from "./transform/booleans.ts";
-import { closeAll } from "./transform/close_objects.ts";
-import { enumerateConstants, writeEnums } from "./transform/constants.ts";
+import { isObject, type JsonSchema, type JsonSchemaObject } from "../tool/mod.ts";
+import { formOfKeyword, type FormSet, formsOf } from "./schema_forms.ts";
+import {
+  ALL_FORMS,
+  KEYWORD_FORMS,
+  type KeywordForm,
+  type KeywordRule,
+  type KeywordTable,
+} from "./form_rules.ts";
+import type { NameRule } from "../select/mod.ts";
+import {
+  addItems,
+  asTypedSchema,
+  booleansToObjectsIn,
+  constToEnumIn,
+  enumToTextIn,
+  exclusiveToInclusiveIn,
+  tuplesToListsIn,
+} from "./transform/replace_keywords.ts";
+import { closeObjectsIn, renameKeysIn } from "./transform/objects.ts";
 import { dropKeywords, type KeywordFate } from "./transform/describe_constraints.ts";
-import { distributeUnions } from "./transform/distribute_unions.ts";
-import { plainRoot } from "./transform/flatten_root.ts";
-import { inlineReferences, wrapReferences } from "./transform/inline_refs.ts";
-import { mergeEveryAllOf } from "./transform/merge_all_of.ts";
-import { asDraft2020, readsAlike } from "./transform/normalize_draft07.ts";
-import { flagNulls, requireAll } from "./transform/nullable.ts";
+import { distributeUnions, oneOfToAnyOfIn } from "./transform/unions.ts";
+import { flattenRootIn } from "./transform/flatten_root.ts";
+import { inlineRefsIn, wrapReferences } from "./transform/inline_refs.ts";
+import { mergeAllOfIn } from "./transform/merge_all_of.ts";
+import { normalizeDraft07In, readsAlike } from "./transform/older_dialects.ts";
+import { nullToFlagIn, optionalToNullableIn } from "./transform/nullable.ts";
 import { type Trace, traced } from "./transform/origin.ts";
-import { hoistReferences, pruneDefinitions } from "./transform/references.ts";
-import { renameEveryKey } from "./transform/rename_keys.ts";
+import { hoistReferences, pruneDefinitions } from "./transform/definitions.ts";
 import { Report, type SchemaLoss } from "./transform/report.ts";
-import { isNode } from "./transform/schema_walk.ts";
-import { addItems, listTuples } from "./transform/tuples.ts";
-import { asTypedSchema } from "./transform/typed_schema.ts";
-import { loosenOneOf } from "./transform/unions.ts";
-import type { ArgumentRewrite } from "./types.ts";
 
-/** What a profile says about one side of a tool. */
+/** What a target says about one side of a tool. */
 export interface SchemaPlan {
   readonly keywords: KeywordTable;
   readonly formats?: readonly string[] | undefined;
   readonly keys?: NameRule | undefined;
   readonly typed?: boolean | undefined;
   readonly draft07?: boolean | undefined;
-  /** A schema that it cannot hold is sent elsewhere: better no schema than half a one. */
+  /** A schema that cannot be expressed is sent in another field, so nothing is weakened here. */
   readonly fallsBack?: boolean | undefined;
 }
 
@@ -63,7 +67,7 @@ interface Analysis {
   readonly forms: FormSet;
   /** Its `$schema` says that it is draft-07. */
   readonly saysDraft07: boolean;
-  /** It is draft-07 by its looks only, and who takes it for 2020-12 reads the same. */
+  /** It does not name its draft, and means the same when it is read as 2020-12. */
   readonly readsAlike: boolean;
   /** Where its parts were before it was rewritten in 2020-12. */
   readonly trace: Trace | undefined;
@@ -75,12 +79,12 @@ interface Analysis {
 const analyses = new WeakMap<JsonSchemaObject, Analysis>();
 
 function analyse(schema: JsonSchema): Analysis {
-  const there = isNode(schema) ? analyses.get(schema) : undefined;
+  const there = isObject(schema) ? analyses.get(schema) : undefined;
   if (there !== undefined) return there;
   const old = detectDialect(schema) === "draft-07";
-  const rewritten = old ? traced(() => asDraft2020(schema)) : undefined;
+  const rewritten = old ? traced(() => normalizeDraft07In(schema)) : undefined;
   const current = rewritten?.result ?? schema;
-  const saysDraft = isNode(schema) && Object.hasOwn(schema, "$schema");
+  const saysDraft = isObject(schema) && Object.hasOwn(schema, "$schema");
   const analysis: Analysis = {
     schema: current,
     forms: formsOf(current),
@@ -89,14 +93,11 @@ function analyse(schema: JsonSchema): Analysis {
     trace: rewritten?.trace,
     conversions: [],
   };
-  if (isNode(schema)) analyses.set(schema, analysis);
+  if (isObject(schema)) analyses.set(schema, analysis);
   return analysis;
 }
 
-const NO_LOSSES: readonly SchemaLoss[] = Object.freeze([]);
-const NO_FORMS: readonly KeywordForm[] = Object.freeze([]);
-
-/** Forms whose keyword may be left after its transform, where that found no way. */
+/** Forms whose keyword may be left if its transform could not replace it. */
 const DROPPED_IF_LEFT: ReadonlySet<KeywordForm> = new Set<KeywordForm>([
   "root composition",
   "oneOf",
@@ -114,39 +115,35 @@ export function schemaConverter(
   plan: SchemaPlan,
 ): (schema: JsonSchema, describe: boolean) => Conversion {
   const rule = (form: KeywordForm): KeywordRule => plan.keywords[form];
-  const plain = new FormSet();
-  for (const form of Object.keys(KEYWORD_FORMS) as KeywordForm[]) {
+  const transforms = (form: KeywordForm): boolean => rule(form).action === "transform";
+  const fateOfForm = (form: KeywordForm): KeywordFate => {
     const { action, enforcement, uncertain } = rule(form);
-    const unchanged = action === "keep" && enforcement !== "ignored" && uncertain !== true;
-    if (unchanged && !(form === "format" && plan.formats !== undefined)) plain.add(form);
-  }
-  const described = {};
-  const silent = {};
-
-  const fateOf = (keyword: string, node: JsonSchemaObject, isRoot: boolean): KeywordFate => {
-    const form = formOfKeyword(keyword, node, isRoot);
-    const { action, enforcement, uncertain } = rule(form);
-    if (action === "drop") return "drop";
-    if (action === "transform" && DROPPED_IF_LEFT.has(form)) return "drop";
-    if (form === "format" && plan.formats?.includes(String(node["format"])) === false) {
-      return "drop";
-    }
+    if (action === "drop" || (action === "transform" && DROPPED_IF_LEFT.has(form))) return "drop";
     return action === "keep" && enforcement === "ignored" && uncertain !== true
       ? "ignored"
       : "keep";
   };
-
-  const transforms = (form: KeywordForm): boolean => rule(form).action === "transform";
+  const fateOf = (keyword: string, node: JsonSchemaObject, isRoot: boolean): KeywordFate => {
+    const form = formOfKeyword(keyword, node, isRoot);
+    return form === "format" && plan.formats?.includes(String(node["format"])) === false
+      ? "drop"
+      : fateOfForm(form);
+  };
   /** The forms of which something is dropped or reported as ignored. */
-  const dropping = new FormSet();
-  for (const form of Object.keys(KEYWORD_FORMS) as KeywordForm[]) {
-    const { action, enforcement, uncertain } = rule(form);
-    if (
-      action === "drop" || (transforms(form) && DROPPED_IF_LEFT.has(form)) ||
-      (action === "keep" && enforcement === "ignored" && uncertain !== true) ||
-      (form === "format" && plan.formats !== undefined)
-    ) dropping.add(form);
-  }
+  const dropping = new Set(
+    ALL_FORMS.filter((form) =>
+      fateOfForm(form) !== "keep" || (form === "format" && plan.formats !== undefined)
+    ),
+  );
+  /** The forms that are sent unchanged and reported nowhere. */
+  const plain = new Set(
+    ALL_FORMS.filter((form) =>
+      rule(form).action === "keep" && rule(form).uncertain !== true && !dropping.has(form)
+    ),
+  );
+  // The keys of the conversions that are remembered.
+  const described = {};
+  const silent = {};
 
   /** Says the same with other forms. Each transform runs only where its form is. */
   function restructure(
@@ -157,7 +154,7 @@ export function schemaConverter(
   ): JsonSchema {
     let schema = first;
     const needs = (form: KeywordForm): boolean => transforms(form) && forms.has(form);
-    // A transform that merges schemas may bring forth what others are there to do away with.
+    // A transform that merges schemas may produce forms that another one replaces.
     const mayNeed = (form: KeywordForm): boolean =>
       transforms(form) && (forms.has(form) || schema !== first);
     const moves = needs("root composition") || needs("allOf") || needs("anyOf with siblings") ||
@@ -165,10 +162,10 @@ export function schemaConverter(
     if (forms.has("$ref elsewhere") && (moves || needs("$ref elsewhere"))) {
       schema = hoistReferences(schema);
     }
-    if (needs("root composition")) schema = plainRoot(schema, report, describe);
-    if (needs("$ref")) schema = inlineReferences(schema, report);
-    if (mayNeed("oneOf")) schema = loosenOneOf(schema, report);
-    if (mayNeed("allOf")) schema = mergeEveryAllOf(schema);
+    if (needs("root composition")) schema = flattenRootIn(schema, report, describe);
+    if (needs("$ref")) schema = inlineRefsIn(schema, report);
+    if (mayNeed("oneOf")) schema = oneOfToAnyOfIn(schema, report);
+    if (mayNeed("allOf")) schema = mergeAllOfIn(schema);
     if (mayNeed("$ref with siblings") && !needs("$ref")) schema = wrapReferences(schema);
     if (mayNeed("anyOf with siblings")) {
       schema = distributeUnions(schema, report, {
@@ -176,10 +173,10 @@ export function schemaConverter(
         otherwise: plan.fallsBack === true ? "refuse" : describe ? "describe" : "drop",
       });
     }
-    if (mayNeed("tuple")) schema = listTuples(schema, report);
-    if (mayNeed("exclusive range")) schema = includeBounds(schema, report);
-    if (mayNeed("const")) schema = enumerateConstants(schema);
-    if (mayNeed("boolean schema")) schema = writeBooleans(schema);
+    if (mayNeed("tuple")) schema = tuplesToListsIn(schema, report);
+    if (mayNeed("exclusive range")) schema = exclusiveToInclusiveIn(schema, report);
+    if (mayNeed("const")) schema = constToEnumIn(schema);
+    if (mayNeed("boolean schema")) schema = booleansToObjectsIn(schema);
     if (mayNeed("items missing")) schema = addItems(schema);
     return schema;
   }
@@ -188,26 +185,27 @@ export function schemaConverter(
     const report = new Report();
     let schema = restructure(analysis.schema, analysis.forms, report, describe);
     let left = schema === analysis.schema ? analysis.forms : formsOf(schema);
-    if (left.intersects(dropping)) {
+    if ([...left].some((form) => dropping.has(form))) {
       schema = dropKeywords(schema, report, describe, fateOf);
       left = formsOf(schema);
     }
-    // What the transforms did away with is no reason to refuse a tool any more.
+    // Forms that the transforms have replaced are no reason to refuse a tool.
     const uncertain: KeywordForm[] = [];
-    for (const form of new Set([...analysis.forms, ...left])) {
+    for (const form of ALL_FORMS) {
+      if (!analysis.forms.has(form) && !left.has(form)) continue;
       const { action, uncertain: unsure } = rule(form);
       if (action === "reject" && left.has(form)) {
         return { ok: false, rule: form, message: `it uses ${KEYWORD_FORMS[form]}` };
       }
       if (unsure === true && (left.has(form) || action === "transform")) uncertain.push(form);
     }
-    if (transforms("open object")) schema = closeAll(schema, report);
+    if (transforms("open object")) schema = closeObjectsIn(schema, report);
     const beforeMarks = schema;
-    if (transforms("optional property")) schema = requireAll(schema, report);
-    if (transforms("type list")) schema = flagNulls(schema, report);
-    if (transforms("enum scalar")) schema = writeEnums(schema, report, describe);
+    if (transforms("optional property")) schema = optionalToNullableIn(schema, report);
+    if (transforms("type list")) schema = nullToFlagIn(schema, report);
+    if (transforms("enum scalar")) schema = enumToTextIn(schema, report, describe);
     if (plan.keys !== undefined && left.has("odd property key")) {
-      schema = renameEveryKey(schema, plan.keys, report);
+      schema = renameKeysIn(schema, plan.keys, report);
     }
     if (schema !== analysis.schema) schema = pruneDefinitions(schema);
     const rewrite = schema === beforeMarks ? undefined : rewriteOf(schema);
@@ -219,17 +217,17 @@ export function schemaConverter(
     const verbatim = plan.draft07 === true && analysis.saysDraft07;
     // Strict modes want every object spelled out, also one that uses nothing they refuse.
     const spells = plan.typed === true || transforms("open object");
-    if (verbatim || (!spells && analysis.forms.isSubsetOf(plain))) {
+    if (verbatim || (!spells && [...analysis.forms].every((form) => plain.has(form)))) {
       const asWritten = verbatim || (plan.draft07 === true && analysis.readsAlike);
       const written = asWritten ? schema : analysis.schema;
       const hasBooleans = transforms("boolean schema") && analysis.forms.has("boolean schema");
       return {
         ok: true,
-        // Whoever refuses these refuses them in every draft, and an object says the same there.
-        schema: verbatim && hasBooleans ? writeBooleans(written) : written,
-        losses: NO_LOSSES,
+        // A target refuses booleans in every draft, and objects mean the same.
+        schema: verbatim && hasBooleans ? booleansToObjectsIn(written) : written,
+        losses: [],
         rewrite: undefined,
-        uncertain: NO_FORMS,
+        uncertain: [],
       };
     }
     return traced(() => change(analysis, schema, describe), analysis.trace).result;

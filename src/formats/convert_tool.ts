@@ -1,36 +1,44 @@
 /**
- * One tool for one target: its schemas converted, its fields written, and what that lost.
+ * Converts one tool for one target: its schemas, its fields, and the losses.
  *
  * @module
  */
 
-import type { JsonSchema, JsonSchemaObject, Tool } from "../tool/mod.ts";
+import { checkWithoutEngine, compileOnce, type SchemaEngine } from "../schema/mod.ts";
+import {
+  deriveAnnotations,
+  isObject,
+  type JsonSchema,
+  type JsonSchemaObject,
+  pointerStep,
+  type Tool,
+} from "../tool/mod.ts";
+import { type ArgumentRewrite, encodeArguments } from "./argument_rewrite.ts";
 import { type Conversion, schemaConverter } from "./convert_schema.ts";
-import { exportExamples } from "./export_examples.ts";
-import type { KeywordForm } from "./keyword_forms.ts";
-import type { ToolView } from "./profile.ts";
-import type { Load } from "./request_limits.ts";
-import { type AnyProfile, strictModeOf } from "./targets.ts";
-import { describeTool, hintsOf } from "./tool_fields.ts";
-import { rebaseReferences } from "./transform/references.ts";
+import type { ToolEncoding, WireName } from "./export_names.ts";
+import type { ExportOptions, Loss, LossSide } from "./export_options.ts";
+import type { KeywordForm } from "./form_rules.ts";
+import type { Load } from "./limits.ts";
+import { hintsOf, type ProviderHints } from "./provider_hints.ts";
+import type { Feature, Target, ToolView, WireExample } from "./target.ts";
+import { strictModeOf } from "./targets.ts";
+import { rebaseReferences } from "./transform/definitions.ts";
 import type { SchemaLoss } from "./transform/report.ts";
-import { isNode } from "./transform/schema_walk.ts";
-import type { ExportOptions, Loss, LossSide, ToolEncoding, WireName } from "./types.ts";
 
 type Convert = (schema: JsonSchema, describe: boolean) => Conversion;
 
-/** The converters of a profile, made once. */
+/** The schema converters of a target. */
 interface Converters {
   readonly input: Convert;
   readonly output: Convert | undefined;
 }
 
-const converters = new WeakMap<AnyProfile, Converters>();
+const converters = new WeakMap<Target, Converters>();
 
-function convertersOf(profile: AnyProfile): Converters {
-  let made = converters.get(profile);
+function convertersOf(target: Target): Converters {
+  let made = converters.get(target);
   if (made === undefined) {
-    const { input, output, keys, formats, typed, draft07, fallback } = profile;
+    const { input, output, keys, formats, typed, draft07, fallback } = target;
     made = {
       input: schemaConverter({
         keywords: input,
@@ -40,17 +48,17 @@ function convertersOf(profile: AnyProfile): Converters {
         draft07,
         fallsBack: fallback !== undefined,
       }),
-      // Results are written by the tool: their keys stay as they are.
+      // Keys are not renamed in results, because the tool writes them.
       output: output === undefined
         ? undefined
         : schemaConverter({ keywords: output.keywords, typed, draft07 }),
     };
-    converters.set(profile, made);
+    converters.set(target, made);
   }
   return made;
 }
 
-/** A tool that is being exported: everything but its place in the request. */
+/** A converted tool that may still be too much for the request. */
 export interface Candidate {
   readonly tool: Tool;
   readonly view: ToolView;
@@ -60,42 +68,41 @@ export interface Candidate {
   readonly load: Load;
 }
 
-/** Why a tool is not sent: the rule, and the rest of a sentence. */
+/** Why a tool is not sent: the rule, and the end of a sentence. */
 export interface Refusal {
   readonly ok: false;
   readonly rule: string;
   readonly message: string;
 }
 
-/** A tool that can be sent, or why not. */
+/** A converted tool, or why it cannot be sent. */
 export type Attempt = { readonly ok: true; readonly candidate: Candidate } | Refusal;
 
 /**
  * Converts one tool by the rules of a target, or of its strict mode.
  *
- * @param instead Why the strict mode could not hold it, if it was tried.
+ * @param instead Why the tool could not be sent in strict mode, if that was tried.
  */
 export function convertTool(
   tool: Tool,
   name: WireName,
-  rules: AnyProfile,
+  rules: Target,
   options: ExportOptions,
   instead?: Refusal,
 ): Attempt {
   const hints = hintsOf(tool);
   const describe = (options.onLoss ?? "describe") === "describe";
   const strict = rules.fallback !== undefined;
-  const { input, output } = convertersOf(rules);
   const combination = strict
     ? rules.combinations?.find((rule) => rule.effect === "not strict" && rule.applies(hints, tool))
     : undefined;
   if (combination !== undefined) {
     return { ok: false, rule: combination.name, message: combination.message };
   }
-  const converted = input(tool.parameters, describe);
+  const converted = convertersOf(rules).input(tool.parameters, describe);
   if (!converted.ok) return converted;
   const parameters = converted.schema;
-  if (!isNode(parameters)) {
+  if (!isObject(parameters)) {
     return {
       ok: false,
       rule: "schema",
@@ -104,36 +111,15 @@ export function convertTool(
   }
   const losses: Loss[] = [];
   if (instead !== undefined) {
-    losses.push(Object.freeze({
-      tool: tool.id,
-      side: "tool",
-      path: hints.strict === true ? "/meta/provider/strict" : "",
-      keyword: "strict",
-      action: "dropped",
-      grade: "weakened",
-      widens: false,
-      narrows: false,
-      message: `it is sent without strict mode: ${instead.message}`,
-    }));
+    const path = hints.strict === true ? "/meta/provider/strict" : "";
+    const message = `it is sent without strict mode: ${instead.message}`;
+    losses.push(
+      fieldLoss(tool, path, "strict", message, { action: "dropped", grade: "weakened" }),
+    );
   }
   addLosses(losses, tool, "input", converted.losses);
-  const uncertain = [...converted.uncertain];
-
-  let returns: JsonSchema | undefined;
-  let wrapsResult = false;
-  if (tool.returns !== undefined && output !== undefined) {
-    const result = output(tool.returns, describe);
-    if (result.ok) {
-      returns = result.schema;
-      addLosses(losses, tool, "output", result.losses);
-      uncertain.push(...result.uncertain);
-      wrapsResult = rules.output?.root === "object" &&
-        !describesOneObject(returns);
-      if (wrapsResult) returns = wrapSchema(returns);
-    } else {
-      addLosses(losses, tool, "output", [outputLoss(result.message)]);
-    }
-  }
+  const result = convertReturns(tool, rules, describe);
+  addLosses(losses, tool, "output", result.losses);
   const fields = describeTool(tool, rules, options);
   losses.push(...fields.losses);
 
@@ -146,7 +132,7 @@ export function convertTool(
     sendsDescription: hints.description !== null ||
       fields.description !== tool.description,
     parameters,
-    returns,
+    returns: result.schema,
     strict,
     examples: rules.features.examples === "native"
       ? exportExamples(tool, parameters, rewrite, options.engine, losses)
@@ -160,20 +146,63 @@ export function convertTool(
     ...name,
     strict,
     ...(rewrite === undefined ? {} : { input: rewrite }),
-    sendsReturns: returns !== undefined,
-    wrapsResult,
+    sendsReturns: result.schema !== undefined,
+    wrapsResult: result.wraps,
   });
   const load: Load = {
     parameters,
     description: fields.description,
-    // A limit on each schema of a target without a strict mode is a limit on all of them.
+    // Without a strict mode, the limits on a schema hold for every tool.
     strict: strict || strictModeOf(rules) === undefined,
     deferred: hints.deferLoading === true,
   };
-  return {
-    ok: true,
-    candidate: { tool, view, encoding, losses, uncertain, load },
-  };
+  const uncertain = [...converted.uncertain, ...result.uncertain];
+  return { ok: true, candidate: { tool, view, encoding, losses, uncertain, load } };
+}
+
+/** A loss in a field of a tool. */
+function fieldLoss(
+  tool: Tool,
+  path: string,
+  keyword: string,
+  message: string,
+  kind: Pick<Loss, "action" | "grade"> = { action: "dropped", grade: "lost" },
+): Loss {
+  const { action, grade } = kind;
+  return Object.freeze({
+    tool: tool.id,
+    side: "tool",
+    path,
+    keyword,
+    action,
+    grade,
+    widens: false,
+    narrows: false,
+    message,
+  });
+}
+
+/** The result schema as it is sent. */
+interface ConvertedReturns {
+  /** Absent: it is not sent. */
+  readonly schema?: JsonSchema;
+  /** It was wrapped in an object, and results have to be. */
+  readonly wraps: boolean;
+  readonly losses: readonly SchemaLoss[];
+  readonly uncertain: readonly KeywordForm[];
+}
+
+/** Converts the result schema. One that cannot be sent is a loss: the tool is sent without it. */
+function convertReturns(tool: Tool, rules: Target, describe: boolean): ConvertedReturns {
+  const { output } = convertersOf(rules);
+  if (tool.returns === undefined || output === undefined) {
+    return { wraps: false, losses: [], uncertain: [] };
+  }
+  const result = output(tool.returns, describe);
+  if (!result.ok) return { wraps: false, losses: [outputLoss(result.message)], uncertain: [] };
+  const { schema, losses, uncertain } = result;
+  const wraps = rules.output?.root === "object" && !describesOneObject(schema);
+  return { schema: wraps ? wrapSchema(schema) : schema, wraps, losses, uncertain };
 }
 
 function addLosses(
@@ -200,14 +229,193 @@ function outputLoss(message: string): SchemaLoss {
 }
 
 function describesOneObject(schema: JsonSchema): boolean {
-  return isNode(schema) && schema["type"] === "object";
+  return isObject(schema) && schema["type"] === "object";
 }
 
-/** What MCP's own SDK makes of a result that is no object, for clients that want one. */
+/** Wraps a result schema as MCP's SDK does, for clients that take objects only. */
 function wrapSchema(schema: JsonSchema): JsonSchemaObject {
   return {
     type: "object",
     properties: { result: rebaseReferences(schema, ["properties", "result"]) },
     required: ["result"],
   };
+}
+
+/**
+ * The examples that fit the exported schema.
+ *
+ * @param schema The exported schema.
+ * @param engine Validates them; without it formats are not checked.
+ * @param losses Gets one loss for each example that does not fit.
+ */
+function exportExamples(
+  tool: Tool,
+  schema: JsonSchemaObject,
+  rewrite: ArgumentRewrite | undefined,
+  engine: SchemaEngine | undefined,
+  losses: Loss[],
+): readonly WireExample[] {
+  if (tool.examples.length === 0) return [];
+  const fits = checkerOf(schema, engine);
+  const sent: WireExample[] = [];
+  for (const [index, { input: own, description }] of tool.examples.entries()) {
+    const input = encodeArguments(own, rewrite);
+    if (isObject(input) && fits(input)) {
+      sent.push({ input, description });
+      continue;
+    }
+    const path = `/examples/${index}`;
+    const message =
+      "the example does not fit the schema that is sent: the request would be refused";
+    losses.push(fieldLoss(tool, path, "examples", message));
+  }
+  return sent;
+}
+
+function checkerOf(
+  schema: JsonSchemaObject,
+  engine: SchemaEngine | undefined,
+): (value: unknown) => boolean {
+  if (engine !== undefined) {
+    try {
+      const validator = compileOnce(engine, schema);
+      return (value) => validator.check(value);
+    } catch {
+      // A schema that the engine cannot compile is checked without it.
+    }
+  }
+  try {
+    return checkWithoutEngine(schema);
+  } catch {
+    // Nothing is known about a schema that refers to something outside of it.
+    return () => true;
+  }
+}
+
+/** The hints that are features of targets. */
+const HINTS = [
+  "deferLoading",
+  "allowedCallers",
+  "async",
+  "cacheControl",
+  "eagerInputStreaming",
+  "taskSupport",
+] as const satisfies readonly (Feature & keyof ProviderHints)[];
+
+/** The features that a tool uses, each with its path in the tool. */
+function usedFeatures(tool: Tool, hints: ProviderHints): readonly (readonly [Feature, string])[] {
+  const used: (readonly [Feature, string])[] = [];
+  if (tool.title !== undefined && hints.title !== null) used.push(["title", "/title"]);
+  if (tool.returns !== undefined) used.push(["returns", "/returns"]);
+  if (tool.examples.length > 0) used.push(["examples", "/examples"]);
+  if (saysAnnotations(tool, hints)) used.push(["annotations", "/annotations"]);
+  if (tool.icons.length > 0) used.push(["icons", "/icons"]);
+  if (tool.deprecated !== false) used.push(["deprecated", "/deprecated"]);
+  if (tool.meta === undefined) return used;
+  if (Object.keys(tool.meta).some((key) => key !== "provider")) used.push(["meta", "/meta"]);
+  if (hints.strict === true) used.push(["strict", "/meta/provider/strict"]);
+  for (const hint of HINTS) {
+    if (hints[hint] !== undefined) used.push([hint, `/meta/provider${pointerStep(hint)}`]);
+  }
+  return used;
+}
+
+/** Whether the annotations differ from those that the tool's other fields imply. */
+function saysAnnotations(tool: Tool, hints: ProviderHints): boolean {
+  if (hints.annotations !== undefined) return hints.annotations !== null;
+  const derived = deriveAnnotations(tool);
+  const said = tool.annotations;
+  return said.readOnlyHint !== derived.readOnlyHint ||
+    said.destructiveHint !== derived.destructiveHint ||
+    said.idempotentHint !== derived.idempotentHint ||
+    said.openWorldHint !== derived.openWorldHint;
+}
+
+const NO_EXTRA: { readonly [field: string]: unknown } = Object.freeze({});
+
+/** Splits the extra fields into those that a target takes back, and the names of the others. */
+function splitExtra(
+  hints: ProviderHints,
+  rule: Target["extra"],
+): { readonly extra: { readonly [field: string]: unknown }; readonly lost: readonly string[] } {
+  const { extra, source, surface } = hints;
+  // A target that carries all hints carries these with them.
+  if (typeof extra !== "object" || extra === null || rule === "all") {
+    return { extra: NO_EXTRA, lost: [] };
+  }
+  const back = rule !== undefined && rule.source === source && rule.surface === surface;
+  const taken = back && rule.without === undefined ? extra : Object.fromEntries(
+    Object.entries(extra).filter(([field]) => back && rule.without?.includes(field) === false),
+  );
+  return { extra: taken, lost: Object.keys(extra).filter((field) => !Object.hasOwn(taken, field)) };
+}
+
+/** The fields of a tool that are sent. */
+export interface ToolFields {
+  readonly description: string;
+  /** The extra fields of the tool's source that the target takes back. */
+  readonly extra: { readonly [field: string]: unknown };
+  readonly losses: readonly Loss[];
+}
+
+/** How long an example or a result schema in a description may be. */
+const MAX_DESCRIBED = 2_000;
+
+/** Writes the description for a target, and reports the fields that the target lacks. */
+export function describeTool(tool: Tool, target: Target, options: ExportOptions): ToolFields {
+  const hints = hintsOf(tool);
+  let description = tool.description;
+  const losses: Loss[] = [];
+  for (const [feature, path] of usedFeatures(tool, hints)) {
+    if (target.features[feature] === "native") {
+      if (feature === "examples" && tool.examples.some(({ output }) => output !== undefined)) {
+        losses.push(missing(tool, "/examples", "output", false));
+      }
+      continue;
+    }
+    const words = wordsOf(tool, feature, options);
+    if (words !== undefined) description = `${description.trimEnd()}\n\n${words}`;
+    losses.push(missing(tool, path, feature, words !== undefined));
+  }
+  const { extra, lost } = splitExtra(hints, target.extra);
+  for (const field of lost) {
+    const path = `/meta/provider/extra${pointerStep(field)}`;
+    losses.push(missing(tool, path, field, false));
+  }
+  return { description, extra, losses };
+}
+
+function wordsOf(tool: Tool, feature: Feature, options: ExportOptions): string | undefined {
+  switch (feature) {
+    case "deprecated":
+      return typeof tool.deprecated === "string" ? `Deprecated: ${tool.deprecated}` : "Deprecated.";
+    case "examples":
+      return options.describeExamples === true
+        ? clip(
+          `Examples of arguments:\n${
+            tool.examples.map(({ input }) => JSON.stringify(input)).join("\n")
+          }`,
+        )
+        : undefined;
+    case "returns":
+      return options.describeReturns === true
+        ? clip(`The result fits this JSON Schema: ${JSON.stringify(tool.returns)}`)
+        : undefined;
+    default:
+      return undefined;
+  }
+}
+
+function clip(text: string): string {
+  return text.length > MAX_DESCRIBED ? `${text.slice(0, MAX_DESCRIBED - 1)}…` : text;
+}
+
+/** The loss of a field that the target lacks, or that the description says instead. */
+function missing(tool: Tool, path: string, field: string, described: boolean): Loss {
+  return described
+    ? fieldLoss(tool, path, field, `"${field}" is said in the description`, {
+      action: "described",
+      grade: "moved",
+    })
+    : fieldLoss(tool, path, field, `there is no place for "${field}"`);
 }

@@ -5,54 +5,66 @@
  */
 
 import type { Tool } from "../tool/mod.ts";
-import { isLegalName, mapNames, type NameRule } from "./names.ts";
-import { hintsOf } from "./tool_fields.ts";
-import type { ExportNames, TargetId, ToolEncoding, WireName } from "./types.ts";
+import type { ArgumentRewrite } from "./argument_rewrite.ts";
+import { isLegalName, mapNames, type NameRule } from "../select/mod.ts";
+import { hintsOf } from "./provider_hints.ts";
 
-/** Names by namespace, then by name: neither is ever joined to the other, or taken apart. */
-class NameTable implements ExportNames {
-  readonly target: TargetId;
+/** A tool's name on the wire. */
+export interface WireName {
+  readonly name: string;
+  /** The namespace, where the target has its own namespaces (OpenAI Responses). */
+  readonly namespace?: string;
+}
+
+/** How one tool was exported, to decode a call of it and to encode its result. */
+export interface ToolEncoding extends WireName {
+  /** The id of the tool. */
+  readonly id: string;
+  /** Whether the provider was told to follow the schema strictly. */
+  readonly strict: boolean;
+  /** What to undo in the arguments of a call; absent if nothing was changed. */
+  readonly input?: ArgumentRewrite;
+  /** The result schema was sent, so results on the wire must fit it. */
+  readonly sendsReturns: boolean;
+  /** The result schema was wrapped: a result `v` is sent as `{ "result": v }`. */
+  readonly wrapsResult: boolean;
+}
+
+/**
+ * The ids and the wire names of the tools of one export. A name is looked up as a whole: it is
+ * never split.
+ */
+export interface ExportNames {
+  readonly target: string;
+  /** The exported tools, in the order in which they were exported. */
   readonly encodings: readonly ToolEncoding[];
-  readonly #byId = new Map<string, ToolEncoding>();
-  readonly #byName = new Map<string, string>();
-  readonly #byNamespace = new Map<string, Map<string, string>>();
-
-  constructor(target: TargetId, encodings: readonly ToolEncoding[]) {
-    this.target = target;
-    this.encodings = Object.freeze([...encodings]);
-    for (const encoding of encodings) {
-      this.#byId.set(encoding.id, encoding);
-      this.#namesIn(encoding.namespace, true)?.set(encoding.name, encoding.id);
-    }
-    Object.freeze(this);
-  }
-
-  #namesIn(namespace: string | undefined, add: boolean): Map<string, string> | undefined {
-    if (namespace === undefined) return this.#byName;
-    let names = this.#byNamespace.get(namespace);
-    if (names === undefined && add) this.#byNamespace.set(namespace, names = new Map());
-    return names;
-  }
-
-  idOf(name: string, namespace?: string): string | undefined {
-    return this.#namesIn(namespace, false)?.get(name);
-  }
-
-  nameOf(id: string): string | undefined {
-    return this.#byId.get(id)?.name;
-  }
-
-  encodingOf(id: string): ToolEncoding | undefined {
-    return this.#byId.get(id);
-  }
+  /** The id of the tool that has this name on the wire; `undefined` if none was exported so. */
+  idOf(name: string, namespace?: string): string | undefined;
+  /** The name on the wire of the tool with this id; `undefined` if it was not exported. */
+  nameOf(id: string): string | undefined;
+  /** How the tool with this id was exported; `undefined` if it was not. */
+  encodingOf(id: string): ToolEncoding | undefined;
 }
 
 /** Makes the names of an export. */
 export function createExportNames(
-  target: TargetId,
+  target: string,
   encodings: readonly ToolEncoding[],
 ): ExportNames {
-  return new NameTable(target, encodings);
+  const byId = new Map(encodings.map((encoding) => [encoding.id, encoding]));
+  // By namespace, then by name. The two are never joined or split.
+  const byNamespace = new Map<string | undefined, Map<string, string>>();
+  for (const { namespace, name, id } of encodings) {
+    const names = byNamespace.get(namespace) ?? new Map<string, string>();
+    byNamespace.set(namespace, names.set(name, id));
+  }
+  return Object.freeze({
+    target,
+    encodings: Object.freeze([...encodings]),
+    idOf: (name: string, namespace?: string) => byNamespace.get(namespace)?.get(name),
+    nameOf: (id: string) => byId.get(id)?.name,
+    encodingOf: (id: string) => byId.get(id),
+  });
 }
 
 /**
@@ -66,16 +78,14 @@ export function wireNames(
   namespaces: { readonly names: NameRule; readonly tools: NameRule } | undefined,
 ): ReadonlyMap<Tool, WireName> {
   const result = new Map<Tool, WireName>();
-  const spaces = new Map<string, Tool[]>();
-  const plain: Tool[] = [];
+  const spaces = new Map<string | undefined, Tool[]>();
   for (const tool of tools) {
-    if (namespaces === undefined || tool.namespace === undefined) plain.push(tool);
-    else {
-      const members = spaces.get(tool.namespace);
-      if (members === undefined) spaces.set(tool.namespace, [tool]);
-      else members.push(tool);
-    }
+    const space = namespaces === undefined ? undefined : tool.namespace;
+    const members = spaces.get(space);
+    if (members === undefined) spaces.set(space, [tool]);
+    else members.push(tool);
   }
+  const plain = spaces.get(undefined) ?? [];
   const wanted = sourceNames(plain, rule);
   const names = mapNames(plain.map((tool) => wanted.get(tool) ?? tool.id), rule);
   for (const tool of plain) {
@@ -83,8 +93,9 @@ export function wireNames(
   }
   if (namespaces === undefined) return result;
 
-  const spaceNames = mapNames([...spaces.keys()], namespaces.names);
-  for (const [space, members] of spaces) {
+  spaces.delete(undefined);
+  const spaceNames = mapNames([...spaces.keys()] as string[], namespaces.names);
+  for (const [space, members] of spaces as Map<string, Tool[]>) {
     const own = mapNames(members.map((tool) => tool.name), namespaces.tools);
     for (const tool of members) {
       result.set(tool, {
@@ -97,8 +108,8 @@ export function wireNames(
 }
 
 /**
- * The names that imported tools had in their source, where the target allows them and no other
- * tool could want them: so that what was imported is exported under the name that it had.
+ * The names that imported tools had in their source, so that they are exported under them: those
+ * that the target allows, and that no other tool has or could get.
  */
 function sourceNames(tools: readonly Tool[], rule: NameRule): ReadonlyMap<Tool, string> {
   const names = new Map<Tool, string>();

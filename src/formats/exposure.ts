@@ -4,16 +4,75 @@
  * @module
  */
 
-import { type Adapter, createAdapter } from "./adapter.ts";
-import type { Exportable } from "./export_tools.ts";
-import type { TargetTools } from "./targets.ts";
-import type { ExportOptions, ResolveTarget, TargetName } from "./types.ts";
+import { type Exportable, type ExportResult, exportTools } from "./export.ts";
+import type { ExportOptions } from "./export_options.ts";
+import {
+  findTarget,
+  infoOf,
+  type TargetInfo,
+  type TargetLike,
+  type TargetName,
+  type TargetOf,
+  type ToolsOf,
+} from "./targets.ts";
 
-/** What is exported, and what there is to know about it. */
+/**
+ * A target with chosen options, for code that exports to any target.
+ *
+ * @typeParam Like The target.
+ */
+export interface Adapter<Like extends TargetLike = TargetName> {
+  /** The target's id. */
+  readonly target: TargetOf<Like>["id"];
+  /** The target's rules as data. */
+  readonly info: TargetInfo<TargetOf<Like>["id"]>;
+  /** {@linkcode exportTools} to this target. */
+  export(source: Exportable): ExportResult<ToolsOf<Like>, TargetOf<Like>["id"]>;
+}
+
+/**
+ * Makes the adapter of a target.
+ *
+ * @example Usage
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { defineTool } from "@plue/tools";
+ * import { createAdapter } from "@plue/tools/formats";
+ *
+ * const adapter = createAdapter("anthropic");
+ * const { tools } = adapter.export([defineTool({ name: "ping", description: "Answers." })]);
+ * assert.equal(tools[0]?.name, "ping");
+ * ```
+ *
+ * @param target The target, or an alias of one.
+ * @param options The options of every export.
+ * @throws {RangeError} If there is no such target.
+ */
+export function createAdapter<Like extends TargetLike>(
+  target: Like,
+  options?: ExportOptions,
+): Adapter<Like> {
+  const info: TargetInfo<TargetOf<Like>["id"]> = infoOf(findTarget(target));
+  return Object.freeze({
+    target: info.id,
+    info,
+    export: (source: Exportable) => exportTools(source, target, options),
+  });
+}
+
+/** Why a tool could not be exported. Its message names the tool. */
+export interface ExportError extends Error {
+  /** The tool's id. */
+  readonly tool: string;
+}
+
+/** The export, with remarks about it. */
 export interface ExportedWithWarnings<Tools> {
   readonly tools: Tools;
-  /** Rejected tools, losses and warnings, as sentences, in this order. */
+  /** The parts of tools that are not sent, then remarks about the request, as sentences. */
   readonly warnings: readonly string[];
+  /** The tools that are missing, in their order. */
+  readonly errors: readonly ExportError[];
 }
 
 /**
@@ -28,31 +87,31 @@ export interface ExportedWithWarnings<Tools> {
  * const ping = defineTool({ name: "ping", title: "Ping", description: "Answers." });
  * const exposure = new Exposure([ping], "mistral");
  * assert.equal(exposure.export()[0]?.function.name, "ping");
- * assert.deepEqual(exposure.exportWithWarnings().warnings, [
- *   '"ping" at "/title": there is no place for "title"',
- * ]);
+ * const { warnings, errors } = exposure.exportWithWarnings();
+ * assert.deepEqual(warnings, ['"ping" at "/title": there is no place for "title"']);
+ * assert.deepEqual(errors, []);
  * ```
  *
- * @typeParam Name The target.
+ * @typeParam Like The target.
  */
-export class Exposure<Name extends TargetName = TargetName> {
-  /** What is exposed. */
+export class Exposure<Like extends TargetLike = TargetName> {
+  /** The tools. */
   readonly toolset: Exportable;
-  /** To whom. */
-  readonly adapter: Adapter<Name>;
+  /** The target that sees them. */
+  readonly adapter: Adapter<Like>;
 
   /** @throws {RangeError} If there is no such target. */
-  constructor(toolset: Exportable, target: Name | Adapter<Name>, options?: ExportOptions) {
+  constructor(toolset: Exportable, target: Like | Adapter<Like>, options?: ExportOptions) {
     this.toolset = toolset;
-    this.adapter = typeof target === "string" ? createAdapter<Name>(target, options) : target;
+    this.adapter = isAdapter(target) ? target : createAdapter(target, options);
   }
 
   /**
    * The tools in the target's shape.
    *
-   * @throws {TypeError} If a tool could not be exported: nobody would see that it is missing.
+   * @throws {TypeError} If a tool could not be exported: the list would not show that it is missing.
    */
-  export(): TargetTools[ResolveTarget<Name>] {
+  export(): ToolsOf<Like> {
     const { tools, rejected } = this.adapter.export(this.toolset);
     const first = rejected[0];
     if (first !== undefined) {
@@ -62,16 +121,22 @@ export class Exposure<Name extends TargetName = TargetName> {
     return tools;
   }
 
-  /** The tools in the target's shape that could be exported, and all there is to know. */
-  exportWithWarnings(): ExportedWithWarnings<TargetTools[ResolveTarget<Name>]> {
+  /** The tools that could be exported, which parts of them are not sent, and which are missing. */
+  exportWithWarnings(): ExportedWithWarnings<ToolsOf<Like>> {
     const { tools, rejected, losses, warnings } = this.adapter.export(this.toolset);
     return {
       tools,
       warnings: [
-        ...rejected.map(({ message }) => message),
         ...losses.map(({ tool, path, message }) => `"${tool}" at "${path}": ${message}`),
         ...warnings.map(({ message }) => message),
       ],
+      errors: rejected.map(({ tool, message }) => Object.assign(new TypeError(message), { tool })),
     };
   }
+}
+
+function isAdapter<Like extends TargetLike>(
+  target: Like | Adapter<Like>,
+): target is Adapter<Like> {
+  return typeof target === "object" && "export" in target;
 }

@@ -4,168 +4,210 @@
  * @module
  */
 
-export { type Adapter, createAdapter } from "./adapter.ts";
-export {
-  accumulateCalls,
-  type AccumulateOptions,
-  type AiSdkToolMessage,
-  type AiSdkToolResult,
-  type AnsweredCall,
-  type AnswerOf,
-  type AnthropicToolMessage,
-  type AnthropicToolResult,
-  type BedrockDocument,
-  type BedrockToolMessage,
-  type BedrockToolResult,
-  type CallAccumulator,
-  type CallDispatcher,
-  callNotes,
-  type CallParts,
-  type CallProblem,
-  type CohereToolContent,
-  type CohereToolMessage,
-  decodeCalls,
-  type DecodedCall,
-  dispatchCalls,
-  dispatchResponse,
-  encodeResult,
-  encodeResults,
-  type GeminiFunctionResponse,
-  type GeminiToolContent,
-  type LangChainToolMessage,
-  type McpToolAnswer,
-  type McpToolResponse,
-  type McpToolResult,
-  type MessageOf,
-  type MistralToolMessage,
-  type OllamaToolMessage,
-  type OpenAiCaller,
-  type OpenAiChatToolMessage,
-  type OpenAiRealtimeEvent,
-  type OpenAiResponsesOutput,
-  type OpenApiResponse,
-  type RefusedCall,
-  type RoutedCall,
-  type StreamTarget,
-  type TargetAnswers,
-  type TargetMessages,
-  type Turn,
-  type TurnOptions,
-} from "./calls/mod.ts";
-export { type Exportable, exportTools } from "./export_tools.ts";
-export { type ExportedWithWarnings, Exposure } from "./exposure.ts";
-export {
-  FunctionDefinition,
-  type FunctionDefinitionJson,
-  type OpenAIToolJson,
-} from "./function_definition.ts";
-export {
-  type Authorize,
-  type BodyBinding,
-  type Credentials,
-  type HttpFetch,
-  type HttpOperation,
-  type HttpRequest,
-  type HttpResponse,
-  IMPORT_SOURCES,
-  type ImportExecute,
-  type ImportLimits,
-  type ImportOptions,
-  type ImportOptionsOf,
-  type ImportResult,
-  type ImportSource,
-  importTools,
-  type ImportWarning,
-  type McpImportOptions,
-  type OpenAiImportOptions,
-  type OpenApiImportOptions,
-  type ParameterBinding,
-  type ParameterPlace,
-  type ParameterStyle,
-  type RejectedImport,
-  type RiskQuestion,
-  type ValueStyle,
-} from "./import/mod.ts";
-export { KEYWORD_FORMS, type KeywordForm } from "./keyword_forms.ts";
-export { isLegalName, legalName, mapNames, type NameRule, OPENAI_NAME_RULE } from "./names.ts";
-export {
-  type Feature,
-  FEATURES,
-  type FeatureSupport,
-  type FeatureTable,
-  type KeywordAction,
-  type KeywordEnforcement,
-  type KeywordRule,
-  type KeywordTable,
-  type Limit,
-  type LimitName,
-  LIMITS,
-} from "./profile.ts";
-export type { AiSdkSchema, AiSdkTool, AiSdkToolSet } from "./profiles/ai_sdk.ts";
-export type { AnthropicCaller, AnthropicTool } from "./profiles/anthropic.ts";
-export type { BedrockCachePoint, BedrockTool } from "./profiles/bedrock.ts";
-export type { CohereTool } from "./profiles/cohere.ts";
+// Export
+export { type Exportable, type ExportResult, exportTools } from "./export.ts";
 export type {
-  GeminiFunction,
-  GeminiSchema,
-  GeminiTools,
-  GeminiType,
-  GeminiTypedFunction,
-} from "./profiles/gemini.ts";
-export type { LangChainTool } from "./profiles/langchain.ts";
-export type { Mcp2025Tool, McpTool } from "./profiles/mcp.ts";
-export type { MistralTool } from "./profiles/mistral.ts";
-export type { OllamaTool } from "./profiles/ollama.ts";
-export type { OpenAiChatTool } from "./profiles/openai_chat.ts";
-export type { OpenAiRealtimeTool } from "./profiles/openai_realtime.ts";
-export type {
-  OpenAiResponsesFunction,
-  OpenAiResponsesNamespace,
-  OpenAiResponsesTool,
-} from "./profiles/openai_responses.ts";
-export type { OpenApiContent, OpenApiDocument, OpenApiOperation } from "./profiles/openapi.ts";
-export { decodeArguments, encodeArguments } from "./rewrite_arguments.ts";
-export {
-  isTargetName,
-  listTargets,
-  resolveTarget,
-  type TargetInfo,
-  type TargetTools,
-} from "./targets.ts";
-export { booleansToObjects } from "./transform/booleans.ts";
-export { exclusiveToInclusive } from "./transform/bounds.ts";
-export { closeObjects } from "./transform/close_objects.ts";
-export { constToEnum, enumToText } from "./transform/constants.ts";
-export { describeConstraints } from "./transform/describe_constraints.ts";
-export { flattenRoot } from "./transform/flatten_root.ts";
-export { inlineRefs } from "./transform/inline_refs.ts";
-export { mergeAllOf } from "./transform/merge_all_of.ts";
-export { normalizeDraft07 } from "./transform/normalize_draft07.ts";
-export { normalizeOpenApi30 } from "./transform/normalize_openapi30.ts";
-export { nullToFlag, optionalToNullable } from "./transform/nullable.ts";
-export { renameKeys } from "./transform/rename_keys.ts";
-export type { SchemaLoss, TransformResult } from "./transform/report.ts";
-export { tuplesToLists } from "./transform/tuples.ts";
-export { oneOfToAnyOf } from "./transform/unions.ts";
-export type {
-  ArgumentChoice,
-  ArgumentRewrite,
-  ExportNames,
   ExportOptions,
-  ExportResult,
   ExportWarning,
   Loss,
   LossAction,
   LossGrade,
   LossSide,
   OnLoss,
-  ProviderHints,
   RejectedTool,
-  ResolveTarget,
-  TargetAlias,
-  TargetId,
-  TargetName,
-  ToolEncoding,
-  WireName,
-} from "./types.ts";
-export type { WireValue } from "./wire_value.ts";
+} from "./export_options.ts";
+export {
+  type Adapter,
+  createAdapter,
+  type ExportedWithWarnings,
+  type ExportError,
+  Exposure,
+} from "./exposure.ts";
+export type { ExportNames, ToolEncoding, WireName } from "./export_names.ts";
+export type { ProviderHints } from "./provider_hints.ts";
+export {
+  FunctionDefinition,
+  type FunctionDefinitionJson,
+  isLegalName,
+  legalName,
+  mapNames,
+  type NameRule,
+  OPENAI_NAME_RULE,
+} from "../select/mod.ts";
+
+// Calls and results
+export {
+  type CallParts,
+  type CallProblem,
+  decodeCalls,
+  type DecodedCall,
+  type RefusedCall,
+  type RoutedCall,
+} from "./decode.ts";
+export {
+  accumulateCalls,
+  type AccumulateOptions,
+  type CallAccumulator,
+  type StreamTarget,
+} from "./stream.ts";
+export { encodeResult, encodeResults } from "./encode.ts";
+export {
+  type CallDispatcher,
+  dispatchCalls,
+  dispatchResponse,
+  type Turn,
+  type TurnOptions,
+} from "./dispatch_response.ts";
+export {
+  type ArgumentChoice,
+  type ArgumentRewrite,
+  decodeArguments,
+  encodeArguments,
+} from "./argument_rewrite.ts";
+
+// Import
+export { IMPORT_SOURCES, type ImportOptionsOf, type ImportSource, importTools } from "./import.ts";
+export type {
+  ImportExecute,
+  ImportLimits,
+  ImportOptions,
+  ImportResult,
+  ImportWarning,
+  RejectedImport,
+  RiskQuestion,
+} from "./import_options.ts";
+
+// Targets
+export {
+  type AnswerOf,
+  callNotes,
+  isTargetName,
+  listTargets,
+  type MessageOf,
+  type ResolveTarget,
+  resolveTarget,
+  type TargetAlias,
+  type TargetAnswers,
+  type TargetId,
+  type TargetInfo,
+  type TargetLike,
+  type TargetMessages,
+  type TargetName,
+  type TargetOf,
+  targetOf,
+  type TargetTools,
+  type ToolsOf,
+} from "./targets.ts";
+export { defineTarget } from "./define_target.ts";
+export {
+  type CombinationRule,
+  type ExtraRule,
+  type Feature,
+  FEATURES,
+  type FeatureSupport,
+  type FeatureTable,
+  type Limit,
+  type LimitName,
+  LIMITS,
+  type OutputRule,
+  type Target,
+  type TargetDefinition,
+  type ToolView,
+  type WireExample,
+} from "./target.ts";
+export type {
+  Answer,
+  AnsweredCall,
+  CallFormat,
+  StreamedParts,
+  StreamFormat,
+  StreamStep,
+  WireCall,
+} from "./call_format.ts";
+export {
+  KEYWORD_FORMS,
+  type KeywordAction,
+  type KeywordEnforcement,
+  type KeywordForm,
+  type KeywordRule,
+  type KeywordTable,
+} from "./form_rules.ts";
+
+// Providers
+export type {
+  AiSdkSchema,
+  AiSdkTool,
+  AiSdkToolMessage,
+  AiSdkToolResult,
+  AiSdkToolSet,
+} from "./providers/ai_sdk.ts";
+export type {
+  AnthropicCaller,
+  AnthropicTool,
+  AnthropicToolMessage,
+  AnthropicToolResult,
+} from "./providers/anthropic.ts";
+export type {
+  BedrockCachePoint,
+  BedrockDocument,
+  BedrockTool,
+  BedrockToolMessage,
+  BedrockToolResult,
+} from "./providers/bedrock.ts";
+export type { CohereTool, CohereToolContent, CohereToolMessage } from "./providers/cohere.ts";
+export type {
+  GeminiFunction,
+  GeminiFunctionResponse,
+  GeminiSchema,
+  GeminiToolContent,
+  GeminiTools,
+  GeminiType,
+  GeminiTypedFunction,
+} from "./providers/gemini.ts";
+export type { LangChainTool, LangChainToolMessage } from "./providers/langchain.ts";
+export type {
+  Mcp2025Tool,
+  McpImportOptions,
+  McpTool,
+  McpToolAnswer,
+  McpToolResponse,
+  McpToolResult,
+} from "./providers/mcp.ts";
+export type { MistralTool, MistralToolMessage } from "./providers/mistral.ts";
+export type { OllamaTool, OllamaToolMessage } from "./providers/ollama.ts";
+export type { OpenAiImportOptions } from "./providers/openai.ts";
+export type { OpenAiChatTool, OpenAiChatToolMessage } from "./providers/openai_chat.ts";
+export type {
+  OpenAiCaller,
+  OpenAiRealtimeEvent,
+  OpenAiRealtimeTool,
+  OpenAiResponsesFunction,
+  OpenAiResponsesNamespace,
+  OpenAiResponsesOutput,
+  OpenAiResponsesTool,
+} from "./providers/openai_responses.ts";
+export type {
+  OpenApiContent,
+  OpenApiDocument,
+  OpenApiOperation,
+  OpenApiResponse,
+} from "./providers/openapi.ts";
+export type { WireValue } from "./providers/shared.ts";
+
+// Schema transforms
+export {
+  booleansToObjects,
+  constToEnum,
+  enumToText,
+  exclusiveToInclusive,
+  tuplesToLists,
+} from "./transform/replace_keywords.ts";
+export { closeObjects, renameKeys } from "./transform/objects.ts";
+export { describeConstraints } from "./transform/describe_constraints.ts";
+export { flattenRoot } from "./transform/flatten_root.ts";
+export { inlineRefs } from "./transform/inline_refs.ts";
+export { mergeAllOf } from "./transform/merge_all_of.ts";
+export { normalizeDraft07, normalizeOpenApi30 } from "./transform/older_dialects.ts";
+export { nullToFlag, optionalToNullable } from "./transform/nullable.ts";
+export type { SchemaLoss, TransformResult } from "./transform/report.ts";
+export { oneOfToAnyOf } from "./transform/unions.ts";

@@ -4,31 +4,134 @@
  * @module
  */
 
-import type { JsonSchema, JsonSchemaObject } from "../tool/mod.ts";
-import { FormSet } from "./form_set.ts";
-import { FORM_OF, formOfKeyword } from "./keyword_forms.ts";
-import { describesObjects } from "./transform/close_objects.ts";
+import { isObject, type JsonSchema, type JsonSchemaObject } from "../tool/mod.ts";
+import type { KeywordForm } from "./form_rules.ts";
 import { constrains } from "./transform/describe_constraints.ts";
 import { acceptsNull } from "./transform/nullable.ts";
+import { describesObjects } from "./transform/objects.ts";
 import {
   definitionName,
   findReferences,
   type Resolve,
   resolverOf,
-} from "./transform/references.ts";
-import {
-  eachChildIn,
-  HOLDS,
-  isNode,
-  MAX_DEPTH,
-  requiredBy,
-  tooDeep,
-} from "./transform/schema_walk.ts";
-import { lacksItems } from "./transform/tuples.ts";
+} from "./transform/definitions.ts";
+import { lacksItems } from "./transform/replace_keywords.ts";
+import { eachChildIn, HOLDS, MAX_DEPTH, requiredBy, tooDeep } from "./transform/rewrite.ts";
+
+/** The forms that a schema uses. */
+export type FormSet = ReadonlySet<KeywordForm>;
+
+/** Keywords of one form, whatever they hold. */
+const FORM_OF: ReadonlyMap<string, KeywordForm> = new Map<string, KeywordForm>([
+  ["properties", "properties"],
+  ["required", "required"],
+  ["patternProperties", "patternProperties"],
+  ["propertyNames", "propertyNames"],
+  ["unevaluatedProperties", "unevaluated"],
+  ["unevaluatedItems", "unevaluated"],
+  ["minProperties", "property count"],
+  ["maxProperties", "property count"],
+  ["dependentRequired", "dependent"],
+  ["dependentSchemas", "dependent"],
+  ["dependencies", "dependent"],
+  ["if", "conditional"],
+  ["then", "conditional"],
+  ["else", "conditional"],
+  ["items", "items"],
+  ["prefixItems", "tuple"],
+  ["contains", "contains"],
+  ["minContains", "contains"],
+  ["maxContains", "contains"],
+  ["maxItems", "maxItems"],
+  ["uniqueItems", "uniqueItems"],
+  ["minLength", "length"],
+  ["maxLength", "length"],
+  ["format", "format"],
+  ["minimum", "range"],
+  ["maximum", "range"],
+  ["exclusiveMinimum", "exclusive range"],
+  ["exclusiveMaximum", "exclusive range"],
+  ["multipleOf", "multipleOf"],
+  ["$defs", "$ref"],
+  ["definitions", "$ref"],
+  ["$anchor", "dynamic reference"],
+  ["$dynamicRef", "dynamic reference"],
+  ["$dynamicAnchor", "dynamic reference"],
+  ["$id", "$id"],
+  ["$schema", "$schema"],
+  ["$comment", "$comment"],
+  ["title", "title"],
+  ["description", "description"],
+  ["default", "default"],
+  ["examples", "examples"],
+  ["example", "example"],
+  ["deprecated", "usage notes"],
+  ["readOnly", "usage notes"],
+  ["writeOnly", "usage notes"],
+  ["contentEncoding", "content"],
+  ["contentMediaType", "content"],
+  ["contentSchema", "content"],
+  ["propertyOrdering", "propertyOrdering"],
+]);
+
+/** Keywords whose form depends on whether they stand at the root. */
+const COMPOSITION: ReadonlySet<string> = new Set(["anyOf", "oneOf", "allOf", "not"]);
+
+/** Parts of regular expressions that constrained decoders do not compile. */
+const COMPLEX_PATTERN = /\(\?[=!<]|\\[1-9bBk]/;
+
+/** The form of one keyword of a node. */
+export function formOfKeyword(keyword: string, node: JsonSchemaObject, root: boolean): KeywordForm {
+  const value = node[keyword];
+  // Every schema has one, so it is asked for first.
+  if (keyword === "type") {
+    return Array.isArray(value) ? "type list" : value === "null" ? "type null" : "type";
+  }
+  const fixed = FORM_OF.get(keyword);
+  if (fixed !== undefined) return fixed;
+  if (root && COMPOSITION.has(keyword)) return "root composition";
+  switch (keyword) {
+    case "enum":
+      return root ? "root composition" : formOfValues(Array.isArray(value) ? value : []);
+    case "nullable":
+      return value === true ? "nullable" : "unknown";
+    case "const": {
+      if (root) return "root composition";
+      return typeof value === "object" && value !== null ? "enum complex" : "const";
+    }
+    case "additionalProperties":
+      return value === false ? "additionalProperties false" : "map";
+    case "minItems":
+      return value === 0 || value === 1 ? "minItems 0 or 1" : "minItems";
+    case "pattern":
+      return typeof value === "string" && COMPLEX_PATTERN.test(value)
+        ? "pattern complex"
+        : "pattern";
+    case "$ref":
+      return root ? "root composition" : "$ref";
+    case "anyOf":
+    case "oneOf":
+    case "allOf":
+    case "not":
+      return keyword;
+    default:
+      return "unknown";
+  }
+}
+
+function formOfValues(values: readonly unknown[]): KeywordForm {
+  let form: KeywordForm = "enum";
+  for (const value of values) {
+    if (typeof value === "object" && value !== null) return "enum complex";
+    if (value === "") form = form === "enum" ? "enum empty text" : form;
+    else if (typeof value !== "string" && value !== null) form = "enum scalar";
+  }
+  return form;
+}
 
 const PLAIN_KEY = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/;
 
-/** What a schema needs one of to say something about the type of a value. */
+/** The keywords that say something about the type of a value. */
 const SAYS_TYPE: ReadonlySet<string> = new Set([
   "type",
   "enum",
@@ -40,10 +143,10 @@ const SAYS_TYPE: ReadonlySet<string> = new Set([
   "$dynamicRef",
 ]);
 
-/** What is known of a keyword, whatever it holds. */
+/** The facts about a keyword that do not depend on its value. */
 interface KeywordFacts {
   /** Its form; absent if that depends on what it holds. */
-  readonly forms: FormSet | undefined;
+  readonly form: KeywordForm | undefined;
   readonly saysType: boolean;
   readonly holds: boolean;
 }
@@ -53,7 +156,7 @@ const FACTS: ReadonlyMap<string, KeywordFacts> = new Map(
   [...FORM_OF.keys(), ...SAYS_TYPE, ...HOLDS.keys()].map((keyword): [string, KeywordFacts] => {
     const form = FORM_OF.get(keyword);
     return [keyword, {
-      forms: form === undefined ? undefined : new FormSet([form]),
+      form,
       saysType: SAYS_TYPE.has(keyword),
       holds: HOLDS.has(keyword),
     }];
@@ -68,7 +171,7 @@ const FACTS: ReadonlyMap<string, KeywordFacts> = new Map(
  */
 export function formsOf(schema: JsonSchema): FormSet {
   const finder = new FormFinder(schema);
-  if (!isNode(schema)) return finder.forms.add("boolean schema");
+  if (!isObject(schema)) return finder.forms.add("boolean schema");
   finder.add(schema, true);
   if (finder.refers) {
     const { recursive, external } = findReferences(schema);
@@ -79,11 +182,11 @@ export function formsOf(schema: JsonSchema): FormSet {
 }
 
 /**
- * Collects forms. Every schema of every export comes by here once, so it goes over the keywords of
- * each once, and into none that holds no schema.
+ * Collects forms. It runs on every schema of every export, so it goes over the keywords of each
+ * schema once.
  */
 class FormFinder {
-  readonly forms: FormSet = new FormSet();
+  readonly forms: Set<KeywordForm> = new Set();
   /** There is a `$ref`. */
   refers = false;
   #depth = 0;
@@ -94,7 +197,7 @@ class FormFinder {
     this.#resolve = resolverOf(root);
     this.#see = (child, keyword) => {
       if (typeof child !== "boolean") this.add(child, false);
-      // Everybody takes a boolean there.
+      // Every target takes a boolean there.
       else if (keyword !== "additionalProperties" && keyword !== "unevaluatedProperties") {
         this.forms.add("boolean schema");
       }
@@ -109,8 +212,7 @@ class FormFinder {
     let saysType = false;
     for (const keyword in node) {
       const facts = FACTS.get(keyword);
-      if (facts?.forms !== undefined) forms.addAll(facts.forms);
-      else forms.add(formOfKeyword(keyword, node, root));
+      forms.add(facts?.form ?? formOfKeyword(keyword, node, root));
       if (facts === undefined) continue;
       saysType ||= facts.saysType;
       if (facts.holds) eachChildIn(node, keyword, this.#see);
@@ -137,7 +239,7 @@ class FormFinder {
 
   #addObject(node: JsonSchemaObject, root: boolean): void {
     const { forms } = this;
-    const properties = isNode(node["properties"]) ? node["properties"] : {};
+    const properties = isObject(node["properties"]) ? node["properties"] : {};
     const required = requiredBy(node);
     let names = 0;
     for (const name in properties) {

@@ -1,118 +1,93 @@
 /**
- * All targets: the profiles by id, their aliases, and their rules as data.
+ * All targets: the unions of their names and types, and the tables that find one by name. Both
+ * follow from the providers' records.
  *
  * @module
  */
 
-import type { FeatureTable, KeywordTable, Limit, Profile } from "./profile.ts";
-import type { NameRule } from "./names.ts";
-import { AI_SDK, type AiSdkToolSet } from "./profiles/ai_sdk.ts";
-import { ANTHROPIC, ANTHROPIC_STRICT, type AnthropicTool } from "./profiles/anthropic.ts";
-import {
-  BEDROCK,
-  BEDROCK_STRICT,
-  type BedrockCachePoint,
-  type BedrockTool,
-} from "./profiles/bedrock.ts";
-import { COHERE, type CohereTool } from "./profiles/cohere.ts";
-import {
-  GEMINI,
-  GEMINI_TYPED,
-  type GeminiFunction,
-  type GeminiTools,
-  type GeminiTypedFunction,
-  VERTEX,
-} from "./profiles/gemini.ts";
-import { LANGCHAIN, type LangChainTool } from "./profiles/langchain.ts";
-import {
-  type Mcp2025Tool,
-  MCP_2025_06_18,
-  MCP_2025_11_25,
-  MCP_2026_07_28,
-  type McpTool,
-} from "./profiles/mcp.ts";
-import { MISTRAL, type MistralTool } from "./profiles/mistral.ts";
-import { OLLAMA, type OllamaTool } from "./profiles/ollama.ts";
-import { OPENAI_CHAT, OPENAI_CHAT_STRICT, type OpenAiChatTool } from "./profiles/openai_chat.ts";
-import { OPENAI_REALTIME, type OpenAiRealtimeTool } from "./profiles/openai_realtime.ts";
-import {
-  OPENAI_RESPONSES,
-  OPENAI_RESPONSES_STRICT,
-  type OpenAiResponsesTool,
-} from "./profiles/openai_responses.ts";
-import { OPENAPI_3_1, type OpenApiDocument } from "./profiles/openapi.ts";
-import type { TargetAlias, TargetId, TargetName } from "./types.ts";
+import * as providers from "./providers/index.ts";
+import type { Importer } from "./import_session.ts";
+import type { KeywordTable } from "./form_rules.ts";
+import type { NameRule } from "../select/mod.ts";
+import { describe, isFunction, isObject } from "../tool/mod.ts";
+import type { FeatureTable, Limit, Provider, Target } from "./target.ts";
+
+/** A provider of this package. */
+export type KnownProvider = (typeof providers)[keyof typeof providers];
+
+/** A provider whose types do not matter. */
+type AnyProvider = Provider<Target, Importer, { readonly [alias: string]: string }>;
+
+/** A target of this package. */
+type KnownTarget = KnownProvider["targets"][number];
+
+/** The aliases of each provider, with the targets that they stand for. */
+type Aliases = NonNullable<KnownProvider["aliases"]>;
+
+type KeysOf<Union> = Union extends unknown ? keyof Union & string : never;
+
+type ValueOf<Union, Key extends string> = Union extends { readonly [K in Key]: infer Value } ? Value
+  : never;
+
+/** A target: one provider's surface, mode and version. */
+export type TargetId = KnownTarget["id"];
+
+/** Another name for a target, which follows it to its newest version. */
+export type TargetAlias = KeysOf<Aliases>;
+
+/** The name of a target: its id, or an alias. */
+export type TargetName = TargetId | TargetAlias;
+
+/** The id of the target that a name stands for. */
+export type ResolveTarget<Name extends TargetName> = Name extends TargetAlias
+  ? ValueOf<Aliases, Name>
+  : Name;
+
+/** A target, by its name or as `defineTarget` made it. */
+export type TargetLike = TargetName | Target;
+
+/** The record that a name stands for; a record is its own. */
+export type TargetOf<Like extends TargetLike> = Like extends TargetName
+  ? Extract<KnownTarget, { readonly id: ResolveTarget<Like> }>
+  : Like extends Target ? Like
+  : never;
+
+/** What goes into a request to a target. */
+export type ToolsOf<Like extends TargetLike> = ReturnType<TargetOf<Like>["assemble"]>;
+
+/** What answers one call, by the target or its name. */
+export type AnswerOf<Like extends TargetLike> = ReturnType<TargetOf<Like>["calls"]["write"]>;
+
+/** A message with answers, by the target or its name. */
+export type MessageOf<Like extends TargetLike> = ReturnType<
+  NonNullable<TargetOf<Like>["calls"]["gather"]>
+>[number];
 
 /** What each target's export is. */
-export interface TargetTools {
-  "openai.chat": OpenAiChatTool[];
-  "openai.chat.strict": OpenAiChatTool[];
-  "openai.responses": OpenAiResponsesTool[];
-  "openai.responses.strict": OpenAiResponsesTool[];
-  "openai.realtime": OpenAiRealtimeTool[];
-  "anthropic": AnthropicTool[];
-  "anthropic.strict": AnthropicTool[];
-  "gemini": GeminiTools<GeminiFunction>[];
-  "gemini.typed": GeminiTools<GeminiTypedFunction>[];
-  "vertex": GeminiTools<GeminiFunction>[];
-  "mcp@2025-06-18": Mcp2025Tool[];
-  "mcp@2025-11-25": Mcp2025Tool[];
-  "mcp@2026-07-28": McpTool[];
-  "bedrock": (BedrockTool | BedrockCachePoint)[];
-  "bedrock.strict": (BedrockTool | BedrockCachePoint)[];
-  "mistral": MistralTool[];
-  "cohere": CohereTool[];
-  "ollama": OllamaTool[];
-  "ai-sdk": AiSdkToolSet;
-  "langchain": LangChainTool[];
-  "openapi@3.1": OpenApiDocument;
+export type TargetTools = { readonly [Id in TargetId]: ToolsOf<Id> };
+
+/** What answers one call of each target. */
+export type TargetAnswers = { readonly [Id in TargetId]: AnswerOf<Id> };
+
+/** What goes into the conversation of each target: one message per call, or one for all. */
+export type TargetMessages = { readonly [Id in TargetId]: MessageOf<Id> };
+
+const PROVIDERS: readonly AnyProvider[] = Object.values(providers);
+
+// In code-unit order: a bundler may list the providers in any order.
+const TARGETS: readonly Target[] = PROVIDERS.flatMap(({ targets }) => targets)
+  .sort((a, b) => a.id < b.id ? -1 : 1);
+
+const BY_NAME: ReadonlyMap<string, Target> = byName();
+
+function byName(): Map<string, Target> {
+  const found = new Map(TARGETS.map((target) => [target.id, target]));
+  for (const [alias, id] of PROVIDERS.flatMap(({ aliases = {} }) => Object.entries(aliases))) {
+    const target = found.get(id);
+    if (target !== undefined) found.set(alias, target);
+  }
+  return found;
 }
-
-/** A profile whose wire shape nobody needs to know. */
-export type AnyProfile = Profile<unknown, unknown>;
-
-/** Hides a profile's wire shape. What `wire` makes goes to `assemble` of the same profile only. */
-function hide<Wire, Tools>(profile: Profile<Wire, Tools>): Profile<unknown, Tools> {
-  return profile as Profile<unknown, Tools>;
-}
-
-/** Every target has a profile, and it makes what the target's type says. */
-const PROFILES: { readonly [Id in TargetId]: Profile<unknown, TargetTools[Id]> } = {
-  "openai.chat": hide(OPENAI_CHAT),
-  "openai.chat.strict": hide(OPENAI_CHAT_STRICT),
-  "openai.responses": hide(OPENAI_RESPONSES),
-  "openai.responses.strict": hide(OPENAI_RESPONSES_STRICT),
-  "openai.realtime": hide(OPENAI_REALTIME),
-  "anthropic": hide(ANTHROPIC),
-  "anthropic.strict": hide(ANTHROPIC_STRICT),
-  "gemini": hide(GEMINI),
-  "gemini.typed": hide(GEMINI_TYPED),
-  "vertex": hide(VERTEX),
-  "mcp@2025-06-18": hide(MCP_2025_06_18),
-  "mcp@2025-11-25": hide(MCP_2025_11_25),
-  "mcp@2026-07-28": hide(MCP_2026_07_28),
-  "bedrock": hide(BEDROCK),
-  "bedrock.strict": hide(BEDROCK_STRICT),
-  "mistral": hide(MISTRAL),
-  "cohere": hide(COHERE),
-  "ollama": hide(OLLAMA),
-  "ai-sdk": hide(AI_SDK),
-  "langchain": hide(LANGCHAIN),
-  "openapi@3.1": hide(OPENAPI_3_1),
-};
-
-/** The targets that an alias stands for. */
-const ALIASES: { readonly [Alias in TargetAlias]: TargetId } = {
-  "openai": "openai.chat",
-  "openai.strict": "openai.chat.strict",
-  "mcp": "mcp@2026-07-28",
-  "openapi": "openapi@3.1",
-};
-
-const BY_NAME: ReadonlyMap<string, AnyProfile> = new Map<string, AnyProfile>([
-  ...Object.entries(PROFILES),
-  ...Object.entries(ALIASES).map(([alias, id]): [string, AnyProfile] => [alias, PROFILES[id]]),
-]);
 
 /** Whether `value` names a target, or is an alias of one. */
 export function isTargetName(value: unknown): value is TargetName {
@@ -120,49 +95,84 @@ export function isTargetName(value: unknown): value is TargetName {
 }
 
 /**
- * The profile of a target.
+ * The record of a target: its rules as data, and its functions. `defineTarget` can extend it.
  *
+ * @example Usage
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { targetOf } from "@plue/tools/formats";
+ *
+ * assert.equal(targetOf("openai").id, "openai.chat");
+ * ```
+ *
+ * @param target The target's name. A target of your own is given back.
  * @throws {RangeError} If there is no such target.
  */
-export function profileOf(target: string): AnyProfile {
-  const profile = BY_NAME.get(target);
-  if (profile === undefined) {
-    throw new RangeError(
-      `Cannot find the target "${String(target).slice(0, 100)}": it must be one of ${
-        [...BY_NAME.keys()].map((name) => `"${name}"`).join(", ")
-      }`,
-    );
-  }
-  return profile;
+export function targetOf<Like extends TargetLike>(target: Like): TargetOf<Like> {
+  // The map holds the record of each name, and the types follow from the same records.
+  return findTarget(target) as TargetOf<Like>;
 }
 
-/** The strict modes, by the targets that their tools fall back to. */
-const STRICT_MODES: ReadonlyMap<TargetId, AnyProfile> = new Map(
-  Object.values(PROFILES).flatMap((profile: AnyProfile): [TargetId, AnyProfile][] =>
-    profile.fallback === undefined ? [] : [[profile.fallback, profile]]
-  ),
-);
+/** Whether `value` is the record of a target. */
+export function isTarget(value: unknown): value is Target {
+  return isObject(value) && isObject(value["calls"]) && isFunction(value["calls"]["read"]) &&
+    isObject(value["features"]) && isFunction(value["wire"]);
+}
 
-/** The strict mode of a target: itself, or the one that falls back to it; `undefined`: none. */
-export function strictModeOf(profile: AnyProfile): AnyProfile | undefined {
-  return profile.fallback === undefined ? STRICT_MODES.get(profile.id) : profile;
+/** The record of a target whose types do not matter. */
+export function findTarget(target: string | Target): Target {
+  if (isTarget(target)) return target;
+  const found = BY_NAME.get(target);
+  if (found !== undefined) return found;
+  if (typeof target !== "string") {
+    throw new RangeError("Cannot find the target: it must be a name, or made by defineTarget");
+  }
+  throw new RangeError(
+    `Cannot find the target ${describe(target)}: it must be one of ${
+      [...BY_NAME.keys()].map((name) => `"${name}"`).join(", ")
+    }, or made by defineTarget`,
+  );
+}
+
+/** The rules of a target's strict mode: its own, or those of the target beside it. */
+export function strictModeOf(target: Target): Target | undefined {
+  if (target.fallback !== undefined) return target;
+  return target.strictMode === undefined ? undefined : findTarget(target.strictMode);
+}
+
+/** The target without strict mode. */
+export function plainModeOf(target: Target): Target {
+  return target.fallback === undefined ? target : findTarget(target.fallback);
 }
 
 /** The target that a name stands for. */
 export function resolveTarget(target: TargetName): TargetId {
-  return profileOf(target).id;
+  return findTarget(target).id as TargetId;
 }
 
-/** A target's rules, as data for a page or a table. */
-export interface TargetInfo {
-  readonly id: TargetId;
+/**
+ * What to know about the calls and answers of a target, in whole sentences.
+ *
+ * @throws {RangeError} If there is no such target.
+ */
+export function callNotes(target: TargetLike): readonly string[] {
+  return findTarget(target).calls.notes ?? [];
+}
+
+/**
+ * A target's rules, as data for a page or a table.
+ *
+ * @typeParam Id Its id.
+ */
+export interface TargetInfo<Id extends string = TargetId> {
+  readonly id: Id;
   readonly title: string;
   /** Where the facts come from, and how old they are. */
   readonly source: string;
   readonly aliases: readonly TargetAlias[];
   /** The tool names that are allowed. */
   readonly names: NameRule;
-  /** Whether it has namespaces of its own. */
+  /** Whether it has its own namespaces. */
   readonly namespaces: boolean;
   /** The property keys that are allowed; absent: all. */
   readonly keys?: NameRule;
@@ -174,8 +184,8 @@ export interface TargetInfo {
   /** The values of `format` that are allowed; absent: all. */
   readonly formats?: readonly string[];
   readonly limits: readonly Limit[];
-  /** The target of the tools that this strict mode cannot hold. */
-  readonly fallback?: TargetId;
+  /** The id of the target of the tools that this strict mode cannot hold. */
+  readonly fallback?: Id;
 }
 
 /**
@@ -196,23 +206,28 @@ export function listTargets(): readonly TargetInfo[] {
 }
 
 const INFOS: readonly TargetInfo[] = Object.freeze(
-  Object.values(PROFILES).map((profile: AnyProfile): TargetInfo => {
-    const { id, title, source, names, keys, features, input, output, formats, limits, fallback } =
-      profile;
-    return Object.freeze({
-      id,
-      title,
-      source,
-      aliases: (Object.keys(ALIASES) as TargetAlias[]).filter((alias) => ALIASES[alias] === id),
-      names,
-      namespaces: profile.namespaces !== undefined,
-      ...(keys === undefined ? {} : { keys }),
-      features,
-      keywords: input,
-      ...(output === undefined ? {} : { outputKeywords: output.keywords }),
-      ...(formats === undefined ? {} : { formats }),
-      limits,
-      ...(fallback === undefined ? {} : { fallback }),
-    });
-  }),
+  TARGETS.map((target) => infoOf(target) as TargetInfo),
 );
+
+/** The rules of a target as data. */
+export function infoOf(target: Target): TargetInfo<string> {
+  const { id, title, source, names, keys, features, input, output, formats, limits, fallback } =
+    target;
+  return Object.freeze({
+    id,
+    title,
+    source,
+    aliases: [...BY_NAME.keys()].filter((name): name is TargetAlias =>
+      name !== id && BY_NAME.get(name) === target
+    ),
+    names,
+    namespaces: target.namespaces !== undefined,
+    ...(keys === undefined ? {} : { keys }),
+    features,
+    keywords: input,
+    ...(output === undefined ? {} : { outputKeywords: output.keywords }),
+    ...(formats === undefined ? {} : { formats }),
+    limits,
+    ...(fallback === undefined ? {} : { fallback: findTarget(fallback).id }),
+  });
+}

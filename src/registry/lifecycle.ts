@@ -1,21 +1,68 @@
 /**
- * The life of one registered tool: `init` before its first call, `dispose` after its last.
+ * The life of a registered tool: compiled and set up (`init`) before its first call, disposed of
+ * after its last; and the port by which a dispatcher asks for a tool that is ready.
  *
  * @module
  */
 
 import { compileOnce, type SchemaEngine, type SchemaValidator } from "../schema/mod.ts";
-import { refuse, type RegistryClock, type Services, type Tool } from "../tool/mod.ts";
-import { ToolLifecycleError, type ToolRuntime } from "./tool_host.ts";
+import type { ToolSource } from "../select/mod.ts";
+import {
+  attempt,
+  describeThrown,
+  type RegistryClock,
+  type Services,
+  type Tool,
+} from "../tool/mod.ts";
 
-/** What all tools of one registry share. */
-export interface Surroundings {
+/** A registered tool, ready to run. One object per registration, so a call allocates nothing for it. */
+export interface ToolRuntime {
+  readonly tool: Tool;
+  readonly services: Services;
+  /** The tool's configuration, checked. */
+  readonly config: unknown;
+  /** What `init` returned. */
+  readonly state: unknown;
+  /** The validator of `tool.parameters`: compiled once, at the latest when it is acquired. */
+  readonly parameters: SchemaValidator;
+  /** The validator of `tool.returns`. */
+  readonly returns: SchemaValidator | undefined;
+}
+
+/** A source of tools that can also run them. */
+export interface ToolHost extends ToolSource {
+  readonly engine: SchemaEngine;
+  /**
+   * Begins a call: compiles the schemas and runs `init` if that has not been done, and keeps
+   * `dispose` away until `release`. Answers at once when `init` has run (or there is none), so that a
+   * call need not wait.
+   *
+   * @throws {ToolLifecycleError} If the tool is not registered, was replaced, its schemas
+   * cannot be compiled, or its `init` failed.
+   */
+  acquire(tool: Tool): ToolRuntime | Promise<ToolRuntime>;
+  /** Ends a call that `acquire` began. Exactly once each. */
+  release(runtime: ToolRuntime): void;
+}
+
+/** Whether a source can also run its tools. */
+export function isToolHost(source: ToolSource | undefined): source is ToolHost {
+  return source !== undefined && typeof (source as Partial<ToolHost>).acquire === "function";
+}
+
+/** A tool could not be made ready. The message is written for a model; `cause` for the log. */
+export class ToolLifecycleError extends Error {
+  override readonly name = "ToolLifecycleError";
+}
+
+/** What the lives of all tools of one registry have in common. */
+export interface LifecycleSettings {
   readonly engine: SchemaEngine;
   readonly services: Services;
   readonly clock: RegistryClock;
   /** How long one `init` or one `dispose` may take, in milliseconds. */
   readonly lifecycleTimeoutMs: number;
-  /** Is told when what came too late could not be disposed of. Never throws. */
+  /** Called when a state that came too late could not be disposed of. Must not throw. */
   onLateError(tool: Tool, error: unknown): void;
 }
 
@@ -24,7 +71,7 @@ export class ToolLifecycle implements ToolRuntime {
   readonly tool: Tool;
   readonly config: unknown;
   state: unknown = undefined;
-  readonly #surroundings: Surroundings;
+  readonly #settings: LifecycleSettings;
   #compiled = false;
   #started: boolean;
   #starting: Promise<void> | undefined;
@@ -34,25 +81,25 @@ export class ToolLifecycle implements ToolRuntime {
   #onIdle: (() => void) | undefined;
   #ended = false;
 
-  constructor(tool: Tool, config: unknown, surroundings: Surroundings) {
+  constructor(tool: Tool, config: unknown, settings: LifecycleSettings) {
     this.tool = tool;
     this.config = config;
-    this.#surroundings = surroundings;
+    this.#settings = settings;
     this.#started = tool.init === undefined;
   }
 
   get services(): Services {
-    return this.#surroundings.services;
+    return this.#settings.services;
   }
 
   get parameters(): SchemaValidator {
-    return this.#parameters ??= compileOnce(this.#surroundings.engine, this.tool.parameters);
+    return this.#parameters ??= compileOnce(this.#settings.engine, this.tool.parameters);
   }
 
   get returns(): SchemaValidator | undefined {
     const { returns } = this.tool;
     if (returns === undefined) return undefined;
-    return this.#returns ??= compileOnce(this.#surroundings.engine, returns);
+    return this.#returns ??= compileOnce(this.#settings.engine, returns);
   }
 
   /**
@@ -62,15 +109,11 @@ export class ToolLifecycle implements ToolRuntime {
    */
   compile(): void {
     const { id, parametersStandard, returnsStandard } = this.tool;
-    let name = "parameters";
-    try {
-      if (parametersStandard === undefined) void this.parameters;
-      name = "returns";
-      if (returnsStandard === undefined) void this.returns;
-    } catch (cause) {
-      const reason = cause instanceof Error ? cause.message : String(cause);
-      refuse(`compile tool "${id}"`, `its ${name}: ${reason}`, cause);
+    const action = `compile tool "${id}"`;
+    if (parametersStandard === undefined) {
+      attempt(action, () => this.parameters, "its parameters: ");
     }
+    if (returnsStandard === undefined) attempt(action, () => this.returns, "its returns: ");
     this.#compiled = true;
   }
 
@@ -89,13 +132,13 @@ export class ToolLifecycle implements ToolRuntime {
     if (--this.#calls === 0) this.#onIdle?.();
   }
 
-  /** Waits until no call is under way. Only once no call can begin any more. */
+  /** Waits until no call is under way. Ask only when no new call can begin. */
   idle(): Promise<void> {
     if (this.#calls === 0) return Promise.resolve();
     return new Promise((resolve) => this.#onIdle = resolve);
   }
 
-  /** Runs the tool's `dispose`, if it has one and there is something to dispose of. Once. */
+  /** Runs the tool's `dispose` once, if it has one and its `init` has run. */
   async dispose(): Promise<void> {
     this.#ended = true;
     if (!this.#started) return;
@@ -103,7 +146,7 @@ export class ToolLifecycle implements ToolRuntime {
     await this.#disposeOf(this.state);
   }
 
-  /** Before `init`, and before the tool has done anything that could not be checked. */
+  /** Compiles before `init`, so that a tool that cannot be checked does nothing. */
   #compileForCall(): void {
     try {
       this.compile();
@@ -127,7 +170,7 @@ export class ToolLifecycle implements ToolRuntime {
   }
 
   async #start(): Promise<void> {
-    const { services } = this.#surroundings;
+    const { services } = this.#settings;
     const { id, init } = this.tool;
     const context = { services, config: this.config as never };
     const state = await this.#inTime(
@@ -137,17 +180,15 @@ export class ToolLifecycle implements ToolRuntime {
     );
     if (this.#ended) {
       await this.#disposeLate(state);
-      throw new ToolLifecycleError(`Tool "${id}" is not registered any more`);
+      throw new ToolLifecycleError(`Tool "${id}" is not registered`);
     }
     this.state = state;
     this.#started = true;
   }
 
-  /** What comes too late is used by nobody, and must not stay open. */
+  /** A state that comes after the timeout is never used: it is disposed of at once. */
   #disposeLate(state: unknown): Promise<void> {
-    return this.#disposeOf(state).catch((error) =>
-      this.#surroundings.onLateError(this.tool, error)
-    );
+    return this.#disposeOf(state).catch((error) => this.#settings.onLateError(this.tool, error));
   }
 
   async #disposeOf(state: unknown): Promise<void> {
@@ -156,13 +197,13 @@ export class ToolLifecycle implements ToolRuntime {
     await this.#inTime("dispose", (async () => await dispose(state as never))());
   }
 
-  /** The outcome of `running`. `onLate` is told of one that comes too late. */
+  /** The outcome of `running`, in time. One that comes after the timeout goes to `onLate`. */
   async #inTime<T>(
     part: "init" | "dispose",
     running: Promise<T>,
     onLate?: (outcome: T) => void,
   ): Promise<T> {
-    const { clock, lifecycleTimeoutMs: ms } = this.#surroundings;
+    const { clock, lifecycleTimeoutMs: ms } = this.#settings;
     let isLate = false;
     try {
       return await new Promise((resolve, reject) => {
@@ -183,4 +224,72 @@ export class ToolLifecycle implements ToolRuntime {
       );
     }
   }
+}
+
+/** How many errors of tools that were unregistered are kept for the registry's end. */
+const MAX_KEPT_ERRORS = 100;
+
+/** The tools of one registry that were taken out, until they are disposed of. */
+export class Retirement {
+  readonly #underWay: Set<Promise<void>> = new Set();
+  readonly #errors: unknown[] = [];
+  readonly #onError: (toolId: string, error: unknown) => void;
+
+  /** @param onError Called when a tool could not be disposed of. Must not throw. */
+  constructor(onError: (toolId: string, error: unknown) => void) {
+    this.#onError = onError;
+  }
+
+  /** Disposes of one tool. Only `end` waits for it. */
+  retire(life: ToolLifecycle): void {
+    if (life.tool.dispose === undefined) return;
+    const retiring = life.idle().then(() => life.dispose()).catch((error) => {
+      if (this.#errors.length < MAX_KEPT_ERRORS) this.#errors.push(error);
+      this.#onError(life.tool.id, error);
+    }).finally(() => this.#underWay.delete(retiring));
+    this.#underWay.add(retiring);
+  }
+
+  /**
+   * Disposes of the last tools, one after another, when nothing is under way.
+   *
+   * @throws {AggregateError} With everything that failed since the beginning.
+   */
+  async end(lives: readonly ToolLifecycle[], signal: AbortSignal | undefined): Promise<void> {
+    const idle = lives.map((life) => life.idle());
+    await settledOrAborted(Promise.all([...idle, ...this.#underWay]), signal);
+    const errors = this.#errors.splice(0);
+    for (const life of lives) {
+      try {
+        await life.dispose();
+      } catch (error) {
+        errors.push(error);
+      }
+    }
+    throwAll(errors, "Cannot dispose of the registry cleanly");
+  }
+}
+
+/** Waits for `work`, which does not reject, or for the signal, whichever comes first. */
+function settledOrAborted(work: Promise<unknown>, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      signal?.removeEventListener("abort", done);
+      resolve();
+    };
+    signal?.addEventListener("abort", done, { once: true });
+    if (signal?.aborted === true) done();
+    work.then(done);
+  });
+}
+
+/** Throws `errors` as one, if there are any. `action` begins the message: `Cannot …`. */
+export function throwAll(errors: readonly unknown[], action: string): void {
+  if (errors.length === 0) return;
+  const [first] = errors;
+  throw new AggregateError(
+    errors,
+    `${action}: ${describeThrown(first)}` +
+      (errors.length > 1 ? `, and ${errors.length - 1} more` : ""),
+  );
 }

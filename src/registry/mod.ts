@@ -4,15 +4,19 @@
  * @module
  */
 
-export type { SchemaLimits } from "./admission.ts";
-export type { ToolChange, ToolChangeListener } from "./change_feed.ts";
-export type { ToolChangesOptions } from "./change_stream.ts";
-export { ToolRegistry } from "./registry.ts";
 export type {
   DisposeOptions,
   RegistryErrorReport,
+  SchemaLimits,
   ToolRegistryOptions,
-} from "./registry_options.ts";
+} from "./options.ts";
+export {
+  ToolChange,
+  type ToolChangeDetails,
+  type ToolChangeListener,
+  type ToolChangesOptions,
+} from "./changes.ts";
+export { ToolRegistry } from "./registry.ts";
 export type { RegistryClock } from "../tool/mod.ts";
 export {
   createToolIndex,
@@ -21,4 +25,4 @@ export {
   type ToolIndex,
   type ToolSearchOptions,
 } from "./search/mod.ts";
-export { isToolHost, type ToolHost, ToolLifecycleError, type ToolRuntime } from "./tool_host.ts";
+export { isToolHost, type ToolHost, ToolLifecycleError, type ToolRuntime } from "./lifecycle.ts";

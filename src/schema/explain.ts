@@ -1,6 +1,7 @@
 /**
- * Says what is wrong with a value that an engine has refused. It walks the schema itself, so a
- * model reads the same sentences whatever the engine, and the engines need only say yes or no.
+ * Says what is wrong with a value that an engine has refused. It walks the schema itself: a model
+ * reads the same sentences whatever the engine, a union is told by its closest form, and the work
+ * is bounded. The engines' own errors have none of that, and are no less code in a bundle.
  *
  * @module
  */
@@ -13,27 +14,25 @@ import {
   type JsonSchemaObject,
   pointerStep,
 } from "../tool/mod.ts";
+import { MAX_ISSUES } from "./engine.ts";
 import {
   counted,
   issue,
   nameHint,
   quote,
-  typeOf,
+  quoteList,
   typeWords,
+  unionIssues,
   vagueIssue,
-  valueWords,
 } from "./issues.ts";
-import type { NormalizedSchema } from "./normalize.ts";
-import { limitIssues, numberIssues } from "./limit_issues.ts";
-import { isOneOf, sameItems } from "./same_json.ts";
-import { MAX_ISSUES } from "./schema_engine.ts";
-import { unionIssues } from "./union_issues.ts";
+import { detectDialect } from "./keywords.ts";
+import { type NormalizedSchema, normalizeSchema } from "./normalize.ts";
+import { compilePattern, isMultipleOf, isOfType, isOneOf, sameItems, typeOf } from "./semantics.ts";
 
 /** How many places are visited before the search is given up. */
 const MAX_STEPS = 100_000;
 /** How much of a property's name a path repeats. */
 const MAX_KEY = 100;
-
 /** Says whether a string has a format. */
 export type FormatTest = (format: string, value: string) => boolean;
 
@@ -52,47 +51,60 @@ export function explain(
 ): readonly Issue[] {
   if (!flat) return [vagueIssue()];
   try {
-    return new Explainer(targets, testFormat).visit(schema, value, "", newSeen())
-      .slice(0, MAX_ISSUES);
+    return explainer(targets, testFormat)(schema, value).slice(0, MAX_ISSUES);
   } catch {
     // Out of steps, or nested too deep for the stack.
     return [vagueIssue()];
   }
 }
 
-/** Which members of a value have been looked at, for the `unevaluated…` keywords. */
-interface Seen {
-  readonly keys: Set<string>;
-  readonly items: Set<number>;
+/**
+ * Makes a check that needs no engine: slow, and with the engines' verdicts but for formats, which
+ * all values have. What takes too long to check does not fit.
+ *
+ * @throws {SyntaxError} If a reference leads nowhere.
+ */
+export function checkWithoutEngine(schema: JsonSchema): (value: unknown) => boolean {
+  const normalized = normalizeSchema(schema, detectDialect(schema), { formats: new Set() });
+  return (value) => explain(normalized, value, () => true).length === 0;
 }
 
-/** What is wrong at a place. */
+/** A visit of one value by one schema. */
+interface Visit {
+  readonly path: string;
+  /** The keys of an object, or the indexes of a list, that the schema has looked at. */
+  readonly seen: Set<string>;
+  readonly found: Issue[];
+  /** Adds an issue about the value itself. */
+  readonly add: (keyword: string, expected: string, verb?: string, remark?: string) => void;
+}
+
+/** What a visit found, and where. */
 interface Found {
   readonly path: string;
   readonly found: readonly Issue[];
 }
 
-function newSeen(): Seen {
-  return { keys: new Set(), items: new Set() };
-}
-
-class Explainer {
-  readonly #targets: ReadonlyMap<string, JsonSchema>;
-  readonly #testFormat: FormatTest;
+/** Makes the function that says what is wrong with a value. It explains one value only. */
+function explainer(
+  targets: ReadonlyMap<string, JsonSchema>,
+  testFormat: FormatTest,
+): (schema: JsonSchema, value: unknown) => readonly Issue[] {
   /** The choices of each `enum`, made ready once: a list may have many items. */
-  readonly #choices = new Map<unknown, (value: unknown) => boolean>();
+  const tests = new Map<unknown, (value: unknown) => boolean>();
   /** What was found at the places that a schema has visited. */
-  readonly #parts = new Map<unknown, Map<object, Found>>();
-  #steps = MAX_STEPS;
+  const parts = new Map<unknown, Map<object, Found>>();
+  let steps = 0;
+  return (schema, value) => visit(schema, value, "");
 
-  constructor(targets: ReadonlyMap<string, JsonSchema>, testFormat: FormatTest) {
-    this.#targets = targets;
-    this.#testFormat = testFormat;
-  }
-
-  /** What is wrong with `value`; nothing if it fits. */
-  visit(schema: unknown, value: unknown, path: string, seen: Seen): readonly Issue[] {
-    if (--this.#steps < 0) throw new RangeError("Cannot explain: too much to visit");
+  /** What is wrong with `value`; nothing if it fits. Adds what it looks at to `seen`. */
+  function visit(
+    schema: unknown,
+    value: unknown,
+    path: string,
+    seen: Set<string> = new Set(),
+  ): readonly Issue[] {
+    if (++steps > MAX_STEPS) throw new RangeError("Cannot explain: too much to visit");
     if (schema === false) return [issue(path, "false schema", "absent")];
     if (!isObject(schema)) return [];
 
@@ -101,27 +113,28 @@ class Explainer {
     if (Object.hasOwn(schema, "const") && !isOneOf([schema["const"]])(value)) {
       return [issue(path, "const", quote(schema["const"]))];
     }
-    if (Array.isArray(choices) && !this.#isChosen(choices, value)) {
-      return [issue(path, "enum", valueWords(choices))];
+    if (Array.isArray(choices) && !isChosen(choices, value)) {
+      const words = quoteList(choices, (more) => ` or ${more} more`);
+      return [issue(path, "enum", choices.length === 1 ? words : `one of ${words}`)];
     }
-    if (type !== undefined) {
-      const types = Array.isArray(type) ? type : [type];
-      if (!types.some((one) => isOfType(one, value))) {
-        const was = typeWords([typeOf(value)]);
-        // "a number, not a number" would not help: what is wrong is the fraction.
-        const remark = typeof value === "number" && types.includes("integer") ? "" : `, not ${was}`;
-        return [issue(path, "type", typeWords(types), "be", remark)];
-      }
+    const types = type === undefined || Array.isArray(type) ? type : [type];
+    if (types !== undefined && !types.some((one) => isOfType(one, value))) {
+      // "a number, not a number" would not help: what is wrong is the fraction.
+      const fraction = typeof value === "number" && types.includes("integer");
+      const remark = fraction ? "" : `, not ${typeWords([typeOf(value)])}`;
+      return [issue(path, "type", typeWords(types), "be", remark)];
     }
 
     const found: Issue[] = [];
-    if (typeof value === "number") numberIssues(schema, value, path, found);
-    else if (typeof value === "string") this.#string(schema, value, path, found);
-    else if (Array.isArray(value)) this.#array(schema, value, path, seen, found);
-    else if (isObject(value)) this.#object(schema, value, path, seen, found);
-    this.#inPlace(schema, value, path, seen, found);
-    if (Array.isArray(value)) this.#unevaluatedItems(schema, value, path, seen, found);
-    else if (isObject(value)) this.#unevaluatedProperties(schema, value, path, seen, found);
+    const add: Visit["add"] = (...issueAt) => found.push(issue(path, ...issueAt));
+    const at: Visit = { path, seen, found, add };
+    if (typeof value === "number") checkNumber(schema, value, at);
+    else if (typeof value === "string") checkString(schema, value, at);
+    else if (Array.isArray(value)) checkArray(schema, value, at);
+    else if (isObject(value)) checkObject(schema, value, at);
+    checkInPlace(schema, value, at);
+    if (Array.isArray(value)) checkRest("unevaluatedItems", schema, value, at);
+    else if (isObject(value)) checkRest("unevaluatedProperties", schema, value, at);
     return found;
   }
 
@@ -129,230 +142,210 @@ class Explainer {
    * What is wrong with a part of the value. Once for each schema and place: schemas that lead back
    * to themselves in several ways would visit it twice as often with each level.
    */
-  #part(schema: unknown, value: unknown, path: string): readonly Issue[] {
+  function visitPart(schema: unknown, value: unknown, path: string): readonly Issue[] {
     if (!isObject(schema) || typeof value !== "object" || value === null) {
-      return this.visit(schema, value, path, newSeen());
+      return visit(schema, value, path);
     }
-    let known = this.#parts.get(schema);
-    if (known === undefined) this.#parts.set(schema, known = new Map());
+    let known = parts.get(schema);
+    if (known === undefined) parts.set(schema, known = new Map());
     const before = known.get(value);
     // An object may stand in several places, and long names make paths alike.
     if (before?.path === path) return before.found;
-    const found = this.visit(schema, value, path, newSeen());
+    const found = visit(schema, value, path);
     known.set(value, { path, found });
     return found;
   }
 
-  #isChosen(choices: readonly unknown[], value: unknown): boolean {
-    let test = this.#choices.get(choices);
-    if (test === undefined) this.#choices.set(choices, test = isOneOf(choices));
-    return test(value);
-  }
-
   /** Visits a schema that looks at the same value; what it has looked at counts if it fits. */
-  #apply(schema: unknown, value: unknown, path: string, seen: Seen): readonly Issue[] {
-    const inner = newSeen();
-    const found = this.visit(schema, value, path, inner);
-    if (found.length === 0) {
-      for (const key of inner.keys) seen.keys.add(key);
-      for (const item of inner.items) seen.items.add(item);
-    }
+  function apply(schema: unknown, value: unknown, { path, seen }: Visit): readonly Issue[] {
+    const inner = new Set<string>();
+    const found = visit(schema, value, path, inner);
+    if (found.length === 0) { for (const key of inner) seen.add(key); }
     return found;
   }
 
-  #inPlace(schema: JsonSchemaObject, value: unknown, path: string, seen: Seen, found: Issue[]) {
-    const { $ref: ref, allOf, anyOf, oneOf, not, if: condition } = schema;
-    if (typeof ref === "string") {
-      found.push(...this.#apply(this.#targets.get(ref) ?? false, value, path, seen));
-    }
-    for (const part of list(allOf)) found.push(...this.#apply(part, value, path, seen));
-    for (const [keyword, forms] of [["anyOf", list(anyOf)], ["oneOf", list(oneOf)]] as const) {
+  function isChosen(choices: readonly unknown[], value: unknown): boolean {
+    let test = tests.get(choices);
+    if (test === undefined) tests.set(choices, test = isOneOf(choices));
+    return test(value);
+  }
+
+  function checkInPlace(schema: JsonSchemaObject, value: unknown, at: Visit): void {
+    const { path, found, add } = at;
+    const { $ref: ref, allOf, not, if: condition } = schema;
+    if (typeof ref === "string") found.push(...apply(targets.get(ref) ?? false, value, at));
+    for (const part of list(allOf)) found.push(...apply(part, value, at));
+    for (const keyword of ["anyOf", "oneOf"]) {
+      const forms = list(schema[keyword]);
       if (forms.length === 0) continue;
-      const results = forms.map((form) => this.#apply(form, value, path, seen));
+      const results = forms.map((form) => apply(form, value, at));
       const fitting = results.filter((result) => result.length === 0).length;
       if (fitting === 0) found.push(...unionIssues(keyword, path, results));
       else if (keyword === "oneOf" && fitting > 1) {
-        const words = `exactly one of ${forms.length} forms, and fits ${fitting}`;
-        found.push(issue(path, keyword, words, "fit"));
+        add(keyword, `exactly one of ${forms.length} forms, and fits ${fitting}`, "fit");
       }
     }
-    if (not !== undefined && this.visit(not, value, path, newSeen()).length === 0) {
-      found.push(issue(path, "not", "what its schema rules out", "not be"));
+    if (not !== undefined && visit(not, value, path).length === 0) {
+      add("not", "what its schema rules out", "not be");
     }
     if (condition !== undefined) {
-      const fits = this.#apply(condition, value, path, seen).length === 0;
-      found.push(...this.#apply(schema[fits ? "then" : "else"] ?? true, value, path, seen));
+      const fits = apply(condition, value, at).length === 0;
+      found.push(...apply(schema[fits ? "then" : "else"] ?? true, value, at));
     }
   }
 
-  #string(schema: JsonSchemaObject, value: string, path: string, found: Issue[]): void {
+  function checkString(schema: JsonSchemaObject, value: string, { add }: Visit): void {
     const { minLength, maxLength, pattern, format } = schema;
-    const length = minLength === undefined && maxLength === undefined ? 0 : characters(value);
-    const [least, most] = [["minLength", minLength], ["maxLength", maxLength]] as const;
-    limitIssues(found, path, "character", length, least, most);
-    if (typeof pattern === "string" && !new RegExp(pattern, "u").test(value)) {
-      found.push(issue(path, "pattern", `the pattern ${quote(pattern)}`, "match"));
+    if (minLength !== undefined || maxLength !== undefined) {
+      checkCount(schema, "Length", "character", characters(value), add);
     }
-    if (typeof format === "string" && !this.#testFormat(format, value)) {
-      found.push(issue(path, "format", `the format ${quote(format)}`, "match"));
+    if (typeof pattern === "string" && !compilePattern(pattern).test(value)) {
+      add("pattern", `the pattern ${quote(pattern)}`, "match");
+    }
+    if (typeof format === "string" && !testFormat(format, value)) {
+      add("format", `the format ${quote(format)}`, "match");
     }
   }
 
-  #array(
-    schema: JsonSchemaObject,
-    value: readonly unknown[],
-    path: string,
-    seen: Seen,
-    found: Issue[],
-  ): void {
-    const { prefixItems, items, contains, minItems, maxItems, uniqueItems } = schema;
-    limitIssues(found, path, "item", value.length, ["minItems", minItems], ["maxItems", maxItems]);
+  function checkArray(schema: JsonSchemaObject, value: readonly unknown[], at: Visit): void {
+    const { path, seen, found, add } = at;
+    const { prefixItems, items, contains, uniqueItems } = schema;
+    checkCount(schema, "Items", "item", value.length, add);
     const twins = uniqueItems === true && sameItems(value);
     if (twins) {
       const remark = `: ${twins[0]} and ${twins[1]} are the same`;
-      found.push(issue(path, "uniqueItems", "the same item twice", "not have", remark));
+      add("uniqueItems", "the same item twice", "not have", remark);
     }
     const first = list(prefixItems);
-    for (let at = 0; at < value.length && found.length < MAX_ISSUES; at++) {
-      const itemSchema = at < first.length ? first[at] : items;
+    for (let index = 0; index < value.length && found.length < MAX_ISSUES; index++) {
+      const itemSchema = index < first.length ? first[index] : items;
       if (itemSchema === undefined) break;
-      seen.items.add(at);
-      found.push(...this.#part(itemSchema, value[at], `${path}/${at}`));
+      seen.add(String(index));
+      found.push(...visitPart(itemSchema, value[index], `${path}/${index}`));
     }
     if (contains === undefined) return;
     let matches = 0;
-    for (const [at, item] of value.entries()) {
-      if (this.#part(contains, item, `${path}/${at}`).length > 0) continue;
+    for (const [index, item] of value.entries()) {
+      if (visitPart(contains, item, `${path}/${index}`).length > 0) continue;
       matches++;
-      seen.items.add(at);
+      seen.add(String(index));
     }
     const { minContains = 1, maxContains = Infinity } = schema;
+    const has = `, and has ${matches}`;
     if (matches < Number(minContains)) {
-      const words = `at least ${counted(Number(minContains), "item")} of the kind it needs`;
-      found.push(issue(path, "contains", words, "have", `, and has ${matches}`));
+      const least = counted(Number(minContains), "item");
+      add("contains", `at least ${least} of the kind it needs`, "have", has);
     } else if (matches > Number(maxContains)) {
-      const words = `at most ${counted(Number(maxContains), "item")} of that kind`;
-      found.push(issue(path, "maxContains", words, "have", `, and has ${matches}`));
+      const most = counted(Number(maxContains), "item");
+      add("maxContains", `at most ${most} of that kind`, "have", has);
     }
   }
 
-  #object(
-    schema: JsonSchemaObject,
-    value: JsonSchemaObject,
-    path: string,
-    seen: Seen,
-    found: Issue[],
-  ): void {
+  function checkObject(schema: JsonSchemaObject, value: JsonSchemaObject, at: Visit): void {
+    const { path, seen, found, add } = at;
     const { properties, patternProperties, additionalProperties, propertyNames } = schema;
-    const { required, minProperties, maxProperties, dependentRequired, dependentSchemas } = schema;
-    const keys = Object.keys(value);
-    for (const name of list(required)) this.#requires(String(name), value, path, "required", found);
-    for (const [name, needed] of members(dependentRequired)) {
-      if (!Object.hasOwn(value, name)) continue;
-      for (const other of list(needed)) {
-        const because = `, because it has ${quote(name)}`;
-        this.#requires(String(other), value, path, "dependentRequired", found, because);
+    const requires = (names: unknown, keyword: string, because = ""): void => {
+      for (const name of list(names).map(String)) {
+        if (!Object.hasOwn(value, name)) {
+          add(keyword, `the property ${quote(name)}`, "have", because);
+        }
       }
+    };
+    requires(schema["required"], "required");
+    for (const [name, needed] of members(schema["dependentRequired"])) {
+      if (!Object.hasOwn(value, name)) continue;
+      requires(needed, "dependentRequired", `, because it has ${quote(name)}`);
     }
-    limitIssues(
-      found,
-      path,
-      "property",
-      keys.length,
-      ["minProperties", minProperties],
-      ["maxProperties", maxProperties],
-    );
+    const keys = Object.keys(value);
+    checkCount(schema, "Properties", "property", keys.length, add);
     const known = isObject(properties) ? properties : {};
     const patterns = members(patternProperties).map(([source, member]) =>
-      [new RegExp(source, "u"), member] as const
+      [compilePattern(source), member] as const
     );
     for (const key of keys) {
       if (found.length >= MAX_ISSUES) return;
-      const place = path + pointerStep(clip(key, MAX_KEY));
-      if (propertyNames !== undefined) {
-        const [wrong] = this.visit(propertyNames, key, "", newSeen());
-        if (wrong !== undefined) {
-          const remark = `: its name${wrong.message.slice("The value".length)}`;
-          found.push(
-            issue(path, "propertyNames", `the property ${quote(key)}`, "not have", remark),
-          );
-        }
+      const [wrong] = propertyNames === undefined ? [] : visit(propertyNames, key, "");
+      if (wrong !== undefined) {
+        const remark = `: its name${wrong.message.slice("The value".length)}`;
+        add("propertyNames", `the property ${quote(key)}`, "not have", remark);
       }
-      const member = value[key];
       const schemas: unknown[] = patterns.filter(([pattern]) => pattern.test(key))
         .map(([, memberSchema]) => memberSchema);
       if (Object.hasOwn(known, key)) schemas.push(known[key]);
-      if (schemas.length === 0 && additionalProperties !== undefined) {
-        if (additionalProperties === false) {
-          found.push(unexpected(path, "additionalProperties", key, Object.keys(known)));
-          continue;
-        }
+      if (schemas.length === 0 && additionalProperties === false) {
+        const hint = nameHint(key, Object.keys(known));
+        add("additionalProperties", `the property ${quote(key)}`, "not have", hint);
+      } else if (schemas.length === 0 && additionalProperties !== undefined) {
         schemas.push(additionalProperties);
       }
       for (const memberSchema of schemas) {
-        seen.keys.add(key);
-        found.push(...this.#part(memberSchema, member, place));
+        seen.add(key);
+        found.push(...visitPart(memberSchema, value[key], placeOf(path, key)));
       }
     }
-    for (const [name, dependent] of members(dependentSchemas)) {
-      if (Object.hasOwn(value, name)) found.push(...this.#apply(dependent, value, path, seen));
+    for (const [name, dependent] of members(schema["dependentSchemas"])) {
+      if (Object.hasOwn(value, name)) found.push(...apply(dependent, value, at));
     }
   }
 
-  #requires(
-    name: string,
-    value: JsonSchemaObject,
-    path: string,
-    keyword: string,
-    found: Issue[],
-    remark: string = "",
-  ): void {
-    if (Object.hasOwn(value, name)) return;
-    found.push(issue(path, keyword, `the property ${quote(name)}`, "have", remark));
-  }
-
-  #unevaluatedItems(
+  /** Visits the members that no other keyword has looked at. */
+  function checkRest(
+    keyword: "unevaluatedItems" | "unevaluatedProperties",
     schema: JsonSchemaObject,
-    value: readonly unknown[],
-    path: string,
-    seen: Seen,
-    found: Issue[],
+    value: object,
+    { path, seen, found, add }: Visit,
   ): void {
-    const rest = schema["unevaluatedItems"];
+    const rest = schema[keyword];
     if (rest === undefined) return;
-    for (let at = 0; at < value.length && found.length < MAX_ISSUES; at++) {
-      if (seen.items.has(at)) continue;
-      seen.items.add(at);
-      found.push(...this.#part(rest, value[at], `${path}/${at}`));
-    }
-  }
-
-  #unevaluatedProperties(
-    schema: JsonSchemaObject,
-    value: JsonSchemaObject,
-    path: string,
-    seen: Seen,
-    found: Issue[],
-  ): void {
-    const rest = schema["unevaluatedProperties"];
-    if (rest === undefined) return;
-    for (const key of Object.keys(value)) {
+    for (const [key, member] of Object.entries(value)) {
       if (found.length >= MAX_ISSUES) return;
-      if (seen.keys.has(key)) continue;
-      seen.keys.add(key);
-      if (rest === false) {
-        found.push(unexpected(path, "unevaluatedProperties", key, [...seen.keys]));
-      } else {
-        const place = path + pointerStep(clip(key, MAX_KEY));
-        found.push(...this.#part(rest, value[key], place));
-      }
+      if (seen.has(key)) continue;
+      seen.add(key);
+      if (rest === false && !Array.isArray(value)) {
+        add(keyword, `the property ${quote(key)}`, "not have");
+      } else found.push(...visitPart(rest, member, placeOf(path, key)));
     }
   }
 }
 
-function unexpected(path: string, keyword: string, key: string, known: readonly string[]): Issue {
-  const hint = keyword === "additionalProperties" ? nameHint(key, known) : "";
-  return issue(path, keyword, `the property ${quote(key)}`, "not have", hint);
+const NUMBER_LIMITS: readonly (readonly [
+  keyword: string,
+  words: string,
+  fits: (value: number, limit: number) => boolean,
+])[] = [
+  ["minimum", "at least", (value, limit) => value >= limit],
+  ["maximum", "at most", (value, limit) => value <= limit],
+  ["exclusiveMinimum", "more than", (value, limit) => value > limit],
+  ["exclusiveMaximum", "less than", (value, limit) => value < limit],
+  ["multipleOf", "a multiple of", isMultipleOf],
+];
+
+function checkNumber(schema: JsonSchemaObject, value: number, { add }: Visit): void {
+  for (const [keyword, words, fits] of NUMBER_LIMITS) {
+    const limit = schema[keyword];
+    if (typeof limit === "number" && !fits(value, limit)) add(keyword, `${words} ${limit}`);
+  }
+}
+
+function checkCount(
+  schema: JsonSchemaObject,
+  what: "Length" | "Items" | "Properties",
+  noun: "character" | "item" | "property",
+  count: number,
+  add: Visit["add"],
+): void {
+  const { [`min${what}`]: least, [`max${what}`]: most } = schema;
+  const has = `, and has ${count}`;
+  if (typeof least === "number" && count < least) {
+    add(`min${what}`, `at least ${counted(least, noun)}`, "have", has);
+  }
+  if (typeof most === "number" && count > most) {
+    add(`max${what}`, `at most ${counted(most, noun)}`, "have", has);
+  }
+}
+
+function placeOf(path: string, key: string): string {
+  return path + pointerStep(clip(key, MAX_KEY));
 }
 
 /** Code points, not code units: JSON Schema counts characters. */
@@ -360,12 +353,6 @@ function characters(text: string): number {
   let count = 0;
   for (const _ of text) count++;
   return count;
-}
-
-function isOfType(type: unknown, value: unknown): boolean {
-  if (type === "integer") return Number.isInteger(value);
-  if (type === "number") return typeof value === "number" && Number.isFinite(value);
-  return typeOf(value) === type;
 }
 
 function list(value: unknown): readonly unknown[] {

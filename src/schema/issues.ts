@@ -5,20 +5,20 @@
  * @module
  */
 
-import { clip, type Issue } from "../tool/mod.ts";
+import { clip, type Issue, isWithinEdits } from "../tool/mod.ts";
 
 /** How many names or values a message lists. */
 const MAX_LISTED = 10;
-/** Names that differ in more letters are not taken for a slip of the pen. */
-const MAX_SLIPS = 2;
-/** Longer names are not compared: comparing costs the product of their lengths. */
+/** Longer names are not compared letter by letter. */
 const MAX_COMPARED = 40;
+
+/** How long the sentence about a union may be. */
+const MAX_WORDS = 300;
 
 const TYPE_WORDS: { readonly [type: string]: string } = {
   array: "an array",
   boolean: "a boolean",
   integer: "an integer",
-  null: "null",
   number: "a number",
   object: "an object",
   string: "a string",
@@ -59,26 +59,17 @@ export function typeWords(types: readonly string[]): string {
   return orList(types.map((type) => TYPE_WORDS[type] ?? type));
 }
 
-/** The JSON type of a value, for "…, not a number". */
-export function typeOf(value: unknown): string {
-  if (value === null) return "null";
-  if (Array.isArray(value)) return "array";
-  return typeof value;
-}
-
-/** `"a"`, or for several `one of "a", "b"`. */
-export function valueWords(values: readonly unknown[]): string {
-  const words = values.slice(0, MAX_LISTED).map(quote).join(", ");
-  const more = values.length - MAX_LISTED;
-  if (values.length === 1) return words;
-  return more > 0 ? `one of ${words} or ${more} more` : `one of ${words}`;
-}
-
 /** A value in JSON, clipped. */
 export function quote(value: unknown): string {
   // Clipped first, so that a huge string is not copied in whole.
   if (typeof value === "string") return JSON.stringify(clip(value));
   return clip(JSON.stringify(value) ?? typeof value);
+}
+
+/** The first values of a list, and how many or what else there is. */
+export function quoteList(values: readonly unknown[], others: (count: number) => string): string {
+  const more = values.length - MAX_LISTED;
+  return values.slice(0, MAX_LISTED).map(quote).join(", ") + (more > 0 ? others(more) : "");
 }
 
 /** `a`, `a or b`, `a, b or c`. */
@@ -91,53 +82,82 @@ export function orList(words: readonly string[]): string {
 
 /** `1 item`, `2 properties`. */
 export function counted(count: number, noun: "character" | "item" | "property"): string {
-  if (count === 1) return `1 ${noun}`;
-  return `${count} ${noun === "property" ? "properties" : `${noun}s`}`;
+  return `${count} ${count === 1 ? noun : noun === "property" ? "properties" : `${noun}s`}`;
 }
 
 /** What to do about an unknown property: the name that was meant, or the names there are. */
 export function nameHint(name: string, known: readonly string[]): string {
-  const meant = known.find((candidate) => bare(candidate) === bare(name)) ??
-    known.slice(0, 100).find((candidate) => slips(name, candidate) <= MAX_SLIPS);
+  const meant = known.find((candidate) => lettersOf(candidate) === lettersOf(name)) ??
+    known.slice(0, 100).find((candidate) => isMisspelt(name, candidate));
   if (meant !== undefined) return `: did you mean ${quote(meant)}?`;
   return known.length === 0
     ? ": it has no properties"
-    : `: it may have ${known.slice(0, MAX_LISTED).map(quote).join(", ")}${
-      known.length > MAX_LISTED ? " and others" : ""
-    }`;
+    : `: it may have ${quoteList(known, () => " and others")}`;
 }
 
 /** A name without what spellings differ in: `filePath` and `file_path` are the same. */
-function bare(name: string): string {
+function lettersOf(name: string): string {
   return clip(name, MAX_COMPARED).toLowerCase().replace(/[^\p{L}\p{N}]/gu, "");
 }
 
-/** How many letters were added, dropped, changed or swapped with a neighbour. */
-function slips(a: string, b: string): number {
-  const longest = Math.max(a.length, b.length);
-  // In a short name two slips make a different word.
-  if (longest > MAX_COMPARED || Math.abs(a.length - b.length) > MAX_SLIPS || longest < 3) {
-    return Infinity;
-  }
-  let before: number[] = [];
-  let above = Array.from({ length: b.length + 1 }, (_, at) => at);
-  for (let i = 1; i <= a.length; i++) {
-    const row = [i];
-    for (let j = 1; j <= b.length; j++) {
-      const same = a[i - 1] === b[j - 1];
-      let least = Math.min(at(above, j) + 1, at(row, j - 1) + 1, at(above, j - 1) + (same ? 0 : 1));
-      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]) {
-        least = Math.min(least, at(before, j - 2) + 1);
-      }
-      row.push(least);
-    }
-    before = above;
-    above = row;
-  }
-  const found = at(above, b.length);
-  return longest < 6 && found > 1 ? Infinity : found;
+function isMisspelt(name: string, candidate: string): boolean {
+  const longest = Math.max(name.length, candidate.length);
+  // In a short name two errors make a different word.
+  return longest > 2 && longest <= MAX_COMPARED &&
+    isWithinEdits(name, candidate, longest < 6 ? 1 : 2);
 }
 
-function at(row: readonly number[], column: number): number {
-  return row[column] ?? Infinity;
+/** Issues that tell one form of a union from another. */
+const TELLING: ReadonlySet<string> = new Set(["type", "const", "enum", "anyOf", "oneOf"]);
+
+/**
+ * What to say when a value fits none of the forms of an `anyOf` or `oneOf`. All that is wrong with
+ * all of them would bury the one thing to change, so only the closest form is explained, or the
+ * forms are named in one sentence.
+ *
+ * @param forms The issues of each form, each at least one.
+ */
+export function unionIssues(
+  keyword: string,
+  path: string,
+  forms: readonly (readonly Issue[])[],
+): readonly Issue[] {
+  const [first] = forms;
+  if (first === undefined || forms.length === 1) return first ?? [];
+
+  // "kind" is neither "circle" nor "square": every form says so, at the same place.
+  for (const { path: place, keyword: kind } of first) {
+    if (!TELLING.has(kind)) continue;
+    const told = forms.map((form) =>
+      form.find((one) => one.path === place && TELLING.has(one.keyword))
+    );
+    if (told.every((one) => one !== undefined)) {
+      return [issue(place, keyword, clip(orList(told.map((one) => one.expected)), MAX_WORDS))];
+    }
+  }
+
+  // The forms that the value could have been meant as: right type, right "kind".
+  const distance = (form: readonly Issue[]): number =>
+    form.some((one) => one.path === path && TELLING.has(one.keyword))
+      ? 2
+      : form.some((one) => one.keyword === "const" || one.keyword === "enum")
+      ? 1
+      : 0;
+  const least = Math.min(...forms.map(distance));
+  const close = forms.filter((form) => distance(form) === least);
+  const [only] = close;
+  if (close.length === 1 && only !== undefined) return only;
+
+  const words = close.map((form) =>
+    form.slice(0, 3).map((one) =>
+      one.path === path ? toVerb(one) : `${one.path} must ${toVerb(one)}`
+    ).join(" and ")
+  );
+  const sentence = clip([...new Set(words)].join("; or "), MAX_WORDS);
+  return [issue(path, keyword, `one of ${forms.length} forms: ${sentence}`, "fit")];
+}
+
+/** What the message says after "must". */
+function toVerb(one: Issue): string {
+  return one.message.slice(one.message.indexOf(" must ") + " must ".length);
 }

@@ -1,82 +1,224 @@
 /**
- * What JSON Schema's keywords hold, as data: one table per draft. Everything that walks a schema
- * reads it, so that a property named `definitions` or an `enum` of objects fools none of them.
+ * The keywords of JSON Schema as data: what each may hold, what its schemas look at, and which
+ * draft knows it; and the walk over the schemas in a schema. All walks read this table, so that a property named
+ * `definitions` or an `enum` of objects is never taken for a keyword.
  *
  * @module
  */
 
-import type { Dialect } from "./dialect.ts";
+import { isObject, type JsonSchema, type JsonSchemaObject, setOwn } from "../tool/mod.ts";
 
-/** What a keyword's value must be. Those named `schema…` and `map` hold schemas. */
-export type KeywordShape =
-  | "schema"
-  | "schemas"
-  | "schema or schemas"
-  | "map"
-  | "dependencies"
-  | "dependentRequired"
-  | "types"
-  | "strings"
-  | "list"
-  | "text"
-  | "pattern"
-  | "flag"
-  | "number"
-  | "positive"
-  | "count"
-  | "id"
-  | "anchor"
-  | "vocabulary";
+/** The drafts that plue reads. */
+export type Dialect = "draft-07" | "2020-12";
 
-const BOTH: readonly (readonly [KeywordShape, string])[] = [
-  ["schema", "additionalProperties contains propertyNames not if then else"],
-  ["schemas", "allOf anyOf oneOf"],
-  ["map", "properties patternProperties definitions"],
-  ["dependencies", "dependencies"],
-  ["types", "type"],
-  ["strings", "required"],
-  ["list", "enum examples"],
-  ["text", "$schema $ref $comment title description format contentEncoding contentMediaType"],
-  ["pattern", "pattern"],
-  ["flag", "uniqueItems readOnly writeOnly"],
-  ["number", "maximum minimum exclusiveMaximum exclusiveMinimum"],
-  ["positive", "multipleOf"],
-  ["count", "maxLength minLength maxItems minItems maxProperties minProperties"],
-];
+const BOTH = [
+  ["schema", "value", "not if then else"],
+  ["schema", "items", "contains"],
+  ["schema", "properties", "additionalProperties"],
+  ["schema", "names", "propertyNames"],
+  ["schemas", "value", "allOf anyOf oneOf"],
+  ["map", "property", "properties"],
+  ["map", "properties", "patternProperties"],
+  ["map", "annotates", "definitions"],
+  ["dependencies", "value", "dependencies"],
+  ["any", "limits", "const"],
+  ["types", "limits", "type"],
+  ["strings", "limits", "required"],
+  ["list", "limits", "enum"],
+  ["text", "limits", "$ref format"],
+  ["pattern", "limits", "pattern"],
+  ["flag", "limits", "uniqueItems"],
+  ["number", "limits", "maximum minimum exclusiveMaximum exclusiveMinimum"],
+  ["positive", "limits", "multipleOf"],
+  ["count", "limits", "maxLength minLength maxItems minItems maxProperties minProperties"],
+  ["any", "annotates", "default"],
+  ["list", "annotates", "examples"],
+  ["text", "annotates", "$schema $comment title description contentEncoding contentMediaType"],
+  ["flag", "annotates", "readOnly writeOnly"],
+] as const;
 
-const DRAFT_07: typeof BOTH = [
-  ["schema or schemas", "items"],
-  ["schema", "additionalItems"],
-  ["text", "$id"],
-];
+const DRAFT_07 = [
+  ["schema or schemas", "items", "items"],
+  ["schema", "items", "additionalItems"],
+  ["text", "annotates", "$id"],
+] as const;
 
-const DRAFT_2020_12: typeof BOTH = [
-  ["schema", "items contentSchema unevaluatedItems unevaluatedProperties"],
-  ["schemas", "prefixItems"],
-  ["map", "$defs dependentSchemas"],
-  ["dependentRequired", "dependentRequired"],
-  ["text", "$dynamicRef $recursiveRef"],
-  ["flag", "deprecated"],
-  ["count", "maxContains minContains"],
-  ["id", "$id"],
-  ["anchor", "$anchor $dynamicAnchor $recursiveAnchor"],
-  ["vocabulary", "$vocabulary"],
-];
+const DRAFT_2020_12 = [
+  ["schema", "items", "items unevaluatedItems"],
+  ["schema", "properties", "unevaluatedProperties"],
+  ["schema", "annotates", "contentSchema"],
+  ["schemas", "item", "prefixItems"],
+  ["map", "value", "dependentSchemas"],
+  ["map", "annotates", "$defs"],
+  ["dependentRequired", "limits", "dependentRequired"],
+  ["text", "limits", "$dynamicRef"],
+  ["text", "annotates", "$recursiveRef"],
+  ["flag", "annotates", "deprecated"],
+  ["count", "limits", "maxContains minContains"],
+  ["id", "annotates", "$id"],
+  ["anchor", "annotates", "$anchor $dynamicAnchor $recursiveAnchor"],
+  ["vocabulary", "annotates", "$vocabulary"],
+] as const;
 
-function table(...parts: (typeof BOTH)[]): ReadonlyMap<string, KeywordShape> {
-  const shapes = new Map<string, KeywordShape>();
-  for (const [shape, names] of parts.flat()) {
-    for (const name of names.split(" ")) shapes.set(name, shape);
-  }
-  return shapes;
+type Row = (typeof BOTH | typeof DRAFT_07 | typeof DRAFT_2020_12)[number];
+
+/** What a keyword's value must be. Those of {@linkcode HOLDS_SCHEMAS} hold schemas. */
+export type KeywordShape = Row[0];
+
+/**
+ * What a keyword is about. Its schemas check the value itself, one or all of its items or
+ * properties, or the names of those; without schemas, it `limits` the value or `annotates` the
+ * schema, which says nothing about what is valid.
+ */
+export type KeywordRole = Row[1];
+
+/** A keyword of a draft. */
+export interface Keyword {
+  readonly shape: KeywordShape;
+  readonly role: KeywordRole;
+}
+
+function table(rows: readonly Row[]): ReadonlyMap<string, Keyword> {
+  return new Map(
+    rows.flatMap(([shape, role, names]) => names.split(" ").map((name) => [name, { shape, role }])),
+  );
 }
 
 /** The keywords of each draft. A keyword that is not here holds anything. */
-export const KEYWORDS: { readonly [D in Dialect]: ReadonlyMap<string, KeywordShape> } = {
-  "draft-07": table(BOTH, DRAFT_07),
-  "2020-12": table(BOTH, DRAFT_2020_12),
+export const KEYWORDS: { readonly [D in Dialect]: ReadonlyMap<string, Keyword> } = {
+  "draft-07": table([...BOTH, ...DRAFT_07]),
+  "2020-12": table([...BOTH, ...DRAFT_2020_12]),
 };
 
-/** The keywords whose schemas check the very value that the schema around them checks. */
-export const IN_PLACE: readonly string[] =
-  "allOf anyOf oneOf not if then else dependentSchemas dependencies".split(" ");
+/** The shapes of the keywords that hold schemas. */
+export const HOLDS_SCHEMAS: ReadonlySet<KeywordShape> = new Set([
+  "schema",
+  "schemas",
+  "schema or schemas",
+  "map",
+  "dependencies",
+]);
+
+/** Whether `value` is a schema. */
+export function isSchema(value: unknown): value is JsonSchema {
+  return typeof value === "boolean" || isObject(value);
+}
+
+/** Calls `see` with each schema in `node`, the keyword that holds it, and its name or index there. */
+export function eachSchemaIn(
+  node: JsonSchemaObject,
+  keywords: ReadonlyMap<string, Keyword>,
+  see: (schema: JsonSchema, keyword: string, key: string | number | undefined) => void,
+): void {
+  for (const keyword of Object.keys(node)) {
+    const shape = keywords.get(keyword)?.shape;
+    if (shape === undefined) continue;
+    eachSchemaOf(node[keyword], shape, (schema, key) => see(schema, keyword, key));
+  }
+}
+
+/** Calls `see` with each schema that the value of one keyword is or holds. */
+export function eachSchemaOf(
+  value: unknown,
+  shape: KeywordShape,
+  see: (schema: JsonSchema, key: string | number | undefined) => void,
+): void {
+  if (!HOLDS_SCHEMAS.has(shape)) return;
+  if (Array.isArray(value)) {
+    for (let index = 0; index < value.length; index++) {
+      if (isSchema(value[index])) see(value[index], index);
+    }
+  } else if (shape !== "map" && shape !== "dependencies") {
+    if (isSchema(value)) see(value, undefined);
+  } else if (isObject(value)) {
+    for (const name of Object.keys(value)) {
+      const member = value[name];
+      if (isSchema(member)) see(member, name);
+    }
+  }
+}
+
+/** The value of one keyword with its schemas changed; the same value if none has changed. */
+export function mapSchemasOf(
+  value: unknown,
+  shape: KeywordShape,
+  change: (schema: JsonSchema) => JsonSchema,
+): unknown {
+  let result = value;
+  eachSchemaOf(value, shape, (schema, key) => {
+    const changed = change(schema);
+    if (changed === schema) return;
+    if (key === undefined) result = changed;
+    else if (Array.isArray(value)) {
+      if (result === value) result = [...value];
+      (result as unknown[])[Number(key)] = changed;
+    } else {
+      if (result === value) result = { ...value as object };
+      setOwn(result as Record<string, unknown>, String(key), changed);
+    }
+  });
+  return result;
+}
+
+const BY_URI: ReadonlyMap<unknown, Dialect> = new Map([
+  ["http://json-schema.org/draft-07/schema", "draft-07"],
+  ["https://json-schema.org/draft/2020-12/schema", "2020-12"],
+]);
+
+/** Bounds of the search. `checkSchema` refuses what is larger. */
+const MAX_DEPTH = 64;
+const MAX_SCHEMAS = 100_000;
+
+/**
+ * Which draft `schema` is written in: what `$schema` names; without it draft-07 if a form is used
+ * that only draft-07 has (`definitions`, `dependencies`, a list of schemas in `items`), else 2020-12.
+ *
+ * @example Usage
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { detectDialect } from "@plue/tools";
+ *
+ * assert.equal(detectDialect({ type: "object" }), "2020-12");
+ * assert.equal(detectDialect({ items: [{ type: "string" }] }), "draft-07");
+ * ```
+ *
+ * @param schema The schema. It need not be a valid one.
+ * @returns The draft.
+ * @throws {TypeError} If `$schema` names another draft.
+ */
+export function detectDialect(schema: JsonSchema): Dialect {
+  return dialectOf(schema, "read the schema");
+}
+
+/** {@linkcode detectDialect} for a caller that wants to do something else with the schema. */
+export function dialectOf(schema: JsonSchema, action: string): Dialect {
+  if (!isObject(schema)) return "2020-12";
+  const uri = schema["$schema"];
+  if (uri !== undefined) {
+    const dialect = BY_URI.get(typeof uri === "string" ? uri.replace(/#$/, "") : uri);
+    if (dialect !== undefined) return dialect;
+    const named = typeof uri === "string" ? `"${uri.slice(0, 60)}"` : typeof uri;
+    throw new TypeError(
+      `Cannot ${action}: its "$schema" is ${named}, and must be absent or one of ` +
+        [...BY_URI.keys()].map((known) => `"${known}"`).join(", "),
+    );
+  }
+  let left = MAX_SCHEMAS;
+  return usesDraft07(schema, MAX_DEPTH) ? "draft-07" : "2020-12";
+
+  function usesDraft07(part: unknown, depth: number): boolean {
+    if (!isObject(part) || depth < 0 || left-- <= 0) return false;
+    const { items, definitions, dependencies } = part;
+    if (Array.isArray(items) || isStructure(definitions) || isStructure(dependencies)) return true;
+    let found = false;
+    eachSchemaIn(part, KEYWORDS["2020-12"], (child) => {
+      found ||= usesDraft07(child, depth - 1);
+    });
+    return found;
+  }
+}
+
+/** Whether a value is an object or a list. */
+export function isStructure(value: unknown): value is object {
+  return typeof value === "object" && value !== null;
+}

@@ -6,8 +6,39 @@
  */
 
 export { type CheckedSchema, checkSchema, type CheckSchemaOptions } from "./check_schema.ts";
-export { detectDialect, type Dialect } from "./dialect.ts";
-export { clip } from "../tool/mod.ts";
-export { MAX_ISSUES, type SchemaEngine, type SchemaValidator } from "./schema_engine.ts";
+export { asDraft2020, BESIDE_REF, LATER_KEYWORDS } from "./draft07.ts";
+export { compileOnce, MAX_ISSUES, type SchemaEngine, type SchemaValidator } from "./engine.ts";
+export { checkWithoutEngine, explain } from "./explain.ts";
+export { vagueIssue } from "./issues.ts";
+export {
+  detectDialect,
+  type Dialect,
+  eachSchemaIn,
+  eachSchemaOf,
+  HOLDS_SCHEMAS,
+  isSchema,
+  type Keyword,
+  type KeywordRole,
+  KEYWORDS,
+  type KeywordShape,
+  mapSchemasOf,
+} from "./keywords.ts";
+export { type NormalizedSchema, normalizeSchema } from "./normalize.ts";
+export {
+  fragment,
+  fragmentSteps,
+  indexSchemas,
+  ReferenceIndex,
+  resolveAnywhere,
+  ROOT_URI,
+} from "./references.ts";
+export { repeatsParts, splitSchema } from "./repeated_parts.ts";
+export {
+  ASSERTED_FORMATS,
+  compilePattern,
+  isMultipleOf,
+  isOfType,
+  isOneOf,
+  sameItems,
+} from "./semantics.ts";
 export { type StandardOutcome, validateStandard } from "./standard.ts";
-export { compileOnce } from "./validator_cache.ts";

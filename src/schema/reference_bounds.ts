@@ -1,52 +1,54 @@
 /**
- * How far references may lead. `{"$ref": "#"}` would check the same value for ever, and references
- * that double and double again would check it more often than there is time.
+ * Bounds how far references lead: `{"$ref": "#"}` would check the same value for ever, and a chain
+ * of definitions that each refer to the next one twice would check it 2, 4, 8… times.
  *
  * @module
  */
 
 import { clip, isObject, type JsonSchema, type JsonSchemaObject } from "../tool/mod.ts";
-import type { Dialect } from "./dialect.ts";
-import { checksRepeatedly, inPlace } from "./repeated_parts.ts";
+import type { Dialect } from "./keywords.ts";
+import { checksRepeatedly, partsOf } from "./repeated_parts.ts";
 
-/** How long a chain of references may be that all check the same value; each takes of the stack. */
+/** How many references may follow each other on one value: each takes room on the stack. */
 const MAX_CHAIN = 256;
 
-/** A reference that was met: who holds it, where, and what it is relative to. */
+/** A reference: the schema that holds it, its place, and the URI that it is relative to. */
 export interface Reference {
   readonly holder: JsonSchemaObject;
   readonly keyword: "$ref" | "$dynamicRef";
   readonly base: string;
   readonly pointer: string;
+  /** What it may lead to: several places if it is dynamic. */
+  targets: readonly unknown[];
 }
 
 /**
  * Checks how far references lead before they come to another part of the value.
  *
  * @param root The schema.
- * @param targets What each reference may lead to.
+ * @param references Its references, each with what it may lead to.
  * @param dialect The draft: in draft-07 a `$ref` hides what stands beside it.
- * @param maxSchemas How many schemas may check one value, all in all.
+ * @param maxSchemas How many schemas may check one value.
  * @param what What the schema is called in messages.
  * @throws {TypeError} If a reference leads in a circle.
  * @throws {RangeError} If it leads to too many schemas, or checks too often.
  */
 export function boundReferences(
   root: JsonSchema,
-  targets: ReadonlyMap<Reference, readonly unknown[]>,
+  references: readonly Reference[],
   dialect: Dialect,
   maxSchemas: number,
   what: string,
 ): void {
-  const leads = leadsOf(targets, (found) => found);
+  const targetsOf = targetsByHolder(references);
   const sizes = new Map<unknown, number>();
-  for (const { holder, keyword, pointer } of targets.keys()) {
+  for (const { holder, keyword, pointer } of references) {
     const size = sizeOf(holder, 0);
     if (size <= maxSchemas) continue;
     throw Number.isNaN(size)
       ? new TypeError(
-        `Cannot use ${what}: "${pointer}" leads in a circle back to itself: ` +
-          `"${clip(String(holder[keyword]))}" must lead to another part of the value first`,
+        `Cannot use ${what}: "${pointer}" refers to itself: ` +
+          `put the reference to "${clip(String(holder[keyword]))}" under "properties" or "items"`,
       )
       : new RangeError(
         `Cannot use ${what}: "${pointer}" goes too far: its references must unfold to at ` +
@@ -54,19 +56,19 @@ export function boundReferences(
       );
   }
 
-  refuseRepetition(root, targets, what);
+  refuseRepetition(root, references, what);
 
-  /** How many schemas check one value, all in all. NaN in a circle, and so whatever leads there. */
+  /** How many schemas check one value: NaN for a circle, and for every schema that leads to one. */
   function sizeOf(schema: unknown, depth: number): number {
     if (!isObject(schema)) return 0;
     const known = sizes.get(schema);
     if (known !== undefined) return known;
     if (depth > MAX_CHAIN) return Infinity;
     sizes.set(schema, NaN);
-    const next = [...leads.get(schema) ?? []];
+    const next = [...targetsOf.get(schema) ?? []];
     const hidden = dialect === "draft-07" && next.length > 0;
     let size = 1;
-    for (const part of hidden ? next : [...next, ...inPlace(schema)]) {
+    for (const part of hidden ? next : [...next, ...partsOf(schema, dialect).inPlace]) {
       size += sizeOf(part, depth + 1);
     }
     sizes.set(schema, size);
@@ -74,34 +76,36 @@ export function boundReferences(
   }
 }
 
-/** What the references of each schema lead to, as far as `choose` has it. */
-function leadsOf(
-  targets: ReadonlyMap<Reference, readonly unknown[]>,
-  choose: (found: readonly unknown[]) => readonly unknown[],
+/** What the references of each schema lead to: only to `place`, for those that may mean it. */
+function targetsByHolder(
+  references: readonly Reference[],
+  place?: unknown,
 ): ReadonlyMap<unknown, ReadonlySet<unknown>> {
-  // Sets: an object that stands in two places of the schema is met twice.
-  const leads = new Map<unknown, Set<unknown>>();
-  for (const [{ holder }, found] of targets) {
-    leads.set(holder, new Set([...leads.get(holder) ?? [], ...choose(found)]));
+  // Sets, because an object that stands in two places of the schema is met twice.
+  const byHolder = new Map<unknown, Set<unknown>>();
+  for (const { holder, targets } of references) {
+    const chosen = targets.includes(place) ? [place] : targets;
+    byHolder.set(holder, new Set([...byHolder.get(holder) ?? [], ...chosen]));
   }
-  return leads;
+  return byHolder;
 }
 
 /**
- * Other schemas are taken apart when they are compiled. What a `$dynamicRef` means depends on the
- * way to it, so those with one that may mean several places cannot be.
+ * Refuses a schema that would check parts of the value again and again, if a `$dynamicRef` in it may
+ * mean several places. Engines split other such schemas, but not one whose meaning depends on the
+ * way to a reference.
  */
 function refuseRepetition(
   root: JsonSchema,
-  targets: ReadonlyMap<Reference, readonly unknown[]>,
+  references: readonly Reference[],
   what: string,
 ): void {
-  for (const [{ pointer }, several] of targets) {
-    if (several.length < 2) continue;
-    // On one way, all dynamic references to an anchor mean the same place.
-    for (const place of several) {
-      const leads = leadsOf(targets, (found) => found.includes(place) ? [place] : found);
-      if (!checksRepeatedly(root, (schema) => leads.get(schema) ?? [])) continue;
+  for (const { pointer, targets } of references) {
+    if (targets.length < 2) continue;
+    // On any one way, all dynamic references to an anchor mean the same place.
+    for (const place of targets) {
+      const targetsOf = targetsByHolder(references, place);
+      if (!checksRepeatedly(root, (schema) => targetsOf.get(schema) ?? [])) continue;
       throw new RangeError(
         `Cannot use ${what}: "${pointer}" may mean several places, and the schema would check ` +
           "parts of the value again and again, more often with each level",

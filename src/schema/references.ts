@@ -1,15 +1,18 @@
 /**
- * Finds what a `$ref` points to, inside one schema document. Nothing is fetched: what is not in the
- * document is not found.
+ * Finds what a `$ref` points to, inside one schema document. Nothing is fetched, so a
+ * reference out of the document is not found.
  *
  * @module
  */
 
-import type { JsonSchema, JsonSchemaObject } from "../tool/mod.ts";
-import type { Dialect } from "./dialect.ts";
+import { type JsonSchema, type JsonSchemaObject, pointerStep } from "../tool/mod.ts";
+import { type Dialect, eachSchemaIn, KEYWORDS } from "./keywords.ts";
 
 /** Where a document without an `$id` is taken to live. */
 export const ROOT_URI = "plue:/schema";
+
+/** How deep a document is searched for names. Registration allows far less. */
+const MAX_DEPTH = 512;
 
 /** A place in a document. */
 export interface ReferenceTarget {
@@ -18,20 +21,20 @@ export interface ReferenceTarget {
   readonly base: string;
 }
 
-/** The identified places of one document. A walk of the document fills it, then it resolves. */
+/** The places of one document that have names. They are added first, then references are resolved. */
 export class ReferenceIndex {
-  readonly #dialect: Dialect;
+  readonly dialect: Dialect;
   readonly #targets = new Map<string, ReferenceTarget>();
   /** The schemas that have a `$dynamicAnchor`, by its name. */
   readonly dynamicAnchors: Map<string, ReferenceTarget[]> = new Map();
 
   constructor(root: JsonSchema, dialect: Dialect) {
-    this.#dialect = dialect;
+    this.dialect = dialect;
     this.#targets.set(ROOT_URI, { schema: root, base: ROOT_URI });
   }
 
   /**
-   * Notes what a schema calls itself.
+   * Adds the names that a schema gives itself.
    *
    * @param base The URI that the place around it has.
    * @returns The URI that references inside it are relative to, or the name that is already taken.
@@ -42,8 +45,8 @@ export class ReferenceIndex {
     const id = schema["$id"];
     if (inner === undefined) return { taken: String(id) };
     if (inner !== base && !this.#set(inner, target)) return { taken: String(id) };
-    if (this.#dialect === "draft-07") {
-      // There "#name" in $id is an anchor.
+    if (this.dialect === "draft-07") {
+      // In draft-07 "#name" in $id is an anchor.
       const anchored = typeof id === "string" && id.startsWith("#") && schema["$ref"] === undefined;
       return anchored && !this.#set(base + id, target) ? { taken: id } : inner;
     }
@@ -72,6 +75,11 @@ export class ReferenceIndex {
     return this.#follow(resource, fragment);
   }
 
+  /** The URIs by which the document and its places can be found. */
+  uris(): Iterable<string> {
+    return this.#targets.keys();
+  }
+
   #set(uri: string, target: ReferenceTarget): boolean {
     const known = this.#targets.get(uri);
     if (known !== undefined) return known.schema === target.schema;
@@ -97,15 +105,55 @@ export class ReferenceIndex {
     const id = schema["$id"];
     if (typeof id !== "string") return base;
     // In draft-07 a $ref hides everything beside it.
-    const hidden = this.#dialect === "draft-07" && schema["$ref"] !== undefined;
+    const hidden = this.dialect === "draft-07" && schema["$ref"] !== undefined;
     return hidden || id.startsWith("#") ? base : join(id.replace(/#$/, ""), base);
   }
 }
 
+// Functions, because the core needs neither and a bundle leaves them out.
+
+/** Adds the names of a schema and of all schemas in it. */
+export function indexSchemas(
+  index: ReferenceIndex,
+  schema: JsonSchema,
+  base: string = ROOT_URI,
+  depth = 0,
+): void {
+  if (typeof schema === "boolean" || depth > MAX_DEPTH) return;
+  const inner = index.add(schema, base);
+  eachSchemaIn(schema, KEYWORDS[index.dialect], (child) => {
+    indexSchemas(index, child, typeof inner === "string" ? inner : base, depth + 1);
+  });
+}
+
+/** What `ref` means to the root, or else to the first embedded document that knows it. */
+export function resolveAnywhere(index: ReferenceIndex, ref: string): ReferenceTarget | undefined {
+  for (const uri of index.uris()) {
+    const target = uri.includes("#") ? undefined : index.resolve(ref, uri);
+    if (target !== undefined) return target;
+  }
+  return undefined;
+}
+
 /** The keys that a JSON Pointer (RFC 6901) goes by. */
 export function pointerSteps(pointer: string): string[] {
-  return pointer.slice(1).split("/")
-    .map((step) => step.replaceAll("~1", "/").replaceAll("~0", "~"));
+  return pointer === ""
+    ? []
+    : pointer.slice(1).split("/").map((step) => step.replaceAll("~1", "/").replaceAll("~0", "~"));
+}
+
+/** The steps of a JSON Pointer that is written as a fragment, or `undefined` if it is none. */
+export function fragmentSteps(ref: string): string[] | undefined {
+  const pointer = /^#(?:\/|$)/.test(ref) ? decode(ref.slice(1)) : undefined;
+  return pointer === undefined ? undefined : pointerSteps(pointer);
+}
+
+/** A JSON Pointer as a fragment. */
+export function fragment(steps: readonly string[]): string {
+  return `#${
+    steps.map((step) => encodeURI(pointerStep(step)).replaceAll("#", "%23").replaceAll("?", "%3F"))
+      .join("")
+  }`;
 }
 
 function join(uri: string, base: string): string | undefined {

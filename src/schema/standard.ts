@@ -13,7 +13,7 @@ import {
   type StandardResult,
   type StandardSchema,
 } from "../tool/mod.ts";
-import { MAX_ISSUES } from "./schema_engine.ts";
+import { MAX_ISSUES } from "./engine.ts";
 
 /** How much of a library's message is kept, in characters. */
 const MAX_MESSAGE = 200;
@@ -27,7 +27,7 @@ export type StandardOutcome =
 
 /**
  * Validates `value` with the library's own rules. Never throws and never rejects: a `validate` that
- * breaks is an issue, so that what could not be checked is not let through.
+ * breaks is an issue, so that no value passes unchecked.
  *
  * @param schema The library's schema.
  * @param value What to validate. Whether it is changed is up to the library.
@@ -52,7 +52,7 @@ function outcome(result: StandardResult<unknown>): StandardOutcome {
     for (const issue of result.issues) {
       if (issues.push(toIssue(issue)) === MAX_ISSUES) break;
     }
-    // An empty list still says no: only a missing one says yes.
+    // A value is valid only if the list of issues is missing, not if it is empty.
     return issues.length === 0 ? broken() : { issues };
   } catch {
     return broken();

@@ -5,20 +5,113 @@
  * @module
  */
 
-import type { RiskLevel } from "../tool/mod.ts";
+import { type Check, checkFlag, checkRisk, type RiskLevel } from "../tool/mod.ts";
 import {
-  AVAILABILITY_FIELDS,
-  type CompleteAvailabilityFields,
-  DEFAULT_AVAILABILITY,
-  readAvailabilityFields,
-  type ToolAvailabilityFields,
-} from "./availability_fields.ts";
+  checkCategories,
+  checkIds,
+  checkPlain,
+  checkWords,
+  type NameList,
+  readPlain,
+} from "./checks.ts";
 
-/** Whatever is accepted as a context: the class, its builder, or its fields. */
+/** What a place offers and permits, with every field decided. The defaults remove nothing. */
+export interface CompleteAvailabilityFields {
+  /**
+   * A folder is open. `false` removes the category `workspace`.
+   *
+   * @default {true}
+   */
+  readonly hasWorkspace: boolean;
+  /**
+   * Commands can be run. `false` removes the category `terminal`.
+   *
+   * @default {true}
+   */
+  readonly hasTerminal: boolean;
+  /**
+   * An editor is open. `false` removes the category `editor`.
+   *
+   * @default {true}
+   */
+  readonly hasEditor: boolean;
+  /**
+   * The workspace is a git repository. `false` removes the category `git`.
+   *
+   * @default {true}
+   */
+  readonly hasGitRepository: boolean;
+  /**
+   * The highest risk that is permitted.
+   *
+   * @default {"critical"}
+   */
+  readonly maxRiskLevel: RiskLevel;
+  /** Only tools of these categories. `undefined`: of every category, and of none. */
+  readonly includedCategories: readonly string[] | undefined;
+  /** No tools of these categories. */
+  readonly excludedCategories: readonly string[];
+  /** Only these tools, by id. `undefined`: every tool. */
+  readonly enabledToolIds: readonly string[] | undefined;
+  /** Not these tools, by id. Wins over `enabledToolIds`. */
+  readonly disabledToolIds: readonly string[];
+  /** Only tools that carry all of these tags. */
+  readonly requiredTags: readonly string[];
+  /** Only tools that carry at least one of these tags. `undefined`: whatever the tags. */
+  readonly allowedTags: readonly string[] | undefined;
+}
+
+/** What a place offers and permits, as it is given. Every field may be left out. */
+export type ToolAvailabilityFields = {
+  readonly [Field in keyof CompleteAvailabilityFields]?:
+    | (CompleteAvailabilityFields[Field] extends readonly string[] | undefined ? NameList
+      : CompleteAvailabilityFields[Field])
+    | undefined;
+};
+
+/** All that is accepted as a context: the class, its builder, or its fields. */
 export type ToolAvailabilityInput =
   | ToolAvailabilityContext
   | ToolAvailabilityContextBuilder
   | ToolAvailabilityFields;
+
+const CHECKS = {
+  hasWorkspace: checkFlag,
+  hasTerminal: checkFlag,
+  hasEditor: checkFlag,
+  hasGitRepository: checkFlag,
+  maxRiskLevel: checkRisk,
+  includedCategories: checkCategories,
+  excludedCategories: checkCategories,
+  enabledToolIds: checkIds,
+  disabledToolIds: checkIds,
+  requiredTags: checkWords,
+  allowedTags: checkWords,
+} satisfies { readonly [Field in keyof CompleteAvailabilityFields]: Check };
+
+const ACTION = "read an availability context";
+
+/** The context that removes nothing. */
+const DEFAULTS: CompleteAvailabilityFields = Object.freeze({
+  hasWorkspace: true,
+  hasTerminal: true,
+  hasEditor: true,
+  hasGitRepository: true,
+  maxRiskLevel: "critical",
+  includedCategories: undefined,
+  excludedCategories: Object.freeze([]),
+  enabledToolIds: undefined,
+  disabledToolIds: Object.freeze([]),
+  requiredTags: Object.freeze([]),
+  allowedTags: undefined,
+});
+
+const FIELDS = Object.keys(CHECKS) as readonly (keyof CompleteAvailabilityFields)[];
+
+/** Whether a context has this field. */
+export function isContextField(field: string): boolean {
+  return Object.hasOwn(CHECKS, field);
+}
 
 /**
  * What a place offers and permits, as immutable data.
@@ -48,7 +141,7 @@ export class ToolAvailabilityContext implements CompleteAvailabilityFields {
   /** No workspace, and so no git repository. */
   static readonly noWorkspace: ToolAvailabilityContext = new ToolAvailabilityContext({
     hasWorkspace: false,
-    hasGit: false,
+    hasGitRepository: false,
   });
   /** Only tools of risk `safe`. */
   static readonly safeOnly: ToolAvailabilityContext = new ToolAvailabilityContext({
@@ -62,41 +155,37 @@ export class ToolAvailabilityContext implements CompleteAvailabilityFields {
   static readonly fileSystemOnly: ToolAvailabilityContext = new ToolAvailabilityContext({
     includedCategories: ["filesystem"],
   });
-  /** Only tools that change nothing. */
+  /**
+   * Only tools with the tag `read-only`. A `readOnlyHint` is not enough: a foreign server can claim
+   * it.
+   */
   static readonly readOnly: ToolAvailabilityContext = new ToolAvailabilityContext({
-    readOnly: true,
+    requiredTags: ["read-only"],
   });
 
-  /** A folder is open. `false` removes the categories `workspace` and `filesystem`. */
   declare readonly hasWorkspace: boolean;
-  /** Commands can be run. `false` removes the category `terminal`. */
   declare readonly hasTerminal: boolean;
-  /** An editor is open. `false` removes the category `editor`. */
   declare readonly hasEditor: boolean;
-  /** The workspace is a git repository. `false` removes the category `git`. */
-  declare readonly hasGit: boolean;
-  /** Keeps only the tools whose annotations say `readOnlyHint`. */
-  declare readonly readOnly: boolean;
-  /** The highest risk that is permitted. */
+  declare readonly hasGitRepository: boolean;
   declare readonly maxRiskLevel: RiskLevel;
-  /** Only tools of these categories; `undefined` is whatever the category. */
   declare readonly includedCategories: readonly string[] | undefined;
-  /** No tools of these categories. */
   declare readonly excludedCategories: readonly string[];
-  /** Only these tools, by id; `undefined` is every tool. */
-  declare readonly enabledTools: readonly string[] | undefined;
-  /** Not these tools, by id. Wins over `enabledTools`. */
-  declare readonly disabledTools: readonly string[];
-  /** Only tools with at least one of these tags; `undefined` is whatever the tags. */
+  declare readonly enabledToolIds: readonly string[] | undefined;
+  declare readonly disabledToolIds: readonly string[];
+  declare readonly requiredTags: readonly string[];
   declare readonly allowedTags: readonly string[] | undefined;
   #key: string | undefined;
 
-  /** @throws {TypeError} If a field is unknown or wrong. */
+  /**
+   * Lists come out sorted, each item once. A field that is `undefined` has the value of `base`.
+   *
+   * @throws {TypeError} If a field is unknown or wrong. The message names its JSON Pointer.
+   */
   constructor(
     fields: ToolAvailabilityFields = {},
-    base: CompleteAvailabilityFields = DEFAULT_AVAILABILITY,
+    base: CompleteAvailabilityFields = DEFAULTS,
   ) {
-    Object.assign(this, readAvailabilityFields(fields, base));
+    Object.assign(this, base, readPlain(ACTION, fields, CHECKS));
     Object.freeze(this);
   }
 
@@ -111,7 +200,7 @@ export class ToolAvailabilityContext implements CompleteAvailabilityFields {
    * @throws {TypeError} If a field is unknown or wrong. The message names its JSON Pointer.
    */
   static fromJSON(value: unknown): ToolAvailabilityContext {
-    return new ToolAvailabilityContext(value as ToolAvailabilityFields);
+    return new ToolAvailabilityContext(checkPlain(ACTION, value, "it"));
   }
 
   /** The context that `input` is, builds or describes. */
@@ -119,7 +208,7 @@ export class ToolAvailabilityContext implements CompleteAvailabilityFields {
     if (input instanceof ToolAvailabilityContext) return input;
     if (input instanceof ToolAvailabilityContextBuilder) return input.build();
     // What another copy of plue made is known by its methods.
-    const { build, toJSON } = input as Partial<ToolAvailabilityContextBuilder> & {
+    const { build, toJSON } = Object(input) as Partial<ToolAvailabilityContextBuilder> & {
       toJSON?(): unknown;
     };
     if (typeof build === "function") return ToolAvailabilityContext.from(build.call(input));
@@ -128,20 +217,33 @@ export class ToolAvailabilityContext implements CompleteAvailabilityFields {
     );
   }
 
-  /** The same context with some fields changed. A field given as `undefined` becomes the default. */
-  with(changes: ToolAvailabilityFields): ToolAvailabilityContext {
-    return new ToolAvailabilityContext(changes, this);
+  /**
+   * The same context with some fields changed. A field given as `undefined` or `null` keeps its
+   * value, so that an optional that is passed on lifts no limit. In JSON, `null` is an error.
+   *
+   * @throws {TypeError} If a field is unknown or wrong.
+   */
+  with(
+    changes: {
+      readonly [Field in keyof ToolAvailabilityFields]: ToolAvailabilityFields[Field] | null;
+    },
+  ): ToolAvailabilityContext {
+    const given = Object.entries(checkPlain("change an availability context", changes, "it"));
+    return new ToolAvailabilityContext(
+      Object.fromEntries(given.filter(([, value]) => value !== null)),
+      this,
+    );
   }
 
   /** The fields that differ from the default, in a fixed order. */
   toJSON(): ToolAvailabilityFields {
     const json: Record<string, unknown> = {};
-    for (const field of AVAILABILITY_FIELDS) {
+    for (const field of FIELDS) {
       const value = this[field];
       // An empty list is the default of what removes, and everything but the default of what keeps.
       const isDefault = Array.isArray(value) && value.length === 0
-        ? DEFAULT_AVAILABILITY[field] !== undefined
-        : value === DEFAULT_AVAILABILITY[field];
+        ? DEFAULTS[field] !== undefined
+        : value === DEFAULTS[field];
       if (!isDefault) json[field] = value;
     }
     return json;
@@ -176,13 +278,8 @@ export class ToolAvailabilityContextBuilder {
   }
 
   /** Says whether there is a git repository. */
-  withGit(has: boolean): this {
-    return this.#with({ hasGit: has });
-  }
-
-  /** Permits only tools that change nothing. */
-  withReadOnly(only = true): this {
-    return this.#with({ readOnly: only });
+  withGitRepository(has: boolean): this {
+    return this.#with({ hasGitRepository: has });
   }
 
   /** Permits tools up to this risk. */
@@ -202,12 +299,17 @@ export class ToolAvailabilityContextBuilder {
 
   /** Permits only these tools, by id. */
   enableTools(...ids: readonly string[]): this {
-    return this.#add("enabledTools", ids);
+    return this.#add("enabledToolIds", ids);
   }
 
   /** Does not permit these tools, by id. */
   disableTools(...ids: readonly string[]): this {
-    return this.#add("disabledTools", ids);
+    return this.#add("disabledToolIds", ids);
+  }
+
+  /** Permits only tools with all of these tags. */
+  requireTags(...tags: readonly string[]): this {
+    return this.#add("requiredTags", tags);
   }
 
   /** Permits only tools with at least one of these tags. */
@@ -229,8 +331,9 @@ export class ToolAvailabilityContextBuilder {
     field:
       | "includedCategories"
       | "excludedCategories"
-      | "enabledTools"
-      | "disabledTools"
+      | "enabledToolIds"
+      | "disabledToolIds"
+      | "requiredTags"
       | "allowedTags",
     items: readonly string[],
   ): this {

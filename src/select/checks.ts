@@ -1,14 +1,17 @@
 /**
- * Checks of selections and of filters' arguments: a value is checked once, and what is kept of it is
- * a copy, frozen.
+ * Checks of selections and of the arguments of filters. Each answers a frozen copy of the value.
  *
  * @module
  */
 
 import {
   type Check,
+  checkCategory,
   describe,
+  type FieldHint,
   isFunction,
+  isObject,
+  isPlain,
   isToolId,
   isWord,
   must,
@@ -17,6 +20,9 @@ import {
   refuse,
   TOOL_NAME_RULE,
 } from "../tool/mod.ts";
+
+/** Names in any order. They are kept sorted, each once. */
+export type NameList = readonly string[] | ReadonlySet<string>;
 
 /** How many items a list may have. Far below what a call takes as arguments, on any runtime. */
 const MAX_ITEMS = 10_000;
@@ -41,7 +47,7 @@ export function listOf<Item>(
     if (value.length > MAX_ITEMS) {
       refuse(action, `${place} must have at most ${MAX_ITEMS} items, not ${value.length}`);
     }
-    // Array.from visits holes too, which are not what is wanted either.
+    // Array.from visits holes too, which are wrong too.
     return Object.freeze(
       Array.from(
         value,
@@ -54,13 +60,16 @@ export function listOf<Item>(
   };
 }
 
-/** The check of a list of names: sorted, each once. */
+/** The check of a list or a set of names: sorted, each once. */
 function setOf(
   wanted: string,
   accepts: (item: unknown) => item is string,
 ): Check<readonly string[]> {
   const check = listOf(wanted, accepts);
-  return (action, value, place) => Object.freeze([...new Set(check(action, value, place))].sort());
+  return (action, value, place) => {
+    const names = check(action, value instanceof Set ? [...value] : value, place);
+    return Object.freeze([...new Set(names)].sort());
+  };
 }
 
 export const checkFunctions: Check<readonly unknown[]> = listOf("a function", isFunction);
@@ -69,6 +78,11 @@ export const checkIds: Check<readonly string[]> = setOf(
   `a tool's id, "name" or "namespace:name", each ${TOOL_NAME_RULE}`,
   isToolId,
 );
+export const checkCategories: Check<readonly string[]> = (action, value, place) => {
+  const names = checkWords(action, value, place);
+  for (const name of names) checkCategory(action, name, `an item of ${place}`);
+  return names;
+};
 
 /** Checks the arguments that a function was called with. */
 export function checkArguments<Kept>(
@@ -84,15 +98,14 @@ export function readPlain<Checks extends { readonly [field: string]: Check }>(
   action: string,
   value: unknown,
   checks: Checks,
+  hint?: FieldHint,
 ): ReadFields<Checks> {
-  // Any other object, such as a builder, has no fields to see: it would say nothing, and so
-  // remove nothing.
-  return readFields(action, checkPlain(action, value, "it"), checks);
+  // Any other object, such as a builder, shows no fields, so it would remove nothing.
+  return readFields(action, checkPlain(action, value, "it"), checks, undefined, hint);
 }
 
-const checkPlain = must("a plain object", (value): value is Record<string, unknown> => {
-  if (typeof value !== "object" || value === null) return false;
-  const prototype: unknown = Object.getPrototypeOf(value);
-  // Not compared with Object.prototype: another realm has its own.
-  return prototype === null || Object.getPrototypeOf(prototype) === null;
-});
+/** Checks that a value is a plain object. */
+export const checkPlain: Check<Record<string, unknown>> = must(
+  "a plain object",
+  (value): value is Record<string, unknown> => isObject(value) && isPlain(value),
+);

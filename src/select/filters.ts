@@ -2,7 +2,8 @@
  * Filters choose which tools a caller sees. They are plain predicates, so they compose with
  * `allOf`, `anyOf` and `not`, and with `Array.prototype.filter`.
  *
- * Only `true` keeps a tool: a filter that throws, or answers anything else, removes it.
+ * Only `true` keeps a tool: a filter that throws, or answers anything else, removes it. The filters
+ * of this file answer `false` for no tool (`undefined` or `null`).
  *
  * @module
  */
@@ -17,7 +18,7 @@ import {
   riskRank,
   type Tool,
 } from "../tool/mod.ts";
-import { checkArguments, checkFunctions, checkIds, checkWords } from "./checks.ts";
+import { checkArguments, checkCategories, checkFunctions, checkIds, checkWords } from "./checks.ts";
 
 /** Says whether a tool is in. Pure: same tool, same answer. */
 export type ToolFilter = (tool: Tool) => boolean;
@@ -51,13 +52,7 @@ export function namedFilter(name: string, filter: ToolFilter): ToolFilter {
 
 /** Keeps the tools of these namespaces. A tool without a namespace is in none. */
 export function namespace(...names: readonly string[]): ToolFilter {
-  const wanted = setOf("namespace", names);
-  return filterOf(
-    "namespace",
-    names,
-    (tool) => tool.namespace !== undefined && wanted.has(tool.namespace),
-    (tool) => `${the("namespace", tool)} is not among ${quoted(names)}`,
-  );
+  return fieldAmong("namespace", names, checkWords);
 }
 
 /** Keeps the tools that carry at least one of these tags. No tags at all keep nothing. */
@@ -92,13 +87,7 @@ export function tagsAll(...tags: readonly string[]): ToolFilter {
 
 /** Keeps the tools of these categories. A tool without a category is in none. */
 export function category(...names: readonly string[]): ToolFilter {
-  const wanted = setOf("category", names);
-  return filterOf(
-    "category",
-    names,
-    (tool) => tool.category !== undefined && wanted.has(tool.category),
-    (tool) => `${the("category", tool)} is not among ${quoted(names)}`,
-  );
+  return fieldAmong("category", names, checkCategories);
 }
 
 /** Keeps these tools only. */
@@ -184,9 +173,14 @@ export function not(filter: ToolFilter): ToolFilter {
   return filterOf("not", checkFilters("not", [filter]), (tool) => filter(tool) === false);
 }
 
-/** What `explain` calls a filter. */
-export function filterName(filter: ToolFilter): string {
-  return filter.name.slice(0, 200) || "without a name";
+/** What `explain` calls a filter or a policy with this name. */
+export function shownName(name = ""): string {
+  return name.slice(0, 200) || "without a name";
+}
+
+/** Whether it is a tool and not `undefined` or `null`, which untyped code may hand in. */
+export function isPresent(tool: Tool | null | undefined): tool is Tool {
+  return tool !== undefined && tool !== null;
 }
 
 /** Why a filter removed a tool, in words. Never throws, whatever the filter does. */
@@ -195,14 +189,14 @@ export function whyRemoved(filter: ToolFilter, tool: Tool): string {
   if (reason !== undefined) return reason(tool);
   try {
     filter(tool);
-    return `filter ${filterName(filter)} does not keep it`;
+    return `filter ${shownName(filter.name)} does not keep it`;
   } catch (thrown) {
-    return `filter ${filterName(filter)} threw: ${describeThrown(thrown, 200)}`;
+    return `filter ${shownName(filter.name)} threw: ${describeThrown(thrown, 200)}`;
   }
 }
 
 /** The tool's category or namespace, for a message. */
-export function the(field: "category" | "namespace", tool: Tool): string {
+export function describeField(field: "category" | "namespace", tool: Tool): string {
   const value = tool[field];
   return value === undefined ? `no ${field}` : `${field} "${value}"`;
 }
@@ -211,6 +205,20 @@ export function the(field: "category" | "namespace", tool: Tool): string {
 function quoted(list: readonly string[]): string {
   const shown = list.slice(0, 10).map(describe).join(", ") || "(none)";
   return list.length > 10 ? `${shown} and ${list.length - 10} more` : shown;
+}
+
+function fieldAmong(
+  field: "category" | "namespace",
+  names: readonly string[],
+  check: Check<readonly string[]>,
+): ToolFilter {
+  const wanted: ReadonlySet<string | undefined> = setOf(field, names, check);
+  return filterOf(
+    field,
+    names,
+    (tool) => wanted.has(tool[field]),
+    (tool) => `${describeField(field, tool)} is not among ${quoted(names)}`,
+  );
 }
 
 /** Checks the arguments of a filter. */
@@ -225,7 +233,7 @@ function setOf(
 /** Checks the parts of a composition, and answers their names. */
 function checkFilters(name: string, filters: readonly ToolFilter[]): readonly string[] {
   checkArguments(`compose filters with ${name}`, filters, checkFunctions);
-  return filters.map(filterName);
+  return filters.map((filter) => shownName(filter.name));
 }
 
 /** A filter that is named after its first arguments, and may say why it removes a tool. */
@@ -241,9 +249,10 @@ function filterOf(
 
 function named(
   name: string,
-  filter: ToolFilter,
+  keeps: ToolFilter,
   reason: ((tool: Tool) => string) | undefined,
 ): ToolFilter {
+  const filter: ToolFilter = (tool) => isPresent(tool) && keeps(tool);
   if (reason !== undefined) reasons.set(filter, reason);
   return Object.defineProperty(filter, "name", { value: name });
 }

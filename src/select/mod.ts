@@ -5,12 +5,19 @@
  */
 
 export {
+  type CompleteAvailabilityFields,
   ToolAvailabilityContext,
   ToolAvailabilityContextBuilder,
+  type ToolAvailabilityFields,
   type ToolAvailabilityInput,
 } from "./availability_context.ts";
-export type { CompleteAvailabilityFields, ToolAvailabilityFields } from "./availability_fields.ts";
-export type { ExplainedStep, ToolExplanation } from "./explain.ts";
+export {
+  buildToolset,
+  type ExplainedStep,
+  type ToolExplanation,
+  Toolset,
+  toolsetOf,
+} from "./toolset.ts";
 export {
   allOf,
   allowIds,
@@ -27,10 +34,16 @@ export {
   tagsAny,
   type ToolFilter,
 } from "./filters.ts";
-export { listSource } from "./list_source.ts";
+export { freezeInOrder, listSource, type ToolCollection, type ToolSource } from "./source.ts";
+export {
+  FunctionDefinition,
+  type FunctionDefinitionJson,
+  functionDefinitions,
+} from "./function_definition.ts";
 export { nearIds } from "./near_ids.ts";
 export {
   allowAll,
+  byCategory,
   byMaximumRisk,
   byNamespace,
   byScopes,
@@ -38,8 +51,15 @@ export {
   denyAll,
   type ToolPolicy,
 } from "./policies.ts";
-export { checkSelection, type Selection, selectionKey } from "./selection.ts";
-export type { SelectionStepName } from "./selection_steps.ts";
-export type { ToolSource } from "./tool_source.ts";
-export { buildToolset, Toolset, toolsetOf } from "./toolset.ts";
+export {
+  checkSelection,
+  given,
+  type Selection,
+  selectionDataFields,
+  selectionHint,
+  selectionKey,
+  type SelectionStepName,
+} from "./selection.ts";
+export type { NameList } from "./checks.ts";
+export { isLegalName, legalName, mapNames, type NameRule, OPENAI_NAME_RULE } from "./wire_names.ts";
 export { ToolsetBuilder } from "./toolset_builder.ts";

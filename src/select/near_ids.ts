@@ -4,17 +4,15 @@
  * @module
  */
 
-import { isWithin } from "../tool/mod.ts";
+import { isWithinEdits } from "../tool/mod.ts";
 
 /** The longest id there can be: two parts of 128, and the colon. */
 const MAX_ID = 257;
-/** How many typing errors there may be. */
-const MAX_ERRORS = 2;
 
 /**
- * The ids that somebody who wrote `wanted` may have meant, nearest first: the same but for case,
- * separators or namespace, or up to two letters different. Give it only ids that the reader may
- * know of.
+ * The ids that may have been meant by `wanted`, nearest first: the same but for case, separators or
+ * namespace, or with up to two letters different, and at most one in three. Give it only ids that the
+ * reader may know of.
  *
  * @param wanted What was written. Longer than an id can be: nothing is near it.
  * @param ids Where to look.
@@ -26,18 +24,15 @@ export function nearIds(wanted: string, ids: Iterable<string>, limit = 3): reado
   const plain = simplify(wanted);
   const plainName = simplify(nameOf(wanted));
   if (plain === "") return [];
-  // Two letters of four are another word, not a slip.
-  const most = Math.min(MAX_ERRORS, plain.length >> 1);
   const near: { readonly id: string; readonly errors: number }[] = [];
   for (const id of ids) {
-    const simple = simplify(id);
-    for (let errors = 0; errors <= most; errors++) {
-      // Without its namespace, or with another one: as near as one letter.
-      const sameName = errors > 0 && simplify(nameOf(id)) === plainName;
-      if (!sameName && !isWithin(plain, simple, errors)) continue;
-      near.push({ id, errors });
-      break;
-    }
+    const errors = [0, 1, 2].find((errors) =>
+      // More than one wrong letter in three is too many for a typing error.
+      errors * 3 <= plain.length && isWithinEdits(plain, simplify(id), errors) ||
+      // A match of the name alone counts as one typing error.
+      errors === 1 && simplify(nameOf(id)) === plainName
+    );
+    if (errors !== undefined) near.push({ id, errors });
   }
   return near
     .sort((a, b) => a.errors - b.errors || (a.id < b.id ? -1 : 1))

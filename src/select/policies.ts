@@ -5,18 +5,28 @@
  */
 
 import type { RiskLevel, Tool } from "../tool/mod.ts";
-import { maxRisk, namespace, scopes, tagsAny, type ToolFilter, whyRemoved } from "./filters.ts";
+import {
+  category,
+  isPresent,
+  maxRisk,
+  namespace,
+  scopes,
+  tagsAny,
+  type ToolFilter,
+  whyRemoved,
+} from "./filters.ts";
 
 /**
- * A rule of the house, with a name.
+ * A rule over tools.
  *
- * Contract: `allow(undefined)` is `false`. Only `true` allows; a policy that throws denies.
+ * Contract: `allow` answers `false` for `undefined` and `null`. Only `true` allows; a policy that
+ * throws denies.
  */
 export interface ToolPolicy {
   /** Names the policy in explanations. */
-  readonly name: string;
-  /** Whether the tool may be seen and used. `undefined` is a tool that does not exist. */
-  allow(tool: Tool | undefined): boolean;
+  readonly name?: string | undefined;
+  /** Whether the tool may be seen and used. `undefined` and `null` are no tool. */
+  allow(tool: Tool | null | undefined): boolean;
   /** Why the tool was denied, in words. Asked only when `allow` said no. */
   reason?(tool: Tool): string;
 }
@@ -24,7 +34,7 @@ export interface ToolPolicy {
 /** Allows every tool that exists. */
 export const allowAll: ToolPolicy = Object.freeze({
   name: "allowAll",
-  allow: (tool: Tool | undefined): boolean => tool !== undefined,
+  allow: isPresent,
 });
 
 /** Denies every tool. */
@@ -44,6 +54,11 @@ export function byTag(...tags: readonly string[]): ToolPolicy {
   return policyOf("byTag", tagsAny(...tags));
 }
 
+/** Allows the tools of these categories. */
+export function byCategory(...names: readonly string[]): ToolPolicy {
+  return policyOf("byCategory", category(...names));
+}
+
 /** Allows the tools whose scopes are all among those `held`. */
 export function byScopes(...held: readonly string[]): ToolPolicy {
   return policyOf("byScopes", scopes(...held));
@@ -57,7 +72,8 @@ export function byMaximumRisk(level: RiskLevel): ToolPolicy {
 function policyOf(name: string, filter: ToolFilter): ToolPolicy {
   return Object.freeze({
     name,
-    allow: (tool: Tool | undefined): boolean => tool !== undefined && filter(tool),
+    // The filters of plue answer `false` for no tool.
+    allow: filter as ToolPolicy["allow"],
     reason: (tool: Tool): string => whyRemoved(filter, tool),
   });
 }

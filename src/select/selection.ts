@@ -1,22 +1,51 @@
 /**
  * A selection says which tools a caller sees: data and predicates. Everything given must hold;
- * what is left out is not asked.
+ * a field that is left out is not checked. It becomes an ordered list of steps, the same order always.
  *
  * @module
  */
 
 import {
+  attempt,
   type Check,
   checkRisk,
   describeThrown,
+  type FieldHint,
   isWord,
   must,
-  refuse,
   type RiskLevel,
+  type Tool,
 } from "../tool/mod.ts";
-import { ToolAvailabilityContext, type ToolAvailabilityInput } from "./availability_context.ts";
-import { checkFunctions, checkIds, checkWords, listOf, readPlain } from "./checks.ts";
-import type { ToolFilter } from "./filters.ts";
+import {
+  isContextField,
+  ToolAvailabilityContext,
+  type ToolAvailabilityInput,
+} from "./availability_context.ts";
+import {
+  checkCategories,
+  checkFunctions,
+  checkIds,
+  checkWords,
+  listOf,
+  type NameList,
+  readPlain,
+} from "./checks.ts";
+import {
+  allowIds,
+  category,
+  denyIds,
+  describeField,
+  maxRisk,
+  namespace,
+  not,
+  role,
+  scopes,
+  shownName,
+  tagsAll,
+  tagsAny,
+  type ToolFilter,
+  whyRemoved,
+} from "./filters.ts";
 import type { ToolPolicy } from "./policies.ts";
 
 /** Which tools a caller sees. An empty list is a list: `allowIds: []` keeps nothing. */
@@ -28,24 +57,24 @@ export interface Selection {
    * Absent: not asked, as for trusted local code.
    */
   readonly role?: string | null | undefined;
-  /** The scopes that the caller holds; `[]` is none. Absent: not asked. */
-  readonly scopes?: readonly string[] | undefined;
+  /** The scopes that the caller holds; `[]` for none. Absent: not checked. */
+  readonly scopes?: NameList | undefined;
   /** Only tools of this namespace, or of one of these. */
-  readonly namespace?: string | readonly string[] | undefined;
+  readonly namespace?: string | NameList | undefined;
   /** Only these tools, by id. */
-  readonly allowIds?: readonly string[] | undefined;
+  readonly allowIds?: NameList | undefined;
   /** Not these tools, by id. Wins over `allowIds`. */
-  readonly denyIds?: readonly string[] | undefined;
+  readonly denyIds?: NameList | undefined;
   /** Only tools of this risk or less. */
   readonly maxRisk?: RiskLevel | undefined;
   /** Only tools of these categories. */
-  readonly categories?: readonly string[] | undefined;
+  readonly categories?: NameList | undefined;
   /** No tools of these categories. */
-  readonly excludeCategories?: readonly string[] | undefined;
+  readonly excludeCategories?: NameList | undefined;
   /** Only tools that carry at least one of these tags. */
-  readonly tagsAny?: readonly string[] | undefined;
+  readonly tagsAny?: NameList | undefined;
   /** Only tools that carry all of these tags. */
-  readonly tagsAll?: readonly string[] | undefined;
+  readonly tagsAll?: NameList | undefined;
   /** Only tools that every one of these keeps, asked in this order. */
   readonly filters?: readonly ToolFilter[] | undefined;
   /** Only tools that every one of these allows, asked last, in this order. */
@@ -53,10 +82,14 @@ export interface Selection {
 }
 
 /** A selection that was checked and copied: frozen, lists sorted, the context built. */
-export interface CheckedSelection extends Selection {
-  readonly context?: ToolAvailabilityContext;
-  readonly namespace?: readonly string[];
-}
+export type CheckedSelection =
+  & { readonly [Field in keyof Selection]: Exclude<Selection[Field], ReadonlySet<string>> }
+  & {
+    readonly context?: ToolAvailabilityContext;
+    readonly namespace?: readonly string[];
+  };
+
+const ACTION = "select tools";
 
 const checkContext = must(
   "an availability context",
@@ -66,11 +99,7 @@ const checkContext = must(
 const CHECKS = {
   context: (action: string, value: unknown, place: string): ToolAvailabilityContext => {
     const input = checkContext(action, value, place);
-    try {
-      return ToolAvailabilityContext.from(input);
-    } catch (cause) {
-      refuse(action, `${place} is wrong. ${describeThrown(cause)}`, cause);
-    }
+    return attempt(action, () => ToolAvailabilityContext.from(input), `${place} is wrong. `);
   },
   role: must(
     "a string that is not empty, or null for a caller without a role",
@@ -82,21 +111,44 @@ const CHECKS = {
   allowIds: checkIds,
   denyIds: checkIds,
   maxRisk: checkRisk,
-  categories: checkWords,
-  excludeCategories: checkWords,
+  categories: checkCategories,
+  excludeCategories: checkCategories,
   tagsAny: checkWords,
   tagsAll: checkWords,
   filters: checkFunctions as Check<readonly ToolFilter[]>,
-  policies: listOf("a policy, with a name and an allow function", isPolicy),
+  policies: listOf("a policy, with an allow function", isPolicy),
 } satisfies { readonly [Field in keyof Required<Selection>]: Check };
 
+/** The fields of a selection that are data: all that a caller can send as JSON. */
+export function selectionDataFields(): readonly string[] {
+  return Object.keys(CHECKS).filter((field) => field !== "filters" && field !== "policies");
+}
+
+/** Says which unknown fields of a selection are those of a context. */
+export const selectionHint: FieldHint = (field) =>
+  isContextField(field) ? 'it belongs in "context"' : undefined;
+
 /**
- * Checks a selection and copies it, so that nobody can change it afterwards.
+ * Checks a selection and copies it, so that it cannot change afterwards.
  *
  * @throws {TypeError} If a field is unknown or wrong. The message names its JSON Pointer.
  */
 export function checkSelection(selection: Selection): CheckedSelection {
-  return Object.freeze(readPlain("select tools", selection, CHECKS));
+  return Object.freeze(readPlain(ACTION, selection, CHECKS, selectionHint));
+}
+
+/**
+ * A selection of fields that are all given: one that is absent would not be asked, and keep
+ * everything.
+ *
+ * @throws {TypeError} If a field is `undefined`.
+ */
+export function given(selection: Selection): Selection {
+  for (const [field, value] of Object.entries(selection)) {
+    // Every check refuses `undefined`, and names the value that it wants.
+    if (value === undefined) CHECKS[field as keyof Selection](ACTION, value, `"/${field}"`);
+  }
+  return selection;
 }
 
 /**
@@ -125,6 +177,141 @@ export function selectionKey(selection: Selection): string | undefined {
 }
 
 function isPolicy(value: unknown): value is ToolPolicy {
-  const { name, allow } = (value ?? {}) as Partial<ToolPolicy>;
+  const { name = "", allow } = (value ?? {}) as Partial<ToolPolicy>;
   return typeof name === "string" && typeof allow === "function";
+}
+
+/** The steps of a selection, in the order in which tools pass them. */
+export type SelectionStepName =
+  | "availability"
+  | "allow-list"
+  | "deny-list"
+  | "risk"
+  | "categories"
+  | "tags"
+  | "context"
+  | "role"
+  | "scopes"
+  | "namespace"
+  | "filter"
+  | "policy";
+
+/** One question that each tool is asked. */
+export interface SelectionStep {
+  readonly step: SelectionStepName;
+  /** Which filter or policy it is, where there may be several. */
+  readonly name?: string;
+  /** Whether the tool stays. Never throws. */
+  readonly keeps: ToolFilter;
+  /** Why it did not stay. Asked only when `keeps` said no. */
+  readonly reason: (tool: Tool) => string;
+}
+
+/** The flags of a context: why a `false` removes tools, and of which category. */
+const FLAGS: readonly (readonly [
+  flag: "hasWorkspace" | "hasTerminal" | "hasEditor" | "hasGitRepository",
+  reason: string,
+  category: string,
+])[] = [
+  ["hasWorkspace", "there is no workspace", "workspace"],
+  ["hasTerminal", "there is no terminal", "terminal"],
+  ["hasEditor", "there is no editor", "editor"],
+  ["hasGitRepository", "there is no git repository", "git"],
+];
+
+/** The first step, which every selection has. */
+export const AVAILABILITY_STEP: SelectionStep = Object.freeze({
+  step: "availability",
+  keeps: (tool: Tool): boolean => tool.isAvailable !== false,
+  reason: (): string => "the tool says that it is not available",
+});
+
+/** The steps of a selection after {@linkcode AVAILABILITY_STEP}: only those that ask something. */
+export function selectionSteps(selection: CheckedSelection): readonly SelectionStep[] {
+  const { context, role: asRole, filters = [], policies = [] } = selection;
+  const steps: SelectionStep[] = [];
+  const add = (
+    step: SelectionStepName,
+    keeps: ToolFilter,
+    reason: (tool: Tool) => string = (tool) => whyRemoved(keeps, tool),
+    name?: string,
+  ): void => {
+    steps.push(name === undefined ? { step, keeps, reason } : { step, name, keeps, reason });
+  };
+  /** A step for each list that is given: the one of the context, the one of the selection. */
+  const addEach = (
+    step: SelectionStepName,
+    filterBy: (...items: readonly string[]) => ToolFilter,
+    ...lists: readonly (readonly string[] | undefined)[]
+  ): void => {
+    for (const items of lists) if (items !== undefined) add(step, filterBy(...items));
+  };
+
+  addEach("allow-list", allowIds, context?.enabledToolIds, selection.allowIds);
+  for (const ids of [context?.disabledToolIds, selection.denyIds]) {
+    if (ids?.length) add("deny-list", denyIds(...ids));
+  }
+  for (const level of [context?.maxRiskLevel, selection.maxRisk]) {
+    if (level !== undefined && level !== "critical") add("risk", maxRisk(level));
+  }
+  addEach("categories", category, context?.includedCategories, selection.categories);
+  for (const names of [context?.excludedCategories, selection.excludeCategories]) {
+    if (names?.length) {
+      add(
+        "categories",
+        not(category(...names)),
+        (tool) => `${describeField("category", tool)} is excluded`,
+      );
+    }
+  }
+  if (context?.requiredTags.length) add("tags", tagsAll(...context.requiredTags));
+  addEach("tags", tagsAny, context?.allowedTags, selection.tagsAny);
+  addEach("tags", tagsAll, selection.tagsAll);
+  for (const [flag, reason, needing] of FLAGS) {
+    if (context?.[flag] === false) {
+      add(
+        "context",
+        not(category(needing)),
+        (tool) => `${reason}, which ${describeField("category", tool)} needs`,
+        flag,
+      );
+    }
+  }
+  if (asRole !== undefined) add("role", role(asRole));
+  addEach("scopes", scopes, selection.scopes);
+  addEach("namespace", namespace, selection.namespace);
+  for (const filter of filters) {
+    const reason = (tool: Tool): string => whyRemoved(filter, tool);
+    add("filter", failClosed((tool) => filter(tool)), reason, shownName(filter.name));
+  }
+  for (const policy of policies) {
+    const reason = (tool: Tool): string => whyDenied(policy, tool);
+    add("policy", failClosed((tool) => policy.allow(tool)), reason, shownName(policy.name));
+  }
+  return steps;
+}
+
+/** A predicate that removes the tool when it throws or answers anything but `true`. */
+function failClosed(predicate: ToolFilter): ToolFilter {
+  return (tool) => {
+    try {
+      return predicate(tool) === true;
+    } catch {
+      return false;
+    }
+  };
+}
+
+function whyDenied(policy: ToolPolicy, tool: Tool): string {
+  const name = shownName(policy.name);
+  try {
+    // Called again for its error: if it throws, that is the reason.
+    policy.allow(tool);
+    const reason: unknown = policy.reason?.(tool);
+    return `policy ${name} denies it${
+      typeof reason === "string" ? `: ${reason.slice(0, 500)}` : ""
+    }`;
+  } catch (thrown) {
+    return `policy ${name} threw: ${describeThrown(thrown, 200)}`;
+  }
 }

@@ -5,26 +5,61 @@
  * @module
  */
 
-import { checkWord, type Tool } from "../tool/mod.ts";
-import { explainTool, explainUnknown, type ToolExplanation } from "./explain.ts";
-import { listSource } from "./list_source.ts";
+import { checkWord, refuse, type Tool } from "../tool/mod.ts";
+import { ACTION, inOrder, listSource, type ToolCollection, type ToolSource } from "./source.ts";
 import { nearIds } from "./near_ids.ts";
-import { checkSelection, type Selection } from "./selection.ts";
-import { type SelectionStep, selectionSteps } from "./selection_steps.ts";
-import type { ToolSource } from "./tool_source.ts";
+import {
+  AVAILABILITY_STEP,
+  checkSelection,
+  type Selection,
+  type SelectionStep,
+  type SelectionStepName,
+  selectionSteps,
+} from "./selection.ts";
+
+/** One question that a tool was asked, and its answer. */
+export interface ExplainedStep {
+  readonly step: SelectionStepName;
+  /** Which filter, policy or flag, where there may be several. */
+  readonly name?: string;
+  readonly passed: boolean;
+  /** Why it did not pass. */
+  readonly reason?: string;
+}
+
+/**
+ * Why a caller sees a tool, or does not. JSON.
+ *
+ * It names hidden tools, so show it to the owner of the tools, not to a caller.
+ */
+export interface ToolExplanation {
+  readonly id: string;
+  /** The tool is in the toolset. */
+  readonly selected: boolean;
+  /** The tool is in the toolset, and says that it is available now. */
+  readonly available: boolean;
+  /** Every question, in order, also those after the first that the tool did not pass. */
+  readonly steps: readonly ExplainedStep[];
+  /** The first question that the tool did not pass. */
+  readonly removedBy?: SelectionStepName;
+  /** The answer in a sentence. */
+  readonly reason: string;
+}
 
 /** What a toolset is made of. */
 interface ToolsetParts {
   readonly name: string;
   readonly source: ToolSource;
   readonly revision: number;
-  /** What was there to choose from: the source's tools, or those of a wider toolset. */
+  /** The tools to choose from: those of the source, or of a wider toolset. */
   readonly candidates: readonly Tool[];
-  /** All the source's tools then, for explanations. */
+  /** The candidates, frozen, to hand out where nothing is removed. */
+  readonly all: () => readonly Tool[];
+  /** All tools that the source had, for explanations. */
   readonly known: readonly Tool[];
-  /** The questions to ask now. */
+  /** The steps to take. */
   readonly steps: readonly SelectionStep[];
-  /** The questions that made `candidates`. */
+  /** The steps that made `candidates`. */
   readonly earlier: readonly SelectionStep[];
 }
 
@@ -46,40 +81,44 @@ interface ToolsetParts {
  * assert.equal(toolset.explain("rm").reason, '"rm" is removed by risk: risk high is above the limit low');
  * ```
  *
- * @param source A registry, another toolset (which is narrowed), or a list of tools.
+ * @param source A registry, another toolset (which is narrowed), anything else with `tools`, or a
+ * list of tools.
  * @param selection What to keep; by default everything that is not fixed as unavailable.
  * @param name Names the toolset, for people.
  * @returns The toolset.
  * @throws {TypeError} If a field of the selection is unknown or wrong, or a list has an id twice.
  */
 export function buildToolset(
-  source: ToolSource | Toolset | Iterable<Tool>,
+  source: ToolSource | Toolset | ToolCollection | Iterable<Tool>,
   selection: Selection = {},
   name = "tools",
 ): Toolset {
   if (source instanceof Toolset) return source.narrow(selection, name);
-  const from = isToolSource(source) ? source : listSource(source);
-  return toolsetOf(from, from.tools, selection, name);
+  const from = isToolSource(source) ? source : listSource(listIn(source));
+  const tools = inOrder(from.tools);
+  return toolsetOf(from, tools, selection, name, () => tools);
 }
 
 /**
- * {@linkcode buildToolset} for a source that has its tools at hand and has not frozen them yet: they
- * are only read. Freezing a long array is dear (JavaScriptCore: 2 ms for 10,000 tools), so
- * `source.tools` is not asked for unless the selection keeps everything.
+ * {@linkcode buildToolset} for a source whose tools are in order and not frozen yet. They are only
+ * read. To freeze a long array is slow (JavaScriptCore: 2 ms for 10,000 tools), so `all` is asked for
+ * them frozen only where the selection keeps everything.
  */
 export function toolsetOf(
   source: ToolSource,
   tools: readonly Tool[],
   selection: Selection,
   name: string,
+  all: () => readonly Tool[],
 ): Toolset {
   return new Toolset({
     name,
     source,
     revision: source.revision,
     candidates: tools,
+    all,
     known: tools,
-    steps: selectionSteps(checkSelection(selection)),
+    steps: [AVAILABILITY_STEP, ...selectionSteps(checkSelection(selection))],
     earlier: [],
   });
 }
@@ -105,14 +144,13 @@ export class Toolset implements Iterable<Tool> {
 
   /** @ignore Use {@linkcode buildToolset} or a `ToolsetBuilder`. */
   constructor(parts: ToolsetParts) {
-    const { name, source, revision, candidates, steps, earlier } = parts;
-    checkWord("make a toolset", name, "its name");
+    const { name, source, revision, candidates, all, steps } = parts;
+    checkWord(ACTION, name, "its name");
     const kept = keptByAll(candidates, steps);
     const asked: Tool[] = [];
     for (const tool of kept) if (typeof tool.isAvailable === "function") asked.push(tool);
     this.name = name;
     // The same array where nothing was removed: exports are remembered per list.
-    const all = (): readonly Tool[] => earlier.length === 0 ? source.tools : candidates;
     this.tools = kept.length === candidates.length ? all() : Object.freeze(kept);
     this.source = source;
     this.revision = revision;
@@ -175,10 +213,12 @@ export class Toolset implements Iterable<Tool> {
   /** Makes a toolset of those members that `selection` keeps too. */
   narrow(selection: Selection, name: string = this.name): Toolset {
     const { earlier, steps } = this.#parts;
+    const { tools } = this;
     return new Toolset({
       ...this.#parts,
       name,
-      candidates: this.tools,
+      candidates: tools,
+      all: () => tools,
       steps: selectionSteps(checkSelection(selection)),
       earlier: [...earlier, ...steps],
     });
@@ -187,7 +227,7 @@ export class Toolset implements Iterable<Tool> {
   /**
    * Says whether a tool is seen, which step removed it if not, and which others would have.
    *
-   * The answer names what is hidden: it is for the owner of the tools.
+   * The answer names hidden tools: show it to the owner of the tools, not to a caller.
    */
   explain(id: string): ToolExplanation {
     const { known, earlier, steps } = this.#parts;
@@ -212,7 +252,7 @@ export class Toolset implements Iterable<Tool> {
   }
 }
 
-/** Loops by index: over a frozen array, for-of takes twice as long on Bun. */
+/** The tools that pass every step. By index: for-of over a frozen array takes Bun twice as long. */
 function keptByAll(candidates: readonly Tool[], steps: readonly SelectionStep[]): Tool[] {
   const kept: Tool[] = [];
   next:
@@ -226,7 +266,73 @@ function keptByAll(candidates: readonly Tool[], steps: readonly SelectionStep[])
   return kept;
 }
 
-/** A registry may be iterable too, so it is told apart by what only sources have. */
-function isToolSource(source: ToolSource | Iterable<Tool>): source is ToolSource {
-  return typeof (source as Partial<ToolSource> | undefined)?.getTool === "function";
+/** Whether it is a source. A registry may be iterable too, so the methods of a source decide. */
+function isToolSource(source: object): source is ToolSource {
+  const { getTool, isAvailable, tools } = (source ?? {}) as Partial<ToolSource>;
+  return typeof getTool === "function" && typeof isAvailable === "function" && Array.isArray(tools);
+}
+
+/** The list that a collection has, or that it is. */
+function listIn(source: ToolCollection | Iterable<Tool>): Iterable<Tool> {
+  if (typeof source !== "object" || source === null || !("tools" in source)) return source;
+  const tools = typeof source.tools === "function" ? source.tools() : source.tools;
+  if (tools && "isAvailable" in source) {
+    refuse(ACTION, "a source with isAvailable must have getTool and a list of tools, too");
+  }
+  return tools ?? [];
+}
+
+/** Asks a tool every question of `steps`; `unavailable` is why it cannot be used at the moment. */
+function explainTool(
+  tool: Tool,
+  steps: readonly SelectionStep[],
+  unavailable: string | undefined,
+): ToolExplanation {
+  let selected = true;
+  const answers = steps.map(({ keeps, reason, ...names }): ExplainedStep => {
+    if (!keeps(tool)) {
+      selected = false;
+      return { ...names, passed: false, reason: reason(tool) };
+    }
+    return names.step === "availability" && unavailable !== undefined
+      ? { ...names, passed: false, reason: unavailable }
+      : { ...names, passed: true };
+  });
+  const removed = answers.find((answer) => !answer.passed);
+  const id = tool.id;
+  if (removed === undefined) {
+    const reason = `"${id}" is in the toolset and available`;
+    return { id, selected, available: true, steps: answers, reason };
+  }
+  return {
+    id,
+    selected,
+    available: false,
+    steps: answers,
+    removedBy: removed.step,
+    reason: selected
+      ? `"${id}" is in the toolset, but not available now: ${removed.reason}`
+      : `"${id}" is removed by ${removed.step}: ${removed.reason}`,
+  };
+}
+
+/** Explains an id that no tool had; `near` are ids that the caller sees. */
+function explainUnknown(
+  id: string,
+  near: readonly string[],
+  isNew: boolean,
+): ToolExplanation {
+  const shown = JSON.stringify(id.slice(0, 257));
+  const nearest = near.length === 0
+    ? ""
+    : `. Near it: ${near.map((other) => `"${other}"`).join(", ")}`;
+  return {
+    id: id.slice(0, 257),
+    selected: false,
+    available: false,
+    steps: [],
+    reason: isNew
+      ? `Tool ${shown} was added after this toolset was made`
+      : `There is no tool ${shown}${nearest}`,
+  };
 }

@@ -8,26 +8,14 @@ import { describe, refuse, type RiskLevel, type Tool } from "../tool/mod.ts";
 import type { ToolAvailabilityInput } from "./availability_context.ts";
 import type { ToolFilter } from "./filters.ts";
 import type { ToolPolicy } from "./policies.ts";
-import type { Selection } from "./selection.ts";
+import { given, type Selection } from "./selection.ts";
 import { buildToolset, Toolset } from "./toolset.ts";
-import type { ToolSource } from "./tool_source.ts";
-
-/** The fields of a selection that are lists. */
-type ListField =
-  | "allowIds"
-  | "categories"
-  | "denyIds"
-  | "excludeCategories"
-  | "filters"
-  | "namespace"
-  | "policies"
-  | "scopes"
-  | "tagsAll"
-  | "tagsAny";
+import type { ToolCollection, ToolSource } from "./source.ts";
 
 /**
- * Builds a toolset step by step. What takes several values adds them to those of earlier calls;
- * what takes one value replaces it.
+ * Builds a toolset step by step. Every call adds a condition, and all of them must hold: in the
+ * order added, and policies last. `withTools("a").withTools("b")` keeps nothing, and
+ * `withTools("a", "b")` keeps both.
  *
  * @example Usage
  * ```ts
@@ -45,88 +33,95 @@ type ListField =
  */
 export class ToolsetBuilder {
   readonly #name: string;
-  #source: ToolSource | readonly Tool[] | Toolset | undefined;
-  #selection: Selection & { readonly namespace?: readonly string[] } = {};
+  #source: ToolSource | ToolCollection | Toolset | Iterable<Tool> | undefined;
+  readonly #conditions: Selection[] = [];
+  readonly #policies: ToolPolicy[] = [];
 
   /** @param name Names the toolset, for people. */
   constructor(name: string) {
     this.#name = name;
   }
 
-  /** Takes the tools of a registry, as they are when the toolset is built. */
-  fromRegistry(registry: ToolSource): this {
+  /**
+   * Takes the tools of a registry, or of anything else with `tools`, as they are when the toolset is
+   * built.
+   */
+  fromRegistry(registry: ToolSource | ToolCollection): this {
     return this.#from(registry);
   }
 
-  /** Takes the tools of a list, or of another toolset. */
-  fromTools(tools: Iterable<Tool> | Toolset): this {
+  /** Takes the tools of a list, which is read at once, or of another toolset. No list is empty. */
+  fromTools(tools: Iterable<Tool> | Toolset | ToolCollection | null | undefined): this {
+    const given = tools ?? [];
     // A toolset keeps its own source, so that its tools can be run.
-    return this.#from(tools instanceof Toolset ? tools : [...tools]);
+    if (given instanceof Toolset || !(Symbol.iterator in Object(given))) return this.#from(given);
+    return this.#from([...given as Iterable<Tool>]);
   }
 
   /** Keeps tools of one of these namespaces. */
   withNamespace(...names: readonly string[]): this {
-    return this.#add("namespace", names);
-  }
-
-  /** Keeps tools with at least one of these tags. */
-  withTags(...tags: readonly string[]): this {
-    return this.#add("tagsAny", tags);
+    return this.#with({ namespace: names });
   }
 
   /** Keeps tools with all of these tags. */
-  withAllTags(...tags: readonly string[]): this {
-    return this.#add("tagsAll", tags);
+  withTags(...tags: readonly string[]): this {
+    return this.#with({ tagsAll: tags });
+  }
+
+  /** Keeps tools with at least one of these tags. */
+  withTagsAny(...tags: readonly string[]): this {
+    return this.#with({ tagsAny: tags });
   }
 
   /** Keeps tools of one of these categories. */
   withCategories(...categories: readonly string[]): this {
-    return this.#add("categories", categories);
+    return this.#with({ categories });
   }
 
   /** Removes tools of these categories. */
   excludeCategories(...categories: readonly string[]): this {
-    return this.#add("excludeCategories", categories);
+    return this.#with({ excludeCategories: categories });
   }
 
   /** Keeps these tools only, by id. */
   withTools(...ids: readonly string[]): this {
-    return this.#add("allowIds", ids);
+    return this.#with({ allowIds: ids });
   }
 
   /** Removes these tools, by id. */
   excludeTools(...ids: readonly string[]): this {
-    return this.#add("denyIds", ids);
+    return this.#with({ denyIds: ids });
   }
 
   /** Keeps what the filter keeps. */
   withFilter(filter: ToolFilter): this {
-    return this.#add("filters", [filter]);
+    return this.#with({ filters: [filter] });
   }
 
-  /** Keeps what the policy allows. */
+  /** Keeps what the policy allows. It is asked after everything else. */
   withPolicy(policy: ToolPolicy): this {
-    return this.#add("policies", [policy]);
+    this.#policies.push(policy);
+    return this;
   }
 
   /** Keeps what a caller with this role may use; `null` is a caller without one. */
   withRole(role: string | null): this {
-    return this.#set({ role });
+    return this.#with({ role });
   }
 
-  /** Keeps what a caller who holds these scopes may use. */
+  /** Keeps what a caller who holds these scopes, and no others, may use. */
   withScopes(...held: readonly string[]): this {
-    return this.#add("scopes", held);
+    return this.#with({ scopes: held });
   }
 
   /** Keeps tools of this risk or less. */
   withMaxRisk(level: RiskLevel): this {
-    return this.#set({ maxRisk: level });
+    return this.#with({ maxRisk: level });
   }
 
   /** Keeps what the place offers and permits. */
   withContext(context: ToolAvailabilityInput): this {
-    return this.#set({ context });
+    return this.#with({ context });
   }
 
   /**
@@ -141,23 +136,26 @@ export class ToolsetBuilder {
         "it has no source; call fromRegistry or fromTools first",
       );
     }
-    return buildToolset(this.#source, this.#selection, this.#name);
+    return [...this.#conditions, { policies: this.#policies }].reduce(
+      (toolset, condition) => toolset.narrow(condition),
+      buildToolset(this.#source, {}, this.#name),
+    );
   }
 
-  #from(source: ToolSource | readonly Tool[] | Toolset): this {
+  #from(source: ToolSource | ToolCollection | Toolset | Iterable<Tool>): this {
     if (this.#source !== undefined) {
       refuse(`build toolset ${describe(this.#name)}`, "it has a source already");
     }
-    this.#source = source;
+    this.#source = source ??
+      refuse(
+        `build toolset ${describe(this.#name)}`,
+        `it needs a registry, or anything else with tools, not ${source}`,
+      );
     return this;
   }
 
-  #set(fields: Omit<Selection, "namespace">): this {
-    this.#selection = { ...this.#selection, ...fields };
+  #with(condition: Selection): this {
+    this.#conditions.push(given(condition));
     return this;
-  }
-
-  #add(field: ListField, items: readonly unknown[]): this {
-    return this.#set({ [field]: [...this.#selection[field] ?? [], ...items] });
   }
 }

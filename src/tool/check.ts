@@ -1,13 +1,12 @@
 /**
- * Checks of what callers hand in, as data: a table says for each field what it must be, and every
- * refusal reads alike.
+ * Checks of values that callers hand in: a table says for each field what it must be, and all
+ * refusals read alike.
  *
  * @module
  */
 
-import { pointerStep } from "./json_members.ts";
-import { isWithin } from "./spelling.ts";
-import { describe } from "./text.ts";
+import { pointerStep } from "./json.ts";
+import { describe, describeThrown, isWithinEdits } from "./text.ts";
 
 /** `setTimeout` overflows above it, and would fire at once. In milliseconds. */
 export const MAX_TIMEOUT_MS = 2_147_483_647;
@@ -24,6 +23,18 @@ export type Check<T = unknown> = (action: string, value: unknown, place: string)
 /** Throws a `TypeError`: `Cannot <action>: <problem>`. */
 export function refuse(action: string, problem: string, cause?: unknown): never {
   throw new TypeError(`Cannot ${action}: ${problem}`, cause === undefined ? undefined : { cause });
+}
+
+/**
+ * Does the work. What it throws is refused for the action, with `before` in front of its message,
+ * which loses a "Cannot use …" or "Cannot copy …" of its own.
+ */
+export function attempt<T>(action: string, work: () => T, before = ""): T {
+  try {
+    return work();
+  } catch (cause) {
+    refuse(action, before + describeThrown(cause).replace(/^Cannot (use|copy) /, ""), cause);
+  }
 }
 
 /** The check of a value that is kept as it is; `wanted` says in words what it must be. */
@@ -95,30 +106,54 @@ export type ReadFields<Checks extends { readonly [field: string]: Check }> = {
   -readonly [Field in keyof Checks]?: ReturnType<Checks[Field]>;
 };
 
+/** Says of a field that is not there what was meant: `did you mean "risk"?` */
+export type FieldHint = (field: string) => string | undefined;
+
+/** The hint for fields that others call something else. */
+export function synonyms(others: { readonly [field: string]: string }): FieldHint {
+  const fields = new Map(Object.entries(others));
+  return (field) => fields.has(field) ? `did you mean "${fields.get(field)}"?` : undefined;
+}
+
+/** Refuses an object that has other fields than these. */
+export function refuseOthers(
+  action: string,
+  object: object,
+  fields: readonly string[],
+  hint?: FieldHint,
+): void {
+  for (const field of Object.keys(object)) {
+    if (fields.includes(field)) continue;
+    // The beginning of a field's name, or one with a wrong letter in three.
+    const near = fields.find((other) =>
+      field.length > 2 &&
+      (other.startsWith(field) || isWithinEdits(other, field, Math.min(2, field.length / 3 | 0)))
+    );
+    const meant = hint?.(field) ?? (near && `did you mean "${near}"?`);
+    refuse(
+      action,
+      `${describe(pointerStep(field))} is not one of its fields` +
+        (meant ? `: ${meant}` : `, ${fields.join(", ")}`),
+    );
+  }
+}
+
 /**
  * Reads each field of an object once, checks those that are there, and answers them in a new
  * object.
  *
  * @param checks What each field must be. Other fields are refused.
  * @param place What a field of the table is called in messages: by default its JSON Pointer.
+ * @param hint Says what was meant by a field that is not there.
  */
 export function readFields<Checks extends { readonly [field: string]: Check }>(
   action: string,
   object: { readonly [field: string]: unknown },
   checks: Checks,
   place: (field: string) => string = (field) => `"/${field}"`,
+  hint?: FieldHint,
 ): ReadFields<Checks> {
-  for (const field of Object.keys(object)) {
-    if (!Object.hasOwn(checks, field)) {
-      const fields = Object.keys(checks);
-      // Half a word, or one that is another but for two letters.
-      const near = fields.find((other) =>
-        field.length > 2 && (other.startsWith(field) || isWithin(other, field, 2))
-      );
-      const rest = near === undefined ? `, ${fields.join(", ")}` : `: did you mean "${near}"?`;
-      refuse(action, `${describe(pointerStep(field))} is not one of its fields${rest}`);
-    }
-  }
+  refuseOthers(action, object, Object.keys(checks), hint);
   const read: Record<string, unknown> = {};
   for (const [field, check] of Object.entries(checks)) {
     const value = object[field];

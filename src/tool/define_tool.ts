@@ -6,93 +6,42 @@
  */
 
 import {
+  attempt,
   type Check,
   checkFlag,
   checkFunction,
   checkText,
-  checkWord,
+  isListOf,
   isObject,
+  isWord,
+  MAX_TIMEOUT_MS,
   must,
   readFields,
   refuse,
+  synonyms,
 } from "./check.ts";
-import {
-  checkAnnotations,
-  checkAvailability,
-  checkDeprecated,
-  checkDescription,
-  checkExamples,
-  checkIcons,
-  checkMeta,
-  checkNames,
-  checkTimeout,
-  checkVersion,
-  keepStandard,
-  schemaOf,
-} from "./definition_checks.ts";
-import { copyJson } from "./json_copy.ts";
-import type { JsonSchemaObject } from "./json.ts";
-import { checkOverflow } from "./output_overflow.ts";
-import { checkRisk } from "./risk_level.ts";
+import { copyJson, type JsonSchema, type JsonSchemaObject } from "./json.ts";
+import { checkOverflow } from "./result.ts";
+import { checkCategory, checkRisk, deriveAnnotations, type ToolAnnotations } from "./traits.ts";
+import { isStandardSchema, type StandardSchema } from "./standard_schema.ts";
 import { describe } from "./text.ts";
-import { deriveAnnotations } from "./tool_annotations.ts";
 import type {
   InferStandardInput,
   InferStandardOutput,
   SchemaInput,
+  Tool,
   ToolDefinition,
-} from "./tool_definition.ts";
-import { isToolName, TOOL_NAME_RULE, toolId } from "./tool_id.ts";
-import type { Tool } from "./tool.ts";
+  ToolExample,
+  ToolIcon,
+} from "./tool.ts";
+import { isToolId, isToolName, parseToolId, TOOL_NAME_RULE, toolId } from "./id.ts";
 
 const EMPTY: readonly never[] = Object.freeze([]);
-const NO_PARAMETERS: JsonSchemaObject = copyJson(
+/** The parameters of a tool that takes none. */
+export const NO_PARAMETERS: JsonSchemaObject = copyJson(
   { type: "object", properties: {}, additionalProperties: false },
   "the default parameters",
 );
-const checkName = must(TOOL_NAME_RULE, isToolName);
-const keep: Check = (_action, value) => value;
-
-type CarriedField = "id" | "parametersStandard" | "returnsStandard";
-
-/** What each field must be; `satisfies` keeps the table complete. */
-const FIELDS = {
-  // These make the id, and are checked before anything else.
-  name: keep,
-  namespace: keep,
-  title: checkText,
-  // Must be there, so it is checked apart.
-  description: keep,
-  version: checkVersion,
-  parameters: schemaOf("input"),
-  returns: schemaOf("output"),
-  category: checkWord,
-  risk: checkRisk,
-  tags: checkNames,
-  roles: checkNames,
-  scopes: checkNames,
-  requiresTransaction: checkFlag,
-  requiresApproval: checkFlag,
-  isAvailable: checkAvailability,
-  annotations: checkAnnotations,
-  examples: checkExamples,
-  icons: checkIcons,
-  deprecated: checkDeprecated,
-  timeoutMs: checkTimeout,
-  outputOverflow: checkOverflow,
-  idempotent: checkFlag,
-  config: schemaOf("input"),
-  meta: checkMeta,
-  init: checkFunction,
-  dispose: checkFunction,
-  validate: checkFunction,
-  execute: checkFunction,
-  // Tools have these and definitions do not: another copy of plue may hand its tools over.
-  id: keep,
-  parametersStandard: keepStandard,
-  returnsStandard: keepStandard,
-} satisfies { readonly [Field in keyof ToolDefinition | CarriedField]-?: Check };
-
 /** The tools that `defineTool` made, so that a registry need not check them again. */
 const made = new WeakSet<object>();
 
@@ -148,22 +97,27 @@ export function defineTool<
   return makeTool(definition as ToolDefinition) as never;
 }
 
-/** {@linkcode defineTool} for definitions that are data: nothing is inferred. */
-export function makeTool(definition: ToolDefinition): Tool {
+/**
+ * {@linkcode defineTool} for definitions that are data: nothing is inferred. A tool is the answer
+ * itself.
+ */
+export function makeTool(definition: ToolDefinition | Tool): Tool {
+  if (isTool(definition)) return definition;
   if (!isObject(definition)) refuse("define a tool", "the definition must be an object");
-  const name = checkName("define a tool", definition.name, itsField("name"));
-  const { namespace } = definition;
-  if (namespace !== undefined) {
-    checkName(`define tool ${describe(name)}`, namespace, itsField("namespace"));
-  }
+  const { name, namespace } = readNames(definition);
   const id = toolId(name, namespace);
   const action = `define tool "${id}"`;
-  const fields = readFields(action, definition, FIELDS, itsField);
+  // A tool of another copy of plue has an id.
+  const known = Object.hasOwn(definition, "id") ? TOOL_FIELDS : FIELDS;
+  const fields = readFields(action, definition, known as typeof TOOL_FIELDS, itsField, HINT);
   if (fields.id !== undefined && fields.id !== id) {
     refuse(
       action,
       `its id must be what its namespace and its name make, not ${describe(fields.id)}`,
     );
+  }
+  if (fields.roles !== undefined && fields.allowedRoles !== undefined) {
+    refuse(action, "its roles and its allowedRoles mean the same: give one of them");
   }
   const { parameters, returns, category, tags = EMPTY, risk = "medium", idempotent = false } =
     fields;
@@ -190,15 +144,14 @@ export function makeTool(definition: ToolDefinition): Tool {
     category,
     risk,
     tags,
-    roles: fields.roles,
+    roles: fields.roles ?? fields.allowedRoles,
     scopes: fields.scopes ?? EMPTY,
     requiresTransaction: fields.requiresTransaction ?? false,
     requiresApproval: fields.requiresApproval ?? false,
     isAvailable: fields.isAvailable ?? true,
-    annotations: Object.freeze({
-      ...deriveAnnotations({ risk, category, tags, idempotent }),
-      ...fields.annotations,
-    }),
+    annotations: Object.freeze(
+      deriveAnnotations({ risk, category, tags, idempotent }, fields.annotations),
+    ),
     examples: fields.examples ?? EMPTY,
     icons: fields.icons ?? EMPTY,
     deprecated: fields.deprecated ?? false,
@@ -216,7 +169,205 @@ export function makeTool(definition: ToolDefinition): Tool {
   return Object.freeze(tool);
 }
 
+/** The name and the namespace; a name such as `chain:status` is both. */
+function readNames(
+  { name: said, namespace }: ToolDefinition,
+): { readonly name: string; readonly namespace?: string | undefined } {
+  if (isToolId(said)) {
+    const names = parseToolId(said);
+    if (namespace === undefined) return names;
+    if (names.namespace !== undefined) {
+      refuse(`define tool "${said}"`, "its name has a namespace already");
+    }
+  }
+  const name = checkName("define a tool", said, itsField("name"));
+  if (namespace !== undefined) {
+    checkName(`define tool ${describe(name)}`, namespace, itsField("namespace"));
+  }
+  return { name, namespace };
+}
+
 /** What a field is called in messages. */
 function itsField(field: string): string {
   return `its ${field}`;
+}
+
+// https://semver.org, without its unbounded groups.
+const SEMVER = /^\d{1,9}\.\d{1,9}\.\d{1,9}(-[0-9A-Za-z.-]{1,64})?(\+[0-9A-Za-z.-]{1,64})?$/;
+const HINTS = ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"] as const;
+
+const keep: Check = (_action, value) => value;
+
+const checkName = must(TOOL_NAME_RULE, isToolName);
+
+const checkDescription = must(
+  "a string that says what it does",
+  (value): value is string => typeof value === "string" && value.trim() !== "",
+);
+
+const checkNameList = must(
+  "a list of strings that are not empty",
+  (value): value is readonly string[] => isListOf(value, isWord),
+);
+
+/** Checks a list of names, and keeps each once. */
+const checkNames: Check<readonly string[]> = (action, value, place) =>
+  Object.freeze([...new Set(checkNameList(action, value, place))]);
+
+/** A library's schema, if it is one. */
+function keepStandard(_action: string, value: unknown): StandardSchema | undefined {
+  return isStandardSchema(value) ? value : undefined;
+}
+
+/** What each field must be; `satisfies` keeps the table complete. */
+const FIELDS = {
+  // The name and the namespace are checked before the other fields: their messages name the tool.
+  name: keep,
+  namespace: keep,
+  title: checkText,
+  // It is required, so `makeTool` checks it.
+  description: keep,
+  version: must(
+    'a semantic version such as "1.2.0"',
+    (value): value is string => typeof value === "string" && SEMVER.test(value),
+  ),
+  parameters: schemaOf("input"),
+  returns: schemaOf("output"),
+  category: checkCategory,
+  risk: checkRisk,
+  tags: checkNames,
+  roles: checkNames,
+  allowedRoles: checkNames,
+  scopes: checkNames,
+  requiresTransaction: checkFlag,
+  requiresApproval: checkFlag,
+  isAvailable: must(
+    "true, false or a function",
+    (value): value is Tool["isAvailable"] =>
+      typeof value === "boolean" || typeof value === "function",
+  ),
+  annotations: dataOf(
+    `an object in which ${HINTS.join(", ")} are true or false`,
+    (value): value is ToolAnnotations =>
+      isObject(value) &&
+      HINTS.every((hint) => ["boolean", "undefined"].includes(typeof value[hint])),
+  ),
+  examples: dataOf(
+    'a list of objects, each with "input"',
+    (value) =>
+      isListOf(
+        value,
+        (item): item is ToolExample => isObject(item) && Object.hasOwn(item, "input"),
+      ),
+  ),
+  icons: dataOf(
+    'a list of objects, each with a "src" string',
+    (value) =>
+      isListOf(
+        value,
+        (item): item is ToolIcon => isObject(item) && typeof item["src"] === "string",
+      ),
+  ),
+  deprecated: must(
+    "true, false or a sentence",
+    (value): value is boolean | string => typeof value === "boolean" || typeof value === "string",
+  ),
+  timeoutMs: must(
+    `a number of milliseconds from 1 to ${MAX_TIMEOUT_MS}`,
+    (value): value is number => typeof value === "number" && value >= 1 && value <= MAX_TIMEOUT_MS,
+  ),
+  outputOverflow: checkOverflow,
+  idempotent: checkFlag,
+  config: schemaOf("input"),
+  meta: dataOf("an object", isObject),
+  init: checkFunction,
+  dispose: checkFunction,
+  validate: checkFunction,
+  execute: checkFunction,
+} satisfies { readonly [Field in keyof ToolDefinition]-?: Check };
+
+/** Tools have more fields than definitions. */
+const TOOL_FIELDS = {
+  ...FIELDS,
+  id: keep,
+  parametersStandard: keepStandard,
+  returnsStandard: keepStandard,
+};
+
+/** What the specifications and other libraries call some of the fields. */
+const HINT = synonyms({
+  inputSchema: "parameters",
+  input_schema: "parameters",
+  parameters_schema: "parameters",
+  schema: "parameters",
+  params: "parameters",
+  args: "parameters",
+  outputSchema: "returns",
+  output_schema: "returns",
+  returns_schema: "returns",
+  handler: "execute",
+  run: "execute",
+  fn: "execute",
+  func: "execute",
+  invoke: "execute",
+  initFn: "init",
+  deinit: "dispose",
+  deinitFn: "dispose",
+  displayName: "title",
+  riskLevel: "risk",
+  defaultRiskLevel: "risk",
+  requiredScopes: "scopes",
+  needsApproval: "requiresApproval",
+});
+
+/** The check of JSON; a frozen copy of it is kept. */
+function dataOf<T>(wanted: string, accepts: (value: unknown) => value is T): Check<T> {
+  const check = must(wanted, accepts);
+  return (action, value, place) => copyFor(action, check(action, value, place), place);
+}
+
+/** A schema as JSON, and the library's schema that it came from. */
+interface SchemaPair {
+  readonly json: JsonSchema;
+  readonly standard: StandardSchema | undefined;
+}
+
+/** The check of a schema. A library's schema gives the side that callers see: `input` or `output`. */
+function schemaOf(side: "input" | "output"): Check<SchemaPair> {
+  const checkForm = must(
+    "a JSON Schema or a Standard Schema",
+    (value): value is JsonSchema => typeof value === "boolean" || isObject(value),
+  );
+  return (action, value, place) => {
+    const standard = keepStandard(action, value);
+    const json = standard === undefined
+      ? checkForm(action, value, place)
+      : standardJson(action, standard, place, side);
+    return { json: copyFor(action, json, place), standard };
+  };
+}
+
+function standardJson(
+  action: string,
+  schema: StandardSchema,
+  place: string,
+  side: "input" | "output",
+): JsonSchema {
+  const { vendor, jsonSchema } = schema["~standard"];
+  if (jsonSchema === undefined) {
+    refuse(
+      action,
+      `${place} schema, made with ${vendor}, cannot give its JSON Schema: it needs ` +
+        '"~standard".jsonSchema (Zod 4.2, ArkType 2.1.28, Valibot through toStandardJsonSchema)',
+    );
+  }
+  return attempt(
+    action,
+    () => jsonSchema[side]({ target: "draft-2020-12" }),
+    `${vendor} cannot give the JSON Schema of ${place}: `,
+  );
+}
+
+function copyFor<T>(action: string, value: T, place: string): T {
+  return attempt(action, () => copyJson(value, place));
 }

@@ -1,5 +1,5 @@
 /**
- * JSON as data: the values that cross plue's borders, and JSON Schema as one of them.
+ * JSON as data: its types, JSON Pointers, equality, and copies of values that ought to be JSON.
  *
  * @module
  */
@@ -20,3 +20,221 @@ export interface JsonSchemaObject {
 
 /** A JSON Schema: draft-07 or 2020-12. `true` accepts everything, `false` nothing. */
 export type JsonSchema = boolean | JsonSchemaObject;
+
+/** Escapes one step of a JSON Pointer (RFC 6901). */
+export function pointerStep(key: string | number): string {
+  return `/${String(key).replaceAll("~", "~0").replaceAll("/", "~1")}`;
+}
+
+/** Sets an own property, also one named `__proto__`, which plain assignment would lose. */
+export function setOwn(target: Record<string, unknown>, key: string, value: unknown): void {
+  if (key === "__proto__") {
+    Object.defineProperty(target, key, {
+      value,
+      enumerable: true,
+      writable: true,
+      configurable: true,
+    });
+  } else target[key] = value;
+}
+
+/**
+ * Whether two JSON values are equal: the order counts in lists, and not in objects.
+ *
+ * @param visit Called for each object and each list that is compared, to count the work.
+ */
+export function jsonEqual(a: unknown, b: unknown, visit?: () => void): boolean {
+  if (a === b) return true;
+  if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false;
+  visit?.();
+  if (Array.isArray(a)) {
+    return Array.isArray(b) && a.length === b.length &&
+      a.every((item, index) => jsonEqual(item, b[index], visit));
+  }
+  if (Array.isArray(b)) return false;
+  const keys = Object.keys(a);
+  return keys.length === Object.keys(b).length && keys.every((key) =>
+    Object.hasOwn(b, key) &&
+    jsonEqual((a as Record<string, unknown>)[key], (b as Record<string, unknown>)[key], visit)
+  );
+}
+
+/**
+ * JSON with sorted keys. Two JSON values have the same text if they are equal, and only then.
+ *
+ * @param visit Called for each object and each list, to count the work.
+ */
+export function canonicalJson(value: unknown, visit?: () => void): string {
+  if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "undefined";
+  visit?.();
+  if (Array.isArray(value)) return `[${value.map((item) => canonicalJson(item, visit)).join()}]`;
+  const members = Object.keys(value).sort().map((key) =>
+    `${JSON.stringify(key)}:${canonicalJson((value as Record<string, unknown>)[key], visit)}`
+  );
+  return `{${members.join()}}`;
+}
+
+/** How deep a value may be. */
+export const MAX_DEPTH = 256;
+
+/** What {@linkcode JsonReader.read} answers when it stopped. */
+export const STOPPED: unique symbol = Symbol("plue.stopped");
+
+/** How a value is read. */
+export interface JsonReaderOptions {
+  /** How many values it may hold. */
+  readonly maxValues?: number;
+  /** How many bytes of JSON it may have. Reading stops when it has more for certain. */
+  readonly maxBytes?: number;
+  /** Asks `toJSON` for what stands for an object, as `JSON.stringify` does. */
+  readonly standIns?: boolean;
+  /** Freezes the copy, all the way down. */
+  readonly freeze?: boolean;
+}
+
+/** One reading of one value. */
+export class JsonReader {
+  /** The value has at least so many bytes of JSON, as far as it was read. */
+  bytes = 0;
+  /** The copy differs from the value in more than identity. */
+  converts = false;
+  /** What was found that is not JSON; `undefined` after stopping at the limit of bytes. */
+  what: string | undefined;
+  readonly #options: JsonReaderOptions;
+  #values = 0;
+  /** The way to what was found, innermost step first. */
+  readonly #steps: (string | number)[] = [];
+
+  constructor(options: JsonReaderOptions) {
+    this.#options = options;
+  }
+
+  /** Where it stopped, as a JSON Pointer. */
+  get pointer(): string {
+    let pointer = "";
+    for (const step of this.#steps.toReversed()) {
+      pointer += pointerStep(step);
+      if (pointer.length > 200) return `${pointer.slice(0, 200)}…`;
+    }
+    return pointer;
+  }
+
+  /** A copy of the value, or {@linkcode STOPPED}. Members that are `undefined` are left out. */
+  read(value: unknown, depth = 0): unknown {
+    const { maxValues = Infinity } = this.#options;
+    if (++this.#values > maxValues) return this.#refuse(`more than ${maxValues} values`);
+    switch (typeof value) {
+      case "string":
+        return this.#counted(value, value.length + 2);
+      case "boolean":
+        return this.#counted(value, 4);
+      case "number":
+        if (Number.isFinite(value)) return this.#counted(value, 1);
+        break;
+      case "object":
+        if (value === null) return this.#counted(value, 4);
+        if (depth >= MAX_DEPTH) {
+          return this.#refuse(`deeper than ${MAX_DEPTH} levels: it may contain itself`);
+        }
+        return Array.isArray(value)
+          ? this.#list(value, depth + 1)
+          : this.#object(value as Record<string, unknown>, depth + 1);
+    }
+    const isShort = typeof value === "number" || value === undefined;
+    return this.#refuse(`${isShort ? value : `a ${typeof value}`}, which is not JSON`);
+  }
+
+  #list(list: readonly unknown[], depth: number): unknown {
+    const copy: unknown[] = [];
+    // By index, which visits holes too. Each item brings a comma, or the other bracket.
+    for (let index = 0; index < list.length; index++) {
+      this.bytes++;
+      const item = this.read(list[index], depth);
+      if (item === STOPPED) return this.#stopAt(index);
+      copy.push(item);
+    }
+    return this.#counted(this.#done(copy), 1);
+  }
+
+  #object(object: Record<string, unknown>, depth: number): unknown {
+    const { standIns = false } = this.#options;
+    if (standIns && typeof object["toJSON"] === "function") {
+      this.converts = true;
+      return this.read(object["toJSON"](), depth);
+    }
+    const keys = Object.keys(object);
+    if (!isPlain(object)) {
+      // A Date or a Map has no members of its own: its content would be lost.
+      if (classOf(object) !== "Object" || keys.length === 0) {
+        return this.#refuse(`an instance of ${constructorName(object)}, which is not JSON`);
+      }
+      this.converts = true;
+    }
+    const copy: Record<string, unknown> = {};
+    for (const key of keys) {
+      const member = object[key];
+      if (member === undefined) {
+        this.converts = true;
+        continue;
+      }
+      this.bytes += key.length + 4;
+      const read = this.read(member, depth);
+      if (read === STOPPED) return this.#stopAt(key);
+      setOwn(copy, key, read);
+    }
+    return this.#counted(this.#done(copy), 1);
+  }
+
+  #done<T>(copy: T): T {
+    return this.#options.freeze === true ? Object.freeze(copy) : copy;
+  }
+
+  #counted(value: unknown, bytes: number): unknown {
+    this.bytes += bytes;
+    return this.bytes > (this.#options.maxBytes ?? Infinity) ? STOPPED : value;
+  }
+
+  #refuse(what: string): typeof STOPPED {
+    this.what = what;
+    return STOPPED;
+  }
+
+  #stopAt(step: string | number): typeof STOPPED {
+    this.#steps.push(step);
+    return STOPPED;
+  }
+}
+
+/** Whether it has no prototype, or Object's, also that of another realm. */
+export function isPlain(object: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(object);
+  return prototype === null || Object.getPrototypeOf(prototype) === null;
+}
+
+/** `Object` for plain objects and for instances of classes; another name for built-in objects. */
+function classOf(object: object): string {
+  return Object.prototype.toString.call(object).slice("[object ".length, -1);
+}
+
+function constructorName(object: object): string {
+  const name: unknown = (object.constructor as { readonly name?: unknown } | undefined)?.name;
+  return typeof name === "string" && name !== "" ? name.slice(0, 60) : "a class";
+}
+
+/** Against values made to exhaust memory. */
+const OPTIONS = { maxValues: 1_000_000, freeze: true };
+
+/**
+ * Copies JSON and freezes the copy, all the way down. Members that are `undefined` are left out,
+ * as `JSON.stringify` does.
+ *
+ * @throws {TypeError} If something in it is not JSON, with the JSON Pointer of it.
+ */
+export function copyJson<T>(value: T, what: string): T {
+  const reader = new JsonReader(OPTIONS);
+  const copy = reader.read(value);
+  if (copy === STOPPED) {
+    throw new TypeError(`Cannot copy ${what}: at "${reader.pointer}" it is ${reader.what}`);
+  }
+  return copy as T;
+}

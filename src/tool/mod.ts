@@ -5,11 +5,13 @@
  */
 
 export {
+  attempt,
   type Check,
   checkFlag,
   checkFunction,
   checkText,
   checkWord,
+  type FieldHint,
   isFunction,
   isListOf,
   isObject,
@@ -20,57 +22,81 @@ export {
   type ReadFields,
   readFields,
   refuse,
+  refuseOthers,
+  synonyms,
   wholeFrom,
 } from "./check.ts";
 export { type Clock, type RegistryClock, systemClock } from "./clock.ts";
-export { defineTool, isTool, makeTool } from "./define_tool.ts";
-export { FAILURE_CODES, type FailureCode, isFailureCode } from "./failure_code.ts";
-export { fnv1a } from "./hash.ts";
-export { copyJson } from "./json_copy.ts";
-export { pointerStep, setOwn } from "./json_members.ts";
-export { checkOverflow, type OutputOverflow } from "./output_overflow.ts";
-export { JsonReader, MAX_DEPTH, STOPPED } from "./json_reader.ts";
-export type { JsonSchema, JsonSchemaObject, JsonValue } from "./json.ts";
+export { defineTool, isTool, makeTool, NO_PARAMETERS } from "./define_tool.ts";
 export {
+  brandResult,
+  checkOverflow,
+  FAILURE_CODES,
+  type FailureCode,
+  HTTP_STATUS,
+  isFailureCode,
+  type Issue,
+  isToolResult,
+  type OutputOverflow,
+  type ToolCallError,
+  type ToolFailure,
+  ToolResult,
+  type ToolSuccess,
+} from "./result.ts";
+export { clip, describe, describeThrown, fnv1a, isWithinEdits } from "./text.ts";
+export {
+  canonicalJson,
+  copyJson,
+  isPlain,
+  jsonEqual,
+  JsonReader,
+  type JsonSchema,
+  type JsonSchemaObject,
+  type JsonValue,
+  MAX_DEPTH,
+  pointerStep,
+  setOwn,
+  STOPPED,
+} from "./json.ts";
+export {
+  checkCategory,
   checkRisk,
   compareRisk,
+  deriveAnnotations,
   isRiskLevel,
+  KNOWN_CATEGORIES,
+  type KnownToolCategory,
+  misspeltCategory,
   RISK_LEVELS,
   type RiskLevel,
   riskRank,
-} from "./risk_level.ts";
-export { isWithin } from "./spelling.ts";
+  type ToolAnnotations,
+  type ToolCategory,
+} from "./traits.ts";
 export {
   isStandardSchema,
   type StandardIssue,
   type StandardResult,
   type StandardSchema,
 } from "./standard_schema.ts";
-export { clip, describe, describeThrown } from "./text.ts";
-export { deriveAnnotations, type ToolAnnotations } from "./tool_annotations.ts";
-export { askAvailable } from "./tool_availability.ts";
-export { KNOWN_CATEGORIES, type KnownToolCategory, type ToolCategory } from "./tool_category.ts";
+export {
+  askAvailable,
+  describeTool,
+  type InferStandardInput,
+  type InferStandardOutput,
+  type SchemaInput,
+  type Tool,
+  type ToolDefinition,
+  type ToolExample,
+  type ToolIcon,
+  type ToolOutput,
+  type ToolRuleAnswer,
+} from "./tool.ts";
 export type {
   Services,
   ToolAvailabilityQuery,
   ToolContext,
   ToolInitContext,
   Transaction,
-} from "./tool_context.ts";
-export type {
-  InferStandardInput,
-  InferStandardOutput,
-  SchemaInput,
-  ToolDefinition,
-} from "./tool_definition.ts";
-export { isToolId, isToolName, parseToolId, TOOL_NAME_RULE, toolId } from "./tool_id.ts";
-export {
-  brandResult,
-  type Issue,
-  isToolResult,
-  type ToolCallError,
-  type ToolFailure,
-  ToolResult,
-  type ToolSuccess,
-} from "./tool_result.ts";
-export type { Tool, ToolExample, ToolIcon, ToolOutput, ToolRuleAnswer } from "./tool.ts";
+} from "./context.ts";
+export { isToolId, isToolName, parseToolId, TOOL_NAME_RULE, toolId } from "./id.ts";

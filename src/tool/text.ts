@@ -1,10 +1,10 @@
 /**
- * How messages speak of values that somebody else made: in a few words, and never a whole input.
+ * Text: how messages show values that others made, how near two words are, and a hash.
  *
  * @module
  */
 
-/** How much of somebody's text a message repeats, in characters. */
+/** How much of a foreign text a message repeats, in characters. */
 const MAX_QUOTED = 60;
 /** How much of a thrown message is repeated, in characters. */
 const MAX_THROWN = 500;
@@ -17,7 +17,7 @@ export function clip(text: string, length: number = MAX_QUOTED): string {
   return `${text.slice(0, end)}…`;
 }
 
-/** A value in a few words: text in quotes, of anything large what it is. */
+/** A value in a few words: text in quotes; of a list, an object or a function only what it is. */
 export function describe(value: unknown): string {
   if (typeof value === "string") return JSON.stringify(clip(value, 100));
   if (Array.isArray(value)) return "a list";
@@ -38,4 +38,38 @@ export function describeThrown(thrown: unknown, length: number = MAX_THROWN): st
   } catch {
     return "something that cannot be read";
   }
+}
+
+/**
+ * Whether `a` is at most so many typing errors from `b`: letters wrong, missing, too many, or
+ * swapped.
+ */
+export function isWithinEdits(a: string, b: string, errors: number): boolean {
+  if (Math.abs(a.length - b.length) > errors) return false;
+  let start = 0;
+  while (start < a.length && a[start] === b[start]) start++;
+  const restOfA = a.slice(start);
+  const restOfB = b.slice(start);
+  if (restOfA === restOfB) return true;
+  if (errors === 0) return false;
+  const skip = (inA: number, inB: number): boolean =>
+    isWithinEdits(restOfA.slice(inA), restOfB.slice(inB), errors - 1);
+  return skip(1, 1) || skip(1, 0) || skip(0, 1) ||
+    restOfA[0] === restOfB[1] && restOfA[1] === restOfB[0] && skip(2, 2);
+}
+
+/**
+ * A hash that is quick and the same on every runtime: FNV-1a over UTF-16 units, in 32 bits. It keeps
+ * no secret. Another seed and factor make another hash.
+ */
+export function fnv1a(
+  text: string,
+  seed: number = 0x811c9dc5,
+  factor: number = 0x01000193,
+): number {
+  let value = seed;
+  for (let index = 0; index < text.length; index++) {
+    value = Math.imul(value ^ text.charCodeAt(index), factor);
+  }
+  return value >>> 0;
 }

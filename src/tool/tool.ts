@@ -1,17 +1,15 @@
 /**
- * A tool: what a model is told about it, what decides who sees it, and how it runs.
+ * A tool: what a model is told about it, what decides who sees it, and how it runs; and the
+ * definition that its author writes.
  *
  * @module
  */
 
 import type { JsonSchema, JsonSchemaObject } from "./json.ts";
-import type { OutputOverflow } from "./output_overflow.ts";
-import type { RiskLevel } from "./risk_level.ts";
+import type { Issue, OutputOverflow, ToolResult } from "./result.ts";
+import type { RiskLevel, ToolAnnotations, ToolCategory } from "./traits.ts";
 import type { StandardSchema } from "./standard_schema.ts";
-import type { ToolAnnotations } from "./tool_annotations.ts";
-import type { ToolCategory } from "./tool_category.ts";
-import type { ToolAvailabilityQuery, ToolContext, ToolInitContext } from "./tool_context.ts";
-import type { Issue, ToolResult } from "./tool_result.ts";
+import type { ToolAvailabilityQuery, ToolContext, ToolInitContext } from "./context.ts";
 
 /** A call that shows how the tool is used. */
 export interface ToolExample {
@@ -103,4 +101,121 @@ export interface Tool<Params = unknown, Result = unknown> {
   ): ToolRuleAnswer | Promise<ToolRuleAnswer>;
   /** Does the work. Absent: the tool is a definition only. */
   execute?(params: Params, context: ToolContext<never, never>): ToolOutput<Result>;
+}
+
+/** What a definition takes as a schema: JSON Schema (TypeBox makes it), or a Standard Schema. */
+export type SchemaInput = boolean | object;
+
+/** What a Standard Schema gives after validation; `unknown` for every other schema. */
+export type InferStandardOutput<Schema> = Schema extends StandardSchema<infer _Input, infer Output>
+  ? Output
+  : unknown;
+
+/** What a Standard Schema accepts; `unknown` for every other schema. */
+export type InferStandardInput<Schema> = Schema extends StandardSchema<infer Input, infer _Output>
+  ? Input
+  : unknown;
+
+/** The fields of a tool, as its author writes them. */
+export interface ToolDefinition<
+  ParamsSchema = SchemaInput,
+  ReturnsSchema = SchemaInput,
+  ConfigSchema = SchemaInput,
+  Params = unknown,
+  Result = unknown,
+  Config = unknown,
+  State = unknown,
+> {
+  /** 1 to 128 letters, digits, `_`, `.` or `-`; or `namespace:name`, where no namespace is given. */
+  readonly name: string;
+  /** Where the name lives; the same rule. The id is then `namespace:name`. */
+  readonly namespace?: string | undefined;
+  readonly title?: string | undefined;
+  /** What it does, written for a model. */
+  readonly description: string;
+  /** Semantic version, such as `1.2.0`. */
+  readonly version?: string | undefined;
+  /**
+   * The arguments: TypeBox, JSON Schema with `type: "object"`, Zod 4, Valibot or ArkType.
+   *
+   * @default {{ type: "object", properties: {}, additionalProperties: false }}
+   */
+  readonly parameters?: ParamsSchema | undefined;
+  /** The result, by the same means. Absent: any JSON. */
+  readonly returns?: ReturnsSchema | undefined;
+  readonly category?: ToolCategory | undefined;
+  /** @default {"medium"} */
+  readonly risk?: RiskLevel | undefined;
+  readonly tags?: readonly string[] | undefined;
+  /** Who may use it. Absent: everyone. */
+  readonly roles?: readonly string[] | undefined;
+  /** Another word for `roles`. */
+  readonly allowedRoles?: readonly string[] | undefined;
+  /** What a caller must hold, all of it. */
+  readonly scopes?: readonly string[] | undefined;
+  readonly requiresTransaction?: boolean | undefined;
+  readonly requiresApproval?: boolean | undefined;
+  /** @default {true} */
+  readonly isAvailable?: boolean | ((query: ToolAvailabilityQuery) => boolean) | undefined;
+  /**
+   * Hints for clients. Others are derived with care: without a word here, only the tag `read-only`
+   * makes `readOnlyHint` true.
+   */
+  readonly annotations?: ToolAnnotations | undefined;
+  readonly examples?: readonly ToolExample[] | undefined;
+  readonly icons?: readonly ToolIcon[] | undefined;
+  /** `true`, or a sentence that says what to use instead. */
+  readonly deprecated?: boolean | string | undefined;
+  /** How long one call may take, in milliseconds. */
+  readonly timeoutMs?: number | undefined;
+  /** What is done with a result over the limit. Absent: what the dispatcher was told. */
+  readonly outputOverflow?: OutputOverflow | undefined;
+  readonly idempotent?: boolean | undefined;
+  /** Schema of the tool's configuration, which the registry is given per tool. */
+  readonly config?: ConfigSchema | undefined;
+  readonly meta?: { readonly [key: string]: unknown } | undefined;
+  /** Runs once, before the first call. What it returns is `context.state`. */
+  init?(context: ToolInitContext<Config>): State | Promise<State>;
+  /** Runs once, after the last call. */
+  dispose?(state: State): void | Promise<void>;
+  /** Rules that a schema cannot say: return what is wrong, as a sentence or as issues. */
+  validate?(
+    params: Params,
+    context: ToolContext<Config, State>,
+  ): ToolRuleAnswer | Promise<ToolRuleAnswer>;
+  /** Does the work. An async generator streams what it yields, and returns the result. */
+  execute?(params: Params, context: ToolContext<Config, State>): ToolOutput<Result>;
+}
+
+/** Asks a tool whether it is available now. Only `true` is a yes; a function that throws says no. */
+export function askAvailable(
+  tool: Tool,
+  { services, config }: ToolAvailabilityQuery,
+): boolean {
+  if (typeof tool.isAvailable === "boolean") return tool.isAvailable;
+  try {
+    return tool.isAvailable({ services, config }) === true;
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * What a caller is told of a tool: without its roles and scopes, which concern the owner alone. JSON
+ * leaves out what is `undefined`.
+ */
+export function describeTool(tool: Tool): Record<string, unknown> {
+  const { id, name, namespace, title, description, version, parameters, returns } = tool;
+  const { category, risk, tags, annotations, examples, icons, timeoutMs, idempotent } = tool;
+  return {
+    ...{ id, name, namespace, title, description, version, parameters, returns },
+    ...{ category, risk, tags, annotations },
+    examples: examples.length === 0 ? undefined : examples,
+    icons: icons.length === 0 ? undefined : icons,
+    deprecated: tool.deprecated === false ? undefined : tool.deprecated,
+    requiresApproval: tool.requiresApproval || undefined,
+    timeoutMs,
+    idempotent,
+    executable: tool.execute !== undefined,
+  };
 }

@@ -3,16 +3,23 @@ import { dirname, join } from "node:path/posix";
 import { describe, it } from "bun:test";
 import { filesBelow, specifiersOf, textOf, withoutComments } from "./source_tree.ts";
 
-/** Which folders of `src` a folder may import from. The adapters may use all of them. */
+/**
+ * Which folders of `src` a folder may import from. The adapters may import all of these. The formats
+ * are a wing of their own: neither the registry nor the dispatcher knows them. The command line
+ * (`cli`) and the page (`explorer`) may import everything, and nothing imports them.
+ */
 const ARROWS: Readonly<Record<string, readonly string[]>> = {
   tool: [],
   schema: ["tool"],
   select: ["tool"],
+  registry: ["tool", "schema", "select"],
+  execute: ["tool", "schema", "select", "registry"],
   formats: ["tool", "schema", "select"],
-  registry: ["tool", "schema", "select", "formats"],
-  execute: ["tool", "schema", "select", "formats", "registry"],
 };
-const CORE = Object.keys(ARROWS);
+const FOLDERS = Object.keys(ARROWS);
+/** What `src/core.ts` is made of, and `mod.ts` with it. */
+const CORE = FOLDERS.filter((folder) => folder !== "formats");
+const ENDS: readonly string[] = ["cli", "explorer"];
 
 /** `tool` of `src/tool/tool.ts`. */
 const folderOf = (path: string): string => path.split("/")[1] ?? "";
@@ -24,7 +31,7 @@ const DEFAULT_ENGINE = "src/adapters/typebox/";
 function problem(file: string, specifier: string): string | undefined {
   const from = file === "mod.ts" ? "mod.ts" : folderOf(file);
   if (!specifier.startsWith(".")) {
-    return from === "adapters" ? undefined : `names the package "${specifier}"`;
+    return ["adapters", ...ENDS].includes(from) ? undefined : `names the package "${specifier}"`;
   }
   if (!specifier.endsWith(".ts")) return `leaves out ".ts" in "${specifier}"`;
   const target = join(dirname(file), specifier);
@@ -32,10 +39,14 @@ function problem(file: string, specifier: string): string | undefined {
   const to = folderOf(target);
   if (from === to) return undefined;
   if (from === "mod.ts" && target.startsWith(DEFAULT_ENGINE)) return undefined;
-  const allowed = from === "mod.ts"
+  const allowed = ENDS.includes(from)
+    ? [...FOLDERS, "adapters", "core.ts"]
+    : from === "mod.ts"
     ? [...CORE, "core.ts"]
-    : from === "core.ts" || from === "adapters"
+    : from === "core.ts"
     ? CORE
+    : from === "adapters"
+    ? FOLDERS
     : ARROWS[from] ?? [];
   return allowed.includes(to) ? undefined : `must not import from src/${to}: "${specifier}"`;
 }
@@ -70,6 +81,11 @@ describe("the arrows between the folders of src", () => {
       ["src/tool/a.ts", "../schema/mod.ts", true],
       ["src/schema/a.ts", "../tool/mod.ts", false],
       ["src/select/a.ts", "../schema/mod.ts", true],
+      ["src/registry/a.ts", "../formats/mod.ts", true],
+      ["src/execute/a.ts", "../formats/mod.ts", true],
+      ["src/formats/a.ts", "../select/mod.ts", false],
+      ["src/formats/a.ts", "../registry/mod.ts", true],
+      ["src/core.ts", "./formats/mod.ts", true],
       ["src/execute/a.ts", "../adapters/ajv/mod.ts", true],
       ["src/registry/search/a.ts", "../../tool/mod.ts", false],
       ["src/tool/a.ts", "typebox", true],
@@ -83,6 +99,10 @@ describe("the arrows between the folders of src", () => {
       ["mod.ts", "./src/adapters/typebox/mod.ts", false],
       ["mod.ts", "./src/adapters/hono/mod.ts", true],
       ["mod.ts", "typebox", true],
+      ["src/cli/a.ts", "../adapters/hono/mod.ts", false],
+      ["src/cli/a.ts", "node:fs", false],
+      ["src/adapters/hono/mod.ts", "../../cli/mod.ts", true],
+      ["mod.ts", "./src/explorer/mod.ts", true],
       ["src/tool/a.ts", "../../test/support/skip.ts", true],
       ["src/tool/a.ts", "./b", true],
     ] as const
@@ -108,5 +128,60 @@ describe("the arrows between the folders of src", () => {
       !file.startsWith("src/adapters/") && /\bimport\((?!\s*")/.test(withoutComments(textOf(file)))
     );
     assertEquals(hidden, []);
+  });
+});
+
+/** What each file imports, types included: only files of the list. */
+type Imports = ReadonlyMap<string, readonly string[]>;
+
+function importsOf(files: readonly string[]): Imports {
+  const known = new Set(files);
+  return new Map(files.map((file) => {
+    const targets = specifiersOf(textOf(file)).filter((specifier) => specifier.startsWith("."))
+      .map((specifier) => join(dirname(file), specifier));
+    return [file, targets.filter((target) => known.has(target))];
+  }));
+}
+
+/** The files that are reached from `start` by imports; `start` only if it is in a circle. */
+function reachedFrom(start: string, imports: Imports): ReadonlySet<string> {
+  const reached = new Set<string>();
+  const waiting = [...imports.get(start) ?? []];
+  for (let file = waiting.pop(); file !== undefined; file = waiting.pop()) {
+    if (reached.has(file)) continue;
+    reached.add(file);
+    waiting.push(...imports.get(file) ?? []);
+  }
+  return reached;
+}
+
+/** The groups of files that import each other, directly or through others, each group sorted. */
+function circlesIn(imports: Imports): readonly (readonly string[])[] {
+  const reached = new Map([...imports.keys()].map((file) => [file, reachedFrom(file, imports)]));
+  const isMutual = (a: string, b: string): boolean =>
+    reached.get(a)?.has(b) === true && reached.get(b)?.has(a) === true;
+  const files = [...imports.keys()].sort();
+  return files
+    // The first file of a circle stands for it.
+    .filter((file) => isMutual(file, file) && file === files.find((one) => isMutual(one, file)))
+    .map((first) => files.filter((file) => isMutual(file, first)));
+}
+
+describe("the imports of src", () => {
+  it("are searched for circles of any length", () => {
+    const imports = new Map([
+      ["a", ["b"]],
+      ["b", ["c", "e"]],
+      ["c", ["d"]],
+      ["d", ["b"]],
+      ["e", []],
+      ["f", ["f"]],
+    ]);
+    assertEquals(circlesIn(imports), [["b", "c", "d"], ["f"]]);
+    assertEquals(circlesIn(new Map([["a", ["b"]], ["b", []]])), []);
+  });
+
+  it("have no circle, types included", () => {
+    assertEquals(circlesIn(importsOf(FILES)), []);
   });
 });

@@ -110,3 +110,45 @@ describe("planRuns()", () => {
     assertEquals(runtimes, [...RUNTIMES]);
   });
 });
+
+describe("the options of npm test and npm run bench", () => {
+  const run = (...args: readonly string[]) => {
+    const { exitCode, stdout, stderr } = Bun.spawnSync([process.execPath, ...args], { cwd: ROOT });
+    return { exitCode, stdout: stdout.toString(), stderr: stderr.toString() };
+  };
+  const helps: readonly [script: string, values: readonly string[]][] = [
+    ["test", [
+      "unit, adapters, ",
+      "doc, types, ",
+      ", coverage\n",
+      "bun, deno, node, workerd, host",
+    ]],
+    ["bench", ["bun, node, deno"]],
+  ];
+  for (const [script, values] of helps) {
+    for (const option of ["--help", "-h"]) {
+      it(`${script} ${option} lists them and their values`, () => {
+        const { exitCode, stdout, stderr } = run(`scripts/${script}.mjs`, option);
+        assertEquals([exitCode, stderr], [0, ""]);
+        for (const part of values) assertStringIncludes(stdout, part);
+      });
+    }
+  }
+
+  const refused: readonly [args: readonly string[], message: string][] = [
+    [["test", "--only", "unti"], 'Cannot read "--only": "unti" must be one of those below'],
+    [["test", "--only=unit,unti"], 'Cannot read "--only": "unti" must be one of those below'],
+    [["test", "--on", "nod"], 'Cannot read "--on": "nod" must be one of those below'],
+    [["test", "--only"], 'Cannot read "--only": it needs a value'],
+    [["test", "--onyl=unit"], 'Cannot read "--onyl": there is no such option'],
+    [["bench", "--on", "workerd"], 'Cannot read "--on": "workerd" must be one of those below'],
+  ];
+  for (const [[script, ...args], message] of refused) {
+    it(`${script} refuses ${args.join(" ")}, and says what there is`, () => {
+      const { exitCode, stdout, stderr } = run(`scripts/${script}.mjs`, ...args);
+      assertEquals([exitCode, stdout], [2, ""]);
+      assertEquals(stderr.split("\n")[0], message);
+      assertStringIncludes(stderr, "\n  --on");
+    });
+  }
+});

@@ -52,7 +52,8 @@ describe("deno.json and package.json", () => {
   }
 
   it("pin every dependency of development", () => {
-    const others = ["oracles", "edge"].map((name) => jsonOf(`test/${name}/package.json`));
+    const others = ["test/oracles", "test/edge", "bench/peers"]
+      .map((folder) => jsonOf(`${folder}/package.json`));
     const loose = [npm, ...others]
       .flatMap((manifest) => Object.entries(manifest["devDependencies"] as Names))
       .filter(([, version]) => !/^\d+\.\d+\.\d+$/.test(version));
@@ -71,7 +72,7 @@ describe("the packages that the adapters name", () => {
       .map((specifier) => /^(?:@[^/]+\/)?[^/]+/.exec(specifier)?.[0] ?? specifier),
   );
   // Imported by a variable, so that nobody needs it for the types.
-  if (textOf("src/adapters/native/guest_node.ts").includes('const module = "koffi"')) {
+  if (textOf("src/adapters/native/guest_runtimes.ts").includes('const module = "koffi"')) {
     named.add("koffi");
   }
 
@@ -99,6 +100,7 @@ describe("the lock files", () => {
   const folders = [
     "",
     "scripts/runtimes/",
+    "bench/peers/",
     "test/oracles/",
     "test/mcp/",
     "test/edge/",

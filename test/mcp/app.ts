@@ -73,6 +73,7 @@ const registry: ToolRegistry = new ToolRegistry({
       title: "Add",
       description: "Adds two numbers.",
       risk: "safe",
+      tags: ["read-only"],
       icons: [{ src: "https://tools.example/add.png", mimeType: "image/png" }],
       parameters: {
         type: "object",

@@ -107,9 +107,10 @@ describe("the sidecar", () => {
   withLibrary("offers what the configuration selects, and nothing else", async () => {
     const { lines } = await host(TOOLS, { allowIds: ["echo", "pid"] }, ["big", '{"n":1}']);
     const [list = "", metadata = "", result = ""] = lines;
-    const names = JSON.parse(list.replace("tools ", "")).map(({ name }: { name: string }) => name);
-    assertEquals(names, ["echo", "pid"]);
-    assertMatch(metadata, /^metadata \{"type":"error","error":"unknown_tool"/);
+    const tools: Record<string, { name: string }> = JSON.parse(list.replace("tools ", ""));
+    assertEquals(Object.keys(tools), ["echo", "pid"]);
+    assertEquals(Object.values(tools).map(({ name }) => name), ["echo", "pid"]);
+    assertMatch(metadata, /^metadata \{"type":"error","tool":"big","error":"unknown_tool"/);
     assertMatch(result, /^big \{"error":"unknown_tool"/);
   });
 
@@ -132,7 +133,7 @@ describe("the sidecar", () => {
 
   for (
     const [config, why] of [
-      [{ colour: 1 }, '"colour" is not one of its fields'],
+      [{ colour: 1 }, '"/colour" is not one of its fields'],
       [{ maxRisk: "huge" }, '"/maxRisk" must be one of safe, low, medium, high, critical'],
       [{ context: { hasTerminal: "no" } }, '"/context" is wrong'],
       [{ config: { greet: { word: 1 } } }, 'tool "greet": its configuration is wrong'],
@@ -146,7 +147,9 @@ describe("the sidecar", () => {
         assertEquals(error, "invalid_argument");
         assertStringIncludes(message, why);
       }
-      assertEquals(lines.length, 2);
+      // The list, the event that tells of the call, and the call.
+      assertEquals(lines.map((line) => line.split(" ")[0]), ["tools", "metadata", "echo"]);
+      assertMatch(lines[1] ?? "", /^metadata \{"type":"error","tool":"echo",/);
     });
   }
 

@@ -11,7 +11,8 @@ import { Ajv } from "ajv";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { describe, it } from "bun:test";
 import fc from "fast-check";
-import { exportTools, importTools } from "../../src/formats/mod.ts";
+import { importOpenApi } from "../../src/adapters/openapi/mod.ts";
+import { exportTools } from "../../src/formats/mod.ts";
 import { checkSchema, detectDialect } from "../../src/schema/mod.ts";
 import { makeTool, type Tool } from "../../src/tool/mod.ts";
 import { aParametersSchema, aValueFor } from "../support/arbitrary_schema.ts";
@@ -128,7 +129,7 @@ describe("the content of the document", () => {
   });
 
   it("becomes the same tools when it is imported", () => {
-    const { tools, rejected } = importTools("openapi", document, {
+    const { tools, rejected } = importOpenApi(document, {
       baseUrl: "https://example.com",
     });
     assertEquals(rejected, []);

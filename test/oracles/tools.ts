@@ -6,7 +6,7 @@
  */
 
 import { existsSync, readFileSync } from "node:fs";
-import { importTools } from "../../src/formats/import/mod.ts";
+import { importTools } from "../../src/formats/mod.ts";
 import { makeTool, type Tool } from "../../src/tool/mod.ts";
 
 const PLACE = {

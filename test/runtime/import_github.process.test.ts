@@ -4,7 +4,8 @@
 import { describe } from "bun:test";
 import { assertEquals } from "@std/assert";
 import { existsSync, readFileSync } from "node:fs";
-import { importTools } from "../../src/formats/import/mod.ts";
+import { importOpenApi } from "../../src/adapters/openapi/mod.ts";
+import { importTools } from "../../src/formats/mod.ts";
 import { exportTools, listTargets } from "../../src/formats/mod.ts";
 import { maybe } from "../support/skip.ts";
 
@@ -82,7 +83,7 @@ describe("the tools of GitHub's MCP server", () => {
 
   withData("come back from OpenAPI as the tools that they were", () => {
     const { tools } = importTools("mcp", document);
-    const back = importTools("openapi", exportTools(tools, "openapi").tools);
+    const back = importOpenApi(exportTools(tools, "openapi").tools);
     assertEquals([back.warnings, back.rejected], [[], []]);
     const told = (list: typeof tools): unknown =>
       list.map(({ id, title, description, parameters, annotations, risk }) => ({

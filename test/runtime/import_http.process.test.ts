@@ -3,10 +3,10 @@
 import { afterAll, beforeAll, describe, it } from "bun:test";
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import { importTools } from "../../src/formats/import/mod.ts";
+import { importOpenApi } from "../../src/adapters/openapi/mod.ts";
 import type { Tool } from "../../mod.ts";
-import { call } from "../unit/formats/import/fake_api.ts";
-import { petStore } from "../unit/formats/import/pet_store.ts";
+import { call } from "../support/call_tool.ts";
+import { petStore } from "../adapters/openapi/pet_store.ts";
 
 /** What the server saw of the last request. */
 interface Seen {
@@ -52,7 +52,7 @@ describe("an imported operation over HTTP", () => {
     const address = server.address();
     assert(typeof address === "object" && address !== null);
     base = `http://127.0.0.1:${address.port}/api`;
-    tools = importTools("openapi", petStore(), {
+    tools = importOpenApi(petStore(), {
       fetch: globalThis.fetch,
       baseUrl: base,
       authorize: () => ({ query: { api_key: "k" } }),
@@ -158,7 +158,7 @@ describe("an imported operation over HTTP", () => {
   });
 
   it("reports a server that is not there", async () => {
-    const { tools: lost } = importTools("openapi", petStore(), {
+    const { tools: lost } = importOpenApi(petStore(), {
       fetch: globalThis.fetch,
       // Port 9 is "discard": nothing of a test listens there.
       baseUrl: "http://127.0.0.1:9",

@@ -11,7 +11,8 @@ export interface ServedWorker {
   stop(): Promise<void>;
 }
 
-async function freePort(): Promise<number> {
+/** A port of the loopback that nothing listens on at the moment. */
+export async function freePort(): Promise<number> {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const address = server.address();

@@ -206,3 +206,13 @@ const streamed = defineTool({
   },
 });
 isExactly<{ n: number }>()(null as never as Parameters<NonNullable<typeof streamed.execute>>[0]);
+
+// --- Fields -----------------------------------------------------------------------------------
+
+// The specification's own pattern.
+defineTool({ ...base, name: "chain:status", allowedRoles: ["control", "impl"] });
+
+// @ts-expect-error it is called `parameters`
+defineTool({ name: "t", description: "A tool.", inputSchema: { type: "object" } });
+// @ts-expect-error it is called `execute`
+defineTool({ name: "t", description: "A tool.", handler: () => 1 });

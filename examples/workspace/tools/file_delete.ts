@@ -5,12 +5,13 @@
  */
 
 import { lstat, readdir } from "node:fs/promises";
+import { basename } from "node:path";
 import { type Static, Type } from "typebox";
 import { defineTool, type Tool, type ToolContext } from "../../../mod.ts";
 import { isGitName, resolveInside, type WorkspacePath } from "../paths.ts";
 import { answer, fileRefusal, Refusal } from "../refusal.ts";
 import { fileTransaction } from "../transactions.ts";
-import { walk } from "../walk.ts";
+import { typeOf, walk } from "../walk.ts";
 import { workspaceOf } from "../workspace.ts";
 
 /** How much one call deletes at most. */
@@ -61,14 +62,7 @@ async function remove(
     throw new Refusal("denied", "Cannot delete the workspace itself", { pointer: "/path" });
   }
   try {
-    const stats = await lstat(path.absolute);
-    const type = stats.isSymbolicLink()
-      ? "link"
-      : stats.isDirectory()
-      ? "folder"
-      : stats.isFile()
-      ? "file"
-      : "other";
+    const type = typeOf(await lstat(path.absolute));
     const below = type === "folder" ? await countBelow(path, recursive, context.signal) : 0;
     context.throwIfAborted();
     await transaction.remove(path);
@@ -79,7 +73,7 @@ async function remove(
   }
 }
 
-/** How much is in a folder; refuses what must not go with it. */
+/** Counts the entries of a folder. A folder with a git repository in it is refused. */
 async function countBelow(
   path: WorkspacePath,
   recursive: boolean,
@@ -93,29 +87,22 @@ async function countBelow(
       { pointer: "/recursive" },
     );
   }
-  const found = walk({
-    absolute: path.absolute,
-    relative: path.relative,
-    maxDepth: 256,
-    maxVisited: MAX_DELETED,
-    signal,
-  });
-  for (let count = 0;; count++) {
-    const step = await found.next();
-    if (step.done === true) {
-      if (!step.value.isCut) return count;
-      throw new Refusal(
-        "invalid_arguments",
-        `Cannot delete "${path.shown}": it holds more than ${MAX_DELETED} files; delete its parts`,
-        { pointer: "/path" },
-      );
-    }
-    if (isGitName(step.value.path.slice(step.value.path.lastIndexOf("/") + 1))) {
+  let count = 0;
+  const found = walk({ ...path, maxDepth: 256, maxVisited: MAX_DELETED, signal });
+  for await (const entry of found) {
+    count++;
+    if (isGitName(basename(entry.path))) {
       throw new Refusal(
         "denied",
-        `Cannot delete "${path.shown}": it holds the git repository "${step.value.path}"`,
+        `Cannot delete "${path.shown}": it holds the git repository "${entry.path}"`,
         { pointer: "/path" },
       );
     }
   }
+  if (!found.isCut) return count;
+  throw new Refusal(
+    "invalid_arguments",
+    `Cannot delete "${path.shown}": it holds more than ${MAX_DELETED} files; delete its parts`,
+    { pointer: "/path" },
+  );
 }

@@ -2,7 +2,7 @@ import { symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import { describe, it } from "bun:test";
-import { testWorkspace } from "./testing.ts";
+import { testWorkspace } from "../testing.ts";
 
 interface List {
   readonly path: string;

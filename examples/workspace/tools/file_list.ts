@@ -8,8 +8,8 @@ import { lstat } from "node:fs/promises";
 import { type Static, Type } from "typebox";
 import { defineTool, type Tool, type ToolContext } from "../../../mod.ts";
 import { resolveInside } from "../paths.ts";
-import { answer, fileRefusal, Refusal } from "../refusal.ts";
-import { globMatcher } from "../text/glob.ts";
+import { answer, errorCode, fileRefusal, Refusal } from "../refusal.ts";
+import { globMatcher } from "../patterns.ts";
 import { walk } from "../walk.ts";
 import { workspaceOf } from "../workspace.ts";
 
@@ -35,7 +35,8 @@ const Parameters = Type.Object({
   pattern: Type.Optional(
     Type.String({
       description: 'Which paths to list: "*.ts" by name at any depth, or "src/**/*.ts" by path ' +
-        "from the folder. * and ? match within a name, ** any number of folders.",
+        "from the folder. * and ? match within a name, ** any number of folders, [ab] one " +
+        "character of several, {a,b} one of several texts.",
       minLength: 1,
       maxLength: 500,
     }),
@@ -71,7 +72,7 @@ export const fileList: Tool = defineTool({
   returns: Returns,
   category: "filesystem",
   risk: "low",
-  tags: ["read", "file"],
+  tags: ["read-only", "file"],
   idempotent: true,
   examples: [{
     description: "All TypeScript files below src",
@@ -89,20 +90,14 @@ async function list(
   const matches = pattern === undefined ? () => true : globMatcher(pattern);
   const entries: Static<typeof Returns>["entries"] = [];
   let length = 0;
+  const found = walk({
+    ...folder,
+    maxDepth: recursive ? maxDepth : 1,
+    maxVisited: MAX_VISITED,
+    signal: context.signal,
+  });
   try {
-    const found = walk({
-      absolute: folder.absolute,
-      relative: folder.relative,
-      maxDepth: recursive ? maxDepth : 1,
-      maxVisited: MAX_VISITED,
-      signal: context.signal,
-    });
-    for (;;) {
-      const step = await found.next();
-      if (step.done === true) {
-        return { path: folder.relative, entries, truncated: step.value.isCut };
-      }
-      const entry = step.value;
+    for await (const entry of found) {
       if (!matches(entry.below)) continue;
       length += entry.path.length;
       if (entries.length === limit || length > MAX_PATHS_LENGTH) {
@@ -110,21 +105,20 @@ async function list(
       }
       entries.push({ path: entry.path, type: entry.type, ...await details(entry.absolute) });
     }
+    return { path: folder.relative, entries, truncated: found.isCut };
   } catch (error) {
     if (context.signal.aborted) throw error;
-    const refusal = fileRefusal(error, "list", folder.shown);
-    throw refusal.message.endsWith("a part of its path is not a folder")
-      ? new Refusal("invalid_arguments", `Cannot list "${folder.shown}": it is not a folder`, {
-        pointer: "/path",
-      })
-      : refusal;
+    if (errorCode(error) !== "ENOTDIR") throw fileRefusal(error, "list", folder.shown);
+    throw new Refusal("invalid_arguments", `Cannot list "${folder.shown}": it is not a folder`, {
+      pointer: "/path",
+    });
   }
 }
 
 async function details(
   absolute: string,
 ): Promise<{ readonly size?: number; readonly modified?: string }> {
-  // An entry that went away since it was named is still listed, without details.
+  // An entry that was removed in between is still listed, without details.
   const stats = await lstat(absolute).catch(() => undefined);
   if (stats === undefined) return {};
   const modified = stats.mtime.toISOString();

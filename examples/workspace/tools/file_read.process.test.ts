@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import { describe, it } from "bun:test";
 import { MAX_READ_BYTES } from "./file_read.ts";
-import { testWorkspace } from "./testing.ts";
+import { testWorkspace } from "../testing.ts";
 
 interface Read {
   readonly path: string;

@@ -67,7 +67,7 @@ export const fileRead: Tool = defineTool({
   returns: Returns,
   category: "filesystem",
   risk: "low",
-  tags: ["read", "file"],
+  tags: ["read-only", "file"],
   idempotent: true,
   examples: [{ description: "The first ten lines", input: { path: "README.md", limit: 10 } }],
   execute: (params, context) => answer(() => readPart(params, context)),
@@ -118,7 +118,7 @@ function base64Part(bytes: Buffer, offset: number, size: number): Part {
   };
 }
 
-/** The text of some bytes, less the halves of characters at both ends. */
+/** The text of some bytes, without partial characters at both ends. */
 function textPart(bytes: Buffer, offset: number, size: number, path: WorkspacePath): Part {
   let start = 0;
   while (start < Math.min(3, bytes.length) && offset > 0 && isContinuation(bytes[start])) start++;
@@ -192,7 +192,7 @@ async function readLines(
     }
     taken.push(chunk.subarray(from, to));
     takenBytes += to - from;
-    // Something after the last line that was asked for: there is more.
+    // There is more if anything follows the last line that was asked for.
     if (isFull || lines === limit) {
       isFull ||= to < chunk.length || (await readBytes(handle, position, 1)).length > 0;
       break;
@@ -207,7 +207,7 @@ async function readLines(
       { pointer: "/unit" },
     );
   }
-  // At the end of the file, what follows the last newline is a line too.
+  // At the end of the file, the text after the last newline is a line too.
   const isWhole = isFull || takenBytes === wholeBytes;
   return {
     content: decode(isFull ? bytes.subarray(0, wholeBytes) : bytes, path),

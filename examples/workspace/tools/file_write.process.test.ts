@@ -4,7 +4,7 @@ import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { describe, it } from "bun:test";
 import { ToolDispatcher } from "../../../mod.ts";
 import { createWorkspaceRegistry } from "../mod.ts";
-import { testWorkspace } from "./testing.ts";
+import { testWorkspace } from "../testing.ts";
 
 describe("file-write", () => {
   it("creates a file", async () => {

@@ -76,7 +76,7 @@ async function write(
   }
   if (createFolders) await transaction.makeFolders(root, dirname(path.absolute), path.shown);
   else if (!path.exists) {
-    // The transaction would say only that something does not exist.
+    // The transaction's message would not name the missing folder.
     const parent = await resolveInside(root, dirname(path.absolute));
     if (!parent.exists) {
       throw new Refusal(
@@ -93,7 +93,7 @@ async function write(
 
 function decodeBase64(text: string): Buffer {
   const data = Buffer.from(text, "base64");
-  // Buffer skips what is not base64; what was skipped would be missing from the file.
+  // Buffer skips characters that are not base64, and they would be missing from the file.
   if (data.toString("base64").replace(/=/g, "") !== text.replace(/[=\s]/g, "")) {
     throw new Refusal("invalid_arguments", "Cannot write the content: it is not base64", {
       pointer: "/content",

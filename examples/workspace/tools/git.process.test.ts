@@ -7,7 +7,7 @@ import { maybe } from "../../../test/support/skip.ts";
 import { ToolDispatcher } from "../../../mod.ts";
 import { createWorkspaceRegistry } from "../mod.ts";
 import { Workspace } from "../workspace.ts";
-import { type TestWorkspace, testWorkspace } from "./testing.ts";
+import { type TestWorkspace, testWorkspace } from "../testing.ts";
 
 /** Runs git as a person would, in the workspace. */
 function git(test: TestWorkspace, ...args: readonly string[]): string {

@@ -1,8 +1,8 @@
 /**
  * `git-commit`: commits some paths, as they are in the workspace.
  *
- * Hooks do not run: they are programs, and this tool may be allowed where commands are not. What
- * somebody else has staged stays staged, and is not in the commit.
+ * Hooks do not run: they are programs, and this tool may be allowed where commands are not. Other
+ * staged changes stay staged, and are not in the commit.
  *
  * @module
  */
@@ -11,7 +11,7 @@ import { rm } from "node:fs/promises";
 import { resolve } from "node:path";
 import { type Static, Type } from "typebox";
 import { defineTool, type Tool, type ToolContext } from "../../../mod.ts";
-import { git, gitOrRefuse } from "../git/git.ts";
+import { git, gitOrRefuse } from "../git.ts";
 import { resolveInside } from "../paths.ts";
 import { answer, Refusal } from "../refusal.ts";
 import { workspaceOf } from "../workspace.ts";
@@ -75,8 +75,8 @@ async function commit(
   ], { signal })).stdout.trim();
   context.defer(() => rm(resolve(root, index), { force: true }));
 
-  // The commit is made beside the index, from the last commit and the paths: until HEAD moves,
-  // nothing has changed that anybody could see.
+  // The commit is made from the last commit and the paths, in an index of its own: nothing visible
+  // changes until HEAD moves.
   const step = async (args: readonly string[], input?: string): Promise<string> => {
     const options = { signal, locks: true, env: { GIT_INDEX_FILE: resolve(root, index) } };
     const output = await gitOrRefuse(root, "commit", args, {
@@ -97,10 +97,10 @@ async function commit(
   const parents = head === undefined ? [] : ["-p", head];
   const hash = await step(["commit-tree", tree, ...parents, "-F", "-"], message);
   const subject = message.slice(0, message.indexOf("\n")).slice(0, 200);
-  // Moves HEAD only if nobody else has moved it meanwhile.
+  // Moves HEAD only if it still is the commit that was read.
   await step(["update-ref", "-m", `commit: ${subject}`, "HEAD", hash, head ?? NOTHING]);
 
-  // The commit stands, so the rest is not given up when the call is.
+  // The commit is made, so an abort of the call must not stop the rest.
   const rest = { signal: new AbortController().signal };
   await git(root, ["reset", "--quiet", "--", ...paths], { ...rest, locks: true });
   const [branch, files] = await Promise.all([
@@ -118,7 +118,7 @@ async function commit(
   };
 }
 
-/** Of git: the tree without files, and the hash that stands for "there is none". */
+/** Git's empty tree, and its hash for "no commit". */
 const EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
 const NOTHING = "0".repeat(40);
 

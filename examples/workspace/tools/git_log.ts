@@ -6,15 +6,15 @@
 
 import { type Static, Type } from "typebox";
 import { defineTool, type Tool, type ToolContext } from "../../../mod.ts";
-import { git, gitRefusal } from "../git/git.ts";
+import { git, gitRefusal } from "../git.ts";
 import { resolveInside } from "../paths.ts";
 import { answer } from "../refusal.ts";
-import { clip } from "../text/clip.ts";
+import { clip } from "../clip.ts";
 import { workspaceOf } from "../workspace.ts";
 
-/** Between fields; a commit cannot hold NUL, which stands between commits. */
+/** The separator of fields. NUL, which a commit cannot contain, separates commits. */
 const SEPARATOR = "\u001f";
-/** Of a commit's body, so that the longest list still fits an answer. */
+/** How many characters of a commit's body are kept, so that the longest list fits an answer. */
 const MAX_BODY_LENGTH = 3_000;
 const FORMAT = ["%H", "%P", "%an", "%ae", "%aI", "%s", "%b"].join("%x1f");
 
@@ -33,7 +33,7 @@ const Parameters = Type.Object({
   ref: Type.Optional(
     Type.String({
       description: 'A branch, tag, commit or range, such as "main" or "v1.0..HEAD".',
-      // Not an option, and nothing that git would take for a path or a pattern.
+      // A revision that git cannot take for an option, a path or a pattern.
       pattern: "^[A-Za-z0-9_@][A-Za-z0-9_./@{}~^-]{0,199}$",
       default: "HEAD",
     }),
@@ -66,7 +66,7 @@ export const gitLog: Tool = defineTool({
   returns: Returns,
   category: "git",
   risk: "low",
-  tags: ["read", "git"],
+  tags: ["read-only", "git"],
   idempotent: true,
   examples: [{ description: "The last five commits", input: { limit: 5 } }],
   isAvailable: ({ services }) => workspaceOf(services).isRepository,
@@ -90,7 +90,7 @@ async function log(
     "--end-of-options",
     ref,
     "--",
-    // Of the whole repository: no path at all, so that merges are listed too.
+    // Without a path git also lists merges.
     ...(path === "." ? [] : [path]),
   ], { signal: context.signal });
   if (output.exitCode !== 0) {

@@ -6,8 +6,7 @@
 
 import { type Static, Type } from "typebox";
 import { defineTool, type Tool, type ToolContext } from "../../../mod.ts";
-import { gitOrRefuse } from "../git/git.ts";
-import { parseStatus } from "../git/status.ts";
+import { gitOrRefuse } from "../git.ts";
 import { answer } from "../refusal.ts";
 import { workspaceOf } from "../workspace.ts";
 
@@ -25,6 +24,7 @@ const Parameters = Type.Object({
   ),
 }, { additionalProperties: false });
 
+/** How a file differs, between the last commit and the index, or the index and the folder. */
 const State = Type.Enum([
   "unmodified",
   "modified",
@@ -64,7 +64,7 @@ export const gitStatus: Tool = defineTool({
   returns: Returns,
   category: "git",
   risk: "low",
-  tags: ["read", "git"],
+  tags: ["read-only", "git"],
   idempotent: true,
   examples: [{ input: {} }],
   isAvailable: ({ services }) => workspaceOf(services).isRepository,
@@ -99,4 +99,113 @@ async function status(
     files: files.slice(0, limit),
     truncated: output.isCut || files.length > limit,
   };
+}
+
+/** The branch, and what differs. */
+export type GitStatus = Omit<Static<typeof Returns>, "clean" | "truncated">;
+
+type ChangedFile = GitStatus["files"][number];
+
+/** What is known of the output besides its text. */
+export interface StatusOutput {
+  /** Whether it is incomplete: its last record is dropped. */
+  readonly isCut?: boolean;
+  /** The workspace's place in the repository, ending in `/`: it is taken off the paths. */
+  readonly prefix?: string;
+}
+
+/** Parses the output. */
+export function parseStatus(
+  output: string,
+  { isCut = false, prefix = "" }: StatusOutput = {},
+): GitStatus {
+  const inside = (path: string | undefined): string | undefined =>
+    path?.startsWith(prefix) ? path.slice(prefix.length) : undefined;
+  const headers = new Map<string, string>();
+  const files: ChangedFile[] = [];
+  const records = output.split("\0");
+  if (isCut) records.pop();
+  for (let index = 0; index < records.length; index++) {
+    const record = records[index] ?? "";
+    switch (record[0]) {
+      case "#": {
+        const [, name = "", value = ""] = split(record, 3);
+        headers.set(name, value);
+        break;
+      }
+      case "1": {
+        const fields = split(record, 9);
+        files.push({ path: inside(fields[8]) ?? "", ...states(fields[1]) });
+        break;
+      }
+      case "2": {
+        // The record after a renamed file is its old path.
+        const fields = split(record, 10);
+        const from = inside(records[++index]);
+        files.push({
+          path: inside(fields[9]) ?? "",
+          ...states(fields[1]),
+          ...(from === undefined ? {} : { from }),
+        });
+        break;
+      }
+      case "u":
+        files.push({
+          path: inside(split(record, 11)[10]) ?? "",
+          staged: "unmerged",
+          unstaged: "unmerged",
+        });
+        break;
+      case "?":
+        files.push({
+          path: inside(record.slice(2)) ?? "",
+          staged: "untracked",
+          unstaged: "untracked",
+        });
+    }
+  }
+  const [ahead = "+0", behind = "-0"] = (headers.get("branch.ab") ?? "").split(" ");
+  const commit = headers.get("branch.oid");
+  const branch = headers.get("branch.head");
+  return {
+    branch: branch === undefined || branch === "(detached)" ? null : branch,
+    commit: commit === undefined || commit === "(initial)" ? null : commit,
+    upstream: headers.get("branch.upstream") ?? null,
+    ahead: Math.abs(Number(ahead)) || 0,
+    behind: Math.abs(Number(behind)) || 0,
+    files,
+  };
+}
+
+/** Splits at the first spaces only: the last field is a path, which may contain spaces. */
+function split(record: string, count: number): readonly string[] {
+  const fields: string[] = [];
+  let start = 0;
+  while (fields.length < count - 1) {
+    const space = record.indexOf(" ", start);
+    if (space === -1) break;
+    fields.push(record.slice(start, space));
+    start = space + 1;
+  }
+  return [...fields, record.slice(start)];
+}
+
+function states(letters = ".."): Pick<ChangedFile, "staged" | "unstaged"> {
+  return { staged: state(letters[0]), unstaged: state(letters[1]) };
+}
+
+/** Git's letter for each state. */
+const LETTERS: ReadonlyMap<string | undefined, ChangedFile["staged"]> = new Map([
+  [".", "unmodified"],
+  ["M", "modified"],
+  ["T", "type-changed"],
+  ["A", "added"],
+  ["D", "deleted"],
+  ["R", "renamed"],
+  ["C", "copied"],
+  ["U", "unmerged"],
+]);
+
+function state(letter: string | undefined): ChangedFile["staged"] {
+  return LETTERS.get(letter) ?? "modified";
 }

@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { describe, it } from "bun:test";
 import type { ResolvedAddress } from "../mod.ts";
-import { testWorkspace } from "./testing.ts";
+import { testWorkspace } from "../testing.ts";
 
 interface Fetched {
   readonly url: string;

@@ -11,7 +11,7 @@ import { Buffer } from "node:buffer";
 import type { IncomingMessage } from "node:http";
 import { type Static, Type } from "typebox";
 import { defineTool, type Tool, type ToolContext } from "../../../mod.ts";
-import { networkRefusal, type Resolver, sendChecked } from "../net/request.ts";
+import { networkRefusal, type Resolver, sendChecked } from "../checked_request.ts";
 import { answer, Refusal } from "../refusal.ts";
 
 const MAX_REDIRECTS = 5;
@@ -87,7 +87,7 @@ export const networkFetch: Tool = defineTool({
   returns: Returns,
   config: Config,
   category: "network",
-  // It can carry what it is given out of the workspace, and change things elsewhere.
+  // A request can carry data out of the workspace, and change things elsewhere.
   risk: "high",
   tags: ["network"],
   timeoutMs: 65_000,
@@ -244,7 +244,7 @@ async function readBody(
   return { bytes: Buffer.concat(parts).subarray(0, maxBytes), truncated: length > maxBytes };
 }
 
-/** The body as text if it is UTF-8; a character that the limit cut in two is left out. */
+/** The body as text if it is UTF-8, without a character that the limit cut in two. */
 function bodyText(
   bytes: Buffer,
   truncated: boolean,

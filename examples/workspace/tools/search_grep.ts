@@ -1,9 +1,8 @@
 /**
  * `search-grep`: finds text in files, and streams the matches as it goes.
  *
- * The pattern is plain text unless `regex` is set. Regular expressions are run by a machine whose
- * time is linear, whatever the pattern (`text/linear_regex.ts`); JavaScript's own would let one
- * pattern stop the server.
+ * The pattern is plain text unless `regex` is set. Regular expressions take linear time, whatever
+ * the pattern (`../patterns.ts`).
  *
  * @module
  */
@@ -12,22 +11,21 @@ import type { FileHandle } from "node:fs/promises";
 import { type Static, Type } from "typebox";
 import { defineTool, type Tool, type ToolContext, type ToolFailure } from "../../../mod.ts";
 import { openInside, resolveInside, type WorkspacePath } from "../paths.ts";
-import { failureOf, fileRefusal, Refusal } from "../refusal.ts";
-import { clip } from "../text/clip.ts";
-import { globMatcher } from "../text/glob.ts";
-import { linearRegex, type Match } from "../text/linear_regex.ts";
+import { errorCode, failureOf, fileRefusal, Refusal } from "../refusal.ts";
+import { clip } from "../clip.ts";
+import { type Finder, globMatcher, type Match, regexFinder, textFinder } from "../patterns.ts";
 import { walk } from "../walk.ts";
 import { workspaceOf } from "../workspace.ts";
 
 const MAX_FILES = 50_000;
 const MAX_FILE_BYTES = 4_194_304;
-/** A longer line is searched, and shown, only so far. */
+/** The part of a line that is searched. */
 const MAX_LINE_LENGTH = 10_000;
 const MAX_SHOWN_LENGTH = 300;
-/** How many steps of matching run before other calls get their turn. */
+/** How many steps of matching run before other calls may run. */
 const STEPS_PER_TURN = 2_000_000;
 const FILES_PER_PROGRESS = 25;
-/** How many characters the matches of one answer have in all. */
+/** How many characters the matches of one answer may have in all. */
 const MAX_ANSWER_LENGTH = 250_000;
 
 const Parameters = Type.Object({
@@ -37,8 +35,8 @@ const Parameters = Type.Object({
     maxLength: 1_000,
   }),
   regex: Type.Optional(Type.Boolean({
-    description: "The pattern is a regular expression: classes, groups, |, * + ? {n,m}, \\d \\w " +
-      "\\s \\b ^ $, but no back references or look-around.",
+    description: "The pattern is a regular expression in RE2's syntax: classes, groups, |, * + ? " +
+      "{n,m}, \\d \\w \\s \\b ^ $, but no back references or look-around.",
     default: false,
   })),
   ignoreCase: Type.Optional(Type.Boolean({ description: "Ignore case.", default: false })),
@@ -47,7 +45,8 @@ const Parameters = Type.Object({
   ),
   glob: Type.Optional(
     Type.String({
-      description: 'Which files to search: "*.ts" by name, "src/**" by path from the folder.',
+      description:
+        'Which files to search: "*.ts" by name, "src/**/*.{ts,js}" by path from the folder.',
       minLength: 1,
       maxLength: 500,
     }),
@@ -94,7 +93,7 @@ export const searchGrep: Tool = defineTool({
   returns: Returns,
   category: "search",
   risk: "low",
-  tags: ["read", "search", "file"],
+  tags: ["read-only", "search", "file"],
   idempotent: true,
   examples: [
     { description: "Where a function is used", input: { pattern: "defineTool(", glob: "*.ts" } },
@@ -108,42 +107,21 @@ async function* search(
   context: ToolContext,
 ): AsyncGenerator<Line, Result | ToolFailure, void> {
   try {
-    const find = finder(params);
+    const finder = finderOf(params);
     const path = await resolveInside(
       workspaceOf(context.services).root,
       params.path ?? ".",
     );
-    return yield* searchFiles(params, find, path, context);
+    return yield* searchFiles(params, finder, path, context);
   } catch (error) {
     return failureOf(error);
   }
 }
 
-interface Finder {
-  /** What one character can cost. */
-  readonly size: number;
-  find(text: string): Match | undefined;
-}
-
-function finder({ pattern, regex = false, ignoreCase = false }: Params): Finder {
-  if (!regex) {
-    // Without operators, JavaScript's matching is linear in the text.
-    const literal = new RegExp(
-      pattern.replace(/[.*+?^${}()|[\]\\/-]/g, (one) => one === "-" ? "\\x2d" : `\\${one}`),
-      ignoreCase ? "iu" : "u",
-    );
-    return {
-      size: 1,
-      find(text) {
-        const match = literal.exec(text);
-        return match === null
-          ? undefined
-          : { start: match.index, end: match.index + match[0].length };
-      },
-    };
-  }
+function finderOf({ pattern, regex = false, ignoreCase = false }: Params): Finder {
+  if (!regex) return textFinder(pattern, ignoreCase);
   try {
-    return linearRegex(pattern, { ignoreCase });
+    return regexFinder(pattern, ignoreCase);
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
     throw new Refusal("invalid_arguments", error.message, { pointer: "/pattern", cause: error });
@@ -203,18 +181,15 @@ async function* filesOf(
 ): AsyncGenerator<{ readonly path: WorkspacePath; readonly below: string }, boolean, void> {
   try {
     const found = walk({ ...path, maxDepth: 64, maxVisited: MAX_FILES, signal });
-    for (;;) {
-      const step = await found.next();
-      if (step.done === true) return step.value.isCut;
-      const { type, path: relative, absolute, below } = step.value;
+    for await (const { type, path: relative, absolute, below } of found) {
       if (type === "file") {
         yield { path: { relative, absolute, shown: relative, exists: true }, below };
       }
     }
+    return found.isCut;
   } catch (error) {
     if (signal.aborted) throw error;
-    const refusal = fileRefusal(error, "search", path.shown);
-    if (!refusal.message.endsWith("a part of its path is not a folder")) throw refusal;
+    if (errorCode(error) !== "ENOTDIR") throw fileRefusal(error, "search", path.shown);
     yield { path, below: path.relative.slice(path.relative.lastIndexOf("/") + 1) };
     return false;
   }
@@ -264,7 +239,7 @@ async function* searchText(
   }
 }
 
-/** The line, or the part of a long one that the match is in, without control characters. */
+/** The line, or the part around the match if it is long, without control characters. */
 function around(whole: string, match: Match): string {
   // deno-lint-ignore no-control-regex
   const line = whole.replace(/[\x00-\x08\x0b-\x1f\x7f]/g, "\ufffd");

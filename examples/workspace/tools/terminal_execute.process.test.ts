@@ -5,8 +5,7 @@ import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { describe, it } from "bun:test";
 import { ToolDispatcher, type ToolEvent } from "../../../mod.ts";
 import { createWorkspaceRegistry } from "../mod.ts";
-import { isAlive } from "../testing.ts";
-import { testWorkspace } from "./testing.ts";
+import { isAlive, testWorkspace } from "../testing.ts";
 
 interface Run {
   readonly exitCode: number | null;

@@ -1,8 +1,8 @@
 /**
  * `terminal-execute`: runs a command, and streams what it prints.
  *
- * The folder is where the command begins, not a fence: a command can do whatever the user of this
- * process can. That is why the tool is of high risk, and why it can be switched off.
+ * The folder is only the working directory. A command can do everything that the user of this
+ * process can, so the tool is of high risk and can be switched off.
  *
  * @module
  */
@@ -10,16 +10,15 @@
 import { lstat } from "node:fs/promises";
 import { type Static, Type } from "typebox";
 import { defineTool, type Tool, type ToolContext, type ToolFailure } from "../../../mod.ts";
-import { minimalEnvironment } from "../environment.ts";
+import { minimalEnvironment, runProcess } from "../run_process.ts";
 import { resolveInside } from "../paths.ts";
 import { failureOf, Refusal } from "../refusal.ts";
-import { runProcess } from "../run_process.ts";
-import { HeadAndTail } from "../text/clip.ts";
+import { HeadAndTail } from "../clip.ts";
 import { workspaceOf } from "../workspace.ts";
 
 /**
- * How many characters of each stream the result keeps. Twice as many stay below the dispatcher's
- * usual bound of 1 MiB also when JSON has to escape every one of them.
+ * How many characters of each stream the result keeps. Both streams stay below the dispatcher's
+ * default limit of 1 MiB, even if JSON escapes every character.
  */
 const MAX_OUTPUT_LENGTH = 64_000;
 /** How long a command may run, in milliseconds. */
@@ -163,7 +162,7 @@ async function* run(
   }
 }
 
-/** Why a command was stopped whose own time was over: no error, but a part of its result. */
+/** The reason to stop a command after its `timeoutMs`: a part of the result, and no error. */
 const DEADLINE: unique symbol = Symbol("the command's own deadline");
 
 async function folderOf(params: Params, context: ToolContext<unknown>): Promise<string> {
@@ -174,7 +173,7 @@ async function folderOf(params: Params, context: ToolContext<unknown>): Promise<
   });
 }
 
-/** Turns bytes into text, piece by piece, without tearing characters apart. */
+/** Decodes the output piece by piece. Characters that are split over two pieces stay whole. */
 async function* decoded(
   output: ReturnType<typeof runProcess>,
   kept: Readonly<Record<OutputPiece["stream"], HeadAndTail>>,
@@ -197,7 +196,7 @@ async function* decoded(
       if (text !== "") yield { stream, text };
     }
   } finally {
-    // The consumer may have gone away in the middle: the command must not stay behind.
+    // Stop the command if the consumer stops early.
     await output.return({ exitCode: null, signal: null });
   }
 }

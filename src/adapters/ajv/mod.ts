@@ -1,8 +1,294 @@
 /**
  * The Ajv schema engine, for its custom keywords, its plugins, or its speed:
- * `new ToolRegistry({ engine: ajvEngine() })`.
+ * `new ToolRegistry({ engine: ajvEngine() })`. It needs a runtime that allows code generation.
+ *
+ * Schemas reach Ajv normalised to 2020-12, so one kind of Ajv instance serves both drafts. Its
+ * formats are those of the default engine, so that both agree on what a date is; a plugin such as
+ * `ajv-formats` may replace them.
+ *
+ * Where the two engines still differ, all in 2020-12, and none of it in a usual tool's schema: a
+ * `$dynamicRef` with several anchors of one name, what `contains` counts as evaluated, and
+ * `unevaluatedProperties`, which takes a property named as something that every object inherits
+ * (`constructor`) for evaluated.
  *
  * @module
  */
 
-export { ajvEngine, type AjvEngineOptions } from "./ajv_engine.ts";
+import {
+  Ajv2020,
+  type Format,
+  type Options,
+  type ValidateFunction,
+  type Vocabulary,
+} from "ajv/dist/2020.js";
+import * as Formats from "typebox/format";
+import {
+  ASSERTED_FORMATS,
+  compilePattern,
+  type Dialect,
+  explain,
+  isMultipleOf,
+  isOneOf,
+  MAX_ISSUES,
+  type NormalizedSchema,
+  normalizeSchema,
+  repeatsParts,
+  sameItems,
+  type SchemaEngine,
+  type SchemaValidator,
+  splitSchema,
+  vagueIssue,
+} from "../../schema/mod.ts";
+import { clip, type Issue, type JsonSchema, type JsonSchemaObject } from "../../tool/mod.ts";
+
+/**
+ * Ajv instances keep parts of every schema they compiled. So one is replaced after this many, and
+ * what it kept is freed with the validators it made.
+ */
+const SCHEMAS_PER_INSTANCE = 500;
+const MAX_MESSAGE = 200;
+const NAME = "plue:schema";
+/** The keyword that stands for a part of a schema that was split. */
+const PART = "plue:part";
+
+/** Ajv options that would change the value, or undo what the contract of engines promises. */
+const REFUSED = [
+  "coerceTypes",
+  "useDefaults",
+  "removeAdditional",
+  "loadSchema",
+  "schemas",
+] as const;
+
+/** Options for {@linkcode ajvEngine}. */
+export interface AjvEngineOptions {
+  /**
+   * `assert`: every format that draft-07 or 2020-12 names is checked, and those that a plugin adds.
+   * `annotate`: all are annotations.
+   *
+   * @default {"assert"}
+   */
+  readonly formats?: "assert" | "annotate";
+  /** Custom keywords, as `ajv.addVocabulary` takes them. */
+  readonly keywords?: Vocabulary;
+  /** Called with each new Ajv instance, to add keywords and formats: `(ajv) => addFormats(ajv)`. */
+  readonly plugins?: readonly ((ajv: Ajv2020) => unknown)[];
+  /** Ajv's own options, but for those that would change values. */
+  readonly ajv?: Omit<Options, (typeof REFUSED)[number] | "keywords" | "formats">;
+}
+
+/** An Ajv instance, and the keywords and formats that were added to it. */
+interface Instance {
+  readonly ajv: Ajv2020;
+  readonly keywords: readonly string[];
+  readonly formats: { has(name: string): boolean };
+  readonly test: (format: string, value: string) => boolean;
+  left: number;
+}
+
+/**
+ * Makes the engine.
+ *
+ * @example Usage
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { ajvEngine } from "@plue/tools/ajv";
+ *
+ * const engine = ajvEngine({
+ *   keywords: [{ keyword: "even", type: "number", validate: (on: boolean, n: number) => !on || n % 2 === 0 }],
+ * });
+ * const pairs = engine.compile({ type: "integer", even: true }, "2020-12");
+ *
+ * assert.equal(pairs.check(4), true);
+ * assert.equal(pairs.check(3), false);
+ * ```
+ *
+ * @param options Formats, keywords, plugins, and Ajv's own options.
+ * @returns The engine.
+ * @throws {TypeError} If an Ajv option is given that would change values.
+ */
+export function ajvEngine(options: AjvEngineOptions = {}): SchemaEngine {
+  for (const name of REFUSED) {
+    if (options.ajv !== undefined && Object.hasOwn(options.ajv, name)) {
+      throw new TypeError(
+        `Cannot make the Ajv engine: its option "${name}" must be absent, because an engine ` +
+          "neither changes values nor fetches schemas",
+      );
+    }
+  }
+  // Lazily: making an instance takes milliseconds.
+  let current: Instance | undefined;
+  return Object.freeze({
+    name: "ajv",
+    compile(schema: JsonSchema, dialect: Dialect): SchemaValidator {
+      try {
+        if (current === undefined || current.left-- <= 0) current = makeInstance(options);
+        return compile(current, schema, dialect);
+      } catch (cause) {
+        throw cannotCompile(cause);
+      }
+    },
+  });
+}
+
+function makeInstance(
+  { formats = "assert", keywords, plugins, ajv: own }: AjvEngineOptions,
+): Instance {
+  const ajv = new Ajv2020({
+    strict: false,
+    strictNumbers: true,
+    logger: false,
+    ...own,
+    // Without it a tool's "constructor" or "toString" would always count as present.
+    ownProperties: true,
+    // The registry has checked the schema.
+    meta: false,
+    validateSchema: false,
+    addUsedSchema: false,
+  });
+  replaceKeywords(ajv);
+  const before = new Set(Object.keys(ajv.RULES.keywords));
+  if (formats === "assert") {
+    for (const name of ASSERTED_FORMATS) {
+      ajv.addFormat(name, (value: string) => Formats.Test(name, value));
+    }
+  }
+  if (keywords !== undefined) ajv.addVocabulary(keywords);
+  for (const plugin of plugins ?? []) plugin(ajv);
+  const known = new Map(formats === "assert" ? Object.entries(ajv.formats) : []);
+  return {
+    ajv,
+    // Without the keywords that Ajv itself adds to the drafts, such as `nullable`.
+    keywords: Object.keys(ajv.RULES.keywords).filter((name) => !before.has(name)),
+    formats: known,
+    test: (name, value) => fitsFormat(known.get(name), value),
+    left: SCHEMAS_PER_INSTANCE,
+  };
+}
+
+/**
+ * Replaces four keywords, of which Ajv's own differ from the default engine's or take too long, and
+ * adds one for schemas that are split.
+ */
+function replaceKeywords(ajv: Ajv2020): void {
+  ajv.addKeyword({ keyword: PART, compile: (check: (value: unknown) => boolean) => check });
+  for (const keyword of ["const", "enum", "uniqueItems", "multipleOf"]) ajv.removeKeyword(keyword);
+  // Ajv's equality calls the `toString` of a value, and throws if that is no function.
+  ajv.addKeyword({ keyword: "const", compile: (wanted: unknown) => isOneOf([wanted]) });
+  ajv.addKeyword({ keyword: "enum", schemaType: "array", compile: isOneOf });
+  // Ajv compares every item with every other: a list of 200,000 objects would take minutes.
+  ajv.addKeyword({
+    keyword: "uniqueItems",
+    type: "array",
+    schemaType: "boolean",
+    validate: (on: boolean, items: readonly unknown[]) => !on || sameItems(items) === undefined,
+  });
+  // To Ajv, 0.3 is not a multiple of 0.1.
+  ajv.addKeyword({
+    keyword: "multipleOf",
+    type: "number",
+    schemaType: "number",
+    validate: (step: number, value: number) => isMultipleOf(value, step),
+  });
+}
+
+function compile(instance: Instance, schema: JsonSchema, dialect: Dialect): SchemaValidator {
+  const { ajv, keywords, formats, test } = instance;
+  const normalized = normalizeSchema(schema, dialect, { formats, keywords });
+  const validate = repeatsParts(normalized)
+    // A second copy: what is wrong is explained by the schema as it was.
+    ? compileInParts(ajv, normalizeSchema(schema, dialect, { formats, keywords }))
+    : compileWhole(ajv, normalized);
+  const check: (value: unknown) => boolean = normalized.mayExhaustStack || keywords.length > 0
+    ? guarded(validate)
+    : validate;
+  return {
+    check,
+    issues(value) {
+      const found = explain(normalized, value, test);
+      return found.length > 0 ? found : ajvIssues(validate, check, value);
+    },
+  };
+}
+
+/** A compiled schema; after a check, what Ajv found wrong. */
+type Validate = ((value: unknown) => boolean) & Pick<ValidateFunction, "errors">;
+
+function compileWhole(ajv: Ajv2020, { schema, flat }: NormalizedSchema): Validate {
+  // Ajv resolves "#" only in a schema that has a name.
+  const named = typeof schema === "object" && flat ? { ...schema, $id: NAME } : schema;
+  try {
+    return ajv.compile(named);
+  } finally {
+    if (typeof named === "object") ajv.removeSchema(named);
+  }
+}
+
+/** The same for a schema that would look at parts of the value again and again. */
+function compileInParts(ajv: Ajv2020, form: NormalizedSchema): Validate {
+  const { parts, whole } = splitSchema(form, (check) => ({ [PART]: check }));
+  const root = form.schema as JsonSchemaObject;
+  const $defs = { ...root["$defs"] as JsonSchemaObject };
+  for (const [at, part] of parts.entries()) $defs[`part${at}`] = part.schema;
+  const named = { ...root, $id: NAME, $defs };
+  ajv.addSchema(named);
+  try {
+    // A name that was added a moment ago is known.
+    const get = (name: string) => ajv.getSchema(name) as ValidateFunction;
+    const validate = get(NAME);
+    for (const [at, part] of parts.entries()) part.compiled = get(`${NAME}#/$defs/part${at}`);
+    return Object.defineProperty(whole(validate), "errors", { get: () => validate.errors });
+  } finally {
+    // Ajv also keeps what it was asked for by name.
+    for (const at of parts.keys()) ajv.removeSchema(`${NAME}#/$defs/part${at}`);
+    ajv.removeSchema(named);
+  }
+}
+
+function cannotCompile(cause: unknown): SyntaxError {
+  if (cause instanceof SyntaxError && cause.message.startsWith("Cannot ")) return cause;
+  const reason = !(cause instanceof Error)
+    ? "Ajv failed"
+    : cause.name === "EvalError"
+    ? "this runtime forbids code generation here, which Ajv needs; where it allows it while a " +
+      "module loads, call the registry's compile() there, or use the default engine"
+    : clip(cause.message, MAX_MESSAGE);
+  return new SyntaxError(`Cannot compile the schema: ${reason}`, { cause });
+}
+
+/** The issues of keywords that only Ajv knows. */
+function ajvIssues(
+  validate: Validate,
+  check: (value: unknown) => boolean,
+  value: unknown,
+): readonly Issue[] {
+  const errors = check(value) ? [] : validate.errors ?? [];
+  const found = errors.slice(0, MAX_ISSUES).map((error) => {
+    const words = clip((error.message ?? "fit its schema").replace(/^must /, ""), MAX_MESSAGE);
+    const path = error.instancePath;
+    const message = `${path === "" ? "The value" : path} must ${words}`;
+    return { path, keyword: error.keyword, expected: words, message };
+  });
+  return found.length > 0 ? found : [vagueIssue()];
+}
+
+/** A value that exhausts the stack, or breaks a custom keyword, does not fit. */
+function guarded(validate: Validate): (value: unknown) => boolean {
+  return (value) => {
+    try {
+      return validate(value) === true;
+    } catch {
+      return false;
+    }
+  };
+}
+
+function fitsFormat(format: Format | undefined, value: string): boolean {
+  if (format === undefined || format === true) return true;
+  if (typeof format === "string") return compilePattern(format).test(value);
+  if (format instanceof RegExp) return format.test(value);
+  if (typeof format === "function") return format(value) === true;
+  const { type, validate } = format as { readonly type?: string; readonly validate?: unknown };
+  // Formats of numbers say nothing about texts.
+  return type === "number" || fitsFormat(validate as Format | undefined, value);
+}

@@ -1,25 +1,80 @@
 /**
- * Tools over HTTP, on every runtime that has `fetch`. The routes are thin: what a caller sees is
- * decided in `access.ts`, what a call does in the dispatcher.
+ * Tools over HTTP, on every runtime that has `fetch`. The routes are thin: `ToolServer` decides what a
+ * caller sees, and the dispatcher what a call does.
  *
  * @module
  */
 
+import type { Context } from "hono";
 import { Hono } from "hono/tiny";
 import type { ToolRegistry } from "../../registry/mod.ts";
 import type { Toolset } from "../../select/mod.ts";
-import type { Route } from "./formats.ts";
-import type { ToolHandlerOptions } from "./options.ts";
-import { type Problem, problemResponse } from "./problem.ts";
-import { metadataPaths, resourceMetadata } from "./protected_resource.ts";
-import { json, methodNotAllowed, withHead } from "./responses.ts";
-import { followTools } from "./routes/events.ts";
-import { abortExecution, executeTool } from "./routes/execution.ts";
-import { explainTool, listTools, showTool } from "./routes/listing.ts";
-import { showMetrics } from "./routes/metrics.ts";
-import { ToolService } from "./service.ts";
+import { type Check, checkFlag } from "../../tool/mod.ts";
+import {
+  checkCount,
+  checkObject,
+  checkOptions,
+  createPageCache,
+  HTTP_CHECKS,
+  type HttpOptions,
+  json,
+  metadataPaths,
+  methodNotAllowed,
+  type Problem,
+  problemResponse,
+  type ProtectedResource,
+  resourceMetadata,
+  ToolServer,
+  withHeaders,
+} from "../http/mod.ts";
+import { abortExecution, executeTool } from "./execute_tool.ts";
+import { explainTool, followTools, listTools, showTool } from "./list_tools.ts";
+import type { FormatService, Route } from "./route.ts";
+import { showMetrics } from "./metrics.ts";
 
-const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"] as const;
+/** Options for {@linkcode createToolHandler}. */
+export interface ToolHandlerOptions extends HttpOptions {
+  /**
+   * Lets every caller ask why a tool is hidden, and so learn that it exists. With `authorize`, the
+   * `explain` of each caller decides instead.
+   *
+   * @default {false}
+   */
+  readonly openExplain?: boolean;
+  /**
+   * How many clients may follow `GET /events` at once. More are answered 503.
+   *
+   * @default {1_024}
+   */
+  readonly maxEventStreams?: number;
+  /**
+   * How many of them one principal may have; callers without a principal share theirs. Without
+   * `authorize`, callers cannot be told apart, and this is not used.
+   *
+   * @default {a sixteenth of maxEventStreams}
+   */
+  readonly maxEventStreamsPerPrincipal?: number;
+  /**
+   * The providers' formats, made by `serveFormats`, for `GET /tools?format=…`,
+   * `POST /dispatch/:target` and `GET /openapi.json`. Absent: these are not served.
+   */
+  readonly formats?: FormatService;
+  /**
+   * How clients get a token (RFC 9728), served at `/.well-known/oauth-protected-resource`. The
+   * handler must then be at the root of its host.
+   */
+  readonly protectedResource?: ProtectedResource;
+}
+
+/** What each option must be; `satisfies` keeps the table complete. */
+const CHECKS = {
+  ...HTTP_CHECKS,
+  openExplain: checkFlag,
+  maxEventStreams: checkCount,
+  maxEventStreamsPerPrincipal: checkCount,
+  formats: checkObject,
+  protectedResource: checkObject,
+} satisfies { readonly [Option in keyof ToolHandlerOptions]-?: Check };
 
 const NO_ROUTE: Problem = {
   status: 404,
@@ -84,43 +139,86 @@ export function createToolHandler(
   source: ToolRegistry | Toolset,
   options: ToolHandlerOptions = {},
 ): Hono {
-  const service = new ToolService(source, options);
+  checkOptions("create a tool handler", options, CHECKS);
   const { formats, protectedResource } = options;
+  const server = new ToolServer(source, options, {
+    everyone: { explain: options.openExplain ?? false },
+    maxStreams: options.maxEventStreams,
+    maxStreamsPerPrincipal: options.maxEventStreamsPerPrincipal,
+  });
+  const pages = createPageCache();
   const app = new Hono();
-  const { observer, preflight } = service;
-  /** Says which method a route takes. One handler per request keeps Hono on its short way. */
-  function refuseOthers(path: string, method: "GET" | "POST"): void {
-    const others = METHODS.filter((other) => other !== method);
+
+  /** Adds a route. One entry for all methods keeps the list short that Hono's router walks. */
+  function add(method: "GET" | "POST", path: string, answer: Handler): void {
     const allow = method === "GET" ? "GET, HEAD" : method;
-    app.on(others, path, withHead((c) => service.open(c, methodNotAllowed(allow))));
+    app.all(path, (c) => {
+      const { raw } = c.req;
+      const isHead = raw.method === "HEAD";
+      const response = raw.method === method || (isHead && method === "GET")
+        ? answer(c)
+        : server.open(raw, methodNotAllowed(allow));
+      return isHead ? headOf(response) : response;
+    });
   }
-  if (observer !== undefined) app.use("*", observer);
-  if (preflight !== undefined) app.options("*", preflight);
+
+  const { observe, cors } = server;
+  if (observe !== undefined) {
+    app.use("*", async (c, next) => {
+      const response = await observe(c.req.raw, async () => {
+        await next();
+        return c.res;
+      });
+      if (response !== c.res) c.res = response;
+    });
+  }
+  if (cors !== undefined) {
+    app.options(
+      "*",
+      ({ req: { raw } }) => server.answerPublic(raw, undefined, () => cors.preflight(raw)),
+    );
+  }
   const routes: readonly Route[] = [
-    ["GET", "/tools", listTools(service)],
+    ["GET", "/tools", listTools(pages, formats)],
     ["GET", "/tools/:id", showTool],
     ["GET", "/tools/:id/explain", explainTool],
-    ["POST", "/tools/:id/execute", executeTool(service)],
-    ["POST", "/executions/:callId/abort", abortExecution(service)],
-    ["GET", "/events", followTools(service)],
-    ["GET", "/metrics", showMetrics(service)],
-    ...(formats?.routes(service) ?? []),
+    ["POST", "/tools/:id/execute", executeTool],
+    ["POST", "/executions/:callId/abort", abortExecution],
+    ["GET", "/events", followTools],
+    ["GET", "/metrics", showMetrics],
+    ...(formats?.routes(server, pages) ?? []),
   ];
   for (const [method, path, answer] of routes) {
-    const handle = service.route(path, answer);
-    app.on(method, path, method === "GET" ? withHead(handle) : handle);
-    refuseOthers(path, method);
+    add(method, path, (c) => server.answer(c, path, (request) => answer(request, c)));
   }
   if (protectedResource !== undefined) {
     const metadata = resourceMetadata(protectedResource);
     for (const path of metadataPaths(protectedResource.resource)) {
-      app.get(path, withHead(service.publicRoute(path, () => json(metadata))));
-      refuseOthers(path, "GET");
+      add("GET", path, (c) => server.answerPublic(c.req.raw, path, () => json(metadata)));
     }
   }
-  app.get("/healthz", withHead((c) => service.open(c, json({ status: "ok" }))));
-  refuseOthers("/healthz", "GET");
-  app.notFound(withHead((c) => service.open(c, problemResponse(NO_ROUTE))));
-  app.onError((error, c) => service.open(c, service.access.answerThrown(error)));
+  add("GET", "/healthz", (c) => server.open(c.req.raw, json({ status: "ok" })));
+  app.notFound((c) => {
+    const response = server.open(c.req.raw, problemResponse(NO_ROUTE));
+    return c.req.raw.method === "HEAD" ? headOf(response) : response;
+  });
+  app.onError((error, c) => server.open(c.req.raw, server.problemOf(error)));
   return app;
+}
+
+type Handler = (c: Context) => Response | Promise<Response>;
+
+/**
+ * The answer to HEAD: how long the body of GET is, and not the body. Without being told, servers
+ * would say that it has no bytes.
+ */
+async function headOf(answer: Response | Promise<Response>): Promise<Response> {
+  const response = await answer;
+  // 304, or an event stream, which HEAD does not open.
+  if (response.body === null) return response;
+  const { status, headers } = response;
+  const { byteLength } = await response.arrayBuffer();
+  return withHeaders(new Response(null, { status, headers }), [
+    ["content-length", String(byteLength)],
+  ]);
 }

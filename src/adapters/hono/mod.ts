@@ -4,39 +4,51 @@
  * @module
  */
 
-export { bearerAuth, type BearerAuthOptions, type TokenVerifier } from "./bearer_auth.ts";
-export type { ChallengeOptions } from "./challenge.ts";
-export type { CorsOptions } from "./cors.ts";
-export type { AccessCall } from "./exchange.ts";
-export { type FailedLoginsOptions, limitFailedLogins } from "./failed_logins.ts";
-export type { FormatFunctions, FormatService } from "./formats.ts";
-export { createGuard, type GuardOptions } from "./guard.ts";
-export { createToolHandler } from "./handler.ts";
-export type { Authorize, Caller } from "./identity.ts";
-export { type JwtAlgorithm, jwtAuth, type JwtAuthOptions, type JwtClaims } from "./jwt_auth.ts";
-export type { OpenApiOptions } from "./openapi.ts";
-export type { ToolHandlerOptions } from "./options.ts";
-export type { Problem, ProblemCode } from "./problem.ts";
-export type { AccessEntry, ObserveOptions } from "./observe.ts";
-export { openTelemetry, type OpenTelemetryApi, type OpenTelemetrySpan } from "./open_telemetry.ts";
-export { type ProtectedResource, resourceMetadata } from "./protected_resource.ts";
 export {
+  type AccessCall,
+  type AccessEntry,
+  type Authorize,
+  bearerAuth,
+  type BearerAuthOptions,
+  type Caller,
+  type CallSpan,
+  type CallTelemetry,
+  type ChallengeOptions,
+  type CorsOptions,
+  createGuard,
   createRateLimiter,
+  type FailedLoginsOptions,
+  type GuardOptions,
+  type JwtAlgorithm,
+  jwtAuth,
+  type JwtAuthOptions,
+  type JwtClaims,
+  type KeySource,
+  limitFailedLogins,
   MemoryRateLimitStore,
   type MemoryRateLimitStoreOptions,
+  type NamedKey,
+  type ObservedCall,
+  type ObserveOptions,
+  openTelemetry,
+  type OpenTelemetryApi,
+  type OpenTelemetrySpan,
+  type Problem,
+  type ProblemCode,
+  type ProtectedResource,
   type RateLimitCount,
   type RateLimiter,
   type RateLimitOptions,
   type RateLimitStore,
   type RateLimitVerdict,
   type RateLimitWindow,
-} from "./rate_limit.ts";
-export {
-  type KeySource,
-  type NamedKey,
   remoteKeys,
   type RemoteKeysOptions,
-} from "./remote_keys.ts";
+  resourceMetadata,
+  type TokenVerifier,
+  type TraceParent,
+} from "../http/mod.ts";
+export type { FormatFunctions, FormatService } from "./route.ts";
+export { createToolHandler, type ToolHandlerOptions } from "./handler.ts";
+export type { OpenApiOptions } from "../openapi/service_document.ts";
 export { serveFormats, type ServeFormatsOptions } from "./serve_formats.ts";
-export type { CallSpan, CallTelemetry, ObservedCall } from "./telemetry.ts";
-export type { TraceParent } from "./traceparent.ts";

@@ -4,14 +4,33 @@
  * @module
  */
 
+import type { DecodedCall, Exportable, ExportResult, TargetName } from "../../formats/mod.ts";
 import { searchToolset } from "../../registry/mod.ts";
-import { checkObject, checkOptions } from "./checks.ts";
-import { exportTo } from "./export_to.ts";
-import type { FormatFunctions, FormatService } from "./formats.ts";
-import { pageOf } from "./listing.ts";
-import { OPENAPI_CHECKS, type OpenApiOptions } from "./openapi.ts";
-import { dispatchTurn } from "./routes/dispatch.ts";
-import { showOpenApi } from "./routes/openapi.ts";
+import type { Toolset } from "../../select/mod.ts";
+import type { ToolResult } from "../../tool/mod.ts";
+import {
+  badRequest,
+  checkObject,
+  checkOptions,
+  json,
+  ListCache,
+  type Page,
+  pageOf,
+  pageResponse,
+  problemResponse,
+  readListingQuery,
+  refuseQuery,
+  RequestError,
+  type ToolServer,
+  withHeaders,
+} from "../http/mod.ts";
+import { readCallIds } from "./execute_tool.ts";
+import type { FormatFunctions, FormatService, RouteAnswer } from "./route.ts";
+import {
+  OPENAPI_CHECKS,
+  openApiDocument,
+  type OpenApiOptions,
+} from "../openapi/service_document.ts";
 
 /** Options for {@linkcode serveFormats}. */
 export interface ServeFormatsOptions {
@@ -20,7 +39,7 @@ export interface ServeFormatsOptions {
 }
 
 /**
- * Makes what the handler serves formats with: `GET /tools?format=…`, `POST /dispatch/:target` and
+ * Makes the formats for a handler: `GET /tools?format=…`, `POST /dispatch/:target` and
  * `GET /openapi.json`.
  *
  * @example Usage
@@ -50,14 +69,14 @@ export function serveFormats(
   checkOptions("describe the service (openapi)", openapi, OPENAPI_CHECKS);
   return {
     exportPage(toolset, tools, { format = "", search, limit, losses }) {
-      // Of a copy: exports of a listing itself are kept with it, unweighed.
+      // A copy, because an export of the listing itself would be kept with it, without a bound.
       const found = search === undefined ? [...tools] : searchToolset(toolset, search, { limit });
       const exported = exportTo(formats, found, format);
       const { target, names, rejected, warnings } = exported;
       return pageOf({
         target,
         tools: exported.tools,
-        // Which tool is meant by which name: never split a name.
+        // Which tool each name means: a name is not to be split.
         names: names.encodings.map(({ id, name, namespace }) => ({
           id,
           name,
@@ -68,9 +87,146 @@ export function serveFormats(
         ...(losses ? { losses: exported.losses } : {}),
       });
     },
-    routes: (service) => [
-      ["POST", "/dispatch/:target", dispatchTurn(service, formats)],
-      ["GET", "/openapi.json", showOpenApi(service, formats, openapi)],
+    routes: (server, pages) => [
+      ["POST", "/dispatch/:target", dispatchTurn(formats)],
+      ["GET", "/openapi.json", showOpenApi(server, pages, formats, openapi)],
     ],
+  };
+}
+
+/** The tools that a model was given. */
+interface Shown {
+  /** Those of the caller's tools that the query asks for; `undefined` for all. */
+  readonly narrowed: Toolset | undefined;
+  readonly exported: ExportResult;
+  readonly size: number;
+}
+
+/** How many bytes of exports are kept, and about how many one tool takes, by measurement. */
+const MAX_EXPORTS = 16 * 1_024 * 1_024;
+const EXPORT_OF_TOOL = 1_024;
+
+/**
+ * Runs the calls in a provider's response, and answers with the messages to send back. The query
+ * is that of the listing that the model was given: names are those of that export.
+ */
+function dispatchTurn(formats: FormatFunctions): RouteAnswer {
+  const turns = new ListCache<Shown>(MAX_EXPORTS, ({ size }) => size * EXPORT_OF_TOOL);
+  return async (request, c) => {
+    const { raw, server, caller: { principal }, toolset } = request;
+    const { selection, search, cursor, format, key } = readListingQuery(raw.url);
+    if (search !== undefined || cursor !== undefined || format !== undefined) {
+      return problemResponse(badRequest("The query of a turn may have filters only"));
+    }
+    if (server.executionClosed !== undefined) return problemResponse(server.executionClosed);
+    const target = c.req.param("target") ?? "";
+    const { narrowed, exported } = turns.of(toolset.available(), `${target} ${key}`, () => {
+      const narrowed = selection && toolset.narrow(selection);
+      // A copy, because an export of the listing itself would be kept with it, without a bound.
+      const tools = [...(narrowed ?? toolset).available()];
+      return { narrowed, exported: exportTo(formats, tools, target), size: tools.length };
+    });
+    const shown = narrowed ?? toolset;
+    const response = await request.readJson();
+    const { callId = crypto.randomUUID(), ...ids } = readCallIds({}, raw.headers);
+    const calls = callsIn(formats, target, response, exported);
+    const refused = await request.charge(calls.length - 1);
+    if (refused !== undefined) return refused;
+    const running = server.running.begin({ principal, callId }, raw);
+    const recorded = calls.map(({ name, wireName, callId }) =>
+      request.beginCall({
+        toolId: name ?? wireName,
+        callId,
+        tool: name === undefined ? undefined : shown.get(name),
+        sessionId: ids.sessionId,
+      })
+    );
+    // The calls that the dispatcher gets. The others cannot run, and their results are known.
+    const routed = recorded.filter((_, index) => calls[index]?.problem === undefined);
+    const dispatcher = server.dispatcherOf(shown);
+    const turn = formats.dispatchCalls(target as TargetName, calls, {
+      dispatcher: {
+        dispatchAll: (list, context) =>
+          // A batch that is too long is refused in part, which the dispatcher decides.
+          list.length > dispatcher.maxCallsPerBatch
+            ? dispatcher.dispatchAll(list, context)
+            : Promise.all(list.map(async (call, index) => {
+              const begin = (): Promise<ToolResult> => dispatcher.dispatch(call, context);
+              const result = await (routed[index]?.run(begin) ?? begin());
+              routed[index]?.end(result);
+              return result;
+            })),
+      },
+      names: exported.names,
+      context: { ...ids, principal, signal: running.signal },
+    }).finally(() => running.end());
+    request.keepAlive(turn.catch(() => {}));
+    const { messages, results } = await turn;
+    results.forEach((result, index) => recorded[index]?.end(result));
+    return withHeaders(
+      json({
+        target: exported.target,
+        messages,
+        calls: calls.map(({ callId, name, wireName }, index) => ({
+          callId,
+          name: name ?? null,
+          wireName,
+          result: results[index],
+        })),
+      }),
+      [["x-call-id", callId]],
+    );
+  };
+}
+
+/** @throws {RequestError} If it is no response of that provider. */
+function callsIn(
+  formats: FormatFunctions,
+  target: string,
+  response: unknown,
+  { names }: ExportResult,
+): readonly DecodedCall[] {
+  try {
+    return formats.decodeCalls(target as TargetName, response, names);
+  } catch (error) {
+    // The message says where the response is wrong, and does not quote it.
+    if (error instanceof TypeError) throw new RequestError(error.message);
+    throw error;
+  }
+}
+
+/**
+ * Exports tools.
+ *
+ * @throws {RequestError} If there is no such target; it names those that there are.
+ */
+function exportTo(
+  { exportTools }: FormatFunctions,
+  tools: Exportable,
+  target: string,
+): ExportResult {
+  try {
+    return exportTools(tools, target as TargetName);
+  } catch (error) {
+    throw error instanceof RangeError ? new RequestError(error.message) : error;
+  }
+}
+
+/** `GET /openapi.json`: the service as the caller sees it. */
+function showOpenApi(
+  { authorizes }: ToolServer,
+  pages: ListCache<Page>,
+  { exportTools }: FormatFunctions,
+  openapi: OpenApiOptions,
+): RouteAnswer {
+  return ({ raw, toolset }) => {
+    refuseQuery(raw.url);
+    const tools = toolset.available();
+    const page = pages.of(tools, "openapi.json", () => {
+      // A copy, because an export of the listing itself would be kept with it, without a bound.
+      const exported = exportTools([...tools], "openapi@3.1");
+      return pageOf(openApiDocument(exported, openapi, authorizes));
+    });
+    return pageResponse(raw, page);
   };
 }

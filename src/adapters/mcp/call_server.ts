@@ -1,32 +1,27 @@
 /**
- * Calls a tool of an MCP server, and makes a result of what it answers.
+ * Calls a tool of an MCP server, and makes a result of its answer.
  *
  * @module
  */
 
-import type {
-  CallToolResult,
-  Client,
-  ContentBlock,
-  ListToolsResult,
-} from "@modelcontextprotocol/client";
+import type { CallToolResult, Client, ContentBlock } from "@modelcontextprotocol/client";
 import { describeThrown, MAX_TIMEOUT_MS, type ToolContext, ToolResult } from "../../tool/mod.ts";
 import type { McpConnection } from "./connection.ts";
-import { mcpContent } from "./mcp_content.ts";
+import { mcpContent } from "./content.ts";
 
-/** What is called. */
+/** One call of a server's tool. */
 export interface ServerCall {
   readonly name: string;
   readonly arguments: { readonly [key: string]: unknown };
-  /** Whether the server says that a second call does no more than the first. */
+  /** Whether the server marks the tool as safe to call twice. */
   readonly isRepeatable: boolean;
 }
 
 /**
- * Runs one call. What it throws, the dispatcher makes a failure of.
+ * Runs one call. The dispatcher turns what it throws into a failure.
  *
- * A call that has not reached the server waits for the connection to be made anew, for as long as
- * the dispatcher lets it. One that may have reached it is repeated, once, if that does no harm.
+ * A call that has not reached the server waits for the connection to be reopened, within the
+ * dispatcher's time limit. A call that may have reached it is repeated once if that is safe.
  */
 export async function callServer(
   connection: McpConnection,
@@ -39,7 +34,7 @@ export async function callServer(
     try {
       const result = await client.callTool({ name, arguments: { ...args } }, {
         signal,
-        // The dispatcher knows how long the call may take.
+        // The dispatcher limits the time of the call.
         timeout: MAX_TIMEOUT_MS,
         onprogress: ({ progress, total, message }) => context.progress(progress, total, message),
       });
@@ -50,17 +45,17 @@ export async function callServer(
       if (kind === "answered") return ToolResult.error("threw", messageOf(name, error));
       const isComing = connection.lose(client);
       if (isComing && kind === "not sent") continue;
-      // A server that does not know the session has not looked at the call.
+      // A server that does not know the session has not run the call.
       if (isComing && isFirst && (kind === "unknown session" || isRepeatable)) continue;
       return ToolResult.error(
         "unavailable",
-        `Cannot call "${name}": the connection to its MCP server is lost, and is being made anew`,
+        `Cannot call "${name}": the connection to its MCP server is lost and is being reopened`,
       );
     }
   }
 }
 
-/** A value where there is one; else the text; else the content as it is. */
+/** The structured value if there is one, else the text, else the content as it is. */
 function valueOf(result: CallToolResult): unknown {
   const { content, structuredContent, isError, _meta } = result;
   const text = textOf(content);
@@ -72,7 +67,7 @@ function valueOf(result: CallToolResult): unknown {
   return mcpContent({ content, ...(_meta === undefined ? {} : { _meta }) });
 }
 
-/** The text of content that is nothing but text. */
+/** The text of content that has only text blocks. */
 function textOf(content: readonly ContentBlock[]): string | undefined {
   const texts: string[] = [];
   for (const block of content) {
@@ -84,7 +79,7 @@ function textOf(content: readonly ContentBlock[]): string | undefined {
 
 type FailureKind = "answered" | "unknown session" | "not sent" | "lost";
 
-/** Codes of the SDK for what went wrong although the connection is there. */
+/** Codes of the SDK for failures that leave the connection usable. */
 const NOT_LOST: ReadonlySet<unknown> = new Set([
   "REQUEST_TIMEOUT",
   "INVALID_RESULT",
@@ -95,7 +90,7 @@ const NOT_LOST: ReadonlySet<unknown> = new Set([
   "CLIENT_HTTP_AUTHENTICATION",
 ]);
 
-/** Codes of the runtimes for a connection that was not there to send anything. */
+/** Codes for requests that were not sent. */
 const NOT_SENT: ReadonlySet<unknown> = new Set([
   "NOT_CONNECTED",
   "ECONNREFUSED",
@@ -107,13 +102,13 @@ const NOT_SENT: ReadonlySet<unknown> = new Set([
   "UND_ERR_CONNECT_TIMEOUT",
 ]);
 
-/** How deep causes are looked into. */
+/** How many nested causes are looked at. */
 const MAX_CAUSES = 5;
 
 function wasNotSent(error: unknown, depth = 0): boolean {
   if (!(error instanceof Error) || depth > MAX_CAUSES) return false;
   const { code } = error as { readonly code?: unknown };
-  // Deno has no code for it.
+  // Deno gives no code.
   return NOT_SENT.has(code) || error.message.includes("tcp connect error") ||
     wasNotSent(error.cause, depth + 1);
 }
@@ -122,7 +117,7 @@ async function kindOf(error: unknown, client: Client): Promise<FailureKind> {
   const { ProtocolError, SdkError, SdkHttpError } = await import("@modelcontextprotocol/client");
   if (error instanceof ProtocolError) return "answered";
   if (error instanceof SdkHttpError) {
-    // 404 is what the protocol has for it; many servers answer 400.
+    // The protocol answers an unknown session with 404; many servers answer 400.
     const mayBeSession = error.status === 404 || error.status === 400;
     if (mayBeSession && client.getProtocolEra() === "legacy") return "unknown session";
     return error.status < 500 ? "answered" : "lost";
@@ -133,24 +128,4 @@ async function kindOf(error: unknown, client: Client): Promise<FailureKind> {
 
 function messageOf(name: string, error: unknown): string {
   return `Cannot call "${name}": its MCP server answered: ${describeThrown(error)}`;
-}
-
-/** Reads the server's whole list, past what the client has kept of it. */
-export async function listServerTools(
-  client: Client,
-  signal: AbortSignal | undefined,
-): Promise<ListToolsResult> {
-  return await client.listTools(undefined, {
-    cacheMode: "refresh",
-    ...(signal === undefined ? {} : { signal }),
-  });
-}
-
-/** The names of the tools of which the server says that a second call does no more than the first. */
-export function repeatableTools({ tools }: ListToolsResult): ReadonlySet<string> {
-  return new Set(
-    tools.filter(({ annotations }) =>
-      annotations?.readOnlyHint === true || annotations?.idempotentHint === true
-    ).map(({ name }) => name),
-  );
 }

@@ -1,22 +1,61 @@
 /**
- * A connection that is made anew when it is lost.
+ * The connection to an MCP server: opened with the official SDK, which is loaded on first use, and
+ * reopened when it is lost.
  *
  * @module
  */
 
-import type { Client } from "@modelcontextprotocol/client";
-import type { ReconnectOptions } from "./import_options.ts";
-import type { ClientOpener } from "./open_client.ts";
+import type {
+  Client,
+  JSONRPCResponse,
+  JsonSchemaValidator,
+  StreamableHTTPClientTransportOptions,
+} from "@modelcontextprotocol/client";
 
-/** What a connection tells. */
+/** A server that is a program: it is started, and speaks over its standard input and output. */
+export interface McpCommand {
+  readonly command: string;
+  readonly args?: readonly string[];
+  /** Environment variables, in addition to the few that the SDK passes on. */
+  readonly env?: { readonly [name: string]: string };
+  /** The folder that it runs in; by default the current one. */
+  readonly cwd?: string;
+  /**
+   * What happens to its standard error output.
+   *
+   * @default {"inherit"}
+   */
+  readonly stderr?: "inherit" | "ignore";
+}
+
+/** Where a server is: a program, a URL, or a client of the official SDK that is connected. */
+export type McpServerSource = McpCommand | URL | string | Client;
+
+/** How a lost connection is reopened: at once, then after increasing waits. */
+export interface ReconnectOptions {
+  /**
+   * The first wait, in milliseconds. Each is twice the one before.
+   *
+   * @default {250}
+   */
+  readonly firstDelayMs?: number;
+  /**
+   * The longest wait, in milliseconds.
+   *
+   * @default {30_000}
+   */
+  readonly maxDelayMs?: number;
+}
+
+/** Callbacks of a connection. */
 export interface ConnectionEvents {
-  /** A client is connected. What it rejects with ends the connection again. */
+  /** Receives each connected client. A rejection ends the connection. */
   onConnected(client: Client): Promise<void>;
-  /** Something went wrong that nobody waits for. Must not throw. */
+  /** Receives errors of background work. Must not throw. */
   onError(error: unknown): void;
 }
 
-/** One server's connection. */
+/** The connection to one server, which is reopened when it is lost. */
 export class McpConnection {
   readonly #opener: ClientOpener;
   readonly #events: ConnectionEvents;
@@ -52,9 +91,9 @@ export class McpConnection {
   }
 
   /**
-   * A client has lost its server: a new one takes its place, unless one does already.
+   * Replaces a client that has lost its server.
    *
-   * @returns Whether one does. A client that was handed in is its owner's to connect.
+   * @returns Whether there will be another client; one that was handed in is its owner's to reconnect.
    */
   lose(client: Client): boolean {
     if (this.#live === client && this.#opener.isOwn) {
@@ -83,7 +122,7 @@ export class McpConnection {
       this.#live = client;
       if (this.#opener.isOwn) client.onclose = () => void this.lose(client);
       await this.#events.onConnected(client);
-      // It may have been lost meanwhile, and another be on its way.
+      // The client may have been lost during `onConnected`.
       if (this.#live !== client) throw closed();
     } catch (error) {
       if (this.#live === client) this.#live = undefined;
@@ -96,7 +135,7 @@ export class McpConnection {
 
   async #reopen(): Promise<Client> {
     const { signal } = this.#stop;
-    // A connection that did not last does not begin the waits anew.
+    // Only a connection that lasted resets the waits.
     if (Date.now() - this.#connectedAt > this.#maxDelayMs) this.#delayMs = 0;
     for (;;) {
       await pause(this.#delayMs, signal);
@@ -116,7 +155,7 @@ function closed(): DOMException {
 }
 
 function end(client: Client): void {
-  // It is in nobody's way if it cannot be ended: what it was connected to is gone.
+  // Ignore errors: the server may be gone already.
   client.close().catch(() => {});
 }
 
@@ -129,17 +168,126 @@ function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   });
 }
 
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  signal.throwIfAborted();
-  return new Promise((resolve, reject) => {
-    const stop = (): void => {
-      clearTimeout(timer);
-      reject(signal.reason);
-    };
-    const timer = setTimeout(() => {
-      signal.removeEventListener("abort", stop);
-      resolve();
-    }, ms);
-    signal.addEventListener("abort", stop, { once: true });
+async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  try {
+    await untilAborted(new Promise<void>((resolve) => timer = setTimeout(resolve, ms)), signal);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Opens connections to one server. */
+export interface ClientOpener {
+  readonly transport: "http" | "stdio";
+  /** Whether the import owns its connections, and so closes and reopens them. */
+  readonly isOwn: boolean;
+  open(signal: AbortSignal): Promise<Client>;
+}
+
+const INFO = { name: "plue", version: "0.1.0" };
+
+/** How long opening a connection may take. */
+const CONNECT_TIMEOUT_MS = 30_000;
+
+/**
+ * Makes the opener of a source's connections.
+ *
+ * @throws {TypeError} If the source is not a server.
+ */
+export function clientOpener(
+  source: McpServerSource,
+  http: StreamableHTTPClientTransportOptions | undefined,
+): ClientOpener {
+  if (isClient(source)) {
+    return { transport: "http", isOwn: false, open: () => Promise.resolve(source) };
+  }
+  if (source instanceof URL || typeof source === "string") {
+    const url = httpUrl(source);
+    return { transport: "http", isOwn: true, open: (signal) => openHttp(url, http, signal) };
+  }
+  if (typeof source === "object" && source !== null && typeof source.command === "string") {
+    return { transport: "stdio", isOwn: true, open: (signal) => openCommand(source, signal) };
+  }
+  throw new TypeError(
+    "Cannot import an MCP server: it must be a URL, a command such as " +
+      '{ command: "npx", args: ["…"] }, or a connected client',
+  );
+}
+
+async function newClient(): Promise<Client> {
+  const { Client } = await import("@modelcontextprotocol/client");
+  /**
+   * The SDK handles progress one microtask after reading it, and a response at once, which removes
+   * the progress handler. A delayed response keeps progress that arrives together with it.
+   */
+  class OrderlyClient extends Client {
+    protected override _onresponse(response: JSONRPCResponse): void {
+      void Promise.resolve().then(() => super._onresponse(response));
+    }
+  }
+  return new OrderlyClient(INFO, {
+    versionNegotiation: { mode: "auto" },
+    // The dispatcher checks results, with the same engine on every runtime.
+    jsonSchemaValidator: {
+      getValidator: <T>(): JsonSchemaValidator<T> => (value) => ({
+        valid: true,
+        data: value as T,
+        errorMessage: undefined,
+      }),
+    },
   });
+}
+
+async function openHttp(
+  url: URL,
+  options: StreamableHTTPClientTransportOptions | undefined,
+  signal: AbortSignal,
+): Promise<Client> {
+  const { StreamableHTTPClientTransport } = await import("@modelcontextprotocol/client");
+  const client = await newClient();
+  await client.connect(new StreamableHTTPClientTransport(url, options), {
+    signal,
+    timeout: CONNECT_TIMEOUT_MS,
+  });
+  return client;
+}
+
+async function openCommand(source: McpCommand, signal: AbortSignal): Promise<Client> {
+  const { getDefaultEnvironment, StdioClientTransport } = await loadStdio();
+  const { command, args = [], env = {}, cwd, stderr = "inherit" } = source;
+  const client = await newClient();
+  await client.connect(
+    new StdioClientTransport({
+      command,
+      args: [...args],
+      env: { ...getDefaultEnvironment(), ...env },
+      stderr,
+      ...(cwd === undefined ? {} : { cwd }),
+    }),
+    { signal, timeout: CONNECT_TIMEOUT_MS },
+  );
+  return client;
+}
+
+/**
+ * Loads the transport that starts programs. Bundlers must not see the specifier: they would put
+ * Node's modules into a bundle for Workers.
+ */
+async function loadStdio(): Promise<typeof import("@modelcontextprotocol/client/stdio")> {
+  return await import(["@modelcontextprotocol", "client", "stdio"].join("/"));
+}
+
+function isClient(source: McpServerSource): source is Client {
+  return typeof (source as Partial<Client> | null | undefined)?.callTool === "function";
+}
+
+function httpUrl(source: URL | string): URL {
+  if (URL.canParse(source)) {
+    const url = new URL(source);
+    if (url.protocol === "http:" || url.protocol === "https:") return url;
+  }
+  throw new TypeError(
+    'Cannot import an MCP server: its URL must begin with "http://" or "https://"',
+  );
 }

@@ -1,21 +1,53 @@
 /**
- * Tools for MCP clients, on every runtime that has `fetch`. The SDK speaks the protocol; what a
- * caller sees is decided in `service.ts`, and what a call does in the dispatcher.
+ * Tools for MCP clients, on every runtime that has `fetch`. A request passes the bounds, then the fast
+ * way for plain calls and lists, or the SDK for everything else.
  *
  * @module
  */
 
+import { createMcpHandler } from "@modelcontextprotocol/server";
 import type { ToolRegistry } from "../../registry/mod.ts";
-import type { Toolset } from "../../select/mod.ts";
-import type { McpEndpointOptions } from "./endpoint_options.ts";
-import { McpService } from "./service.ts";
+import { Toolset } from "../../select/mod.ts";
+import {
+  checkOptions,
+  isWorkers,
+  json,
+  ListingWatch,
+  nextTraceParent,
+  problemResponse,
+  readTraceParent,
+  type RequestContext,
+  type ToolRequest,
+  ToolServer,
+} from "../http/mod.ts";
+import { ReaderPace } from "./calls.ts";
+import { answerPlainCall, answerPlainList, plainRequestOf } from "./fast_path.ts";
+import { type McpToolList, McpToolLists } from "./lists.ts";
+import {
+  boundsRefusal,
+  cancelledIn,
+  isInitialize,
+  isJson,
+  isListen,
+  type McpEra,
+  paramsRefusal,
+  readJson,
+  type Refusal,
+  requestsIn,
+  sessionOf,
+  targetOf,
+  traceParentOf,
+} from "./message.ts";
+import { MCP_CHECKS, type McpEndpointOptions } from "./options.ts";
+import { NO_VALIDATOR, type ServerParts, ToolsetServer } from "./server.ts";
+import { ListChangedBus, listChangedStream, streamIfSlow } from "./streams.ts";
 
-/** What Workers hand to a handler beside the request. */
+/** The execution context of Workers. */
 export interface McpExecutionContext {
   waitUntil(work: Promise<unknown>): void;
 }
 
-/** What a handler of Hono is given, as far as it is needed here. */
+/** The parts of Hono's context that the endpoint reads. */
 export interface McpHandlerContext {
   readonly req: { readonly raw: Request };
   readonly env: unknown;
@@ -23,16 +55,16 @@ export interface McpHandlerContext {
   readonly executionCtx: unknown;
 }
 
-/** An MCP server over HTTP: what Workers, Deno and Bun serve as it is. */
+/** An MCP server over HTTP. Workers, Deno and Bun serve it as it is. */
 export interface McpEndpoint {
   /** Answers a request in a Hono app, on every runtime: `app.all("/mcp", mcp.handle)`. */
   readonly handle: (c: McpHandlerContext) => Promise<Response>;
   /**
    * Answers a request.
    *
-   * @param env What the runtime hands over beside the request; `authorize` is given it.
-   * @param context The execution context, where there is one: cleanups of a call whose client is
-   * gone then run in Workers too.
+   * @param env The runtime's second argument, which `authorize` receives.
+   * @param context The execution context, if there is one: in Workers, cleanups of a call whose
+   * client is gone need it.
    */
   fetch(request: Request, env?: unknown, context?: unknown): Promise<Response>;
 }
@@ -41,13 +73,13 @@ export interface McpEndpoint {
  * Serves tools to MCP clients, of revision 2026-07-28 and of those before it (2024-11-05 to
  * 2025-11-25).
  *
- * | MCP | what it is here |
+ * | MCP | plue |
  * |---|---|
  * | `tools/list` | the caller's toolset, in order of id, page by page |
  * | `tools/call` | the dispatcher; a failure is a result with `isError`, so that the model reads it |
  * | progress, log messages | `context.progress`, and `context.metadata` and what a generator yields |
  * | cancellation | the call's signal: the closed stream, or `notifications/cancelled` |
- * | `subscriptions/listen`, the older `GET` stream | says when the caller's list has changed |
+ * | `subscriptions/listen`, the older `GET` stream | tells when the caller's list has changed |
  *
  * Tools whose ids MCP cannot spell (`chain:status`) get names that it can (`chain.status`).
  *
@@ -87,16 +119,221 @@ export function createMcpEndpoint(
 ): McpEndpoint {
   const service = new McpService(source, options);
   return {
-    fetch: (request, env, context) => service.answer(request, env, () => context),
-    handle: (c) => service.answer(c.req.raw, c.env, () => executionContextOf(c)),
+    fetch: (raw, env, executionCtx) => service.answer({ req: { raw }, env, executionCtx }),
+    handle: (context) => service.answer(context),
   };
 }
 
-function executionContextOf(c: McpHandlerContext): unknown {
-  try {
-    return c.executionCtx;
-  } catch {
-    // Hono throws where the runtime has none: there, work goes on by itself.
-    return undefined;
+/** The body of a request, as text and, if it is JSON, as a value. */
+interface Body {
+  readonly text?: string;
+  readonly value?: unknown;
+}
+
+/** Answers the requests of one endpoint. */
+class McpService {
+  readonly #server: ToolServer;
+  readonly #lists: McpToolLists;
+  readonly #parts: ServerParts;
+  /** The registry, if the source is one: a toolset does not change. */
+  readonly #registry: ToolRegistry | undefined;
+
+  /** @throws {TypeError} If an option is unknown or wrong. */
+  constructor(source: ToolRegistry | Toolset, options: McpEndpointOptions) {
+    checkOptions("create an MCP endpoint", options, MCP_CHECKS);
+    const { name = "plue", version = "0.0.0", title, instructions } = options;
+    const { pageSize = 1_000, ttlMs = 10_000 } = options;
+    const server = this.#server = new ToolServer(source, options, {
+      maxStreams: options.maxSubscriptions,
+      maxStreamsPerPrincipal: options.maxSubscriptionsPerPrincipal,
+    });
+    this.#registry = source instanceof Toolset ? undefined : source;
+    this.#lists = new McpToolLists(pageSize, (message) => server.log(new TypeError(message)));
+    const hint = { ttlMs, cacheScope: "private" } as const;
+    this.#parts = {
+      info: { name, version, ...(title === undefined ? {} : { title }) },
+      options: {
+        capabilities: { tools: { listChanged: this.#registry !== undefined }, logging: {} },
+        cacheHints: { "tools/list": hint, "server/discover": hint },
+        jsonSchemaValidator: NO_VALIDATOR,
+        ...(instructions === undefined ? {} : { instructions }),
+      },
+    };
   }
+
+  async answer(context: RequestContext): Promise<Response> {
+    const server = this.#server;
+    const { raw } = context.req;
+    const answer = async (): Promise<Response> => {
+      const { cors } = server;
+      if (raw.method === "OPTIONS" && cors !== undefined) {
+        return server.answerPublic(raw, "/mcp", () => cors.preflight(raw));
+      }
+      return await server.answer(
+        context,
+        "/mcp",
+        (request) => raw.method === "GET" ? this.#follow(request) : this.#read(request),
+      );
+    };
+    return await (server.observe?.(raw, answer) ?? answer());
+  }
+
+  async #read(request: ToolRequest): Promise<Response> {
+    const { raw } = request;
+    const text = raw.method === "POST" && isJson(raw) ? await request.readText() : undefined;
+    const value = text === undefined ? undefined : readJson(text);
+    const response = await this.#answer(request, text === undefined ? {} : { text, value });
+    const trace = readTraceParent(traceParentOf(value));
+    // A traced call has set its own place in the trace.
+    if (trace !== undefined) request.record.place ??= nextTraceParent(trace);
+    return response;
+  }
+
+  /** Refuses a body, answers it in the fast way, or hands it to the SDK. */
+  async #answer(request: ToolRequest, body: Body): Promise<Response> {
+    const { server, raw: { headers } } = request;
+    const { value } = body;
+    const beyond = boundsRefusal(value, headers.get("mcp-protocol-version"));
+    if (beyond !== undefined) return refusalResponse(beyond);
+    const plain = plainRequestOf(value, headers);
+    const wrong = plain === undefined ? paramsRefusal(value) : undefined;
+    if (wrong !== undefined) return refusalResponse(wrong);
+    const limited = await request.charge(requestsIn(value) - 1);
+    if (limited !== undefined) return limited;
+    const session = sessionOf(headers);
+    if (session !== undefined) {
+      const { caller: { principal } } = request;
+      // Clients count their requests from 0, so only the session tells whose call it is.
+      for (const callId of cancelledIn(value)) server.running.abort({ principal, session, callId });
+    }
+    if (plain?.method === "tools/list") {
+      return answerPlainList(this.#listOf(request, "modern"), plain, this.#parts);
+    }
+    // Aborts when the client goes away: the runtime reports it, or the client leaves a stream.
+    const left = new AbortController();
+    const { signal } = request.raw;
+    if (signal.aborted) left.abort(signal.reason);
+    else signal.addEventListener("abort", () => left.abort(signal.reason), { once: true });
+    const list = plain && this.#listOf(request, "modern");
+    const work = plain !== undefined && list?.takesNoHeaders(plain.params.name) === true
+      ? answerPlainCall(request, list, plain, this.#parts, left.signal)
+      : this.#answerBySdk(request, body, session, left.signal);
+    if (headers.get("accept")?.includes("text/event-stream") !== true) return await work;
+    const { heartbeatMs } = server;
+    return await streamIfSlow(work, {
+      patienceMs: isWorkers() ? WORKERS_PATIENCE_MS : heartbeatMs,
+      heartbeatMs,
+      signal,
+      onLeave: () => left.abort(new DOMException("The client is gone", "AbortError")),
+      onError: (error) => server.log(error),
+    });
+  }
+
+  /** Hands a request to the SDK, with a server for its caller. */
+  async #answerBySdk(
+    request: ToolRequest,
+    { text, value }: Body,
+    session: string | undefined,
+    signal: AbortSignal,
+  ): Promise<Response> {
+    const { server, raw: { url, method, headers } } = request;
+    const pace = new ReaderPace();
+    const release = isListen(value) && this.#registry !== undefined
+      ? server.streams.take(request.caller.principal)
+      : undefined;
+    let isFollowing = false;
+    // A handler of its own: the SDK does not tell the callers of one handler's bus apart.
+    const handler = createMcpHandler(
+      ({ era }) =>
+        new ToolsetServer(this.#parts, {
+          request,
+          body: value,
+          session,
+          pace,
+          list: () => this.#listOf(request, era),
+        }),
+      {
+        keepAliveMs: server.heartbeatMs,
+        maxRequestBodySize: server.maxBodyBytes,
+        maxSubscriptions: release === undefined ? 0 : 1,
+        bus: new ListChangedBus(() => {
+          isFollowing = true;
+          return this.#watch(request, release);
+        }, (error) => {
+          if (error !== undefined) server.log(error);
+          void handler.close();
+        }),
+        onerror: (error) => server.log(error),
+      },
+    );
+    const given = new Request(url, {
+      method,
+      headers,
+      signal,
+      ...(value === undefined && text !== undefined ? { body: text } : {}),
+    });
+    let answer: Response;
+    try {
+      answer = await handler.fetch(given, { parsedBody: value });
+    } finally {
+      if (!isFollowing) release?.();
+    }
+    if (!answer.headers.has("cache-control")) answer.headers.set("cache-control", "no-store");
+    const response = pace.observe(answer);
+    return isInitialize(value) && response.ok ? withSession(response) : response;
+  }
+
+  /** The older clients' stream of changes, which the SDK does not have for servers without state. */
+  #follow(request: ToolRequest): Response {
+    const { server, raw, caller: { principal } } = request;
+    const accepts = raw.headers.get("accept")?.includes("text/event-stream") === true;
+    const release = accepts && this.#registry !== undefined
+      ? server.streams.take(principal)
+      : undefined;
+    if (release === undefined) {
+      // The protocol's answer where there is no such stream: clients go on without it.
+      return problemResponse({
+        status: 405,
+        code: "method_not_allowed",
+        detail: "There is no stream here: send requests by POST",
+        headers: { allow: "POST" },
+      });
+    }
+    return listChangedStream(this.#watch(request, release), {
+      heartbeatMs: server.heartbeatMs,
+      signal: raw.signal,
+      onError: (error) => server.log(error),
+    });
+  }
+
+  #watch(request: ToolRequest, release: (() => void) | undefined): ListingWatch {
+    return new ListingWatch({
+      registry: this.#registry as ToolRegistry,
+      list: () => request.toolsetNow().available(),
+      expiresAt: request.caller.expiresAt,
+      onStop: () => release?.(),
+    });
+  }
+
+  #listOf({ toolset, raw }: ToolRequest, era: McpEra): McpToolList {
+    return this.#lists.of(toolset.available(), targetOf(era, raw.headers));
+  }
+}
+
+/** Workers report only to a stream that its client is gone; others do so for any response. */
+const WORKERS_PATIENCE_MS = 20;
+
+function refusalResponse({ status, id, error }: Refusal): Response {
+  return json({ jsonrpc: "2.0", id, error }, status);
+}
+
+/**
+ * Names the session of a client that begins one. The server keeps nothing of a session: its name
+ * tells apart the requests of two clients, which both count from 0.
+ */
+function withSession(response: Response): Response {
+  const { body, status, statusText } = response;
+  const headers = new Headers(response.headers);
+  headers.set("mcp-session-id", crypto.randomUUID());
+  return new Response(body, { status, statusText, headers });
 }

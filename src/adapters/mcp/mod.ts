@@ -11,13 +11,7 @@ export {
   type McpExecutionContext,
   type McpHandlerContext,
 } from "./endpoint.ts";
-export type { McpEndpointOptions } from "./endpoint_options.ts";
-export { isMcpContent, type McpContent, mcpContent } from "./mcp_content.ts";
-export type {
-  ImportedMcpServer,
-  ImportMcpServerOptions,
-  McpCommand,
-  McpServerSource,
-  ReconnectOptions,
-} from "./import_options.ts";
-export { importMcpServer } from "./import_server.ts";
+export type { McpEndpointOptions } from "./options.ts";
+export { isMcpContent, type McpContent, mcpContent } from "./content.ts";
+export type { McpCommand, McpServerSource, ReconnectOptions } from "./connection.ts";
+export { type ImportedMcpServer, importMcpServer, type ImportMcpServerOptions } from "./import.ts";

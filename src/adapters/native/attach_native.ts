@@ -10,11 +10,8 @@ import { fileURLToPath } from "node:url";
 import { ToolDispatcher, type ToolDispatcherOptions } from "../../execute/mod.ts";
 import type { ToolRegistry } from "../../registry/mod.ts";
 import type { Selection } from "../../select/mod.ts";
-import { Guest } from "./guest.ts";
-import { bunGuest } from "./guest_bun.ts";
-import { denoGuest } from "./guest_deno.ts";
-import type { GuestRuntime, WakeKind } from "./guest_library.ts";
-import { type Koffi, nodeGuest } from "./guest_node.ts";
+import { Guest, type GuestRuntime, type WakeKind } from "./guest.ts";
+import { bunGuest, denoGuest, type Koffi, nodeGuest } from "./guest_runtimes.ts";
 
 /** Options for {@linkcode attachNative}. */
 export interface AttachNativeOptions {
@@ -24,7 +21,7 @@ export interface AttachNativeOptions {
    */
   readonly library: string | URL;
   /**
-   * What is offered to native code at all. The host's `config_json` narrows it further.
+   * The tools that native code may have. The host's `config_json` narrows it further.
    *
    * @default Everything that is registered.
    */
@@ -61,7 +58,7 @@ export interface NativeAttachment extends AsyncDisposable {
   refresh(): void;
   /**
    * Leaves libplue: running calls fail with `runtime_gone`, and their tools are aborted. Resolves
-   * when no native thread can call into this runtime any more. The registry stays as it is.
+   * when no native thread can call into this runtime. The registry stays as it is.
    */
   detach(): Promise<void>;
 }
@@ -72,8 +69,8 @@ export interface NativeAttachment extends AsyncDisposable {
  * this one: that would wait for itself, and fails with `would_deadlock`.
  *
  * The end of the process, or of a worker, by itself, by `process.exit()` or by an error detaches,
- * too. `terminate()` does not: a worker that is attached must `detach()` before that, or nobody
- * answers.
+ * too. `terminate()` does not: a worker that is attached must `detach()` before that, or calls wait
+ * for ever.
  *
  * @example Usage
  * ```ts ignore
@@ -82,7 +79,7 @@ export interface NativeAttachment extends AsyncDisposable {
  *
  * const registry = new ToolRegistry({ tools });
  * await using attachment = await attachNative(registry, { library: "./libmyapp.so" });
- * // Start the native code, which calls plue_tool_execute() on threads of its own.
+ * // Start the native code, which calls plue_tool_execute() on its own threads.
  * ```
  *
  * @param registry The tools. It is followed as it changes.
@@ -105,7 +102,7 @@ export async function attachNative(
     wake,
     keepAlive: options.keepAlive ?? true,
   });
-  // Native threads must not be left waiting, or wake what is no more.
+  // Native threads must not wait for, or wake, a runtime that has ended.
   const leave = (): void => guest.leave();
   process.once("exit", leave);
   const detach = (): Promise<void> => {

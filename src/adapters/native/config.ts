@@ -5,7 +5,8 @@
  * @module
  */
 
-import type { Selection } from "../../select/mod.ts";
+import { type Selection, selectionDataFields, selectionHint } from "../../select/mod.ts";
+import { isObject, refuseOthers } from "../../tool/mod.ts";
 
 /** What `config_json` says. */
 export interface NativeConfig {
@@ -15,44 +16,27 @@ export interface NativeConfig {
   readonly config: { readonly [id: string]: unknown } | undefined;
 }
 
-/** What the host wrote is wrong. The message is for the one who wrote it. */
+/** The host's configuration is wrong. */
 export class NativeConfigError extends TypeError {
   override readonly name = "NativeConfigError";
 }
 
-/** The members that are a selection's. A host cannot send its functions, filters and policies. */
-const SELECTION_FIELDS: readonly string[] = Object.keys(
-  {
-    context: 0,
-    role: 0,
-    scopes: 0,
-    namespace: 0,
-    allowIds: 0,
-    denyIds: 0,
-    maxRisk: 0,
-    categories: 0,
-    excludeCategories: 0,
-    tagsAny: 0,
-    tagsAll: 0,
-  } satisfies Record<Exclude<keyof Selection, "filters" | "policies">, 0>,
-);
-
-const FIELDS: ReadonlySet<string> = new Set([...SELECTION_FIELDS, "config"]);
+const ACTION = "read config_json";
+const FIELDS: readonly string[] = [...selectionDataFields(), "config"];
 
 /**
  * Reads `config_json`.
  *
  * @param text What the host wrote; absent or empty is `{}`.
- * @returns What it says. The selection's values are not looked at here: whoever selects checks
- * them, and throws a `TypeError`.
+ * @returns What it says. The values of the selection are checked when tools are selected with it.
  * @throws {NativeConfigError} If it is not a JSON object, or a field is unknown.
  */
 export function readNativeConfig(text: string | undefined): NativeConfig {
   const value = parse(text === undefined || text.trim() === "" ? "{}" : text);
-  for (const field of Object.keys(value)) {
-    if (!FIELDS.has(field)) {
-      throw wrong(`"${field.slice(0, 100)}" is not one of its fields, ${[...FIELDS].join(", ")}`);
-    }
+  try {
+    refuseOthers(ACTION, value, FIELDS, selectionHint);
+  } catch (cause) {
+    throw new NativeConfigError((cause as TypeError).message, { cause });
   }
   const { config, ...selection } = value;
   if (config !== undefined && !isObject(config)) {
@@ -72,13 +56,9 @@ function parse(text: string): { readonly [field: string]: unknown } {
   return value;
 }
 
-function isObject(value: unknown): value is { readonly [field: string]: unknown } {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
 function wrong(problem: string, cause?: unknown): NativeConfigError {
   return new NativeConfigError(
-    `Cannot read config_json: ${problem}`,
+    `Cannot ${ACTION}: ${problem}`,
     cause === undefined ? undefined : { cause },
   );
 }

@@ -1,12 +1,65 @@
 /**
- * A runtime that owns its process and answers the libplue in it.
+ * A runtime that owns its process and answers the libplue in it. What each runtime does in its own
+ * way, `guest_runtimes.ts` implements.
  *
  * @module
  */
 
-import type { Closable, GuestLibrary, GuestRuntime, WakeKind } from "./guest_library.ts";
-import { ToolHostBridge } from "./tool_host_bridge.ts";
-import type { NativeTools } from "./tool_offer.ts";
+import type { NativeTools } from "./host_tools.ts";
+import { HostBridge } from "./host_bridge.ts";
+
+/** How libplue tells the runtime that frames are waiting: by a callback, or by a byte to read. */
+export type WakeKind = "callback" | "fd";
+
+/** The functions of `plue_guest.h`, and libc's `close`, as a runtime's foreign functions give them. */
+export interface GuestLibrary {
+  /** Which ABI the library has. */
+  plue_abi_version(): number;
+  /**
+   * Attaches this thread's runtime: 0 or a descriptor, or -1 if there is one already.
+   *
+   * @param wake The pointer of a {@linkcode WakeCallback}, or `null`.
+   */
+  plue_guest_attach(wake: unknown): number;
+  /** Takes frames; how many bytes they have, or the negated size that is needed. */
+  plue_guest_drain(buffer: Uint8Array, capacity: number): number;
+  /** Gives frames; 0, or -1 if one is malformed. */
+  plue_guest_push(frames: Uint8Array, length: number): number;
+  plue_guest_detach(): void;
+  /** How many threads are on their way into the callback. */
+  plue_guest_wakers(): number;
+  /** Closes a descriptor of `plue_guest_attach` that nothing has taken over. */
+  close(descriptor: number): number;
+}
+
+/** A function of this runtime that any thread may call, and that then runs in this one. */
+export interface WakeCallback {
+  /** What the runtime's foreign functions take for it. */
+  readonly pointer: unknown;
+  close(): void;
+}
+
+/** Something to stop. */
+export interface Closable {
+  close(): void;
+}
+
+/** One runtime. */
+export interface GuestRuntime {
+  /** Name and version, for people. */
+  readonly name: string;
+  /** How it can be woken; the first is the better one. */
+  readonly wakes: readonly WakeKind[];
+  /** Loads the library. Loading one again gives the same. */
+  open(path: string): GuestLibrary | Promise<GuestLibrary>;
+  /** Makes a callback for other threads, where `wakes` has `"callback"`. */
+  callback?(run: () => void): WakeCallback;
+  /**
+   * Calls `run` whenever something can be read from a descriptor, which it takes over unless it
+   * throws. That alone does not keep the process alive.
+   */
+  watch(descriptor: number, run: () => void): Closable | Promise<Closable>;
+}
 
 /** The ABI that this side was written for. */
 const ABI_VERSION = 1;
@@ -28,8 +81,8 @@ export interface GuestSettings {
 /** A runtime that is attached to libplue. */
 export class Guest {
   readonly #library: GuestLibrary;
-  readonly #bridge: ToolHostBridge;
-  /** What wakes this thread. */
+  readonly #bridge: HostBridge;
+  /** Calls `#drain` when frames are waiting. */
   #waker: Closable | undefined;
   #keptAlive: ReturnType<typeof setInterval> | undefined;
   #buffer: Uint8Array = new Uint8Array(BUFFER_BYTES);
@@ -38,19 +91,19 @@ export class Guest {
 
   private constructor(library: GuestLibrary, { runtime, tools, keepAlive }: GuestSettings) {
     this.#library = library;
-    this.#bridge = new ToolHostBridge({
+    this.#bridge = new HostBridge({
       load: () => tools,
       send: (frames) => this.#push(frames),
       runtime: runtime.name,
     });
-    // No waker counts as something to wait for.
+    // The wakers do not keep the process alive.
     if (keepAlive) this.#keptAlive = setInterval(() => {}, 2 ** 31 - 1);
   }
 
   /** @throws {Error} If the library cannot be loaded or attached to. */
   static async attach(settings: GuestSettings): Promise<Guest> {
     const library = await settings.runtime.open(settings.library);
-    const version = library.abiVersion();
+    const version = library.plue_abi_version();
     if (version !== ABI_VERSION) {
       throw new Error(
         `Cannot attach to "${settings.library}": it has ABI ${version}, not ${ABI_VERSION}`,
@@ -79,7 +132,7 @@ export class Guest {
   leave(): void {
     if (!this.#isAttached) return;
     this.#isAttached = false;
-    this.#library.detach();
+    this.#library.plue_guest_detach();
     this.#bridge.close("The tools are detached from the host");
   }
 
@@ -90,7 +143,7 @@ export class Guest {
 
   async #attach({ runtime, library, wake }: GuestSettings): Promise<void> {
     const callback = wake === "callback" ? runtime.callback?.(() => this.#drain()) : undefined;
-    const descriptor = this.#library.attach(callback);
+    const descriptor = this.#library.plue_guest_attach(callback?.pointer ?? null);
     if (descriptor < 0) {
       callback?.close();
       throw new Error(
@@ -105,17 +158,17 @@ export class Guest {
       this.#library.close(descriptor);
       throw error;
     }
-    // The configuration is waiting, and came without a wake.
+    // The configuration is waiting: libplue does not wake for it.
     this.#drain();
   }
 
   async #detach(): Promise<void> {
     this.leave();
     clearInterval(this.#keptAlive);
-    // A thread may be about to call what is freed here; waiting for it would block this thread,
-    // which that one may need.
-    while (this.#library.wakers() > 0) await turn();
-    // Calls that were posted to this thread before still run.
+    // A thread may be about to call what is freed here. It may need this thread, so blocking until
+    // it is done could deadlock.
+    while (this.#library.plue_guest_wakers() > 0) await turn();
+    // Callbacks that were posted to this thread before still run.
     await turn();
     this.#waker?.close();
   }
@@ -124,7 +177,7 @@ export class Guest {
     let isEmpty = false;
     try {
       while (this.#isAttached && !isEmpty) {
-        const count = this.#library.drain(this.#buffer);
+        const count = this.#library.plue_guest_drain(this.#buffer, this.#buffer.length);
         isEmpty = count === 0;
         if (count < 0) this.#buffer = new Uint8Array(-count);
         else if (count > 0) this.#bridge.receive(this.#buffer.subarray(0, count));
@@ -137,9 +190,9 @@ export class Guest {
   }
 
   #push(frames: Uint8Array): void {
-    // What a tool answers after the end is for nobody.
+    // An answer after the end has no receiver.
     if (!this.#isAttached) return;
-    if (this.#library.push(frames) !== 0) {
+    if (this.#library.plue_guest_push(frames, frames.length) !== 0) {
       throw new Error("Cannot answer libplue: it takes a frame for malformed");
     }
   }

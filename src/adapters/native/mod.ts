@@ -7,7 +7,7 @@
  */
 
 export { attachNative, type AttachNativeOptions, type NativeAttachment } from "./attach_native.ts";
-export type { WakeKind } from "./guest_library.ts";
-export type { Koffi } from "./guest_node.ts";
+export type { WakeKind } from "./guest.ts";
+export type { Koffi } from "./guest_runtimes.ts";
 export { runSidecar, type SidecarOptions } from "./run_sidecar.ts";
 export type { ToolsModule } from "./tools_module.ts";

@@ -5,16 +5,16 @@
  */
 
 import type { ToolResult } from "../../tool/mod.ts";
-import { FrameWriter } from "./frame_writer.ts";
 import {
+  BAD_CONFIGURATION,
   CALL_FAILED,
-  CONFIGURATION_AT_FAULT,
+  FrameWriter,
   PROTOCOL_VERSION,
   REPLY,
   type ReplyType,
-} from "./protocol.ts";
+} from "./frames.ts";
 
-/** Codes that only the way from libplue to the dispatcher knows. */
+/** Codes of failures between libplue and the dispatcher. */
 export type BridgeFailureCode = "invalid_argument" | "runtime_unavailable" | "output_too_large";
 
 /** More than this is sent at once: a tool that never waits may send without end. */
@@ -44,51 +44,58 @@ export class Replies {
 
   /** The tools cannot be offered. */
   failed(configuration: number, why: string, isHostAtFault: boolean): void {
-    this.#add(REPLY.failed, configuration, why, isHostAtFault ? CONFIGURATION_AT_FAULT : 0);
+    this.#add(REPLY.failed, configuration, why, isHostAtFault ? BAD_CONFIGURATION : 0);
   }
 
-  /** The event loop turns. */
+  /** Answers a ping. */
   pong(id: number): void {
     this.#add(REPLY.pong, id, "");
   }
 
-  /** Something that a call's tool says while it runs. What is too large for a frame is dropped. */
+  /** An event of a running call. One that is too large for a frame is dropped. */
   event(call: number, value: unknown): void {
     const text = writeJson(value);
     if (text !== undefined) this.#add(REPLY.metadata, call, text);
   }
 
-  /** How a call ended. Its last frame. */
-  result(call: number, result: ToolResult, wantsEvents: boolean): void {
+  /**
+   * How a call ended. Its last frame. The dispatcher has told of its failures.
+   *
+   * @param tool The name in the call, if the caller wants events.
+   */
+  result(call: number, result: ToolResult, tool: string | undefined): void {
     if (!result.ok) {
       const { code, message, issues } = result.error;
       return this.#failure(
         call,
         message,
         { error: code, message, ...(issues === undefined ? {} : { issues }) },
-        wantsEvents,
       );
     }
     const text = writeJson(result.content);
     if (text === undefined || !this.#add(REPLY.result, call, text)) {
       const message = "Cannot hand the result over: it is larger than 256 MiB; ask for less of it";
-      this.failure(call, "output_too_large", message, wantsEvents);
+      this.failure(call, "output_too_large", message, tool);
     }
   }
 
-  /** A call that the dispatcher was not asked about, or whose result cannot be handed over. */
-  failure(call: number, code: BridgeFailureCode, message: string, wantsEvents: boolean): void {
-    this.#failure(call, message, { error: code, message }, wantsEvents);
+  /**
+   * A call that the dispatcher was not asked about, or whose result cannot be handed over.
+   *
+   * @param tool The name in the call, if the caller wants events.
+   */
+  failure(call: number, code: BridgeFailureCode, message: string, tool: string | undefined): void {
+    if (tool !== undefined) this.event(call, { type: "error", tool, error: code, message });
+    this.#failure(call, message, { error: code, message });
   }
 
-  /** Sends what is waiting. */
+  /** Sends the waiting replies. */
   flush(): void {
     this.#flushing = false;
     this.#writer.flush(this.#send);
   }
 
-  #failure(call: number, message: string, failure: object, wantsEvents: boolean): void {
-    if (wantsEvents) this.event(call, { type: "error", ...failure });
+  #failure(call: number, message: string, failure: object): void {
     // The message becomes a C string, which a NUL would end.
     const plain = message.replaceAll("\0", "\u{fffd}");
     this.#writer.addPair(REPLY.result, CALL_FAILED, call, plain, JSON.stringify(failure));
@@ -109,7 +116,7 @@ export class Replies {
   }
 }
 
-/** JSON, unless it would be longer than a string can be. The dispatcher has seen that it is JSON. */
+/** The value as JSON, or `undefined` if that is longer than a string can be. */
 function writeJson(value: unknown): string | undefined {
   try {
     return JSON.stringify(value) ?? "null";

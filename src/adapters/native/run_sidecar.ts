@@ -1,12 +1,13 @@
 /**
- * The sidecar: a process that libplue starts, and that answers it over a socket.
+ * The sidecar's process: what libplue starts, and the socket that it leaves there, on every runtime.
  *
  * @module
  */
 
+import { statSync } from "node:fs";
+import { Socket } from "node:net";
 import process from "node:process";
-import { EXIT, startSidecar } from "./sidecar.ts";
-import { isSocket, openSidecarSocket } from "./sidecar_socket.ts";
+import { EXIT, type SidecarSocket, type SidecarSocketEvents, startSidecar } from "./sidecar.ts";
 import { loadTools, type ToolsModule } from "./tools_module.ts";
 
 /** Options for {@linkcode runSidecar}. */
@@ -24,8 +25,8 @@ const DESCRIPTOR = 3;
 /**
  * Runs this process as a sidecar of the libplue that started it, until that one lets it go.
  *
- * A promise that a tool leaves rejected, with nobody to handle it, goes to the log: it ends neither
- * the process nor the calls of others. An exception that nobody catches ends it, as anywhere.
+ * A promise that a tool leaves rejected goes to the log: it ends neither the process nor other calls.
+ * An exception that is not caught ends the process, as anywhere.
  *
  * @example Usage
  * ```ts ignore
@@ -45,7 +46,7 @@ export function runSidecar(options: SidecarOptions = {}): void {
     process.exit(EXIT.notAHost);
   }
   process.on("unhandledRejection", (reason) => {
-    console.error("plue-sidecar: a promise was rejected, and nobody handled it:", reason);
+    console.error("plue-sidecar: unhandled rejection of a promise:", reason);
   });
   startSidecar({
     runtime: runtimeName(),
@@ -65,15 +66,132 @@ function findFault(): string | undefined {
   }
 }
 
-/** The globals by which the runtimes are told apart. */
-interface RuntimeGlobals {
-  readonly Bun?: { readonly version: string };
+// No set of types knows all three runtimes.
+const { Bun: bun, Deno: deno } = globalThis as unknown as {
+  readonly Bun?: BunSockets & { readonly version: string };
   readonly Deno?: { readonly version: { readonly deno: string } };
-}
+};
 
 function runtimeName(): string {
-  // No set of types knows all three runtimes.
-  const { Bun: bun, Deno: deno } = globalThis as unknown as RuntimeGlobals;
   if (bun !== undefined) return `bun ${bun.version}`;
   return deno !== undefined ? `deno ${deno.version.deno}` : `node ${process.versions.node}`;
+}
+
+/** What this file uses of Bun. */
+export interface BunSockets {
+  connect(options: {
+    readonly fd: number;
+    readonly socket: {
+      data(socket: unknown, bytes: Uint8Array): void;
+      drain(): void;
+      end(): void;
+      close(): void;
+      error(): void;
+    };
+  }): Promise<BunSocket>;
+}
+
+export interface BunSocket {
+  /** How many bytes were taken; below 0 if the other end is gone. */
+  write(bytes: Uint8Array): number;
+  end(): void;
+}
+
+/**
+ * Whether a descriptor is a socket: it is one only where libplue started this process.
+ *
+ * @throws {Error} If the runtime does not let this process look, as Deno without its permissions.
+ */
+export function isSocket(descriptor: number): boolean {
+  try {
+    // Not fstat: Deno knows only the descriptors that it opened itself.
+    return statSync(`/dev/fd/${descriptor}`).isSocket();
+  } catch (error) {
+    if (isOfPermissions(error)) throw error;
+    return false;
+  }
+}
+
+/** Whether Deno or Node refused something that the system might have allowed. */
+function isOfPermissions(error: unknown): boolean {
+  const { name, code } = error as { readonly name?: unknown; readonly code?: unknown };
+  return name === "NotCapable" || code === "ERR_ACCESS_DENIED";
+}
+
+/** Opens the socket that libplue left on a descriptor. No event is sent before this returns. */
+function openSidecarSocket(descriptor: number, events: SidecarSocketEvents): SidecarSocket {
+  // Bun's node:net never reads from a descriptor that it was given.
+  return bun === undefined
+    ? openNodeSocket(descriptor, events)
+    : new BunSidecarSocket(bun, descriptor, events);
+}
+
+function openNodeSocket(fd: number, events: SidecarSocketEvents): SidecarSocket {
+  const socket = new Socket({ fd, readable: true, writable: true });
+  socket.on("data", (bytes: Uint8Array) => events.data(bytes));
+  for (const event of ["end", "close", "error"]) socket.on(event, () => events.end());
+  return {
+    // The socket keeps what it cannot send at once, and the bytes are only lent.
+    write: (bytes) => void socket.write(bytes.slice()),
+    end: (then) => void socket.end(then),
+  };
+}
+
+/** Bun's socket, which takes what it can and leaves the rest to its caller. */
+export class BunSidecarSocket implements SidecarSocket {
+  readonly #events: SidecarSocketEvents;
+  /** What was not sent yet, oldest first. */
+  readonly #waiting: Uint8Array[] = [];
+  #socket: BunSocket | undefined;
+  #afterEnd: (() => void) | undefined;
+
+  constructor(bun: BunSockets, fd: number, events: SidecarSocketEvents) {
+    this.#events = events;
+    const end = (): void => events.end();
+    bun.connect({
+      fd,
+      socket: {
+        data: (_socket, bytes) => events.data(bytes),
+        drain: () => this.#sendWaiting(),
+        end,
+        close: end,
+        error: end,
+      },
+    }).then((socket) => {
+      this.#socket = socket;
+      this.#sendWaiting();
+    }, end);
+  }
+
+  write(bytes: Uint8Array): void {
+    if (this.#socket === undefined || this.#waiting.length > 0) {
+      this.#waiting.push(bytes.slice());
+      return;
+    }
+    const sent = this.#socket.write(bytes);
+    if (sent < 0) this.#events.end();
+    else if (sent < bytes.length) this.#waiting.push(bytes.slice(sent));
+  }
+
+  end(then: () => void): void {
+    this.#afterEnd = then;
+    this.#sendWaiting();
+  }
+
+  #sendWaiting(): void {
+    const socket = this.#socket;
+    if (socket === undefined) return;
+    for (let bytes = this.#waiting[0]; bytes !== undefined; bytes = this.#waiting[0]) {
+      const sent = socket.write(bytes);
+      if (sent < 0) return this.#events.end();
+      if (sent < bytes.length) {
+        this.#waiting[0] = bytes.subarray(sent);
+        return;
+      }
+      this.#waiting.shift();
+    }
+    if (this.#afterEnd === undefined) return;
+    socket.end();
+    this.#afterEnd();
+  }
 }

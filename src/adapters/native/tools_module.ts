@@ -13,7 +13,7 @@ import {
 } from "../../execute/mod.ts";
 import type { ToolRegistry } from "../../registry/mod.ts";
 import type { Selection } from "../../select/mod.ts";
-import type { NativeTools } from "./tool_offer.ts";
+import type { NativeTools } from "./host_tools.ts";
 
 /** What a module of tools exports. Everything but the registry may be absent. */
 export interface ToolsModule {
@@ -23,7 +23,7 @@ export interface ToolsModule {
   readonly transactions?: TransactionManager | undefined;
   /** Options for the dispatcher that runs the calls. */
   readonly dispatch?: ToolDispatcherOptions | undefined;
-  /** What is offered at all, whatever the host's configuration says. */
+  /** The tools that any host may have; its configuration can only narrow them. */
   readonly selection?: Selection | undefined;
 }
 

@@ -5,8 +5,6 @@
  * @module
  */
 
-export { defineTool } from "./define_tool.ts";
-export type { InferConfig, InferParams, InferResult } from "./infer.ts";
+export { defineTool, type InferConfig, type InferParams, type InferResult } from "./define_tool.ts";
 export { typeboxEngine, type TypeboxEngineOptions } from "./typebox_engine.ts";
-export { ToolDispatcher } from "./tool_dispatcher.ts";
-export { ToolRegistry, type ToolRegistryOptions } from "./tool_registry.ts";
+export { ToolDispatcher, ToolRegistry, type ToolRegistryOptions } from "./defaults.ts";

@@ -1,27 +1,33 @@
 /**
  * The default schema engine, by TypeBox: compiles where code may be generated, interprets where
- * not. It wraps TypeBox so that none of three traps of TypeBox 1.4 can be stepped into:
+ * not. It works around three faults of TypeBox 1.4:
  *
  * - Its answer to "may code be generated?" is cached. On Cloudflare Workers that is true while a
  *   module loads and false inside a request, where compiling would then throw.
  * - Its own fallback keeps one context for all calls, so properties that one value had evaluated
  *   are let through by `unevaluatedProperties: false` in the next value.
  * - It finds a `toString` in every object, and judges arrays as if they were objects
- *   (`other_words.ts`).
+ *   (`typebox_rewrites.ts`).
  *
  * @module
  */
 
+import * as Formats from "typebox/format";
 import { Build, Check } from "typebox/schema";
-import { explain } from "../../schema/explain.ts";
-import { ASSERTED_FORMATS } from "../../schema/formats.ts";
-import { vagueIssue } from "../../schema/issues.ts";
-import type { Dialect, SchemaEngine, SchemaValidator } from "../../schema/mod.ts";
-import { type NormalizedSchema, normalizeSchema } from "../../schema/normalize.ts";
-import { repeatsParts, takeApart } from "../../schema/repeated_parts.ts";
+import {
+  ASSERTED_FORMATS,
+  type Dialect,
+  explain,
+  type NormalizedSchema,
+  normalizeSchema,
+  repeatsParts,
+  type SchemaEngine,
+  type SchemaValidator,
+  splitSchema,
+  vagueIssue,
+} from "../../schema/mod.ts";
 import type { JsonSchema } from "../../tool/mod.ts";
-import { testFormat } from "./formats.ts";
-import { needsOtherWords, putInOtherWords } from "./other_words.ts";
+import { rewriteForTypebox } from "./typebox_rewrites.ts";
 
 /** Options for {@linkcode typeboxEngine}. */
 export interface TypeboxEngineOptions {
@@ -40,8 +46,6 @@ export interface TypeboxEngineOptions {
    */
   readonly codeGeneration?: boolean;
 }
-
-const NO_FORMATS: ReadonlySet<string> = new Set();
 
 /**
  * Makes the engine. It keeps nothing: two engines with the same options are alike.
@@ -62,22 +66,23 @@ const NO_FORMATS: ReadonlySet<string> = new Set();
  */
 export function typeboxEngine(options: TypeboxEngineOptions = {}): SchemaEngine {
   const { formats = "assert", codeGeneration = true } = options;
-  const asserted = formats === "assert" ? ASSERTED_FORMATS : NO_FORMATS;
+  const asserted = formats === "assert" ? ASSERTED_FORMATS : new Set<string>();
   return Object.freeze({
     name: "typebox",
     compile(schema: JsonSchema, dialect: Dialect): SchemaValidator {
-      const normalized = normalizeSchema(schema, dialect, { formats: asserted });
-      const inOtherWords = normalized.flat && needsOtherWords(normalized.schema);
-      const inParts = repeatsParts(normalized);
-      // A second copy: what is wrong is explained by the schema as it was.
-      const form = inOtherWords || inParts
-        ? normalizeSchema(schema, dialect, { formats: asserted })
-        : normalized;
-      if (inOtherWords) putInOtherWords(form.schema);
+      const normalize = () => normalizeSchema(schema, dialect, { formats: asserted });
+      const form = normalize();
+      const inParts = repeatsParts(form);
+      if (form.flat) rewriteForTypebox(form.schema);
+      const check = inParts
+        ? makeCheckInParts(form, codeGeneration)
+        : makeCheck(form, codeGeneration);
+      // Issues are about the schema as it was before it was rewritten for TypeBox.
+      let original: NormalizedSchema | undefined;
       return {
-        check: inParts ? makeCheckInParts(form, codeGeneration) : makeCheck(form, codeGeneration),
+        check,
         issues(value) {
-          const found = explain(normalized, value, testFormat);
+          const found = explain(original ??= normalize(), value, Formats.Test);
           return found.length > 0 ? found : [vagueIssue()];
         },
       };
@@ -97,14 +102,14 @@ function makeCheck(
   return mayExhaustStack ? orElse(compiled, orElse(interpret, deny)) : compiled;
 }
 
-/** The check of a schema that must not look at a part of the value more than once. */
+/** The check of a schema that would look at parts of the value again and again. */
 function makeCheckInParts(
   form: NormalizedSchema,
   codeGeneration: boolean,
 ): (value: unknown) => boolean {
-  const { parts, whole } = takeApart(
+  const { parts, whole } = splitSchema(
     form,
-    // TypeBox's keyword for a check of one's own.
+    // TypeBox's keyword for a custom check.
     (check) => ({ "~refine": [{ check, error: () => "It does not fit" }] }),
   );
   const context = Object.fromEntries(form.targets);
@@ -134,7 +139,7 @@ function compile(
   }
 }
 
-/** What has no answer does not fit: a value nested deep enough to exhaust the stack. */
+/** A value that is nested deep enough to exhaust the stack does not fit. */
 function deny(): boolean {
   return false;
 }

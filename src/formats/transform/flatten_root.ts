@@ -1,26 +1,19 @@
 /**
- * A root that is one plain object, for targets that refuse `anyOf`, `oneOf`, `allOf`, `not`,
+ * Makes the root one plain object, for targets that refuse `anyOf`, `oneOf`, `allOf`, `not`,
  * `enum` and `$ref` there.
  *
  * @module
  */
 
-import { type JsonSchema, type JsonSchemaObject, setOwn } from "../../tool/mod.ts";
+import { isSchema } from "../../schema/mod.ts";
+import { isObject, type JsonSchema, type JsonSchemaObject, setOwn } from "../../tool/mod.ts";
 import { distinct } from "./json_equal.ts";
-import { allOfMerger, mergeEveryAllOf, mergeSchemas } from "./merge_all_of.ts";
-import { cameFrom, type Place } from "./origin.ts";
-import { resolveReference } from "./references.ts";
+import { allOfMerger, mergeAllOfIn, mergeSchemas } from "./merge_all_of.ts";
+import { cameFrom } from "./origin.ts";
+import { resolverOf } from "./definitions.ts";
 import { type Report, transformed, type TransformResult } from "./report.ts";
-import {
-  copyMap,
-  copyNode,
-  isNode,
-  isSchema,
-  requiredBy,
-  rootSpot,
-  without,
-} from "./schema_walk.ts";
-import { addWords } from "./words.ts";
+import { changed, mapOf, requiredBy, rootSpot, without } from "./rewrite.ts";
+import { addWords, leaveOut } from "./describe_constraints.ts";
 
 /** How often a union may turn up behind a union. */
 const MAX_ROUNDS = 16;
@@ -48,25 +41,27 @@ const MAX_ROUNDS = 16;
  * ```
  */
 export function flattenRoot(schema: JsonSchema): TransformResult {
-  return transformed(schema, (root, report) => plainRoot(root, report, true));
+  return transformed(schema, (root, report) => flattenRootIn(root, report, true));
 }
 
 /** {@linkcode flattenRoot} inside a chain of transforms. */
-export function plainRoot(first: JsonSchema, report: Report, describe: boolean): JsonSchema {
-  if (!isNode(first)) return first;
+export function flattenRootIn(first: JsonSchema, report: Report, describe: boolean): JsonSchema {
+  if (!isObject(first)) return first;
   let root: JsonSchema = first;
-  // What is merged in may bring a reference or a union of its own.
+  // A merged schema may bring its own reference or union.
   for (let round = 0; round < MAX_ROUNDS; round++) {
     root = mergeIntoRoot(root);
-    if (!isNode(root)) throw new TypeError("Cannot flatten the schema: no value can satisfy it");
+    if (!isObject(root)) throw new TypeError("Cannot flatten the schema: no value can satisfy it");
     const union = ["anyOf", "oneOf"].find((keyword) => Object.hasOwn(root as object, keyword));
     if (union === undefined) break;
     root = flattenUnion(root, union, report, describe);
   }
-  if (!isNode(root)) return root;
+  if (!isObject(root)) return root;
   root = without(root, "$ref");
   for (const keyword of ["anyOf", "oneOf", "allOf", "not", "enum", "const"]) {
-    if (Object.hasOwn(root, keyword)) root = leaveOut(root, keyword, report, describe);
+    if (!Object.hasOwn(root, keyword)) continue;
+    const message = `"${keyword}" cannot stand at the root`;
+    root = leaveOut(root, keyword, rootSpot(root), report, describe, message);
   }
   return root;
 }
@@ -74,17 +69,17 @@ export function plainRoot(first: JsonSchema, report: Report, describe: boolean):
 /** The root with its `$ref` and its `allOf` merged in. */
 function mergeIntoRoot(root: JsonSchemaObject): JsonSchema {
   const whole = dereference(root, root);
-  if (!isNode(whole) || !Array.isArray(whole["allOf"])) return whole;
-  const merged = mergeEveryAllOf(whole);
-  return isNode(merged) ? withDefinitions(merged, whole) : merged;
+  if (!isObject(whole) || !Array.isArray(whole["allOf"])) return whole;
+  const merged = mergeAllOfIn(whole);
+  return isObject(merged) ? withDefinitions(merged, whole) : merged;
 }
 
 /** The root with what its `$ref` leads to merged in. */
 function dereference(node: JsonSchemaObject, root: JsonSchemaObject): JsonSchema {
   let at: JsonSchema = node;
-  // Each step may lead to another reference; a chain is shorter than the definitions it uses.
-  for (let steps = 0; steps < 32 && isNode(at) && Object.hasOwn(at, "$ref"); steps++) {
-    const target = resolveReference(root, at["$ref"]);
+  // A reference may lead to another one.
+  for (let steps = 0; steps < 32 && isObject(at) && Object.hasOwn(at, "$ref"); steps++) {
+    const target = resolverOf(root)(at["$ref"]);
     if (target === undefined) {
       throw new TypeError("Cannot flatten the schema: its root refers to something outside of it");
     }
@@ -92,10 +87,10 @@ function dereference(node: JsonSchemaObject, root: JsonSchemaObject): JsonSchema
     if (target === root) return bare;
     at = mergeSchemas(
       bare,
-      isNode(target) ? without(target, "$defs", "$id", "$anchor", "$dynamicAnchor") : target,
+      isObject(target) ? without(target, "$defs", "$id", "$anchor", "$dynamicAnchor") : target,
     );
   }
-  return isNode(at) ? without(at, "$ref") : at;
+  return isObject(at) ? without(at, "$ref") : at;
 }
 
 function flattenUnion(
@@ -108,43 +103,39 @@ function flattenUnion(
   if (!Array.isArray(list)) return root;
   const mergeAllOf = allOfMerger(root);
   const branches = list.filter(isSchema).map((branch) => {
-    const whole = isNode(branch) ? dereference(branch, root) : branch;
-    return isNode(whole) && Array.isArray(whole["allOf"]) ? mergeAllOf(whole) : whole;
-  }).map((branch) => isNode(branch) ? without(branch, "$defs", "definitions") : branch)
+    const whole = isObject(branch) ? dereference(branch, root) : branch;
+    return isObject(whole) && Array.isArray(whole["allOf"]) ? mergeAllOf(whole) : whole;
+  }).map((branch) => isObject(branch) ? without(branch, "$defs", "definitions") : branch)
     // A branch for values that are no objects never holds for arguments.
-    .filter((branch) => branch !== false && !(isNode(branch) && excludesObjects(branch)));
-  const only = branches[0];
-  if (branches.length === 1 && isNode(only)) {
-    const merged = mergeSchemas(without(root, keyword), only);
-    if (isNode(merged)) return merged;
-  }
+    .filter((branch) => branch !== false && !(isObject(branch) && excludesObjects(branch)));
   const base = without(root, keyword);
-  const nodes = branches.filter(isNode);
+  const nodes = branches.filter(isObject);
+  const [only] = nodes;
+  if (branches.length === 1 && only !== undefined) {
+    const merged = mergeSchemas(base, only);
+    if (isObject(merged)) return merged;
+  }
   const all = nodes.length === branches.length;
-  const properties = isNode(base["properties"]) ? copyMap(base["properties"]) : {};
-  let narrows = false;
   const closed = (branch: JsonSchemaObject): boolean =>
     branch["additionalProperties"] === false && !Object.hasOwn(branch, "patternProperties");
   const listed = new Map<string, JsonSchema[]>();
   for (const branch of nodes) {
-    const own = isNode(branch["properties"]) ? branch["properties"] : {};
-    for (const name of Object.keys(own)) {
+    for (const [name, schema] of Object.entries(mapOf(branch["properties"]))) {
       const schemas = listed.get(name) ?? [];
-      schemas.push(own[name] as JsonSchema);
+      schemas.push(schema as JsonSchema);
       listed.set(name, schemas);
     }
   }
+  const properties = { ...mapOf(base["properties"]) };
+  let narrows = false;
   for (const [name, schemas] of listed) {
-    const silent = branches.filter((branch) =>
-      !isNode(branch) || !isNode(branch["properties"]) || !Object.hasOwn(branch["properties"], name)
+    narrows ||= branches.some((branch) =>
+      !isObject(branch) ||
+      (!closed(branch) && !Object.hasOwn(mapOf(branch["properties"]), name))
     );
-    if (silent.some((branch) => !isNode(branch) || !closed(branch))) narrows = true;
     const united = unite(schemas, base);
-    const there = properties[name];
-    const both = Object.hasOwn(properties, name)
-      ? mergeSchemas(there as JsonSchema, united)
-      : united;
-    setOwn(properties, name, both);
+    const there = Object.hasOwn(properties, name) ? properties[name] as JsonSchema : true;
+    setOwn(properties, name, mergeSchemas(there, united));
   }
   report.add(root, rootSpot(root), {
     keyword,
@@ -154,23 +145,21 @@ function flattenUnion(
     narrows,
     message: `"${keyword}" at the root is sent as one object with the properties of all branches`,
   });
-  const copy = copyNode(base);
-  if (!Object.hasOwn(base, "properties")) {
-    cameFrom(copy, base, new Map<string, Place>([["properties", { node: root, keyword }]]));
-  }
-  if (Object.keys(properties).length > 0) copy["properties"] = properties;
-  const required = new Set<unknown>(Array.isArray(base["required"]) ? base["required"] : []);
-  const first: readonly unknown[] = all && Array.isArray(nodes[0]?.["required"])
-    ? nodes[0]["required"]
-    : [];
   const requirers = nodes.map(requiredBy);
-  for (const name of first) if (requirers.every((names) => names.has(name))) required.add(name);
-  if (required.size > 0) copy["required"] = [...required];
-  if (
-    !Object.hasOwn(base, "additionalProperties") && all && nodes.length > 0 && nodes.every(closed)
-  ) {
-    // Closed only where a branch is: a property of the base that no branch names was refused.
-    copy["additionalProperties"] = false;
+  const shared = [...requirers[0] ?? []].filter((name) =>
+    all && requirers.every((names) => names.has(name))
+  );
+  const required = new Set([...requiredBy(base), ...shared]);
+  // Only if all branches are closed: they refused the properties that no branch names.
+  const closes = all && nodes.length > 0 && nodes.every(closed) &&
+    !Object.hasOwn(base, "additionalProperties");
+  const copy = changed(base, {
+    ...(Object.keys(properties).length > 0 && { properties }),
+    ...(required.size > 0 && { required: [...required] }),
+    ...(closes && { additionalProperties: false }),
+  });
+  if (!Object.hasOwn(base, "properties")) {
+    cameFrom(copy, base, new Map([["properties", { node: root, keyword }]]));
   }
   if (describe) addWords(copy, keyword, list);
   return copy;
@@ -178,10 +167,9 @@ function flattenUnion(
 
 /** The node with the definitions of the root, which references in it lead to. */
 function withDefinitions(node: JsonSchemaObject, root: JsonSchemaObject): JsonSchemaObject {
-  if (!Object.hasOwn(root, "$defs") || node["$defs"] === root["$defs"]) return node;
-  const copy = copyNode(node);
-  copy["$defs"] = root["$defs"];
-  return copy;
+  return !Object.hasOwn(root, "$defs") || node["$defs"] === root["$defs"]
+    ? node
+    : changed(node, { $defs: root["$defs"] });
 }
 
 function excludesObjects(branch: JsonSchemaObject): boolean {
@@ -195,38 +183,16 @@ function unite(schemas: readonly JsonSchema[], from: JsonSchemaObject): JsonSche
   const different = distinct(schemas);
   const only = different[0];
   if (different.length === 1 && only !== undefined) return only;
-  const constants = different.map((schema) =>
-    isNode(schema) && Object.hasOwn(schema, "const") ? [schema["const"]] : undefined
-  );
-  if (constants.every((values) => values !== undefined)) {
-    const first = different.find(isNode);
-    const same = different.every((schema) => isNode(schema) && schema["type"] === first?.["type"]);
-    const union: Record<string, unknown> = first !== undefined && same && "type" in first
-      ? { type: first["type"], enum: constants.flat() }
-      : { enum: constants.flat() };
-    cameFrom(union, first ?? from);
-    return union;
+  const nodes = different.filter(isObject);
+  const first = nodes[0];
+  let union: JsonSchemaObject = { anyOf: different };
+  if (
+    nodes.length === different.length && nodes.every((node) => Object.hasOwn(node, "const"))
+  ) {
+    const type = first?.["type"];
+    const alike = type !== undefined && nodes.every((node) => node["type"] === type);
+    union = { ...(alike && { type }), enum: nodes.map((node) => node["const"]) };
   }
-  const union: Record<string, unknown> = { anyOf: different };
-  cameFrom(union, different.find(isNode) ?? from);
+  cameFrom(union, first ?? from);
   return union;
-}
-
-function leaveOut(
-  root: JsonSchemaObject,
-  keyword: string,
-  report: Report,
-  describe: boolean,
-): JsonSchemaObject {
-  report.add(root, rootSpot(root), {
-    keyword,
-    action: describe ? "described" : "dropped",
-    grade: describe ? "moved" : "lost",
-    widens: true,
-    message: `"${keyword}" cannot stand at the root`,
-  });
-  const copy = copyNode(root);
-  delete copy[keyword];
-  if (describe) addWords(copy, keyword, root[keyword]);
-  return copy;
 }

@@ -1,15 +1,15 @@
 /**
- * References replaced by what they lead to, for targets that know none.
+ * Replaces references by what they lead to, for targets that know none.
  *
  * @module
  */
 
-import type { JsonSchema, JsonSchemaObject } from "../../tool/mod.ts";
+import { isObject, type JsonSchema, type JsonSchemaObject } from "../../tool/mod.ts";
 import { mergeSchemas } from "./merge_all_of.ts";
 import { cameFrom } from "./origin.ts";
-import { referenceTargets, resolverOf, withoutNames } from "./references.ts";
+import { referenceTargets, resolverOf, withoutNames } from "./definitions.ts";
 import { type Report, transformed, type TransformResult } from "./report.ts";
-import { copyNode, isNode, mapSchema, type Spot, without } from "./schema_walk.ts";
+import { changed, mapSchema, type Spot, without } from "./rewrite.ts";
 
 /** How many nodes the result may have. References can double it at each step. */
 const MAX_NODES = 20_000;
@@ -19,7 +19,7 @@ const STAYS = ["type", "title", "description"] as const;
 
 /**
  * Replaces each local `$ref` by what it leads to, and drops `$defs`. A recursive reference is
- * followed once and then cut: what stands there says only the type, which is reported.
+ * followed once and then cut: the place only says the type, which is reported.
  *
  * @example Usage
  * ```ts
@@ -37,11 +37,11 @@ const STAYS = ["type", "title", "description"] as const;
  * @throws {TypeError} If a reference leads outside of the schema.
  */
 export function inlineRefs(schema: JsonSchema): TransformResult {
-  return transformed(schema, (root, report) => inlineReferences(root, report));
+  return transformed(schema, (root, report) => inlineRefsIn(root, report));
 }
 
 /** {@linkcode inlineRefs} inside a chain of transforms. */
-export function inlineReferences(root: JsonSchema, report: Report): JsonSchema {
+export function inlineRefsIn(root: JsonSchema, report: Report): JsonSchema {
   const resolve = resolverOf(root);
   let left = MAX_NODES;
   const open = new Set<JsonSchema>([root]);
@@ -83,13 +83,13 @@ export function inlineReferences(root: JsonSchema, report: Report): JsonSchema {
     return mergeSchemas(without(node, "$ref"), inner);
   };
 
-  return inline(isNode(root) ? without(root, "$defs", "definitions") : root, 0);
+  return inline(isObject(root) ? without(root, "$defs", "definitions") : root, 0);
 }
 
 function cut(node: JsonSchemaObject, target: JsonSchema): JsonSchemaObject {
   const rest: Record<string, unknown> = { ...without(node, "$ref") };
   for (const keyword of STAYS) {
-    if (isNode(target) && Object.hasOwn(target, keyword) && !Object.hasOwn(rest, keyword)) {
+    if (isObject(target) && Object.hasOwn(target, keyword) && !Object.hasOwn(rest, keyword)) {
       rest[keyword] = target[keyword];
     }
   }
@@ -105,13 +105,10 @@ export function wrapReferences(root: JsonSchema): JsonSchema {
   const leave = (node: JsonSchemaObject, { root, depth }: Spot): JsonSchema => {
     if (!Object.hasOwn(node, "$ref") || root || Object.keys(node).length === 1) return node;
     const branch: JsonSchemaObject = { $ref: node["$ref"] };
-    const copy = copyNode(without(node, "$ref"));
     cameFrom(branch, node);
-    if (!Object.hasOwn(copy, "anyOf")) {
-      copy["anyOf"] = [branch];
-      return copy;
-    }
-    return mergeSchemas(copy, targetOf(node["$ref"], depth) ?? { allOf: [branch] });
+    if (!Object.hasOwn(node, "anyOf")) return changed(node, { $ref: undefined, anyOf: [branch] });
+    const target = targetOf(node["$ref"], depth) ?? { allOf: [branch] };
+    return mergeSchemas(without(node, "$ref"), target);
   };
   const targetOf = referenceTargets(
     root,

@@ -1,15 +1,16 @@
 /**
- * `allOf` as one schema. What cannot be merged stays in `allOf`; nothing is changed in meaning.
+ * Merges `allOf` into one schema of the same meaning. What cannot be merged stays in `allOf`.
  *
  * @module
  */
 
-import { type JsonSchema, type JsonSchemaObject, setOwn } from "../../tool/mod.ts";
-import { distinct, jsonEqual, valueKey, valueKeys } from "./json_equal.ts";
-import { cameFrom, type Place, spend } from "./origin.ts";
-import { referenceTargets } from "./references.ts";
+import { isSchema } from "../../schema/mod.ts";
+import { isObject, type JsonSchema, type JsonSchemaObject, setOwn } from "../../tool/mod.ts";
+import { distinct, sameValue, valueKey, valueKeys } from "./json_equal.ts";
+import { cameFrom, countSteps, type Place } from "./origin.ts";
+import { referenceTargets } from "./definitions.ts";
 import { transformed, type TransformResult } from "./report.ts";
-import { copyMap, isNode, isSchema, mapSchema, type Spot, without } from "./schema_walk.ts";
+import { mapOf, mapSchema, type Spot, without } from "./rewrite.ts";
 
 /** Keywords that mean something only together. */
 const OBJECT = ["properties", "patternProperties", "additionalProperties"] as const;
@@ -19,47 +20,26 @@ const GROUPS: readonly (readonly string[])[] = [
   ["if", "then", "else"],
 ];
 
+/** Keywords that are merged with others, before each of the rest is merged by itself. */
+const TOGETHER: ReadonlySet<string> = new Set([...OBJECT, ...ARRAY, ...GROUPS.flat()]);
+
 /** Keywords that cannot be moved out of the schema that has them. */
-const BOUND = [
-  "unevaluatedProperties",
-  "unevaluatedItems",
-  "$dynamicRef",
-  "$dynamicAnchor",
-  "$anchor",
-  "$id",
-  "$defs",
-  "definitions",
-] as const;
+const BOUND: readonly string[] = ("unevaluatedProperties unevaluatedItems " +
+  "$dynamicRef $dynamicAnchor $anchor $id $defs definitions").split(" ");
 
 /** Keywords where the larger one is the tighter one, and those where the smaller is. */
-const LARGER: ReadonlySet<string> = new Set([
-  "minimum",
-  "exclusiveMinimum",
-  "minLength",
-  "minItems",
-  "minProperties",
-]);
-const SMALLER: ReadonlySet<string> = new Set([
-  "maximum",
-  "exclusiveMaximum",
-  "maxLength",
-  "maxItems",
-  "maxProperties",
-]);
+const LARGER: ReadonlySet<string> = new Set(
+  "minimum exclusiveMinimum minLength minItems minProperties".split(" "),
+);
+const SMALLER: ReadonlySet<string> = new Set(
+  "maximum exclusiveMaximum maxLength maxItems maxProperties".split(" "),
+);
 
 /** Keywords that only describe: the outer schema's words win. */
-const WORDS: ReadonlySet<string> = new Set([
-  "title",
-  "description",
-  "default",
-  "examples",
-  "example",
-  "deprecated",
-  "readOnly",
-  "writeOnly",
-  "$comment",
-  "$schema",
-]);
+const WORDS: ReadonlySet<string> = new Set(
+  ("title description default examples example deprecated readOnly writeOnly $comment $schema")
+    .split(" "),
+);
 
 /**
  * Merges the branches of each `allOf` into the schema that has it. References in a branch are
@@ -75,15 +55,15 @@ const WORDS: ReadonlySet<string> = new Set([
  * ```
  */
 export function mergeAllOf(schema: JsonSchema): TransformResult {
-  return transformed(schema, mergeEveryAllOf);
+  return transformed(schema, mergeAllOfIn);
 }
 
 /** {@linkcode mergeAllOf} inside a chain of transforms. */
-export function mergeEveryAllOf(root: JsonSchema): JsonSchema {
+export function mergeAllOfIn(root: JsonSchema): JsonSchema {
   return allOfMerger(root)(root);
 }
 
-/** Makes the function that does so in parts of `root`. What is referred to is merged once. */
+/** Makes the function that does so in parts of `root`. A referenced schema is merged once. */
 export function allOfMerger(root: JsonSchema): (part: JsonSchema) => JsonSchema {
   const leave = (node: JsonSchemaObject, { depth }: Spot): JsonSchema => {
     const branches = node["allOf"];
@@ -96,7 +76,7 @@ export function allOfMerger(root: JsonSchema): (part: JsonSchema) => JsonSchema 
   };
   const targetOf = referenceTargets(root, (target, depth) => mapSchema(target, { leave }, depth));
   const expand = (branch: JsonSchema, depth: number): JsonSchema => {
-    if (!isNode(branch) || typeof branch["$ref"] !== "string") return branch;
+    if (!isObject(branch) || typeof branch["$ref"] !== "string") return branch;
     const target = targetOf(branch["$ref"], depth);
     return target === undefined ? branch : mergeSchemas(without(branch, "$ref"), target);
   };
@@ -108,24 +88,20 @@ export function mergeSchemas(a: JsonSchema, b: JsonSchema): JsonSchema {
   if (a === true) return b;
   if (b === true || a === false || a === b) return a;
   if (b === false) return false;
-  if (BOUND.some((keyword) => Object.hasOwn(b, keyword))) return withRest(copyWithMoves(a), [b]);
+  if (BOUND.some((keyword) => Object.hasOwn(b, keyword))) return withRest(copyWithMoves(a), b);
 
-  spend(1);
+  countSteps(1);
   const result = copyWithMoves(a);
   const rest: Record<string, unknown> = {};
-  const done = new Set<string>();
   if (!mergeObjects(result, b)) take(OBJECT, b, rest);
   if (!mergeArrays(result, b)) take(ARRAY, b, rest);
-  for (const keyword of [...OBJECT, ...ARRAY]) done.add(keyword);
   for (const group of GROUPS) {
-    for (const keyword of group) done.add(keyword);
-    if (!group.some((keyword) => Object.hasOwn(b, keyword))) continue;
     const free = !group.some((keyword) => Object.hasOwn(result.node, keyword));
     if (free) group.forEach((keyword) => result.take(b, keyword));
     else take(group, b, rest);
   }
   for (const keyword of Object.keys(b)) {
-    if (done.has(keyword)) continue;
+    if (TOGETHER.has(keyword)) continue;
     if (!Object.hasOwn(result.node, keyword)) {
       result.take(b, keyword);
       continue;
@@ -139,7 +115,7 @@ export function mergeSchemas(a: JsonSchema, b: JsonSchema): JsonSchema {
   if (Array.isArray(type) && type.length === 0) return false;
   if (Object.keys(rest).length === 0) return result.node;
   cameFrom(rest, b);
-  return withRest(result, [rest]);
+  return withRest(result, rest);
 }
 
 /** The two cannot be one keyword, but can be in two schemas. */
@@ -151,7 +127,7 @@ function mergeKeyword(keyword: string, a: unknown, b: unknown): unknown {
   if (WORDS.has(keyword)) return a;
   if (LARGER.has(keyword)) return Math.max(a as number, b as number);
   if (SMALLER.has(keyword)) return Math.min(a as number, b as number);
-  if (jsonEqual(a, b)) return a;
+  if (sameValue(a, b)) return a;
   switch (keyword) {
     case "type":
       return mergeTypes(listOf(a), listOf(b));
@@ -176,7 +152,7 @@ function mergeKeyword(keyword: string, a: unknown, b: unknown): unknown {
     case "dependentRequired":
       return mergeMaps(a, b, (one, two) => distinct([...(one as string[]), ...(two as string[])]));
     case "dependentSchemas":
-      return mergeMaps(a, b, (one, two) => mergeSchemas(one as JsonSchema, two as JsonSchema));
+      return mergeMaps(a, b, mergeBoth);
     default:
       return APART;
   }
@@ -196,9 +172,9 @@ function listOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [value];
 }
 
-/** Two lists in one. Lists that double at each level are work like any other. */
+/** Two lists in one. Its length is counted, because lists may double at each level. */
 function joined(a: readonly unknown[], b: readonly unknown[]): readonly unknown[] {
-  spend(a.length + b.length);
+  countSteps(a.length + b.length);
   return [...a, ...b];
 }
 
@@ -207,11 +183,15 @@ function mergeMaps(
   b: unknown,
   merge: (one: unknown, two: unknown) => unknown,
 ): Record<string, unknown> {
-  const result = copyMap(a as Record<string, unknown>);
+  const result = { ...a as Record<string, unknown> };
   for (const [key, value] of Object.entries(b as Record<string, unknown>)) {
     setOwn(result, key, Object.hasOwn(result, key) ? merge(result[key], value) : value);
   }
   return result;
+}
+
+function mergeBoth(one: unknown, two: unknown): JsonSchema {
+  return mergeSchemas(one as JsonSchema, two as JsonSchema);
 }
 
 /** Merges what two schemas say about properties, if it can be said in one. */
@@ -220,18 +200,18 @@ function mergeObjects(a: Merged, b: JsonSchemaObject): boolean {
   const node = a.node;
   const restA = open(node);
   const restB = open(b);
-  const patterns = isNode(node["patternProperties"]) || isNode(b["patternProperties"]);
+  const patterns = isObject(node["patternProperties"]) || isObject(b["patternProperties"]);
   if (patterns && (restA !== true || restB !== true)) {
-    // Which of the other's properties a pattern or the rest covers is not a question for a merge.
+    // A merge cannot tell which properties of one schema a pattern of the other covers.
     if (OBJECT.some((keyword) => Object.hasOwn(node, keyword))) return false;
     for (const keyword of OBJECT) a.take(b, keyword);
     return true;
   }
-  const ownA = isNode(node["properties"]) ? node["properties"] : {};
-  const ownB = isNode(b["properties"]) ? b["properties"] : {};
+  const ownA = mapOf(node["properties"]);
+  const ownB = mapOf(b["properties"]);
   const properties: Record<string, unknown> = {};
   const names = new Set([...Object.keys(ownA), ...Object.keys(ownB)]);
-  spend(names.size);
+  countSteps(names.size);
   for (const name of names) {
     const one = Object.hasOwn(ownA, name) ? ownA[name] as JsonSchema : restA;
     const two = Object.hasOwn(ownB, name) ? ownB[name] as JsonSchema : restB;
@@ -241,13 +221,9 @@ function mergeObjects(a: Merged, b: JsonSchemaObject): boolean {
     a.set("properties", properties, b);
   }
   if (patterns) {
-    const one = node["patternProperties"] ?? {};
-    const two = b["patternProperties"] ?? {};
-    a.set(
-      "patternProperties",
-      mergeMaps(one, two, (x, y) => mergeSchemas(x as JsonSchema, y as JsonSchema)),
-      b,
-    );
+    const { patternProperties: one = {} } = node;
+    const { patternProperties: two = {} } = b;
+    a.set("patternProperties", mergeMaps(one, two, mergeBoth), b);
   }
   const rest = mergeSchemas(restA, restB);
   if (rest !== true || Object.hasOwn(node, "additionalProperties")) {
@@ -269,7 +245,7 @@ function mergeArrays(a: Merged, b: JsonSchemaObject): boolean {
     return true;
   }
   if (Object.hasOwn(a.node, "prefixItems") || Object.hasOwn(b, "prefixItems")) return false;
-  a.set("items", mergeSchemas(a.node["items"] as JsonSchema, b["items"] as JsonSchema), b);
+  a.set("items", mergeBoth(a.node["items"], b["items"]), b);
   return true;
 }
 
@@ -291,7 +267,7 @@ interface Merged {
 }
 
 function copyWithMoves(a: JsonSchemaObject): Merged {
-  const node = copyMap(a);
+  const node = { ...a };
   const moved = new Map<string, Place>();
   cameFrom(node, a, moved);
   return {
@@ -309,8 +285,8 @@ function copyWithMoves(a: JsonSchemaObject): Merged {
   };
 }
 
-function withRest(merged: Merged, rest: readonly JsonSchema[]): JsonSchemaObject {
+function withRest(merged: Merged, rest: JsonSchema): JsonSchemaObject {
   const there = merged.node["allOf"];
-  merged.node["allOf"] = joined(Array.isArray(there) ? there : [], rest);
+  merged.node["allOf"] = joined(Array.isArray(there) ? there : [], [rest]);
   return merged.node;
 }

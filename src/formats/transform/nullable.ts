@@ -5,35 +5,34 @@
  * @module
  */
 
-import { type JsonSchema, type JsonSchemaObject, setOwn } from "../../tool/mod.ts";
+import { isSchema } from "../../schema/mod.ts";
+import { isObject, type JsonSchema, type JsonSchemaObject, setOwn } from "../../tool/mod.ts";
 import { cameFrom, mark } from "./origin.ts";
-import { type Resolve, resolverOf } from "./references.ts";
+import { type Resolve, resolverOf } from "./definitions.ts";
 import { type Report, transformed, type TransformResult } from "./report.ts";
-import {
-  copyMap,
-  copyNode,
-  isNode,
-  isSchema,
-  mapSchema,
-  type Spot,
-  without,
-} from "./schema_walk.ts";
+import { changed, copyNode, mapSchema, requiredBy, type Spot, without } from "./rewrite.ts";
 
-/** What describes a schema and stays outside when the schema is wrapped. */
-const WORDS = ["title", "description", "default", "examples", "deprecated"] as const;
+/** The descriptions that stay outside when a schema is wrapped in a union. */
+const WORDS: ReadonlySet<string> = new Set([
+  "title",
+  "description",
+  "default",
+  "examples",
+  "deprecated",
+]);
 
 /**
  * Whether a schema accepts `null`. Keywords about texts, lists and objects say nothing of it.
  *
- * @param resolve What references in the schema mean. One that means nothing here accepts nothing.
- * @param known What is known of the schemas that references led to: each is looked at once.
+ * @param resolve What references in the schema mean. A reference that leads outside accepts nothing.
+ * @param known The answers for schemas that references led to: each is looked at once.
  */
 export function acceptsNull(
   schema: JsonSchema,
   resolve: Resolve,
   known?: Map<JsonSchema, boolean>,
 ): boolean {
-  if (!isNode(schema)) return schema;
+  if (!isObject(schema)) return schema;
   const { type, enum: values, anyOf, oneOf, allOf, not } = schema;
   if (type !== undefined && type !== "null" && !(Array.isArray(type) && type.includes("null"))) {
     return false;
@@ -71,18 +70,15 @@ export function acceptNull(node: JsonSchemaObject, resolve: Resolve = NOWHERE): 
       Object.hasOwn(node, keyword)
     );
   if (simple) {
-    const copy = copyNode(node);
     const types: readonly unknown[] = Array.isArray(type) ? type : [type];
-    if (!types.includes("null")) copy["type"] = [...types, "null"];
-    if (Array.isArray(values) && !values.includes(null)) copy["enum"] = [...values, null];
-    return copy;
+    return changed(node, {
+      ...(!types.includes("null") && { type: [...types, "null"] }),
+      ...(Array.isArray(values) && !values.includes(null) && { enum: [...values, null] }),
+    });
   }
-  if (
-    Array.isArray(node["anyOf"]) && Object.keys(node).every((key) => key === "anyOf" || isWord(key))
-  ) {
-    const copy = copyNode(node);
-    copy["anyOf"] = [...node["anyOf"], { type: "null" }];
-    return copy;
+  const only = Object.keys(node).every((key) => key === "anyOf" || WORDS.has(key));
+  if (only && Array.isArray(node["anyOf"])) {
+    return changed(node, { anyOf: [...node["anyOf"], { type: "null" }] });
   }
   return wrap(node, (inner) => [inner, { type: "null" }]);
 }
@@ -104,14 +100,10 @@ export function wrap(
   return outer;
 }
 
-function isWord(keyword: string): boolean {
-  return (WORDS as readonly string[]).includes(keyword);
-}
-
 /**
  * Makes every property required; one that was optional accepts `null` in place of being left out.
- * Where a property accepted `null` already, `null` stays `null` and leaving it out cannot be said
- * any more.
+ * Where a property accepted `null` already, `null` stays `null` and leaving it out cannot be
+ * expressed.
  *
  * @example Usage
  * ```ts
@@ -127,54 +119,45 @@ function isWord(keyword: string): boolean {
  * ```
  */
 export function optionalToNullable(schema: JsonSchema): TransformResult {
-  return transformed(schema, requireAll);
+  return transformed(schema, optionalToNullableIn);
 }
 
 /** {@linkcode optionalToNullable} inside a chain of transforms. */
-export function requireAll(root: JsonSchema, report: Report): JsonSchema {
+export function optionalToNullableIn(root: JsonSchema, report: Report): JsonSchema {
   // What becomes required inside a schema does not change whether it accepts null.
   const resolve = resolverOf(root);
-  return mapSchema(root, { leave: (node, spot) => requireAllOf(node, spot, report, resolve) });
-}
-
-function requireAllOf(
-  node: JsonSchemaObject,
-  spot: Spot,
-  report: Report,
-  resolve: Resolve,
-): JsonSchemaObject {
-  const properties = node["properties"];
-  if (!isNode(properties)) return node;
-  const names = Object.keys(properties);
-  const required = new Set(Array.isArray(node["required"]) ? node["required"] : []);
-  const optional = names.filter((name) => !required.has(name));
-  if (optional.length === 0 && Array.isArray(node["required"])) return node;
-  const changed = copyMap(properties);
-  const nulls = new Set<string>();
-  for (const name of optional) {
-    const property = properties[name] as JsonSchema;
-    if (!isNode(property) || acceptsNull(property, resolve)) {
-      report.add(node, spot, {
-        keyword: "properties",
-        step: name,
-        action: "replaced",
-        grade: "ambiguous",
-        narrows: true,
-        message: `"${name}" may be left out or null; here it must be null`,
-      });
-    } else {
-      setOwn(changed, name, acceptNull(property, resolve));
-      nulls.add(name);
-    }
-  }
-  const copy = copyNode(node);
-  copy["properties"] = changed;
-  copy["required"] = [
-    ...names,
-    ...[...required].filter((name) => !Object.hasOwn(properties, name)),
-  ];
-  if (nulls.size > 0) mark(copy, { nulls });
-  return copy;
+  return mapSchema(root, {
+    leave: (node, spot) => {
+      const properties = node["properties"];
+      if (!isObject(properties)) return node;
+      const names = Object.keys(properties);
+      const required = requiredBy(node);
+      const optional = names.filter((name) => !required.has(name));
+      if (optional.length === 0 && Array.isArray(node["required"])) return node;
+      const made = { ...properties };
+      const nulls = new Set<string>();
+      for (const name of optional) {
+        const property = properties[name] as JsonSchema;
+        if (!isObject(property) || acceptsNull(property, resolve)) {
+          report.add(node, spot, {
+            keyword: "properties",
+            step: name,
+            action: "replaced",
+            grade: "ambiguous",
+            narrows: true,
+            message: `"${name}" may be left out or null; here it must be null`,
+          });
+        } else {
+          setOwn(made, name, acceptNull(property, resolve));
+          nulls.add(name);
+        }
+      }
+      const others = [...required].map(String).filter((name) => !Object.hasOwn(properties, name));
+      const copy = changed(node, { properties: made, required: [...names, ...others] });
+      if (nulls.size > 0) mark(copy, { nulls });
+      return copy;
+    },
+  });
 }
 
 /**
@@ -191,44 +174,37 @@ function requireAllOf(
  * ```
  */
 export function nullToFlag(schema: JsonSchema): TransformResult {
-  return transformed(schema, flagNulls);
+  return transformed(schema, nullToFlagIn);
 }
 
 /** {@linkcode nullToFlag} inside a chain of transforms. */
-export function flagNulls(root: JsonSchema, report: Report): JsonSchema {
-  // On the way down: a branch that is only null belongs to its union.
+export function nullToFlagIn(root: JsonSchema, report: Report): JsonSchema {
+  // On the way down, so that a union is rewritten before its branch that is only null.
   return mapSchema(root, { enter: (node, spot) => flagNull(node, spot, report) });
 }
 
 function flagNull(node: JsonSchemaObject, spot: Spot, report: Report): JsonSchemaObject {
   let result = node;
   if (Array.isArray(result["enum"]) && result["enum"].includes(null)) {
-    const copy = copyNode(result);
     const values = result["enum"].filter((value) => value !== null);
-    if (values.length > 0) copy["enum"] = values;
-    else {
-      delete copy["enum"];
-      copy["type"] = "null";
-    }
+    result = changed(
+      result,
+      values.length > 0 ? { enum: values } : { enum: undefined, type: "null" },
+    );
     // Without a type, the enum alone allowed the null.
-    if (copy["type"] === undefined) copy["nullable"] = true;
-    result = copy;
+    if (result["type"] === undefined) result = changed(result, { nullable: true });
   }
   const branches = result["anyOf"];
   if (Array.isArray(branches) && branches.some(isOnlyNull)) {
     const others: unknown[] = branches.filter((branch) => !isOnlyNull(branch));
-    const copy = copyNode(result);
-    delete copy["anyOf"];
-    copy["nullable"] = true;
+    const copy = changed(result, { anyOf: undefined, nullable: true });
     const only = others[0];
-    if (others.length === 1 && isNode(only) && noneShared(copy, only)) {
+    if (others.length === 1 && isObject(only) && noneShared(copy, only)) {
       const merged = { ...only, ...copy };
       cameFrom(merged, only);
       return flagNull(merged, spot, report);
     }
-    if (others.length > 0) copy["anyOf"] = others;
-    else copy["type"] = "null";
-    result = copy;
+    result = changed(copy, others.length > 0 ? { anyOf: others } : { type: "null" });
   }
   const type = result["type"];
   if (Array.isArray(type)) {
@@ -259,16 +235,13 @@ function flagNull(node: JsonSchemaObject, spot: Spot, report: Report): JsonSchem
       widens: true,
       message: "a value that is always null is sent as a string that may be null",
     });
-    const copy = copyNode(without(result, "const", "enum"));
-    copy["type"] = "string";
-    copy["nullable"] = true;
-    return copy;
+    return changed(without(result, "const", "enum"), { type: "string", nullable: true });
   }
   return result;
 }
 
 function isOnlyNull(schema: unknown): boolean {
-  return isNode(schema) &&
+  return isObject(schema) &&
     (schema["type"] === "null" || schema["const"] === null ||
       (Array.isArray(schema["enum"]) && schema["enum"].length === 1 && schema["enum"][0] === null));
 }

@@ -1,6 +1,6 @@
 /**
- * Where the parts of a transformed schema came from, so that a loss found late names a place in
- * the schema that its author wrote; and what was done to them that must be undone in values.
+ * Remembers where the parts of a transformed schema came from, so that a loss names a place in the
+ * schema that its author wrote, and which changes must be undone in values.
  *
  * @module
  */
@@ -30,8 +30,8 @@ interface Origin {
 }
 
 /**
- * What is known of the parts that one chain of transforms made. It is not kept longer than the
- * chain, and not in weak maps: those cost a garbage collector more than the transforms themselves.
+ * The origins of the parts that one chain of transforms made. It lives as long as
+ * the chain. Weak maps would cost the garbage collector more than the transforms themselves.
  */
 export interface Trace {
   readonly origins: Map<object, Origin>;
@@ -43,15 +43,15 @@ export interface Trace {
 }
 
 /**
- * How many steps a chain may take. References can double what is walked at each level; a schema
- * as large as registration takes them needs a tenth of this.
+ * How many steps a chain may take, because references can double the work at each level. The
+ * largest schema that can be registered needs a tenth of this.
  */
 const MAX_STEPS = 2_000_000;
 
-/** The trace of the chain that runs. Transforms run to their end, so there is one at a time. */
+/** The trace of the chain that runs. Transforms are synchronous, so only one runs at a time. */
 let current: Trace | undefined;
 
-/** Runs a chain of transforms, and answers with its trace. */
+/** Runs a chain of transforms, and returns its result and its trace. */
 export function traced<T>(
   run: () => T,
   before?: Trace,
@@ -67,12 +67,12 @@ export function traced<T>(
 }
 
 /**
- * Counts work. Whatever walks, makes or compares parts of schemas says so here, so that no schema
- * can make a chain of transforms run for long.
+ * Counts the parts of schemas that are walked, made or compared, so that no schema can make a chain
+ * of transforms run for long.
  *
  * @throws {RangeError} If the chain took too many steps.
  */
-export function spend(steps: number): void {
+export function countSteps(steps: number): void {
   if (current === undefined) return;
   current.steps += steps;
   if (current.steps > MAX_STEPS) {

@@ -1,22 +1,22 @@
 /**
- * Collects what a transform loses, and says it in one order and with places in the first schema.
+ * Collects what transforms lose, and lists it in the order of the first schema, with places in it.
  *
  * @module
  */
 
 import { type JsonSchema, type JsonSchemaObject, pointerStep } from "../../tool/mod.ts";
-import type { Loss } from "../types.ts";
+import type { Loss } from "../export_options.ts";
 import { locate, originOf, pathOf, traced } from "./origin.ts";
-import { hidesEffects, type Spot } from "./schema_walk.ts";
+import { hidesEffects, type Spot } from "./rewrite.ts";
 
 /** A loss in a schema, before it is known whose schema it is. */
 export type SchemaLoss = Omit<Loss, "tool" | "side">;
 
-/** What a transform answers. */
+/** What a transform returns. */
 export interface TransformResult {
   /** The new schema. It shares what did not change with the old one, which stays as it is. */
   readonly schema: JsonSchema;
-  /** What it cannot say any more, in the order of the old schema. */
+  /** What the new schema does not express, in the order of the old one. */
   readonly losses: readonly SchemaLoss[];
 }
 
@@ -24,7 +24,7 @@ export interface TransformResult {
 export interface Note extends Pick<SchemaLoss, "keyword" | "action" | "grade" | "message"> {
   /** A step below the keyword, such as a property's name. */
   readonly step?: string;
-  /** What it does here, were this place the root. */
+  /** What it would do if this place were the root; a `not` around it turns that round. */
   readonly widens?: boolean;
   readonly narrows?: boolean;
 }
@@ -41,10 +41,6 @@ export class Report {
   /** Notes a loss of a keyword of `node`. */
   add(node: JsonSchemaObject, spot: Spot, note: Note): void {
     this.#entries.push({ node, spot, ...note });
-  }
-
-  get size(): number {
-    return this.#entries.length;
   }
 
   /** The losses, with places in `first`: the schema that the first transform was given. */
@@ -83,8 +79,8 @@ export class Report {
         narrows: either || (spot.effect === "flipped" ? widens : narrows),
         message,
       };
-      // A definition that was inlined in two places loses the same thing twice. Two keywords that
-      // one was split into are two things.
+      // A definition that was inlined in two places loses the same thing twice, and is listed once.
+      // The parts that a keyword was split into are listed one by one.
       const key = [loss.path, entry.keyword, action, grade, loss.widens, loss.narrows].join("\n");
       if (seen.has(key)) continue;
       seen.add(key);

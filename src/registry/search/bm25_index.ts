@@ -1,21 +1,24 @@
 /**
  * A {@linkcode ToolIndex} that ranks by words: BM25F over the fields of a tool, with synonyms,
- * unfinished words and typing errors.
+ * unfinished words and typing errors; and search in a toolset with it.
  *
  * What a word weighs in a tool is worked out once, when the tool comes in. Fields are measured
- * against usual lengths that are fixed, not against the average of the moment, so a tool that
- * comes or goes changes no weight in the others, and the order of coming does not show in a score.
+ * against fixed usual lengths, not against the average of the moment. So a tool that comes or goes
+ * changes no weight in the others, and the order of coming does not show in a score.
  *
  * @module
  */
 
+import type { Toolset } from "../../select/mod.ts";
 import type { Tool } from "../../tool/mod.ts";
-import { closeWords } from "./close_words.ts";
-import { theLexicon } from "./lexicon.ts";
-import { searchFields } from "./search_fields.ts";
-import { stem } from "./stem.ts";
-import type { ToolHit, ToolIndex } from "./tool_index.ts";
-import { joinWords, splitWords } from "./words.ts";
+import {
+  findTools,
+  providedIndex,
+  type ToolHit,
+  type ToolIndex,
+  type ToolSearchOptions,
+} from "./find.ts";
+import { closeWords, joinWords, lexicon, splitWords, stem } from "./words.ts";
 
 /** How fast more of the same word stops to count: k1 of BM25. */
 const SATURATION = 2.5;
@@ -59,7 +62,7 @@ interface Entry {
  * ```
  */
 export function createToolIndex(): ToolIndex {
-  const { stopWords, abbreviations, synonyms } = theLexicon();
+  const { stopWords, abbreviations, synonyms } = lexicon();
   const terms = new Map<string, Term>();
   const slotOf = new Map<string, number>();
   const entries: (Entry | undefined)[] = [];
@@ -231,4 +234,115 @@ function byScore(a: ToolHit, b: ToolHit): number {
 /** Rare words say more. Rounded, because engines differ in the last bits of a logarithm. */
 function rarity(count: number, size: number): number {
   return Math.round(1_024 * Math.log(1 + (size - count + 0.5) / (count + 0.5))) / 1_024;
+}
+
+/** A text, how much its words weigh, and how many words such a text usually has. */
+export type SearchField = readonly [text: string, weight: number, usualWords: number];
+
+/** Characters that are read of one field. */
+const MAX_TEXT = 8_192;
+/** Subschemas that are read of one tool, and entries of each of them. */
+const MAX_SCHEMAS = 256;
+
+/** The fields of a tool, from its name to the texts of its parameters. */
+export function searchFields(tool: Tool): SearchField[] {
+  const names: string[] = [];
+  const texts: string[] = [];
+  readSchema(tool.parameters, names, texts);
+  // Weights were tuned on half of the questions in `bench/search_questions.ts`.
+  return [
+    [tool.name, 5, 4],
+    [tool.title ?? "", 3, 4],
+    [tool.namespace ?? "", 2, 1],
+    [join(tool.tags), 2, 3],
+    [tool.category ?? "", 2, 1],
+    [join([tool.description]), 1, 20],
+    [join(names), 0.5, 10],
+    [join(texts), 0.2, 40],
+  ];
+}
+
+function join(texts: readonly string[]): string {
+  return texts.join(" ").slice(0, MAX_TEXT);
+}
+
+/**
+ * Collects names of parameters and the values they list (a tool with a `method` parameter does what
+ * its values say), and descriptions. Breadth first, so that a large schema is read from its root.
+ */
+function readSchema(root: unknown, names: string[], texts: string[]): void {
+  const queue = [root];
+  for (let index = 0; index < queue.length; index++) {
+    for (const [key, value] of entries(queue[index])) {
+      if (key === "properties") {
+        for (const [name, schema] of entries(value)) {
+          names.push(name);
+          queue.push(schema);
+        }
+      } else if (key === "enum" || key === "const") {
+        names.push(...[value].flat().slice(0, MAX_SCHEMAS).filter(isText));
+      } else if (isText(value)) {
+        if (key === "description" || key === "title") texts.push(value);
+      } else {
+        queue.push(value);
+      }
+    }
+    queue.length = Math.min(queue.length, MAX_SCHEMAS);
+  }
+}
+
+function entries(value: unknown): [string, unknown][] {
+  return typeof value === "object" && value !== null
+    ? Object.entries(value).slice(0, MAX_SCHEMAS)
+    : [];
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === "string";
+}
+
+/** The indexes of sources that keep none, by their list of tools, which never changes. */
+const indexes = new WeakMap<readonly Tool[], ToolIndex>();
+
+/**
+ * The available tools of a toolset that fit a query, best first.
+ *
+ * @example Usage
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { defineTool, searchToolset, ToolsetBuilder } from "@plue/tools";
+ *
+ * const toolset = new ToolsetBuilder("files").fromTools([
+ *   defineTool({ name: "file-read", description: "Reads a file.", risk: "low" }),
+ *   defineTool({ name: "file-write", description: "Writes a file.", risk: "high" }),
+ * ]).build();
+ *
+ * assert.equal(searchToolset(toolset, "write a file")[0]?.id, "file-write");
+ * ```
+ *
+ * @param toolset Where to search.
+ * @param query Words, or an identifier, in any case.
+ * @returns At most `limit` tools.
+ * @throws {TypeError} If an option is unknown.
+ * @throws {RangeError} If the limit is not a whole number, 0 or above.
+ */
+export function searchToolset(
+  toolset: Toolset,
+  query: string,
+  options: ToolSearchOptions = {},
+): readonly Tool[] {
+  return findTools(toolset, query, options, 10, indexOf);
+}
+
+function indexOf({ source }: Toolset): ToolIndex {
+  const provided = providedIndex(source);
+  if (provided !== undefined) return provided;
+  const { tools } = source;
+  let index = indexes.get(tools);
+  if (index === undefined) {
+    index = createToolIndex();
+    for (const tool of tools) index.add(tool);
+    indexes.set(tools, index);
+  }
+  return index;
 }

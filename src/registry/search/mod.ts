@@ -5,7 +5,5 @@
  * @module
  */
 
-export { createToolIndex } from "./bm25_index.ts";
-export type { ToolSearchOptions } from "./find_tools.ts";
-export { searchToolset } from "./search_toolset.ts";
-export type { ToolHit, ToolIndex } from "./tool_index.ts";
+export { createToolIndex, searchToolset } from "./bm25_index.ts";
+export type { ToolHit, ToolIndex, ToolSearchOptions } from "./find.ts";

@@ -1,12 +1,13 @@
 /**
- * Splits text into words. Identifiers are split where people see words in them (`file-write`,
- * `fileWrite`, `HTTPServer2`); case, accents and punctuation do not matter, and letters are those
- * of any script.
+ * Words: how a text is split into them, which form of a word is its stem, which words a mistyped one
+ * may mean, and which words people use for one another when they look for a tool.
  *
  * @module
  */
 
-/** Longer words are cut: nobody types them, and keys of a map should be short. */
+import { isWithinEdits } from "../../tool/mod.ts";
+
+/** Longer words are cut, so that the keys of the index stay short. */
 const MAX_WORD = 48;
 
 const CHUNK = /[\p{L}\p{M}\p{N}]+/gu;
@@ -19,9 +20,11 @@ const PLAIN = /^[a-z]+$/;
 const ASCII = /^[\0-\x7f]*$/;
 
 /**
- * The words of a text in lower case, in order, at most `limit`.
+ * The words of a text in lower case, in order, at most `limit`. Case, accents and punctuation do not
+ * matter, and letters are those of any script.
  *
- * An identifier gives its parts and then itself in one: `GitHub` is `git`, `hub`, `github`.
+ * An identifier is split where people see words in it (`file-write`,
+ * `HTTPServer2`), and is a word itself: `GitHub` gives `git`, `hub`, `github`.
  */
 export function splitWords(text: string, limit: number): string[] {
   const words: string[] = [];
@@ -52,4 +55,95 @@ function lower(word: string): string {
 /** Compatibility forms as usual letters (full width, ligatures), and letters without accents. */
 function fold(text: string): string {
   return ASCII.test(text) ? text : text.normalize("NFKD").replace(/[̀-ͯ]+/g, "").normalize("NFC");
+}
+
+/**
+ * The stem of one lower-case word: "deletes", "deleted", "deleting" and "deletion" have the same. It
+ * need not be a word. Words of other alphabets, and with digits, stay as they are.
+ */
+export function stem(word: string): string {
+  if (!/^[a-z]{3,}$/.test(word)) return word;
+  return word
+    .replace(/(ss|sh|ch|x|zz)es$|([^sui])s$/, "$1$2")
+    // Not "string": what is left must have a vowel.
+    .replace(/^(?=.{5})([^aeiouy]*[aeiouy].*)(ing|ed)$/, "$1")
+    .replace(/^(.{5,})ment$|^(.{3,}[st])ion$/, "$1$2")
+    .replace(/^(.{4,})er$/, "$1")
+    .replace(/^(.{3,})e$/, "$1")
+    .replace(/^(.{3,})y$/, "$1i")
+    .replace(/([^aeiou])\1$/, "$1");
+}
+
+/** How many words one word may mean. */
+const MAX_GUESSES = 8;
+
+/**
+ * The words among `known` that begin with `word`, or are one typing error away from it (two from
+ * eight letters on, none below four), with their likeness, 0 to 1; the likeliest eight.
+ */
+export function closeWords(word: string, known: Iterable<string>): [string, number][] {
+  const limit = word.length < 4 ? 0 : word.length < 8 ? 1 : 2;
+  const letters = letterMask(word);
+  const found: [string, number][] = [];
+  for (const other of known) {
+    if (other.startsWith(word)) {
+      found.push([other, 0.5 + word.length / other.length / 2]);
+    } else if (
+      Math.abs(other.length - word.length) <= limit &&
+      bitCount(letters ^ letterMask(other)) <= 2 * limit &&
+      isWithinEdits(word, other, limit)
+    ) {
+      found.push([other, isWithinEdits(word, other, 1) ? 1 : 0.5]);
+    }
+  }
+  return found.sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1)).slice(0, MAX_GUESSES);
+}
+
+/** A bit per letter. One typing error changes two at most, so one comparison rules most words out. */
+function letterMask(word: string): number {
+  let mask = 0;
+  for (let index = 0; index < word.length; index++) mask |= 1 << word.charCodeAt(index);
+  return mask;
+}
+
+function bitCount(bits: number): number {
+  let count = 0;
+  for (; bits !== 0; count++) bits &= bits - 1;
+  return count;
+}
+
+/** Words that say nothing about a tool. */
+const STOP_WORDS =
+  "a about all am an and any are as be by can could do does for from had has have how i if in into is it its like me my need of on or our please so some that the their them there these they this those to tool use via was we what when where which who will with would you your";
+
+/** Abbreviations with what they stand for, and groups of words that are used for one another. */
+const WORDS =
+  "pr=pull request|repo=repository|dir=directory|org=organization|config=configuration|db=database|doc=document|msg=message|env=environment|ls=list|rm=remove|whoami=current user profile|delete remove drop erase discard|create make new add open|list show get fetch view read|open read view|update edit change modify set|write save put|rename title|search find lookup query grep|comment reply answer|ci action workflow pipeline build job|directory folder|run execute trigger start|stop cancel abort|copy duplicate clone fork|issue ticket bug|user person account member|company organization|latest newest last recent|version release|notification inbox alert|subscription watch follow|vulnerability security|secret credential token password|terminal shell command|send post submit|error fail|emoji reaction|access permission|log history";
+
+/** The lexicon, every word as its stem. */
+export interface Lexicon {
+  readonly stopWords: ReadonlySet<string>;
+  readonly abbreviations: ReadonlyMap<string, readonly string[]>;
+  readonly synonyms: ReadonlyMap<string, readonly string[]>;
+}
+
+let known: Lexicon | undefined;
+
+/** The lexicon. It is made on first use: a program that never searches does not pay for it. */
+export function lexicon(): Lexicon {
+  if (known !== undefined) return known;
+  const abbreviations = new Map<string, string[]>();
+  const synonyms = new Map<string, string[]>();
+  for (const line of WORDS.split("|")) {
+    const [group = [], long] = line.split("=").map(stems);
+    for (const word of group) {
+      if (long !== undefined) abbreviations.set(word, long);
+      else synonyms.set(word, [...new Set([...synonyms.get(word) ?? [], ...group])]);
+    }
+  }
+  return known = { stopWords: new Set(stems(STOP_WORDS)), abbreviations, synonyms };
+}
+
+function stems(words: string): string[] {
+  return words.split(" ").map(stem);
 }

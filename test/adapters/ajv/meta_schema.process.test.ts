@@ -21,7 +21,7 @@ const MUTATIONS_PER_SCHEMA = 25;
 /** Where `checkSchema` wants more than a meta-schema can say. */
 const BEYOND_META_SCHEMAS = [
   "must point into the schema",
-  "leads in a circle",
+  "refers to itself",
   "must be a regular expression",
   "that is taken or no URI",
   "goes too far",

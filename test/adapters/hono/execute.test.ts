@@ -18,6 +18,19 @@ describe("POST /tools/:id/execute", () => {
     assertEquals(typeof body["callId"], "string");
   });
 
+  it("tells the tool who calls", async () => {
+    const who = defineTool({
+      name: "who",
+      description: "Names its caller.",
+      execute: (_, { principal }) => principal ?? null,
+    });
+    const app = createToolHandler(new ToolRegistry({ tools: [who] }), {
+      authorize: () => ({ principal: "ann" }),
+    });
+    const response = await app.request(`${BASE}/tools/who/execute`, execution({}));
+    assertEquals((await response.json()).content, "ann");
+  });
+
   it("is closed until its owner opens it", async () => {
     const response = await handler().request(echo, execution({ arguments: { text: "hi" } }));
     assertEquals(response.status, 403);

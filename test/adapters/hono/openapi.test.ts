@@ -7,6 +7,7 @@ import {
   type ToolHandlerOptions,
 } from "@plue/tools/hono";
 import * as formats from "@plue/tools/formats";
+import { importOpenApi } from "@plue/tools/openapi";
 import { defineTool, ToolDispatcher, ToolRegistry } from "@plue/tools";
 import { BASE, execution, sampleRegistry } from "./support.ts";
 
@@ -212,7 +213,7 @@ describe("GET /openapi.json", () => {
 
   it("can be imported, and its tools called through this very handler", async () => {
     const app = serve({ openExecution: true });
-    const { tools } = formats.importTools("openapi", await documentOf(app), {
+    const { tools } = importOpenApi(await documentOf(app), {
       baseUrl: BASE,
       fetch: async (url, init) => await app.request(url, init as RequestInit),
     });

@@ -50,6 +50,21 @@ function waiting(name = "wait"): {
 }
 
 describe("createMcpEndpoint()", () => {
+  it("tells the tool who calls", async () => {
+    const who = defineTool({
+      name: "who",
+      description: "Names its caller.",
+      execute: (_, { principal }) => principal ?? null,
+    });
+    const mcp = createMcpEndpoint(new ToolRegistry({ tools: [who] }), {
+      authorize: () => ({ principal: "ann" }),
+    });
+    const { result } = await messageIn(
+      await mcp.fetch(modernRequest("tools/call", { name: "who", arguments: {} })),
+    );
+    assertEquals(result?.["content"], [{ type: "text", text: "ann" }]);
+  });
+
   for (
     const [options, error, what] of [
       [{ port: 1 }, TypeError, '"/port" is not one of its fields'],

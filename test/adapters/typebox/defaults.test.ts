@@ -8,7 +8,7 @@ import {
   ToolRegistry,
 } from "../../../mod.ts";
 import { ToolRegistry as CoreToolRegistry } from "../../../src/core.ts";
-import { defaultEngine } from "../../../src/adapters/typebox/default_engine.ts";
+import { defaultEngine } from "../../../src/adapters/typebox/defaults.ts";
 import { makeTool } from "../../../src/tool/mod.ts";
 
 const double: Tool = makeTool({

@@ -37,8 +37,8 @@ describe("the arguments of a call", () => {
       assertEquals(outcome(result), "invalid_arguments");
       assertStringIncludes(messageOf(result), `its arguments are in "${name}" and must be in`);
     }
-    const both = { name: "any", input: "of a host's own", arguments: { city: "Oslo" } };
-    assertEquals(outcome(await dispatcher.dispatch(both)), { city: "Oslo" });
+    const both = { name: "any", input: { city: "Rome" }, arguments: { city: "Oslo" } };
+    assertEquals(outcome(await dispatcher.dispatch(both)), "invalid_arguments");
   });
 
   it("are refused where none do not fit, with what is missing", async () => {
@@ -49,13 +49,12 @@ describe("the arguments of a call", () => {
     assertEquals(!result.ok && result.error.issues?.length, 1);
   });
 
-  it("are refused when the text is not JSON, with the place, and without the text", async () => {
+  it("are refused when the text is not JSON, without the text", async () => {
     const result = await fixture([CITY]).call("weather", '{"city": Oslo}');
     assertEquals(outcome(result), "invalid_arguments");
     assertEquals(
       messageOf(result),
-      'Cannot call "weather": its arguments are not JSON: ' +
-        "at character 10 (line 1, column 10) it wants a value",
+      'Cannot call "weather": its arguments are not JSON',
     );
   });
 

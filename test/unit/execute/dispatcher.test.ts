@@ -46,6 +46,12 @@ describe("new ToolDispatcher()", () => {
       [{ hooks: [{ before: 1 }] }, "a hook must be an object"],
       [{ validators: [1] }, "validators must be a list of functions"],
       [{ transactions: { begin() {}, commit() {} } }, "transactions must have a rollback function"],
+      // A limit that is ignored lets in more than was meant.
+      [{ timeout: 5 }, '"/timeout" is not one of its fields: did you mean "timeoutMs"?'],
+      [{ aprove: () => true }, '"/aprove" is not one of its fields: did you mean "approve"?'],
+      [{ colour: 1 }, '"/colour" is not one of its fields, '],
+      [{ limits: { maxConcurent: 1 } }, 'did you mean "maxConcurrent"?'],
+      [{ idempotency: { window: 1 } }, 'did you mean "windowMs"?'],
     ];
     const { registry } = fixture([]);
     for (const [options, says] of wrong) {
@@ -121,7 +127,10 @@ describe("ToolDispatcher.dispatch()", () => {
     }
     assertEquals(outcome(await dispatcher.dispatch(hostile as never)), "unknown_tool");
     const nameless = await dispatcher.dispatch({ arguments: {} } as never);
-    assertEquals(messageOf(nameless), "Cannot call a tool: the call names none");
+    assertEquals(
+      messageOf(nameless),
+      "Cannot call a tool: the call names none; decodeCalls() reads what a provider sent",
+    );
     assertEquals(outcome(await dispatcher.dispatch({ name: "echo" }, hostile as never)), "threw");
     const trap = {
       name: "echo",

@@ -201,7 +201,12 @@ describe("an abort", () => {
     goOn.resolve();
     await ended.promise;
     await until(() => dispatcher.metrics().tools[0]?.abandoned === 0);
-    assertEquals(heard, ["in time"]);
+    assertEquals(heard, ["in time", {
+      type: "error",
+      tool: "late",
+      error: "aborted",
+      message: messageOf(await result),
+    }]);
   });
 
   it("lets a generator clean up", async () => {
@@ -323,6 +328,33 @@ describe("the caller's signal", () => {
     assertEquals(listeners(), 1);
     abort();
     assertEquals((await results).map(outcome), Array(50).fill("aborted"));
+  });
+
+  it("ends a call whose tool answers before the signal is listened to", async () => {
+    const { signal, listeners, abort } = countingSignal();
+    const { call, clock } = fixture([{ name: "quick", execute: () => Promise.resolve(1) }]);
+    const result = call("quick", {}, { signal });
+    abort(new Error("left"));
+    const settled = await result;
+    assert(!settled.ok);
+    assertEquals(settled.error.code, "aborted");
+    assertEquals(settled.error.acknowledged, true);
+    assertEquals([listeners(), clock.timers.size], [0, 0]);
+  });
+
+  it("is not listened to for a tool that answers within a few turns", async () => {
+    const { signal, listeners } = countingSignal();
+    let most = 0;
+    const { call } = fixture([{
+      name: "quick",
+      execute: async () => {
+        await Promise.resolve();
+        most = Math.max(most, listeners());
+        return 1;
+      },
+    }]);
+    assertEquals(outcome(await call("quick", {}, { signal })), 1);
+    assertEquals(most, 0);
   });
 
   it("is listened to again by later calls", async () => {
@@ -497,5 +529,36 @@ describe("a tool that throws the reason it was given", () => {
     await clock.pass(100);
     assertEquals(outcome(await result), "timeout");
     assertEquals(reports, []);
+  });
+});
+
+describe("a signal that a function gives", () => {
+  it("is not asked for by a call that ends at once", async () => {
+    const { call } = fixture([{ name: "now", execute: () => "done" }]);
+    let asked = 0;
+    const result = await call("now", undefined, {
+      signal: () => {
+        asked++;
+        return AbortSignal.abort();
+      },
+    });
+    assertEquals(result.ok && result.content, "done");
+    assertEquals(asked, 0);
+  });
+
+  it("is asked for once by a call that waits, and aborts it", async () => {
+    const { call } = fixture([POLITE]);
+    const controller = new AbortController();
+    let asked = 0;
+    const result = call("polite", undefined, {
+      signal: () => {
+        asked++;
+        return controller.signal;
+      },
+    });
+    controller.abort();
+    const settled = await result;
+    assertEquals(!settled.ok && settled.error.code, "aborted");
+    assertEquals(asked, 1);
   });
 });

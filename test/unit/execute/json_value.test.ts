@@ -99,6 +99,23 @@ describe("readJson()", () => {
     assertEquals(JSON.stringify(converted), '{"value":{"__proto__":{"admin":true},"none":1}}');
   });
 
+  it("copies all the way down when it is told to", () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), (value) => {
+        const text = JSON.stringify(value);
+        const verdict = readJson(value, 1_000_000, true);
+        assert(verdict.kind === "json");
+        assertEquals(JSON.stringify(verdict.value), text);
+        assertEquals(sharedParts(verdict.value, value), 0);
+      }),
+      { numRuns: 500 },
+    );
+    const value: unknown = JSON.parse('{"__proto__":{"admin":true}}');
+    const verdict = readJson(value, 1_000, true);
+    assert(verdict.kind === "json" && verdict.value !== value);
+    assertEquals(JSON.stringify(verdict.value), '{"__proto__":{"admin":true}}');
+  });
+
   it("measures exactly where its bounds do not decide", () => {
     // 20 letters: 22 bytes, at most 122 by the bound. "é" has 2 bytes, the pair has 4.
     assertEquals(readJson("x".repeat(20), 22).kind, "json");
@@ -153,3 +170,13 @@ describe("utf8Length()", () => {
     for (const [text, bytes] of rows as [string, number][]) assertEquals(utf8Length(text), bytes);
   });
 });
+
+/** How many lists and objects of `copy` are also in `value`. */
+function sharedParts(copy: unknown, value: unknown): number {
+  const parts = (whole: unknown): readonly unknown[] =>
+    typeof whole === "object" && whole !== null
+      ? [whole, ...Object.values(whole).flatMap(parts)]
+      : [];
+  const known = new Set(parts(value));
+  return parts(copy).filter((part) => known.has(part)).length;
+}

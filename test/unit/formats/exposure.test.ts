@@ -41,13 +41,26 @@ describe("Exposure", () => {
     );
   });
 
-  it("says what is missing with the tools that are left", () => {
-    const { tools, warnings } = new Exposure([bad, ping], createAdapter("openai"))
+  // Specification: "Conversion errors are surfaced via `ExportWithWarnings()` as a `[]error`",
+  // "tool ID included in the error".
+  it("answers an error for each tool that is missing, beside the tools that are left", () => {
+    const { tools, errors } = new Exposure([bad, ping], createAdapter("openai"))
       .exportWithWarnings();
     assertEquals(tools.map((tool) => tool.function.name), ["ping"]);
-    assertEquals(warnings, [
+    assertEquals(errors.map((error) => [error instanceof Error, error.tool, error.message]), [[
+      true,
+      "bad",
       'Cannot export "bad" to openai.chat: it uses `$ref` that leads outside of the schema',
-      '"ping" at "/title": there is no place for "title"',
-    ]);
+    ]]);
+  });
+
+  // Specification: "Feature loss warnings are aggregated from the adapter".
+  it("answers what is not sent of the tools as warnings, apart from the errors", () => {
+    const { warnings } = new Exposure([bad, ping], "openai").exportWithWarnings();
+    assertEquals(warnings, ['"ping" at "/title": there is no place for "title"']);
+  });
+
+  it("answers no errors where every tool is sent", () => {
+    assertEquals(new Exposure([ping], "mcp").exportWithWarnings().errors, []);
   });
 });

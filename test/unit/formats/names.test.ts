@@ -7,6 +7,7 @@ import {
   legalName,
   listTargets,
   mapNames,
+  type NameRule,
   OPENAI_NAME_RULE,
 } from "../../../src/formats/mod.ts";
 import { makeTool } from "../../../src/tool/mod.ts";
@@ -15,6 +16,8 @@ import { makeTool } from "../../../src/tool/mod.ts";
 fc.configureGlobal({ seed: 20261120 });
 
 const GEMINI = listTargets().find(({ id }) => id === "gemini")?.names ?? OPENAI_NAME_RULE;
+
+const UPPER: NameRule = { ...OPENAI_NAME_RULE, case: "upper" };
 
 describe("legalName()", () => {
   for (
@@ -26,6 +29,7 @@ describe("legalName()", () => {
       ["1password", GEMINI, "_1password"],
       ["constructor", OPENAI_NAME_RULE, "constructor"],
       ["x".repeat(64), OPENAI_NAME_RULE, "x".repeat(64)],
+      ["chain:getStatus", UPPER, "CHAIN__GETSTATUS"],
     ] as const
   ) {
     it(`writes "${id.slice(0, 20)}" as "${name.slice(0, 20)}"`, () => {
@@ -66,14 +70,16 @@ describe("mapNames()", () => {
   const someIds = fc.uniqueArray(anId, { maxLength: 12 });
 
   it("is injective, legal, and does not depend on the order", () => {
-    fc.assert(fc.property(someIds, fc.constantFrom(OPENAI_NAME_RULE, GEMINI), (ids, rule) => {
-      const names = mapNames(ids, rule);
-      assertEquals([...names.keys()], ids);
-      assertEquals(new Set(names.values()).size, ids.length);
-      for (const name of names.values()) assert(isLegalName(name, rule), name);
-      const reversed = mapNames([...ids].reverse(), rule);
-      for (const id of ids) assertEquals(reversed.get(id), names.get(id));
-    }));
+    fc.assert(
+      fc.property(someIds, fc.constantFrom(OPENAI_NAME_RULE, GEMINI, UPPER), (ids, rule) => {
+        const names = mapNames(ids, rule);
+        assertEquals([...names.keys()], ids);
+        assertEquals(new Set(names.values()).size, ids.length);
+        for (const name of names.values()) assert(isLegalName(name, rule), name);
+        const reversed = mapNames([...ids].reverse(), rule);
+        for (const id of ids) assertEquals(reversed.get(id), names.get(id));
+      }),
+    );
   });
 
   it("leads back from every target", () => {

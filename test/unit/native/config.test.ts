@@ -1,6 +1,7 @@
 import { assertEquals, assertThrows } from "@std/assert";
 import { describe, it } from "bun:test";
-import type { Selection } from "../../../src/select/mod.ts";
+import { buildToolset, type Selection } from "../../../src/select/mod.ts";
+import { defineTool } from "../../../src/tool/mod.ts";
 import { NativeConfigError, readNativeConfig } from "../../../src/adapters/native/config.ts";
 
 describe("readNativeConfig()", () => {
@@ -28,14 +29,31 @@ describe("readNativeConfig()", () => {
     assertEquals(readNativeConfig(JSON.stringify({ ...selection, config })), { selection, config });
   });
 
+  it("reads a context as every other reader does, by the specification's field names", () => {
+    const text = '{"context":{"hasGitRepository":false,"enabledToolIds":["a","b","c"],' +
+      '"disabledToolIds":["c"],"requiredTags":["x","y"]}}';
+    const tools = [
+      defineTool({ name: "a", description: "Has both tags.", tags: ["x", "y"] }),
+      defineTool({ name: "b", description: "Has one.", tags: ["x"] }),
+      defineTool({ name: "c", description: "Is disabled.", tags: ["x", "y"] }),
+      defineTool({ name: "d", description: "Is not enabled.", tags: ["x", "y"] }),
+    ];
+    assertEquals(buildToolset(tools, readNativeConfig(text).selection).ids, ["a"]);
+  });
+
   for (
     const [text, why] of [
       ["{", "it is not JSON"],
       ["[]", "it must be a JSON object"],
       ["null", "it must be a JSON object"],
-      ['{"maxRsk":"low"}', '"maxRsk" is not one of its fields, context, role,'],
-      ['{"filters":[]}', '"filters" is not one of its fields'],
-      ['{"__proto__":{}}', '"__proto__" is not one of its fields'],
+      ['{"maxRsk":"low"}', '"/maxRsk" is not one of its fields: did you mean "maxRisk"?'],
+      ['{"confg":{}}', '"/confg" is not one of its fields: did you mean "config"?'],
+      [
+        '{"requiredTags":["x"]}',
+        '"/requiredTags" is not one of its fields: it belongs in "context"',
+      ],
+      ['{"filters":[]}', '"/filters" is not one of its fields, context, role,'],
+      ['{"__proto__":{}}', '"/__proto__" is not one of its fields'],
       ['{"config":[]}', '"config" must be an object of configurations by tool id'],
       ['{"config":null}', '"config" must be an object of configurations by tool id'],
     ] as const

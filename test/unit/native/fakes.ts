@@ -1,12 +1,14 @@
 /** Stand-ins for libplue in the tests of the tools side. */
 
-import { readFrames, readText } from "../../../src/adapters/native/frame_reader.ts";
-import { CALL_FAILED, REPLY, REQUEST } from "../../../src/adapters/native/protocol.ts";
 import {
-  ToolHostBridge,
-  type ToolHostBridgeOptions,
-} from "../../../src/adapters/native/tool_host_bridge.ts";
-import type { NativeTools } from "../../../src/adapters/native/tool_offer.ts";
+  CALL_FAILED,
+  readFrames,
+  readText,
+  REPLY,
+  REQUEST,
+} from "../../../src/adapters/native/frames.ts";
+import { HostBridge, type HostBridgeOptions } from "../../../src/adapters/native/host_bridge.ts";
+import type { NativeTools } from "../../../src/adapters/native/host_tools.ts";
 import { ToolDispatcher, type ToolDispatcherOptions } from "../../../src/execute/mod.ts";
 import type { ToolRegistry } from "../../../src/registry/mod.ts";
 import type { Selection } from "../../../src/select/mod.ts";
@@ -130,15 +132,15 @@ interface ExecuteRequest {
 /** A host that talks to a bridge, and remembers what it was told. */
 export class FakeHost {
   readonly replies: Reply[] = [];
-  readonly bridge: ToolHostBridge;
+  readonly bridge: HostBridge;
   /** How often the bridge sent something. */
   sent = 0;
   /** What runs when the bridge's clock ticks. */
   readonly ticks: Set<() => void> = new Set();
   time = 0;
 
-  constructor(options: Partial<ToolHostBridgeOptions> & Pick<ToolHostBridgeOptions, "load">) {
-    this.bridge = new ToolHostBridge({
+  constructor(options: Partial<HostBridgeOptions> & Pick<HostBridgeOptions, "load">) {
+    this.bridge = new HostBridge({
       send: (frames) => {
         this.sent++;
         this.replies.push(...readReplies(frames));
@@ -190,8 +192,7 @@ export class FakeHost {
 
   /** The names in the newest list. */
   names(): string[] {
-    const list = this.of("tools").at(-1)?.value as readonly { readonly name: string }[] | undefined;
-    return (list ?? []).map(({ name }) => name);
+    return Object.keys(this.of("tools").at(-1)?.value ?? {});
   }
 
   /** How a call ended. */

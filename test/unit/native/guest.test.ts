@@ -1,13 +1,7 @@
 import { assertEquals, assertRejects, assertStringIncludes, assertThrows } from "@std/assert";
 import { describe, it } from "bun:test";
-import { Guest } from "../../../src/adapters/native/guest.ts";
-import { hasSoundCallbacks } from "../../../src/adapters/native/guest_bun.ts";
-import type {
-  GuestLibrary,
-  GuestRuntime,
-  WakeCallback,
-} from "../../../src/adapters/native/guest_library.ts";
-import { REQUEST } from "../../../src/adapters/native/protocol.ts";
+import { Guest, type GuestLibrary, type GuestRuntime } from "../../../src/adapters/native/guest.ts";
+import { REQUEST } from "../../../src/adapters/native/frames.ts";
 import { fakeRegistry, fakeTool } from "../registry/fakes.ts";
 import { frame, readReplies, type Reply, settle, strings, toolsOfRegistry } from "./fakes.ts";
 
@@ -22,16 +16,17 @@ class FakeLibrary implements GuestLibrary {
   takes = true;
   wake: (() => void) | undefined;
 
-  abiVersion(): number {
+  plue_abi_version(): number {
     return this.version;
   }
 
-  attach(wake: WakeCallback | undefined): number {
-    this.events.push(wake === undefined ? "attach by fd" : "attach by callback");
+  plue_guest_attach(wake: unknown): number {
+    this.events.push(wake === null ? "attach by fd" : "attach by callback");
     return this.descriptor;
   }
 
-  drain(buffer: Uint8Array): number {
+  plue_guest_drain(buffer: Uint8Array, capacity: number): number {
+    assertEquals(capacity, buffer.length);
     const [first] = this.frames;
     if (first === undefined) return 0;
     if (first.length > buffer.length) return -first.length;
@@ -40,22 +35,24 @@ class FakeLibrary implements GuestLibrary {
     return first.length;
   }
 
-  push(frames: Uint8Array): number {
+  plue_guest_push(frames: Uint8Array, length: number): number {
+    assertEquals(length, frames.length);
     this.replies.push(...readReplies(frames));
     return this.takes ? 0 : -1;
   }
 
-  detach(): void {
+  plue_guest_detach(): void {
     this.events.push("detach");
   }
 
-  wakers(): number {
+  plue_guest_wakers(): number {
     this.events.push(`wakers ${this.threads}`);
     return this.threads === 0 ? 0 : this.threads--;
   }
 
-  close(descriptor: number): void {
+  close(descriptor: number): number {
     this.events.push(`close ${descriptor}`);
+    return 0;
   }
 
   /** A native thread calls a tool. */
@@ -220,22 +217,4 @@ describe("Guest.detach()", () => {
     assertEquals([library.frames.length, library.replies], [1, []]);
     await leaving;
   });
-});
-
-describe("hasSoundCallbacks()", () => {
-  for (
-    const [version, sound] of [
-      ["1.3.14", false],
-      ["1.4.0", true],
-      ["1.4.5", true],
-      ["1.10.0", true],
-      ["2.0.0", true],
-      ["0.9.0", false],
-      ["", false],
-    ] as const
-  ) {
-    it(`says ${sound} of Bun ${version}`, () => {
-      assertEquals(hasSoundCallbacks(version), sound);
-    });
-  }
 });

@@ -1,19 +1,22 @@
 import { assertEquals, assertRejects, assertStrictEquals } from "@std/assert";
 import { describe, it } from "bun:test";
-import { denoGuest } from "../../../src/adapters/native/guest_deno.ts";
-import type { GuestLibrary } from "../../../src/adapters/native/guest_library.ts";
-import { nodeGuest } from "../../../src/adapters/native/guest_node.ts";
+import {
+  denoGuest,
+  hasSoundCallbacks,
+  nodeGuest,
+} from "../../../src/adapters/native/guest_runtimes.ts";
+import type { GuestLibrary } from "../../../src/adapters/native/guest.ts";
 
-/** Calls every function of the seam. */
+/** Calls every function. */
 function useAll(library: GuestLibrary): unknown[] {
   const buffer = new Uint8Array(5);
   return [
-    library.abiVersion(),
-    library.attach(undefined),
-    library.drain(buffer),
-    library.push(buffer.subarray(2)),
-    library.detach(),
-    library.wakers(),
+    library.plue_abi_version(),
+    library.plue_guest_attach(null),
+    library.plue_guest_drain(buffer, 5),
+    library.plue_guest_push(buffer.subarray(2), 3),
+    library.plue_guest_detach(),
+    library.plue_guest_wakers(),
     library.close(5),
   ];
 }
@@ -38,7 +41,7 @@ function foreign(calls: string[], name: string) {
 }
 
 describe("denoGuest()", () => {
-  it("hands buffers on with their length, and loads a library once", () => {
+  it("declares every function, and loads a library once", () => {
     const calls: string[] = [];
     let loaded = 0;
     const guest = denoGuest({
@@ -59,7 +62,7 @@ describe("denoGuest()", () => {
 });
 
 describe("nodeGuest()", () => {
-  it("hands buffers on with their length, and loads a library once", async () => {
+  it("declares every function, and loads a library once", async () => {
     const calls: string[] = [];
     let loaded = 0;
     const guest = await nodeGuest("24.0.0", {
@@ -81,4 +84,22 @@ describe("nodeGuest()", () => {
   it("says which package it needs", async () => {
     await assertRejects(() => nodeGuest("24.0.0"), TypeError, 'Node needs the package "koffi"');
   });
+});
+
+describe("hasSoundCallbacks()", () => {
+  for (
+    const [version, sound] of [
+      ["1.3.14", false],
+      ["1.4.0", true],
+      ["1.4.5", true],
+      ["1.10.0", true],
+      ["2.0.0", true],
+      ["0.9.0", false],
+      ["", false],
+    ] as const
+  ) {
+    it(`says ${sound} of Bun ${version}`, () => {
+      assertEquals(hasSoundCallbacks(version), sound);
+    });
+  }
 });

@@ -1,8 +1,8 @@
 import { assertEquals } from "@std/assert";
 import { describe, it } from "bun:test";
-import { REQUEST } from "../../../src/adapters/native/protocol.ts";
+import { REQUEST } from "../../../src/adapters/native/frames.ts";
 import { type SidecarProcess, startSidecar } from "../../../src/adapters/native/sidecar.ts";
-import type { SidecarSocketEvents } from "../../../src/adapters/native/sidecar_socket.ts";
+import type { SidecarSocketEvents } from "../../../src/adapters/native/sidecar.ts";
 import type { ToolContext } from "../../../src/tool/mod.ts";
 import { fakeRegistry, fakeTool } from "../registry/fakes.ts";
 import { frame, join, readReplies, type Reply, settle, strings, toolsOfRegistry } from "./fakes.ts";
@@ -135,6 +135,6 @@ describe("startSidecar()", () => {
   it("ends at a frame that is none", async () => {
     const host = start();
     await host.send(new Uint8Array(20).fill(0xff));
-    assertEquals(host.events, ["log ProtocolError", "exit 1"]);
+    assertEquals(host.events, ["log FrameError", "exit 1"]);
   });
 });

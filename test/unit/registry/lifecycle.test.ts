@@ -146,14 +146,14 @@ describe("ToolRegistry.acquire()", () => {
     assertEquals(clock.pending, 0);
   });
 
-  it("refuses a tool that is not registered any more", () => {
+  it("refuses a tool that is not registered", () => {
     const tool = fakeTool("a");
     const registry = fakeRegistry({ tools: [tool] });
     registry.unregisterTool("a");
     assertThrows(
       () => registry.acquire(tool),
       ToolLifecycleError,
-      'Tool "a" is not registered any more',
+      'Tool "a" is not registered',
     );
   });
 
@@ -428,7 +428,7 @@ describe("ToolRegistry.dispose()", () => {
     const registry = fakeRegistry({ tools: [tool] });
     const runtime = await registry.acquire(tool);
     const ended = registry.dispose().then(() => log.push("ended"));
-    assertThrows(() => registry.acquire(tool), ToolLifecycleError, "not registered any more");
+    assertThrows(() => registry.acquire(tool), ToolLifecycleError, "not registered");
     await settle();
     assertEquals(log, []);
     registry.release(runtime);
@@ -467,7 +467,7 @@ describe("ToolRegistry.dispose()", () => {
     await assertRejects(
       async () => await call,
       ToolLifecycleError,
-      'Tool "a" is not registered any more',
+      'Tool "a" is not registered',
     );
     assertEquals(disposed, ["state"]);
   });

@@ -7,7 +7,7 @@ import {
   assertThrows,
 } from "@std/assert";
 import { describe, it } from "bun:test";
-import { FunctionDefinition } from "../../../src/formats/function_definition.ts";
+import { FunctionDefinition } from "../../../src/select/mod.ts";
 import { ToolAvailabilityContext } from "../../../src/select/mod.ts";
 import type { Tool, ToolDefinition } from "../../../src/tool/mod.ts";
 import { fakeRegistry, fakeTool, requiredOnlyEngine } from "./fakes.ts";
@@ -311,7 +311,7 @@ describe("ToolRegistry's listings", () => {
   const rows:
     readonly (readonly [string, readonly { readonly id: string }[], readonly string[]])[] = [
       ["getAvailableTools()", registry.getAvailableTools(), ["file-read", "file-write", "git-log"]],
-      ["getAvailableTools(context)", registry.getAvailableTools({ hasGit: false }), [
+      ["getAvailableTools(context)", registry.getAvailableTools({ hasGitRepository: false }), [
         "file-read",
         "file-write",
       ]],
@@ -338,6 +338,14 @@ describe("ToolRegistry's listings", () => {
 
   it("does not list unavailable tools in searches", () => {
     assertEquals(registry.searchTools("off"), []);
+  });
+
+  it("says how a category is spelt", () => {
+    assertThrows(
+      () => registry.getToolsByCategory("FileSystem"),
+      TypeError,
+      'is "FileSystem": did you mean "filesystem"?',
+    );
   });
 
   it("refuses a risk that there is not", () => {
@@ -375,9 +383,9 @@ describe("ToolRegistry.getAvailableTools()", () => {
 
   it("does not mistake a changed plain context for what it was", () => {
     const registry = fakeRegistry({ tools: [fakeTool("a", { category: "git" })] });
-    const context = { hasGit: true };
+    const context = { hasGitRepository: true };
     assertEquals(ids(registry.getAvailableTools(context)), ["a"]);
-    context.hasGit = false;
+    context.hasGitRepository = false;
     assertEquals(ids(registry.getAvailableTools(context)), []);
   });
 });
@@ -437,6 +445,19 @@ describe("new ToolRegistry()", () => {
     const registry = fakeRegistry({ tools: [fakeTool("b"), { name: "a", description: "x" }] });
     assertEquals([registry.ids, registry.revision], [["a", "b"], 2]);
   });
+
+  // An option that is ignored lets in more than was meant.
+  for (
+    const [options, words] of [
+      [{ lifecycleTimeout: 1 }, '"/lifecycleTimeout" is not one of its fields: did you mean "life'],
+      [{ colour: 1 }, '"/colour" is not one of its fields, engine, tools, services, config,'],
+      [{ limits: { maxDept: 1 } }, '"/maxDept" is not one of its fields: did you mean "maxDepth"?'],
+    ] as const
+  ) {
+    it(`refuses unknown options: ${JSON.stringify(options)}`, () => {
+      assertThrows(() => fakeRegistry(options as object), TypeError, words);
+    });
+  }
 
   for (const engine of [undefined, {}]) {
     it(`refuses ${JSON.stringify(engine)} as an engine`, () => {

@@ -1,7 +1,14 @@
-import { assert, assertEquals, assertNotStrictEquals, assertStrictEquals } from "@std/assert";
+import {
+  assert,
+  assertEquals,
+  assertNotStrictEquals,
+  assertStrictEquals,
+  assertThrows,
+} from "@std/assert";
 import { describe, it } from "bun:test";
 import {
   allowAll,
+  buildToolset,
   maxRisk,
   type Selection,
   ToolAvailabilityContext,
@@ -13,7 +20,7 @@ describe("ToolRegistry.select()", () => {
   const same: readonly (readonly [string, () => Selection | undefined])[] = [
     ["nothing", () => undefined],
     ["data", () => ({ maxRisk: "low", tagsAny: ["a", "b"] })],
-    ["a plain context", () => ({ context: { hasGit: false } })],
+    ["a plain context", () => ({ context: { hasGitRepository: false } })],
     [
       "the same filters and policies",
       () => ({ filters: [isLow], policies: [allowAll], role: "x" }),
@@ -79,12 +86,43 @@ describe("ToolRegistry.select()", () => {
     assertNotStrictEquals(registry.select({ role: "first" }), first);
   });
 
+  it("takes no role and no limit for none only where nothing was asked for", () => {
+    const tools = [fakeTool("a", { risk: "safe" }), fakeTool("b", { roles: ["admin"] })];
+    const registry = fakeRegistry({ tools });
+    assertThrows(
+      () => registry.getToolsForRole(undefined as never),
+      TypeError,
+      'Cannot select tools: "/role" must be a string that is not empty, or null for a caller ' +
+        "without a role, not undefined",
+    );
+    assertEquals(registry.getToolsForRole(null).map(({ id }) => id), ["a"]);
+    assertThrows(
+      () => registry.getToolsByRiskLevel(undefined as never),
+      TypeError,
+      'Cannot select tools: "/maxRisk" must be one of safe, low, medium, high, critical, not undefined',
+    );
+    assertThrows(() => registry.getToolsByCategory(undefined as never), TypeError, "/categories/0");
+    assertThrows(() => registry.getToolsByTag(undefined as never), TypeError, "/tagsAll/0");
+  });
+
+  it("takes null for no context", () => {
+    const registry = fakeRegistry({ tools: [fakeTool("a")] });
+    assertStrictEquals(registry.getAvailableTools(null), registry.getAvailableTools());
+    assertStrictEquals(registry.getFunctionDefinitions(null), registry.getFunctionDefinitions());
+  });
+
   it("makes one toolset of a context, however it is given", () => {
     const registry = fakeRegistry({ tools: [fakeTool("a")] });
     const context = ToolAvailabilityContext.noWorkspace;
     const toolset = registry.select({ context });
     assertStrictEquals(registry.getAvailableTools(context), toolset.available());
     assertStrictEquals(registry.select({ context: context.toJSON() }), toolset);
+  });
+
+  it("hands its own list to toolsets, which do not sort it again", () => {
+    const registry = fakeRegistry({ tools: [fakeTool("b"), fakeTool("a")] });
+    assertStrictEquals(buildToolset(registry).tools, registry.tools);
+    assertStrictEquals(registry.select().tools, registry.tools);
   });
 
   it("removes a tool that throws when it is asked", () => {

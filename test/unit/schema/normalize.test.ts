@@ -1,6 +1,6 @@
 import { assertEquals } from "@std/assert";
 import { describe, it } from "bun:test";
-import { ASSERTED_FORMATS } from "../../../src/schema/formats.ts";
+import { ASSERTED_FORMATS } from "../../../src/schema/semantics.ts";
 import type { Dialect } from "../../../src/schema/mod.ts";
 import { normalizeSchema } from "../../../src/schema/normalize.ts";
 import type { JsonSchema } from "../../../src/tool/mod.ts";

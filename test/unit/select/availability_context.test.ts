@@ -11,9 +11,9 @@ import { fakeTool } from "./fake_tools.ts";
 const tools = [
   fakeTool("edit", { category: "editor", risk: "medium" }),
   fakeTool("fetch", { category: "network", risk: "low", tags: ["web"] }),
-  fakeTool("log", { category: "git", risk: "low", tags: ["read"] }),
+  fakeTool("log", { category: "git", risk: "low", tags: ["read", "read-only"] }),
   fakeTool("plain", { risk: "safe" }),
-  fakeTool("read", { category: "filesystem", risk: "low", tags: ["read"] }),
+  fakeTool("read", { category: "filesystem", risk: "low", tags: ["read", "read-only"] }),
   fakeTool("root", { category: "workspace", risk: "safe", tags: ["read"] }),
   fakeTool("run", { category: "terminal", risk: "high" }),
   fakeTool("wipe", { category: "filesystem", risk: "critical" }),
@@ -26,7 +26,7 @@ const without = (...gone: string[]) =>
 describe("ToolAvailabilityContext", () => {
   const presets: [string, ToolAvailabilityContext, string[]][] = [
     ["default", ToolAvailabilityContext.default, without()],
-    ["noWorkspace", ToolAvailabilityContext.noWorkspace, without("read", "root", "wipe", "log")],
+    ["noWorkspace", ToolAvailabilityContext.noWorkspace, without("root", "log")],
     ["safeOnly", ToolAvailabilityContext.safeOnly, ["plain", "root"]],
     ["lowRiskOnly", ToolAvailabilityContext.lowRiskOnly, [
       "fetch",
@@ -36,27 +36,49 @@ describe("ToolAvailabilityContext", () => {
       "root",
     ]],
     ["fileSystemOnly", ToolAvailabilityContext.fileSystemOnly, ["read", "wipe"]],
-    ["readOnly", ToolAvailabilityContext.readOnly, ["fetch", "log", "plain", "read", "root"]],
+    ["readOnly", ToolAvailabilityContext.readOnly, ["log", "read"]],
   ];
   for (const [name, context, ids] of presets) {
     it(`has a preset ${name} that keeps [${ids}]`, () => assertEquals(idsIn(context), ids));
   }
 
+  it('has a preset readOnly: "RequiredTags = new HashSet<string> { "read-only" }"', () => {
+    assertEquals(ToolAvailabilityContext.readOnly.toJSON(), { requiredTags: ["read-only"] });
+  });
+
+  it("does not take a tool's own hint for the tag read-only", () => {
+    const claims = fakeTool("claims", { risk: "critical", annotations: { readOnlyHint: true } });
+    const writes = fakeTool("writes", { risk: "low" });
+    const context = ToolAvailabilityContext.readOnly;
+    assertEquals(buildToolset([claims, writes], { context }).ids, []);
+  });
+
+  it('has the flags: "HasWorkspace = false, HasGitRepository = false" for noWorkspace', () => {
+    assertEquals(ToolAvailabilityContext.noWorkspace.toJSON(), {
+      hasWorkspace: false,
+      hasGitRepository: false,
+    });
+  });
+
   const fields: [ToolAvailabilityInput, string[]][] = [
     [{}, without()],
-    [{ hasWorkspace: false }, without("read", "root", "wipe")],
+    // "When false, tools in the Workspace category are excluded."
+    [{ hasWorkspace: false }, without("root")],
     [{ hasTerminal: false }, without("run")],
     [{ hasEditor: false }, without("edit")],
-    [{ hasGit: false }, without("log")],
-    [{ readOnly: true }, without("edit", "run", "wipe")],
+    [{ hasGitRepository: false }, without("log")],
     [{ maxRiskLevel: "medium" }, without("run", "wipe")],
     [{ includedCategories: ["git", "network"] }, ["fetch", "log"]],
     [{ includedCategories: [] }, []],
     [{ excludedCategories: ["git", "network"] }, without("fetch", "log")],
-    [{ enabledTools: ["plain", "run"] }, ["plain", "run"]],
-    [{ enabledTools: ["plain", "run"], disabledTools: ["run"] }, ["plain"]],
-    [{ enabledTools: [] }, []],
-    [{ disabledTools: ["run"] }, without("run")],
+    [{ enabledToolIds: ["plain", "run"] }, ["plain", "run"]],
+    [{ enabledToolIds: ["plain", "run"], disabledToolIds: ["run"] }, ["plain"]],
+    [{ enabledToolIds: [] }, []],
+    [{ disabledToolIds: ["run"] }, without("run")],
+    // "If set, only tools that have ALL of these tags are included."
+    [{ requiredTags: ["read", "read-only"] }, ["log", "read"]],
+    [{ requiredTags: ["read", "web"] }, []],
+    [{ requiredTags: [] }, without()],
     [{ allowedTags: ["web", "x"] }, ["fetch"]],
     [{ allowedTags: [] }, []],
   ];
@@ -80,29 +102,88 @@ describe("ToolAvailabilityContext", () => {
 
   it("makes a changed copy with with()", () => {
     const low = ToolAvailabilityContext.lowRiskOnly;
-    const changed = low.with({ hasGit: false });
-    assertEquals(changed.toJSON(), { hasGit: false, maxRiskLevel: "low" });
+    const changed = low.with({ hasGitRepository: false });
+    assertEquals(changed.toJSON(), { hasGitRepository: false, maxRiskLevel: "low" });
     assertEquals(low.toJSON(), { maxRiskLevel: "low" });
-    assertEquals(changed.with({ maxRiskLevel: undefined }).toJSON(), { hasGit: false });
+  });
+
+  it('keeps what with() is given as nothing: "maxRiskLevel ?? MaxRiskLevel"', () => {
+    const context = new ToolAvailabilityContext({
+      hasTerminal: false,
+      maxRiskLevel: "low",
+      enabledToolIds: ["a"],
+      disabledToolIds: ["b"],
+      requiredTags: ["c"],
+    });
+    for (const nothing of [undefined, null]) {
+      const changed = context.with({
+        hasTerminal: nothing,
+        maxRiskLevel: nothing,
+        enabledToolIds: nothing,
+        disabledToolIds: nothing,
+        requiredTags: nothing,
+      });
+      assertEquals(changed.toJSON(), context.toJSON());
+    }
+  });
+
+  it("refuses changes that are no plain object", () => {
+    for (const changes of [null, [], ToolAvailabilityContext.create()]) {
+      assertThrows(
+        () => ToolAvailabilityContext.default.with(changes as never),
+        TypeError,
+        "Cannot change an availability context: it must be a plain object",
+      );
+    }
+  });
+
+  it('takes sets where it takes lists: "IReadOnlySet<string>? EnabledToolIds"', () => {
+    const lists = {
+      enabledToolIds: ["b", "a"],
+      disabledToolIds: ["c"],
+      includedCategories: ["git"],
+      excludedCategories: ["network"],
+      requiredTags: ["x", "y"],
+      allowedTags: ["z"],
+    };
+    const sets = Object.fromEntries(
+      Object.entries(lists).map(([field, list]) => [field, new Set(list)]),
+    );
+    assertEquals(
+      new ToolAvailabilityContext(sets).toJSON(),
+      new ToolAvailabilityContext(lists).toJSON(),
+    );
+    assertThrows(
+      () => new ToolAvailabilityContext({ requiredTags: new Set([""]) }),
+      TypeError,
+      '"/requiredTags/0" must be a string that is not empty',
+    );
   });
 
   it("writes only what differs from the default, and reads it back", () => {
     assertEquals(ToolAvailabilityContext.default.toJSON(), {});
     const context = new ToolAvailabilityContext({
       hasEditor: true,
-      disabledTools: ["b", "a", "b"],
-      enabledTools: [],
+      disabledToolIds: ["b", "a", "b"],
+      enabledToolIds: [],
       excludedCategories: [],
     });
-    assertEquals(context.toJSON(), { enabledTools: [], disabledTools: ["a", "b"] });
+    assertEquals(context.toJSON(), { enabledToolIds: [], disabledToolIds: ["a", "b"] });
     const read = ToolAvailabilityContext.fromJSON(JSON.parse(JSON.stringify(context)));
     assertEquals(read.toJSON(), context.toJSON());
-    assertEquals(read.enabledTools, []);
+    assertEquals(read.enabledToolIds, []);
   });
 
   it("has one key for all contexts that say the same", () => {
-    const one = new ToolAvailabilityContext({ disabledTools: ["b", "a"], hasGit: false });
-    const other = ToolAvailabilityContext.create().withGit(false).disableTools("a", "b", "a");
+    const one = new ToolAvailabilityContext({
+      disabledToolIds: ["b", "a"],
+      hasGitRepository: false,
+    });
+    const other = ToolAvailabilityContext.create().withGitRepository(false).disableTools(
+      "a",
+      "b",
+      "a",
+    );
     assertEquals(one.key, other.build().key);
     assertEquals(one.key === ToolAvailabilityContext.default.key, false);
   });
@@ -110,11 +191,18 @@ describe("ToolAvailabilityContext", () => {
   const wrong: [json: unknown, message: string][] = [
     [{ hasTerminl: false }, '"/hasTerminl" is not one of its fields: did you mean "hasTerminal"?'],
     [{ "a/b~c": 1 }, '"/a~1b~0c" is not one of its fields'],
-    [JSON.parse('{"__proto__":{"hasGit":false}}'), '"/__proto__" is not one of its fields'],
+    [
+      JSON.parse('{"__proto__":{"hasGitRepository":false}}'),
+      '"/__proto__" is not one of its fields',
+    ],
     [{ constructor: true }, '"/constructor" is not one of its fields'],
     [{ hasTerminal: "false" }, '"/hasTerminal" must be true or false, not "false"'],
-    [{ hasGit: null }, '"/hasGit" must be true or false, not null'],
-    [{ readOnly: 1 }, '"/readOnly" must be true or false, not 1'],
+    [{ hasGitRepository: null }, '"/hasGitRepository" must be true or false, not null'],
+    [{ requiredTags: ["a", 1] }, '"/requiredTags/1" must be a string that is not empty, not 1'],
+    [
+      { includedCategories: ["git", "FileSystem"] },
+      'an item of "/includedCategories" is "FileSystem": did you mean "filesystem"?',
+    ],
     [
       { maxRiskLevel: "LOW" },
       '"/maxRiskLevel" must be one of safe, low, medium, high, critical, not "LOW"',
@@ -124,8 +212,8 @@ describe("ToolAvailabilityContext", () => {
       { excludedCategories: ["git", ""] },
       '"/excludedCategories/1" must be a string that is not empty, not ""',
     ],
-    [{ enabledTools: ["a", 7] }, '"/enabledTools/1" must be a tool\'s id'],
-    [{ disabledTools: ["a b"] }, '"/disabledTools/0" must be a tool\'s id'],
+    [{ enabledToolIds: ["a", 7] }, '"/enabledToolIds/1" must be a tool\'s id'],
+    [{ disabledToolIds: ["a b"] }, '"/disabledToolIds/0" must be a tool\'s id'],
     [{ allowedTags: {} }, '"/allowedTags" must be a list, not an object'],
     [{ allowedTags: Array(10_001).fill("a") }, '"/allowedTags" must have at most 10000 items'],
     ["{}", 'it must be a plain object, not "{}"'],
@@ -142,6 +230,18 @@ describe("ToolAvailabilityContext", () => {
       );
     });
   }
+
+  it("does not take nothing for a context that removes nothing", () => {
+    for (const nothing of [null, undefined]) {
+      for (const read of [ToolAvailabilityContext.from, ToolAvailabilityContext.fromJSON]) {
+        assertThrows(
+          () => read(nothing as never),
+          TypeError,
+          `Cannot read an availability context: it must be a plain object, not ${nothing}`,
+        );
+      }
+    }
+  });
 
   it("reads contexts and builders of another copy of plue by what they say", () => {
     const json = { hasTerminal: false };
@@ -167,28 +267,34 @@ describe("ToolAvailabilityContextBuilder", () => {
       .withWorkspace(false)
       .withTerminal(false)
       .withEditor(false)
-      .withGit(false)
-      .withReadOnly()
+      .withGitRepository(false)
       .withMaxRiskLevel("high")
       .includeCategories("search")
       .excludeCategories("network")
       .enableTools("grep")
       .disableTools("rm")
+      .requireTags("chain")
       .allowTags("read")
       .build();
     assertEquals(context.toJSON(), {
       hasWorkspace: false,
       hasTerminal: false,
       hasEditor: false,
-      hasGit: false,
-      readOnly: true,
+      hasGitRepository: false,
       maxRiskLevel: "high",
       includedCategories: ["search"],
       excludedCategories: ["network"],
-      enabledTools: ["grep"],
-      disabledTools: ["rm"],
+      enabledToolIds: ["grep"],
+      disabledToolIds: ["rm"],
+      requiredTags: ["chain"],
       allowedTags: ["read"],
     });
+  });
+
+  it('requires all tags of all calls: "Require specific tags"', () => {
+    const builder = ToolAvailabilityContext.create().requireTags("read").requireTags("read-only");
+    assertEquals(builder.build().requiredTags, ["read", "read-only"]);
+    assertEquals(idsIn(builder), ["log", "read"]);
   });
 
   it("adds lists up and replaces single values", () => {
@@ -196,7 +302,7 @@ describe("ToolAvailabilityContextBuilder", () => {
       .disableTools("b").disableTools("a")
       .withMaxRiskLevel("low").withMaxRiskLevel("high")
       .withTerminal(false).withTerminal(true);
-    assertEquals(builder.build().toJSON(), { maxRiskLevel: "high", disabledTools: ["a", "b"] });
+    assertEquals(builder.build().toJSON(), { maxRiskLevel: "high", disabledToolIds: ["a", "b"] });
   });
 
   it("is accepted where a context is", () => {
@@ -204,11 +310,11 @@ describe("ToolAvailabilityContextBuilder", () => {
   });
 
   it("goes on without changing what it built", () => {
-    const builder = ToolAvailabilityContext.create().withGit(false);
+    const builder = ToolAvailabilityContext.create().withGitRepository(false);
     const first = builder.build();
     const second = builder.withEditor(false).build();
     assertNotStrictEquals(first, second);
-    assertEquals(first.toJSON(), { hasGit: false });
+    assertEquals(first.toJSON(), { hasGitRepository: false });
     assertStrictEquals(ToolAvailabilityContext.from(first), first);
   });
 
@@ -216,7 +322,7 @@ describe("ToolAvailabilityContextBuilder", () => {
     const builder = ToolAvailabilityContext.create();
     assertThrows(() => builder.withMaxRiskLevel("x" as "low"), TypeError, "/maxRiskLevel");
     assertThrows(() => builder.withTerminal("no" as never), TypeError, "/hasTerminal");
-    assertThrows(() => builder.disableTools("no such"), TypeError, "/disabledTools/0");
+    assertThrows(() => builder.disableTools("no such"), TypeError, "/disabledToolIds/0");
     assertEquals(builder.build().toJSON(), {});
   });
 });

@@ -16,6 +16,7 @@ import {
   tagsAny,
   type ToolFilter,
 } from "../../../src/select/mod.ts";
+import type { Tool } from "../../../src/tool/mod.ts";
 import { fakeTool } from "./fake_tools.ts";
 
 const tools = [
@@ -74,6 +75,15 @@ describe("filters", () => {
     it(`${name} keeps [${ids}]`, () => assertEquals(idsKeptBy(filter), ids));
   }
 
+  // "Filters and policies are pure functions and should not panic."
+  for (const [name, filter] of rows) {
+    it(`answer false for no tool: ${name}`, () => {
+      for (const nothing of [undefined, null]) {
+        assertEquals(filter(nothing as unknown as Tool), false);
+      }
+    });
+  }
+
   it("keep a tool called constructor apart from what every object has", () => {
     const odd = fakeTool("constructor");
     assertEquals([allowIds("constructor")(odd), denyIds("toString")(odd)], [true, true]);
@@ -104,6 +114,11 @@ describe("filters", () => {
     assertThrows(() => denyIds(""), TypeError, 'not ""');
     assertThrows(() => tagsAny(words(["read"])), TypeError, "not a list");
     assertThrows(() => tagsAll(words(undefined)), TypeError, "not undefined");
+    assertThrows(
+      () => category("git", "FileSystem"),
+      TypeError,
+      'is "FileSystem": did you mean "filesystem"?',
+    );
     assertThrows(() => category(""), TypeError, "must be a string that is not empty");
     assertThrows(() => namespace(words(7)), TypeError, "not 7");
     assertThrows(() => role(""), TypeError, "Cannot filter by role");
@@ -134,6 +149,7 @@ describe("namedFilter()", () => {
     const named = namedFilter("the reader", plain);
     assertEquals([named.name, plain.name], ["the reader", "plain"]);
     assertEquals(idsKeptBy(named), ["file-read"]);
+    assertEquals(named(undefined as unknown as Tool), false);
   });
 
   it("refuses what is no filter", () => {

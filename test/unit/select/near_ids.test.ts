@@ -17,6 +17,11 @@ describe("nearIds()", () => {
     ["list", ["task:list"]],
     ["ecko", ["echo"]],
     ["xx", []],
+    // Two letters of four, and one of two, are another word.
+    ["ecco", ["echo"]],
+    ["ache", []],
+    ["rn", []],
+    ["fs:rm", ["rm"]],
     ["completely-else", []],
     ["", []],
     ["::--", []],
@@ -32,6 +37,10 @@ describe("nearIds()", () => {
     const many = ["reads", "read", "re-ad", "rea", "bread"];
     assertEquals(nearIds("read", many, 10), ["re-ad", "read", "bread", "rea", "reads"]);
     assertEquals(nearIds("read", many), ["re-ad", "read", "bread"]);
+  });
+
+  it("finds a short name in another namespace", () => {
+    assertEquals(nearIds("rm", ["fs:rm", "fs:mv"]), ["fs:rm"]);
   });
 
   it("answers nothing from nothing", () => assertEquals(nearIds("read", []), []));

@@ -2,6 +2,7 @@ import { assertEquals, assertThrows } from "@std/assert";
 import { describe, it } from "bun:test";
 import {
   allowAll,
+  byCategory,
   byMaximumRisk,
   byNamespace,
   byScopes,
@@ -11,8 +12,13 @@ import {
 } from "../../../src/select/mod.ts";
 import { fakeTool } from "./fake_tools.ts";
 
-const status = fakeTool("chain:status", { risk: "safe", tags: ["read"] });
-const write = fakeTool("file-write", { risk: "high", tags: ["write"], scopes: ["fs", "fs:write"] });
+const status = fakeTool("chain:status", { category: "git", risk: "safe", tags: ["read"] });
+const write = fakeTool("file-write", {
+  category: "filesystem",
+  risk: "high",
+  tags: ["write"],
+  scopes: ["fs", "fs:write"],
+});
 
 describe("policies", () => {
   const rows: [policy: ToolPolicy, status: boolean, write: boolean, reason: string | undefined][] =
@@ -21,6 +27,7 @@ describe("policies", () => {
       [denyAll, false, false, "every tool is denied"],
       [byNamespace("chain"), true, false, 'no namespace is not among "chain"'],
       [byTag("read", "list"), true, false, 'it carries none of the tags "read", "list"'],
+      [byCategory("git"), true, false, 'category "filesystem" is not among "git"'],
       [byScopes("fs"), true, false, 'the caller does not hold "fs:write"'],
       [byScopes(), true, false, 'the caller does not hold "fs", "fs:write"'],
       [byMaximumRisk("low"), true, false, "risk high is above the limit low"],
@@ -29,7 +36,8 @@ describe("policies", () => {
     it(`${policy.name} decides, gives its reason, and denies what does not exist`, () => {
       assertEquals(policy.allow(status), allowsStatus);
       assertEquals(policy.allow(write), allowsWrite);
-      assertEquals(policy.allow(undefined), false);
+      // "Allow(nil) must return false."
+      assertEquals([policy.allow(undefined), policy.allow(null)], [false, false]);
       assertEquals(policy.reason?.(write), reason);
     });
   }

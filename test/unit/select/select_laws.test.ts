@@ -43,13 +43,13 @@ const aContext: fc.Arbitrary<ToolAvailabilityFields> = fc.record({
   hasWorkspace: maybe(fc.boolean()),
   hasTerminal: maybe(fc.boolean()),
   hasEditor: maybe(fc.boolean()),
-  hasGit: maybe(fc.boolean()),
-  readOnly: maybe(fc.boolean()),
+  hasGitRepository: maybe(fc.boolean()),
   maxRiskLevel: maybe(fc.constantFrom(...RISK_LEVELS)),
   includedCategories: maybe(some([...KNOWN_CATEGORIES])),
   excludedCategories: maybe(some([...KNOWN_CATEGORIES])),
-  enabledTools: maybe(some(ids)),
-  disabledTools: maybe(some(ids)),
+  enabledToolIds: maybe(some(ids)),
+  disabledToolIds: maybe(some(ids)),
+  requiredTags: maybe(some(words)),
   allowedTags: maybe(some(words)),
 });
 

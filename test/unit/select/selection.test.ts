@@ -43,12 +43,13 @@ describe("Selection", () => {
     [{ categories: ["git", "search"], excludeCategories: ["git"] }, ["b:one"]],
     [{ tagsAny: ["x", "z"] }, ["a:one", "a:two"]],
     [{ tagsAll: ["x", "y"] }, ["a:one"]],
+    [{ tagsAll: new Set(["x", "y"]), allowIds: new Set(["a:one", "plain"]) }, ["a:one"]],
     [{ filters: [(tool) => tool.name === "one", (tool) => tool.risk === "safe"] }, ["b:one"]],
     [{ policies: [allowAll] }, ["a:one", "a:two", "b:one", "plain"]],
     [{ policies: [allowAll, denyAll] }, []],
     [{ context: ToolAvailabilityContext.lowRiskOnly, maxRisk: "safe" }, ["b:one"]],
     [{ context: ToolAvailabilityContext.safeOnly, maxRisk: "high" }, ["b:one"]],
-    [{ context: { enabledTools: ["plain", "a:one"] }, allowIds: ["plain", "a:two"] }, ["plain"]],
+    [{ context: { enabledToolIds: ["plain", "a:one"] }, allowIds: ["plain", "a:two"] }, ["plain"]],
   ];
   for (const [selection, ids] of rows) {
     it(`${JSON.stringify(selection)} keeps [${ids}]`, () => assertEquals(idsOf(selection), ids));
@@ -100,6 +101,11 @@ describe("Selection", () => {
     assertEquals(idsOf({ policies: [slow] }), []);
   });
 
+  it('needs no more of a policy than its decision: "Allow(tool) bool"', () => {
+    const policy = { allow: (tool: Tool | null | undefined) => tool?.id === "plain" };
+    assertEquals(idsOf({ policies: [policy] }), ["plain"]);
+  });
+
   it("calls a policy as a method, with its own this", () => {
     class Limit {
       readonly name = "limit";
@@ -124,6 +130,7 @@ describe("Selection", () => {
 
   const wrong: [selection: unknown, message: string][] = [
     [{ maxrisk: "low" }, '"/maxrisk" is not one of its fields: did you mean "maxRisk"?'],
+    [{ requiredTags: ["x"] }, '"/requiredTags" is not one of its fields: it belongs in "context"'],
     [{ maxRisk: "lo" }, '"/maxRisk" must be one of safe, low, medium, high, critical, not "lo"'],
     [{ role: "" }, '"/role" must be a string that is not empty, or null for a caller without'],
     [{ role: ["control"] }, '"/role" must be'],
@@ -134,13 +141,18 @@ describe("Selection", () => {
     [{ categories: null }, '"/categories" must be a list, not null'],
     [{ excludeCategories: [undefined] }, '"/excludeCategories/0" must be'],
     [{ tagsAny: [[]] }, '"/tagsAny/0" must be a string that is not empty, not a list'],
-    [{ tagsAll: new Set(["a"]) }, '"/tagsAll" must be a list, not an object'],
+    [{ tagsAll: new Map([["a", 1]]) }, '"/tagsAll" must be a list, not an object'],
+    [{ categories: ["Git"] }, 'an item of "/categories" is "Git": did you mean "git"?'],
     [{ filters: () => true }, '"/filters" must be a list, not a function'],
     [{ filters: ["x"] }, '"/filters/0" must be a function, not "x"'],
-    [{ policies: [{ allow: () => true }] }, '"/policies/0" must be a policy, with a name'],
+    [{ policies: [{ name: "x" }] }, '"/policies/0" must be a policy, with an allow function'],
+    [{ policies: [{ name: 1, allow: () => true }] }, '"/policies/0" must be a policy'],
     [{ policies: [null] }, '"/policies/0" must be a policy'],
     [{ context: "noGit" }, '"/context" must be an availability context, not "noGit"'],
-    [{ context: { hasGit: 0 } }, '"/context" is wrong. Cannot read an availability context: "/h'],
+    [
+      { context: { hasGitRepository: 0 } },
+      '"/context" is wrong. Cannot read an availability context: "/h',
+    ],
     [ToolAvailabilityContext.default, "it must be a plain object, not an object"],
     [ToolAvailabilityContext.create(), "it must be a plain object"],
     [null, "it must be a plain object, not null"],
@@ -160,10 +172,10 @@ describe("selectionKey()", () => {
       role: "control",
       namespace: "a",
       tagsAny: ["y", "x", "y"],
-      context: { hasGit: false },
+      context: { hasGitRepository: false },
     };
     const other: Selection = {
-      context: ToolAvailabilityContext.create().withGit(false),
+      context: ToolAvailabilityContext.create().withGitRepository(false),
       tagsAny: ["x", "y"],
       namespace: ["a"],
       role: "control",

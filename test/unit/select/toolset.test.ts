@@ -44,6 +44,30 @@ describe("buildToolset()", () => {
     assertStrictEquals(buildToolset(source, { maxRisk: "critical" }).available(), source.tools);
   });
 
+  // "Tools() and IDs() must return tools in stable order: Sort lexicographically."
+  it("sorts the tools of a source that does not, and leaves the source as it is", () => {
+    const list = ["b:z", "a:y", "plain", "a:b"].map((id) => fakeTool(id));
+    const source: ToolSource = { ...listSource(list), tools: list };
+    for (const toolset of [buildToolset(source), buildToolset(source, { maxRisk: "high" })]) {
+      assertEquals(toolset.ids, ["a:b", "a:y", "b:z", "plain"]);
+      assertEquals(toolset.tools.map((tool) => tool.id), toolset.ids);
+      assertStrictEquals(toolset.source, source);
+    }
+    assertEquals(list.map((tool) => tool.id), ["b:z", "a:y", "plain", "a:b"]);
+  });
+
+  it("does not change with a list that its source changes", () => {
+    const list = [fakeTool("a"), fakeTool("b")];
+    const toolset = buildToolset({ ...listSource(list), tools: list });
+    list.pop();
+    assertEquals(toolset.ids, ["a", "b"]);
+  });
+
+  it("takes a source without tools for an empty one", () => {
+    const source = { ...listSource([low]), tools: null };
+    assertEquals(buildToolset(source).ids, []);
+  });
+
   it("keeps the source and its revision", () => {
     const source = changingSource([low, high]);
     const toolset = buildToolset(source, { maxRisk: "low" });

@@ -2,9 +2,14 @@ import { assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
 import { describe, it } from "bun:test";
 import {
   buildToolset,
+  byNamespace,
+  byTag,
   denyAll,
   listSource,
+  maxRisk,
+  tagsAny,
   ToolAvailabilityContext,
+  type ToolCollection,
   ToolsetBuilder,
 } from "../../../src/select/mod.ts";
 import { fakeTool } from "./fake_tools.ts";
@@ -21,18 +26,15 @@ describe("ToolsetBuilder", () => {
   const rows: [string, ToolsetBuilder, string[]][] = [
     ["nothing else", from(), ["a:one", "a:two", "b:one", "plain"]],
     ["withNamespace", from().withNamespace("a"), ["a:one", "a:two"]],
-    ["withNamespace twice", from().withNamespace("a").withNamespace("b"), [
-      "a:one",
-      "a:two",
-      "b:one",
-    ]],
+    ["withNamespace of several", from().withNamespace("a", "b"), ["a:one", "a:two", "b:one"]],
     ["withTags", from().withTags("y"), ["a:one", "b:one"]],
-    ["withTags twice", from().withTags("y").withTags("x"), ["a:one", "a:two", "b:one"]],
-    ["withTags of nothing", from().withTags(), []],
-    ["withAllTags", from().withAllTags("y").withAllTags("x"), ["a:one"]],
+    ["withTags of several", from().withTags("x", "y"), ["a:one"]],
+    ["withTags of nothing", from().withTags(), ["a:one", "a:two", "b:one", "plain"]],
+    ["withTagsAny", from().withTagsAny("x", "y"), ["a:one", "a:two", "b:one"]],
+    ["withTagsAny of nothing", from().withTagsAny(), []],
     ["withCategories", from().withCategories("git", "search"), ["a:one", "b:one"]],
     ["excludeCategories", from().excludeCategories("git", "search"), ["a:two", "plain"]],
-    ["withTools", from().withTools("plain").withTools("a:one"), ["a:one", "plain"]],
+    ["withTools", from().withTools("plain", "a:one"), ["a:one", "plain"]],
     ["excludeTools", from().excludeTools("plain").excludeTools("a:one"), ["a:two", "b:one"]],
     [
       "excludeTools wins",
@@ -47,10 +49,9 @@ describe("ToolsetBuilder", () => {
     ["withPolicy", from().withPolicy(denyAll), []],
     ["withRole", from().withRole("impl"), ["a:one", "b:one", "plain"]],
     ["withRole null", from().withRole(null), ["a:one", "plain"]],
-    ["withScopes", from().withScopes("s").withScopes("t"), ["a:one", "a:two", "b:one", "plain"]],
+    ["withScopes", from().withScopes("s", "t"), ["a:one", "a:two", "b:one", "plain"]],
     ["withScopes of nothing", from().withScopes(), ["a:two", "b:one", "plain"]],
     ["withMaxRisk", from().withMaxRisk("low"), ["a:one", "b:one"]],
-    ["withMaxRisk, the last", from().withMaxRisk("safe").withMaxRisk("low"), ["a:one", "b:one"]],
     [
       "withContext",
       from().withContext(ToolAvailabilityContext.create().withTerminal(false)),
@@ -60,6 +61,95 @@ describe("ToolsetBuilder", () => {
   for (const [name, builder, ids] of rows) {
     it(`${name} keeps [${ids}]`, () => assertEquals(builder.build().ids, ids));
   }
+
+  // "In the Builder, filters are AND-composed in the order added."
+  const twice: [string, ToolsetBuilder, string[]][] = [
+    ["withNamespace", from().withNamespace("a").withNamespace("b"), []],
+    ["withTags", from().withTags("x").withTags("y"), ["a:one"]],
+    ["withTagsAny", from().withTagsAny("x").withTagsAny("y"), ["a:one"]],
+    ["withCategories", from().withCategories("git", "search").withCategories("git"), ["a:one"]],
+    [
+      "excludeCategories",
+      from().excludeCategories("git").excludeCategories("search"),
+      ["a:two", "plain"],
+    ],
+    ["withTools", from().withTools("plain", "a:one").withTools("a:one"), ["a:one"]],
+    ["excludeTools", from().excludeTools("plain").excludeTools("a:one"), ["a:two", "b:one"]],
+    ["withFilter", from().withFilter(tagsAny("x")).withFilter(maxRisk("low")), ["a:one"]],
+    ["withPolicy", from().withPolicy(byTag("x")).withPolicy(byNamespace("b")), []],
+    ["withRole", from().withRole("impl").withRole("control"), ["a:one", "plain"]],
+    ["withScopes", from().withScopes("s").withScopes("t"), ["a:two", "b:one", "plain"]],
+    ["withMaxRisk", from().withMaxRisk("low").withMaxRisk("critical"), ["a:one", "b:one"]],
+    [
+      "withContext",
+      from().withContext({ hasTerminal: false }).withContext({ maxRiskLevel: "low" }),
+      ["a:one", "b:one"],
+    ],
+  ];
+  for (const [method, builder, ids] of twice) {
+    it(`adds a condition with each call: ${method} twice keeps [${ids}]`, () => {
+      assertEquals(builder.build().ids, ids);
+    });
+  }
+
+  it('asks the policies last: "Policies apply after all filters"', () => {
+    const asked: string[] = [];
+    const spy = (name: string) => (): boolean => asked.push(name) > 0;
+    const toolset = new ToolsetBuilder("test").fromTools([fakeTool("plain")])
+      .withPolicy({ allow: spy("policy") })
+      .withFilter(spy("second filter"))
+      .withFilter(spy("third filter"))
+      .build();
+    assertEquals([toolset.ids, asked], [["plain"], ["second filter", "third filter", "policy"]]);
+  });
+
+  it("explains which condition removed a tool, in the order added", () => {
+    const toolset = from().withTags("y").withNamespace("b").withMaxRisk("safe").build();
+    const { steps, reason } = toolset.explain("a:one");
+    assertEquals(reason, '"a:one" is removed by namespace: namespace "a" is not among "b"');
+    assertEquals(steps.map(({ step, passed }) => [step, passed]), [
+      ["availability", true],
+      ["tags", true],
+      ["namespace", false],
+      ["risk", false],
+    ]);
+  });
+
+  // "Registries provide the tool source for builders: Tools() []*CanonicalTool."
+  const sources: [string, ToolCollection, string[]][] = [
+    ["a list", { tools }, ["a:one", "a:two", "b:one", "plain"]],
+    ["any iterable", { tools: new Set(tools) }, ["a:one", "a:two", "b:one", "plain"]],
+    ["a method", {
+      tools() {
+        return this === undefined ? [] : tools.toReversed();
+      },
+    }, ["a:one", "a:two", "b:one", "plain"]],
+    // "returning nil is treated as empty"
+    ["null", { tools: null }, []],
+    ["undefined", { tools: undefined }, []],
+    ["a function that gives null", { tools: () => null }, []],
+    ["a function that gives nothing", { tools: () => undefined }, []],
+  ];
+  for (const [what, source, ids] of sources) {
+    it(`takes a registry whose tools are ${what}`, () => {
+      assertEquals(new ToolsetBuilder("test").fromRegistry(source).build().ids, ids);
+      assertEquals(new ToolsetBuilder("test").fromTools(source).build().ids, ids);
+      assertEquals(buildToolset(source).ids, ids);
+    });
+  }
+
+  it("takes no list for an empty one", () => {
+    for (const nothing of [null, undefined]) {
+      assertEquals(new ToolsetBuilder("test").fromTools(nothing).build().ids, []);
+    }
+  });
+
+  it("reads a registry when the toolset is built", () => {
+    let list = tools.slice(0, 1);
+    const builder = new ToolsetBuilder("test").fromRegistry({ tools: () => list });
+    list = tools;
+    assertEquals(builder.build().size, 4);
+  });
 
   it("names the toolset and keeps the registry as its source", () => {
     const registry = listSource(tools);
@@ -98,10 +188,50 @@ describe("ToolsetBuilder", () => {
       TypeError,
       'Cannot build toolset "mine": it has no source; call fromRegistry or fromTools first',
     );
+    for (const nothing of [null, undefined]) {
+      assertThrows(
+        () => new ToolsetBuilder("mine").fromRegistry(nothing as never),
+        TypeError,
+        `Cannot build toolset "mine": it needs a registry, or anything else with tools, not ${nothing}`,
+      );
+    }
+  });
+
+  it("refuses an absent role, limit or context, which would remove nothing", () => {
+    const absent = undefined as never;
+    assertThrows(() => from().withRole(absent), TypeError, '"/role" must be a string');
+    assertThrows(() => from().withMaxRisk(absent), TypeError, '"/maxRisk" must be one of');
+    assertThrows(() => from().withContext(absent), TypeError, '"/context" must be an avail');
+  });
+
+  it("refuses a registry whose isAvailable nobody would ask", () => {
+    const isAvailable = () => false;
+    for (
+      const source of [{ tools, revision: 1, isAvailable }, { tools: () => tools, isAvailable }]
+    ) {
+      assertThrows(
+        () => new ToolsetBuilder("mine").fromRegistry(source).build(),
+        TypeError,
+        "Cannot make a toolset: a source with isAvailable must have getTool and a list of tools, too",
+      );
+    }
   });
 
   it("refuses a second source", () => {
     assertThrows(() => from().fromTools([]), TypeError, "it has a source already");
+  });
+
+  it("refuses a source without tools", () => {
+    assertThrows(
+      () => new ToolsetBuilder("mine").fromRegistry({} as never).build(),
+      TypeError,
+      "Cannot make a toolset: it needs a registry, a toolset or a list of tools",
+    );
+    assertThrows(
+      () => new ToolsetBuilder("mine").fromTools(7 as never).build(),
+      TypeError,
+      "Cannot make a toolset: it needs a registry, a toolset or a list of tools",
+    );
   });
 
   it("refuses two tools with one id, and values that are wrong, when it builds", () => {

@@ -47,9 +47,7 @@ describe("defineTool()", () => {
         isAvailable: true,
         annotations: {
           readOnlyHint: false,
-          destructiveHint: false,
           idempotentHint: false,
-          openWorldHint: false,
         },
         examples: [],
         icons: [],
@@ -99,6 +97,42 @@ describe("defineTool()", () => {
     assertEquals(tool.id, "chain:status");
   });
 
+  // The specification's "Tool Definition Pattern", word for word.
+  it("takes the specification's own pattern", () => {
+    const { id, namespace, name, roles } = makeTool({
+      name: "chain:status",
+      description: "Get the status of a task chain",
+      parameters: {
+        type: "object",
+        properties: {
+          chainId: { type: "string", description: "Chain ID (e.g., CHAIN-037-agent-runtime-core)" },
+        },
+        required: ["chainId"],
+      },
+      allowedRoles: ["control", "impl"],
+    });
+    assertEquals({ id, namespace, name, roles }, {
+      id: "chain:status",
+      namespace: "chain",
+      name: "status",
+      roles: ["control", "impl"],
+    });
+  });
+
+  it("names a tool alike, with the namespace apart or in the name", () => {
+    const { description } = definition();
+    assertEquals(
+      makeTool({ name: "chain:status", description }),
+      makeTool({ name: "status", namespace: "chain", description }),
+    );
+  });
+
+  it("gives a tool that it made back as it is", () => {
+    const tool = makeTool(definition());
+    assertStrictEquals(makeTool(tool), tool);
+    assertStrictEquals<unknown>(defineTool(tool as never), tool);
+  });
+
   it("knows the tools that it made, and no look-alike", () => {
     const tool = makeTool(definition());
     assertEquals(isTool(tool), true);
@@ -107,13 +141,16 @@ describe("defineTool()", () => {
 
   it("lets a word of the author go before a derived hint", () => {
     const { annotations } = makeTool(
-      definition({ risk: "safe", annotations: { readOnlyHint: false, openWorldHint: true } }),
+      definition({
+        risk: "safe",
+        tags: ["read-only"],
+        annotations: { readOnlyHint: false, openWorldHint: false },
+      }),
     );
     assertEquals(annotations, {
       readOnlyHint: false,
-      destructiveHint: false,
-      idempotentHint: true,
-      openWorldHint: true,
+      idempotentHint: false,
+      openWorldHint: false,
     });
   });
 
@@ -394,6 +431,8 @@ describe("defineTool(), on definitions that are wrong", () => {
     [{ returns: new Map() }, 'its returns: at "" it is an instance of Map'],
     [{ config: () => 0 }, "its config must be a JSON Schema or a Standard Schema"],
     [{ category: "" }, "its category must be a string that is not empty"],
+    [{ category: "FileSystem" }, 'its category is "FileSystem": did you mean "filesystem"?'],
+    [{ category: "file-system" }, 'its category is "file-system": did you mean "filesystem"?'],
     [{ category: 1 }, "its category must be a string that is not empty"],
     [{ risk: "extreme" }, `its risk ${risk} "extreme"`],
     [{ risk: null }, `its risk ${risk} null`],
@@ -433,8 +472,12 @@ describe("defineTool(), on definitions that are wrong", () => {
     [{ dispose: {} }, "its dispose must be a function"],
     [{ validate: null }, "its validate must be a function"],
     [{ execute: "echo" }, "its execute must be a function"],
-    [{ handler: () => 0 }, '"/handler" is not one of its fields, name,'],
-    [{ inputSchema: {} }, '"/inputSchema" is not one of its fields, name,'],
+    [{ allowedRoles: "control" }, `its allowedRoles ${words}`],
+    [
+      { roles: ["control"], allowedRoles: ["control"] },
+      "its roles and its allowedRoles mean the same: give one of them",
+    ],
+    [{ colour: "red" }, '"/colour" is not one of its fields, name,'],
     [
       JSON.parse('{ "__proto__": 1 }') as Record<string, unknown>,
       '"/__proto__" is not one of its fields',
@@ -453,13 +496,67 @@ describe("defineTool(), on definitions that are wrong", () => {
     });
   }
 
-  for (const name of [undefined, null, 1, "", "a b", "a:b", "a".repeat(129)]) {
+  for (
+    const name of [undefined, null, 1, "", "a b", "a:b:c", ":a", "a:", "a:b c", "a".repeat(129)]
+  ) {
     it(`refuses the name ${describeValue(name)}`, () => {
       const { message } = assertThrows(() => makeTool(definition({ name })), TypeError);
       assertEquals(message.includes(`: its name ${rule}, not `), true, message);
       assertEquals(message.length < 200, true);
     });
   }
+
+  it("refuses a name with a namespace in it, beside a namespace", () => {
+    assertThrows(
+      () => makeTool(definition({ name: "chain:status", namespace: "chain" })),
+      TypeError,
+      'Cannot define tool "chain:status": its name has a namespace already',
+    );
+  });
+
+  for (
+    const [word, field] of [
+      ["inputSchema", "parameters"],
+      ["input_schema", "parameters"],
+      ["parameters_schema", "parameters"],
+      ["args", "parameters"],
+      ["params", "parameters"],
+      ["outputSchema", "returns"],
+      ["output_schema", "returns"],
+      ["returns_schema", "returns"],
+      ["handler", "execute"],
+      ["run", "execute"],
+      ["fn", "execute"],
+      ["func", "execute"],
+      ["executeFn", "execute"],
+      ["initFn", "init"],
+      ["deinit", "dispose"],
+      ["deinitFn", "dispose"],
+      ["displayName", "title"],
+      ["riskLevel", "risk"],
+      ["defaultRiskLevel", "risk"],
+      ["requiredScopes", "scopes"],
+      ["needsApproval", "requiresApproval"],
+      ["timeout", "timeoutMs"],
+      ["tag", "tags"],
+    ] as const
+  ) {
+    it(`asks whether "${word}" is "${field}"`, () => {
+      assertThrows(
+        () => makeTool(definition({ [word]: {} })),
+        TypeError,
+        `Cannot define tool "echo": "/${word}" is not one of its fields: ` +
+          `did you mean "${field}"?`,
+      );
+    });
+  }
+
+  it("lists the fields of a definition, and none that only tools have", () => {
+    const { message } = assertThrows(() => makeTool(definition({ colour: 1 })), TypeError);
+    const listed = message.split(", ");
+    assertEquals(listed.includes("execute"), true);
+    assertEquals(listed.filter((field) => /^id$|Standard/.test(field)), []);
+  });
 
   for (const value of [undefined, null, "echo", 1, () => 0]) {
     it(`refuses ${describeValue(value)} in place of a definition`, () => {

@@ -1,6 +1,6 @@
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals, assertNotEquals } from "@std/assert";
 import { describe as group, it } from "bun:test";
-import { clip, describe, describeThrown } from "../../../src/tool/mod.ts";
+import { clip, describe, describeThrown, fnv1a, isWithinEdits } from "../../../src/tool/mod.ts";
 
 group("clip()", () => {
   it("leaves a text that fits as it is", () => assertEquals(clip("abc", 3), "abc"));
@@ -70,5 +70,39 @@ group("describeThrown()", () => {
   it("says no more than it may", () => {
     assertEquals(describeThrown(new Error("x".repeat(1_000))).length, 500);
     assertEquals(describeThrown("x".repeat(1_000), 200).length, 200);
+  });
+});
+
+group("isWithinEdits()", () => {
+  const rows: readonly (readonly [a: string, b: string, errors: number])[] = [
+    ["", "", 0],
+    ["list", "list", 0],
+    ["list", "lists", 1],
+    ["list", "lst", 1],
+    ["list", "lost", 1],
+    ["list", "lsit", 1],
+    ["list", "", 4],
+    ["repository", "repositroy", 1],
+    ["repository", "reposytroy", 2],
+    ["rest", "list", 2],
+  ];
+  for (const [a, b, errors] of rows) {
+    it(`finds ${errors} errors between "${a}" and "${b}", and not fewer`, () => {
+      for (const [one, other] of [[a, b], [b, a]] as const) {
+        assertEquals(isWithinEdits(one, other, errors), true);
+        assertEquals(isWithinEdits(one, other, errors - 1), false);
+      }
+    });
+  }
+});
+
+group("fnv1a()", () => {
+  it("is FNV-1a, for text of one byte to the character", () => {
+    // From the reference of the algorithm's authors.
+    assertEquals([fnv1a(""), fnv1a("a"), fnv1a("foobar")], [0x811c9dc5, 0xe40c292c, 0xbf9cf968]);
+  });
+
+  it("is another hash with another seed and factor", () => {
+    assertNotEquals(fnv1a("a", 0x9e3779b9, 0x85ebca6b), fnv1a("a"));
   });
 });

@@ -44,6 +44,13 @@ describe("ToolRegistry.searchTools()", () => {
     }
   });
 
+  it('"Returns available tools that match any of these fields": all, unless a limit is given', () => {
+    const tools = Array.from({ length: 30 }, (_, number) => fakeTool(`file-${number}`));
+    const registry = fakeRegistry({ tools });
+    assertEquals(registry.searchTools("file").length, 30);
+    assertEquals(registry.searchTools("file", { limit: 3 }).length, 3);
+  });
+
   it("follows changes", () => {
     const registry = fakeRegistry({ tools: [fakeTool("echo")] });
     assertEquals(ids(registry.searchTools("parrot")), []);
@@ -191,6 +198,13 @@ describe("searchToolset()", () => {
       TypeError,
       "Cannot search: the query must be a string, not 5",
     );
+  });
+
+  it("refuses an option that it does not know", () => {
+    const options = { limt: 3 } as object;
+    const why = 'Cannot search: "/limt" is not one of its fields: did you mean "limit"?';
+    assertThrows(() => searchToolset(buildToolset([]), "echo", options), TypeError, why);
+    assertThrows(() => fakeRegistry().searchTools("echo", options), TypeError, why);
   });
 
   for (const limit of [-1, 1.5, Number.NaN, Infinity]) {

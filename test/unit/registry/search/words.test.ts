@@ -1,6 +1,6 @@
+import { assertEquals, assertNotEquals } from "@std/assert";
 import { describe, it } from "bun:test";
-import { assertEquals } from "@std/assert";
-import { joinWords, splitWords } from "../../../../src/registry/search/words.ts";
+import { closeWords, joinWords, splitWords, stem } from "../../../../src/registry/search/words.ts";
 
 describe("splitWords()", () => {
   for (
@@ -54,4 +54,105 @@ describe("joinWords()", () => {
       assertEquals(joinWords(text), "filewrite");
     });
   }
+});
+
+describe("stem()", () => {
+  for (
+    const forms of [
+      "delete deletes deleted deleting deletion",
+      "create creates created creating creation",
+      "add adds added adding",
+      "file files",
+      "issue issues",
+      "branch branches",
+      "query queries querying queried",
+      "repository repositories",
+      "copy copies copied copying",
+      "run runs running",
+      "commit commits committed committing",
+      "tag tags tagged tagging",
+      "merge merges merged merging",
+      "assign assigns assigned assignment assignments",
+      "deploy deploys deployed deploying deployment",
+      "read reads reading reader readers",
+      "filter filters filtered filtering",
+      "class classes",
+      "status statuses",
+      "index indexes indexed indexing",
+      "address addresses addressed",
+      "tree trees",
+      "pr prs",
+    ]
+  ) {
+    it(`gives one stem to ${forms}`, () => {
+      const stems = forms.split(" ").map(stem);
+      assertEquals(stems, stems.map(() => stems[0] ?? ""));
+    });
+  }
+
+  for (
+    const [a, b] of [
+      ["string", "str"],
+      ["comment", "com"],
+      ["read", "red"],
+      ["list", "lister2"],
+      ["file", "field"],
+      ["status", "state"],
+      ["need", "new"],
+      ["issue", "is"],
+    ] as const
+  ) {
+    it(`keeps ${a} and ${b} apart`, () => {
+      assertNotEquals(stem(a), stem(b));
+    });
+  }
+
+  for (const word of ["", "a", "is", "md5", "файлы", "検索", "naïves", "s3s", "as"]) {
+    it(`leaves "${word}" as it is`, () => {
+      assertEquals(stem(word), word);
+    });
+  }
+});
+
+const words = (word: string, known: readonly string[]): string[] =>
+  closeWords(word, known).map(([other]) => other);
+
+describe("closeWords()", () => {
+  for (
+    const [error, typed, meant] of [
+      ["a letter swapped with the next", "mrege", "merge"],
+      ["a missing letter", "brnch", "branch"],
+      ["a letter too many", "fileld", "field"],
+      ["a wrong letter", "serch", "sarch"],
+      ["a missing first letter", "elete", "delete"],
+      ["two errors in a long word", "reposotiry", "repository"],
+      ["a missing end", "repos", "repository"],
+    ] as const
+  ) {
+    it(`sees ${error}`, () => {
+      assertEquals(words(typed, ["other", meant, "thing"]), [meant]);
+    });
+  }
+
+  it("allows no error below four letters, one below eight, two from there on", () => {
+    assertEquals(words("cat", ["cut"]), []);
+    assertEquals(
+      words("colour", ["cloors", "color", "colouring"]),
+      ["colouring", "color"].toSorted((a) => a === "color" ? -1 : 1),
+    );
+    assertEquals(words("workflow", ["werkflaw"]), ["werkflaw"]);
+    assertEquals(words("workflow", ["werkflaws"]), []);
+  });
+
+  it("prefers fewer errors, then a longer beginning, then code-unit order", () => {
+    assertEquals(
+      closeWords("abcdefgh", ["abcdefxy", "abcdefgz", "abcdefghijkl", "abcdefga"]),
+      [["abcdefga", 1], ["abcdefgz", 1], ["abcdefghijkl", 0.5 + 8 / 12 / 2], ["abcdefxy", 0.5]],
+    );
+  });
+
+  it("gives eight at most", () => {
+    const known = Array.from({ length: 100 }, (_, index) => `word${index}`);
+    assertEquals(words("wor", known).length, 8);
+  });
 });

@@ -1,0 +1,113 @@
+/**
+ * `GET /tools`, `GET /tools/:id`, `GET /tools/:id/explain`: what a caller sees. `GET /events`: how
+ * that changes.
+ *
+ * @module
+ */
+
+import { Toolset } from "../../select/mod.ts";
+import {
+  EVENT_STREAM_HEADERS,
+  eventStream,
+  frame,
+  json,
+  type ListCache,
+  type ListingChange,
+  ListingWatch,
+  makePage,
+  noSuchTool,
+  type Page,
+  pageResponse,
+  type Problem,
+  problemResponse,
+  readListingQuery,
+  refuseQuery,
+  toolPage,
+} from "../http/mod.ts";
+import type { FormatService, RouteAnswer } from "./route.ts";
+
+/** The caller's tools: filters, search, paging and format by query. */
+export function listTools(
+  pages: ListCache<Page>,
+  formats: FormatService | undefined,
+): RouteAnswer {
+  return ({ raw, toolset }) => {
+    const query = readListingQuery(raw.url);
+    // The same array for as long as the members and their availability stay the same.
+    const listed = toolset.available();
+    const page = pages.of(
+      listed,
+      query.key,
+      () => makePage(toolset, listed, query, formats?.exportPage),
+    );
+    return pageResponse(raw, page);
+  };
+}
+
+/** One of the caller's tools, also one that is not available now and so not listed. */
+export const showTool: RouteAnswer = ({ raw, toolset }, c) => {
+  refuseQuery(raw.url);
+  const id = c.req.param("id") ?? "";
+  const tool = toolset.get(id);
+  return tool === undefined ? problemResponse(noSuchTool(id)) : pageResponse(raw, toolPage(tool));
+};
+
+/** Whether the caller sees a tool, and why not. */
+export const explainTool: RouteAnswer = ({ raw, caller, toolset }, c) => {
+  refuseQuery(raw.url);
+  const id = c.req.param("id") ?? "";
+  // An explanation says that a hidden tool exists: only some callers may learn that.
+  if (caller.explain !== true && !toolset.has(id)) return problemResponse(noSuchTool(id));
+  return json(toolset.explain(id));
+};
+
+/** It does not say whose streams they are: the caller must not learn how many others there are. */
+const TOO_MANY: Problem = {
+  status: 503,
+  code: "overloaded",
+  detail: "Cannot follow the tools: too many streams are open",
+  headers: { "retry-after": "60" },
+};
+
+/**
+ * Streams `added`, `removed` and `updated` events, each `{"type", "id"}`. The client follows from
+ * the moment that it has the headers: what it lists after that is not older than the first event.
+ */
+export const followTools: RouteAnswer = (request) => {
+  const { raw, caller, server } = request;
+  refuseQuery(raw.url);
+  // A toolset does not change. 204 tells an EventSource not to come again.
+  if (server.source instanceof Toolset) return new Response(null, { status: 204 });
+  // Hono answers HEAD with this route and drops the body: a stream would never be closed.
+  if (raw.method === "HEAD") return new Response(null, { headers: EVENT_STREAM_HEADERS });
+  const release = server.streams.take(caller.principal);
+  if (release === undefined) return problemResponse(TOO_MANY);
+  const watch = new ListingWatch({
+    registry: server.source,
+    list: () => request.toolsetNow().available(),
+    expiresAt: caller.expiresAt,
+    onStop: release,
+  });
+  let waiting: readonly ListingChange[] = [];
+  let next = 0;
+  let count = 0;
+  const { response, ended } = eventStream({
+    async next() {
+      try {
+        if (next === waiting.length) {
+          waiting = await watch.changes();
+          next = 0;
+        }
+        const change = waiting[next++];
+        return change && frame(count++, change.type, change);
+      } catch (error) {
+        server.log(error);
+        return void watch.stop();
+      }
+    },
+    cancel: () => Promise.resolve(watch.stop()),
+  }, { heartbeatMs: server.heartbeatMs, signal: raw.signal });
+  request.record.ended = ended;
+  request.keepAlive(ended);
+  return response;
+};

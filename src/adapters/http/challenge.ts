@@ -1,0 +1,192 @@
+/**
+ * Refuses callers without a good bearer token (RFC 6750), and says how to get one: the metadata of
+ * the protected resource (RFC 9728), which MCP clients look for too.
+ *
+ * @module
+ */
+
+import { type Check, checkText } from "../../tool/mod.ts";
+import { checkOptions, checkTexts } from "./checks.ts";
+import { type ProblemCode, problemResponse } from "./responses.ts";
+
+/** What a challenge says besides what was wrong. */
+export interface ChallengeOptions {
+  /** The name of what is protected, for people. */
+  readonly realm?: string;
+  /**
+   * The URL that identifies what is protected. The challenge then names its metadata, which say where
+   * to get a token; `protectedResource` of the handler serves them.
+   */
+  readonly resource?: string;
+}
+
+/** The checks of the options. {@linkcode createChallenger} checks their form. */
+export const CHALLENGE_CHECKS: { readonly [Option in keyof ChallengeOptions]-?: Check } = {
+  realm: checkText,
+  resource: checkText,
+};
+
+/** Makes the responses that refuse a caller. */
+export interface Challenger {
+  /** The request has no token. */
+  missing(): Response;
+  /** The header is not a bearer token. */
+  malformed(): Response;
+  /** The token is wrong. The response does not say why: that would help to guess one. */
+  invalid(): Response;
+  /** The token is good, and lacks a scope. */
+  insufficient(scopes: readonly string[]): Response;
+}
+
+const QUOTABLE = /^[\x20\x21\x23-\x5b\x5d-\x7e]*$/;
+
+/**
+ * Makes the responses that refuse a caller.
+ *
+ * @throws {TypeError} If the realm cannot stand in a header, or the resource is no URL.
+ */
+export function createChallenger(options: ChallengeOptions): Challenger {
+  const { realm, resource } = options;
+  if (realm !== undefined && !QUOTABLE.test(realm)) {
+    throw new TypeError(
+      'Cannot make a challenge: the realm must be printable ASCII without quotes and "\\"',
+    );
+  }
+  const metadata = resource === undefined ? undefined : metadataUrl(resource);
+  const refuse = (
+    status: number,
+    code: ProblemCode,
+    detail: string,
+    about: Readonly<Record<string, string>> = {},
+  ): Response => {
+    const parameters = Object.entries({ realm, resource_metadata: metadata, ...about })
+      .flatMap(([name, value]) => value === undefined ? [] : [`${name}="${value}"`]);
+    const challenge = `Bearer ${parameters.join(", ")}`.trimEnd();
+    return problemResponse({ status, code, detail, headers: { "www-authenticate": challenge } });
+  };
+  return {
+    missing: () =>
+      refuse(401, "unauthorized", 'This server wants a token: "authorization: Bearer …"'),
+    malformed: () =>
+      refuse(400, "bad_request", 'The header must be "authorization: Bearer …", with one token', {
+        error: "invalid_request",
+      }),
+    invalid: () =>
+      refuse(401, "unauthorized", "The token is not valid here, or has expired", {
+        error: "invalid_token",
+      }),
+    insufficient: (scopes) =>
+      refuse(
+        403,
+        "insufficient_scope",
+        `The token needs all of these scopes: ${scopes.join(" ")}`,
+        {
+          error: "insufficient_scope",
+          scope: scopes.join(" "),
+        },
+      ),
+  };
+}
+
+/** The longest `Authorization` header that is read. */
+const MAX_HEADER = 16_384;
+const BEARER = /^bearer ([\x21-\x7e]+)$/i;
+
+/** The token of a request, or the response that refuses it. */
+export function bearerToken(
+  request: Request,
+  challenger: Challenger,
+): string | Response {
+  const header = request.headers.get("authorization");
+  // Another scheme counts as no token.
+  if (header === null || !/^bearer(\s|$)/i.test(header)) {
+    return challenger.missing();
+  }
+  const token = header.length > MAX_HEADER ? undefined : BEARER.exec(header)?.[1];
+  return token ?? challenger.malformed();
+}
+
+/** Describes what is protected. */
+export interface ProtectedResource {
+  /**
+   * The URL that identifies what is protected, such as `https://tools.example.com/mcp`. Tokens name it
+   * as their audience.
+   */
+  readonly resource: string;
+  /** The issuers of tokens, as URLs. */
+  readonly authorizationServers: readonly string[];
+  /** The scopes that a token may hold. */
+  readonly scopes?: readonly string[];
+  /** The name of the resource, for people. */
+  readonly name?: string;
+  /** Where people read about it. */
+  readonly documentation?: string;
+}
+
+const CHECKS = {
+  resource: checkText,
+  authorizationServers: checkTexts,
+  scopes: checkTexts,
+  name: checkText,
+  documentation: checkText,
+} satisfies { readonly [Option in keyof ProtectedResource]-?: Check };
+
+const WELL_KNOWN = "/.well-known/oauth-protected-resource";
+
+/**
+ * Where the metadata of a resource is.
+ *
+ * @throws {TypeError} If the resource is not a URL, or has a query or a fragment.
+ */
+export function metadataUrl(resource: string): string {
+  const { origin } = urlOf(resource);
+  return origin + metadataPaths(resource)[0];
+}
+
+/** The paths that serve the metadata: the resource's own, and that of its host. */
+export function metadataPaths(
+  resource: string,
+): readonly [string, ...string[]] {
+  const { pathname } = urlOf(resource);
+  return pathname === "/" ? [WELL_KNOWN] : [WELL_KNOWN + pathname, WELL_KNOWN];
+}
+
+/**
+ * The metadata, as JSON.
+ *
+ * @throws {TypeError} If a URL is none, there is no authorization server, or a field is unknown.
+ */
+export function resourceMetadata(
+  options: ProtectedResource,
+): Record<string, unknown> {
+  checkOptions("describe the resource", options, CHECKS);
+  const { resource, authorizationServers, scopes, name, documentation } = options;
+  urlOf(resource);
+  if (authorizationServers.length === 0) {
+    throw new TypeError(
+      "Cannot describe the resource: it needs an authorization server",
+    );
+  }
+  for (const server of authorizationServers) urlOf(server);
+  return {
+    resource,
+    authorization_servers: authorizationServers,
+    ...(scopes === undefined ? {} : { scopes_supported: scopes }),
+    bearer_methods_supported: ["header"],
+    ...(name === undefined ? {} : { resource_name: name }),
+    ...(documentation === undefined ? {} : { resource_documentation: documentation }),
+  };
+}
+
+function urlOf(text: string): URL {
+  if (URL.canParse(text)) {
+    const url = new URL(text);
+    if (
+      /^https?:$/.test(url.protocol) && url.search === "" && url.hash === ""
+    ) return url;
+  }
+  throw new TypeError(
+    `Cannot describe the resource: "${text}" must be a URL without a query, such as ` +
+      '"https://tools.example.com"',
+  );
+}

@@ -1,0 +1,177 @@
+/**
+ * Server-sent events: responses that are sent event by event, at the pace of their reader.
+ *
+ * @module
+ */
+
+/** The source of the events. */
+export interface FrameSource {
+  /** The next frame, as {@linkcode frame} writes it; `undefined` at the end. Must not reject. */
+  next(): Promise<string | undefined>;
+  /** Stops the source because the reader has left. Resolves when it has stopped. Must not reject. */
+  cancel(): Promise<void>;
+}
+
+/** Options for {@linkcode eventStream}. */
+export interface EventStreamOptions {
+  /** How often a comment is sent, in milliseconds. */
+  readonly heartbeatMs: number;
+  /** The request's signal, which aborts when the reader leaves. */
+  readonly signal: AbortSignal;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** A stream of events that has begun. */
+export interface EventStream {
+  readonly response: Response;
+  /** Resolves when the source has ended, or has been cancelled. Never rejects. */
+  readonly ended: Promise<void>;
+}
+
+const encoder = new TextEncoder();
+const COMMENT = encoder.encode(":\n\n");
+
+/** How many frames may wait for the reader: two, because the first comment is one. */
+const READY = 2;
+
+/** Writes one event. `data` is JSON, which has no line breaks. */
+export function frame(id: number, event: string, data: unknown): string {
+  return `id: ${id}\nevent: ${event}\ndata: ${JSON.stringify(data)}\n\n`;
+}
+
+/** The headers of every event stream. */
+export const EVENT_STREAM_HEADERS: Readonly<Record<string, string>> = {
+  "content-type": "text/event-stream",
+  "cache-control": "no-store",
+  // nginx would buffer the events otherwise.
+  "x-accel-buffering": "no",
+};
+
+/**
+ * Answers with the frames of a source. A frame is asked for when the reader has room for one.
+ *
+ * A comment goes out at once, so that the headers do; then one per heartbeat, unless the reader has
+ * not taken what there is. workerd notices only when it writes that a client is gone.
+ */
+export function eventStream(
+  source: FrameSource,
+  options: EventStreamOptions,
+): EventStream {
+  const { heartbeatMs, signal, headers = {} } = options;
+  let isOver = false;
+  let settle = (): void => {};
+  const ended = new Promise<void>((resolve) => settle = resolve);
+  let timer: ReturnType<typeof setInterval> | undefined;
+  let controller: ReadableStreamDefaultController<Uint8Array> | undefined;
+
+  function stop(): void {
+    isOver = true;
+    clearInterval(timer);
+    signal.removeEventListener("abort", leave);
+  }
+  async function cancel(): Promise<void> {
+    if (isOver) return;
+    stop();
+    await source.cancel();
+    settle();
+  }
+  /** Ends the stream although its reader has not said that it is gone. */
+  function leave(): void {
+    void cancel();
+    try {
+      controller?.close();
+    } catch {
+      // The reader was quicker.
+    }
+  }
+
+  const body = new ReadableStream<Uint8Array>({
+    start(own) {
+      controller = own;
+      own.enqueue(COMMENT);
+      timer = setInterval(() => {
+        if ((own.desiredSize ?? 0) > 0) own.enqueue(COMMENT);
+      }, heartbeatMs);
+      if (signal.aborted) leave();
+      else signal.addEventListener("abort", leave, { once: true });
+    },
+    async pull(own) {
+      const next = await source.next();
+      if (isOver) return;
+      if (next !== undefined) return own.enqueue(encoder.encode(next));
+      stop();
+      own.close();
+      settle();
+    },
+    cancel,
+  }, { highWaterMark: READY });
+  return {
+    response: new Response(body, {
+      headers: { ...EVENT_STREAM_HEADERS, ...headers },
+    }),
+    ended,
+  };
+}
+
+/** An answer whose body somebody else makes, and when it has been read or its reader has left. */
+export function untilRead(response: Response): EventStream {
+  const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
+  // It rejects when the reader leaves, and the maker of the body is told.
+  const ended = response.body?.pipeTo(writable).catch(() => {}) ?? Promise.resolve();
+  return { response: new Response(readable, response), ended };
+}
+
+/** Workers notice only when they write that a client is gone; elsewhere the runtime says so. */
+const WORKERS_MS = 1_500;
+/** Bun closes a connection that was silent for ten seconds, unless it is told otherwise. */
+const BUN_MS = 5_000;
+const DEFAULT_MS = 15_000;
+
+/** The heartbeat that fits this runtime, in milliseconds. */
+export function defaultHeartbeatMs(): number {
+  if (isWorkers()) return WORKERS_MS;
+  return agent.startsWith("Bun/") ? BUN_MS : DEFAULT_MS;
+}
+
+const { navigator } = globalThis as { readonly navigator?: { readonly userAgent?: unknown } };
+const agent = String(navigator?.userAgent);
+
+/** Cloudflare's: it says only to those who write that a client is gone, and drops unfinished work. */
+export function isWorkers(): boolean {
+  return agent === "Cloudflare-Workers";
+}
+
+/** How many streams may be open at once: in all, and for one caller, who must not take all places. */
+export class StreamSlots {
+  readonly #max: number;
+  readonly #maxPerPrincipal: number;
+  readonly #taken = new Map<string | undefined, number>();
+  #total = 0;
+
+  constructor(max: number, maxPerPrincipal: number = Math.ceil(max / 16)) {
+    this.#max = max;
+    this.#maxPerPrincipal = maxPerPrincipal;
+  }
+
+  /**
+   * Takes a place.
+   *
+   * @param principal Callers without one share theirs.
+   * @returns Gives it back, at the first call; `undefined` if there is none.
+   */
+  take(principal: string | undefined): (() => void) | undefined {
+    const own = this.#taken.get(principal) ?? 0;
+    if (this.#total >= this.#max || own >= this.#maxPerPrincipal) return undefined;
+    this.#total++;
+    this.#taken.set(principal, own + 1);
+    let isTaken = true;
+    return () => {
+      if (!isTaken) return;
+      isTaken = false;
+      this.#total--;
+      const left = (this.#taken.get(principal) ?? 1) - 1;
+      if (left === 0) this.#taken.delete(principal);
+      else this.#taken.set(principal, left);
+    };
+  }
+}

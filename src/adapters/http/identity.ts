@@ -1,0 +1,149 @@
+/**
+ * Who calls, and which tools that caller sees. Every route works on the toolset made here, and on no
+ * other.
+ *
+ * @module
+ */
+
+import type { ToolRegistry } from "../../registry/mod.ts";
+import {
+  buildToolset,
+  checkSelection,
+  type Selection,
+  selectionKey,
+  ToolAvailabilityContext,
+  type ToolAvailabilityInput,
+  Toolset,
+} from "../../select/mod.ts";
+import { checkFlag, checkText, numberFrom, readFields, type RiskLevel } from "../../tool/mod.ts";
+import { BoundedMap } from "./bounded_map.ts";
+
+/** What `authorize` found out about a caller. A caller has nothing that is absent here. */
+export interface Caller {
+  /** The caller's role. Absent: only tools that list no roles. */
+  readonly role?: string | undefined;
+  /** The scopes that the caller holds. Absent: none. */
+  readonly scopes?: readonly string[] | undefined;
+  /** What is available where the caller works: a workspace, a terminal, an editor, git. */
+  readonly context?: ToolAvailabilityInput | undefined;
+  /** The highest risk that this caller may see. */
+  readonly maxRisk?: RiskLevel | undefined;
+  /** Names the caller: idempotency keys are kept apart by it, and hooks and approvers are told it. */
+  readonly principal?: string | undefined;
+  /**
+   * When the caller's token ends, in milliseconds since 1970: an open `GET /events` ends then. Calls
+   * that run have timeouts of their own.
+   */
+  readonly expiresAt?: number | undefined;
+  /**
+   * Whether the caller may ask why a tool is hidden, and so learn that it exists. `GET /metrics` then
+   * also has what belongs to none of the caller's tools.
+   */
+  readonly explain?: boolean | undefined;
+}
+
+/**
+ * Decides who calls. A `Response` refuses the request: a copy of it is sent, so one without a body
+ * may be returned for many requests.
+ *
+ * @param env What the runtime gives a handler beside the request: the bindings of Workers, Bun's
+ * server, Deno's connection, Node's request.
+ */
+export type Authorize = (
+  request: Request,
+  env?: unknown,
+) => Caller | Response | Promise<Caller | Response>;
+
+const FIELDS: readonly string[] = Object.keys(
+  {
+    role: 0,
+    scopes: 0,
+    context: 0,
+    maxRisk: 0,
+    principal: 0,
+    expiresAt: 0,
+    explain: 0,
+  } satisfies Record<keyof Caller, 0>,
+);
+
+/** How many narrowed toolsets are kept for each toolset. */
+const MAX_NARROWED = 256;
+
+/**
+ * Narrows a toolset to what a caller sees, and keeps the result if the selection is plain data. The
+ * selections of queries do not belong here: each toolset keeps exports and more, and clients choose
+ * how many there are.
+ */
+export class ToolsetNarrower {
+  readonly #narrowed = new WeakMap<Toolset, BoundedMap<string, Toolset>>();
+
+  narrow(toolset: Toolset, selection: Selection): Toolset {
+    const key = selectionKey(selection);
+    if (key === undefined) return toolset.narrow(selection);
+    let known = this.#narrowed.get(toolset);
+    if (known === undefined) {
+      this.#narrowed.set(toolset, known = new BoundedMap({ maxEntries: MAX_NARROWED }));
+    }
+    return known.getOrMake(key, () => toolset.narrow(selection));
+  }
+}
+
+/**
+ * Makes the function that gives the tools that the owner serves now.
+ *
+ * @param source A registry, which may change, or a toolset, which does not.
+ * @param selection Which of its tools the owner serves.
+ */
+export function ownerToolset(
+  source: ToolRegistry | Toolset,
+  selection: Selection | undefined,
+): () => Toolset {
+  if (!(source instanceof Toolset)) {
+    let toolset: Toolset | undefined;
+    return () =>
+      toolset?.revision === source.revision ? toolset : toolset = source.select(selection);
+  }
+  const toolset = selection === undefined ? source : buildToolset(source, selection);
+  return () => toolset;
+}
+
+const CHECKS = { principal: checkText, expiresAt: numberFrom(0), explain: checkFlag };
+
+/**
+ * Checks a caller that is known before it calls.
+ *
+ * @throws {TypeError} If a field is unknown or wrong.
+ * @throws {RangeError} If a number is out of range.
+ */
+export function checkCaller(caller: Caller): void {
+  checkSelection(selectionOfCaller(caller));
+  const { principal, expiresAt, explain } = caller;
+  readFields("tell who calls", { principal, expiresAt, explain }, CHECKS);
+}
+
+/**
+ * What a caller sees of the owner's tools.
+ *
+ * @throws {TypeError} If `authorize` returned something other than a caller.
+ */
+export function selectionOfCaller(caller: Caller): Selection {
+  if (typeof caller !== "object" || caller === null) {
+    throw new TypeError(
+      "Cannot tell who calls: authorize must answer a caller such as {} or a Response",
+    );
+  }
+  for (const field of Object.keys(caller)) {
+    if (!FIELDS.includes(field)) {
+      throw new TypeError(
+        `Cannot tell who calls: authorize answered "${field}", and known are ${FIELDS.join(", ")}`,
+      );
+    }
+  }
+  const { role, scopes, context, maxRisk } = caller;
+  return {
+    role: role ?? null,
+    scopes: scopes ?? [],
+    ...(context === undefined ? {} : { context: ToolAvailabilityContext.from(context) }),
+    ...(maxRisk === undefined ? {} : { maxRisk }),
+  };
+}

@@ -1,0 +1,333 @@
+/**
+ * Callers who show a JSON Web Token of an issuer that this server trusts. `jose` checks the token;
+ * what it makes of a caller is decided here.
+ *
+ * @module
+ */
+
+import type { JWK, JWSHeaderParameters, LocalJWKSet } from "jose";
+import {
+  type Check,
+  checkFunction,
+  checkText,
+  checkWord,
+  must,
+  numberFrom,
+} from "../../tool/mod.ts";
+import { type KeySource, type NamedKey, remoteKeys } from "./remote_keys.ts";
+import {
+  bearerToken,
+  CHALLENGE_CHECKS,
+  type ChallengeOptions,
+  createChallenger,
+} from "./challenge.ts";
+import { checkOptions, checkTexts } from "./checks.ts";
+import type { Authorize, Caller } from "./identity.ts";
+import { ProblemError } from "./responses.ts";
+
+/** How a token may be signed: with a private key, or (HS…) with a shared secret. */
+export type JwtAlgorithm = (typeof ALGORITHMS)[number];
+
+/** The claims of a token whose signature and times were checked. */
+export type JwtClaims = Readonly<Record<string, unknown>>;
+
+/** Options for {@linkcode jwtAuth}: one of `keys`, `jwksUrl` and `secret`. */
+export interface JwtAuthOptions extends ChallengeOptions {
+  /** The issuer's public keys, or where they come from: {@linkcode remoteKeys} with options. */
+  readonly keys?: readonly NamedKey[] | KeySource;
+  /** Where the issuer's public keys are: its `jwks_uri`. */
+  readonly jwksUrl?: string;
+  /** A secret that the issuer shares, 32 or more characters. It is enough to make tokens. */
+  readonly secret?: string;
+  /** Who made the token: its `iss`. With keys, it is required. */
+  readonly issuer?: string;
+  /** Whom the token is for: one of these must be in its `aud`. A token for others is refused. */
+  readonly audience: string | readonly string[];
+  /**
+   * How tokens may be signed.
+   *
+   * @default {["RS256", "PS256", "ES256", "EdDSA"] with keys, ["HS256"] with a secret}
+   */
+  readonly algorithms?: readonly JwtAlgorithm[];
+  /**
+   * How far the issuer's clock may differ, in seconds.
+   *
+   * @default {5}
+   */
+  readonly clockToleranceS?: number;
+  /** Scopes that every caller must hold. */
+  readonly requiredScopes?: readonly string[];
+  /**
+   * The claim that has the scopes: words in a string, or a list.
+   *
+   * @default {"scope"}
+   */
+  readonly scopeClaim?: string;
+  /**
+   * The claim that has the role: a string.
+   *
+   * @default {"role"}
+   */
+  readonly roleClaim?: string;
+  /**
+   * The claim that names the caller: a string. A token without it is refused: callers without a name
+   * would share their idempotency keys and their running calls.
+   *
+   * @default {"sub"}
+   */
+  readonly principalClaim?: string;
+  /**
+   * Makes the caller from the claims, in place of the options above. `principalClaim` still names a
+   * caller without a `principal`. `undefined` refuses the token.
+   */
+  toCaller?(
+    claims: JwtClaims,
+  ): Caller | undefined | Promise<Caller | undefined>;
+  /** Gives the time, in milliseconds since 1970. @default {Date.now} */
+  readonly now?: () => number;
+}
+
+const ACTION = "check JSON Web Tokens";
+
+const CHECKS = {
+  ...CHALLENGE_CHECKS,
+  keys: must(
+    "a list of keys or a function",
+    (value): value is readonly unknown[] | KeySource =>
+      Array.isArray(value) || typeof value === "function",
+  ),
+  jwksUrl: checkText,
+  secret: checkText,
+  issuer: checkWord,
+  audience: (action, value, place) => checkTexts(action, [value].flat(), place),
+  algorithms: checkTexts,
+  clockToleranceS: numberFrom(0, 300),
+  requiredScopes: checkTexts,
+  scopeClaim: checkWord,
+  roleClaim: checkWord,
+  principalClaim: checkWord,
+  toCaller: checkFunction,
+  now: checkFunction,
+} satisfies { readonly [Option in keyof JwtAuthOptions]-?: Check };
+
+/** Those that begin with HS take a shared secret, the others a key pair. */
+const ALGORITHMS = [
+  "RS256",
+  "RS384",
+  "RS512",
+  "PS256",
+  "PS384",
+  "PS512",
+  "ES256",
+  "ES384",
+  "ES512",
+  "EdDSA",
+  "HS256",
+  "HS384",
+  "HS512",
+] as const;
+
+/** Issuers make no longer tokens. */
+const MAX_TOKEN = 8_192;
+
+/**
+ * Lets in callers with a JSON Web Token: an `authorize` for `createToolHandler`. A token is valid if
+ * its signature, issuer, audience and times are, and it has an end, `exp`, and a subject, `sub`. The
+ * scopes, the role and `sub` become the caller's scopes, role and principal.
+ *
+ * It needs the package `jose`. While the issuer's keys cannot be fetched, callers are answered 503.
+ *
+ * @example Usage
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { sign } from "hono/jwt";
+ * import { ToolRegistry } from "@plue/tools";
+ * import { createToolHandler, jwtAuth } from "@plue/tools/hono";
+ *
+ * const secret = "a secret that has 32 characters.";
+ * const app = createToolHandler(new ToolRegistry({ tools: [] }), {
+ *   authorize: jwtAuth({ secret, audience: "https://tools.example.com" }),
+ * });
+ *
+ * const exp = Math.floor(Date.now() / 1000) + 60;
+ * const token = await sign({ sub: "ann", aud: "https://tools.example.com", exp }, secret);
+ * const ask = async (headers: Record<string, string>) =>
+ *   (await app.request("http://localhost/tools", { headers })).status;
+ * assert.equal(await ask({ authorization: `Bearer ${token}` }), 200);
+ * assert.equal(await ask({}), 401);
+ * ```
+ *
+ * @throws {TypeError} If an option is unknown or wrong, or it is not said what is wanted of tokens.
+ * @throws {RangeError} If a number is out of range.
+ */
+export function jwtAuth(options: JwtAuthOptions): Authorize {
+  checkOptions(ACTION, options, CHECKS);
+  const { issuer, requiredScopes = [], clockToleranceS = 5, now = Date.now } = options;
+  const { scopeClaim = "scope", roleClaim = "role", principalClaim = "sub" } = options;
+  const audiences = [options.audience].flat();
+  const keyOf = keyFinder(options);
+  const algorithms = algorithmsOf(options);
+  const challenger = createChallenger(options);
+  if (
+    audiences.length === 0 ||
+    audiences.some((one) => typeof one !== "string" || one === "")
+  ) {
+    throw refused("audience must say whom tokens are for");
+  }
+  if (issuer === undefined && options.secret === undefined) {
+    throw refused("issuer must say whose keys they are");
+  }
+
+  /** The claims of a valid token. */
+  async function claimsOf(token: string): Promise<JwtClaims | undefined> {
+    if (token.length > MAX_TOKEN) return undefined;
+    const library = jose ??= await loadJose();
+    const time = now();
+    try {
+      const { payload } = await library.jwtVerify(token, (header) => {
+        if (!isTokenHeader(header)) throw refused("the token is of another type");
+        return keyOf(header, library);
+      }, {
+        algorithms,
+        audience: audiences,
+        ...(issuer === undefined ? {} : { issuer }),
+        clockTolerance: clockToleranceS,
+        currentDate: new Date(time),
+        requiredClaims: ["exp"],
+      });
+      const { iat = 0 } = payload;
+      return iat <= time / 1000 + clockToleranceS ? payload : undefined;
+    } catch (error) {
+      if (error instanceof ProblemError) throw error;
+      // The log is not told why: the error has the claims of the token in it.
+      return undefined;
+    }
+  }
+
+  return async (request) => {
+    const token = bearerToken(request, challenger);
+    if (typeof token !== "string") return token;
+    const claims = await claimsOf(token);
+    if (claims === undefined) return challenger.invalid();
+    const scopes = words(own(claims, scopeClaim));
+    if (!requiredScopes.every((scope) => scopes.includes(scope))) {
+      return challenger.insufficient(requiredScopes);
+    }
+    const caller = options.toCaller === undefined
+      ? {
+        scopes,
+        role: text(own(claims, roleClaim)),
+      }
+      : await options.toCaller(claims);
+    const named: Caller = { principal: text(own(claims, principalClaim)), ...caller };
+    if (caller === undefined || named.principal === undefined) return challenger.invalid();
+    // A stream of events ends with the token that opened it.
+    return { expiresAt: (claims["exp"] as number) * 1000, ...named };
+  };
+}
+
+/**
+ * Whether a header is that of a token: the type is that of RFC 7519, which an ID token may leave out,
+ * or that of RFC 9068 for access tokens.
+ */
+function isTokenHeader({ typ = "jwt", kid = "" }: JWSHeaderParameters): boolean {
+  return /^(application\/)?(at\+)?jwt$/i.test(typ) && typeof kid === "string";
+}
+
+type Jose = typeof import("jose");
+
+/** Loaded with the first token: servers that check none need not install it. */
+let jose: Jose | undefined;
+
+async function loadJose(): Promise<Jose> {
+  try {
+    return await import("jose");
+  } catch (cause) {
+    throw new Error(`Cannot ${ACTION}: the package "jose" is not installed`, { cause });
+  }
+}
+
+/** Finds the key that a token was signed with. Its header only says which key to try. */
+type KeyFinder = (
+  header: JWSHeaderParameters,
+  jose: Jose,
+) => Promise<Awaited<ReturnType<LocalJWKSet>> | Uint8Array>;
+
+function keyFinder({ keys, jwksUrl, secret }: JwtAuthOptions): KeyFinder {
+  if ([keys, jwksUrl, secret].filter((one) => one !== undefined).length !== 1) {
+    throw refused("one of keys, jwksUrl and secret is wanted");
+  }
+  if (secret !== undefined) {
+    if (secret.length < 32) throw refused("the secret must have 32 characters or more");
+    const shared = new TextEncoder().encode(secret);
+    return () => Promise.resolve(shared);
+  }
+  if (jwksUrl !== undefined) return finderOf(remoteKeys(jwksUrl));
+  if (typeof keys === "function") return finderOf(keys);
+  const list = keys ?? [];
+  if (list.length === 0) throw refused("there are no keys");
+  if (list.some(({ kty }) => kty === "oct")) throw refused("a shared secret is given as secret");
+  return finderOf(() => Promise.resolve(list));
+}
+
+function finderOf(source: KeySource): KeyFinder {
+  // jose keeps the keys that it has imported with each set, so a set is made once for each list.
+  const sets = new WeakMap<readonly NamedKey[], Map<string, LocalJWKSet>>();
+  return async ({ kid, ...header }, { createLocalJWKSet }) => {
+    const keys = await source(kid).catch(unavailable);
+    // A key without a name may be the one that a token names, where no other is.
+    const name = keys.some((key) => key.kid === kid) ? kid : undefined;
+    const fits = (key: NamedKey): boolean => kid === undefined || key.kid === name;
+    const known = sets.get(keys) ?? new Map<string, LocalJWKSet>();
+    sets.set(keys, known);
+    const place = JSON.stringify([kid === undefined, name]);
+    const set = known.get(place) ?? createLocalJWKSet({ keys: keys.filter(fits) as JWK[] });
+    known.set(place, set);
+    return await set(header);
+  };
+}
+
+function algorithmsOf({ algorithms, secret }: JwtAuthOptions): JwtAlgorithm[] {
+  const isShared = secret !== undefined;
+  const chosen = algorithms ?? (isShared ? ["HS256"] : ["RS256", "PS256", "ES256", "EdDSA"]);
+  for (const alg of chosen) {
+    // A public key must never be taken for a shared secret: everybody has it.
+    if (!ALGORITHMS.includes(alg) || alg.startsWith("HS") !== isShared) {
+      throw refused(`algorithm "${alg}" does not fit ${isShared ? "a secret" : "public keys"}`);
+    }
+  }
+  if (chosen.length === 0) throw refused("there are no algorithms");
+  return [...chosen];
+}
+
+/** The keys are missing, so the token may be valid. The log is told the cause. */
+function unavailable(cause: unknown): never {
+  throw new ProblemError({
+    status: 503,
+    code: "issuer_unavailable",
+    detail: "Cannot check the token: the keys of its issuer cannot be fetched now",
+    retryable: true,
+    headers: { "retry-after": "5" },
+  }, { cause });
+}
+
+function refused(why: string): TypeError {
+  return new TypeError(`Cannot ${ACTION}: ${why}`);
+}
+
+function own(claims: JwtClaims, name: string): unknown {
+  return Object.hasOwn(claims, name) ? claims[name] : undefined;
+}
+
+function text(value: unknown): string | undefined {
+  return typeof value === "string" && value !== "" ? value : undefined;
+}
+
+function words(value: unknown): readonly string[] {
+  if (typeof value === "string") {
+    return value.split(" ").filter((word) => word !== "");
+  }
+  return Array.isArray(value)
+    ? value.filter((word): word is string => typeof word === "string")
+    : [];
+}

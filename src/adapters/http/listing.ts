@@ -1,0 +1,208 @@
+/**
+ * A page of tools as bytes with an ETag, made once for as long as the tools stay the same.
+ *
+ * @module
+ */
+
+import { searchToolset } from "../../registry/mod.ts";
+import type { Toolset } from "../../select/mod.ts";
+import { describeTool, type Tool } from "../../tool/mod.ts";
+import { BoundedMap } from "./bounded_map.ts";
+import type { ListingQuery } from "./query.ts";
+import { RequestError } from "./responses.ts";
+
+/** A response body and its validator. */
+export interface Page {
+  readonly body: string;
+  readonly etag: string;
+}
+
+/** Makes the page of a query that names a format. */
+export type ExportPage = (toolset: Toolset, tools: readonly Tool[], query: ListingQuery) => Page;
+
+/** How many characters of pages one handler keeps: a byte each, or two. */
+const MAX_PAGES = 8 * 1_024 * 1_024;
+
+/** Makes the cache for the pages of one handler, for all its callers and their queries. */
+export function createPageCache(): ListCache<Page> {
+  return new ListCache(MAX_PAGES, ({ body }) => body.length);
+}
+
+/** Makes a page of any JSON. */
+export function pageOf(value: unknown): Page {
+  return withEtag(JSON.stringify(value));
+}
+
+/** Makes the page of one tool. */
+export function toolPage(tool: Tool): Page {
+  return pageOf(describeTool(tool));
+}
+
+/** Whether the client's copy is current, by its `If-None-Match`. */
+function isCurrent(ifNoneMatch: string | null, etag: string): boolean {
+  if (ifNoneMatch === null) return false;
+  if (ifNoneMatch.trim() === "*") return true;
+  return ifNoneMatch.split(",").some((tag) => tag.trim().replace(/^W\//, "") === etag);
+}
+
+/** A page, or that the client's copy is current. */
+export function pageResponse(request: Request, page: Page): Response {
+  const headers = {
+    etag: page.etag,
+    "cache-control": "private, no-cache",
+    // Who calls decides what is listed.
+    vary: "authorization, origin",
+  };
+  return isCurrent(request.headers.get("if-none-match"), page.etag)
+    ? new Response(null, { status: 304, headers })
+    : new Response(page.body, {
+      headers: { ...headers, "content-type": "application/json" },
+    });
+}
+
+/**
+ * Makes the page that a query asks for.
+ *
+ * @param toolset What the caller sees.
+ * @param listed Those of it that are available now.
+ * @param exportPage Makes the page of an export; without it, there are none.
+ * @throws {RequestError} If the cursor is not one that a page gave, or there is no such format.
+ */
+export function makePage(
+  toolset: Toolset,
+  listed: readonly Tool[],
+  query: ListingQuery,
+  exportPage: ExportPage | undefined,
+): Page {
+  const { selection, format } = query;
+  let shown = toolset;
+  let tools = listed;
+  if (selection !== undefined) {
+    // Not kept: clients choose how many queries there are.
+    shown = toolset.narrow(selection);
+    const isListed = new Set(listed);
+    tools = shown.tools.filter((tool) => isListed.has(tool));
+  }
+  if (format === undefined) return listingPage(shown, tools, query);
+  if (exportPage !== undefined) return exportPage(shown, tools, query);
+  throw new RequestError(
+    "This server exports no formats: its owner sets the option formats",
+  );
+}
+
+function listingPage(
+  toolset: Toolset,
+  tools: readonly Tool[],
+  query: ListingQuery,
+): Page {
+  const { search, limit, cursor } = query;
+  let found: readonly Tool[];
+  let next: string | undefined;
+  if (search === undefined) {
+    const start = cursor === undefined ? 0 : indexAfter(tools, readCursor(cursor, "after"));
+    found = tools.slice(start, start + limit);
+    const last = found.at(-1);
+    if (last !== undefined && start + limit < tools.length) {
+      next = writeCursor("after", last.id);
+    }
+  } else {
+    const start = cursor === undefined ? 0 : offset(readCursor(cursor, "offset"));
+    // One more than the page, to know whether there is a next one.
+    const hits = searchToolset(toolset, search, { limit: start + limit + 1 });
+    found = hits.slice(start, start + limit);
+    if (hits.length > start + limit) {
+      next = writeCursor("offset", String(start + limit));
+    }
+  }
+  return pageOf({ tools: found.map(describeTool), nextCursor: next });
+}
+
+/** The index of the first tool after `id`, which need not be there any more. */
+function indexAfter(tools: readonly Tool[], id: string): number {
+  const index = tools.findIndex((tool) => tool.id > id);
+  return index === -1 ? tools.length : index;
+}
+
+function offset(text: string): number {
+  if (/^\d{1,6}$/.test(text)) return Number(text);
+  throw badCursor();
+}
+
+function writeCursor(kind: "after" | "offset", value: string): string {
+  return btoa(`${kind} ${value}`).replaceAll("+", "-").replaceAll("/", "_")
+    .replaceAll("=", "");
+}
+
+function readCursor(cursor: string, kind: "after" | "offset"): string {
+  let text = "";
+  try {
+    text = atob(cursor.replaceAll("-", "+").replaceAll("_", "/"));
+  } catch {
+    // Falls through: it does not begin with the kind.
+  }
+  if (!text.startsWith(`${kind} `)) throw badCursor();
+  return text.slice(kind.length + 1);
+}
+
+function badCursor(): RequestError {
+  return new RequestError(
+    'Query parameter "cursor" must be the nextCursor of a page of the same query',
+  );
+}
+
+/**
+ * A strong validator of the content. The registry's revision would not do: it counts from 0 in every
+ * process, and a client may come back to another process.
+ */
+function withEtag(body: string): Page {
+  let a = 0x811c9dc5;
+  let b = 0x1000193;
+  for (let index = 0; index < body.length; index++) {
+    const unit = body.charCodeAt(index);
+    a = Math.imul(a ^ unit, 0x01000193);
+    b = Math.imul(b ^ unit, 0x85ebca6b) ^ (b >>> 13);
+  }
+  const hex = (word: number): string => (word >>> 0).toString(16).padStart(8, "0");
+  return { body, etag: `"${body.length.toString(16)}-${hex(a)}${hex(b)}"` };
+}
+
+/** What it costs to keep anything, however small. */
+const OVERHEAD = 512;
+
+/**
+ * Keeps values that were made of lists of tools. Clients choose what is made, by their queries: so
+ * what is kept is weighed, over all lists, and not only counted.
+ */
+export class ListCache<Value> {
+  /** A number for each list: a strong reference would keep the list alive. */
+  readonly #numbers = new WeakMap<readonly Tool[], number>();
+  readonly #values: BoundedMap<string, Value>;
+  #count = 0;
+
+  /**
+   * @param room How much the values may weigh together.
+   * @param weigh What a value weighs besides its key, in bytes or so.
+   */
+  constructor(room: number, weigh: (value: Value) => number) {
+    this.#values = new BoundedMap({
+      maxWeight: room,
+      weigh: (value, key) => OVERHEAD + key.length + weigh(value),
+    });
+  }
+
+  /** What is kept weighs this, and never more than there is room. */
+  get weight(): number {
+    return this.#values.weight;
+  }
+
+  /**
+   * The value of a key, made if it is not kept.
+   *
+   * @param tools A list that does not change.
+   */
+  of(tools: readonly Tool[], key: string, make: () => Value): Value {
+    let number = this.#numbers.get(tools);
+    if (number === undefined) this.#numbers.set(tools, number = this.#count++);
+    return this.#values.getOrMake(`${number} ${key}`, make);
+  }
+}

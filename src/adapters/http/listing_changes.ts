@@ -1,0 +1,150 @@
+/**
+ * How a caller's listing changes. Listings are compared, and the registry's events are not passed on:
+ * so a tool that the caller does not see is never named, one that becomes visible is `added`, and
+ * changes that were not read yet become one step.
+ *
+ * @module
+ */
+
+import type { ToolRegistry } from "../../registry/mod.ts";
+import type { Tool } from "../../tool/mod.ts";
+
+/** How one tool of a listing changed. */
+export interface ListingChange {
+  readonly type: "added" | "removed" | "updated";
+  readonly id: string;
+}
+
+/**
+ * Compares two listings, both in code-unit order of id.
+ *
+ * @returns The changes, in order of id.
+ */
+function listingChanges(
+  before: readonly Tool[],
+  after: readonly Tool[],
+): readonly ListingChange[] {
+  if (before === after) return [];
+  const changes: ListingChange[] = [];
+  let left = 0;
+  let right = 0;
+  for (;;) {
+    const old = before[left];
+    const now = after[right];
+    if (old === undefined && now === undefined) return changes;
+    if (old !== undefined && (now === undefined || old.id < now.id)) {
+      changes.push({ type: "removed", id: old.id });
+      left++;
+    } else if (now !== undefined && (old === undefined || now.id < old.id)) {
+      changes.push({ type: "added", id: now.id });
+      right++;
+    } else {
+      if (old !== now && now !== undefined) {
+        changes.push({ type: "updated", id: now.id });
+      }
+      left++;
+      right++;
+    }
+  }
+}
+
+/** What a {@linkcode ListingWatch} looks at. */
+export interface WatchedListing {
+  readonly registry: ToolRegistry;
+  /** Gives the tools that the caller sees now. */
+  list(): readonly Tool[];
+  /** When the caller's token ends, in milliseconds since 1970: then the watch is over. */
+  readonly expiresAt: number | undefined;
+  /** Is called once, when the watch is over. */
+  onStop(): void;
+}
+
+/** Above this, a timer fires at once. */
+const MAX_TIMER_MS = 2_147_483_647;
+
+/** Follows one caller's list. Changes of tools that the caller does not see do not count. */
+export class ListingWatch {
+  readonly #watched: WatchedListing;
+  readonly #controller = new AbortController();
+  #listing: readonly Tool[];
+  /** The registry has changed since the last look. Several changes are one. */
+  #hasChanged = false;
+  /** The registry can change no more. */
+  #hasEnded = false;
+  #isOver = false;
+  #wake: (() => void) | undefined;
+  #expiry: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(watched: WatchedListing) {
+    this.#watched = watched;
+    this.#listing = watched.list();
+    void this.#follow();
+    this.#awaitExpiry();
+  }
+
+  /**
+   * Waits until the list is another one.
+   *
+   * @returns How it changed since the last time; nothing if the watch is over.
+   */
+  async changes(): Promise<readonly ListingChange[]> {
+    while (!this.#isOver && this.#leftMs() > 0) {
+      if (!this.#hasChanged) {
+        if (this.#hasEnded) break;
+        await new Promise<void>((resolve) => this.#wake = resolve);
+        continue;
+      }
+      this.#hasChanged = false;
+      const before = this.#listing;
+      this.#listing = this.#watched.list();
+      const changes = listingChanges(before, this.#listing);
+      if (changes.length > 0) return changes;
+    }
+    this.stop();
+    return [];
+  }
+
+  /** Stops following. */
+  stop(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    clearTimeout(this.#expiry);
+    this.#controller.abort();
+    this.#watched.onStop();
+  }
+
+  #leftMs(): number {
+    return (this.#watched.expiresAt ?? Infinity) - Date.now();
+  }
+
+  /** Ends the watch with the token, also where the registry does not change. */
+  #awaitExpiry(): void {
+    const leftMs = this.#leftMs();
+    if (leftMs === Infinity) return;
+    this.#expiry = setTimeout(
+      () => this.#leftMs() > 0 ? this.#awaitExpiry() : this.stop(),
+      Math.min(Math.max(leftMs, 0), MAX_TIMER_MS),
+    );
+  }
+
+  async #follow(): Promise<void> {
+    const { signal } = this.#controller;
+    while (!this.#hasEnded) {
+      try {
+        // An iterator, not a listener: in workerd, the request that changes the registry must not
+        // run the code of the one that follows it.
+        for await (const _change of this.#watched.registry.changes({ signal })) this.#tell();
+        this.#hasEnded = true;
+        this.#wake?.();
+      } catch {
+        // The stream dropped changes because too many were unread. That there were some is enough.
+        this.#tell();
+      }
+    }
+  }
+
+  #tell(): void {
+    this.#hasChanged = true;
+    this.#wake?.();
+  }
+}

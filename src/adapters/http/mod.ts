@@ -1,0 +1,86 @@
+/**
+ * What every way of serving tools over HTTP shares: who calls, how often, what the caller sees, and
+ * bodies, streams and problems.
+ *
+ * @module
+ */
+
+export { bearerAuth, type BearerAuthOptions, type TokenVerifier } from "./bearer_auth.ts";
+export {
+  type ChallengeOptions,
+  metadataPaths,
+  type ProtectedResource,
+  resourceMetadata,
+} from "./challenge.ts";
+export { checkCount, checkObject, checkOptions, checkTexts } from "./checks.ts";
+export type { CorsOptions } from "./cors.ts";
+export { EVENT_STREAM_HEADERS, eventStream, frame, isWorkers } from "./event_stream.ts";
+export {
+  createRateLimiter,
+  type FailedLoginsOptions,
+  limitFailedLogins,
+  MemoryRateLimitStore,
+  type MemoryRateLimitStoreOptions,
+  type RateLimitCount,
+  type RateLimiter,
+  type RateLimitOptions,
+  type RateLimitStore,
+  type RateLimitVerdict,
+  type RateLimitWindow,
+} from "./rate_limit.ts";
+export { createGuard, type GuardOptions } from "./guard.ts";
+export type { Authorize, Caller } from "./identity.ts";
+export { type JwtAlgorithm, jwtAuth, type JwtAuthOptions, type JwtClaims } from "./jwt_auth.ts";
+export {
+  createPageCache,
+  type ExportPage,
+  ListCache,
+  makePage,
+  type Page,
+  pageOf,
+  pageResponse,
+  toolPage,
+} from "./listing.ts";
+export { type ListingChange, ListingWatch } from "./listing_changes.ts";
+export {
+  type AccessCall,
+  type AccessEntry,
+  type CallSpan,
+  type CallTelemetry,
+  nextTraceParent,
+  type ObservedCall,
+  type ObserveOptions,
+  readTraceParent,
+  type TraceParent,
+} from "./observe.ts";
+export { openTelemetry, type OpenTelemetryApi, type OpenTelemetrySpan } from "./open_telemetry.ts";
+export { HTTP_CHECKS, type HttpOptions } from "./options.ts";
+export {
+  badRequest,
+  chooseType,
+  json,
+  jsonText,
+  methodNotAllowed,
+  noSuchTool,
+  type Problem,
+  type ProblemCode,
+  problemOfFailure,
+  problemResponse,
+  RequestError,
+  withHeaders,
+} from "./responses.ts";
+export { readListingQuery, refuseQuery } from "./query.ts";
+export {
+  type KeySource,
+  type NamedKey,
+  remoteKeys,
+  type RemoteKeysOptions,
+} from "./remote_keys.ts";
+export {
+  type RequestAnswer,
+  type RequestCall,
+  type RequestContext,
+  type ToolRequest,
+  ToolServer,
+} from "./request.ts";
+export type { RunningCall } from "./running_calls.ts";

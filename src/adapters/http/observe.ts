@@ -1,0 +1,256 @@
+/**
+ * Observes requests and their calls: their traces, how long they took, and how they ended. Calls are
+ * traced and measured through the port `CallTelemetry`.
+ *
+ * @module
+ */
+
+import {
+  type Check,
+  checkFlag,
+  checkFunction,
+  systemClock,
+  type Tool,
+  type ToolResult,
+} from "../../tool/mod.ts";
+import { checkOptions, having } from "./checks.ts";
+import { untilRead } from "./event_stream.ts";
+import { withHeaders } from "./responses.ts";
+
+/** A call, for telemetry. Arguments and results are left out: they may hold secrets. */
+export interface ObservedCall {
+  readonly tool: Tool;
+  readonly callId: string;
+  readonly sessionId: string | undefined;
+  /** The headers of the request, which may name its trace. */
+  readonly headers: Headers;
+}
+
+/** One call that is observed. */
+export interface CallSpan {
+  /** The place of the call in its trace; `undefined` if it is not traced. */
+  readonly place: TraceParent | undefined;
+  /** Does work inside the span: spans that the work begins become its children. */
+  run<Result>(work: () => Result): Result;
+  /** The call has ended, `durationMs` of its result after it began. */
+  end(result: ToolResult): void;
+}
+
+/** Observes calls. What it throws goes to the handler's log, and the call runs without it. */
+export interface CallTelemetry {
+  begin(call: ObservedCall): CallSpan;
+}
+
+/** A place in a trace. */
+export interface TraceParent {
+  /** 32 hexadecimal digits. */
+  readonly traceId: string;
+  /** 16 hexadecimal digits. */
+  readonly spanId: string;
+  /** Whether the trace is recorded. */
+  readonly sampled: boolean;
+}
+
+/** Version 00. A later version may have more after another "-". */
+const HEADER = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
+const NO_TRACE = "0".repeat(32);
+const NO_SPAN = "0".repeat(16);
+
+/** Reads the header; `undefined` if it is malformed: the specification wants it ignored then. */
+export function readTraceParent(
+  header: string | null,
+): TraceParent | undefined {
+  if (header === null || header.length > 512) return undefined;
+  const [, version, traceId, spanId, flags = "", rest] = HEADER.exec(header.trim()) ?? [];
+  if (traceId === undefined || spanId === undefined || version === "ff") {
+    return undefined;
+  }
+  if (traceId === NO_TRACE || spanId === NO_SPAN) return undefined;
+  if (version === "00" && rest !== undefined) return undefined;
+  return { traceId, spanId, sampled: (Number.parseInt(flags, 16) & 1) === 1 };
+}
+
+/** Writes the header. */
+export function writeTraceParent(
+  { traceId, spanId, sampled }: TraceParent,
+): string {
+  return `00-${traceId}-${spanId}-${sampled ? "01" : "00"}`;
+}
+
+/** A new place in the trace of `parent`; without one, in a new trace that is not recorded. */
+export function nextTraceParent(parent: TraceParent | undefined): TraceParent {
+  return {
+    traceId: parent?.traceId ?? randomHex(16),
+    spanId: randomHex(8),
+    sampled: parent?.sampled ?? false,
+  };
+}
+
+function randomHex(bytes: number): string {
+  const values = crypto.getRandomValues(new Uint8Array(bytes));
+  return [...values].map((value) => value.toString(16).padStart(2, "0")).join(
+    "",
+  );
+}
+
+/** One call of a request, for an access log. */
+export interface AccessCall {
+  /** As the caller wrote it; such a tool need not exist. */
+  readonly toolId: string;
+  readonly callId: string;
+  /** `ok`, or the code of its failure. `undefined` if it has not ended. */
+  readonly outcome: string | undefined;
+}
+
+/** One request, for an access log. Queries, headers and bodies are left out: they may hold secrets. */
+export interface AccessEntry {
+  /** When the request came, in milliseconds since 1970. */
+  readonly time: number;
+  readonly method: string;
+  readonly path: string;
+  /** The route, such as `/tools/:id`; `undefined` if no route answered. */
+  readonly route: string | undefined;
+  readonly status: number;
+  /** The time until the response was ready, or until an event stream had ended, in milliseconds. */
+  readonly durationMs: number;
+  readonly traceId: string;
+  readonly principal: string | undefined;
+  /** The calls of the request, in order: one, or those of a turn or of a batch. */
+  readonly calls: readonly AccessCall[];
+}
+
+/** What is observed. */
+export interface ObserveOptions {
+  /** Traces and measures the calls: what `openTelemetry` makes. */
+  readonly telemetry?: CallTelemetry;
+  /**
+   * Whether responses say in `Server-Timing` how long `authorize` and the tool took. Every caller can
+   * read it.
+   *
+   * @default {false}
+   */
+  readonly serverTiming?: boolean;
+  /** Is called with every request that was answered. What it throws goes to the handler's log. */
+  access?(entry: AccessEntry): void;
+  /** Gives the time, in milliseconds since 1970. @default {Date.now} */
+  readonly now?: () => number;
+}
+
+/** Observes a request while `answer` answers it and fills in the record of the request. */
+export type RequestObserver = (
+  request: Request,
+  answer: () => Response | Promise<Response>,
+) => Promise<Response>;
+
+/** A call whose outcome is still to be filled in. */
+export interface RecordedCall extends AccessCall {
+  outcome: string | undefined;
+}
+
+/** At least as long as the longest id that a tool may have. */
+const MAX_ID = 260;
+
+/** What is noted of a request while it is answered. */
+export class RequestRecord {
+  /** The route as it is written, such as `/tools/:id`. */
+  route: string | undefined;
+  principal: string | undefined;
+  readonly calls: RecordedCall[] = [];
+  /** How long `authorize` took, in milliseconds. */
+  authorizeMs: number | undefined;
+  /** How long the longest call took, in milliseconds. */
+  toolMs: number | undefined;
+  /** The place of the call in its trace, if the request has one call. */
+  place: TraceParent | undefined;
+  /** Resolves when a stream has ended; `undefined` for a response that is not a stream. */
+  ended: Promise<void> | undefined;
+
+  /** Notes that a call begins. */
+  addCall(toolId: string, callId: string, place: TraceParent | undefined): RecordedCall {
+    const call: RecordedCall = { toolId: toolId.slice(0, MAX_ID), callId, outcome: undefined };
+    this.place = this.calls.push(call) === 1 ? place : undefined;
+    return call;
+  }
+}
+
+const CHECKS = {
+  telemetry: having("begin", "what openTelemetry makes"),
+  serverTiming: checkFlag,
+  access: checkFunction,
+  now: checkFunction,
+} satisfies { readonly [Option in keyof ObserveOptions]-?: Check };
+
+/** The records of the requests that are observed and not yet answered. */
+const records = new WeakMap<Request, RequestRecord>();
+
+/** The record of a request; `undefined` if it is not observed. */
+export function recordOf(request: Request): RequestRecord | undefined {
+  return records.get(request);
+}
+
+/**
+ * Makes the observer of requests. The response gets a `traceparent`: that of the call if the call is
+ * traced, otherwise a new one in the trace of the request. A request that one handler passes to
+ * another is observed once.
+ *
+ * @param onError Is called with what `access` throws.
+ * @throws {TypeError} If an option is unknown or wrong.
+ */
+export function createObserver(
+  options: ObserveOptions,
+  onError: (error: unknown) => void,
+): RequestObserver {
+  checkOptions("observe requests", options, CHECKS);
+  const { serverTiming = false, now = Date.now } = options;
+  return async (request, answer) => {
+    if (records.has(request)) return await answer();
+    const time = now();
+    // The same clock measures calls, so a request does not seem shorter than its calls.
+    const began = systemClock.now();
+    const elapsed = (): number => systemClock.now() - began;
+    const record = new RequestRecord();
+    records.set(request, record);
+    const { method, url, headers } = request;
+    let response = await answer();
+    const place = record.place ?? nextTraceParent(readTraceParent(headers.get("traceparent")));
+    response = withHeaders(response, [
+      ["traceparent", writeTraceParent(place)],
+      ...(serverTiming ? [["server-timing", timing(record, elapsed())] as const] : []),
+    ]);
+    if (record.ended === undefined && isEventStream(response)) {
+      ({ response, ended: record.ended } = untilRead(response));
+    }
+    const { status } = response;
+    const tell = (): void => {
+      const { route, principal, calls } = record;
+      try {
+        options.access?.({
+          time,
+          method,
+          path: new URL(url).pathname,
+          route,
+          status,
+          durationMs: elapsed(),
+          traceId: place.traceId,
+          principal,
+          calls,
+        });
+      } catch (error) {
+        onError(error);
+      }
+    };
+    if (record.ended === undefined) tell();
+    else void record.ended.then(tell);
+    return response;
+  };
+}
+
+function isEventStream({ headers, body }: Response): boolean {
+  return body !== null && headers.get("content-type")?.startsWith("text/event-stream") === true;
+}
+
+function timing({ authorizeMs, toolMs }: RequestRecord, totalMs: number): string {
+  return [["auth", authorizeMs], ["tool", toolMs], ["total", totalMs]]
+    .flatMap(([name, ms]) => typeof ms === "number" ? [`${name};dur=${ms.toFixed(1)}`] : [])
+    .join(", ");
+}

@@ -1,0 +1,158 @@
+/**
+ * Calls as OpenTelemetry's spans and metrics, by its conventions for generative AI (`execute_tool`).
+ * The API is a parameter, so that this file imports no package.
+ *
+ * @module
+ */
+
+import type { ToolResult } from "../../tool/mod.ts";
+import type { CallSpan, CallTelemetry, ObservedCall } from "./observe.ts";
+
+type Attributes = { [name: string]: string };
+
+/** The part of a span that is used. */
+export interface OpenTelemetrySpan {
+  spanContext(): {
+    readonly traceId: string;
+    readonly spanId: string;
+    readonly traceFlags: number;
+  };
+  setAttribute(name: string, value: string): unknown;
+  setStatus(status: { code: number }): unknown;
+  end(endTime: number): void;
+}
+
+/** The part of the module `@opentelemetry/api` that is used. `Context` is opaque. */
+export interface OpenTelemetryApi<
+  Context = unknown,
+  Span extends OpenTelemetrySpan = never,
+> {
+  readonly context: {
+    active(): Context;
+    with<Result>(context: Context, work: () => Result): Result;
+  };
+  readonly propagation: {
+    extract(
+      context: Context,
+      carrier: Headers,
+      getter: {
+        get(carrier: Headers, key: string): string | undefined;
+        keys(carrier: Headers): string[];
+      },
+    ): Context;
+  };
+  readonly trace: {
+    getTracer(name: string): {
+      startSpan(
+        name: string,
+        options: { attributes: Attributes; kind: number; startTime: number },
+        context: Context,
+      ): Span;
+    };
+    getSpan(context: Context): Span | undefined;
+    setSpan(context: Context, span: Span): Context;
+  };
+  readonly metrics: {
+    getMeter(name: string): {
+      createHistogram(
+        name: string,
+        options: {
+          unit: string;
+          description: string;
+          advice: { explicitBucketBoundaries: number[] };
+        },
+      ): { record(value: number, attributes: Attributes): void };
+    };
+  };
+}
+
+const SCOPE = "@plue/tools";
+/** `SpanKind.INTERNAL` and `SpanStatusCode.ERROR`: enumerations of the API, which is not imported. */
+const INTERNAL = 0;
+const ERROR = 2;
+
+/** The boundaries that the conventions recommend for durations, in seconds. */
+const BUCKETS = [
+  ...[0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64],
+  ...[1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92],
+];
+
+const GETTER = {
+  get: (headers: Headers, key: string): string | undefined => headers.get(key) ?? undefined,
+  keys: (headers: Headers): string[] => [...headers.keys()],
+};
+
+/**
+ * Observes calls with OpenTelemetry: a span `execute_tool <tool>` each, in the trace that is active
+ * or that the request names, and the histogram `gen_ai.execute_tool.duration`.
+ *
+ * Neither arguments nor results are recorded.
+ *
+ * @example Usage
+ * ```ts ignore
+ * import * as api from "@opentelemetry/api";
+ * import { createToolHandler, openTelemetry } from "@plue/tools/hono";
+ *
+ * createToolHandler(registry, { observe: { telemetry: openTelemetry(api) } });
+ * ```
+ *
+ * @param api The module `@opentelemetry/api`, with an SDK registered.
+ */
+export function openTelemetry<Context, Span extends OpenTelemetrySpan>(
+  api: OpenTelemetryApi<Context, Span>,
+): CallTelemetry {
+  const tracer = api.trace.getTracer(SCOPE);
+  const durations = api.metrics.getMeter(SCOPE).createHistogram(
+    "gen_ai.execute_tool.duration",
+    {
+      unit: "s",
+      description: "How long tool calls took.",
+      advice: { explicitBucketBoundaries: BUCKETS },
+    },
+  );
+  return {
+    begin({ tool, callId, sessionId, headers }: ObservedCall): CallSpan {
+      const startTime = Date.now();
+      const active = api.context.active();
+      // With an active span, the request is traced already, and its headers were read.
+      const parent = api.trace.getSpan(active) === undefined
+        ? api.propagation.extract(active, headers, GETTER)
+        : active;
+      const span = tracer.startSpan(`execute_tool ${tool.id}`, {
+        kind: INTERNAL,
+        startTime,
+        attributes: {
+          "gen_ai.operation.name": "execute_tool",
+          "gen_ai.tool.name": tool.id,
+          "gen_ai.tool.type": "function",
+          "gen_ai.tool.description": tool.description,
+          "gen_ai.tool.call.id": callId,
+          ...(sessionId === undefined ? {} : { "gen_ai.conversation.id": sessionId }),
+        },
+      }, parent);
+      const context = api.trace.setSpan(parent, span);
+      const { traceId, spanId, traceFlags } = span.spanContext();
+      return {
+        // Without an SDK, spans are in no trace.
+        place: /^0*$/.test(traceId)
+          ? undefined
+          : { traceId, spanId, sampled: (traceFlags & 1) === 1 },
+        run: (work) => api.context.with(context, work),
+        end(result: ToolResult) {
+          const failed: Attributes = result.ok ? {} : { "error.type": result.error.code };
+          for (const [name, value] of Object.entries(failed)) {
+            span.setAttribute(name, value);
+          }
+          if (!result.ok) span.setStatus({ code: ERROR });
+          span.end(startTime + result.durationMs);
+          durations.record(result.durationMs / 1000, {
+            "gen_ai.operation.name": "execute_tool",
+            "gen_ai.tool.name": tool.id,
+            "gen_ai.tool.type": "function",
+            ...failed,
+          });
+        },
+      };
+    },
+  };
+}

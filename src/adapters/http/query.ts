@@ -1,0 +1,214 @@
+/**
+ * The query of a listing: a selection, a search and a page. An unknown parameter is an error: a
+ * misspelt filter that is ignored would show too much.
+ *
+ * @module
+ */
+
+import type { Selection } from "../../select/mod.ts";
+import {
+  isRiskLevel,
+  isToolId,
+  isToolName,
+  misspeltCategory,
+  RISK_LEVELS,
+} from "../../tool/mod.ts";
+import { RequestError } from "./responses.ts";
+
+/** A query, read. */
+export interface ListingQuery {
+  /** Which of the caller's tools it asks for; `undefined` for all of them. */
+  readonly selection: Selection | undefined;
+  /** Words to search for, best match first; `undefined` lists by id. */
+  readonly search: string | undefined;
+  /** How many tools the page has at most. */
+  readonly limit: number;
+  /** Where the page begins, as the page before it said. */
+  readonly cursor: string | undefined;
+  /** The target to export to; `undefined` for the handler's own shape. */
+  readonly format: string | undefined;
+  /** Whether an export says what the target cannot. */
+  readonly losses: boolean;
+  /** The query in a fixed order: two queries with one key have the same page. */
+  readonly key: string;
+}
+
+/** How many tools a page may have. */
+export const MAX_PAGE = 1000;
+
+/** How many tools a search finds without a limit in the query: the best ones. */
+const DEFAULT_HITS = 10;
+const MAX_TEXT = 512;
+
+type Reader = (value: string, name: string) => unknown;
+
+function oneWord(value: string, name: string): string {
+  if (value.length > MAX_TEXT) {
+    throw new RequestError(
+      `Query parameter "${name}" is longer than ${MAX_TEXT} characters`,
+    );
+  }
+  return value;
+}
+
+const READERS = {
+  role: oneWord,
+  maxRisk: (value, name) => {
+    if (isRiskLevel(value)) return value;
+    throw unfit(name, value, `one of ${RISK_LEVELS.join(", ")}`);
+  },
+  category: (value, name) => {
+    const list = words(value, name);
+    for (const word of list) {
+      const known = misspeltCategory(word);
+      if (known !== undefined) throw unfit(name, word, `spelt "${known}"`);
+    }
+    return list;
+  },
+  tagsAny: words,
+  tagsAll: words,
+  namespace: (value, name) => {
+    if (isToolName(value)) return value;
+    throw unfit(name, value, "a namespace");
+  },
+  q: oneWord,
+  limit: (value, name) => {
+    const limit = /^\d{1,4}$/.test(value) ? Number(value) : 0;
+    if (limit >= 1 && limit <= MAX_PAGE) return limit;
+    throw unfit(name, value, `a whole number from 1 to ${MAX_PAGE}`);
+  },
+  cursor: oneWord,
+  format: oneWord,
+  losses: (value, name) => {
+    if (value === "1" || value === "0") return value === "1";
+    throw unfit(name, value, "1 or 0");
+  },
+  hasWorkspace: flag,
+  hasTerminal: flag,
+  hasEditor: flag,
+  hasGitRepository: flag,
+  requiredTags: words,
+  enabledToolIds: ids,
+  disabledToolIds: ids,
+} as const satisfies Record<string, Reader>;
+
+type ParameterName = keyof typeof READERS;
+type QueryValues = { readonly [Name in ParameterName]?: ReturnType<(typeof READERS)[Name]> };
+
+/** The parameters of a listing, in the order of its key. */
+const NAMES = Object.keys(READERS) as ParameterName[];
+
+function isParameter(name: string): name is ParameterName {
+  return Object.hasOwn(READERS, name);
+}
+
+/**
+ * Reads the query of a listing.
+ *
+ * @param url The request's.
+ * @throws {RequestError} If a parameter is unknown, empty, given twice, or has a bad value.
+ */
+export function readListingQuery(url: string): ListingQuery {
+  return url.includes("?") ? readParameters(new URL(url).searchParams) : NO_QUERY;
+}
+
+function readParameters(parameters: URLSearchParams): ListingQuery {
+  const values: Record<string, unknown> = {};
+  for (const [name, value] of parameters) {
+    if (!isParameter(name)) {
+      throw new RequestError(
+        `Query parameter ${JSON.stringify(name.slice(0, 60))} is unknown: known are ${
+          NAMES.join(", ")
+        }`,
+      );
+    }
+    if (name in values) throw new RequestError(`Query parameter "${name}" is given twice`);
+    if (value === "") throw new RequestError(`Query parameter "${name}" is empty`);
+    values[name] = READERS[name](value, name);
+  }
+  const { category, q, limit, cursor, format, losses, ...rest } = values as QueryValues;
+  const { role, maxRisk, tagsAny, tagsAll, namespace, ...context } = rest;
+  if (format === undefined && losses !== undefined) {
+    throw new RequestError('Query parameter "losses" goes with "format"');
+  }
+  // An export is whole; only a search has a limit.
+  const paging = cursor !== undefined
+    ? "cursor"
+    : limit !== undefined && q === undefined
+    ? "limit"
+    : undefined;
+  if (format !== undefined && paging !== undefined) {
+    throw new RequestError(
+      `Query parameter "${paging}" does not go with "format": an export is whole`,
+    );
+  }
+  return {
+    format,
+    losses: losses ?? false,
+    selection: present({
+      role,
+      maxRisk,
+      categories: category,
+      tagsAny,
+      tagsAll,
+      namespace,
+      context: present(context),
+    }),
+    search: q,
+    limit: limit ?? (q === undefined ? MAX_PAGE : DEFAULT_HITS),
+    cursor,
+    key: JSON.stringify(NAMES.map((name) => parameters.get(name) ?? 0)),
+  };
+}
+
+/** The query of a request without one, which is what most requests are. */
+const NO_QUERY: ListingQuery = readParameters(new URLSearchParams());
+
+/**
+ * Refuses every parameter, for routes that have none.
+ *
+ * @param url The request's.
+ */
+export function refuseQuery(url: string): void {
+  if (!url.includes("?")) return;
+  const [name] = new URL(url).searchParams.keys();
+  if (name !== undefined) {
+    throw new RequestError(
+      `Query parameter ${JSON.stringify(name.slice(0, 60))} is unknown: this route has none`,
+    );
+  }
+}
+
+function ids(value: string, name: string): readonly string[] {
+  const list = words(value, name);
+  if (!list.every(isToolId)) throw unfit(name, value, 'ids of tools, separated by ","');
+  return list;
+}
+
+function words(value: string, name: string): readonly string[] {
+  oneWord(value, name);
+  const list = value.split(",").map((word) => word.trim());
+  if (list.includes("")) throw unfit(name, value, 'words, separated by ","');
+  return list;
+}
+
+function flag(value: string, name: string): boolean {
+  if (value === "true" || value === "false") return value === "true";
+  throw unfit(name, value, "true or false");
+}
+
+function unfit(name: string, value: string, wanted: string): RequestError {
+  return new RequestError(
+    `Query parameter "${name}" is ${JSON.stringify(value.slice(0, 60))}, and must be ${wanted}`,
+  );
+}
+
+/** The fields that have a value; `undefined` if there are none. */
+function present<Fields extends object>(
+  fields: Fields,
+): { [Name in keyof Fields]?: Exclude<Fields[Name], undefined> } | undefined {
+  const entries = Object.entries(fields).filter(([, value]) => value !== undefined);
+  return entries.length === 0
+    ? undefined
+    : Object.fromEntries(entries) as { [Name in keyof Fields]?: Exclude<Fields[Name], undefined> };
+}

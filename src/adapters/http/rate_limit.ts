@@ -1,0 +1,346 @@
+/**
+ * Limits how many requests and calls one caller may make, and how often one address may show wrong
+ * credentials.
+ *
+ * @module
+ */
+
+import {
+  type Check,
+  checkFunction,
+  checkWord,
+  describeThrown,
+  isWord,
+  must,
+  refuse,
+} from "../../tool/mod.ts";
+import { BoundedMap } from "./bounded_map.ts";
+import { checkCount, checkOptions, having } from "./checks.ts";
+import type { Authorize, Caller } from "./identity.ts";
+import { isResponse, type Problem, problemResponse } from "./responses.ts";
+
+/** How much of its window a key has used. */
+export interface RateLimitCount {
+  /** The amount taken in this window and the amount asked for, together. */
+  readonly count: number;
+  /** How long until the window ends, in milliseconds. */
+  readonly resetMs: number;
+}
+
+/** How much may be taken in a stretch of time. */
+export interface RateLimitWindow {
+  readonly limit: number;
+  /** How long a window is, in milliseconds. */
+  readonly windowMs: number;
+}
+
+/**
+ * Counts requests by key.
+ *
+ * Contract: `take` opens a window of `windowMs` if the key has none, or its window has ended. It takes
+ * the amount if no more than `limit` is then taken in the window; otherwise it takes nothing. An
+ * amount of 0 only looks. It is atomic per key. If it rejects, the request is refused.
+ */
+export interface RateLimitStore {
+  take(
+    key: string,
+    amount: number,
+    window: RateLimitWindow,
+  ): RateLimitCount | Promise<RateLimitCount>;
+}
+
+/** How many requests one caller may make. A request with several calls counts 1 for each call. */
+export interface RateLimitOptions extends RateLimitWindow {
+  /**
+   * Holds the counts, by default in this process. Two handlers with the same store count together.
+   *
+   * @default {new MemoryRateLimitStore()}
+   */
+  readonly store?: RateLimitStore;
+  /**
+   * Names the window that a request counts in. By default it is the principal; callers without one
+   * share a window.
+   */
+  readonly keyOf?: (caller: Caller, request: Request) => string;
+}
+
+/** The decision of a limiter about one request. */
+export interface RateLimitVerdict {
+  /** Headers for the response, also if the request is let in. */
+  readonly headers: readonly (readonly [name: string, value: string])[];
+  /** Why the request is refused; `undefined` if it is let in. */
+  readonly problem: Problem | undefined;
+}
+
+/**
+ * Counts a request of a caller, and decides whether it is too many.
+ *
+ * @param amount 1 when the request comes in. Once its calls are known, as many again as there are
+ * calls after the first: if that is refused, none of the calls may run. @default {1}
+ */
+export type RateLimiter = (
+  caller: Caller,
+  request: Request,
+  amount?: number,
+) => Promise<RateLimitVerdict>;
+
+/**
+ * Makes a limiter.
+ *
+ * Its headers are those of the IETF draft: `RateLimit-Policy` and `RateLimit`.
+ *
+ * @throws {TypeError} If an option is unknown or wrong.
+ * @throws {RangeError} If a number is out of range.
+ */
+export function createRateLimiter(options: RateLimitOptions): RateLimiter {
+  checkOptions("limit the rate", options, CHECKS);
+  const { store = new MemoryRateLimitStore() } = options;
+  const { keyOf = ({ principal }) => principal ?? "" } = options;
+  const window = readWindow("limit the rate", options);
+  const { limit, windowMs } = window;
+  const policy = `"default";q=${limit};w=${Math.ceil(windowMs / 1000)}`;
+  return async (caller, request, amount = 1) => {
+    const { count, resetMs } = await store.take(keyOf(caller, request), amount, window);
+    // NaN, from a broken store, must refuse.
+    const isTaken = count <= limit;
+    const left = Math.max(0, limit - count + (isTaken ? 0 : amount));
+    const seconds = secondsOf(resetMs);
+    return {
+      headers: [
+        ["ratelimit-policy", policy],
+        ["ratelimit", `"default";r=${left};t=${seconds}`],
+      ],
+      problem: isTaken ? undefined : limited(
+        amount === 1
+          ? `More than ${limit} requests in ${windowMs / 1000} s: try again in ${seconds} s`
+          : `None of the ${amount + 1} calls ran: ${left} are allowed in the next ` +
+            `${seconds} s, and ${limit} in every ${windowMs / 1000} s`,
+        seconds,
+        amount < limit,
+      ),
+    };
+  };
+}
+
+/** The checks of a window's numbers and its store. */
+const WINDOW_CHECKS: { readonly [Option in "limit" | "windowMs" | "store"]: Check } = {
+  limit: checkCount,
+  windowMs: checkCount,
+  store: having("take", "a store, with a function take"),
+};
+
+const CHECKS = {
+  ...WINDOW_CHECKS,
+  keyOf: checkFunction,
+} satisfies { readonly [Option in keyof RateLimitOptions]-?: Check };
+
+/**
+ * Reads a window's numbers, which are both required.
+ *
+ * @throws {RangeError} If one is wrong.
+ */
+function readWindow(action: string, options: RateLimitWindow): RateLimitWindow {
+  return {
+    limit: checkCount(action, options.limit, "its option limit"),
+    windowMs: checkCount(action, options.windowMs, "its option windowMs"),
+  };
+}
+
+/** The problem of a request that is one too many. */
+function limited(detail: string, seconds: string, retryable: boolean = true): Problem {
+  return {
+    status: 429,
+    code: "rate_limited",
+    detail,
+    retryable,
+    headers: { "retry-after": seconds },
+  };
+}
+
+/** Seconds for a header: a whole number, and never 0. */
+function secondsOf(ms: number): string {
+  return String(Math.max(1, Math.ceil(ms / 1000)) || 1);
+}
+
+/** Options for {@linkcode MemoryRateLimitStore}. */
+export interface MemoryRateLimitStoreOptions {
+  /**
+   * How many keys are kept. The window that was opened first is dropped for a new one.
+   *
+   * @default {10_000}
+   */
+  readonly maxKeys?: number;
+  /** Tells the time, in milliseconds. */
+  readonly now?: () => number;
+}
+
+interface Window {
+  count: number;
+  readonly endsAt: number;
+}
+
+/** Counts in fixed windows, in the memory of this process. The number of keys is bounded. */
+export class MemoryRateLimitStore implements RateLimitStore {
+  readonly #windows: BoundedMap<string, Window>;
+  readonly #now: () => number;
+
+  /**
+   * @throws {TypeError} If an option is unknown or wrong.
+   * @throws {RangeError} If `maxKeys` is out of range.
+   */
+  constructor(options: MemoryRateLimitStoreOptions = {}) {
+    checkOptions("count requests", options, { maxKeys: checkCount, now: checkFunction });
+    const { maxKeys = 10_000, now = Date.now } = options;
+    this.#windows = new BoundedMap({ maxEntries: maxKeys });
+    this.#now = now;
+  }
+
+  /** Takes an amount if the window has room for it. */
+  take(key: string, amount: number, { limit, windowMs }: RateLimitWindow): RateLimitCount {
+    const now = this.#now();
+    // Without counting as a use, so that the window that was opened first is dropped first.
+    let window = this.#windows.peek(key);
+    if (window === undefined || window.endsAt <= now) {
+      if (amount === 0) return { count: 0, resetMs: windowMs };
+      window = { count: 0, endsAt: now + windowMs };
+      this.#windows.set(key, window);
+    }
+    const count = window.count + amount;
+    if (count <= limit) window.count = count;
+    return { count, resetMs: window.endsAt - now };
+  }
+}
+
+/** Options for {@linkcode limitFailedLogins}: `limit` failures in a window. */
+export interface FailedLoginsOptions extends RateLimitWindow {
+  /**
+   * The address of the client, which only the runtime or the proxy in front of it knows. Behind a
+   * proxy, the address of the connection is the proxy's, and would limit all clients together. A
+   * request with an unknown address, `undefined`, is not limited. If it throws or returns something
+   * else, the request is answered 500 and the handler's log is told.
+   *
+   * @param env What the runtime gives a handler beside the request.
+   */
+  readonly clientAddress: (request: Request, env: unknown) => string | undefined;
+  /**
+   * The header with the credentials. A request without it does not count as an attempt: clients ask
+   * without credentials to learn which ones are wanted.
+   *
+   * @default {"authorization"}
+   */
+  readonly header?: string;
+  /**
+   * Holds the counts, by default in this process.
+   *
+   * @default {new MemoryRateLimitStore()}
+   */
+  readonly store?: RateLimitStore;
+}
+
+const ACTION = "limit failed logins";
+
+const LOGIN_CHECKS = {
+  ...WINDOW_CHECKS,
+  clientAddress: checkFunction,
+  header: checkWord,
+} satisfies { readonly [Option in keyof FailedLoginsOptions]-?: Check };
+
+/**
+ * Limits how often an address may fail to authenticate. Requests of an address that failed too often
+ * in this window are answered 429, and `authorize` is not asked. Other addresses are not affected.
+ * Addresses of IPv6 are counted by their /64, because one client usually has a whole /64.
+ *
+ * @example Usage
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { ToolRegistry } from "@plue/tools";
+ * import { bearerAuth, createToolHandler, limitFailedLogins } from "@plue/tools/hono";
+ *
+ * const authorize = limitFailedLogins(
+ *   bearerAuth({ tokens: new Map([["correct-horse-battery", { principal: "ann" }]]) }),
+ *   {
+ *     limit: 2,
+ *     windowMs: 60_000,
+ *     clientAddress: (request) => request.headers.get("cf-connecting-ip") ?? undefined,
+ *   },
+ * );
+ * const app = createToolHandler(new ToolRegistry({ tools: [] }), { authorize });
+ *
+ * const ask = async (address: string, token: string) =>
+ *   (await app.request("http://localhost/tools", {
+ *     headers: { "cf-connecting-ip": address, authorization: `Bearer ${token}` },
+ *   })).status;
+ * assert.equal(await ask("192.0.2.1", "guess-1"), 401);
+ * assert.equal(await ask("192.0.2.1", "guess-2"), 401);
+ * assert.equal(await ask("192.0.2.1", "guess-3"), 429);
+ * assert.equal(await ask("192.0.2.2", "correct-horse-battery"), 200);
+ * ```
+ *
+ * @param authorize Decides who calls; its 401 is a failure.
+ * @throws {TypeError} If an option is unknown or wrong.
+ * @throws {RangeError} If a number is out of range.
+ */
+export function limitFailedLogins(authorize: Authorize, options: FailedLoginsOptions): Authorize {
+  const { clientAddress, header = "authorization", store = new MemoryRateLimitStore() } = options;
+  checkOptions(ACTION, options, LOGIN_CHECKS);
+  const window = readWindow(ACTION, options);
+  checkFunction(ACTION, authorize, "authorize");
+  checkFunction(ACTION, clientAddress, "its option clientAddress");
+  const turnAway = (resetMs: number): Response =>
+    problemResponse(limited(
+      `Too many attempts to log in from this address failed: try again in ${secondsOf(resetMs)} s`,
+      secondsOf(resetMs),
+    ));
+  const checkAddress = must(
+    "a string that is not empty, or undefined where it is not known",
+    (address): address is string | undefined => address === undefined || isWord(address),
+  );
+  /** Fails if the function does: otherwise a wrong one would switch the limit off. */
+  function addressOf(request: Request, env: unknown): string | undefined {
+    let address: unknown;
+    try {
+      address = clientAddress(request, env);
+    } catch (cause) {
+      refuse(ACTION, `clientAddress threw. ${describeThrown(cause)}`, cause);
+    }
+    return checkAddress(ACTION, address, "what clientAddress answers");
+  }
+  return async (request, env) => {
+    const address = request.headers.has(header) ? addressOf(request, env) : undefined;
+    if (address === undefined) return await authorize(request, env);
+    const key = `login ${networkOf(address)}`;
+    const before = await store.take(key, 0, window);
+    // NaN, from a broken store, must refuse.
+    if (!(before.count < window.limit)) return turnAway(before.resetMs);
+    const answer = await authorize(request, env);
+    if (!isResponse(answer) || answer.status !== 401) return answer;
+    const { count, resetMs } = await store.take(key, 1, window);
+    // Requests that run at the same time may fail together: no more than the limit learn that.
+    return count <= window.limit ? answer : turnAway(resetMs);
+  };
+}
+
+/** Longer than any address: a longer one may come from a header that the client wrote. */
+const MAX_ADDRESS = 64;
+
+/** The part of the network that one client has: an address of IPv4 without its port, or a /64. */
+function networkOf(text: string): string {
+  const address = text.slice(0, MAX_ADDRESS).trim();
+  const [host] = [`http://[${address.replace(/%.*$/, "")}]/`, `http://${address}/`]
+    .filter((url) => URL.canParse(url)).map((url) => new URL(url).hostname);
+  if (host === undefined || !host.startsWith("[")) return host ?? address;
+  const [left = "", right] = host.slice(1, -1).split("::").map((half) =>
+    half === "" ? [] : half.split(":")
+  );
+  const groups = right === undefined
+    ? [...left]
+    : [...left, ...Array<string>(8 - left.length - right.length).fill("0"), ...right];
+  if (groups.slice(0, 6).join(":") !== "0:0:0:0:0:ffff") {
+    return `${groups.slice(0, 4).join(":")}::/64`;
+  }
+  // An address of IPv4, as servers write it that listen on IPv6 too.
+  return groups.slice(6).flatMap((group) => {
+    const two = parseInt(group, 16);
+    return [two >> 8, two & 255];
+  }).join(".");
+}

@@ -1,0 +1,147 @@
+/**
+ * An issuer's public keys, fetched and kept.
+ *
+ * @module
+ */
+
+import { type Check, checkFunction, MAX_TIMEOUT_MS, numberFrom } from "../../tool/mod.ts";
+import { boundedText } from "./body.ts";
+import { checkOptions } from "./checks.ts";
+
+/** A public key, with its name in tokens. */
+export interface NamedKey extends JsonWebKey {
+  readonly kid?: string;
+}
+
+/** Gives the keys that may have signed a token. `kid` is the name of the key in the token. */
+export type KeySource = (
+  kid: string | undefined,
+) => Promise<readonly NamedKey[]>;
+
+/** Options for {@linkcode remoteKeys}. */
+export interface RemoteKeysOptions {
+  /**
+   * How long keys are kept, in milliseconds.
+   *
+   * @default {600_000}
+   */
+  readonly cacheMs?: number;
+  /**
+   * How long after a fetch a token with an unknown key does not cause another fetch, in milliseconds.
+   *
+   * @default {30_000}
+   */
+  readonly cooldownMs?: number;
+  /**
+   * How long a fetch may take, in milliseconds.
+   *
+   * @default {5_000}
+   */
+  readonly timeoutMs?: number;
+  /** Fetches. @default {globalThis.fetch} */
+  readonly fetch?: (url: string, init: RequestInit) => Promise<Response>;
+  /** Gives the time, in milliseconds since 1970. @default {Date.now} */
+  readonly now?: () => number;
+}
+
+const CHECKS = {
+  cacheMs: numberFrom(0),
+  cooldownMs: numberFrom(0),
+  timeoutMs: numberFrom(1, MAX_TIMEOUT_MS),
+  fetch: checkFunction,
+  now: checkFunction,
+} satisfies { readonly [Option in keyof RemoteKeysOptions]-?: Check };
+
+/** How long after a failed first fetch callers are refused without another fetch. */
+const RETRY_MS = 1_000;
+
+/** An issuer has a handful of keys; this is room for hundreds. */
+const MAX_BYTES = 262_144;
+
+/**
+ * Makes a source of the keys at a URL, such as an issuer's `jwks_uri`.
+ *
+ * Keys are fetched on first use, when they are old, and when a token names an unknown one. If a later
+ * fetch fails, the old keys stay in use.
+ *
+ * @throws {TypeError} If the URL is not `https:`, nor on this machine, or an option is unknown or
+ * wrong.
+ * @throws {RangeError} If a number is out of range.
+ */
+export function remoteKeys(
+  url: string,
+  options: RemoteKeysOptions = {},
+): KeySource {
+  checkOptions("fetch keys", options, CHECKS);
+  const {
+    cacheMs = 600_000,
+    cooldownMs = 30_000,
+    timeoutMs = 5_000,
+    now = Date.now,
+  } = options;
+  if (!isSafe(url)) {
+    throw new TypeError(
+      `Cannot fetch keys from "${url}": it must be a URL that begins with https:`,
+    );
+  }
+  let keys: readonly NamedKey[] | undefined;
+  let triedAt = -Infinity;
+  let failure: unknown;
+
+  async function load(): Promise<readonly NamedKey[]> {
+    triedAt = now();
+    // Each request fetches for itself: in workerd, a fetch belongs to the request that began it.
+    const response = await (options.fetch ?? fetch)(url, {
+      headers: { accept: "application/json" },
+      // Workers do not support "error". A redirect is refused because its status is not 200.
+      redirect: "manual",
+      signal: AbortSignal.timeout(timeoutMs),
+    });
+    if (response.status !== 200) {
+      await response.body?.cancel();
+      throw new Error(
+        `Cannot fetch keys from "${url}": it answered ${response.status}`,
+      );
+    }
+    const text = await boundedText(response.body, MAX_BYTES);
+    if (text === undefined) {
+      await response.body?.cancel();
+      throw new Error(`Cannot read the keys: they have more than ${MAX_BYTES} bytes`);
+    }
+    return keys = readKeys(text, url);
+  }
+
+  return async (kid) => {
+    const age = now() - triedAt;
+    if (keys === undefined) {
+      if (failure !== undefined && age < RETRY_MS) throw failure;
+      return await load().catch((error: unknown) => {
+        throw failure = error;
+      });
+    }
+    const isKnown = kid === undefined || keys.some((key) => key.kid === kid);
+    if (age < cacheMs && (isKnown || age < cooldownMs)) return keys;
+    const old = keys;
+    // Requests that come meanwhile see a recent fetch, and use the old keys.
+    return await load().catch(() => old);
+  };
+}
+
+function isSafe(url: string): boolean {
+  if (!URL.canParse(url)) return false;
+  const { protocol, hostname } = new URL(url);
+  return protocol === "https:" ||
+    (protocol === "http:" &&
+      /^(localhost|127\.0\.0\.1|\[::1\])$/.test(hostname));
+}
+
+function readKeys(text: string, url: string): readonly NamedKey[] {
+  const set: unknown = JSON.parse(text);
+  const keys: unknown = typeof set === "object" && set !== null && "keys" in set
+    ? set.keys
+    : undefined;
+  if (!Array.isArray(keys)) {
+    throw new Error(`Cannot read the keys of "${url}": there is no list`);
+  }
+  return keys.filter((key): key is NamedKey => typeof key === "object" && key !== null);
+}

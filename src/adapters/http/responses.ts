@@ -1,0 +1,251 @@
+/**
+ * The responses that several routes make: JSON, and errors as `application/problem+json` (RFC 9457).
+ *
+ * @module
+ */
+
+import { type FailureCode, HTTP_STATUS, type Issue, type ToolFailure } from "../../tool/mod.ts";
+
+/** Of a response in JSON that is not to be cached. */
+const JSON_INIT: ResponseInit = Object.freeze({
+  headers: Object.freeze({ "content-type": "application/json", "cache-control": "no-store" }),
+});
+
+/** A response in JSON that is not to be cached. */
+export function json(value: unknown, status?: number): Response {
+  return jsonText(JSON.stringify(value), status);
+}
+
+/** A response with a text that is JSON, not to be cached. */
+export function jsonText(text: string, status?: number): Response {
+  return new Response(text, status === undefined ? JSON_INIT : { ...JSON_INIT, status });
+}
+
+/** The response for a method that a route does not have. */
+export function methodNotAllowed(allow: string): Response {
+  return problemResponse({
+    status: 405,
+    code: "method_not_allowed",
+    detail: `This route takes ${allow}`,
+    headers: { allow },
+  });
+}
+
+/** Whether a value is a response. Decided by shape: it may come from another realm or polyfill. */
+export function isResponse(value: unknown): value is Response {
+  return typeof value === "object" && value !== null && "headers" in value &&
+    "status" in value;
+}
+
+/** A header. */
+export type Header = readonly [name: string, value: string];
+
+/** Sets headers of a response. `vary` is added to. */
+export function withHeaders(response: Response, headers: readonly Header[]): Response {
+  if (headers.length === 0) return response;
+  try {
+    write(response.headers, headers);
+    return response;
+  } catch {
+    // The headers of a response that came from a fetch cannot be changed.
+    const copy = copyOf(response);
+    write(copy.headers, headers);
+    return copy;
+  }
+}
+
+/** A copy of a response, with headers of its own. */
+export function copyOf({ body, status, statusText, headers }: Response): Response {
+  return new Response(body, { status, statusText, headers });
+}
+
+function write(own: Headers, headers: readonly Header[]): void {
+  for (const [name, value] of headers) {
+    if (name !== "vary") own.set(name, value);
+    else if (!names(own.get(name)).includes(value)) own.append(name, value);
+  }
+}
+
+function names(list: string | null): readonly string[] {
+  return list?.split(",").map((name) => name.trim().toLowerCase()) ?? [];
+}
+
+/** A longer header is ignored. */
+const MAX_ACCEPT = 2_048;
+
+/**
+ * Chooses a media type.
+ *
+ * A type counts only if it is named in full: most clients send wildcards without meaning them.
+ *
+ * @param accept The header.
+ * @param offered The types that there are, the default first.
+ * @returns One of `offered`. Of two with the same weight, the later one, which is not the default.
+ */
+export function chooseType<Type extends string>(
+  accept: string | null | undefined,
+  offered: readonly [Type, ...Type[]],
+): Type {
+  const [usual] = offered;
+  if (accept === null || accept === undefined || accept.length > MAX_ACCEPT) {
+    return usual;
+  }
+  const weights = new Map<string, number>();
+  for (const part of accept.split(",")) {
+    const [type = "", ...parameters] = part.split(";");
+    const weight = parameters.map((one) => one.trim()).find((one) => /^q=/i.test(one));
+    const name = type.trim().toLowerCase();
+    const value = weight === undefined ? 1 : Number(weight.slice(2));
+    // A type may be named more than once, with parameters that do not matter here.
+    weights.set(name, Math.max(value, weights.get(name) ?? 0));
+  }
+  let chosen: Type = usual;
+  let most = 0;
+  for (const type of offered) {
+    const weight = weights.get(type) ?? 0;
+    // A weight that is no number is not above anything.
+    if (weight > 0 && weight >= most) {
+      chosen = type;
+      most = weight;
+    }
+  }
+  return chosen;
+}
+
+/** The codes of problems: those of failed calls, and those of requests. */
+export type ProblemCode =
+  | FailureCode
+  | "bad_request"
+  | "unauthorized"
+  | "insufficient_scope"
+  | "forbidden_host"
+  | "forbidden_origin"
+  | "execution_closed"
+  | "issuer_unavailable"
+  | "not_found"
+  | "method_not_allowed"
+  | "payload_too_large"
+  | "rate_limited"
+  | "unsupported_media_type"
+  | "internal";
+
+/** A problem, before it becomes a response. */
+export interface Problem {
+  readonly status: number;
+  readonly code: ProblemCode;
+  readonly detail: string;
+  readonly issues?: readonly Issue[];
+  readonly retryable?: boolean;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Further members, such as `callId`. */
+  readonly members?: Readonly<Record<string, unknown>>;
+}
+
+const TITLES: Readonly<Record<number, string>> = {
+  400: "Bad Request",
+  401: "Unauthorized",
+  403: "Forbidden",
+  404: "Not Found",
+  405: "Method Not Allowed",
+  409: "Conflict",
+  413: "Content Too Large",
+  415: "Unsupported Media Type",
+  421: "Misdirected Request",
+  422: "Unprocessable Content",
+  429: "Too Many Requests",
+  499: "Client Closed Request",
+  500: "Internal Server Error",
+  501: "Not Implemented",
+  502: "Bad Gateway",
+  503: "Service Unavailable",
+  504: "Gateway Timeout",
+};
+
+/** Makes the response of a problem. */
+export function problemResponse(problem: Problem): Response {
+  const { status, code, detail, issues, retryable, headers, members } = problem;
+  const title = TITLES[status] ?? "Error";
+  // JSON leaves out what is `undefined`.
+  const body = { type: "about:blank", title, status, code, detail, issues, retryable, ...members };
+  return new Response(JSON.stringify(body), {
+    status,
+    headers: {
+      "content-type": "application/problem+json",
+      "cache-control": "no-store",
+      ...headers,
+    },
+  });
+}
+
+/** The problem of a failed call. */
+export function problemOfFailure(
+  failure: ToolFailure,
+  callId: string,
+): Problem {
+  const { code, message, issues, retryable, acknowledged } = failure.error;
+  return {
+    status: HTTP_STATUS[code],
+    code,
+    detail: message,
+    ...(issues === undefined ? {} : { issues }),
+    retryable,
+    members: {
+      callId,
+      durationMs: failure.durationMs,
+      ...(acknowledged === undefined ? {} : { acknowledged }),
+      ...(failure.replayed === undefined ? {} : { replayed: true }),
+    },
+    ...(code === "overloaded" ? { headers: { "retry-after": "1" } } : {}),
+  };
+}
+
+/** An error that carries the problem to answer with. */
+export class ProblemError extends Error {
+  readonly problem: Problem;
+
+  constructor(problem: Problem, options?: ErrorOptions) {
+    super(problem.detail, options);
+    this.problem = problem;
+  }
+}
+
+/** The problem for what was thrown. Only the log is told an unexpected error. */
+export function problemOfThrown(error: unknown): Problem {
+  return error instanceof ProblemError ? error.problem : {
+    status: 500,
+    code: "internal",
+    detail: "The server could not answer this request",
+  };
+}
+
+/**
+ * The problem of a request that cannot be read: 400.
+ *
+ * @param pointer Where in the body it is wrong: a JSON Pointer.
+ */
+export function badRequest(detail: string, pointer?: string): Problem {
+  return {
+    status: 400,
+    code: "bad_request",
+    detail,
+    ...(pointer === undefined ? {} : { members: { pointer } }),
+  };
+}
+
+/** The problem of a tool that does not exist, and of one that the caller may not see. */
+export function noSuchTool(id: string): Problem {
+  return {
+    status: 404,
+    code: "unknown_tool",
+    detail: `Cannot find tool ${JSON.stringify(id.slice(0, 260))} among the tools of this caller`,
+    retryable: false,
+  };
+}
+
+/** What is wrong with a request. The message is safe to send. */
+export class RequestError extends ProblemError {
+  /** @param pointer Where in the body it is: a JSON Pointer. */
+  constructor(message: string, pointer?: string) {
+    super(badRequest(message, pointer));
+  }
+}

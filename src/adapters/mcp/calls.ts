@@ -1,0 +1,256 @@
+/**
+ * `tools/call`: one call through the dispatcher, with progress, log messages and cancellation.
+ *
+ * @module
+ */
+
+import {
+  type CallToolRequestParams,
+  type CallToolResult,
+  ProtocolError,
+  ProtocolErrorCode,
+  type ServerContext,
+  specTypeSchemas,
+} from "@modelcontextprotocol/server";
+import type { ToolProgress } from "../../execute/mod.ts";
+import { decodeCalls, encodeResult, type RoutedCall } from "../../formats/mod.ts";
+import { ToolResult } from "../../tool/mod.ts";
+import type { ToolRequest } from "../http/mod.ts";
+import { isMcpContent } from "./content.ts";
+import type { McpToolList } from "./lists.ts";
+
+/** The JSON-RPC request of a call, and the way back to its client. */
+export interface CallChannel extends Pick<ServerContext["mcpReq"], "id" | "signal"> {
+  /** The client's session; only clients before revision 2026-07-28 have one. */
+  readonly session?: string | undefined;
+  /** Sends messages during the call; absent if the client wants none. */
+  readonly messages?: CallMessages;
+}
+
+/** Sends messages during a call, as fast as the client reads them. */
+export interface CallMessages extends Pick<ServerContext["mcpReq"], "log" | "notify"> {
+  readonly pace: ReaderPace;
+}
+
+/**
+ * Runs a call and writes its result.
+ *
+ * @param list The tools as the client knows them.
+ * @throws {ProtocolError} If there is no such tool, or execution is closed.
+ */
+export async function callTool(
+  request: ToolRequest,
+  list: McpToolList,
+  params: CallToolRequestParams,
+  channel: CallChannel,
+): Promise<CallToolResult> {
+  const { server, caller: { principal }, toolset } = request;
+  if (server.executionClosed !== undefined) {
+    throw new ProtocolError(ProtocolErrorCode.InvalidRequest, server.executionClosed.detail);
+  }
+  const [call] = decodeCalls(list.target, params, list.names);
+  const callId = crypto.randomUUID();
+  const tool = call?.name === undefined ? undefined : toolset.get(call.name);
+  if (call?.name === undefined || tool === undefined) {
+    const { name } = params;
+    const { error } = ToolResult.error("unknown_tool", `There is no tool "${name.slice(0, 200)}"`);
+    request.beginCall({ toolId: name, callId }).end({ ok: false, error, durationMs: 0 });
+    throw unknownTool(name);
+  }
+  const { session, messages } = channel;
+  const observed = request.beginCall({
+    toolId: tool.id,
+    callId,
+    tool,
+    sessionId: session,
+    headers: traceHeaders(request.raw.headers, params._meta),
+  });
+  const sender = messages &&
+    new MessageSender(messages, call.wireName, params._meta?.progressToken);
+  const running = session === undefined
+    ? undefined
+    : server.running.begin({ principal, session, callId: channel.id }, channel);
+  try {
+    const work = observed.run(() =>
+      request.dispatcher.dispatch({ name: tool.id, arguments: call.arguments, callId }, {
+        sessionId: session,
+        principal,
+        signal: running?.signal ?? channel.signal,
+        ...sender?.listeners,
+      })
+    );
+    request.keepAlive(work);
+    const result = await work;
+    observed.end(result);
+    // After the result, the client would not know what a message belongs to.
+    await sender?.sent;
+    if (!result.ok && result.error.code === "unknown_tool") throw unknownTool(call.wireName);
+    return write(list, call, result);
+  } finally {
+    running?.end();
+  }
+}
+
+function unknownTool(name: string): ProtocolError {
+  return new ProtocolError(
+    ProtocolErrorCode.InvalidParams,
+    `Unknown tool: ${JSON.stringify(name.slice(0, 200))}`,
+  );
+}
+
+const TRACE_FIELDS = ["traceparent", "tracestate", "baggage"] as const;
+
+/** The request's headers with the trace of `_meta`, which wins: a proxy may have set the headers. */
+function traceHeaders(
+  headers: Headers,
+  meta: { readonly [key: string]: unknown } | undefined,
+): Headers {
+  const given = TRACE_FIELDS.filter((field) => typeof meta?.[field] === "string");
+  if (given.length === 0) return headers;
+  const traced = new Headers(headers);
+  for (const field of given) {
+    try {
+      traced.set(field, String(meta?.[field]));
+    } catch {
+      // A value that no header can hold is no trace.
+    }
+  }
+  return traced;
+}
+
+function write(
+  { target, names }: McpToolList,
+  call: RoutedCall,
+  result: ToolResult,
+): CallToolResult {
+  if (!result.ok || !isMcpContent(result.content)) {
+    // The format's type is read-only, the SDK's is not.
+    return encodeResult(target, call, result, names) as CallToolResult;
+  }
+  const { content, structuredContent, _meta } = result.content;
+  const written = {
+    content: [...content],
+    ...(structuredContent === undefined ? {} : { structuredContent }),
+    ...(_meta === undefined ? {} : { _meta }),
+  };
+  // A tool in JavaScript may have made any content.
+  const read = specTypeSchemas.CallToolResult["~standard"].validate(written);
+  if (read.issues === undefined) return read.value;
+  throw new ProtocolError(
+    ProtocolErrorCode.InternalError,
+    `Cannot answer: ${JSON.stringify(call.wireName)} made content that MCP does not have`,
+  );
+}
+
+/** Sends the messages of one call. */
+class MessageSender {
+  /** Resolves when the last message is on its way. */
+  sent: Promise<void> = Promise.resolve();
+  /** The dispatcher's callbacks: progress only for a client that asked for it. */
+  readonly listeners: {
+    readonly progress?: (progress: ToolProgress) => void;
+    readonly metadata: (value: unknown) => void;
+    readonly output: (value: unknown) => Promise<void>;
+  };
+
+  constructor(
+    { log, notify, pace }: CallMessages,
+    name: string,
+    progressToken: string | number | undefined,
+  ) {
+    const send = (work: Promise<void>): Promise<void> =>
+      // It rejects when the client is gone; the call's signal reports that.
+      this.sent = work.catch(() => {});
+    this.listeners = {
+      metadata(value) {
+        if (pace.hasRoom()) void send(log("info", value, name));
+      },
+      async output(value) {
+        await pace.ready();
+        await send(log("info", value, `${name}/output`));
+      },
+      ...(progressToken === undefined ? {} : {
+        progress({ done, total, message }) {
+          if (!pace.hasRoom()) return;
+          void send(notify({
+            method: "notifications/progress",
+            params: {
+              progressToken,
+              progress: done,
+              ...(total === undefined ? {} : { total }),
+              ...(message === undefined ? {} : { message }),
+            },
+          }));
+        },
+      }),
+    };
+  }
+}
+
+/** How many messages that cannot wait may be sent between two reads. */
+const MAX_AHEAD = 256;
+
+/**
+ * How fast a client reads its answer. The SDK's streams buffer without bound: a tool that yields
+ * faster than its client reads would fill the memory.
+ */
+export class ReaderPace {
+  #isStream = false;
+  #hasEnded = false;
+  #isReading = false;
+  #ahead = 0;
+  readonly #waiting = new Set<() => void>();
+
+  /** Resolves when the client reads; at once if the answer is no stream. */
+  async ready(): Promise<void> {
+    while (this.#isStream && !this.#hasEnded && !this.#isReading) {
+      await new Promise<void>((resolve) => this.#waiting.add(resolve));
+    }
+    // The next message waits for the next read.
+    this.#isReading = false;
+  }
+
+  /** Whether a message that cannot wait may be sent. */
+  hasRoom(): boolean {
+    return !this.#isStream || ++this.#ahead <= MAX_AHEAD;
+  }
+
+  /** Observes how a response is read, if it is a stream. */
+  observe(response: Response): Response {
+    const type = response.headers.get("content-type") ?? "";
+    if (response.body === null || !type.startsWith("text/event-stream")) return response;
+    const reader = response.body.getReader();
+    this.#isStream = true;
+    const body = new ReadableStream<Uint8Array>({
+      pull: async (controller) => {
+        this.#ahead = 0;
+        this.#isReading = true;
+        this.#wake();
+        try {
+          const { done, value } = await reader.read();
+          if (!done) return controller.enqueue(value);
+          this.#end();
+          controller.close();
+        } catch (error) {
+          this.#end();
+          throw error;
+        }
+      },
+      cancel: (reason) => {
+        this.#end();
+        return reader.cancel(reason);
+      },
+    }, { highWaterMark: 0 });
+    return new Response(body, response);
+  }
+
+  #end(): void {
+    this.#hasEnded = true;
+    this.#wake();
+  }
+
+  #wake(): void {
+    for (const resolve of this.#waiting) resolve();
+    this.#waiting.clear();
+  }
+}

@@ -1,0 +1,133 @@
+/**
+ * The caller's tools as one revision of MCP lists them: pages for `tools/list`, and the way from a
+ * name to its schema. Made once per listing and revision.
+ *
+ * @module
+ */
+
+import {
+  type ExportNames,
+  type ExportResult,
+  exportTools,
+  type McpTool,
+  type TargetId,
+} from "../../formats/mod.ts";
+import { isToolId, type Tool } from "../../tool/mod.ts";
+
+/** The revisions of MCP that describe tools differently. */
+export type McpTarget = Extract<TargetId, `mcp@${string}`>;
+
+/** One page of `tools/list`. */
+export interface McpToolPage {
+  readonly tools: readonly McpTool[];
+  /** Where the next page begins; absent on the last one. */
+  readonly nextCursor?: string;
+}
+
+/** The tools of one listing. */
+export class McpToolList {
+  readonly target: McpTarget;
+  readonly names: ExportNames;
+  readonly #exported: ExportResult<readonly McpTool[]>;
+  readonly #pageSize: number;
+  readonly #withoutHeaders = new Map<string, boolean>();
+  #byName: ReadonlyMap<string, McpTool> | undefined;
+
+  constructor(listing: readonly Tool[], target: McpTarget, pageSize: number) {
+    this.target = target;
+    this.#exported = exportTools(listing, target);
+    this.names = this.#exported.names;
+    this.#pageSize = pageSize;
+  }
+
+  /** Messages about the tools that this revision cannot express. */
+  get rejected(): readonly string[] {
+    return this.#exported.rejected.map(({ message }) => message);
+  }
+
+  /** The schema of the arguments of the tool that has this name in MCP. */
+  inputSchemaOf(name: string): McpTool["inputSchema"] | undefined {
+    this.#byName ??= new Map(this.#exported.tools.map((tool) => [tool.name, tool]));
+    return this.#byName.get(name)?.inputSchema;
+  }
+
+  /** Whether the list has a tool of this name that takes no arguments from headers (`x-mcp-header`). */
+  takesNoHeaders(name: string): boolean {
+    let answer = this.#withoutHeaders.get(name);
+    if (answer !== undefined) return answer;
+    const schema = this.inputSchemaOf(name);
+    // Unknown names are not kept: clients can make up any number of them.
+    if (schema === undefined) return false;
+    answer = !JSON.stringify(schema).includes("x-mcp-header");
+    this.#withoutHeaders.set(name, answer);
+    return answer;
+  }
+
+  /**
+   * A page, in order of id. A cursor is the id before the page, so that tools that come or go in the
+   * meantime neither repeat nor hide others.
+   *
+   * @returns `undefined` if the cursor is invalid.
+   */
+  page(cursor: string | undefined): McpToolPage | undefined {
+    const after = cursor === undefined ? "" : readCursor(cursor);
+    if (after === undefined) return undefined;
+    const { encodings } = this.names;
+    const start = firstAbove(encodings, after);
+    const end = Math.min(start + this.#pageSize, encodings.length);
+    const last = encodings[end - 1];
+    return {
+      tools: start === 0 && end === encodings.length
+        ? this.#exported.tools
+        : this.#exported.tools.slice(start, end),
+      ...(end < encodings.length && last !== undefined ? { nextCursor: btoa(last.id) } : {}),
+    };
+  }
+}
+
+/** Keeps the lists of each listing, which stays the same array until a tool changes. */
+export class McpToolLists {
+  readonly #lists = new WeakMap<readonly Tool[], Map<McpTarget, McpToolList>>();
+  readonly #pageSize: number;
+  readonly #onRejected: (message: string) => void;
+
+  /** @param onRejected Receives a message for each tool that a new list leaves out. */
+  constructor(pageSize: number, onRejected: (message: string) => void) {
+    this.#pageSize = pageSize;
+    this.#onRejected = onRejected;
+  }
+
+  of(listing: readonly Tool[], target: McpTarget): McpToolList {
+    let lists = this.#lists.get(listing);
+    if (lists === undefined) this.#lists.set(listing, lists = new Map());
+    let list = lists.get(target);
+    if (list === undefined) {
+      lists.set(target, list = new McpToolList(listing, target, this.#pageSize));
+      for (const message of list.rejected) this.#onRejected(message);
+    }
+    return list;
+  }
+}
+
+/** Ids are ASCII, and so is their Base64. */
+function readCursor(cursor: string): string | undefined {
+  try {
+    const id = atob(cursor);
+    return isToolId(id) ? id : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The index of the first id above `after`, by binary search: ids are in order. */
+function firstAbove(encodings: readonly { readonly id: string }[], after: string): number {
+  let low = 0;
+  let high = encodings.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    const id = encodings[middle]?.id ?? "";
+    if (id > after) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}

@@ -1,0 +1,240 @@
+/**
+ * Reads and bounds messages before the SDK reads them. The SDK refuses what is not JSON-RPC; it has
+ * no bounds for depth, ids and repeated lists, and answers wrong params as an error of its own.
+ *
+ * @module
+ */
+
+import {
+  isJsonContentType,
+  PROTOCOL_VERSION_META_KEY,
+  ProtocolErrorCode,
+  specTypeSchemas,
+  TRACEPARENT_META_KEY,
+} from "@modelcontextprotocol/server";
+import { clip, isObject, MAX_DEPTH, pointerStep } from "../../tool/mod.ts";
+import type { McpTarget } from "./lists.ts";
+
+/** The newest revision, which has no sessions; the older ones begin with `initialize`. */
+export const MODERN = "2026-07-28";
+
+/** The member of `_meta` that names the newest revision. */
+export const VERSION_KEY: string = PROTOCOL_VERSION_META_KEY;
+
+/** A message that wants an answer. Its members may be of any type. */
+export interface JsonRpcRequest {
+  readonly id: unknown;
+  readonly method: unknown;
+  readonly params?: unknown;
+}
+
+/** The protocol of a client: that of the newest revision, or of those before it. */
+export type McpEra = "modern" | "legacy";
+
+/** Whether a request declares its body to be JSON. */
+export function isJson(request: Request): boolean {
+  return isJsonContentType(request.headers.get("content-type"));
+}
+
+/** The value of a body; `undefined` if it is not JSON, which the SDK refuses. */
+export function readJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Whether a message wants an answer. */
+export function isRequest(message: unknown): message is JsonRpcRequest {
+  return isObject(message) && "id" in message && "method" in message;
+}
+
+/** Whether a message begins a session, as clients before the newest revision do. */
+export function isInitialize(message: unknown): boolean {
+  return methodOf(message) === "initialize";
+}
+
+/** Whether a message asks for a stream of changes, as clients of the newest revision do. */
+export function isListen(message: unknown): boolean {
+  return methodOf(message) === "subscriptions/listen";
+}
+
+/** How many requests a body has, which is more than one in a batch only. */
+export function requestsIn(body: unknown): number {
+  return messagesOf(body).filter(isRequest).length;
+}
+
+/** The request of a body that has an id. Ids are unique, see `boundsRefusal`. */
+export function requestOf(body: unknown, id: unknown): JsonRpcRequest | undefined {
+  return messagesOf(body).filter(isRequest).find((message) => message.id === id);
+}
+
+/** The ids of the requests that a body cancels. */
+export function cancelledIn(body: unknown): readonly unknown[] {
+  return messagesOf(body).flatMap((message) => {
+    if (methodOf(message) !== "notifications/cancelled") return [];
+    const { params } = message as { readonly params?: { readonly requestId?: unknown } | null };
+    return [params?.requestId];
+  });
+}
+
+/** The `traceparent` of a body that is one message. */
+export function traceParentOf(body: unknown): string | null {
+  const { params } = (body ?? {}) as { readonly params?: { readonly _meta?: unknown } | null };
+  const trace = isObject(params?._meta) ? params._meta[TRACEPARENT_META_KEY] : undefined;
+  return typeof trace === "string" ? trace : null;
+}
+
+/** The revision in which a client is told the tools. */
+export function targetOf(era: McpEra, headers: Headers): McpTarget {
+  if (era === "modern") return `mcp@${MODERN}`;
+  // Clients that do not name their revision are older, and know less.
+  return headers.get("mcp-protocol-version") === "2025-11-25" ? "mcp@2025-11-25" : "mcp@2025-06-18";
+}
+
+const SESSION = /^[0-9a-f-]{36}$/;
+
+/** The session that a request names, if it has the form of one. */
+export function sessionOf(headers: Headers): string | undefined {
+  const session = headers.get("mcp-session-id");
+  return session !== null && SESSION.test(session) ? session : undefined;
+}
+
+function messagesOf(body: unknown): readonly unknown[] {
+  return Array.isArray(body) ? body : [body];
+}
+
+function methodOf(message: unknown): unknown {
+  return (message as { readonly method?: unknown } | null | undefined)?.method;
+}
+
+/** The answer to a request that is refused. */
+export interface Refusal {
+  /** 400 for a body beyond the bounds; 200 for a well-formed request with wrong params. */
+  readonly status: 200 | 400;
+  readonly id: string | number | null;
+  readonly error: { readonly code: number; readonly message: string };
+}
+
+/** Arguments have `MAX_DEPTH` levels; the params, the message and the batch are around them. */
+const MAX_LEVELS = MAX_DEPTH + 3;
+/** The server keeps ids and progress tokens, and sends them back. */
+const MAX_ID = 1_000;
+/** Clients choose the names of members, which places and messages repeat. */
+const MAX_WORDS = 200;
+/** As many as the SDK takes. */
+const MAX_BATCH = 100;
+/** These revisions have no batches; the SDK takes them all the same. */
+const WITHOUT_BATCHES: ReadonlySet<string | null> = new Set([MODERN, "2025-11-25", "2025-06-18"]);
+
+/** Methods whose wrong params the SDK answers as an internal error, or with its validator's report. */
+const PARAMS_OF = {
+  "initialize": specTypeSchemas.InitializeRequestParams,
+  "logging/setLevel": specTypeSchemas.SetLevelRequestParams,
+  "tools/call": specTypeSchemas.CallToolRequestParams,
+  "tools/list": specTypeSchemas.PaginatedRequestParams,
+} as const;
+
+/**
+ * Says why a body is beyond the bounds.
+ *
+ * @param body JSON.
+ * @param version The header `mcp-protocol-version`.
+ * @returns `undefined` if it is within them.
+ */
+export function boundsRefusal(body: unknown, version: string | null): Refusal | undefined {
+  const wrong = isDeeper(body, MAX_LEVELS)
+    ? `the body must have at most ${MAX_LEVELS} levels of objects and arrays`
+    : Array.isArray(body)
+    ? wrongBatch(body, version)
+    : wrongId(body, "");
+  if (wrong === undefined) return undefined;
+  const message = `Cannot read the request: ${wrong}`;
+  return {
+    status: 400,
+    id: idOf(body),
+    error: { code: ProtocolErrorCode.InvalidRequest, message },
+  };
+}
+
+/** Says what is wrong with the params of a message that is no batch. */
+export function paramsRefusal(message: unknown): Refusal | undefined {
+  if (!isRequest(message)) return undefined;
+  const wrong = wrongParams(message, "");
+  if (wrong === undefined) return undefined;
+  const text = `Cannot answer ${message.method}: ${wrong}`;
+  return {
+    status: 200,
+    id: idOf(message),
+    error: { code: ProtocolErrorCode.InvalidParams, message: text },
+  };
+}
+
+function wrongBatch(batch: readonly unknown[], version: string | null): string | undefined {
+  if (WITHOUT_BATCHES.has(version)) {
+    return `revision ${version} has no batches; send each message by itself`;
+  }
+  if (batch.length > MAX_BATCH) {
+    return `a batch must have at most ${MAX_BATCH} messages, not ${batch.length}`;
+  }
+  const ids = new Set<unknown>();
+  let lists = 0;
+  for (const [index, message] of batch.entries()) {
+    const place = `/${index}`;
+    const wrong = wrongId(message, place);
+    if (wrong !== undefined) return wrong;
+    if (!isRequest(message)) continue;
+    // A call finds its arguments by its id.
+    if (ids.has(message.id)) return `${place}/id is the id of another request in the batch`;
+    ids.add(message.id);
+    // A list is much larger than its request: a hundred of them would fill the memory.
+    if (message.method === "tools/list" && ++lists > 1) {
+      return `${place} lists the tools again: a batch may do so once`;
+    }
+    const params = wrongParams(message, place);
+    if (params !== undefined) return params;
+  }
+  return undefined;
+}
+
+function wrongId(message: unknown, place: string): string | undefined {
+  if (!isObject(message)) return undefined;
+  if (isTooLong(message["id"])) return `${place}/id must have at most ${MAX_ID} characters`;
+  const { params } = message;
+  const meta = isObject(params) ? params["_meta"] : undefined;
+  return isObject(meta) && isTooLong(meta["progressToken"])
+    ? `${place}/params/_meta/progressToken must have at most ${MAX_ID} characters`
+    : undefined;
+}
+
+function isTooLong(id: unknown): boolean {
+  return typeof id === "string" && id.length > MAX_ID;
+}
+
+function wrongParams({ method, params }: JsonRpcRequest, place: string): string | undefined {
+  if (!isMethod(method) || params === undefined && method === "tools/list") return undefined;
+  const { issues = [] } = PARAMS_OF[method]["~standard"].validate(params);
+  // The SDK checks `_meta` as a part of the message's form.
+  const issue = issues.find(({ path }) => path?.[0] !== "_meta");
+  if (issue === undefined) return undefined;
+  const pointer = ["params", ...issue.path ?? []].map((step) => pointerStep(String(step))).join("");
+  return `${place}${clip(pointer, MAX_WORDS)}: ${clip(issue.message, MAX_WORDS)}`;
+}
+
+function isMethod(method: unknown): method is keyof typeof PARAMS_OF {
+  return typeof method === "string" && Object.hasOwn(PARAMS_OF, method);
+}
+
+/** Whether a value has more than that many levels of objects and arrays. */
+function isDeeper(value: unknown, levels: number): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  return levels === 0 || Object.values(value).some((member) => isDeeper(member, levels - 1));
+}
+
+function idOf(message: unknown): Refusal["id"] {
+  const id = isRequest(message) ? message.id : null;
+  return typeof id === "string" && !isTooLong(id) || Number.isSafeInteger(id)
+    ? id as string | number
+    : null;
+}

@@ -1,0 +1,67 @@
+/**
+ * The options of an MCP endpoint.
+ *
+ * @module
+ */
+
+import { type Check, checkText, checkWord, wholeFrom } from "../../tool/mod.ts";
+import { checkCount, HTTP_CHECKS, type HttpOptions } from "../http/mod.ts";
+
+/** Options for {@linkcode createMcpEndpoint}. */
+export interface McpEndpointOptions extends HttpOptions {
+  /**
+   * The server's name for programs.
+   *
+   * @default {"plue"}
+   */
+  readonly name?: string;
+  /**
+   * The server's version.
+   *
+   * @default {"0.0.0"}
+   */
+  readonly version?: string;
+  /** The server's name for people. */
+  readonly title?: string;
+  /** How to use the tools together, for the model. */
+  readonly instructions?: string;
+  /**
+   * How many tools one page of `tools/list` has. Some clients read only the first page.
+   *
+   * @default {1_000}
+   */
+  readonly pageSize?: number;
+  /**
+   * How long clients may keep a list, in milliseconds. Clients that follow the changes learn of them
+   * earlier.
+   *
+   * @default {10_000}
+   */
+  readonly ttlMs?: number;
+  /**
+   * How many clients may follow changes of the tools at once. Further ones are refused.
+   *
+   * @default {1_024}
+   */
+  readonly maxSubscriptions?: number;
+  /**
+   * How many of them may be one principal's; callers without one share theirs. Without `authorize`,
+   * callers are not told apart, and this does not count.
+   *
+   * @default {a sixteenth of maxSubscriptions}
+   */
+  readonly maxSubscriptionsPerPrincipal?: number;
+}
+
+/** What each option must be; its type keeps the table complete. */
+export const MCP_CHECKS: { readonly [Option in keyof McpEndpointOptions]-?: Check } = {
+  ...HTTP_CHECKS,
+  name: checkWord,
+  version: checkWord,
+  title: checkText,
+  instructions: checkText,
+  pageSize: checkCount,
+  ttlMs: wholeFrom(0),
+  maxSubscriptions: checkCount,
+  maxSubscriptionsPerPrincipal: checkCount,
+};

@@ -1,0 +1,85 @@
+/**
+ * The SDK's server for one request, answering from the caller's toolset. No tools are registered
+ * with it, so that it costs the same for ten tools as for a thousand.
+ *
+ * @module
+ */
+
+import {
+  type Implementation,
+  type jsonSchemaValidator,
+  type ListToolsResult,
+  McpServer,
+  ProtocolError,
+  ProtocolErrorCode,
+  type ServerOptions,
+} from "@modelcontextprotocol/server";
+import { isObject } from "../../tool/mod.ts";
+import type { ToolRequest } from "../http/mod.ts";
+import { callTool, type ReaderPace } from "./calls.ts";
+import type { McpToolList } from "./lists.ts";
+import { requestOf } from "./message.ts";
+
+/** What the servers of one endpoint have in common. */
+export interface ServerParts {
+  readonly info: Implementation;
+  readonly options: ServerOptions;
+}
+
+/** The request that a server answers. */
+export interface ServerRequest {
+  readonly request: ToolRequest;
+  /** As it was sent: the SDK's copy lacks members named `__proto__`. */
+  readonly body: unknown;
+  readonly session: string | undefined;
+  readonly pace: ReaderPace;
+  /** The tools, which are listed on first use only. */
+  list(): McpToolList;
+}
+
+/** The SDK would make a validator for answers of users, which this server never asks for. */
+export const NO_VALIDATOR: jsonSchemaValidator = {
+  getValidator() {
+    throw new TypeError("Cannot validate an answer: the MCP endpoint asks its clients nothing");
+  },
+};
+
+/** A server for one request. */
+export class ToolsetServer extends McpServer {
+  readonly #list: () => McpToolList;
+
+  constructor(
+    { info, options }: ServerParts,
+    { request, body, session, pace, list }: ServerRequest,
+  ) {
+    super(info, options);
+    this.#list = list;
+    this.server.setRequestHandler("tools/list", ({ params }) => {
+      const page = list().page(params?.cursor);
+      if (page === undefined) {
+        throw new ProtocolError(
+          ProtocolErrorCode.InvalidParams,
+          'Cannot list the tools: the cursor is not valid; send the "nextCursor" of the page before',
+        );
+      }
+      // The pages are shared and frozen. The SDK only reads them, which its types do not say.
+      return { ...page } as unknown as ListToolsResult;
+    });
+    this.server.setRequestHandler("tools/call", ({ params }, { mcpReq }) => {
+      const sent = requestOf(body, mcpReq.id)?.params;
+      const given = isObject(sent) && isObject(sent["arguments"]) ? sent["arguments"] : {};
+      const { id, signal, log, notify } = mcpReq;
+      return callTool(request, list(), { ...params, arguments: given }, {
+        id,
+        signal,
+        session,
+        messages: { log, notify, pace },
+      });
+    });
+  }
+
+  /** The SDK asks for the headers that a call must have (`x-mcp-header`). */
+  override toolInputSchemaJson(name: string): Record<string, unknown> | undefined {
+    return this.#list().inputSchemaOf(name);
+  }
+}

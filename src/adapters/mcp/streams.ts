@@ -1,0 +1,161 @@
+/**
+ * The event streams of an endpoint: answers that take long, and changes of the client's list.
+ * Comments in a stream keep the connection open, and show whether the client is still there: Workers
+ * notice only when they write.
+ *
+ * @module
+ */
+
+import type { ServerEvent, ServerEventBus } from "@modelcontextprotocol/server";
+import { eventStream, type ListingWatch } from "../http/mod.ts";
+
+/** Options for {@linkcode streamIfSlow}. */
+export interface SlowAnswerOptions {
+  /** How long to wait for the answer before its stream begins, in milliseconds. */
+  readonly patienceMs: number;
+  /** How long to wait between two comments, in milliseconds. */
+  readonly heartbeatMs: number;
+  /** The request's signal. */
+  readonly signal: AbortSignal;
+  /** Is called when the client has left its stream. */
+  onLeave(): void;
+  /** Receives the error of an answer that failed after its stream had begun. */
+  onError(error: unknown): void;
+}
+
+/**
+ * Waits for an answer, and streams it if it takes long.
+ *
+ * @throws The error of an answer that fails before its stream begins.
+ */
+export function streamIfSlow(
+  work: Promise<Response>,
+  options: SlowAnswerOptions,
+): Promise<Response> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => resolve(streamOf(work, options)), options.patienceMs);
+    work.then(resolve, reject).finally(() => clearTimeout(timer));
+  });
+}
+
+function streamOf(work: Promise<Response>, options: SlowAnswerOptions): Response {
+  const frames = framesOf(work);
+  const { response, ended } = eventStream({
+    async next() {
+      try {
+        const { value } = await frames.next();
+        return value;
+      } catch (error) {
+        options.onError(error);
+        return undefined;
+      }
+    },
+    async cancel() {
+      options.onLeave();
+      await frames.return(undefined).catch(() => {});
+    },
+  }, options);
+  return cancelledIfUnread(response, ended, UNREAD_HEARTBEATS * options.heartbeatMs);
+}
+
+/** How many heartbeats a response may stay unread. Runtimes that send it read it at once. */
+const UNREAD_HEARTBEATS = 2;
+
+/**
+ * Cancels a body that is not read: Workers drop the response to a client that left before there was
+ * one, and report nothing.
+ */
+function cancelledIfUnread(response: Response, ended: Promise<void>, afterMs: number): Response {
+  const reader = response.body?.getReader();
+  const timer = setTimeout(() => void reader?.cancel(), afterMs);
+  void ended.then(() => clearTimeout(timer));
+  const body = new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      clearTimeout(timer);
+      const { done, value } = await reader?.read() ?? { done: true };
+      if (value !== undefined) controller.enqueue(value);
+      if (done) controller.close();
+    },
+    cancel(reason) {
+      clearTimeout(timer);
+      return reader?.cancel(reason);
+    },
+  }, { highWaterMark: 0 });
+  return new Response(body, response);
+}
+
+/** The events of an answer: those of a stream, else a single one with the whole body. */
+async function* framesOf(work: Promise<Response>): AsyncGenerator<string, undefined> {
+  const response = await work;
+  const type = response.headers.get("content-type") ?? "";
+  if (!type.startsWith("text/event-stream")) {
+    // The JSON has no line breaks.
+    yield `event: message\ndata: ${await response.text()}\n\n`;
+    return undefined;
+  }
+  const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
+  try {
+    for (;;) {
+      const { done, value } = await reader?.read() ?? { done: true };
+      if (done) return undefined;
+      if (value !== undefined) yield value;
+    }
+  } finally {
+    await reader?.cancel();
+  }
+}
+
+/** The source of one `subscriptions/listen` stream of the SDK, which subscribes when it begins. */
+export class ListChangedBus implements ServerEventBus {
+  readonly #watch: () => ListingWatch;
+  readonly #onEnd: (error: unknown) => void;
+
+  /** @param onEnd The list cannot change any more; gets the error if following failed. */
+  constructor(watch: () => ListingWatch, onEnd: (error: unknown) => void) {
+    this.#watch = watch;
+    this.#onEnd = onEnd;
+  }
+
+  /** Only the list makes events. */
+  publish(_event: ServerEvent): void {}
+
+  subscribe(listener: (event: ServerEvent) => void): () => void {
+    const watch = this.#watch();
+    void (async () => {
+      try {
+        while ((await watch.changes()).length > 0) listener({ kind: "tools_list_changed" });
+        this.#onEnd(undefined);
+      } catch (error) {
+        this.#onEnd(error);
+      }
+    })();
+    return () => watch.stop();
+  }
+}
+
+const LIST_CHANGED = `event: message\ndata: ${
+  JSON.stringify({ jsonrpc: "2.0", method: "notifications/tools/list_changed" })
+}\n\n`;
+
+/** The `GET` stream of clients before revision 2026-07-28. */
+export function listChangedStream(
+  watch: ListingWatch,
+  options: {
+    readonly heartbeatMs: number;
+    readonly signal: AbortSignal;
+    onError(error: unknown): void;
+  },
+): Response {
+  return eventStream({
+    async next() {
+      try {
+        return (await watch.changes()).length > 0 ? LIST_CHANGED : undefined;
+      } catch (error) {
+        watch.stop();
+        options.onError(error);
+        return undefined;
+      }
+    },
+    cancel: () => Promise.resolve(watch.stop()),
+  }, options).response;
+}

@@ -1,0 +1,280 @@
+/**
+ * The frames of the protocol between libplue and the tools: its numbers, and how frames are read out
+ * of bytes, put together from pieces, and written. `ffi/PROTOCOL.md` says what they mean.
+ *
+ * @module
+ */
+
+/** The protocol that this side speaks. */
+export const PROTOCOL_VERSION = 1;
+
+/** How many bytes stand before a frame's payload. */
+const HEADER_BYTES = 16;
+
+/** How many of them the frame's length does not count: the length itself. */
+const LENGTH_BYTES = 4;
+
+/** How large a frame may be, with its header. */
+const MAX_FRAME_BYTES = 256 * 1024 * 1024;
+
+/** The length that stands for NULL in a block of strings. */
+const NULL_STRING = 0xffff_ffff;
+
+/** What libplue sends. */
+export const REQUEST = {
+  execute: 1,
+  abort: 2,
+  shutdown: 3,
+  configure: 4,
+  ping: 5,
+} as const;
+
+/** What the tools side sends. */
+export const REPLY = {
+  result: 16,
+  metadata: 17,
+  tools: 18,
+  hello: 19,
+  failed: 20,
+  pong: 21,
+} as const;
+
+/** One of {@linkcode REPLY}. */
+export type ReplyType = typeof REPLY[keyof typeof REPLY];
+
+/** The flag of an execute frame: the caller listens to metadata. */
+export const WANTS_METADATA = 1;
+
+/** The flag of a result frame: the call failed. */
+export const CALL_FAILED = 1;
+
+/** The flag of a failed frame: the host's configuration is at fault. */
+export const BAD_CONFIGURATION = 1;
+
+/** libplue sent what the protocol does not allow. Nothing that follows can be trusted. */
+export class FrameError extends Error {
+  override readonly name = "FrameError";
+}
+
+/** A frame, as a view of the bytes it was read from. Valid until the handler returns. */
+export interface Frame {
+  readonly type: number;
+  readonly flags: number;
+  readonly id: number;
+  readonly payload: Uint8Array;
+}
+
+// A string may begin with a byte order mark, which is the host's to send.
+const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+
+/**
+ * Reads the whole frames at the beginning of `bytes`.
+ *
+ * @param bytes What has arrived.
+ * @param handle Is given one frame after the other.
+ * @returns How many bytes those frames had; the rest is the beginning of a frame.
+ * @throws {FrameError} If the bytes cannot be a frame.
+ */
+export function readFrames(bytes: Uint8Array, handle: (frame: Frame) => void): number {
+  let at = 0;
+  while (bytes.length - at >= LENGTH_BYTES) {
+    const size = readU32(bytes, at) + LENGTH_BYTES;
+    if (size < HEADER_BYTES || size > MAX_FRAME_BYTES) {
+      throw new FrameError(`Cannot read a frame: it cannot have ${size} bytes`);
+    }
+    if (bytes.length - at < size) break;
+    handle({
+      type: byteAt(bytes, at + 4),
+      flags: byteAt(bytes, at + 5),
+      id: readU32(bytes, at + 8) + readU32(bytes, at + 12) * 2 ** 32,
+      payload: bytes.subarray(at + HEADER_BYTES, at + size),
+    });
+    at += size;
+  }
+  return at;
+}
+
+/** Text that is a payload, or a part of one. */
+export function readText(bytes: Uint8Array): string {
+  return decoder.decode(bytes);
+}
+
+/**
+ * Reads a block of strings: their lengths, then their bytes.
+ *
+ * @returns The strings; `undefined` for NULL.
+ * @throws {FrameError} If the lengths do not add up to the payload.
+ */
+export function readStrings(payload: Uint8Array, count: number): (string | undefined)[] {
+  let at = 4 * count;
+  if (payload.length < at) throw new FrameError("Cannot read strings: they are cut off");
+  const strings: (string | undefined)[] = [];
+  for (let index = 0; index < count; index++) {
+    const length = readU32(payload, 4 * index);
+    if (length === NULL_STRING) {
+      strings.push(undefined);
+      continue;
+    }
+    if (length > payload.length - at) {
+      throw new FrameError("Cannot read strings: one is longer than its frame");
+    }
+    strings.push(readText(payload.subarray(at, at + length)));
+    at += length;
+  }
+  if (at !== payload.length) throw new FrameError("Cannot read strings: bytes are left over");
+  return strings;
+}
+
+function readU32(bytes: Uint8Array, at: number): number {
+  return (byteAt(bytes, at) | byteAt(bytes, at + 1) << 8 | byteAt(bytes, at + 2) << 16 |
+    byteAt(bytes, at + 3) << 24) >>> 0;
+}
+
+/** The callers have made sure that the byte is there. */
+function byteAt(bytes: Uint8Array, at: number): number {
+  return bytes[at] as number;
+}
+
+const START_BYTES = 64 * 1024;
+/** A block that grew beyond this for a large frame is not kept. */
+const KEPT_BYTES = 1024 * 1024;
+/** Longer text is encoded apart: to encode in place takes room for three bytes a unit. */
+const SHORT_TEXT = 16 * 1024;
+
+const encoder = new TextEncoder();
+
+/** Writes frames, one after the other, into one block of bytes, until they are taken. */
+export class FrameWriter {
+  #bytes: Uint8Array = new Uint8Array(START_BYTES);
+  #used = 0;
+
+  /** How many bytes are waiting. */
+  get size(): number {
+    return this.#used;
+  }
+
+  /**
+   * Adds a frame whose payload is text.
+   *
+   * @returns `false` if the frame would be too large: it is not added.
+   */
+  add(type: ReplyType, flags: number, id: number, text: string): boolean {
+    const start = this.#begin(type, flags, id);
+    return this.#text(text, start) && this.#end(start);
+  }
+
+  /** Adds a frame whose payload is a length, a text of that length, and another text. */
+  addPair(type: ReplyType, flags: number, id: number, first: string, second: string): boolean {
+    const start = this.#begin(type, flags, id);
+    this.#used += 4;
+    const from = this.#used;
+    if (!this.#text(first, start)) return false;
+    this.#writeU32(from - 4, this.#used - from);
+    return this.#text(second, start) && this.#end(start);
+  }
+
+  /**
+   * Gives the frames away and begins anew.
+   *
+   * @param take Gets the bytes. They are valid until it returns.
+   */
+  flush(take: (frames: Uint8Array) => void): void {
+    if (this.#used === 0) return;
+    const frames = this.#bytes.subarray(0, this.#used);
+    this.#used = 0;
+    if (this.#bytes.length > KEPT_BYTES) this.#bytes = new Uint8Array(START_BYTES);
+    take(frames);
+  }
+
+  #begin(type: ReplyType, flags: number, id: number): number {
+    this.#bytes = withRoom(this.#bytes, this.#used, HEADER_BYTES + LENGTH_BYTES);
+    const start = this.#used;
+    this.#writeU32(start + 4, type | flags << 8);
+    this.#writeU32(start + 8, id >>> 0);
+    this.#writeU32(start + 12, Math.floor(id / 2 ** 32));
+    this.#used += HEADER_BYTES;
+    return start;
+  }
+
+  /** Adds text; takes the frame that began at `start` back if there is no room for it in one. */
+  #text(text: string, start: number): boolean {
+    if (text.length <= SHORT_TEXT) {
+      this.#bytes = withRoom(this.#bytes, this.#used, 3 * text.length);
+      this.#used += encoder.encodeInto(text, this.#bytes.subarray(this.#used)).written;
+    } else {
+      const bytes = text.length > MAX_FRAME_BYTES ? undefined : encoder.encode(text);
+      if (bytes === undefined || this.#used - start + bytes.length > MAX_FRAME_BYTES) {
+        this.#used = start;
+        return false;
+      }
+      this.#bytes = withRoom(this.#bytes, this.#used, bytes.length);
+      this.#bytes.set(bytes, this.#used);
+      this.#used += bytes.length;
+    }
+    return true;
+  }
+
+  #end(start: number): boolean {
+    const size = this.#used - start;
+    if (size > MAX_FRAME_BYTES) {
+      this.#used = start;
+      return false;
+    }
+    this.#writeU32(start, size - LENGTH_BYTES);
+    return true;
+  }
+
+  #writeU32(at: number, value: number): void {
+    const bytes = this.#bytes;
+    bytes[at] = value;
+    bytes[at + 1] = value >>> 8;
+    bytes[at + 2] = value >>> 16;
+    bytes[at + 3] = value >>> 24;
+  }
+}
+
+/** Hands on the bytes that arrive over a socket, and keeps those of an unfinished frame. */
+export class FrameStream {
+  readonly #receive: (bytes: Uint8Array) => number;
+  #kept: Uint8Array = new Uint8Array(0);
+  #used = 0;
+
+  /** @param receive Takes the whole frames at the beginning; says how many bytes those were. */
+  constructor(receive: (bytes: Uint8Array) => number) {
+    this.#receive = receive;
+  }
+
+  /** How many bytes are kept. */
+  get waiting(): number {
+    return this.#used;
+  }
+
+  /** Takes what has arrived. They are not kept: bytes that are needed later are copied. */
+  push(bytes: Uint8Array): void {
+    if (this.#used === 0) {
+      const taken = this.#receive(bytes);
+      if (taken < bytes.length) this.#keep(bytes.subarray(taken));
+      return;
+    }
+    this.#keep(bytes);
+    const taken = this.#receive(this.#kept.subarray(0, this.#used));
+    if (taken === 0) return;
+    this.#kept.copyWithin(0, taken, this.#used);
+    this.#used -= taken;
+    if (this.#used === 0 && this.#kept.length > KEPT_BYTES) this.#kept = new Uint8Array(0);
+  }
+
+  #keep(bytes: Uint8Array): void {
+    this.#kept = withRoom(this.#kept, this.#used, bytes.length);
+    this.#kept.set(bytes, this.#used);
+    this.#used += bytes.length;
+  }
+}
+
+/** The block, or a larger one with its first `used` bytes, that has room for so many more. */
+function withRoom(block: Uint8Array, used: number, more: number): Uint8Array {
+  if (used + more <= block.length) return block;
+  const larger = new Uint8Array(Math.max(START_BYTES, used + more, 2 * block.length));
+  larger.set(block.subarray(0, used));
+  return larger;
+}

@@ -1,0 +1,177 @@
+/**
+ * libplue in the process of Bun (`bun:ffi`), of Deno (`Deno.dlopen`, with `--allow-ffi`) and of Node
+ * (the package `koffi`, an optional peer).
+ *
+ * Deno and Node are woken by a descriptor only: their callbacks for other threads block the thread
+ * that calls until they have run, and aborting a call must not block.
+ *
+ * @module
+ */
+
+import { Socket } from "node:net";
+import type { Closable, GuestLibrary, GuestRuntime, WakeCallback } from "./guest.ts";
+
+/** What this file uses of Bun. */
+interface BunRuntime {
+  readonly version: string;
+  connect(options: {
+    readonly fd: number;
+    readonly socket: { data(): void; error(): void };
+  }): Promise<{ end(): void; unref(): void }>;
+}
+
+/** What this file uses of `bun:ffi`. */
+interface BunFfi {
+  dlopen(path: string, symbols: object): { readonly symbols: GuestLibrary };
+  readonly JSCallback: new (
+    run: () => void,
+    options: { readonly args: []; readonly returns: "void"; readonly threadsafe: true },
+  ) => { readonly ptr: unknown; close(): void };
+}
+
+/** What this file uses of Deno. */
+interface DenoRuntime {
+  readonly version: { readonly deno: string };
+  dlopen(path: string, symbols: object): { readonly symbols: GuestLibrary };
+}
+
+/** What this file uses of koffi. */
+export interface Koffi {
+  load(path: string): { func(prototype: string): (...args: unknown[]) => unknown };
+}
+
+type ForeignType = "u32" | "i32" | "pointer" | "buffer" | "void";
+
+/** What each function returns, and what it takes. */
+const SIGNATURES: {
+  readonly [Name in keyof GuestLibrary]: readonly [ForeignType, ...ForeignType[]];
+} = {
+  plue_abi_version: ["u32"],
+  plue_guest_attach: ["i32", "pointer"],
+  plue_guest_drain: ["i32", "buffer", "u32"],
+  plue_guest_push: ["i32", "buffer", "u32"],
+  plue_guest_detach: ["void"],
+  plue_guest_wakers: ["i32"],
+  close: ["i32", "i32"],
+};
+
+/** What `declare` makes of each signature, by the function's name. */
+function symbolsOf<Declared>(
+  declare: (result: ForeignType, parameters: readonly ForeignType[], name: string) => Declared,
+): Record<string, Declared> {
+  return Object.fromEntries(
+    Object.entries(SIGNATURES).map(([name, [result, ...parameters]]) => [
+      name,
+      declare(result, parameters, name),
+    ]),
+  );
+}
+
+/** Bun as a guest. */
+export async function bunGuest(bun: BunRuntime): Promise<GuestRuntime> {
+  // Not a literal: the other runtimes would look for it before they run anything.
+  const module = "bun:ffi";
+  const ffi = await import(module) as BunFfi;
+  const symbols = symbolsOf((returns, parameters) => ({
+    returns,
+    args: parameters.map((type) => type === "pointer" || type === "buffer" ? "ptr" : type),
+  }));
+  return {
+    name: `bun ${bun.version}`,
+    wakes: hasSoundCallbacks(bun.version) ? ["callback", "fd"] : ["fd"],
+    open: (path) => openOnce(path, () => ffi.dlopen(path, symbols).symbols),
+    callback(run): WakeCallback {
+      const callback = new ffi.JSCallback(run, { args: [], returns: "void", threadsafe: true });
+      return { pointer: callback.ptr, close: () => callback.close() };
+    },
+    async watch(descriptor, run): Promise<Closable> {
+      const socket = await bun.connect({ fd: descriptor, socket: { data: run, error() {} } });
+      socket.unref();
+      return { close: () => socket.end() };
+    },
+  };
+}
+
+/** Before 1.4, a callback that another thread calls corrupts the heap. */
+export function hasSoundCallbacks(version: string): boolean {
+  const [major = 0, minor = 0] = version.split(".").map(Number);
+  return major > 1 || (major === 1 && minor >= 4);
+}
+
+/** Deno as a guest. */
+export function denoGuest(deno: DenoRuntime): GuestRuntime {
+  const symbols = symbolsOf((result, parameters) => ({ result, parameters }));
+  return {
+    name: `deno ${deno.version.deno}`,
+    wakes: ["fd"],
+    open: (path) => openOnce(path, () => deno.dlopen(path, symbols).symbols),
+    watch: watchSocket,
+  };
+}
+
+/**
+ * Node as a guest.
+ *
+ * @param version Node's version.
+ * @param given The package, if it cannot be found from here.
+ * @throws {TypeError} If koffi is not installed.
+ */
+export async function nodeGuest(version: string, given?: Koffi): Promise<GuestRuntime> {
+  const koffi = given ?? await importKoffi();
+  return {
+    name: `node ${version}`,
+    wakes: ["fd"],
+    open: (path) => openOnce(path, () => koffiSymbols(koffi, path)),
+    watch: watchSocket,
+  };
+}
+
+async function importKoffi(): Promise<Koffi> {
+  const module = "koffi";
+  try {
+    const { default: koffi } = await import(module) as { readonly default: Koffi };
+    return koffi;
+  } catch (cause) {
+    throw new TypeError(
+      'Cannot attach to libplue: Node needs the package "koffi" for that; install it, or hand it ' +
+        "in as the koffi option",
+      { cause },
+    );
+  }
+}
+
+const C_TYPES: { readonly [Type in ForeignType]: string } = {
+  u32: "uint32_t",
+  i32: "int32_t",
+  pointer: "void *",
+  buffer: "uint8_t *",
+  void: "void",
+};
+
+function koffiSymbols(koffi: Koffi, path: string): GuestLibrary {
+  const library = koffi.load(path);
+  const functions: unknown = symbolsOf((result, parameters, name) => {
+    const types = parameters.map((type) => C_TYPES[type]).join(", ");
+    return library.func(`${C_TYPES[result]} ${name}(${types})`);
+  });
+  // The signatures say what each function takes and returns.
+  return functions as GuestLibrary;
+}
+
+const libraries = new Map<string, GuestLibrary>();
+
+/** The library at a path, which is loaded once. */
+function openOnce(path: string, load: () => GuestLibrary): GuestLibrary {
+  let library = libraries.get(path);
+  if (library === undefined) libraries.set(path, library = load());
+  return library;
+}
+
+/** Reads from a descriptor with `node:net`, which Deno and Node have. */
+function watchSocket(descriptor: number, run: () => void): Closable {
+  const socket = new Socket({ fd: descriptor, readable: true, writable: true });
+  socket.on("data", run);
+  socket.on("error", () => {});
+  socket.unref();
+  return { close: () => socket.destroy() };
+}

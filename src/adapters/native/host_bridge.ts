@@ -1,0 +1,305 @@
+/**
+ * The tools side of the protocol: frames in, calls of the dispatcher, frames out. It knows of no
+ * socket and no foreign function; `ffi/PROTOCOL.md` says what it answers.
+ *
+ * @module
+ */
+
+import type { DispatchContext } from "../../execute/mod.ts";
+import { isObject } from "../../tool/mod.ts";
+import { NativeConfigError, readNativeConfig } from "./config.ts";
+import {
+  type Frame,
+  FrameError,
+  PROTOCOL_VERSION,
+  readFrames,
+  readStrings,
+  readText,
+  REQUEST,
+  WANTS_METADATA,
+} from "./frames.ts";
+import { HostTools, type NativeTools, type Ticker } from "./host_tools.ts";
+import { Replies } from "./replies.ts";
+
+/** Options for {@linkcode HostBridge}. */
+export interface HostBridgeOptions {
+  /**
+   * Gives the tools for a configuration.
+   *
+   * @param module The module that the host named, if it named one.
+   */
+  load(module: string | undefined): NativeTools | Promise<NativeTools>;
+  /** Gets whole frames. They are valid until it returns. */
+  send(frames: Uint8Array): void;
+  /** Which runtime this is, for people: `bun 1.4.5`. */
+  readonly runtime: string;
+  /** The host needs no more answers, until it configures the tools again. */
+  onShutdown?(): void;
+  /** The tools could not be offered. The host has been told why. */
+  onFailed?(): void;
+  /** Repeats something; by default with a timer that keeps no process alive. */
+  readonly tick?: Ticker;
+  /** Tells the time, in milliseconds. */
+  readonly now?: () => number;
+}
+
+/** How much of the reason for an abort is said again in the call's failure, in characters. */
+const MAX_REASON = 1_000;
+
+/** How many controllers are kept for later calls. */
+const MAX_SPARE = 64;
+
+/** The id before the first configuration, and after the last. */
+const NONE = -1;
+
+/** Why there are no tools. */
+interface Refusal {
+  readonly code: "invalid_argument" | "runtime_unavailable";
+  readonly message: string;
+}
+
+const unavailable = (message: string): Refusal => ({ code: "runtime_unavailable", message });
+
+/** Answers one libplue: frames in, calls of the dispatcher, frames out. */
+export class HostBridge {
+  readonly #options: HostBridgeOptions;
+  readonly #replies: Replies;
+  /** The controller of each running call, by the call's id. */
+  readonly #running: Map<number, AbortController> = new Map();
+  /**
+   * Controllers that aborted nothing, for later calls. Only the dispatcher has seen their signals,
+   * and it has let go of them: tools are given another signal. To make a controller is a tenth of a
+   * call's work here.
+   */
+  readonly #spare: AbortController[] = [];
+  #configuration = NONE;
+  #tools: HostTools | Refusal | Promise<HostTools | Refusal> = unavailable(
+    "Cannot call a tool: the tools are not configured",
+  );
+  #listing = false;
+
+  constructor(options: HostBridgeOptions) {
+    this.#options = options;
+    this.#replies = new Replies((frames) => options.send(frames));
+  }
+
+  /** How many calls are running. */
+  get running(): number {
+    return this.#running.size;
+  }
+
+  /**
+   * Takes what libplue sent.
+   *
+   * @returns How many bytes were whole frames. The rest is to be given again, with what follows.
+   * @throws {FrameError} If it is not what the protocol allows.
+   */
+  receive(bytes: Uint8Array): number {
+    return readFrames(bytes, (frame) => this.#take(frame));
+  }
+
+  /** Asks availability functions again, and tells libplue if the list has changed. */
+  refresh(): void {
+    if (this.#tools instanceof HostTools) this.#list(this.#tools);
+  }
+
+  /** Aborts what runs, and lets the registry go. Nothing is answered to libplue after that. */
+  close(reason: string): void {
+    this.#abortAll(reason);
+    this.#release();
+    this.#configuration = NONE;
+    this.#tools = unavailable("Cannot call a tool: the tools are detached");
+  }
+
+  #take({ type, flags, id, payload }: Frame): void {
+    switch (type) {
+      case REQUEST.execute:
+        return this.#execute(id, (flags & WANTS_METADATA) !== 0, readStrings(payload, 4));
+      case REQUEST.abort:
+        return this.#abort(id, readText(payload));
+      case REQUEST.shutdown:
+        this.#abortAll("The host shuts down");
+        return this.#options.onShutdown?.();
+      case REQUEST.configure:
+        return this.#configure(id, flags, readStrings(payload, 2));
+      case REQUEST.ping:
+        return this.#replies.pong(id);
+      default:
+        throw new FrameError(`Cannot read a frame: there is no type ${type}`);
+    }
+  }
+
+  #configure(id: number, version: number, [module, json]: (string | undefined)[]): void {
+    this.#release();
+    this.#configuration = id;
+    if (version !== PROTOCOL_VERSION) {
+      const versions = `libplue speaks version ${version}, the tools ${PROTOCOL_VERSION}`;
+      return this.#refuse(new Error(`Cannot agree on a protocol: ${versions}`));
+    }
+    try {
+      const config = readNativeConfig(json);
+      const open = (tools: NativeTools): HostTools => {
+        const { tick = every, now = () => performance.now() } = this.#options;
+        return new HostTools(tools, config, () => this.#listSoon(), tick, now);
+      };
+      const tools = this.#options.load(module);
+      if (!(tools instanceof Promise)) return this.#begin(open(tools));
+      this.#tools = tools.then(open).then(
+        (tools) => {
+          if (this.#configuration === id) this.#begin(tools);
+          else tools.close();
+          return tools;
+        },
+        (error: unknown) => {
+          if (this.#configuration === id) this.#refuse(error);
+          return refusalOf(error);
+        },
+      );
+    } catch (error) {
+      this.#refuse(error);
+    }
+  }
+
+  #begin(tools: HostTools): void {
+    this.#tools = tools;
+    if (this.#list(tools)) this.#replies.hello(this.#configuration, this.#options.runtime);
+  }
+
+  #refuse(error: unknown): void {
+    const refusal = refusalOf(error);
+    this.#tools = refusal;
+    const isHostAtFault = refusal.code === "invalid_argument";
+    this.#replies.failed(this.#configuration, refusal.message, isHostAtFault);
+    this.#replies.flush();
+    this.#options.onFailed?.();
+  }
+
+  /** Lets go of the last configuration. */
+  #release(): void {
+    const tools = this.#tools;
+    if (tools instanceof HostTools) tools.close();
+  }
+
+  /** Many tools may be registered in a row: libplue gets one list for all of them. */
+  #listSoon(): void {
+    if (this.#listing) return;
+    this.#listing = true;
+    queueMicrotask(() => {
+      this.#listing = false;
+      this.refresh();
+    });
+  }
+
+  /** Tells libplue the list, if it is a new one. `false` if that is impossible. */
+  #list(tools: HostTools): boolean {
+    const list = tools.newList();
+    if (list === undefined || this.#replies.tools(this.#configuration, list)) return true;
+    tools.close();
+    this.#refuse(new Error("Cannot list the tools: the list is larger than 256 MiB"));
+    return false;
+  }
+
+  #execute(id: number, wantsEvents: boolean, strings: (string | undefined)[]): void {
+    const tools = this.#tools;
+    const controller = this.#spare.pop() ?? new AbortController();
+    this.#running.set(id, controller);
+    if (tools instanceof Promise) {
+      tools.then((ready) => this.#dispatch(ready, id, wantsEvents, strings, controller));
+    } else this.#dispatch(tools, id, wantsEvents, strings, controller);
+  }
+
+  #dispatch(
+    tools: HostTools | Refusal,
+    id: number,
+    wantsEvents: boolean,
+    [name = "", params, sessionId, messageId]: (string | undefined)[],
+    controller: AbortController,
+  ): void {
+    const tool = wantsEvents ? name : undefined;
+    if (!(tools instanceof HostTools)) {
+      this.#running.delete(id);
+      return this.#replies.failure(id, tools.code, tools.message, tool);
+    }
+    const { signal } = controller;
+    const context: DispatchContext = { sessionId, messageId, signal };
+    tools.dispatcher
+      .dispatch(
+        { name, arguments: params },
+        wantsEvents ? this.#listening(id, signal, context) : context,
+      )
+      .then((result) => {
+        this.#running.delete(id);
+        if (!signal.aborted && this.#spare.length < MAX_SPARE) this.#spare.push(controller);
+        // The list goes first: the host may ask for it as soon as it has the result.
+        if (tools.isListStale && tools === this.#tools) this.#list(tools);
+        const said = !result.ok && result.error.code === "aborted"
+          ? { ...result, error: withReason(result.error, signal) }
+          : result;
+        this.#replies.result(id, said, tool);
+      });
+  }
+
+  #listening(id: number, signal: AbortSignal, context: DispatchContext): DispatchContext {
+    const replies = this.#replies;
+    return {
+      ...context,
+      metadata: (value) => replies.event(id, isAborted(value) ? withReason(value, signal) : value),
+      progress: (progress) => replies.event(id, { type: "progress", ...progress }),
+      output: (value) => replies.event(id, { type: "output", value }),
+    };
+  }
+
+  #abort(id: number, reason: string): void {
+    this.#running.get(id)?.abort(abortError(reason));
+  }
+
+  #abortAll(reason: string): void {
+    for (const controller of this.#running.values()) controller.abort(abortError(reason));
+  }
+}
+
+const NO_REASON = "The host aborted the call";
+
+function abortError(reason: string): DOMException {
+  return new DOMException(reason === "" ? NO_REASON : reason, "AbortError");
+}
+
+/** The metadata by which the dispatcher tells of an aborted call. */
+interface AbortedEvent {
+  readonly type: "error";
+  readonly error: "aborted";
+  readonly message: string;
+}
+
+function isAborted(value: unknown): value is AbortedEvent {
+  return isObject(value) && value["type"] === "error" && value["error"] === "aborted" &&
+    typeof value["message"] === "string";
+}
+
+/** The dispatcher says that a call was aborted; the host also said why. */
+function withReason<Failure extends { readonly message: string }>(
+  failure: Failure,
+  { aborted, reason }: AbortSignal,
+): Failure {
+  // Every abort here is by abortError. A tool may fail with this code by itself.
+  const why = aborted ? (reason as DOMException).message : NO_REASON;
+  return why === NO_REASON
+    ? failure
+    : { ...failure, message: `${failure.message}: ${why.slice(0, MAX_REASON)}` };
+}
+
+function refusalOf(error: unknown): Refusal {
+  const message = error instanceof Error ? error.message : String(error);
+  return error instanceof NativeConfigError
+    ? { code: "invalid_argument", message }
+    : unavailable(message);
+}
+
+/** A timer that does not keep a process alive by itself, where timers can be told so. */
+function every(run: () => void, ms: number): () => void {
+  const timer: unknown = setInterval(run, ms);
+  if (typeof timer === "object" && timer !== null && "unref" in timer) {
+    (timer as { unref(): void }).unref();
+  }
+  return () => clearInterval(timer as number);
+}

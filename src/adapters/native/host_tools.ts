@@ -1,0 +1,156 @@
+/**
+ * The tools that a native host has under one configuration: its listing and its calls.
+ * Both come from the same toolset.
+ *
+ * @module
+ */
+
+import type { ToolDispatcher } from "../../execute/mod.ts";
+import type { ToolRegistry } from "../../registry/mod.ts";
+import type { Selection, Toolset } from "../../select/mod.ts";
+import { describeTool, type Tool } from "../../tool/mod.ts";
+import { type NativeConfig, NativeConfigError } from "./config.ts";
+
+/** All tools of this side. */
+export interface NativeTools {
+  readonly registry: ToolRegistry;
+  /** Runs the calls. It is given the host's toolset. */
+  readonly dispatcher: ToolDispatcher;
+  /** Which of them hosts may have, whatever their configuration says. */
+  readonly selection?: Selection | undefined;
+}
+
+/** Calls `run` every `ms` milliseconds until the function that it returns is called. */
+export type Ticker = (run: () => void, ms: number) => () => void;
+
+/** How often availability functions are asked again while nothing else happens. */
+const ASK_EVERY_MS = 1_000;
+
+/** How long their answers hold while calls come and go. */
+const ANSWERS_HOLD_MS = 100;
+
+/** The tools of one configuration, as they are now. */
+export class HostTools {
+  readonly #tools: NativeTools;
+  readonly #selection: Selection;
+  readonly #onChange: () => void;
+  readonly #tick: Ticker;
+  readonly #now: () => number;
+  readonly #end: (() => void)[] = [];
+  #toolset: Toolset;
+  #dispatcher: ToolDispatcher;
+  #listed: readonly Tool[] = [];
+  #askedAt = 0;
+  /** Set while some tool has an availability function. */
+  #stopTicking: (() => void) | undefined;
+
+  /**
+   * @param tools What there is.
+   * @param config What the host wrote.
+   * @param onChange Is called when the list may have changed.
+   * @param tick Asks availability functions again.
+   * @param now Tells the time, in milliseconds.
+   * @throws {NativeConfigError} If what the host wrote is wrong.
+   */
+  constructor(
+    tools: NativeTools,
+    config: NativeConfig,
+    onChange: () => void,
+    tick: Ticker,
+    now: () => number,
+  ) {
+    this.#tools = tools;
+    this.#selection = config.selection;
+    this.#onChange = onChange;
+    this.#tick = tick;
+    this.#now = now;
+    const owned = tools.registry.select(tools.selection);
+    try {
+      this.#toolset = owned.narrow(config.selection);
+      if (config.config !== undefined) this.#end.push(tools.registry.configureTools(config.config));
+    } catch (cause) {
+      throw new NativeConfigError(`Cannot use config_json: ${messageOf(cause)}`, { cause });
+    }
+    this.#dispatcher = tools.dispatcher.withToolset(this.#toolset);
+    this.#watch();
+    this.#end.push(tools.registry.subscribe(onChange));
+  }
+
+  /** Runs calls of the tools as they are now. */
+  get dispatcher(): ToolDispatcher {
+    this.#follow();
+    return this.#dispatcher;
+  }
+
+  /** The list, as JSON; `undefined` if it is the one that was asked for last. */
+  newList(): string | undefined {
+    this.#follow();
+    this.#askedAt = this.#now();
+    const tools = this.#toolset.available();
+    if (tools === this.#listed) return undefined;
+    this.#listed = tools;
+    return writeToolList(tools);
+  }
+
+  /**
+   * Whether availability functions are worth asking again, now that a call has ended: it may have
+   * made tools available or not.
+   */
+  get isListStale(): boolean {
+    return this.#stopTicking !== undefined && this.#now() - this.#askedAt >= ANSWERS_HOLD_MS;
+  }
+
+  /** Stops following the registry, and gives its tools the configuration back that they had. */
+  close(): void {
+    this.#stopTicking?.();
+    this.#stopTicking = undefined;
+    for (const end of this.#end.splice(0).reverse()) end();
+  }
+
+  #follow(): void {
+    const { registry, selection, dispatcher } = this.#tools;
+    if (registry.revision === this.#toolset.revision) return;
+    this.#toolset = registry.select(selection).narrow(this.#selection);
+    this.#dispatcher = dispatcher.withToolset(this.#toolset);
+    this.#watch();
+  }
+
+  /** Begins or stops to ask availability functions by the clock. */
+  #watch(): void {
+    const mustAsk = this.#toolset.tools.some((tool) => typeof tool.isAvailable === "function");
+    if (mustAsk === (this.#stopTicking !== undefined)) return;
+    if (mustAsk) this.#stopTicking = this.#tick(this.#onChange, ASK_EVERY_MS);
+    else {
+      this.#stopTicking?.();
+      this.#stopTicking = undefined;
+    }
+  }
+}
+
+/** The problem, without the "Cannot do this: " that the caller's own replaces. */
+function messageOf(cause: unknown): string {
+  return cause instanceof Error
+    ? cause.message.replace(/^Cannot (select tools: |configure )/, "")
+    : String(cause);
+}
+
+/** The JSON of each tool. Tools are immutable, so it is written once. */
+const written = new WeakMap<Tool, string>();
+
+/**
+ * A JSON object of the tools' definitions by name, in the order of the tools. It is put together as
+ * text: JavaScript's own objects put names that are numbers first.
+ */
+export function writeToolList(tools: readonly Tool[]): string {
+  return `{${tools.map((tool) => `${JSON.stringify(tool.id)}:${writeTool(tool)}`).join(",")}}`;
+}
+
+function writeTool(tool: Tool): string {
+  let text = written.get(tool);
+  if (text === undefined) {
+    // `plue_tool_execute` takes the id for the name.
+    const { id, namespace: _inId, ...rest } = describeTool(tool);
+    written.set(tool, text = JSON.stringify({ ...rest, name: id }));
+  }
+  return text;
+}

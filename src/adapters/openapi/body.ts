@@ -1,0 +1,217 @@
+/**
+ * The body of a request: which arguments it is made of, and how it is written.
+ *
+ * @module
+ */
+
+import { flagIn, member, objectIn, textIn, wordsIn } from "../../formats/importer_kit.ts";
+import { isSchema } from "../../schema/mod.ts";
+import {
+  clip,
+  isObject,
+  jsonEqual,
+  type JsonSchema,
+  type JsonSchemaObject,
+  pointerStep,
+  type ToolExample,
+} from "../../tool/mod.ts";
+import type { Located } from "./document.ts";
+import { bodyKind, mediaTypes, plainType } from "./media_types.ts";
+import type { BodyBinding } from "./request.ts";
+import type { ReadContext, ReadSchema, SchemaReader } from "./schemas.ts";
+import { styleOf, type ValueStyle } from "./serialize.ts";
+
+/** The body of an operation. */
+export interface ReadBody {
+  /** How it is sent; absent if its media type cannot be written. */
+  readonly binding: BodyBinding | undefined;
+  /** The schema of all arguments, if the body is all of them. */
+  readonly whole?: ReadSchema & { readonly schema: JsonSchemaObject };
+  /** Otherwise the properties that it adds to the arguments. */
+  readonly properties: ReadonlyMap<string, unknown>;
+  readonly required: Iterable<string>;
+  readonly refs: ReadonlySet<string>;
+  readonly examples: readonly ToolExample[];
+}
+
+/**
+ * Reads a body.
+ *
+ * @param keys The arguments that the parameters take.
+ */
+export function readBody(
+  context: ReadContext,
+  { value: body, path }: Located,
+  keys: ReadonlySet<string>,
+): ReadBody | undefined {
+  const content = objectIn(body, "content") ?? {};
+  const [type] = mediaTypes(content);
+  if (type === undefined) return undefined;
+  const how = bodyKind(plainType(type));
+  const at = `${path}/content${pointerStep(type)}`;
+  const entry = content[type];
+  const read = context.schemas.read(member(entry, "schema"), `${at}/schema`, "input");
+  const isRequired = flagIn(body, "required") === true;
+  if (how === undefined) {
+    context.warn(at, "content", `A body of type "${clip(type)}" cannot be written`);
+  }
+  const form = how?.kind === "form" || how?.kind === "multipart";
+  const encoding = form ? encodingOf(entry) : undefined;
+  const binding = (from: BodyBinding["from"], key?: string): BodyBinding | undefined =>
+    how === undefined ? undefined : {
+      ...how,
+      from,
+      ...(key === undefined ? {} : { key }),
+      ...(encoding === undefined ? {} : { encoding }),
+    };
+  const flat = how === undefined || how.kind === "text"
+    ? undefined
+    : flattenObject(read, context.schemas);
+  if (flat !== undefined && !isRequired && flat.required.size > 0) {
+    context.warn(
+      path,
+      "required",
+      "The body is optional, but has required properties: they are taken for required",
+    );
+  }
+  const none = { properties: new Map<string, unknown>(), required: [], refs: new Set<string>() };
+  if (keys.size === 0 && how !== undefined && how.kind !== "text") {
+    const whole = wholeOf(read, context.schemas, flat !== undefined);
+    if (whole !== undefined) {
+      return { binding: binding("all"), whole, ...none, examples: examplesOf(entry) };
+    }
+  }
+  if (flat !== undefined && ![...flat.properties.keys()].some((name) => keys.has(name))) {
+    return { binding: binding("rest"), ...flat, examples: [] };
+  }
+  let key = "body";
+  for (let number = 2; keys.has(key); number++) key = `body_${number}`;
+  const description = wordsIn(body, "description");
+  const schema = read.schema === true ? {} : read.schema;
+  return {
+    binding: binding("one", key),
+    properties: new Map([[
+      key,
+      isObject(schema) && description !== undefined && !Object.hasOwn(schema, "description")
+        ? { ...schema, description }
+        : schema,
+    ]]),
+    required: isRequired ? [key] : [],
+    refs: read.refs,
+    examples: [],
+  };
+}
+
+/** The body's schema as the schema of all arguments, if its root is an object. */
+function wholeOf(
+  read: ReadSchema,
+  schemas: SchemaReader,
+  isFlat: boolean,
+): (ReadSchema & { readonly schema: JsonSchemaObject }) | undefined {
+  const { schema, refs } = schemas.inlineRoot(read, "input");
+  if (!isObject(schema)) return undefined;
+  if (schema["type"] === "object") return { schema, refs };
+  return schema["type"] === undefined && isFlat
+    ? { schema: { type: "object", ...schema }, refs }
+    : undefined;
+}
+
+function examplesOf(entry: unknown): readonly ToolExample[] {
+  const single = member(entry, "example");
+  const named = Object.values(objectIn(entry, "examples") ?? {});
+  return [
+    ...(single === undefined ? [] : [{ input: single }]),
+    ...named.filter((example) => member(example, "value") !== undefined).map((example) => {
+      const description = textIn(example, "summary");
+      return {
+        ...(description === undefined ? {} : { description }),
+        input: member(example, "value"),
+      };
+    }),
+  ];
+}
+
+/** How the members of a form are written, where the document says so. */
+function encodingOf(entry: unknown): { readonly [name: string]: ValueStyle } | undefined {
+  const styles = Object.entries(objectIn(entry, "encoding") ?? {}).flatMap(([name, one]) => {
+    if (!isObject(one)) return [];
+    const json = one["style"] === undefined && one["contentType"] === "application/json";
+    return [[name, styleOf(one, "query", json)] as const];
+  });
+  return styles.length === 0 ? undefined : Object.fromEntries(styles);
+}
+
+/** The properties of a schema. */
+interface FlatObject {
+  readonly properties: ReadonlyMap<string, unknown>;
+  readonly required: ReadonlySet<string>;
+  readonly refs: ReadonlySet<string>;
+}
+
+/** Keywords that do not restrict which objects are valid. */
+const ANNOTATIONS: ReadonlySet<string> = new Set(
+  ("title description default example examples deprecated discriminator xml externalDocs " +
+    "$comment $defs readOnly writeOnly").split(" "),
+);
+
+/**
+ * The properties of an object schema that is composed with `allOf` and references, as one list;
+ * `undefined` if the schema says more than such a list can say.
+ */
+function flattenObject(read: ReadSchema, schemas: SchemaReader): FlatObject | undefined {
+  const properties = new Map<string, unknown>();
+  const required = new Set<string>();
+  const seen = new Set<JsonSchema>();
+
+  /** @param alone Nothing is combined with this schema, so `additionalProperties: false` is kept. */
+  function collect(schema: JsonSchema, alone: boolean): boolean {
+    if (!isObject(schema)) return schema === true;
+    if (seen.has(schema)) return true;
+    seen.add(schema);
+    const { $ref, allOf } = schema;
+    for (const keyword of Object.keys(schema)) {
+      const value = schema[keyword];
+      switch (keyword) {
+        case "type":
+          if (value !== "object") return false;
+          break;
+        case "additionalProperties":
+          if (value !== false || !alone || allOf !== undefined || $ref !== undefined) return false;
+          break;
+        case "properties":
+          if (!isObject(value)) return false;
+          for (const name of Object.keys(value)) {
+            if (properties.has(name) && !jsonEqual(properties.get(name), value[name])) return false;
+            properties.set(name, value[name]);
+          }
+          break;
+        case "required":
+          if (!Array.isArray(value)) return false;
+          for (const name of value) required.add(name);
+          break;
+        case "allOf":
+          if (!Array.isArray(value) || !value.every((branch) => collect(branch, false))) {
+            return false;
+          }
+          break;
+        case "$ref": {
+          const definition = schemas.definition(value, "input");
+          if (definition === undefined) return false;
+          if (!collect(definition.schema, alone && Object.keys(schema).length === 1)) return false;
+          break;
+        }
+        default:
+          if (!ANNOTATIONS.has(keyword) && !keyword.startsWith("x-")) return false;
+      }
+    }
+    return true;
+  }
+
+  if (!collect(read.schema, true) || properties.size === 0) return undefined;
+  if (![...required].every((name) => properties.has(name))) return undefined;
+  const refs = new Set<string>();
+  for (const property of properties.values()) {
+    for (const ref of isSchema(property) ? schemas.refsOf(property) : []) refs.add(ref);
+  }
+  return { properties, required, refs };
+}

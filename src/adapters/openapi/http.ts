@@ -1,0 +1,203 @@
+/**
+ * Runs operations over HTTP: the credentials, the request, the response. The network is a port: the
+ * global `fetch` of every runtime fits, and tests hand in a function.
+ *
+ * @module
+ */
+
+import type { JsonRecord } from "../../formats/importer_kit.ts";
+import {
+  clip,
+  describeThrown,
+  type FailureCode,
+  pointerStep,
+  type ToolContext,
+  ToolResult,
+} from "../../tool/mod.ts";
+import { isJson, plainType } from "./media_types.ts";
+import {
+  buildRequest,
+  type BuiltRequest,
+  type Credentials,
+  type HttpOperation,
+} from "./request.ts";
+import { UnsendableArgument } from "./serialize.ts";
+
+/** A request, as `fetch` takes it. */
+export interface HttpRequest {
+  readonly method: string;
+  readonly headers: { readonly [name: string]: string };
+  readonly body?: string;
+  readonly signal: AbortSignal;
+  /** Redirects are not followed: one could lead to another host, and the credentials with it. */
+  readonly redirect: "manual";
+}
+
+/** As much of an HTTP response as is used. */
+export interface HttpResponse {
+  readonly status: number;
+  readonly headers: { get(name: string): string | null };
+  readonly body: {
+    getReader(): {
+      read(): Promise<{ readonly done: boolean; readonly value?: Uint8Array | undefined }>;
+      cancel(reason?: unknown): Promise<void>;
+    };
+  } | null;
+}
+
+/** Performs a request. */
+export type HttpFetch = (url: string, request: HttpRequest) => Promise<HttpResponse>;
+
+/** Gives the credentials for one request. */
+export type Authorize = (
+  operation: HttpOperation,
+  context: ToolContext,
+) => Credentials | Promise<Credentials>;
+
+/** What is needed to run operations. */
+export interface HttpClient {
+  readonly fetch: HttpFetch;
+  readonly authorize: Authorize | undefined;
+  readonly maxResponseBytes: number;
+}
+
+/** Runs one call of an operation at `server`. */
+export async function callOperation(
+  operation: HttpOperation,
+  server: string,
+  { fetch, authorize, maxResponseBytes }: HttpClient,
+  args: JsonRecord,
+  context: ToolContext,
+): Promise<ToolResult> {
+  const credentials = await authorize?.(operation, context) ?? {};
+  let request: BuiltRequest;
+  try {
+    request = buildRequest(operation, server, args, credentials);
+  } catch (cause) {
+    if (!(cause instanceof UnsendableArgument)) throw cause;
+    const { key, expected, message } = cause;
+    return ToolResult.error("invalid_arguments", `Cannot send the arguments: ${message}`, {
+      // Without a key it is about all arguments.
+      issues: [{ path: key === "" ? "" : pointerStep(key), keyword: "custom", expected, message }],
+    });
+  }
+  const { url, ...init } = request;
+  // The URL holds arguments and credentials: messages name the path template instead.
+  const name = `${operation.method} ${operation.path}`;
+  try {
+    const response = await fetch(url, { ...init, signal: context.signal, redirect: "manual" });
+    return await readResponse(response, name, maxResponseBytes);
+  } catch (cause) {
+    context.throwIfAborted();
+    return ToolResult.error(
+      "threw",
+      `Cannot get a response to ${name}: ${
+        describeThrown(cause, Infinity).replaceAll(url, name).slice(0, 200)
+      }`,
+      { retryable: true },
+    );
+  }
+}
+
+/** How much of an error response is read, and how much of it is passed on. */
+const MAX_ERROR_BYTES = 16_384;
+const MAX_ERROR_TEXT = 500;
+
+/** Statuses after which the same call may succeed. */
+const RETRYABLE: ReadonlySet<number> = new Set([408, 425, 429, 500, 502, 503, 504]);
+
+/** Reads a response of at most `maxBytes`. */
+async function readResponse(
+  response: HttpResponse,
+  request: string,
+  maxBytes: number,
+): Promise<ToolResult> {
+  const { status } = response;
+  if (status < 200 || status > 299) return await readError(response, request);
+  const { text, isWhole } = await readText(response, maxBytes);
+  if (!isWhole) {
+    return ToolResult.error(
+      "output_too_large",
+      `The response to ${request} has more than ${maxBytes} bytes: ask for less`,
+    );
+  }
+  if (text === "") return ToolResult.ok(null);
+  const type = mediaTypeOf(response);
+  if (isJson(type)) {
+    try {
+      return ToolResult.ok(JSON.parse(text));
+    } catch (cause) {
+      return ToolResult.error(
+        "invalid_result",
+        `The response to ${request} is not the JSON that it says it is: ${
+          describeThrown(cause, 200)
+        }`,
+      );
+    }
+  }
+  if (type === "" || type.startsWith("text/") || type.endsWith("xml")) return ToolResult.ok(text);
+  return ToolResult.error(
+    "invalid_result",
+    `The response to ${request} is of type "${type.slice(0, 100)}", and must be JSON or text`,
+  );
+}
+
+function mediaTypeOf(response: HttpResponse): string {
+  return plainType(response.headers.get("content-type") ?? "");
+}
+
+async function readError(response: HttpResponse, request: string): Promise<ToolResult> {
+  const { status } = response;
+  if (status < 200 || (status >= 300 && status < 400)) {
+    await response.body?.getReader().cancel();
+    return ToolResult.error(
+      "threw",
+      `The API answered ${request} with status ${status}, a redirect, which is not followed`,
+    );
+  }
+  const { text: said } = await readText(response, MAX_ERROR_BYTES);
+  const type = mediaTypeOf(response);
+  const isLegible = type === "" || isJson(type) || type.startsWith("text/");
+  const text = isLegible ? clip(said.trim(), MAX_ERROR_TEXT) : "";
+  return ToolResult.error(
+    codeFor(status),
+    `The API answered ${request} with status ${status}${text === "" ? "" : `: ${text}`}`,
+    { retryable: RETRYABLE.has(status) },
+  );
+}
+
+function codeFor(status: number): FailureCode {
+  switch (status) {
+    case 400:
+    case 422:
+      return "invalid_arguments";
+    case 401:
+    case 403:
+      return "denied";
+    case 429:
+      return "overloaded";
+    default:
+      return "threw";
+  }
+}
+
+/** The beginning of a body as text, up to so many bytes, and whether that is all of it. */
+async function readText(
+  { body }: HttpResponse,
+  maxBytes: number,
+): Promise<{ readonly text: string; readonly isWhole: boolean }> {
+  const decoder = new TextDecoder();
+  const reader = body?.getReader();
+  let text = "";
+  let left = maxBytes;
+  for (;;) {
+    const { value } = await reader?.read() ?? {};
+    if (value === undefined) return { text: text + decoder.decode(), isWhole: true };
+    text += decoder.decode(value.subarray(0, left), { stream: true });
+    left -= value.length;
+    if (left < 0) {
+      await reader?.cancel();
+      return { text, isWhole: false };
+    }
+  }
+}

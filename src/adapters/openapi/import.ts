@@ -1,0 +1,475 @@
+/**
+ * OpenAPI 3.0, 3.1 and 3.2: each operation becomes a tool.
+ *
+ * @module
+ */
+
+import {
+  flagIn,
+  type ImportedTool,
+  type ImportOptions,
+  type ImportResult,
+  ImportSession,
+  type JsonRecord,
+  listIn,
+  member,
+  objectIn,
+  readHints,
+  textIn,
+  wordsIn,
+} from "../../formats/importer_kit.ts";
+import type { ProviderHints } from "../../formats/mod.ts";
+import {
+  type Check,
+  checkFlag,
+  checkFunction,
+  clip,
+  copyJson,
+  describeThrown,
+  isListOf,
+  isObject,
+  isWord,
+  type JsonSchemaObject,
+  must,
+  refuse,
+  wholeFrom,
+} from "../../tool/mod.ts";
+import { type ReadBody, readBody } from "./body.ts";
+import {
+  ApiDocument,
+  baseAddress,
+  credentialKeys,
+  findOperations,
+  type FoundOperation,
+  isSendable,
+  METHOD_HINTS,
+  nameOperations,
+  serverAddress,
+} from "./document.ts";
+import { type Authorize, callOperation, type HttpClient, type HttpFetch } from "./http.ts";
+import { inputOf, type ReadParameter, readParameters } from "./parameters.ts";
+import { type HttpOperation, pathProblem } from "./request.ts";
+import { readReturns } from "./returns.ts";
+import { type ReadContext, SchemaReader } from "./schemas.ts";
+
+/** Options for {@linkcode importOpenApi}. */
+export interface OpenApiImportOptions extends ImportOptions {
+  /** Performs the HTTP requests. Absent: the tools are definitions only, unless `execute` is given. */
+  readonly fetch?: HttpFetch;
+  /**
+   * Where the API is, such as `https://api.example.com/v1`, in place of the document's `servers`.
+   * Give it for a document that you do not trust: else the document says where calls go.
+   */
+  readonly baseUrl?: string;
+  /** Values for the variables in the URLs of `servers`, in place of their defaults. */
+  readonly serverVariables?: { readonly [name: string]: string };
+  /**
+   * Gives the credentials of a request. They win over what the arguments say.
+   *
+   * They go to `baseUrl`. Without it they go where the document's `servers` say, and a warning names
+   * the host; the `servers` of a single path or operation are then used only if they have the same
+   * origin.
+   */
+  readonly authorize?: Authorize;
+  /**
+   * How large a response may be, in bytes.
+   *
+   * @default {1_048_576}
+   */
+  readonly maxResponseBytes?: number;
+  /**
+   * Import operations that are marked as deprecated.
+   *
+   * @default {true}
+   */
+  readonly deprecated?: boolean;
+  /**
+   * Check results against the schemas of the responses. Turn it off for a server that does not
+   * keep to its document.
+   *
+   * @default {true}
+   */
+  readonly returns?: boolean;
+}
+
+const MAX_RESPONSE_BYTES = 1_048_576;
+
+/**
+ * Makes a tool of each operation of an OpenAPI document, version 3.0 to 3.2. With `fetch` the tools
+ * call the API.
+ *
+ * The document need not be trusted. It is bounded, nothing is fetched to read it, and errors in it
+ * are part of the result: one bad operation does not spoil the others. What a document says of the
+ * behaviour of its operations is only a claim; give `risk` where that is not enough.
+ *
+ * @example Usage
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { importOpenApi } from "@plue/tools/openapi";
+ *
+ * const { tools } = importOpenApi({
+ *   openapi: "3.1.0",
+ *   servers: [{ url: "https://api.example.com" }],
+ *   paths: {
+ *     "/pets/{id}": {
+ *       get: {
+ *         operationId: "getPet",
+ *         parameters: [{ name: "id", in: "path", required: true, schema: { type: "string" } }],
+ *         responses: { "200": { description: "The pet." } },
+ *       },
+ *     },
+ *   },
+ * }, { namespace: "pets", fetch: globalThis.fetch });
+ *
+ * assert.equal(tools[0]?.id, "pets:getPet");
+ * assert.deepEqual(tools[0]?.parameters["required"], ["id"]);
+ * ```
+ *
+ * @param document The document, as `JSON.parse` gives it.
+ * @param options Namespace, risk, tags, limits; where and how calls are sent.
+ * @returns The tools, what to know about them, and what was rejected and why.
+ * @throws {TypeError | RangeError} If an option is wrong. Never for the document.
+ */
+export function importOpenApi(
+  document: unknown,
+  options: OpenApiImportOptions = {},
+): ImportResult {
+  const session = new ImportSession("openapi", options);
+  checkOptions(options);
+  const root = readRoot(session, document);
+  if (root !== undefined) importOperations(session, root, options);
+  return session.finish();
+}
+
+/** What each option must be. The session checks those of all sources. */
+const CHECKS = {
+  fetch: checkFunction,
+  // The message does not repeat it: it may hold a password.
+  baseUrl: (action: string, value: unknown, name: string) =>
+    typeof value === "string" && baseAddress(value) !== undefined ? value : refuse(
+      action,
+      `${name} must be an address with "https:" or "http:", without credentials, query or fragment`,
+    ),
+  serverVariables: must("an object", isObject),
+  authorize: checkFunction,
+  maxResponseBytes: wholeFrom(1),
+  deprecated: checkFlag,
+  returns: checkFlag,
+} satisfies { readonly [Option in keyof OpenApiImportOptions]: Check };
+
+/** @throws {TypeError | RangeError} If an option is wrong. */
+function checkOptions(options: OpenApiImportOptions): void {
+  for (const [name, check] of Object.entries(CHECKS)) {
+    const value = options[name as keyof typeof CHECKS];
+    if (value !== undefined) check("import tools", value, name);
+  }
+  if (options.fetch !== undefined && options.execute !== undefined) {
+    refuse("import tools", "give fetch or execute, not both");
+  }
+}
+
+/** A frozen copy of the document, or a rejection. */
+function readRoot(session: ImportSession, document: unknown): JsonRecord | undefined {
+  const version = textIn(document, "openapi");
+  if (!isObject(document) || version === undefined || !/^3\.[0-2](\.|$)/.test(version)) {
+    session.reject(
+      undefined,
+      "",
+      "openapi",
+      'Cannot read the document: its "openapi" must be a version from "3.0" to "3.2"',
+    );
+    return undefined;
+  }
+  try {
+    return copyJson(document, "the document");
+  } catch (cause) {
+    const message = describeThrown(cause).replace("Cannot copy", "Cannot read");
+    session.reject(undefined, "", "document", message);
+    return undefined;
+  }
+}
+
+/** The import of one document. */
+interface OpenApiImport extends Omit<ReadContext, "warn"> {
+  readonly session: ImportSession;
+  readonly options: OpenApiImportOptions;
+  readonly client: HttpClient | undefined;
+  /** The origins about which a warning says that they get credentials. */
+  readonly warned: Set<string>;
+}
+
+/** Reads the operations of a document. */
+function importOperations(
+  session: ImportSession,
+  root: JsonRecord,
+  options: OpenApiImportOptions,
+): void {
+  const { fetch, authorize, maxResponseBytes = MAX_RESPONSE_BYTES } = options;
+  const document = new ApiDocument(root, (part) => session.charge(part));
+  const api: OpenApiImport = {
+    session,
+    options,
+    document,
+    schemas: new SchemaReader(document, (...note) => session.warn(undefined, ...note)),
+    credentials: credentialKeys(document),
+    client: fetch === undefined ? undefined : { fetch, authorize, maxResponseBytes },
+    warned: new Set(),
+  };
+  for (const [one, name] of nameOperations(findOperations(session, document))) {
+    // Paths may share one object: each use counts against the limit.
+    session.charge(one.operation.value);
+    session.charge(one.item.value["parameters"]);
+    if (session.isFull) {
+      reject(session, one, "", "maxValues", "the document unfolds to more values than the limit");
+    } else importOperation(api, one, name);
+  }
+}
+
+function reject(
+  session: ImportSession,
+  one: FoundOperation,
+  step: string,
+  rule: string,
+  reason: string,
+): void {
+  session.reject(
+    one.operationId ?? `${one.method} ${one.path}`,
+    one.operation.path + step,
+    rule,
+    `Cannot import ${one.method.toUpperCase()} "${clip(one.path, 100)}": ${reason}`,
+  );
+}
+
+function importOperation(api: OpenApiImport, one: FoundOperation, wantedName: string): void {
+  const { session, options, schemas } = api;
+  const { item, operation, operationId } = one;
+  const deprecated = flagIn(operation.value, "deprecated") === true;
+  if (deprecated && options.deprecated === false) {
+    return reject(session, one, "/deprecated", "deprecated", "it is deprecated");
+  }
+  if (!isSendable(one.method)) {
+    return reject(session, one, "", "method", "its method cannot be sent");
+  }
+  const draft: ImportedTool = {
+    sourceName: operationId ?? `${one.method.toUpperCase()} ${one.path}`,
+    wantedName,
+    path: operation.path,
+    namespace: options.namespace,
+    hints: {},
+    provider: {},
+    deprecated,
+  };
+  const context: ReadContext = { ...api, warn: (...note) => session.warn(draft, ...note) };
+  if (operationId !== undefined && operationId !== wantedName) {
+    context.warn(
+      `${operation.path}/operationId`,
+      "operationId",
+      `"${clip(operationId)}" is the id of several operations; each is named after its path`,
+    );
+  }
+  const parameters = readParameters(context, item, operation);
+  if (typeof parameters === "string") {
+    return reject(session, one, "/parameters", "parameters", parameters);
+  }
+  const inPath = parameters.flatMap(({ binding }) => binding.in === "path" ? [binding.name] : []);
+  const wrongPath = pathProblem(one.path, new Set(inPath));
+  if (wrongPath !== undefined) return reject(session, one, "", "path", wrongPath);
+  const body = bodyOf(context, one, parameters);
+  if (body === null) {
+    return reject(
+      session,
+      one,
+      "/requestBody",
+      "$ref",
+      "the reference to its body has no target in the document",
+    );
+  }
+  const { schema, refs } = inputOf(parameters, body);
+  draft.parameters = schemas.withDefinitions(schema, refs, "input") as JsonSchemaObject;
+  // The responses of a HEAD are described like those of a GET, but they have no body.
+  if (options.returns !== false && one.method !== "head") {
+    draft.returns = readReturns(context, operation);
+  }
+  if (body !== undefined && body.examples.length > 0) draft.examples = body.examples;
+  readDescription(context, draft, one);
+  bindTool(api, context, draft, one, parameters, body);
+  session.add(draft);
+}
+
+/** Methods whose request has no body. */
+const BODILESS: ReadonlySet<string> = new Set(["get", "head"]);
+
+/** The body of an operation; `null` if its reference has no target. */
+function bodyOf(
+  context: ReadContext,
+  one: FoundOperation,
+  parameters: readonly ReadParameter[],
+): ReadBody | undefined | null {
+  const raw = one.operation.value["requestBody"];
+  if (raw === undefined) return undefined;
+  const path = `${one.operation.path}/requestBody`;
+  const located = context.document.resolve(raw, path);
+  if (located === undefined) return null;
+  if (BODILESS.has(one.method.toLowerCase())) {
+    context.warn(path, "requestBody", `A ${one.method.toUpperCase()} has no body; it is left out`);
+    return undefined;
+  }
+  return readBody(context, located, new Set(parameters.map(({ binding }) => binding.key)));
+}
+
+/** Title, description, tags, hints and meta. */
+function readDescription(
+  context: ReadContext,
+  draft: ImportedTool,
+  { item, operation: { value, path }, operationId, method, path: template }: FoundOperation,
+): void {
+  const summary = wordsIn(value, "summary") ?? wordsIn(item.value, "summary");
+  draft.title = summary;
+  draft.description = wordsIn(value, "description") ?? wordsIn(item.value, "description");
+  if (summary === undefined && draft.description === undefined && operationId !== undefined) {
+    draft.title = `${method.toUpperCase()} ${template}`;
+    draft.provider.title = null;
+  }
+  const tags = (listIn(value, "tags") ?? []).filter(isWord);
+  // Selections trust this tag, so a foreign document must not give it.
+  draft.tags = tags.filter((tag) => tag !== "read-only");
+  if (draft.tags.length < tags.length) {
+    context.warn(
+      `${path}/tags`,
+      "tags",
+      'The tag "read-only" is left out: only the option tags gives it',
+    );
+  }
+  Object.assign(draft.provider, readToolHints(value));
+  // The annotations of the tool's own source come before those that plue derived on export.
+  const { annotations: given = objectIn(value, "x-tool-annotations") } = draft.provider;
+  draft.hints = { ...METHOD_HINTS.get(method.toLowerCase()), ...readHints(given) };
+  if (given !== undefined) draft.provider.annotations = given;
+  const meta = objectIn(value, "x-tool-meta");
+  if (meta !== undefined && !Object.hasOwn(meta, "provider")) draft.meta = meta;
+}
+
+/** Keeps how a call becomes a request, and lets the tool send it. */
+function bindTool(
+  api: OpenApiImport,
+  { warn }: ReadContext,
+  draft: ImportedTool,
+  { operation: { value, path }, item, operationId, method, path: template }: FoundOperation,
+  parameters: readonly ReadParameter[],
+  body: ReadBody | undefined,
+): void {
+  const { document: { root }, options: { baseUrl }, client } = api;
+  const server = baseUrl === undefined
+    ? serverOf(api, member(value, "servers") ?? member(item.value, "servers"), path, warn)
+    : baseAddress(baseUrl);
+  const security = listIn(value, "security") ?? listIn(root, "security");
+  const operation: HttpOperation = {
+    ...(operationId === undefined ? {} : { operationId }),
+    method: method.toUpperCase(),
+    path: template,
+    ...(server === undefined ? {} : { server }),
+    parameters: parameters.map(({ binding }) => binding),
+    ...(body?.binding === undefined ? {} : { body: body.binding }),
+    ...(security === undefined
+      ? {}
+      : { security: security.filter(isObject) as NonNullable<HttpOperation["security"]> }),
+    ...(draft.provider.annotations === undefined ? { inferred: true } : {}),
+  };
+  draft.provider.operation = { ...operation };
+  if (client === undefined) return;
+  if (server === undefined) {
+    return warn(
+      path,
+      "servers",
+      "No server has an address that calls may go to: give baseUrl; the tool is a definition only",
+    );
+  }
+  if (body !== undefined && body.binding === undefined) {
+    return warn(
+      path,
+      "requestBody",
+      "The body cannot be written: the tool is a definition only",
+    );
+  }
+  draft.execute = (args, context) => callOperation(operation, server, client, args, context);
+}
+
+/**
+ * Where the document says that the calls of an operation go. With credentials, all calls go to the
+ * origin of the document's own servers: no single operation may take them elsewhere.
+ */
+function serverOf(
+  { session, document, options, client, warned }: OpenApiImport,
+  own: unknown,
+  path: string,
+  warn: ReadContext["warn"],
+): string | undefined {
+  const { serverVariables = {} } = options;
+  const common = serverAddress(member(document.root, "servers"), serverVariables);
+  const server = own === undefined ? common : serverAddress(own, serverVariables);
+  if (client?.authorize === undefined || server === undefined) return server;
+  const trusted = common === undefined ? undefined : new URL(common).origin;
+  const { origin } = new URL(server);
+  if (origin !== trusted) {
+    warn(
+      path,
+      "servers",
+      `Its own server is at "${clip(origin)}", where credentials do not go: it is left out`,
+    );
+    return common;
+  }
+  if (!warned.has(origin)) {
+    warned.add(origin);
+    const why = "because the document says so: give baseUrl to decide it";
+    session.warn(
+      undefined,
+      "/servers",
+      "authorize",
+      `Credentials go to "${clip(origin)}", ${why}`,
+    );
+  }
+  return server;
+}
+
+/** A value, if it is one of a few words. */
+function oneOf<Word extends string>(value: unknown, ...words: readonly Word[]): Word | undefined {
+  return words.find((word) => word === value);
+}
+
+/** Reads each member of `x-tool-hints`, which plue's own export to OpenAPI writes. */
+const TOOL_HINTS: {
+  readonly [Hint in keyof ProviderHints]: (
+    given: unknown,
+    hint: string,
+  ) => ProviderHints[Hint] | undefined;
+} = {
+  strict: flagIn,
+  deferLoading: flagIn,
+  async: flagIn,
+  eagerInputStreaming: flagIn,
+  namespaceDescription: textIn,
+  annotations: (given, hint) => member(given, hint) === null ? null : objectIn(given, hint),
+  allowedCallers(given, hint) {
+    const callers = listIn(given, hint);
+    return isListOf(callers, isText) ? callers : undefined;
+  },
+  taskSupport: (given, hint) => oneOf(member(given, hint), "forbidden", "optional", "required"),
+  cacheControl(given, hint) {
+    const control = objectIn(given, hint);
+    const ttl = oneOf(member(control, "ttl"), "5m", "1h");
+    return member(control, "type") !== "ephemeral"
+      ? undefined
+      : { type: "ephemeral", ...(ttl === undefined ? {} : { ttl }) };
+  },
+};
+
+function isText(value: unknown): value is string {
+  return typeof value === "string";
+}
+
+/** The valid members of `x-tool-hints`. */
+function readToolHints(operation: unknown): ProviderHints {
+  const given = objectIn(operation, "x-tool-hints");
+  const hints = Object.entries(TOOL_HINTS).map(([hint, read]) => [hint, read(given, hint)]);
+  return Object.fromEntries(hints.filter(([, value]) => value !== undefined));
+}

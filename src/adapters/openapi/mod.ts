@@ -1,0 +1,11 @@
+/**
+ * OpenAPI: documents as tools, and tools as a document. The table of contents of
+ * `@plue/tools/openapi`.
+ *
+ * @module
+ */
+
+export type { Authorize, HttpFetch, HttpRequest, HttpResponse } from "./http.ts";
+export { importOpenApi, type OpenApiImportOptions } from "./import.ts";
+export type { BodyBinding, Credentials, HttpOperation, ParameterBinding } from "./request.ts";
+export type { ParameterPlace, ParameterStyle, ValueStyle } from "./serialize.ts";

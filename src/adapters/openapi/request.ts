@@ -1,0 +1,302 @@
+/**
+ * A call's arguments as an HTTP request. The host and the path of the API are fixed at import: no
+ * argument can lead elsewhere.
+ *
+ * @module
+ */
+
+import type { JsonRecord } from "../../formats/importer_kit.ts";
+import { clip } from "../../tool/mod.ts";
+import {
+  encode,
+  isNothing,
+  membersOf,
+  type Pair,
+  type ParameterPlace,
+  textOf,
+  UnsendableArgument,
+  type ValueStyle,
+  writeHeader,
+  writePairs,
+  writePath,
+} from "./serialize.ts";
+
+/** A parameter, and the argument that it takes its value from. */
+export interface ParameterBinding extends ValueStyle {
+  /** The property of the arguments. */
+  readonly key: string;
+  readonly name: string;
+  readonly in: ParameterPlace;
+}
+
+/** The body, and the arguments that it is made of. */
+export interface BodyBinding {
+  /** What is sent as the content type. */
+  readonly mediaType: string;
+  readonly kind: "json" | "form" | "multipart" | "text";
+  /**
+   * `all`: the arguments are the body; `rest`: the arguments that are no parameters are the body;
+   * `one`: the argument `key` is the body.
+   */
+  readonly from: "all" | "rest" | "one";
+  readonly key?: string;
+  /** How the members of a form are written, where that differs from the default. */
+  readonly encoding?: { readonly [member: string]: ValueStyle };
+}
+
+/** An operation of an API as data: all that a call of it needs to know. Made once, at import. */
+export interface HttpOperation {
+  readonly operationId?: string;
+  /** In capitals. */
+  readonly method: string;
+  /** The path, with its parameters in braces. */
+  readonly path: string;
+  /** Where the API is, without a `/` at the end; absent if neither document nor options say. */
+  readonly server?: string;
+  readonly parameters: readonly ParameterBinding[];
+  readonly body?: BodyBinding;
+  /** The document's security requirements, unchecked: alternatives, each of schemes and scopes. */
+  readonly security?: readonly { readonly [scheme: string]: readonly string[] }[];
+  /** The behaviour hints are derived from the method; the document gives none. */
+  readonly inferred?: boolean;
+}
+
+/** The credentials of a request. */
+export interface Credentials {
+  readonly headers?: { readonly [name: string]: string };
+  readonly query?: { readonly [name: string]: string };
+}
+
+/** A request, ready to be sent. */
+export interface BuiltRequest {
+  readonly url: string;
+  readonly method: string;
+  readonly headers: { readonly [name: string]: string };
+  readonly body?: string;
+}
+
+/** A body, ready to be sent. */
+interface EncodedBody {
+  readonly contentType: string;
+  readonly text: string;
+}
+
+/** A piece of a path: text, or the name of a parameter. */
+interface TemplatePiece {
+  readonly text: string;
+  readonly name?: string;
+}
+
+/**
+ * Builds the request of a call.
+ *
+ * @throws {UnsendableArgument} If an argument cannot be sent where it has to go.
+ */
+export function buildRequest(
+  operation: HttpOperation,
+  server: string,
+  args: JsonRecord,
+  credentials: Credentials,
+): BuiltRequest {
+  const valueOf = (key: string): unknown => Object.hasOwn(args, key) ? args[key] : undefined;
+  const path = expandPath(operation, valueOf);
+  const headers = new Map<string, string>([[
+    "accept",
+    "application/json, text/*;q=0.9, */*;q=0.1",
+  ]]);
+  const query: Pair[] = [];
+  const cookies: Pair[] = [];
+  for (const parameter of operation.parameters) {
+    const { key, name } = parameter;
+    const value = valueOf(key);
+    if (isNothing(value)) continue;
+    switch (parameter.in) {
+      case "query":
+        query.push(...writePairs(name, value, parameter, key));
+        break;
+      case "cookie":
+        cookies.push(...writePairs(name, value, parameter, key));
+        break;
+      case "header":
+        headers.set(name.toLowerCase(), writeHeader(value, parameter, key));
+    }
+  }
+  const body = bodyOf(operation, args, valueOf);
+  if (body !== undefined) headers.set("content-type", body.contentType);
+  if (cookies.length > 0) headers.set("cookie", cookies.map((pair) => pair.join("=")).join("; "));
+  for (const [name, value] of Object.entries(credentials.headers ?? {})) {
+    headers.set(name.toLowerCase(), value);
+  }
+  const proof = Object.entries(credentials.query ?? {}).map(([name, value]): Pair => [
+    encode(name, name),
+    encode(value, name),
+  ]);
+  const pairs = [
+    ...query.filter(([name]) => !proof.some(([other]) => other === name)),
+    ...proof,
+  ];
+  const url = `${server}${path}${pairs.length === 0 ? "" : "?"}${
+    pairs.map((pair) => pair.join("=")).join("&")
+  }`;
+  // A second line of defence: the encoding above already keeps requests inside the API.
+  if (!new URL(url).href.startsWith(`${server}/`)) {
+    throw new UnsendableArgument("", "values that stay within the path of the operation");
+  }
+  return {
+    url,
+    method: operation.method,
+    headers: Object.fromEntries(headers),
+    ...(body === undefined ? {} : { body: body.text }),
+  };
+}
+
+function expandPath(operation: HttpOperation, valueOf: (key: string) => unknown): string {
+  let path = "";
+  let last = "";
+  for (const piece of splitTemplate(operation.path)) {
+    if (piece.name === undefined) {
+      path += piece.text;
+      continue;
+    }
+    const parameter = operation.parameters.find(({ name, in: place }) =>
+      place === "path" && name === piece.name
+    );
+    if (parameter === undefined) continue;
+    last = parameter.key;
+    path += writePath(piece.name, valueOf(last), parameter, last);
+  }
+  if (hasDotSegment(path)) throw new UnsendableArgument(last, 'other than "." and ".."');
+  return path;
+}
+
+/** Splits a path at its `{parameters}`. A brace without its other half is text. */
+export function splitTemplate(path: string): readonly TemplatePiece[] {
+  const pieces: TemplatePiece[] = [];
+  let at = 0;
+  for (;;) {
+    const open = path.indexOf("{", at);
+    const close = open === -1 ? -1 : path.indexOf("}", open);
+    if (close === -1) {
+      pieces.push({ text: path.slice(at) });
+      return pieces;
+    }
+    pieces.push({ text: path.slice(at, open) });
+    pieces.push({ text: path.slice(open, close + 1), name: path.slice(open + 1, close) });
+    at = close + 1;
+  }
+}
+
+/** The segments "." and "..", also in percent-encoding. */
+const DOTS = /^(?:\.|%2e){1,2}$/i;
+
+/** Whether URL parsers would shorten a path, so that it names another resource. */
+function hasDotSegment(path: string): boolean {
+  return path.split("/").some((segment) => DOTS.test(segment));
+}
+
+/** Characters that end a path, or that parsers of URLs rewrite. */
+const NOT_IN_PATH = /[?#\\\s\p{Cc}]/u;
+
+/** The problem of a path template whose operation has these path parameters, if it has one. */
+export function pathProblem(path: string, parameters: ReadonlySet<string>): string | undefined {
+  if (!path.startsWith("/")) return 'its path must begin with "/"';
+  const names = new Set<string>();
+  for (const { text, name } of splitTemplate(path)) {
+    if (name !== undefined) names.add(name);
+    else if (NOT_IN_PATH.test(text)) return "its path has a character that does not belong in one";
+  }
+  if (hasDotSegment(path)) return 'its path has a segment "." or ".."';
+  for (const name of names) {
+    if (!parameters.has(name)) return `its path names "${clip(name)}", which is no parameter of it`;
+  }
+  for (const name of parameters) {
+    if (!names.has(name)) return `its parameter "${clip(name)}" is not in its path`;
+  }
+  return undefined;
+}
+
+function bodyOf(
+  { body, parameters }: HttpOperation,
+  args: JsonRecord,
+  valueOf: (key: string) => unknown,
+): EncodedBody | undefined {
+  if (body === undefined) return undefined;
+  if (body.from === "one") {
+    const { key = "" } = body;
+    const value = valueOf(key);
+    return value === undefined ? undefined : encodeBody(value, body, key);
+  }
+  const taken = new Set(body.from === "all" ? [] : parameters.map(({ key }) => key));
+  const rest = Object.fromEntries(Object.entries(args).filter(([key]) => !taken.has(key)));
+  return body.from === "rest" && Object.keys(rest).length === 0
+    ? undefined
+    : encodeBody(rest, body, "");
+}
+
+/**
+ * Writes a body.
+ *
+ * @param key The argument that it comes from, for messages; `""` if it comes from several.
+ * @throws {UnsendableArgument} If the value does not fit the media type.
+ */
+function encodeBody(value: unknown, binding: BodyBinding, key: string): EncodedBody {
+  const { kind, mediaType } = binding;
+  switch (kind) {
+    case "json":
+      return { contentType: mediaType, text: JSON.stringify(value) };
+    case "text":
+      return { contentType: `${mediaType}; charset=utf-8`, text: textOf(value) };
+    case "form": {
+      const pairs = formMembers(value, key).flatMap(([member, part]) =>
+        formPairs(member, part, binding, key)
+      );
+      return { contentType: mediaType, text: pairs.map((pair) => pair.join("=")).join("&") };
+    }
+    case "multipart":
+      return multipart(formMembers(value, key));
+  }
+}
+
+function formMembers(value: unknown, key: string): [string, unknown][] {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    throw new UnsendableArgument(key, "an object");
+  }
+  return membersOf(value);
+}
+
+/** OpenAPI's default for the members of a form: lists are repeated, objects are JSON. */
+const FORM: ValueStyle = { style: "form", explode: true };
+
+function formPairs(
+  member: string,
+  part: unknown,
+  { encoding = {} }: BodyBinding,
+  key: string,
+): Pair[] {
+  const style = Object.hasOwn(encoding, member) ? encoding[member] : undefined;
+  if (style !== undefined) return writePairs(member, part, style, key);
+  const json = typeof part === "object" && part !== null && !Array.isArray(part);
+  return writePairs(member, part, json ? { ...FORM, json } : FORM, key);
+}
+
+/** RFC 7578, with text parts only. */
+function multipart(members: readonly [string, unknown][]): EncodedBody {
+  // Random, so that no argument can contain it and end its part early.
+  const boundary = `plue-${crypto.randomUUID()}`;
+  const parts = members.flatMap(([member, part]) =>
+    (Array.isArray(part) ? part : [part]).map((item) => {
+      const json = typeof item === "object" && item !== null;
+      return `--${boundary}\r\ncontent-disposition: form-data; name="${quoted(member)}"\r\n` +
+        (json ? "content-type: application/json\r\n" : "") + `\r\n${textOf(item)}\r\n`;
+    })
+  );
+  return {
+    contentType: `multipart/form-data; boundary=${boundary}`,
+    text: `${parts.join("")}--${boundary}--\r\n`,
+  };
+}
+
+/** Escapes a name as browsers do: a quote would end the name, a line end the header. */
+function quoted(name: string): string {
+  return name.replaceAll('"', "%22").replaceAll("\r", "%0D").replaceAll("\n", "%0A");
+}

@@ -1,0 +1,183 @@
+/**
+ * Values in URLs, headers and forms: OpenAPI's styles.
+ *
+ * @module
+ */
+
+import { flagIn, type JsonRecord } from "../../formats/importer_kit.ts";
+import { isObject } from "../../tool/mod.ts";
+
+/** The styles of each place; the first is the default. */
+export const STYLES = {
+  path: ["simple", "label", "matrix"],
+  query: ["form", "spaceDelimited", "pipeDelimited", "deepObject"],
+  header: ["simple"],
+  cookie: ["form"],
+} as const;
+
+/** Where a parameter goes. */
+export type ParameterPlace = keyof typeof STYLES;
+
+/** How a value that is no single text is written. */
+export type ParameterStyle = typeof STYLES[ParameterPlace][number];
+
+/** How a value is written into a URL, a header or a form. */
+export interface ValueStyle {
+  readonly style: ParameterStyle;
+  readonly explode: boolean;
+  /** Leave reserved characters of URLs as they are, where that cannot end the value. */
+  readonly allowReserved?: boolean;
+  /** Write the value as JSON. */
+  readonly json?: boolean;
+}
+
+/** The style that a Parameter Object or an Encoding Object gives. */
+export function styleOf(given: JsonRecord, place: ParameterPlace, json: boolean): ValueStyle {
+  const styles: readonly ParameterStyle[] = STYLES[place];
+  const style = styles.find((one) => one === given["style"]) ?? STYLES[place][0];
+  const allowReserved = place === "query" && flagIn(given, "allowReserved") === true;
+  return {
+    style,
+    explode: flagIn(given, "explode") ?? (style === "form"),
+    ...(allowReserved ? { allowReserved } : {}),
+    ...(json ? { json } : {}),
+  };
+}
+
+/** An argument that cannot be sent where it has to go. */
+export class UnsendableArgument extends Error {
+  /** The property of the arguments. */
+  readonly key: string;
+  /** What it should be. */
+  readonly expected: string;
+
+  constructor(key: string, expected: string) {
+    super(`"/${key.slice(0, 100)}" must be ${expected}`);
+    this.key = key;
+    this.expected = expected;
+  }
+}
+
+/** One `name=value`, both encoded. */
+export type Pair = readonly [name: string, value: string];
+
+/** A member of an object, or an item, as text. Nested objects and lists are written as JSON. */
+export function textOf(value: unknown): string {
+  if (typeof value === "string") return value;
+  return value === null ? "" : typeof value === "object" ? JSON.stringify(value) : String(value);
+}
+
+/** Whether a value is left out: OpenAPI's styles have no way to write `null`. */
+export function isNothing(value: unknown): boolean {
+  return value === undefined || value === null;
+}
+
+/** Percent-encodes a text, so that it stays one piece of a URL. */
+export function encode(text: string, key: string): string {
+  try {
+    return encodeURIComponent(text);
+  } catch {
+    throw new UnsendableArgument(key, "text in Unicode, without half characters");
+  }
+}
+
+/** Encodes, but leaves the reserved characters that cannot end the value. */
+function encodeReserved(text: string, key: string): string {
+  return encode(text, key).replace(/%(3A|2F|3F|40|24|2C|3B)/g, (code) => decodeURIComponent(code));
+}
+
+/** The members of an object that are sent. */
+export function membersOf(value: object): [string, unknown][] {
+  return Object.entries(value).filter(([, member]) => !isNothing(member));
+}
+
+/** An item, or a member with its name, both as they are written. */
+type Piece = readonly [member: string | undefined, part: string];
+
+/** A value's items or members; the value itself if it has none. */
+function piecesOf(
+  value: unknown,
+  { json }: ValueStyle,
+  write: (text: string) => string,
+  writeName = write,
+): readonly Piece[] {
+  if (json === true) return [[undefined, write(JSON.stringify(value))]];
+  if (Array.isArray(value)) return value.map((item): Piece => [undefined, write(textOf(item))]);
+  return isObject(value)
+    ? membersOf(value).map(([member, part]) => [writeName(member), write(textOf(part))])
+    : [[undefined, write(textOf(value))]];
+}
+
+function join(pieces: readonly Piece[], afterName: string, separator: string): string {
+  return pieces.map(([member, part]) => member === undefined ? part : member + afterName + part)
+    .join(separator);
+}
+
+/** A value in a query, in a cookie or in a form. */
+export function writePairs(name: string, value: unknown, style: ValueStyle, key: string): Pair[] {
+  if (isNothing(value)) return [];
+  const code = style.allowReserved === true ? encodeReserved : encode;
+  const write = (text: string): string => code(text, key);
+  const isDeep = style.style === "deepObject";
+  if (isDeep && style.json !== true && isObject(value)) return deepPairs(name, value, write, key);
+  const encodedName = encode(name, key);
+  const pieces = piecesOf(value, style, write, (member) => encode(member, key));
+  if (pieces.length === 0) return [];
+  if (style.explode || isDeep) {
+    return pieces.map(([member = encodedName, part]): Pair => [member, part]);
+  }
+  const separator = style.style === "spaceDelimited"
+    ? "%20"
+    : style.style === "pipeDelimited"
+    ? "%7C"
+    : ",";
+  return [[encodedName, join(pieces, separator, separator)]];
+}
+
+/** `name[member]=value`, deeper members in more brackets, lists by repeating. */
+function deepPairs(
+  name: string,
+  value: object,
+  write: (text: string) => string,
+  key: string,
+): Pair[] {
+  return membersOf(value).flatMap(([member, part]): Pair[] => {
+    const inner = `${name}[${member}]`;
+    return isObject(part)
+      ? deepPairs(inner, part, write, key)
+      : (Array.isArray(part) ? part : [part]).map((item) => [
+        encode(inner, key),
+        write(textOf(item)),
+      ]);
+  });
+}
+
+/** A value in a path. An empty one is refused: the path would be that of another operation. */
+export function writePath(name: string, value: unknown, style: ValueStyle, key: string): string {
+  if (isNothing(value) || textOf(value) === "") throw new UnsendableArgument(key, "not empty");
+  const pieces = piecesOf(value, style, (text) => encode(text, key));
+  if (pieces.length === 0) throw new UnsendableArgument(key, "not empty");
+  const { explode } = style;
+  // An exploded member is `name=value`; otherwise names and values alternate.
+  const afterName = explode ? "=" : ",";
+  if (style.style === "label") return `.${join(pieces, afterName, explode ? "." : ",")}`;
+  if (style.style !== "matrix") return join(pieces, afterName, ",");
+  const label = encode(name, key);
+  return explode
+    ? pieces.map(([member = label, part]) => `;${member}=${part}`).join("")
+    : `;${label}=${join(pieces, ",", ",")}`;
+}
+
+const HEADER_TEXT = /^[\t\x20-\x7e]*$/;
+
+/** A value in a header. Line ends are refused: one would begin another header. */
+export function writeHeader(value: unknown, style: ValueStyle, key: string): string {
+  const text = join(piecesOf(value, style, (part) => part), style.explode ? "=" : ",", ",");
+  if (!HEADER_TEXT.test(text)) {
+    throw new UnsendableArgument(
+      key,
+      "printable ASCII text in one line, for it is sent in a header",
+    );
+  }
+  return text.trim();
+}

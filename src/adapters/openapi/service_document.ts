@@ -1,0 +1,399 @@
+/**
+ * The HTTP service as an OpenAPI 3.1 document: one operation per tool that the caller sees, and the
+ * other routes, which do not depend on the tools. The tools' schemas come from the export to
+ * `openapi@3.1`. The operations wrap them as the service does: arguments in an object with the ids
+ * of the call, results with what came of it.
+ *
+ * @module
+ */
+
+import type {
+  ExportResult,
+  OpenApiContent,
+  OpenApiDocument,
+  OpenApiOperation,
+} from "../../formats/mod.ts";
+import { type Check, checkText, isListOf, isObject, must, RISK_LEVELS } from "../../tool/mod.ts";
+
+/** What the document says besides the tools. */
+export interface OpenApiOptions {
+  /** @default {"Tools"} */
+  readonly title?: string;
+  /** The version of what is served. @default {"1.0.0"} */
+  readonly version?: string;
+  readonly description?: string;
+  /** Where the routes are, as URLs. Absent: where the document is. */
+  readonly servers?: readonly string[];
+  /**
+   * How callers authenticate, as Security Scheme Objects by name. Any one of them is enough.
+   *
+   * @default {a bearer token, if there is an `authorize`}
+   */
+  readonly securitySchemes?: Readonly<Record<string, unknown>>;
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === "string";
+}
+
+/** The check of each option. */
+export const OPENAPI_CHECKS: { readonly [Option in keyof OpenApiOptions]-?: Check } = {
+  title: checkText,
+  version: checkText,
+  description: checkText,
+  servers: must("a list of strings", (value) => isListOf(value, isText)),
+  securitySchemes: must("an object", isObject),
+};
+
+/**
+ * Writes the document.
+ *
+ * @param exported The caller's tools, exported to `openapi@3.1`.
+ * @param isProtected Whether callers must authenticate.
+ */
+export function openApiDocument(
+  exported: ExportResult<OpenApiDocument>,
+  options: OpenApiOptions,
+  isProtected: boolean,
+): Json {
+  const { title = "Tools", version = "1.0.0", description, servers } = options;
+  const { tools, rejected } = exported;
+  const securitySchemes = options.securitySchemes ??
+    (isProtected ? { bearer: { type: "http", scheme: "bearer" } } : undefined);
+  const paths = Object.fromEntries(
+    Object.entries(tools.paths).map(([path, { post }]) => [
+      path,
+      { post: operationOf(post, tools.components.schemas) },
+    ]),
+  );
+  return {
+    openapi: "3.1.1",
+    info: { title, version, ...(description === undefined ? {} : { description }) },
+    jsonSchemaDialect: "https://json-schema.org/draft/2020-12/schema",
+    ...(servers === undefined ? {} : { servers: servers.map((url) => ({ url })) }),
+    ...(securitySchemes === undefined ? {} : {
+      security: Object.keys(securitySchemes).map((name) => ({ [name]: [] })),
+    }),
+    paths: { ...ROUTES, ...paths },
+    components: {
+      schemas: { ...SCHEMAS, ...tools.components.schemas },
+      ...(securitySchemes === undefined ? {} : { securitySchemes }),
+    },
+    // The document says which tools it leaves out, and why.
+    ...(rejected.length === 0 ? {} : {
+      "x-tools-left-out": rejected.map(({ tool, message }) => ({ tool, message })),
+    }),
+  };
+}
+
+/** The operation of a tool, with what the service wraps around arguments and results. */
+function operationOf(
+  operation: OpenApiOperation,
+  schemas: OpenApiDocument["components"]["schemas"],
+): Json {
+  const input = operation.requestBody.content["application/json"];
+  const output = operation.responses["200"].content?.["application/json"];
+  const mustHave = requiresArguments(input, schemas);
+  return {
+    ...operation,
+    requestBody: {
+      required: mustHave,
+      content: {
+        "application/json": {
+          schema: {
+            type: "object",
+            properties: { arguments: input.schema, ...CALL_FIELDS },
+            ...(mustHave ? { required: ["arguments"] } : {}),
+            additionalProperties: false,
+          },
+          ...(input.examples === undefined ? {} : {
+            examples: Object.fromEntries(
+              Object.entries(input.examples).map(([name, { value, ...rest }]) => [
+                name,
+                { ...rest, value: { arguments: value } },
+              ]),
+            ),
+          }),
+        },
+      },
+    },
+    responses: {
+      "200": {
+        description: "The result; or an event stream that ends with the result.",
+        content: {
+          "application/json": {
+            schema: object({
+              callId: TEXT,
+              ok: { const: true },
+              content: output === undefined ? true : output.schema,
+              durationMs: { type: "number" },
+              truncated: { const: true },
+              replayed: { const: true },
+            }, ["callId", "ok", "durationMs"]),
+          },
+          "text/event-stream": { schema: TEXT },
+        },
+      },
+      default: PROBLEM,
+    },
+  };
+}
+
+/** Whether a call without arguments cannot be valid: the schema's own `required` is not empty. */
+function requiresArguments(
+  { schema }: OpenApiContent["application/json"],
+  schemas: OpenApiDocument["components"]["schemas"],
+): boolean {
+  const name = typeof schema === "object" && typeof schema["$ref"] === "string"
+    ? schema["$ref"].slice("#/components/schemas/".length)
+    : "";
+  const parameters = Object.hasOwn(schemas, name) ? schemas[name] : undefined;
+  const required: unknown = typeof parameters === "object" ? parameters["required"] : undefined;
+  return Array.isArray(required) && required.length > 0;
+}
+
+/** A JSON object. */
+type Json = { readonly [key: string]: unknown };
+
+const TEXT: Json = { type: "string" };
+const LIST: Json = { type: "array", items: { type: "object" } };
+const RISK: Json = { type: "string", enum: RISK_LEVELS };
+
+const listOf = (items: Json): Json => ({ type: "array", items });
+const described = (description: string, schema: Json = {}): Json => ({ ...schema, description });
+const object = (properties: Json, required: readonly string[] = Object.keys(properties)): Json => ({
+  type: "object",
+  properties,
+  required,
+});
+
+/** The response for every failure. */
+const PROBLEM: Json = {
+  description: "What went wrong (RFC 9457).",
+  content: { "application/problem+json": { schema: ref("Problem") } },
+};
+
+/** The id of a call, in the body or in a header. */
+const ID: Json = {
+  type: "string",
+  minLength: 1,
+  maxLength: 256,
+  // No spaces at the ends. Without look-around, which not every regular expression engine has.
+  pattern: "^[\\x21-\\x7e]([\\x20-\\x7e]*[\\x21-\\x7e])?$",
+};
+
+/** What the body of a call may hold beside the arguments. */
+const CALL_FIELDS: Json = {
+  callId: described("Names the call, so that it can be aborted.", ID),
+  sessionId: described("The conversation that the call belongs to.", ID),
+  messageId: described("The message that asked for the call.", ID),
+  idempotencyKey: described("A later call with the same key gets this call's result.", ID),
+};
+
+/** The schemas of what the routes send. The names of tools' schemas contain a ".", so none clash. */
+const SCHEMAS: Json = {
+  Problem: object({
+    type: TEXT,
+    title: TEXT,
+    status: { type: "integer" },
+    code: described("What went wrong, for programs.", TEXT),
+    detail: described("What went wrong, and what would be right.", TEXT),
+    issues: listOf(ref("Issue")),
+    retryable: described("Whether the same call may succeed later.", { type: "boolean" }),
+    callId: TEXT,
+    durationMs: { type: "number" },
+  }, ["type", "title", "status", "code", "detail"]),
+  Issue: object({
+    path: described("Where, as a JSON Pointer.", TEXT),
+    keyword: TEXT,
+    expected: TEXT,
+    message: TEXT,
+  }),
+  Tool: object({
+    id: TEXT,
+    name: TEXT,
+    namespace: TEXT,
+    title: TEXT,
+    description: TEXT,
+    version: TEXT,
+    parameters: described("JSON Schema of the arguments."),
+    returns: described("JSON Schema of the result."),
+    category: TEXT,
+    risk: RISK,
+    tags: listOf(TEXT),
+    annotations: { type: "object" },
+    executable: { type: "boolean" },
+  }, ["id", "name", "description", "parameters", "risk", "tags", "executable"]),
+  Page: object({
+    tools: listOf(ref("Tool")),
+    nextCursor: described("Absent on the last page.", TEXT),
+  }, ["tools"]),
+  Export: object({
+    target: TEXT,
+    tools: described("The tools in the target's shape."),
+    names: described("The tool of each name.", LIST),
+    rejected: LIST,
+    warnings: { type: "array" },
+    losses: LIST,
+  }, ["target", "tools", "names", "rejected", "warnings"]),
+  Turn: object({
+    target: TEXT,
+    messages: described("What to send back, in the target's shape."),
+    calls: listOf(object({
+      callId: TEXT,
+      name: described("The tool's id; null if there is none.", { type: ["string", "null"] }),
+      wireName: TEXT,
+      result: { type: "object" },
+    })),
+  }),
+};
+
+const query = (name: string, description: string, schema = TEXT): Json => ({
+  name,
+  in: "query",
+  description,
+  schema,
+});
+
+/** The query parameters that narrow the caller's tools. */
+const FILTERS: readonly Json[] = [
+  query("role", "Only tools that this role may use."),
+  query("maxRisk", "Only tools of at most this risk.", RISK),
+  query("category", "Only tools of these categories, separated by commas."),
+  query("tagsAny", "Only tools with one of these tags, separated by commas."),
+  query("tagsAll", "Only tools with all these tags, separated by commas."),
+  query("namespace", "Only tools of this namespace."),
+  ...["hasWorkspace", "hasTerminal", "hasEditor", "hasGitRepository"].map((name) =>
+    query(name, "Whether the caller has this to work with.", {
+      type: "string",
+      enum: ["true", "false"],
+    })
+  ),
+  query("requiredTags", "Only tools with all these tags, separated by commas."),
+  query("enabledToolIds", "Only these tools: ids, separated by commas."),
+  query("disabledToolIds", "Not these tools: ids, separated by commas."),
+];
+
+/** The parameter in a path. */
+const inPath = (name: string, description: string): Json => ({
+  name,
+  in: "path",
+  required: true,
+  description,
+  schema: TEXT,
+});
+
+const json = (description: string, schema: Json): Json => ({
+  description,
+  content: { "application/json": { schema } },
+});
+
+/** An operation that may fail. */
+const operation = (
+  operationId: string,
+  summary: string,
+  responses: Json,
+  rest: { readonly parameters?: readonly Json[]; readonly requestBody?: Json } = {},
+): Json => ({ operationId, summary, ...rest, responses: { ...responses, default: PROBLEM } });
+
+/** The routes, except those that execute a tool. */
+const ROUTES: Json = {
+  "/tools": {
+    get: operation(
+      "listTools",
+      "The caller's tools",
+      {
+        "200": json("A page; or, with a format, an export.", {
+          anyOf: [ref("Page"), ref("Export")],
+        }),
+      },
+      {
+        parameters: [
+          query("q", "Words to search for; the best match comes first."),
+          query("limit", "How many at most.", { type: "integer", minimum: 1, maximum: 1000 }),
+          query("cursor", "The nextCursor of the page before."),
+          ...FILTERS,
+          query("format", "The target to export to, such as a provider; exports are not paged."),
+          query("losses", "Whether an export lists what the target cannot express.", {
+            type: "string",
+            enum: ["0", "1"],
+          }),
+        ],
+      },
+    ),
+  },
+  "/tools/{id}": {
+    get: operation("getTool", "One of the caller's tools", {
+      "200": json("The tool.", ref("Tool")),
+    }, {
+      parameters: [inPath("id", "The tool's id.")],
+    }),
+  },
+  "/tools/{id}/explain": {
+    get: operation(
+      "explainTool",
+      "Whether the caller sees a tool, and why not",
+      { "200": json("The explanation.", { type: "object" }) },
+      { parameters: [inPath("id", "The tool's id.")] },
+    ),
+  },
+  "/executions/{callId}/abort": {
+    post: operation("abortExecution", "Aborts one of the caller's running calls", {
+      "202": json(
+        "The call is being aborted.",
+        object({ callId: TEXT, status: { const: "aborting" } }),
+      ),
+    }, { parameters: [inPath("callId", "The call's id.")] }),
+  },
+  "/dispatch/{target}": {
+    post: operation(
+      "dispatchTurn",
+      "Runs the calls in a provider's response",
+      { "200": json("The messages to send back, and the result of each call.", ref("Turn")) },
+      {
+        parameters: [
+          inPath("target", "The target that the model's tools were exported to."),
+          ...FILTERS,
+        ],
+        requestBody: {
+          required: true,
+          description: "The provider's response, unchanged.",
+          content: { "application/json": { schema: {} } },
+        },
+      },
+    ),
+  },
+  "/events": {
+    get: operation("followTools", "Changes of the caller's tools", {
+      "200": {
+        description: 'Events "added", "removed" and "updated", each with the id of a tool.',
+        content: { "text/event-stream": { schema: TEXT } },
+      },
+      "204": { description: "The tools of this server do not change." },
+    }),
+  },
+  "/metrics": {
+    get: operation("getMetrics", "Metrics of the calls of the caller's tools", {
+      "200": {
+        description: "The metrics.",
+        content: {
+          "application/json": { schema: { type: "object" } },
+          "text/plain": { schema: TEXT },
+          "application/openmetrics-text": { schema: TEXT },
+        },
+      },
+    }),
+  },
+  "/healthz": {
+    get: {
+      operationId: "getHealth",
+      summary: "Whether the server is up",
+      security: [],
+      responses: { "200": json("The server is up.", { type: "object" }) },
+    },
+  },
+};
+
+function ref(name: string): Json {
+  return { $ref: `#/components/schemas/${name}` };
+}

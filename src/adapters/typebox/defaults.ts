@@ -1,0 +1,117 @@
+/**
+ * The registry and the dispatcher with TypeBox's engine and plue's search index, unless others are
+ * handed in.
+ *
+ * @module
+ */
+
+import {
+  type SelectableToolHost,
+  ToolDispatcher as CoreToolDispatcher,
+  type ToolDispatcherOptions,
+} from "../../execute/mod.ts";
+import {
+  createToolIndex,
+  type ToolIndex,
+  ToolRegistry as CoreToolRegistry,
+  type ToolRegistryOptions as CoreToolRegistryOptions,
+} from "../../registry/mod.ts";
+import type { SchemaEngine } from "../../schema/mod.ts";
+import type { Toolset } from "../../select/mod.ts";
+import { refuse } from "../../tool/mod.ts";
+import { typeboxEngine } from "./typebox_engine.ts";
+
+let engine: SchemaEngine | undefined;
+
+/** One engine for all, so that a schema in two registries is compiled once. */
+export function defaultEngine(): SchemaEngine {
+  return engine ??= typeboxEngine();
+}
+
+/** Options for {@linkcode ToolRegistry}. */
+export interface ToolRegistryOptions extends Omit<CoreToolRegistryOptions, "engine"> {
+  /**
+   * Compiles the tools' schemas.
+   *
+   * @default {typeboxEngine()}
+   */
+  readonly engine?: SchemaEngine | undefined;
+  /**
+   * Makes the index that `searchTools` asks.
+   *
+   * @default {createToolIndex}
+   */
+  readonly index?: (() => ToolIndex) | undefined;
+}
+
+/**
+ * The mutable set of all tools: unique ids, change events, and each tool's life from `init` to
+ * `dispose`. Callers see it through toolsets, which `select` makes.
+ *
+ * @example Usage
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { ToolRegistry } from "@plue/tools";
+ *
+ * await using registry = new ToolRegistry({
+ *   tools: [{ name: "echo", description: "Says it again.", risk: "safe" }],
+ * });
+ * const changes: string[] = [];
+ * registry.subscribe(({ type, tool }) => changes.push(`${type} ${tool.id}`));
+ * registry.registerTool({ name: "rm", description: "Deletes a file.", risk: "high" });
+ *
+ * assert.deepEqual(registry.ids, ["echo", "rm"]);
+ * assert.deepEqual(changes, ["added rm"]);
+ * assert.deepEqual(registry.getToolsByRiskLevel("low").map((tool) => tool.id), ["echo"]);
+ * assert.equal(registry.searchTools("delete files")[0]?.id, "rm");
+ * ```
+ */
+export class ToolRegistry extends CoreToolRegistry {
+  /** @throws {TypeError | RangeError} If an option or one of the tools is wrong. */
+  constructor(options: ToolRegistryOptions = {}) {
+    // Every option is optional, so a list of tools would pass for options without tools.
+    if (Array.isArray(options)) refuse("make a registry", "its tools go into the option tools");
+    const { engine = defaultEngine(), index = createToolIndex } = options;
+    super({ ...options, engine, index });
+  }
+}
+
+/**
+ * Runs calls of the tools in a toolset: from a model's arguments to a result that is valid, or a
+ * failure that the model can read. It never rejects and never throws for what a call does.
+ *
+ * @example Usage
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { buildToolset, defineTool, ToolDispatcher } from "@plue/tools";
+ *
+ * const toolset = buildToolset([
+ *   defineTool({
+ *     name: "add",
+ *     description: "Adds two numbers.",
+ *     parameters: {
+ *       type: "object",
+ *       properties: { a: { type: "number" }, b: { type: "number" } },
+ *       required: ["a", "b"],
+ *     },
+ *     execute: ({ a, b }) => a + b,
+ *   }),
+ * ]);
+ * const dispatcher = new ToolDispatcher(toolset);
+ *
+ * const sum = await dispatcher.dispatch({ name: "add", arguments: '{"a":2,"b":40}' });
+ * assert.equal(sum.ok && sum.content, 42);
+ * ```
+ */
+export class ToolDispatcher extends CoreToolDispatcher {
+  /**
+   * @param source The tools that may be called: a toolset, or a registry for all of its tools. A
+   * registry is followed as it changes, and compiles with its own engine.
+   * @param options What the host adds. `engine` is for a toolset that was made from a list; it is
+   * TypeBox's by default.
+   * @throws {TypeError | RangeError} If an option is wrong.
+   */
+  constructor(source: Toolset | SelectableToolHost, options: ToolDispatcherOptions = {}) {
+    super(source, { ...options, engine: options.engine ?? defaultEngine() });
+  }
+}

@@ -1,0 +1,295 @@
+/**
+ * What a tool sends while it runs: the events, what sends them, and the stream that hands them out.
+ *
+ * @module
+ */
+
+import { clip, type ToolFailure, type ToolResult } from "../tool/mod.ts";
+import { describeRefusal, frozenCopy, readJson } from "./json_value.ts";
+import type { DispatchPhase } from "./options.ts";
+import type { DispatchContext, ToolProgress } from "./request.ts";
+
+interface EventBase {
+  readonly callId: string;
+  /** 0 for the first event of the call, then 1, 2, 3, without a gap. */
+  readonly sequence: number;
+}
+
+/** The tool sent a value with `context.metadata`. */
+export interface MetadataEvent extends EventBase {
+  readonly type: "metadata";
+  readonly value: unknown;
+}
+
+/** The tool said how far it has come. */
+export interface ProgressEvent extends EventBase {
+  readonly type: "progress";
+  readonly progress: ToolProgress;
+}
+
+/** The tool, a generator, yielded a value. */
+export interface OutputEvent extends EventBase {
+  readonly type: "output";
+  readonly value: unknown;
+}
+
+/** The call has ended. The last event, exactly once. */
+export interface ResultEvent extends EventBase {
+  readonly type: "result";
+  readonly result: ToolResult;
+  /** How many events were lost: values that are not JSON, and metadata that was not taken in time. */
+  readonly dropped: number;
+}
+
+/** What a streamed call says while it runs. Values are frozen copies. */
+export type ToolEvent = MetadataEvent | ProgressEvent | OutputEvent | ResultEvent;
+
+/** A call, as the sender of its events needs it. */
+export interface SendingCall {
+  readonly options: DispatchContext;
+  readonly events: EventQueue | undefined;
+  /** The result is decided: values that are sent from here on are dropped. */
+  readonly over: boolean;
+  readonly maxOutputBytes: number;
+  /** How many values that the tool sent were lost. */
+  dropped: number;
+  report(phase: DispatchPhase, error: unknown): void;
+}
+
+/** A call, as the stream of its events needs it. */
+export interface StreamedCall {
+  readonly callId: string;
+  readonly dropped: number;
+  readonly deadline: { abort(reason: unknown): void };
+  run(): ToolResult | Promise<ToolResult>;
+}
+
+/** An event that has no number yet: numbers are given when it is taken. */
+export type QueuedEvent =
+  | { readonly type: "metadata"; readonly value: unknown }
+  | { readonly type: "progress"; readonly progress: ToolProgress }
+  | { readonly type: "output"; readonly value: unknown };
+
+/** A bounded queue of events, as a call fills it. */
+export interface EventQueue {
+  /**
+   * Adds an event. Progress replaces progress that has not been taken, so it always has room.
+   *
+   * @returns `false` if there was no room.
+   */
+  push(event: QueuedEvent): boolean;
+  /** Adds an event when there is room, and resolves when there is room for one more. */
+  pushAndWait(event: QueuedEvent): Promise<void>;
+  /** The call is over: lets everything go on that waits for room. */
+  release(): void;
+}
+
+const MAX_PROGRESS_MESSAGE = 1_000;
+
+/**
+ * Tells the host's `metadata` callback that a call has failed. A stream has its result for that.
+ *
+ * @param tool The name in the call.
+ * @param onThrow Is given what the callback threw.
+ */
+export function tellFailure(
+  context: DispatchContext,
+  tool: string,
+  { error: { code, message, issues } }: ToolFailure,
+  onThrow: (error: unknown) => void,
+): void {
+  try {
+    context.metadata?.(frozenCopy({ type: "error", tool, error: code, message, issues }));
+  } catch (error) {
+    onThrow(error);
+  }
+}
+
+/** Sends what the tool says. A value that is not JSON is dropped and counted: it never fails the tool. */
+export function sendMetadata(call: SendingCall, value: unknown): void {
+  const { events, options } = call;
+  const copy = copyFor(options.metadata, call, value);
+  if (copy === undefined) return;
+  if (events?.push({ type: "metadata", value: copy }) === false) call.dropped++;
+  try {
+    options.metadata?.(copy);
+  } catch (error) {
+    call.report("metadata", error);
+  }
+}
+
+/** Sends how far the tool has come. */
+export function sendProgress(
+  call: SendingCall,
+  done: number,
+  total: number | undefined,
+  message: string | undefined,
+): void {
+  const { events, options } = call;
+  if (!isHeard(options.progress, call)) return;
+  if (![done, total ?? 0].every(Number.isFinite)) {
+    return drop(call, new RangeError("Cannot send progress: it must be finite numbers"));
+  }
+  const words = typeof message === "string" ? clip(message, MAX_PROGRESS_MESSAGE) : undefined;
+  const progress: ToolProgress = Object.freeze({
+    done,
+    ...(total !== undefined && { total }),
+    ...(words !== undefined && { message: words }),
+  });
+  events?.push({ type: "progress", progress });
+  try {
+    options.progress?.(progress);
+  } catch (error) {
+    call.report("metadata", error);
+  }
+}
+
+/** Sends what a generator yielded. Resolves when the generator may go on. */
+export async function sendOutput(call: SendingCall, value: unknown): Promise<void> {
+  const { events, options } = call;
+  const copy = copyFor(options.output, call, value);
+  if (copy === undefined) return;
+  try {
+    await options.output?.(copy);
+  } catch (error) {
+    call.report("metadata", error);
+  }
+  await events?.pushAndWait({ type: "output", value: copy });
+}
+
+/** Whether a value is wanted: not without a consumer, and not after the result was decided. */
+function isHeard(callback: unknown, call: SendingCall): boolean {
+  return !call.over && (call.events ?? callback) !== undefined;
+}
+
+/** A frozen copy for a consumer; `undefined` if there is none, or the value must be dropped. */
+function copyFor(callback: unknown, call: SendingCall, value: unknown): unknown {
+  if (!isHeard(callback, call)) return undefined;
+  const limit = call.maxOutputBytes;
+  const verdict = readJson(value, limit);
+  if (verdict.kind === "json") return frozenCopy(verdict.value);
+  const why = verdict.kind === "large"
+    ? `it is larger than ${limit} bytes of JSON`
+    : describeRefusal(verdict);
+  drop(call, new TypeError(`Cannot send a value: ${why}`));
+  return undefined;
+}
+
+function drop(call: SendingCall, error: Error): void {
+  call.dropped++;
+  call.report("metadata", error);
+}
+
+type Answer = IteratorResult<ToolEvent, undefined>;
+
+const DONE: Answer = Object.freeze({ done: true, value: undefined });
+
+/**
+ * The events of one call, to be taken once.
+ *
+ * @param size How many events wait for their consumer.
+ * @param begin Makes the call, which sends into the queue, or says why there is none.
+ * @param nextCallId Gives an id to a call that there is no tool for.
+ */
+export function streamEvents(
+  size: number,
+  begin: (queue: EventQueue) => StreamedCall | ToolFailure,
+  nextCallId: () => string,
+): AsyncIterableIterator<ToolEvent, undefined> {
+  const events: QueuedEvent[] = [];
+  /** Consumers that asked for an event before there was one. */
+  const asked: ((answer: Answer) => void)[] = [];
+  /** Called when there is room again. */
+  let onRoom: (() => void)[] = [];
+  let call: StreamedCall | undefined;
+  let callId: string | undefined;
+  let ended: Promise<void> | undefined;
+  let result: ToolResult | undefined;
+  let sequence = 0;
+  let isReleased = false;
+  let isFinished = false;
+
+  const queue: EventQueue = {
+    push(event) {
+      if (event.type === "progress") {
+        const stale = events.findIndex(({ type }) => type === "progress");
+        if (stale !== -1) events.splice(stale, 1);
+      } else if (events.length >= size) return false;
+      events.push(event);
+      serve();
+      return true;
+    },
+    async pushAndWait(event) {
+      while (!queue.push(event)) {
+        if (isReleased) return;
+        await room();
+      }
+      while (events.length >= size && !isReleased) await room();
+    },
+    release() {
+      isReleased = true;
+      letGo();
+    },
+  };
+
+  function room(): Promise<void> {
+    return new Promise((resolve) => onRoom.push(resolve));
+  }
+
+  function letGo(): void {
+    const waiting = onRoom;
+    onRoom = [];
+    for (const go of waiting) go();
+  }
+
+  async function run(): Promise<void> {
+    const begun = begin(queue);
+    result = "run" in begun ? await (call = begun).run() : begun;
+    // A generator may still wait for room in the queue.
+    queue.release();
+    serve();
+  }
+
+  function serve(): void {
+    while (asked.length > 0 && !isFinished) {
+      const event = events.shift() ??
+        (result && { type: "result" as const, result, dropped: call?.dropped ?? 0 });
+      if (event === undefined) return;
+      if (events.length < size) letGo();
+      callId ??= call?.callId ?? nextCallId();
+      const value = Object.freeze({ ...event, callId, sequence: sequence++ });
+      asked.shift()?.({ done: false, value });
+      if (event.type === "result") finish();
+    }
+  }
+
+  function finish(): void {
+    isFinished = true;
+    queue.release();
+    for (const resolve of asked.splice(0)) resolve(DONE);
+  }
+
+  return {
+    [Symbol.asyncIterator]() {
+      return this;
+    },
+    next() {
+      if (isFinished) return Promise.resolve(DONE);
+      const answer = new Promise<Answer>((resolve) => asked.push(resolve));
+      if (ended === undefined) ended = run();
+      else serve();
+      return answer;
+    },
+    /** Leaves the stream: the call is aborted. Resolves when it has ended, cleanups and all. */
+    async return() {
+      if (!isFinished) {
+        finish();
+        if (result === undefined) {
+          call?.deadline.abort(new DOMException("The consumer left the stream", "AbortError"));
+        }
+        await ended;
+      }
+      return DONE;
+    },
+  };
+}

@@ -1,0 +1,178 @@
+/**
+ * What a host may hand in that takes part in a call: hooks, an approver, a transaction manager.
+ *
+ * @module
+ */
+
+import type { Services, Tool, ToolCallError, ToolResult, Transaction } from "../tool/mod.ts";
+
+/** The call that a hook, a rule or an approver is asked about. */
+export interface CallInfo {
+  readonly tool: Tool;
+  readonly callId: string;
+  readonly sessionId: string | undefined;
+  readonly messageId: string | undefined;
+  readonly principal: string | undefined;
+  /** Aborts when the call does. */
+  readonly signal: AbortSignal;
+  /**
+   * The arguments, as a frozen copy. In `before` they are parsed and not yet validated; later they
+   * are what the tool gets. `undefined` where a call ended before they were parsed.
+   */
+  readonly arguments: unknown;
+}
+
+/** What a `before` hook answers. Nothing means: go on. */
+export type BeforeAnswer =
+  | void
+  /** Go on with these arguments instead. They are validated as any others. */
+  | { readonly arguments: unknown }
+  /** Do not run the tool: this is the result. Its content is validated as a tool's would be. */
+  | { readonly result: ToolResult }
+  /** Do not run the tool: the call fails with `denied` and this sentence. */
+  | { readonly refuse: string };
+
+/**
+ * Takes part in every call of a tool in the toolset: may change its arguments, answer in the tool's
+ * place, refuse, or change the result.
+ *
+ * `before` runs after the arguments were parsed and before they are validated; the hooks run in
+ * the order given, until one answers with a result or refuses.
+ *
+ * `after` runs last, when the transaction is closed and the cleanups have run, with every result
+ * of a known tool, also of a call that was refused, but not with a result that is replayed for an
+ * idempotency key; the hooks run in reverse order. If it returns a result, that takes the place of
+ * the call's; its content is validated as a tool's would be.
+ *
+ * A hook that throws, or answers something else, refuses: the call fails with `denied`.
+ *
+ * @example Usage
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { ToolDispatcher, type ToolHooks, ToolRegistry } from "@plue/tools";
+ *
+ * const log: string[] = [];
+ * const audit: ToolHooks = {
+ *   name: "audit",
+ *   before: ({ principal }) => principal === undefined ? { refuse: "Who are you?" } : undefined,
+ *   after: ({ tool }, result) => void log.push(`${tool.id}: ${result.ok}`),
+ * };
+ * const registry = new ToolRegistry({
+ *   tools: [{ name: "ping", description: "Answers.", execute: () => "pong" }],
+ * });
+ * const dispatcher = new ToolDispatcher(registry, { hooks: audit });
+ *
+ * await dispatcher.dispatch({ name: "ping" });
+ * await dispatcher.dispatch({ name: "ping" }, { principal: "ann" });
+ * assert.deepEqual(log, ["ping: false", "ping: true"]);
+ * ```
+ */
+export interface ToolHooks {
+  /** Names the hook in messages. */
+  readonly name?: string;
+  before?(call: CallInfo): BeforeAnswer | Promise<BeforeAnswer>;
+  after?(
+    call: CallInfo,
+    result: ToolResult,
+  ): ToolResult | void | Promise<ToolResult | void>;
+}
+
+/** What an approver answers: yes or no, with the reason for the model. */
+export type ApprovalAnswer =
+  | boolean
+  | { readonly approved: boolean; readonly reason?: string | undefined };
+
+/**
+ * Decides whether a call of a tool that `requiresApproval` may run. The arguments have been
+ * validated. Waiting for the answer does not count against the call's timeout. An approver that
+ * throws, or answers something else, refuses.
+ *
+ * @example Usage
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { ToolDispatcher, ToolRegistry } from "@plue/tools";
+ *
+ * const registry = new ToolRegistry({
+ *   tools: [{
+ *     name: "launch",
+ *     description: "Launches it.",
+ *     requiresApproval: true,
+ *     execute: () => "launched",
+ *   }],
+ * });
+ * const dispatcher = new ToolDispatcher(registry, {
+ *   approve: ({ principal }) =>
+ *     principal === "ann" || { approved: false, reason: "only Ann may launch" },
+ * });
+ *
+ * const result = await dispatcher.dispatch({ name: "launch" }, { principal: "bob" });
+ * assert.equal(
+ *   !result.ok && result.error.message,
+ *   'Cannot call "launch": it was not approved: only Ann may launch',
+ * );
+ * ```
+ */
+export type Approver = (call: CallInfo) => ApprovalAnswer | Promise<ApprovalAnswer>;
+
+/** The call that a transaction is opened for. */
+export interface TransactionInfo {
+  readonly tool: Tool;
+  readonly callId: string;
+  readonly sessionId: string | undefined;
+  readonly messageId: string | undefined;
+  readonly principal: string | undefined;
+  /** What the tool is given, such as the document that the call is about. */
+  readonly services: Services;
+  /** Aborts when the call does: `begin` may give up. */
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Opens and closes transactions.
+ *
+ * Contract:
+ * - `begin` is called once per call of a tool that `requiresTransaction`, before the tool runs.
+ * - What it gave is closed exactly once by `commit`, after the result was found valid, or by
+ *   `rollback`; a `commit` that fails is followed by one `rollback`. A `begin` that answers after
+ *   its call has ended is rolled back.
+ * - Each may answer at once or with a promise. What they throw fails the call.
+ * - `rollback` may run while a tool that ignored its signal is still working.
+ *
+ * @example Usage
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { ToolDispatcher, ToolRegistry, type Transaction, type TransactionManager } from "@plue/tools";
+ *
+ * interface Draft extends Transaction {
+ *   readonly lines: string[];
+ * }
+ * const notebook: string[] = [];
+ * const transactions: TransactionManager<Draft> = {
+ *   begin: ({ callId }) => ({ id: callId, lines: [] }),
+ *   commit: ({ lines }) => void notebook.push(...lines),
+ *   rollback: () => {},
+ * };
+ * const registry = new ToolRegistry({
+ *   tools: [{
+ *     name: "note",
+ *     description: "Writes a line down.",
+ *     requiresTransaction: true,
+ *     execute(_, { transaction }) {
+ *       (transaction as Draft).lines.push("written");
+ *       throw new Error("The pen broke");
+ *     },
+ *   }],
+ * });
+ *
+ * const dispatcher = new ToolDispatcher(registry, { transactions });
+ * const result = await dispatcher.dispatch({ name: "note" });
+ * assert.equal(result.ok, false);
+ * assert.deepEqual(notebook, []);
+ * ```
+ */
+export interface TransactionManager<Tx extends Transaction = Transaction> {
+  begin(info: TransactionInfo): Tx | Promise<Tx>;
+  commit(transaction: Tx): void | Promise<void>;
+  /** `reason` is why the call failed. */
+  rollback(transaction: Tx, reason: ToolCallError): void | Promise<void>;
+}

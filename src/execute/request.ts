@@ -1,0 +1,194 @@
+/**
+ * What a model asks for and what its host adds: the fields of a call and of its context. Another
+ * field is refused: it was misspelt or belongs in the other of the two, and would be ignored.
+ *
+ * @module
+ */
+
+import { nearIds } from "../select/mod.ts";
+import { describe, isObject, type OutputOverflow, type Services } from "../tool/mod.ts";
+
+/**
+ * One call, as a model asks for it, or as `decodeCalls` answers it. A call with another field fails
+ * with `invalid_arguments`.
+ */
+export interface ToolCall {
+  /** The tool's id. Names from a provider are decoded first. */
+  readonly name: string;
+  /**
+   * The arguments: a JSON string, or the value, which the tool gets a copy of. Absent, `null` and
+   * the empty string stand for no arguments, since models send all three.
+   */
+  readonly arguments?: unknown;
+  /** Names the call. Absent: the dispatcher names it. */
+  readonly callId?: string | undefined;
+}
+
+/** How far a call has come. */
+export interface ToolProgress {
+  readonly done: number;
+  readonly total?: number;
+  readonly message?: string;
+}
+
+/**
+ * What a call's host adds to it. Everything is optional. A call whose context has another field
+ * fails with `invalid_arguments`.
+ */
+export interface DispatchContext {
+  /** The conversation that the call belongs to. */
+  readonly sessionId?: string | undefined;
+  /** The model's message that asked for the call. */
+  readonly messageId?: string | undefined;
+  /**
+   * Who calls. The tool, hooks and approvers are told, and idempotency keys are kept apart by it.
+   */
+  readonly principal?: string | undefined;
+  /**
+   * Dependencies for this call only, such as the document that it is about. They are laid over the
+   * registry's: one of the same name takes its place. A tool's `init` and `isAvailable` do not see
+   * them.
+   */
+  readonly services?: Services | undefined;
+  /**
+   * Aborts the call. A function gives the signal when the call first waits: a call that ends at once
+   * does not pay for it.
+   */
+  readonly signal?: AbortSignal | (() => AbortSignal) | undefined;
+  /**
+   * How long this call may take, in milliseconds. The lowest of this, the tool's and the
+   * dispatcher's limit holds; 0 or less means that the time is over already.
+   */
+  readonly timeoutMs?: number | undefined;
+  /**
+   * A later call with the same key, tool, principal and session gets this call's result, and the
+   * tool does not run again. 1 to 256 characters. A host that serves several callers must name the
+   * principal or the session, or they share their keys, and with them results.
+   */
+  readonly idempotencyKey?: string | undefined;
+  /** How large the result may be, in bytes of JSON. Can only lower the dispatcher's limit. */
+  readonly maxOutputBytes?: number | undefined;
+  /** What is done with a result that is larger. Absent: what the dispatcher was told. */
+  readonly outputOverflow?: OutputOverflow | undefined;
+  /**
+   * Is given what the tool sends with `context.metadata`: a frozen copy. Of a call that fails it is
+   * told last `{ type: "error", tool, error, message }`, with `issues` where there are some: `tool`
+   * is the name in the call, and `error` the failure's code.
+   */
+  metadata?(value: unknown): void;
+  /** Receives how far the tool has come. */
+  progress?(progress: ToolProgress): void;
+  /**
+   * Is given what a generator yields: a frozen copy. The tool goes on when the promise that it
+   * returns, if any, has settled.
+   */
+  output?(value: unknown): void | Promise<void>;
+}
+
+const CALL_FIELDS: readonly (keyof ToolCall)[] = ["name", "arguments", "callId"];
+
+const CONTEXT_FIELDS: readonly (keyof DispatchContext)[] = [
+  "sessionId",
+  "messageId",
+  "principal",
+  "services",
+  "signal",
+  "timeoutMs",
+  "idempotencyKey",
+  "maxOutputBytes",
+  "outputOverflow",
+  "metadata",
+  "progress",
+  "output",
+];
+
+/** What `decodeCalls` adds: a decoded call may be handed over as it is. */
+const DECODED_CALL_FIELDS: ReadonlySet<string> = new Set([
+  "wireName",
+  "namespace",
+  "raw",
+  "problem",
+]);
+
+/** What providers call the arguments of their calls. */
+const OTHER_NAMES = ["input", "args", "parameters", "params"];
+
+/** Says what is wrong with the fields of a call and its context; `undefined` if nothing is. */
+export function strayField(call: ToolCall, context: DispatchContext): string | undefined {
+  // Every call passes here: `for in` with a `switch` takes 17 to 37 ns, a list of keys and a `Set`
+  // 56 to 112, a look into an object 110 on Bun. What `for in` finds on prototypes is passed over.
+  for (const field in call) {
+    if (!isOfCall(field) && isStray(call, field)) return strayOfCall(call, field);
+  }
+  for (const field in context) {
+    if (!isOfContext(field) && Object.hasOwn(context, field)) return strayOfContext(field);
+  }
+  return context.services === undefined || isObject(context.services)
+    ? undefined
+    : `the context's "services" must be an object`;
+}
+
+function isOfCall(field: string): boolean {
+  const known = field as keyof ToolCall;
+  switch (known) {
+    case "name":
+    case "arguments":
+    case "callId":
+      return true;
+    default:
+      known satisfies never;
+      return false;
+  }
+}
+
+function isOfContext(field: string): boolean {
+  const known = field as keyof DispatchContext;
+  switch (known) {
+    case "sessionId":
+    case "messageId":
+    case "principal":
+    case "services":
+    case "signal":
+    case "timeoutMs":
+    case "idempotencyKey":
+    case "maxOutputBytes":
+    case "outputOverflow":
+    case "metadata":
+    case "progress":
+    case "output":
+      return true;
+    default:
+      known satisfies never;
+      return false;
+  }
+}
+
+function isStray(call: ToolCall, field: string): boolean {
+  return Object.hasOwn(call, field) &&
+    !(Object.hasOwn(call, "wireName") && DECODED_CALL_FIELDS.has(field));
+}
+
+function strayOfCall(call: ToolCall, field: string): string {
+  // A provider's call that was not decoded must not run as one without arguments.
+  const other = OTHER_NAMES.find((name) => Object.hasOwn(call, name));
+  if (other !== undefined) {
+    return `its arguments are in "${other}" and must be in "arguments"; ` +
+      "decodeCalls() reads what a provider sent";
+  }
+  const rest = isOfContext(field)
+    ? ": it belongs in the context, the second argument of dispatch()"
+    : nearest(field, CALL_FIELDS, "decodeCalls() reads what a provider sent");
+  return `${describe(field)} is not one of the call's fields${rest}`;
+}
+
+function strayOfContext(field: string): string {
+  const rest = isOfCall(field)
+    ? ": it belongs in the call, the first argument of dispatch()"
+    : nearest(field, CONTEXT_FIELDS, 'what is for the tool goes into "services"');
+  return `${describe(field)} is not one of the context's fields${rest}`;
+}
+
+function nearest(field: string, fields: readonly string[], hint: string): string {
+  const [near] = nearIds(field, fields, 1);
+  return near === undefined ? `, ${fields.join(", ")}; ${hint}` : `: did you mean "${near}"?`;
+}

@@ -1,0 +1,406 @@
+/**
+ * The steps of a call, and their order, which is always the same. A step that has nothing to do for
+ * a tool under these settings is left out when the tool's plan is made, and costs its calls nothing.
+ *
+ * @module
+ */
+
+import { ToolLifecycleError, type ToolRuntime } from "../registry/mod.ts";
+import { type StandardOutcome, validateStandard } from "../schema/mod.ts";
+import {
+  clip,
+  describeThrown,
+  type FailureCode,
+  type Issue,
+  isWord,
+  MAX_DEPTH,
+  type Tool,
+  type ToolFailure,
+  type ToolResult,
+} from "../tool/mod.ts";
+import type { Call, Step, StepAnswer, ToolPlan } from "./call.ts";
+import { CallView } from "./context.ts";
+import { inPromise } from "./deadline.ts";
+import { sendOutput } from "./events.ts";
+import { interruption, readIssues } from "./failures.ts";
+import { fingerprintOf } from "./idempotency.ts";
+import { describeRefusal, type JsonVerdict, readJson, utf8Length } from "./json_value.ts";
+import type { Settings } from "./options.ts";
+import { readOutput } from "./output.ts";
+import {
+  approverFailed,
+  askApproval,
+  beginTransaction,
+  closeCall,
+  keepTransaction,
+  notBegun,
+  readApproval,
+  runBeforeHooks,
+} from "./port_steps.ts";
+import { strayField } from "./request.ts";
+
+/** A step, and the tools and settings that need it. Its `run` gives a `Value`, or the promise of one. */
+interface OrderedStep<Value> {
+  /** Absent: it never waits. */
+  readonly doing?: string;
+  run(call: Call, doing: string): Value | PromiseLike<Value>;
+  /** Absent: the value is the answer. */
+  settled?(call: Call, value: Value): StepAnswer;
+  /** What `run` threw or its promise was rejected with. Absent: it is the dispatcher's fault. */
+  rejected?(call: Call, error: unknown): StepAnswer;
+  /** Absent: always. */
+  when?(tool: Tool, settings: Settings): unknown;
+}
+
+/** The order. Finding the tool came before it; `closeCall` comes after it. */
+const ORDER: readonly OrderedStep<unknown>[] = [
+  { doing: "beginning", run: checkRequest },
+  { run: checkAvailable, when: (tool) => tool.isAvailable !== true },
+  {
+    run: refusal("not_executable", "it is a definition only and cannot be run here"),
+    when: (tool) => !tool.execute,
+  },
+  { run: readArguments },
+  { doing: "waiting for the first call with its key", run: claimKey },
+  step({ doing: "starting up", run: acquireTool, settled: hold, rejected: notReady }),
+  {
+    doing: "waiting for a hook",
+    run: runBeforeHooks,
+    when: (_, settings) => settings.beforeHooks.length,
+  },
+  { run: checkArguments, when: (tool) => !tool.parametersStandard },
+  step({
+    doing: "checking the arguments",
+    run: checkStandard,
+    settled: readStandard,
+    when: (tool) => tool.parametersStandard,
+  }),
+  {
+    doing: "checking the arguments",
+    run: applyOwnRule,
+    settled: readRule,
+    rejected: ruleThrew,
+    when: (tool) => tool.validate,
+  },
+  {
+    doing: "checking the arguments",
+    run: applyValidators,
+    when: (_, settings) => settings.validators.length,
+  },
+  {
+    run: refusal("approval_required", "it needs approval, and no approver is set up"),
+    when: (tool, { approve }) => tool.requiresApproval && !approve,
+  },
+  {
+    doing: "waiting for approval",
+    run: askApproval,
+    settled: readApproval,
+    rejected: approverFailed,
+    when: (tool, { approve }) => tool.requiresApproval && approve,
+  },
+  {
+    doing: "waiting for its turn",
+    run: takeTurn,
+    when: (_, { limits }) => Math.min(limits.maxConcurrent, limits.maxConcurrentPerTool) < Infinity,
+  },
+  {
+    run: refusal(
+      "transaction_failed",
+      "it runs only in a transaction, and there is no transaction manager here",
+    ),
+    when: (tool, { transactions }) => tool.requiresTransaction && !transactions,
+  },
+  step({
+    doing: "opening its transaction",
+    run: beginTransaction,
+    settled: keepTransaction,
+    rejected: notBegun,
+    when: (tool, { transactions }) => tool.requiresTransaction && transactions,
+  }),
+  // The tool is not touched by a call that has ended.
+  { doing: "about to run", run: checkInterrupted },
+  { doing: "running", run: runTool, settled: keepOutput, rejected: threw },
+  { doing: "checking the result", run: readOutput },
+];
+
+/** Makes the plan of a tool. */
+export function planFor(
+  tool: Tool,
+  settings: Settings,
+  where: Pick<ToolPlan, "stats" | "host">,
+): ToolPlan {
+  let first: Step | undefined;
+  for (const { doing = "", run, settled, rejected, when } of ORDER.toReversed()) {
+    if (when && !when(tool, settings)) continue;
+    first = { doing, run, settled, rejected, next: first };
+  }
+  const timeoutMs = Math.min(tool.timeoutMs ?? settings.timeoutMs, settings.maxTimeoutMs);
+  return { tool, first, close: closeCall, timeoutMs, ...where };
+}
+
+function checkRequest(call: Call, doing: string): StepAnswer {
+  const stray = strayField(call.request, call.options);
+  return stray === undefined
+    ? checkInterrupted(call, doing)
+    : call.fail("invalid_arguments", stray);
+}
+
+/** Ends a call that was aborted or has no time. */
+function checkInterrupted({ tool, interruptedBy }: Call, doing: string): StepAnswer {
+  return interruptedBy && interruption(tool.id, interruptedBy, doing);
+}
+
+/** Asks the tool's availability again: it may have changed since it was listed. */
+function checkAvailable(call: Call): StepAnswer {
+  return call.toolset.isAvailable(call.tool)
+    ? undefined
+    : call.fail("unavailable", "the tool is not available now");
+}
+
+/** Refuses every call that comes to it. */
+function refusal(code: FailureCode, why: string): (call: Call) => ToolFailure {
+  return (call) => call.fail(code, why);
+}
+
+/** Reads the arguments: a JSON string, or a value that is JSON. Nothing stands for `{}`. */
+function readArguments(call: Call): StepAnswer {
+  const given = call.request.arguments;
+  const limit = call.settings.maxArgumentBytes;
+  // A copy: the tool gets what was validated, also if the caller changes its object later.
+  if (typeof given !== "string") return keepArguments(call, readJson(given ?? {}, limit, true));
+  // A UTF-16 unit takes one to three bytes, so most texts need not be measured.
+  if (given.length > limit || (given.length * 3 > limit && utf8Length(given) > limit)) {
+    return tooLarge(call);
+  }
+  let value: unknown;
+  try {
+    value = JSON.parse(given);
+  } catch {
+    if (given.trim() !== "") return notJson(call, "");
+  }
+  // A level takes two characters, so a short text is never too deep.
+  if (given.length > 2 * MAX_DEPTH) return keepArguments(call, readJson(value, Infinity));
+  call.args = value ?? {};
+  return undefined;
+}
+
+function keepArguments(call: Call, verdict: JsonVerdict): StepAnswer {
+  if (verdict.kind === "large") return tooLarge(call);
+  if (verdict.kind === "refused") return notJson(call, `: ${describeRefusal(verdict)}`);
+  call.args = verdict.value;
+  return undefined;
+}
+
+function notJson(call: Call, why: string): ToolFailure {
+  return call.fail("invalid_arguments", `its arguments are not JSON${why}`);
+}
+
+function tooLarge(call: Call): ToolFailure {
+  const { maxArgumentBytes } = call.settings;
+  return call.fail(
+    "invalid_arguments",
+    `its arguments are larger than ${maxArgumentBytes} bytes of JSON`,
+  );
+}
+
+const MAX_KEY = 256;
+/** A scope is kept as long as its result, and a part of it is the caller's choice. */
+const MAX_SCOPE = 4_096;
+
+/**
+ * Claims the call's idempotency key, if it brings one. Keys are kept apart by tool, principal and
+ * session; where a host names neither principal nor session, all its callers share them.
+ */
+function claimKey(call: Call): StepAnswer | Promise<StepAnswer> {
+  const key = call.options.idempotencyKey;
+  if (key === undefined) return undefined;
+  if (!isWord(key) || key.length > MAX_KEY) {
+    return call.fail("invalid_arguments", `its idempotency key must be 1 to ${MAX_KEY} characters`);
+  }
+  const { principal = null, sessionId = null } = call.options;
+  const scope = JSON.stringify([call.tool.id, principal, sessionId, key]);
+  if (scope.length > MAX_SCOPE) {
+    return call.fail(
+      "invalid_arguments",
+      "its principal and session are too long for an idempotency key",
+    );
+  }
+  return claim(call, scope, fingerprintOf(call.args));
+}
+
+function claim(call: Call, scope: string, fingerprint: string): StepAnswer | Promise<StepAnswer> {
+  const claimed = call.shared.keys.claim(scope, fingerprint);
+  if (typeof claimed === "function") {
+    call.settleKey = claimed;
+    return undefined;
+  }
+  if (claimed === "conflict") {
+    return call.fail(
+      "invalid_arguments",
+      "its idempotency key was used before with other arguments; a new call needs a new key",
+    );
+  }
+  if (claimed === "full") {
+    return call.fail("overloaded", "too many calls with idempotency keys are running");
+  }
+  if (!(claimed instanceof Promise)) return replay(call, claimed);
+  return claimed.then((result) => {
+    if (call.over) return undefined;
+    // The first call's caller gave up; this one has not.
+    if (!result.ok && result.error.code === "aborted") return claim(call, scope, fingerprint);
+    return replay(call, result);
+  });
+}
+
+function replay(call: Call, result: ToolResult): ToolResult {
+  call.replays = true;
+  return { ...result, replayed: true };
+}
+
+/** Makes the tool ready, which runs its `init` before the first call. */
+function acquireTool(call: Call): ToolRuntime | Promise<ToolRuntime> {
+  return call.host.acquire(call.tool);
+}
+
+function hold(call: Call, runtime: ToolRuntime): undefined {
+  // The call may have ended while the tool was started: it must not hold the tool then.
+  if (call.over) call.host.release(runtime);
+  else call.runtime = runtime;
+}
+
+function notReady(call: Call, error: unknown): ToolFailure {
+  // The message of any other error is the host's, and was not written for a model.
+  const why = error instanceof ToolLifecycleError
+    ? error.message
+    : "the tool could not be made ready";
+  return call.failed("init", error, "unavailable", why);
+}
+
+/** Checks the arguments against the tool's JSON Schema. */
+function checkArguments(call: Call): StepAnswer {
+  const { parameters } = call.runtime;
+  return parameters.check(call.args) ? undefined : misfit(call, parameters.issues(call.args));
+}
+
+/** Has the library of the tool's schema check them: it also fills in defaults and transforms. */
+function checkStandard(call: Call): StandardOutcome | Promise<StandardOutcome> {
+  const schema = call.tool.parametersStandard;
+  return schema ? validateStandard(schema, call.args) : { value: call.args };
+}
+
+function readStandard(call: Call, { issues, value }: StandardOutcome): StepAnswer {
+  if (issues !== undefined) return misfit(call, issues);
+  call.args = value;
+  return undefined;
+}
+
+function misfit(call: Call, issues: readonly Issue[]): ToolFailure {
+  return call.misfit("invalid_arguments", "its arguments do not fit", issues);
+}
+
+/** Applies the tool's own rule for its arguments, which a schema cannot say. */
+function applyOwnRule(call: Call): unknown {
+  return inPromise(call.tool.validate?.(call.args, call.context));
+}
+
+/** Applies the dispatcher's rules in order, until one says what is wrong. */
+async function applyValidators(call: Call): Promise<StepAnswer> {
+  for (const validator of call.settings.validators) {
+    if (call.over) return undefined;
+    try {
+      const refused = readRule(call, await validator(new CallView(call)));
+      if (refused !== undefined) return refused;
+    } catch (error) {
+      return call.failed("validate", error, "denied", "a rule for its arguments failed");
+    }
+  }
+  return undefined;
+}
+
+function readRule(call: Call, answer: unknown): ToolFailure | undefined {
+  if (answer === undefined || answer === null || answer === "") return undefined;
+  const issues = typeof answer === "string" ? [{ message: clip(answer, 300) }] : answer;
+  if (!Array.isArray(issues)) {
+    // A rule that answers `false` may have meant a refusal: the call does not go on.
+    return call.fail("denied", "a rule for its arguments gave no proper answer");
+  }
+  return issues.length === 0
+    ? undefined
+    : call.misfit("invalid_arguments", "its arguments break a rule", readIssues(issues));
+}
+
+function ruleThrew(call: Call, error: unknown): ToolFailure {
+  const why = `the tool threw while it checked its arguments: ${describeThrown(error)}`;
+  return call.failed("validate", error, "threw", why);
+}
+
+/**
+ * Takes a place among the running calls, or waits for one. It is given back when the call is
+ * answered. A tool that ignores its signal still runs then and is not counted here: otherwise one
+ * such tool could block the dispatcher for good. The metrics count it as abandoned.
+ */
+function takeTurn(call: Call): StepAnswer | Promise<void> {
+  const { gate } = call.shared;
+  const { id } = call.tool;
+  const turn = gate.enter(id);
+  if (turn === true) {
+    call.giveTurnBack = () => gate.leave(id);
+    return undefined;
+  }
+  if (turn === false) {
+    return call.fail("overloaded", "too many calls are running and waiting; try again later");
+  }
+  call.giveTurnBack = turn.cancel;
+  return turn.entered;
+}
+
+/** Runs the tool: a value, a promise, or a generator whose yields are streamed. */
+function runTool(call: Call): unknown {
+  call.ran = call.isRunning = true;
+  const output: unknown = call.tool.execute?.(call.args, call.context);
+  return isGenerator(output) ? drain(call, output) : inPromise(output);
+}
+
+function keepOutput(call: Call, output: unknown): undefined {
+  call.isRunning = false;
+  call.output = output;
+}
+
+/** Streams what a generator yields as fast as it is taken, and gives what it returns. */
+async function drain(
+  call: Call,
+  generator: AsyncGenerator<unknown, unknown, void>,
+): Promise<unknown> {
+  // Async, because an object that only looks like a generator may throw, or answer no promise.
+  call.stopTool = async () => await generator.return(undefined);
+  for (;;) {
+    const step = await generator.next();
+    if (step.done === true) return step.value;
+    await sendOutput(call, step.value);
+    // Without real awaits in the generator no timer fires, so the time is read here.
+    if (call.over || call.deadline.expired()) {
+      await generator.return(undefined);
+      return undefined;
+    }
+  }
+}
+
+function threw(call: Call, error: unknown): ToolFailure {
+  call.isRunning = false;
+  const why = `the tool threw: ${describeThrown(error)}`;
+  // A tool that stops by throwing the signal's reason did as it should, and is not reported.
+  return call.interruptedBy !== undefined && error === call.deadline.signal.reason
+    ? call.fail("threw", why)
+    : call.failed("execute", error, "threw", why);
+}
+
+function isGenerator(value: unknown): value is AsyncGenerator<unknown, unknown, void> {
+  if (typeof value !== "object" || value === null) return false;
+  const { next, return: stop } = value as { readonly next?: unknown; readonly return?: unknown };
+  return typeof next === "function" && typeof stop === "function" && Symbol.asyncIterator in value;
+}
+
+/** Checks that the functions of a step agree on the type that its promise gives. */
+function step<Value>(ordered: OrderedStep<Value>): OrderedStep<unknown> {
+  return ordered;
+}

@@ -1,0 +1,169 @@
+/**
+ * Decodes the calls in a provider's response: the tools' ids, and their arguments.
+ *
+ * @module
+ */
+
+import { clip } from "../tool/mod.ts";
+import { nearIds } from "../select/mod.ts";
+import { type ArgumentRewrite, decodeArguments } from "./argument_rewrite.ts";
+import { isWhole, parsed, type WireCall } from "./call_format.ts";
+import type { ExportNames, WireName } from "./export_names.ts";
+import { findTarget, type TargetLike } from "./targets.ts";
+
+/** Why a call is not run. */
+export interface CallProblem {
+  /** The code that the call is answered with. */
+  readonly code: "unknown_tool" | "invalid_arguments";
+  /** The whole sentence, for the model. */
+  readonly message: string;
+}
+
+/** What every decoded call has. */
+export interface CallParts {
+  /** The provider's id of the call; where it gives none, `call_1`, `call_2`… by place. */
+  readonly callId: string;
+  /** The name that the model wrote. */
+  readonly wireName: string;
+  /** The namespace that the model wrote, where the target has namespaces. */
+  readonly namespace?: string;
+  /**
+   * The arguments in the form of the tool's own schema: what the export changed is undone. Text
+   * that is not JSON stays as it is, and a dispatcher reports it.
+   */
+  readonly arguments: unknown;
+  /** The call as the provider sent it. */
+  readonly raw: unknown;
+}
+
+/** A call of an exported tool. It can be given to a dispatcher. */
+export interface RoutedCall extends CallParts {
+  /** The id of the tool. */
+  readonly name: string;
+  readonly problem?: undefined;
+}
+
+/** A call that must not be run: its tool was not exported, or it is incomplete. */
+export interface RefusedCall extends CallParts {
+  /** Absent, so a dispatcher that gets the call anyway answers `unknown_tool`. */
+  readonly name: undefined;
+  readonly problem: CallProblem;
+}
+
+/** A call of a response. */
+export type DecodedCall = RoutedCall | RefusedCall;
+
+/** How many similar names are suggested for a wrong one. */
+const MAX_NEAR = 3;
+
+/**
+ * Decodes the calls in a provider's response. It takes a whole response or a part of one: the
+ * message, its content, a list of calls, one call.
+ *
+ * Names become ids again, and what the export changed in the arguments is undone: nulls that strict
+ * mode added, renamed keys, values written as text. A call that must not be run (no tool was
+ * exported under its name, or its arguments were cut off) has a `problem`, and no `name`.
+ *
+ * `dispatchCalls` runs the calls and answers all of them. If you run them yourself, answer a call
+ * that has a `problem` with `ToolResult.error(problem.code, problem.message)`.
+ *
+ * @example Usage
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { defineTool } from "@plue/tools";
+ * import { decodeCalls, exportTools } from "@plue/tools/formats";
+ *
+ * const status = defineTool({ namespace: "chain", name: "status", description: "Tells where it is." });
+ * const { names } = exportTools([status], "anthropic");
+ * const [call] = decodeCalls("anthropic", {
+ *   role: "assistant",
+ *   content: [{ type: "tool_use", id: "toolu_1", name: "chain__status", input: {} }],
+ * }, names);
+ *
+ * assert.equal(call?.name, "chain:status");
+ * assert.equal(call?.callId, "toolu_1");
+ * ```
+ *
+ * @param target The target that the tools were exported to.
+ * @param response What the provider sent, parsed.
+ * @param names The names of the export.
+ * @returns The calls, in their order; none if the model calls nothing.
+ * @throws {RangeError} If there is no such target.
+ * @throws {TypeError} If the response has another shape. The message says where.
+ */
+export function decodeCalls(
+  target: TargetLike,
+  response: unknown,
+  names: ExportNames,
+): readonly DecodedCall[] {
+  const wires = findTarget(target).calls.read(response);
+  if (typeof names?.idOf !== "function") {
+    throw new TypeError("Cannot decode the calls: names must be those of exportTools' answer");
+  }
+  const taken = new Set(wires.map(({ id }) => id));
+  let made = 0;
+  return wires.map((wire) => {
+    let callId = wire.id;
+    while (callId === undefined || callId === "") {
+      made++;
+      if (!taken.has(`call_${made}`)) callId = `call_${made}`;
+    }
+    return decodeWireCall(wire, callId, names);
+  });
+}
+
+/** Decodes one call that was read. */
+export function decodeWireCall(wire: WireCall, callId: string, names: ExportNames): DecodedCall {
+  const { name: wireName, namespace, raw, input } = wire;
+  const id = wire.toolId ?? names.idOf(wireName, namespace);
+  const encoding = id === undefined ? undefined : names.encodingOf(id);
+  const parts = {
+    callId,
+    wireName,
+    ...(namespace === undefined ? {} : { namespace }),
+    arguments: decodeInput(input, encoding?.input),
+    raw,
+  };
+  const problem = problemOf(wire, encoding !== undefined, names);
+  return id === undefined || problem !== undefined
+    ? { ...parts, name: undefined, problem: problem ?? unknownTool(wire, names) }
+    : { ...parts, name: id };
+}
+
+/** The arguments for the tool: parsed, with what the export changed undone. */
+function decodeInput(input: unknown, rewrite: ArgumentRewrite | undefined): unknown {
+  const value = typeof input === "string" ? parsed(input) : input ?? {};
+  return typeof value === "string" ? value : decodeArguments(value, rewrite);
+}
+
+function problemOf(
+  wire: WireCall,
+  exported: boolean,
+  names: ExportNames,
+): CallProblem | undefined {
+  if (wire.refusal !== undefined) return refused("unknown_tool", wire, wire.refusal);
+  if (!exported) return unknownTool(wire, names);
+  // Arguments that were cut off may be valid JSON and mean something else.
+  return wire.cutOff === true && !isWhole(wire.input)
+    ? refused("invalid_arguments", wire, "the response ended before its arguments were complete")
+    : undefined;
+}
+
+/** A problem, worded like the dispatcher's failures. */
+export function refused(code: CallProblem["code"], wire: WireCall, why: string): CallProblem {
+  return { code, message: `Cannot call ${quoted(wire)}: ${why}` };
+}
+
+function quoted({ name, namespace }: WireName | WireCall): string {
+  const text = JSON.stringify(clip(name));
+  return namespace === undefined ? text : `${text} in namespace ${JSON.stringify(clip(namespace))}`;
+}
+
+function unknownTool(wire: WireCall, names: ExportNames): CallProblem {
+  const { encodings } = names;
+  const near = nearIds(wire.name, new Set(encodings.map(({ name }) => name)))
+    .flatMap((name) => encodings.filter((encoding) => encoding.name === name))
+    .slice(0, MAX_NEAR);
+  const hint = near.length === 0 ? "" : `. Did you mean ${near.map(quoted).join(" or ")}?`;
+  return refused("unknown_tool", wire, `no tool of this name was offered${hint}`);
+}

@@ -1,0 +1,161 @@
+/**
+ * Writes the results of calls in a provider's form.
+ *
+ * @module
+ */
+
+import { type JsonValue, type ToolCallError, ToolResult } from "../tool/mod.ts";
+import type { Answer, AnsweredCall } from "./call_format.ts";
+import type { ExportNames, ToolEncoding } from "./export_names.ts";
+import { type AnswerOf, findTarget, type MessageOf, type TargetLike } from "./targets.ts";
+
+/**
+ * Writes the result of one call as the provider's message, part, block or item. A failure is a text
+ * that a model can act on, marked as a failure if the target has a mark for that. A result that
+ * cannot be sent (no JSON, too long) is answered with a failure that says so.
+ *
+ * @example Usage
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { ToolResult } from "@plue/tools";
+ * import { encodeResult } from "@plue/tools/formats";
+ *
+ * const call = { callId: "toolu_1", wireName: "weather" };
+ * assert.deepEqual(encodeResult("anthropic", call, ToolResult.ok({ celsius: 21 })), {
+ *   type: "tool_result",
+ *   tool_use_id: "toolu_1",
+ *   content: '{"celsius":21}',
+ * });
+ * ```
+ *
+ * @typeParam Like The target.
+ * @param target The target that the tools were exported to.
+ * @param call The call, as {@linkcode decodeCalls} gave it.
+ * @param result What the dispatcher answered.
+ * @param names The names of the export. They are needed for tools with a result schema: some targets
+ * (OpenAI Responses, older revisions of MCP) hold results to the schema that they were sent.
+ * @returns The answer. `encodeResults` puts several together.
+ * @throws {RangeError} If there is no such target.
+ */
+export function encodeResult<Like extends TargetLike>(
+  target: Like,
+  call: AnsweredCall,
+  result: ToolResult,
+  names?: ExportNames,
+): AnswerOf<Like> {
+  const { calls: format } = findTarget(target);
+  const encoding = call.name === undefined ? undefined : names?.encodingOf(call.name);
+  const answer = answerOf(result, encoding, format.maxCharacters);
+  // The types follow from the same record as the answer.
+  return format.write(call, answer) as AnswerOf<Like>;
+}
+
+/**
+ * Writes the results of all calls of a response as the messages to send back, in the order of the
+ * calls: one message each, or one for all where the target wants that (Anthropic, Gemini, Bedrock,
+ * AI SDK).
+ *
+ * @example Usage
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { ToolResult } from "@plue/tools";
+ * import { encodeResults } from "@plue/tools/formats";
+ *
+ * const calls = [{ callId: "t1", wireName: "add" }, { callId: "t2", wireName: "add" }];
+ * const results = [ToolResult.ok(3), ToolResult.ok(7)];
+ * assert.equal(encodeResults("openai.chat", calls, results).length, 2);
+ * assert.equal(encodeResults("anthropic", calls, results).length, 1);
+ * ```
+ *
+ * @typeParam Like The target.
+ * @param target The target that the tools were exported to.
+ * @param calls The calls, as {@linkcode decodeCalls} gave them.
+ * @param results Their results, in the same order.
+ * @param names The names of the export; see {@linkcode encodeResult}.
+ * @returns The messages; none for no calls.
+ * @throws {RangeError} If there is no such target.
+ * @throws {TypeError} If there are not as many results as calls.
+ */
+export function encodeResults<Like extends TargetLike>(
+  target: Like,
+  calls: readonly AnsweredCall[],
+  results: readonly ToolResult[],
+  names?: ExportNames,
+): readonly MessageOf<Like>[] {
+  const { calls: format } = findTarget(target);
+  if (calls.length !== results.length) {
+    throw new TypeError(
+      `Cannot encode the results: there are ${results.length} for ${calls.length} calls, ` +
+        "and each call needs its own",
+    );
+  }
+  const parts = calls.map((call, index) =>
+    // There are as many results as calls.
+    encodeResult(target, call, results[index] as ToolResult, names)
+  );
+  if (parts.length === 0) return [];
+  return (format.gather?.(parts) ?? parts) as readonly MessageOf<Like>[];
+}
+
+/** How long the text of a failure may be, in characters. Every provider takes that many. */
+const MAX_FAILURE = 16_384;
+
+/** How many issues are listed. More do not help a model to correct a call. */
+const MAX_ISSUES = 8;
+
+/**
+ * Prepares a result for `write` of a target.
+ *
+ * @param encoding How the tool was exported, if that is known.
+ * @param maxCharacters How long the text may be.
+ */
+function answerOf(
+  result: ToolResult,
+  encoding: ToolEncoding | undefined,
+  maxCharacters: number = Infinity,
+): Answer {
+  if (typeof result?.ok !== "boolean") {
+    throw new TypeError(
+      "Cannot encode the result: it must be a ToolResult, as ToolResult.ok makes",
+    );
+  }
+  if (!result.ok) return failed(result.error);
+  // `undefined` is not JSON: a tool that returns nothing answers `null`.
+  const content = result.content ?? null;
+  let json: string | undefined;
+  try {
+    json = JSON.stringify(content);
+  } catch {
+    json = undefined;
+  }
+  if (json === undefined) {
+    const message = "Cannot send the result: it is not JSON";
+    return failed(ToolResult.error("invalid_result", message).error);
+  }
+  const text = typeof content === "string" ? content : json;
+  if (text.length > maxCharacters) {
+    const message =
+      `Cannot send the result: it has ${text.length} characters, and at most ${maxCharacters} are taken`;
+    return failed(ToolResult.error("output_too_large", message).error);
+  }
+  // `JSON.stringify` has accepted it.
+  const value = content as JsonValue;
+  return {
+    ok: true,
+    value: encoding?.wrapsResult === true ? { result: value } : value,
+    text,
+    typed: encoding?.sendsReturns === true,
+  };
+}
+
+function failed(error: ToolCallError): Answer {
+  return { ok: false, error, text: failureText(error).slice(0, MAX_FAILURE) };
+}
+
+/** A failure in words: its message, and the issues that the message does not name. */
+function failureText(error: ToolCallError): string {
+  const { message, issues = [] } = error;
+  const more = issues.slice(0, MAX_ISSUES).filter((issue) => !message.includes(issue.message));
+  return [message, ...more.map((issue) => `- ${issue.path || "the whole"}: ${issue.message}`)]
+    .join("\n");
+}

@@ -1,0 +1,302 @@
+/**
+ * Exports a set of tools to one target. It takes the whole set, because names, limits and budgets
+ * are those of a request.
+ *
+ * @module
+ */
+
+import type { Tool } from "../tool/mod.ts";
+import { type Attempt, type Candidate, convertTool, type Refusal } from "./convert_tool.ts";
+import { createExportNames, type ExportNames, type WireName, wireNames } from "./export_names.ts";
+import {
+  checkExportOptions,
+  type ExportOptions,
+  type ExportWarning,
+  ExportWarnings,
+  type Loss,
+  type RejectedTool,
+} from "./export_options.ts";
+import { KEYWORD_FORMS } from "./form_rules.ts";
+import { RequestLimits } from "./limits.ts";
+import { hintsOf } from "./provider_hints.ts";
+import { LIMITS, type Target } from "./target.ts";
+import {
+  findTarget,
+  plainModeOf,
+  strictModeOf,
+  type TargetLike,
+  type TargetOf,
+  type ToolsOf,
+} from "./targets.ts";
+
+/** What an export gives. It is frozen. */
+export interface ExportResult<Tools = unknown, Id extends string = string> {
+  /** The target's id. */
+  readonly target: Id;
+  /** What goes into a request, in the target's shape. */
+  readonly tools: Tools;
+  /** What the target cannot express, in the order of the tools, then of their schemas. */
+  readonly losses: readonly Loss[];
+  readonly rejected: readonly RejectedTool[];
+  readonly names: ExportNames;
+  readonly warnings: readonly ExportWarning[];
+}
+
+/** What can be exported: a toolset, of which the available tools are taken, or a list. */
+export type Exportable = readonly Tool[] | { available(): readonly Tool[] };
+
+/** The options of an export without any. */
+const DEFAULTS: ExportOptions = Object.freeze({});
+
+/** Finished exports, by list, then by target and options. Only frozen lists are kept. */
+const exported = new WeakMap<readonly Tool[], Map<string, ExportResult>>();
+
+/**
+ * Exports tools to a target: the tools in its shape, what is lost, which tools cannot be sent, and
+ * the names by which calls are decoded.
+ *
+ * The same frozen list, target and options give the same object, at the cost of a look-up. It is
+ * shared, and so it is deeply frozen. Google's client writes to typed declarations, so each export
+ * has its own copies of those.
+ *
+ * @example Usage
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { defineTool } from "@plue/tools";
+ * import { exportTools } from "@plue/tools/formats";
+ *
+ * const status = defineTool({ namespace: "chain", name: "status", description: "Tells where it is." });
+ * const { tools, losses, names } = exportTools([status], "openai.chat");
+ * assert.equal(tools[0]?.function.name, "chain__status");
+ * assert.equal(names.idOf("chain__status"), "chain:status");
+ * assert.deepEqual(losses, []);
+ * ```
+ *
+ * @typeParam Like The target.
+ * @param source A toolset, or a list of tools.
+ * @param target The target: its name, an alias of one, or what `defineTarget` made.
+ * @param options What to do about losses, and what to add to descriptions.
+ * @returns The export.
+ * @throws {RangeError} If there is no such target.
+ * @throws {TypeError} If two tools have one id, an option is wrong, or `onLoss` is `throw` and a
+ * tool's input would be misrepresented.
+ */
+export function exportTools<Like extends TargetLike>(
+  source: Exportable,
+  target: Like,
+  options: ExportOptions = DEFAULTS,
+): ExportResult<ToolsOf<Like>, TargetOf<Like>["id"]> {
+  const list = listOf(source);
+  const found = findTarget(target);
+  if (options !== DEFAULTS) checkExportOptions(options);
+  const key = exportKey(found, options);
+  let byKey = exported.get(list);
+  let result = byKey?.get(key);
+  if (result === undefined) {
+    result = exportList(list, found, options);
+    if (Object.isFrozen(list)) {
+      if (byKey === undefined) exported.set(list, byKey = new Map());
+      byKey.set(key, result);
+    }
+  }
+  // Some clients write to the tools that they are given.
+  if (found.lend !== undefined) {
+    result = Object.freeze({ ...result, tools: found.lend(result.tools) });
+  }
+  // The types follow from the same record as the tools.
+  return result as ExportResult<ToolsOf<Like>, TargetOf<Like>["id"]>;
+}
+
+/** The key of an export among those of one list. */
+function exportKey(target: object, options: ExportOptions): string {
+  const of = `${numberOf(target)}`;
+  if (options === DEFAULTS) return of;
+  const { onLoss, strictFallback, namespaces, describeExamples, describeReturns, path, engine } =
+    options;
+  return `${of} ${onLoss} ${strictFallback} ${namespaces} ${describeExamples} ${describeReturns} ${
+    engine === undefined ? "" : numberOf(engine)
+  } ${path}`;
+}
+
+const numbers = new WeakMap<object, number>();
+let lastNumber = 0;
+
+/** A number that stands for an engine or a target in a key. */
+function numberOf(object: object): number {
+  let number = numbers.get(object);
+  if (number === undefined) numbers.set(object, number = ++lastNumber);
+  return number;
+}
+
+function listOf(source: Exportable): readonly Tool[] {
+  if (Array.isArray(source)) return source;
+  if ("available" in Object(source)) {
+    return (source as Exclude<Exportable, readonly Tool[]>).available();
+  }
+  throw new TypeError(
+    "Cannot export the tools: they must be a toolset or a list of tools; " +
+      "a registry gives a toolset by select()",
+  );
+}
+
+function exportList(
+  list: readonly Tool[],
+  target: Target,
+  options: ExportOptions,
+): ExportResult {
+  refuseTwins(list);
+  const names = wireNames(
+    list,
+    target.names,
+    options.namespaces === false ? undefined : target.namespaces,
+  );
+  const strictMode = strictModeOf(target);
+  const limits = new RequestLimits(
+    // The limits of a strict mode concern strict tools only.
+    (strictMode !== undefined && list.some((tool) => hintsOf(tool).strict === true)
+      ? strictMode
+      : target).limits,
+  );
+  const warnings = new ExportWarnings(target.title);
+  const losses: Loss[] = [];
+  const rejected: RejectedTool[] = [];
+  const sent: Candidate[] = [];
+  for (const tool of list) {
+    // `wireNames` names every tool.
+    const attempt = admit(tool, names.get(tool) as WireName, target, limits, options);
+    if (!attempt.ok) {
+      const message = `Cannot export "${tool.id}" to ${target.id}: ${attempt.message}`;
+      if (attempt.rule === "onLoss" && options.onLoss === "throw") throw new TypeError(message);
+      rejected.push(Object.freeze({ tool: tool.id, rule: attempt.rule, message }));
+      continue;
+    }
+    const { candidate } = attempt;
+    warnOfTool(warnings, candidate, target, limits);
+    limits.add(candidate.load);
+    losses.push(...candidate.losses);
+    sent.push(candidate);
+  }
+  const wires = sent.map(({ view }) => ({ view, wire: target.wire(view) }));
+  const tools = target.assemble(wires);
+  warnOfRequest(warnings, sent, tools, target);
+  deepFreeze(tools);
+  return Object.freeze({
+    target: target.id,
+    tools,
+    losses: Object.freeze(losses),
+    rejected: Object.freeze(rejected),
+    names: createExportNames(target.id, sent.map(({ encoding }) => encoding)),
+    warnings: warnings.list(),
+  });
+}
+
+/**
+ * Converts a tool and checks whether it fits: in strict mode first, then without if that is
+ * allowed.
+ */
+function admit(
+  tool: Tool,
+  name: WireName,
+  target: Target,
+  limits: RequestLimits,
+  options: ExportOptions,
+): Attempt {
+  const strictMode = strictModeOf(target);
+  const plain = plainModeOf(target);
+  const attempt = (rules: Target, instead?: Refusal): Attempt => {
+    const converted = convertTool(tool, name, rules, options, instead);
+    return converted.ok ? refusal(converted.candidate, limits, options) ?? converted : converted;
+  };
+  // A tool may ask for another mode than the target's.
+  const wanted = hintsOf(tool).strict;
+  const strict = typeof wanted === "boolean" ? wanted : strictMode === target;
+  if (!strict || strictMode === undefined) return attempt(plain);
+  const first = attempt(strictMode);
+  if (first.ok || options.strictFallback === false) return first;
+  // A full request has no room for the tool in either mode.
+  return first.rule === "maxTools" ? first : attempt(plain, first);
+}
+
+/** Why a converted tool is not sent, or `undefined`. */
+function refusal(
+  { losses, load }: Candidate,
+  limits: RequestLimits,
+  options: ExportOptions,
+): Refusal | undefined {
+  if (options.onLoss === "reject-tool" || options.onLoss === "throw") {
+    const wrong = losses.find((loss) =>
+      loss.side === "input" && (loss.widens || loss.grade === "lost")
+    );
+    if (wrong !== undefined) {
+      const message = `at "${wrong.path}" of its parameters, ${wrong.message}`;
+      return { ok: false, rule: "onLoss", message };
+    }
+  }
+  const excess = limits.excess(load).find(({ limit }) => limit.uncertain !== true);
+  return excess === undefined
+    ? undefined
+    : { ok: false, rule: excess.limit.name, message: excess.message };
+}
+
+function warnOfTool(
+  warnings: ExportWarnings,
+  { tool, view, load, uncertain }: Candidate,
+  target: Target,
+  limits: RequestLimits,
+): void {
+  for (const { limit, message } of limits.excess(load)) warnings.add(limit.name, tool, message);
+  for (const form of uncertain) {
+    warnings.add(form, tool, `whether it takes ${KEYWORD_FORMS[form]} is not documented`);
+  }
+  for (const { name, effect, applies, message } of target.combinations ?? []) {
+    if (effect === "warn" && applies(view.hints, tool)) warnings.add(name, tool, message);
+  }
+  if (view.namespace !== undefined && view.hints.namespaceDescription === undefined) {
+    warnings.add("namespaceDescription", tool, "a namespace needs a description; one was made up");
+  }
+}
+
+function warnOfRequest(
+  warnings: ExportWarnings,
+  sent: readonly Candidate[],
+  tools: unknown,
+  target: Target,
+): void {
+  const most = target.limits.find((limit) => limit.name === "maxToolText")?.value;
+  const length = most === undefined ? 0 : JSON.stringify(tools).length;
+  if (most !== undefined && length > most) {
+    warnings.add(
+      "maxToolText",
+      undefined,
+      `the tools have ${length} of at most ${most} ${LIMITS.maxToolText}`,
+    );
+  }
+  const deferred = sent.filter(({ load }) => load.deferred).length;
+  const least = target.limits.find((limit) => limit.name === "minLoadedTools")?.value ?? 0;
+  if (deferred > 0 && sent.length - deferred < least) {
+    warnings.add("minLoadedTools", undefined, "all tools are deferred: one must not be");
+  }
+}
+
+function refuseTwins(list: readonly Tool[]): void {
+  const seen = new Set<string>();
+  for (const [index, tool] of list.entries()) {
+    const id: unknown = tool?.id;
+    if (typeof id !== "string") {
+      throw new TypeError(`Cannot export the tools: "/${index}" is no tool; defineTool makes one`);
+    }
+    if (seen.has(id)) {
+      throw new TypeError(`Cannot export the tools: "${id}" is there twice`);
+    }
+    seen.add(id);
+  }
+}
+
+/** Freezes a value. A part that is already frozen, such as a tool's schema, is deeply frozen. */
+function deepFreeze(value: unknown): void {
+  if (typeof value !== "object" || value === null || Object.isFrozen(value)) {
+    return;
+  }
+  Object.freeze(value);
+  for (const key in value) deepFreeze((value as Record<string, unknown>)[key]);
+}

@@ -1,0 +1,403 @@
+/**
+ * One import: importers read a document's tools, and the session bounds them, names them, makes
+ * them, and collects what there is to say about them.
+ *
+ * @module
+ */
+
+import { checkSchema } from "../schema/mod.ts";
+import {
+  clip,
+  copyJson,
+  describeThrown,
+  isObject,
+  type JsonSchema,
+  type JsonSchemaObject,
+  makeTool,
+  type RiskLevel,
+  type Tool,
+  type ToolAnnotations,
+  type ToolContext,
+  type ToolExample,
+  type ToolIcon,
+  toolId,
+  type ToolOutput,
+} from "../tool/mod.ts";
+import {
+  checkImportOptions,
+  type ImportOptions,
+  type ImportResult,
+  type ImportWarning,
+  type RejectedImport,
+  riskOf,
+} from "./import_options.ts";
+import { flagIn, type JsonRecord } from "./json_fields.ts";
+import { mapNames, type NameRule } from "../select/mod.ts";
+import type { ProviderHints } from "./provider_hints.ts";
+
+/** A tool as an importer reads it, before it is named and made. */
+export interface ImportedTool {
+  /** The name that the source knows it by. */
+  readonly sourceName: string;
+  /** The name that it should get, if that is another one. It is made legal. */
+  readonly wantedName?: string;
+  readonly namespace?: string | undefined;
+  /** Its place in the document, as a JSON Pointer. */
+  readonly path: string;
+  title?: string | undefined;
+  description?: string | undefined;
+  parameters?: JsonSchemaObject | undefined;
+  returns?: JsonSchema | undefined;
+  tags?: readonly string[];
+  icons?: readonly ToolIcon[];
+  examples?: readonly ToolExample[];
+  deprecated?: boolean;
+  /** What the source says about the tool's behaviour. */
+  hints: ToolAnnotations;
+  /** What the tool's `meta` keeps for exporters. */
+  provider: { -readonly [Key in keyof ProviderHints]: ProviderHints[Key] };
+  /** The rest of the tool's `meta`. */
+  meta?: JsonRecord | undefined;
+  /** Runs a call, if the source says how. Otherwise the option `execute` does. */
+  execute?: (args: JsonRecord, context: ToolContext) => ToolOutput<unknown>;
+  /** Changes the arguments of a call before the option `execute` gets them. */
+  writeArguments?: (args: JsonRecord) => JsonRecord;
+  /** Changes the results of the option `execute`. */
+  readResult?: (result: unknown) => unknown;
+}
+
+/** Recognises and reads the documents of one source. */
+export interface Importer<
+  Source extends string = string,
+  Options extends ImportOptions = ImportOptions,
+> {
+  readonly source: Source;
+  /** Whether a document looks like one of the source. */
+  looksLike(document: unknown): boolean;
+  /** Reads the tools of a document. */
+  read(tools: ImportSession, document: unknown, options: Options): void;
+}
+
+interface Noted extends Omit<ImportWarning, "tool"> {
+  readonly imported: ImportedTool | undefined;
+}
+
+const MAX_WARNINGS = 1_000;
+
+/** One import. */
+export class ImportSession {
+  readonly source: string;
+  readonly #options: ImportOptions;
+  readonly #maxTools: number;
+  readonly #maxValues: number;
+  readonly #read: ImportedTool[] = [];
+  readonly #notes: Noted[] = [];
+  readonly #rejected: RejectedImport[] = [];
+  #entries = 0;
+  #values: number;
+  /** The sizes of the parts that were counted, so that a shared part is measured once. */
+  readonly #sizes = new WeakMap<object, number>();
+  #cache: ImportResult["cache"];
+
+  /** @throws {TypeError | RangeError} If an option is wrong. */
+  constructor(source: string, options: ImportOptions) {
+    this.source = source;
+    this.#options = options;
+    const { maxTools, maxValues } = checkImportOptions(options);
+    this.#maxTools = maxTools;
+    this.#maxValues = maxValues;
+    this.#values = this.#maxValues;
+  }
+
+  /** Narrows how long the list may be cached to the shortest time of its pages. */
+  narrowCache(page: NonNullable<ImportResult["cache"]>): void {
+    const { ttlMs = page.ttlMs, scope = page.scope } = this.#cache ?? {};
+    if (ttlMs === undefined && scope === undefined) return;
+    this.#cache = {
+      ...(ttlMs === undefined ? {} : { ttlMs: Math.min(ttlMs, page.ttlMs ?? ttlMs) }),
+      ...(scope === undefined ? {} : { scope: page.scope === "private" ? "private" : scope }),
+    };
+  }
+
+  /** Counts an entry of the document. `false` if there are too many, which is reported once. */
+  count(path: string): boolean {
+    this.#entries++;
+    if (this.#entries === this.#maxTools + 1) {
+      this.reject(
+        undefined,
+        path,
+        "maxTools",
+        `Cannot import what follows: the document has more than ${this.#maxTools} tools, which is the limit`,
+      );
+    }
+    return this.#entries <= this.#maxTools;
+  }
+
+  /** Adds a warning about a tool, or about the document. */
+  warn(imported: ImportedTool | undefined, path: string, rule: string, message: string): void {
+    if (this.#notes.length <= MAX_WARNINGS) this.#notes.push({ imported, path, rule, message });
+  }
+
+  /** Adds an entry that is not imported. */
+  reject(name: unknown, path: string, rule: string, message: string): void {
+    this.#rejected.push(
+      Object.freeze({
+        name: typeof name === "string" ? clip(name, 200) : undefined,
+        path,
+        rule,
+        message,
+      }),
+    );
+  }
+
+  /** A frozen copy of an entry, which cannot change while it is read. Otherwise it is rejected. */
+  copy(entry: unknown, path: string): JsonRecord | undefined {
+    if (!isObject(entry)) {
+      this.reject(undefined, path, "type", "Cannot import the tool: it must be an object");
+      return undefined;
+    }
+    try {
+      return copyJson(entry, "the tool");
+    } catch (cause) {
+      this.reject(
+        undefined,
+        path,
+        "type",
+        describeThrown(cause).replace("Cannot copy the tool", "Cannot import the tool"),
+      );
+      return undefined;
+    }
+  }
+
+  /** Takes a tool that was read, or rejects it if a schema is wrong. */
+  add(imported: ImportedTool): void {
+    const { parameters, returns, path, sourceName } = imported;
+    for (const part of [parameters, returns, imported.meta, imported.provider, imported.examples]) {
+      this.charge(part);
+    }
+    if (this.isFull) {
+      this.reject(
+        sourceName,
+        path,
+        "maxValues",
+        `Cannot import "${
+          clip(sourceName)
+        }": the tools have more than ${this.#maxValues} values together, which is the limit`,
+      );
+      return;
+    }
+    try {
+      if (parameters !== undefined) {
+        checkSchema(parameters, { what: `the parameters of "${clip(sourceName)}"` });
+      }
+    } catch (cause) {
+      return this.reject(sourceName, path, "parameters", describeThrown(cause));
+    }
+    try {
+      if (returns !== undefined) {
+        checkSchema(returns, { what: `the result schema of "${clip(sourceName)}"` });
+      }
+    } catch (cause) {
+      imported.returns = undefined;
+      this.warn(imported, path, "returns", `${describeThrown(cause)}; results are not checked`);
+    }
+    this.#read.push(imported);
+  }
+
+  /** Counts the values of a part of the document against the limit. */
+  charge(part: unknown): void {
+    if (part === undefined || this.isFull) return;
+    const known = typeof part === "object" && part !== null ? this.#sizes.get(part) : 1;
+    const size = known ?? countValues(part, this.#values);
+    if (known === undefined) this.#sizes.set(part as object, size);
+    this.#values -= size;
+  }
+
+  /** Whether the limit of values is exceeded. */
+  get isFull(): boolean {
+    return this.#values < 0;
+  }
+
+  /** Names and makes the tools. */
+  finish(): ImportResult {
+    const names = nameTools(this.#read, this);
+    const ids = new Map<ImportedTool, string>();
+    const tools: Tool[] = [];
+    for (const imported of this.#read) {
+      const name = names.get(imported);
+      if (name === undefined) continue;
+      const { namespace, sourceName, hints } = imported;
+      // Outside of the `try`: a wrong risk is an error of the program, not of the document.
+      const risk = riskOf(this.#options, {
+        id: toolId(name, namespace),
+        sourceName,
+        annotations: hints,
+        suggested: suggestRisk(hints),
+      });
+      try {
+        const tool = this.#make(imported, name, risk);
+        ids.set(imported, tool.id);
+        tools.push(tool);
+      } catch (cause) {
+        this.reject(sourceName, imported.path, "tool", describeThrown(cause));
+      }
+    }
+    const warnings: ImportWarning[] = [];
+    for (const { imported, path, rule, message } of this.#notes) {
+      const tool = imported === undefined ? undefined : ids.get(imported);
+      // A rejected tool has its own entry in `rejected`.
+      if (imported !== undefined && tool === undefined) continue;
+      warnings.push(
+        Object.freeze({ ...(tool === undefined ? {} : { tool }), path, rule, message }),
+      );
+    }
+    if (warnings.length > MAX_WARNINGS) {
+      warnings[MAX_WARNINGS] = Object.freeze({
+        path: "",
+        rule: "maxWarnings",
+        message: `There is more to know: these are the first ${MAX_WARNINGS} warnings`,
+      });
+    }
+    return Object.freeze({
+      source: this.source,
+      tools: Object.freeze(tools),
+      warnings: Object.freeze(warnings),
+      rejected: Object.freeze(this.#rejected),
+      ...(this.#cache === undefined ? {} : { cache: Object.freeze(this.#cache) }),
+    });
+  }
+
+  #make(imported: ImportedTool, name: string, risk: RiskLevel): Tool {
+    const {
+      sourceName,
+      namespace,
+      title,
+      hints,
+      provider,
+      meta,
+      readResult,
+      writeArguments,
+      execute,
+    } = imported;
+    const { execute: run, tags = [] } = this.#options;
+    const described = imported.description !== undefined && imported.description.trim() !== "";
+    if (!described) provider.description = null;
+    return makeTool({
+      name,
+      namespace,
+      title,
+      description: described ? imported.description as string : title ?? sourceName,
+      parameters: imported.parameters,
+      returns: imported.returns,
+      risk,
+      tags: [...tags, ...imported.tags ?? []],
+      annotations: withDefaults(hints),
+      idempotent: hints.idempotentHint === true,
+      icons: imported.icons,
+      examples: imported.examples,
+      deprecated: imported.deprecated,
+      meta: { ...meta, provider: { source: this.source, ...provider } },
+      ...(run === undefined
+        ? execute === undefined ? {} : {
+          execute: (args, context) => execute(args as JsonRecord, context as ToolContext),
+        }
+        : {
+          // The dispatcher has checked the arguments against an object schema.
+          execute: (args, context) => {
+            const given = writeArguments?.(args as JsonRecord) ?? args as JsonRecord;
+            const output = run(sourceName, given, context as ToolContext);
+            return readResult === undefined ? output : Promise.resolve(output).then(readResult);
+          },
+        }),
+    });
+  }
+}
+
+/** How many values a JSON value holds, itself included. It stops counting above `limit`. */
+function countValues(value: unknown, limit: number): number {
+  if (value === undefined) return 0;
+  let count = 1;
+  if (typeof value !== "object" || value === null) return count;
+  for (const item of Object.values(value)) {
+    count += countValues(item, limit - count);
+    if (count > limit) break;
+  }
+  return count;
+}
+
+/** The rule for names of tools. */
+const TOOL_NAMES: NameRule = { also: ".-", max: 128, separator: "_" };
+
+/** A legal name for each tool, unique in its namespace. The second tool of one name is rejected. */
+function nameTools(
+  read: readonly ImportedTool[],
+  session: ImportSession,
+): ReadonlyMap<ImportedTool, string> {
+  const names = new Map<ImportedTool, string>();
+  const byNamespace = new Map<string | undefined, Map<string, ImportedTool>>();
+  for (const imported of read) {
+    const { namespace, path, sourceName, wantedName = sourceName } = imported;
+    let wanted = byNamespace.get(namespace);
+    if (wanted === undefined) byNamespace.set(namespace, wanted = new Map());
+    const other = wanted.get(wantedName);
+    if (other === undefined) wanted.set(wantedName, imported);
+    else {
+      session.reject(
+        sourceName,
+        path,
+        "name",
+        `Cannot import "${clip(sourceName)}": the name is taken by the tool at "${other.path}"`,
+      );
+    }
+  }
+  for (const wanted of byNamespace.values()) {
+    const legal = mapNames([...wanted.keys()], TOOL_NAMES);
+    for (const [name, imported] of wanted) {
+      const given = legal.get(name) ?? name;
+      names.set(imported, given);
+      if (given === imported.sourceName) continue;
+      imported.provider.name = imported.sourceName;
+      if (imported.wantedName !== undefined) continue;
+      session.warn(
+        imported,
+        imported.path,
+        "name",
+        `"${clip(imported.sourceName)}" is no name for a tool; it is called "${given}" here`,
+      );
+    }
+  }
+  return names;
+}
+
+/** The names of the hints. */
+export const HINTS = [
+  "readOnlyHint",
+  "destructiveHint",
+  "idempotentHint",
+  "openWorldHint",
+] as const;
+
+/** The hints that the source gives. */
+export function readHints(value: unknown): ToolAnnotations {
+  const hints: Record<string, boolean> = {};
+  for (const hint of HINTS) {
+    const flag = flagIn(value, hint);
+    if (flag !== undefined) hints[hint] = flag;
+  }
+  return hints;
+}
+
+/** All hints, with MCP's cautious defaults for those that the source does not give. */
+function withDefaults(hints: ToolAnnotations): Required<ToolAnnotations> {
+  const { readOnlyHint = false, destructiveHint = !readOnlyHint } = hints;
+  const { idempotentHint = readOnlyHint, openWorldHint = true } = hints;
+  return { readOnlyHint, destructiveHint, idempotentHint, openWorldHint };
+}
+
+/**
+ * The risk that follows from hints. A tool that claims both to only read and to destroy is risky.
+ */
+function suggestRisk(hints: ToolAnnotations): RiskLevel {
+  if (hints.destructiveHint === true) return "high";
+  return hints.readOnlyHint === true ? "low" : "medium";
+}

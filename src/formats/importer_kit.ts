@@ -1,0 +1,229 @@
+/**
+ * What importers are built with: an import session, readers of JSON, and the steps that importers
+ * of a list of tools share.
+ *
+ * @module
+ */
+
+import {
+  clip,
+  isObject,
+  type JsonSchema,
+  type JsonSchemaObject,
+  NO_PARAMETERS,
+} from "../tool/mod.ts";
+import type { ImportedTool, ImportSession } from "./import_session.ts";
+import { flagIn, type JsonRecord, listIn, objectIn, textIn } from "./json_fields.ts";
+import { acceptNull } from "./transform/nullable.ts";
+import { mapSchema, without } from "./transform/rewrite.ts";
+
+export type { ImportOptions, ImportResult } from "./import_options.ts";
+export {
+  HINTS,
+  type ImportedTool,
+  type Importer,
+  ImportSession,
+  readHints,
+} from "./import_session.ts";
+export {
+  flagIn,
+  type JsonRecord,
+  listIn,
+  member,
+  objectIn,
+  quote,
+  textIn,
+  wordsIn,
+} from "./json_fields.ts";
+export { distinct } from "./transform/json_equal.ts";
+export { definitionName } from "./transform/definitions.ts";
+export { normalizeOpenApi30 } from "./transform/older_dialects.ts";
+export { copyNode, eachNode, mapChildren, without } from "./transform/rewrite.ts";
+
+/** An entry, and its path in the document. */
+export interface Entry {
+  readonly value: unknown;
+  readonly path: string;
+}
+
+/**
+ * Finds the entries: the items of a list, or of the first list that an object has under one of
+ * `lists`, directly or inside one of `wrappers`. Otherwise the object is the only entry.
+ */
+export function entriesOf(
+  document: unknown,
+  lists: readonly string[],
+  wrappers: readonly string[],
+  session?: ImportSession,
+): readonly Entry[] {
+  if (Array.isArray(document)) return itemsOf(document, "");
+  if (!isObject(document)) {
+    session?.reject(
+      undefined,
+      "",
+      "document",
+      "Cannot read the document: it must be a list of tools, or an object with one",
+    );
+    return [];
+  }
+  for (const wrapper of [undefined, ...wrappers]) {
+    const holder = wrapper === undefined ? document : objectIn(document, wrapper);
+    for (const list of lists) {
+      const items = listIn(holder, list);
+      if (items === undefined) continue;
+      return itemsOf(items, `${wrapper === undefined ? "" : `/${wrapper}`}/${list}`);
+    }
+  }
+  return [{ value: document, path: "" }];
+}
+
+function itemsOf(items: readonly unknown[], path: string): readonly Entry[] {
+  return items.map((value, index) => ({ value, path: `${path}/${index}` }));
+}
+
+/**
+ * Begins to read a tool.
+ *
+ * @param at The path of the object with the name, if it is not the entry.
+ * @returns The tool, or `undefined` if the entry was rejected for its name.
+ */
+export function beginTool(
+  session: ImportSession,
+  tool: JsonRecord,
+  path: string,
+  namespace: string | undefined,
+  at: string = path,
+): ImportedTool | undefined {
+  const name = textIn(tool, "name");
+  if (name === undefined || name === "") {
+    session.reject(undefined, at, "name", 'Cannot import the tool: it must have a "name"');
+    return undefined;
+  }
+  return {
+    sourceName: name,
+    path,
+    namespace,
+    description: textIn(tool, "description"),
+    hints: {},
+    // These providers have no annotations, so the derived ones are not sent as theirs.
+    provider: { annotations: null },
+  };
+}
+
+/** Reads the hints that OpenAI, Anthropic and Bedrock write alike. */
+export function readSharedHints({ provider }: ImportedTool, tool: JsonRecord): void {
+  const strict = flagIn(tool, "strict");
+  const deferLoading = flagIn(tool, "defer_loading");
+  const callers = listIn(tool, "allowed_callers");
+  if (strict !== undefined) provider.strict = strict;
+  if (deferLoading !== undefined) provider.deferLoading = deferLoading;
+  if (callers?.every((caller) => typeof caller === "string") === true) {
+    provider.allowedCallers = callers as readonly string[];
+  }
+}
+
+/** Keeps the fields that are not `known`. */
+export function keepExtra(
+  { provider }: ImportedTool,
+  tool: JsonRecord,
+  known: ReadonlySet<string>,
+): void {
+  const extra = Object.keys(tool).filter((field) => !known.has(field));
+  if (extra.length === 0) return;
+  provider.extra = Object.fromEntries(extra.map((field) => [field, tool[field]]));
+}
+
+/**
+ * The schema of the arguments, with an object at the root.
+ *
+ * @param root Whether the root must have a type, as in MCP; providers assume `object`.
+ * @returns The schema, or `undefined` if the tool was rejected.
+ */
+export function readParameters(
+  session: ImportSession,
+  imported: ImportedTool,
+  raw: unknown,
+  path: string,
+  root: "typed" | "any" = "any",
+): JsonSchemaObject | undefined {
+  const name = clip(imported.sourceName);
+  if (raw === undefined || raw === null) {
+    // What providers assume for a function without parameters.
+    if (root === "any") return NO_PARAMETERS;
+    session.reject(
+      imported.sourceName,
+      path,
+      "parameters",
+      `Cannot import "${name}": it must have a schema of its arguments`,
+    );
+    return undefined;
+  }
+  if (isObject(raw)) {
+    if (raw["type"] === "object") {
+      return root === "any" ? withNull(session, imported, raw, path) : raw;
+    }
+    if (root === "any" && raw["type"] === undefined) {
+      session.warn(
+        imported,
+        path,
+        "type",
+        `The schema of the arguments of "${name}" has no "type"; it is taken for "object"`,
+      );
+      return withNull(session, imported, { type: "object", ...raw }, path);
+    }
+  }
+  session.reject(
+    imported.sourceName,
+    path,
+    "parameters",
+    `Cannot import "${name}": the schema of its arguments must be an object with "type": "object"`,
+  );
+  return undefined;
+}
+
+/**
+ * The schema with `null` accepted wherever `nullable: true` stands beside a `type`, since providers
+ * accept schemas that were written for OpenAPI 3.0. The root is not changed, because arguments are
+ * an object.
+ */
+function withNull(
+  session: ImportSession,
+  imported: ImportedTool,
+  schema: JsonSchemaObject,
+  path: string,
+): JsonSchemaObject {
+  const read = mapSchema(schema, {
+    leave: (node, { root }) =>
+      node["nullable"] === true && Object.hasOwn(node, "type") && !root
+        ? acceptNull(without(node, "nullable"))
+        : node,
+  });
+  if (read !== schema) {
+    session.warn(
+      imported,
+      path,
+      "nullable",
+      `"nullable" in a schema of "${clip(imported.sourceName)}" is read as accepting null`,
+    );
+  }
+  // The root stays an object.
+  return read as JsonSchemaObject;
+}
+
+/** The schema of the results. A value that is no schema is left out, with a warning. */
+export function readReturns(
+  session: ImportSession,
+  imported: ImportedTool,
+  raw: unknown,
+  path: string,
+): JsonSchema | undefined {
+  if (raw === undefined || raw === null) return undefined;
+  if (typeof raw === "boolean" || isObject(raw)) return raw;
+  session.warn(
+    imported,
+    path,
+    "returns",
+    `The result schema of "${clip(imported.sourceName)}" is no schema; results are not checked`,
+  );
+  return undefined;
+}

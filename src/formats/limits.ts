@@ -1,0 +1,176 @@
+/**
+ * The limits of a request, counted over all tools of an export.
+ *
+ * @module
+ */
+
+import { isObject, type JsonSchema } from "../tool/mod.ts";
+import { type Limit, type LimitName, LIMITS } from "./target.ts";
+import { eachChild, requiredBy } from "./transform/rewrite.ts";
+
+/** What a tool adds to a request. */
+export interface Load {
+  readonly parameters: JsonSchema;
+  readonly description: string;
+  readonly strict: boolean;
+  readonly deferred: boolean;
+}
+
+/** A limit that a tool would exceed. */
+export interface Excess {
+  readonly limit: Limit;
+  readonly message: string;
+}
+
+/** How a limit is counted. */
+interface Count {
+  /** What a tool adds: a number, or a part of its schema's size; `undefined`: it is not counted. */
+  readonly of: keyof SchemaSize | ((load: Load) => number | undefined);
+  /** Only strict tools count. In a target without a strict mode, every tool is strict. */
+  readonly strict?: true;
+  /** The limit holds for each tool by itself. */
+  readonly each?: true;
+}
+
+const COUNTS: { readonly [Name in LimitName]?: Count } = {
+  maxTools: { of: () => 1 },
+  maxDeferredTools: { of: ({ deferred }) => deferred ? 1 : undefined },
+  maxStrictTools: { of: () => 1, strict: true },
+  maxOptional: { of: "optional", strict: true },
+  maxUnions: { of: "unions", strict: true },
+  maxFields: { of: "properties" },
+  maxProperties: { of: "properties", strict: true, each: true },
+  maxDepth: { of: "depth", strict: true, each: true },
+  maxCharacters: { of: "characters", strict: true, each: true },
+  maxEnumValues: { of: "enumValues", strict: true, each: true },
+  maxEnumCharacters: { of: "largeEnum", strict: true, each: true },
+  maxDescription: { of: ({ description }) => description.length, each: true },
+  minRequired: { of: "required", each: true },
+};
+
+/** Counts the tools of one request. */
+export class RequestLimits {
+  readonly #limits: readonly Limit[];
+  readonly #used = new Map<LimitName, number>();
+
+  constructor(limits: readonly Limit[]) {
+    this.#limits = limits;
+  }
+
+  /** The limits that one more tool would exceed. It is not counted. */
+  excess(load: Load): readonly Excess[] {
+    return this.#amounts(load).flatMap(([limit, adds]) => {
+      const { name, value } = limit;
+      if (name === "minRequired") {
+        const message = `it has ${adds} of at least ${value} ${LIMITS[name]}`;
+        return adds < value ? [{ limit, message }] : [];
+      }
+      const total = (this.#used.get(name) ?? 0) + adds;
+      const message = `it would make ${total} of at most ${value} ${LIMITS[name]}`;
+      return total > value ? [{ limit, message }] : [];
+    });
+  }
+
+  /** Counts a tool that is sent. */
+  add(load: Load): void {
+    for (const [{ name }, adds] of this.#amounts(load)) {
+      if (COUNTS[name]?.each !== true) this.#used.set(name, (this.#used.get(name) ?? 0) + adds);
+    }
+  }
+
+  /** What a tool adds to each limit that concerns it. */
+  #amounts(load: Load): readonly (readonly [Limit, number])[] {
+    let size: SchemaSize | undefined;
+    return this.#limits.flatMap((limit): (readonly [Limit, number])[] => {
+      const { of, strict } = COUNTS[limit.name] ?? {};
+      if (of === undefined || (strict === true && !load.strict)) return [];
+      const adds = typeof of === "function"
+        ? of(load)
+        : (size ??= measureSchema(load.parameters))[of];
+      return adds === undefined ? [] : [[limit, adds]];
+    });
+  }
+}
+
+/** What a provider's limits count in one schema. */
+export interface SchemaSize {
+  /** Properties, at every level. */
+  readonly properties: number;
+  /** Properties that are not required, at every level. */
+  readonly optional: number;
+  /** Subschemas that are a union: `anyOf`, or a list of types. */
+  readonly unions: number;
+  /** Objects and arrays inside each other. */
+  readonly depth: number;
+  /** Values in all enums. */
+  readonly enumValues: number;
+  /** Characters of property names, definition names, enum texts and constants. */
+  readonly characters: number;
+  /** Characters of the texts of the largest enum that has more than 250 values. */
+  readonly largeEnum: number;
+  /** Required properties at the root. */
+  readonly required: number;
+}
+
+/** From how many values on the characters of one enum count. */
+const LARGE_ENUM = 250;
+
+/** Measures a schema. */
+export function measureSchema(schema: JsonSchema): SchemaSize {
+  let properties = 0;
+  let optional = 0;
+  let unions = 0;
+  let deepest = 0;
+  let enumValues = 0;
+  let characters = 0;
+  let largeEnum = 0;
+
+  function step(part: JsonSchema, depth: number): void {
+    if (!isObject(part)) return;
+    const { type, enum: values, properties: own } = part;
+    const nests = type === "object" || type === "array" || own !== undefined ||
+      (Array.isArray(type) && (type.includes("object") || type.includes("array")));
+    const inner = nests ? depth + 1 : depth;
+    deepest = Math.max(deepest, inner);
+    if (isObject(own)) {
+      const names = Object.keys(own);
+      const required = requiredBy(part);
+      properties += names.length;
+      for (const name of names) {
+        characters += name.length;
+        if (!required.has(name)) optional++;
+      }
+    }
+    if (Array.isArray(part["anyOf"]) || (Array.isArray(type) && type.length > 1)) unions++;
+    if (Array.isArray(values)) {
+      enumValues += values.length;
+      const texts = values.reduce<number>((sum, value) => sum + textLength(value), 0);
+      characters += texts;
+      if (values.length > LARGE_ENUM) largeEnum = Math.max(largeEnum, texts);
+    }
+    if (Object.hasOwn(part, "const")) characters += textLength(part["const"]);
+    if (isObject(part["$defs"])) {
+      for (const name of Object.keys(part["$defs"])) characters += name.length;
+    }
+    eachChild(part, (child, keyword) => step(child, keyword === "$defs" ? 0 : inner));
+  }
+
+  step(schema, 0);
+  const required = isObject(schema) && Array.isArray(schema["required"])
+    ? schema["required"].length
+    : 0;
+  return {
+    properties,
+    optional,
+    unions,
+    depth: deepest,
+    enumValues,
+    characters,
+    largeEnum,
+    required,
+  };
+}
+
+function textLength(value: unknown): number {
+  return typeof value === "string" ? value.length : 0;
+}

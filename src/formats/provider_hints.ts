@@ -1,0 +1,64 @@
+/**
+ * What a tool says to providers beside its own fields.
+ *
+ * @module
+ */
+
+import type { Tool } from "../tool/mod.ts";
+
+/**
+ * What a tool says to providers beside its own fields. It stands in the tool's `meta`, under
+ * `provider`; importers put there what they found. The rest of `meta` is MCP's `_meta`.
+ */
+export interface ProviderHints {
+  /**
+   * `true`: use strict mode for this tool, also in the target without it (`openai.chat` beside
+   * `openai.chat.strict`). In a target that has no strict mode this is a loss. `false`: do not use
+   * it.
+   */
+  readonly strict?: boolean;
+  /** Load the tool only when a tool search finds it (OpenAI Responses, Anthropic). */
+  readonly deferLoading?: boolean;
+  /** Who may call it: `direct`, `programmatic`, or a version of Anthropic's code execution. */
+  readonly allowedCallers?: readonly string[];
+  /** It runs long; the model need not wait (OpenAI Responses, Gemini Live). */
+  readonly async?: boolean;
+  /** Anthropic's `cache_control`; a `cachePoint` behind the tool for Bedrock. */
+  readonly cacheControl?: { readonly type: "ephemeral"; readonly ttl?: "5m" | "1h" };
+  /** Anthropic's `eager_input_streaming`. */
+  readonly eagerInputStreaming?: boolean;
+  /** MCP 2025-11-25's `execution.taskSupport`. */
+  readonly taskSupport?: "forbidden" | "optional" | "required";
+  /** MCP's annotations as a server gave them; `null` if it gave none. */
+  readonly annotations?: { readonly [hint: string]: unknown } | null;
+  /** `null` if the source had no description: the tool's own is made up and not sent back. */
+  readonly description?: null;
+  /** `null` if the source had no title: the tool's own is made up and not sent back. */
+  readonly title?: null;
+  /**
+   * Where the tool was imported from: `mcp`, `openapi`, `openai`, `anthropic`, `gemini`, `bedrock`.
+   */
+  readonly source?: string;
+  /** The surface of the source, if it has several: OpenAI's `chat`, `responses` or `realtime`. */
+  readonly surface?: string;
+  /** The name in the source, if the tool's own name differs. */
+  readonly name?: string;
+  /** Optional properties were required and nullable in the source (OpenAI's strict mode). */
+  readonly unstrict?: boolean;
+  /** Fields of the source that a tool does not have. They are sent back to the source only. */
+  readonly extra?: { readonly [field: string]: unknown };
+  /** How a call becomes an HTTP request, for a tool that was imported from OpenAPI. */
+  readonly operation?: { readonly [field: string]: unknown };
+  /** A namespace's description (OpenAI Responses requires one). */
+  readonly namespaceDescription?: string;
+}
+
+const NO_HINTS: ProviderHints = Object.freeze({});
+
+/** The hints of a tool. */
+export function hintsOf(tool: Tool): ProviderHints {
+  const hints = tool.meta?.["provider"];
+  return typeof hints === "object" && hints !== null && !Array.isArray(hints)
+    ? hints as ProviderHints
+    : NO_HINTS;
+}

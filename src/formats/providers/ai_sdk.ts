@@ -1,0 +1,255 @@
+/**
+ * The Vercel AI SDK: a `ToolSet` for `generateText` and `streamText`, and its calls.
+ *
+ * @module
+ */
+
+import { isObject, type JsonSchema, type JsonValue, setOwn } from "../../tool/mod.ts";
+import {
+  calledName,
+  given,
+  markCutOff,
+  noCall,
+  Shape,
+  textOf,
+  type WireCall,
+} from "../call_format.ts";
+import type { JsonRecord } from "../json_fields.ts";
+import { ADVISORY, every, into, type KeywordTable, table } from "../form_rules.ts";
+import { features, makeTarget, type Provider, type Target, type ToolView } from "../target.ts";
+import type { ProviderHints } from "../provider_hints.ts";
+import { asObject, defined, unlessEmpty, type WireValue } from "./shared.ts";
+
+// Tools
+
+/**
+ * The mark of the SDK's schemas. It is a registered symbol, so that all copies of the SDK agree.
+ */
+const SCHEMA: unique symbol = Symbol.for("vercel.ai.schema") as never;
+
+/**
+ * A JSON Schema as the SDK's `jsonSchema()` makes it. The dispatcher validates.
+ *
+ * The SDK's own type has a symbol that it does not export, so by its type this is a Standard Schema
+ * that accepts everything. At run time the SDK looks for the symbol first.
+ */
+export interface AiSdkSchema {
+  readonly "~standard": {
+    readonly version: 1;
+    readonly vendor: string;
+    validate(value: unknown): { readonly value: unknown };
+  };
+  readonly [SCHEMA]: true;
+  readonly _type: unknown;
+  readonly validate: undefined;
+  readonly jsonSchema: { [keyword: string]: unknown };
+}
+
+/** A tool without `execute`: the SDK returns its calls, and a dispatcher runs them. */
+export interface AiSdkTool {
+  description: string;
+  inputSchema: AiSdkSchema;
+  outputSchema?: AiSdkSchema;
+  inputExamples?: { input: { [key: string]: unknown } }[];
+  title?: string;
+  strict?: boolean;
+  metadata?: { [key: string]: WireValue };
+  deferLoading?: boolean;
+  providerOptions?: { [provider: string]: { [option: string]: WireValue } };
+}
+
+/** The tools by name. */
+export interface AiSdkToolSet {
+  [name: string]: AiSdkTool;
+}
+
+/** The SDK passes the schema on to a provider. */
+const KEYWORDS: KeywordTable = table(
+  every(ADVISORY),
+  [into("{} or { not: {} }"), ["boolean schema"]],
+);
+
+const ACCEPTS_ALL: AiSdkSchema["~standard"] = Object.freeze({
+  version: 1,
+  vendor: "plue",
+  validate: (value) => ({ value }),
+});
+
+function schemaOf(schema: JsonSchema): AiSdkSchema {
+  return {
+    "~standard": ACCEPTS_ALL,
+    [SCHEMA]: true,
+    _type: undefined,
+    validate: undefined,
+    jsonSchema: asObject(schema),
+  };
+}
+
+/** The SDK's types require a result schema if there is no `execute`. */
+const ANYTHING: AiSdkSchema = Object.freeze(schemaOf(true));
+
+function wire(view: ToolView): AiSdkTool {
+  const { tool, hints, returns } = view;
+  const examples = view.examples.map(({ input }) => ({ input }));
+  return {
+    description: view.description,
+    inputSchema: schemaOf(view.parameters),
+    outputSchema: returns === undefined ? ANYTHING : schemaOf(returns),
+    ...defined({
+      inputExamples: unlessEmpty(examples),
+      title: tool.title,
+      strict: hints.strict,
+    }),
+    // These are JSON with readonly types, which the SDK's types do not accept.
+    metadata: {
+      id: tool.id,
+      annotations: tool.annotations,
+      ...defined({ icons: unlessEmpty(tool.icons), meta: tool.meta }),
+    } as unknown as { [key: string]: WireValue },
+    ...defined({
+      deferLoading: hints.deferLoading,
+      providerOptions: tool.meta === undefined ? undefined : providerOptions(hints),
+    }),
+  };
+}
+
+function providerOptions(hints: ProviderHints): AiSdkTool["providerOptions"] {
+  const { allowedCallers, async, cacheControl, eagerInputStreaming, deferLoading } = hints;
+  const both = { allowedCallers: allowedCallers && [...allowedCallers], deferLoading };
+  const options = Object.entries({
+    openai: defined({ ...both, async }),
+    anthropic: defined({
+      ...both,
+      cacheControl: cacheControl && { ...cacheControl },
+      eagerInputStreaming,
+    }),
+  }).filter(([, fields]) => Object.keys(fields).length > 0);
+  return options.length === 0 ? undefined : Object.fromEntries(options);
+}
+
+// Calls
+
+const SHAPE = new Shape("an AI SDK result");
+
+function read(response: unknown): readonly WireCall[] {
+  if (Array.isArray(response)) return partsOf(response, "");
+  const top = SHAPE.record(response, "", "a result, a message or a list of parts");
+  if (top["type"] === "tool-call") return partOf(top);
+  for (const field of ["toolCalls", "content"]) {
+    if (!given(top, field)) continue;
+    // The content of a message may be a text.
+    if (typeof top[field] === "string") return [];
+    const calls = partsOf(SHAPE.list(top[field], `/${field}`), `/${field}`);
+    return markCutOff(calls, top["finishReason"]);
+  }
+  throw SHAPE.wrong("", 'an object with "toolCalls" or "content", or a part of type "tool-call"');
+}
+
+function partsOf(list: readonly unknown[], at: string): readonly WireCall[] {
+  return list.flatMap((item, index) => {
+    if (!isObject(item) && at === "/toolCalls") return [noCall(item)];
+    return partOf(SHAPE.record(item, `${at}/${index}`));
+  });
+}
+
+function partOf(raw: JsonRecord): readonly WireCall[] {
+  if (raw["type"] !== "tool-call" || raw["providerExecuted"] === true) return [];
+  return [{
+    id: textOf(raw["toolCallId"]),
+    ...calledName(raw["toolName"]),
+    input: raw["input"],
+    raw,
+  }];
+}
+
+// Results
+
+/** The part that answers one call. */
+export interface AiSdkToolResult {
+  type: "tool-result";
+  toolCallId: string;
+  toolName: string;
+  output:
+    | { type: "text"; value: string }
+    | { type: "json"; value: JsonValue }
+    | { type: "error-text"; value: string };
+}
+
+/** The message with the answers to all calls of a response. */
+export interface AiSdkToolMessage {
+  role: "tool";
+  content: AiSdkToolResult[];
+}
+
+// The provider
+
+/** A `ToolSet`: an object with the tools by name. */
+const AI_SDK: Target<"ai-sdk", AiSdkTool, AiSdkToolSet, AiSdkToolResult, AiSdkToolMessage> =
+  makeTarget({
+    id: "ai-sdk",
+    title: "Vercel AI SDK 7",
+    source: "ai 7.0.173, @ai-sdk/provider-utils 5.0.81; 2026-11-20",
+    features: features([
+      "title",
+      "returns",
+      "examples",
+      "annotations",
+      "icons",
+      "meta",
+      "strict",
+      "deferLoading",
+      "allowedCallers",
+      "async",
+      "cacheControl",
+      "eagerInputStreaming",
+    ]),
+    extra: "all",
+    input: KEYWORDS,
+    output: { keywords: KEYWORDS, root: "any" },
+    draft07: true,
+    wire,
+    assemble: (tools) => {
+      const set: AiSdkToolSet = {};
+      for (const { view, wire } of tools) setOwn(set, view.name, wire);
+      return set;
+    },
+    calls: {
+      // A result with `toolCalls`, a message, a list of parts, or one part.
+      read,
+      write(call, answer) {
+        const head = {
+          type: "tool-result",
+          toolCallId: call.callId,
+          toolName: call.wireName,
+        } as const;
+        if (!answer.ok) return { ...head, output: { type: "error-text", value: answer.text } };
+        return typeof answer.value === "string"
+          ? { ...head, output: { type: "text", value: answer.value } }
+          : { ...head, output: { type: "json", value: answer.value } };
+      },
+      gather: (parts) => [{ role: "tool", content: [...parts] }],
+      // The part `tool-call` repeats what `tool-input-*` parts say.
+      stream() {
+        let count = 0;
+        return {
+          steps: (event) => {
+            if (event["type"] === "finish" || event["type"] === "finish-step") {
+              return [{ type: "finish", cutOff: false }];
+            }
+            return partOf(event).map(() => ({ type: "whole", key: `${count++}`, raw: event }));
+          },
+          rebuild: () => undefined,
+        };
+      },
+      notes: [
+        "All answers go into one tool message.",
+        "Calls that the provider runs itself (providerExecuted) are not for you.",
+        "The last call of a result that the token limit cut off is refused.",
+        "The SDK runs tools that have an execute by itself; answer calls of the others.",
+      ],
+    },
+  });
+
+export const aiSdk: Provider<typeof AI_SDK> = {
+  targets: [AI_SDK],
+};

@@ -1,0 +1,484 @@
+/**
+ * Anthropic Messages, and its strict mode.
+ *
+ * @module
+ */
+
+import { clip, isObject } from "../../tool/mod.ts";
+import {
+  calledName,
+  given,
+  isCutOff,
+  markCutOff,
+  parsed,
+  Shape,
+  type StreamedParts,
+  type StreamStep,
+  textOf,
+  type WireCall,
+} from "../call_format.ts";
+import {
+  beginTool,
+  entriesOf,
+  flagIn,
+  type ImportedTool,
+  type Importer,
+  type ImportOptions,
+  type ImportSession,
+  type JsonRecord,
+  keepExtra,
+  listIn,
+  member,
+  quote,
+  readParameters,
+  readSharedHints,
+  textIn,
+} from "../importer_kit.ts";
+import {
+  ADVISORY,
+  DROPPED,
+  ENFORCED,
+  every,
+  into,
+  type KeywordTable,
+  READ_BY_THE_MODEL,
+  REJECTED,
+  table,
+  unsure,
+} from "../form_rules.ts";
+import type { NameRule } from "../../select/mod.ts";
+import {
+  type CombinationRule,
+  type Feature,
+  features,
+  makeTarget,
+  type Provider,
+  type ToolView,
+} from "../target.ts";
+import type { ProviderHints } from "../provider_hints.ts";
+import { defined, descriptionOf, type ListTarget, unlessEmpty } from "./shared.ts";
+
+// Tools
+
+/** Who may call a tool: the model, or a version of the code execution tool. */
+export type AnthropicCaller =
+  | "direct"
+  | "code_execution_20250825"
+  | "code_execution_20260120"
+  | "code_execution_20260521";
+
+/** A tool in the `tools` of a Messages request. */
+export interface AnthropicTool {
+  name: string;
+  description?: string;
+  input_schema: { type: "object"; [keyword: string]: unknown };
+  strict?: boolean;
+  input_examples?: { [key: string]: unknown }[];
+  defer_loading?: boolean;
+  allowed_callers?: AnthropicCaller[];
+  cache_control?: { type: "ephemeral"; ttl?: "5m" | "1h" };
+  eager_input_streaming?: boolean;
+}
+
+const NAMES: NameRule = { also: "-", max: 128, separator: "__" };
+
+/** A request with other property keys is refused. */
+export const ANTHROPIC_KEYS: NameRule = { also: ".-", max: 64, separator: "_" };
+
+const FEATURES: readonly Feature[] = [
+  "examples",
+  "strict",
+  "deferLoading",
+  "allowedCallers",
+  "cacheControl",
+  "eagerInputStreaming",
+];
+
+/**
+ * The schema is text for the model, but it must be valid 2020-12 with a plain object at the root.
+ */
+export const ANTHROPIC_KEYWORDS: KeywordTable = table(
+  READ_BY_THE_MODEL,
+  [into("one object"), ["root composition"]],
+  [into("another key"), ["odd property key"]],
+  [REJECTED, ["$ref external"]],
+);
+
+/** Structured outputs. Bedrock's strict mode is the same. */
+export const ANTHROPIC_STRICT_KEYWORDS: KeywordTable = table(
+  every(ENFORCED),
+  [into("one object"), ["root composition"]],
+  [into("another key"), ["odd property key"]],
+  [into("additionalProperties: false"), ["open object"]],
+  [into("anyOf"), ["oneOf"]],
+  [into("one schema"), ["allOf"]],
+  [into("branches"), ["anyOf with siblings"]],
+  [into("a list"), ["tuple"]],
+  [into("$defs"), ["$ref elsewhere"]],
+  [into("{} or { not: {} }"), ["boolean schema"]],
+  [DROPPED, [
+    "enum complex",
+    "propertyNames",
+    "unevaluated",
+    "property count",
+    "dependent",
+    "conditional",
+    "not",
+    "contains",
+    "minItems",
+    "maxItems",
+    "uniqueItems",
+    "length",
+    "pattern complex",
+    "range",
+    "exclusive range",
+    "multipleOf",
+    "dynamic reference",
+    "$id",
+    "$schema",
+    "$comment",
+    "examples",
+    "example",
+    "usage notes",
+    "content",
+    "propertyOrdering",
+    "unknown",
+  ]],
+  [REJECTED, [
+    "map",
+    "undeclared required",
+    "patternProperties",
+    "no type",
+    "$ref recursive",
+    "$ref external",
+  ]],
+  [ADVISORY, ["title", "description", "default"]],
+  [unsure(ENFORCED), ["items missing", "$ref with siblings"]],
+);
+
+/** The values of `format` that strict mode takes. */
+export const ANTHROPIC_FORMATS: readonly string[] = [
+  "date-time",
+  "time",
+  "date",
+  "duration",
+  "email",
+  "hostname",
+  "uri",
+  "ipv4",
+  "ipv6",
+  "uuid",
+];
+
+const COMBINATIONS: readonly CombinationRule[] = [
+  {
+    name: "deferLoading",
+    message: "deferred tools need a tool search tool in the request, which is not deferred",
+    effect: "warn",
+    applies: (hints) => hints.deferLoading === true,
+  },
+  {
+    name: "examples",
+    message: "older pages say that tool search and examples do not go together",
+    effect: "warn",
+    applies: (hints, tool) => hints.deferLoading === true && tool.examples.length > 0,
+  },
+  {
+    name: "cacheControl",
+    message: "one page says that a deferred tool cannot have cache_control, another that it can",
+    effect: "warn",
+    applies: (hints) => hints.deferLoading === true && hints.cacheControl !== undefined,
+  },
+  {
+    name: "allowedCallers",
+    message: "strict mode and calls from code do not go together",
+    effect: "not strict",
+    applies: (hints) => hints.allowedCallers?.some((caller) => caller !== "direct") === true,
+  },
+];
+
+function wire(view: ToolView, strict: boolean | undefined): AnthropicTool {
+  const { deferLoading, allowedCallers, cacheControl, eagerInputStreaming } = view.hints;
+  return {
+    ...view.extra,
+    name: view.name,
+    ...descriptionOf(view),
+    // `defineTool` requires an object root.
+    input_schema: view.parameters as AnthropicTool["input_schema"],
+    ...defined({
+      strict,
+      input_examples: unlessEmpty(view.examples.map(({ input }) => input)),
+      defer_loading: deferLoading,
+      allowed_callers: allowedCallers?.map(callerOf),
+      cache_control: cacheControl && { ...cacheControl },
+      eager_input_streaming: eagerInputStreaming,
+    }),
+  };
+}
+
+/** A caller by the names of this API: calls from code name a version of the code tool. */
+function callerOf(name: string): AnthropicCaller {
+  // Importers keep the names of this API; `programmatic` is OpenAI's.
+  return (name === "programmatic" ? "code_execution_20260120" : name) as AnthropicCaller;
+}
+
+// Calls
+
+const SHAPE = new Shape("an Anthropic message");
+
+function read(response: unknown): readonly WireCall[] {
+  if (Array.isArray(response)) return blocksOf(response, "");
+  const top = SHAPE.record(response, "", "a message or a list of content blocks");
+  if (top["type"] === "tool_use") return [blockOf(top)];
+  if (given(top, "content")) {
+    // The content of a message may be a text.
+    if (typeof top["content"] === "string") return [];
+    const content = SHAPE.list(top["content"], "/content");
+    // No block follows a call that was cut off.
+    const last = content.at(-1);
+    const calls = blocksOf(content, "/content");
+    return isObject(last) && last["type"] === "tool_use"
+      ? markCutOff(calls, top["stop_reason"])
+      : calls;
+  }
+  throw SHAPE.wrong("", 'an object with "content", or a content block of type "tool_use"');
+}
+
+function blocksOf(list: readonly unknown[], at: string): readonly WireCall[] {
+  return list.flatMap((item, index) => {
+    const raw = SHAPE.record(item, `${at}/${index}`);
+    return raw["type"] === "tool_use" ? [blockOf(raw)] : [];
+  });
+}
+
+function blockOf(raw: JsonRecord): WireCall {
+  return {
+    id: textOf(raw["id"]),
+    ...calledName(raw["name"]),
+    input: raw["input"],
+    raw,
+  };
+}
+
+// Results
+
+/** The block that answers one call. */
+export interface AnthropicToolResult {
+  type: "tool_result";
+  tool_use_id: string;
+  content: string;
+  is_error?: true;
+}
+
+/** The message with the answers to all calls of a response. */
+export interface AnthropicToolMessage {
+  role: "user";
+  content: AnthropicToolResult[];
+}
+
+// Stream
+
+function steps(event: JsonRecord): readonly StreamStep[] {
+  const key = String(event["index"]);
+  const { content_block: block, delta } = event;
+  switch (event["type"]) {
+    case "content_block_start":
+      if (!isObject(block) || block["type"] !== "tool_use") return [];
+      return [
+        { type: "open", key, id: textOf(block["id"]), name: textOf(block["name"]), start: block },
+        // A block that comes with its input has no deltas.
+        ...(isObject(block["input"]) && Object.keys(block["input"]).length > 0
+          ? [{ type: "input", key, text: JSON.stringify(block["input"]) } as const]
+          : []),
+      ];
+    case "content_block_delta":
+      // Other types of delta belong to other types of block.
+      return isObject(delta) && delta["type"] === "input_json_delta"
+        ? [{ type: "text", key, text: textOf(delta["partial_json"]) ?? "" }]
+        : [];
+    case "content_block_stop":
+      return [{ type: "close", key }];
+    case "message_delta": {
+      const reason = isObject(delta) ? delta["stop_reason"] : undefined;
+      if (typeof reason !== "string") return [];
+      return [{ type: "finish", cutOff: isCutOff(reason) }];
+    }
+    case "message_stop":
+      return [{ type: "finish", cutOff: false }];
+    default:
+      return [];
+  }
+}
+
+function rebuild({ id, name, text, start }: StreamedParts): unknown {
+  return {
+    ...(isObject(start) ? start : { type: "tool_use" }),
+    ...(id === undefined ? {} : { id }),
+    name,
+    input: parsed(text),
+  };
+}
+
+// Import
+
+/** The fields that are read. The others are kept as extra fields. */
+const KNOWN: ReadonlySet<string> = new Set([
+  "type",
+  "name",
+  "description",
+  "input_schema",
+  "input_examples",
+  "strict",
+  "defer_loading",
+  "allowed_callers",
+  "cache_control",
+  "eager_input_streaming",
+]);
+
+function readTool(
+  session: ImportSession,
+  tool: JsonRecord,
+  path: string,
+  options: ImportOptions,
+): void {
+  const name = textIn(tool, "name");
+  const type = tool["type"] ?? "custom";
+  if (type !== "custom") {
+    session.reject(
+      name,
+      path,
+      "type",
+      `Cannot import a tool whose type is ${
+        quote(type)
+      }: the provider runs it, and it has no schema`,
+    );
+    return;
+  }
+  const imported = beginTool(session, tool, path, options.namespace);
+  if (imported === undefined) return;
+  imported.parameters = readParameters(
+    session,
+    imported,
+    tool["input_schema"],
+    `${path}/input_schema`,
+  );
+  if (imported.parameters === undefined) return;
+  const examples = listIn(tool, "input_examples");
+  if (examples !== undefined) imported.examples = examples.map((input) => ({ input }));
+  readHints(session, imported, tool);
+  keepExtra(imported, tool, KNOWN);
+  session.add(imported);
+}
+
+function readHints(session: ImportSession, imported: ImportedTool, tool: JsonRecord): void {
+  const { provider, path } = imported;
+  readSharedHints(imported, tool);
+  const streaming = flagIn(tool, "eager_input_streaming");
+  if (streaming !== undefined) provider.eagerInputStreaming = streaming;
+  const cache = tool["cache_control"];
+  if (cache === undefined || cache === null) return;
+  const cacheControl = member(cache, "type") === "ephemeral"
+    ? cacheFor(member(cache, "ttl"))
+    : undefined;
+  if (cacheControl !== undefined) provider.cacheControl = cacheControl;
+  else {
+    session.warn(
+      imported,
+      `${path}/cache_control`,
+      "cache_control",
+      `The cache_control of "${clip(imported.sourceName)}" is not known, and is left out`,
+    );
+  }
+}
+
+/** The cache hint with a time to live, which Bedrock has as well; `undefined` for another time. */
+export function cacheFor(ttl: unknown): ProviderHints["cacheControl"] {
+  if (ttl === undefined) return { type: "ephemeral" };
+  return ttl === "5m" || ttl === "1h" ? { type: "ephemeral", ttl } : undefined;
+}
+
+// The provider
+
+/** The `tools` of a Messages request. */
+const ANTHROPIC: ListTarget<"anthropic", AnthropicTool, AnthropicToolResult, AnthropicToolMessage> =
+  makeTarget({
+    id: "anthropic",
+    title: "Anthropic Messages",
+    source: "@anthropic-ai/sdk 1.11.0, define-tools page of 2026-09-26, API errors; 2026-11-20",
+    names: NAMES,
+    keys: ANTHROPIC_KEYS,
+    features: features(FEATURES),
+    extra: { source: "anthropic" },
+    input: ANTHROPIC_KEYWORDS,
+    limits: [
+      { name: "maxDeferredTools", value: 10_000 },
+      { name: "minLoadedTools", value: 1 },
+      // The API counts 4 MB of the text that it renders, which is about the length of the JSON.
+      { name: "maxToolText", value: 4_194_304, uncertain: true },
+    ],
+    combinations: COMBINATIONS,
+    strictMode: "anthropic.strict",
+    wire: (view) => wire(view, view.strict || undefined),
+    calls: {
+      // A message, its content, or one `tool_use` block.
+      read,
+      write: (call, answer) => ({
+        type: "tool_result",
+        tool_use_id: call.callId,
+        content: answer.text,
+        ...(answer.ok ? {} : { is_error: true }),
+      }),
+      gather: (parts) => [{ role: "user", content: [...parts] }],
+      stream: () => ({ steps, rebuild }),
+      notes: [
+        "All answers go into one user message, which must come next and must begin with them.",
+        "After calls made by code execution, send the message's container id back with the request.",
+        "Calls that Anthropic runs itself (server_tool_use, mcp_tool_use) are not for you.",
+        "A last block that the token limit cut off is refused: its input may be a part only.",
+      ],
+    },
+  });
+
+/** The same with `strict: true`: the model is held to the schema. */
+const ANTHROPIC_STRICT: ListTarget<
+  "anthropic.strict",
+  AnthropicTool,
+  AnthropicToolResult,
+  AnthropicToolMessage
+> = makeTarget({
+  ...ANTHROPIC,
+  id: "anthropic.strict",
+  title: "Anthropic Messages, strict",
+  source: "structured-outputs page, @anthropic-ai/sdk 1.11.0; 2026-11-20",
+  input: ANTHROPIC_STRICT_KEYWORDS,
+  formats: ANTHROPIC_FORMATS,
+  limits: [
+    ...ANTHROPIC.limits,
+    { name: "maxStrictTools", value: 20 },
+    { name: "maxOptional", value: 24 },
+    { name: "maxUnions", value: 16 },
+  ],
+  fallback: "anthropic",
+  wire: (view) => wire(view, view.strict),
+});
+
+export const anthropic: Provider<
+  typeof ANTHROPIC | typeof ANTHROPIC_STRICT,
+  Importer<"anthropic">
+> = {
+  targets: [ANTHROPIC, ANTHROPIC_STRICT],
+  importer: {
+    source: "anthropic",
+    looksLike: (document) =>
+      entriesOf(document, ["tools"], []).some(({ value }) =>
+        member(value, "input_schema") !== undefined
+      ),
+    read(session, document, options) {
+      for (const { value, path } of entriesOf(document, ["tools"], [], session)) {
+        if (!session.count(path)) return;
+        const tool = session.copy(value, path);
+        if (tool !== undefined) readTool(session, tool, path, options);
+      }
+    },
+  },
+};

@@ -1,0 +1,327 @@
+/**
+ * AWS Bedrock Converse, and its strict mode.
+ *
+ * @module
+ */
+
+import { isObject } from "../../tool/mod.ts";
+import {
+  calledName,
+  given,
+  isCutOff,
+  markCutOff,
+  parsed,
+  Shape,
+  type StreamedParts,
+  type StreamStep,
+  textOf,
+  type WireCall,
+} from "../call_format.ts";
+import {
+  beginTool,
+  entriesOf,
+  type ImportedTool,
+  type Importer,
+  type ImportOptions,
+  type ImportSession,
+  type JsonRecord,
+  keepExtra,
+  member,
+  objectIn,
+  readParameters,
+  readSharedHints,
+  textIn,
+} from "../importer_kit.ts";
+import { type KeywordTable, table, unsure } from "../form_rules.ts";
+import { features, makeTarget, type Provider, type Target, type ToolView } from "../target.ts";
+import {
+  ANTHROPIC_FORMATS,
+  ANTHROPIC_KEYS,
+  ANTHROPIC_KEYWORDS,
+  ANTHROPIC_STRICT_KEYWORDS,
+  cacheFor,
+} from "./anthropic.ts";
+import { defined, descriptionOf, type WireValue } from "./shared.ts";
+
+// Tools
+
+/** A tool in `toolConfig.tools`. */
+export interface BedrockTool {
+  toolSpec: {
+    name: string;
+    description?: string;
+    inputSchema: { json: { [keyword: string]: WireValue } };
+    strict?: boolean;
+  };
+  cachePoint?: never;
+}
+
+/** An entry of `toolConfig.tools`: the tools before it are cached. */
+export interface BedrockCachePoint {
+  cachePoint: { type: "default"; ttl?: "5m" | "1h" };
+  toolSpec?: never;
+}
+
+/** The rules depend on the model. Claude's are the narrowest that are known. */
+const KEYWORDS: KeywordTable = table(
+  ANTHROPIC_KEYWORDS,
+  [unsure(ANTHROPIC_KEYWORDS["root composition"]), ["root composition"]],
+  [unsure(ANTHROPIC_KEYWORDS["odd property key"]), ["odd property key"]],
+);
+
+function wire(view: ToolView, strict: boolean | undefined): BedrockTool {
+  return {
+    toolSpec: {
+      ...view.extra,
+      name: view.name,
+      ...descriptionOf(view),
+      inputSchema: { json: view.parameters as { [keyword: string]: WireValue } },
+      ...defined({ strict }),
+    },
+  };
+}
+
+/** The tools, with a cache point after each tool that asks for one. */
+function assemble(
+  tools: readonly { readonly view: ToolView; readonly wire: BedrockTool }[],
+): (BedrockTool | BedrockCachePoint)[] {
+  return tools.flatMap(({ view, wire }) => {
+    const { cacheControl } = view.hints;
+    if (cacheControl === undefined) return [wire];
+    const { ttl } = cacheControl;
+    return [wire, { cachePoint: { type: "default", ...defined({ ttl }) } }];
+  });
+}
+
+// Calls
+
+const SHAPE = new Shape("a Bedrock Converse response");
+
+function read(response: unknown): readonly WireCall[] {
+  if (Array.isArray(response)) return blocksOf(response, "");
+  const top = SHAPE.record(response, "", "a response, a message or a list of content blocks");
+  const reason = top["stopReason"];
+  if (given(top, "output")) {
+    const output = SHAPE.record(top["output"], "/output");
+    return messageOf(output["message"], "/output/message", reason);
+  }
+  if (given(top, "message")) return messageOf(top["message"], "/message", reason);
+  if (given(top, "content")) return messageOf(top, "", undefined);
+  if (given(top, "toolUse")) return blocksOf([top], "");
+  throw SHAPE.wrong("", 'an object with "output", "message", "content" or "toolUse"');
+}
+
+function messageOf(value: unknown, at: string, reason: unknown): readonly WireCall[] {
+  const message = SHAPE.record(value, at);
+  const content = SHAPE.list(message["content"], `${at}/content`);
+  const calls = blocksOf(content, `${at}/content`);
+  // No block follows a call that was cut off.
+  const last = content.at(-1);
+  return isObject(last) && given(last, "toolUse") ? markCutOff(calls, reason) : calls;
+}
+
+function blocksOf(list: readonly unknown[], at: string): readonly WireCall[] {
+  return list.flatMap((item, index) => {
+    const here = `${at}/${index}`;
+    const raw = SHAPE.record(item, here);
+    if (!given(raw, "toolUse")) return [];
+    const use = SHAPE.record(raw["toolUse"], `${here}/toolUse`);
+    // AWS runs server tools.
+    if (use["type"] === "server_tool_use") return [];
+    return [{
+      id: textOf(use["toolUseId"]),
+      ...calledName(use["name"]),
+      input: use["input"],
+      raw,
+    }];
+  });
+}
+
+// Results
+
+/** A value, as the SDK has it. */
+export type BedrockDocument =
+  | null
+  | boolean
+  | number
+  | string
+  | BedrockDocument[]
+  | { [key: string]: BedrockDocument };
+
+/** The block that answers one call. */
+export interface BedrockToolResult {
+  toolResult: {
+    toolUseId: string;
+    content: ({ json: { [key: string]: BedrockDocument } } | { text: string })[];
+    status: "success" | "error";
+  };
+}
+
+/** The message with the answers to all calls of a response. */
+export interface BedrockToolMessage {
+  role: "user";
+  content: BedrockToolResult[];
+}
+
+// Stream
+
+function steps(event: JsonRecord): readonly StreamStep[] {
+  const { contentBlockStart: start, contentBlockDelta: delta, contentBlockStop: stop } = event;
+  const block = start ?? delta ?? stop;
+  const key = String(member(block, "contentBlockIndex"));
+  if (isObject(start)) {
+    const use = objectIn(start["start"], "toolUse");
+    if (use === undefined || use["type"] === "server_tool_use") return [];
+    return [{ type: "open", key, id: textOf(use["toolUseId"]), name: textOf(use["name"]) }];
+  }
+  if (isObject(delta)) {
+    const use = objectIn(delta["delta"], "toolUse");
+    return use === undefined ? [] : [{ type: "text", key, text: textIn(use, "input") ?? "" }];
+  }
+  if (isObject(stop)) return [{ type: "close", key }];
+  const { messageStop } = event;
+  return isObject(messageStop)
+    ? [{ type: "finish", cutOff: isCutOff(messageStop["stopReason"]) }]
+    : [];
+}
+
+function rebuild({ id, name, text }: StreamedParts): unknown {
+  return { toolUse: { ...(id === undefined ? {} : { toolUseId: id }), name, input: parsed(text) } };
+}
+
+// Import
+
+/** The fields that are read. The others are kept as extra fields. */
+const KNOWN: ReadonlySet<string> = new Set(["name", "description", "inputSchema", "strict"]);
+
+/** A cache point covers the tools before it. The last of them keeps it as a hint. */
+function readCachePoint(
+  session: ImportSession,
+  last: ImportedTool | undefined,
+  cachePoint: JsonRecord,
+  path: string,
+): void {
+  const cacheControl = cachePoint["type"] === "default" ? cacheFor(cachePoint["ttl"]) : undefined;
+  if (last !== undefined && cacheControl !== undefined) {
+    last.provider.cacheControl = cacheControl;
+    return;
+  }
+  const why = last === undefined ? "stands behind no tool" : "is not known";
+  session.warn(undefined, path, "cachePoint", `The cache point ${why}, and is left out`);
+}
+
+function readEntry(
+  session: ImportSession,
+  entry: JsonRecord,
+  path: string,
+  options: ImportOptions,
+): ImportedTool | undefined {
+  const tool = objectIn(entry, "toolSpec");
+  if (tool === undefined) {
+    session.reject(
+      textIn(entry["systemTool"], "name"),
+      path,
+      "type",
+      'Cannot import the entry: only a "toolSpec" has a schema of its arguments',
+    );
+    return undefined;
+  }
+  const at = `${path}/toolSpec`;
+  const imported = beginTool(session, tool, path, options.namespace, at);
+  if (imported === undefined) return undefined;
+  const schema = member(tool["inputSchema"], "json");
+  imported.parameters = readParameters(session, imported, schema, `${at}/inputSchema/json`);
+  if (imported.parameters === undefined) return undefined;
+  readSharedHints(imported, tool);
+  keepExtra(imported, tool, KNOWN);
+  session.add(imported);
+  return imported;
+}
+
+// The provider
+
+type BedrockTarget<Id extends string> = Target<
+  Id,
+  BedrockTool,
+  (BedrockTool | BedrockCachePoint)[],
+  BedrockToolResult,
+  BedrockToolMessage
+>;
+
+/** `toolConfig.tools`. Without a tool, leave `toolConfig` out: an empty list is refused. */
+const BEDROCK: BedrockTarget<"bedrock"> = makeTarget({
+  id: "bedrock",
+  title: "AWS Bedrock Converse",
+  source: "@aws-sdk/client-bedrock-runtime 3.1162.0, API_runtime_ToolSpecification; 2026-11-20",
+  keys: ANTHROPIC_KEYS,
+  features: features(["strict", "cacheControl"]),
+  extra: { source: "bedrock" },
+  input: KEYWORDS,
+  combinations: [{
+    name: "cacheControl",
+    message: "only some models take a cache point among the tools",
+    effect: "warn",
+    applies: (hints) => hints.cacheControl !== undefined,
+  }],
+  strictMode: "bedrock.strict",
+  wire: (view) => wire(view, view.strict || undefined),
+  assemble,
+  calls: {
+    // A response, a message, its content, or one `toolUse` block.
+    read,
+    write: ({ callId }, answer) => ({
+      toolResult: {
+        toolUseId: callId,
+        content: [
+          // `json` takes objects only. Its type is mutable, but the SDK does not write to it.
+          answer.ok && isObject(answer.value)
+            ? { json: answer.value as { [key: string]: BedrockDocument } }
+            : { text: answer.text },
+        ],
+        status: answer.ok ? "success" : "error",
+      },
+    }),
+    gather: (parts) => [{ role: "user", content: [...parts] }],
+    stream: () => ({ steps, rebuild }),
+    notes: [
+      "All answers go into one user message.",
+      "Objects are sent as json, which takes nothing else; other values as text.",
+      "Only some models (Claude, Nova) look at status; the text says that it is a failure too.",
+      "Send toolConfig with every request that has these blocks in its history.",
+      "A last block that the token limit cut off is refused: its input may be a part only.",
+    ],
+  },
+});
+
+/** The same with `strict: true`, for the models that have it. */
+const BEDROCK_STRICT: BedrockTarget<"bedrock.strict"> = makeTarget({
+  ...BEDROCK,
+  id: "bedrock.strict",
+  title: "AWS Bedrock Converse, strict",
+  source: "structured-output page of the Bedrock guide; 2026-11-20",
+  input: ANTHROPIC_STRICT_KEYWORDS,
+  formats: ANTHROPIC_FORMATS,
+  fallback: "bedrock",
+  wire: (view) => wire(view, view.strict),
+});
+
+export const bedrock: Provider<typeof BEDROCK | typeof BEDROCK_STRICT, Importer<"bedrock">> = {
+  targets: [BEDROCK, BEDROCK_STRICT],
+  importer: {
+    source: "bedrock",
+    looksLike: (document) =>
+      entriesOf(document, ["tools"], ["toolConfig"]).some(({ value }) =>
+        member(value, "toolSpec") !== undefined
+      ),
+    read(session, document, options) {
+      let last: ImportedTool | undefined;
+      for (const { value, path } of entriesOf(document, ["tools"], ["toolConfig"], session)) {
+        if (!session.count(path)) return;
+        const entry = session.copy(value, path);
+        if (entry === undefined) continue;
+        if (isObject(entry["cachePoint"])) readCachePoint(session, last, entry["cachePoint"], path);
+        else last = readEntry(session, entry, path, options) ?? last;
+      }
+    },
+  },
+};

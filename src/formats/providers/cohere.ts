@@ -1,0 +1,145 @@
+/**
+ * Cohere chat, version 2.
+ *
+ * @module
+ */
+
+import { isObject } from "../../tool/mod.ts";
+import { isCutOff, type StreamStep, textOf } from "../call_format.ts";
+import { type JsonRecord, member, objectIn, textIn } from "../json_fields.ts";
+import {
+  ADVISORY,
+  ENFORCED,
+  every,
+  IGNORED,
+  into,
+  type KeywordTable,
+  REJECTED,
+  table,
+  unsure,
+} from "../form_rules.ts";
+import type { NameRule } from "../../select/mod.ts";
+import { makeTarget, type Provider } from "../target.ts";
+import { functionCallReader, functionTool, rebuildFunctionCall } from "./openai_chat.ts";
+import type { ListTarget } from "./shared.ts";
+
+/** A function in the `tools` of a chat request. */
+export interface CohereTool {
+  type: "function";
+  function: {
+    name: string;
+    description?: string;
+    parameters: { [keyword: string]: unknown };
+  };
+}
+
+/** Cohere does not document its rule: this is what every provider allows. */
+const NAMES: NameRule = { also: "", max: 64, separator: "__", letterFirst: true };
+
+/** The documented subset; other forms are simplified. */
+const KEYWORDS: KeywordTable = table(
+  every(unsure(ADVISORY)),
+  [ENFORCED, [
+    "type",
+    "enum",
+    "properties",
+    "required",
+    "optional property",
+    "optional nullable property",
+    "open object",
+    "items",
+    "items missing",
+    "title",
+    "description",
+  ]],
+  [ADVISORY, ["pattern", "format", "odd property key"]],
+  [IGNORED, [
+    "minItems 0 or 1",
+    "minItems",
+    "maxItems",
+    "length",
+    "range",
+    "exclusive range",
+  ]],
+  [into("one object"), ["root composition"]],
+  [into("enum"), ["const"]],
+  [into("anyOf"), ["oneOf"]],
+  [into("one schema"), ["allOf"]],
+  [into("what it leads to"), ["$ref", "$ref with siblings", "$ref elsewhere"]],
+  [into("its type"), ["$ref recursive"]],
+  [into("{} or { not: {} }"), ["boolean schema"]],
+  [REJECTED, ["$ref external"]],
+);
+
+/** The message that answers one call. */
+export interface CohereToolMessage {
+  role: "tool";
+  tool_call_id: string;
+  content: CohereToolContent[];
+}
+
+/** An object as a document, which citations can name; anything else as text. */
+export type CohereToolContent =
+  | { type: "document"; document: { data: { [key: string]: unknown } } }
+  | { type: "text"; text: string };
+
+/** The one call that an event is about. */
+function callIn(event: JsonRecord): JsonRecord {
+  const message = objectIn(event["delta"], "message");
+  return objectIn(message, "tool_calls") ?? objectIn(message, "toolCalls") ?? {};
+}
+
+function steps(event: JsonRecord): readonly StreamStep[] {
+  const key = String(event["index"]);
+  const call = callIn(event);
+  const called = objectIn(call, "function");
+  const text: StreamStep = { type: "text", key, text: textIn(called, "arguments") ?? "" };
+  switch (event["type"]) {
+    case "tool-call-start":
+      return [{ type: "open", key, id: textOf(call["id"]), name: textOf(called?.["name"]) }, text];
+    case "tool-call-delta":
+      return [text];
+    case "tool-call-end":
+      return [{ type: "close", key }];
+    case "message-end": {
+      const delta = event["delta"];
+      const reason = member(delta, "finish_reason") ?? member(delta, "finishReason");
+      return [{ type: "finish", cutOff: isCutOff(reason) }];
+    }
+    default:
+      return [];
+  }
+}
+
+/** The `tools` of a chat request. Strictness is `strict_tools`, for the request as a whole. */
+const COHERE: ListTarget<"cohere", CohereTool, CohereToolMessage> = makeTarget({
+  id: "cohere",
+  title: "Cohere chat v2",
+  source: "cohere-ai 8.1.0, structured outputs page (a copy); 2026-11-20",
+  names: NAMES,
+  input: KEYWORDS,
+  limits: [
+    { name: "maxFields", value: 200, uncertain: true },
+    { name: "minRequired", value: 1, uncertain: true },
+  ],
+  wire: functionTool,
+  calls: {
+    // A response, a message, a list of calls, or one call; as sent or as the SDK has it.
+    read: functionCallReader("a Cohere response"),
+    write(call, answer) {
+      const data = answer.ok ? answer.value : { error: answer.text, code: answer.error.code };
+      const content: CohereToolContent = isObject(data)
+        ? { type: "document", document: { data: { ...data } } }
+        : { type: "text", text: answer.text };
+      return { role: "tool", tool_call_id: call.callId, content: [content] };
+    },
+    stream: () => ({ steps, rebuild: rebuildFunctionCall }),
+    notes: [
+      "An object is sent as a document, which citations can name; other values as text.",
+      "Messages are as the API takes them; the SDK wants toolCallId for tool_call_id.",
+      'A failure is a document with "error" and "code".',
+    ],
+  },
+});
+
+export const cohere: Provider<typeof COHERE> = { targets: [COHERE] };

@@ -1,0 +1,605 @@
+/**
+ * Google Gemini and Vertex AI: function declarations with JSON Schema, or with the typed schema.
+ *
+ * @module
+ */
+
+import {
+  clip,
+  isObject,
+  type JsonSchema,
+  type JsonSchemaObject,
+  type JsonValue,
+  pointerStep,
+  setOwn,
+} from "../../tool/mod.ts";
+import { calledName, given, noCall, Shape, textOf, type WireCall } from "../call_format.ts";
+import {
+  beginTool,
+  entriesOf,
+  type ImportedTool,
+  type Importer,
+  type ImportOptions,
+  type ImportSession,
+  type JsonRecord,
+  keepExtra,
+  listIn,
+  member,
+  readParameters,
+  readReturns,
+} from "../importer_kit.ts";
+import {
+  ADVISORY,
+  DROPPED,
+  ENFORCED,
+  every,
+  IGNORED,
+  into,
+  type KeywordTable,
+  REJECTED,
+  table,
+  unsure,
+} from "../form_rules.ts";
+import type { NameRule } from "../../select/mod.ts";
+import {
+  features,
+  makeTarget,
+  type OutputRule,
+  type Provider,
+  type Target,
+  type ToolView,
+} from "../target.ts";
+import { acceptNull } from "../transform/nullable.ts";
+import { LENGTHS } from "../transform/replace_keywords.ts";
+import { defined, streamResponses } from "./shared.ts";
+
+// Tools
+
+/** A function, described with JSON Schema. */
+export interface GeminiFunction {
+  name: string;
+  description: string;
+  parametersJsonSchema: { [keyword: string]: unknown };
+  responseJsonSchema?: unknown;
+}
+
+/** The kinds of value in a typed schema. */
+export type GeminiType = "STRING" | "NUMBER" | "INTEGER" | "BOOLEAN" | "ARRAY" | "OBJECT";
+
+/** Gemini's typed schema, with all keys that it has. Lengths are 64-bit, and so they are texts. */
+export interface GeminiSchema {
+  type?: GeminiType;
+  format?: string;
+  title?: string;
+  description?: string;
+  nullable?: boolean;
+  enum?: string[];
+  items?: GeminiSchema;
+  minItems?: string;
+  maxItems?: string;
+  properties?: { [key: string]: GeminiSchema };
+  required?: string[];
+  minProperties?: string;
+  maxProperties?: string;
+  minimum?: number;
+  maximum?: number;
+  minLength?: string;
+  maxLength?: string;
+  pattern?: string;
+  example?: unknown;
+  anyOf?: GeminiSchema[];
+  propertyOrdering?: string[];
+  default?: unknown;
+}
+
+/** A function, described with the typed schema. */
+export interface GeminiTypedFunction {
+  name: string;
+  description: string;
+  parameters: GeminiSchema;
+  response?: GeminiSchema;
+}
+
+/** The entry of `tools` that holds all functions. */
+export interface GeminiTools<Declaration> {
+  functionDeclarations: Declaration[];
+}
+
+/** At most 64 characters by the protos and the API's errors; the SDK's comments say 128. */
+const NAMES: NameRule = { also: ".-", max: 64, separator: ".", letterFirst: true };
+
+/** What the typed schema documents for property keys. */
+const TYPED_KEYS: NameRule = { also: "", max: 64, separator: "_", letterFirst: true };
+
+/**
+ * `parametersJsonSchema`. Google does not document it. The table follows that of
+ * `responseJsonSchema`, and marks the uncertain rules.
+ */
+const JSON_SCHEMA: KeywordTable = table(
+  every(ENFORCED),
+  [into("enum"), ["const"]],
+  [into("anyOf"), ["oneOf", "$ref with siblings"]],
+  [into("one schema"), ["allOf"]],
+  [into("$defs"), ["$ref elsewhere"]],
+  [IGNORED, ["property count", "contains", "uniqueItems", "length", "example"]],
+  [unsure(IGNORED), [
+    "patternProperties",
+    "propertyNames",
+    "unevaluated",
+    "dependent",
+    "conditional",
+    "not",
+    "pattern",
+    "pattern complex",
+    "exclusive range",
+    "multipleOf",
+    "dynamic reference",
+    "$comment",
+    "default",
+    "examples",
+    "usage notes",
+    "content",
+    "unknown",
+  ]],
+  [unsure(ENFORCED), [
+    "root composition",
+    "type null",
+    "enum empty text",
+    "enum complex",
+    "$ref recursive",
+    "boolean schema",
+    "no type",
+  ]],
+  [REJECTED, ["$ref external"]],
+);
+
+/** `parameters`: the listed keys exist, and any other key is an error. */
+const TYPED: KeywordTable = table(
+  every(DROPPED),
+  [ENFORCED, [
+    "type",
+    "enum",
+    "properties",
+    "required",
+    "optional property",
+    "optional nullable property",
+    "open object",
+    "items",
+    "minItems 0 or 1",
+    "minItems",
+    "maxItems",
+    "length",
+    "pattern",
+    "range",
+    "property count",
+    "anyOf",
+    "title",
+    "description",
+    "default",
+    "example",
+    "propertyOrdering",
+  ]],
+  [unsure(ENFORCED), ["format", "pattern complex", "undeclared required", "no type"]],
+  [into("one object"), ["root composition"]],
+  [into("another key"), ["odd property key"]],
+  [into("nullable"), ["type list", "type null"]],
+  [into("enum of texts"), ["enum scalar"]],
+  [into("enum"), ["const"]],
+  [into("a list"), ["tuple"]],
+  [into("items: {}"), ["items missing"]],
+  [into("minimum, maximum"), ["exclusive range"]],
+  [into("anyOf"), ["oneOf"]],
+  [into("branches"), ["anyOf with siblings"]],
+  [into("one schema"), ["allOf"]],
+  [into("what it leads to"), ["$ref", "$ref with siblings", "$ref elsewhere"]],
+  [into("its type"), ["$ref recursive"]],
+  [into("example"), ["examples"]],
+  [into("{} or { not: {} }"), ["boolean schema"]],
+  [REJECTED, ["$ref external"]],
+);
+
+const OUTPUT: OutputRule = {
+  keywords: table(JSON_SCHEMA, [ADVISORY, ["root composition", "map", "open object"]]),
+  root: "any",
+};
+
+function wire(view: ToolView): GeminiFunction {
+  return {
+    ...view.extra,
+    name: view.name,
+    description: view.description,
+    parametersJsonSchema: view.parameters as { [keyword: string]: unknown },
+    ...defined({ responseJsonSchema: view.returns }),
+  };
+}
+
+function typedWire(view: ToolView): GeminiTypedFunction {
+  return {
+    ...view.extra,
+    name: view.name,
+    description: view.description,
+    // The transforms leave only keys that the type has.
+    parameters: view.parameters as GeminiSchema,
+    ...(view.returns === undefined ? {} : { response: asTyped(view.returns) }),
+  };
+}
+
+function asTyped(schema: JsonSchema): GeminiSchema {
+  return typeof schema === "boolean" ? {} : schema as GeminiSchema;
+}
+
+function assemble<Declaration>(
+  tools: readonly { readonly view: ToolView; readonly wire: Declaration }[],
+): GeminiTools<Declaration>[] {
+  // An entry without a function is refused.
+  return tools.length === 0 ? [] : [{ functionDeclarations: tools.map((tool) => tool.wire) }];
+}
+
+// Calls
+
+const SHAPE = new Shape("a Gemini response");
+
+function read(response: unknown): readonly WireCall[] {
+  if (Array.isArray(response)) return partsOf(response, "");
+  const top = SHAPE.record(response, "", "a response, a content or a list of parts");
+  if (Array.isArray(top["candidates"])) {
+    const [first] = top["candidates"];
+    return first === undefined
+      ? []
+      : contentOf(SHAPE.record(first, "/candidates/0")["content"], "/candidates/0/content");
+  }
+  if (given(top, "content")) return contentOf(top["content"], "/content");
+  if (given(top, "parts")) return contentOf(top, "");
+  if (given(top, "functionCall")) return partsOf([top], "");
+  if (isObject(top["toolCall"])) {
+    const calls = SHAPE.list(top["toolCall"]["functionCalls"], "/toolCall/functionCalls");
+    return calls.map((call, index) =>
+      isObject(call) ? callOf(call, `/toolCall/functionCalls/${index}`) : noCall(call)
+    );
+  }
+  // Responses without content: a blocked prompt, a live session's event, a chunk with token counts.
+  const fields = ["promptFeedback", "usageMetadata", "serverContent", "finishReason", "role"];
+  if (fields.some((field) => given(top, field))) return [];
+  throw SHAPE.wrong(
+    "",
+    'an object with "candidates", "content", "parts", "functionCall" or "toolCall"',
+  );
+}
+
+function contentOf(value: unknown, at: string): readonly WireCall[] {
+  if (value === undefined || value === null) return [];
+  const content = SHAPE.record(value, at);
+  return partsOf(SHAPE.optionalList(content["parts"], `${at}/parts`), `${at}/parts`);
+}
+
+function partsOf(list: readonly unknown[], at: string): readonly WireCall[] {
+  return list.flatMap((item, index) => {
+    const here = `${at}/${index}`;
+    const part = SHAPE.record(item, here);
+    if (given(part, "functionCall")) return [callOf(part["functionCall"], `${here}/functionCall`)];
+    // A list of calls, as the SDK's `functionCalls` has it.
+    return isCall(part) ? [callOf(part, here)] : [];
+  });
+}
+
+function isCall(part: JsonRecord): boolean {
+  return typeof part["name"] === "string" && !given(part, "functionResponse");
+}
+
+function callOf(value: unknown, at: string): WireCall {
+  const raw = SHAPE.record(value, at);
+  const parts = given(raw, "partialArgs") || raw["willContinue"] === true;
+  return {
+    id: textOf(raw["id"]),
+    ...calledName(raw["name"]),
+    input: raw["args"],
+    raw,
+    ...(parts ? { refusal: "its arguments are streamed in parts, which is not supported" } : {}),
+  };
+}
+
+// Results
+
+/** The part that answers one call. */
+export interface GeminiFunctionResponse {
+  functionResponse: {
+    /** The id of the call, if it had one. */
+    id?: string;
+    name: string;
+    response: { output: JsonValue } | { error: string };
+  };
+}
+
+/** The content with the answers to all calls of a response. */
+export interface GeminiToolContent {
+  role: "user";
+  parts: GeminiFunctionResponse[];
+}
+
+/**
+ * Gemini takes `$ref` anywhere in a response for a reference to a part, and refuses the request.
+ */
+function hasReference(value: JsonValue): boolean {
+  const open: JsonValue[] = [value];
+  for (let at = open.pop(); at !== undefined; at = open.pop()) {
+    if (typeof at !== "object" || at === null) continue;
+    if (Object.hasOwn(at, "$ref")) return true;
+    for (const inner of Object.values(at)) open.push(inner);
+  }
+  return false;
+}
+
+// Import
+
+/** The fields that are read. The others are kept as extra fields. */
+const KNOWN: ReadonlySet<string> = new Set([
+  "name",
+  "description",
+  "parameters",
+  "parametersJsonSchema",
+  "parameters_json_schema",
+  "response",
+  "responseJsonSchema",
+  "response_json_schema",
+  "behavior",
+]);
+
+/** A list of declarations is in an entry of `tools`. */
+const DECLARATIONS = ["functionDeclarations", "function_declarations"] as const;
+
+function entries(document: unknown, session?: ImportSession): ReturnType<typeof entriesOf> {
+  return entriesOf(document, ["tools", ...DECLARATIONS], ["config"], session);
+}
+
+function declarationsIn(entry: unknown): [string, readonly unknown[]] | undefined {
+  for (const key of DECLARATIONS) {
+    const list = listIn(entry, key);
+    if (list !== undefined) return [key, list];
+  }
+  return undefined;
+}
+
+/** How many entries are looked at to recognise a document. */
+const MAX_ENTRIES = 100;
+
+function readDeclaration(
+  session: ImportSession,
+  tool: JsonRecord,
+  path: string,
+  options: ImportOptions,
+): void {
+  const imported = beginTool(session, tool, path, options.namespace);
+  if (imported === undefined) return;
+  const input = schemaOf(session, imported, tool, "parameters");
+  imported.parameters = readParameters(session, imported, input.schema, input.path);
+  if (imported.parameters === undefined) return;
+  const output = schemaOf(session, imported, tool, "response");
+  imported.returns = readReturns(session, imported, output.schema, output.path);
+  const { behavior } = tool;
+  if (behavior === "NON_BLOCKING") imported.provider.async = true;
+  else if (behavior === "BLOCKING") imported.provider.async = false;
+  keepExtra(imported, tool, KNOWN);
+  session.add(imported);
+}
+
+/** The JSON Schema of a field: given as it is, or translated from the typed schema. */
+function schemaOf(
+  session: ImportSession,
+  imported: ImportedTool,
+  tool: JsonRecord,
+  field: "parameters" | "response",
+): { readonly schema: unknown; readonly path: string } {
+  for (const key of [`${field}JsonSchema`, `${field}_json_schema`]) {
+    if (tool[key] !== undefined) return { schema: tool[key], path: `${imported.path}/${key}` };
+  }
+  const path = `${imported.path}/${field}`;
+  const schema = tool[field];
+  if (!isObject(schema) || !isTypedSchema(schema)) return { schema, path };
+  return {
+    schema: readTypedSchema(schema, (at, keyword) => {
+      session.warn(
+        imported,
+        path + at,
+        keyword,
+        `"${clip(keyword)}" of "${clip(imported.sourceName)}" is no number, and is left out`,
+      );
+    }),
+    path,
+  };
+}
+
+const TYPES: ReadonlyMap<unknown, string> = new Map(
+  ["string", "number", "integer", "boolean", "array", "object", "null"].map((type) => [
+    type.toUpperCase(),
+    type,
+  ]),
+);
+
+/** How many parts of a schema are looked at to recognise it. */
+const MAX_SCHEMAS = 10_000;
+
+/** Whether a schema is a typed one: it or a part of it has its type in capitals. */
+function isTypedSchema(schema: unknown): boolean {
+  const schemas: unknown[] = [schema];
+  const add = (found: unknown): void => {
+    if (schemas.length < MAX_SCHEMAS) schemas.push(found);
+  };
+  // The loop also visits items that are added to the list.
+  for (const at of schemas) {
+    if (!isObject(at)) continue;
+    const { type, nullable, properties, items } = at;
+    if (TYPES.has(type) || type === "TYPE_UNSPECIFIED" || typeof nullable === "boolean") {
+      return true;
+    }
+    add(items);
+    if (isObject(properties)) { for (const key of Object.keys(properties)) add(properties[key]); }
+  }
+  return false;
+}
+
+/** Translates a typed schema. `wrong` is called for a length that is not a number. */
+function readTypedSchema(
+  schema: JsonRecord,
+  wrong: (path: string, keyword: string) => void,
+  path = "",
+): JsonSchemaObject {
+  const result: Record<string, unknown> = {};
+  const read = (value: unknown, at: string): unknown =>
+    isObject(value) ? readTypedSchema(value, wrong, path + at) : value;
+  for (const keyword of Object.keys(schema)) {
+    const value = schema[keyword];
+    if (LENGTHS.has(keyword)) {
+      const length = typeof value === "string" && /^\d{1,15}$/.test(value) ? Number(value) : value;
+      if (typeof length === "number") result[keyword] = length;
+      else wrong(`${path}/${keyword}`, keyword);
+      continue;
+    }
+    switch (keyword) {
+      case "type":
+        if (value !== "TYPE_UNSPECIFIED") result["type"] = TYPES.get(value) ?? value;
+        break;
+      case "nullable":
+        break;
+      case "example":
+        if (!Object.hasOwn(schema, "examples")) result["examples"] = [value];
+        break;
+      case "ref":
+        result["$ref"] = typeof value === "string"
+          ? value.replace(/^#\/defs\//, "#/$defs/")
+          : value;
+        break;
+      case "items":
+        result["items"] = read(value, "/items");
+        break;
+      case "anyOf":
+        result["anyOf"] = Array.isArray(value)
+          ? value.map((branch, index) => read(branch, `/anyOf/${index}`))
+          : value;
+        break;
+      case "properties":
+      case "defs":
+      case "additionalProperties":
+        result[keyword === "defs" ? "$defs" : keyword] = keyword === "additionalProperties"
+          ? read(value, `/${keyword}`)
+          : readMap(value, (item, name) => read(item, `/${keyword}${pointerStep(name)}`));
+        break;
+      default:
+        setOwn(result, keyword, value);
+    }
+  }
+  return schema["nullable"] === true ? acceptNull(result) : result;
+}
+
+function readMap(value: unknown, read: (item: unknown, name: string) => unknown): unknown {
+  if (!isObject(value)) return value;
+  const result: Record<string, unknown> = {};
+  for (const name of Object.keys(value)) setOwn(result, name, read(value[name], name));
+  return result;
+}
+
+// The provider
+
+/** The type of a Gemini target, by its declarations. */
+type GeminiTarget<Id extends string, Declaration> = Target<
+  Id,
+  Declaration,
+  GeminiTools<Declaration>[],
+  GeminiFunctionResponse,
+  GeminiToolContent
+>;
+
+/** The `tools` of a `generateContent` request to the Gemini API. */
+const GEMINI: GeminiTarget<"gemini", GeminiFunction> = makeTarget({
+  id: "gemini",
+  title: "Gemini API, parametersJsonSchema",
+  source: "@google/genai 3.1.0, generativelanguage protos 4.1.0, API errors; 2026-11-20",
+  names: NAMES,
+  features: features(["returns"]),
+  extra: { source: "gemini" },
+  input: JSON_SCHEMA,
+  output: OUTPUT,
+  limits: [{ name: "maxTools", value: 512 }],
+  wire,
+  assemble,
+  calls: {
+    // A response, a candidate, a content, a list of parts, one part, or a live `toolCall`.
+    read,
+    write: (call, answer) => ({
+      functionResponse: {
+        ...defined({ id: textOf(member(call.raw, "id")) }),
+        name: call.wireName,
+        response: answer.ok
+          ? { output: hasReference(answer.value) ? answer.text : answer.value }
+          : { error: answer.text },
+      },
+    }),
+    gather: (parts) => [{ role: "user", parts: [...parts] }],
+    stream: streamResponses(read, ["candidates", "toolCall"]),
+    notes: [
+      "All answers go into one content: Gemini wants as many answers as calls.",
+      "Send the model's own parts back with their thoughtSignature.",
+      'A result with a "$ref" in it is sent as text: as a value, Gemini would refuse the request.',
+      "Of several candidates, the first is read: the others are other continuations.",
+      "Arguments that are streamed in parts (Vertex, streamFunctionCallArguments) are refused.",
+    ],
+  },
+});
+
+/** The same with `parameters`, which older models and gateways want. */
+const GEMINI_TYPED: GeminiTarget<"gemini.typed", GeminiTypedFunction> = makeTarget({
+  ...GEMINI,
+  id: "gemini.typed",
+  title: "Gemini API, typed parameters",
+  source: "generativelanguage protos 4.1.0, API errors; 2026-11-20",
+  keys: TYPED_KEYS,
+  input: TYPED,
+  output: { keywords: TYPED, root: "any" },
+  typed: true,
+  wire: typedWire,
+  assemble,
+  // @google/genai replaces the schemas of declarations, and does not write to the schemas.
+  lend: (tools) =>
+    tools.map(({ functionDeclarations }) => ({
+      functionDeclarations: functionDeclarations.map((declaration) => ({ ...declaration })),
+    })),
+});
+
+/** The `tools` of a `generateContent` request to Vertex AI. */
+const VERTEX: GeminiTarget<"vertex", GeminiFunction> = makeTarget({
+  ...GEMINI,
+  id: "vertex",
+  title: "Vertex AI, parametersJsonSchema",
+  source: "@google/genai 3.1.0, aiplatform protos 7.4.0; 2026-11-20",
+  limits: [
+    { name: "maxTools", value: 512 },
+    { name: "maxDepth", value: 32, uncertain: true },
+  ],
+});
+
+export const gemini: Provider<
+  typeof GEMINI | typeof GEMINI_TYPED | typeof VERTEX,
+  Importer<"gemini">
+> = {
+  targets: [GEMINI, GEMINI_TYPED, VERTEX],
+  importer: {
+    source: "gemini",
+    looksLike: (document) =>
+      declarationsIn(document) !== undefined ||
+      entries(document).slice(0, MAX_ENTRIES).some(({ value }) =>
+        declarationsIn(value) !== undefined ||
+        member(value, "parametersJsonSchema") !== undefined ||
+        (member(value, "type") === undefined && isTypedSchema(member(value, "parameters")))
+      ),
+    read(session, document, options) {
+      for (const { value, path } of entries(document, session)) {
+        const [key, declarations] = declarationsIn(value) ?? ["", [value]];
+        for (const [index, declaration] of declarations.entries()) {
+          const at = key === "" ? path : `${path}/${key}/${index}`;
+          if (!session.count(at)) return;
+          const tool = session.copy(declaration, at);
+          if (tool !== undefined) readDeclaration(session, tool, at, options);
+        }
+      }
+    },
+  },
+};

@@ -1,0 +1,597 @@
+/**
+ * The Model Context Protocol, in three revisions: `tools/list` both ways, and `tools/call`.
+ *
+ * @module
+ */
+
+import { isSchema } from "../../schema/mod.ts";
+import {
+  clip,
+  isObject,
+  isToolResult,
+  type JsonSchema,
+  type JsonSchemaObject,
+  type JsonValue,
+  pointerStep,
+  type ToolIcon,
+  ToolResult,
+} from "../../tool/mod.ts";
+import { type Answer, type CallFormat, given, Shape, type WireCall } from "../call_format.ts";
+import {
+  beginTool,
+  HINTS,
+  type ImportedTool,
+  type Importer,
+  type ImportOptions,
+  type ImportSession,
+  type JsonRecord,
+  keepExtra,
+  listIn,
+  member,
+  objectIn,
+  readHints,
+  readParameters,
+  readReturns,
+  textIn,
+} from "../importer_kit.ts";
+import { ADVISORY, ENFORCED, every, into, type KeywordTable, table } from "../form_rules.ts";
+import type { NameRule } from "../../select/mod.ts";
+import { type Feature, features, makeTarget, type Provider, type ToolView } from "../target.ts";
+import { locate, pathOf } from "../transform/origin.ts";
+import { copyNode, eachNode, mapSchema } from "../transform/rewrite.ts";
+import { asObject, defined, descriptionOf, type ListTarget } from "./shared.ts";
+
+// Tools
+
+/** A tool in a `tools/list` result. Older revisions lack some of the fields. */
+export interface McpTool {
+  name: string;
+  title?: string;
+  description?: string;
+  inputSchema: { type: "object"; [keyword: string]: unknown };
+  outputSchema?: { [keyword: string]: unknown };
+  annotations?: {
+    title?: string;
+    readOnlyHint?: boolean;
+    destructiveHint?: boolean;
+    idempotentHint?: boolean;
+    openWorldHint?: boolean;
+  };
+  icons?: { src: string; mimeType?: string; sizes?: string[]; theme?: "light" | "dark" }[];
+  execution?: { taskSupport?: "forbidden" | "optional" | "required"; [field: string]: unknown };
+  _meta?: { [key: string]: unknown };
+}
+
+/** A tool in a `tools/list` result before 2026-07-28, when results had to be objects. */
+export interface Mcp2025Tool extends McpTool {
+  outputSchema?: { type: "object"; [keyword: string]: unknown };
+}
+
+const NAMES: NameRule = { also: ".-", max: 128, separator: "." };
+
+/** The client gets all of 2020-12, and adapts it to its model. */
+const KEYWORDS: KeywordTable = table(every(ENFORCED), [ADVISORY, [
+  "$ref external",
+  "title",
+  "description",
+  "default",
+  "examples",
+  "example",
+  "usage notes",
+  "content",
+  "propertyOrdering",
+  "unknown",
+]]);
+
+/** Clients of the older revisions require that each property is an object. */
+const OLDER_KEYWORDS: KeywordTable = table(KEYWORDS, [into("{} or { not: {} }"), [
+  "boolean schema",
+]], [ADVISORY, ["root composition"]]);
+
+const FEATURES: readonly Feature[] = ["title", "returns", "annotations", "meta"];
+
+function wire(view: ToolView, icons: boolean, execution: boolean): McpTool {
+  const { tool, hints } = view;
+  const { execution: more, ...extra } = view.extra;
+  const { taskSupport, annotations = tool.annotations } = hints;
+  const { provider: _hints, ...meta } = tool.meta ?? {};
+  return {
+    ...extra,
+    name: view.name,
+    ...(hints.title === null ? {} : defined({ title: tool.title })),
+    ...descriptionOf(view),
+    inputSchema: view.parameters as McpTool["inputSchema"],
+    ...(view.returns === undefined ? {} : { outputSchema: asObject(view.returns) }),
+    ...(annotations === null ? {} : { annotations: { ...annotations } }),
+    ...(icons && tool.icons.length > 0
+      ? { icons: tool.icons as unknown as NonNullable<McpTool["icons"]> }
+      : {}),
+    ...(execution && (taskSupport !== undefined || more !== undefined)
+      ? { execution: { ...(isObject(more) ? more : {}), ...defined({ taskSupport }) } }
+      : {}),
+    ...(Object.keys(meta).length === 0 ? {} : { _meta: meta }),
+  };
+}
+
+// Calls
+
+const SHAPE = new Shape("an MCP request");
+
+function callOf(value: unknown, at: string): WireCall {
+  const raw = SHAPE.record(value, at, "a request or the params of one");
+  const whole = given(raw, "method") || given(raw, "params");
+  if (whole && raw["method"] !== "tools/call") throw SHAPE.wrong(`${at}/method`, '"tools/call"');
+  const params = whole ? SHAPE.record(raw["params"], `${at}/params`) : raw;
+  const id = requestId(raw);
+  return {
+    id: id === undefined ? undefined : String(id),
+    name: SHAPE.text(params["name"], whole ? `${at}/params/name` : `${at}/name`),
+    input: params["arguments"],
+    raw,
+  };
+}
+
+function requestId(raw: unknown): string | number | undefined {
+  const id = member(raw, "id");
+  return typeof id === "string" || typeof id === "number" ? id : undefined;
+}
+
+// Results
+
+/** The result of `tools/call`. */
+export interface McpToolResult {
+  /** From revision 2026-07-28 on. */
+  resultType?: "complete";
+  content: { type: "text"; text: string }[];
+  /** An object, until revision 2026-07-28. */
+  structuredContent?: JsonValue;
+  isError?: true;
+}
+
+/** The answer to a whole JSON-RPC request. */
+export interface McpToolResponse {
+  jsonrpc: "2.0";
+  id: string | number;
+  result: McpToolResult;
+}
+
+/**
+ * What answers a call: the result, in a JSON-RPC response if the call came as a JSON-RPC request.
+ */
+export type McpToolAnswer = McpToolResult | McpToolResponse;
+
+function resultOf(answer: Answer, complete: boolean): McpToolResult {
+  return {
+    ...(complete ? { resultType: "complete" } : {}),
+    content: [{ type: "text", text: answer.text }],
+    ...(!answer.ok
+      ? { isError: true }
+      // It is required if the tool has an `outputSchema`.
+      : complete || isObject(answer.value)
+      ? { structuredContent: answer.value }
+      : {}),
+  };
+}
+
+// Import
+
+/** Options for a list of an MCP server. */
+export interface McpImportOptions extends ImportOptions {
+  /**
+   * How the server is reached. Over HTTP, a tool with a wrong `x-mcp-header` must not be used, so
+   * it is rejected. Over stdio there is a warning.
+   *
+   * @default {"http"}
+   */
+  readonly transport?: "http" | "stdio";
+  /**
+   * Take a result schema of exactly `{ result: … }` for the wrapping that servers before
+   * 2026-07-28 put around results that are no objects, and undo it, in results too.
+   *
+   * @default {false}
+   */
+  readonly unwrapResults?: boolean;
+}
+
+/** The fields that are read. The others are kept as extra fields. */
+const KNOWN: ReadonlySet<string> = new Set([
+  "name",
+  "title",
+  "description",
+  "inputSchema",
+  "outputSchema",
+  "annotations",
+  "icons",
+  "_meta",
+]);
+
+/** Whether a document looks like MCP's. */
+function looksLikeMcp(document: unknown): boolean {
+  const first = (list: readonly unknown[]): boolean => member(list[0], "inputSchema") !== undefined;
+  const page = (value: unknown): boolean => first(toolsOf(value) ?? []);
+  return Array.isArray(document) ? first(document) || page(document[0]) : page(document);
+}
+
+/** The tools of a page, which a JSON-RPC response has in its `result`. */
+function toolsOf(page: unknown): readonly unknown[] | undefined {
+  return listIn(objectIn(page, "result") ?? page, "tools");
+}
+
+/** Reads the tools of a document: a list of tools, a page, or a list of pages. */
+function readMcp(session: ImportSession, document: unknown, options: McpImportOptions): void {
+  for (const { tools, path } of pagesOf(session, document)) {
+    for (const [index, entry] of tools.entries()) {
+      const at = `${path}/${index}`;
+      if (!session.count(at)) return;
+      const tool = session.copy(entry, at);
+      if (tool !== undefined) readTool(session, tool, at, options);
+    }
+  }
+}
+
+/** The lists of tools, each with its path in the document. */
+function pagesOf(
+  session: ImportSession,
+  document: unknown,
+): readonly { readonly tools: readonly unknown[]; readonly path: string }[] {
+  if (Array.isArray(document) && !document.some((page) => toolsOf(page) !== undefined)) {
+    return [{ tools: document, path: "" }];
+  }
+  const pages: { tools: readonly unknown[]; path: string }[] = [];
+  const cursors = new Set<string>();
+  let open = false;
+  for (const [index, raw] of (Array.isArray(document) ? document : [document]).entries()) {
+    const inner = objectIn(raw, "result");
+    const page = inner ?? raw;
+    const at = (Array.isArray(document) ? `/${index}` : "") +
+      (inner === undefined ? "" : "/result");
+    const tools = toolsOf(raw);
+    if (tools === undefined) {
+      session.reject(
+        undefined,
+        at,
+        "document",
+        'Cannot read the page: it must be a result of "tools/list", with a list of "tools"',
+      );
+      continue;
+    }
+    const kind = member(page, "resultType");
+    if (kind !== undefined && kind !== "complete") {
+      const path = `${at}/resultType`;
+      session.warn(undefined, path, "resultType", "The server has not finished the list");
+    }
+    pages.push({ tools, path: `${at}/tools` });
+    readCache(session, page);
+    // Some servers end the list with an empty cursor.
+    const cursor = textIn(page, "nextCursor") || undefined;
+    open = cursor !== undefined && !cursors.has(cursor);
+    if (cursor === undefined) continue;
+    if (!open) {
+      session.warn(
+        undefined,
+        `${at}/nextCursor`,
+        "nextCursor",
+        "The server gave the same cursor twice; what follows is not read",
+      );
+      break;
+    }
+    cursors.add(cursor);
+  }
+  if (open) {
+    const message = "There are more pages: the last one has a next cursor";
+    session.warn(undefined, "", "nextCursor", message);
+  }
+  return pages;
+}
+
+function readCache(session: ImportSession, page: unknown): void {
+  const ttlMs = member(page, "ttlMs");
+  const scope = member(page, "cacheScope");
+  session.narrowCache({
+    ...(typeof ttlMs === "number" && ttlMs >= 0 ? { ttlMs } : {}),
+    ...(scope === "public" || scope === "private" ? { scope } : {}),
+  });
+}
+
+function readTool(
+  session: ImportSession,
+  tool: JsonRecord,
+  path: string,
+  options: McpImportOptions,
+): void {
+  const imported = beginTool(session, tool, path, options.namespace);
+  if (imported === undefined) return;
+  const name = imported.sourceName;
+  const schemaPath = `${path}/inputSchema`;
+  const parameters = readParameters(session, imported, tool["inputSchema"], schemaPath, "typed");
+  if (parameters === undefined) return;
+  imported.parameters = parameters;
+  const header = wrongHeader(parameters);
+  if (header !== undefined) {
+    const message = `has a wrong "x-mcp-header" at "${clip(header.path, 200)}": ${header.message}`;
+    if ((options.transport ?? "http") === "http") {
+      session.reject(
+        name,
+        schemaPath + header.path,
+        "x-mcp-header",
+        `Cannot import "${clip(name)}": it ${message}`,
+      );
+      return;
+    }
+    session.warn(imported, schemaPath + header.path, "x-mcp-header", `"${clip(name)}" ${message}`);
+  }
+  imported.returns = readReturns(session, imported, tool["outputSchema"], `${path}/outputSchema`);
+  if (options.unwrapResults === true && imported.returns !== undefined) {
+    const inner = unwrapReturns(imported.returns);
+    if (inner !== undefined) {
+      imported.returns = inner;
+      imported.readResult = unwrapResult;
+    }
+  }
+  imported.description = readText(session, imported, tool, "description");
+  readAnnotations(session, imported, tool);
+  const title = readText(session, imported, tool, "title");
+  imported.title = title ?? textIn(tool["annotations"], "title");
+  if (title === undefined && imported.title !== undefined) imported.provider.title = null;
+  readIcons(session, imported, tool);
+  const meta = tool["_meta"];
+  if (isObject(meta)) imported.meta = meta;
+  else if (meta !== undefined) wrongField(session, imported, "_meta", "an object");
+  if (imported.meta !== undefined && Object.hasOwn(imported.meta, "provider")) {
+    const { provider: _taken, ...rest } = imported.meta;
+    imported.meta = rest;
+    session.warn(
+      imported,
+      `${path}/_meta/provider`,
+      "_meta",
+      '"provider" in "_meta" is left out: plue uses the name',
+    );
+  }
+  readExtra(imported, tool);
+  session.add(imported);
+}
+
+function readText(
+  session: ImportSession,
+  imported: ImportedTool,
+  tool: JsonRecord,
+  field: "title" | "description",
+): string | undefined {
+  const value = tool[field];
+  if (value === undefined || typeof value === "string") return value;
+  wrongField(session, imported, field, "a string");
+  return undefined;
+}
+
+/**
+ * Reads the annotations. `null` records that there were none, so that defaults are not sent back.
+ */
+function readAnnotations(session: ImportSession, imported: ImportedTool, tool: JsonRecord): void {
+  const given = tool["annotations"];
+  imported.provider.annotations = isObject(given) ? given : null;
+  if (given === undefined) return;
+  if (!isObject(given)) return wrongField(session, imported, "annotations", "an object");
+  imported.hints = readHints(given);
+  for (const hint of HINTS) {
+    if (given[hint] !== undefined && typeof given[hint] !== "boolean") {
+      wrongField(session, imported, `annotations/${hint}`, "true or false");
+    }
+  }
+}
+
+function readIcons(session: ImportSession, imported: ImportedTool, tool: JsonRecord): void {
+  const icons = tool["icons"];
+  if (icons === undefined) return;
+  if (Array.isArray(icons) && icons.every((icon) => textIn(icon, "src") !== undefined)) {
+    imported.icons = icons as readonly ToolIcon[];
+  } else wrongField(session, imported, "icons", 'a list of objects, each with a "src"');
+}
+
+/** Reads `execution`, and keeps fields that are not known. */
+function readExtra(imported: ImportedTool, tool: JsonRecord): void {
+  const { execution, ...rest } = tool;
+  const { taskSupport, ...more } = isObject(execution) ? execution : {};
+  if (taskSupport !== "forbidden" && taskSupport !== "optional" && taskSupport !== "required") {
+    return keepExtra(imported, tool, KNOWN);
+  }
+  imported.provider.taskSupport = taskSupport;
+  keepExtra(imported, Object.keys(more).length > 0 ? { ...tool, execution: more } : rest, KNOWN);
+}
+
+function wrongField(
+  session: ImportSession,
+  imported: ImportedTool,
+  field: string,
+  wanted: string,
+): void {
+  const path = `${imported.path}${field.split("/").map(pointerStep).join("")}`;
+  session.warn(
+    imported,
+    path,
+    field,
+    `The ${field} of "${clip(imported.sourceName)}" must be ${wanted}, and is left out`,
+  );
+}
+
+const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}$/;
+const PRIMITIVE: ReadonlySet<unknown> = new Set(["string", "integer", "boolean"]);
+
+/** The problem with a header, and its path in the schema. */
+interface HeaderProblem {
+  readonly path: string;
+  readonly message: string;
+}
+
+/**
+ * The first wrong `x-mcp-header` in a schema of arguments. A right one is an HTTP token, is unique,
+ * and stands on a string, integer or boolean that is reached through `properties` alone.
+ */
+function wrongHeader(schema: JsonRecord): HeaderProblem | undefined {
+  const taken = new Set<string>();
+  const right = new Set<unknown>();
+  const reached = (node: JsonRecord, path: string): HeaderProblem | undefined => {
+    const properties = objectIn(node, "properties") ?? {};
+    for (const name of Object.keys(properties)) {
+      const property = properties[name];
+      if (!isObject(property)) continue;
+      const at = `${path}/properties${pointerStep(name)}`;
+      if (Object.hasOwn(property, "x-mcp-header")) {
+        const header = property["x-mcp-header"];
+        const where = `${at}/x-mcp-header`;
+        if (typeof header !== "string" || !TOKEN.test(header)) {
+          return { path: where, message: "it must be the name of an HTTP header" };
+        }
+        if (!PRIMITIVE.has(property["type"])) {
+          return { path: where, message: "it must stand on a string, integer or boolean" };
+        }
+        if (taken.has(header.toLowerCase())) {
+          return { path: where, message: "no two properties may have the same header" };
+        }
+        taken.add(header.toLowerCase());
+        right.add(property);
+      }
+      const inner = reached(property, at);
+      if (inner !== undefined) return inner;
+    }
+    return undefined;
+  };
+  return reached(schema, "") ?? elsewhere(schema, right);
+}
+
+/** A header on a part that `properties` alone do not reach. */
+function elsewhere(schema: JsonRecord, right: ReadonlySet<unknown>): HeaderProblem | undefined {
+  let wrong: object | undefined;
+  eachNode(schema, (node) => {
+    if (Object.hasOwn(node, "x-mcp-header") && !right.has(node)) wrong ??= node;
+  });
+  return wrong === undefined ? undefined : {
+    path: `${pathOf(wrong, locate(schema))}/x-mcp-header`,
+    message: 'it must stand on a property that is reached through "properties" alone',
+  };
+}
+
+const PREFIX = "#/properties/result";
+
+/**
+ * The schema `S` inside `{ type: "object", properties: { result: S }, required: ["result"] }`, with
+ * its references adapted; `undefined` if the schema has another form or refers to the wrapping.
+ */
+function unwrapReturns(schema: JsonSchema): JsonSchema | undefined {
+  if (!isObject(schema) || schema["type"] !== "object") return undefined;
+  const keywords = Object.keys(schema).filter((keyword) => keyword !== "$schema");
+  const properties = objectIn(schema, "properties");
+  const required = schema["required"];
+  if (
+    keywords.length !== 3 || properties === undefined || !Array.isArray(required) ||
+    required.length !== 1 || required[0] !== "result" ||
+    Object.keys(properties).join() !== "result" || !isSchema(properties["result"])
+  ) return undefined;
+  let outside = false;
+  const inner = mapSchema(properties["result"], {
+    enter(node) {
+      const ref = node["$ref"];
+      if (typeof ref !== "string" || !ref.startsWith("#")) return node;
+      if (ref !== PREFIX && !ref.startsWith(`${PREFIX}/`)) {
+        outside = true;
+        return node;
+      }
+      const copy = copyNode(node);
+      copy["$ref"] = `#${ref.slice(PREFIX.length)}`;
+      return copy;
+    },
+  });
+  return outside ? undefined : withDialect(inner, schema);
+}
+
+function withDialect(inner: JsonSchema, outer: JsonSchemaObject): JsonSchema {
+  const dialect = outer["$schema"];
+  return dialect === undefined || typeof inner === "boolean" || inner["$schema"] !== undefined
+    ? inner
+    : { $schema: dialect, ...inner };
+}
+
+/** The result inside `{ result: … }`, or any other result as it is. */
+function unwrapResult(result: unknown): unknown {
+  if (isToolResult(result)) {
+    return result.ok ? ToolResult.ok(unwrapResult(result.content), result.durationMs) : result;
+  }
+  return isObject(result) && Object.keys(result).join() === "result" ? result["result"] : result;
+}
+
+// The provider
+
+/** How a revision takes results: from 2026-07-28 on, they say that they are complete. */
+function callFormat(complete: boolean, note: string): CallFormat<McpToolAnswer, McpToolAnswer> {
+  return {
+    // A request, its `params`, or a list of either.
+    read(request) {
+      if (!Array.isArray(request)) return [callOf(request, "")];
+      return request.map((item, index) => callOf(item, `/${index}`));
+    },
+    write({ raw }, answer) {
+      const result = resultOf(answer, complete);
+      const id = requestId(raw);
+      return id !== undefined && member(raw, "method") === "tools/call"
+        ? { jsonrpc: "2.0", id, result }
+        : result;
+    },
+    notes: [
+      "A JSON-RPC request is answered with a JSON-RPC response, its params alone with the result.",
+      "Every failure is a result with isError, an unknown tool too: the model can read that.",
+      note,
+    ],
+  };
+}
+
+/** Revision 2025-06-18: no icons, no `execution`. */
+const MCP_2025_06_18: ListTarget<"mcp@2025-06-18", Mcp2025Tool, McpToolAnswer> = makeTarget({
+  id: "mcp@2025-06-18",
+  title: "MCP 2025-06-18",
+  source: "modelcontextprotocol schema b0f60ba5, @modelcontextprotocol/sdk 1.32.2; 2026-11-20",
+  names: NAMES,
+  features: features(FEATURES),
+  // Only revision 2025-11-25 has `execution`.
+  extra: { source: "mcp", without: ["execution"] },
+  input: OLDER_KEYWORDS,
+  output: { keywords: OLDER_KEYWORDS, root: "object" },
+  draft07: true,
+  // Results that are no objects are wrapped, so the root of a result schema is an object.
+  wire: (view) => wire(view, false, false) as Mcp2025Tool,
+  calls: callFormat(
+    false,
+    'structuredContent is an object: a tool\'s other results are sent as { "result": value }.',
+  ),
+});
+
+/** Revision 2025-11-25: icons, and calls as tasks. */
+const MCP_2025_11_25: ListTarget<"mcp@2025-11-25", Mcp2025Tool, McpToolAnswer> = makeTarget({
+  ...MCP_2025_06_18,
+  id: "mcp@2025-11-25",
+  title: "MCP 2025-11-25",
+  features: features([...FEATURES, "icons", "taskSupport"]),
+  extra: { source: "mcp" },
+  wire: (view) => wire(view, true, true) as Mcp2025Tool,
+});
+
+/** Revision 2026-07-28: any schema for the result; tasks have become an extension. */
+const MCP_2026_07_28: ListTarget<"mcp@2026-07-28", McpTool, McpToolAnswer> = makeTarget({
+  ...MCP_2025_06_18,
+  id: "mcp@2026-07-28",
+  title: "MCP 2026-07-28",
+  source: "modelcontextprotocol schema b0f60ba5, @modelcontextprotocol/server 2.4.0; 2026-11-20",
+  features: features([...FEATURES, "icons"]),
+  input: KEYWORDS,
+  output: { keywords: KEYWORDS, root: "any" },
+  wire: (view) => wire(view, true, false),
+  calls: callFormat(true, "structuredContent is the result, whatever value it is."),
+});
+
+export const mcp: Provider<
+  typeof MCP_2025_06_18 | typeof MCP_2025_11_25 | typeof MCP_2026_07_28,
+  Importer<"mcp", McpImportOptions>,
+  { readonly "mcp": "mcp@2026-07-28" }
+> = {
+  targets: [MCP_2025_06_18, MCP_2025_11_25, MCP_2026_07_28],
+  aliases: { "mcp": "mcp@2026-07-28" },
+  importer: { source: "mcp", looksLike: looksLikeMcp, read: readMcp },
+};

@@ -1,0 +1,100 @@
+/**
+ * Ollama chat.
+ *
+ * @module
+ */
+
+import { plainText } from "../call_format.ts";
+import {
+  ADVISORY,
+  DROPPED,
+  every,
+  into,
+  type KeywordTable,
+  REJECTED,
+  table,
+} from "../form_rules.ts";
+import { makeTarget, type Provider } from "../target.ts";
+import { functionCallReader, functionTool } from "./openai_chat.ts";
+import { type ListTarget, streamResponses } from "./shared.ts";
+
+/** A function in the `tools` of a chat request. */
+export interface OllamaTool {
+  type: "function";
+  function: {
+    name: string;
+    description?: string;
+    parameters: { type: "object"; [keyword: string]: unknown };
+  };
+}
+
+/** The server parses the schema into a structure with these fields, and drops the rest. */
+const KEYWORDS: KeywordTable = table(
+  every(DROPPED),
+  [ADVISORY, [
+    "type",
+    "type list",
+    "type null",
+    "enum",
+    "enum empty text",
+    "enum scalar",
+    "enum complex",
+    "properties",
+    "odd property key",
+    "required",
+    "optional property",
+    "optional nullable property",
+    "undeclared required",
+    "open object",
+    "items",
+    "items missing",
+    "anyOf",
+    "anyOf with siblings",
+    "description",
+    "no type",
+  ]],
+  [into("one object"), ["root composition"]],
+  [into("enum"), ["const"]],
+  [into("a list"), ["tuple"]],
+  [into("anyOf"), ["oneOf"]],
+  [into("one schema"), ["allOf"]],
+  [into("what it leads to"), ["$ref", "$ref with siblings", "$ref elsewhere"]],
+  [into("its type"), ["$ref recursive"]],
+  [into("{} or { not: {} }"), ["boolean schema"]],
+  [REJECTED, ["$ref external"]],
+);
+
+/** The message that answers one call. */
+export interface OllamaToolMessage {
+  role: "tool";
+  tool_name: string;
+  content: string;
+}
+
+/** Reads a response, a message, a list of calls, or one call. */
+const read = functionCallReader("an Ollama response");
+
+/** The `tools` of a chat request. */
+const OLLAMA: ListTarget<"ollama", OllamaTool, OllamaToolMessage> = makeTarget({
+  id: "ollama",
+  title: "Ollama chat",
+  source: "ollama 0.6.4, api/types.go; 2026-11-20",
+  input: KEYWORDS,
+  wire: functionTool,
+  calls: {
+    read,
+    write: (call, answer) => ({
+      role: "tool",
+      tool_name: call.wireName,
+      content: plainText(answer),
+    }),
+    stream: streamResponses(read, ["message"]),
+    notes: [
+      "Calls have no ids: answers belong to them by name and order.",
+      "A failure is text, beginning with its code: a tool message has no mark for it.",
+      "Each call comes whole in one chunk of a stream.",
+    ],
+  },
+});
+
+export const ollama: Provider<typeof OLLAMA> = { targets: [OLLAMA] };

@@ -1,0 +1,345 @@
+/**
+ * What OpenAI's surfaces share: keyword tables, formats, limits, and the importer of their tools
+ * (Chat, the older `functions`, Responses with namespaces, Realtime), which reads Mistral's as
+ * well.
+ *
+ * @module
+ */
+
+import { isSchema } from "../../schema/mod.ts";
+import {
+  isObject,
+  isToolName,
+  type JsonSchema,
+  type JsonSchemaObject,
+  pointerStep,
+  setOwn,
+} from "../../tool/mod.ts";
+import {
+  beginTool,
+  entriesOf,
+  flagIn,
+  type Importer,
+  type ImportOptions,
+  type ImportSession,
+  type JsonRecord,
+  keepExtra,
+  listIn,
+  member,
+  objectIn,
+  quote,
+  readParameters,
+  readReturns,
+  readSharedHints,
+  textIn,
+} from "../importer_kit.ts";
+import {
+  ADVISORY,
+  DROPPED,
+  ENFORCED,
+  every,
+  into,
+  type KeywordTable,
+  READ_BY_THE_MODEL,
+  REJECTED,
+  table,
+  unsure,
+} from "../form_rules.ts";
+import type { Limit, Provider } from "../target.ts";
+import { encodeArguments, rewriteOf } from "../argument_rewrite.ts";
+import { acceptsNull } from "../transform/nullable.ts";
+import { mark, originOf, traced } from "../transform/origin.ts";
+import { type Resolve, resolverOf } from "../transform/definitions.ts";
+import { copyNode, mapSchema } from "../transform/rewrite.ts";
+
+/** Without strict mode the schema is text for the model, but some forms are refused. */
+export const OPENAI_KEYWORDS: KeywordTable = table(
+  READ_BY_THE_MODEL,
+  [into("one object"), ["root composition"]],
+  [into("items: {}"), ["items missing"]],
+  [into("{} or { not: {} }"), ["boolean schema"]],
+  [unsure(ADVISORY), ["propertyNames", "allOf", "pattern complex"]],
+  [REJECTED, ["$ref external"]],
+);
+
+/** Structured Outputs. */
+export const OPENAI_STRICT_KEYWORDS: KeywordTable = table(
+  every(ENFORCED),
+  [into("one object"), ["root composition"]],
+  [into("required, or null"), ["optional property", "optional nullable property"]],
+  [into("additionalProperties: false"), ["open object"]],
+  [into("anyOf"), ["oneOf", "$ref with siblings"]],
+  [into("one schema"), ["allOf"]],
+  [into("branches"), ["anyOf with siblings"]],
+  [into("a list"), ["tuple"]],
+  [into("$defs"), ["$ref elsewhere"]],
+  [DROPPED, [
+    "propertyNames",
+    "unevaluated",
+    "property count",
+    "dependent",
+    "conditional",
+    "not",
+    "contains",
+    "uniqueItems",
+    "pattern complex",
+    "dynamic reference",
+    "$id",
+    "content",
+  ]],
+  [REJECTED, [
+    "map",
+    "undeclared required",
+    "patternProperties",
+    "items missing",
+    "boolean schema",
+    "$ref external",
+  ]],
+  [ADVISORY, ["$schema", "$comment", "title", "description", "propertyOrdering"]],
+  [unsure(ADVISORY), ["default", "examples", "example", "usage notes", "unknown"]],
+  [unsure(ENFORCED), ["length", "no type", "enum complex"]],
+);
+
+/** The values of `format` that strict mode takes. Any other is refused. */
+export const OPENAI_FORMATS: readonly string[] = [
+  "date-time",
+  "time",
+  "date",
+  "duration",
+  "email",
+  "hostname",
+  "ipv4",
+  "ipv6",
+  "uuid",
+];
+
+/** The limits of a strict schema. */
+export const OPENAI_STRICT_LIMITS: readonly Limit[] = [
+  { name: "maxProperties", value: 5_000 },
+  { name: "maxDepth", value: 10 },
+  { name: "maxCharacters", value: 120_000 },
+  { name: "maxEnumValues", value: 1_000 },
+  { name: "maxEnumCharacters", value: 15_000 },
+];
+
+// Import
+
+/** Options for OpenAI's tools. */
+export interface OpenAiImportOptions extends ImportOptions {
+  /**
+   * In tools with `strict: true`, take required properties that accept `null` for optional ones.
+   * Strict mode writes optional properties like that, but also those that really accept `null`. The
+   * arguments that `execute` gets have the nulls again.
+   *
+   * @default {false}
+   */
+  readonly unstrict?: boolean;
+}
+
+/** The fields that are read. The others are kept as extra fields. */
+const KNOWN: ReadonlySet<string> = new Set([
+  "type",
+  "function",
+  "name",
+  "description",
+  "parameters",
+  "strict",
+  "output_schema",
+  "defer_loading",
+  "allowed_callers",
+  "async",
+]);
+
+/** Where the lists of tools stand in requests, sessions, and by themselves. */
+const LISTS = ["tools", "functions"] as const;
+
+function readNamespace(
+  session: ImportSession,
+  namespace: unknown,
+  path: string,
+  options: OpenAiImportOptions,
+): void {
+  const name = textIn(namespace, "name");
+  const inside = options.namespace === undefined ? name : `${options.namespace}.${name}`;
+  const tools = listIn(namespace, "tools");
+  if (name === undefined || !isToolName(inside) || tools === undefined) {
+    session.reject(
+      name,
+      path,
+      "namespace",
+      'Cannot import the namespace: it must have a list of "tools", and a "name" of letters, digits, "_", "." or "-"',
+    );
+    return;
+  }
+  const description = textIn(namespace, "description");
+  for (const [index, entry] of tools.entries()) {
+    const at = `${path}/tools/${index}`;
+    if (index > 0 && !session.count(at)) return;
+    readEntry(session, entry, at, { ...options, namespace: inside }, description);
+  }
+}
+
+function readEntry(
+  session: ImportSession,
+  entry: unknown,
+  path: string,
+  options: OpenAiImportOptions,
+  namespaceDescription?: string,
+): void {
+  const outer = session.copy(entry, path);
+  if (outer === undefined) return;
+  const type = outer["type"] ?? "function";
+  const inner = objectIn(outer, "function");
+  const at = inner === undefined ? path : `${path}/function`;
+  const tool = inner ?? outer;
+  const name = textIn(tool, "name");
+  if (type !== "function") {
+    session.reject(
+      name,
+      path,
+      "type",
+      `Cannot import a tool whose type is ${
+        quote(type)
+      }: only functions have a schema of their arguments`,
+    );
+    return;
+  }
+  const imported = beginTool(session, tool, path, options.namespace, at);
+  if (imported === undefined) return;
+  for (const field of inner === undefined ? [] : Object.keys(outer)) {
+    if (field === "type" || field === "function") continue;
+    session.warn(
+      imported,
+      path + pointerStep(field),
+      field,
+      `${quote(field)} is not known here, and is left out`,
+    );
+  }
+  const parameters = readParameters(session, imported, tool["parameters"], `${at}/parameters`);
+  if (parameters === undefined) return;
+  imported.parameters = parameters;
+  imported.returns = readReturns(session, imported, tool["output_schema"], `${at}/output_schema`);
+  readSharedHints(imported, tool);
+  const isAsync = flagIn(tool, "async");
+  if (isAsync !== undefined) imported.provider.async = isAsync;
+  if (namespaceDescription !== undefined) {
+    imported.provider.namespaceDescription = namespaceDescription;
+  }
+  const relaxed = flagIn(tool, "strict") === true && options.unstrict === true
+    ? nullableToOptional(parameters)
+    : undefined;
+  if (relaxed !== undefined) {
+    imported.parameters = relaxed.schema;
+    imported.writeArguments = relaxed.putBack;
+    imported.provider.unstrict = true;
+  }
+  keepExtra(imported, tool, KNOWN);
+  if (imported.provider.extra !== undefined) {
+    imported.provider.surface = inner !== undefined
+      ? "chat"
+      : path.startsWith("/session/")
+      ? "realtime"
+      : "responses";
+  }
+  session.add(imported);
+}
+
+/** A strict schema with optional properties. */
+export interface Unstrict {
+  /** The schema in which nullable properties are optional instead. */
+  readonly schema: JsonSchemaObject;
+  /** Arguments of that schema, with the nulls that the strict one requires. */
+  putBack(args: JsonRecord): JsonRecord;
+}
+
+/**
+ * Undoes strict mode: a required property that accepts `null` becomes an optional one.
+ *
+ * @returns The schema, or `undefined` if nothing changes.
+ */
+function nullableToOptional(strict: JsonSchemaObject): Unstrict | undefined {
+  // `relax` marks the strict schema, and the marks last as long as the trace.
+  const { schema, rewrite } = traced(() => {
+    const resolve = resolverOf(strict);
+    const schema = mapSchema(strict, { leave: (node) => relax(node, resolve) });
+    return { schema, rewrite: rewriteOf(strict) };
+  }).result;
+  if (schema === strict || !isObject(schema)) return undefined;
+  // Only missing properties are added, so an object stays one.
+  return { schema, putBack: (args) => encodeArguments(args, rewrite) as JsonRecord };
+}
+
+function relax(node: JsonSchemaObject, resolve: Resolve): JsonSchemaObject {
+  const { properties, required } = node;
+  if (!isObject(properties) || !Array.isArray(required)) return node;
+  const optional = required.filter((name): name is string => {
+    const property = typeof name === "string" && Object.hasOwn(properties, name)
+      ? properties[name]
+      : undefined;
+    return isObject(property) && acceptsNull(property, resolve) &&
+      withoutNull(property) !== undefined;
+  });
+  if (optional.length === 0) return node;
+  mark(originOf(node, "properties").node, { nulls: new Set(optional) });
+  const relaxed = { ...properties };
+  for (const name of optional) {
+    setOwn(relaxed, name, withoutNull(properties[name] as JsonSchemaObject));
+  }
+  const copy = copyNode(node);
+  copy["properties"] = relaxed;
+  copy["required"] = required.filter((name) => !optional.includes(name));
+  return copy;
+}
+
+/** The schema without `null`, or `undefined` if it cannot simply be left out. */
+function withoutNull(node: JsonSchemaObject): JsonSchema | undefined {
+  const { type, anyOf, enum: values } = node;
+  if (Array.isArray(type)) {
+    const types = type.filter((one) => one !== "null");
+    if (types.length === 0) return undefined;
+    const copy = copyNode(node);
+    copy["type"] = types.length === 1 ? types[0] : types;
+    if (Array.isArray(values)) copy["enum"] = values.filter((value) => value !== null);
+    return copy;
+  }
+  if (!Array.isArray(anyOf)) return undefined;
+  const branches = anyOf.filter((branch) => !(isObject(branch) && branch["type"] === "null"));
+  if (branches.length === 0 || branches.length === anyOf.length) return undefined;
+  const copy = copyNode(node);
+  const [only] = branches;
+  if (branches.length > 1) {
+    copy["anyOf"] = branches;
+    return copy;
+  }
+  delete copy["anyOf"];
+  // One branch is left: it replaces the union, and keeps the union's description.
+  return Object.keys(copy).length === 0 && isSchema(only)
+    ? only
+    : isObject(only)
+    ? { ...only, ...copy }
+    : undefined;
+}
+
+// The provider
+
+/** The importer of all of OpenAI's surfaces. */
+export const openai: Provider<never, Importer<"openai", OpenAiImportOptions>> = {
+  targets: [],
+  importer: {
+    source: "openai",
+    looksLike(document) {
+      const [first] = entriesOf(document, LISTS, ["session"]);
+      const type = member(first?.value, "type");
+      return type === "function" || type === "namespace" ||
+        (type === undefined && member(first?.value, "parameters") !== undefined);
+    },
+    read(session, document, options) {
+      for (const { value, path } of entriesOf(document, LISTS, ["session"], session)) {
+        if (!session.count(path)) return;
+        // The tools of a namespace are read one by one, so that a bad one is rejected alone.
+        if (textIn(value, "type") === "namespace") readNamespace(session, value, path, options);
+        else readEntry(session, value, path, options);
+      }
+    },
+  },
+};

@@ -1,0 +1,298 @@
+/**
+ * OpenAI Chat Completions and its strict mode; and the message with `tool_calls`, which Mistral,
+ * Cohere and Ollama have as well.
+ *
+ * @module
+ */
+
+import { isObject } from "../../tool/mod.ts";
+import {
+  calledName,
+  given,
+  isCutOff,
+  markCutOff,
+  noCall,
+  plainText,
+  Shape,
+  type StreamedParts,
+  type StreamFormat,
+  type StreamStep,
+  textOf,
+  type WireCall,
+} from "../call_format.ts";
+import type { JsonRecord } from "../json_fields.ts";
+import { features, makeTarget, type Provider, type ToolView } from "../target.ts";
+import {
+  OPENAI_FORMATS,
+  OPENAI_KEYWORDS,
+  OPENAI_STRICT_KEYWORDS,
+  OPENAI_STRICT_LIMITS,
+} from "./openai.ts";
+import { defined, descriptionOf, type ListTarget } from "./shared.ts";
+
+// Tools
+
+/** A function in the `tools` of a chat request. */
+export interface OpenAiChatTool {
+  type: "function";
+  function: {
+    name: string;
+    description?: string;
+    parameters: { [keyword: string]: unknown };
+    strict?: boolean;
+  };
+}
+
+/** A function as Chat Completions, and the providers that follow it, take it. */
+export interface FunctionTool {
+  type: "function";
+  function: {
+    name: string;
+    description?: string;
+    parameters: { type: "object"; [keyword: string]: unknown };
+  };
+}
+
+/** Writes a tool as Chat Completions, and the providers that follow it, take it. */
+export function functionTool(view: ToolView): FunctionTool {
+  return {
+    type: "function",
+    function: {
+      name: view.name,
+      ...descriptionOf(view),
+      // `defineTool` requires an object root.
+      parameters: view.parameters as FunctionTool["function"]["parameters"],
+    },
+  };
+}
+
+function wire(view: ToolView, strict: boolean | undefined): OpenAiChatTool {
+  const tool = functionTool(view);
+  return { ...tool, function: { ...view.extra, ...tool.function, ...defined({ strict }) } };
+}
+
+// Calls
+
+/** Why a call of a custom tool is refused. */
+export const CUSTOM_TOOL =
+  "it is a call of a custom tool, which takes text, and only functions were offered";
+
+/**
+ * Makes the function that reads a whole response, a choice, a message, a list of calls, or one
+ * call.
+ *
+ * @param title Words for the response, with an article.
+ */
+export function functionCallReader(title: string): (response: unknown) => readonly WireCall[] {
+  const shape = new Shape(title);
+  return (response) => readFunctionCalls(shape, response);
+}
+
+function readFunctionCalls(shape: Shape, response: unknown): readonly WireCall[] {
+  if (Array.isArray(response)) return callsOf(shape, response, "");
+  const top = shape.record(response, "", "a response, a message or a list of calls");
+  if (given(top, "choices")) {
+    const [first] = shape.list(top["choices"], "/choices");
+    return first === undefined
+      ? []
+      : choiceCalls(shape, shape.record(first, "/choices/0"), "/choices/0");
+  }
+  if (given(top, "message")) return choiceCalls(shape, top, "");
+  if (given(top, "function") || top["type"] === "custom") return [callOf(top)];
+  if (["role", "tool_calls", "toolCalls", "function_call"].some((field) => given(top, field))) {
+    return messageCalls(shape, top, "");
+  }
+  throw shape.wrong("", 'an object with "choices", "message", "tool_calls" or "function"');
+}
+
+function choiceCalls(shape: Shape, choice: JsonRecord, at: string): readonly WireCall[] {
+  const message = shape.record(choice["message"], `${at}/message`);
+  const calls = messageCalls(shape, message, `${at}/message`);
+  return markCutOff(calls, choice["finish_reason"] ?? choice["finishReason"]);
+}
+
+function messageCalls(shape: Shape, message: JsonRecord, at: string): readonly WireCall[] {
+  // SDKs may use camel case.
+  const sdk = given(message, "toolCalls") && !given(message, "tool_calls");
+  const list = `${at}/${sdk ? "toolCalls" : "tool_calls"}`;
+  const calls = callsOf(
+    shape,
+    shape.optionalList(message[sdk ? "toolCalls" : "tool_calls"], list),
+    list,
+  );
+  if (!given(message, "function_call")) return calls;
+  const here = `${at}/function_call`;
+  const raw = shape.record(message["function_call"], here);
+  return [...calls, functionOf(raw, undefined, raw)];
+}
+
+function callsOf(shape: Shape, list: readonly unknown[], at: string): readonly WireCall[] {
+  return list.map((item, index) => {
+    // Only the list of a message is known to be one of calls.
+    if (!isObject(item) && at !== "") return noCall(item);
+    return callOf(shape.record(item, `${at}/${index}`));
+  });
+}
+
+function callOf(raw: JsonRecord): WireCall {
+  const id = textOf(raw["id"]);
+  if (raw["type"] === "custom" && isObject(raw["custom"])) {
+    const { name, input } = raw["custom"];
+    return { id, input, raw, refusal: CUSTOM_TOOL, name: calledName(name).name };
+  }
+  const called = raw["function"];
+  return isObject(called) ? functionOf(called, id, raw) : { id, ...noCall(raw) };
+}
+
+function functionOf(called: JsonRecord, id: string | undefined, raw: unknown): WireCall {
+  return { id, ...calledName(called["name"]), input: called["arguments"], raw };
+}
+
+// Results
+
+/** The message that answers one call; `role: "function"` answers the legacy `function_call`. */
+export type OpenAiChatToolMessage =
+  | { role: "tool"; tool_call_id: string; content: string }
+  | { role: "function"; name: string; content: string };
+
+/** A `function_call` has its name and arguments where a tool call has `function`, and no id. */
+function isLegacy(raw: unknown): boolean {
+  return isObject(raw) && !isObject(raw["function"]) && !isObject(raw["custom"]) &&
+    !given(raw, "id") && !given(raw, "type");
+}
+
+// Stream
+
+/** The key of the legacy `function_call`. There is at most one. */
+const LEGACY = "function_call";
+
+/**
+ * Reads the chunks of a stream. A chunk names a call by its index, and gives id and name once. Some
+ * servers leave the index out, or give every call index 0: then a new id with a name begins a call.
+ */
+export function streamFunctionCalls(): StreamFormat {
+  const keys = new Map<unknown, { readonly key: string; readonly id: string | undefined }>();
+  let made = 0;
+
+  function keyOf(delta: JsonRecord, id: string | undefined, name: string | undefined): string {
+    const index = typeof delta["index"] === "number" ? delta["index"] : "none";
+    const open = keys.get(index);
+    const begins = open === undefined ||
+      (name !== undefined && id !== undefined && open.id !== undefined && open.id !== id);
+    if (!begins) {
+      if (open.id === undefined && id !== undefined) keys.set(index, { key: open.key, id });
+      return open.key;
+    }
+    const key = `${made++}`;
+    keys.set(index, { key, id });
+    return key;
+  }
+
+  function deltaSteps(delta: JsonRecord, legacy: boolean): readonly StreamStep[] {
+    const called = legacy ? delta : isObject(delta["function"]) ? delta["function"] : {};
+    const id = textOf(delta["id"]);
+    const name = textOf(called["name"]);
+    const key = legacy ? LEGACY : keyOf(delta, id, name);
+    const steps: StreamStep[] = [{
+      type: "open",
+      key,
+      id,
+      name,
+      start: legacy ? LEGACY : undefined,
+    }];
+    const text = called["arguments"];
+    if (typeof text === "string") steps.push({ type: "text", key, text });
+    // Some servers send a whole call, with its arguments as an object.
+    else if (isObject(text)) steps.push({ type: "input", key, text: JSON.stringify(text) });
+    return steps;
+  }
+
+  function steps(event: JsonRecord): readonly StreamStep[] {
+    // Mistral's SDK hands chunks out in `data`.
+    const chunk = isObject(event["data"]) ? event["data"] : event;
+    const choices = Array.isArray(chunk["choices"]) ? chunk["choices"] : [];
+    const choice = choices.find((one) => isObject(one) && (one["index"] ?? 0) === 0);
+    if (!isObject(choice)) return [];
+    const delta = isObject(choice["delta"]) ? choice["delta"] : {};
+    const calls = delta["tool_calls"] ?? delta["toolCalls"];
+    const found = (Array.isArray(calls) ? calls : []).filter(isObject)
+      .flatMap((call) => deltaSteps(call, false));
+    const legacy = delta["function_call"];
+    if (isObject(legacy)) found.push(...deltaSteps(legacy, true));
+    const reason = choice["finish_reason"] ?? choice["finishReason"];
+    if (typeof reason === "string") found.push({ type: "finish", cutOff: isCutOff(reason) });
+    return found;
+  }
+
+  return { steps, rebuild: rebuildFunctionCall };
+}
+
+/** The call in the form of an unstreamed message. */
+export function rebuildFunctionCall({ id, name, text, start }: StreamedParts): unknown {
+  if (start === LEGACY) return { role: "assistant", function_call: { name, arguments: text } };
+  return {
+    ...(id === undefined ? {} : { id }),
+    type: "function",
+    function: { name, arguments: text },
+  };
+}
+
+// The provider
+
+/** The `tools` of a chat request. */
+const OPENAI_CHAT: ListTarget<"openai.chat", OpenAiChatTool, OpenAiChatToolMessage> = makeTarget({
+  id: "openai.chat",
+  title: "OpenAI Chat Completions",
+  source: "openai 7.55.0, openai-openapi 2.3.0, API errors; 2026-11-20",
+  features: features(["strict"]),
+  extra: { source: "openai", surface: "chat" },
+  input: OPENAI_KEYWORDS,
+  limits: [
+    { name: "maxTools", value: 128 },
+    { name: "maxDescription", value: 1_024, uncertain: true },
+  ],
+  strictMode: "openai.chat.strict",
+  wire: (view) => wire(view, view.strict || undefined),
+  calls: {
+    // A completion, a choice, a message, a list of calls, or one call.
+    read: functionCallReader("an OpenAI Chat response"),
+    write(call, answer) {
+      const content = plainText(answer);
+      return isLegacy(call.raw)
+        ? { role: "function", name: call.wireName, content }
+        : { role: "tool", tool_call_id: call.callId, content };
+    },
+    stream: streamFunctionCalls,
+    notes: [
+      "Of several choices, the first is read: the others are other continuations.",
+      "A failure is text, beginning with its code: a tool message has no mark for it.",
+      "Calls of custom tools are refused: an export has functions only.",
+    ],
+  },
+});
+
+/** The same with `strict: true`: the model is held to the schema. */
+const OPENAI_CHAT_STRICT: ListTarget<
+  "openai.chat.strict",
+  OpenAiChatTool,
+  OpenAiChatToolMessage
+> = makeTarget({
+  ...OPENAI_CHAT,
+  id: "openai.chat.strict",
+  title: "OpenAI Chat Completions, strict",
+  source: "structured-outputs guide, openai 7.55.0 lib/transform, API errors; 2026-11-20",
+  input: OPENAI_STRICT_KEYWORDS,
+  formats: OPENAI_FORMATS,
+  limits: [...OPENAI_CHAT.limits, ...OPENAI_STRICT_LIMITS],
+  fallback: "openai.chat",
+  wire: (view) => wire(view, view.strict),
+});
+
+export const openaiChat: Provider<
+  typeof OPENAI_CHAT | typeof OPENAI_CHAT_STRICT,
+  never,
+  { readonly "openai": "openai.chat"; readonly "openai.strict": "openai.chat.strict" }
+> = {
+  targets: [OPENAI_CHAT, OPENAI_CHAT_STRICT],
+  aliases: { "openai": "openai.chat", "openai.strict": "openai.chat.strict" },
+};

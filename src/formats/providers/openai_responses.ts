@@ -1,0 +1,417 @@
+/**
+ * OpenAI Responses, with namespaces, deferred loading and result schemas; its strict mode; and
+ * Realtime, which has the same output items.
+ *
+ * @module
+ */
+
+import { OPENAI_NAME_RULE } from "../../select/mod.ts";
+import { isObject } from "../../tool/mod.ts";
+import {
+  calledName,
+  given,
+  markCutOff,
+  plainText,
+  Shape,
+  type StreamedParts,
+  type StreamFormat,
+  type StreamStep,
+  textOf,
+  type WireCall,
+} from "../call_format.ts";
+import type { JsonRecord } from "../json_fields.ts";
+import { READ_BY_THE_MODEL } from "../form_rules.ts";
+import {
+  type CombinationRule,
+  type Feature,
+  features,
+  makeTarget,
+  type Provider,
+  type Target,
+  type ToolView,
+} from "../target.ts";
+import {
+  OPENAI_FORMATS,
+  OPENAI_KEYWORDS,
+  OPENAI_STRICT_KEYWORDS,
+  OPENAI_STRICT_LIMITS,
+} from "./openai.ts";
+import { CUSTOM_TOOL } from "./openai_chat.ts";
+import { asObject, defined, descriptionOf, type ListTarget, unlessEmpty } from "./shared.ts";
+
+// Tools
+
+/** A function in the `tools` of a Responses request, or inside a namespace. */
+export interface OpenAiResponsesFunction {
+  type: "function";
+  name: string;
+  description?: string;
+  parameters: { [keyword: string]: unknown };
+  /** Always sent: without it, the API tries strict mode by itself. */
+  strict: boolean;
+  output_schema?: { [keyword: string]: unknown };
+  defer_loading?: boolean;
+  allowed_callers?: ("direct" | "programmatic")[];
+  async?: boolean;
+}
+
+/** Functions under one name. */
+export interface OpenAiResponsesNamespace {
+  type: "namespace";
+  name: string;
+  description: string;
+  tools: OpenAiResponsesFunction[];
+}
+
+/** An entry of the `tools` of a Responses request. */
+export type OpenAiResponsesTool = OpenAiResponsesFunction | OpenAiResponsesNamespace;
+
+/** A function in the `tools` of a session. */
+export interface OpenAiRealtimeTool {
+  type: "function";
+  name: string;
+  description?: string;
+  parameters: { [keyword: string]: unknown };
+}
+
+const FEATURES: readonly Feature[] = [
+  "namespace",
+  "returns",
+  "strict",
+  "deferLoading",
+  "allowedCallers",
+  "async",
+];
+
+const COMBINATIONS: readonly CombinationRule[] = [
+  {
+    name: "deferLoading",
+    message: 'deferred tools need { type: "tool_search" } among the tools, and gpt-5.4 or later',
+    effect: "warn",
+    applies: (hints) => hints.deferLoading === true,
+  },
+  {
+    name: "allowedCallers",
+    message: 'calls from code need { type: "programmatic_tool_calling" } among the tools',
+    effect: "warn",
+    applies: (hints) => hints.allowedCallers?.some((caller) => caller !== "direct") === true,
+  },
+  {
+    name: "allowedCallers empty",
+    message: "an empty list of callers is refused; it is left out, and the model may call the tool",
+    effect: "warn",
+    applies: (hints) => hints.allowedCallers?.length === 0,
+  },
+  {
+    name: "async",
+    message: "asynchronous tools need GPT-6 or later",
+    effect: "warn",
+    applies: (hints) => hints.async === true,
+  },
+];
+
+function wire(view: ToolView): OpenAiResponsesFunction {
+  const { deferLoading, allowedCallers = [], async } = view.hints;
+  return {
+    ...functionItem(view),
+    strict: view.strict,
+    ...defined({
+      output_schema: view.returns === undefined ? undefined : asObject(view.returns),
+      defer_loading: deferLoading,
+      allowed_callers: unlessEmpty(callers(allowedCallers)),
+      async,
+    }),
+  };
+}
+
+/** What Responses and Realtime write alike. */
+function functionItem(view: ToolView): OpenAiRealtimeTool {
+  return {
+    ...view.extra,
+    type: "function",
+    name: view.name,
+    ...descriptionOf(view),
+    parameters: view.parameters as { [keyword: string]: unknown },
+  };
+}
+
+/** Callers by the names of this API: every call from code is `programmatic`. */
+function callers(names: readonly string[]): ("direct" | "programmatic")[] {
+  return [...new Set(names.map((name) => name === "direct" ? "direct" : "programmatic"))];
+}
+
+function assemble(
+  tools: readonly { readonly view: ToolView; readonly wire: OpenAiResponsesFunction }[],
+): OpenAiResponsesTool[] {
+  const list: OpenAiResponsesTool[] = [];
+  const namespaces = new Map<string, OpenAiResponsesNamespace>();
+  for (const { view, wire } of tools) {
+    if (view.namespace === undefined) {
+      list.push(wire);
+      continue;
+    }
+    let namespace = namespaces.get(view.namespace);
+    if (namespace === undefined) {
+      namespace = {
+        type: "namespace",
+        name: view.namespace,
+        // It is required, and one for all tools of a namespace: the first that is found.
+        description: tools.find((tool) =>
+          tool.view.namespace === view.namespace &&
+          tool.view.hints.namespaceDescription !== undefined
+        )?.view.hints.namespaceDescription ?? `Tools of "${view.tool.namespace}".`,
+        tools: [],
+      };
+      namespaces.set(view.namespace, namespace);
+      list.push(namespace);
+    }
+    namespace.tools.push(wire);
+  }
+  return list;
+}
+
+// Calls
+
+/**
+ * Makes the function that reads a response, the event that carries one, a list of items, or one
+ * item.
+ *
+ * @param title Words for the response, with an article.
+ */
+function itemReader(title: string): (response: unknown) => readonly WireCall[] {
+  const shape = new Shape(title);
+  return (response) => readItems(shape, response);
+}
+
+function readItems(shape: Shape, response: unknown): readonly WireCall[] {
+  if (Array.isArray(response)) return itemsOf(shape, response, "");
+  const top = shape.record(response, "", "a response or a list of output items");
+  if (given(top, "response")) {
+    return outputOf(shape, shape.record(top["response"], "/response"), "/response");
+  }
+  if (given(top, "item")) return itemOf(shape.record(top["item"], "/item"));
+  if (isCallItem(top)) return itemOf(top);
+  if (top["type"] === "response.function_call_arguments.done") {
+    return itemOf({ ...top, type: "function_call" });
+  }
+  if (given(top, "output")) return outputOf(shape, top, "");
+  throw shape.wrong("", 'an object with "output", "response" or "item", or an output item');
+}
+
+/** Whether an item is a call that the host runs. */
+function isCallItem(item: JsonRecord): boolean {
+  return item["type"] === "function_call" || item["type"] === "custom_tool_call";
+}
+
+function outputOf(shape: Shape, response: JsonRecord, at: string): readonly WireCall[] {
+  const output = shape.optionalList(response["output"], `${at}/output`);
+  const calls = itemsOf(shape, output, `${at}/output`);
+  const last = output.at(-1);
+  // Some servers leave out the status of items.
+  return response["status"] === "incomplete" && isObject(last) && isCallItem(last) &&
+      !given(last, "status")
+    ? markCutOff(calls, "length")
+    : calls;
+}
+
+function itemsOf(shape: Shape, list: readonly unknown[], at: string): readonly WireCall[] {
+  return list.flatMap((item, index) => itemOf(shape.record(item, `${at}/${index}`)));
+}
+
+function itemOf(raw: JsonRecord): readonly WireCall[] {
+  if (!isCallItem(raw)) return [];
+  const custom = raw["type"] === "custom_tool_call";
+  return [{
+    id: textOf(raw["call_id"]) ?? textOf(raw["id"]),
+    ...calledName(raw["name"]),
+    namespace: textOf(raw["namespace"]),
+    input: custom ? raw["input"] : raw["arguments"],
+    raw,
+    cutOff: raw["status"] === "incomplete",
+    ...(custom ? { refusal: CUSTOM_TOOL } : {}),
+  }];
+}
+
+// Results
+
+/** Who made a call: the model, or a program that it wrote. */
+export type OpenAiCaller = { type: "direct" } | { type: "program"; caller_id: string };
+
+/** The item that answers one call: of a function, or the refusal of a custom tool. */
+export type OpenAiResponsesOutput =
+  | { type: "function_call_output"; call_id: string; output: string; caller?: OpenAiCaller }
+  | { type: "custom_tool_call_output"; call_id: string; output: string; caller?: OpenAiCaller };
+
+/** The event that answers one call. A `response.create` has to follow the last one. */
+export interface OpenAiRealtimeEvent {
+  type: "conversation.item.create";
+  item: { type: "function_call_output"; call_id: string; output: string };
+}
+
+// Stream
+
+/** The key of an item is its index, since some servers give it another id in each event. */
+function keyOf(event: JsonRecord): string {
+  const index = event["output_index"];
+  return typeof index === "number" ? `#${index}` : String(textOf(event["item_id"]) ?? "");
+}
+
+function steps(event: JsonRecord): readonly StreamStep[] {
+  const { type, item, response } = event;
+  const key = keyOf(event);
+  switch (type) {
+    case "response.output_item.added":
+      if (!isObject(item) || !isCallItem(item)) return [];
+      return [{
+        type: "open",
+        key,
+        id: textOf(item["call_id"]),
+        name: textOf(item["name"]),
+        start: item,
+      }];
+    case "response.function_call_arguments.delta":
+      return [{ type: "text", key, text: textOf(event["delta"]) ?? "" }];
+    case "response.function_call_arguments.done":
+      return typeof event["arguments"] === "string"
+        ? [{ type: "input", key, text: event["arguments"] }]
+        : [];
+    case "response.output_item.done":
+      // The finished item replaces what its deltas said.
+      return isObject(item) && isCallItem(item) ? [{ type: "whole", key, raw: item }] : [];
+    case "response.completed":
+    case "response.incomplete":
+    case "response.failed":
+    case "response.done":
+      return [
+        ...(isObject(response) ? outputSteps(response["output"]) : []),
+        { type: "finish", cutOff: !isComplete(type, response) },
+      ];
+    default:
+      return [];
+  }
+}
+
+/** Calls in the last event, which has all items: their own events may have been missed. */
+function outputSteps(output: unknown): readonly StreamStep[] {
+  if (!Array.isArray(output)) return [];
+  return output.flatMap((item: unknown, index): readonly StreamStep[] =>
+    isObject(item) && isCallItem(item) ? [{ type: "whole", key: `#${index}`, raw: item }] : []
+  );
+}
+
+function isComplete(type: unknown, response: unknown): boolean {
+  if (type !== "response.done") return type === "response.completed";
+  return !isObject(response) || (response["status"] ?? "completed") === "completed";
+}
+
+function rebuild({ id, name, text, start }: StreamedParts): unknown {
+  return {
+    ...(isObject(start) ? start : { type: "function_call" }),
+    ...(id === undefined ? {} : { call_id: id }),
+    name,
+    arguments: text,
+    status: "completed",
+  };
+}
+
+/** How Responses and Realtime stream calls. */
+const stream = (): StreamFormat => ({ steps, rebuild });
+
+// The provider
+
+type ResponsesTarget<Id extends string> = Target<
+  Id,
+  OpenAiResponsesFunction,
+  OpenAiResponsesTool[],
+  OpenAiResponsesOutput,
+  OpenAiResponsesOutput
+>;
+
+/** The `tools` of a Responses request. */
+const OPENAI_RESPONSES: ResponsesTarget<"openai.responses"> = makeTarget({
+  id: "openai.responses",
+  title: "OpenAI Responses",
+  source: "openai 7.55.0, openai-openapi 2.3.0, tool-search guide; 2026-11-20",
+  namespaces: { names: OPENAI_NAME_RULE, tools: { ...OPENAI_NAME_RULE, max: 128 } },
+  features: features(FEATURES),
+  extra: { source: "openai", surface: "responses" },
+  input: OPENAI_KEYWORDS,
+  // `output_schema` tells the model what a text result holds.
+  output: { keywords: READ_BY_THE_MODEL, root: "any" },
+  limits: [{ name: "maxTools", value: 128, uncertain: true }],
+  combinations: COMBINATIONS,
+  strictMode: "openai.responses.strict",
+  wire,
+  assemble,
+  calls: {
+    // A response, the event `response.completed`, a list of output items, or one item.
+    read: itemReader("an OpenAI Responses response"),
+    write(call, answer) {
+      const raw = isObject(call.raw) ? call.raw : {};
+      const parts = {
+        call_id: call.callId,
+        // A program that knows the schema parses the output as JSON, so a text is quoted.
+        output: answer.ok && answer.typed ? JSON.stringify(answer.value) : plainText(answer),
+        // It is repeated as it is, so that kinds unknown here work too.
+        ...(isObject(raw["caller"]) ? { caller: raw["caller"] as unknown as OpenAiCaller } : {}),
+      };
+      return raw["type"] === "custom_tool_call"
+        ? { type: "custom_tool_call_output", ...parts }
+        : { type: "function_call_output", ...parts };
+    },
+    maxCharacters: 10_485_760,
+    stream,
+    notes: [
+      "A failure is text, beginning with its code: an output item has no mark for it.",
+      "The result of a tool whose result schema was sent is JSON, also if it is a text.",
+      "The caller of a call is repeated, which calls made by a program need.",
+      "Calls of custom tools are refused: an export has functions only.",
+      "Calls that OpenAI runs itself (mcp_call, web_search_call and so on) are not for you.",
+    ],
+  },
+});
+
+/** The same with `strict: true`: the model is held to the schema. */
+const OPENAI_RESPONSES_STRICT: ResponsesTarget<"openai.responses.strict"> = makeTarget({
+  ...OPENAI_RESPONSES,
+  id: "openai.responses.strict",
+  title: "OpenAI Responses, strict",
+  source: "structured-outputs guide, openai 7.55.0 lib/transform, API errors; 2026-11-20",
+  input: OPENAI_STRICT_KEYWORDS,
+  formats: OPENAI_FORMATS,
+  limits: [...OPENAI_RESPONSES.limits, ...OPENAI_STRICT_LIMITS],
+  fallback: "openai.responses",
+});
+
+/** The `tools` of a `session.update`. There is no strict mode. */
+const OPENAI_REALTIME: ListTarget<
+  "openai.realtime",
+  OpenAiRealtimeTool,
+  OpenAiRealtimeEvent
+> = makeTarget({
+  id: "openai.realtime",
+  title: "OpenAI Realtime",
+  source: "openai 7.55.0; 2026-11-20",
+  extra: { source: "openai", surface: "realtime" },
+  input: OPENAI_KEYWORDS,
+  limits: [{ name: "maxTools", value: 128, uncertain: true }],
+  wire: functionItem,
+  calls: {
+    // The event `response.done` or `response.output_item.done`, a response, a list of items, or one
+    // item.
+    read: itemReader("an OpenAI Realtime response"),
+    write: (call, answer) => ({
+      type: "conversation.item.create",
+      item: { type: "function_call_output", call_id: call.callId, output: plainText(answer) },
+    }),
+    stream,
+    notes: [
+      "The messages are events; send response.create after the last one.",
+      "A failure is text, beginning with its code: an output item has no mark for it.",
+    ],
+  },
+});
+
+export const openaiResponses: Provider<
+  typeof OPENAI_RESPONSES | typeof OPENAI_RESPONSES_STRICT | typeof OPENAI_REALTIME
+> = { targets: [OPENAI_RESPONSES, OPENAI_RESPONSES_STRICT, OPENAI_REALTIME] };

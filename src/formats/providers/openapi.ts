@@ -1,0 +1,254 @@
+/**
+ * OpenAPI 3.1: a document with one operation per tool; requests to these operations, and responses.
+ *
+ * @module
+ */
+
+import { HTTP_STATUS, type JsonSchema, type JsonValue, setOwn } from "../../tool/mod.ts";
+import { given, Shape, textOf, type WireCall } from "../call_format.ts";
+import type { JsonRecord } from "../json_fields.ts";
+import { ADVISORY, ENFORCED, every, type KeywordTable, REJECTED, table } from "../form_rules.ts";
+import type { NameRule } from "../../select/mod.ts";
+import { features, makeTarget, type Provider, type Target, type ToolView } from "../target.ts";
+import { rebaseReferences } from "../transform/definitions.ts";
+import { defined } from "./shared.ts";
+
+// Tools
+
+/** A media type with its schema. */
+export interface OpenApiContent {
+  "application/json": {
+    schema: { [keyword: string]: unknown } | boolean;
+    examples?: { [name: string]: { summary?: string; value: unknown } };
+  };
+}
+
+/** The operation that calls one tool. */
+export interface OpenApiOperation {
+  operationId: string;
+  summary?: string;
+  description: string;
+  tags?: string[];
+  deprecated?: true;
+  requestBody: { required: true; content: OpenApiContent };
+  responses: {
+    "200": { description: string; content?: OpenApiContent };
+    default: { description: string };
+  };
+  "x-tool-annotations": { [hint: string]: unknown };
+  "x-tool-hints"?: { [hint: string]: unknown };
+  "x-tool-meta"?: { [key: string]: unknown };
+}
+
+/** A document. */
+export interface OpenApiDocument {
+  openapi: "3.1.1";
+  info: { title: string; version: string };
+  paths: { [path: string]: { post: OpenApiOperation } };
+  components: { schemas: { [name: string]: { [keyword: string]: unknown } | boolean } };
+}
+
+/** One operation, where it stands, and the schemas that it refers to. */
+export interface OpenApiPart {
+  readonly path: string;
+  readonly operation: OpenApiOperation;
+  readonly schemas: { readonly [name: string]: { [keyword: string]: unknown } | boolean };
+}
+
+/** The rule for names of components, which are made of the operation's id. */
+const NAMES: NameRule = { also: ".-", max: 128, separator: "." };
+
+/** The default path of operations in an export. */
+const TEMPLATE = "/tools/{id}/execute";
+
+/** A Schema Object is a schema of 2020-12. */
+const KEYWORDS: KeywordTable = table(
+  every(ENFORCED),
+  [ADVISORY, ["title", "description", "default", "examples", "example", "usage notes", "unknown"]],
+  [REJECTED, ["$ref external"]],
+);
+
+function component(name: string, schema: JsonSchema): { [keyword: string]: unknown } | boolean {
+  // References inside the schema must start at the root of the document.
+  return rebaseReferences(schema, ["components", "schemas", name]) as
+    | { [keyword: string]: unknown }
+    | boolean;
+}
+
+function wire(view: ToolView): OpenApiPart {
+  const { tool, hints, returns } = view;
+  const input = `${view.name}.parameters`;
+  const output = `${view.name}.returns`;
+  const { provider: _hints, ...meta } = tool.meta ?? {};
+  const examples: Record<string, { summary?: string; value: unknown }> = {};
+  view.examples.forEach(({ input: value, description: summary }, index) => {
+    examples[`example${index + 1}`] = { ...defined({ summary }), value };
+  });
+  const { path: template = TEMPLATE } = view.options;
+  return {
+    path: template.replaceAll("{id}", encodeURIComponent(tool.id).replaceAll("%3A", ":")),
+    operation: {
+      operationId: view.name,
+      ...defined({ summary: tool.title }),
+      description: view.description,
+      ...(tool.namespace === undefined ? {} : { tags: [tool.namespace] }),
+      ...(tool.deprecated === false ? {} : { deprecated: true }),
+      requestBody: {
+        required: true,
+        content: {
+          "application/json": {
+            schema: { $ref: `#/components/schemas/${input}` },
+            ...(view.examples.length === 0 ? {} : { examples }),
+          },
+        },
+      },
+      responses: {
+        "200": {
+          description: "The result.",
+          ...(returns === undefined ? {} : {
+            content: { "application/json": { schema: { $ref: `#/components/schemas/${output}` } } },
+          }),
+        },
+        default: { description: "Why the call failed." },
+      },
+      "x-tool-annotations": { ...tool.annotations },
+      ...(Object.keys(hints).length === 0 ? {} : { "x-tool-hints": { ...hints } }),
+      ...(Object.keys(meta).length === 0 ? {} : { "x-tool-meta": meta }),
+    },
+    schemas: {
+      [input]: component(input, view.parameters),
+      ...(returns === undefined ? {} : { [output]: component(output, returns) }),
+    },
+  };
+}
+
+// Calls
+
+const SHAPE = new Shape("an OpenAPI request");
+
+function callOf(value: unknown, at: string): WireCall {
+  const raw = SHAPE.record(value, at, 'an object with "path" or "operationId"');
+  const id = textOf(raw["callId"]);
+  const input = raw["body"];
+  if (given(raw, "operationId")) {
+    return { id, name: SHAPE.text(raw["operationId"], `${at}/operationId`), input, raw };
+  }
+  const path = SHAPE.text(raw["path"], `${at}/path`);
+  const toolId = idIn(path, raw, at);
+  return { id, name: path, input, raw, ...(toolId === undefined ? {} : { toolId }) };
+}
+
+/** The id in a path, at the place where the template has `{id}`. */
+function idIn(path: string, raw: JsonRecord, at: string): string | undefined {
+  const template = given(raw, "template")
+    ? SHAPE.text(raw["template"], `${at}/template`)
+    : TEMPLATE;
+  const [before = "", after = ""] = template.split("{id}");
+  const query = path.indexOf("?");
+  const plain = query === -1 ? path : path.slice(0, query);
+  if (!plain.startsWith(before) || !plain.endsWith(after)) return undefined;
+  const segment = plain.slice(before.length, plain.length - after.length);
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    return undefined;
+  }
+}
+
+// Results
+
+/** What answers a request. */
+export interface OpenApiResponse {
+  status: number;
+  headers: { "content-type": "application/json" | "application/problem+json" };
+  body: JsonValue;
+}
+
+// The provider
+
+/** A document. Its owner fills in `info`. */
+const OPENAPI_3_1: Target<
+  "openapi@3.1",
+  OpenApiPart,
+  OpenApiDocument,
+  OpenApiResponse,
+  OpenApiResponse
+> = makeTarget({
+  id: "openapi@3.1",
+  title: "OpenAPI 3.1",
+  source: "OpenAPI Specification 3.1.1; 2026-11-20",
+  names: NAMES,
+  features: features([
+    "title",
+    "namespace",
+    "returns",
+    "examples",
+    "annotations",
+    "deprecated",
+    "meta",
+    "strict",
+    "deferLoading",
+    "allowedCallers",
+    "async",
+    "cacheControl",
+    "eagerInputStreaming",
+    "taskSupport",
+  ]),
+  extra: "all",
+  input: KEYWORDS,
+  output: { keywords: KEYWORDS, root: "any" },
+  wire,
+  assemble: (tools) => {
+    const paths: OpenApiDocument["paths"] = {};
+    const schemas: OpenApiDocument["components"]["schemas"] = {};
+    for (const { wire } of tools) {
+      setOwn(paths, wire.path, { post: wire.operation });
+      for (const [name, schema] of Object.entries(wire.schemas)) setOwn(schemas, name, schema);
+    }
+    return {
+      openapi: "3.1.1",
+      info: { title: "Tools", version: "1.0.0" },
+      paths,
+      components: { schemas },
+    };
+  },
+  calls: {
+    // `{ path, body, template? }` or `{ operationId, body }`, or a list of them.
+    read(request) {
+      if (!Array.isArray(request)) return [callOf(request, "")];
+      return request.map((item, index) => callOf(item, `/${index}`));
+    },
+    write(_call, answer) {
+      if (answer.ok) {
+        return { status: 200, headers: { "content-type": "application/json" }, body: answer.value };
+      }
+      const { code, message, issues, retryable } = answer.error;
+      const status = HTTP_STATUS[code];
+      return {
+        status,
+        headers: { "content-type": "application/problem+json" },
+        body: {
+          type: "about:blank",
+          status,
+          code,
+          detail: message,
+          ...(issues === undefined ? {} : { issues: issues.map((issue) => ({ ...issue })) }),
+          retryable,
+        },
+      };
+    },
+    notes: [
+      'A request is { path, body } or { operationId, body }; give the export\'s own "path" as template.',
+      "A failure is a problem document (RFC 9457) with the status that the HTTP handler gives it.",
+    ],
+  },
+});
+
+export const openapi: Provider<
+  typeof OPENAPI_3_1,
+  never,
+  { readonly "openapi": "openapi@3.1" }
+> = {
+  targets: [OPENAPI_3_1],
+  aliases: { "openapi": "openapi@3.1" },
+};

@@ -1,0 +1,258 @@
+/**
+ * Puts the calls of a streamed response together.
+ *
+ * @module
+ */
+
+import { isObject, wholeFrom } from "../tool/mod.ts";
+import { isWhole, type StreamStep, type WireCall } from "./call_format.ts";
+import { type DecodedCall, decodeWireCall, refused } from "./decode.ts";
+import type { ExportNames } from "./export_names.ts";
+import type { Target } from "./target.ts";
+import { findTarget, type TargetName } from "./targets.ts";
+
+/** Options for {@linkcode accumulateCalls}. */
+export interface AccumulateOptions {
+  /**
+   * How long the arguments of all calls may be together, in characters. A call that exceeds it is
+   * refused; the others are not.
+   *
+   * @default {4_194_304}
+   */
+  readonly maxCharacters?: number;
+  /**
+   * How many calls there may be.
+   *
+   * @default {1_024}
+   */
+  readonly maxCalls?: number;
+}
+
+/** The calls of one streamed response, as they come. */
+export interface CallAccumulator {
+  /**
+   * Takes the next event of the stream, parsed. Events that say nothing about calls are ignored.
+   *
+   * @returns The calls that this event completed.
+   * @throws {TypeError} If it is no object, or the stream has ended.
+   * @throws {RangeError} If there are more calls than allowed.
+   */
+  push(event: unknown): readonly DecodedCall[];
+  /** The calls that are complete so far, in the order in which they began. */
+  calls(): readonly DecodedCall[];
+  /**
+   * Ends the stream, also one that broke off. Calls that are incomplete are refused.
+   *
+   * @returns All calls, in the order in which they began; the same when it is called again.
+   */
+  end(): readonly DecodedCall[];
+}
+
+/** A target whose calls are streamed. */
+export type StreamTarget = Exclude<TargetName, `mcp${string}` | `openapi${string}`>;
+
+/** A call that is being streamed. */
+interface Slot {
+  id: string | undefined;
+  name: string;
+  start: unknown;
+  text: string;
+  /** An event began it. Deltas alone may belong to blocks that are not calls. */
+  opened: boolean;
+  /** Its end or all of its arguments have come. */
+  closed: boolean;
+  tooLong: boolean;
+  call: DecodedCall | undefined;
+}
+
+const checkCount = wholeFrom(1);
+
+/**
+ * Puts the calls of a streamed response together, from the events of the provider's API or SDK.
+ *
+ * A call is returned as soon as it is known to be complete: at its own end if the target marks that
+ * (Responses, Anthropic, Bedrock, Cohere), otherwise when the model stops. Calls may be
+ * interleaved. A call that the token limit or a broken connection cut off is refused, never run
+ * with a part of its arguments; see `callNotes("langchain")` for the one exception.
+ *
+ * @example Usage
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { defineTool } from "@plue/tools";
+ * import { accumulateCalls, exportTools } from "@plue/tools/formats";
+ *
+ * const { names } = exportTools([defineTool({ name: "add", description: "Adds." })], "anthropic");
+ * const stream = accumulateCalls("anthropic", names);
+ * const block = { type: "tool_use", id: "toolu_1", name: "add", input: {} };
+ * stream.push({ type: "content_block_start", index: 0, content_block: block });
+ * stream.push({ type: "content_block_delta", index: 0, delta: { type: "input_json_delta", partial_json: '{"a":' } });
+ * stream.push({ type: "content_block_delta", index: 0, delta: { type: "input_json_delta", partial_json: "1}" } });
+ *
+ * const [call] = stream.push({ type: "content_block_stop", index: 0 });
+ * assert.deepEqual(call?.arguments, { a: 1 });
+ * assert.equal(stream.end().length, 1);
+ * ```
+ *
+ * @param target The target that the tools were exported to.
+ * @param names The names of the export.
+ * @param options Bounds.
+ * @returns What takes the events.
+ * @throws {RangeError} If there is no such target, or a bound is no whole number above 0.
+ * @throws {TypeError} If its calls are not streamed.
+ */
+export function accumulateCalls(
+  target: StreamTarget | Target,
+  names: ExportNames,
+  options: AccumulateOptions = {},
+): CallAccumulator {
+  const { maxCharacters = 4_194_304, maxCalls = 1_024 } = options;
+  checkCount("accumulate calls", maxCharacters, "maxCharacters");
+  checkCount("accumulate calls", maxCalls, "maxCalls");
+  const { id, calls: format } = findTarget(target);
+  if (format.stream === undefined) {
+    throw new TypeError(`Cannot accumulate calls of "${id}": they are not streamed`);
+  }
+  const reader = format.stream();
+  // In the order in which they began.
+  const slots = new Map<string, Slot>();
+  let characters = 0;
+  let made = 0;
+  let ended = false;
+
+  function push(event: unknown): readonly DecodedCall[] {
+    if (ended) throw new TypeError("Cannot push an event: the stream has ended");
+    if (!isObject(event)) {
+      throw new TypeError("Cannot push an event: it must be an object, parsed from its JSON");
+    }
+    return reader.steps(event).flatMap((step) => take(step));
+  }
+
+  function calls(): readonly DecodedCall[] {
+    return [...slots.values()].flatMap(({ call }) => call === undefined ? [] : [call]);
+  }
+
+  function end(): readonly DecodedCall[] {
+    if (!ended) {
+      ended = true;
+      finish(reader.endsSilently !== true, true);
+    }
+    return calls();
+  }
+
+  function take(step: StreamStep): readonly DecodedCall[] {
+    if (step.type === "finish") return finish(step.cutOff, false);
+    const slot = slotOf(step.key);
+    if (slot.call !== undefined) return [];
+    switch (step.type) {
+      case "open":
+        slot.opened = true;
+        slot.id ??= step.id;
+        if (slot.name === "") slot.name = step.name ?? "";
+        slot.start ??= step.start;
+        return [];
+      case "text":
+        write(slot, slot.text + step.text);
+        return [];
+      case "input":
+        write(slot, step.text);
+        slot.closed = true;
+        return [];
+      case "whole": {
+        const [wire] = format.read([step.raw]);
+        if (wire === undefined) slots.delete(step.key);
+        return wire === undefined ? [] : [complete(slot, wire)];
+      }
+      case "close":
+        if (!slot.opened) {
+          write(slot, "");
+          slots.delete(step.key);
+          return [];
+        }
+        slot.closed = true;
+        // A call without arguments may have been cut off: the stop reason tells.
+        return slot.text === "" ? [] : [complete(slot, rebuild(slot, false))];
+    }
+  }
+
+  function slotOf(key: string): Slot {
+    let slot = slots.get(key);
+    if (slot !== undefined) return slot;
+    if (slots.size >= maxCalls) {
+      throw new RangeError(
+        `Cannot accumulate the calls: there are more than ${maxCalls} in the response`,
+      );
+    }
+    slot = {
+      id: undefined,
+      name: "",
+      start: undefined,
+      text: "",
+      opened: false,
+      closed: false,
+      tooLong: false,
+      call: undefined,
+    };
+    slots.set(key, slot);
+    return slot;
+  }
+
+  function write(slot: Slot, text: string): void {
+    if (slot.tooLong) return;
+    characters += text.length - slot.text.length;
+    slot.text = text;
+    if (characters <= maxCharacters) return;
+    characters -= text.length;
+    slot.text = "";
+    slot.tooLong = true;
+  }
+
+  /** The model has stopped, or the stream broke off. */
+  function finish(cutOff: boolean, broken: boolean): readonly DecodedCall[] {
+    const done: DecodedCall[] = [];
+    for (const slot of slots.values()) {
+      if (!slot.opened || slot.call !== undefined) continue;
+      const whole = broken && slot.closed;
+      done.push(complete(slot, rebuild(slot, cutOff && !whole && !isWhole(slot.text))));
+    }
+    return done;
+  }
+
+  function rebuild(slot: Slot, cutOff: boolean): WireCall {
+    const { id, name, text, start } = slot;
+    const [wire] = format.read(reader.rebuild({ id, name, text, start }));
+    // `read` reads what `rebuild` makes, so this default is only for the type.
+    const call = wire ?? { id, name, input: text, raw: start };
+    return { ...call, cutOff };
+  }
+
+  /** An id for a call that has none. */
+  function newId(): string {
+    const taken = new Set([...slots.values()].map(({ id, call }) => call?.callId ?? id));
+    for (;;) {
+      const id = `call_${++made}`;
+      if (!taken.has(id)) return id;
+    }
+  }
+
+  function complete(slot: Slot, wire: WireCall): DecodedCall {
+    slot.opened = true;
+    const callId = wire.id ?? newId();
+    const call = decodeWireCall(wire, callId, names);
+    slot.call = slot.tooLong
+      ? {
+        ...call,
+        name: undefined,
+        problem: refused(
+          "invalid_arguments",
+          wire,
+          `the arguments of the response have more than ${maxCharacters} characters`,
+        ),
+      }
+      : call;
+    // The call holds the text, which counts against the bound while the call is kept.
+    slot.text = "";
+    return slot.call;
+  }
+
+  return { push, calls, end };
+}

@@ -1,0 +1,264 @@
+/**
+ * What a target is: one record with the rules for tools as data, the functions that write tools in
+ * its shape, and those that read its calls and write their results.
+ *
+ * @module
+ */
+
+import { type NameRule, OPENAI_NAME_RULE } from "../select/mod.ts";
+import type { JsonSchema, JsonSchemaObject, Tool } from "../tool/mod.ts";
+import type { CallFormat } from "./call_format.ts";
+import type { ExportOptions } from "./export_options.ts";
+import type { Importer } from "./import_session.ts";
+import { type KeywordTable, READ_BY_THE_MODEL } from "./form_rules.ts";
+import type { ProviderHints } from "./provider_hints.ts";
+
+/** The fields of a tool that a target may have, each with what it is. */
+export const FEATURES = {
+  title: "a name for people",
+  namespace: "its own namespaces",
+  returns: "the result's schema",
+  examples: "examples of arguments",
+  annotations: "hints about behaviour",
+  icons: "icons",
+  deprecated: "a mark that it is deprecated",
+  meta: "data to carry along",
+  strict: "a strict mode per tool",
+  deferLoading: "loading through tool search",
+  allowedCallers: "who may call it",
+  async: "calls that run long",
+  cacheControl: "a cache hint",
+  eagerInputStreaming: "arguments streamed unchecked",
+  taskSupport: "calls as tasks",
+} as const;
+
+/** A field of a tool that a target may have. */
+export type Feature = keyof typeof FEATURES;
+
+/** How a target has a field: as its own field, in the description, or not at all. */
+export type FeatureSupport = "native" | "described" | "none";
+
+/** A target's fields. */
+export type FeatureTable = { readonly [F in Feature]: FeatureSupport };
+
+/** The limits of a request, each with what it counts. */
+export const LIMITS = {
+  maxTools: "tools in one request",
+  maxDeferredTools: "tools that are loaded through tool search",
+  maxStrictTools: "strict tools in one request",
+  maxOptional: "optional properties over all strict tools",
+  maxUnions: "unions over all strict tools",
+  maxFields: "properties over all tools",
+  maxProperties: "properties in one schema",
+  maxDepth: "levels of objects and lists in one schema",
+  maxCharacters: "characters of names and constants in one schema",
+  maxEnumValues: "enum values in one schema",
+  maxEnumCharacters: "characters of one enum with more than 250 values",
+  maxDescription: "characters of a description",
+  maxToolText: "characters of all tools together",
+  minRequired: "required properties of each tool, in a strict request",
+  minLoadedTools: "tools that are not deferred, where any is",
+} as const;
+
+/** What a limit counts. */
+export type LimitName = keyof typeof LIMITS;
+
+/** A limit of a target. */
+export interface Limit {
+  readonly name: LimitName;
+  readonly value: number;
+  /** The provider does not document it clearly: a tool that exceeds it is sent with a warning. */
+  readonly uncertain?: true;
+}
+
+/** How a target takes result schemas. */
+export interface OutputRule {
+  readonly keywords: KeywordTable;
+  /** `object`: a schema whose root is no object is wrapped, and so is the result. */
+  readonly root: "any" | "object";
+}
+
+/** An example of arguments as it is sent. */
+export interface WireExample {
+  /** The arguments, as the exported schema has them. */
+  readonly input: { readonly [key: string]: unknown };
+  readonly description: string | undefined;
+}
+
+/** One tool, ready to be written in a target's shape. */
+export interface ToolView {
+  readonly tool: Tool;
+  /** The name on the wire. */
+  readonly name: string;
+  /** The namespace on the wire, where the target has its own. */
+  readonly namespace: string | undefined;
+  /** The description, also if it was made up. */
+  readonly description: string;
+  /** The description was not made up, or something was added to it. */
+  readonly sendsDescription: boolean;
+  readonly parameters: JsonSchemaObject;
+  readonly returns: JsonSchema | undefined;
+  readonly strict: boolean;
+  /** The examples that fit the exported schema, as they are sent. */
+  readonly examples: readonly WireExample[];
+  readonly hints: ProviderHints;
+  /** The extra fields of the tool's source that the target takes back. */
+  readonly extra: { readonly [field: string]: unknown };
+  readonly options: ExportOptions;
+}
+
+/** A rule about a combination of hints. */
+export interface CombinationRule {
+  /** Its name in warnings and losses. */
+  readonly name: string;
+  /** The whole sentence. */
+  readonly message: string;
+  /** `warn`: say so. `not strict`: send the tool without strict mode. */
+  readonly effect: "warn" | "not strict";
+  /** Whether it concerns a tool. */
+  applies(hints: ProviderHints, tool: Tool): boolean;
+}
+
+/** Which extra fields of imported tools a target takes back: those of its own provider. */
+export interface ExtraRule {
+  /** As {@linkcode ProviderHints.source} has it. */
+  readonly source: string;
+  /** As {@linkcode ProviderHints.surface} has it; absent if the source has one surface. */
+  readonly surface?: string;
+  /** Fields that only another version has. */
+  readonly without?: readonly string[];
+}
+
+/**
+ * A target: one provider's surface, mode and version. `defineTarget` makes one.
+ *
+ * @typeParam Id Its name.
+ * @typeParam Wire One tool in its shape.
+ * @typeParam Tools What goes into a request.
+ * @typeParam Part The answer to one call.
+ * @typeParam Message What goes into the conversation.
+ */
+export interface Target<
+  Id extends string = string,
+  Wire = unknown,
+  Tools = unknown,
+  Part = unknown,
+  Message = unknown,
+> {
+  readonly id: Id;
+  /** The provider and the surface, for people. */
+  readonly title: string;
+  /** Where the facts come from, and how old they are. */
+  readonly source: string;
+  /** The tool names that are allowed. */
+  readonly names: NameRule;
+  /** The names of its own namespaces that are allowed, and of the tools inside one. */
+  readonly namespaces?: { readonly names: NameRule; readonly tools: NameRule };
+  /** The property keys that are allowed; absent: all. */
+  readonly keys?: NameRule;
+  readonly features: FeatureTable;
+  /** The extra fields of imported tools that it takes back; `all` if it carries all hints. */
+  readonly extra?: ExtraRule | "all";
+  /** The rules for `parameters`. */
+  readonly input: KeywordTable;
+  /** The rules for `returns`; absent: there is no field for it. */
+  readonly output?: OutputRule;
+  /** The values of `format` that are allowed; absent: all. */
+  readonly formats?: readonly string[];
+  /** A draft-07 schema that says so in `$schema` is sent word for word. */
+  readonly draft07?: true;
+  /** Gemini's typed schema: type names in capitals, lengths as texts. */
+  readonly typed?: true;
+  readonly limits: readonly Limit[];
+  readonly combinations?: readonly CombinationRule[];
+  /** The target with the rules of its strict mode, or its id. */
+  readonly strictMode?: string | Target;
+  /** For a strict mode: the target of the tools that it cannot hold, or its id. */
+  readonly fallback?: string | Target;
+  /** Writes one tool in the target's shape. */
+  wire(view: ToolView): Wire;
+  /** Writes all tools in the target's shape. */
+  assemble(tools: readonly { readonly view: ToolView; readonly wire: Wire }[]): Tools;
+  /** Copies the parts of the tools that the target's client writes to. */
+  lend?(tools: Tools): Tools;
+  /** How its calls are read, and their results written. */
+  readonly calls: CallFormat<Part, Message>;
+}
+
+/**
+ * What `defineTarget` is given: a target, of which only `id`, `wire` and `calls` are
+ * required.
+ */
+export type TargetDefinition<
+  Id extends string = string,
+  Wire = unknown,
+  Tools = unknown,
+  Part = unknown,
+  Message = unknown,
+> =
+  & Pick<Target<Id, Wire, Tools, Part, Message>, "id" | "wire">
+  & Partial<
+    Omit<
+      Target<Id, Wire, Tools, Part, Message>,
+      "id" | "wire" | "features" | "input" | "calls"
+    >
+  >
+  & {
+    /** The fields that it has. By default none, and `deprecated` is said in the description. */
+    readonly features?: Partial<FeatureTable>;
+    /** Its rules for some forms. By default the model reads all of a schema. */
+    readonly input?: Partial<KeywordTable>;
+    readonly calls: CallFormat<Part, Message>;
+  };
+
+/** Fills in what a definition leaves out, and freezes it. It checks nothing. */
+export function makeTarget<
+  const Id extends string,
+  Wire,
+  Part,
+  Tools = Wire[],
+  Message = Part,
+>(
+  definition: TargetDefinition<Id, Wire, Tools, Part, Message>,
+): Target<Id, Wire, Tools, Part, Message> {
+  const { id, input, features: fields } = definition;
+  const target: Target<Id, Wire, unknown, Part, Message> = {
+    title: id,
+    source: "",
+    names: OPENAI_NAME_RULE,
+    limits: [],
+    assemble: (tools) => tools.map(({ wire }) => wire),
+    ...definition,
+    features: Object.freeze({ ...features(), ...fields }),
+    input: Object.freeze({ ...READ_BY_THE_MODEL, ...input }),
+  };
+  // The default of `assemble` makes a list, as the default of `Tools` says.
+  return Object.freeze(target) as Target<Id, Wire, Tools, Part, Message>;
+}
+
+/** A feature table: the fields that a target has; every description can say "deprecated". */
+export function features(native: readonly Feature[] = []): FeatureTable {
+  const result: Partial<Record<Feature, FeatureSupport>> = {};
+  for (const feature of Object.keys(FEATURES) as Feature[]) {
+    result[feature] = feature === "deprecated" ? "described" : "none";
+  }
+  for (const feature of native) result[feature] = "native";
+  return Object.freeze(result as FeatureTable);
+}
+
+/**
+ * Everything about one provider.
+ *
+ * @typeParam Targets Its targets.
+ * @typeParam Import Its importer.
+ * @typeParam Aliases Other names, each with the id of the target that it stands for.
+ */
+export interface Provider<
+  Targets extends Target = Target,
+  Import extends Importer = never,
+  Aliases extends { readonly [alias: string]: string } = Readonly<Record<never, never>>,
+> {
+  readonly targets: readonly Targets[];
+  readonly importer?: Import;
+  readonly aliases?: Aliases;
+}

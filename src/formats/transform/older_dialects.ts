@@ -1,0 +1,193 @@
+/**
+ * Draft-07 and the Schema Object of OpenAPI 3.0 as 2020-12.
+ *
+ * @module
+ */
+
+import {
+  asDraft2020,
+  BESIDE_REF,
+  fragment,
+  fragmentSteps,
+  LATER_KEYWORDS,
+} from "../../schema/mod.ts";
+import { isObject, type JsonSchema, type JsonSchemaObject } from "../../tool/mod.ts";
+import { acceptNull } from "./nullable.ts";
+import { cameFrom, type Place } from "./origin.ts";
+import { type Report, transformed, type TransformResult } from "./report.ts";
+import { changed, eachNode, mapSchema, type Spot, without } from "./rewrite.ts";
+
+/**
+ * Rewrites draft-07 as 2020-12: `definitions`, lists in `items`, `additionalItems`,
+ * `dependencies`, `$id: "#name"`, and what stands beside a `$ref` and does not count there.
+ * Both accept the same values. `$schema` is left out.
+ *
+ * @example Usage
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { normalizeDraft07 } from "@plue/tools/formats";
+ *
+ * const { schema } = normalizeDraft07({ type: "array", items: [{ type: "string" }] });
+ * assert.deepEqual(schema, { type: "array", prefixItems: [{ type: "string" }] });
+ * ```
+ */
+export function normalizeDraft07(schema: JsonSchema): TransformResult {
+  return transformed(schema, normalizeDraft07In);
+}
+
+/** {@linkcode normalizeDraft07} inside a chain of transforms. */
+export function normalizeDraft07In(root: JsonSchema): JsonSchema {
+  return mapSchema(root, {
+    enter: (node, spot) => {
+      const moved = new Map<string, Place>();
+      const made = asDraft2020(
+        node,
+        (to, from) => moved.set(to, { node, keyword: from }),
+        // A tool's parameters say `type: "object"` at the root, whatever stands beside it.
+        spot.root ? "type" : undefined,
+      );
+      const ref = newReference(node["$ref"], root);
+      if (made === node && ref === node["$ref"]) return node;
+      const result = ref === undefined ? made : { ...made, $ref: ref };
+      cameFrom(result, node, moved);
+      return result;
+    },
+  });
+}
+
+/**
+ * Whether a schema of draft-07 means the same when it is read as 2020-12: it may use
+ * `definitions`, which references find by their path in both drafts.
+ */
+export function readsAlike(schema: JsonSchema): boolean {
+  let alike = true;
+  eachNode(schema, (node, spot) => {
+    const { $id } = node;
+    if (
+      Array.isArray(node["items"]) || Object.hasOwn(node, "dependencies") ||
+      (typeof $id === "string" && $id.startsWith("#")) ||
+      LATER_KEYWORDS.some((keyword) => Object.hasOwn(node, keyword)) ||
+      (Object.hasOwn(node, "$ref") &&
+        !Object.keys(node).every((key) => BESIDE_REF.has(key) || (spot.root && key === "type")))
+    ) alike = false;
+  });
+  return alike;
+}
+
+/** A reference along the path that its target moved to. */
+function newReference(ref: unknown, root: JsonSchema): unknown {
+  if (typeof ref !== "string") return ref;
+  const steps = fragmentSteps(ref);
+  if (steps === undefined) return ref;
+  let at: unknown = root;
+  // Inside of a map, a step is a name, also where it is written as a keyword.
+  let inMap = false;
+  const moved: string[] = [];
+  for (const step of steps) {
+    const tuple = isObject(at) && Array.isArray(at["items"]);
+    if (!isObject(at) || inMap) moved.push(step);
+    else if (step === "definitions" && !Object.hasOwn(at, "$defs")) moved.push("$defs");
+    else if (step === "items" && tuple) moved.push("prefixItems");
+    else if (step === "additionalItems" && tuple) moved.push("items");
+    else if (step === "dependencies") moved.push("dependentSchemas");
+    else moved.push(step);
+    inMap = !inMap && MAPS.includes(step);
+    at = typeof at === "object" && at !== null && Object.hasOwn(at, step)
+      ? (at as Record<string, unknown>)[step]
+      : undefined;
+  }
+  return fragment(moved);
+}
+
+const MAPS: readonly unknown[] = [
+  "properties",
+  "patternProperties",
+  "definitions",
+  "$defs",
+  "dependencies",
+];
+
+/** What says nothing about values, and has no counterpart. */
+const FOREIGN = ["discriminator", "xml", "externalDocs"] as const;
+
+/** What may stand beside a `$ref`: words. OpenAPI 3.0 ignores everything else there. */
+const BESIDE_REF_IN_OPENAPI: readonly string[] = ["$ref", "title", "description", "summary"];
+
+/** The formats of OpenAPI 3.0 for what JSON Schema says with other keywords. */
+const BINARY_FORMATS: ReadonlyMap<unknown, JsonSchemaObject> = new Map([
+  ["byte", { contentEncoding: "base64" }],
+  ["binary", { contentMediaType: "application/octet-stream" }],
+]);
+
+/**
+ * Rewrites a Schema Object of OpenAPI 3.0 as 2020-12: `nullable`, `exclusiveMinimum: true`,
+ * `example`, the formats `byte` and `binary`, and what stands beside a `$ref`. References stay as
+ * they are.
+ *
+ * @example Usage
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { normalizeOpenApi30 } from "@plue/tools/formats";
+ *
+ * const { schema } = normalizeOpenApi30({ type: "number", nullable: true, minimum: 0, exclusiveMinimum: true });
+ * assert.deepEqual(schema, { type: ["number", "null"], exclusiveMinimum: 0 });
+ * ```
+ */
+export function normalizeOpenApi30(schema: JsonSchema): TransformResult {
+  return transformed(
+    schema,
+    (root, report) => mapSchema(root, { enter: (node, spot) => normalizeNode(node, spot, report) }),
+  );
+}
+
+function normalizeNode(node: JsonSchemaObject, spot: Spot, report: Report): JsonSchemaObject {
+  if (typeof node["$ref"] === "string") {
+    return without(
+      node,
+      ...Object.keys(node).filter((keyword) => !BESIDE_REF_IN_OPENAPI.includes(keyword)),
+    );
+  }
+  let result = node;
+  for (const keyword of FOREIGN) {
+    if (!Object.hasOwn(node, keyword)) continue;
+    report.add(node, spot, {
+      keyword,
+      action: "dropped",
+      grade: "lost",
+      message: `"${keyword}" has no counterpart in JSON Schema`,
+    });
+  }
+  result = without(result, ...FOREIGN);
+  result = numericBound(result, "exclusiveMinimum", "minimum");
+  result = numericBound(result, "exclusiveMaximum", "maximum");
+  if (Object.hasOwn(result, "example")) {
+    const { example, examples = [example] } = result;
+    result = changed(result, { example: undefined, examples });
+  }
+  const meaning = BINARY_FORMATS.get(result["format"]);
+  if (meaning !== undefined) result = changed(result, { format: undefined, ...meaning });
+  const plain = without(result, "nullable");
+  if (result["nullable"] !== true) return plain;
+  if (!Object.hasOwn(node, "type")) {
+    report.add(node, spot, {
+      keyword: "nullable",
+      action: "replaced",
+      grade: "ambiguous",
+      widens: true,
+      message: '"nullable" without "type" is read as accepting null, which not every reader does',
+    });
+  }
+  return acceptNull(plain);
+}
+
+/** `exclusiveMinimum: true` beside `minimum: 1` is `exclusiveMinimum: 1`. */
+function numericBound(
+  node: JsonSchemaObject,
+  exclusive: "exclusiveMinimum" | "exclusiveMaximum",
+  inclusive: "minimum" | "maximum",
+): JsonSchemaObject {
+  if (typeof node[exclusive] !== "boolean") return node;
+  return node[exclusive] && typeof node[inclusive] === "number"
+    ? changed(node, { [exclusive]: node[inclusive], [inclusive]: undefined })
+    : without(node, exclusive);
+}

@@ -1,0 +1,238 @@
+/**
+ * Walks a whole schema and rebuilds the parts that change. The others are shared with the input,
+ * which is never written to.
+ *
+ * @module
+ */
+
+import {
+  eachSchemaIn,
+  eachSchemaOf,
+  HOLDS_SCHEMAS,
+  type Keyword,
+  KEYWORDS,
+  mapSchemasOf,
+} from "../../schema/mod.ts";
+import { isObject, type JsonSchema, type JsonSchemaObject } from "../../tool/mod.ts";
+import { cameFrom, countSteps } from "./origin.ts";
+
+/**
+ * The keywords that hold schemas: those of 2020-12, and `additionalItems` for schemas that
+ * are not yet rewritten. `dependencies` means nothing in 2020-12.
+ */
+export const HOLDS: ReadonlyMap<string, Keyword> = new Map<string, Keyword>([
+  ...[...KEYWORDS["2020-12"]].filter(([keyword, { shape }]) =>
+    HOLDS_SCHEMAS.has(shape) && keyword !== "dependencies"
+  ),
+  ["additionalItems", { shape: "schema", role: "items" }],
+]);
+
+/** How deep a schema may be nested. Registered schemas are bounded far below. */
+export const MAX_DEPTH = 512;
+
+/**
+ * What a looser schema at a place does to the whole. Under `not` it makes the whole accept less;
+ * under `oneOf` or `if` it may do either.
+ */
+export type Effect = "same" | "flipped" | "both";
+
+/** A place in a schema. */
+export interface Spot {
+  /** It is the whole schema. */
+  readonly root: boolean;
+  /** What a looser schema here does to the whole, as far as the keywords above it tell. */
+  readonly effect: Effect;
+  /** The whole schema. */
+  readonly schema: JsonSchema;
+  /** The keyword that holds it; `""` for the root. */
+  readonly within: string;
+  /** How many levels are above it, those of a schema that refers to it included. */
+  readonly depth: number;
+}
+
+/** Returns what a subschema becomes, or the same object if it stays. */
+export type NodeRewrite = (node: JsonSchemaObject, spot: Spot) => JsonSchema;
+
+/** The names that a node requires. */
+export function requiredBy({ required }: JsonSchemaObject): ReadonlySet<unknown> {
+  return new Set(Array.isArray(required) ? required : []);
+}
+
+/** The value of a keyword that holds a map; an empty one if it is absent, or no map. */
+export function mapOf(value: unknown): Readonly<Record<string, unknown>> {
+  return isObject(value) ? value : {};
+}
+
+/** Calls `see` with each schema that `node` holds directly, and the keyword that holds it. */
+export function eachChild(
+  node: JsonSchemaObject,
+  see: (child: JsonSchema, keyword: string) => void,
+): void {
+  eachSchemaIn(node, HOLDS, see);
+}
+
+/** Calls `see` with each schema that one keyword of `node` holds, if it holds any. */
+export function eachChildIn(
+  node: JsonSchemaObject,
+  keyword: string,
+  see: (child: JsonSchema, keyword: string) => void,
+): void {
+  const shape = HOLDS.get(keyword)?.shape;
+  if (shape !== undefined) eachSchemaOf(node[keyword], shape, (child) => see(child, keyword));
+}
+
+/**
+ * Calls `see` with every subschema that is an object, the schema itself first, and `seeBoolean`
+ * with the others and the keyword that holds them.
+ */
+export function eachNode(
+  schema: JsonSchema,
+  see: (node: JsonSchemaObject, spot: Spot) => void,
+  seeBoolean?: (value: boolean, keyword: string) => void,
+): void {
+  function step(part: JsonSchema, spot: Spot): void {
+    if (!isObject(part)) return;
+    if (spot.depth > MAX_DEPTH) throw tooDeep();
+    countSteps(1);
+    see(part, spot);
+    eachChild(part, (child, keyword) => {
+      if (typeof child === "boolean") seeBoolean?.(child, keyword);
+      else step(child, spotWithin(spot, keyword, part));
+    });
+  }
+  step(schema, rootSpot(schema));
+}
+
+/**
+ * Rebuilds a schema: `enter` runs on a node before its children, and what it returns is walked;
+ * `leave` runs after them.
+ *
+ * @param depth How many levels are above it already, where a reference led here.
+ */
+export function mapSchema(
+  schema: JsonSchema,
+  visit: { readonly enter?: NodeRewrite; readonly leave?: NodeRewrite },
+  depth = 0,
+): JsonSchema {
+  const { enter, leave } = visit;
+
+  function step(part: JsonSchema, spot: Spot): JsonSchema {
+    if (!isObject(part)) return part;
+    if (spot.depth > MAX_DEPTH) throw tooDeep();
+    countSteps(1);
+    const entered = enter === undefined ? part : enter(part, spot);
+    if (!isObject(entered)) return entered;
+    const rebuilt = mapChildren(
+      entered,
+      (child, keyword) => isObject(child) ? step(child, spotWithin(spot, keyword, entered)) : child,
+    );
+    return leave === undefined ? rebuilt : leave(rebuilt, spot);
+  }
+
+  return step(schema, rootSpot(schema, depth));
+}
+
+/** The place of the whole schema. */
+export function rootSpot(schema: JsonSchema, depth = 0): Spot {
+  return { root: true, effect: "same", schema, within: "", depth };
+}
+
+function spotWithin(spot: Spot, keyword: string, node: JsonSchemaObject): Spot {
+  const effect = effectWithin(spot.effect, keyword, node);
+  return { root: false, effect, schema: spot.schema, within: keyword, depth: spot.depth + 1 };
+}
+
+/** Rebuilds the schemas that `node` holds directly. */
+export function mapChildren(
+  node: JsonSchemaObject,
+  change: (child: JsonSchema, keyword: string) => JsonSchema,
+): JsonSchemaObject {
+  let result: Record<string, unknown> | undefined;
+  for (const keyword in node) {
+    const shape = HOLDS.get(keyword)?.shape;
+    if (shape === undefined) continue;
+    const value = node[keyword];
+    const made = mapSchemasOf(value, shape, (child) => change(child, keyword));
+    if (made === value) continue;
+    result ??= copyNode(node);
+    result[keyword] = made;
+  }
+  return result ?? node;
+}
+
+/** A copy of a node to change. It remembers which node it came from. */
+export function copyNode(node: JsonSchemaObject): Record<string, unknown> {
+  const copy = { ...node };
+  cameFrom(copy, node);
+  return copy;
+}
+
+/**
+ * A copy of a node with other values for some keywords, and without those that are `undefined`.
+ *
+ * @param renamed What each keyword of the copy that has a new name was called in `node`.
+ */
+export function changed(
+  node: JsonSchemaObject,
+  changes: JsonSchemaObject,
+  renamed: { readonly [to: string]: string } = {},
+): Record<string, unknown> {
+  const copy: Record<string, unknown> = { ...node };
+  for (const keyword of Object.keys(changes)) {
+    if (changes[keyword] === undefined) delete copy[keyword];
+    else copy[keyword] = changes[keyword];
+  }
+  const places = Object.entries(renamed).map(([to, keyword]) => [to, { node, keyword }] as const);
+  cameFrom(copy, node, places.length === 0 ? undefined : new Map(places));
+  return copy;
+}
+
+/** A copy of a node without some keywords, or the node itself if it has none of them. */
+export function without(node: JsonSchemaObject, ...keywords: readonly string[]): JsonSchemaObject {
+  if (!keywords.some((keyword) => Object.hasOwn(node, keyword))) return node;
+  const copy = copyNode(node);
+  for (const keyword of keywords) delete copy[keyword];
+  return copy;
+}
+
+/** The effect inside a keyword of a node. */
+function effectWithin(effect: Effect, keyword: string, node: JsonSchemaObject): Effect {
+  switch (keyword) {
+    case "not":
+      return effect === "both" ? "both" : effect === "same" ? "flipped" : "same";
+    case "oneOf":
+    case "if":
+      return "both";
+    case "contains":
+      return Object.hasOwn(node, "maxContains") ? "both" : effect;
+    default:
+      return effect;
+  }
+}
+
+/**
+ * Whether the keywords above a place do not tell what a looser schema there does to the whole: a
+ * `$ref` under a negation leads elsewhere, and `unevaluated…` looks at what other keywords did.
+ */
+export function hidesEffects(schema: JsonSchema): boolean {
+  let negated = false;
+  let reference = false;
+  let both = false;
+  eachNode(schema, (node, spot) => {
+    if (Object.hasOwn(node, "$ref") || Object.hasOwn(node, "$dynamicRef")) {
+      reference = true;
+      if (spot.effect !== "same") both = true;
+    }
+    if (spot.effect !== "same") negated = true;
+    if (
+      Object.hasOwn(node, "unevaluatedProperties") || Object.hasOwn(node, "unevaluatedItems")
+    ) both = true;
+  });
+  // A reference may lead to a place that negates, and back.
+  return both || (negated && reference);
+}
+
+/** The error of a walk that went deeper. */
+export function tooDeep(): RangeError {
+  return new RangeError(`Cannot walk the schema: it has more than ${MAX_DEPTH} levels`);
+}

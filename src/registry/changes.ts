@@ -1,0 +1,245 @@
+/**
+ * Tells what changed in a registry, in order: to listeners, whatever they do meanwhile, and as an
+ * async iterator for `for await`.
+ *
+ * @module
+ */
+
+import { type Tool, wholeFrom } from "../tool/mod.ts";
+
+/** One change of a registry. */
+export interface ToolChange {
+  readonly type: "added" | "removed" | "updated";
+  /** The tool that was added or removed, or that took the place of `previous`. */
+  readonly tool: Tool;
+  /** For `updated`: the tool that was there before. */
+  readonly previous?: Tool;
+  /** When it happened, in milliseconds since 1970, by the registry's clock. */
+  readonly timestamp: number;
+}
+
+/** What a change says besides its tool. */
+export interface ToolChangeDetails {
+  /**
+   * When it happened, in milliseconds since 1970.
+   *
+   * @default {Date.now()}
+   */
+  readonly timestamp?: number | undefined;
+}
+
+interface UpdateDetails extends ToolChangeDetails {
+  readonly previous?: Tool | undefined;
+}
+
+type ChangeOf<Details = ToolChangeDetails> = (tool: Tool, details?: Details) => ToolChange;
+
+/**
+ * Makes changes, as a registry does: for a registry of your own, and for tests of listeners.
+ *
+ * @example Usage
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { defineTool, ToolChange } from "@plue/tools";
+ *
+ * const echo = defineTool({ name: "echo", description: "Answers what it is given." });
+ *
+ * assert.equal(ToolChange.added(echo).type, "added");
+ * assert.equal(ToolChange.removed(echo).tool, echo);
+ * assert.equal(ToolChange.updated(echo, { timestamp: 0 }).timestamp, 0);
+ * ```
+ */
+export const ToolChange: {
+  /** The tool was added. */
+  readonly added: ChangeOf;
+  /** The tool was removed. */
+  readonly removed: ChangeOf;
+  /** The tool took the place of the one with its id: of `previous`. */
+  readonly updated: ChangeOf<UpdateDetails>;
+} = Object.freeze({
+  added: changeOf("added"),
+  removed: changeOf("removed"),
+  updated: changeOf("updated"),
+});
+
+function changeOf(type: ToolChange["type"]): ChangeOf<UpdateDetails> {
+  return (tool, { previous, timestamp = Date.now() } = {}) =>
+    Object.freeze({ type, tool, ...(previous && { previous }), timestamp });
+}
+
+/** A function that is called with every change. */
+export type ToolChangeListener = (change: ToolChange) => void;
+
+interface Subscription {
+  readonly listener: ToolChangeListener;
+  readonly onEnd: (() => void) | undefined;
+  active: boolean;
+}
+
+/** The subscribers of one registry. */
+export class ChangeFeed {
+  /** Replaced, never changed: a change goes to the subscribers of the moment it happened. */
+  #subscriptions: readonly Subscription[] = [];
+  /** Changes that wait because a listener made them while another was being delivered. */
+  readonly #waiting: { readonly change: ToolChange; readonly to: readonly Subscription[] }[] = [];
+  #delivering = false;
+  #ended = false;
+  readonly #onError: (error: unknown, change: ToolChange) => void;
+
+  /** @param onError Called when a listener throws. Must not throw. */
+  constructor(onError: (error: unknown, change: ToolChange) => void) {
+    this.#onError = onError;
+  }
+
+  /** Whether there is no listener, so that a change need not be made. */
+  get isSilent(): boolean {
+    return this.#subscriptions.length === 0;
+  }
+
+  /**
+   * Subscribes. The answer ends the subscription; a second call of it does nothing.
+   *
+   * @param listener Receives every change from now on.
+   * @param onEnd Is called when the feed ends. Must not throw.
+   */
+  subscribe(listener: ToolChangeListener, onEnd?: () => void): () => void {
+    if (this.#ended) {
+      onEnd?.();
+      return () => {};
+    }
+    const subscription: Subscription = { listener, onEnd, active: true };
+    this.#subscriptions = [...this.#subscriptions, subscription];
+    return () => {
+      subscription.active = false;
+      this.#subscriptions = this.#subscriptions.filter((other) => other !== subscription);
+    };
+  }
+
+  /** Ends every subscription, once the changes that wait are delivered. */
+  end(): void {
+    this.#ended = true;
+    if (!this.#delivering) this.#endAll();
+  }
+
+  /** Delivers a change, or keeps it for the delivery that is under way. */
+  emit(change: ToolChange): void {
+    this.#waiting.push({ change, to: this.#subscriptions });
+    if (this.#delivering) return;
+    this.#delivering = true;
+    for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) {
+      this.#deliver(next.change, next.to);
+    }
+    this.#delivering = false;
+    if (this.#ended) this.#endAll();
+  }
+
+  #endAll(): void {
+    const ended = this.#subscriptions;
+    this.#subscriptions = [];
+    for (const { onEnd } of ended) onEnd?.();
+  }
+
+  #deliver(change: ToolChange, to: readonly Subscription[]): void {
+    for (const subscription of to) {
+      if (!subscription.active) continue;
+      try {
+        subscription.listener(change);
+      } catch (error) {
+        this.#onError(error, change);
+      }
+    }
+  }
+}
+
+/** Options for `registry.changes()`. */
+export interface ToolChangesOptions {
+  /** Ends the iteration. Changes that were not read yet are dropped. */
+  readonly signal?: AbortSignal | undefined;
+  /**
+   * How many changes may wait to be read. When there are more, the iteration stops following,
+   * gives the ones that wait, and then throws a `RangeError`: read the registry anew.
+   *
+   * @default {1024}
+   */
+  readonly capacity?: number | undefined;
+}
+
+const checkCapacity = wholeFrom(1);
+
+type Reader = (result: IteratorResult<ToolChange, undefined>) => void;
+
+const DONE: IteratorResult<ToolChange, undefined> = { done: true, value: undefined };
+
+/** Follows a feed from now on, also before the first `next()`. */
+export class ChangeStream implements AsyncIterableIterator<ToolChange, undefined, void> {
+  readonly #waiting: ToolChange[] = [];
+  readonly #readers: Reader[] = [];
+  readonly #detach: () => void;
+  #ended = false;
+  #error: RangeError | undefined;
+
+  constructor(feed: ChangeFeed, options: ToolChangesOptions = {}) {
+    const { signal, capacity = 1024 } = options;
+    checkCapacity("follow the changes", capacity, "the capacity");
+    const unsubscribe = feed.subscribe(
+      (change) => this.#take(change, capacity),
+      () => this.#end(false),
+    );
+    const onAbort = (): void => this.#end(true);
+    this.#detach = () => {
+      unsubscribe();
+      signal?.removeEventListener("abort", onAbort);
+    };
+    signal?.addEventListener("abort", onAbort, { once: true });
+    if (signal?.aborted === true) onAbort();
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  /** The next change. */
+  next(): Promise<IteratorResult<ToolChange, undefined>> {
+    const change = this.#waiting.shift();
+    if (change !== undefined) return Promise.resolve({ done: false, value: change });
+    if (this.#error !== undefined) {
+      const error = this.#error;
+      this.#error = undefined;
+      return Promise.reject(error);
+    }
+    if (this.#ended) return Promise.resolve(DONE);
+    return new Promise((resolve) => this.#readers.push(resolve));
+  }
+
+  /** Stops following. `for await` calls it when the loop is left. */
+  return(): Promise<IteratorResult<ToolChange, undefined>> {
+    this.#end(true);
+    return Promise.resolve(DONE);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.return();
+  }
+
+  #take(change: ToolChange, capacity: number): void {
+    const reader = this.#readers.shift();
+    if (reader !== undefined) reader({ done: false, value: change });
+    else if (this.#waiting.length < capacity) this.#waiting.push(change);
+    else {
+      this.#error = new RangeError(
+        `Cannot follow the changes: more than ${capacity} wait to be read, so some are lost`,
+      );
+      this.#end(false);
+    }
+  }
+
+  #end(drop: boolean): void {
+    this.#ended = true;
+    this.#detach();
+    if (drop) {
+      this.#waiting.length = 0;
+      this.#error = undefined;
+    }
+    for (const reader of this.#readers.splice(0)) reader(DONE);
+  }
+}

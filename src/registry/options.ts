@@ -1,0 +1,132 @@
+/**
+ * What a registry may be told, and what a tool must pass to get in. Everything that can fail
+ * happens here, before the registry changes.
+ *
+ * @module
+ */
+
+import {
+  checkSchema,
+  type CheckSchemaOptions,
+  compileOnce,
+  type SchemaEngine,
+} from "../schema/mod.ts";
+import {
+  attempt,
+  copyJson,
+  type JsonSchema,
+  refuse,
+  type RegistryClock,
+  type Services,
+  type Tool,
+  type ToolDefinition,
+} from "../tool/mod.ts";
+import type { ToolIndex } from "./search/mod.ts";
+
+/** Bounds of the schemas that a registry takes; see {@linkcode CheckSchemaOptions}. */
+export type SchemaLimits = Omit<CheckSchemaOptions, "what">;
+
+/** An error that reached no caller, for the host's log. */
+export interface RegistryErrorReport {
+  /** The tool that it was about. */
+  readonly toolId: string;
+  /** A listener threw, the search index could not follow, or a tool was not disposed of. */
+  readonly phase: "listener" | "index" | "dispose";
+  /** What was thrown, as it is. */
+  readonly error: unknown;
+}
+
+/** Options for `ToolRegistry`. */
+export interface ToolRegistryOptions {
+  /** Compiles the tools' schemas. */
+  readonly engine: SchemaEngine;
+  /** Tools to register at once. */
+  readonly tools?: Iterable<Tool | ToolDefinition> | undefined;
+  /** Dependencies that the tools are handed, by name. */
+  readonly services?: Services | undefined;
+  /**
+   * The tools' configuration by id: JSON, checked against the tool's `config` schema when the tool
+   * is registered. `ready()` reports ids that no tool has.
+   */
+  readonly config?: { readonly [id: string]: unknown } | undefined;
+  /** Bounds of the schemas that are accepted. */
+  readonly limits?: SchemaLimits | undefined;
+  /**
+   * Makes the index that `searchTools` asks, such as `createToolIndex`; without one there is nothing
+   * to search. The registry of `@plue/tools` has that one by default.
+   */
+  readonly index?: (() => ToolIndex) | undefined;
+  /**
+   * How long one tool's `init` or `dispose` may take, in milliseconds.
+   *
+   * @default {30_000}
+   */
+  readonly lifecycleTimeoutMs?: number | undefined;
+  /**
+   * Receives errors that reach no caller: a listener that throws, a search index that cannot
+   * follow a change, a `dispose` that fails after its tool was unregistered. Without it a listener's
+   * error is dropped. Errors of `dispose` are thrown by the registry's own `dispose()` in either
+   * case.
+   */
+  readonly onError?: ((report: RegistryErrorReport) => void) | undefined;
+  /**
+   * Gives the events their timestamps, and bounds the time of `init` and `dispose`.
+   *
+   * @default The clock of the runtime.
+   */
+  readonly clock?: RegistryClock | undefined;
+}
+
+/** Options for `registry.dispose()`. */
+export interface DisposeOptions {
+  /** Stops waiting for the calls under way: their tools are disposed of while they run. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** The rules by which a registry takes tools in. */
+export interface AdmissionRules {
+  readonly engine: SchemaEngine;
+  readonly limits: SchemaLimits;
+  /** Configuration by tool id. */
+  readonly config: ReadonlyMap<string, unknown>;
+}
+
+/** What the registry is about to do, in words, for messages. */
+export type AdmissionAction = "register" | "update" | "configure";
+
+/**
+ * Checks a tool's schemas and its configuration.
+ *
+ * @returns The configuration: checked, copied, frozen.
+ * @throws {TypeError} If something is wrong. The message names the tool, the schema and the JSON
+ * Pointer.
+ */
+export function admit(tool: Tool, rules: AdmissionRules, action: AdmissionAction): unknown {
+  const { id, config } = tool;
+  const doing = `${action} tool "${id}"`;
+  for (const field of ["parameters", "returns", "config"] as const) {
+    const schema = tool[field];
+    if (schema === undefined) continue;
+    attempt(doing, () => checkSchema(schema, { ...rules.limits, what: `its ${field}` }));
+  }
+  const given = rules.config.get(id);
+  if (config !== undefined) return readConfig(doing, config, given, rules.engine);
+  return rules.config.has(id)
+    ? refuse(doing, "it is given a configuration, and takes none")
+    : undefined;
+}
+
+function readConfig(
+  doing: string,
+  schema: JsonSchema,
+  given: unknown,
+  engine: SchemaEngine,
+): unknown {
+  // A tool whose configuration is optional throughout gets an empty one.
+  const config = attempt(doing, () => copyJson(given ?? {}, "its configuration"));
+  const validator = attempt(doing, () => compileOnce(engine, schema));
+  if (validator.check(config)) return config;
+  const issues = validator.issues(config).map((issue) => issue.message).join("; ");
+  const how = given === undefined ? "missing" : "wrong";
+  refuse(doing, `its configuration is ${how}: ${issues}`);
+}

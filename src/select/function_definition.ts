@@ -1,0 +1,220 @@
+/**
+ * The definition of a tool for a model: name, description, parameters.
+ *
+ * @module
+ */
+
+import { legalName, mapNames, OPENAI_NAME_RULE } from "./wire_names.ts";
+import {
+  type Check,
+  checkText,
+  describe,
+  isObject,
+  type JsonSchemaObject,
+  must,
+  NO_PARAMETERS,
+  readFields,
+  refuse,
+  synonyms,
+  type Tool,
+} from "../tool/mod.ts";
+
+/** A function definition as plain JSON. */
+export interface FunctionDefinitionJson {
+  readonly name: string;
+  readonly description: string;
+  readonly parameters: JsonSchemaObject;
+}
+
+const ACTION = "make a function definition";
+
+const FIELDS = {
+  name: checkText,
+  description: checkText,
+  parameters: must("an object schema", isObject),
+} satisfies { readonly [Field in keyof FunctionDefinitionJson]: Check };
+
+const hint = synonyms({ inputSchema: "parameters", input_schema: "parameters" });
+
+/**
+ * The definition of a tool for a model. Frozen.
+ *
+ * It says what the tool says, as it is. `exportTools` fits tools to what a provider can express,
+ * reports what it could not, and reads the calls that come back.
+ *
+ * @example Usage
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { defineTool, FunctionDefinition } from "@plue/tools";
+ *
+ * const status = defineTool({ name: "chain:status", description: "Says where the chain stands." });
+ * const definition = FunctionDefinition.fromTool(status);
+ * assert.equal(definition.name, "chain:status");
+ * assert.equal(definition.canCallWithoutParameters, true);
+ * assert.equal(JSON.parse(definition.toOpenAIToolJson()).function.name, "chain__status");
+ *
+ * const inContext = FunctionDefinition.fromToolWithContext(status, "The chain is CHAIN-037.");
+ * assert.equal(inContext.description, "Says where the chain stands.\n\nThe chain is CHAIN-037.");
+ * ```
+ *
+ * @example By hand
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { FunctionDefinition } from "@plue/tools";
+ *
+ * const definition = new FunctionDefinition({ name: "ping", description: "Answers." });
+ * assert.equal(String(definition), "FunctionDefinition(ping)");
+ * ```
+ */
+export class FunctionDefinition {
+  static readonly #byTool: WeakMap<Tool, FunctionDefinition> = new WeakMap();
+
+  /** The tool's id. */
+  readonly name: string;
+  /** What the tool does. */
+  readonly description: string;
+  /** JSON Schema of the arguments. */
+  readonly parameters: JsonSchemaObject;
+
+  /**
+   * Makes a definition by hand. An absent field is empty: no name, no description, no parameters.
+   * The schema is kept as it is given.
+   *
+   * @throws {TypeError} If a field is unknown or wrong. The message names it.
+   */
+  constructor(fields: Partial<FunctionDefinitionJson> = {}) {
+    if (!isObject(fields)) refuse(ACTION, "its fields must be an object");
+    const { name = "", description = "", parameters = NO_PARAMETERS } = readFields(
+      ACTION,
+      fields,
+      FIELDS,
+      (field) => `its ${field}`,
+      hint,
+    );
+    this.name = name;
+    this.description = description;
+    this.parameters = parameters;
+    Object.freeze(this);
+  }
+
+  /** The definition of a tool: the same object for the same tool. */
+  static fromTool(tool: Tool): FunctionDefinition {
+    let definition = FunctionDefinition.#byTool.get(tool);
+    if (definition === undefined) {
+      definition = FunctionDefinition.#of(tool);
+      FunctionDefinition.#byTool.set(tool, definition);
+    }
+    return definition;
+  }
+
+  /** The definition of a tool, with a text that is appended to the description. */
+  static fromToolWithContext(tool: Tool, additionalContext: string): FunctionDefinition {
+    const text = checkText(ACTION, additionalContext, "the additional context");
+    return FunctionDefinition.#of(tool, `\n\n${text}`);
+  }
+
+  /**
+   * The definitions as OpenAI's list of tools, in compact JSON. Names that would collide get a hash
+   * of their id at the end.
+   */
+  static toOpenAIToolsJson(definitions: Iterable<FunctionDefinition>): string {
+    const list = [...definitions];
+    const names = mapNames(list.map(({ name }) => name), OPENAI_NAME_RULE);
+    return JSON.stringify(list.map((one) => one.#forOpenAI(names.get(one.name) as string)));
+  }
+
+  /** Whether `{}` is a call: nothing is required. `false` where that takes following a `$ref`. */
+  get canCallWithoutParameters(): boolean {
+    return acceptsEmptyObject(this.parameters);
+  }
+
+  /** The definition as plain JSON, for `JSON.stringify`. */
+  toJSON(): FunctionDefinitionJson {
+    return { name: this.name, description: this.description, parameters: this.parameters };
+  }
+
+  /** The definition as compact JSON text. */
+  toJson(): string {
+    return JSON.stringify(this);
+  }
+
+  /** The definition as JSON text, indented by two spaces. */
+  toPrettyJson(): string {
+    return JSON.stringify(this, undefined, 2);
+  }
+
+  /**
+   * The definition as a tool of OpenAI, in compact JSON. OpenAI's names have no `:` or `.`, and at
+   * most 64 characters.
+   */
+  toOpenAIToolJson(): string {
+    return JSON.stringify(this.#forOpenAI(legalName(this.name, OPENAI_NAME_RULE)));
+  }
+
+  /** Names the definition in logs. */
+  toString(): string {
+    return `FunctionDefinition(${this.name})`;
+  }
+
+  static #of(tool: Tool, more = ""): FunctionDefinition {
+    if (!isObject(tool)) refuse(ACTION, `it needs a tool, not ${describe(tool)}`);
+    const { id: name, description, parameters } = tool;
+    return new FunctionDefinition({ name, description: description + more, parameters });
+  }
+
+  #forOpenAI(name: string): unknown {
+    return { type: "function", function: { ...this.toJSON(), name } };
+  }
+}
+
+const lists = new WeakMap<readonly Tool[], readonly FunctionDefinition[]>();
+
+/** The definitions of a frozen list of tools: the same array for the same list. */
+export function functionDefinitions(tools: readonly Tool[]): readonly FunctionDefinition[] {
+  let definitions = lists.get(tools);
+  if (definitions === undefined) {
+    definitions = Object.freeze(tools.map(FunctionDefinition.fromTool));
+    lists.set(tools, definitions);
+  }
+  return definitions;
+}
+
+/** The keywords whose subschemas apply to the same value. */
+const IN_PLACE = ["allOf", "anyOf", "oneOf", "not", "if", "then", "else"] as const;
+
+/** Whether a schema accepts `{}`. A reference is not followed: what depends on one is refused. */
+function acceptsEmptyObject(schema: unknown): boolean {
+  if (!isObject(schema)) return schema === true;
+  const { type, required, minProperties, anyOf, oneOf, if: condition } = schema;
+  // These turn answers around, so that the answer of a reference must be known.
+  const mustBeKnown = [oneOf, schema["not"], condition].flat();
+  if (isReference(schema) || mustBeKnown.some(dependsOnReference)) return false;
+  return (type === undefined || [type].flat().includes("object")) &&
+    listOf(required).length === 0 &&
+    !(typeof minProperties === "number" && minProperties > 0) &&
+    (!("const" in schema) || isEmptyObject(schema["const"])) &&
+    (!("enum" in schema) || listOf(schema["enum"]).some(isEmptyObject)) &&
+    listOf(schema["allOf"]).every(acceptsEmptyObject) &&
+    (!Array.isArray(anyOf) || anyOf.some(acceptsEmptyObject)) &&
+    (!Array.isArray(oneOf) || oneOf.filter(acceptsEmptyObject).length === 1) &&
+    (!("not" in schema) || !acceptsEmptyObject(schema["not"])) &&
+    (condition === undefined ||
+      acceptsEmptyObject(schema[acceptsEmptyObject(condition) ? "then" : "else"] ?? true));
+}
+
+function isReference(schema: Record<string, unknown>): boolean {
+  return schema["$ref"] !== undefined || schema["$dynamicRef"] !== undefined;
+}
+
+function dependsOnReference(schema: unknown): boolean {
+  return isObject(schema) && (isReference(schema) ||
+    IN_PLACE.some((keyword) => [schema[keyword]].flat().some(dependsOnReference)));
+}
+
+function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+function isEmptyObject(value: unknown): boolean {
+  return isObject(value) && Object.keys(value).length === 0;
+}

@@ -1,0 +1,116 @@
+/**
+ * Names on the wire. Most targets allow fewer characters than an id has, so each id is mapped to a
+ * legal name. No two ids get the same name, and the same ids always get the same names.
+ *
+ * @module
+ */
+
+import { fnv1a } from "../tool/mod.ts";
+
+/** What a target allows as a name. */
+export interface NameRule {
+  /** The characters it allows, besides letters, digits and `_`. */
+  readonly also: string;
+  /** How many characters at most; 16 or more. */
+  readonly max: number;
+  /** What stands between namespace and name, in place of the id's `:`. */
+  readonly separator: string;
+  /** The first character must be a letter or `_`. */
+  readonly letterFirst?: boolean;
+  /** All letters are written so; absent: as they are in the id. */
+  readonly case?: "upper" | "lower";
+}
+
+/** OpenAI's rule for function names, `^[a-zA-Z0-9_-]{1,64}$`, which many others share. */
+export const OPENAI_NAME_RULE: NameRule = { also: "-", max: 64, separator: "__" };
+
+/** How many characters a hash suffix has, with its `_`. */
+const SUFFIX = 9;
+
+/** Whether the first character is one that a name may begin with. */
+function beginsLegally(name: string, rule: NameRule): boolean {
+  return rule.letterFirst === true ? /^[A-Za-z_]/.test(name) : name !== "";
+}
+
+/** Whether `name` is a name under `rule`. */
+export function isLegalName(name: string, rule: NameRule): boolean {
+  return name.length <= rule.max && beginsLegally(name, rule) && inCase(name, rule) === name &&
+    (name.match(/\W/gu) ?? []).every((character) => rule.also.includes(character));
+}
+
+/** The name with its letters in the case that the rule wants. */
+function inCase(name: string, rule: NameRule): string {
+  if (rule.case === undefined) return name;
+  return rule.case === "upper" ? name.toUpperCase() : name.toLowerCase();
+}
+
+/**
+ * The name that `id` gets if no other id wants it: `id` itself if it is legal, otherwise `id` with
+ * the separator for its colon, `_` for characters that are not allowed, and the rule's case. A name that is too long
+ * is cut, and ends in a hash of the whole id.
+ */
+export function legalName(id: string, rule: NameRule): string {
+  if (isLegalName(id, rule)) return id;
+  const legal = id.replace(/\W/gu, (character) => {
+    if (rule.also.includes(character)) return character;
+    return character === ":" ? rule.separator : "_";
+  });
+  const name = inCase(beginsLegally(legal, rule) ? legal : `_${legal}`, rule);
+  return name.length > rule.max ? withHash(name, id, rule) : name;
+}
+
+/**
+ * Maps ids to names under `rule`: injective, and independent of the order of the ids.
+ *
+ * An id that is legal keeps its name. Ids that would get a taken name, or share one, get a hash of
+ * the id at the end.
+ *
+ * @example Usage
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { mapNames, OPENAI_NAME_RULE } from "@plue/tools/formats";
+ *
+ * const names = mapNames(["chain:status", "read"], OPENAI_NAME_RULE);
+ * assert.deepEqual([...names], [["chain:status", "chain__status"], ["read", "read"]]);
+ * ```
+ *
+ * @param ids The ids, each once.
+ * @param rule What the target allows.
+ * @returns The name of each id, in the order of `ids`.
+ */
+export function mapNames(ids: readonly string[], rule: NameRule): Map<string, string> {
+  const claims = new Map<string, number>();
+  const wanted = ids.map((id) => {
+    const name = legalName(id, rule);
+    claims.set(name, (claims.get(name) ?? 0) + 1);
+    return name;
+  });
+  const names = new Map<string, string>();
+  const taken = new Set<string>();
+  const contested: string[] = [];
+  for (let index = 0; index < ids.length; index++) {
+    const id = ids[index] as string;
+    const name = wanted[index] as string;
+    if (name === id || claims.get(name) === 1) {
+      names.set(id, name);
+      taken.add(name);
+    } else {
+      names.set(id, ""); // Keeps the order; filled below.
+      contested.push(id);
+    }
+  }
+  // In code-unit order, so that the names do not depend on the order of the ids.
+  for (const id of contested.sort()) {
+    let name = withHash(legalName(id, rule), id, rule);
+    for (let salt = 1; taken.has(name); salt++) name = withHash(name, `${id}\n${salt}`, rule);
+    names.set(id, name);
+    taken.add(name);
+  }
+  return names;
+}
+
+/** `name`, cut so that `_` and eight hexadecimal digits of a hash of `text` fit behind it. */
+function withHash(name: string, text: string, rule: NameRule): string {
+  const hash = fnv1a(text).toString(16).padStart(8, "0");
+  return inCase(`${name.slice(0, rule.max - SUFFIX)}_${hash}`, rule);
+}

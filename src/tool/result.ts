@@ -1,0 +1,241 @@
+/**
+ * The outcome of one call. A call never rejects: what went wrong is a value, with a message
+ * written for the model that made the call.
+ *
+ * @module
+ */
+
+import { type Check, checkText, must } from "./check.ts";
+
+/** Why a call failed. */
+export type FailureCode =
+  | "unknown_tool"
+  | "unavailable"
+  | "denied"
+  | "not_executable"
+  | "invalid_arguments"
+  | "invalid_result"
+  | "approval_required"
+  | "aborted"
+  | "timeout"
+  | "transaction_failed"
+  | "output_too_large"
+  | "overloaded"
+  | "threw";
+
+/** Every failure code, with whether the same call may succeed if it is tried again later. */
+export const FAILURE_CODES: {
+  readonly [Code in FailureCode]: { readonly retryable: boolean };
+} = Object.freeze({
+  /** No such tool among those this caller may see. */
+  unknown_tool: { retryable: false },
+  /** The tool exists, and cannot be used now. */
+  unavailable: { retryable: true },
+  /** A hook, an approver or a policy refused the call. */
+  denied: { retryable: false },
+  /** The tool is a definition only. */
+  not_executable: { retryable: false },
+  /** The arguments are not JSON, or do not fit the schema or the tool's own rules. */
+  invalid_arguments: { retryable: false },
+  /** The tool answered something that its own schema forbids, or that is not JSON. */
+  invalid_result: { retryable: false },
+  /** The call needs an approval first. */
+  approval_required: { retryable: false },
+  /** The caller aborted the call. */
+  aborted: { retryable: true },
+  /** The call took too long. */
+  timeout: { retryable: true },
+  /** A transaction could not begin, commit or roll back, or there is no transaction manager. */
+  transaction_failed: { retryable: false },
+  /** The result is larger than the limit. */
+  output_too_large: { retryable: false },
+  /** Too many calls are running and waiting. */
+  overloaded: { retryable: true },
+  /** The tool threw. */
+  threw: { retryable: false },
+});
+
+/** The HTTP status of each failure, in the HTTP handler and in answers to OpenAPI clients. */
+export const HTTP_STATUS: { readonly [Code in FailureCode]: number } = {
+  unknown_tool: 404,
+  unavailable: 409,
+  denied: 403,
+  not_executable: 501,
+  invalid_arguments: 422,
+  invalid_result: 502,
+  approval_required: 403,
+  // Not registered, but known to mean that the client closed the connection.
+  aborted: 499,
+  timeout: 504,
+  transaction_failed: 500,
+  output_too_large: 502,
+  overloaded: 503,
+  threw: 500,
+};
+
+/** Whether `value` is a failure code. */
+export function isFailureCode(value: unknown): value is FailureCode {
+  return typeof value === "string" && Object.hasOwn(FAILURE_CODES, value);
+}
+
+/** What is done with a result that is larger than the limit: refuse it, or cut it. */
+export type OutputOverflow = "fail" | "truncate";
+
+export const checkOverflow: Check<OutputOverflow> = must(
+  '"fail" or "truncate"',
+  (value): value is OutputOverflow => value === "fail" || value === "truncate",
+);
+
+/** One thing that is wrong with a value. */
+export interface Issue {
+  /** Where in the value, as a JSON Pointer (RFC 6901); `""` is the whole value. */
+  readonly path: string;
+  /** The schema keyword that failed, such as `required` or `minimum`; `custom` for a tool's own rule. */
+  readonly keyword: string;
+  /** What would be right, in a few words. */
+  readonly expected: string;
+  /** The whole sentence. */
+  readonly message: string;
+}
+
+/** What went wrong in a call. */
+export interface ToolCallError {
+  /** Which kind of failure it is. */
+  readonly code: FailureCode;
+  /** What was wrong, where, and what would be right, written for a model to act on. */
+  readonly message: string;
+  /** What is wrong with the arguments or the result, if that is why. At most 8. */
+  readonly issues?: readonly Issue[];
+  /** Whether the same call may succeed later. */
+  readonly retryable: boolean;
+  /** After a timeout or an abort: whether the tool stopped within the grace period. */
+  readonly acknowledged?: boolean;
+}
+
+/** A call that succeeded. */
+export interface ToolSuccess<Content = unknown> {
+  readonly ok: true;
+  /** What the tool answered. */
+  readonly content: Content;
+  /** How long the call took, in milliseconds, from dispatch to result. */
+  readonly durationMs: number;
+  /** The content was cut to the output limit. */
+  readonly truncated?: true;
+  /** The result of an earlier call with the same idempotency key. */
+  readonly replayed?: true;
+}
+
+/** A call that failed. */
+export interface ToolFailure {
+  readonly ok: false;
+  readonly error: ToolCallError;
+  /** How long the call took, in milliseconds, from dispatch to result. */
+  readonly durationMs: number;
+  /** The result of an earlier call with the same idempotency key. */
+  readonly replayed?: true;
+}
+
+/** The outcome of one call. */
+export type ToolResult<Content = unknown> = ToolSuccess<Content> | ToolFailure;
+
+/** What `ToolResult.error` may be told besides the code and the message. */
+interface FailureOptions {
+  readonly issues?: readonly Issue[];
+  readonly retryable?: boolean;
+  readonly acknowledged?: boolean;
+  readonly durationMs?: number;
+}
+
+const checkCode: Check<FailureCode> = must(
+  `one of ${Object.keys(FAILURE_CODES).join(", ")}`,
+  isFailureCode,
+);
+
+/**
+ * Marks the results that {@linkcode ToolResult} makes, so that a tool may return one. All copies of
+ * plue share it.
+ */
+const MADE: unique symbol = Symbol.for("plue.tool_result") as never;
+
+function mark<T extends ToolResult>(result: T): T {
+  return Object.defineProperty(result, MADE, { value: true });
+}
+
+/** Its constructor returns the given object, so that a subclass puts its private field on that. */
+class Identity {
+  constructor(object: object) {
+    return object;
+  }
+}
+
+/**
+ * A private field as a mark, for this copy of plue only. To set it takes Node 45 ns, against 310 ns
+ * for {@linkcode MADE} and 400 ns for a `WeakSet`.
+ */
+class Branded extends Identity {
+  readonly #branded = true;
+
+  static has(object: object): boolean {
+    return #branded in object;
+  }
+}
+
+/** Marks a result that the dispatcher made: a tool that dispatches to another may return it. */
+export function brandResult(result: ToolResult): void {
+  new Branded(result);
+}
+
+/** Whether `value` is a result made with {@linkcode ToolResult} or by a dispatcher, not a plain value. */
+export function isToolResult(value: unknown): value is ToolResult {
+  return typeof value === "object" && value !== null &&
+    (Branded.has(value) || Object.hasOwn(value, MADE));
+}
+
+/**
+ * Makes results. A tool may return one to choose the failure code and the words itself.
+ *
+ * @example Usage
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { ToolResult } from "@plue/tools";
+ *
+ * const failed = ToolResult.error("denied", "Cannot delete the branch: it is protected");
+ * assert.equal(failed.error.code, "denied");
+ * assert.equal(ToolResult.error("The disk is full").error.code, "threw");
+ * assert.equal(ToolResult.ok(42).content, 42);
+ * ```
+ */
+export const ToolResult: {
+  /** A success with `content`. */
+  ok<Content>(content: Content, durationMs?: number): ToolSuccess<Content>;
+  /** A failure with the code `threw`, as if the tool had thrown an error with this message. */
+  error(message: string): ToolFailure;
+  /**
+   * A failure. `retryable` comes from the code unless it is given.
+   *
+   * @throws {TypeError} If `code` is not a failure code, or `message` not a string.
+   */
+  error(code: FailureCode, message: string, options?: FailureOptions): ToolFailure;
+} = Object.freeze({
+  ok<Content>(content: Content, durationMs = 0): ToolSuccess<Content> {
+    return mark({ ok: true, content, durationMs });
+  },
+  error(codeOrMessage: string, words?: string, options: FailureOptions = {}): ToolFailure {
+    const [said, text] = words === undefined ? ["threw", codeOrMessage] : [codeOrMessage, words];
+    const code = checkCode("make a failure", said, "its code");
+    const message = checkText("make a failure", text, "its message");
+    const { issues, retryable = FAILURE_CODES[code].retryable, acknowledged, durationMs = 0 } =
+      options;
+    return mark({
+      ok: false,
+      error: {
+        code,
+        message,
+        ...(issues === undefined ? {} : { issues }),
+        retryable,
+        ...(acknowledged === undefined ? {} : { acknowledged }),
+      },
+      durationMs,
+    });
+  },
+});

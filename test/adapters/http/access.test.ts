@@ -1,0 +1,117 @@
+import { describe, it } from "bun:test";
+import { assertEquals, assertStringIncludes } from "@std/assert";
+import { createToolHandler, jwtAuth } from "@plue/tools/hono";
+import { BASE, execution, sampleRegistry } from "../hono/support.ts";
+import { AUDIENCE, bearer, createIssuer, ISSUER, NOW, SECONDS } from "./tokens.ts";
+
+const issuer = await createIssuer();
+const stranger = await createIssuer();
+const app = createToolHandler(sampleRegistry(), {
+  authorize: jwtAuth({
+    keys: issuer.keys,
+    issuer: ISSUER,
+    audience: AUDIENCE,
+    resource: AUDIENCE,
+    now: () => NOW,
+  }),
+});
+
+/** What each caller shows, and what it is answered: `own` on a route that its role opens. */
+const CALLERS: readonly {
+  readonly who: string;
+  readonly headers: Record<string, string>;
+  readonly status: number | "own" | "hidden";
+}[] = [
+  { who: "no token", headers: {}, status: 401 },
+  { who: "another scheme", headers: { authorization: "Basic YTpi" }, status: 401 },
+  { who: "no token after the scheme", headers: { authorization: "Bearer" }, status: 400 },
+  { who: "two tokens", headers: { authorization: "Bearer a b" }, status: 400 },
+  { who: "a word", headers: bearer("sesame"), status: 401 },
+  { who: "a stranger's token", headers: bearer(await stranger.token()), status: 401 },
+  {
+    who: "an expired token",
+    headers: bearer(await issuer.token({ role: "control", exp: SECONDS - 6 })),
+    status: 401,
+  },
+  {
+    who: "a token for another audience",
+    headers: bearer(await issuer.token({ role: "control", aud: "https://other.example" })),
+    status: 401,
+  },
+  {
+    who: "the right role",
+    headers: bearer(await issuer.token({ role: "control" })),
+    status: "own",
+  },
+  {
+    who: "the wrong role",
+    headers: bearer(await issuer.token({ role: "impl" })),
+    status: "hidden",
+  },
+];
+
+/** `own`: for a caller who sees `task:approve`; `hidden`: for one who does not. */
+const ROUTES: readonly {
+  readonly path: string;
+  readonly init?: RequestInit;
+  readonly own: number;
+  readonly hidden: number;
+}[] = [
+  { path: "/tools", own: 200, hidden: 200 },
+  { path: "/tools/task:approve", own: 200, hidden: 404 },
+  { path: "/tools/task:approve/explain", own: 200, hidden: 404 },
+  { path: "/tools/task:approve/execute", init: execution({}), own: 200, hidden: 404 },
+  {
+    path: "/tools/task:approve/execute",
+    init: execution({}, { accept: "text/event-stream" }),
+    own: 200,
+    hidden: 404,
+  },
+  { path: "/executions/nothing/abort", init: { method: "POST" }, own: 404, hidden: 404 },
+  { path: "/events", own: 200, hidden: 200 },
+  { path: "/metrics", own: 200, hidden: 200 },
+  { path: "/healthz", own: 200, hidden: 200 },
+];
+
+describe("access", () => {
+  for (const { path, init, ...wanted } of ROUTES) {
+    for (const { who, headers, status } of CALLERS) {
+      const expected = typeof status === "string"
+        ? wanted[status]
+        : path === "/healthz"
+        ? 200
+        : status;
+      const accept = new Headers(init?.headers).get("accept");
+      it(`answers ${who} on ${path}${accept === null ? "" : " as a stream"} with ${expected}`, async () => {
+        const response = await app.request(BASE + path, {
+          ...init,
+          headers: { ...init?.headers as Record<string, string>, ...headers },
+        });
+        assertEquals(response.status, expected);
+        if (expected === 401 || expected === 400) {
+          const challenge = response.headers.get("www-authenticate") ?? "";
+          assertStringIncludes(
+            challenge,
+            `resource_metadata="${AUDIENCE}/.well-known/oauth-protected-resource"`,
+          );
+        }
+        await response.body?.cancel();
+      });
+    }
+  }
+
+  it("says that a token is invalid, and not why", async () => {
+    const answers = new Set<string>();
+    for (const { headers } of CALLERS.slice(4, 8)) {
+      const response = await app.request(`${BASE}/tools`, { headers });
+      answers.add(await response.text() + response.headers.get("www-authenticate"));
+    }
+    assertEquals(answers.size, 1);
+    assertStringIncludes([...answers].join(), 'error="invalid_token"');
+  });
+
+  it("does not call a token invalid that was not shown", async () => {
+    const response = await app.request(`${BASE}/tools`);
+    assertEquals(response.headers.get("www-authenticate")?.includes("error"), false);
+  });
+});

@@ -1,0 +1,169 @@
+import { describe, it } from "bun:test";
+import { assert, assertEquals, assertMatch, assertNotEquals, assertThrows } from "@std/assert";
+import {
+  bearerAuth,
+  type BearerAuthOptions,
+  type Caller,
+  createToolHandler,
+} from "@plue/tools/hono";
+import { defineTool, ToolRegistry } from "@plue/tools";
+import { BASE, execution } from "../hono/support.ts";
+
+const ANN = "ann's-token-is-long";
+const BOB = "bob's-token-is-long";
+const TOKENS: ReadonlyMap<string, Caller> = new Map([
+  [ANN, { principal: "ann", role: "control" }],
+  [BOB, { principal: "bob" }],
+]);
+
+async function ask(
+  authorization: string | undefined,
+  options: BearerAuthOptions = { tokens: TOKENS },
+): Promise<Caller | Response> {
+  return await bearerAuth(options)(
+    new Request("http://localhost/", {
+      headers: authorization === undefined ? {} : { authorization },
+    }),
+  );
+}
+
+describe("bearerAuth()", () => {
+  it("knows whose token it is", async () => {
+    assertEquals(await ask(`Bearer ${ANN}`), { principal: "ann", role: "control" });
+    assertEquals(await ask(`bearer ${BOB}`), { principal: "bob" });
+  });
+
+  for (
+    const [by, options] of [
+      ["a map", { tokens: new Map([[ANN, { role: "impl" }], [BOB, {}]]) }],
+      ["a function", { verify: (token: string) => token.endsWith("long") ? {} : undefined }],
+    ] as const
+  ) {
+    it(`names a caller of ${by} that has no name by a digest of its token`, async () => {
+      const authorize = bearerAuth(options);
+      const name = async (token: string) =>
+        (await authorize(
+          new Request("http://localhost/", { headers: { authorization: `Bearer ${token}` } }),
+        ) as Caller).principal;
+      const [ann, bob] = [await name(ANN), await name(BOB)];
+      assertMatch(ann ?? "", /^token:[0-9a-f]{32}$/);
+      assertNotEquals(ann, bob);
+      assertEquals(await name(ANN), ann);
+    });
+  }
+
+  it("keeps callers without a name from each other's results and calls", async () => {
+    let runs = 0;
+    const started = Promise.withResolvers<void>();
+    const registry = new ToolRegistry({
+      tools: [
+        defineTool({ name: "count", description: "Counts.", execute: () => ++runs }),
+        defineTool({
+          name: "wait",
+          description: "Waits.",
+          execute: (_, { signal }) => {
+            started.resolve();
+            return new Promise((_resolve, reject) =>
+              signal.addEventListener("abort", () => reject(signal.reason))
+            );
+          },
+        }),
+      ],
+    });
+    const app = createToolHandler(registry, {
+      authorize: bearerAuth({ tokens: new Map([[ANN, {}], [BOB, {}]]) }),
+    });
+    const post = async (path: string, token: string): Promise<Response> =>
+      await app.request(
+        BASE + path,
+        execution({}, {
+          authorization: `Bearer ${token}`,
+          "idempotency-key": "k",
+          "x-call-id": "c",
+        }),
+      );
+    for (const token of [ANN, BOB, ANN]) await (await post("/tools/count/execute", token)).text();
+    assertEquals(runs, 2);
+    const waiting = post("/tools/wait/execute", ANN);
+    await started.promise;
+    assertEquals((await post("/executions/c/abort", BOB)).status, 404);
+    assertEquals((await post("/executions/c/abort", ANN)).status, 202);
+    assertEquals((await waiting).status, 499);
+  });
+
+  for (
+    const [header, status, challenge] of [
+      [undefined, 401, "Bearer"],
+      ["", 401, "Bearer"],
+      [`Basic ${ANN}`, 401, "Bearer"],
+      [ANN, 401, "Bearer"],
+      [`Bearer ${ANN.slice(0, -1)}`, 401, 'Bearer error="invalid_token"'],
+      [`Bearer ${ANN}x`, 401, 'Bearer error="invalid_token"'],
+      [`Bearer ${ANN.toUpperCase()}`, 401, 'Bearer error="invalid_token"'],
+      ["Bearer constructor", 401, 'Bearer error="invalid_token"'],
+      [`Bearer ${ANN}, Bearer ${BOB}`, 400, 'Bearer error="invalid_request"'],
+      [`Bearer  ${ANN}`, 400, 'Bearer error="invalid_request"'],
+      [`Bearer ${"x".repeat(20_000)}`, 400, 'Bearer error="invalid_request"'],
+    ] as const
+  ) {
+    it(`turns away ${JSON.stringify(header)?.slice(0, 50) ?? "no header"}`, async () => {
+      const answer = await ask(header);
+      assert(answer instanceof Response);
+      assertEquals([answer.status, answer.headers.get("www-authenticate")], [status, challenge]);
+      assertEquals((await answer.text()).includes("token-is-long"), false);
+    });
+  }
+
+  it("asks a function, which may turn callers away itself", async () => {
+    const verify: NonNullable<BearerAuthOptions["verify"]> = (token, request) =>
+      token === "slow"
+        ? new Response(null, { status: 503 })
+        : token === new URL(request.url).hostname
+        ? { principal: token }
+        : undefined;
+    assertEquals(await ask("Bearer localhost", { verify }), { principal: "localhost" });
+    assertEquals((await ask("Bearer slow", { verify }) as Response).status, 503);
+    assertEquals((await ask("Bearer other", { verify }) as Response).status, 401);
+  });
+
+  it("names the realm and the metadata of the resource", async () => {
+    const answer = await ask(undefined, {
+      tokens: TOKENS,
+      realm: "tools",
+      resource: "https://tools.example.com/mcp",
+    }) as Response;
+    assertEquals(
+      answer.headers.get("www-authenticate"),
+      'Bearer realm="tools", resource_metadata="https://tools.example.com/.well-known/' +
+        'oauth-protected-resource/mcp"',
+    );
+  });
+
+  it("does not follow changes of the map that it was given", async () => {
+    const tokens = new Map(TOKENS);
+    const authorize = bearerAuth({ tokens });
+    tokens.set("a-later-token-is-long", {});
+    const answer = await authorize(
+      new Request("http://localhost/", {
+        headers: { authorization: "Bearer a-later-token-is-long" },
+      }),
+    );
+    assertEquals((answer as Response).status, 401);
+  });
+
+  for (
+    const [what, options] of [
+      ["nothing", {}],
+      ["both", { tokens: TOKENS, verify: () => undefined }],
+      ["no tokens", { tokens: new Map() }],
+      ["a plain object", { tokens: { [ANN]: {} } }],
+      ["a short token", { tokens: new Map([["short", {}]]) }],
+      ["a token with a space", { tokens: new Map([[`${ANN} x`, {}]]) }],
+    ] as const
+  ) {
+    it(`refuses to be made with ${what}, and shows no token`, () => {
+      const error = assertThrows(() => bearerAuth(options as BearerAuthOptions), TypeError);
+      assertEquals(error.message.includes("token-is-long"), false);
+    });
+  }
+});

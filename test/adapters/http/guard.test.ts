@@ -1,0 +1,29 @@
+import { describe, it } from "bun:test";
+import { assertEquals } from "@std/assert";
+import { createGuard } from "@plue/tools/hono";
+
+describe("createGuard()", () => {
+  it("judges each host by itself, whichever came before", () => {
+    const guard = createGuard({});
+    const codeOf = (url: string): string | undefined => guard(new Request(url))?.code;
+    const hosts = ["localhost", "localhost.example", "localhost:8080", "localhostile", "127.0.0.1"];
+    for (let round = 0; round < 2; round++) {
+      assertEquals(hosts.map((host) => codeOf(`http://${host}/tools`)), [
+        undefined,
+        "forbidden_host",
+        undefined,
+        "forbidden_host",
+        undefined,
+      ]);
+    }
+  });
+
+  it("compares the origin with that of the very host that was asked", () => {
+    const guard = createGuard({});
+    const codeOf = (url: string, origin: string): string | undefined =>
+      guard(new Request(url, { headers: { origin } }))?.code;
+    assertEquals(codeOf("http://localhost:1/", "http://localhost:1"), undefined);
+    assertEquals(codeOf("http://localhost:12/", "http://localhost:1"), "forbidden_origin");
+    assertEquals(codeOf("http://localhost:1/", "http://localhost:12"), "forbidden_origin");
+  });
+});

@@ -1,0 +1,164 @@
+import { describe, it } from "bun:test";
+import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
+import { type Caller, createToolHandler, type ToolHandlerOptions } from "@plue/tools/hono";
+import { BASE, execution, handler, idsOf, problemOf, sampleRegistry } from "../hono/support.ts";
+
+const as = (caller: Caller): ToolHandlerOptions => ({ authorize: () => caller });
+
+describe("authorize", () => {
+  for (
+    const [what, caller, ids] of [
+      ["nothing", {}, ["echo", "file-write", "plan", "rm"]],
+      ["a role", { role: "control" }, ["echo", "file-write", "plan", "rm", "task:approve"]],
+      ["another role", { role: "impl" }, ["echo", "file-write", "plan", "rm"]],
+      ["scopes", { scopes: ["secrets:read"] }, ["echo", "file-write", "plan", "rm", "secrets"]],
+      ["a maximum risk", { maxRisk: "safe" }, ["echo", "plan"]],
+      ["a context", { context: { hasTerminal: false } }, ["echo", "file-write", "plan"]],
+    ] as const
+  ) {
+    it(`shows a caller with ${what} that caller's tools`, async () => {
+      assertEquals(await idsOf(await handler(as(caller)).request(`${BASE}/tools`)), ids);
+    });
+  }
+
+  it("lets a caller call exactly what it sees", async () => {
+    for (const caller of [{}, { role: "control" }, { maxRisk: "safe" }] satisfies Caller[]) {
+      const app = handler(as(caller));
+      const seen = await idsOf(await app.request(`${BASE}/tools`));
+      for (const { id } of sampleRegistry().tools) {
+        const response = await app.request(
+          `${BASE}/tools/${id}/execute`,
+          execution({ arguments: id === "echo" ? { text: "x" } : {} }),
+        );
+        assertEquals(response.status === 404, !seen.includes(id), id);
+      }
+    }
+  });
+
+  for (const selection of [undefined, { role: undefined }, { scopes: undefined }]) {
+    it(`absent, shows nobody what is for roles and scopes: ${JSON.stringify(selection)}`, async () => {
+      const app = handler(selection === undefined ? {} : { selection });
+      const ids = await idsOf(await app.request(`${BASE}/tools`));
+      assertEquals(ids, ["echo", "file-write", "plan", "rm"]);
+    });
+  }
+
+  it("cannot be widened by a query", async () => {
+    const app = handler(as({ role: "impl" }));
+    assertEquals(await idsOf(await app.request(`${BASE}/tools?role=control&namespace=task`)), []);
+  });
+
+  it("sends the response that turns a caller away, on every route", async () => {
+    const app = handler({ authorize: () => new Response("who?", { status: 401 }) });
+    for (const path of ["/tools", "/tools/echo", "/tools/echo/explain", "/metrics"]) {
+      assertEquals((await app.request(BASE + path)).status, 401);
+    }
+    const response = await app.request(
+      `${BASE}/tools/echo/execute`,
+      execution({ arguments: { text: "x" } }),
+    );
+    assertEquals(response.status, 401);
+  });
+
+  it("refuses everything when it throws or answers nonsense, and tells only the log", async () => {
+    const errors: unknown[] = [];
+    for (
+      const authorize of [
+        () => {
+          throw new Error("the secret is sesame");
+        },
+        () => undefined,
+        () => ({ rôle: "control" }),
+        () => ({ maxRisk: "enormous" }),
+      ]
+    ) {
+      const app = handler({
+        authorize: authorize as never,
+        onError: (error) => {
+          errors.push(error);
+        },
+      });
+      const response = await app.request(`${BASE}/tools`);
+      assertEquals(response.status, 500);
+      const text = await response.text();
+      assertEquals(text.includes("sesame") || text.includes("rôle"), false);
+    }
+    assertEquals(errors.length, 4);
+  });
+
+  it("lets a caller ask about hidden tools only when it says so", async () => {
+    const hidden = `${BASE}/tools/task:approve/explain`;
+    assertEquals((await handler(as({})).request(hidden)).status, 404);
+    const response = await handler(as({ explain: true })).request(hidden);
+    assertStringIncludes(await response.text(), "role");
+  });
+});
+
+describe("the guard", () => {
+  for (const host of ["localhost:8787", "127.0.0.1", "[::1]:80"]) {
+    it(`lets in a request for ${host}`, async () => {
+      assertEquals((await handler().request(`http://${host}/tools`)).status, 200);
+    });
+  }
+
+  it("turns away a host that it does not answer to, as DNS rebinding would send", async () => {
+    const response = await handler({ openExecution: true }).request(
+      "http://evil.example:8787/tools/echo/execute",
+      execution({ arguments: { text: "x" } }, { origin: "http://evil.example:8787" }),
+    );
+    assertEquals(response.status, 421);
+    assertEquals((await problemOf(response)).code, "forbidden_host");
+  });
+
+  it("answers to the hosts that its owner lists, and then to no others", async () => {
+    const app = handler({ allowedHosts: ["tools.example.com"] });
+    assertEquals((await app.request("https://tools.example.com/tools")).status, 200);
+    assertEquals((await app.request("http://localhost/tools")).status, 421);
+    const any = handler({ allowedHosts: "any" });
+    assertEquals((await any.request("https://x.example/tools")).status, 200);
+  });
+
+  for (const origin of ["https://evil.example", "null", "http://localhost:3000"]) {
+    it(`turns away a page of origin ${origin}`, async () => {
+      const response = await handler().request(`${BASE}/tools`, { headers: { origin } });
+      assertEquals(response.status, 403);
+      assertEquals((await problemOf(response)).code, "forbidden_origin");
+    });
+  }
+
+  it("lets in pages of its own origin and of listed ones", async () => {
+    const app = handler({ allowedOrigins: ["https://app.example.com"] });
+    for (const origin of ["http://localhost", "https://app.example.com"]) {
+      assertEquals((await app.request(`${BASE}/tools`, { headers: { origin } })).status, 200);
+    }
+  });
+
+  for (
+    const options of [
+      { allowedHosts: ["localhost:80x"] },
+      { allowedHosts: ["localhost:8787"] },
+      { allowedHosts: ["a/b"] },
+      { allowedHosts: ["*.example.com"] },
+      { allowedOrigins: ["https://*.example.com"] },
+      { allowedOrigins: ["*"] },
+      { allowedOrigins: ["app.example.com"] },
+      { allowedOrigins: ["https://app.example.com/"] },
+      { maxBodyBytes: 0 },
+      { openExecutoin: true },
+      { openExecution: "false" },
+      { openExplain: 1 },
+      { authorize: 5 },
+      { selection: { maxRisk: "lwo" } },
+      { dispatcher: {} },
+      { onError: 3 },
+      { allowedHosts: "localhost" },
+      { maxEventStreams: 0.5 },
+    ] as unknown as ToolHandlerOptions[]
+  ) {
+    it(`refuses the options ${JSON.stringify(options)}`, () => {
+      const error = assertThrows(() => createToolHandler(sampleRegistry(), options));
+      assert(error instanceof TypeError || error instanceof RangeError);
+      assertStringIncludes(error.message, "Cannot ");
+    });
+  }
+});

@@ -1,0 +1,100 @@
+import { describe, it } from "bun:test";
+import { assert, assertEquals, assertThrows } from "@std/assert";
+import { Hono } from "hono/tiny";
+import { defineTool, type Tool, ToolRegistry } from "@plue/tools";
+import { createPageCache, ListCache } from "../../../src/adapters/http/listing.ts";
+import { listTools } from "../../../src/adapters/hono/list_tools.ts";
+import { ToolServer } from "../../../src/adapters/http/request.ts";
+import { BASE } from "../hono/support.ts";
+
+const ROOM = 10_000;
+
+function texts(room: number = ROOM) {
+  const cache = new ListCache<string>(room, (text) => text.length);
+  const made: string[] = [];
+  const of = (list: readonly Tool[], key: string, text: string = key): string =>
+    cache.of(list, key, () => {
+      made.push(key);
+      return text;
+    });
+  return { cache, made, of };
+}
+
+describe("ListCache", () => {
+  it("makes a value once for each list and key", () => {
+    const { made, of } = texts();
+    const [one, other]: readonly [Tool[], Tool[]] = [[], []];
+    assertEquals([of(one, "a"), of(one, "b"), of(other, "a"), of(one, "a")], ["a", "b", "a", "a"]);
+    assertEquals(made, ["a", "b", "a"]);
+  });
+
+  it("keeps no more than there is room, whatever the lists", () => {
+    const { cache, of } = texts();
+    for (let n = 0; n < 200; n++) {
+      of(n % 2 === 0 ? [] : [], `key-${n}`, "x".repeat(n * 7));
+      assert(cache.weight <= ROOM);
+    }
+    assert(cache.weight > ROOM / 2);
+  });
+
+  it("weighs what is empty, and keys", () => {
+    const { cache, of } = texts();
+    for (let n = 0; n < 1_000; n++) of([], `${n}`, "");
+    assert(cache.weight <= ROOM);
+    const { cache: keys, of: ofKeys } = texts();
+    ofKeys([], "k".repeat(5_000), "");
+    assert(keys.weight > 5_000);
+  });
+
+  it("lets go of what was unused for longest", () => {
+    const { made, of } = texts();
+    const list: Tool[] = [];
+    of(list, "often", "x".repeat(2_000));
+    for (let n = 0; n < 20; n++) {
+      of(list, `seldom-${n}`, "x".repeat(2_000));
+      of(list, "often");
+    }
+    assertEquals(made.filter((key) => key === "often").length, 1);
+    of(list, "seldom-0");
+    assertEquals(made.filter((key) => key === "seldom-0").length, 2);
+  });
+
+  it("keeps nothing of what is larger than the room, or could not be made", () => {
+    const { cache, made, of } = texts();
+    const list: Tool[] = [];
+    for (let n = 0; n < 2; n++) of(list, "large", "x".repeat(ROOM));
+    assertEquals([made.length, cache.weight], [2, 0]);
+    assertThrows(() =>
+      cache.of(list, "broken", () => {
+        throw new RangeError("broken");
+      }), RangeError);
+    assertEquals(cache.weight, 0);
+  });
+});
+
+describe("GET /tools", () => {
+  it("keeps a bounded amount of what clients asked for", async () => {
+    const registry = new ToolRegistry({
+      tools: Array.from({ length: 8 }, (_, n) =>
+        defineTool({
+          name: `tool-${n}`,
+          description: "x".repeat(100_000),
+          tags: [`t${n}`],
+          risk: "safe",
+        })),
+    });
+    const server = new ToolServer(registry, {});
+    const pages = createPageCache();
+    const list = listTools(pages, undefined);
+    const app = new Hono();
+    app.get("/tools", (c) => server.answer(c, "/tools", (request) => list(request, c)));
+    let most = 0;
+    for (let subset = 1; subset < 256; subset += 4) {
+      const tags = Array.from({ length: 8 }, (_, n) => `t${n}`).filter((_, n) => subset & 1 << n);
+      const response = await app.request(`${BASE}/tools?tagsAny=${tags}`);
+      assertEquals((await response.json()).tools.length, tags.length);
+      most = Math.max(most, pages.weight);
+    }
+    assert(most > 4_000_000 && most <= 8 * 1_024 * 1_024, `${most}`);
+  });
+});

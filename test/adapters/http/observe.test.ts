@@ -1,0 +1,334 @@
+import { describe, it } from "bun:test";
+import { assert, assertEquals, assertMatch, assertNotEquals } from "@std/assert";
+import {
+  type AccessEntry,
+  type CallTelemetry,
+  createToolHandler,
+  serveFormats,
+  type ToolHandlerOptions,
+} from "@plue/tools/hono";
+import * as formats from "@plue/tools/formats";
+import { BASE, execution, sampleRegistry } from "../hono/support.ts";
+import { allEvents } from "../hono/sse.ts";
+
+const TRACE = "0af7651916cd43dd8448eb211c80319c";
+const SPAN = "b7ad6b7169203331";
+const STREAM = { accept: "text/event-stream" };
+
+function observed(options: ToolHandlerOptions = {}) {
+  const entries: AccessEntry[] = [];
+  const told: (() => void)[] = [];
+  let now = 1_000;
+  const app = createToolHandler(sampleRegistry(), {
+    openExecution: true,
+    ...options,
+    observe: {
+      access: (entry) => {
+        entries.push(entry);
+        for (const tell of told.splice(0)) tell();
+      },
+      now: () => now++,
+      ...options.observe,
+    },
+  });
+  const next = (): Promise<void> => new Promise((resolve) => told.push(resolve));
+  return { app, entries, next };
+}
+
+describe("traceparent", () => {
+  const ask = async (traceparent?: string): Promise<string> => {
+    const { app } = observed();
+    const response = await app.request(
+      `${BASE}/tools`,
+      traceparent === undefined ? {} : { headers: { traceparent } },
+    );
+    return response.headers.get("traceparent") ?? "";
+  };
+
+  it("goes on in the trace that the request belongs to, in a place of its own", async () => {
+    const answered = await ask(`00-${TRACE}-${SPAN}-01`);
+    assertMatch(answered, new RegExp(`^00-${TRACE}-[0-9a-f]{16}-01$`));
+    assertEquals(answered.includes(SPAN), false);
+    assertMatch(await ask(`00-${TRACE}-${SPAN}-00`), /-00$/);
+  });
+
+  it("takes the header of a later version", async () => {
+    assertMatch(await ask(`cc-${TRACE}-${SPAN}-01-what-may-come`), new RegExp(`^00-${TRACE}-`));
+  });
+
+  for (
+    const header of [
+      undefined,
+      "",
+      "nonsense",
+      `ff-${TRACE}-${SPAN}-01`,
+      `00-${"0".repeat(32)}-${SPAN}-01`,
+      `00-${TRACE}-${"0".repeat(16)}-01`,
+      `00-${TRACE.toUpperCase()}-${SPAN}-01`,
+      `00-${TRACE}-${SPAN}-01-more`,
+      `00-${TRACE}-${SPAN}-1`,
+      `cc-${TRACE}-${SPAN}-01-${"x".repeat(600)}`,
+    ]
+  ) {
+    it(`begins a trace of its own for ${JSON.stringify(header)?.slice(0, 70)}`, async () => {
+      const [first, second] = [await ask(header), await ask(header)];
+      assertMatch(first, /^00-[0-9a-f]{32}-[0-9a-f]{16}-00$/);
+      assertEquals(first.includes(TRACE), false);
+      assertNotEquals(first, second);
+    });
+  }
+
+  it("is not there where nothing is observed", async () => {
+    const response = await createToolHandler(sampleRegistry()).request(`${BASE}/tools`);
+    assertEquals(response.headers.get("traceparent"), null);
+  });
+});
+
+describe("the access log", () => {
+  it("has a line for every request, and no secrets in it", async () => {
+    const { app, entries } = observed({
+      authorize: (request) =>
+        request.headers.get("authorization") === "Bearer sesame"
+          ? { principal: "ann" }
+          : new Response(null, { status: 401 }),
+    });
+    const as = { authorization: "Bearer sesame" };
+    await app.request(`${BASE}/tools?q=secret`, { headers: as });
+    await app.request(`${BASE}/tools/echo/execute`, {
+      ...execution({ arguments: { text: "my-own" }, callId: "c1" }, as),
+    });
+    await app.request(`${BASE}/tools/echo/execute`, execution({ arguments: { text: 5 } }, as));
+    await app.request(`${BASE}/tools`);
+    await app.request(`${BASE}/nowhere`);
+    await app.request(`${BASE}/tools`, { method: "DELETE" });
+    await app.request("http://evil.example/tools");
+    const rows = entries.map(({ method, path, route, status, principal, calls }) => [
+      ...[method, path, route, status, principal, calls[0]?.toolId, calls[0]?.outcome],
+    ]);
+    assertEquals(rows, [
+      ["GET", "/tools", "/tools", 200, "ann", undefined, undefined],
+      ["POST", "/tools/echo/execute", "/tools/:id/execute", 200, "ann", "echo", "ok"],
+      [
+        "POST",
+        "/tools/echo/execute",
+        "/tools/:id/execute",
+        422,
+        "ann",
+        "echo",
+        "invalid_arguments",
+      ],
+      ["GET", "/tools", "/tools", 401, undefined, undefined, undefined],
+      ["GET", "/nowhere", undefined, 404, undefined, undefined, undefined],
+      ["DELETE", "/tools", undefined, 405, undefined, undefined, undefined],
+      ["GET", "/tools", "/tools", 421, undefined, undefined, undefined],
+    ]);
+    assertEquals(entries[1]?.calls, [{ toolId: "echo", callId: "c1", outcome: "ok" }]);
+    assertEquals(/sesame|secret|my-own/.test(JSON.stringify(entries)), false);
+    // The clock that was handed in ticks once per request.
+    assertEquals(entries.map(({ time }) => time), entries.map((_, index) => 1_000 + index));
+    assert(entries.every(({ durationMs }) => durationMs >= 0));
+  });
+
+  it("tells of a stream when it has ended, and what came of its call", async () => {
+    const { app, entries, next } = observed();
+    const response = await app.request(
+      `${BASE}/tools/echo/execute`,
+      execution({ arguments: { text: "x" } }, STREAM),
+    );
+    assertEquals(entries.length, 0);
+    const told = next();
+    await allEvents(response);
+    await told;
+    assertEquals([entries[0]?.status, entries[0]?.calls[0]?.outcome], [200, "ok"]);
+  });
+
+  const TURN = {
+    role: "assistant",
+    tool_calls: [["a", "echo", { text: "x" }], ["b", "nope", {}], ["c", "echo", { text: 5 }]]
+      .map(([id, name, args]) => ({
+        id,
+        type: "function",
+        function: { name, arguments: JSON.stringify(args) },
+      })),
+  };
+
+  it("tells of each call of a turn, also of one that names no tool", async () => {
+    const { app, entries } = observed({
+      formats: serveFormats(formats),
+      authorize: () => ({ principal: "ann" }),
+    });
+    await app.request(`${BASE}/dispatch/openai.chat`, execution(TURN));
+    const [{ route, principal, calls } = {}] = entries;
+    assertEquals([route, principal, calls], ["/dispatch/:target", "ann", [
+      { toolId: "echo", callId: "a", outcome: "ok" },
+      { toolId: "nope", callId: "b", outcome: "unknown_tool" },
+      { toolId: "echo", callId: "c", outcome: "invalid_arguments" },
+    ]]);
+  });
+
+  it("tells of a stream that another handler makes when it has been read, once", async () => {
+    const { app, entries, next } = observed();
+    app.get("/own", () =>
+      new Response("data: 1\n\n", {
+        headers: { "content-type": "text/event-stream" },
+      }));
+    for (const read of [true, false]) {
+      const response = await app.request(`${BASE}/own`);
+      assertEquals(entries.length, read ? 0 : 1);
+      const told = next();
+      if (read) assertEquals(await response.text(), "data: 1\n\n");
+      else await response.body?.cancel();
+      await told;
+      assertMatch(response.headers.get("traceparent") ?? "", /^00-/);
+    }
+    assertEquals(entries.map(({ path, status }) => [path, status]), Array(2).fill(["/own", 200]));
+  });
+
+  it("tells once of a request that one handler hands to another, with what both know", async () => {
+    const { app: outer, entries } = observed({ authorize: () => ({ principal: "ann" }) });
+    const { app: inner, entries: others } = observed();
+    outer.all("/inner/*", (c) => inner.fetch(c.req.raw));
+    await outer.request(`${BASE}/inner/nope`);
+    assertEquals([entries.map(({ path }) => path), others], [["/inner/nope"], []]);
+  });
+
+  it("tells of a stream whose reader left", async () => {
+    const { app, entries, next } = observed();
+    const response = await app.request(`${BASE}/events`);
+    const told = next();
+    await response.body?.cancel();
+    await told;
+    assertEquals([entries[0]?.route, entries[0]?.calls], ["/events", []]);
+  });
+
+  it("does not change an answer by throwing", async () => {
+    const errors: unknown[] = [];
+    const app = createToolHandler(sampleRegistry(), {
+      onError: (error) => void errors.push(error),
+      observe: {
+        access: () => {
+          throw new Error("the disk is full");
+        },
+      },
+    });
+    assertEquals((await app.request(`${BASE}/tools`)).status, 200);
+    assertEquals(errors.map(String), ["Error: the disk is full"]);
+  });
+});
+
+describe("Server-Timing", () => {
+  it("says how long it took to know the caller and to run the tool, when asked for", async () => {
+    const { app } = observed({ observe: { serverTiming: true } });
+    const run = await app.request(
+      `${BASE}/tools/echo/execute`,
+      execution({ arguments: { text: "x" } }),
+    );
+    assertMatch(
+      run.headers.get("server-timing") ?? "",
+      /^auth;dur=\d+\.\d, tool;dur=\d+\.\d, total;dur=\d+\.\d$/,
+    );
+    const list = await app.request(`${BASE}/tools`);
+    assertMatch(list.headers.get("server-timing") ?? "", /^auth;dur=[\d.]+, total;dur=[\d.]+$/);
+  });
+
+  it("has a total that is no less than its parts, whatever the clock of the log says", async () => {
+    const { app } = observed({ observe: { serverTiming: true, now: () => 0 } });
+    const call = execution({ arguments: { text: "x" } });
+    for (let n = 0; n < 50; n++) {
+      const response = await app.request(`${BASE}/tools/echo/execute`, call);
+      const parts = (response.headers.get("server-timing") ?? "").split(", ")
+        .map((part) => Number(part.split("=")[1]));
+      assertEquals(parts.length, 3);
+      assertEquals(Math.max(...parts), parts.at(-1));
+    }
+  });
+
+  it("is not there unless asked for", async () => {
+    const response = await observed().app.request(`${BASE}/tools`);
+    assertEquals(response.headers.get("server-timing"), null);
+  });
+});
+
+describe("telemetry", () => {
+  function recorded() {
+    const log: string[] = [];
+    let inside = 0;
+    const telemetry: CallTelemetry = {
+      begin({ tool, callId, sessionId, headers }) {
+        log.push(`begin ${tool.id} ${callId} ${sessionId} ${headers.get("x-mark")}`);
+        return {
+          place: { traceId: TRACE, spanId: SPAN, sampled: true },
+          run(work) {
+            inside++;
+            try {
+              return work();
+            } finally {
+              inside--;
+            }
+          },
+          end: (result) => void log.push(`end ${result.ok ? "ok" : result.error.code}`),
+        };
+      },
+    };
+    return { log, telemetry, inside: () => inside };
+  }
+  const MARKED = { "x-mark": "m", "x-session-id": "s" };
+
+  for (const accept of ["application/json", "text/event-stream"]) {
+    it(`is told of a call that is answered as ${accept}`, async () => {
+      const { log, telemetry } = recorded();
+      const { app } = observed({ observe: { telemetry } });
+      const response = await app.request(
+        `${BASE}/tools/echo/execute`,
+        execution({ arguments: { text: "x" }, callId: "c" }, { ...MARKED, accept }),
+      );
+      assertEquals(response.headers.get("traceparent"), `00-${TRACE}-${SPAN}-01`);
+      await response.text();
+      assertEquals(log, ["begin echo c s m", "end ok"]);
+    });
+  }
+
+  it("is told of no tool that the caller does not see", async () => {
+    const { log, telemetry } = recorded();
+    const { app } = observed({ observe: { telemetry } });
+    await app.request(`${BASE}/tools/task:approve/execute`, execution({}));
+    assertEquals(log, []);
+  });
+
+  it("is told once of a call whose reader left", async () => {
+    const { log, telemetry } = recorded();
+    const { app } = observed({ observe: { telemetry } });
+    const response = await app.request(
+      `${BASE}/tools/echo/execute`,
+      execution({ arguments: { text: "x" }, callId: "c" }, { ...MARKED, ...STREAM }),
+    );
+    await response.body?.cancel();
+    assertEquals(log.length, 2);
+    assertMatch(log[1] ?? "", /^end (ok|aborted)$/);
+  });
+
+  it("does not change an answer by throwing", async () => {
+    const errors: unknown[] = [];
+    const fail = (): never => {
+      throw new Error("telemetry is down");
+    };
+    for (
+      const telemetry of [
+        { begin: fail },
+        { begin: () => ({ place: undefined, run: <T>(work: () => T) => work(), end: fail }) },
+      ]
+    ) {
+      const app = createToolHandler(sampleRegistry(), {
+        openExecution: true,
+        onError: (error) => void errors.push(error),
+        observe: { telemetry },
+      });
+      const response = await app.request(
+        `${BASE}/tools/echo/execute`,
+        execution({ arguments: { text: "x" } }),
+      );
+      assertEquals(response.status, 200);
+    }
+    assertEquals(errors.map(String), Array(2).fill("Error: telemetry is down"));
+  });
+});

@@ -1,0 +1,148 @@
+import { describe, it } from "bun:test";
+import { assertEquals, assertThrows } from "@std/assert";
+import {
+  bearerAuth,
+  type BearerAuthOptions,
+  createRateLimiter,
+  type FailedLoginsOptions,
+  jwtAuth,
+  type JwtAuthOptions,
+  limitFailedLogins,
+  MemoryRateLimitStore,
+  type MemoryRateLimitStoreOptions,
+  type RateLimitOptions,
+  remoteKeys,
+  type RemoteKeysOptions,
+  serveFormats,
+  type ServeFormatsOptions,
+  type ToolHandlerOptions,
+} from "@plue/tools/hono";
+import * as formats from "@plue/tools/formats";
+import { handler } from "../hono/support.ts";
+
+const TOKEN = "correct-horse-battery";
+const WINDOW = { limit: 1, windowMs: 1 };
+const ISSUER = "https://issuer.example";
+const RESOURCE = { resource: "https://tools.example.com", authorizationServers: [ISSUER] };
+
+const serve = (options: unknown): unknown => handler(options as ToolHandlerOptions);
+const jwt = (options: object): unknown =>
+  jwtAuth(
+    { jwksUrl: ISSUER, issuer: ISSUER, audience: ISSUER, ...options } as unknown as JwtAuthOptions,
+  );
+const logins = (options: object): unknown =>
+  limitFailedLogins(() => ({}), {
+    ...WINDOW,
+    clientAddress: () => undefined,
+    ...options,
+  } as FailedLoginsOptions);
+const bearer = (options: unknown): unknown => bearerAuth(options as BearerAuthOptions);
+const callerOf = (caller: object): unknown => bearer({ tokens: new Map([[TOKEN, caller]]) });
+const limiter = (options: unknown): unknown => createRateLimiter(options as RateLimitOptions);
+
+/** What is made with what, and words of why not. */
+const WRONG: readonly (readonly [what: string, make: () => unknown, words: string])[] = [
+  [
+    "jwtAuth: a misspelt requiredScopes",
+    () => jwt({ requiredScope: ["a"] }),
+    'did you mean "requiredScopes"',
+  ],
+  ["jwtAuth: scopes in one string", () => jwt({ requiredScopes: "a b" }), "a list of strings"],
+  ["jwtAuth: a misspelt realm", () => jwt({ relm: "x" }), 'did you mean "realm"'],
+  ["jwtAuth: a toCaller that is no function", () => jwt({ toCaller: {} }), "a function"],
+  [
+    "bearerAuth: another field",
+    () => bearer({ verify: () => ({}), scopes: ["a"] }),
+    '"/scopes" is not',
+  ],
+  ["bearerAuth: tokens in an object", () => bearer({ tokens: { [TOKEN]: {} } }), "a Map of tokens"],
+  ["bearerAuth: a caller with a misspelt field", () => callerOf({ scope: ["a"] }), '"scope"'],
+  ["bearerAuth: a caller with a misspelt risk", () => callerOf({ maxRisk: "lwo" }), "maxRisk"],
+  ["bearerAuth: a caller with scopes in one string", () => callerOf({ scopes: "a" }), "scopes"],
+  ["bearerAuth: a caller named by a number", () => callerOf({ principal: 1 }), "principal"],
+  ["bearerAuth: a caller that ends at a date", () => callerOf({ expiresAt: "today" }), "expiresAt"],
+  ["bearerAuth: a caller that is a role", () => callerOf("control" as unknown as object), "caller"],
+  ["limitFailedLogins: a misspelt header", () => logins({ headr: "x" }), 'did you mean "header"'],
+  ["limitFailedLogins: a store that is none", () => logins({ store: new Map() }), "a store"],
+  ["rateLimit: a misspelt keyOf", () => limiter({ ...WINDOW, keyof: () => "" }), '"keyOf"'],
+  ["rateLimit: no window", () => limiter({ limit: 1 }), "windowMs must be"],
+  [
+    "rateLimit of a handler",
+    () => serve({ rateLimit: { ...WINDOW, key: "x" } }),
+    'did you mean "keyOf"',
+  ],
+  [
+    "MemoryRateLimitStore",
+    () => new MemoryRateLimitStore({ maxKey: 1 } as MemoryRateLimitStoreOptions),
+    'did you mean "maxKeys"',
+  ],
+  [
+    "remoteKeys",
+    () => remoteKeys(ISSUER, { timeout: 1 } as RemoteKeysOptions),
+    'did you mean "timeoutMs"',
+  ],
+  [
+    "cors",
+    () => serve({ allowedOrigins: [ISSUER], cors: { credential: true } }),
+    'did you mean "credentials"',
+  ],
+  ["observe", () => serve({ observe: { serverTimings: true } }), 'did you mean "serverTiming"'],
+  ["observe: telemetry that is none", () => serve({ observe: { telemetry: {} } }), "openTelemetry"],
+  [
+    "protectedResource",
+    () => serve({ protectedResource: { ...RESOURCE, scope: ["a"] } }),
+    'did you mean "scopes"',
+  ],
+  [
+    "serveFormats",
+    () => serveFormats(formats, { openApi: {} } as ServeFormatsOptions),
+    'did you mean "openapi"',
+  ],
+  [
+    "serveFormats: openapi",
+    () => serveFormats(formats, { openapi: { server: ["x"] } } as unknown as ServeFormatsOptions),
+    'did you mean "servers"',
+  ],
+];
+
+describe("options", () => {
+  for (const [what, make, words] of WRONG) {
+    it(`are refused where they are wrong: ${what}`, () => {
+      const error = assertThrows(make, Error, words);
+      assertEquals([error.message.startsWith("Cannot "), error.message.includes(TOKEN)], [
+        true,
+        false,
+      ]);
+    });
+  }
+
+  it("are taken where they are right", () => {
+    jwt({
+      requiredScopes: ["a"],
+      realm: "tools",
+      scopeClaim: "scp",
+      roleClaim: "roles",
+      principalClaim: "sub",
+      algorithms: ["ES256"],
+      clockToleranceS: 0,
+      toCaller: () => ({}),
+      now: () => 0,
+    });
+    callerOf({
+      role: "control",
+      scopes: ["a"],
+      context: { hasGitRepository: false },
+      maxRisk: "low",
+      principal: "ann",
+      expiresAt: 1,
+      explain: true,
+    });
+    callerOf({ role: undefined, scopes: undefined, principal: undefined });
+    logins({ header: "x-api-key", store: new MemoryRateLimitStore({ maxKeys: 1 }) });
+    limiter({ ...WINDOW, keyOf: () => "", store: new MemoryRateLimitStore() });
+    serve({
+      observe: { access() {}, serverTiming: true, now: () => 0 },
+      protectedResource: { ...RESOURCE, scopes: ["a"], name: "Tools", documentation: ISSUER },
+    });
+  });
+});

@@ -1,0 +1,207 @@
+import { describe, it } from "bun:test";
+import { assertEquals, assertThrows } from "@std/assert";
+import {
+  createRateLimiter,
+  createToolHandler,
+  MemoryRateLimitStore,
+  type RateLimitOptions,
+  serveFormats,
+} from "@plue/tools/hono";
+import * as formats from "@plue/tools/formats";
+import { defineTool, ToolRegistry } from "@plue/tools";
+import { BASE, execution, handler, problemOf, sampleRegistry } from "../hono/support.ts";
+
+describe("rateLimit", () => {
+  function limited(limit: number, more: Partial<RateLimitOptions> = {}) {
+    const clock = { now: 0 };
+    const app = handler({
+      authorize: (request) => {
+        const principal = request.headers.get("x-who");
+        return principal === null ? {} : { principal };
+      },
+      rateLimit: {
+        limit,
+        windowMs: 60_000,
+        store: new MemoryRateLimitStore({ now: () => clock.now }),
+        ...more,
+      },
+    });
+    const ask = async (who?: string): Promise<Response> =>
+      await app.request(`${BASE}/tools`, who === undefined ? {} : { headers: { "x-who": who } });
+    return { app, ask, clock };
+  }
+
+  it("says how much is left, and refuses what is too much", async () => {
+    const { ask, clock } = limited(2);
+    const headers = (response: Response) => [
+      response.status,
+      response.headers.get("ratelimit-policy"),
+      response.headers.get("ratelimit"),
+    ];
+    const policy = '"default";q=2;w=60';
+    assertEquals(headers(await ask("ann")), [200, policy, '"default";r=1;t=60']);
+    clock.now = 20_500;
+    assertEquals(headers(await ask("ann")), [200, policy, '"default";r=0;t=40']);
+    const refused = await ask("ann");
+    assertEquals(headers(refused), [429, policy, '"default";r=0;t=40']);
+    assertEquals(refused.headers.get("retry-after"), "40");
+    assertEquals((await problemOf(refused)).retryable, true);
+    clock.now = 60_000;
+    assertEquals((await ask("ann")).status, 200);
+  });
+
+  it("counts each principal by itself, and callers without one together", async () => {
+    const { ask } = limited(1);
+    assertEquals((await ask("ann")).status, 200);
+    assertEquals((await ask("bob")).status, 200);
+    assertEquals((await ask()).status, 200);
+    assertEquals((await ask()).status, 429);
+    assertEquals((await ask("ann")).status, 429);
+  });
+
+  it("counts by the key that it is told", async () => {
+    const { ask } = limited(1, { keyOf: (_, request) => new URL(request.url).hostname });
+    assertEquals((await ask("ann")).status, 200);
+    assertEquals((await ask("bob")).status, 429);
+  });
+
+  it("does not count those who are turned away, nor health checks", async () => {
+    let asked = 0;
+    const app = createToolHandler(sampleRegistry(), {
+      authorize: () => new Response(null, { status: 401 }),
+      rateLimit: {
+        limit: 1,
+        windowMs: 1_000,
+        store: { take: () => ({ count: ++asked, resetMs: 1 }) },
+      },
+    });
+    await app.request(`${BASE}/tools`);
+    await app.request(`${BASE}/healthz`);
+    assertEquals(asked, 0);
+  });
+
+  it("refuses when its store breaks, or answers nonsense", async () => {
+    for (
+      const take of [
+        () => Promise.reject(new Error("down")),
+        () => ({ count: NaN, resetMs: NaN }),
+      ]
+    ) {
+      const { ask } = limited(5, { store: { take } });
+      assertEquals((await ask("ann")).status >= 429, true);
+    }
+  });
+
+  for (
+    const options of [{ limit: 0, windowMs: 1 }, { limit: 1, windowMs: 0 }, {
+      limit: 1.5,
+      windowMs: 1,
+    }]
+  ) {
+    it(`refuses ${JSON.stringify(options)}`, () => {
+      assertThrows(() => createRateLimiter(options), RangeError);
+    });
+  }
+});
+
+describe("rateLimit of a turn", () => {
+  function serve(limit: number) {
+    const ran: string[] = [];
+    const registry = new ToolRegistry({
+      tools: [
+        defineTool({
+          name: "note",
+          description: "Notes that it ran.",
+          risk: "safe",
+          execute: () => void ran.push("note"),
+        }),
+      ],
+    });
+    const app = createToolHandler(registry, {
+      openExecution: true,
+      formats: serveFormats(formats),
+      rateLimit: { limit, windowMs: 60_000, store: new MemoryRateLimitStore({ now: () => 0 }) },
+    });
+    const turn = async (calls: number): Promise<Response> =>
+      await app.request(
+        `${BASE}/dispatch/openai.chat`,
+        execution({
+          role: "assistant",
+          tool_calls: Array.from({ length: calls }, (_, index) => ({
+            id: `call_${index}`,
+            type: "function",
+            function: { name: "note", arguments: "{}" },
+          })),
+        }),
+      );
+    return { app, turn, ran };
+  }
+  const left = (response: Response): string | null => response.headers.get("ratelimit");
+
+  it("counts each of its calls, and one for a turn without calls", async () => {
+    const { turn } = serve(10);
+    assertEquals(left(await turn(4)), '"default";r=6;t=60');
+    assertEquals(left(await turn(1)), '"default";r=5;t=60');
+    assertEquals(left(await turn(0)), '"default";r=4;t=60');
+  });
+
+  it("runs none of more calls than are left, and takes no more than the request for it", async () => {
+    const { app, turn, ran } = serve(5);
+    const refused = await turn(6);
+    assertEquals([refused.status, left(refused), ran.length], [429, '"default";r=4;t=60', 0]);
+    assertEquals(refused.headers.get("retry-after"), "60");
+    const { detail, retryable } = await problemOf(refused);
+    assertEquals([detail, retryable], [
+      "None of the 6 calls ran: 4 are allowed in the next 60 s, and 5 in every 60 s",
+      // However long it waits.
+      false,
+    ]);
+    assertEquals([(await turn(4)).status, ran.length], [200, 4]);
+    const later = await turn(2);
+    assertEquals([later.status, (await problemOf(later)).retryable], [429, true]);
+    assertEquals((await app.request(`${BASE}/tools`)).status, 429);
+  });
+});
+
+describe("MemoryRateLimitStore", () => {
+  const WINDOW = { limit: 10, windowMs: 1_000 };
+
+  it("keeps no more keys than its limit, and forgets the oldest window first", () => {
+    const store = new MemoryRateLimitStore({ maxKeys: 2, now: () => 0 });
+    for (const key of ["a", "b", "c"]) store.take(key, 1, WINDOW);
+    assertEquals(store.take("b", 1, WINDOW).count, 2);
+    assertEquals(store.take("a", 1, WINDOW).count, 1);
+    assertEquals(store.take("c", 1, WINDOW).count, 2);
+  });
+
+  it("opens a new window when the old one has ended", () => {
+    let now = 0;
+    const store = new MemoryRateLimitStore({ now: () => now });
+    const window = { limit: 9, windowMs: 100 };
+    store.take("a", 1, window);
+    now = 99;
+    assertEquals(store.take("a", 1, window), { count: 2, resetMs: 1 });
+    now = 100;
+    assertEquals(store.take("a", 1, window), { count: 1, resetMs: 100 });
+  });
+
+  it("takes any name for a key", () => {
+    const store = new MemoryRateLimitStore({ now: () => 0 });
+    for (const key of ["__proto__", "constructor", ""]) {
+      assertEquals(store.take(key, 1, WINDOW).count, 1);
+    }
+  });
+
+  it("takes an amount whole or not at all, and nothing when it is only asked", () => {
+    const store = new MemoryRateLimitStore({ maxKeys: 1, now: () => 0 });
+    const take = (amount: number): number => store.take("a", amount, WINDOW).count;
+    assertEquals([take(6), take(5), take(4), take(1), take(0)], [6, 11, 10, 11, 10]);
+    // Asking for another key opens no window, and so closes none.
+    assertEquals(store.take("b", 0, WINDOW), { count: 0, resetMs: 1_000 });
+    assertEquals(take(0), 10);
+  });
+
+  it("refuses to keep no keys", () => {
+    assertThrows(() => new MemoryRateLimitStore({ maxKeys: 0 }), RangeError);
+  });
+});

@@ -1,0 +1,124 @@
+import { describe, it } from "bun:test";
+import { assert, assertEquals } from "@std/assert";
+import { defineTool, ToolRegistry } from "@plue/tools";
+import type { AccessEntry } from "@plue/tools/hono";
+import {
+  type HttpOptions,
+  json,
+  type RequestAnswer,
+  ToolServer,
+} from "../../../src/adapters/http/mod.ts";
+
+const registry = new ToolRegistry({
+  tools: [
+    defineTool({ name: "open", description: "For everyone.", risk: "safe", execute: () => 1 }),
+    defineTool({ name: "staff", description: "For staff.", roles: ["staff"], execute: () => 2 }),
+  ],
+});
+const authorize: HttpOptions["authorize"] = (request) =>
+  request.headers.get("authorization") === "Bearer staff"
+    ? { principal: "ann", role: "staff" }
+    : new Response(null, { status: 401 });
+
+interface Given {
+  readonly options?: HttpOptions;
+  readonly headers?: Record<string, string>;
+  readonly body?: string;
+  readonly executionCtx?: unknown;
+}
+
+/** Answers one request without Hono. */
+async function ask(answer: RequestAnswer, given: Given = {}): Promise<Response> {
+  const { options = {}, headers = {}, body, executionCtx } = given;
+  const raw = new Request("http://localhost/any", {
+    headers,
+    ...(body === undefined ? {} : { method: "POST", body }),
+  });
+  const server = new ToolServer(registry, options);
+  const respond = () => server.answer({ req: { raw }, env: {}, executionCtx }, "/any", answer);
+  return await (server.observe?.(raw, respond) ?? respond());
+}
+
+const listIds: RequestAnswer = ({ toolset }) => json(toolset.tools.map(({ id }) => id));
+
+describe("ToolServer", () => {
+  it("hands on a request with the toolset of its caller", async () => {
+    const headers = { authorization: "Bearer staff" };
+    assertEquals(await (await ask(listIds)).json(), ["open"]);
+    const response = await ask(listIds, { options: { authorize }, headers });
+    assertEquals(await response.json(), ["open", "staff"]);
+  });
+
+  it("does not hand on a request that is refused", async () => {
+    let count = 0;
+    const answer: RequestAnswer = () => json(++count);
+    assertEquals((await ask(answer, { options: { authorize } })).status, 401);
+    const options = { allowedHosts: ["tools.example.com"] };
+    assertEquals((await ask(answer, { options })).status, 421);
+    assertEquals(count, 0);
+  });
+
+  it("answers with a problem where the answer throws, and tells the log", async () => {
+    const errors: unknown[] = [];
+    const broken = new Error("broken");
+    const options = { onError: (error: unknown) => void errors.push(error) };
+    for (
+      const answer of [() => Promise.reject(broken), () => {
+        throw broken;
+      }]
+    ) assertEquals((await ask(answer, { options })).status, 500);
+    assertEquals(errors, [broken, broken]);
+  });
+});
+
+describe("ToolRequest", () => {
+  it("counts calls against the caller's rate, and says so in the headers", async () => {
+    const options = { rateLimit: { limit: 3, windowMs: 60_000 } };
+    const answer = (calls: number): RequestAnswer => async (request) =>
+      await request.charge(calls) ?? json("ran");
+    const ran = await ask(answer(2), { options });
+    assertEquals([ran.status, ran.headers.get("ratelimit")], [200, '"default";r=0;t=60']);
+    assertEquals((await ask(answer(3), { options })).status, 429);
+  });
+
+  it("notes its calls for the access log", async () => {
+    const entries: AccessEntry[] = [];
+    const options = { observe: { access: (entry: AccessEntry) => void entries.push(entry) } };
+    await ask(async (request) => {
+      const tool = request.toolset.get("open");
+      const call = request.beginCall({ toolId: "open", callId: "c1", tool });
+      call.end(await call.run(() => request.dispatcher.dispatch({ name: "open", arguments: {} })));
+      request.beginCall({ toolId: "none", callId: "c2" });
+      return json("done");
+    }, { options });
+    const [entry] = entries;
+    assertEquals([entry?.route, entry?.calls], ["/any", [
+      { toolId: "open", callId: "c1", outcome: "ok" },
+      { toolId: "none", callId: "c2", outcome: undefined },
+    ]]);
+  });
+
+  it("reads JSON that is declared to be, and no more than it may", async () => {
+    const answer: RequestAnswer = async (request) => json(await request.readJson());
+    const headers = { "content-type": "application/json" };
+    const ok = await ask(answer, { headers, body: '{"a":1}' });
+    assertEquals(await ok.json(), { a: 1 });
+    assertEquals((await ask(answer, { headers, body: "" })).status, 400);
+    assertEquals((await ask(answer, { body: '{"a":1}' })).status, 415);
+    const options = { maxBodyBytes: 4 };
+    assertEquals((await ask(answer, { options, headers, body: '{"a":1}' })).status, 413);
+  });
+
+  it("hands work to the platform that has to wait for it", async () => {
+    const handed: unknown[] = [];
+    const work = Promise.resolve();
+    const answer: RequestAnswer = (request) => {
+      request.keepAlive(work);
+      return json("done");
+    };
+    await ask(answer, { executionCtx: { waitUntil: (promise: unknown) => handed.push(promise) } });
+    await ask(answer, { executionCtx: "a server of Bun's" });
+    await ask(answer);
+    assert(handed.length === 1 && handed[0] === work);
+  });
+});

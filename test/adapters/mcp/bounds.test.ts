@@ -1,0 +1,286 @@
+import { defineTool, ToolRegistry } from "@plue/tools";
+import { createMcpEndpoint } from "@plue/tools/mcp";
+import { describe, it } from "bun:test";
+import { assertEquals, assertStringIncludes } from "@std/assert";
+import { legacyRequest, messageIn, MODERN, modernRequest } from "./support.ts";
+
+let ran = 0;
+const mcp = createMcpEndpoint(
+  new ToolRegistry({
+    tools: [defineTool({ name: "run", description: "Runs.", execute: () => ++ran })],
+  }),
+  { openExecution: true },
+);
+const ping = { jsonrpc: "2.0", id: 1, method: "ping" };
+const OLD = { "mcp-protocol-version": "2025-11-25" };
+
+type Row = readonly [params: Record<string, unknown>, says: string];
+
+const LISTS: readonly Row[] = [
+  [{ cursor: 5 }, "/params/cursor: Invalid input: expected string, received number"],
+  [{ cursor: null }, "/params/cursor: Invalid input: expected string, received null"],
+  [{ cursor: "!" }, 'the cursor is not valid; send the "nextCursor" of the page before'],
+];
+const CALLS: readonly Row[] = [
+  [{}, "/params/name: Invalid input: expected string, received undefined"],
+  [{ name: 5 }, "/params/name: Invalid input: expected string, received number"],
+  [{ name: "run", arguments: [1] }, "/params/arguments: Invalid input: expected record"],
+  [{ name: "run", arguments: "{}" }, "/params/arguments: Invalid input: expected record"],
+  [{ name: "run", arguments: null }, "/params/arguments: Invalid input: expected record"],
+  [{ name: "nope" }, 'Unknown tool: "nope"'],
+];
+
+describe("requests that ask for what cannot be", () => {
+  for (const [method, rows] of [["tools/list", LISTS], ["tools/call", CALLS]] as const) {
+    for (const [params, says] of rows) {
+      it(`are told so in either era: ${method} ${JSON.stringify(params)}`, async () => {
+        const message = { jsonrpc: "2.0", id: 1, method, params };
+        for (const request of [modernRequest(method, params), legacyRequest(message, OLD)]) {
+          const response = await mcp.fetch(request);
+          assertEquals(response.status, 200);
+          const { error, ...rest } = await messageIn(response);
+          assertEquals(rest, { jsonrpc: "2.0", id: 1 } as object);
+          assertEquals(error?.code, -32602);
+          assertStringIncludes(error?.message ?? "", says);
+        }
+        assertEquals(ran, 0);
+      });
+    }
+  }
+
+  const LEVELS = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
+  const start = {
+    protocolVersion: "2025-11-25",
+    capabilities: {},
+    clientInfo: { name: "test", version: "1.0.0" },
+  };
+  for (
+    const [method, params, says] of [
+      ["initialize", undefined, "/params: Invalid input: expected object, received undefined"],
+      ["initialize", {}, "/params/protocolVersion: Invalid input: expected string"],
+      [
+        "initialize",
+        { ...start, capabilities: [] },
+        "/params/capabilities: Invalid input: expected object, received array",
+      ],
+      [
+        "initialize",
+        { ...start, capabilities: { experimental: { ["x".repeat(5_000)]: 1 } } },
+        "x…: Invalid input: expected record, received number",
+      ],
+      [
+        "initialize",
+        { ...start, clientInfo: { name: 5, version: "1" } },
+        "/params/clientInfo/name: Invalid input: expected string, received number",
+      ],
+      ["logging/setLevel", undefined, "/params: Invalid input: expected object"],
+      [
+        "logging/setLevel",
+        { level: "loud" },
+        `/params/level: Invalid option: expected one of "${LEVELS.join('"|"')}"`,
+      ],
+      [
+        "tools/call",
+        { name: "run", task: 5 },
+        "/params/task: Invalid input: expected object, received number",
+      ],
+      ["tools/call", undefined, "/params: Invalid input: expected object, received undefined"],
+    ] as const
+  ) {
+    it(`are told the place: ${method} ${JSON.stringify(params)?.slice(0, 60)}`, async () => {
+      const response = await mcp.fetch(
+        legacyRequest({ jsonrpc: "2.0", id: 1, method, params }, OLD),
+      );
+      assertEquals(response.status, 200);
+      const { error, ...rest } = await messageIn(response);
+      assertEquals(rest, { jsonrpc: "2.0", id: 1 } as object);
+      assertEquals(error?.code, -32602);
+      assertStringIncludes(error?.message ?? "", `Cannot answer ${method}: /params`);
+      assertStringIncludes(error?.message ?? "", says);
+      assertEquals(ran, 0);
+    });
+  }
+
+  const CLIENT = "io.modelcontextprotocol/clientInfo";
+  const LEVEL = "io.modelcontextprotocol/logLevel";
+  for (
+    const [status, method, params, says] of [
+      [200, "subscriptions/listen", {}, "'notifications' is required"],
+      [
+        200,
+        "subscriptions/listen",
+        { notifications: { toolsListChanged: "yes" } },
+        "'notifications' is required and must be a valid SubscriptionFilter",
+      ],
+      [400, "tools/call", { name: "run", _meta: { [CLIENT]: { name: 5 } } }, `${CLIENT}.name: `],
+      [400, "server/discover", { _meta: { [LEVEL]: "loud" } }, `${LEVEL}: Invalid option: `],
+    ] as const
+  ) {
+    it(`are told so by the SDK: ${method} ${JSON.stringify(params).slice(0, 60)}`, async () => {
+      const response = await mcp.fetch(modernRequest(method, params));
+      assertEquals(response.status, status);
+      const { error } = await messageIn(response);
+      assertEquals(error?.code, -32602);
+      assertStringIncludes(error?.message ?? "", says);
+      assertEquals(ran, 0);
+    });
+  }
+});
+
+describe("requests of a wrong form", () => {
+  const initialize = {
+    ...ping,
+    id: 2,
+    method: "initialize",
+    params: {
+      protocolVersion: "2025-03-26",
+      capabilities: {},
+      clientInfo: { name: "test", version: "1" },
+    },
+  };
+  const NO_MESSAGE = "Bad Request: the request body is not a valid JSON-RPC message";
+  const NO_MESSAGE_IN_BATCH = "Bad Request: JSON-RPC batch contains an invalid message";
+  for (
+    const [body, says] of [
+      [null, NO_MESSAGE],
+      [5, NO_MESSAGE],
+      [{}, NO_MESSAGE],
+      [{ ...ping, jsonrpc: "1.0" }, NO_MESSAGE],
+      [{ jsonrpc: "2.0", id: 1 }, NO_MESSAGE],
+      [{ ...ping, id: null }, NO_MESSAGE],
+      [{ ...ping, id: {} }, NO_MESSAGE],
+      [{ ...ping, id: 1.5 }, NO_MESSAGE],
+      [{ ...ping, id: 2 ** 60 }, NO_MESSAGE],
+      [{ ...ping, params: [] }, NO_MESSAGE],
+      [{ ...ping, params: { _meta: "x" } }, NO_MESSAGE],
+      [{ ...ping, params: { _meta: { "io.modelcontextprotocol/related-task": 5 } } }, NO_MESSAGE],
+      [[], "Bad Request: empty JSON-RPC batch"],
+      [[ping, 5], NO_MESSAGE_IN_BATCH],
+      [[[ping]], NO_MESSAGE_IN_BATCH],
+      [[ping, initialize], "Invalid Request: Only one initialization request is allowed"],
+    ] as const
+  ) {
+    it(`are refused by the SDK: ${JSON.stringify(body).slice(0, 60)}`, async () => {
+      const response = await mcp.fetch(legacyRequest(body));
+      assertEquals(response.status, 400);
+      const { error } = await messageIn(response);
+      assertEquals(error?.code, -32600);
+      assertEquals(error?.message, says);
+    });
+  }
+
+  it("are refused in the fast way, too", async () => {
+    for (const wrong of [{ jsonrpc: "1.0" }, { id: 1.5 }, { id: null }]) {
+      const request = modernRequest("tools/call", { name: "run" });
+      const body = { ...await request.clone().json(), ...wrong };
+      const response = await mcp.fetch(new Request(request, { body: JSON.stringify(body) }));
+      assertEquals(response.status, 400);
+      assertEquals((await messageIn(response)).error?.code, -32600);
+      assertEquals(ran, 0);
+    }
+  });
+});
+
+describe("requests beyond the bounds", () => {
+  const TOO_LONG = "must have at most 1000 characters";
+  for (
+    const [body, says] of [
+      [{ ...ping, id: "i".repeat(1_001) }, `/id ${TOO_LONG}`],
+      [
+        { ...ping, params: { _meta: { progressToken: "t".repeat(1_001) } } },
+        `/params/_meta/progressToken ${TOO_LONG}`,
+      ],
+      [[ping, { ...ping, id: "i".repeat(1_001) }], `/1/id ${TOO_LONG}`],
+      [
+        Array.from({ length: 101 }, () => ping),
+        "a batch must have at most 100 messages, not 101",
+      ],
+      [[ping, ping], "/1/id is the id of another request in the batch"],
+      [
+        [ping, { ...ping, id: 2, method: "tools/list", params: { cursor: 5 } }],
+        "/1/params/cursor: Invalid input: expected string",
+      ],
+      [
+        [{ ...ping, method: "tools/list" }, { ...ping, id: 2, method: "tools/list" }],
+        "/1 lists the tools again: a batch may do so once",
+      ],
+      [[{ ...ping, method: "initialize" }], "/0/params: Invalid input: expected object"],
+    ] as const
+  ) {
+    it(`are refused, with the place: ${JSON.stringify(body).slice(0, 60)}`, async () => {
+      const response = await mcp.fetch(legacyRequest(body));
+      assertEquals(response.status, 400);
+      const { error } = await messageIn(response);
+      assertEquals(error?.code, -32600);
+      assertStringIncludes(error?.message ?? "", `Cannot read the request: ${says}`);
+    });
+  }
+
+  for (const method of ["tools/call", "tools/list", "initialize"]) {
+    it(`are refused if they are deeper than anything asks for: ${method}`, async () => {
+      const DEPTH = 20_000;
+      const deep = `{"experimental":{"x":{"a":${"[".repeat(DEPTH)}${"]".repeat(DEPTH)}}}}`;
+      const text = JSON.stringify({
+        jsonrpc: "2.0",
+        id: "mine",
+        method,
+        params: { name: "run", capabilities: 0 },
+      });
+      for (
+        const body of [text.replace("0}", `${deep}}`), `[${text.replace("0}", `${deep}}`)}]`]
+      ) {
+        const response = await mcp.fetch(legacyRequest(body));
+        assertEquals(response.status, 400);
+        const answer = await response.json();
+        assertEquals(answer.id, body.startsWith("[") ? null : "mine");
+        assertEquals(answer.error.code, -32600);
+        assertStringIncludes(answer.error.message, "the body must have at most 259 levels of");
+      }
+    });
+  }
+
+  it("keep their id in the answer", async () => {
+    const refused = await mcp.fetch(legacyRequest({ ...ping, id: "mine", params: [] }));
+    assertEquals((await refused.json()).id, "mine");
+  });
+});
+
+describe("batches", () => {
+  it("are for the revisions that have them", async () => {
+    const batch = [ping, { ...ping, id: 2 }];
+    for (const version of [MODERN, "2025-11-25", "2025-06-18"]) {
+      const response = await mcp.fetch(legacyRequest(batch, { "mcp-protocol-version": version }));
+      assertEquals(response.status, 400);
+      const { error } = await messageIn(response);
+      assertStringIncludes(error?.message ?? "", `revision ${version} has no batches`);
+    }
+    for (const headers of [{}, { "mcp-protocol-version": "2025-03-26" }]) {
+      const response = await mcp.fetch(legacyRequest(batch, headers));
+      assertEquals(response.status, 200);
+      assertEquals((await response.text()).split("data: ").length, 3);
+    }
+  });
+});
+
+describe("revisions that nobody knows", () => {
+  const version = "2099-01-01";
+  const headers = { "mcp-protocol-version": version };
+
+  it("are refused with those that are known", async () => {
+    const _meta = { "io.modelcontextprotocol/protocolVersion": version };
+    const response = await mcp.fetch(modernRequest("tools/list", { _meta }, headers));
+    assertEquals(response.status, 400);
+    const { error } = await response.json();
+    assertEquals(error.code, -32022);
+    assertEquals(error.data.requested, version);
+    assertEquals(error.data.supported, [MODERN]);
+  });
+
+  it("are refused if only the header names them", async () => {
+    const response = await mcp.fetch(legacyRequest({ ...ping, method: "tools/list" }, headers));
+    assertEquals(response.status, 400);
+    const { error } = await response.json();
+    assertEquals(error.code, -32602);
+    assertStringIncludes(error.message, `protocol revision ${version}`);
+  });
+});

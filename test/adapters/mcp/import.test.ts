@@ -1,0 +1,293 @@
+import { defineTool, ToolDispatcher, ToolRegistry, ToolResult } from "@plue/tools";
+import { createMcpEndpoint, importMcpServer, isMcpContent, mcpContent } from "@plue/tools/mcp";
+import { describe, it } from "bun:test";
+import { assert, assertEquals, assertRejects } from "@std/assert";
+import { connect, fetchFrom, URL_OF_MCP } from "./support.ts";
+
+/** A server with a tool for each kind of answer. */
+function farRegistry(): ToolRegistry {
+  return new ToolRegistry({
+    tools: [
+      defineTool({
+        name: "add",
+        description: "Adds.",
+        risk: "safe",
+        tags: ["read-only"],
+        parameters: {
+          type: "object",
+          properties: { a: { type: "number" }, b: { type: "number" } },
+          required: ["a", "b"],
+        },
+        returns: { type: "object", properties: { sum: { type: "number" } }, required: ["sum"] },
+        execute: ({ a, b }) => ({ sum: a + b }),
+      }),
+      defineTool({
+        name: "draw",
+        description: "Answers an image.",
+        execute: () =>
+          mcpContent({ content: [{ type: "image", data: "R0lGODlh", mimeType: "image/gif" }] }),
+      }),
+      defineTool({
+        name: "fail",
+        description: "Fails.",
+        execute: () => ToolResult.error("denied", "Cannot do that: it is Sunday"),
+      }),
+      defineTool({
+        name: "lines",
+        description: "Answers two texts.",
+        execute: () =>
+          mcpContent({ content: [{ type: "text", text: "one" }, { type: "text", text: "two" }] }),
+      }),
+      defineTool({
+        name: "steps",
+        description: "Says how far it has come.",
+        async execute(_, { progress }) {
+          progress(1, 2, "half");
+          await Promise.resolve();
+          progress(2, 2, "all");
+          return "done";
+        },
+      }),
+    ],
+  });
+}
+
+/** What a call sends on the way comes together with its result, as it may over a network. */
+async function atOnce(answer: Promise<Response>, init?: RequestInit): Promise<Response> {
+  const response = await answer;
+  return String(init?.body).includes('"tools/call"')
+    ? new Response(await response.text(), response)
+    : response;
+}
+
+/** The far server, and a near registry with its tools. */
+async function imported(far: ToolRegistry = farRegistry()) {
+  const mcp = createMcpEndpoint(far, { openExecution: true, ttlMs: 60_000 });
+  const registry = new ToolRegistry();
+  let down: Error | undefined;
+  const failed = Promise.withResolvers<void>();
+  const errors: unknown[] = [];
+  const server = await importMcpServer(URL_OF_MCP, {
+    namespace: "far",
+    registry,
+    reconnect: { firstDelayMs: 1, maxDelayMs: 5 },
+    onError: (error) => void errors.push(error),
+    http: {
+      fetch(url, init) {
+        if (down === undefined) return atOnce(fetchFrom(mcp)(url, init), init);
+        failed.resolve();
+        return Promise.reject(down);
+      },
+    },
+  });
+  const dispatcher = new ToolDispatcher(registry);
+  return {
+    far,
+    registry,
+    server,
+    dispatcher,
+    errors,
+    /** Resolves when a request has failed. */
+    failed: failed.promise,
+    set isDown(value: boolean | Error) {
+      down = value === true ? new TypeError("There is no network") : value || undefined;
+    },
+    call: (name: string, args = {}) =>
+      dispatcher.dispatch({ name: `far:${name}`, arguments: args }),
+  };
+}
+
+/** The next change of a registry. */
+async function nextChange(registry: ToolRegistry) {
+  for await (const change of registry.changes()) return change;
+  throw new Error("The registry has ended");
+}
+
+describe("importMcpServer()", () => {
+  for (
+    const [source, what] of [
+      ["ftp://localhost/", "its URL must begin with"],
+      ["nowhere", "its URL must begin with"],
+      [null, "it must be a URL, a command"],
+      [{}, "it must be a URL, a command"],
+    ] as const
+  ) {
+    it(`refuses ${JSON.stringify(source)}`, async () => {
+      // What JavaScript may hand in.
+      const wrong = source as string;
+      await assertRejects(() => importMcpServer(wrong, { namespace: "x" }), TypeError, what);
+    });
+  }
+
+  it("needs a namespace", async () => {
+    const none = {} as { namespace: string };
+    await assertRejects(() => importMcpServer(URL_OF_MCP, none), TypeError, "it needs a namespace");
+  });
+
+  it("answers values, texts and content", async () => {
+    const { server, call, registry } = await imported();
+    assertEquals(registry.ids, ["far:add", "far:draw", "far:fail", "far:lines", "far:steps"]);
+    assertEquals([server.warnings, server.rejected], [[], []]);
+    const add = await call("add", { a: 2, b: 40 });
+    assertEquals(add.ok && add.content, { sum: 42 });
+    const lines = await call("lines");
+    assertEquals(lines.ok && lines.content, "one\ntwo");
+    const draw = await call("draw");
+    assert(draw.ok && isMcpContent(draw.content));
+    await server.close();
+  });
+
+  it("tells the model what the server answered of a failure", async () => {
+    const { server, call } = await imported();
+    const fail = await call("fail");
+    assertEquals(
+      fail.ok ? undefined : [fail.error.code, fail.error.message.includes("it is Sunday")],
+      ["threw", true],
+    );
+    await server.close();
+  });
+
+  it("hands on how far a call has come", async () => {
+    const { server, dispatcher } = await imported();
+    const seen: unknown[] = [];
+    await dispatcher.dispatch({ name: "far:steps" }, {
+      progress: (progress) => void seen.push(progress),
+    });
+    assertEquals(seen, [
+      { done: 1, total: 2, message: "half" },
+      { done: 2, total: 2, message: "all" },
+    ]);
+    await server.close();
+  });
+
+  it("follows the server, and leaves what has not changed", async () => {
+    const { far, registry, server } = await imported();
+    const add = registry.getTool("far:add");
+    let change = nextChange(registry);
+    far.updateTool({ name: "draw", description: "Draws better." });
+    assertEquals((await change).type, "updated");
+    assertEquals(registry.getTool("far:draw")?.description, "Draws better.");
+    assert(registry.getTool("far:add") === add);
+    change = nextChange(registry);
+    far.unregisterTool("fail");
+    assertEquals((await change).type, "removed");
+    assertEquals(server.tools.map(({ name }) => name), ["add", "draw", "lines", "steps"]);
+    await server.close();
+    assertEquals(registry.count, 0);
+  });
+
+  it("reports a tool that has no place any more, and goes on", async () => {
+    const { far, registry, server, errors } = await imported();
+    registry.registerTool({ namespace: "far", name: "mine", description: "Is near." });
+    const change = nextChange(registry);
+    far.registerTools([
+      { name: "mine", description: "Is far." },
+      { name: "other", description: "Is far too." },
+    ]);
+    assertEquals((await change).tool.id, "far:other");
+    assertEquals(registry.getTool("far:mine")?.description, "Is near.");
+    assertEquals(errors.map((error) => error instanceof TypeError), [true]);
+    await server.close();
+    assertEquals(registry.ids, ["far:mine"]);
+  });
+
+  it("takes in all tools or none at first", async () => {
+    const mcp = createMcpEndpoint(farRegistry());
+    const registry = new ToolRegistry({
+      tools: [defineTool({ namespace: "far", name: "lines", description: "Is near." })],
+    });
+    await assertRejects(
+      () =>
+        importMcpServer(URL_OF_MCP, {
+          namespace: "far",
+          registry,
+          http: { fetch: fetchFrom(mcp) },
+        }),
+      TypeError,
+      "far:lines",
+    );
+    assertEquals(registry.ids, ["far:lines"]);
+  });
+
+  it("connects again when the connection is lost", async () => {
+    const world = await imported();
+    world.isDown = true;
+    // It may have been done, and nothing says that it may be done twice.
+    const lost = await world.call("lines");
+    assertEquals(
+      lost.ok ? undefined : [lost.error.code, lost.error.retryable],
+      ["unavailable", true],
+    );
+    world.isDown = false;
+    // It waits for the connection.
+    const found = await world.call("lines");
+    assertEquals(found.ok && found.content, "one\ntwo");
+    await world.server.close();
+  });
+
+  it("repeats a call that may be repeated, when the connection is there again", async () => {
+    const world = await imported();
+    world.isDown = true;
+    const call = world.call("add", { a: 1, b: 1 });
+    await world.failed;
+    world.isDown = false;
+    const found = await call;
+    assertEquals(found.ok && found.content, { sum: 2 });
+    await world.server.close();
+  });
+
+  for (
+    const [runtime, error] of [
+      ["Node", Object.assign(new TypeError("fetch failed"), { cause: { code: "ECONNREFUSED" } })],
+      ["Bun", Object.assign(new Error("Unable to connect"), { code: "ConnectionRefused" })],
+      ["Deno", new TypeError("client error (Connect): tcp connect error: Connection refused")],
+    ] as const
+  ) {
+    it(`has a call wait that was not sent, as ${runtime} says it`, async () => {
+      if (error.cause !== undefined) {
+        error.cause = Object.assign(new Error("connect"), error.cause);
+      }
+      const world = await imported();
+      world.isDown = error;
+      const call = world.call("lines");
+      await world.failed;
+      world.isDown = false;
+      const found = await call;
+      assertEquals(found.ok && found.content, "one\ntwo");
+      await world.server.close();
+    });
+  }
+
+  it("does not wait for a connection longer than its caller", async () => {
+    const world = await imported();
+    world.isDown = true;
+    await world.call("lines");
+    const caller = new AbortController();
+    const call = world.dispatcher.dispatch(
+      { name: "far:add", arguments: { a: 1, b: 1 } },
+      { signal: caller.signal },
+    );
+    caller.abort();
+    const result = await call;
+    assertEquals(result.ok ? "" : result.error.code, "aborted");
+    await world.server.close();
+  });
+
+  it("reads the list again when asked, past what the client keeps", async () => {
+    const far = farRegistry();
+    const client = await connect(createMcpEndpoint(far.select(), { ttlMs: 60_000 }), "legacy");
+    const server = await importMcpServer(client, { namespace: "far" });
+    assertEquals(server.tools.length, 5);
+    await server.refresh();
+    assertEquals(server.tools.length, 5);
+    await server.close();
+    await assertRejects(() => server.refresh());
+    assertEquals((await client.listTools()).tools.length, 5);
+    await client.close();
+  });
+
+  it("gives up when its caller does", async () => {
+    const signal = AbortSignal.abort(new Error("Enough"));
+    await assertRejects(() => importMcpServer(URL_OF_MCP, { namespace: "far", signal }));
+  });
+});

@@ -1,0 +1,116 @@
+import { streamIfSlow } from "../../../src/adapters/mcp/streams.ts";
+import { describe, it } from "bun:test";
+import { assertEquals, assertRejects } from "@std/assert";
+
+/** Answers when told to, and that is late. */
+function late(signal = new AbortController().signal, heartbeatMs = 60_000) {
+  const work = Promise.withResolvers<Response>();
+  const left = Promise.withResolvers<void>();
+  const errors: unknown[] = [];
+  const answer = streamIfSlow(work.promise, {
+    patienceMs: 1,
+    heartbeatMs,
+    signal,
+    onLeave() {
+      left.resolve();
+      work.resolve(new Response(null, { status: 499 }));
+    },
+    onError: (error) => void errors.push(error),
+  });
+  return { work, left: left.promise, errors, answer };
+}
+
+const events = (text: string): readonly string[] =>
+  text.split("\n\n").filter((part) => part !== "" && part !== ":");
+
+describe("streamIfSlow()", () => {
+  it("hands on what is there soon", async () => {
+    const soon = new Response("{}");
+    const options = {
+      patienceMs: 60_000,
+      heartbeatMs: 60_000,
+      signal: new AbortController().signal,
+      onLeave() {},
+      onError() {},
+    };
+    assertEquals(await streamIfSlow(Promise.resolve(soon), options) === soon, true);
+    await assertRejects(
+      () => streamIfSlow(Promise.reject(new Error("Broken")), options),
+      Error,
+      "Broken",
+    );
+  });
+
+  it("makes an event of JSON that comes late", async () => {
+    const { work, answer } = late();
+    const response = await answer;
+    assertEquals(response.headers.get("content-type"), "text/event-stream");
+    work.resolve(new Response('{"a":1}', { headers: { "content-type": "application/json" } }));
+    assertEquals(events(await response.text()), ['event: message\ndata: {"a":1}']);
+  });
+
+  it("goes on with a stream that comes late", async () => {
+    const { work, answer } = late();
+    const response = await answer;
+    const headers = { "content-type": "text/event-stream" };
+    work.resolve(new Response("data: 1\n\ndata: 2\n\n", { headers }));
+    assertEquals(events(await response.text()), ["data: 1", "data: 2"]);
+  });
+
+  it("says that the client has left its stream, or is gone", async () => {
+    const first = late();
+    await (await first.answer).body?.cancel();
+    await first.left;
+    const client = new AbortController();
+    const second = late(client.signal);
+    await second.answer;
+    client.abort();
+    await second.left;
+  });
+
+  it("sets no timer that outlives a client who is gone", async () => {
+    const { setTimeout, clearTimeout } = globalThis;
+    const timers = new Set<unknown>();
+    Object.assign(globalThis, {
+      setTimeout(work: () => void, ms?: number) {
+        const timer = setTimeout(() => {
+          timers.delete(timer);
+          work();
+        }, ms);
+        timers.add(timer);
+        return timer;
+      },
+      clearTimeout(timer: ReturnType<typeof setTimeout> | undefined) {
+        timers.delete(timer);
+        clearTimeout(timer);
+      },
+    });
+    try {
+      const client = new AbortController();
+      const { answer, left } = late(client.signal);
+      await answer;
+      assertEquals(timers.size > 0, true);
+      client.abort();
+      await left;
+      // What is cleared by promises is cleared before the next task.
+      await new Promise((resolve) => setTimeout(resolve));
+      assertEquals(timers.size, 0);
+    } finally {
+      Object.assign(globalThis, { setTimeout, clearTimeout });
+    }
+  });
+
+  it("takes a client for gone if nobody begins to read", async () => {
+    const { answer, left } = late(undefined, 1);
+    await answer;
+    await left;
+  });
+
+  it("ends when the answer fails, and says so to the owner only", async () => {
+    const { work, answer, errors } = late();
+    const response = await answer;
+    work.reject(new Error("Broken"));
+    assertEquals(events(await response.text()), []);
+    assertEquals(errors.map(String), ["Error: Broken"]);
+  });
+});

@@ -1,0 +1,455 @@
+import { describe, it } from "bun:test";
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { type Credentials, importOpenApi } from "../../../src/adapters/openapi/mod.ts";
+import type { ToolResult } from "../../../mod.ts";
+import { call } from "../../support/call_tool.ts";
+import { type Asked, fakeApi, respond, respondWith } from "./fake_api.ts";
+import { petStore } from "./pet_store.ts";
+
+/** Calls an operation of the pet store, and gives the result and the one request. */
+async function ask(
+  name: string,
+  args: unknown,
+  answer = respond(200, "[]"),
+): Promise<{ readonly result: ToolResult; readonly asked: Asked | undefined }> {
+  const { fetch, asked } = fakeApi(() => answer);
+  const { tools } = importOpenApi(petStore(), { fetch });
+  const result = await call(tools, name, args);
+  assert(asked.length <= 1);
+  return { result, asked: asked[0] };
+}
+
+/** Calls an operation with one parameter, and gives the URL, its header and the result. */
+async function send(
+  path: string,
+  parameter: object,
+  value: unknown,
+): Promise<
+  { readonly url?: string | undefined; readonly headers: object; readonly result: ToolResult }
+> {
+  const { fetch, asked } = fakeApi();
+  const { tools } = importOpenApi({
+    openapi: "3.1.0",
+    paths: {
+      [path]: {
+        get: { operationId: "op", parameters: [{ name: "p", ...parameter }], responses: {} },
+      },
+    },
+  }, { fetch, baseUrl: "https://api.example/v1/" });
+  const result = await call(tools, "op", value === undefined ? {} : { p: value });
+  return { url: asked[0]?.url, headers: asked[0]?.request.headers ?? {}, result };
+}
+
+const LIST = [3, "a b", "ü&"];
+const OBJECT = { a: 1, "b=": "x y" };
+
+describe("an imported operation", () => {
+  it("sends its parameters where they belong", async () => {
+    const { asked, result } = await ask("listPets", {
+      "X-Trace": "t-1",
+      filter: { status: "free", age: 3 },
+      "filter[id]": [1, 2],
+      $top: 10,
+      sort: ["name", "-age"],
+    });
+    assertEquals(
+      asked?.url,
+      "https://eu.pets.example/v2/pets?filter%5Bstatus%5D=free&filter%5Bage%5D=3" +
+        "&filter%5Bid%5D=1&filter%5Bid%5D=2&%24top=10&sort=name,-age",
+    );
+    assertEquals(asked?.request.method, "GET");
+    assertEquals(asked?.request.headers["x-trace"], "t-1");
+    assertEquals(asked?.request.body, undefined);
+    assertEquals(asked?.request.redirect, "manual");
+    assertEquals(result.ok && result.content, []);
+  });
+
+  it("sends its body as JSON: all arguments, what is left of them, or one", async () => {
+    const created = await ask(
+      "createPet",
+      { name: "Mo", kind: "cat" },
+      respond(201, '{"id":1,"name":"Mo"}'),
+    );
+    assertEquals(created.result.ok && created.result.content, { id: 1, name: "Mo" });
+    assertEquals(JSON.parse(created.asked?.request.body ?? ""), { name: "Mo", kind: "cat" });
+    assertEquals(created.asked?.request.headers["content-type"], "application/json");
+
+    const put = await ask("put_pets_petId", { petId: "a/b", name: "Mo" }, respond(204, ""));
+    assertEquals(put.asked?.url, "https://eu.pets.example/v2/pets/a%2Fb");
+    assertEquals(JSON.parse(put.asked?.request.body ?? ""), { name: "Mo" });
+    assertEquals(put.result.ok && put.result.content, null);
+
+    const patched = await ask(
+      "patchPet",
+      { petId: "7", body: { petId: 8 } },
+      respond(200, "done", "text/plain"),
+    );
+    assertEquals(JSON.parse(patched.asked?.request.body ?? ""), { petId: 8 });
+    assertEquals(patched.asked?.request.headers["content-type"], "application/merge-patch+json");
+    assertEquals(patched.result.ok && patched.result.content, "done");
+  });
+
+  it("sends forms", async () => {
+    const { asked } = await ask("login", {
+      user: "a&b=c",
+      scopes: ["x", "y"],
+      device: { os: "1" },
+    });
+    assertEquals(
+      asked?.request.body,
+      "user=a%26b%3Dc&scopes=x&scopes=y&device=%7B%22os%22%3A%221%22%7D",
+    );
+    assertEquals(asked?.request.headers["content-type"], "application/x-www-form-urlencoded");
+  });
+
+  it("sends forms of several parts, and lets no value end its part", async () => {
+    const { fetch, asked } = fakeApi();
+    const { tools } = importOpenApi({
+      openapi: "3.1.0",
+      paths: {
+        "/a": {
+          post: {
+            operationId: "op",
+            requestBody: { content: { "multipart/form-data": { schema: { type: "object" } } } },
+            responses: {},
+          },
+        },
+      },
+    }, { fetch, baseUrl: "https://api.example" });
+    await call(tools, "op", { 'a"\r\nb': "1", list: ["x", { y: 2 }] });
+    const type = asked[0]?.request.headers["content-type"] ?? "";
+    const boundary = type.slice(type.indexOf("plue-"));
+    assertEquals(type, `multipart/form-data; boundary=${boundary}`);
+    assertEquals(asked[0]?.request.body?.split(`--${boundary}`), [
+      "",
+      '\r\ncontent-disposition: form-data; name="a%22%0D%0Ab"\r\n\r\n1\r\n',
+      '\r\ncontent-disposition: form-data; name="list"\r\n\r\nx\r\n',
+      '\r\ncontent-disposition: form-data; name="list"\r\ncontent-type: application/json\r\n\r\n{"y":2}\r\n',
+      "--\r\n",
+    ]);
+  });
+
+  const QUERIES: readonly [object, unknown, string][] = [
+    [{}, "a b&c", "p=a%20b%26c"],
+    [{}, true, "p=true"],
+    [{}, LIST, "p=3&p=a%20b&p=%C3%BC%26"],
+    [{}, OBJECT, "a=1&b%3D=x%20y"],
+    [{ explode: false }, LIST, "p=3,a%20b,%C3%BC%26"],
+    [{ explode: false }, OBJECT, "p=a,1,b%3D,x%20y"],
+    [{ style: "spaceDelimited", explode: false }, ["x", "y"], "p=x%20y"],
+    [{ style: "pipeDelimited", explode: false }, ["x", "y"], "p=x%7Cy"],
+    [
+      { style: "deepObject" },
+      { a: { b: 1 }, c: [1, 2], d: null },
+      "p%5Ba%5D%5Bb%5D=1&p%5Bc%5D=1&p%5Bc%5D=2",
+    ],
+    [{ allowReserved: true }, "a/b?c&d=e#f", "p=a/b?c%26d%3De%23f"],
+    [{ content: { "application/json": { schema: {} } } }, { a: 1 }, "p=%7B%22a%22%3A1%7D"],
+    [{}, [], ""],
+    [{}, null, ""],
+  ];
+  for (const [parameter, value, query] of QUERIES) {
+    it(`writes ${JSON.stringify(value)} into a query as ${JSON.stringify(parameter)}`, async () => {
+      const { url } = await send("/a", { in: "query", ...parameter }, value);
+      assertEquals(url, `https://api.example/v1/a${query === "" ? "" : `?${query}`}`);
+    });
+  }
+
+  const PATHS: readonly [object, unknown, string][] = [
+    [{}, "a/../b?c#d", "a%2F..%2Fb%3Fc%23d"],
+    [{}, "\\", "%5C"],
+    [{}, LIST, "3,a%20b,%C3%BC%26"],
+    [{}, OBJECT, "a,1,b%3D,x%20y"],
+    [{ explode: true }, OBJECT, "a=1,b%3D=x%20y"],
+    [{ style: "label" }, ["x", "y"], ".x,y"],
+    [{ style: "label", explode: true }, ["x", "y"], ".x.y"],
+    [{ style: "matrix" }, ["x", "y"], ";p=x,y"],
+    [{ style: "matrix", explode: true }, ["x", "y"], ";p=x;p=y"],
+    [{ style: "matrix", explode: true }, { a: 1, b: 2 }, ";a=1;b=2"],
+  ];
+  for (const [parameter, value, path] of PATHS) {
+    it(`writes ${JSON.stringify(value)} into a path as ${JSON.stringify(parameter)}`, async () => {
+      const { url } = await send("/a/{p}/b", { in: "path", ...parameter }, value);
+      assertEquals(url, `https://api.example/v1/a/${path}/b`);
+    });
+  }
+
+  const NO_PATHS: readonly unknown[] = [".", "..", "", null, [], {}, "\ud800"];
+  for (const value of NO_PATHS) {
+    it(`does not send the path parameter ${JSON.stringify(value)}`, async () => {
+      const { url, result } = await send("/a/{p}/b", { in: "path" }, value);
+      assertEquals(url, undefined);
+      assert(!result.ok);
+      assertEquals(result.error.code, "invalid_arguments");
+      assertEquals(result.error.issues?.[0]?.path, "/p");
+    });
+  }
+
+  it("does not let two parameters make a way up together", async () => {
+    const { fetch, asked } = fakeApi();
+    const { tools } = importOpenApi({
+      openapi: "3.1.0",
+      paths: {
+        "/a/{p}{q}": {
+          get: {
+            operationId: "op",
+            parameters: ["p", "q"].map((name) => ({ name, in: "path", required: true })),
+            responses: {},
+          },
+        },
+      },
+    }, { fetch, baseUrl: "https://api.example" });
+    const result = await call(tools, "op", { p: ".", q: "." });
+    assertEquals(asked, []);
+    assertEquals(!result.ok && result.error.code, "invalid_arguments");
+  });
+
+  it("writes headers and cookies", async () => {
+    const header = await send("/a", { in: "header", name: "X-P" }, undefined);
+    assertEquals((header.headers as Record<string, string>)["x-p"], undefined);
+    const list = await send("/a", { in: "header" }, LIST.slice(0, 2));
+    assertEquals((list.headers as Record<string, string>)["p"], "3,a b");
+    const object = await send("/a", { in: "header", explode: true }, { a: 1, b: 2 });
+    assertEquals((object.headers as Record<string, string>)["p"], "a=1,b=2");
+    const cookie = await send("/a", { in: "cookie" }, "x; y=z");
+    assertEquals((cookie.headers as Record<string, string>)["cookie"], "p=x%3B%20y%3Dz");
+  });
+
+  for (
+    const value of ["a\r\nx-evil: 1", "a\nb", "a\u0000b", "ü", ["a", "b\r\n"], { "a\r\nb": 1 }]
+  ) {
+    it(`does not send the header ${JSON.stringify(value)}`, async () => {
+      const { url, result } = await send("/a", { in: "header" }, value);
+      assertEquals(url, undefined);
+      assertEquals(!result.ok && result.error.code, "invalid_arguments");
+    });
+  }
+
+  it("sends the credentials that it is given, which win over arguments", async () => {
+    const { fetch, asked } = fakeApi();
+    const seen: unknown[] = [];
+    const { tools } = importOpenApi({
+      openapi: "3.1.0",
+      paths: {
+        "/a": {
+          get: {
+            operationId: "op",
+            parameters: [{ name: "token", in: "query" }, { name: "X-Token", in: "header" }],
+            responses: {},
+          },
+        },
+      },
+    }, {
+      fetch,
+      baseUrl: "https://api.example",
+      authorize: (operation, context): Credentials => {
+        seen.push(operation.operationId, typeof context.callId);
+        return {
+          headers: { "X-Token": "secret", authorization: "Bearer b" },
+          query: { token: "s&t" },
+        };
+      },
+    });
+    await call(tools, "op", { token: "mine", "X-Token": "mine" });
+    assertEquals(asked[0]?.url, "https://api.example/a?token=s%26t");
+    assertEquals(asked[0]?.request.headers["x-token"], "secret");
+    assertEquals(asked[0]?.request.headers["authorization"], "Bearer b");
+    assertEquals(seen, ["op", "string"]);
+  });
+
+  it("takes credentials to the servers of the document only, and says where that is", async () => {
+    const operation = (id: string, servers?: readonly unknown[]) => ({
+      get: { operationId: id, responses: {}, ...(servers === undefined ? {} : { servers }) },
+    });
+    const document = {
+      openapi: "3.1.0",
+      servers: [{ url: "https://api.example/v1" }],
+      paths: {
+        "/a": operation("a"),
+        "/b": operation("b", [{ url: "https://evil.example/" }]),
+        "/c": operation("c", [{ url: "https://api.example/v2" }]),
+        "/d": { ...operation("d"), servers: [{ url: "http://api.example" }] },
+      },
+    };
+    const { fetch, asked } = fakeApi();
+    const authorize = (): Credentials => ({ headers: { authorization: "Bearer b" } });
+    const { tools, warnings } = importOpenApi(document, { fetch, authorize });
+    for (const { id } of tools) await call(tools, id, {});
+    assertEquals(asked.map(({ url }) => url), [
+      "https://api.example/v1/a",
+      "https://api.example/v1/b",
+      "https://api.example/v2/c",
+      "https://api.example/v1/d",
+    ]);
+    assertEquals(warnings.map(({ tool, rule }) => [tool, rule]), [
+      [undefined, "authorize"],
+      ["b", "servers"],
+      ["d", "servers"],
+    ]);
+    assertStringIncludes(warnings[0]?.message ?? "", '"https://api.example"');
+    assertStringIncludes(warnings[1]?.message ?? "", '"https://evil.example"');
+
+    const own = { ...document, servers: [] };
+    const without = importOpenApi(own, { fetch, authorize }).tools;
+    assertEquals(without.filter(({ execute }) => execute !== undefined), []);
+    const open = fakeApi();
+    const plain = importOpenApi(document, { fetch: open.fetch });
+    await call(plain.tools, "b", {});
+    assertEquals([open.asked[0]?.url, plain.warnings], ["https://evil.example/b", []]);
+    const fixed = importOpenApi(document, {
+      fetch,
+      authorize,
+      baseUrl: "https://mine.example",
+    });
+    assertEquals(fixed.warnings, []);
+  });
+
+  it("checks arguments before it sends anything", async () => {
+    const { asked, result } = await ask("createPet", { kind: "cow" });
+    assertEquals(asked, undefined);
+    assertEquals(!result.ok && result.error.code, "invalid_arguments");
+  });
+
+  it("checks results, unless it is told not to", async () => {
+    const wrong = await ask("get_pets_petId", { petId: 1 }, respond(200, '{"id":"x"}'));
+    assertEquals(!wrong.result.ok && wrong.result.error.code, "invalid_result");
+    const { fetch } = fakeApi(() => respond(200, '{"id":"x"}'));
+    const { tools } = importOpenApi(petStore(), { fetch, returns: false });
+    const unchecked = await call(tools, "get_pets_petId", { petId: 1 });
+    assertEquals(unchecked.ok && unchecked.content, { id: "x" });
+  });
+
+  const REFUSALS: readonly [number, string, boolean][] = [
+    [302, "threw", false],
+    [400, "invalid_arguments", false],
+    [401, "denied", false],
+    [403, "denied", false],
+    [404, "threw", false],
+    [422, "invalid_arguments", false],
+    [429, "overloaded", true],
+    [500, "threw", true],
+    [503, "threw", true],
+  ];
+  for (const [status, code, retryable] of REFUSALS) {
+    it(`reports status ${status} as ${code}`, async () => {
+      const { result } = await ask("listPets", {}, respond(status, '{"title":"No"}'));
+      assert(!result.ok);
+      assertEquals([result.error.code, result.error.retryable], [code, retryable]);
+      assertStringIncludes(result.error.message, `GET /pets with status ${status}`);
+      assertEquals(result.error.message.includes('{"title":"No"}'), status !== 302);
+    });
+  }
+
+  it("cuts what an API says of its refusal, and reads no more of it than that", async () => {
+    let cancelled = false;
+    const chunk = new TextEncoder().encode("x".repeat(10_000));
+    const answer = respondWith(
+      500,
+      [chunk, chunk, chunk, chunk],
+      "text/plain",
+      () => cancelled = true,
+    );
+    const { result } = await ask("listPets", {}, answer);
+    assert(!result.ok);
+    assertEquals(result.error.message.length < 600, true);
+    assertEquals(cancelled, true);
+  });
+
+  it("does not pass on a refusal that is no text", async () => {
+    const { result } = await ask("listPets", {}, respond(500, "\u0001\u0002", "image/png"));
+    assertEquals(!result.ok && result.error.message, "The API answered GET /pets with status 500");
+  });
+
+  it("stops reading a response that is too large", async () => {
+    let cancelled = false;
+    const chunk = new TextEncoder().encode("[".repeat(600));
+    const { fetch } = fakeApi(() =>
+      respondWith(200, [chunk, chunk, chunk], "application/json", () => cancelled = true)
+    );
+    const { tools } = importOpenApi(petStore(), { fetch, maxResponseBytes: 1_000 });
+    const result = await call(tools, "listPets", {});
+    assertEquals(!result.ok && result.error.code, "output_too_large");
+    assertEquals(cancelled, true);
+  });
+
+  it("joins the chunks of a response, also in the middle of a character", async () => {
+    const bytes = new TextEncoder().encode('[{"name":"Mü","id":1}]');
+    const { result } = await ask(
+      "listPets",
+      {},
+      respondWith(200, [bytes.slice(0, 11), bytes.slice(11)], "application/json; charset=utf-8"),
+    );
+    assertEquals(result.ok && result.content, [{ name: "Mü", id: 1 }]);
+  });
+
+  const ODD: readonly [string, string | undefined, string][] = [
+    ["{", "application/json", "is not the JSON that it says it is"],
+    ["\u0001", "image/png", 'is of type "image/png"'],
+  ];
+  for (const [text, type, message] of ODD) {
+    it(`reports a response of type ${type} that it cannot read`, async () => {
+      const { result } = await ask("login", { user: "u" }, respond(200, text, type));
+      assert(!result.ok);
+      assertEquals(result.error.code, "invalid_result");
+      assertStringIncludes(result.error.message, message);
+    });
+  }
+
+  it("reports that there was no response, without the URL", async () => {
+    const { fetch } = fakeApi(({ url }) =>
+      Promise.reject(new Error(`connect ECONNREFUSED ${url}`))
+    );
+    const { tools } = importOpenApi(petStore(), { fetch });
+    const result = await call(tools, "listPets", { $top: 3 });
+    assert(!result.ok);
+    assertEquals([result.error.code, result.error.retryable], ["threw", true]);
+    assertEquals(
+      result.error.message,
+      "Cannot get a response to GET /pets: connect ECONNREFUSED GET /pets",
+    );
+  });
+
+  it("hands on the signal of the call, and reports an abort as one", async () => {
+    const controller = new AbortController();
+    const { fetch, asked } = fakeApi(({ request }) =>
+      new Promise((_, reject) => {
+        request.signal.addEventListener("abort", () => reject(request.signal.reason));
+        controller.abort();
+      })
+    );
+    const { tools } = importOpenApi(petStore(), { fetch });
+    const result = await call(tools, "listPets", {}, controller.signal);
+    assertEquals(asked.length, 1);
+    assertEquals(!result.ok && result.error.code, "aborted");
+  });
+
+  it("goes to the address that it is given, whatever the document says", async () => {
+    const { fetch, asked } = fakeApi();
+    const { tools } = importOpenApi(petStore(), {
+      fetch,
+      baseUrl: "http://localhost:9/x/",
+    });
+    await call(tools, "listPets", {});
+    assertEquals(asked[0]?.url, "http://localhost:9/x/pets");
+  });
+
+  it("takes an argument named __proto__ for an argument", async () => {
+    const { url } = await send("/a", { in: "query", name: "__proto__" }, undefined);
+    assertEquals(url, "https://api.example/v1/a");
+    const { fetch, asked } = fakeApi();
+    const { tools } = importOpenApi({
+      openapi: "3.1.0",
+      paths: {
+        "/a": {
+          get: {
+            operationId: "op",
+            parameters: [{ name: "__proto__", in: "query" }],
+            responses: {},
+          },
+        },
+      },
+    }, { fetch, baseUrl: "https://api.example" });
+    await call(tools, "op", '{"__proto__":"x"}');
+    assertEquals(asked[0]?.url, "https://api.example/a?__proto__=x");
+  });
+});

@@ -1,0 +1,154 @@
+import { describe, it } from "bun:test";
+import { assertEquals } from "@std/assert";
+import fc from "fast-check";
+import { importOpenApi } from "../../../src/adapters/openapi/mod.ts";
+import { petStore } from "./pet_store.ts";
+
+describe("importOpenApi()", () => {
+  it("rejects a document that is too deep", () => {
+    let deep: Record<string, unknown> = { type: "object" };
+    for (let level = 0; level < 5_000; level++) deep = { type: "object", properties: { a: deep } };
+    assertEquals(importOpenApi({ ...petStore(), deep }).rejected.map(({ rule }) => rule), [
+      "document",
+    ]);
+  });
+
+  it("answers the same for the same document", () => {
+    const write = (): string => JSON.stringify(importOpenApi(petStore()));
+    assertEquals(write(), write());
+  });
+
+  it("never throws for what a document says", () => {
+    const words = fc.constantFrom(
+      "tools",
+      "functions",
+      "function",
+      "toolSpec",
+      "name",
+      "type",
+      "object",
+      "inputSchema",
+      "input_schema",
+      "parameters",
+      "functionDeclarations",
+      "OBJECT",
+      "openapi",
+      "3.1.0",
+      "3.0.0",
+      "paths",
+      "/a/{b}",
+      "get",
+      "$ref",
+      "#/paths/~1a",
+      "#",
+      "schema",
+      "in",
+      "query",
+      "path",
+      "content",
+      "application/json",
+      "requestBody",
+      "responses",
+      "200",
+      "allOf",
+      "properties",
+      "items",
+      "namespace",
+      "__proto__",
+      "toString",
+      "nullable",
+      "enum",
+      "json",
+    );
+    const value = fc.letrec<{ any: unknown }>((tie) => ({
+      any: fc.oneof(
+        { maxDepth: 5 },
+        words,
+        fc.constantFrom<unknown>(null, true, 0, -1.5, "", {}, []),
+        fc.array(tie("any"), { maxLength: 4 }),
+        fc.dictionary(words, tie("any"), { maxKeys: 5 }),
+      ),
+    })).any;
+    const document = fc.oneof(
+      value,
+      fc.record({ openapi: fc.constantFrom("3.0.0", "3.1.0"), paths: value, components: value }),
+    );
+    fc.assert(
+      fc.property(document, (given) => {
+        const { tools } = importOpenApi(given);
+        assertEquals(new Set(tools.map(({ id }) => id)).size, tools.length);
+      }),
+      { numRuns: 400, seed: 7 },
+    );
+  });
+
+  it("never throws for what an API says", () => {
+    // A dictionary of so few keys would throw away most of what it generates, at each level.
+    const someOf = <T>(keys: readonly string[], value: fc.Arbitrary<T>) =>
+      fc.record(Object.fromEntries(keys.map((key) => [key, value])), { requiredKeys: [] });
+    const schema = fc.constantFrom<unknown>(
+      { $ref: "#/components/schemas/A" },
+      { $ref: "#/components/schemas/B" },
+      { $ref: "#/paths" },
+      { $ref: "x" },
+      { type: "object", properties: { a: { $ref: "#/components/schemas/A" } } },
+      { allOf: [{ $ref: "#/components/schemas/B" }] },
+      true,
+      7,
+      null,
+      { nullable: true },
+      { type: "string", nullable: true, enum: ["a"] },
+      { allOf: 1 },
+      { required: 1 },
+      { properties: [] },
+      { type: "object", properties: { a: 1 } },
+    );
+    const parameter = fc.oneof(
+      fc.record({
+        name: fc.constantFrom<unknown>("a", "b", "", 1),
+        in: fc.constantFrom<unknown>("path", "query", "header", "cookie", "x", 1),
+        schema,
+        style: fc.constantFrom<unknown>("form", "deepObject", undefined, 3),
+        required: fc.boolean(),
+      }),
+      fc.constantFrom<unknown>({ $ref: "#/components/parameters/P" }, null, 1),
+    );
+    const content = someOf(
+      ["application/json", "text/plain", "x", "*/*"],
+      fc.record({ schema }),
+    );
+    const operation = fc.record({
+      operationId: fc.constantFrom<unknown>("x", "y", "", 1, undefined),
+      parameters: fc.array(parameter, { maxLength: 3 }),
+      requestBody: fc.oneof(
+        fc.record({ content, required: fc.boolean() }),
+        fc.constant({ $ref: "#" }),
+      ),
+      responses: someOf(["200", "204", "default", "2XX"], fc.record({ content })),
+      security: fc.constantFrom<unknown>([], 1),
+    }, { requiredKeys: [] });
+    const document = fc.record({
+      openapi: fc.constantFrom("3.0.0", "3.1.0"),
+      paths: someOf(
+        ["/a", "/{a}", "/{a}/{b}", "/{", "a"],
+        someOf(["get", "post", "put", "x"], operation),
+      ),
+      components: fc.record({
+        schemas: fc.record({ A: schema, B: schema }),
+        parameters: fc.record({ P: parameter }),
+      }),
+      servers: fc.constantFrom<unknown>([{ url: "https://x.example/{v}" }], [{}], 1, [{
+        url: "::",
+      }]),
+    });
+    fc.assert(
+      fc.property(document, (given) => {
+        const { tools } = importOpenApi(given, {
+          fetch: () => Promise.reject(new Error("no")),
+        });
+        assertEquals(new Set(tools.map(({ id }) => id)).size, tools.length);
+      }),
+      { numRuns: 150, seed: 9 },
+    );
+  });
+});

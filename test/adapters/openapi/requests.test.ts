@@ -1,0 +1,128 @@
+import { describe, it } from "bun:test";
+import { assertEquals } from "@std/assert";
+import fc from "fast-check";
+import type { HttpOperation, ParameterBinding } from "../../../src/adapters/openapi/mod.ts";
+import { buildRequest, type BuiltRequest } from "../../../src/adapters/openapi/request.ts";
+import { UnsendableArgument } from "../../../src/adapters/openapi/serialize.ts";
+
+const SERVER = "https://api.example/v1";
+
+function operation(...parameters: readonly ParameterBinding[]): HttpOperation {
+  return { method: "GET", path: "/a/{p}/b", parameters };
+}
+
+const PATH: ParameterBinding = { key: "p", name: "p", in: "path", style: "simple", explode: false };
+
+function build(given: HttpOperation, args: Record<string, unknown>): BuiltRequest | undefined {
+  try {
+    return buildRequest(given, SERVER, args, {});
+  } catch (cause) {
+    if (cause instanceof UnsendableArgument) return undefined;
+    throw cause;
+  }
+}
+
+/** Text with what URLs and headers are made of. */
+const text = fc.oneof(
+  fc.string({ unit: "binary" }),
+  fc.string({
+    unit: fc.constantFrom(
+      "/",
+      "\\",
+      ".",
+      "%",
+      "2",
+      "e",
+      "?",
+      "#",
+      "@",
+      ":",
+      "&",
+      "=",
+      " ",
+      "\r",
+      "\n",
+      "\t",
+      "a",
+    ),
+  }),
+);
+
+describe("buildRequest()", () => {
+  it("keeps a path parameter in its place, or refuses it", () => {
+    fc.assert(
+      fc.property(text, (value) => {
+        const request = build(operation(PATH), { p: value });
+        if (request === undefined) {
+          assertEquals(
+            value === "" || value === "." || value === ".." || !value.isWellFormed(),
+            true,
+          );
+          return;
+        }
+        const url = new URL(request.url);
+        assertEquals(url.origin, "https://api.example");
+        assertEquals([url.search, url.hash, url.username], ["", "", ""]);
+        const segments = url.pathname.split("/");
+        assertEquals([segments.length, segments[1], segments[2], segments[4]], [5, "v1", "a", "b"]);
+        assertEquals(decodeURIComponent(segments[3] ?? ""), value);
+      }),
+      { numRuns: 1_000, seed: 1 },
+    );
+  });
+
+  it("keeps a query parameter one parameter", () => {
+    fc.assert(
+      fc.property(text, text, fc.boolean(), (name, value, allowReserved) => {
+        fc.pre(name !== "" && name.isWellFormed() && value.isWellFormed());
+        const query: ParameterBinding = {
+          key: "q",
+          name,
+          in: "query",
+          style: "form",
+          explode: true,
+          allowReserved,
+        };
+        const request = build(operation(PATH, query), { p: "x", q: value });
+        const url = new URL(request?.url ?? "");
+        assertEquals([...url.searchParams], [[name, value]]);
+        assertEquals([url.pathname, url.hash], ["/v1/a/x/b", ""]);
+      }),
+      { numRuns: 1_000, seed: 2 },
+    );
+  });
+
+  it("keeps a header one line", () => {
+    const header: ParameterBinding = {
+      key: "h",
+      name: "X-H",
+      in: "header",
+      style: "simple",
+      explode: false,
+    };
+    fc.assert(
+      fc.property(fc.oneof(text, fc.array(text), fc.dictionary(text, text)), (value) => {
+        const sent = build(operation(PATH, header), { p: "x", h: value })?.headers["x-h"];
+        assertEquals(/[^\t\x20-\x7e]/.test(sent ?? ""), false);
+      }),
+      { numRuns: 1_000, seed: 3 },
+    );
+  });
+
+  it("keeps a cookie one cookie", () => {
+    const cookie: ParameterBinding = {
+      key: "c",
+      name: "c",
+      in: "cookie",
+      style: "form",
+      explode: true,
+    };
+    fc.assert(
+      fc.property(text, (value) => {
+        const sent = build(operation(PATH, cookie), { p: "x", c: value })?.headers["cookie"];
+        assertEquals(/[;,\s]/.test(sent ?? ""), false);
+      }),
+      { numRuns: 500, seed: 4 },
+    );
+  });
+});

@@ -1,0 +1,103 @@
+import { describe, it } from "bun:test";
+import { assert, assertEquals, assertThrows } from "@std/assert";
+import { fixture, messageOf, outcome } from "./support.ts";
+
+// "Send error metadata: try context.sendMetadata(.{ .type = "error", .tool = tool_name,
+// .error = @errorName(err) })"
+describe("the metadata of a call that fails", () => {
+  it("ends with what failed, which tool, and why", async () => {
+    const { call } = fixture([{
+      namespace: "chain",
+      name: "fails",
+      execute: (_, { metadata }) => {
+        metadata("on the way");
+        throw new Error("the disk is full");
+      },
+    }]);
+    const told: unknown[] = [];
+    const result = await call("chain:fails", {}, { metadata: (value) => told.push(value) });
+    assertEquals(told, ["on the way", {
+      type: "error",
+      tool: "chain:fails",
+      error: "threw",
+      message: 'Cannot call "chain:fails": the tool threw: the disk is full',
+    }]);
+    assertEquals(messageOf(result).endsWith("the disk is full"), true);
+  });
+
+  it("has the issues that the failure has, and is a frozen copy", async () => {
+    const parameters = { type: "object", required: ["path"] } as const;
+    const { call } = fixture([{ name: "picky", parameters, execute: () => 1 }]);
+    const told: { readonly issues: unknown[] }[] = [];
+    const result = await call("picky", {}, {
+      metadata: (value) => told.push(value as { readonly issues: unknown[] }),
+    });
+    assert(!result.ok);
+    assertEquals(told.length, 1);
+    assertEquals(told[0]?.issues, [...(result.error.issues ?? [])]);
+    assertThrows(() => told[0]?.issues.push(1), TypeError);
+    assert(Object.isFrozen(told[0]) && Object.isFrozen(told[0]?.issues[0]));
+  });
+
+  it("tells of calls that no tool was run for", async () => {
+    const { dispatcher } = fixture([{ name: "one", execute: () => 1 }], { maxCallsPerBatch: 2 });
+    const told: unknown[] = [];
+    const metadata = (value: unknown): void => {
+      const { type, tool, error } = value as Record<string, unknown>;
+      told.push([type, tool, error]);
+    };
+    await dispatcher.dispatchAll([{ name: "nope" }, { name: "one" }, { name: "one" }], {
+      metadata,
+    });
+    await dispatcher.dispatch({} as { name: string }, { metadata });
+    await dispatcher.dispatch({ name: "one" }, { metadata, timeoutMs: 0 });
+    assertEquals(told, [
+      ["error", "nope", "unknown_tool"],
+      ["error", "one", "overloaded"],
+      ["error", "", "unknown_tool"],
+      ["error", "one", "timeout"],
+    ]);
+  });
+
+  it("is what the result is in the end: an after hook may have changed that", async () => {
+    const told: unknown[] = [];
+    const { call } = fixture([{ name: "a", execute: () => 1 }], {
+      hooks: {
+        after: () => {
+          assertEquals(told, []);
+          throw new Error("no");
+        },
+      },
+    });
+    const result = await call("a", {}, { metadata: (value) => told.push(value) });
+    assertEquals(outcome(result), "denied");
+    assertEquals(told.map((value) => (value as { error: string }).error), ["denied"]);
+  });
+
+  it("is nothing for a success", async () => {
+    const { call } = fixture([{ name: "a", execute: () => 1 }]);
+    const told: unknown[] = [];
+    await call("a", {}, { metadata: (value) => told.push(value) });
+    assertEquals(told, []);
+  });
+
+  it("is the result in a stream, and no event besides", async () => {
+    const { dispatcher } = fixture([{ name: "fails", validate: () => "no" }]);
+    const types: string[] = [];
+    for await (const { type } of dispatcher.stream({ name: "fails" })) types.push(type);
+    assertEquals(types, ["result"]);
+  });
+
+  it("cannot break the call: what the callback throws is reported", async () => {
+    const { call, reports } = fixture([{ name: "picky", execute: () => 1, validate: () => "no" }]);
+    const metadata = (): never => {
+      throw new Error("not listening");
+    };
+    assertEquals(outcome(await call("picky", {}, { metadata })), "invalid_arguments");
+    assertEquals(outcome(await call("nope", {}, { metadata })), "unknown_tool");
+    assertEquals(reports.map(({ toolId, phase }) => [toolId, phase]), [
+      ["picky", "metadata"],
+      ["nope", "metadata"],
+    ]);
+  });
+});

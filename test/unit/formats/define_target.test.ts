@@ -1,0 +1,285 @@
+import { assert, assertEquals, assertThrows } from "@std/assert";
+import { describe, it } from "bun:test";
+import { typeboxEngine } from "../../../src/adapters/typebox/mod.ts";
+import { ToolDispatcher } from "../../../src/execute/mod.ts";
+import {
+  accumulateCalls,
+  callNotes,
+  createAdapter,
+  decodeCalls,
+  defineTarget,
+  dispatchResponse,
+  encodeResult,
+  encodeResults,
+  exportTools,
+  Exposure,
+  LIMITS,
+  listTargets,
+  resolveTarget,
+  type Target,
+  targetOf,
+} from "../../../src/formats/mod.ts";
+import { buildToolset } from "../../../src/select/mod.ts";
+import { makeTool, ToolResult } from "../../../src/tool/mod.ts";
+
+const echo = makeTool({
+  name: "echo",
+  description: "Repeats a text.",
+  parameters: {
+    type: "object",
+    properties: { text: { type: "string" }, times: { type: "integer" } },
+    required: ["text"],
+  },
+  execute: (args) => args,
+});
+
+const chat = targetOf("openai.chat");
+const { wire: _wire, assemble: _assemble, lend: _lend, calls: _calls, ...rules } = chat;
+
+/** A provider in one record: OpenAI's chat, with the names of tools in upper case. */
+const shout = defineTarget({
+  ...chat,
+  id: "shout",
+  title: "Shout",
+  names: { ...chat.names, case: "upper" },
+});
+
+/** OpenAI's rules, in shapes of its own. */
+const reshaped = defineTarget({
+  ...rules,
+  id: "reshaped",
+  wire: (view) => ({ SAY: view.name, WITH: view.parameters }),
+  calls: {
+    read: chat.calls.read,
+    write: (call, answer) => ({ SAY: call.wireName, ANSWER: answer.text }),
+    gather: (parts) => [{ ANSWERS: parts }],
+  },
+});
+
+const RESPONSE = {
+  choices: [{
+    message: {
+      tool_calls: [{ id: "c1", function: { name: "ECHO", arguments: '{"text":"hi"}' } }],
+    },
+  }],
+};
+
+/** The least that a target needs. */
+const least = defineTarget({
+  id: "least",
+  wire: (view) => ({ name: view.name }),
+  calls: { read: () => [], write: (_call, answer) => answer.text },
+});
+
+describe("defineTarget()", () => {
+  it("makes a target to export to", () => {
+    const { target, tools, names, losses, rejected } = exportTools([echo], shout);
+    const sent: { type: "function"; function: { name: string } }[] = tools;
+    assertEquals(target, "shout");
+    assertEquals(sent.map((tool) => tool.function.name), ["ECHO"]);
+    assertEquals([losses, rejected], [[], []]);
+    assertEquals([names.idOf("ECHO"), names.nameOf("echo")], ["echo", "ECHO"]);
+  });
+
+  it("leads back from names in another case to ids with capitals, also to two that differ in it", () => {
+    const [first, second] = ["getWeather", "getweather"].map((name) =>
+      makeTool({ ...ECHO_PARTS, name })
+    );
+    assert(first !== undefined && second !== undefined);
+    const alone = exportTools([first], shout);
+    assertEquals(alone.tools[0]?.function.name, "GETWEATHER");
+    assertEquals(alone.names.idOf("GETWEATHER"), "getWeather");
+    const { tools, names } = exportTools([first, second], shout);
+    const sent = tools.map((tool) => tool.function.name);
+    assertEquals(sent.map((name) => names.idOf(name)), ["getWeather", "getweather"]);
+    for (const name of sent) assert(/^GETWEATHER_[0-9A-F]{8}$/.test(name), name);
+  });
+
+  it("makes a target whose calls are decoded, run and answered", async () => {
+    const { names } = exportTools([echo], shout);
+    const [call] = decodeCalls(shout, RESPONSE, names);
+    assertEquals([call?.name, call?.arguments], ["echo", { text: "hi" }]);
+    const dispatcher = new ToolDispatcher(buildToolset([echo], {}), {
+      engine: typeboxEngine({ codeGeneration: false }),
+    });
+    const { messages } = await dispatchResponse(shout, RESPONSE, { dispatcher, names });
+    assertEquals(messages, [{ role: "tool", tool_call_id: "c1", content: '{"text":"hi"}' }]);
+    const legacy = { callId: "c1", wireName: "ECHO", raw: { name: "ECHO", arguments: "{}" } };
+    assertEquals(encodeResult(shout, legacy, ToolResult.ok(1)), {
+      role: "function",
+      name: "ECHO",
+      content: "1",
+    });
+  });
+
+  it("makes a target with shapes of its own, and their types", () => {
+    const tools: { SAY: string; WITH: unknown }[] = exportTools([echo], reshaped).tools;
+    assertEquals(tools, [{ SAY: "echo", WITH: echo.parameters }]);
+    const call = { callId: "c1", wireName: "echo" };
+    const part: { SAY: string; ANSWER: string } = encodeResult(reshaped, call, ToolResult.ok(1));
+    assertEquals(part, { SAY: "echo", ANSWER: "1" });
+    assertEquals(encodeResults(reshaped, [call], [ToolResult.ok(1)])[0]?.ANSWERS, [part]);
+  });
+
+  it("makes a target whose calls are read from a stream", () => {
+    const { names } = exportTools([echo], shout);
+    const stream = accumulateCalls(shout, names);
+    const chunk = (delta: unknown, finish_reason?: string) =>
+      stream.push({ choices: [{ index: 0, delta, finish_reason }] });
+    chunk({ tool_calls: [{ index: 0, id: "c1", function: { name: "ECHO", arguments: '{"te' } }] });
+    chunk({ tool_calls: [{ index: 0, function: { arguments: 'xt":"hi"}' } }] });
+    const [call] = chunk({}, "tool_calls");
+    assertEquals([call?.name, call?.arguments], ["echo", { text: "hi" }]);
+  });
+
+  it("makes a target for an adapter and an exposure", () => {
+    const adapter = createAdapter(shout);
+    assertEquals([adapter.target, adapter.info.title, adapter.info.aliases], [
+      "shout",
+      "Shout",
+      [],
+    ]);
+    assertEquals(new Exposure([echo], shout).export(), adapter.export([echo]).tools);
+    assertEquals(new Exposure([echo], adapter).export()[0]?.function.name, "ECHO");
+    assertEquals(callNotes(shout), callNotes("openai.chat"));
+  });
+
+  it("keeps the strict mode of the target that it extends", () => {
+    const strict = makeTool({ ...ECHO_PARTS, meta: { provider: { strict: true } } });
+    const { tools, names } = exportTools([strict], shout);
+    assertEquals(tools[0]?.function.parameters["required"], ["text", "times"]);
+    assertEquals(names.encodingOf("echo")?.strict, true);
+  });
+
+  it("can have a strict mode of its own, as a record", () => {
+    const plain = defineTarget({ ...least, id: "plain" });
+    const strict = defineTarget({
+      ...least,
+      id: "firm",
+      input: { ...least.input, map: { action: "reject", enforcement: "ignored" } },
+      features: { strict: "native" },
+      fallback: plain,
+    });
+    const open = makeTool({
+      name: "open",
+      description: "Takes all.",
+      parameters: { type: "object", additionalProperties: true },
+    });
+    const { names, losses } = exportTools([echo, open], strict);
+    assertEquals(names.encodings.map((one) => [one.id, one.strict]), [
+      ["echo", true],
+      ["open", false],
+    ]);
+    assertEquals(losses.map(({ tool, keyword }) => [tool, keyword]), [["open", "strict"]]);
+  });
+
+  it("fills in what is left out", () => {
+    assertEquals(exportTools([echo], least).tools, [{ name: "echo" }]);
+    assertEquals([least.title, least.names.max, least.limits], ["least", 64, []]);
+    assertEquals(new Set(Object.values(least.features)), new Set(["none", "described"]));
+    assertEquals(least.input["type"], { action: "keep", enforcement: "advisory" });
+    assertEquals(encodeResults(least, [{ callId: "1", wireName: "echo" }], [ToolResult.ok("a")]), [
+      "a",
+    ]);
+  });
+
+  it("changes the rules of the forms that are given, and no other", () => {
+    const untitled = defineTarget({
+      id: "untitled",
+      input: { title: { action: "drop", enforcement: "ignored" } },
+      wire: (view) => view.parameters,
+      calls: least.calls,
+    });
+    const titled = makeTool({
+      name: "titled",
+      description: "Has a title.",
+      parameters: { type: "object", title: "T", description: "D" },
+    });
+    const { losses, tools } = exportTools([titled], untitled);
+    assertEquals(tools, [{ type: "object", description: "D" }]);
+    assertEquals(losses.map(({ keyword, action }) => [keyword, action]), [["title", "dropped"]]);
+  });
+
+  it("gives a target that is remembered like the others", () => {
+    const list = Object.freeze([echo]);
+    const first: unknown = exportTools(list, shout);
+    assertEquals(exportTools(list, shout) === first, true);
+    assertEquals(exportTools(list, least) === first, false);
+  });
+
+  it("refuses a definition that lacks something, and says what", () => {
+    const calls = { read: () => [], write: () => "" };
+    const wire = () => ({});
+    const some = { id: "a", wire, calls };
+    const names = { also: "-", max: 64, separator: "_" };
+    const limit = { name: "maxTools", value: 1 };
+    const wrong: readonly (readonly [unknown, string])[] = [
+      [undefined, "Cannot define the target: id must be a string that is not empty"],
+      [{ id: "" }, "id must be a string that is not empty"],
+      [{ id: "a" }, '"a": wire must be a function'],
+      [{ id: "a", wire }, '"a": calls must be an object'],
+      [{ id: "a", wire, calls: {} }, '"a": calls.read must be a function'],
+      [{ id: "a", wire, calls: { read: calls.read } }, '"a": calls.write must be a function'],
+      [{ ...some, nmes: names }, '"a": "/nmes" is not one of its fields: did you mean "names"?'],
+      [{ ...some, assemble: 1 }, '"a": assemble must be a function'],
+      [{ ...some, names: null }, '"a": names must be an object'],
+      [{ ...some, names: { ...names, max: 3 } }, '"a": names.max must be a whole number of 16'],
+      [{ ...some, names: { ...names, case: "no" } }, 'names.case must be "upper" or "lower"'],
+      [{ ...some, names: { also: "", max: 64, separator: "::" } }, 'names.separator has ":"'],
+      [{ ...some, keys: { ...names, also: 1 } }, '"a": keys.also must be a string'],
+      [{ ...some, input: { typo: {} } }, '"a": input has no form "typo"'],
+      [{ ...some, input: { allOf: "x" } }, '"a": input["allOf"] must be an object'],
+      [
+        { ...some, input: { allOf: { action: "keep" } } },
+        'input["allOf"].enforcement must be "enf',
+      ],
+      [{ ...some, output: { root: "any", keywords: {} } }, 'output.keywords["root composition"]'],
+      [{ ...some, features: { typo: "none" } }, '"a": features has no field "typo"'],
+      [{ ...some, features: { strict: true } }, '"a": features["strict"] must be "native", "desc'],
+      [{ ...some, limits: 5 }, '"a": limits must be a list'],
+      [{ ...some, limits: [{ ...limit, name: "typo" }] }, '"a": limits[0].name must be one of'],
+      [{ ...some, limits: [limit, { ...limit, value: "ten" }] }, "limits[1].value must be a whole"],
+      [{ ...some, calls: { ...calls, stream: 1 } }, '"a": calls.stream must be a function'],
+      [{ ...some, calls: { ...calls, gather: 5 } }, '"a": calls.gather must be a function'],
+      [{ ...some, calls: { ...calls, gathr: 5 } }, 'calls: "/gathr" is not one of its fields'],
+      [{ ...some, fallback: "nope" }, '"a": fallback must be the name of a target, or what'],
+      [{ ...some, combinations: [{ name: "x" }] }, '"a": combinations[0].message must be a str'],
+    ];
+    for (const [definition, message] of wrong) {
+      assertThrows(() => defineTarget(definition as never), TypeError, message);
+    }
+    assertEquals(Object.hasOwn(LIMITS, "maxTools"), true);
+  });
+
+  it("takes every target of the package", () => {
+    for (const { id } of listTargets()) {
+      const target: Target = targetOf(id);
+      assertEquals(defineTarget(target).id, id);
+    }
+  });
+
+  it("gives a record that functions take only whole", () => {
+    assertThrows(
+      () => exportTools([echo], { id: "half" } as unknown as Target),
+      RangeError,
+      "Cannot find the target: it must be a name, or made by defineTarget",
+    );
+  });
+});
+
+const ECHO_PARTS = {
+  name: "echo",
+  description: "Repeats a text.",
+  parameters: echo.parameters,
+} as const;
+
+describe("targetOf()", () => {
+  it("gives the record of every target and alias", () => {
+    for (const { id, aliases } of listTargets()) {
+      assertEquals(targetOf(id).id, id);
+      for (const alias of aliases) assertEquals(targetOf(alias).id, resolveTarget(alias));
+    }
+    const tools: { type: "function" }[] = exportTools([echo], targetOf("openai")).tools;
+    assertEquals(tools.length, 1);
+  });
+});

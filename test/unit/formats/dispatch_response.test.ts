@@ -1,0 +1,198 @@
+import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
+import { describe, it } from "bun:test";
+import { type CallDispatcher, dispatchCalls, dispatchResponse } from "../../../src/formats/mod.ts";
+import { defineTool, ToolResult } from "../../../src/tool/mod.ts";
+import { FIXTURES } from "./call_fixtures.ts";
+import { dispatcherOf, namesFor } from "./call_support.ts";
+
+const chat = (
+  ...calls: readonly (readonly [name: string, args: string, id?: string])[]
+): unknown => ({
+  role: "assistant",
+  tool_calls: calls.map(([name, args, id], index) => ({
+    id: id ?? `c${index}`,
+    type: "function",
+    function: { name, arguments: args },
+  })),
+});
+const names = namesFor("openai");
+const options = { dispatcher: dispatcherOf(), names };
+
+describe("dispatchResponse()", () => {
+  for (const { targets, name, call, levels } of FIXTURES) {
+    for (const target of targets) {
+      it(`answers a response of ${target} with messages`, async () => {
+        const wrap = Object.values(levels)[0];
+        assert(wrap !== undefined);
+        const { calls, results, messages } = await dispatchResponse(
+          target,
+          wrap([call(name, { city: "Rome" }, "abcdefgh1")]),
+          { dispatcher: dispatcherOf(), names: namesFor(target) },
+        );
+        assertEquals(calls.length, 1);
+        assertEquals(results.map((result) => result.ok && result.content), [
+          { city: "Rome", celsius: 21 },
+        ]);
+        assertEquals(messages.length, 1);
+        assertStringIncludes(JSON.stringify(messages), "celsius");
+      });
+    }
+  }
+
+  it("answers every call in its place, whatever became of it", async () => {
+    const { results, messages } = await dispatchResponse(
+      "openai",
+      chat(
+        ["nope", "{}"],
+        ["clear", "{}"],
+        ["city__weather", '{"city":'],
+        ["city__weather", "{}"],
+        ["fails", "{}"],
+      ),
+      options,
+    );
+    assertEquals(results.map((result) => result.ok ? "ok" : result.error.code), [
+      "unknown_tool",
+      "ok",
+      "invalid_arguments",
+      "invalid_arguments",
+      "threw",
+    ]);
+    assertEquals(messages.map((message) => message.role === "tool" && message.tool_call_id), [
+      "c0",
+      "c1",
+      "c2",
+      "c3",
+      "c4",
+    ]);
+    assertStringIncludes(messages[2]?.content ?? "", "not JSON");
+  });
+
+  it("validates against the tool's own schema, not against what was exported", async () => {
+    const bounded = defineTool({
+      name: "bounded",
+      description: "Takes a short text.",
+      parameters: {
+        type: "object",
+        properties: { text: { type: "string", maxLength: 2 } },
+        required: ["text"],
+      },
+      execute: ({ text }) => text,
+    });
+    const { results } = await dispatchResponse("ollama", [
+      { function: { name: "bounded", arguments: { text: "long" } } },
+    ], { dispatcher: dispatcherOf([bounded]), names: namesFor("ollama", [bounded]) });
+    const [result] = results;
+    assertEquals(result?.ok === false && result.error.issues?.[0]?.path, "/text");
+  });
+
+  it("does nothing for a response without calls", async () => {
+    const dispatcher: CallDispatcher = {
+      dispatchAll: () => Promise.reject(new Error("must not be asked")),
+    };
+    const turn = await dispatchResponse("openai", { role: "assistant", content: "Hi" }, {
+      dispatcher,
+      names,
+    });
+    assertEquals(turn, { calls: [], results: [], messages: [] });
+  });
+
+  it("answers 129 calls: the last one with overloaded", async () => {
+    const calls = Array.from({ length: 129 }, () => ["clear", "{}"] as const);
+    const { results, messages } = await dispatchResponse("openai", chat(...calls), options);
+    assertEquals(messages.length, 129);
+    assertEquals(results.slice(0, 128).every((result) => result.ok), true);
+    const last = results[128];
+    assertEquals(last?.ok === false && last.error.code, "overloaded");
+  });
+
+  it("runs calls that share an id, and answers each under it", async () => {
+    const { results, messages } = await dispatchResponse(
+      "openai",
+      chat(["clear", "{}", "same"], ["city__weather", '{"city":"Rome"}', "same"]),
+      options,
+    );
+    assertEquals(results.map((result) => result.ok && result.content), [
+      "cleared",
+      { city: "Rome", celsius: 21 },
+    ]);
+    assertEquals(messages.map((message) => message.role === "tool" && message.tool_call_id), [
+      "same",
+      "same",
+    ]);
+  });
+
+  it("does not run a call that was cut off, though its tool takes no arguments", async () => {
+    const asked: unknown[] = [];
+    const dispatcher: CallDispatcher = {
+      dispatchAll: (calls) => {
+        asked.push(...calls);
+        return Promise.resolve(calls.map(() => ToolResult.ok("ran")));
+      },
+    };
+    const choices = [{ message: chat(["clear", "{}"], ["clear", ""]), finish_reason: "length" }];
+    const { results } = await dispatchResponse("openai", { choices }, { dispatcher, names });
+    assertEquals(asked, [{ name: "clear", arguments: {}, callId: "c0" }]);
+    assertEquals(results[1]?.ok === false && results[1].error.code, "invalid_arguments");
+  });
+
+  it("does not call the tool whose id is the name that a model made up", async () => {
+    const { results } = await dispatchResponse(
+      "openai",
+      chat(["city:weather", '{"city":"Rome"}']),
+      options,
+    );
+    assertEquals(results[0]?.ok === false && results[0].error.code, "unknown_tool");
+  });
+
+  it("hands the context on to the dispatcher", async () => {
+    const context = { sessionId: "s1" };
+    const seen: unknown[] = [];
+    const dispatcher: CallDispatcher<{ readonly sessionId: string }> = {
+      dispatchAll: (calls, given) => {
+        seen.push(given);
+        return Promise.resolve(calls.map(() => ToolResult.ok(null)));
+      },
+    };
+    await dispatchResponse("openai", chat(["clear", "{}"]), { dispatcher, names, context });
+    assertEquals(seen, [context]);
+  });
+
+  it("rejects a response of another shape", async () => {
+    await assertRejects(() => dispatchResponse("openai", "hi", options), TypeError, "Cannot read");
+  });
+});
+
+describe("dispatchCalls()", () => {
+  it("refuses to run without a dispatcher", async () => {
+    await assertRejects(
+      () => dispatchCalls("openai", [], { names: namesFor("openai") } as never),
+      TypeError,
+      "Cannot dispatch the calls: the option dispatcher must be a ToolDispatcher",
+    );
+  });
+
+  it("refuses what belongs into the context", async () => {
+    const dispatcher = { dispatchAll: () => Promise.resolve([]) };
+    const options = { dispatcher, names: namesFor("openai"), services: {} };
+    await assertRejects(
+      () => dispatchCalls("openai", [], options),
+      TypeError,
+      'Cannot dispatch the calls: "/services" is not one of its fields: what the host adds to each ' +
+        'call goes into "context"',
+    );
+  });
+
+  it("answers a call that the dispatcher left out", async () => {
+    const dispatcher: CallDispatcher = { dispatchAll: () => Promise.resolve([]) };
+    const call = { name: "clear", wireName: "clear", callId: "1", arguments: {}, raw: undefined };
+    const { results } = await dispatchCalls("anthropic", [call], { dispatcher, names });
+    assertEquals(results[0]?.ok === false && results[0].error.code, "threw");
+  });
+
+  it("answers a call that is there twice, twice", async () => {
+    const call = { name: "clear", wireName: "clear", callId: "1", arguments: {}, raw: undefined };
+    const { results } = await dispatchCalls("anthropic", [call, call], options);
+    assertEquals(results.map(({ ok }) => ok), [true, true]);
+  });
+});

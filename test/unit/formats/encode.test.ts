@@ -1,0 +1,397 @@
+import { assert, assertEquals, assertFalse, assertStringIncludes, assertThrows } from "@std/assert";
+import { describe, it } from "bun:test";
+import {
+  callNotes,
+  encodeResult,
+  encodeResults,
+  listTargets,
+  type TargetName,
+} from "../../../src/formats/mod.ts";
+import { defineTool, ToolResult } from "../../../src/tool/mod.ts";
+import { namesFor } from "./call_support.ts";
+
+const CALL = { callId: "c1", wireName: "weather" };
+const OBJECT = ToolResult.ok({ celsius: 21 });
+const TEXT = ToolResult.ok("sunny");
+const FAILURE = ToolResult.error("threw", 'Cannot call "weather": the disk is full');
+const WORDS = 'Cannot call "weather": the disk is full';
+const MARKED = `Error (threw): ${WORDS}`;
+
+/** What each target gets for an object, a text and a failure. */
+const ROWS: readonly (readonly [readonly TargetName[], unknown, unknown, unknown])[] = [
+  [
+    ["openai", "openai.strict", "openai.chat", "openai.chat.strict"],
+    { role: "tool", tool_call_id: "c1", content: '{"celsius":21}' },
+    { role: "tool", tool_call_id: "c1", content: "sunny" },
+    { role: "tool", tool_call_id: "c1", content: MARKED },
+  ],
+  [
+    ["openai.responses", "openai.responses.strict"],
+    { type: "function_call_output", call_id: "c1", output: '{"celsius":21}' },
+    { type: "function_call_output", call_id: "c1", output: "sunny" },
+    { type: "function_call_output", call_id: "c1", output: MARKED },
+  ],
+  [
+    ["openai.realtime"],
+    {
+      type: "conversation.item.create",
+      item: { type: "function_call_output", call_id: "c1", output: '{"celsius":21}' },
+    },
+    {
+      type: "conversation.item.create",
+      item: { type: "function_call_output", call_id: "c1", output: "sunny" },
+    },
+    {
+      type: "conversation.item.create",
+      item: { type: "function_call_output", call_id: "c1", output: MARKED },
+    },
+  ],
+  [
+    ["anthropic", "anthropic.strict"],
+    { type: "tool_result", tool_use_id: "c1", content: '{"celsius":21}' },
+    { type: "tool_result", tool_use_id: "c1", content: "sunny" },
+    { type: "tool_result", tool_use_id: "c1", content: WORDS, is_error: true },
+  ],
+  [
+    ["gemini", "gemini.typed", "vertex"],
+    { functionResponse: { name: "weather", response: { output: { celsius: 21 } } } },
+    { functionResponse: { name: "weather", response: { output: "sunny" } } },
+    { functionResponse: { name: "weather", response: { error: WORDS } } },
+  ],
+  [
+    ["mcp@2025-06-18", "mcp@2025-11-25"],
+    { content: [{ type: "text", text: '{"celsius":21}' }], structuredContent: { celsius: 21 } },
+    { content: [{ type: "text", text: "sunny" }] },
+    { content: [{ type: "text", text: WORDS }], isError: true },
+  ],
+  [
+    ["mcp", "mcp@2026-07-28"],
+    {
+      resultType: "complete",
+      content: [{ type: "text", text: '{"celsius":21}' }],
+      structuredContent: { celsius: 21 },
+    },
+    {
+      resultType: "complete",
+      content: [{ type: "text", text: "sunny" }],
+      structuredContent: "sunny",
+    },
+    { resultType: "complete", content: [{ type: "text", text: WORDS }], isError: true },
+  ],
+  [
+    ["bedrock", "bedrock.strict"],
+    { toolResult: { toolUseId: "c1", content: [{ json: { celsius: 21 } }], status: "success" } },
+    { toolResult: { toolUseId: "c1", content: [{ text: "sunny" }], status: "success" } },
+    { toolResult: { toolUseId: "c1", content: [{ text: WORDS }], status: "error" } },
+  ],
+  [
+    ["mistral"],
+    { role: "tool", tool_call_id: "c1", name: "weather", content: '{"celsius":21}' },
+    { role: "tool", tool_call_id: "c1", name: "weather", content: "sunny" },
+    { role: "tool", tool_call_id: "c1", name: "weather", content: MARKED },
+  ],
+  [
+    ["cohere"],
+    {
+      role: "tool",
+      tool_call_id: "c1",
+      content: [{ type: "document", document: { data: { celsius: 21 } } }],
+    },
+    {
+      role: "tool",
+      tool_call_id: "c1",
+      content: [{ type: "text", text: "sunny" }],
+    },
+    {
+      role: "tool",
+      tool_call_id: "c1",
+      content: [{ type: "document", document: { data: { error: WORDS, code: "threw" } } }],
+    },
+  ],
+  [
+    ["ollama"],
+    { role: "tool", tool_name: "weather", content: '{"celsius":21}' },
+    { role: "tool", tool_name: "weather", content: "sunny" },
+    { role: "tool", tool_name: "weather", content: MARKED },
+  ],
+  [
+    ["ai-sdk"],
+    {
+      type: "tool-result",
+      toolCallId: "c1",
+      toolName: "weather",
+      output: { type: "json", value: { celsius: 21 } },
+    },
+    {
+      type: "tool-result",
+      toolCallId: "c1",
+      toolName: "weather",
+      output: { type: "text", value: "sunny" },
+    },
+    {
+      type: "tool-result",
+      toolCallId: "c1",
+      toolName: "weather",
+      output: { type: "error-text", value: WORDS },
+    },
+  ],
+  [
+    ["langchain"],
+    {
+      type: "tool",
+      tool_call_id: "c1",
+      name: "weather",
+      content: '{"celsius":21}',
+      status: "success",
+    },
+    { type: "tool", tool_call_id: "c1", name: "weather", content: "sunny", status: "success" },
+    { type: "tool", tool_call_id: "c1", name: "weather", content: WORDS, status: "error" },
+  ],
+  [
+    ["openapi", "openapi@3.1"],
+    { status: 200, headers: { "content-type": "application/json" }, body: { celsius: 21 } },
+    { status: 200, headers: { "content-type": "application/json" }, body: "sunny" },
+    {
+      status: 500,
+      headers: { "content-type": "application/problem+json" },
+      body: { type: "about:blank", status: 500, code: "threw", detail: WORDS, retryable: false },
+    },
+  ],
+];
+
+describe("encodeResult()", () => {
+  it("refuses a value that is no result", () => {
+    const call = { callId: "1", wireName: "a" };
+    for (const value of [42, undefined, { content: 1 }]) {
+      assertThrows(
+        () => encodeResult("openai", call, value as unknown as ToolResult),
+        TypeError,
+        "Cannot encode the result: it must be a ToolResult",
+      );
+    }
+  });
+
+  it("has a row for every target and alias", () => {
+    const all = listTargets().flatMap(({ id, aliases }) => [id, ...aliases]);
+    assertEquals(ROWS.flatMap(([targets]) => targets).sort(), all.sort());
+  });
+
+  for (const [targets, object, text, failure] of ROWS) {
+    for (const target of targets) {
+      it(`writes an object, a text and a failure for ${target}`, () => {
+        assertEquals(encodeResult<TargetName>(target, CALL, OBJECT) as unknown, object);
+        assertEquals(encodeResult<TargetName>(target, CALL, TEXT) as unknown, text);
+        assertEquals(encodeResult<TargetName>(target, CALL, FAILURE) as unknown, failure);
+      });
+
+      it(`writes JSON for ${target}, whatever the result is`, () => {
+        const contents = [null, undefined, 0, "", [], [{ a: [1] }], JSON.parse('{"__proto__":1}')];
+        for (const content of contents) {
+          const answer: unknown = encodeResult<TargetName>(target, CALL, ToolResult.ok(content));
+          assertEquals(JSON.parse(JSON.stringify(answer)), answer);
+        }
+      });
+    }
+  }
+
+  it("answers with a failure where the result is no JSON", () => {
+    const cycle: Record<string, unknown> = {};
+    cycle["self"] = cycle;
+    for (const content of [cycle, 1n, () => 1]) {
+      const { content: said, is_error } = encodeResult("anthropic", CALL, ToolResult.ok(content));
+      assertEquals([said, is_error], ["Cannot send the result: it is not JSON", true]);
+    }
+  });
+
+  it("answers null for a tool that answers nothing", () => {
+    assertEquals(encodeResult("anthropic", CALL, ToolResult.ok(undefined)).content, "null");
+  });
+
+  it("cuts the words of a failure to what every target takes", () => {
+    const failure = ToolResult.error("threw", "x".repeat(11_000_000));
+    const { output } = encodeResult("openai.responses", CALL, failure);
+    assert(output.length < 20_000, `${output.length}`);
+  });
+
+  it("answers with a failure where the target takes no text of that length", () => {
+    const most = 10_485_760;
+    const output = (length: number): string =>
+      encodeResult("openai.responses", CALL, ToolResult.ok("x".repeat(length))).output;
+    assertEquals(output(most).length, most);
+    assertStringIncludes(output(most + 1), "Error (output_too_large): Cannot send the result");
+  });
+
+  it("adds the issues that the message does not name", () => {
+    const issue = {
+      path: "/city",
+      keyword: "type",
+      expected: "a string",
+      message: "must be a string",
+    };
+    const say = (message: string): string =>
+      encodeResult(
+        "anthropic",
+        CALL,
+        ToolResult.error("invalid_arguments", message, { issues: [issue] }),
+      )
+        .content;
+    assertEquals(
+      say("The arguments do not fit"),
+      "The arguments do not fit\n- /city: must be a string",
+    );
+    assertEquals(say("city must be a string"), "city must be a string");
+  });
+
+  it("writes JSON for OpenAI Responses where the result schema was sent, also for a text", () => {
+    const typed = defineTool({
+      name: "typed",
+      description: "Answers a text.",
+      returns: { type: "string" },
+    });
+    const call = { callId: "c1", name: "typed", wireName: "typed" };
+    const output = (target: "openai.responses" | "openai.chat"): unknown =>
+      encodeResult<TargetName>(target, call, TEXT, namesFor(target, [typed]));
+    assertEquals(output("openai.responses"), {
+      type: "function_call_output",
+      call_id: "c1",
+      output: '"sunny"',
+    });
+    assertEquals(output("openai.chat"), { role: "tool", tool_call_id: "c1", content: "sunny" });
+  });
+
+  it("repeats the caller of OpenAI's programmatic calls", () => {
+    const caller = { type: "program", caller_id: "p1" } as const;
+    const raw = { type: "function_call", call_id: "c1", name: "weather", arguments: "{}", caller };
+    assertEquals(encodeResult("openai.responses", { ...CALL, raw }, TEXT), {
+      type: "function_call_output",
+      call_id: "c1",
+      output: "sunny",
+      caller,
+    });
+  });
+
+  it("answers OpenAI's legacy function_call and its custom tools in their own kind", () => {
+    const legacy = { name: "weather", arguments: "{}" };
+    assertEquals(encodeResult("openai", { ...CALL, raw: legacy }, TEXT), {
+      role: "function",
+      name: "weather",
+      content: "sunny",
+    });
+    const custom = { type: "custom_tool_call", call_id: "c1", name: "weather", input: "" };
+    assertEquals(
+      encodeResult("openai.responses", { ...CALL, raw: custom }, FAILURE).type,
+      "custom_tool_call_output",
+    );
+  });
+
+  it("gives Gemini the id of a call that had one, and no made-up one", () => {
+    const answer = (raw: unknown) =>
+      encodeResult("gemini", { ...CALL, raw }, TEXT).functionResponse;
+    assertEquals(answer({ id: "f1", name: "weather" }).id, "f1");
+    assertFalse("id" in answer({ name: "weather" }));
+  });
+
+  it("sends Gemini a result with a $ref as text, since it would be taken for a part's name", () => {
+    const content = { schema: { items: [{ $ref: "#/$defs/a" }] } };
+    const { response } = encodeResult("gemini", CALL, ToolResult.ok(content)).functionResponse;
+    assertEquals(response, { output: JSON.stringify(content) });
+    const harmless = ToolResult.ok({ text: "$ref" });
+    assertEquals(encodeResult("gemini", CALL, harmless).functionResponse.response, {
+      output: { text: "$ref" },
+    });
+  });
+
+  it("sends Bedrock lists and scalars as text: its json is an object", () => {
+    for (const content of [[1], 1, null, true]) {
+      const { toolResult } = encodeResult("bedrock", CALL, ToolResult.ok(content));
+      assertEquals(toolResult.content, [{ text: JSON.stringify(content) }]);
+    }
+  });
+
+  it("wraps a result that is no object for older revisions of MCP, as the export said", () => {
+    const list = defineTool({
+      name: "list",
+      description: "Lists.",
+      returns: { type: "array", items: { type: "integer" } },
+    });
+    const call = { callId: "1", name: "list", wireName: "list" };
+    const structured = (target: "mcp@2025-11-25" | "mcp@2026-07-28"): unknown => {
+      const answer = encodeResult(target, call, ToolResult.ok([1]), namesFor(target, [list]));
+      assert("content" in answer);
+      assertEquals(answer.content, [{ type: "text", text: "[1]" }]);
+      return answer.structuredContent;
+    };
+    assertEquals(structured("mcp@2025-11-25"), { result: [1] });
+    assertEquals(structured("mcp@2026-07-28"), [1]);
+  });
+
+  it("answers a JSON-RPC request of MCP with a response that has its id, a number too", () => {
+    const raw = { jsonrpc: "2.0", id: 7, method: "tools/call", params: { name: "weather" } };
+    assertEquals(encodeResult("mcp@2025-11-25", { ...CALL, callId: "7", raw }, TEXT), {
+      jsonrpc: "2.0",
+      id: 7,
+      result: { content: [{ type: "text", text: "sunny" }] },
+    });
+  });
+});
+
+describe("encodeResults()", () => {
+  const calls = [{ callId: "c1", wireName: "a" }, { callId: "c2", wireName: "b" }];
+  const results = [TEXT, FAILURE];
+
+  it("puts all answers into one message, in order, where the target wants that", () => {
+    const one = {
+      "anthropic": "user",
+      "gemini": "user",
+      "bedrock": "user",
+      "ai-sdk": "tool",
+    } as const;
+    for (const target of ["anthropic", "gemini", "bedrock", "ai-sdk"] as const) {
+      const messages = encodeResults<TargetName>(target, calls, results) as readonly {
+        role: string;
+        parts?: unknown[];
+        content?: unknown[];
+      }[];
+      assertEquals(messages.length, 1);
+      assertEquals(messages[0]?.role, one[target]);
+      const parts: unknown = messages[0]?.parts ?? messages[0]?.content;
+      assertEquals(
+        parts,
+        calls.map((call, index) =>
+          encodeResult<TargetName>(target, call, results[index] ?? TEXT) as unknown
+        ),
+      );
+    }
+  });
+
+  it("makes a message of each answer elsewhere", () => {
+    const ids = encodeResults("openai", calls, results).map((message) =>
+      message.role === "tool" && message.tool_call_id
+    );
+    assertEquals(ids, ["c1", "c2"]);
+  });
+
+  it("makes no message for no calls, for every target", () => {
+    for (const { id } of listTargets()) {
+      assertEquals(encodeResults<TargetName>(id, [], []).length, 0);
+    }
+  });
+
+  it("refuses results that are not as many as the calls", () => {
+    assertThrows(
+      () => encodeResults("openai", calls, [TEXT]),
+      TypeError,
+      "there are 1 for 2 calls",
+    );
+  });
+});
+
+describe("callNotes()", () => {
+  it("has whole sentences for every target", () => {
+    for (const { id } of listTargets()) {
+      const notes = callNotes(id);
+      assert(notes.length > 0, id);
+      for (const note of notes) assert(/^[A-Zs].*[.]$/.test(note), note);
+    }
+  });
+});

@@ -1,0 +1,312 @@
+import { describe, it } from "bun:test";
+import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
+import fc from "fast-check";
+import { IMPORT_SOURCES, importTools } from "../../../src/formats/mod.ts";
+import { call } from "../../support/call_tool.ts";
+
+const INPUT = { type: "object", properties: { a: { type: "string" } } };
+const MCP = [{ name: "a", inputSchema: INPUT }];
+
+describe("importTools()", () => {
+  const DOCUMENTS: readonly [string, unknown][] = [
+    ["mcp", { tools: MCP }],
+    ["mcp", MCP],
+    ["openai", { tools: [{ type: "function", function: { name: "a", parameters: INPUT } }] }],
+    ["openai", [{ type: "namespace", name: "n", description: "N.", tools: [] }]],
+    ["openai", { functions: [{ name: "a", parameters: INPUT }] }],
+    ["anthropic", { tools: [{ type: "web_search_20250305" }, { name: "a", input_schema: INPUT }] }],
+    ["gemini", { tools: [{ functionDeclarations: [{ name: "a" }] }] }],
+    ["gemini", [{ name: "a", parametersJsonSchema: INPUT }]],
+    ["bedrock", {
+      toolConfig: { tools: [{ toolSpec: { name: "a", inputSchema: { json: INPUT } } }] },
+    }],
+  ];
+  for (const [source, document] of DOCUMENTS) {
+    it(`recognises ${source} in ${JSON.stringify(document).slice(0, 60)}`, () => {
+      assertEquals(importTools("auto", document).source, source as never);
+    });
+  }
+
+  for (const document of [{ openapi: "3.1.0", paths: {} }, { swagger: "2.0" }]) {
+    it(`says what imports ${JSON.stringify(document)}`, () => {
+      const { source, tools, rejected } = importTools("auto", document);
+      assertEquals([source, tools], [undefined, []]);
+      assertEquals(rejected.map(({ rule, message }) => [rule, message]), [[
+        "source",
+        "Cannot import the OpenAPI document: use importOpenApi of @plue/tools/openapi",
+      ]]);
+    });
+  }
+
+  it("does not guess where it cannot tell", () => {
+    const typed = [{ name: "a", parameters: { type: "OBJECT" } }];
+    for (const document of [{}, [], null, "x", { tools: [] }, typed]) {
+      const { source, tools, rejected } = importTools("auto", document);
+      assertEquals(source, undefined);
+      assertEquals(tools, []);
+      assertEquals(rejected.map(({ rule }) => rule), ["source"]);
+    }
+    assertStringIncludes(
+      importTools("auto", typed).rejected[0]?.message ?? "",
+      "gemini and openai",
+    );
+  });
+
+  it("makes definitions, or tools that the given function runs", async () => {
+    assertEquals(importTools("mcp", MCP).tools[0]?.execute, undefined);
+    const { tools } = importTools("mcp", MCP, {
+      namespace: "x",
+      execute: (name, args, context) => ({ name, args, callId: typeof context.callId }),
+    });
+    const result = await call(tools, "x:a", { a: "b" });
+    assertEquals(result.ok && result.content, { name: "a", args: { a: "b" }, callId: "string" });
+  });
+
+  it("sets one risk for all, or asks for each", () => {
+    assertEquals(importTools("mcp", MCP, { risk: "critical" }).tools[0]?.risk, "critical");
+    const asked: unknown[] = [];
+    const { tools } = importTools("mcp", [
+      { name: "a", inputSchema: INPUT, annotations: { readOnlyHint: true } },
+    ], {
+      namespace: "x",
+      risk: (question) => {
+        asked.push(question);
+        return "high";
+      },
+    });
+    assertEquals(tools[0]?.risk, "high");
+    assertEquals(asked, [{
+      id: "x:a",
+      sourceName: "a",
+      annotations: { readOnlyHint: true },
+      suggested: "low",
+    }]);
+  });
+
+  it("tags all tools", () => {
+    assertEquals(importTools("mcp", MCP, { tags: ["theirs"] }).tools[0]?.tags, ["theirs"]);
+  });
+
+  const WRONG: readonly [string, Record<string, unknown>, string][] = [
+    ["a namespace that is none", { namespace: "a:b" }, "the namespace must be 1 to 128"],
+    ["a risk that is none", { risk: "huge" }, "the risk must be one of safe, low"],
+    ["a function that gives none", { risk: () => "huge" }, "the risk must be one of safe, low"],
+    ["tags that are none", { tags: [""] }, "the tags must be a list of strings"],
+    [
+      "a limit of nothing",
+      { limits: { maxTools: 0 } },
+      "maxTools must be a whole number, 1 or above",
+    ],
+    [
+      "a limit of halves",
+      { limits: { maxValues: 1.5 } },
+      "maxValues must be a whole number, 1 or above",
+    ],
+  ];
+  for (const [what, options, message] of WRONG) {
+    it(`throws for ${what}`, () => {
+      assertThrows(() => importTools("mcp", MCP, options as never), Error, message);
+    });
+  }
+
+  it("does not take an error of the program's for one of the document's", () => {
+    const risk = (): never => {
+      throw new Error("no idea");
+    };
+    assertThrows(() => importTools("mcp", MCP, { risk }), Error, "no idea");
+  });
+
+  it("throws for a source that there is not", () => {
+    assertThrows(
+      () => importTools("constructor" as never, {}),
+      TypeError,
+      "the source must be auto, anthropic",
+    );
+  });
+
+  it("looks at no more entries than it may", () => {
+    const tools = Array.from(
+      { length: 20 },
+      (_, index) => ({ name: `t${index}`, inputSchema: INPUT }),
+    );
+    const result = importTools("mcp", tools, { limits: { maxTools: 3 } });
+    assertEquals(result.tools.length, 3);
+    assertEquals(result.rejected.map(({ path, rule }) => [path, rule]), [["/3", "maxTools"]]);
+  });
+
+  it("takes no more of what may be wrong than it has room for", () => {
+    const tools = Array.from(
+      { length: 1_200 },
+      (_, index) => ({ name: `t ${index}`, inputSchema: INPUT }),
+    );
+    const { warnings, tools: made } = importTools("mcp", tools);
+    assertEquals(made.length, 1_200);
+    assertEquals(warnings.length, 1_001);
+    assertEquals(warnings.at(-1)?.rule, "maxWarnings");
+  });
+
+  it("bounds the schemas of all tools together, and of each", () => {
+    const wide = {
+      type: "object",
+      properties: Object.fromEntries(
+        Array.from({ length: 6_000 }, (_, index) => [`p${index}`, true]),
+      ),
+    };
+    const one = importTools("mcp", [{ name: "wide", inputSchema: wide }, ...MCP]);
+    assertEquals(one.tools.map(({ name }) => name), ["wide", "a"]);
+    const objects = {
+      type: "object",
+      properties: Object.fromEntries(
+        Array.from({ length: 6_000 }, (_, index) => [`p${index}`, {}]),
+      ),
+    };
+    const each = importTools("mcp", [{ name: "wide", inputSchema: objects }, ...MCP]);
+    assertEquals(each.tools.map(({ name }) => name), ["a"]);
+    assertStringIncludes(each.rejected[0]?.message ?? "", "at most 5000 schemas");
+    const all = importTools("mcp", [...MCP, { name: "wide", inputSchema: wide }], {
+      limits: { maxValues: 100 },
+    });
+    assertEquals(all.rejected.map(({ name, rule }) => [name, rule]), [["wide", "maxValues"]]);
+  });
+
+  it("recognises documents that are deeper than a stack, or contain themselves", () => {
+    let deep: Record<string, unknown> = {};
+    for (let level = 0; level < 50_000; level++) deep = { items: deep };
+    const loop: Record<string, unknown> = {};
+    loop["properties"] = { a: loop, b: loop };
+    for (const parameters of [deep, loop]) {
+      const { source, rejected } = importTools("auto", [{ name: "a", parameters }]);
+      assertEquals([source, rejected.length], ["openai", 1]);
+    }
+    const wide = Array.from({ length: 20_000 }, (_, index) => [`p${index}`, {}]);
+    const typed = { properties: { ...Object.fromEntries(wide), last: { type: "STRING" } } };
+    assertEquals(importTools("auto", [{ name: "a", parameters: typed }]).source, "openai");
+  });
+
+  it("survives an entry that is too deep, or contains itself", () => {
+    let deep: Record<string, unknown> = { type: "object" };
+    for (let level = 0; level < 5_000; level++) deep = { type: "object", properties: { a: deep } };
+    const round: Record<string, unknown> = { name: "round", inputSchema: INPUT };
+    round["round"] = round;
+    const { tools, rejected } = importTools("mcp", [
+      { name: "deep", inputSchema: deep },
+      round,
+      ...MCP,
+    ]);
+    assertEquals(tools.map(({ name }) => name), ["a"]);
+    assertEquals(rejected.map(({ path }) => path), ["/0", "/1"]);
+  });
+
+  it("takes hostile names for names", () => {
+    const document = JSON.parse(
+      '[{"name":"__proto__","inputSchema":{"type":"object","properties":{"__proto__":{"type":"string"}}},' +
+        '"__proto__":{"x":1},"_meta":{"__proto__":2}},' +
+        '{"name":"constructor","inputSchema":{"type":"object"}}]',
+    );
+    const { tools } = importTools("mcp", document);
+    assertEquals(tools.map(({ id }) => id), ["__proto__", "constructor"]);
+    assertEquals(Object.keys(tools[0]?.parameters["properties"] as object), ["__proto__"]);
+    assertEquals(Object.keys(tools[0]?.meta ?? {}), ["__proto__", "provider"]);
+    assertEquals(({} as { x?: unknown }).x, undefined);
+  });
+
+  it("does not change the document, nor follow its changes", () => {
+    const document = structuredClone(MCP);
+    const before = JSON.stringify(document);
+    const { tools } = importTools("mcp", document);
+    assertEquals(JSON.stringify(document), before);
+    (document[0] as { inputSchema: { properties: Record<string, unknown> } }).inputSchema
+      .properties["b"] = {};
+    assertEquals(Object.keys(tools[0]?.parameters["properties"] as object), ["a"]);
+  });
+
+  it("answers the same for the same document", () => {
+    const write = (): string => JSON.stringify(importTools("mcp", MCP));
+    assertEquals(write(), write());
+  });
+
+  it("never throws for what a document says", () => {
+    const words = fc.constantFrom(
+      "tools",
+      "functions",
+      "function",
+      "toolSpec",
+      "name",
+      "type",
+      "object",
+      "inputSchema",
+      "input_schema",
+      "parameters",
+      "functionDeclarations",
+      "OBJECT",
+      "openapi",
+      "3.1.0",
+      "3.0.0",
+      "paths",
+      "/a/{b}",
+      "get",
+      "$ref",
+      "#/paths/~1a",
+      "#",
+      "schema",
+      "in",
+      "query",
+      "path",
+      "content",
+      "application/json",
+      "requestBody",
+      "responses",
+      "200",
+      "allOf",
+      "properties",
+      "items",
+      "namespace",
+      "__proto__",
+      "toString",
+      "nullable",
+      "enum",
+      "json",
+    );
+    const value = fc.letrec<{ any: unknown }>((tie) => ({
+      any: fc.oneof(
+        { maxDepth: 5 },
+        words,
+        fc.constantFrom<unknown>(null, true, 0, -1.5, "", {}, []),
+        fc.array(tie("any"), { maxLength: 4 }),
+        fc.dictionary(words, tie("any"), { maxKeys: 5 }),
+      ),
+    })).any;
+    fc.assert(
+      fc.property(
+        value,
+        fc.constantFrom(...IMPORT_SOURCES, "auto" as const),
+        (document, source) => {
+          const { tools } = importTools(source, document, {});
+          assertEquals(new Set(tools.map(({ id }) => id)).size, tools.length);
+        },
+      ),
+      { numRuns: 400, seed: 7 },
+    );
+    const entry = fc.record({
+      name: fc.oneof(fc.string(), words),
+      type: fc.option(words, { nil: undefined }),
+      function: value,
+      parameters: value,
+      inputSchema: fc.record({ type: fc.constant("object"), properties: value, allOf: value }),
+      input_schema: value,
+      toolSpec: value,
+      annotations: value,
+      outputSchema: value,
+    }, { requiredKeys: [] });
+    fc.assert(
+      fc.property(
+        fc.array(entry),
+        fc.constantFrom(...IMPORT_SOURCES, "auto" as const),
+        (document, source) => {
+          importTools(source, document, {});
+        },
+      ),
+      { numRuns: 200, seed: 8 },
+    );
+  });
+});

@@ -1,0 +1,589 @@
+import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
+import { describe, it } from "bun:test";
+import { FrameError, REQUEST } from "../../../src/adapters/native/frames.ts";
+import type { ToolContext } from "../../../src/tool/mod.ts";
+import { fakeRegistry, fakeTool } from "../registry/fakes.ts";
+import { FakeHost, frame, join, settle, strings, toolsOfRegistry } from "./fakes.ts";
+
+const anything = { type: "object" } as const;
+const echo = fakeTool("echo", { parameters: anything, execute: (params: unknown) => params });
+
+/** A tool that runs until it is told to end. */
+function held(id: string) {
+  let end: (value: unknown) => void = () => {};
+  let context: ToolContext<never, never> | undefined;
+  const tool = fakeTool(id, {
+    parameters: anything,
+    execute: (_params: unknown, given: ToolContext<never, never>) => {
+      context = given;
+      return new Promise((resolve) => end = resolve);
+    },
+  });
+  return { tool, end: (value: unknown) => end(value), context: () => context };
+}
+
+function hostOf(
+  tools: Parameters<typeof fakeRegistry>[0],
+  options: Parameters<typeof toolsOfRegistry>[1] = {},
+) {
+  const registry = fakeRegistry(tools);
+  const native = toolsOfRegistry(registry, options);
+  return { registry, host: new FakeHost({ load: () => native }) };
+}
+
+describe("HostBridge, when it is configured", () => {
+  it("answers with the tools, then hello, both with the configuration's id", async () => {
+    const { host } = hostOf({ tools: [echo] });
+    await host.configure(undefined, { id: 9 });
+    assertEquals(host.replies.map(({ type, id }) => [type, id]), [["tools", 9], ["hello", 9]]);
+    assertEquals(host.of("hello")[0]?.value, { protocol: 1, runtime: "fake 1.0" });
+    assertEquals(host.of("hello")[0]?.flags, 1);
+    assertEquals(host.sent, 1);
+  });
+
+  it("lists what the configuration selects, and calls nothing else", async () => {
+    const { host } = hostOf({
+      tools: [echo, fakeTool("rm", { risk: "high", execute: () => "gone" })],
+    });
+    await host.configure({ maxRisk: "medium" });
+    assertEquals(host.names(), ["echo"]);
+    await host.execute(1, "rm");
+    assertEquals(host.result(1), {
+      error: "unknown_tool",
+      message: 'Cannot call "rm": there is no such tool',
+    });
+  });
+
+  it("narrows what the owner offers, and never widens it", async () => {
+    const tools = ["a", "b", "c"].map((id) => fakeTool(id));
+    const { host } = hostOf({ tools }, { selection: { denyIds: ["a"] } });
+    await host.configure({ allowIds: ["a", "b"] });
+    assertEquals(host.names(), ["b"]);
+  });
+
+  it("gives the tools their configuration, and takes it back with the next one", async () => {
+    const tool = fakeTool("greet", {
+      config: anything,
+      execute: (_params: unknown, { config }: { readonly config: unknown }) => config,
+    });
+    const { host } = hostOf({ tools: [tool], config: { greet: { word: "hello" } } });
+    await host.configure({ config: { greet: { word: "ciao" } } });
+    await host.execute(1, "greet");
+    assertEquals(host.result(1), { word: "ciao" });
+    await host.configure({}, { id: 2 });
+    await host.execute(2, "greet");
+    assertEquals(host.result(2), { word: "hello" });
+  });
+
+  it("says what is wrong with it, and fails the calls that follow", async () => {
+    const { host } = hostOf({ tools: [echo] });
+    for (
+      const [config, why] of [
+        ["{", "Cannot read config_json: it is not JSON"],
+        [{ colour: 1 }, '"/colour" is not one of its fields'],
+        [{ maxRisk: "huge" }, 'Cannot use config_json: "/maxRisk" must be one of safe, low'],
+        [{ role: 1 }, 'Cannot use config_json: "/role" must be a string'],
+        [{ context: { x: 1 } }, 'Cannot use config_json: "/context" is wrong'],
+        [{ config: { rm: {} } }, 'Cannot use config_json: tool "rm": it is not registered'],
+        [{ config: { echo: {} } }, 'Cannot use config_json: tool "echo": it is given'],
+      ] as const
+    ) {
+      host.replies.length = 0;
+      await host.configure(config, { id: 3 });
+      assertEquals(host.replies.map(({ type, id, flags }) => [type, id, flags]), [[
+        "failed",
+        3,
+        1,
+      ]]);
+      assertStringIncludes(String(host.replies[0]?.value), why);
+      await host.execute(1, "echo");
+      assertEquals(host.of("result")[0]?.message, host.replies[0]?.value);
+      assertEquals((host.result(1) as { error: string }).error, "invalid_argument");
+    }
+  });
+
+  it("refuses another version of the protocol, which is not the configuration's fault", async () => {
+    const { host } = hostOf({ tools: [echo] });
+    await host.configure({}, { version: 2 });
+    assertEquals(host.of("failed").map(({ flags }) => flags), [0]);
+    assertStringIncludes(String(host.of("failed")[0]?.value), "version 2");
+    await host.execute(1, "echo");
+    assertEquals((host.result(1) as { error: string }).error, "runtime_unavailable");
+  });
+
+  it("waits for tools that must be loaded, and runs the calls that came meanwhile", async () => {
+    const native = toolsOfRegistry(fakeRegistry({ tools: [echo] }));
+    let loaded = (_tools: typeof native): void => {};
+    const modules: unknown[] = [];
+    const host = new FakeHost({
+      load: (module) => {
+        modules.push(module);
+        return new Promise((resolve) => loaded = resolve);
+      },
+    });
+    await host.configure({}, { module: "./tools.ts" });
+    await host.execute(1, "echo", { a: 1 });
+    assertEquals([modules, host.replies], [["./tools.ts"], []]);
+    loaded(native);
+    await settle();
+    assertEquals(host.replies.map(({ type }) => type), ["tools", "hello", "result"]);
+    assertEquals(host.result(1), { a: 1 });
+  });
+
+  it("says why tools could not be loaded, once it has said so ends, and fails the calls", async () => {
+    const events: string[] = [];
+    const host = new FakeHost({
+      load: () => Promise.reject(new Error("no such module")),
+      onFailed: () => events.push(...host.replies.map(({ type }) => type), "onFailed"),
+    });
+    host.bridge.receive(join(
+      frame(REQUEST.configure, 1, 1, strings("x", undefined)),
+      frame(REQUEST.execute, 0, 1, strings("echo", undefined, undefined, undefined)),
+    ));
+    await settle();
+    assertEquals(events, ["failed", "onFailed"]);
+    assertEquals(host.of("failed")[0]?.value, "no such module");
+    assertEquals(host.result(1), { error: "runtime_unavailable", message: "no such module" });
+  });
+
+  it("lets go of a configuration that was replaced while its tools were loaded", async () => {
+    const registry = fakeRegistry({ tools: [echo] });
+    const native = toolsOfRegistry(registry);
+    const loads: ((tools: typeof native) => void)[] = [];
+    const host = new FakeHost({ load: () => new Promise((resolve) => loads.push(resolve)) });
+    await host.configure({}, { id: 1 });
+    await host.configure({ allowIds: [] }, { id: 2 });
+    for (const load of loads) load(native);
+    await settle();
+    assertEquals(host.replies.map(({ type, id }) => [type, id]), [["tools", 2], ["hello", 2]]);
+    registry.registerTool(fakeTool("new"));
+    await settle();
+    assertEquals(host.names(), []);
+  });
+
+  it("refuses calls before it is", async () => {
+    const { host } = hostOf({ tools: [echo] });
+    await host.execute(1, "echo");
+    assertEquals((host.result(1) as { error: string }).error, "runtime_unavailable");
+  });
+});
+
+describe("HostBridge, for a call", () => {
+  it("gives the tool's result, by the call's id", async () => {
+    const { host } = hostOf({ tools: [echo] });
+    await host.configure();
+    await host.execute(2 ** 33 + 1, "echo", '{"a":[1,"é\\u0000"]}');
+    assertEquals(host.result(2 ** 33 + 1), { a: [1, "é\0"] });
+    assertEquals(host.of("result")[0]?.flags, 0);
+  });
+
+  it("takes NULL and an empty string for no parameters, and null for no result", async () => {
+    const given: unknown[] = [];
+    const tool = fakeTool("a", { execute: (params: unknown) => void given.push(params) });
+    const { host } = hostOf({ tools: [tool] });
+    await host.configure();
+    await host.execute(1, "a");
+    await host.execute(2, "a", "");
+    assertEquals(given, [{}, {}]);
+    assertEquals([host.result(1), host.result(2)], [null, null]);
+  });
+
+  it("hands on session and message", async () => {
+    const tool = fakeTool("a", {
+      execute: (_params: unknown, { sessionId, messageId }: ToolContext) => [sessionId, messageId],
+    });
+    const { host } = hostOf({ tools: [tool] });
+    await host.configure();
+    await host.execute(1, "a", undefined, { session: "s", message: "m" });
+    assertEquals(host.result(1), ["s", "m"]);
+  });
+
+  it("gives a failure as JSON and its message as text, with the issues there are", async () => {
+    const picky = fakeTool("picky", {
+      parameters: { type: "object", required: ["path"] },
+      execute: () => 1,
+    });
+    const { host } = hostOf({ tools: [picky] });
+    await host.configure();
+    await host.execute(1, "picky", "{}");
+    const [reply] = host.of("result");
+    const { error, message, issues } = reply?.value as Record<string, unknown>;
+    assertEquals([error, (issues as unknown[]).length, reply?.flags], ["invalid_arguments", 1, 1]);
+    assertEquals(reply?.message, message);
+  });
+
+  it("says of parameters that are not JSON where that is so", async () => {
+    const { host } = hostOf({ tools: [echo] });
+    await host.configure();
+    await host.execute(1, "echo", '{"a":');
+    assertEquals((host.result(1) as { error: string }).error, "invalid_arguments");
+  });
+
+  it("keeps a NUL out of the text, which it would end", async () => {
+    const tool = fakeTool("a", {
+      execute: () => {
+        throw new Error("a\0b");
+      },
+    });
+    const { host } = hostOf({ tools: [tool] });
+    await host.configure();
+    await host.execute(1, "a");
+    assertEquals(host.of("result")[0]?.message?.includes("\0"), false);
+    assertStringIncludes((host.result(1) as { message: string }).message, "a\0b");
+  });
+
+  it("sends all events of a listening caller before the result, in order", async () => {
+    const tool = fakeTool("a", {
+      async *execute(_params: unknown, { metadata, progress }: ToolContext) {
+        metadata({ step: 1 });
+        progress(1, 2, "half");
+        yield "piece";
+        metadata(null);
+        return "done";
+      },
+    });
+    const { host } = hostOf({ tools: [tool] });
+    await host.configure();
+    host.replies.length = 0;
+    await host.execute(1, "a", undefined, { metadata: true });
+    assertEquals(host.replies.map(({ type, value }) => [type, value]), [
+      ["metadata", { step: 1 }],
+      ["metadata", { type: "progress", done: 1, total: 2, message: "half" }],
+      ["metadata", { type: "output", value: "piece" }],
+      ["metadata", null],
+      ["result", "done"],
+    ]);
+  });
+
+  it("tells a listening caller of the failure, too", async () => {
+    const { host } = hostOf({ tools: [echo] });
+    await host.configure();
+    await host.execute(1, "nope", undefined, { metadata: true });
+    const value = { error: "unknown_tool", message: 'Cannot call "nope": there is no such tool' };
+    // ".type = "error", .tool = tool_name, .error = @errorName(err)"
+    assertEquals(host.of("metadata").map((reply) => reply.value), [
+      { type: "error", tool: "nope", ...value },
+    ]);
+    assertEquals(host.result(1), value);
+  });
+
+  it("tells it once of a call whose tool ran, and of one that no dispatcher saw", async () => {
+    const tool = fakeTool("chain:fails", {
+      execute: () => {
+        throw new Error("the disk is full");
+      },
+    });
+    const { host } = hostOf({ tools: [tool] });
+    await host.configure();
+    await host.execute(1, "chain:fails", undefined, { metadata: true });
+    await host.configure("{", { id: 2 });
+    await host.execute(2, "echo", undefined, { metadata: true });
+    await host.execute(3, "echo");
+    const told = host.of("metadata").map(({ id, value }) => {
+      const { type, tool: name, error } = value as Record<string, unknown>;
+      return [id, type, name, error];
+    });
+    assertEquals(told, [
+      [1, "error", "chain:fails", "threw"],
+      [2, "error", "echo", "invalid_argument"],
+    ]);
+    assertEquals(host.replies.map(({ type }) => type).slice(-3), ["metadata", "result", "result"]);
+  });
+
+  it("sends no event to a caller that does not listen", async () => {
+    const tool = fakeTool("a", {
+      execute: (_params: unknown, { metadata, progress }: ToolContext) => {
+        metadata(1);
+        progress(1);
+      },
+    });
+    const { host } = hostOf({ tools: [tool] });
+    await host.configure();
+    await host.execute(1, "a");
+    assertEquals(host.of("metadata"), []);
+  });
+
+  it("sends events while the tool still runs", async () => {
+    const { tool, context, end } = held("a");
+    const { host } = hostOf({ tools: [tool] });
+    await host.configure();
+    await host.execute(1, "a", undefined, { metadata: true });
+    context()?.metadata("now");
+    await settle();
+    assertEquals(host.of("metadata").map(({ value }) => value), ["now"]);
+    assertEquals(host.of("result"), []);
+    end(null);
+    await settle();
+    assertEquals(host.of("result").length, 1);
+  });
+
+  it("sends what a tool that never waits says, before that is too much", async () => {
+    const tool = fakeTool("a", {
+      execute: (_params: unknown, { metadata }: ToolContext) => {
+        for (let n = 0; n < 100; n++) metadata("x".repeat(10_000));
+        return host.of("metadata").length;
+      },
+    });
+    const { host } = hostOf({ tools: [tool] });
+    await host.configure();
+    await host.execute(1, "a", undefined, { metadata: true });
+    assertEquals(Number(host.result(1)) > 50, true);
+    assertEquals(host.of("metadata").length, 100);
+  });
+
+  it("runs many at once, and sends the results of one turn together", async () => {
+    const { host } = hostOf({ tools: [echo] });
+    await host.configure();
+    host.sent = 0;
+    host.bridge.receive(
+      join(
+        ...[1, 2, 3].map((id) =>
+          frame(REQUEST.execute, 0, id, strings("echo", `{"id":${id}}`, undefined, undefined))
+        ),
+      ),
+    );
+    await settle();
+    assertEquals([1, 2, 3].map((id) => host.result(id)), [{ id: 1 }, { id: 2 }, { id: 3 }]);
+    assertEquals(host.sent, 1);
+  });
+
+  it("answers with the dispatcher's own limits", async () => {
+    const { host } = hostOf({ tools: [echo] }, { dispatch: { maxArgumentBytes: 10 } });
+    await host.configure();
+    await host.execute(1, "echo", { text: "longer than that" });
+    assertEquals((host.result(1) as { error: string }).error, "invalid_arguments");
+  });
+
+  it("forgets it when it has ended", async () => {
+    const { tool, end } = held("a");
+    const { host } = hostOf({ tools: [tool] });
+    await host.configure();
+    await host.execute(1, "a");
+    assertEquals(host.bridge.running, 1);
+    end(1);
+    await settle();
+    assertEquals(host.bridge.running, 0);
+  });
+});
+
+describe("HostBridge, for an abort", () => {
+  it("aborts that call's signal with the reason, and says the reason in the failure", async () => {
+    const [a, b] = [held("a"), held("b")];
+    const { host } = hostOf({ tools: [a.tool, b.tool] });
+    await host.configure();
+    await host.execute(1, "a");
+    await host.execute(2, "b");
+    const signal = a.context()?.signal;
+    const other = b.context()?.signal;
+    await host.abort(1, "user pressed stop");
+    assertEquals((signal?.reason as DOMException).name, "AbortError");
+    assertEquals((signal?.reason as DOMException).message, "user pressed stop");
+    assertEquals(other?.aborted, false);
+    a.end(null);
+    b.end(null);
+    await settle();
+    const { error, message } = host.result(1) as { error: string; message: string };
+    assertEquals(error, "aborted");
+    assertStringIncludes(message, ": user pressed stop");
+    assertEquals(host.result(2), null);
+    assertEquals(host.of("result").length, 2);
+  });
+
+  it("says the reason in the event of the failure, as in the result", async () => {
+    const { tool, end } = held("a");
+    const { host } = hostOf({ tools: [tool] });
+    await host.configure();
+    await host.execute(1, "a", {}, { metadata: true });
+    await host.abort(1, "user pressed stop");
+    end(null);
+    await settle();
+    const { message } = host.result(1) as { message: string };
+    assertStringIncludes(message, ": user pressed stop");
+    assertEquals(host.of("metadata").map(({ value }) => value), [
+      { type: "error", tool: "a", error: "aborted", message },
+    ]);
+  });
+
+  it("does without a reason, and does not care for a call that is over", async () => {
+    const { tool, end } = held("a");
+    const { host } = hostOf({ tools: [tool] });
+    await host.configure();
+    await host.execute(1, "a");
+    await host.abort(1, "");
+    end(null);
+    await settle();
+    await host.abort(1, "late");
+    await host.abort(77, "never was");
+    const { message } = host.result(1) as { message: string };
+    assertEquals(message.endsWith("while it was running"), true);
+    assertEquals(host.of("result").length, 1);
+  });
+
+  it("does not abort a later call, whatever came of the earlier ones", async () => {
+    const [a, b] = [held("a"), held("b")];
+    const { host } = hostOf({ tools: [a.tool, b.tool, echo] });
+    await host.configure();
+    await host.execute(1, "a");
+    await host.abort(1, "stop");
+    await host.execute(2, "echo", {});
+    await host.execute(3, "b");
+    await host.abort(2, "too late");
+    assertEquals(b.context()?.signal.aborted, false);
+    await host.abort(3, "now");
+    assertEquals((b.context()?.signal.reason as DOMException).message, "now");
+    a.end(null);
+    b.end(null);
+    await settle();
+    assertEquals(host.bridge.running, 0);
+  });
+
+  it("aborts everything when the host shuts down, and can be configured again", async () => {
+    let shutdowns = 0;
+    const { tool, context, end } = held("a");
+    const native = toolsOfRegistry(fakeRegistry({ tools: [tool] }));
+    const host = new FakeHost({ load: () => native, onShutdown: () => shutdowns++ });
+    await host.configure();
+    await host.execute(1, "a");
+    const signal = context()?.signal;
+    host.bridge.receive(frame(REQUEST.shutdown, 0, 0));
+    assertEquals([signal?.aborted, shutdowns], [true, 1]);
+    end(null);
+    await host.configure(undefined, { id: 2 });
+    assertEquals(host.of("hello").map(({ id }) => id), [1, 2]);
+  });
+});
+
+describe("HostBridge, as its registry changes", () => {
+  it("tells the new list, once for many changes", async () => {
+    const { host, registry } = hostOf({ tools: [echo] });
+    await host.configure(undefined, { id: 5 });
+    registry.registerTool(fakeTool("a"));
+    registry.registerTool(fakeTool("b"));
+    registry.unregisterTool("echo");
+    await settle();
+    assertEquals(host.names(), ["a", "b"]);
+    assertEquals(host.of("tools").map(({ id }) => id), [5, 5]);
+  });
+
+  it("calls what was registered later, and not what is gone", async () => {
+    const { host, registry } = hostOf({ tools: [echo] });
+    await host.configure();
+    registry.registerTool(fakeTool("late", { execute: () => "here" }));
+    registry.unregisterTool("echo");
+    await host.execute(1, "late");
+    await host.execute(2, "echo");
+    assertEquals(host.result(1), "here");
+    assertEquals((host.result(2) as { error: string }).error, "unknown_tool");
+  });
+
+  it("has told the list that a tool changed before the tool's result", async () => {
+    const { host, registry } = hostOf({
+      tools: [fakeTool("grow", { execute: () => void registry.registerTool(fakeTool("new")) })],
+    });
+    await host.configure();
+    host.replies.length = 0;
+    await host.execute(1, "grow");
+    assertEquals(host.replies.map(({ type }) => type), ["tools", "result"]);
+  });
+
+  it("does not tell a list that did not change", async () => {
+    const { host, registry } = hostOf({ tools: [echo] });
+    await host.configure({ allowIds: ["echo"] });
+    host.bridge.refresh();
+    registry.registerTool(fakeTool("other"));
+    registry.unregisterTool("other");
+    await settle();
+    assertEquals(host.names(), ["echo"]);
+    assertEquals(host.of("tools").length <= 2, true);
+  });
+
+  it("asks availability functions by the clock, and only where there are some", async () => {
+    let isThere = false;
+    const { host, registry } = hostOf({ tools: [echo] });
+    await host.configure();
+    assertEquals(host.ticks.size, 0);
+    registry.registerTool(fakeTool("maybe", { isAvailable: () => isThere }));
+    await settle();
+    assertEquals([host.names(), host.ticks.size], [["echo"], 1]);
+    isThere = true;
+    for (const tick of host.ticks) tick();
+    await settle();
+    assertEquals(host.names(), ["echo", "maybe"]);
+    registry.unregisterTool("maybe");
+    await settle();
+    assertEquals(host.ticks.size, 0);
+  });
+
+  it("asks them again after a call, but not after every one of many", async () => {
+    let asked = 0;
+    let isThere = false;
+    const { host } = hostOf({
+      tools: [
+        fakeTool("appear", { execute: () => void (isThere = true) }),
+        fakeTool("maybe", {
+          isAvailable: () => {
+            asked++;
+            return isThere;
+          },
+        }),
+      ],
+    });
+    await host.configure();
+    host.time = 1_000;
+    await host.execute(1, "appear");
+    assertEquals(host.names(), ["appear", "maybe"]);
+    assertEquals(host.replies.map(({ type }) => type).slice(-2), ["tools", "result"]);
+    const before = asked;
+    for (let id = 2; id < 20; id++) await host.execute(id, "appear");
+    assertEquals(asked, before);
+  });
+});
+
+describe("HostBridge", () => {
+  it("answers a ping with its id", async () => {
+    const { host } = hostOf({ tools: [] });
+    host.bridge.receive(frame(REQUEST.ping, 0, 31));
+    await settle();
+    assertEquals(host.of("pong").map(({ id }) => id), [31]);
+  });
+
+  it("refuses a frame that it does not know", () => {
+    const { host } = hostOf({ tools: [] });
+    assertThrows(() => host.bridge.receive(frame(6, 0, 0)), FrameError, "there is no type 6");
+  });
+
+  it("says how much of what it was given was whole frames", () => {
+    const { host } = hostOf({ tools: [] });
+    const ping = frame(REQUEST.ping, 0, 1);
+    assertEquals(host.bridge.receive(join(ping, ping.subarray(0, 5))), 16);
+  });
+
+  it("does not begin with tools that were loaded after it was closed", async () => {
+    const registry = fakeRegistry({ tools: [echo] });
+    let loaded = (_tools: ReturnType<typeof toolsOfRegistry>): void => {};
+    const host = new FakeHost({ load: () => new Promise((resolve) => loaded = resolve) });
+    await host.configure();
+    host.bridge.close("the end");
+    loaded(toolsOfRegistry(registry));
+    await settle();
+    registry.registerTool(fakeTool("new"));
+    await settle();
+    assertEquals(host.replies, []);
+  });
+
+  it("lets go of everything when it is closed", async () => {
+    const { tool, context } = held("a");
+    const maybe = fakeTool("maybe", { isAvailable: () => true });
+    const { host, registry } = hostOf({ tools: [tool, maybe] });
+    await host.configure();
+    await host.execute(1, "a");
+    const signal = context()?.signal;
+    host.bridge.close("the end");
+    assertEquals((signal?.reason as DOMException).message, "the end");
+    assertEquals(host.ticks.size, 0);
+    host.replies.length = 0;
+    registry.registerTool(fakeTool("new"));
+    await settle();
+    assertEquals(host.of("tools"), []);
+  });
+});

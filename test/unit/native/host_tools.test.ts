@@ -1,0 +1,66 @@
+import { assertEquals } from "@std/assert";
+import { describe, it } from "bun:test";
+import { writeToolList } from "../../../src/adapters/native/host_tools.ts";
+import { fakeRegistry, fakeTool } from "../registry/fakes.ts";
+
+describe("writeToolList()", () => {
+  // "tools_obj.put(entry.key_ptr.*, tool_info)"
+  it("is an object: each definition by the name that calls use", () => {
+    const list = JSON.parse(writeToolList([fakeTool("a"), fakeTool("chain:status")]));
+    assertEquals(Object.keys(list), ["a", "chain:status"]);
+    for (const [name, definition] of Object.entries<{ name: string }>(list)) {
+      assertEquals(definition.name, name);
+    }
+    assertEquals(writeToolList([]), "{}");
+  });
+
+  it("has the names in the order given, also those that JavaScript would put first", () => {
+    const ids = ["-1", "10", "2", "__proto__", "a:1"];
+    const text = writeToolList(ids.map((id) => fakeTool(id)));
+    const places = ids.map((id) => text.indexOf(`${JSON.stringify(id)}:{"name":`));
+    assertEquals(places.includes(-1), false);
+    assertEquals(places, places.toSorted((a, b) => a - b));
+    assertEquals(new Set(Object.keys(JSON.parse(text))), new Set(ids));
+  });
+
+  it("is in the order of the names, by code units, for a registry's tools", () => {
+    const ids = ["b", "a.b", "2", "10", "a:b", "B", "a"];
+    const { tools } = fakeRegistry({ tools: ids.map((id) => fakeTool(id)) });
+    const names = [...writeToolList(tools).matchAll(/"([^"]+)":\{"name"/g)].map(([, name]) => name);
+    assertEquals(names, ["10", "2", "B", "a", "a.b", "a:b", "b"]);
+  });
+
+  it("says what a host needs to show a tool and to call it", () => {
+    const tool = fakeTool("a", {
+      title: "A",
+      parameters: { type: "object", properties: { n: { type: "number" } } },
+      returns: { type: "string" },
+      risk: "high",
+      tags: ["x"],
+      requiresApproval: true,
+      execute: () => "",
+    });
+    const { a: described } = JSON.parse(writeToolList([tool]));
+    const { annotations, ...rest } = described;
+    assertEquals(typeof annotations, "object");
+    assertEquals(rest, {
+      name: "a",
+      title: "A",
+      description: "The tool a.",
+      parameters: { type: "object", properties: { n: { type: "number" } } },
+      returns: { type: "string" },
+      risk: "high",
+      tags: ["x"],
+      requiresApproval: true,
+      idempotent: false,
+      executable: true,
+    });
+  });
+
+  it("keeps to itself whom a tool is for", () => {
+    const text = writeToolList([
+      fakeTool("a", { roles: ["secret-role"], scopes: ["secret-scope"] }),
+    ]);
+    assertEquals(text.includes("secret"), false);
+  });
+});

@@ -1,0 +1,293 @@
+import { assert, assertEquals, assertStrictEquals } from "@std/assert";
+import { describe, it } from "bun:test";
+import { ToolChange } from "../../../src/registry/mod.ts";
+import { FakeClock, fakeRegistry, fakeTool } from "./fakes.ts";
+
+function describeChange({ type, tool }: ToolChange): string {
+  return `${type} ${tool.id}`;
+}
+
+describe("ToolChange", () => {
+  const tool = fakeTool("a");
+
+  // "Factory methods: Create event args for tool added, removed, updated."
+  for (const type of ["added", "removed", "updated"] as const) {
+    it(`makes a change of type ${type}, frozen`, () => {
+      const change = ToolChange[type](tool, { timestamp: 5 });
+      assertEquals(change, { type, tool, timestamp: 5 });
+      assertStrictEquals(change.tool, tool);
+      assert(Object.isFrozen(change));
+    });
+
+    it(`says when a tool was ${type} (Timestamp_IsPopulated): "DateTime.UtcNow" by default`, () => {
+      const before = Date.now();
+      const { timestamp } = ToolChange[type](tool);
+      assert(before <= timestamp && timestamp <= Date.now());
+    });
+  }
+
+  it("says what an update replaced", () => {
+    const previous = fakeTool("a");
+    assertStrictEquals(ToolChange.updated(tool, { previous }).previous, previous);
+  });
+});
+
+describe("ToolRegistry.subscribe()", () => {
+  it("tells of every kind of change, with the tool and the time", () => {
+    const clock = new FakeClock();
+    const registry = fakeRegistry({ clock });
+    const changes: ToolChange[] = [];
+    registry.subscribe((change) => changes.push(change));
+    const first = registry.registerTool(fakeTool("a"));
+    clock.time = 2000;
+    const second = registry.updateTool(fakeTool("a"));
+    clock.time = 3000;
+    registry.unregisterTool("a");
+    assertEquals(changes, [
+      { type: "added", tool: first, timestamp: 1000 },
+      { type: "updated", tool: second, previous: first, timestamp: 2000 },
+      { type: "removed", tool: second, timestamp: 3000 },
+    ]);
+    assertStrictEquals(changes[1]?.previous, first);
+    assert(changes.every(Object.isFrozen));
+  });
+
+  it("tells after the change, before its method returns", () => {
+    const registry = fakeRegistry();
+    let seen: readonly string[] = [];
+    registry.subscribe(() => seen = registry.ids);
+    registry.registerTool(fakeTool("a"));
+    assertEquals(seen, ["a"]);
+  });
+
+  it("does not tell of what changed nothing", () => {
+    const registry = fakeRegistry({ tools: [fakeTool("a")] });
+    const changes: string[] = [];
+    registry.subscribe((change) => changes.push(describeChange(change)));
+    registry.tryRegisterTool(fakeTool("a"));
+    registry.unregisterTool("b");
+    assertEquals(changes, []);
+  });
+
+  it("stops telling whoever unsubscribed, once or twice", () => {
+    const registry = fakeRegistry();
+    const changes: string[] = [];
+    const listener = (change: ToolChange) => changes.push(describeChange(change));
+    const stop = registry.subscribe(listener);
+    registry.subscribe(listener);
+    registry.registerTool(fakeTool("a"));
+    stop();
+    stop();
+    registry.registerTool(fakeTool("b"));
+    assertEquals(changes, ["added a", "added a", "added b"]);
+  });
+
+  it("goes on when a listener throws, and reports what it threw", () => {
+    const errors: unknown[] = [];
+    const registry = fakeRegistry({ onError: (error) => errors.push(error) });
+    const seen: string[] = [];
+    registry.subscribe(() => {
+      throw "not even an error";
+    });
+    registry.subscribe((change) => seen.push(describeChange(change)));
+    registry.registerTool(fakeTool("a"));
+    assertEquals([seen, errors], [
+      ["added a"],
+      [{ phase: "listener", toolId: "a", error: "not even an error" }],
+    ]);
+    assert(registry.hasTool("a"));
+  });
+
+  it("goes on when what is told of errors throws too", () => {
+    const registry = fakeRegistry({
+      onError: () => {
+        throw new Error("The log is full");
+      },
+    });
+    registry.subscribe(() => {
+      throw new Error("No");
+    });
+    assertEquals(registry.registerTool(fakeTool("a")).id, "a");
+  });
+
+  it("keeps the order for all, when a listener changes the registry", () => {
+    const registry = fakeRegistry();
+    const first: string[] = [];
+    const second: string[] = [];
+    registry.subscribe((change) => {
+      first.push(describeChange(change));
+      if (change.tool.id === "a") {
+        registry.registerTool(fakeTool("b"));
+        registry.unregisterTool("b");
+        // What it did is done already; who hears of it waits for its turn.
+        assertEquals(registry.ids, ["a"]);
+      }
+    });
+    registry.subscribe((change) => second.push(describeChange(change)));
+    registry.registerTool(fakeTool("a"));
+    assertEquals(first, ["added a", "added b", "removed b"]);
+    assertEquals(second, first);
+  });
+
+  it("does not tell a new subscriber of what was before", () => {
+    const registry = fakeRegistry();
+    const late: string[] = [];
+    let subscribed = false;
+    registry.subscribe(() => {
+      if (subscribed) return;
+      subscribed = true;
+      registry.registerTool(fakeTool("b"));
+      registry.subscribe((change) => late.push(describeChange(change)));
+      registry.registerTool(fakeTool("c"));
+    });
+    registry.registerTool(fakeTool("a"));
+    assertEquals(late, ["added c"]);
+  });
+
+  it("does not tell whoever another listener unsubscribed meanwhile", () => {
+    const registry = fakeRegistry();
+    const seen: string[] = [];
+    registry.subscribe(() => stop());
+    const stop = registry.subscribe((change) => seen.push(describeChange(change)));
+    registry.registerTool(fakeTool("a"));
+    assertEquals(seen, []);
+  });
+
+  it("tells of the tools that the registry's end takes out, the last registered first", async () => {
+    const registry = fakeRegistry({ tools: [fakeTool("a"), fakeTool("b")] });
+    const changes: string[] = [];
+    registry.subscribe((change) => changes.push(describeChange(change)));
+    await registry.dispose();
+    assertEquals(changes, ["removed b", "removed a"]);
+  });
+
+  it("tells nobody anything after the end", async () => {
+    const registry = fakeRegistry();
+    await registry.dispose();
+    const stop = registry.subscribe(() => {});
+    assertEquals(stop(), undefined);
+  });
+});
+
+describe("ToolRegistry.changes()", () => {
+  it("gives the changes since it was called, also those before the first read", async () => {
+    const registry = fakeRegistry({ tools: [fakeTool("old")] });
+    const changes = registry.changes();
+    registry.registerTool(fakeTool("a"));
+    registry.unregisterTool("a");
+    const seen: string[] = [];
+    for await (const change of changes) {
+      seen.push(describeChange(change));
+      if (seen.length === 2) break;
+    }
+    assertEquals(seen, ["added a", "removed a"]);
+  });
+
+  it("wakes a reader that waits", async () => {
+    const registry = fakeRegistry();
+    const changes = registry.changes();
+    const [first, second] = [changes.next(), changes.next()];
+    registry.registerTools([fakeTool("a"), fakeTool("b")]);
+    assertEquals((await first).value?.tool.id, "a");
+    assertEquals((await second).value?.tool.id, "b");
+  });
+
+  it("ends a reader that waits when the signal aborts", async () => {
+    const controller = new AbortController();
+    const changes = fakeRegistry().changes({ signal: controller.signal });
+    const next = changes.next();
+    controller.abort();
+    assertEquals(await next, { done: true, value: undefined });
+    assertEquals(await changes.next(), { done: true, value: undefined });
+  });
+
+  it("is at its end when the signal has aborted already", async () => {
+    const registry = fakeRegistry();
+    const changes = registry.changes({ signal: AbortSignal.abort() });
+    registry.registerTool(fakeTool("a"));
+    assertEquals((await changes.next()).done, true);
+  });
+
+  it("ends a reader that waits when it is returned", async () => {
+    const changes = fakeRegistry().changes();
+    const next = changes.next();
+    await changes.return?.();
+    assertEquals((await next).done, true);
+  });
+
+  it("follows no more once the loop is left", async () => {
+    const registry = fakeRegistry();
+    const changes = registry.changes();
+    registry.registerTool(fakeTool("a"));
+    for await (const _change of changes) break;
+    registry.registerTool(fakeTool("b"));
+    assertEquals((await changes.next()).done, true);
+  });
+
+  it("follows no more once it is disposed of", async () => {
+    const registry = fakeRegistry();
+    let kept: AsyncIterableIterator<ToolChange> | undefined;
+    {
+      await using changes = registry.changes();
+      kept = changes;
+      registry.registerTool(fakeTool("a"));
+    }
+    assertEquals((await kept.next()).done, true);
+  });
+
+  it("gives what fits, then says that some were lost, then ends", async () => {
+    const registry = fakeRegistry();
+    const changes = registry.changes({ capacity: 2 });
+    registry.registerTools(["a", "b", "c", "d"].map((id) => fakeTool(id)));
+    const seen: string[] = [];
+    let thrown: unknown;
+    try {
+      for await (const change of changes) seen.push(describeChange(change));
+    } catch (error) {
+      thrown = error;
+    }
+    assertEquals(seen, ["added a", "added b"]);
+    assert(thrown instanceof RangeError);
+    assertEquals(
+      thrown.message,
+      "Cannot follow the changes: more than 2 wait to be read, so some are lost",
+    );
+    assertEquals((await changes.next()).done, true);
+  });
+
+  it("ends with the registry, after the last changes", async () => {
+    const registry = fakeRegistry({ tools: [fakeTool("a")] });
+    const changes = registry.changes();
+    await registry.dispose();
+    const seen: string[] = [];
+    for await (const change of changes) seen.push(describeChange(change));
+    assertEquals(seen, ["removed a"]);
+  });
+
+  it("hears the last changes when a listener ends the registry", async () => {
+    const registry = fakeRegistry({ tools: [fakeTool("a")] });
+    registry.subscribe(({ type }) => {
+      if (type === "added") registry.dispose();
+    });
+    const changes = registry.changes();
+    registry.registerTool(fakeTool("b"));
+    const seen: string[] = [];
+    for await (const change of changes) seen.push(describeChange(change));
+    assertEquals(seen, ["added b", "removed b", "removed a"]);
+  });
+
+  for (const capacity of [0, -1, 1.5, Number.NaN, Infinity]) {
+    it(`refuses a capacity of ${capacity}`, () => {
+      let message = "";
+      try {
+        fakeRegistry().changes({ capacity });
+      } catch (error) {
+        message = (error as Error).message;
+      }
+      assertEquals(
+        message,
+        `Cannot follow the changes: the capacity must be a whole number, 1 or above, not ${capacity}`,
+      );
+    });
+  }
+});

@@ -1,0 +1,254 @@
+import { assert, assertEquals, assertMatch, assertStrictEquals, assertThrows } from "@std/assert";
+import { describe, it } from "bun:test";
+import { FunctionDefinition } from "../../../src/select/mod.ts";
+import { ToolAvailabilityContext } from "../../../src/select/mod.ts";
+import { makeTool, type Tool } from "../../../src/tool/mod.ts";
+
+const parameters = {
+  type: "object",
+  properties: { path: { type: "string" } },
+  required: ["path"],
+};
+const read = makeTool({
+  name: "read",
+  namespace: "file",
+  description: "Reads a file.",
+  parameters,
+  risk: "low",
+});
+
+describe("new FunctionDefinition()", () => {
+  // Specification: "public string Name { get; init; } = string.Empty", likewise the description;
+  // "public JsonSchema Parameters { get; init; } = JsonSchema.Empty".
+  it("is empty where nothing is said", () => {
+    const empty = { type: "object", properties: {}, additionalProperties: false };
+    assertEquals(new FunctionDefinition().toJSON(), {
+      name: "",
+      description: "",
+      parameters: empty,
+    });
+    assertEquals(new FunctionDefinition({ name: "a" }).toJSON(), {
+      name: "a",
+      description: "",
+      parameters: empty,
+    });
+    assertEquals(new FunctionDefinition().canCallWithoutParameters, true);
+  });
+
+  it("keeps what is said", () => {
+    const said = { name: "file:read", description: "Reads a file.", parameters };
+    const definition = new FunctionDefinition(said);
+    assertEquals(definition.toJSON(), said);
+    assertEquals(definition.canCallWithoutParameters, false);
+    assert(Object.isFrozen(definition));
+  });
+
+  for (
+    const [fields, words] of [
+      [{ name: 1 }, "its name must be a string, not 1"],
+      [{ description: null }, "its description must be a string, not null"],
+      [{ parameters: [] }, "its parameters must be an object schema, not a list"],
+      [{ parameters: "{}" }, 'its parameters must be an object schema, not "{}"'],
+      [
+        { input_schema: {} },
+        '"/input_schema" is not one of its fields: did you mean "parameters"?',
+      ],
+      [
+        { inputSchema: {} },
+        '"/inputSchema" is not one of its fields: did you mean "parameters"?',
+      ],
+      [{ run: 1 }, '"/run" is not one of its fields, name, description,'],
+      [read, '"/id" is not one of its fields'],
+      ["ping", "its fields must be an object"],
+    ] as const
+  ) {
+    it(`refuses what is wrong: ${words}`, () => {
+      assertThrows(
+        () => new FunctionDefinition(fields as never),
+        TypeError,
+        `Cannot make a function definition: ${words}`,
+      );
+    });
+  }
+});
+
+describe("FunctionDefinition.fromTool()", () => {
+  it("wants a tool", () => {
+    const { fromTool, fromToolWithContext } = FunctionDefinition;
+    for (const make of [fromTool, (tool: Tool) => fromToolWithContext(tool, "x")]) {
+      assertThrows(
+        () => make(undefined as never),
+        TypeError,
+        "Cannot make a function definition: it needs a tool, not undefined",
+      );
+    }
+  });
+
+  it("says what the tool says, under its id", () => {
+    const definition = FunctionDefinition.fromTool(read);
+    assertEquals(definition.toJSON(), {
+      name: "file:read",
+      description: "Reads a file.",
+      parameters,
+    });
+    assertStrictEquals(definition.parameters, read.parameters);
+  });
+
+  it("gives the same frozen object for the same tool", () => {
+    const definition = FunctionDefinition.fromTool(read);
+    assertStrictEquals(FunctionDefinition.fromTool(read), definition);
+    assert(Object.isFrozen(definition));
+  });
+});
+
+describe("FunctionDefinition.fromToolWithContext()", () => {
+  // Specification: "Description = $"{tool.Description}\n\n{additionalContext}"".
+  it("appends the text to the description, after an empty line", () => {
+    const definition = FunctionDefinition.fromToolWithContext(read, "The folder is /work.");
+    assertEquals(definition.toJSON(), {
+      name: "file:read",
+      description: "Reads a file.\n\nThe folder is /work.",
+      parameters,
+    });
+  });
+
+  it("leaves the tool's own definition as it is", () => {
+    FunctionDefinition.fromToolWithContext(read, "More.");
+    assertEquals(FunctionDefinition.fromTool(read).description, "Reads a file.");
+  });
+
+  for (const context of [undefined, null, ToolAvailabilityContext.default]) {
+    it(`refuses ${context} in place of a text`, () => {
+      assertThrows(
+        () => FunctionDefinition.fromToolWithContext(read, context as unknown as string),
+        TypeError,
+        "Cannot make a function definition: the additional context must be a string, not",
+      );
+    });
+  }
+});
+
+describe("FunctionDefinition's JSON", () => {
+  const tool = makeTool({ name: "a", description: "b", parameters: { type: "object" } });
+
+  // Specification: "ToJson() … Compact JSON string".
+  it("is compact text by toJson()", () => {
+    assertEquals(
+      FunctionDefinition.fromTool(tool).toJson(),
+      '{"name":"a","description":"b","parameters":{"type":"object"}}',
+    );
+  });
+
+  it("is what JSON.stringify gives: name, description and parameters", () => {
+    const definition = FunctionDefinition.fromTool(read);
+    assertEquals(JSON.stringify(definition), definition.toJson());
+    assertEquals(JSON.parse(JSON.stringify([definition])), [{
+      name: "file:read",
+      description: "Reads a file.",
+      parameters,
+    }]);
+  });
+
+  // Specification: "ToPrettyJson() … Pretty-printed JSON string".
+  it("is indented by two spaces by toPrettyJson()", () => {
+    assertEquals(
+      FunctionDefinition.fromTool(tool).toPrettyJson(),
+      `{
+  "name": "a",
+  "description": "b",
+  "parameters": {
+    "type": "object"
+  }
+}`,
+    );
+  });
+
+  // Specification: "ToOpenAIToolJson() … JSON object with type and function fields".
+  it("is compact text for OpenAI too, with a name that OpenAI allows", () => {
+    assertEquals(
+      FunctionDefinition.fromTool(read).toOpenAIToolJson(),
+      JSON.stringify({
+        type: "function",
+        function: { name: "file__read", description: "Reads a file.", parameters },
+      }),
+    );
+  });
+
+  // Specification: "ToOpenAIToolsJson(definitions) … JSON array of tool objects".
+  it("is one text for OpenAI of several definitions", () => {
+    const definitions = [FunctionDefinition.fromTool(tool), FunctionDefinition.fromTool(read)];
+    assertEquals(
+      FunctionDefinition.toOpenAIToolsJson(new Set(definitions)),
+      `[${definitions.map((definition) => definition.toOpenAIToolJson()).join(",")}]`,
+    );
+    assertEquals(FunctionDefinition.toOpenAIToolsJson([]), "[]");
+  });
+
+  it("cuts names for OpenAI, and keeps them apart", () => {
+    const long = "x".repeat(100);
+    const names = [`${long}a`, `${long}b`, "a.b", "a_b", "ns:tool", "ns__tool"].map((name) =>
+      FunctionDefinition.fromTool(makeTool({ name, description: "x" }))
+    );
+    const json = JSON.parse(FunctionDefinition.toOpenAIToolsJson(names)) as readonly {
+      readonly function: { readonly name: string };
+    }[];
+    const wire = json.map((tool) => tool.function.name);
+    for (const name of wire) assertMatch(name, /^[a-zA-Z0-9_-]{1,64}$/);
+    assertEquals(new Set(wire).size, names.length);
+    // What is legal as it is keeps its name.
+    assertEquals([wire[3], wire[5]], ["a_b", "ns__tool"]);
+  });
+});
+
+describe("FunctionDefinition.toString()", () => {
+  // Specification: "ToString() => $"FunctionDefinition({Name})"".
+  it("names the definition", () => {
+    assertEquals(String(FunctionDefinition.fromTool(read)), "FunctionDefinition(file:read)");
+  });
+});
+
+describe("FunctionDefinition.canCallWithoutParameters", () => {
+  const rows: readonly (readonly [boolean, string, Record<string, unknown>])[] = [
+    [true, "no properties", {}],
+    [true, "only optional properties", { properties: { a: { type: "string" } } }],
+    [true, "an empty required", { required: [] }],
+    [false, "a required property", { required: ["a"] }],
+    [false, "a required property that is not described", { properties: {}, required: ["a"] }],
+    [false, "minProperties", { minProperties: 1 }],
+    [true, "minProperties of 0", { minProperties: 0 }],
+    [false, "a required property in allOf", { allOf: [{}, { required: ["a"] }] }],
+    [true, "allOf without one", { allOf: [{ properties: { a: false } }, true] }],
+    [true, "anyOf with one that asks nothing", { anyOf: [{ required: ["a"] }, {}] }],
+    [false, "anyOf that always asks", { anyOf: [{ required: ["a"] }, { required: ["b"] }] }],
+    [true, "oneOf with one that asks nothing", { oneOf: [{ required: ["a"] }, {}] }],
+    [false, "oneOf with two that ask nothing", { oneOf: [{}, { type: "object" }] }],
+    [false, "oneOf of other types", { oneOf: [{ type: "string" }] }],
+    [true, "a list of types with object", { anyOf: [{ type: ["string", "object"] }] }],
+    [true, "not, of what asks", { not: { required: ["a"] } }],
+    [false, "not, of what accepts all", { not: {} }],
+    [false, "then, where if holds", { if: { properties: { a: true } }, then: { required: ["a"] } }],
+    [true, "then, where if does not", { if: { required: ["b"] }, then: { required: ["a"] } }],
+    [false, "else, where if does not", { if: { required: ["b"] }, else: { required: ["a"] } }],
+    [true, "if alone", { if: { required: ["b"] } }],
+    [false, "false", { allOf: [false] }],
+    [true, "an enum with {}", { enum: [{}, { a: 1 }] }],
+    [false, "an enum without {}", { enum: [{ a: 1 }, []] }],
+    [false, "a const", { const: { a: 1 } }],
+    [false, "a reference", { $ref: "#/$defs/a", $defs: { a: {} } }],
+    [false, "not, of a reference", { not: { $ref: "#/$defs/a" }, $defs: { a: {} } }],
+    [false, "if, of a reference", { if: { $ref: "#/$defs/a" }, $defs: { a: {} } }],
+    [true, "anyOf, with a reference and a yes", { anyOf: [{ $ref: "#" }, {}] }],
+    [false, "anyOf, with a reference and a no", { anyOf: [{ $ref: "#" }, { required: ["a"] }] }],
+    [false, "oneOf, with a reference and a yes", { oneOf: [{ $ref: "#" }, {}] }],
+  ];
+  for (const [expected, what, schema] of rows) {
+    it(`is ${expected} for ${what}`, () => {
+      const tool = makeTool({
+        name: "a",
+        description: "x",
+        parameters: { type: "object", ...schema },
+      });
+      assertEquals(FunctionDefinition.fromTool(tool).canCallWithoutParameters, expected);
+    });
+  }
+});

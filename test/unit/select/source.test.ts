@@ -1,0 +1,79 @@
+import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
+import { describe, it } from "bun:test";
+import { listSource } from "../../../src/select/mod.ts";
+import type { Tool, ToolAvailabilityQuery } from "../../../src/tool/mod.ts";
+import { fakeTool } from "./fake_tools.ts";
+
+describe("listSource()", () => {
+  it("holds the tools in code-unit order of id, frozen", () => {
+    const { tools, revision } = listSource(
+      new Set([fakeTool("b"), fakeTool("a:z"), fakeTool("B")]),
+    );
+    assertEquals(tools.map((tool) => tool.id), ["B", "a:z", "b"]);
+    assertEquals([Object.isFrozen(tools), revision], [true, 0]);
+  });
+
+  it("finds tools by id, and nothing that was not given", () => {
+    const odd = fakeTool("__proto__");
+    const source = listSource([odd]);
+    assertStrictEquals(source.getTool("__proto__"), odd);
+    assertEquals(source.getTool("constructor"), undefined);
+  });
+
+  it("asks availability functions without services and configuration", () => {
+    const queries: ToolAvailabilityQuery[] = [];
+    const tool = fakeTool("a", { isAvailable: (query) => queries.push(query) > 0 });
+    assertEquals(listSource([tool]).isAvailable(tool), true);
+    assertEquals(queries, [{ services: {}, config: undefined }]);
+  });
+
+  it("takes a function that throws, or does not answer true, as a no", () => {
+    const source = listSource([]);
+    const throwing = fakeTool("a", {
+      isAvailable: () => {
+        throw new Error("no");
+      },
+    });
+    const promise = fakeTool("b", { isAvailable: (() => Promise.resolve(true)) as never });
+    assertEquals([source.isAvailable(throwing), source.isAvailable(promise)], [false, false]);
+    assertEquals(source.isAvailable(fakeTool("c", { isAvailable: false })), false);
+    assertEquals(source.isAvailable(fakeTool("d")), true);
+  });
+
+  it("refuses what is no list", () => {
+    for (const list of [undefined, {}, 5]) {
+      assertThrows(
+        () => listSource(list as unknown as Tool[]),
+        TypeError,
+        "Cannot make a toolset: it needs a registry, a toolset or a list of tools",
+      );
+    }
+  });
+
+  it("refuses two tools with one id", () => {
+    assertThrows(
+      () => listSource([fakeTool("x:a"), fakeTool("x:a")]),
+      TypeError,
+      'Cannot make a toolset: two tools have the id "x:a"',
+    );
+  });
+
+  it("makes a tool of its own of one that another copy of plue made, and refuses what is none", () => {
+    const foreign = { ...fakeTool("x:a", { risk: "low" }) };
+    const [tool] = listSource([foreign]).tools;
+    assert(tool !== undefined && Object.isFrozen(tool));
+    assertEquals([tool.id, tool.risk], ["x:a", "low"]);
+    assertThrows(
+      () => listSource([tool, { id: "x" } as unknown as Tool]),
+      TypeError,
+      "Cannot make a toolset: item 1 is wrong. Cannot define a tool: its name must be",
+    );
+    for (const list of [[null], "abc"]) {
+      assertThrows(
+        () => listSource(list as unknown as Tool[]),
+        TypeError,
+        "Cannot make a toolset: item 0 is wrong. Cannot define a tool: the definition must be an",
+      );
+    }
+  });
+});

@@ -1,0 +1,228 @@
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { describe, it } from "bun:test";
+import {
+  buildToolset,
+  byMaximumRisk,
+  denyAll,
+  listSource,
+  maxRisk,
+  namedFilter,
+  type Selection,
+  ToolAvailabilityContext,
+} from "../../../src/select/mod.ts";
+import { fakeTool } from "./fake_tools.ts";
+
+const tool = fakeTool("task:start", {
+  risk: "high",
+  category: "git",
+  tags: ["chain"],
+  roles: ["control", "owner"],
+  scopes: ["read", "write"],
+});
+
+/** What is said of `tool` under a selection. */
+const why = (selection: Selection) => {
+  const { removedBy, reason } = buildToolset([tool], selection).explain("task:start");
+  return `${removedBy} | ${reason.replace('"task:start" is removed by ', "")}`;
+};
+
+describe("Toolset.explain()", () => {
+  const rows: [Selection, string][] = [
+    [
+      { allowIds: ["x"] },
+      "allow-list | allow-list: it is not on the list of tools that are allowed",
+    ],
+    [
+      { context: { enabledToolIds: [] } },
+      "allow-list | allow-list: it is not on the list of tools that are allowed",
+    ],
+    [
+      { denyIds: ["task:start"] },
+      "deny-list | deny-list: it is on the list of tools that are denied",
+    ],
+    [
+      { context: { disabledToolIds: ["task:start"] } },
+      "deny-list | deny-list: it is on the list of tools that are denied",
+    ],
+    [{ maxRisk: "low" }, "risk | risk: risk high is above the limit low"],
+    [
+      { context: ToolAvailabilityContext.safeOnly },
+      "risk | risk: risk high is above the limit safe",
+    ],
+    [{ categories: ["a", "b"] }, 'categories | categories: category "git" is not among "a", "b"'],
+    [{ excludeCategories: ["git"] }, 'categories | categories: category "git" is excluded'],
+    [{ tagsAny: ["x", "y"] }, 'tags | tags: it carries none of the tags "x", "y"'],
+    [{ tagsAny: [] }, "tags | tags: it carries none of the tags (none)"],
+    [{ tagsAll: ["chain", "x"] }, 'tags | tags: it lacks the tags "x"'],
+    [
+      { context: { hasGitRepository: false } },
+      'context | context: there is no git repository, which category "git" needs',
+    ],
+    [
+      { context: ToolAvailabilityContext.readOnly },
+      'tags | tags: it lacks the tags "read-only"',
+    ],
+    [{ role: "impl" }, 'role | role: role "impl" is not among "control", "owner"'],
+    [{ role: null }, 'role | role: no role is not among "control", "owner"'],
+    [{ scopes: ["read"] }, 'scopes | scopes: the caller does not hold "write"'],
+    [{ namespace: "chain" }, 'namespace | namespace: namespace "task" is not among "chain"'],
+    [{ filters: [maxRisk("safe")] }, "filter | filter: risk high is above the limit safe"],
+    [
+      { filters: [namedFilter("office hours", () => false)] },
+      "filter | filter: filter office hours does not keep it",
+    ],
+    [{ filters: [() => false] }, "filter | filter: filter without a name does not keep it"],
+    [
+      { policies: [byMaximumRisk("low")] },
+      "policy | policy: policy byMaximumRisk denies it: risk high is above the limit low",
+    ],
+    [{ policies: [denyAll] }, "policy | policy: policy denyAll denies it: every tool is denied"],
+    [
+      { policies: [{ name: "house", allow: () => false }] },
+      "policy | policy: policy house denies it",
+    ],
+    [
+      { policies: [{ allow: () => false }] },
+      "policy | policy: policy without a name denies it",
+    ],
+  ];
+  for (const [selection, expected] of rows) {
+    it(`says of ${JSON.stringify(selection)}: ${expected.split(": ").slice(1).join(": ")}`, () => {
+      assertEquals(why(selection), expected);
+    });
+  }
+
+  it("says of a tool that is seen that it is, with every question that it passed", () => {
+    const toolset = buildToolset([tool], { role: "control", maxRisk: "high", filters: [Boolean] });
+    assertEquals(toolset.explain("task:start"), {
+      id: "task:start",
+      selected: true,
+      available: true,
+      steps: [
+        { step: "availability", passed: true },
+        { step: "risk", passed: true },
+        { step: "role", passed: true },
+        { step: "filter", name: "Boolean", passed: true },
+      ],
+      reason: '"task:start" is in the toolset and available',
+    });
+  });
+
+  it("names the first step that removed it, and also those that would have", () => {
+    const { steps, removedBy, selected } = buildToolset([tool], {
+      policies: [denyAll],
+      role: "impl",
+      context: ToolAvailabilityContext.create().withGitRepository(false).withMaxRiskLevel("high"),
+      namespace: "task",
+    }).explain("task:start");
+    assertEquals([removedBy, selected], ["context", false]);
+    assertEquals(steps.map(({ step, name, passed }) => [step, name, passed]), [
+      ["availability", undefined, true],
+      ["risk", undefined, true],
+      ["context", "hasGitRepository", false],
+      ["role", undefined, false],
+      ["namespace", undefined, true],
+      ["policy", "denyAll", false],
+    ]);
+    assertEquals(steps.filter(({ reason }) => reason !== undefined).length, 3);
+  });
+
+  it("says that a filter or a policy threw, and what, clipped", () => {
+    const boom = (): never => {
+      throw new Error(`no database ${"x".repeat(1000)}`);
+    };
+    const byFilter = buildToolset([tool], { filters: [boom] }).explain("task:start");
+    assertStringIncludes(byFilter.reason, "filter boom threw: no database xxx");
+    assert(byFilter.reason.length < 400);
+    const byPolicy = buildToolset([tool], { policies: [{ name: "house", allow: boom }] });
+    assertStringIncludes(byPolicy.explain("task:start").reason, "policy house threw: no database");
+    const silent = buildToolset([tool], {
+      policies: [{ name: "mute", allow: () => false, reason: boom }],
+    });
+    assertStringIncludes(silent.explain("task:start").reason, "policy mute threw: no database");
+  });
+
+  it("survives whatever is thrown", () => {
+    const nasty = [undefined, "a string", Object.create(null), {
+      toString() {
+        throw new Error("again");
+      },
+    }, Object.defineProperty(new Error(), "message", { value: 7n })];
+    for (const thrown of nasty) {
+      const toolset = buildToolset([tool], {
+        filters: [() => {
+          throw thrown;
+        }],
+      });
+      assertStringIncludes(toolset.explain("task:start").reason, "threw: ");
+    }
+  });
+
+  it("tells apart what is fixed as unavailable from what is unavailable now", () => {
+    const fixed = buildToolset([fakeTool("off", { isAvailable: false })]).explain("off");
+    assertEquals([fixed.selected, fixed.available, fixed.removedBy], [
+      false,
+      false,
+      "availability",
+    ]);
+    let answer = false;
+    const toolset = buildToolset([fakeTool("moody", { isAvailable: () => answer })]);
+    const moody = toolset.explain("moody");
+    assertEquals([moody.selected, moody.available, moody.removedBy], [true, false, "availability"]);
+    assertEquals(
+      moody.reason,
+      '"moody" is in the toolset, but not available now: ' +
+        "its isAvailable function does not say yes at the moment",
+    );
+    answer = true;
+    assertEquals(toolset.explain("moody").available, true);
+  });
+
+  it("says that a tool was replaced, removed or added since", () => {
+    let source = listSource([tool]);
+    let revision = 1;
+    const registry = {
+      get tools() {
+        return source.tools;
+      },
+      get revision() {
+        return revision;
+      },
+      getTool: (id: string) => source.getTool(id),
+      isAvailable: () => true,
+    };
+    const toolset = buildToolset(registry);
+    source = listSource([fakeTool("task:start"), fakeTool("new")]);
+    revision++;
+    assertStringIncludes(toolset.explain("task:start").reason, "replaced or removed after");
+    assertEquals(toolset.explain("task:start").available, false);
+    assertEquals(toolset.isAvailable(tool), false);
+    assertEquals(toolset.explain("new").reason, 'Tool "new" was added after this toolset was made');
+  });
+
+  it("says that an id is unknown, with near ids of tools that are seen only", () => {
+    const tools = [fakeTool("file-read", { risk: "low" }), fakeTool("file-reap", { risk: "high" })];
+    const toolset = buildToolset(tools, { maxRisk: "low" });
+    assertEquals(toolset.explain("file-rea"), {
+      id: "file-rea",
+      selected: false,
+      available: false,
+      steps: [],
+      reason: 'There is no tool "file-rea". Near it: "file-read"',
+    });
+    assertEquals(toolset.explain("constructor").reason, 'There is no tool "constructor"');
+  });
+
+  it("clips an id that cannot be one", () => {
+    const explained = buildToolset([tool]).explain("x".repeat(1_000_000));
+    assert(JSON.stringify(explained).length < 1000);
+  });
+
+  it("survives a trip through JSON", () => {
+    const toolset = buildToolset([tool], { role: "impl", filters: [() => false] });
+    for (const id of ["task:start", "none"]) {
+      const explained = toolset.explain(id);
+      assertEquals(JSON.parse(JSON.stringify(explained)), explained);
+    }
+  });
+});

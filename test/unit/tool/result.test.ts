@@ -1,0 +1,181 @@
+import { assertEquals, assertThrows } from "@std/assert";
+import { describe, it } from "bun:test";
+import { defineTool, ToolDispatcher, ToolRegistry } from "../../../mod.ts";
+import { FAILURE_CODES, isFailureCode, isToolResult, ToolResult } from "../../../src/tool/mod.ts";
+
+describe("ToolResult.ok()", () => {
+  it("is a success with the content", () => {
+    assertEquals(ToolResult.ok({ a: 1 }, 12), { ok: true, content: { a: 1 }, durationMs: 12 });
+  });
+
+  it("took no time unless told", () => {
+    assertEquals(ToolResult.ok(1).durationMs, 0);
+  });
+
+  it("may have no content", () => {
+    assertEquals(JSON.stringify(ToolResult.ok(undefined)), '{"ok":true,"durationMs":0}');
+  });
+});
+
+describe("ToolResult.error()", () => {
+  it("is a failure with code and message, and nothing that was not said", () => {
+    assertEquals(ToolResult.error("denied", "Not you"), {
+      ok: false,
+      error: { code: "denied", message: "Not you", retryable: false },
+      durationMs: 0,
+    });
+  });
+
+  // Specification: "public static ToolResult Error(string error)".
+  it("is a failure with the code threw, where only the message is given", () => {
+    assertEquals(ToolResult.error("The disk is full"), {
+      ok: false,
+      error: { code: "threw", message: "The disk is full", retryable: false },
+      durationMs: 0,
+    });
+    // Also where the message is the name of a code.
+    assertEquals(ToolResult.error("denied").error, {
+      code: "threw",
+      message: "denied",
+      retryable: false,
+    });
+  });
+
+  it("is what a caller reads of a tool that answers it with its message alone", async () => {
+    const full = defineTool({
+      name: "full",
+      description: "Fails.",
+      execute: () => ToolResult.error("The disk is full"),
+    });
+    const result = await new ToolDispatcher(new ToolRegistry({ tools: [full] })).dispatch({
+      name: "full",
+    });
+    assertEquals(result.ok ? undefined : [result.error.code, result.error.message], [
+      "threw",
+      "The disk is full",
+    ]);
+  });
+
+  for (const message of [undefined, null, 1]) {
+    it(`refuses the message ${message}`, () => {
+      assertThrows(
+        () => ToolResult.error(message as unknown as string),
+        TypeError,
+        `Cannot make a failure: its message must be a string, not ${message}`,
+      );
+    });
+  }
+
+  it("takes over issues, acknowledgement and duration", () => {
+    const issues = [{ path: "/a", keyword: "type", expected: "string", message: "a is no string" }];
+    assertEquals(
+      ToolResult.error("timeout", "Too slow", { issues, acknowledged: false, durationMs: 5 }),
+      {
+        ok: false,
+        error: {
+          code: "timeout",
+          message: "Too slow",
+          issues,
+          retryable: true,
+          acknowledged: false,
+        },
+        durationMs: 5,
+      },
+    );
+  });
+
+  for (const code of Object.keys(FAILURE_CODES).filter(isFailureCode)) {
+    it(`knows whether "${code}" is worth another try`, () => {
+      assertEquals(
+        ToolResult.error(code, "").error.retryable,
+        FAILURE_CODES[code].retryable,
+      );
+    });
+  }
+
+  it("lets the caller say whether it is worth another try", () => {
+    assertEquals(ToolResult.error("threw", "", { retryable: true }).error.retryable, true);
+    assertEquals(ToolResult.error("timeout", "", { retryable: false }).error.retryable, false);
+  });
+
+  for (const code of ["nope", "constructor", undefined]) {
+    it(`refuses the code ${String(code)}, and says which there are`, () => {
+      assertThrows(
+        () => ToolResult.error(code as "threw", ""),
+        TypeError,
+        "Cannot make a failure: its code must be one of unknown_tool, ",
+      );
+    });
+  }
+});
+
+describe("isToolResult()", () => {
+  it("says yes to what ToolResult made", () => {
+    assertEquals(isToolResult(ToolResult.ok(1)), true);
+    assertEquals(isToolResult(ToolResult.error("threw", "")), true);
+  });
+
+  it("says yes to what another copy of plue made", () => {
+    const foreign = { ok: true, content: 1, durationMs: 0 };
+    Object.defineProperty(foreign, Symbol.for("plue.tool_result"), { value: true });
+    assertEquals(isToolResult(foreign), true);
+  });
+
+  const lookAlikes: readonly (readonly [string, unknown])[] = [
+    ["an object with the same fields", { ok: true, content: 1, durationMs: 0 }],
+    ["a result that went through JSON", JSON.parse(JSON.stringify(ToolResult.ok(1)))],
+    ["a copy of a result", { ...ToolResult.ok(1) }],
+    ["an object that inherits from a result", Object.create(ToolResult.ok(1))],
+    ["null", null],
+    ["undefined", undefined],
+    ["a string", "ok"],
+  ];
+  for (const [name, value] of lookAlikes) {
+    it(`says no to ${name}`, () => {
+      assertEquals(isToolResult(value), false);
+    });
+  }
+
+  it("leaves no mark that JSON or a loop over the fields would show", () => {
+    assertEquals(Object.keys(ToolResult.ok(1)), ["ok", "content", "durationMs"]);
+  });
+});
+
+describe("FAILURE_CODES", () => {
+  it("is the closed set of codes", () => {
+    assertEquals(Object.keys(FAILURE_CODES), [
+      "unknown_tool",
+      "unavailable",
+      "denied",
+      "not_executable",
+      "invalid_arguments",
+      "invalid_result",
+      "approval_required",
+      "aborted",
+      "timeout",
+      "transaction_failed",
+      "output_too_large",
+      "overloaded",
+      "threw",
+    ]);
+  });
+
+  it("says which failures may pass by themselves", () => {
+    const retryable = Object.entries(FAILURE_CODES)
+      .filter(([, { retryable }]) => retryable)
+      .map(([code]) => code);
+    assertEquals(retryable, ["unavailable", "aborted", "timeout", "overloaded"]);
+  });
+});
+
+describe("isFailureCode()", () => {
+  it("says yes to every code", () => {
+    assertEquals(Object.keys(FAILURE_CODES).every(isFailureCode), true);
+  });
+
+  for (const other of ["", "THREW", "constructor", "__proto__", "toString", 1, null, undefined]) {
+    it(`says no to ${JSON.stringify(other) ?? "undefined"}`, () => {
+      assertEquals(isFailureCode(other), false);
+    });
+  }
+});
