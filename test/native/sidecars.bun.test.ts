@@ -187,7 +187,7 @@ describe("the sidecar", () => {
       for (const stray of ["a stray, now", "a stray, later"]) {
         assertStringIncludes(stderr, stray);
       }
-      assertStringIncludes(stderr, "plue-sidecar: a promise was rejected, and nobody handled it:");
+      assertStringIncludes(stderr, "plue-sidecar: unhandled rejection of a promise:");
     }
   });
 
