@@ -23,6 +23,13 @@ export interface WorkspaceOptions {
    * @default {true}
    */
   readonly terminal?: boolean;
+  /**
+   * Folders outside of the workspace in which its repository may keep its data, such as the `.git`
+   * of the repository that it is a worktree or a submodule of.
+   *
+   * @default {[]}
+   */
+  readonly gitFolders?: readonly string[];
   /** Tells the time, in milliseconds. */
   readonly now?: () => number;
 }
@@ -34,10 +41,13 @@ export class Workspace {
   readonly #now: () => number;
   #root: string | undefined;
   #repository: { readonly is: boolean; readonly at: number } | undefined;
+  /** The folders outside in which the repository may keep its data. */
+  readonly gitFolders: readonly string[];
 
   constructor(options: WorkspaceOptions) {
     this.#given = options.root;
     this.#mayHaveTerminal = options.terminal ?? true;
+    this.gitFolders = options.gitFolders ?? [];
     this.#now = options.now ?? (() => performance.now());
   }
 
@@ -63,7 +73,8 @@ export class Workspace {
   get isRepository(): boolean {
     const now = this.#now();
     if (this.#repository === undefined || now - this.#repository.at >= REPOSITORY_CHECK_MS) {
-      this.#repository = { is: maySpawn("git") && hasGit() && isInRepository(this.root), at: now };
+      const is = maySpawn("git") && hasGit() && repositoryTop(this.root) !== undefined;
+      this.#repository = { is, at: now };
     }
     return this.#repository.is;
   }
@@ -94,10 +105,11 @@ function realFolder(path: string): string {
   return real;
 }
 
-function isInRepository(root: string): boolean {
+/** The nearest folder, from the root upwards, that has a `.git` in it. */
+export function repositoryTop(root: string): string | undefined {
   for (let folder = root;; folder = dirname(folder)) {
-    if (existsSync(join(folder, ".git"))) return true;
-    if (dirname(folder) === folder) return false;
+    if (existsSync(join(folder, ".git"))) return folder;
+    if (dirname(folder) === folder) return undefined;
   }
 }
 
