@@ -10,7 +10,16 @@
  * @module
  */
 
-import { mkdtemp, opendir, readFile, realpath, rm, stat, symlink, writeFile } from "node:fs/promises";
+import {
+  mkdtemp,
+  opendir,
+  readFile,
+  realpath,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import type { ToolContext } from "../../mod.ts";
@@ -120,9 +129,8 @@ export async function openRepository(context: ToolContext): Promise<Repository> 
   if (resolve(worktree) !== top) {
     throw elsewhere("its core.worktree is a folder other than that of its .git");
   }
-  const folders = await Promise.all(gitFolders.map((folder) => realpath(folder)));
   const common = await realpath(commonDir);
-  await checkPlace([await realpath(gitDir), common], [top, ...folders], signal);
+  await checkPlace([await realpath(gitDir), common], [top, ...gitFolders], signal);
 
   const folder = await mkdtemp(join(tmpdir(), "plue-git-"));
   context.defer(() => rm(folder, { recursive: true, force: true }));
@@ -208,9 +216,7 @@ function harmless(listed: string): { readonly config: string; readonly filters: 
     const [scope, entry = ""] = [fields[index], fields[index + 1]];
     const [, section = "", subsection, name = "", value] =
       /^([^.\n]+)(?:\.(.*))?\.([^.\n]+)(?:\n([^]*))?$/.exec(entry) ?? [];
-    const header = subsection === undefined
-      ? `[${section}]`
-      : `[${section} ${quoted(subsection)}]`;
+    const header = subsection === undefined ? `[${section}]` : `[${section} ${quoted(subsection)}]`;
     if (section === "filter") {
       if (value !== "") filters += `${header}\n\trequired = true\n`;
     } else if (section === "extensions" && !/^\w+$/.test(value ?? "")) {

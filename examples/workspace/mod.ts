@@ -88,13 +88,14 @@ export interface WorkspaceRegistry {
 /**
  * Makes a registry of the workspace's tools.
  *
- * @throws {TypeError} If the root is not a folder.
+ * @throws {TypeError} If the root or one of `gitFolders` is not a folder.
  */
 export function createWorkspaceRegistry(options: WorkspaceRegistryOptions): WorkspaceRegistry {
   const { root, allowPrivateNetwork = false, resolve, journals, ...more } = options;
   const workspace = new Workspace({ root, ...more });
-  // Report a wrong root here, and not at the first call.
+  // Report a wrong folder here, and not at the first call.
   if (typeof root === "string") void workspace.root;
+  void workspace.gitFolders;
   const registry = new ToolRegistry({
     tools: workspaceTools,
     services: { workspace, ...(resolve === undefined ? {} : { resolve }) },

@@ -38,16 +38,15 @@ export interface WorkspaceOptions {
 export class Workspace {
   readonly #given: string | (() => string);
   readonly #mayHaveTerminal: boolean;
+  readonly #gitFolders: readonly string[];
   readonly #now: () => number;
   #root: string | undefined;
   #repository: { readonly is: boolean; readonly at: number } | undefined;
-  /** The folders outside in which the repository may keep its data. */
-  readonly gitFolders: readonly string[];
 
   constructor(options: WorkspaceOptions) {
     this.#given = options.root;
     this.#mayHaveTerminal = options.terminal ?? true;
-    this.gitFolders = options.gitFolders ?? [];
+    this.#gitFolders = options.gitFolders ?? [];
     this.#now = options.now ?? (() => performance.now());
   }
 
@@ -59,6 +58,15 @@ export class Workspace {
   get root(): string {
     const given = this.#given;
     return this.#root ??= realFolder(typeof given === "string" ? given : given());
+  }
+
+  /**
+   * The real paths of the folders outside in which the repository may keep its data.
+   *
+   * @throws {TypeError} If one is not a folder.
+   */
+  get gitFolders(): readonly string[] {
+    return this.#gitFolders.map((path) => realFolder(path, "a folder of git"));
   }
 
   /** Whether a command can be run here. */
@@ -91,7 +99,7 @@ export function workspaceOf(services: Services): Workspace {
   throw new TypeError('Cannot use a workspace tool: the registry has no service "workspace"');
 }
 
-function realFolder(path: string): string {
+function realFolder(path: string, use = "the workspace"): string {
   let real: string | undefined;
   try {
     real = realpathSync(path);
@@ -100,7 +108,7 @@ function realFolder(path: string): string {
     real = undefined;
   }
   if (real === undefined) {
-    throw new TypeError(`Cannot use "${path}" as the workspace: it must be a folder that exists`);
+    throw new TypeError(`Cannot use "${path}" as ${use}: it must be a folder that exists`);
   }
   return real;
 }

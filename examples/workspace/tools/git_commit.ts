@@ -11,7 +11,14 @@ import { copyFile, stat, utimes } from "node:fs/promises";
 import { join } from "node:path";
 import { type Static, Type } from "typebox";
 import { defineTool, type Tool, type ToolContext } from "../../../mod.ts";
-import { git, gitOrRefuse, type GitOutput, openRepository, type Repository } from "../git.ts";
+import {
+  git,
+  type GitOptions,
+  gitOrRefuse,
+  type GitOutput,
+  openRepository,
+  type Repository,
+} from "../git.ts";
 import { resolveInside } from "../paths.ts";
 import { answer, errorCode, fileRefusal, Refusal } from "../refusal.ts";
 import { workspaceOf } from "../workspace.ts";
@@ -73,21 +80,22 @@ async function commit(
   // The commit is made from the last commit and the paths, in an index of its own: nothing visible
   // changes until HEAD moves.
   const index = join(repository.folder, "index");
-  const own = { GIT_INDEX_FILE: index, GIT_CONFIG_GLOBAL: repository.strict };
-  const step = async (args: readonly string[], input?: string): Promise<GitOutput> => {
-    const options = { signal, locks: true, env: own, ...(input === undefined ? {} : { input }) };
-    return await gitOrRefuse(repository, "commit", args, options);
-  };
+  const env = { GIT_INDEX_FILE: index };
+  const step = async (
+    args: readonly string[],
+    more: Partial<GitOptions> = {},
+  ): Promise<GitOutput> =>
+    await gitOrRefuse(repository, "commit", args, { signal, locks: true, env, ...more });
   if (head !== undefined) {
     await copyIndex(repository.index, index);
     await step(["read-tree", "--reset", head]);
   }
   const before = (await step(["write-tree", "--missing-ok"])).stdout.trim();
-  const changed = await changes(repository, paths, own, signal);
-  await step(
-    ["update-index", "-z", "--add", "--remove", "--replace", "--stdin"],
-    changed.join("\0"),
-  );
+  const changed = await changes(repository, paths, { signal, env });
+  await step(["update-index", "-z", "--add", "--remove", "--replace", "--stdin"], {
+    input: changed.join("\0"),
+    env: { ...env, GIT_CONFIG_GLOBAL: repository.strict },
+  });
   const tree = (await step(["write-tree", "--missing-ok"])).stdout.trim();
   if (tree === before) {
     throw new Refusal("invalid_arguments", "Cannot commit: nothing has changed in these paths", {
@@ -97,7 +105,8 @@ async function commit(
   const files = await step(["diff-tree", "-r", "-z", "--name-only", "--relative", before, tree]);
   const message = `${params.message.trim()}\n`;
   const parents = head === undefined ? [] : ["-p", head];
-  const hash = (await step(["commit-tree", tree, ...parents, "-F", "-"], message)).stdout.trim();
+  const hash = (await step(["commit-tree", tree, ...parents, "-F", "-"], { input: message })).stdout
+    .trim();
   const subject = message.slice(0, message.indexOf("\n")).slice(0, 200);
   // Moves HEAD only if it still is the commit that was read, or still is none.
   await step(["update-ref", "-m", `commit: ${subject}`, "HEAD", hash, head ?? ""]);
@@ -121,8 +130,8 @@ async function copyIndex(from: string, to: string): Promise<void> {
   try {
     const { mtimeMs } = await stat(from);
     await copyFile(from, to);
-    const seconds = Math.floor(mtimeMs / 1_000);
-    await utimes(to, seconds, seconds);
+    const older = (Math.floor(mtimeMs) - 1) / 1_000;
+    await utimes(to, older, older);
   } catch (error) {
     if (errorCode(error) !== "ENOENT") throw fileRefusal(error, "read", "the index");
   }
@@ -137,15 +146,17 @@ async function copyIndex(from: string, to: string): Promise<void> {
 async function changes(
   repository: Repository,
   paths: readonly string[],
-  env: Readonly<Record<string, string>>,
-  signal: AbortSignal,
+  options: GitOptions,
 ): Promise<readonly string[]> {
   const output = await gitOrRefuse(repository, "commit", [
     ...["status", "--porcelain=v2", "-z", "--no-renames", "--untracked-files=all"],
     ...["--ignore-submodules=dirty", "--", ...paths],
-  ], { signal, env });
+  ], options);
   if (output.isCut) {
-    throw new Refusal("invalid_arguments", "Cannot commit: too many files have changed; name fewer");
+    throw new Refusal(
+      "invalid_arguments",
+      "Cannot commit: too many files have changed; name fewer",
+    );
   }
   // A repository in a folder is listed with a slash behind it.
   const changed = parseStatus(output.stdout, { prefix: repository.prefix }).files
@@ -155,10 +166,8 @@ async function changes(
   const idle = paths.filter((path) => !isChanged(path));
   if (idle.length > 0) {
     const what = "commit a path that is ignored, not there, or in a repository of its own";
-    await gitOrRefuse(repository, what, ["ls-files", "-z", "--error-unmatch", "--", ...idle], {
-      signal,
-      env,
-    });
+    const args = ["ls-files", "-z", "--error-unmatch", "--", ...idle];
+    await gitOrRefuse(repository, what, args, options);
   }
   return changed;
 }
