@@ -38,7 +38,7 @@ const child = spawn("bun", [join(import.meta.dirname, "service.ts")], {
   stdio: ["pipe", "pipe", "inherit"],
 });
 const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
-const line = async (): Promise<string> => (await lines.next()).value;
+const line = async (): Promise<string> => String((await lines.next()).value);
 const url = (await line()).replace(/\/$/, "");
 async function state(): Promise<SoakState> {
   child.stdin.write("\n");
