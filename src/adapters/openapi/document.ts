@@ -16,7 +16,7 @@ import {
 } from "../../formats/importer_kit.ts";
 import { fragmentSteps } from "../../schema/mod.ts";
 import { clip, isObject, pointerStep, type ToolAnnotations } from "../../tool/mod.ts";
-import { splitTemplate } from "./request.ts";
+import { splitTemplate } from "./build_request.ts";
 
 /** How many references in a row are followed; a longer chain is taken for a circle. */
 const MAX_HOPS = 32;

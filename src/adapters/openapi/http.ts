@@ -20,7 +20,7 @@ import {
   type BuiltRequest,
   type Credentials,
   type HttpOperation,
-} from "./request.ts";
+} from "./build_request.ts";
 import { UnsendableArgument } from "./serialize.ts";
 
 /** A request, as `fetch` takes it. */

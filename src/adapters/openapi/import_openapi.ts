@@ -34,7 +34,7 @@ import {
   refuse,
   wholeFrom,
 } from "../../tool/mod.ts";
-import { type ReadBody, readBody } from "./body.ts";
+import { type ReadBody, readBody } from "./request_body.ts";
 import {
   ApiDocument,
   baseAddress,
@@ -48,7 +48,7 @@ import {
 } from "./document.ts";
 import { type Authorize, callOperation, type HttpClient, type HttpFetch } from "./http.ts";
 import { inputOf, type ReadParameter, readParameters } from "./parameters.ts";
-import { type HttpOperation, pathProblem } from "./request.ts";
+import { type HttpOperation, pathProblem } from "./build_request.ts";
 import { readReturns } from "./returns.ts";
 import { type ReadContext, SchemaReader } from "./schemas.ts";
 
