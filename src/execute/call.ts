@@ -15,13 +15,16 @@ import {
   type Issue,
   isWord,
   type Services,
+  TIME_OVER,
   type Tool,
   type ToolFailure,
   type ToolResult,
   type Transaction,
+  watchLater,
+  within,
 } from "../tool/mod.ts";
 import { CallContext } from "./context.ts";
-import { Deadline, type InterruptCause, TIME_OVER, watchLater, within } from "./deadline.ts";
+import { Deadline, type InterruptCause } from "./deadline.ts";
 import { type EventQueue, tellFailure } from "./events.ts";
 import { failure, interruption } from "./failures.ts";
 import type { IdempotencyStore, SettleKey } from "./idempotency.ts";

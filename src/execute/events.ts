@@ -64,11 +64,13 @@ export interface StreamedCall {
   run(): ToolResult | Promise<ToolResult>;
 }
 
+type Unnumbered<Event> = Omit<Event, keyof EventBase>;
+
 /** An event that has no number yet: numbers are given when it is taken. */
 export type QueuedEvent =
-  | { readonly type: "metadata"; readonly value: unknown }
-  | { readonly type: "progress"; readonly progress: ToolProgress }
-  | { readonly type: "output"; readonly value: unknown };
+  | Unnumbered<MetadataEvent>
+  | Unnumbered<ProgressEvent>
+  | Unnumbered<OutputEvent>;
 
 /** A bounded queue of events, as a call fills it. */
 export interface EventQueue {

@@ -7,16 +7,18 @@
 
 import {
   describeThrown,
+  inPromise,
   isObject,
   isWord,
+  TIME_OVER,
   type ToolCallError,
   type ToolFailure,
   ToolResult,
   type Transaction,
+  within,
 } from "../tool/mod.ts";
 import type { Call, StepAnswer } from "./call.ts";
 import { CallView } from "./context.ts";
-import { inPromise, TIME_OVER, within } from "./deadline.ts";
 import { readResult } from "./failures.ts";
 import { readJson } from "./json_value.ts";
 import { toResult } from "./output.ts";
@@ -141,7 +143,7 @@ export function keepTransaction(call: Call, transaction: unknown): StepAnswer {
   if (call.over) {
     // The call ended while its transaction was opened: it must not stay open.
     const late = ToolResult.error("aborted", "The call had ended before its transaction began");
-    void attempt(call, transaction, late.error);
+    void closeBy(call, transaction, late.error);
   } else call.transaction = transaction;
   return undefined;
 }
@@ -173,17 +175,17 @@ async function closeTransaction(
 ): Promise<ToolResult> {
   let failed = result;
   if (failed.ok) {
-    const problem = await attempt(call, transaction);
+    const problem = await closeBy(call, transaction);
     if (problem === undefined) return result;
     failed = call.fail("transaction_failed", problem);
   }
   const { code, message, ...rest } = failed.error;
-  const problem = await attempt(call, transaction, failed.error);
+  const problem = await closeBy(call, transaction, failed.error);
   return problem === undefined ? failed : ToolResult.error(code, `${message}; ${problem}`, rest);
 }
 
 /** Commits, or rolls back where there is a reason to; says what went wrong, if anything did. */
-async function attempt(
+async function closeBy(
   call: Call,
   transaction: Transaction,
   reason?: ToolCallError,

@@ -11,6 +11,7 @@ import {
   clip,
   describeThrown,
   type FailureCode,
+  inPromise,
   type Issue,
   isWord,
   MAX_DEPTH,
@@ -20,7 +21,6 @@ import {
 } from "../tool/mod.ts";
 import type { Call, Step, StepAnswer, ToolPlan } from "./call.ts";
 import { CallView } from "./context.ts";
-import { inPromise } from "./deadline.ts";
 import { sendOutput } from "./events.ts";
 import { interruption, readIssues } from "./failures.ts";
 import { fingerprintOf } from "./idempotency.ts";

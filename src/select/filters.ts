@@ -57,7 +57,7 @@ export function namespace(...names: readonly string[]): ToolFilter {
 
 /** Keeps the tools that carry at least one of these tags. No tags at all keep nothing. */
 export function tagsAny(...tags: readonly string[]): ToolFilter {
-  const wanted = setOf("tagsAny", tags);
+  const wanted = checkedSet("tagsAny", tags);
   return filterOf(
     "tagsAny",
     tags,
@@ -73,7 +73,7 @@ export function tagsAny(...tags: readonly string[]): ToolFilter {
 
 /** Keeps the tools that carry all of these tags. */
 export function tagsAll(...tags: readonly string[]): ToolFilter {
-  const wanted = [...setOf("tagsAll", tags)];
+  const wanted = [...checkedSet("tagsAll", tags)];
   return filterOf(
     "tagsAll",
     tags,
@@ -92,7 +92,7 @@ export function category(...names: readonly string[]): ToolFilter {
 
 /** Keeps these tools only. */
 export function allowIds(...ids: readonly string[]): ToolFilter {
-  const wanted = setOf("allowIds", ids, checkIds);
+  const wanted = checkedSet("allowIds", ids, checkIds);
   return filterOf(
     "allowIds",
     ids,
@@ -103,7 +103,7 @@ export function allowIds(...ids: readonly string[]): ToolFilter {
 
 /** Removes these tools. */
 export function denyIds(...ids: readonly string[]): ToolFilter {
-  const unwanted = setOf("denyIds", ids, checkIds);
+  const unwanted = checkedSet("denyIds", ids, checkIds);
   return filterOf(
     "denyIds",
     ids,
@@ -130,7 +130,7 @@ export function maxRisk(level: RiskLevel): ToolFilter {
  */
 export function role(name: string | null): ToolFilter {
   const names = name === null ? [] : [name];
-  setOf("role", names);
+  checkedSet("role", names);
   return filterOf(
     "role",
     names,
@@ -142,7 +142,7 @@ export function role(name: string | null): ToolFilter {
 
 /** Keeps the tools whose scopes are all among those `held`. Without any, tools that need none. */
 export function scopes(...held: readonly string[]): ToolFilter {
-  const all = setOf("scopes", held);
+  const all = checkedSet("scopes", held);
   return filterOf(
     "scopes",
     held,
@@ -212,7 +212,7 @@ function fieldAmong(
   names: readonly string[],
   check: Check<readonly string[]>,
 ): ToolFilter {
-  const wanted: ReadonlySet<string | undefined> = setOf(field, names, check);
+  const wanted: ReadonlySet<string | undefined> = checkedSet(field, names, check);
   return filterOf(
     field,
     names,
@@ -222,7 +222,7 @@ function fieldAmong(
 }
 
 /** Checks the arguments of a filter. */
-function setOf(
+function checkedSet(
   filter: string,
   given: readonly string[],
   check: Check<readonly string[]> = checkWords,
