@@ -69,17 +69,16 @@ async function runAfterHooks(call: Call, outcome: ToolResult): Promise<ToolResul
     // A copy: the result is not finished before the last hook has seen it.
     const shown = Object.freeze({ ...result, durationMs: call.elapsedMs });
     try {
-      const answer = await within(
-        call.settings.clock,
-        call.settings.closeTimeoutMs,
-        Promise.resolve(hook.after?.(new CallView(call), shown)),
-      );
+      const answer = await inTime(call, hook.after?.(new CallView(call), shown));
       if (answer === undefined || answer === null || answer === shown) continue;
       const changed = answer === TIME_OVER ? undefined : readResult(answer);
       if (changed === undefined) result = withheld(call, hook);
       // The same content is not checked again: a library's schema may have transformed it.
       else if (!changed.ok || (result.ok && changed.content === result.content)) result = changed;
-      else result = await toResult(call, changed.content);
+      else {
+        const checked = await inTime(call, toResult(call, changed.content));
+        result = checked === TIME_OVER ? withheld(call, hook) : checked;
+      }
     } catch (error) {
       call.report("after", error);
       result = withheld(call, hook);
@@ -167,6 +166,12 @@ export async function closeCall(call: Call, outcome: ToolResult): Promise<ToolRe
   return call.replays ? result : await runAfterHooks(call, result);
 }
 
+/** Waits for what closes a call, for as long as that may take. */
+function inTime<T>(call: Call, work: T | Promise<T>): Promise<T | typeof TIME_OVER> {
+  const { clock, closeTimeoutMs } = call.settings;
+  return within(clock, closeTimeoutMs, Promise.resolve(work));
+}
+
 /** Commits for a success, rolls back for a failure; says so if either does not work. */
 async function closeTransaction(
   call: Call,
@@ -190,13 +195,13 @@ async function closeBy(
   transaction: Transaction,
   reason?: ToolCallError,
 ): Promise<string | undefined> {
-  const { clock, closeTimeoutMs, transactions } = call.settings;
+  const { closeTimeoutMs, transactions } = call.settings;
   const what = `its changes could not be ${reason ? "rolled back" : "committed"}`;
   try {
     const work = reason
       ? transactions?.rollback(transaction, reason)
       : transactions?.commit(transaction);
-    return await within(clock, closeTimeoutMs, Promise.resolve(work)) === TIME_OVER
+    return await inTime(call, work) === TIME_OVER
       ? `${what} within ${closeTimeoutMs} ms, and whether they were is not known`
       : undefined;
   } catch (error) {

@@ -229,7 +229,7 @@ function claimKey(call: Call): StepAnswer | Promise<StepAnswer> {
 }
 
 function claim(call: Call, scope: string, fingerprint: string): StepAnswer | Promise<StepAnswer> {
-  const claimed = call.shared.keys.claim(scope, fingerprint);
+  const claimed = call.shared.keys.claim(call.options.principal, scope, fingerprint);
   if (typeof claimed === "function") {
     call.settleKey = claimed;
     return undefined;
@@ -264,7 +264,7 @@ function acquireTool(call: Call): ToolRuntime | Promise<ToolRuntime> {
 
 function hold(call: Call, runtime: ToolRuntime): undefined {
   // The call may have ended while the tool was started: it must not hold the tool then.
-  if (call.over) call.host.release(runtime);
+  if (call.over) call.release(runtime);
   else call.runtime = runtime;
 }
 

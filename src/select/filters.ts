@@ -2,8 +2,8 @@
  * Filters choose which tools a caller sees. They are plain predicates, so they compose with
  * `allOf`, `anyOf` and `not`, and with `Array.prototype.filter`.
  *
- * Only `true` keeps a tool: a filter that throws, or answers anything else, removes it. The filters
- * of this file answer `false` for no tool (`undefined` or `null`).
+ * Only `true` keeps a tool: a filter that throws, or answers anything else, removes it. A promise
+ * counts as thrown. The filters of this file answer `false` for no tool (`undefined` or `null`).
  *
  * @module
  */
@@ -17,6 +17,7 @@ import {
   type RiskLevel,
   riskRank,
   type Tool,
+  verdictOf,
 } from "../tool/mod.ts";
 import { checkArguments, checkCategories, checkFunctions, checkIds, checkWords } from "./checks.ts";
 
@@ -159,18 +160,30 @@ export function scopes(...held: readonly string[]): ToolFilter {
 /** Keeps what every filter keeps. No filters keep everything. */
 export function allOf(...filters: readonly ToolFilter[]): ToolFilter {
   const names = checkFilters("allOf", filters);
-  return filterOf("allOf", names, (tool) => filters.every((filter) => filter(tool) === true));
+  return filterOf(
+    "allOf",
+    names,
+    (tool) => filters.every((filter) => verdictOf(filter(tool)) === true),
+  );
 }
 
 /** Keeps what at least one filter keeps. No filters keep nothing. */
 export function anyOf(...filters: readonly ToolFilter[]): ToolFilter {
   const names = checkFilters("anyOf", filters);
-  return filterOf("anyOf", names, (tool) => filters.some((filter) => filter(tool) === true));
+  return filterOf(
+    "anyOf",
+    names,
+    (tool) => filters.some((filter) => verdictOf(filter(tool)) === true),
+  );
 }
 
 /** Keeps what the filter removes. A filter that throws keeps nothing either way. */
 export function not(filter: ToolFilter): ToolFilter {
-  return filterOf("not", checkFilters("not", [filter]), (tool) => filter(tool) === false);
+  return filterOf(
+    "not",
+    checkFilters("not", [filter]),
+    (tool) => verdictOf(filter(tool)) === false,
+  );
 }
 
 /** What `explain` calls a filter or a policy with this name. */
@@ -188,7 +201,7 @@ export function whyRemoved(filter: ToolFilter, tool: Tool): string {
   const reason = reasons.get(filter);
   if (reason !== undefined) return reason(tool);
   try {
-    filter(tool);
+    verdictOf(filter(tool));
     return `filter ${shownName(filter.name)} does not keep it`;
   } catch (thrown) {
     return `filter ${shownName(filter.name)} threw: ${describeThrown(thrown, 200)}`;
