@@ -45,8 +45,9 @@ export interface ConcurrencyLimits {
    */
   readonly maxConcurrentPerTool?: number;
   /**
-   * How many calls may wait for their turn, first come, first served. Further calls fail with
-   * `overloaded`.
+   * How many calls may wait for their turn. Principals take turns; calls of one run first come,
+   * first served. Further calls fail with `overloaded`, and so does the newest call of a principal
+   * that has more than its share of the queue, for a call of one that has less.
    *
    * @default {256}
    */

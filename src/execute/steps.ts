@@ -98,11 +98,12 @@ const ORDER: readonly OrderedStep<unknown>[] = [
     rejected: approverFailed,
     when: (tool, { approve }) => tool.requiresApproval && approve,
   },
-  {
+  step({
     doing: "waiting for its turn",
     run: takeTurn,
+    settled: readTurn,
     when: (_, { limits }) => Math.min(limits.maxConcurrent, limits.maxConcurrentPerTool) < Infinity,
-  },
+  }),
   {
     run: refusal(
       "transaction_failed",
@@ -339,19 +340,22 @@ function ruleThrew(call: Call, error: unknown): ToolFailure {
  * answered. A tool that ignores its signal still runs then and is not counted here: otherwise one
  * such tool could block the dispatcher for good. The metrics count it as abandoned.
  */
-function takeTurn(call: Call): StepAnswer | Promise<void> {
+function takeTurn(call: Call): boolean | Promise<boolean> {
   const { gate } = call.shared;
   const { id } = call.tool;
-  const turn = gate.enter(id);
-  if (turn === true) {
-    call.giveTurnBack = () => gate.leave(id);
-    return undefined;
+  const turn = gate.enter(id, call.options.principal);
+  if (typeof turn === "object") {
+    call.giveTurnBack = turn.cancel;
+    return turn.entered;
   }
-  if (turn === false) {
-    return call.fail("overloaded", "too many calls are running and waiting; try again later");
-  }
-  call.giveTurnBack = turn.cancel;
-  return turn.entered;
+  if (turn) call.giveTurnBack = () => gate.leave(id);
+  return turn;
+}
+
+function readTurn(call: Call, isIn: boolean): StepAnswer {
+  return isIn
+    ? undefined
+    : call.fail("overloaded", "too many calls are running and waiting; try again later");
 }
 
 /** Runs the tool: a value, a promise, or a generator whose yields are streamed. */
