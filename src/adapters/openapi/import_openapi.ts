@@ -46,7 +46,7 @@ import {
   nameOperations,
   serverAddress,
 } from "./document.ts";
-import { type Authorize, callOperation, type HttpClient, type HttpFetch } from "./http.ts";
+import { callOperation, type CredentialSource, type HttpClient, type HttpFetch } from "./http.ts";
 import { inputOf, type ReadParameter, readParameters } from "./parameters.ts";
 import { type HttpOperation, pathProblem } from "./build_request.ts";
 import { readReturns } from "./returns.ts";
@@ -70,7 +70,7 @@ export interface OpenApiImportOptions extends ImportOptions {
    * the host; the `servers` of a single path or operation are then used only if they have the same
    * origin.
    */
-  readonly authorize?: Authorize;
+  readonly authorize?: CredentialSource;
   /**
    * How large a response may be, in bytes.
    *
