@@ -103,7 +103,7 @@ async function list(
       if (entries.length === limit || length > MAX_PATHS_LENGTH) {
         return { path: folder.relative, entries, truncated: true };
       }
-      entries.push({ path: entry.path, type: entry.type, ...await details(entry.absolute) });
+      entries.push({ path: entry.path, type: entry.type, ...await details(entry.held) });
     }
     return { path: folder.relative, entries, truncated: found.isCut };
   } catch (error) {
@@ -116,10 +116,10 @@ async function list(
 }
 
 async function details(
-  absolute: string,
+  path: string,
 ): Promise<{ readonly size?: number; readonly modified?: string }> {
   // An entry that was removed in between is still listed, without details.
-  const stats = await lstat(absolute).catch(() => undefined);
+  const stats = await lstat(path).catch(() => undefined);
   if (stats === undefined) return {};
   const modified = stats.mtime.toISOString();
   return stats.isFile() ? { size: stats.size, modified } : { modified };

@@ -10,7 +10,8 @@
 import type { FileHandle } from "node:fs/promises";
 import { type Static, Type } from "typebox";
 import { defineTool, type Tool, type ToolContext, type ToolFailure } from "../../../mod.ts";
-import { openInside, resolveInside, type WorkspacePath } from "../paths.ts";
+import { openInside } from "../held.ts";
+import { resolveInside, type WorkspacePath } from "../paths.ts";
 import { errorCode, failureOf, fileRefusal, Refusal } from "../refusal.ts";
 import { clip } from "../clip.ts";
 import { type Finder, globMatcher, type Match, regexFinder, textFinder } from "../patterns.ts";

@@ -1,0 +1,23 @@
+/**
+ * Lets other work run while a call computes.
+ *
+ * @module
+ */
+
+/** How long calls compute before timers, requests and answers have their turn, in milliseconds. */
+const MAX_TURN_MS = 10;
+
+let turnBegan = performance.now();
+
+/**
+ * Waits for one turn of the event loop if none has gone by for a while. Call it between steps that
+ * take a few milliseconds at most.
+ *
+ * @throws The signal's reason, if the call was aborted.
+ */
+export async function pause(signal: AbortSignal): Promise<void> {
+  if (performance.now() - turnBegan < MAX_TURN_MS) return;
+  await new Promise((resolve) => setImmediate(resolve));
+  turnBegan = performance.now();
+  signal.throwIfAborted();
+}
