@@ -8,16 +8,17 @@
 const MAX_TURN_MS = 10;
 
 let turnBegan = performance.now();
+let lastTurn = Promise.resolve();
 
 /**
- * Waits for one turn of the event loop if none has gone by for a while. Call it between steps that
- * take a few milliseconds at most.
+ * Waits for the event loop if it has not had its turn for a while. Call it between steps that take
+ * a few milliseconds at most. Calls that wait go on one by one, each after the loop has run.
  *
  * @throws The signal's reason, if the call was aborted.
  */
 export async function pause(signal: AbortSignal): Promise<void> {
   if (performance.now() - turnBegan < MAX_TURN_MS) return;
-  await new Promise((resolve) => setImmediate(resolve));
+  await (lastTurn = lastTurn.then(() => new Promise((resolve) => setImmediate(resolve))));
   turnBegan = performance.now();
   signal.throwIfAborted();
 }

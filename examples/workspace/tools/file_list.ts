@@ -9,7 +9,7 @@ import { type Static, Type } from "typebox";
 import { defineTool, type Tool, type ToolContext } from "../../../mod.ts";
 import { resolveInside } from "../paths.ts";
 import { answer, errorCode, fileRefusal, Refusal } from "../refusal.ts";
-import { globMatcher } from "../patterns.ts";
+import { compiled, globMatcher } from "../patterns.ts";
 import { walk } from "../walk.ts";
 import { workspaceOf } from "../workspace.ts";
 
@@ -87,7 +87,9 @@ async function list(
 ): Promise<Static<typeof Returns>> {
   const { path = ".", recursive = false, maxDepth = 16, pattern, limit = 1_000 } = params;
   const folder = await resolveInside(workspaceOf(context.services).root, path);
-  const matches = pattern === undefined ? () => true : globMatcher(pattern);
+  const matches = pattern === undefined
+    ? () => true
+    : compiled("/pattern", () => globMatcher(pattern));
   const entries: Static<typeof Returns>["entries"] = [];
   let length = 0;
   const found = walk({
