@@ -17,7 +17,10 @@ import { resolveInside } from "./paths.ts";
 import { type TemporaryFolder, temporaryFolder } from "./testing.ts";
 import { FileTransactionManager } from "./transactions.ts";
 
-/** Exchanges the two names of its arguments until it is killed. */
+/**
+ * Exchanges the two names of its arguments until it is killed. Its pauses differ, so that some of
+ * them fit between the steps of a tool.
+ */
 const SWAPPER = `
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -29,7 +32,10 @@ int main(int count, char **names) {
   }
   puts("swapping");
   fflush(stdout);
-  for (;;) renameat2(AT_FDCWD, names[1], AT_FDCWD, names[2], RENAME_EXCHANGE);
+  for (unsigned random = 1;; random = random * 1103515245 + 12345) {
+    renameat2(AT_FDCWD, names[1], AT_FDCWD, names[2], RENAME_EXCHANGE);
+    for (volatile unsigned wait = (random >> 8) % 131072 >> (random >> 29); wait > 0; wait--);
+  }
 }
 `;
 
