@@ -1,7 +1,5 @@
-import { execFileSync, spawnSync } from "node:child_process";
-import { createReadStream } from "node:fs";
+import { spawnSync } from "node:child_process";
 import { createServer } from "node:net";
-import { once } from "node:events";
 import { join } from "node:path";
 import process from "node:process";
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
@@ -14,7 +12,7 @@ import {
   journalsFolder,
   writeJournal,
 } from "./workspace/journal.ts";
-import { type TemporaryFolder, temporaryFolder } from "./workspace/testing.ts";
+import { pipe, type TemporaryFolder, temporaryFolder } from "./workspace/testing.ts";
 
 const start = (environment: Record<string, string>): Program =>
   startProgram(process.execPath, ["examples/serve.ts"], environment);
@@ -31,13 +29,6 @@ async function serve(workspace: string, environment: Record<string, string> = {}
       headers: { "content-type": "application/json", ...init.headers },
     });
   return { program, url, post, [Symbol.asyncDispose]: () => program[Symbol.asyncDispose]() };
-}
-
-/** A pipe that commands write to: its end says, as an event, that all who held it are gone. */
-function pipe(path: string) {
-  execFileSync("mkfifo", [path]);
-  const stream = createReadStream(path, { encoding: "utf8" });
-  return { line: once(stream, "data"), end: once(stream, "end") };
 }
 
 /** Leaves the journal of a process that died, in the state folder beside the workspace. */
@@ -193,6 +184,26 @@ describe("examples/serve.ts", () => {
       assertEquals(await call, "closed");
     }
   });
+
+  const isLinux = process.platform === "linux";
+  maybe(isLinux, "only Linux shows the marks of commands")(
+    "leaves no command running when it is killed, and starts again",
+    async () => {
+      await using folder = await temporaryFolder();
+      const held = pipe(join(folder.path, "pipe"));
+      const environment = { PLUE_MAX_RISK: "high", PLUE_STATE: folder.journals };
+      await using server = await serve(folder.path, environment);
+      const script = "exec > pipe; (setsid sh -c 'trap \"\" TERM; sleep 1000 & wait' &); echo; wait";
+      const call = server.post("terminal-execute", { command: script, shell: true })
+        .then(() => "answered", () => "closed");
+      await held.line;
+      server.program.child.kill("SIGKILL");
+      assertEquals(await call, "closed");
+      await held.end;
+      await using again = await serve(folder.path, environment);
+      assertEquals((await again.post("echo", { message: "x" })).status, 200);
+    },
+  );
 
   it("asks for its token on every route", async () => {
     await using folder = await temporaryFolder();
