@@ -1,3 +1,5 @@
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, rmdirSync } from "node:fs";
 import {
   chmod,
   lstat,
@@ -11,9 +13,12 @@ import {
   truncate,
   writeFile,
 } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { assertEquals, assertRejects, assertThrows } from "@std/assert";
+import process from "node:process";
+import { assertEquals, assertRejects, assertStringIncludes, assertThrows } from "@std/assert";
 import { describe, it } from "bun:test";
+import { maybe } from "../../test/support/skip.ts";
 import { beginJournal, type JournalEntry, journalsFolder, writeJournal } from "./journal.ts";
 import { resolveInside } from "./paths.ts";
 import { Refusal } from "./refusal.ts";
@@ -36,6 +41,35 @@ async function start(files: Record<string, string> = {}) {
     async [Symbol.asyncDispose]() {
       for (const tx of abandoned) await manager.rollback(tx).catch(() => undefined);
       await folder[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** Whether this process may mount a file system of its own. */
+function canMount(): { readonly mounts: boolean; readonly why: string } {
+  const why = "only root on Linux may mount a small disk";
+  if (process.platform !== "linux" || process.getuid?.() !== 0) return { mounts: false, why };
+  const folder = mkdtempSync(join(tmpdir(), "plue-disk-"));
+  const mounts = spawnSync("mount", ["-t", "tmpfs", "tmpfs", folder]).status === 0;
+  if (mounts) spawnSync("umount", [folder]);
+  rmdirSync(folder);
+  return { mounts, why };
+}
+
+/** A disk of a few pages at this path, which can be filled. */
+async function smallDisk(path: string) {
+  await mkdir(path, { mode: 0o700 });
+  const options = "size=64k,mode=0700";
+  const mounted = spawnSync("mount", ["-t", "tmpfs", "-o", options, "tmpfs", path]);
+  if (mounted.status !== 0) throw new Error(String(mounted.stderr));
+  return {
+    async fill() {
+      const filler = join(path, "filler");
+      const full = await assertRejects(() => writeFile(filler, new Uint8Array(131_072)), Error);
+      assertStringIncludes(full.message, "ENOSPC");
+    },
+    async [Symbol.asyncDispose]() {
+      spawnSync("umount", ["-l", path]);
     },
   };
 }
@@ -408,6 +442,67 @@ describe("FileTransactionManager.recover()", () => {
       "ws/.plue-tx-dead",
       "ws/a",
     ]);
+  });
+
+  it("removes journals that were never begun, whoever's they are", async () => {
+    await using test = await start({ "a": "a" });
+    await mkdir(test.folder.journals, { mode: 0o700 });
+    for (
+      const [name, text] of [["1.jsonl", ""], ["2.jsonl", '{"pid":1,"ro'], ["3.new", '{"pid":']]
+    ) {
+      await writeFile(join(test.folder.journals, name ?? ""), text ?? "");
+    }
+    assertEquals(await recover(test), 0);
+    assertEquals(await readdir(test.folder.journals), []);
+  });
+
+  it("names a journal that is damaged", async () => {
+    await using test = await start({ "a": "a" });
+    await left(test, test.folder.path, []);
+    const [name = ""] = await readdir(test.folder.journals);
+    await writeFile(join(test.folder.journals, name), '{"kind":"pla{}\n', { flag: "a" });
+    await assertRejects(() => recover(test), Refusal, `"${name}" is damaged`);
+  });
+
+  const { mounts, why } = canMount();
+  maybe(mounts, why)("leaves nothing of a transaction that a full disk prevented", async () => {
+    await using test = await start({ "a": "old" });
+    await using disk = await smallDisk(test.folder.journals);
+    await disk.fill();
+    const tx = test.manager.begin();
+    const refused = await assertRejects(
+      async () => tx.write(await test.path("a"), bytes("new")),
+      Refusal,
+      "the disk is full",
+    );
+    assertEquals(refused.code, "unavailable");
+    await test.manager.rollback(tx);
+    assertEquals(await readdir(test.folder.journals), ["filler"]);
+    assertEquals([await test.folder.list(), await test.folder.read("a")], [["a"], "old"]);
+  });
+
+  maybe(mounts, why)("leaves no half of a line in the journal when the disk is full", async () => {
+    const deep = `${"d".repeat(200)}/`.repeat(15);
+    await using test = await start({ "a": "old", [`${deep}b`]: "b" });
+    await using disk = await smallDisk(test.folder.journals);
+    const tx = test.manager.begin();
+    await tx.write(await test.path("a"), bytes("1"));
+    // The journal's first page holds one long line, and there is no second one.
+    await tx.write(await test.path(`${deep}b`), bytes("1"));
+    await disk.fill();
+    await assertRejects(
+      async () => tx.write(await test.path(`${deep}b`), bytes("2")),
+      Refusal,
+      "the disk is full",
+    );
+    await tx.write(await test.path("a"), bytes("2"));
+    const names = (await readdir(test.folder.journals)).filter((name) => name !== "filler");
+    const text = await readFile(join(test.folder.journals, names[0] ?? ""), "utf8");
+    const kinds = text.trim().split("\n").map((line) => JSON.parse(line).kind);
+    assertEquals(kinds, [undefined, "placed", "placed", "placed"]);
+    await test.manager.rollback(tx);
+    assertEquals([await test.folder.read("a"), await test.folder.read(`${deep}b`)], ["old", "b"]);
+    assertEquals(await readdir(test.folder.journals), ["filler"]);
   });
 
   it("uses no folder for journals that others may write to", async () => {
