@@ -255,8 +255,9 @@ describe("network-fetch", () => {
 
   it("takes no header to another origin that may hold a secret, nor back again", async () => {
     await using other = await serve((request, response) => {
-      if (request.url === "/there") response.writeHead(302, { location: `${server.url}/stay` }).end();
-      else response.end();
+      if (request.url === "/there") {
+        response.writeHead(302, { location: `${server.url}/stay` }).end();
+      } else response.end();
     });
     await using server = await serve((request, response) => {
       const location = request.url === "/away" ? `${other.url}/there` : "/stay";
@@ -271,7 +272,12 @@ describe("network-fetch", () => {
       "private-token": "t",
       referer: `${server.url}/?token=t`,
     };
-    const headers = { ...secrets, Accept: "text/html", "Accept-Language": "de", "User-Agent": "me" };
+    const headers = {
+      ...secrets,
+      Accept: "text/html",
+      "Accept-Language": "de",
+      "User-Agent": "me",
+    };
     await test.ok<Fetched>("network-fetch", { url: `${server.url}/away`, headers });
     const sent = [server.seen[0], other.seen[0], server.seen[1]].map((one) => one?.headers ?? {});
     const held = sent.map((one) => Object.keys(secrets).filter((name) => name in one).length);
@@ -296,7 +302,11 @@ describe("network-fetch", () => {
       ...(body === undefined ? {} : { body }),
     });
     for (
-      const args of [fetched(307, "POST", "secret"), fetched(302, "PUT", "x"), fetched(308, "DELETE")]
+      const args of [
+        fetched(307, "POST", "secret"),
+        fetched(302, "PUT", "x"),
+        fetched(308, "DELETE"),
+      ]
     ) {
       const error = await test.fails("network-fetch", args);
       assertEquals(error.code, "denied");
@@ -304,7 +314,10 @@ describe("network-fetch", () => {
     }
     assertEquals(other.seen, []);
     // As browsers do, this one goes on as a GET without a body.
-    assertEquals((await test.ok<Fetched>("network-fetch", fetched(302, "POST", "x"))).body, "there");
+    assertEquals(
+      (await test.ok<Fetched>("network-fetch", fetched(302, "POST", "x"))).body,
+      "there",
+    );
   });
 
   it("gives up after five redirects", async () => {
@@ -327,6 +340,13 @@ describe("network-fetch", () => {
       "Cannot fetch the URL: it took longer than 50 ms",
     ]);
     await hungUp;
+  });
+
+  it("gives up when its time is over and the name server has not answered", async () => {
+    await using test = await testWorkspace({}, { resolve: () => new Promise(() => {}) });
+    const url = "http://silent.example/";
+    const error = await test.fails("network-fetch", { url, timeoutMs: 50 });
+    assertEquals(error.message, "Cannot fetch the URL: it took longer than 50 ms");
   });
 
   it("hangs up when the call is aborted, before and in the middle of the body", async () => {
