@@ -33,7 +33,7 @@ async function serve(workspace: string, environment: Record<string, string> = {}
 
 /** Leaves the journal of a process that died, in the state folder beside the workspace. */
 async function diedBefore(folder: TemporaryFolder, ...entries: JournalEntry[]): Promise<void> {
-  const head = { pid: 1_073_741_823, root: folder.path, folder: ".plue-tx-old" };
+  const head = { pid: 1_073_741_823, started: 0, root: folder.path, folder: ".plue-tx-old" };
   const journal = await beginJournal(journalsFolder({ PLUE_STATE: folder.journals }), head);
   for (const entry of entries) await writeJournal(journal, entry);
 }
@@ -81,6 +81,16 @@ describe("examples/serve.ts", () => {
       assertStringIncludes(stderr, `Cannot serve: ${name} is "${value}", `);
     });
   }
+
+  const isLinux = process.platform === "linux";
+  maybe(isLinux, "only Linux has /proc")("serves no folder that holds its token", async () => {
+    await using program = start({ PORT: "0", PLUE_WORKSPACE: "/" });
+    assertEquals(await program.ended, { code: 2, signal: null });
+    assertEquals(
+      program.output.stderr,
+      'Cannot use "/" as the workspace: the system\'s own files are in it\n',
+    );
+  });
 
   it("says that a port is in use, and ends with exit code 2", async () => {
     const other = createServer();
@@ -185,7 +195,6 @@ describe("examples/serve.ts", () => {
     }
   });
 
-  const isLinux = process.platform === "linux";
   maybe(isLinux, "only Linux shows the marks of commands")(
     "leaves no command running when it is killed, and starts again",
     async () => {
@@ -193,7 +202,8 @@ describe("examples/serve.ts", () => {
       const held = pipe(join(folder.path, "pipe"));
       const environment = { PLUE_MAX_RISK: "high", PLUE_STATE: folder.journals };
       await using server = await serve(folder.path, environment);
-      const script = "exec > pipe; (setsid sh -c 'trap \"\" TERM; sleep 1000 & wait' &); echo; wait";
+      const script =
+        "exec > pipe; (setsid sh -c 'trap \"\" TERM; sleep 1000 & wait' &); echo; wait";
       const call = server.post("terminal-execute", { command: script, shell: true })
         .then(() => "answered", () => "closed");
       await held.line;

@@ -22,13 +22,7 @@ import { createMcpEndpoint } from "../src/adapters/mcp/mod.ts";
 import * as formats from "../src/formats/mod.ts";
 import { banner } from "./serve/banner.ts";
 import { bearerCheck } from "./serve/bearer.ts";
-import {
-  hostOf,
-  readSettings,
-  type ServeSettings,
-  SettingsError,
-  urlOf,
-} from "./serve/settings.ts";
+import { hostOf, readSettings, SettingsError, urlOf } from "./serve/settings.ts";
 import { createWorkspaceRegistry } from "./workspace/mod.ts";
 
 /** A value that cannot be used ends the program with this code. */
@@ -43,17 +37,20 @@ function fail(message: string): never {
   process.exit(BAD_VALUE);
 }
 
-function settingsOrExit(): ServeSettings {
+/** Ends the program with one line if a setting cannot be used. */
+function orExit<T>(make: () => T): T {
   try {
-    return readSettings(process.env, process.cwd(), isFolder);
+    return make();
   } catch (error) {
-    if (error instanceof SettingsError) fail(error.message);
+    if (error instanceof SettingsError || error instanceof TypeError) return fail(error.message);
     throw error;
   }
 }
 
-const settings = settingsOrExit();
-const { registry, transactions } = createWorkspaceRegistry({ root: settings.workspace });
+const settings = orExit(() => readSettings(process.env, process.cwd(), isFolder));
+const { registry, transactions } = orExit(() =>
+  createWorkspaceRegistry({ root: settings.workspace })
+);
 const selection: Selection = {
   maxRisk: settings.maxRisk,
   scopes: [],

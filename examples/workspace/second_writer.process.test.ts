@@ -155,31 +155,34 @@ describe("a workspace with a second writer", () => {
     assertEquals(left.sort(), ["dir", "link"]);
   });
 
-  withSwapper("takes everything back where it was changed, wherever that lies by then", async () => {
-    await using test = await start();
-    const before = await readdir(join(test.root, "dir"));
-    const swapper = await test.swap();
-    const bytes = new TextEncoder().encode("half-done");
-    let changed = 0;
-    for (let index = 0; index < 150 || changed === 0; index++) {
-      const tx = test.transactions.begin();
-      const path = (name: string) => resolveInside(test.root, name, { followLast: false });
-      try {
-        await tx.write(await path("dir/a.txt"), bytes);
-        await tx.write(await path(`dir/new${index}`), bytes);
-        await tx.remove(await path("dir/a.txt"));
-        changed++;
-      } catch {
-        // The folder was swapped: what was done until then is taken back.
+  withSwapper(
+    "takes everything back where it was changed, wherever that lies by then",
+    async () => {
+      await using test = await start();
+      const before = await readdir(join(test.root, "dir"));
+      const swapper = await test.swap();
+      const bytes = new TextEncoder().encode("half-done");
+      let changed = 0;
+      for (let index = 0; index < 150 || changed === 0; index++) {
+        const tx = test.transactions.begin();
+        const path = (name: string) => resolveInside(test.root, name, { followLast: false });
+        try {
+          await tx.write(await path("dir/a.txt"), bytes);
+          await tx.write(await path(`dir/new${index}`), bytes);
+          await tx.remove(await path("dir/a.txt"));
+          changed++;
+        } catch {
+          // The folder was swapped: what was done until then is taken back.
+        }
+        await test.transactions.rollback(tx);
       }
-      await test.transactions.rollback(tx);
-    }
-    await calm(test, swapper);
-    assertEquals(await readdir(join(test.root, "dir")), before);
-    assertEquals(await test.folder.read("ws/dir/a.txt"), "inside");
-    assertEquals(await outside(test.folder), UNTOUCHED);
-    assertEquals([...await readdir(test.root)].sort(), ["dir", "link"]);
-  });
+      await calm(test, swapper);
+      assertEquals(await readdir(join(test.root, "dir")), before);
+      assertEquals(await test.folder.read("ws/dir/a.txt"), "inside");
+      assertEquals(await outside(test.folder), UNTOUCHED);
+      assertEquals([...await readdir(test.root)].sort(), ["dir", "link"]);
+    },
+  );
 
   withSwapper("recovers a dead process's transactions inside only", async () => {
     await using test = await start();
