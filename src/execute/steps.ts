@@ -163,6 +163,12 @@ function refusal(code: FailureCode, why: string): (call: Call) => ToolFailure {
   return (call) => call.fail(code, why);
 }
 
+/**
+ * Whether a number in a short text may be above the largest one, which `JSON.parse` reads as
+ * `Infinity`: it has three digits of an exponent, or two hundred of its own.
+ */
+const MAY_BE_INFINITE = /e\+?\d{3}|\d{200}/i;
+
 /** Reads the arguments: a JSON string, or a value that is JSON. Nothing stands for `{}`. */
 function readArguments(call: Call): StepAnswer {
   const given = call.request.arguments;
@@ -180,7 +186,9 @@ function readArguments(call: Call): StepAnswer {
     if (given.trim() !== "") return notJson(call, "");
   }
   // A level takes two characters, so a short text is never too deep.
-  if (given.length > 2 * MAX_DEPTH) return keepArguments(call, readJson(value, Infinity));
+  if (given.length > 2 * MAX_DEPTH || MAY_BE_INFINITE.test(given)) {
+    return keepArguments(call, readJson(value, Infinity));
+  }
   call.args = value ?? {};
   return undefined;
 }

@@ -7,10 +7,12 @@
 
 import { checkSchema } from "../schema/mod.ts";
 import {
+  cleanText,
   clip,
   copyJson,
   describeThrown,
   isObject,
+  isWord,
   type JsonSchema,
   type JsonSchemaObject,
   makeTool,
@@ -34,6 +36,7 @@ import {
 import { flagIn, type JsonRecord } from "./json_fields.ts";
 import { mapNames, type NameRule } from "../select/mod.ts";
 import type { ProviderHints } from "./provider_hints.ts";
+import { mapSchema } from "./transform/rewrite.ts";
 
 /** A tool as an importer reads it, before it is named and made. */
 export interface ImportedTool {
@@ -83,6 +86,9 @@ interface Noted extends Omit<ImportWarning, "tool"> {
 }
 
 const MAX_WARNINGS = 1_000;
+/** How long texts may be, in characters. */
+const MAX_TITLE = 500;
+const MAX_DESCRIPTION = 8_192;
 
 /** One import. */
 export class ImportSession {
@@ -201,7 +207,49 @@ export class ImportSession {
       imported.returns = undefined;
       this.warn(imported, path, "returns", `${describeThrown(cause)}; results are not checked`);
     }
+    this.#clean(imported);
     this.#read.push(imported);
+  }
+
+  /** Cleans the texts that people and models read, and warns where that changes one. */
+  #clean(imported: ImportedTool): void {
+    const places = new Set<string>();
+    const clean = (text: string, place: string, length = MAX_DESCRIPTION): string => {
+      const cleaned = cleanText(text, length);
+      if (cleaned !== text) places.add(place);
+      return cleaned;
+    };
+    const cleanSchema = (schema: JsonSchema, place: string): JsonSchema =>
+      mapSchema(schema, {
+        enter(node) {
+          let result = node;
+          for (const word of ["title", "description", "$comment"]) {
+            const text = node[word];
+            const cleaned = typeof text === "string" ? clean(text, place) : text;
+            if (cleaned !== text) result = { ...result, [word]: cleaned };
+          }
+          return result;
+        },
+      });
+    const { title, description, parameters, returns, tags } = imported;
+    if (title !== undefined) imported.title = clean(title, "title", MAX_TITLE);
+    if (description !== undefined) imported.description = clean(description, "description");
+    if (tags !== undefined) {
+      imported.tags = tags.map((tag) => clean(tag, "tags", MAX_TITLE)).filter(isWord);
+    }
+    if (parameters !== undefined) {
+      imported.parameters = cleanSchema(parameters, "parameters") as JsonSchemaObject;
+    }
+    if (returns !== undefined) imported.returns = cleanSchema(returns, "returns");
+    for (const place of places) {
+      this.warn(
+        imported,
+        imported.path,
+        "text",
+        `Its ${place} had hidden characters or was too long: only what can be seen is kept, up to ` +
+          `${MAX_DESCRIPTION} characters of a description and ${MAX_TITLE} of a title`,
+      );
+    }
   }
 
   /** Counts the values of a part of the document against the limit. */
@@ -286,7 +334,9 @@ export class ImportSession {
       name,
       namespace,
       title,
-      description: described ? imported.description as string : title ?? sourceName,
+      description: described
+        ? imported.description as string
+        : title ?? cleanText(sourceName, MAX_TITLE),
       parameters: imported.parameters,
       returns: imported.returns,
       risk,

@@ -52,7 +52,7 @@ export {
   ToolResult,
   type ToolSuccess,
 } from "./result.ts";
-export { clip, describe, describeThrown, fnv1a, isWithinEdits } from "./text.ts";
+export { cleanText, clip, describe, describeThrown, fnv1a, isWithinEdits } from "./text.ts";
 export {
   canonicalJson,
   copyJson,
