@@ -20,6 +20,8 @@ const ROOT = join(import.meta.dirname, "../..");
 
 /** What is handed in by another way than by options. */
 const HANDED_IN = new Set([
+  "StandardSchema",
+  "SelectableToolHost",
   "DispatchContext",
   "ToolDefinition",
   "ToolPolicy",

@@ -7,9 +7,12 @@
 
 import { SignJWT } from "jose";
 import {
+  buildToolset,
+  defineTool,
   type DispatchContext,
   isTool,
   type SchemaEngine,
+  type SelectableToolHost,
   type Selection,
   type Tool,
   ToolDispatcher,
@@ -290,6 +293,52 @@ export const HOOK_CASES: Readonly<Record<string, HookCase>> = {
     run: (reason) => call({ selection: { policies: [{ allow: () => false, reason }] } }),
   },
 
+  "StandardSchema.~standard.validate": {
+    right: decides("invalid_arguments"),
+    run: (validate) =>
+      call({
+        tool: {
+          parameters: {
+            "~standard": {
+              version: 1,
+              vendor: "an owner",
+              validate,
+              jsonSchema: { input: () => ({ type: "object" }), output: () => ({}) },
+            },
+          },
+        },
+      }),
+  },
+  "StandardJsonSchemaConverter.input": {
+    right: "its owner is told",
+    run: (input) => defineWith({ input, output: () => ({}) }),
+  },
+  "StandardJsonSchemaConverter.output": {
+    right: "its owner is told",
+    run: (output) => defineWith({ input: () => ({ type: "object" }), output }),
+  },
+
+  // A registry of the owner's own.
+  "ToolSource.getTool": { right: "done", run: (getTool) => callOwn({ getTool }) },
+  "ToolSource.isAvailable": {
+    right: "unavailable",
+    run: (isAvailable) => callOwn({ isAvailable }),
+  },
+  "ToolHost.acquire": {
+    right: decides("unavailable", "threw"),
+    run: (acquire) => callOwn({ acquire }),
+  },
+  "ToolHost.release": { right: "done", run: (release) => callOwn({ release }) },
+  "SelectableToolHost.select": {
+    right: {
+      throws: "its owner is told",
+      rejects: "its owner is told",
+      hangs: "its owner is told",
+      "answers nonsense": "threw",
+    },
+    run: (select) => callOwn({ select }),
+  },
+
   // A registry.
   "ToolRegistryOptions.onError": {
     right: "done",
@@ -485,8 +534,57 @@ export const NO_HOOKS: Readonly<Record<string, string>> = {
     "HttpResponse.body.getReader().read",
     "HttpResponse.headers.get",
   ]),
+  ...because("is a ToolDefinition's", [
+    "Tool.dispose",
+    "Tool.execute",
+    "Tool.init",
+    "Tool.isAvailable",
+    "Tool.validate",
+  ]),
   ...because("is of the package koffi", ["Koffi.load", "Koffi.load().func", "Koffi.load().func()"]),
 };
+
+function defineWith(jsonSchema: { readonly input: BadHook; readonly output: BadHook }): string {
+  const schema = {
+    "~standard": {
+      version: 1,
+      vendor: "an owner",
+      validate: (value: unknown) => ({ value }),
+      jsonSchema,
+    },
+  };
+  try {
+    return defineTool({ ...WAIT, parameters: schema, returns: schema }).id;
+  } catch {
+    return "its owner is told";
+  }
+}
+
+/** Calls the tool `t` of a registry that is not plue's, and has something wrong in it. */
+async function callOwn(
+  broken: Partial<
+    Record<"getTool" | "isAvailable" | "acquire" | "release" | "select", BadHook>
+  >,
+): Promise<string> {
+  const registry = new ToolRegistry({ tools: [{ ...WAIT, isAvailable: () => true }] });
+  const host: SelectableToolHost = {
+    engine,
+    tools: registry.tools,
+    revision: 0,
+    getTool: (id) => registry.getTool(id),
+    isAvailable: (tool) => registry.isAvailable(tool),
+    acquire: (tool) => registry.acquire(tool),
+    release: (runtime) => registry.release(runtime),
+    select: (selection) => buildToolset(host, selection),
+    ...broken,
+  };
+  try {
+    const result = await new ToolDispatcher(host, SHORT).dispatch({ name: "t" });
+    return result.ok ? String(result.content) : result.error.code;
+  } catch {
+    return "its owner is told";
+  }
+}
 
 /** Imports from a server in this process, which lists a tool later that cannot be registered. */
 async function importWith(
