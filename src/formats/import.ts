@@ -6,6 +6,7 @@
 
 import { clip } from "../tool/mod.ts";
 import type { ImportOptions, ImportResult } from "./import_options.ts";
+import type { ImportPins, PinnedImport } from "./import_pins.ts";
 import { type Importer, ImportSession } from "./import_session.ts";
 import { textIn } from "./json_fields.ts";
 import * as providers from "./providers/index.ts";
@@ -76,13 +77,39 @@ export const IMPORT_SOURCES: readonly ImportSource[] = Object.freeze(
  * @param source What the document is; `auto` recognises it.
  * @param document The document, as `JSON.parse` gives it.
  * @param options Namespace, risk, tags, how calls run, limits, and the options of the source.
- * @returns The tools, what to know about them, and what was rejected and why.
+ * @returns The tools, what to know about them, and what was rejected and why. With `pins` a promise
+ * of that, and of what is held back.
  * @throws {TypeError | RangeError} If the source or an option is wrong. Never for the document.
  */
 export function importTools<Source extends ImportSource | "auto">(
   source: Source,
   document: unknown,
-  options: ImportOptionsOf[Source] = {},
+  options: ImportOptionsOf[Source] & { readonly pins: ImportPins },
+): Promise<PinnedImport<ImportSource>>;
+export function importTools<Source extends ImportSource | "auto">(
+  source: Source,
+  document: unknown,
+  options?: ImportOptionsOf[Source] & { readonly pins?: undefined },
+): ImportResult<ImportSource>;
+export function importTools<Source extends ImportSource | "auto">(
+  source: Source,
+  document: unknown,
+  options?: ImportOptionsOf[Source],
+): ImportResult<ImportSource> | Promise<PinnedImport<ImportSource>>;
+export function importTools(
+  source: ImportSource | "auto",
+  document: unknown,
+  options: ImportOptionsOf["auto"] = {},
+): ImportResult<ImportSource> | Promise<PinnedImport<ImportSource>> {
+  const { pins, namespace = "" } = options;
+  const imported = readTools(source, document, options);
+  return pins === undefined ? imported : pins.check(imported, namespace);
+}
+
+function readTools(
+  source: ImportSource | "auto",
+  document: unknown,
+  options: ImportOptionsOf["auto"],
 ): ImportResult<ImportSource> {
   const found = source === "auto" ? recognise(document) : [IMPORTERS.get(source)];
   const [importer] = found;

@@ -28,10 +28,13 @@ import {
   type ImportOptions,
   type ImportResult,
   type ImportWarning,
+  isWanted,
+  type OwnersWord,
+  ownersWord,
   type RejectedImport,
-  riskOf,
 } from "./import_options.ts";
-import { flagIn, type JsonRecord } from "./json_fields.ts";
+import { type Finding, lookAlikes, textFindings } from "./import_findings.ts";
+import { flagIn, type JsonRecord, objectIn, textIn } from "./json_fields.ts";
 import { mapNames, type NameRule } from "../select/mod.ts";
 import type { ProviderHints } from "./provider_hints.ts";
 
@@ -84,6 +87,10 @@ interface Noted extends Omit<ImportWarning, "tool"> {
 
 const MAX_WARNINGS = 1_000;
 
+/** How many icons a tool may have, and how many characters the address of one. */
+const MAX_ICONS = 16;
+const MAX_ICON = 65_536;
+
 /** One import. */
 export class ImportSession {
   readonly source: string;
@@ -93,6 +100,8 @@ export class ImportSession {
   readonly #read: ImportedTool[] = [];
   readonly #notes: Noted[] = [];
   readonly #rejected: RejectedImport[] = [];
+  /** The names of the tools that the owner does not want. */
+  readonly #leftOut = new Set<string>();
   #entries = 0;
   #values: number;
   /** The sizes of the parts that were counted, so that a shared part is measured once. */
@@ -172,6 +181,8 @@ export class ImportSession {
   /** Takes a tool that was read, or rejects it if a schema is wrong. */
   add(imported: ImportedTool): void {
     const { parameters, returns, path, sourceName } = imported;
+    if (!isWanted(this.#options, sourceName)) return void this.#leftOut.add(sourceName);
+    if (imported.icons !== undefined) imported.icons = this.#goodIcons(imported, imported.icons);
     for (const part of [parameters, returns, imported.meta, imported.provider, imported.examples]) {
       this.charge(part);
     }
@@ -204,6 +215,23 @@ export class ImportSession {
     this.#read.push(imported);
   }
 
+  /** The icons that can be handed on: few, small, and not of a scheme that runs or reads files. */
+  #goodIcons(imported: ImportedTool, icons: readonly ToolIcon[]): readonly ToolIcon[] {
+    const good = icons.filter(({ src }) =>
+      src.length <= MAX_ICON && /^(https?:\/\/|data:image\/)/i.test(src)
+    ).slice(0, MAX_ICONS);
+    if (good.length < icons.length) {
+      this.warn(
+        imported,
+        `${imported.path}/icons`,
+        "icons",
+        `Icons are left out: those beyond ${MAX_ICONS}, of more than ${MAX_ICON} characters, or ` +
+          'with an address that does not begin with "https:", "http:" or "data:image/"',
+      );
+    }
+    return good;
+  }
+
   /** Counts the values of a part of the document against the limit. */
   charge(part: unknown): void {
     if (part === undefined || this.isFull) return;
@@ -223,19 +251,39 @@ export class ImportSession {
     const names = nameTools(this.#read, this);
     const ids = new Map<ImportedTool, string>();
     const tools: Tool[] = [];
+    const findings = this.#findings(names);
     for (const imported of this.#read) {
       const name = names.get(imported);
       if (name === undefined) continue;
-      const { namespace, sourceName, hints } = imported;
+      const { namespace, sourceName, hints, path } = imported;
+      const found = findings.get(imported) ?? [];
+      for (const { rule, path: at, message } of found) {
+        this.warn(
+          imported,
+          path,
+          rule,
+          `${message}, in "${clip(sourceName)}"${at && ` at "${at}"`}`,
+        );
+      }
       // Outside of the `try`: a wrong risk is an error of the program, not of the document.
-      const risk = riskOf(this.#options, {
+      const word = ownersWord(this.#options, {
         id: toolId(name, namespace),
         sourceName,
         annotations: hints,
-        suggested: suggestRisk(hints),
+        suggested: found.length === 0 ? suggestRisk(hints) : "high",
+        findings: found.map(({ rule }) => rule),
       });
+      if (word.missing !== undefined) {
+        this.reject(
+          sourceName,
+          path,
+          word.missing,
+          `Cannot import "${clip(sourceName)}": the option ${word.missing} does not name it`,
+        );
+        continue;
+      }
       try {
-        const tool = this.#make(imported, name, risk);
+        const tool = this.#make(imported, name, word);
         ids.set(imported, tool.id);
         tools.push(tool);
       } catch (cause) {
@@ -267,7 +315,43 @@ export class ImportSession {
     });
   }
 
-  #make(imported: ImportedTool, name: string, risk: RiskLevel): Tool {
+  /** What is to be said of the texts and names of the tools, and of the owner's own lists. */
+  #findings(
+    names: ReadonlyMap<ImportedTool, string>,
+  ): ReadonlyMap<ImportedTool, readonly Finding[]> {
+    const { include, beside = [] } = this.#options;
+    const clean = new WeakSet<object>();
+    const named = [...names].map(([imported, name]) => ({
+      imported,
+      id: toolId(name, imported.namespace),
+      name: imported.sourceName,
+    }));
+    const others = [...beside].map(({ id, name, meta }) => ({
+      id,
+      name: textIn(objectIn(meta, "provider"), "name") ?? name,
+    }));
+    const looks = lookAlikes(named, others);
+    for (const name of typeof include === "object" ? include : []) {
+      const isThere = this.#leftOut.has(name) || named.some((tool) => tool.name === name);
+      const message = `No tool is called "${clip(name)}", which include names`;
+      if (!isThere) this.warn(undefined, "", "include", message);
+    }
+    return new Map(named.map(({ imported, id }) => {
+      const { sourceName, title, description, parameters, returns, examples, meta } = imported;
+      const { annotations, extra } = imported.provider;
+      const prose = { sourceName, title, description, parameters, returns, examples };
+      const fields = { ...prose, annotations, meta, extra };
+      const found = textFindings(fields, clean);
+      const other = looks.get(id);
+      if (other !== undefined) {
+        const message = `A name looks like that of "${clip(other)}"`;
+        found.push({ rule: "look-alike", path: "", message });
+      }
+      return [imported, found];
+    }));
+  }
+
+  #make(imported: ImportedTool, name: string, { risk, roles, scopes }: OwnersWord): Tool {
     const {
       sourceName,
       namespace,
@@ -290,6 +374,8 @@ export class ImportSession {
       parameters: imported.parameters,
       returns: imported.returns,
       risk,
+      roles,
+      scopes,
       tags: [...tags, ...imported.tags ?? []],
       annotations: withDefaults(hints),
       idempotent: hints.idempotentHint === true,

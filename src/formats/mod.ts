@@ -69,13 +69,16 @@ export {
 export { IMPORT_SOURCES, type ImportOptionsOf, type ImportSource, importTools } from "./import.ts";
 export type {
   ImportExecute,
+  ImportFilter,
   ImportLimits,
   ImportOptions,
   ImportResult,
   ImportWarning,
+  PerTool,
   RejectedImport,
   RiskQuestion,
 } from "./import_options.ts";
+export type { HeldTool, ImportPins, PinChange, PinGrade, PinnedImport } from "./import_pins.ts";
 
 // Targets
 export {

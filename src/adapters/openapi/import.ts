@@ -8,12 +8,14 @@ import {
   flagIn,
   type ImportedTool,
   type ImportOptions,
+  type ImportPins,
   type ImportResult,
   ImportSession,
   type JsonRecord,
   listIn,
   member,
   objectIn,
+  type PinnedImport,
   readHints,
   textIn,
   wordsIn,
@@ -127,18 +129,33 @@ const MAX_RESPONSE_BYTES = 1_048_576;
  *
  * @param document The document, as `JSON.parse` gives it.
  * @param options Namespace, risk, tags, limits; where and how calls are sent.
- * @returns The tools, what to know about them, and what was rejected and why.
+ * @returns The tools, what to know about them, and what was rejected and why. With `pins` a promise
+ * of that, and of what is held back.
  * @throws {TypeError | RangeError} If an option is wrong. Never for the document.
  */
 export function importOpenApi(
   document: unknown,
+  options: OpenApiImportOptions & { readonly pins: ImportPins },
+): Promise<PinnedImport>;
+export function importOpenApi(
+  document: unknown,
+  options?: OpenApiImportOptions & { readonly pins?: undefined },
+): ImportResult;
+export function importOpenApi(
+  document: unknown,
+  options?: OpenApiImportOptions,
+): ImportResult | Promise<PinnedImport>;
+export function importOpenApi(
+  document: unknown,
   options: OpenApiImportOptions = {},
-): ImportResult {
+): ImportResult | Promise<PinnedImport> {
   const session = new ImportSession("openapi", options);
   checkOptions(options);
   const root = readRoot(session, document);
   if (root !== undefined) importOperations(session, root, options);
-  return session.finish();
+  const imported = session.finish();
+  const { pins, namespace = "" } = options;
+  return pins === undefined ? imported : pins.check(imported, namespace);
 }
 
 /** What each option must be. The session checks those of all sources. */

@@ -80,6 +80,7 @@ describe("importTools()", () => {
       sourceName: "a",
       annotations: { readOnlyHint: true },
       suggested: "low",
+      findings: [],
     }]);
   });
 
