@@ -5,8 +5,8 @@
  */
 
 import { clip } from "../tool/mod.ts";
-import type { ImportOptions, ImportResult } from "./import_options.ts";
-import type { ImportPins, PinnedImport } from "./import_pins.ts";
+import type { ImportOptions, ImportResult, WithPins } from "./import_options.ts";
+import type { PinnedImport } from "./import_pins.ts";
 import { type Importer, ImportSession } from "./import_session.ts";
 import { textIn } from "./json_fields.ts";
 import * as providers from "./providers/index.ts";
@@ -84,25 +84,21 @@ export const IMPORT_SOURCES: readonly ImportSource[] = Object.freeze(
 export function importTools<Source extends ImportSource | "auto">(
   source: Source,
   document: unknown,
-  options: ImportOptionsOf[Source] & { readonly pins: ImportPins },
+  options: WithPins<ImportOptionsOf[Source]>,
 ): Promise<PinnedImport<ImportSource>>;
 export function importTools<Source extends ImportSource | "auto">(
   source: Source,
   document: unknown,
-  options?: ImportOptionsOf[Source] & { readonly pins?: undefined },
-): ImportResult<ImportSource>;
-export function importTools<Source extends ImportSource | "auto">(
-  source: Source,
-  document: unknown,
   options?: ImportOptionsOf[Source],
-): ImportResult<ImportSource> | Promise<PinnedImport<ImportSource>>;
+): ImportResult<ImportSource>;
 export function importTools(
   source: ImportSource | "auto",
   document: unknown,
-  options: ImportOptionsOf["auto"] = {},
+  options: ImportOptionsOf["auto"] | WithPins<ImportOptionsOf["auto"]> = {},
 ): ImportResult<ImportSource> | Promise<PinnedImport<ImportSource>> {
-  const { pins, namespace = "" } = options;
-  const imported = readTools(source, document, options);
+  const { pins, ...rest } = options;
+  const { namespace = "" } = rest;
+  const imported = readTools(source, document, rest);
   return pins === undefined ? imported : pins.check(imported, namespace);
 }
 

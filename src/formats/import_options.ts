@@ -143,8 +143,8 @@ export interface ImportOptions {
   readonly scopes?: PerTool<readonly string[]>;
   /** Tools of other sources, such as a registry's: a name that looks like theirs is a warning. */
   readonly beside?: Iterable<Tool>;
-  /** Holds back tools that are not as they were when they were approved: `toolPins`. */
-  readonly pins?: ImportPins | undefined;
+  /** Not in these options, but in {@linkcode WithPins}: an import with pins answers a promise. */
+  readonly pins?: undefined;
   /** Tags for all tools, besides those of the document. Only this option can give `read-only`. */
   readonly tags?: readonly string[];
   /** Runs the calls. Absent: the tools are definitions only. */
@@ -153,6 +153,14 @@ export interface ImportOptions {
 }
 
 const checkNamespace = must('1 to 128 letters, digits, "_", "." or "-"', isToolName);
+/** Options of an import that holds back tools which are not as they were when approved. */
+export type WithPins<Options extends ImportOptions> =
+  & Omit<Options, "pins">
+  & {
+    /** What was approved: `toolPins` of `@plue/tools/pins`. */
+    readonly pins: ImportPins;
+  };
+
 const checkCount = wholeFrom(1);
 const checkNames = must(
   "a list of strings that are not empty",

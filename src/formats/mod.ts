@@ -77,6 +77,7 @@ export type {
   PerTool,
   RejectedImport,
   RiskQuestion,
+  WithPins,
 } from "./import_options.ts";
 export type { HeldTool, ImportPins, PinChange, PinGrade, PinnedImport } from "./import_pins.ts";
 

@@ -96,7 +96,7 @@ export class McpConnection {
   lose(client: Client): boolean {
     if (this.#live === client && this.#opener.isOwn) {
       this.#live = undefined;
-      if (this.#trouble !== undefined) this.#events.onError(this.describe(this.#trouble));
+      if (this.#trouble !== undefined) this.#events.onError(this.#trouble);
       this.#current = this.#reopen();
       this.#current.catch(() => {});
       end(client);
@@ -125,7 +125,8 @@ export class McpConnection {
       this.#trouble = undefined;
       if (this.#opener.isOwn) {
         client.onclose = () => void this.lose(client);
-        client.onerror = (error) => void (this.#trouble = error);
+        // Described at once: the program may be ended because of it.
+        client.onerror = (error) => void (this.#trouble = this.describe(error));
       }
       await untilAborted(this.#events.onConnected(client), signal);
       // The client may have been lost during `onConnected`.

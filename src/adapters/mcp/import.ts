@@ -11,6 +11,7 @@ import type {
 } from "@modelcontextprotocol/client";
 import {
   type HeldTool,
+  type ImportPins,
   type ImportResult,
   importTools,
   type ImportWarning,
@@ -27,13 +28,15 @@ import { MAX_MESSAGE_BYTES, Pace } from "./server_bounds.ts";
 
 /** Options for {@linkcode importMcpServer}. */
 export interface ImportMcpServerOptions
-  extends Omit<McpImportOptions, "namespace" | "execute" | "transport" | "beside"> {
+  extends Omit<McpImportOptions, "namespace" | "execute" | "transport" | "beside" | "pins"> {
   /** The namespace of the tools. Names are unique within one server only. */
   readonly namespace: string;
   /** Receives the tools, and follows the server's changes. */
   readonly registry?: ToolRegistry;
   /** For a URL: headers, `fetch`, authentication. */
   readonly http?: StreamableHTTPClientTransportOptions;
+  /** Holds back tools that are not as they were when approved: `toolPins` of `@plue/tools/pins`. */
+  readonly pins?: ImportPins | undefined;
   /** How a lost connection is reopened. A client that is handed in is its owner's to reconnect. */
   readonly reconnect?: ReconnectOptions;
   /**
@@ -261,10 +264,11 @@ class McpImport implements ImportedMcpServer {
         signal: _signal,
         maxMessageBytes: _maxMessageBytes,
         onError: _onError,
+        pins,
         ...rest
       } = this.#options;
       this.#repeatable = repeatableTools(list);
-      const imported = await importTools("mcp", list, {
+      const imported = importTools("mcp", list, {
         ...rest,
         beside: this.#sync.others(),
         transport: this.#transport,
@@ -275,7 +279,8 @@ class McpImport implements ImportedMcpServer {
             isRepeatable: this.#repeatable.has(name),
           }, context),
       });
-      if (!this.#isClosed) this.#take(imported);
+      const checked = pins === undefined ? imported : await pins.check(imported, rest.namespace);
+      if (!this.#isClosed) this.#take(checked);
     });
   }
 

@@ -8,6 +8,7 @@ import { clip, describeThrown } from "../../tool/mod.ts";
 
 /** How a server is called in messages, and what must not be in them. */
 export interface ServerName {
+  /** `at https://…`, or a program in quotes. */
   readonly words: string;
   readonly secrets: readonly string[];
 }
@@ -30,7 +31,7 @@ export function nameOfUrl(url: URL, headers: Iterable<readonly [string, string]>
   const values = [...headers].flatMap(([, value]) => [value, ...value.split(/\s+/)]);
   const params = [...url.searchParams.values()];
   return {
-    words: `${url.origin}${path}`,
+    words: `at ${url.origin}${path}`,
     secrets: secretsOf([
       url.href,
       url.search,
@@ -51,7 +52,7 @@ export function nameOfCommand(
   env: { readonly [name: string]: string },
 ): ServerName {
   return {
-    words: `the program "${clip(command, 200)}"`,
+    words: `"${clip(command, 200)}"`,
     secrets: secretsOf([...args, ...Object.values(env)]),
   };
 }
@@ -76,7 +77,7 @@ export function serverError(
       : `it was ended by ${ended.signal}`
     : withoutSecrets(messagesOf(error), secrets);
   // The cause is left out: it may hold headers, the address, or what the server sent.
-  return new Error(`Cannot import the MCP server at ${words}: ${why}`);
+  return new Error(`Cannot import the MCP server ${words}: ${why}`);
 }
 
 /** How many nested causes are looked at. */

@@ -8,7 +8,6 @@ import {
   flagIn,
   type ImportedTool,
   type ImportOptions,
-  type ImportPins,
   type ImportResult,
   ImportSession,
   type JsonRecord,
@@ -18,6 +17,7 @@ import {
   type PinnedImport,
   readHints,
   textIn,
+  type WithPins,
   wordsIn,
 } from "../../formats/importer_kit.ts";
 import type { ProviderHints } from "../../formats/mod.ts";
@@ -135,26 +135,23 @@ const MAX_RESPONSE_BYTES = 1_048_576;
  */
 export function importOpenApi(
   document: unknown,
-  options: OpenApiImportOptions & { readonly pins: ImportPins },
+  options: WithPins<OpenApiImportOptions>,
 ): Promise<PinnedImport>;
 export function importOpenApi(
   document: unknown,
-  options?: OpenApiImportOptions & { readonly pins?: undefined },
+  options?: OpenApiImportOptions,
 ): ImportResult;
 export function importOpenApi(
   document: unknown,
-  options?: OpenApiImportOptions,
-): ImportResult | Promise<PinnedImport>;
-export function importOpenApi(
-  document: unknown,
-  options: OpenApiImportOptions = {},
+  given: OpenApiImportOptions | WithPins<OpenApiImportOptions> = {},
 ): ImportResult | Promise<PinnedImport> {
+  const { pins, ...options } = given;
   const session = new ImportSession("openapi", options);
   checkOptions(options);
   const root = readRoot(session, document);
   if (root !== undefined) importOperations(session, root, options);
   const imported = session.finish();
-  const { pins, namespace = "" } = options;
+  const { namespace = "" } = options;
   return pins === undefined ? imported : pins.check(imported, namespace);
 }
 
