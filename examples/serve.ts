@@ -80,6 +80,8 @@ const access = {
     : "any" as const,
   dispatcher: new ToolDispatcher(registry, {
     transactions,
+    // Each call may hold a file in memory, or run a command. Further ones wait.
+    concurrency: { maxConcurrentPerTool: 8 },
     onError: ({ error }) => console.error(error),
   }),
   onError: (error: unknown) => console.error(error),

@@ -18,7 +18,7 @@ import { beginJournal, type JournalEntry, journalsFolder, writeJournal } from ".
 import { resolveInside } from "./paths.ts";
 import { Refusal } from "./refusal.ts";
 import { temporaryFolder } from "./testing.ts";
-import { fileTransaction, FileTransactionManager } from "./transactions.ts";
+import { type FileTransaction, fileTransaction, FileTransactionManager } from "./transactions.ts";
 
 const bytes = (text: string) => new TextEncoder().encode(text);
 
@@ -26,7 +26,18 @@ async function start(files: Record<string, string> = {}) {
   const folder = await temporaryFolder(files);
   const manager = new FileTransactionManager({ root: folder.path }, folder.journals);
   const path = (name: string) => resolveInside(folder.path, name, { followLast: false });
-  return { folder, manager, path, [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose]() };
+  const abandoned: FileTransaction[] = [];
+  return {
+    folder,
+    manager,
+    path,
+    /** Transactions that stand for those of a process that died. They still hold folders open. */
+    abandoned,
+    async [Symbol.asyncDispose]() {
+      for (const tx of abandoned) await manager.rollback(tx).catch(() => undefined);
+      await folder[Symbol.asyncDispose]();
+    },
+  };
 }
 
 describe("FileTransactionManager", () => {
@@ -122,7 +133,7 @@ describe("FileTransactionManager", () => {
     await assertRejects(
       () => tx.makeFolders(root, join(path.absolute, ".."), path.shown),
       Refusal,
-      "its folder was moved meanwhile",
+      "it was moved meanwhile",
     );
     await assertRejects(() => tx.write(path, bytes("x")), Refusal);
     await manager.rollback(tx);
@@ -235,6 +246,7 @@ describe("FileTransactionManager.recover()", () => {
   /** A transaction with a change, a deletion and a new folder, as a process with that pid left it. */
   async function leaveBehind(test: Test, pid: number) {
     const tx = test.manager.begin();
+    test.abandoned.push(tx);
     await tx.write(await test.path("a"), bytes("half-done"));
     await tx.remove(await test.path("d/b"));
     const [name = ""] = await readdir(test.folder.journals);

@@ -12,15 +12,16 @@ import { basename, join } from "node:path";
 import process from "node:process";
 import type { ToolContext, Transaction, TransactionManager } from "../../mod.ts";
 import {
-  clearAway,
   type FileTransaction,
   isOpenJournal,
   JournaledTransaction,
   rollbackError,
 } from "./file_transaction.ts";
-import { journalsFolder, readJournals, statOrNothing, undo } from "./journal.ts";
+import { Folder } from "./held.ts";
+import { type JournalEntry, journalsFolder, readJournals } from "./journal.ts";
 import { isWithin } from "./paths.ts";
 import { errorCode, Refusal } from "./refusal.ts";
+import { clearAway, statOrNothing, undo } from "./undo.ts";
 
 export type { FileTransaction } from "./file_transaction.ts";
 
@@ -100,14 +101,13 @@ export class FileTransactionManager implements TransactionManager {
     for (const [file, journal] of await readJournals(this.#journals, root)) {
       if (isInUse(file, journal.head.pid)) continue;
       const name = basename(journal.head.folder);
-      const folder = join(root, name);
       // Without its folder nothing can be put back: a person removed it to keep the changes.
-      if (!journal.isCommitted && await statOrNothing(folder) !== undefined) {
-        const problems = await undo(root, folder, journal.entries);
+      if (!journal.isCommitted && await statOrNothing(join(root, name)) !== undefined) {
+        const problems = await undoJournal(root, name, journal.entries);
         if (problems.length > 0) throw rollbackError(name, problems);
         count++;
       }
-      await clearAway(folder, file);
+      await clearAway(root, name, file);
     }
     return count;
   }
@@ -129,6 +129,21 @@ export class FileTransactionManager implements TransactionManager {
       if (owner === transaction) this.#claims.delete(path);
     }
   }
+}
+
+async function undoJournal(
+  root: string,
+  name: string,
+  entries: readonly JournalEntry[],
+): Promise<readonly string[]> {
+  let backups: Folder;
+  try {
+    backups = await Folder.open(join(root, name));
+  } catch {
+    return [`"${name}": it leads elsewhere`];
+  }
+  await using _ = backups;
+  return await undo(root, backups, entries.map((entry) => ({ entry })));
 }
 
 function own(transaction: Transaction): JournaledTransaction {

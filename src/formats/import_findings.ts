@@ -5,7 +5,7 @@
  * @module
  */
 
-import { clip, pointerStep } from "../tool/mod.ts";
+import { cleanText, clip, pointerStep } from "../tool/mod.ts";
 
 /** What a remark is about. */
 export type FindingRule = "hidden-text" | "instruction" | "look-alike";
@@ -24,20 +24,6 @@ export const FINDING_RULES: ReadonlySet<string> = new Set<FindingRule>([
   "instruction",
   "look-alike",
 ]);
-
-/**
- * Characters that change how a text reads, and are not seen: controls, soft hyphens, fillers, bidi
- * controls, tags. The joiners are left out where scripts and emoji need them.
- */
-const HIDDEN = new RegExp(
-  "[\\0-\\x08\\x0b\\x0c\\x0e-\\x1f\\x7f-\\x9f\\xad\\u034f\\u061c\\u115f\\u1160\\u17b4\\u17b5\\u180e" +
-    "\\u200b\\u2028-\\u202e\\u2060-\\u206f\\u3164\\ufeff\\uffa0\\ufff9-\\ufffb\\u{e0001}-\\u{e007f}" +
-    "\\u{e0100}-\\u{e01ef}]|[\\ufe00-\\ufe0f]{2}" +
-    "|(?<![\\p{Extended_Pictographic}\\p{Emoji_Modifier}\\ufe0f])\\u200d(?!\\p{Script=Arabic})" +
-    "|(?<![\\p{Script=Arabic}\\p{Script=Devanagari}\\p{Script=Bengali}\\p{Script=Malayalam}])\\u200c" +
-    "|(?<![\\p{Script=Arabic}\\p{Script=Hebrew}\\p{P}\\s])[\\u200e\\u200f]",
-  "u",
-);
 
 /** Words that speak to the model and not about the tool. Bounded, so that they run in linear time. */
 const INSTRUCTIONS: readonly RegExp[] = [
@@ -70,9 +56,9 @@ export function textFindings(
     if (findings.length < MAX_FINDINGS) findings.push({ rule, path: clip(path, 300), message });
   };
   const look = (text: string, path: string): void => {
-    const hidden = HIDDEN.exec(text)?.[0];
+    const hidden = hiddenIn(text);
     if (hidden !== undefined) {
-      const code = (hidden.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0");
+      const code = hidden.toString(16).toUpperCase().padStart(4, "0");
       add("hidden-text", path, `A text holds a character that is not seen, U+${code}`);
     }
     const words = plain(text);
@@ -96,6 +82,22 @@ export function textFindings(
   };
   walk(fields, "");
   return findings;
+}
+
+/** The first character that is not seen, which {@linkcode cleanText} would leave out. */
+function hiddenIn(text: string): number | undefined {
+  if (isAscii(text)) return undefined;
+  const lines = text.replaceAll("\r\n", "\n");
+  const clean = cleanText(lines, lines.length);
+  if (clean === lines) return undefined;
+  let at = 0;
+  while (lines[at] === clean[at]) at++;
+  return lines.codePointAt(at);
+}
+
+/** Whether it has only letters, signs and spaces that are seen. */
+function isAscii(text: string): boolean {
+  return /^[\t\n -~]*$/.test(text);
 }
 
 /** The letters that look like each of these, from other alphabets: a subset of Unicode's UTS 39. */
@@ -154,7 +156,7 @@ function plain(text: string): string {
 }
 
 function toLatin(text: string): string {
-  if (/^[\t\n\r -~]*$/.test(text)) return text.toLowerCase();
+  if (isAscii(text)) return text.toLowerCase();
   const bare = text.normalize("NFKD").replace(
     /[\p{M}\p{Cf}\p{Default_Ignorable_Code_Point}]/gu,
     "",

@@ -7,10 +7,12 @@
 
 import { checkSchema } from "../schema/mod.ts";
 import {
+  cleanText,
   clip,
   copyJson,
   describeThrown,
   isObject,
+  isWord,
   type JsonSchema,
   type JsonSchemaObject,
   makeTool,
@@ -37,6 +39,7 @@ import { type Finding, lookAlikes, textFindings } from "./import_findings.ts";
 import { flagIn, type JsonRecord, objectIn, textIn } from "./json_fields.ts";
 import { mapNames, type NameRule } from "../select/mod.ts";
 import type { ProviderHints } from "./provider_hints.ts";
+import { mapSchema } from "./transform/rewrite.ts";
 
 /** A tool as an importer reads it, before it is named and made. */
 export interface ImportedTool {
@@ -86,6 +89,9 @@ interface Noted extends Omit<ImportWarning, "tool"> {
 }
 
 const MAX_WARNINGS = 1_000;
+/** How long texts may be, in characters. */
+const MAX_TITLE = 500;
+const MAX_DESCRIPTION = 8_192;
 
 /** How many icons a tool may have, and how many characters the address of one. */
 const MAX_ICONS = 16;
@@ -100,6 +106,10 @@ export class ImportSession {
   readonly #read: ImportedTool[] = [];
   readonly #notes: Noted[] = [];
   readonly #rejected: RejectedImport[] = [];
+  /** What was found in the texts of each tool, before they were cleaned. */
+  readonly #found = new Map<ImportedTool, readonly Finding[]>();
+  /** The parts of the document in whose texts nothing was found. */
+  readonly #plain = new WeakSet<object>();
   /** The names of the tools that the owner does not want. */
   readonly #leftOut = new Set<string>();
   #entries = 0;
@@ -212,6 +222,8 @@ export class ImportSession {
       imported.returns = undefined;
       this.warn(imported, path, "returns", `${describeThrown(cause)}; results are not checked`);
     }
+    this.#found.set(imported, textFindings(textsOf(imported), this.#plain));
+    this.#clean(imported);
     this.#read.push(imported);
   }
 
@@ -230,6 +242,47 @@ export class ImportSession {
       );
     }
     return good;
+  }
+
+  /** Cleans the texts that people and models read, and warns where that changes one. */
+  #clean(imported: ImportedTool): void {
+    const places = new Set<string>();
+    const clean = (text: string, place: string, length = MAX_DESCRIPTION): string => {
+      const cleaned = cleanText(text, length);
+      if (cleaned !== text) places.add(place);
+      return cleaned;
+    };
+    const cleanSchema = (schema: JsonSchema, place: string): JsonSchema =>
+      mapSchema(schema, {
+        enter(node) {
+          let result = node;
+          for (const word of ["title", "description", "$comment"]) {
+            const text = node[word];
+            const cleaned = typeof text === "string" ? clean(text, place) : text;
+            if (cleaned !== text) result = { ...result, [word]: cleaned };
+          }
+          return result;
+        },
+      });
+    const { title, description, parameters, returns, tags } = imported;
+    if (title !== undefined) imported.title = clean(title, "title", MAX_TITLE);
+    if (description !== undefined) imported.description = clean(description, "description");
+    if (tags !== undefined) {
+      imported.tags = tags.map((tag) => clean(tag, "tags", MAX_TITLE)).filter(isWord);
+    }
+    if (parameters !== undefined) {
+      imported.parameters = cleanSchema(parameters, "parameters") as JsonSchemaObject;
+    }
+    if (returns !== undefined) imported.returns = cleanSchema(returns, "returns");
+    for (const place of places) {
+      this.warn(
+        imported,
+        imported.path,
+        "text",
+        `Its ${place} had hidden characters or was too long: only what can be seen is kept, up to ` +
+          `${MAX_DESCRIPTION} characters of a description and ${MAX_TITLE} of a title`,
+      );
+    }
   }
 
   /** Counts the values of a part of the document against the limit. */
@@ -251,12 +304,12 @@ export class ImportSession {
     const names = nameTools(this.#read, this);
     const ids = new Map<ImportedTool, string>();
     const tools: Tool[] = [];
-    const findings = this.#findings(names);
+    const looks = this.#lookAlikes(names);
     for (const imported of this.#read) {
       const name = names.get(imported);
       if (name === undefined) continue;
       const { namespace, sourceName, hints, path } = imported;
-      const found = findings.get(imported) ?? [];
+      const found = [...this.#found.get(imported) ?? [], ...looks.get(imported) ?? []];
       for (const { rule, path: at, message } of found) {
         this.warn(
           imported,
@@ -315,12 +368,11 @@ export class ImportSession {
     });
   }
 
-  /** What is to be said of the texts and names of the tools, and of the owner's own lists. */
-  #findings(
+  /** The names that look like others; warns of names in `include` that no tool has. */
+  #lookAlikes(
     names: ReadonlyMap<ImportedTool, string>,
   ): ReadonlyMap<ImportedTool, readonly Finding[]> {
     const { include, beside = [] } = this.#options;
-    const clean = new WeakSet<object>();
     const named = [...names].map(([imported, name]) => ({
       imported,
       id: toolId(name, imported.namespace),
@@ -330,24 +382,17 @@ export class ImportSession {
       id,
       name: textIn(objectIn(meta, "provider"), "name") ?? name,
     }));
-    const looks = lookAlikes(named, others);
     for (const name of typeof include === "object" ? include : []) {
       const isThere = this.#leftOut.has(name) || named.some((tool) => tool.name === name);
       const message = `No tool is called "${clip(name)}", which include names`;
       if (!isThere) this.warn(undefined, "", "include", message);
     }
-    return new Map(named.map(({ imported, id }) => {
-      const { sourceName, title, description, parameters, returns, examples, meta } = imported;
-      const { annotations, extra } = imported.provider;
-      const prose = { sourceName, title, description, parameters, returns, examples };
-      const fields = { ...prose, annotations, meta, extra };
-      const found = textFindings(fields, clean);
+    const looks = lookAlikes(named, others);
+    return new Map(named.flatMap(({ imported, id }) => {
       const other = looks.get(id);
-      if (other !== undefined) {
-        const message = `A name looks like that of "${clip(other)}"`;
-        found.push({ rule: "look-alike", path: "", message });
-      }
-      return [imported, found];
+      if (other === undefined) return [];
+      const message = `A name looks like that of "${clip(other)}"`;
+      return [[imported, [{ rule: "look-alike", path: "", message }]]];
     }));
   }
 
@@ -370,7 +415,9 @@ export class ImportSession {
       name,
       namespace,
       title,
-      description: described ? imported.description as string : title ?? sourceName,
+      description: described
+        ? imported.description as string
+        : title ?? cleanText(sourceName, MAX_TITLE),
       parameters: imported.parameters,
       returns: imported.returns,
       risk,
@@ -397,6 +444,14 @@ export class ImportSession {
         }),
     });
   }
+}
+
+/** All that a source says of a tool in words. */
+function textsOf(imported: ImportedTool): JsonRecord {
+  const { sourceName, title, description, parameters, returns, examples, meta } = imported;
+  const { annotations, extra } = imported.provider;
+  const prose = { sourceName, title, description, parameters, returns, examples };
+  return { ...prose, annotations, meta, extra };
 }
 
 /** How many values a JSON value holds, itself included. It stops counting above `limit`. */

@@ -17,7 +17,7 @@ import {
 import {
   type Dialect,
   dialectOf,
-  HOLDS_SCHEMAS,
+  holdsSchemas,
   isStructure,
   KEYWORDS,
   type KeywordShape,
@@ -145,7 +145,7 @@ export function checkSchema(schema: JsonSchema, options: CheckSchemaOptions = {}
     const rule = VALUE_RULES[shape];
     if (rule !== undefined && !rule[1](value)) wrong(rule[0], value);
     if (shape === "schema") return checkPart(value, base, depth + 1);
-    if (HOLDS_SCHEMAS.has(shape) || shape === "dependentRequired") {
+    if (holdsSchemas(shape) || shape === "dependentRequired") {
       return checkMembers(keyword, shape, value as object, base, depth);
     }
     if (shape === "pattern") checkPattern(value as string);

@@ -73,7 +73,7 @@ export function quoteList(values: readonly unknown[], others: (count: number) =>
 }
 
 /** `a`, `a or b`, `a, b or c`. */
-export function orList(words: readonly string[]): string {
+function orList(words: readonly string[]): string {
   const different = [...new Set(words)];
   return different.length < 2
     ? different.join("")

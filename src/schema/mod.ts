@@ -15,7 +15,7 @@ export {
   type Dialect,
   eachSchemaIn,
   eachSchemaOf,
-  HOLDS_SCHEMAS,
+  holdsSchemas,
   isSchema,
   type Keyword,
   type KeywordRole,

@@ -15,6 +15,7 @@ import {
   must,
   type RiskLevel,
   type Tool,
+  verdictOf,
 } from "../tool/mod.ts";
 import {
   isContextField,
@@ -296,7 +297,7 @@ export function selectionSteps(selection: CheckedSelection): readonly SelectionS
 function failClosed(predicate: ToolFilter): ToolFilter {
   return (tool) => {
     try {
-      return predicate(tool) === true;
+      return verdictOf(predicate(tool)) === true;
     } catch {
       return false;
     }
@@ -307,8 +308,8 @@ function whyDenied(policy: ToolPolicy, tool: Tool): string {
   const name = shownName(policy.name);
   try {
     // Called again for its error: if it throws, that is the reason.
-    policy.allow(tool);
-    const reason: unknown = policy.reason?.(tool);
+    verdictOf(policy.allow(tool));
+    const reason = verdictOf(policy.reason?.(tool));
     return `policy ${name} denies it${
       typeof reason === "string" ? `: ${reason.slice(0, 500)}` : ""
     }`;

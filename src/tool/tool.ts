@@ -6,6 +6,7 @@
  */
 
 import type { JsonSchema, JsonSchemaObject } from "./json.ts";
+import { type HookLog, verdictOf } from "./hook.ts";
 import type { Issue, OutputOverflow, ToolResult } from "./result.ts";
 import type { RiskLevel, ToolAnnotations, ToolCategory } from "./traits.ts";
 import type { StandardSchema } from "./standard_schema.ts";
@@ -191,15 +192,20 @@ export interface ToolDefinition<
   execute?(params: Params, context: ToolContext<Config, State>): ToolOutput<Result>;
 }
 
-/** Asks a tool whether it is available now. Only `true` is a yes; a function that throws says no. */
+/**
+ * Asks a tool whether it is available now. Only `true` is a yes; a function that throws says no, and
+ * so does one that answers a promise.
+ */
 export function askAvailable(
   tool: Tool,
   { services, config }: ToolAvailabilityQuery,
+  log: HookLog,
 ): boolean {
   if (typeof tool.isAvailable === "boolean") return tool.isAvailable;
   try {
-    return tool.isAvailable({ services, config }) === true;
-  } catch {
+    return verdictOf(tool.isAvailable({ services, config })) === true;
+  } catch (error) {
+    log(error);
     return false;
   }
 }

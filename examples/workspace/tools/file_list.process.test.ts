@@ -99,6 +99,13 @@ describe("file-list", () => {
     assertEquals((await test.ok<List>("file-list", { limit: 30 })).truncated, false);
   });
 
+  it("says that there is more in a folder than it has read", async () => {
+    const files = Object.fromEntries(Array.from({ length: 10_001 }, (_, index) => [`f${index}`, ""]));
+    await using test = await testWorkspace(files);
+    const list = await test.ok<List>("file-list", { pattern: "none" });
+    assertEquals([list.entries, list.truncated], [[], true]);
+  });
+
   it("names links without following them, also when they lead in a circle or outside", async () => {
     await using test = await testWorkspace({ "d/a": "a" });
     await symlink("..", join(test.folder.path, "d/up"));
@@ -123,6 +130,12 @@ describe("file-list", () => {
       ["a file", { path: "a.md" }, "invalid_arguments", "it is not a folder"],
       ["a path outside", { path: ".." }, "denied", 'it contains ".."'],
       ["a link that leads outside", { path: "out" }, "denied", "leads outside"],
+      [
+        "a pattern that stands for thousands",
+        { pattern: "{1..9999}" },
+        "invalid_arguments",
+        "its braces stand for too many patterns",
+      ],
       ["a limit above what is bounded", { limit: 1e6 }, "invalid_arguments", "limit"],
     ] as const
   ) {

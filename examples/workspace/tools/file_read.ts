@@ -8,7 +8,8 @@ import { Buffer } from "node:buffer";
 import type { FileHandle } from "node:fs/promises";
 import { type Static, Type } from "typebox";
 import { defineTool, type Tool, type ToolContext } from "../../../mod.ts";
-import { openInside, resolveInside, type WorkspacePath } from "../paths.ts";
+import { openInside } from "../held.ts";
+import { resolveInside, type WorkspacePath } from "../paths.ts";
 import { answer, Refusal } from "../refusal.ts";
 import { workspaceOf } from "../workspace.ts";
 

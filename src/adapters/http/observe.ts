@@ -201,7 +201,17 @@ export function createObserver(
   onError: (error: unknown) => void,
 ): RequestObserver {
   checkOptions("observe requests", options, CHECKS);
-  const { serverTiming = false, now = Date.now } = options;
+  const { serverTiming = false } = options;
+  /** What observes a request never changes its answer: a clock that fails is not used. */
+  const now = (): number => {
+    try {
+      const time: unknown = options.now?.();
+      if (typeof time === "number") return time;
+    } catch (error) {
+      onError(error);
+    }
+    return Date.now();
+  };
   return async (request, answer) => {
     if (records.has(request)) return await answer();
     const time = now();
@@ -212,7 +222,8 @@ export function createObserver(
     records.set(request, record);
     const { method, url, headers } = request;
     let response = await answer();
-    const place = record.place ?? nextTraceParent(readTraceParent(headers.get("traceparent")));
+    const place = legalPlace(record.place) ??
+      nextTraceParent(readTraceParent(headers.get("traceparent")));
     response = withHeaders(response, [
       ["traceparent", writeTraceParent(place)],
       ...(serverTiming ? [["server-timing", timing(record, elapsed())] as const] : []),
@@ -243,6 +254,11 @@ export function createObserver(
     else void record.ended.then(tell);
     return response;
   };
+}
+
+/** A place that the header can name; `undefined` for one that telemetry made up in another form. */
+function legalPlace(place: TraceParent | undefined): TraceParent | undefined {
+  return place && readTraceParent(writeTraceParent(place));
 }
 
 function isEventStream({ headers, body }: Response): boolean {

@@ -7,7 +7,14 @@
  */
 
 import type { Toolset, ToolSource } from "../../select/mod.ts";
-import { type Check, checkText, readFields, type Tool, wholeFrom } from "../../tool/mod.ts";
+import {
+  callHook,
+  type Check,
+  checkText,
+  readFields,
+  type Tool,
+  wholeFrom,
+} from "../../tool/mod.ts";
 
 /** One answer of a search. */
 export interface ToolHit {
@@ -131,14 +138,13 @@ export class IndexFollower {
     this.#index = undefined;
   }
 
-  #follow(id: string, change: (index: ToolIndex) => void): void {
-    if (this.#index === undefined) return;
-    try {
-      change(this.#index);
-    } catch (error) {
+  #follow(id: string, change: (index: ToolIndex) => unknown): void {
+    const index = this.#index;
+    if (index === undefined) return;
+    callHook(() => change(index), (error) => {
       // Half a change may be in it. The next search makes another, and throws what that throws.
       this.clear();
       this.#onError(id, error);
-    }
+    });
   }
 }

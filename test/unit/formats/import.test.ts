@@ -27,6 +27,44 @@ describe("importTools()", () => {
     });
   }
 
+  it("leaves out what a reader does not see, and says so", () => {
+    const { tools: [tool], warnings } = importTools("mcp", [{
+      name: "read",
+      title: "Read\u001b[8m",
+      description: "Reads.\u202e\u{e0049}\u{e0067} \u001b]8;;https://evil.example\u0007Done.",
+      inputSchema: {
+        type: "object",
+        properties: {
+          path: { type: "string", description: "The\u200b path.", const: "a\u200bb" },
+        },
+      },
+      outputSchema: { type: "object", title: "Plain" },
+    }]);
+    assertEquals(tool?.title, "Read[8m");
+    assertEquals(tool?.description, "Reads. ]8;;https://evil.exampleDone.");
+    assertEquals(tool?.parameters["properties"], {
+      // What is sent as a value stays as it is.
+      path: { type: "string", description: "The path.", const: "a\u200bb" },
+    });
+    assertEquals(
+      warnings.filter(({ rule }) => rule === "text").map(({ message }) => message.split(" had")[0]),
+      ["Its title", "Its description", "Its parameters"],
+    );
+  });
+
+  it("bounds titles and descriptions", () => {
+    const long = "x".repeat(1_000_000);
+    const { tools: [tool] } = importTools("mcp", [{
+      name: "read",
+      title: long,
+      description: long,
+      inputSchema: { type: "object", description: long.slice(0, 500_000) },
+    }, { name: long, inputSchema: INPUT }]);
+    assertEquals(tool?.title?.length, 500);
+    assertEquals(tool?.description.length, 8_192);
+    assertEquals(String(tool?.parameters["description"]).length, 8_192);
+  });
+
   for (const document of [{ openapi: "3.1.0", paths: {} }, { swagger: "2.0" }]) {
     it(`says what imports ${JSON.stringify(document)}`, () => {
       const { source, tools, rejected } = importTools("auto", document);

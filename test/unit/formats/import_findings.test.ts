@@ -10,7 +10,7 @@ interface Listed {
 
 /** Imports tools, of which each has a good name and schema unless it says otherwise. */
 function imported(tools: readonly Listed[], options: McpImportOptions = {}) {
-  return importTools("mcp", {
+  const { tools: made, warnings } = importTools("mcp", {
     tools: tools.map((tool, index) => ({
       name: `tool_${String.fromCharCode(97 + index)}`,
       inputSchema: { type: "object" },
@@ -18,6 +18,8 @@ function imported(tools: readonly Listed[], options: McpImportOptions = {}) {
       ...tool,
     })),
   }, options);
+  // The rule `text` says what was cleaned, whatever was found.
+  return { tools: made, warnings: warnings.filter(({ rule }) => rule !== "text") };
 }
 
 /** The rules of what was found, and the risk of the first tool. */
