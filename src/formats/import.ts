@@ -5,8 +5,8 @@
  */
 
 import { clip } from "../tool/mod.ts";
-import type { ImportOptions, ImportResult, WithPins } from "./import_options.ts";
-import type { PinnedImport } from "./import_pins.ts";
+import type { ImportOptions, ImportResult } from "./import_options.ts";
+import type { PinnedImport, WithPins } from "./import_pins.ts";
 import { type Importer, ImportSession } from "./import_session.ts";
 import { textIn } from "./json_fields.ts";
 import * as providers from "./providers/index.ts";
@@ -43,6 +43,17 @@ export const IMPORT_SOURCES: readonly ImportSource[] = Object.freeze(
 );
 
 /**
+ * Imports tools as without `pins`, and holds back those that are not as they were when they were
+ * approved.
+ *
+ * @returns A promise of the import, and of what is held back.
+ */
+export function importTools<Source extends ImportSource | "auto">(
+  source: Source,
+  document: unknown,
+  options: WithPins<ImportOptionsOf[Source]>,
+): Promise<PinnedImport<ImportSource>>;
+/**
  * Makes tools from a document: a list of an MCP server, or the tools of a request to OpenAI,
  * Anthropic, Gemini or Bedrock. `importOpenApi` of `@plue/tools/openapi` reads OpenAPI documents.
  *
@@ -77,15 +88,9 @@ export const IMPORT_SOURCES: readonly ImportSource[] = Object.freeze(
  * @param source What the document is; `auto` recognises it.
  * @param document The document, as `JSON.parse` gives it.
  * @param options Namespace, risk, tags, how calls run, limits, and the options of the source.
- * @returns The tools, what to know about them, and what was rejected and why. With `pins` a promise
- * of that, and of what is held back.
+ * @returns The tools, what to know about them, and what was rejected and why.
  * @throws {TypeError | RangeError} If the source or an option is wrong. Never for the document.
  */
-export function importTools<Source extends ImportSource | "auto">(
-  source: Source,
-  document: unknown,
-  options: WithPins<ImportOptionsOf[Source]>,
-): Promise<PinnedImport<ImportSource>>;
 export function importTools<Source extends ImportSource | "auto">(
   source: Source,
   document: unknown,

@@ -23,8 +23,6 @@ import {
   wholeFrom,
 } from "../tool/mod.ts";
 
-import type { ImportPins } from "./import_pins.ts";
-
 /** A note about an imported tool, or about the document. */
 export interface ImportWarning {
   /** The id of the tool; absent if it concerns the document. */
@@ -143,7 +141,7 @@ export interface ImportOptions {
   readonly scopes?: PerTool<readonly string[]>;
   /** Tools of other sources, such as a registry's: a name that looks like theirs is a warning. */
   readonly beside?: Iterable<Tool>;
-  /** Not in these options, but in {@linkcode WithPins}: an import with pins answers a promise. */
+  /** Not in these options, but in `WithPins`: an import with pins answers a promise. */
   readonly pins?: undefined;
   /** Tags for all tools, besides those of the document. Only this option can give `read-only`. */
   readonly tags?: readonly string[];
@@ -153,14 +151,6 @@ export interface ImportOptions {
 }
 
 const checkNamespace = must('1 to 128 letters, digits, "_", "." or "-"', isToolName);
-/** Options of an import that holds back tools which are not as they were when approved. */
-export type WithPins<Options extends ImportOptions> =
-  & Omit<Options, "pins">
-  & {
-    /** What was approved: `toolPins` of `@plue/tools/pins`. */
-    readonly pins: ImportPins;
-  };
-
 const checkCount = wholeFrom(1);
 const checkNames = must(
   "a list of strings that are not empty",

@@ -6,7 +6,15 @@
  */
 
 import type { JsonValue, Tool } from "../tool/mod.ts";
-import type { ImportResult } from "./import_options.ts";
+import type { ImportOptions, ImportResult } from "./import_options.ts";
+
+/** Options of an import that holds back tools which are not as they were when approved. */
+export type WithPins<Options extends ImportOptions> =
+  & Omit<Options, "pins">
+  & {
+    /** What was approved: `toolPins` of `@plue/tools/pins`. */
+    readonly pins: ImportPins;
+  };
 
 /**
  * How grave a change is, from harmless to grave:

@@ -17,9 +17,9 @@ import { flagIn, type JsonRecord, listIn, objectIn, textIn } from "./json_fields
 import { acceptNull } from "./transform/nullable.ts";
 import { mapSchema, without } from "./transform/rewrite.ts";
 
-export type { ImportOptions, ImportResult, WithPins } from "./import_options.ts";
+export type { ImportOptions, ImportResult } from "./import_options.ts";
 export { FINDING_RULES } from "./import_findings.ts";
-export type { PinnedImport } from "./import_pins.ts";
+export type { PinnedImport, WithPins } from "./import_pins.ts";
 export {
   HINTS,
   type ImportedTool,

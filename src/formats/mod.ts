@@ -77,9 +77,15 @@ export type {
   PerTool,
   RejectedImport,
   RiskQuestion,
-  WithPins,
 } from "./import_options.ts";
-export type { HeldTool, ImportPins, PinChange, PinGrade, PinnedImport } from "./import_pins.ts";
+export type {
+  HeldTool,
+  ImportPins,
+  PinChange,
+  PinGrade,
+  PinnedImport,
+  WithPins,
+} from "./import_pins.ts";
 
 // Targets
 export {

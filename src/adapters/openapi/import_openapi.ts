@@ -89,6 +89,16 @@ export interface OpenApiImportOptions extends ImportOptions, ServerOptions {
 const MAX_RESPONSE_BYTES = 1_048_576;
 
 /**
+ * Imports tools as without `pins`, and holds back those that are not as they were when they were
+ * approved.
+ *
+ * @returns A promise of the import, and of what is held back.
+ */
+export function importOpenApi(
+  document: unknown,
+  options: WithPins<OpenApiImportOptions>,
+): Promise<PinnedImport>;
+/**
  * Makes a tool of each operation of an OpenAPI document, version 3.0 to 3.2. With `fetch` the tools
  * call the API.
  *
@@ -121,14 +131,9 @@ const MAX_RESPONSE_BYTES = 1_048_576;
  *
  * @param document The document, as `JSON.parse` gives it.
  * @param options Namespace, risk, tags, limits; where and how calls are sent.
- * @returns The tools, what to know about them, and what was rejected and why. With `pins` a promise
- * of that, and of what is held back.
+ * @returns The tools, what to know about them, and what was rejected and why.
  * @throws {TypeError | RangeError} If an option is wrong. Never for the document.
  */
-export function importOpenApi(
-  document: unknown,
-  options: WithPins<OpenApiImportOptions>,
-): Promise<PinnedImport>;
 export function importOpenApi(
   document: unknown,
   options?: OpenApiImportOptions,

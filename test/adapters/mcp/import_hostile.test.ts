@@ -347,6 +347,18 @@ describe("Pace", () => {
   });
 });
 
+describe("UnaskedMessages", () => {
+  it("makes a pause of those that are too many in a second, and ends it", async () => {
+    const unasked = new UnaskedMessages();
+    for (let count = 1; count < 1_000; count++) unasked.add();
+    assertEquals(unasked.pause, undefined);
+    unasked.add();
+    assert(unasked.pause !== undefined);
+    await unasked.pause;
+    assertEquals(unasked.pause, undefined);
+  });
+});
+
 describe("boundedFetch()", () => {
   const bounded = (response: Response) =>
     boundedFetch(() => Promise.resolve(response), 10, new UnaskedMessages())("http://a.example");

@@ -93,6 +93,13 @@ describe("importMcpServer() with a program that is hostile", () => {
     assertEquals(registry.revision, revision);
   });
 
+  it("reads on behind a flood of messages that nobody asked for", async () => {
+    const registry = new ToolRegistry();
+    await using _server = await importMcpServer(hostile("flood"), { namespace: "x", registry });
+    const call = await new ToolDispatcher(registry).dispatch({ name: "x:call" });
+    assertEquals(call.ok && call.content, "done");
+  });
+
   it("gives up at once when it is aborted, and ends the program", async () => {
     const caller = new AbortController();
     const importing = importMcpServer(hostile("silent"), {

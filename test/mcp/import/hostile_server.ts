@@ -38,6 +38,12 @@ function answer(id: number, method: string, name: string | undefined): void {
     note("list");
     if (what === "silent") return;
     say({ id, result: { tools: TOOLS } });
+    if (what === "flood") {
+      const data = { level: "info", data: "a" };
+      for (let count = 0; count < 1_500; count++) {
+        say({ method: "notifications/message", params: data });
+      }
+    }
     if (what === "storm") {
       for (let count = 0; count < 100; count++) {
         say({ method: "notifications/tools/list_changed" });
