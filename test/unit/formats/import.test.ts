@@ -118,6 +118,7 @@ describe("importTools()", () => {
       sourceName: "a",
       annotations: { readOnlyHint: true },
       suggested: "low",
+      findings: [],
     }]);
   });
 
