@@ -5,7 +5,7 @@
  * @module
  */
 
-import { checkSchema } from "../schema/mod.ts";
+import { checkSchema, compilePattern } from "../schema/mod.ts";
 import {
   cleanText,
   clip,
@@ -36,7 +36,7 @@ import {
 import { flagIn, type JsonRecord } from "./json_fields.ts";
 import { mapNames, type NameRule } from "../select/mod.ts";
 import type { ProviderHints } from "./provider_hints.ts";
-import { mapSchema } from "./transform/rewrite.ts";
+import { mapSchema, without } from "./transform/rewrite.ts";
 
 /** A tool as an importer reads it, before it is named and made. */
 export interface ImportedTool {
@@ -194,14 +194,16 @@ export class ImportSession {
     }
     try {
       if (parameters !== undefined) {
-        checkSchema(parameters, { what: `the parameters of "${clip(sourceName)}"` });
+        const what = `the parameters of "${clip(sourceName)}"`;
+        imported.parameters = this.#check(imported, parameters, what) as JsonSchemaObject;
       }
     } catch (cause) {
       return this.reject(sourceName, path, "parameters", describeThrown(cause));
     }
     try {
       if (returns !== undefined) {
-        checkSchema(returns, { what: `the result schema of "${clip(sourceName)}"` });
+        const what = `the result schema of "${clip(sourceName)}"`;
+        imported.returns = this.#check(imported, returns, what);
       }
     } catch (cause) {
       imported.returns = undefined;
@@ -209,6 +211,24 @@ export class ImportSession {
     }
     this.#clean(imported);
     this.#read.push(imported);
+  }
+
+  /** The schema, without patterns that cannot be checked in linear time, which is a warning. */
+  #check(imported: ImportedTool, schema: JsonSchema, what: string): JsonSchema {
+    try {
+      checkSchema(schema, { what });
+      return schema;
+    } catch (cause) {
+      if (!(cause instanceof SyntaxError)) throw cause;
+      const checkable = mapSchema(schema, {
+        enter: (node) => isTooSlow(node["pattern"]) ? without(node, "pattern") : node,
+      });
+      if (checkable === schema) throw cause;
+      checkSchema(checkable, { what });
+      const message = `${describeThrown(cause)}; such patterns are left out`;
+      this.warn(imported, imported.path, "pattern", message);
+      return checkable;
+    }
   }
 
   /** Cleans the texts that people and models read, and warns where that changes one. */
@@ -360,6 +380,22 @@ export class ImportSession {
           },
         }),
     });
+  }
+}
+
+/** Whether a pattern is a regular expression that cannot be checked in linear time. */
+function isTooSlow(pattern: unknown): boolean {
+  if (typeof pattern !== "string") return false;
+  try {
+    new RegExp(pattern, "u");
+  } catch {
+    return false;
+  }
+  try {
+    compilePattern(pattern);
+    return false;
+  } catch {
+    return true;
   }
 }
 
