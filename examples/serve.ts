@@ -8,6 +8,7 @@
  * | `PLUE_MAX_RISK` | the highest risk that is served | low |
  * | `PLUE_ROLE` | the role that callers have | none |
  * | `PLUE_WORKSPACE` | the folder that the tools work in | the current one |
+ * | `PLUE_GIT_FOLDER` | where its repository may keep data outside of it (worktrees, submodules) | none |
  * | `PLUE_STATE` | where journals of transactions lie, never in a workspace | the user's state folder |
  * | `PLUE_TOKEN` | what callers must present as a bearer token | none |
  *
@@ -49,7 +50,7 @@ function orExit<T>(make: () => T): T {
 
 const settings = orExit(() => readSettings(process.env, process.cwd(), isFolder));
 const { registry, transactions } = orExit(() =>
-  createWorkspaceRegistry({ root: settings.workspace })
+  createWorkspaceRegistry({ root: settings.workspace, gitFolders: settings.gitFolders })
 );
 const selection: Selection = {
   maxRisk: settings.maxRisk,

@@ -93,13 +93,18 @@ describe("createWorkspaceRegistry()", () => {
     },
   );
 
-  it("refuses a root that is not a folder", async () => {
+  it("refuses a root, and a folder of git, that is not a folder", async () => {
     await using folder = await temporaryFolder({ "file": "" });
     for (const root of [`${folder.path}/nope`, `${folder.path}/file`]) {
       assertThrows(
         () => createWorkspaceRegistry({ root }),
         TypeError,
         "must be a folder that exists",
+      );
+      assertThrows(
+        () => createWorkspaceRegistry({ root: folder.path, gitFolders: [root] }),
+        TypeError,
+        "as a folder of git: it must be a folder that exists",
       );
     }
   });

@@ -144,3 +144,20 @@ export async function testWorkspace(
     [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose](),
   };
 }
+
+/** Runs git as a person would, in a folder. */
+export function git(folder: string, ...args: readonly string[]): string {
+  return execFileSync("git", ["-C", folder, ...args], {
+    encoding: "utf8",
+    stdio: ["ignore", "pipe", "pipe"],
+  }).trim();
+}
+
+/** Makes a folder a repository, with everything that is in it as the first commit. */
+export function makeRepository(folder: string): void {
+  git(folder, "init", "--quiet", "--initial-branch=main");
+  git(folder, "config", "user.name", "Ada Lovelace");
+  git(folder, "config", "user.email", "ada@example.org");
+  git(folder, "add", "--all");
+  git(folder, "commit", "--quiet", "--allow-empty", "--message=First\n\nWith a body.");
+}
