@@ -329,13 +329,14 @@ describe("the configuration of a repository", () => {
         const program = await test.program("p");
         await lacking(test, ["remote.x.url", test.path], ["remote.x.uploadpack", program]);
       }],
-      ["a submodule with a monitor of its own", async (test) => {
+      ["a submodule with a filter of its own", async (test) => {
         const sub = join(test.path, "sub");
-        await mkdir(sub);
+        await test.folder.fill({ "ws/sub/a": "a" });
         makeRepository(sub);
         git(test.path, "-c", "advice.addEmbeddedRepo=false", "add", "sub");
         git(test.path, "commit", "--quiet", "--message=Sub");
-        git(sub, "config", "core.fsmonitor", await test.program("p"));
+        git(sub, "config", "filter.x.clean", await test.program("p"));
+        await test.folder.fill({ "ws/sub/.git/info/attributes": "* filter=x\n", "ws/sub/a": "b" });
       }],
     ] as [string, (test: Trap) => Promise<void>][]
   ) {

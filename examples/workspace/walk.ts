@@ -125,5 +125,7 @@ export function typeOf(entry: Dirent | Stats): EntryType {
 
 /** Whether a folder was removed or replaced before it was read, or may not be read. */
 function isGone(error: unknown): boolean {
-  return ["ENOENT", "ENOTDIR", "EACCES", "EPERM", "ELOOP", "EMOVED"].includes(errorCode(error) ?? "");
+  return ["ENOENT", "ENOTDIR", "EACCES", "EPERM", "ELOOP", "EMOVED"].includes(
+    errorCode(error) ?? "",
+  );
 }

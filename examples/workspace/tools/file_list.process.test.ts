@@ -100,7 +100,9 @@ describe("file-list", () => {
   });
 
   it("says that there is more in a folder than it has read", async () => {
-    const files = Object.fromEntries(Array.from({ length: 10_001 }, (_, index) => [`f${index}`, ""]));
+    const files = Object.fromEntries(
+      Array.from({ length: 10_001 }, (_, index) => [`f${index}`, ""]),
+    );
     await using test = await testWorkspace(files);
     const list = await test.ok<List>("file-list", { pattern: "none" });
     assertEquals([list.entries, list.truncated], [[], true]);
