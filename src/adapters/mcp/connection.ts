@@ -5,7 +5,7 @@
  */
 
 import type { Client } from "@modelcontextprotocol/client";
-import { systemClock } from "../../tool/mod.ts";
+import { systemClock, untilAborted } from "../../tool/mod.ts";
 import { type ProgramEnd, serverError, type ServerName } from "./server_errors.ts";
 
 /** Opens connections to one server. */
@@ -164,16 +164,6 @@ function closed(): DOMException {
 function end(client: Client): void {
   // Ignore errors: the server may be gone already.
   client.close().catch(() => {});
-}
-
-/** Settles as `work` does, or rejects at once when the signal is aborted. */
-export function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  signal.throwIfAborted();
-  return new Promise((resolve, reject) => {
-    const stop = (): void => reject(signal.reason);
-    signal.addEventListener("abort", stop, { once: true });
-    work.then(resolve, reject).finally(() => signal.removeEventListener("abort", stop));
-  });
 }
 
 async function pause(ms: number, signal: AbortSignal): Promise<void> {

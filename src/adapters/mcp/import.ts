@@ -20,7 +20,15 @@ import {
   type RejectedImport,
 } from "../../formats/mod.ts";
 import type { ToolRegistry } from "../../registry/mod.ts";
-import { canonicalJson, refuse, systemClock, type Tool, wholeFrom } from "../../tool/mod.ts";
+import {
+  callHook,
+  canonicalJson,
+  NO_LOG,
+  refuse,
+  systemClock,
+  type Tool,
+  wholeFrom,
+} from "../../tool/mod.ts";
 import { callServer } from "./call_server.ts";
 import { McpConnection, type ReconnectOptions } from "./connection.ts";
 import { clientOpener, type McpServerSource } from "./open_client.ts";
@@ -229,7 +237,8 @@ class McpImport implements ImportedMcpServer {
       // One read that is still to begin is enough for any number of notifications.
       this.#cancelRead ??= systemClock.setTimeout(() => {
         this.#cancelRead = undefined;
-        this.#read(client).catch((error) => this.#report(error));
+        // There may be another client by then.
+        this.refresh().catch((error) => this.#report(error));
       }, this.#pace.next());
     });
     if (client.getProtocolEra() !== "modern") return;
@@ -267,7 +276,6 @@ class McpImport implements ImportedMcpServer {
         pins,
         ...rest
       } = this.#options;
-      this.#repeatable = repeatableTools(list);
       const imported = importTools("mcp", list, {
         ...rest,
         beside: this.#sync.others(),
@@ -280,7 +288,9 @@ class McpImport implements ImportedMcpServer {
           }, context),
       });
       const checked = pins === undefined ? imported : await pins.check(imported, rest.namespace);
-      if (!this.#isClosed) this.#take(checked);
+      if (this.#isClosed) return;
+      this.#repeatable = repeatableTools(list);
+      this.#take(checked);
     });
   }
 
@@ -297,11 +307,7 @@ class McpImport implements ImportedMcpServer {
 
   #report(error: unknown): void {
     if (this.#isClosed) return;
-    try {
-      this.#options.onError?.(error);
-    } catch {
-      // Ignore errors of the error hook.
-    }
+    callHook(() => this.#options.onError?.(error), NO_LOG);
   }
 }
 

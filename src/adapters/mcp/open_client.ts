@@ -13,7 +13,8 @@ import type {
   StreamableHTTPClientTransportOptions,
   Transport,
 } from "@modelcontextprotocol/client";
-import { type ClientOpener, untilAborted } from "./connection.ts";
+import { untilAborted } from "../../tool/mod.ts";
+import type { ClientOpener } from "./connection.ts";
 import { boundAnswers, boundedFetch, Pace, UnaskedMessages } from "./server_bounds.ts";
 import { nameOfCommand, nameOfUrl, type ProgramEnd } from "./server_errors.ts";
 
@@ -168,7 +169,6 @@ async function openWith(
   try {
     return await untilAborted(connecting, signal);
   } catch (error) {
-    connecting.catch(() => {});
     // Not awaited: a program may take seconds to end. Ignore errors: it may be gone already.
     transport?.close().catch(() => {});
     throw error;
@@ -202,6 +202,7 @@ async function newClient(maxBytes: number, unasked: UnaskedMessages): Promise<Cl
      * removes the progress handler. A delayed response keeps progress that arrives together with it.
      */
     protected override _onresponse(response: JSONRPCResponse): void {
+      unasked.answer();
       void Promise.resolve().then(() => super._onresponse(this.#boundedPage(response)));
     }
 
