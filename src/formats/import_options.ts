@@ -5,6 +5,7 @@
  */
 
 import {
+  atOnce,
   type Check,
   checkRisk,
   clip,
@@ -12,17 +13,14 @@ import {
   isListOf,
   isObject,
   isRiskLevel,
-  isThenable,
   isToolName,
   isWord,
   must,
-  NO_LOG,
   type RiskLevel,
   type Tool,
   type ToolAnnotations,
   type ToolContext,
   type ToolOutput,
-  verdictOf,
   wholeFrom,
 } from "../tool/mod.ts";
 
@@ -216,10 +214,7 @@ function valueFor<Value>(
   missing: Value,
 ): Value {
   if (typeof given === "function") {
-    const answer = (given as (asked: RiskQuestion) => Value)(question);
-    // The check of the answer refuses a promise; what that rejects with must not end the process.
-    if (isThenable(answer)) Promise.resolve(answer).then(undefined, NO_LOG);
-    return answer;
+    return atOnce((given as (asked: RiskQuestion) => Value)(question));
   }
   if (isOne(given) || !isObject(given)) return given as Value;
   const record = given as { readonly [name: string]: Value };
@@ -234,7 +229,7 @@ export function isWanted({ include, exclude }: ImportOptions, name: string): boo
 }
 
 function isIn(filter: ImportFilter, name: string): boolean {
-  return typeof filter === "function" ? verdictOf(filter(name)) === true : filter.includes(name);
+  return typeof filter === "function" ? atOnce(filter(name)) === true : filter.includes(name);
 }
 
 /** What the owner decides about a tool. */

@@ -5,7 +5,7 @@
  * @module
  */
 
-import { checkSchema } from "../schema/mod.ts";
+import { checkSchema, compilePattern } from "../schema/mod.ts";
 import {
   cleanText,
   clip,
@@ -39,7 +39,7 @@ import { type Finding, lookAlikes, textFindings } from "./import_findings.ts";
 import { flagIn, type JsonRecord, objectIn, textIn } from "./json_fields.ts";
 import { mapNames, type NameRule } from "../select/mod.ts";
 import type { ProviderHints } from "./provider_hints.ts";
-import { mapSchema } from "./transform/rewrite.ts";
+import { mapSchema, without } from "./transform/rewrite.ts";
 
 /** A tool as an importer reads it, before it is named and made. */
 export interface ImportedTool {
@@ -209,14 +209,16 @@ export class ImportSession {
     }
     try {
       if (parameters !== undefined) {
-        checkSchema(parameters, { what: `the parameters of "${clip(sourceName)}"` });
+        const what = `the parameters of "${clip(sourceName)}"`;
+        imported.parameters = this.#check(imported, parameters, what) as JsonSchemaObject;
       }
     } catch (cause) {
       return this.reject(sourceName, path, "parameters", describeThrown(cause));
     }
     try {
       if (returns !== undefined) {
-        checkSchema(returns, { what: `the result schema of "${clip(sourceName)}"` });
+        const what = `the result schema of "${clip(sourceName)}"`;
+        imported.returns = this.#check(imported, returns, what);
       }
     } catch (cause) {
       imported.returns = undefined;
@@ -242,6 +244,24 @@ export class ImportSession {
       );
     }
     return good;
+  }
+
+  /** The schema, without patterns that cannot be checked in linear time, which is a warning. */
+  #check(imported: ImportedTool, schema: JsonSchema, what: string): JsonSchema {
+    try {
+      checkSchema(schema, { what });
+      return schema;
+    } catch (cause) {
+      if (!(cause instanceof SyntaxError)) throw cause;
+      const checkable = mapSchema(schema, {
+        enter: (node) => isTooSlow(node["pattern"]) ? without(node, "pattern") : node,
+      });
+      if (checkable === schema) throw cause;
+      checkSchema(checkable, { what });
+      const message = `${describeThrown(cause)}; such patterns are left out`;
+      this.warn(imported, imported.path, "pattern", message);
+      return checkable;
+    }
   }
 
   /** Cleans the texts that people and models read, and warns where that changes one. */
@@ -452,6 +472,22 @@ function textsOf(imported: ImportedTool): JsonRecord {
   const { annotations, extra } = imported.provider;
   const prose = { sourceName, title, description, parameters, returns, examples };
   return { ...prose, annotations, meta, extra };
+}
+
+/** Whether a pattern is a regular expression that cannot be checked in linear time. */
+function isTooSlow(pattern: unknown): boolean {
+  if (typeof pattern !== "string") return false;
+  try {
+    new RegExp(pattern, "u");
+  } catch {
+    return false;
+  }
+  try {
+    compilePattern(pattern);
+    return false;
+  } catch {
+    return true;
+  }
 }
 
 /** How many values a JSON value holds, itself included. It stops counting above `limit`. */
