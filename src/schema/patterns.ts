@@ -25,8 +25,8 @@ const MAX_AGAIN = 32;
 const MAX_WAYS = 4_000;
 /** How many states and characters an automaton remembers. */
 const MAX_MEMORY = 10_000;
-/** How many steps automata may take in one check: some ten milliseconds. */
-const MAX_STEPS = 1_000_000;
+/** How many steps automata may take in one check: some fifty milliseconds. */
+const MAX_STEPS = 2_500_000;
 
 let steps = MAX_STEPS;
 
