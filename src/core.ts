@@ -7,6 +7,7 @@
  */
 
 export {
+  type Clock,
   compareRisk,
   defineTool,
   deriveAnnotations,
@@ -27,7 +28,9 @@ export {
   KNOWN_CATEGORIES,
   type KnownToolCategory,
   makeTool,
+  type OutputOverflow,
   parseToolId,
+  type RegistryClock,
   RISK_LEVELS,
   type RiskLevel,
   riskRank,
@@ -36,6 +39,7 @@ export {
   type StandardIssue,
   type StandardResult,
   type StandardSchema,
+  systemClock,
   type Tool,
   type ToolAnnotations,
   type ToolAvailabilityQuery,
@@ -110,7 +114,6 @@ export {
 export {
   type DisposeOptions,
   isToolHost,
-  type RegistryClock,
   type RegistryErrorReport,
   type SchemaLimits,
   ToolChange,
@@ -132,7 +135,6 @@ export {
   type BeforeAnswer,
   type CallInfo,
   type CallValidator,
-  type Clock,
   type ConcurrencyLimits,
   type DispatchContext,
   type DispatcherMetrics,
@@ -142,11 +144,9 @@ export {
   type IdempotencyOptions,
   type MetadataEvent,
   type OutputEvent,
-  type OutputOverflow,
   type ProgressEvent,
   type ResultEvent,
   type SelectableToolHost,
-  systemClock,
   type ToolCall,
   ToolDispatcher,
   type ToolDispatcherOptions,

@@ -117,7 +117,7 @@ function listingPage(
   return pageOf({ tools: found.map(describeTool), nextCursor: next });
 }
 
-/** The index of the first tool after `id`, which need not be there any more. */
+/** The index of the first tool after `id`, which may be gone by now. */
 function indexAfter(tools: readonly Tool[], id: string): number {
   const index = tools.findIndex((tool) => tool.id > id);
   return index === -1 ? tools.length : index;

@@ -6,6 +6,7 @@
  */
 
 export { bearerAuth, type BearerAuthOptions, type TokenVerifier } from "./bearer_auth.ts";
+export { CALL_ID_HEADERS, type CallIds, readCallIds } from "./call_ids.ts";
 export {
   type ChallengeOptions,
   metadataPaths,
@@ -14,7 +15,7 @@ export {
 } from "./challenge.ts";
 export { checkCount, checkObject, checkOptions, checkTexts } from "./checks.ts";
 export type { CorsOptions } from "./cors.ts";
-export { EVENT_STREAM_HEADERS, eventStream, frame, isWorkers } from "./event_stream.ts";
+export { EVENT_STREAM_HEADERS, eventStream, frame } from "./event_stream.ts";
 export {
   createRateLimiter,
   type FailedLoginsOptions,
@@ -83,4 +84,5 @@ export {
   type ToolRequest,
   ToolServer,
 } from "./request.ts";
-export type { RunningCall } from "./running_calls.ts";
+export { type CallClient, ClientSignal, type RunningCall } from "./running_calls.ts";
+export { isWorkers } from "./runtime.ts";

@@ -9,12 +9,19 @@
 import { ToolDispatcher } from "../../execute/mod.ts";
 import type { ToolRegistry } from "../../registry/mod.ts";
 import { Toolset } from "../../select/mod.ts";
-import { systemClock, type Tool, type ToolResult } from "../../tool/mod.ts";
+import {
+  atOnce,
+  callHook,
+  NO_LOG,
+  systemClock,
+  type Tool,
+  type ToolResult,
+} from "../../tool/mod.ts";
 import { parseJson, readBody, requireJson } from "./body.ts";
 import { type Cors, createCors } from "./cors.ts";
 import { defaultHeartbeatMs, StreamSlots } from "./event_stream.ts";
 import { createGuard } from "./guard.ts";
-import { type Caller, ownerToolset, selectionOfCaller, ToolsetNarrower } from "./identity.ts";
+import { type Caller, ownerToolset, ToolsetNarrower } from "./identity.ts";
 import {
   type CallSpan,
   type CallTelemetry,
@@ -22,7 +29,7 @@ import {
   type RecordedCall,
   recordOf,
   type RequestObserver,
-  RequestRecord,
+  type RequestRecord,
   type TraceParent,
 } from "./observe.ts";
 import type { HttpOptions } from "./options.ts";
@@ -178,8 +185,8 @@ export class ToolServer {
     answer: RequestAnswer,
   ): Response | Promise<Response> {
     const { raw } = context.req;
-    const record = recordOf(raw) ?? new RequestRecord();
-    record.route = route;
+    const record = recordOf(raw);
+    if (record !== undefined) record.route = route;
     const headers: Header[] = this.cors === undefined ? [] : [...this.cors.headersFor(raw)];
     const refused = this.#guard(raw);
     if (refused !== undefined) return withHeaders(problemResponse(refused), headers);
@@ -225,7 +232,7 @@ export class ToolServer {
   toolsetOf(caller: Caller): Toolset {
     return this.#options.authorize === undefined
       ? this.#ownerToolset()
-      : this.#narrower.narrow(this.#ownerToolset(), selectionOfCaller(caller));
+      : this.#narrower.narrow(this.#ownerToolset(), caller);
   }
 
   /** The dispatcher that runs only the tools of a toolset. */
@@ -250,26 +257,24 @@ export class ToolServer {
 
   /** Tells the owner's log. Does not throw. */
   log(error: unknown): void {
-    try {
-      this.#options.onError?.(error);
-    } catch {
-      // A log that fails must not change the answer.
-    }
+    callHook(() => this.#options.onError?.(error), NO_LOG);
   }
 
   async #enter(
     context: RequestContext,
-    record: RequestRecord,
+    record: RequestRecord | undefined,
     headers: Header[],
   ): Promise<ToolRequest | Response> {
     const { raw } = context.req;
-    const { authorize, observe } = this.#options;
-    const began = observe && systemClock.now();
+    const { authorize } = this.#options;
+    const began = record && systemClock.now();
     const caller = authorize === undefined ? this.#everyone : await authorize(raw, context.env);
-    if (began !== undefined) record.authorizeMs = systemClock.now() - began;
+    if (record !== undefined && began !== undefined) {
+      record.authorizeMs = systemClock.now() - began;
+    }
     // The owner may send one response many times: this request's headers must not stay on it.
     if (isResponse(caller)) return copyOf(caller);
-    record.principal = caller.principal;
+    if (record !== undefined) record.principal = caller.principal;
     return await this.charge(caller, raw, 1, headers) ??
       new ToolRequest(this, context, caller, this.toolsetOf(caller), record, headers);
   }
@@ -294,8 +299,8 @@ export class ToolRequest {
   readonly caller: Caller;
   /** What the caller sees. All answers are made from this, and nothing else. */
   readonly toolset: Toolset;
-  /** What the access log is told. */
-  readonly record: RequestRecord;
+  /** What the access log is told; `undefined` if nothing observes the request. */
+  readonly record: RequestRecord | undefined;
   /** Headers for the answer. */
   readonly headers: Header[];
   readonly #context: RequestContext;
@@ -306,7 +311,7 @@ export class ToolRequest {
     context: RequestContext,
     caller: Caller,
     toolset: Toolset,
-    record: RequestRecord,
+    record: RequestRecord | undefined,
     headers: Header[],
   ) {
     this.server = server;
@@ -366,14 +371,22 @@ export class ToolRequest {
     let place: TraceParent | undefined;
     if (tool !== undefined && server.telemetry !== undefined) {
       try {
-        const begun = server.telemetry.begin({ tool, callId, sessionId, headers });
+        const begun = atOnce(server.telemetry.begin({ tool, callId, sessionId, headers }));
         place = begun.place;
         span = begun;
       } catch (error) {
         server.log(error);
       }
     }
-    return new RequestCall(server, record, record.addCall(toolId, callId, place), span);
+    return record === undefined && span === undefined
+      ? UNOBSERVED
+      : new ObservedRequestCall(server, record, record?.addCall(toolId, callId, place), span);
+  }
+
+  /** The answer is a stream, which has ended when `ended` resolves. */
+  streamsUntil(ended: Promise<void>): void {
+    if (this.record !== undefined) this.record.ended = ended;
+    this.keepAlive(ended);
   }
 
   /**
@@ -393,18 +406,28 @@ export class ToolRequest {
   }
 }
 
-/** One call of a request, while it runs. What telemetry throws goes to the log. */
-export class RequestCall {
-  readonly #server: ToolServer;
-  readonly #record: RequestRecord;
-  readonly #entry: RecordedCall;
-  readonly #span: CallSpan | undefined;
+/** One call of a request, while it runs. */
+export interface RequestCall {
+  /** Does the work inside the call's span. */
+  run<Result>(work: () => Result): Result;
+  /** Notes the result. Only the first one counts: a stream's reader may leave as it comes. */
+  end(result: ToolResult): void;
+}
 
-  /** @ignore Made by {@linkcode ToolRequest.beginCall}. */
+const UNOBSERVED: RequestCall = { run: (work) => work(), end() {} };
+
+/** A call that is logged or traced. What telemetry does wrong goes to the log, not into the answer. */
+class ObservedRequestCall implements RequestCall {
+  readonly #server: ToolServer;
+  readonly #record: RequestRecord | undefined;
+  readonly #entry: RecordedCall | undefined;
+  readonly #span: CallSpan | undefined;
+  #hasEnded = false;
+
   constructor(
     server: ToolServer,
-    record: RequestRecord,
-    entry: RecordedCall,
+    record: RequestRecord | undefined,
+    entry: RecordedCall | undefined,
     span: CallSpan | undefined,
   ) {
     this.#server = server;
@@ -413,21 +436,41 @@ export class RequestCall {
     this.#span = span;
   }
 
-  /** Does the work inside the call's span. */
   run<Result>(work: () => Result): Result {
-    return this.#span === undefined ? work() : this.#span.run(work);
+    const span = this.#span;
+    if (span === undefined) return work();
+    let outcome: (() => Result) | undefined;
+    const once = (): Result => (outcome ??= outcomeOf(work))();
+    const log = (error: unknown): void => this.#server.log(error);
+    try {
+      void Promise.resolve(span.run(once)).catch(log);
+    } catch (error) {
+      log(error);
+    }
+    // Whatever the span made of the work, it is done once, and its outcome is the answer.
+    return once();
   }
 
-  /** Notes the result. Only the first one counts: a stream's reader may leave as it comes. */
   end(result: ToolResult): void {
-    if (this.#entry.outcome !== undefined) return;
-    this.#entry.outcome = result.ok ? "ok" : result.error.code;
-    this.#record.toolMs = Math.max(this.#record.toolMs ?? 0, result.durationMs);
-    try {
-      this.#span?.end(result);
-    } catch (error) {
-      this.#server.log(error);
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
+    if (this.#entry !== undefined) this.#entry.outcome = result.ok ? "ok" : result.error.code;
+    if (this.#record !== undefined) {
+      this.#record.toolMs = Math.max(this.#record.toolMs ?? 0, result.durationMs);
     }
+    callHook(() => this.#span?.end(result), (error) => this.#server.log(error));
+  }
+}
+
+/** Does work, and gives what it returned or threw, as often as it is asked. */
+function outcomeOf<Result>(work: () => Result): () => Result {
+  try {
+    const value = work();
+    return () => value;
+  } catch (error) {
+    return () => {
+      throw error;
+    };
   }
 }
 

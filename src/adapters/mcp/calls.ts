@@ -15,12 +15,14 @@ import {
 import type { ToolProgress } from "../../execute/mod.ts";
 import { decodeCalls, encodeResult, type RoutedCall } from "../../formats/mod.ts";
 import { ToolResult } from "../../tool/mod.ts";
-import type { ToolRequest } from "../http/mod.ts";
+import type { CallClient, ToolRequest } from "../http/mod.ts";
 import { isMcpContent } from "./content.ts";
 import type { McpToolList } from "./lists.ts";
 
 /** The JSON-RPC request of a call, and the way back to its client. */
-export interface CallChannel extends Pick<ServerContext["mcpReq"], "id" | "signal"> {
+export interface CallChannel extends Pick<ServerContext["mcpReq"], "id"> {
+  /** Says when the client has left, or has cancelled the request. */
+  readonly client: CallClient;
   /** The client's session; only clients before revision 2026-07-28 have one. */
   readonly session?: string | undefined;
   /** Sends messages during the call; absent if the client wants none. */
@@ -57,7 +59,7 @@ export async function callTool(
     request.beginCall({ toolId: name, callId }).end({ ok: false, error, durationMs: 0 });
     throw unknownTool(name);
   }
-  const { session, messages } = channel;
+  const { client, session, messages } = channel;
   const observed = request.beginCall({
     toolId: tool.id,
     callId,
@@ -69,13 +71,13 @@ export async function callTool(
     new MessageSender(messages, call.wireName, params._meta?.progressToken);
   const running = session === undefined
     ? undefined
-    : server.running.begin({ principal, session, callId: channel.id }, channel);
+    : server.running.begin({ principal, session, callId: channel.id }, client);
   try {
     const work = observed.run(() =>
       request.dispatcher.dispatch({ name: tool.id, arguments: call.arguments, callId }, {
         sessionId: session,
         principal,
-        signal: running?.signal ?? channel.signal,
+        signal: () => (running ?? client).signal,
         ...sender?.listeners,
       })
     );

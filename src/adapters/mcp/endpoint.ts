@@ -10,6 +10,7 @@ import type { ToolRegistry } from "../../registry/mod.ts";
 import { Toolset } from "../../select/mod.ts";
 import {
   checkOptions,
+  ClientSignal,
   isWorkers,
   json,
   ListingWatch,
@@ -29,10 +30,10 @@ import {
   isInitialize,
   isJson,
   isListen,
+  type JsonRpcRefusal,
   type McpEra,
   paramsRefusal,
   readJson,
-  type Refusal,
   requestsIn,
   sessionOf,
   targetOf,
@@ -183,9 +184,10 @@ class McpService {
     const text = raw.method === "POST" && isJson(raw) ? await request.readText() : undefined;
     const value = text === undefined ? undefined : readJson(text);
     const response = await this.#answer(request, text === undefined ? {} : { text, value });
-    const trace = readTraceParent(traceParentOf(value));
+    const { record } = request;
+    const trace = record && readTraceParent(traceParentOf(value));
     // A traced call has set its own place in the trace.
-    if (trace !== undefined) request.record.place ??= nextTraceParent(trace);
+    if (record !== undefined && trace !== undefined) record.place ??= nextTraceParent(trace);
     return response;
   }
 
@@ -210,21 +212,18 @@ class McpService {
       return answerPlainList(this.#listOf(request, "modern"), plain, this.#parts);
     }
     // Aborts when the client goes away: the runtime reports it, or the client leaves a stream.
-    const left = new AbortController();
-    const { signal } = request.raw;
-    if (signal.aborted) left.abort(signal.reason);
-    else signal.addEventListener("abort", () => left.abort(signal.reason), { once: true });
+    const client = new ClientSignal(request.raw);
     const list = plain && this.#listOf(request, "modern");
     const work = plain !== undefined && list?.takesNoHeaders(plain.params.name) === true
-      ? answerPlainCall(request, list, plain, this.#parts, left.signal)
-      : this.#answerBySdk(request, body, session, left.signal);
+      ? answerPlainCall(request, list, plain, this.#parts, client)
+      : this.#answerBySdk(request, body, session, client.signal);
     if (headers.get("accept")?.includes("text/event-stream") !== true) return await work;
     const { heartbeatMs } = server;
     return await streamIfSlow(work, {
       patienceMs: isWorkers() ? WORKERS_PATIENCE_MS : heartbeatMs,
       heartbeatMs,
-      signal,
-      onLeave: () => left.abort(new DOMException("The client is gone", "AbortError")),
+      client: request.raw,
+      onLeave: () => client.abortWith("The client is gone"),
       onError: (error) => server.log(error),
     });
   }
@@ -323,7 +322,7 @@ class McpService {
 /** Workers report only to a stream that its client is gone; others do so for any response. */
 const WORKERS_PATIENCE_MS = 20;
 
-function refusalResponse({ status, id, error }: Refusal): Response {
+function refusalResponse({ status, id, error }: JsonRpcRefusal): Response {
   return json({ jsonrpc: "2.0", id, error }, status);
 }
 

@@ -71,7 +71,7 @@ export class ToolsetServer extends McpServer {
       const { id, signal, log, notify } = mcpReq;
       return callTool(request, list(), { ...params, arguments: given }, {
         id,
-        signal,
+        client: { signal },
         session,
         messages: { log, notify, pace },
       });

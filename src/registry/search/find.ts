@@ -7,7 +7,15 @@
  */
 
 import type { Toolset, ToolSource } from "../../select/mod.ts";
-import { type Check, checkText, readFields, type Tool, wholeFrom } from "../../tool/mod.ts";
+import {
+  atOnce,
+  callHook,
+  type Check,
+  checkText,
+  readFields,
+  type Tool,
+  wholeFrom,
+} from "../../tool/mod.ts";
 
 /** One answer of a search. */
 export interface ToolHit {
@@ -81,7 +89,7 @@ export function findTools(
   const index = indexOf(toolset);
   // The index knows tools that this caller does not see, so it may take more hits to find enough.
   for (let wanted = most;; wanted *= 4) {
-    const hits = index.search(query, wanted);
+    const hits = atOnce(index.search(query, wanted));
     const found: Tool[] = [];
     for (const { id } of hits) {
       const tool = toolset.get(id);
@@ -111,8 +119,8 @@ export class IndexFollower {
   /** The index. Where there is none, it is made of what `tools` gives. */
   of(tools: () => readonly Tool[]): ToolIndex {
     if (this.#index === undefined) {
-      const index = this.#make();
-      for (const tool of tools()) index.add(tool);
+      const index = atOnce(this.#make());
+      for (const tool of tools()) atOnce(index.add(tool));
       this.#index = index;
     }
     return this.#index;
@@ -131,14 +139,13 @@ export class IndexFollower {
     this.#index = undefined;
   }
 
-  #follow(id: string, change: (index: ToolIndex) => void): void {
-    if (this.#index === undefined) return;
-    try {
-      change(this.#index);
-    } catch (error) {
+  #follow(id: string, change: (index: ToolIndex) => unknown): void {
+    const index = this.#index;
+    if (index === undefined) return;
+    callHook(() => change(index), (error) => {
       // Half a change may be in it. The next search makes another, and throws what that throws.
       this.clear();
       this.#onError(id, error);
-    }
+    });
   }
 }

@@ -144,6 +144,7 @@ describe("importTools()", () => {
       sourceName: "a",
       annotations: { readOnlyHint: true },
       suggested: "low",
+      findings: [],
     }]);
   });
 
