@@ -16,6 +16,7 @@ import {
   isFunction,
   isObject,
   type Issue,
+  isThenable,
   isWord,
   type Services,
   TIME_OVER,
@@ -175,7 +176,7 @@ export class Call {
   #take(step: Step): StepAnswer | Promise<unknown> {
     try {
       const value = step.run(this, step.doing);
-      if (value instanceof Promise) return value;
+      if (isThenable(value)) return Promise.resolve(value);
       return step.settled === undefined ? value as StepAnswer : step.settled(this, value);
     } catch (error) {
       return (step.rejected ?? broken)(this, error);

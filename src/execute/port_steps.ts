@@ -7,7 +7,6 @@
 
 import {
   describeThrown,
-  inPromise,
   isObject,
   isWord,
   TIME_OVER,
@@ -122,17 +121,15 @@ export function approverFailed(call: Call, error: unknown): ToolFailure {
 export function beginTransaction(call: Call): unknown {
   const { tool, callId, services, deadline: { signal } } = call;
   const { sessionId, messageId, principal } = call.options;
-  return inPromise(
-    call.settings.transactions?.begin({
-      tool,
-      callId,
-      sessionId,
-      messageId,
-      principal,
-      services,
-      signal,
-    }),
-  );
+  return call.settings.transactions?.begin({
+    tool,
+    callId,
+    sessionId,
+    messageId,
+    principal,
+    services,
+    signal,
+  });
 }
 
 export function keepTransaction(call: Call, transaction: unknown): StepAnswer {
