@@ -9,6 +9,7 @@
  * @module
  */
 
+import { Buffer } from "node:buffer";
 import { constants } from "node:fs";
 import { type FileHandle, lstat, open, readlink, realpath } from "node:fs/promises";
 import process from "node:process";
@@ -43,8 +44,10 @@ export class Folder implements AsyncDisposable {
       return new Folder(absolute, undefined);
     }
     const handle = await open(absolute, READ | constants.O_DIRECTORY).catch(async (error) => {
-      const isLink = errorCode(error) === "ENOTDIR" && (await lstat(absolute)).isSymbolicLink();
-      throw isLink ? systemError("EMOVED") : error;
+      if (errorCode(error) !== "ENOTDIR") throw error;
+      // It was a link, and may be a folder again by now.
+      const now = await lstat(absolute);
+      throw now.isSymbolicLink() || now.isDirectory() ? systemError("EMOVED") : error;
     });
     try {
       await assertLiesAt(handle, absolute);
@@ -106,6 +109,22 @@ export async function openRegular(path: string, shown: string): Promise<FileHand
     await handle.close();
     throw error;
   }
+}
+
+/** Reads at most `count` bytes; fewer at the end of the file. */
+export async function readBytes(
+  handle: FileHandle,
+  offset: number,
+  count: number,
+): Promise<Buffer> {
+  const buffer = Buffer.alloc(count);
+  let length = 0;
+  while (length < count) {
+    const { bytesRead } = await handle.read(buffer, length, count - length, offset + length);
+    if (bytesRead === 0) break;
+    length += bytesRead;
+  }
+  return buffer.subarray(0, length);
 }
 
 async function assertLiesAt(handle: FileHandle, absolute: string): Promise<void> {

@@ -3,6 +3,7 @@ import { assert, assertEquals, assertThrows } from "@std/assert";
 import { describe, it } from "bun:test";
 import { createToolIndex, tagsAll, ToolAvailabilityContext, ToolDispatcher } from "../../mod.ts";
 import { createWorkspaceRegistry, registry, transactions, workspaceTools } from "./mod.ts";
+import { maybe } from "../../test/support/skip.ts";
 import { temporaryFolder } from "./testing.ts";
 
 describe("createWorkspaceRegistry()", () => {
@@ -82,6 +83,15 @@ describe("createWorkspaceRegistry()", () => {
       assertEquals([query, index.search(query, 1)[0]?.id], [query, id]);
     }
   });
+
+  maybe(process.platform === "linux", "only Linux has /proc")(
+    "refuses a root that holds the environment of this process",
+    () => {
+      for (const root of ["/", "/proc", "/proc/self"]) {
+        assertThrows(() => createWorkspaceRegistry({ root }), TypeError, "the system's own files");
+      }
+    },
+  );
 
   it("refuses a root, and a folder of git, that is not a folder", async () => {
     await using folder = await temporaryFolder({ "file": "" });

@@ -7,7 +7,8 @@
 
 import process from "node:process";
 import { execFileSync } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { once } from "node:events";
+import { createReadStream, readFileSync } from "node:fs";
 import { mkdir, mkdtemp, readdir, readFile, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -66,6 +67,16 @@ export async function temporaryFolder(
   };
   await folder.fill(files);
   return folder;
+}
+
+/** A named pipe that commands hold: its end says, as an event, that all who held it are gone. */
+export function pipe(path: string): {
+  readonly line: Promise<unknown>;
+  readonly end: Promise<unknown>;
+} {
+  execFileSync("mkfifo", [path]);
+  const stream = createReadStream(path, { encoding: "utf8" });
+  return { line: once(stream, "data"), end: once(stream, "end") };
 }
 
 /**

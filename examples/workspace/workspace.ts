@@ -9,6 +9,7 @@ import { existsSync, realpathSync, statSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
 import process from "node:process";
 import type { Services } from "../../mod.ts";
+import { isWithin } from "./paths.ts";
 
 /** How long an answer about the repository is kept, in milliseconds. */
 const REPOSITORY_CHECK_MS = 1_000;
@@ -109,6 +110,10 @@ function realFolder(path: string, use = "the workspace"): string {
   }
   if (real === undefined) {
     throw new TypeError(`Cannot use "${path}" as ${use}: it must be a folder that exists`);
+  }
+  // The tools would show the environment of this process, with its token, and much else.
+  if (process.platform === "linux" && (real === "/" || isWithin("/proc", real))) {
+    throw new TypeError(`Cannot use "${path}" as the workspace: the system's own files are in it`);
   }
   return real;
 }
