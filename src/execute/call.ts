@@ -8,6 +8,7 @@ import type { ToolHost, ToolRuntime } from "../registry/mod.ts";
 import { MAX_ISSUES } from "../schema/mod.ts";
 import type { Toolset } from "../select/mod.ts";
 import {
+  atOnce,
   brandResult,
   callHook,
   checkFunction,
@@ -16,7 +17,6 @@ import {
   isFunction,
   isObject,
   type Issue,
-  isThenable,
   isWord,
   type Services,
   TIME_OVER,
@@ -176,7 +176,7 @@ export class Call {
   #take(step: Step): StepAnswer | Promise<unknown> {
     try {
       const value = step.run(this, step.doing);
-      if (isThenable(value)) return Promise.resolve(value);
+      if (value instanceof Promise) return value;
       return step.settled === undefined ? value as StepAnswer : step.settled(this, value);
     } catch (error) {
       return (step.rejected ?? broken)(this, error);
@@ -332,7 +332,12 @@ export class Call {
 
   /** Gives the tool back to its host. */
   release(runtime: ToolRuntime): void {
-    callHook(() => this.host.release(runtime), (error) => this.report("internal", error));
+    try {
+      // Every call passes here: without a function made for it.
+      atOnce<unknown>(this.host.release(runtime));
+    } catch (error) {
+      this.report("internal", error);
+    }
   }
 
   /** The services of the registry, with those of the call laid over them. */

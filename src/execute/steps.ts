@@ -12,6 +12,7 @@ import {
   clip,
   describeThrown,
   type FailureCode,
+  inPromise,
   type Issue,
   isWord,
   MAX_DEPTH,
@@ -327,7 +328,7 @@ function misfit(call: Call, issues: readonly Issue[]): ToolFailure {
 
 /** Applies the tool's own rule for its arguments, which a schema cannot say. */
 function applyOwnRule(call: Call): unknown {
-  return call.tool.validate?.(call.args, call.context);
+  return inPromise(call.tool.validate?.(call.args, call.context));
 }
 
 /** Applies the dispatcher's rules in order, until one says what is wrong. */
@@ -388,7 +389,7 @@ function readTurn(call: Call, isIn: boolean): StepAnswer {
 function runTool(call: Call): unknown {
   call.ran = call.isRunning = true;
   const output: unknown = call.tool.execute?.(call.args, call.context);
-  return isGenerator(output) ? drain(call, output) : output;
+  return isGenerator(output) ? drain(call, output) : inPromise(output);
 }
 
 function keepOutput(call: Call, output: unknown): undefined {

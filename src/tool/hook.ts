@@ -14,6 +14,11 @@ export function isThenable(value: unknown): value is PromiseLike<unknown> {
     typeof (value as { readonly then?: unknown }).then === "function";
 }
 
+/** A promise in the place of one of another library's; any other value as it is. */
+export function inPromise(value: unknown): unknown {
+  return isThenable(value) ? Promise.resolve(value) : value;
+}
+
 /** Is given what a hook threw or rejected with. Must not throw. */
 export type HookLog = (error: unknown) => void;
 
