@@ -421,7 +421,7 @@ export const HOOK_CASES: Readonly<Record<string, HookCase>> = {
     run: (toCaller) => requestWithToken({ toCaller }),
   },
   "RemoteKeysOptions.fetch": {
-    right: lets("503"),
+    right: "503",
     run: (fetch) => request({ authorize: withKeys({ fetch }) }, WAIT, TOKEN),
   },
   "RemoteKeysOptions.now": {
@@ -449,8 +449,11 @@ export const HOOK_CASES: Readonly<Record<string, HookCase>> = {
     run: (keyOf) => request({ rateLimit: { limit: 1, windowMs: 1_000, keyOf } }),
   },
   "RateLimitStore.take": {
-    right: lets("500", "429"),
-    run: (take) => request({ rateLimit: { limit: 1, windowMs: 1_000, store: { take } } }),
+    right: { throws: "500", rejects: "500", hangs: "503", "answers nonsense": "503" },
+    run: (take) =>
+      request({
+        rateLimit: { limit: 1, windowMs: 1_000, store: { take }, storeTimeoutMs: 100 },
+      }),
   },
   "MemoryRateLimitStoreOptions.now": {
     right: { throws: "500", rejects: "500", hangs: "500", "answers nonsense": "200" },
