@@ -1,7 +1,5 @@
-import { execFileSync, spawnSync } from "node:child_process";
-import { createReadStream } from "node:fs";
+import { spawnSync } from "node:child_process";
 import { createServer } from "node:net";
-import { once } from "node:events";
 import { join } from "node:path";
 import process from "node:process";
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
@@ -14,7 +12,7 @@ import {
   journalsFolder,
   writeJournal,
 } from "./workspace/journal.ts";
-import { type TemporaryFolder, temporaryFolder } from "./workspace/testing.ts";
+import { pipe, type TemporaryFolder, temporaryFolder } from "./workspace/testing.ts";
 
 const start = (environment: Record<string, string>): Program =>
   startProgram(process.execPath, ["examples/serve.ts"], environment);
@@ -33,16 +31,9 @@ async function serve(workspace: string, environment: Record<string, string> = {}
   return { program, url, post, [Symbol.asyncDispose]: () => program[Symbol.asyncDispose]() };
 }
 
-/** A pipe that commands write to: its end says, as an event, that all who held it are gone. */
-function pipe(path: string) {
-  execFileSync("mkfifo", [path]);
-  const stream = createReadStream(path, { encoding: "utf8" });
-  return { line: once(stream, "data"), end: once(stream, "end") };
-}
-
 /** Leaves the journal of a process that died, in the state folder beside the workspace. */
 async function diedBefore(folder: TemporaryFolder, ...entries: JournalEntry[]): Promise<void> {
-  const head = { pid: 1_073_741_823, root: folder.path, folder: ".plue-tx-old" };
+  const head = { pid: 1_073_741_823, started: 0, root: folder.path, folder: ".plue-tx-old" };
   const journal = await beginJournal(journalsFolder({ PLUE_STATE: folder.journals }), head);
   for (const entry of entries) await writeJournal(journal, entry);
 }
@@ -90,6 +81,16 @@ describe("examples/serve.ts", () => {
       assertStringIncludes(stderr, `Cannot serve: ${name} is "${value}", `);
     });
   }
+
+  const isLinux = process.platform === "linux";
+  maybe(isLinux, "only Linux has /proc")("serves no folder that holds its token", async () => {
+    await using program = start({ PORT: "0", PLUE_WORKSPACE: "/" });
+    assertEquals(await program.ended, { code: 2, signal: null });
+    assertEquals(
+      program.output.stderr,
+      'Cannot use "/" as the workspace: the system\'s own files are in it\n',
+    );
+  });
 
   it("says that a port is in use, and ends with exit code 2", async () => {
     const other = createServer();
@@ -193,6 +194,26 @@ describe("examples/serve.ts", () => {
       assertEquals(await call, "closed");
     }
   });
+
+  maybe(isLinux, "only Linux shows the marks of commands")(
+    "leaves no command running when it is killed, and starts again",
+    async () => {
+      await using folder = await temporaryFolder();
+      const held = pipe(join(folder.path, "pipe"));
+      const environment = { PLUE_MAX_RISK: "high", PLUE_STATE: folder.journals };
+      await using server = await serve(folder.path, environment);
+      const script =
+        "exec > pipe; (setsid sh -c 'trap \"\" TERM; sleep 1000 & wait' &); echo; wait";
+      const call = server.post("terminal-execute", { command: script, shell: true })
+        .then(() => "answered", () => "closed");
+      await held.line;
+      server.program.child.kill("SIGKILL");
+      assertEquals(await call, "closed");
+      await held.end;
+      await using again = await serve(folder.path, environment);
+      assertEquals((await again.post("echo", { message: "x" })).status, 200);
+    },
+  );
 
   it("asks for its token on every route", async () => {
     await using folder = await temporaryFolder();

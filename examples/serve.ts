@@ -8,6 +8,7 @@
  * | `PLUE_MAX_RISK` | the highest risk that is served | low |
  * | `PLUE_ROLE` | the role that callers have | none |
  * | `PLUE_WORKSPACE` | the folder that the tools work in | the current one |
+ * | `PLUE_GIT_FOLDER` | where its repository may keep data outside of it (worktrees, submodules) | none |
  * | `PLUE_STATE` | where journals of transactions lie, never in a workspace | the user's state folder |
  * | `PLUE_TOKEN` | what callers must present as a bearer token | none |
  *
@@ -22,13 +23,7 @@ import { createMcpEndpoint } from "../src/adapters/mcp/mod.ts";
 import * as formats from "../src/formats/mod.ts";
 import { banner } from "./serve/banner.ts";
 import { bearerCheck } from "./serve/bearer.ts";
-import {
-  hostOf,
-  readSettings,
-  type ServeSettings,
-  SettingsError,
-  urlOf,
-} from "./serve/settings.ts";
+import { hostOf, readSettings, SettingsError, urlOf } from "./serve/settings.ts";
 import { createWorkspaceRegistry } from "./workspace/mod.ts";
 
 /** A value that cannot be used ends the program with this code. */
@@ -43,17 +38,20 @@ function fail(message: string): never {
   process.exit(BAD_VALUE);
 }
 
-function settingsOrExit(): ServeSettings {
+/** Ends the program with one line if a setting cannot be used. */
+function orExit<T>(make: () => T): T {
   try {
-    return readSettings(process.env, process.cwd(), isFolder);
+    return make();
   } catch (error) {
-    if (error instanceof SettingsError) fail(error.message);
+    if (error instanceof SettingsError || error instanceof TypeError) return fail(error.message);
     throw error;
   }
 }
 
-const settings = settingsOrExit();
-const { registry, transactions } = createWorkspaceRegistry({ root: settings.workspace });
+const settings = orExit(() => readSettings(process.env, process.cwd(), isFolder));
+const { registry, transactions } = orExit(() =>
+  createWorkspaceRegistry({ root: settings.workspace, gitFolders: settings.gitFolders })
+);
 const selection: Selection = {
   maxRisk: settings.maxRisk,
   scopes: [],
@@ -81,7 +79,7 @@ const access = {
   dispatcher: new ToolDispatcher(registry, {
     transactions,
     // Each call may hold a file in memory, or run a command. Further ones wait.
-    concurrency: { maxConcurrentPerTool: 8 },
+    limits: { maxConcurrentPerTool: 8 },
     onError: ({ error }) => console.error(error),
   }),
   onError: (error: unknown) => console.error(error),

@@ -14,6 +14,7 @@ describe("readSettings()", () => {
       maxRisk: "low",
       role: undefined,
       workspace: "/here",
+      gitFolders: [],
       token: undefined,
     });
   });
@@ -26,6 +27,7 @@ describe("readSettings()", () => {
         PLUE_MAX_RISK: "high",
         PLUE_ROLE: "impl",
         PLUE_WORKSPACE: "/there",
+        PLUE_GIT_FOLDER: "/here",
         PLUE_TOKEN: "s3cret",
       }),
       {
@@ -35,6 +37,7 @@ describe("readSettings()", () => {
         maxRisk: "high",
         role: "impl",
         workspace: "/there",
+        gitFolders: ["/here"],
         token: "s3cret",
       },
     );
@@ -62,6 +65,7 @@ describe("readSettings()", () => {
       ["PLUE_MAX_RISK", "toString", "one of safe, low, medium, high, critical"],
       ["PLUE_ROLE", "a b", "a role's name"],
       ["PLUE_WORKSPACE", "/nowhere", "a folder that exists"],
+      ["PLUE_GIT_FOLDER", "/nowhere", "a folder that exists"],
     ] as const
   ) {
     it(`refuses ${name}=${value}, and names it, its value and what is wanted`, () => {

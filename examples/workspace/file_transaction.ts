@@ -28,6 +28,7 @@ import process from "node:process";
 import type { Transaction } from "../../mod.ts";
 import { Folder, openRegular } from "./held.ts";
 import { beginJournal, endJournal, type JournalEntry, writeJournal } from "./journal.ts";
+import { startTime } from "./marked_processes.ts";
 import { isWithin, TRANSACTION_PREFIX, type WorkspacePath } from "./paths.ts";
 import { errorCode, fileRefusal, Refusal, systemError } from "./refusal.ts";
 import { clearAway, inode, statOrNothing, type Step, undo } from "./undo.ts";
@@ -259,7 +260,8 @@ export class JournaledTransaction implements FileTransaction {
     const name = `${TRANSACTION_PREFIX}${this.id}`;
     await using root = await Folder.open(this.#root);
     // The journal comes first: a folder without one would never be cleared away.
-    const head = { pid: process.pid, root: this.#root, folder: name };
+    const { pid } = process;
+    const head = { pid, started: startTime(pid), root: this.#root, folder: name };
     const journal = await beginJournal(this.#journals, head);
     openJournals.add(journal);
     try {

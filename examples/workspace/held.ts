@@ -9,6 +9,7 @@
  * @module
  */
 
+import { Buffer } from "node:buffer";
 import { constants } from "node:fs";
 import { type FileHandle, lstat, open, readlink, realpath } from "node:fs/promises";
 import process from "node:process";
@@ -106,6 +107,22 @@ export async function openRegular(path: string, shown: string): Promise<FileHand
     await handle.close();
     throw error;
   }
+}
+
+/** Reads at most `count` bytes; fewer at the end of the file. */
+export async function readBytes(
+  handle: FileHandle,
+  offset: number,
+  count: number,
+): Promise<Buffer> {
+  const buffer = Buffer.alloc(count);
+  let length = 0;
+  while (length < count) {
+    const { bytesRead } = await handle.read(buffer, length, count - length, offset + length);
+    if (bytesRead === 0) break;
+    length += bytesRead;
+  }
+  return buffer.subarray(0, length);
 }
 
 async function assertLiesAt(handle: FileHandle, absolute: string): Promise<void> {

@@ -39,6 +39,8 @@ export type JournalEntry =
 /** The first line of a journal: the process that wrote it, and the folders it is about. */
 export interface JournalHead {
   readonly pid: number;
+  /** When the process was started; 0 if the system does not say. */
+  readonly started: number;
   /** The workspace's real path. */
   readonly root: string;
   /** The name of the transaction's folder, in the root. */

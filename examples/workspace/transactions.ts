@@ -18,7 +18,8 @@ import {
   rollbackError,
 } from "./file_transaction.ts";
 import { Folder } from "./held.ts";
-import { type JournalEntry, journalsFolder, readJournals } from "./journal.ts";
+import { type JournalEntry, type JournalHead, journalsFolder, readJournals } from "./journal.ts";
+import { startTime } from "./marked_processes.ts";
 import { isWithin } from "./paths.ts";
 import { errorCode, Refusal } from "./refusal.ts";
 import { clearAway, statOrNothing, undo } from "./undo.ts";
@@ -99,7 +100,7 @@ export class FileTransactionManager implements TransactionManager {
     const { root } = this.#workspace;
     let count = 0;
     for (const [file, journal] of await readJournals(this.#journals, root)) {
-      if (isInUse(file, journal.head.pid)) continue;
+      if (isInUse(file, journal.head)) continue;
       const name = basename(journal.head.folder);
       // Without its folder nothing can be put back: a person removed it to keep the changes.
       if (!journal.isCommitted && await statOrNothing(join(root, name)) !== undefined) {
@@ -152,13 +153,15 @@ function own(transaction: Transaction): JournaledTransaction {
 }
 
 /** Whether the process that wrote the journal may still be running. */
-function isInUse(journal: string, pid: number): boolean {
+function isInUse(journal: string, { pid, started }: JournalHead): boolean {
   // In a container every run has the same pid, so an equal pid may be an earlier run.
   if (pid === process.pid) return isOpenJournal(journal);
   try {
     process.kill(pid, 0);
-    return true;
   } catch (error) {
-    return errorCode(error) === "EPERM";
+    if (errorCode(error) !== "EPERM") return false;
   }
+  // The system may have given the number to another process by now.
+  const now = startTime(pid);
+  return now === 0 || started === 0 || now === started;
 }

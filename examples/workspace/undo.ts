@@ -20,7 +20,8 @@ export interface Step {
 
 /**
  * Undoes the steps, last first. Steps that were never done are skipped. Files that something else
- * changed in between are left as they are and reported.
+ * changed in between are left as they are and reported, and so are earlier changes of theirs: those
+ * can be undone after the later ones only.
  *
  * @param root The workspace's real path.
  * @param backups The transaction's folder.
@@ -31,18 +32,19 @@ export async function undo(
   backups: Folder,
   steps: readonly Step[],
 ): Promise<readonly string[]> {
-  const problems: string[] = [];
+  const problems = new Map<string, string>();
   for (const { entry, folder } of steps.toReversed()) {
-    try {
-      const problem = folder === undefined
-        ? await undoByPath(root, backups, entry)
-        : await undoOne(folder, backups, entry);
-      if (problem !== undefined) problems.push(`"${entry.path}": ${problem}`);
-    } catch (error) {
-      problems.push(`"${entry.path}": ${errorCode(error) ?? "an unknown error"}`);
-    }
+    const { path } = entry;
+    const isBlocked = problems.keys().some((one) => isWithin(one, path) || isWithin(path, one));
+    const problem = isBlocked
+      ? "a later change of it could not be undone"
+      : await (folder === undefined
+        ? undoByPath(root, backups, entry)
+        : undoOne(folder, backups, entry))
+        .catch((error: unknown) => errorCode(error) ?? "an unknown error");
+    if (problem !== undefined && !problems.has(path)) problems.set(path, problem);
   }
-  return problems;
+  return [...problems].map(([path, problem]) => `"${path}": ${problem}`);
 }
 
 /** Undoes a step of another process. A link on the way to its folder is not followed. */

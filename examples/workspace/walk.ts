@@ -12,9 +12,6 @@ import { isGitName, TRANSACTION_PREFIX } from "./paths.ts";
 import { pause } from "./pause.ts";
 import { errorCode } from "./refusal.ts";
 
-/** How many entries of one folder are visited. Sorting more would keep other calls waiting. */
-const MAX_IN_FOLDER = 10_000;
-
 /** An entry of a folder. */
 export interface WalkEntry {
   /** From the workspace's root, with `/`. */
@@ -40,6 +37,12 @@ export interface WalkOptions {
   readonly maxDepth: number;
   /** How many entries to visit in all. */
   readonly maxVisited: number;
+  /**
+   * How many entries of one folder to visit. Sorting more would keep other calls waiting.
+   *
+   * @default {10_000}
+   */
+  readonly maxInFolder?: number;
   readonly signal: AbortSignal;
 }
 
@@ -54,7 +57,7 @@ export interface Walk extends AsyncIterable<WalkEntry> {
  * read, or is removed, counts as empty.
  */
 export function walk(options: WalkOptions): Walk {
-  const { absolute, relative, maxDepth, maxVisited, signal } = options;
+  const { absolute, relative, maxDepth, maxVisited, maxInFolder = 10_000, signal } = options;
   let left = maxVisited;
   let isCut = false;
 
@@ -98,7 +101,7 @@ export function walk(options: WalkOptions): Walk {
     const entries: Dirent[] = [];
     for await (const entry of await opendir(folder.path)) {
       if (entry.name.startsWith(TRANSACTION_PREFIX)) continue;
-      if (left === 0 || entries.length === MAX_IN_FOLDER) {
+      if (left === 0 || entries.length === maxInFolder) {
         isCut = true;
         break;
       }
@@ -125,5 +128,7 @@ export function typeOf(entry: Dirent | Stats): EntryType {
 
 /** Whether a folder was removed or replaced before it was read, or may not be read. */
 function isGone(error: unknown): boolean {
-  return ["ENOENT", "ENOTDIR", "EACCES", "EPERM", "ELOOP", "EMOVED"].includes(errorCode(error) ?? "");
+  return ["ENOENT", "ENOTDIR", "EACCES", "EPERM", "ELOOP", "EMOVED"].includes(
+    errorCode(error) ?? "",
+  );
 }

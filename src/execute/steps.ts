@@ -8,6 +8,7 @@
 import { ToolLifecycleError, type ToolRuntime } from "../registry/mod.ts";
 import { type StandardOutcome, validateStandard } from "../schema/mod.ts";
 import {
+  atOnce,
   clip,
   describeThrown,
   type FailureCode,
@@ -288,7 +289,9 @@ function notReady(call: Call, error: unknown): ToolFailure {
 /** Checks the arguments against the tool's JSON Schema. */
 function checkArguments(call: Call): StepAnswer {
   const { parameters } = call.runtime;
-  return parameters.check(call.args) ? undefined : misfit(call, parameters.issues(call.args));
+  return atOnce(parameters.check(call.args)) === true
+    ? undefined
+    : misfit(call, atOnce(parameters.issues(call.args)));
 }
 
 /** Has the library of the tool's schema check them: it also fills in defaults and transforms. */

@@ -5,6 +5,7 @@
  */
 
 import {
+  atOnce,
   checkRisk,
   isListOf,
   isToolName,
@@ -144,5 +145,5 @@ export function checkImportOptions(options: ImportOptions): Required<ImportLimit
 /** The risk of a tool. */
 export function riskOf({ risk }: ImportOptions, question: RiskQuestion): RiskLevel {
   if (risk === undefined) return question.suggested;
-  return typeof risk === "function" ? checkRisk(ACTION, risk(question), "the risk") : risk;
+  return typeof risk === "function" ? checkRisk(ACTION, atOnce(risk(question)), "the risk") : risk;
 }

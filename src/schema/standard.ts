@@ -48,7 +48,8 @@ export function validateStandard(
 
 function outcome(result: StandardResult<unknown>): StandardOutcome {
   try {
-    if (result.issues === undefined) return { value: result.value };
+    // An answer that is no result has no value either, and then nothing was checked.
+    if (result.issues === undefined) return "value" in result ? { value: result.value } : broken();
     const issues: Issue[] = [];
     for (const issue of result.issues) {
       if (issues.push(toIssue(issue)) === MAX_ISSUES) break;

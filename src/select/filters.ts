@@ -9,6 +9,7 @@
  */
 
 import {
+  atOnce,
   type Check,
   checkRisk,
   describe,
@@ -17,7 +18,6 @@ import {
   type RiskLevel,
   riskRank,
   type Tool,
-  verdictOf,
 } from "../tool/mod.ts";
 import { checkArguments, checkCategories, checkFunctions, checkIds, checkWords } from "./checks.ts";
 
@@ -163,7 +163,7 @@ export function allOf(...filters: readonly ToolFilter[]): ToolFilter {
   return filterOf(
     "allOf",
     names,
-    (tool) => filters.every((filter) => verdictOf(filter(tool)) === true),
+    (tool) => filters.every((filter) => atOnce(filter(tool)) === true),
   );
 }
 
@@ -173,7 +173,7 @@ export function anyOf(...filters: readonly ToolFilter[]): ToolFilter {
   return filterOf(
     "anyOf",
     names,
-    (tool) => filters.some((filter) => verdictOf(filter(tool)) === true),
+    (tool) => filters.some((filter) => atOnce(filter(tool)) === true),
   );
 }
 
@@ -182,7 +182,7 @@ export function not(filter: ToolFilter): ToolFilter {
   return filterOf(
     "not",
     checkFilters("not", [filter]),
-    (tool) => verdictOf(filter(tool)) === false,
+    (tool) => atOnce(filter(tool)) === false,
   );
 }
 
@@ -201,7 +201,7 @@ export function whyRemoved(filter: ToolFilter, tool: Tool): string {
   const reason = reasons.get(filter);
   if (reason !== undefined) return reason(tool);
   try {
-    verdictOf(filter(tool));
+    atOnce(filter(tool));
     return `filter ${shownName(filter.name)} does not keep it`;
   } catch (thrown) {
     return `filter ${shownName(filter.name)} threw: ${describeThrown(thrown, 200)}`;

@@ -6,6 +6,7 @@
  */
 
 import {
+  atOnce,
   attempt,
   type Check,
   checkRisk,
@@ -15,7 +16,6 @@ import {
   must,
   type RiskLevel,
   type Tool,
-  verdictOf,
 } from "../tool/mod.ts";
 import {
   isContextField,
@@ -296,7 +296,7 @@ export function selectionSteps(selection: CheckedSelection): readonly SelectionS
 function failClosed(predicate: ToolFilter): ToolFilter {
   return (tool) => {
     try {
-      return verdictOf(predicate(tool)) === true;
+      return atOnce(predicate(tool)) === true;
     } catch {
       return false;
     }
@@ -307,8 +307,8 @@ function whyDenied(policy: ToolPolicy, tool: Tool): string {
   const name = shownName(policy.name);
   try {
     // Called again for its error: if it throws, that is the reason.
-    verdictOf(policy.allow(tool));
-    const reason = verdictOf(policy.reason?.(tool));
+    atOnce(policy.allow(tool));
+    const reason = atOnce(policy.reason?.(tool));
     return `policy ${name} denies it${
       typeof reason === "string" ? `: ${reason.slice(0, 500)}` : ""
     }`;

@@ -20,6 +20,7 @@ import {
   refuse,
   synonyms,
 } from "./check.ts";
+import { atOnce } from "./hook.ts";
 import { copyJson, type JsonSchema, type JsonSchemaObject } from "./json.ts";
 import { checkOverflow } from "./result.ts";
 import { checkCategory, checkRisk, deriveAnnotations, type ToolAnnotations } from "./traits.ts";
@@ -340,10 +341,8 @@ function schemaOf(side: "input" | "output"): Check<SchemaPair> {
   );
   return (action, value, place) => {
     const standard = keepStandard(action, value);
-    const json = standard === undefined
-      ? checkForm(action, value, place)
-      : standardJson(action, standard, place, side);
-    return { json: copyFor(action, json, place), standard };
+    const given = standard === undefined ? value : standardJson(action, standard, place, side);
+    return { json: copyFor(action, checkForm(action, given, place), place), standard };
   };
 }
 
@@ -352,7 +351,7 @@ function standardJson(
   schema: StandardSchema,
   place: string,
   side: "input" | "output",
-): JsonSchema {
+): unknown {
   const { vendor, jsonSchema } = schema["~standard"];
   if (jsonSchema === undefined) {
     refuse(
@@ -363,7 +362,7 @@ function standardJson(
   }
   return attempt(
     action,
-    () => jsonSchema[side]({ target: "draft-2020-12" }),
+    () => atOnce(jsonSchema[side]({ target: "draft-2020-12" })),
     `${vendor} cannot give the JSON Schema of ${place}: `,
   );
 }

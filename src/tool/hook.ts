@@ -36,12 +36,12 @@ export function callHook(hook: () => unknown, log: HookLog): void {
 }
 
 /**
- * What a predicate answered.
+ * What a function answered that cannot be waited for: a predicate, a check.
  *
- * @throws {TypeError} If it is a promise, so that `not` does not turn it into a yes.
+ * @throws {TypeError} If it is a promise, which is no verdict, so that `not` cannot turn it around.
  */
-export function verdictOf(answer: unknown): unknown {
+export function atOnce<T>(answer: T): T {
   if (!isThenable(answer)) return answer;
   Promise.resolve(answer).then(undefined, NO_LOG);
-  return refuse("read a verdict", "it is a promise, and must be true or false at once");
+  return refuse("use an answer", "it is a promise, and must be given at once");
 }

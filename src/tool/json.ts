@@ -65,13 +65,32 @@ export function jsonEqual(a: unknown, b: unknown, visit?: () => void): boolean {
  * @param visit Called for each object and each list, to count the work.
  */
 export function canonicalJson(value: unknown, visit?: () => void): string {
-  if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "undefined";
-  visit?.();
-  if (Array.isArray(value)) return `[${value.map((item) => canonicalJson(item, visit)).join()}]`;
-  const members = Object.keys(value).sort().map((key) =>
-    `${JSON.stringify(key)}:${canonicalJson((value as Record<string, unknown>)[key], visit)}`
-  );
-  return `{${members.join()}}`;
+  // One text for all levels: to join each level copies a deep value's text as often as it is deep.
+  let text = "";
+  function write(part: unknown): void {
+    if (typeof part !== "object" || part === null) {
+      text += JSON.stringify(part);
+      return;
+    }
+    visit?.();
+    if (Array.isArray(part)) {
+      for (let index = 0; index < part.length; index++) {
+        text += index === 0 ? "[" : ",";
+        write(part[index]);
+      }
+      text += part.length === 0 ? "[]" : "]";
+      return;
+    }
+    const keys = Object.keys(part).sort();
+    for (let index = 0; index < keys.length; index++) {
+      const key = keys[index] as string;
+      text += `${index === 0 ? "{" : ","}${JSON.stringify(key)}:`;
+      write((part as Record<string, unknown>)[key]);
+    }
+    text += keys.length === 0 ? "{}" : "}";
+  }
+  write(value);
+  return text;
 }
 
 /** How deep a value may be. */

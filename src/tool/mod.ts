@@ -35,7 +35,7 @@ export {
   watchLater,
   within,
 } from "./clock.ts";
-export { callHook, type HookLog, inPromise, isThenable, NO_LOG, verdictOf } from "./hook.ts";
+export { atOnce, callHook, type HookLog, inPromise, isThenable, NO_LOG } from "./hook.ts";
 export { defineTool, isTool, makeTool, NO_PARAMETERS } from "./define_tool.ts";
 export {
   brandResult,

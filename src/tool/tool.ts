@@ -6,7 +6,7 @@
  */
 
 import type { JsonSchema, JsonSchemaObject } from "./json.ts";
-import { type HookLog, verdictOf } from "./hook.ts";
+import { atOnce, type HookLog } from "./hook.ts";
 import type { Issue, OutputOverflow, ToolResult } from "./result.ts";
 import type { RiskLevel, ToolAnnotations, ToolCategory } from "./traits.ts";
 import type { StandardSchema } from "./standard_schema.ts";
@@ -199,7 +199,7 @@ export function askAvailable(
 ): boolean {
   if (typeof tool.isAvailable === "boolean") return tool.isAvailable;
   try {
-    return verdictOf(tool.isAvailable({ services, config })) === true;
+    return atOnce(tool.isAvailable({ services, config })) === true;
   } catch (error) {
     log(error);
     return false;

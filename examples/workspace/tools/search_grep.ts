@@ -10,7 +10,7 @@
 import type { FileHandle } from "node:fs/promises";
 import { type Static, Type } from "typebox";
 import { defineTool, type Tool, type ToolContext, type ToolFailure } from "../../../mod.ts";
-import { openInside } from "../held.ts";
+import { openInside, readBytes } from "../held.ts";
 import { resolveInside, type WorkspacePath } from "../paths.ts";
 import { errorCode, failureOf, fileRefusal } from "../refusal.ts";
 import { clip } from "../clip.ts";
@@ -207,11 +207,11 @@ async function readText(path: WorkspacePath): Promise<string | undefined> {
   let handle: FileHandle | undefined;
   try {
     handle = await openInside(path);
-    if ((await handle.stat()).size > MAX_FILE_BYTES) return undefined;
-    const bytes = await handle.readFile();
-    return bytes.length > MAX_FILE_BYTES || bytes.includes(0)
-      ? undefined
-      : new TextDecoder().decode(bytes);
+    const { size } = await handle.stat();
+    if (size > MAX_FILE_BYTES) return undefined;
+    // Not to the end: something else may write faster than this reads.
+    const bytes = await readBytes(handle, 0, size);
+    return bytes.includes(0) ? undefined : new TextDecoder().decode(bytes);
   } catch {
     return undefined;
   } finally {

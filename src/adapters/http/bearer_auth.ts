@@ -78,10 +78,11 @@ export function bearerAuth(options: BearerAuthOptions): Authorize {
     const token = bearerToken(request, challenger);
     if (typeof token !== "string") return token;
     const caller = await find(token, request) ?? challenger.invalid();
+    if (isResponse(caller)) return caller;
+    // A `false` would become a caller below.
+    checkCaller(caller);
     // Two callers without a name would share their idempotency keys and their running calls.
-    return isResponse(caller) || caller.principal !== undefined
-      ? caller
-      : { ...caller, principal: await nameOf(token) };
+    return caller.principal !== undefined ? caller : { ...caller, principal: await nameOf(token) };
   };
 }
 

@@ -7,6 +7,7 @@
 
 import type { JWK, JWSHeaderParameters, LocalJWKSet } from "jose";
 import {
+  atOnce,
   type Check,
   checkFunction,
   checkText,
@@ -22,7 +23,7 @@ import {
   createChallenger,
 } from "./challenge.ts";
 import { checkOptions, checkTexts } from "./checks.ts";
-import type { Authorize, Caller } from "./identity.ts";
+import { type Authorize, type Caller, checkCaller } from "./identity.ts";
 import { ProblemError } from "./responses.ts";
 
 /** How a token may be signed: with a private key, or (HS…) with a shared secret. */
@@ -182,7 +183,7 @@ export function jwtAuth(options: JwtAuthOptions): Authorize {
   async function claimsOf(token: string): Promise<JwtClaims | undefined> {
     if (token.length > MAX_TOKEN) return undefined;
     const library = jose ??= await loadJose();
-    const time = now();
+    const time = atOnce(now());
     try {
       const { payload } = await library.jwtVerify(token, (header) => {
         if (!isTokenHeader(header)) throw refused("the token is of another type");
@@ -219,6 +220,8 @@ export function jwtAuth(options: JwtAuthOptions): Authorize {
         role: text(own(claims, roleClaim)),
       }
       : await options.toCaller(claims);
+    // A `false` would become a caller below.
+    if (caller !== undefined) checkCaller(caller);
     const named: Caller = { principal: text(own(claims, principalClaim)), ...caller };
     if (caller === undefined || named.principal === undefined) return challenger.invalid();
     // A stream of events ends with the token that opened it.

@@ -6,6 +6,8 @@
  */
 
 import {
+  atOnce,
+  callHook,
   type Check,
   checkFlag,
   checkFunction,
@@ -205,7 +207,7 @@ export function createObserver(
   /** What observes a request never changes its answer: a clock that fails is not used. */
   const now = (): number => {
     try {
-      const time: unknown = options.now?.();
+      const time: unknown = atOnce(options.now?.());
       if (typeof time === "number") return time;
     } catch (error) {
       onError(error);
@@ -234,21 +236,18 @@ export function createObserver(
     const { status } = response;
     const tell = (): void => {
       const { route, principal, calls } = record;
-      try {
-        options.access?.({
-          time,
-          method,
-          path: new URL(url).pathname,
-          route,
-          status,
-          durationMs: elapsed(),
-          traceId: place.traceId,
-          principal,
-          calls,
-        });
-      } catch (error) {
-        onError(error);
-      }
+      const entry: AccessEntry = {
+        time,
+        method,
+        path: new URL(url).pathname,
+        route,
+        status,
+        durationMs: elapsed(),
+        traceId: place.traceId,
+        principal,
+        calls,
+      };
+      callHook(() => options.access?.(entry), onError);
     };
     if (record.ended === undefined) tell();
     else void record.ended.then(tell);

@@ -6,8 +6,10 @@
  */
 
 import {
+  atOnce,
   type Check,
   checkFunction,
+  checkText,
   checkWord,
   describeThrown,
   isWord,
@@ -100,7 +102,9 @@ export function createRateLimiter(options: RateLimitOptions): RateLimiter {
   const { limit, windowMs } = window;
   const policy = `"default";q=${limit};w=${Math.ceil(windowMs / 1000)}`;
   return async (caller, request, amount = 1) => {
-    const { count, resetMs } = await store.take(keyOf(caller, request), amount, window);
+    // A key that is no text, such as a promise, would be another one each time.
+    const key = checkText("limit the rate", atOnce(keyOf(caller, request)), "what keyOf answers");
+    const { count, resetMs } = await store.take(key, amount, window);
     // NaN, from a broken store, must refuse.
     const isTaken = count <= limit;
     const left = Math.max(0, limit - count + (isTaken ? 0 : amount));
@@ -197,7 +201,7 @@ export class MemoryRateLimitStore implements RateLimitStore {
 
   /** Takes an amount if the window has room for it. */
   take(key: string, amount: number, { limit, windowMs }: RateLimitWindow): RateLimitCount {
-    const now = this.#now();
+    const now = atOnce(this.#now());
     // Without counting as a use, so that the window that was opened first is dropped first.
     let window = this.#windows.peek(key);
     if (window === undefined || window.endsAt <= now) {
@@ -299,7 +303,7 @@ export function limitFailedLogins(authorize: Authorize, options: FailedLoginsOpt
   function addressOf(request: Request, env: unknown): string | undefined {
     let address: unknown;
     try {
-      address = clientAddress(request, env);
+      address = atOnce(clientAddress(request, env));
     } catch (cause) {
       refuse(ACTION, `clientAddress threw. ${describeThrown(cause)}`, cause);
     }

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { type Check, checkFunction, MAX_TIMEOUT_MS, numberFrom } from "../../tool/mod.ts";
+import { atOnce, type Check, checkFunction, MAX_TIMEOUT_MS, numberFrom } from "../../tool/mod.ts";
 import { boundedText } from "./body.ts";
 import { checkOptions } from "./checks.ts";
 
@@ -89,7 +89,7 @@ export function remoteKeys(
   let failure: unknown;
 
   async function load(): Promise<readonly NamedKey[]> {
-    triedAt = now();
+    triedAt = atOnce(now());
     // Each request fetches for itself: in workerd, a fetch belongs to the request that began it.
     const response = await (options.fetch ?? fetch)(url, {
       headers: { accept: "application/json" },
@@ -112,7 +112,7 @@ export function remoteKeys(
   }
 
   return async (kid) => {
-    const age = now() - triedAt;
+    const age = atOnce(now()) - triedAt;
     if (keys === undefined) {
       if (failure !== undefined && age < RETRY_MS) throw failure;
       return await load().catch((error: unknown) => {

@@ -9,7 +9,14 @@
 import { ToolDispatcher } from "../../execute/mod.ts";
 import type { ToolRegistry } from "../../registry/mod.ts";
 import { Toolset } from "../../select/mod.ts";
-import { systemClock, type Tool, type ToolResult } from "../../tool/mod.ts";
+import {
+  atOnce,
+  callHook,
+  NO_LOG,
+  systemClock,
+  type Tool,
+  type ToolResult,
+} from "../../tool/mod.ts";
 import { parseJson, readBody, requireJson } from "./body.ts";
 import { type Cors, createCors } from "./cors.ts";
 import { defaultHeartbeatMs, StreamSlots } from "./event_stream.ts";
@@ -250,11 +257,7 @@ export class ToolServer {
 
   /** Tells the owner's log. Does not throw. */
   log(error: unknown): void {
-    try {
-      this.#options.onError?.(error);
-    } catch {
-      // A log that fails must not change the answer.
-    }
+    callHook(() => this.#options.onError?.(error), NO_LOG);
   }
 
   async #enter(
@@ -368,7 +371,7 @@ export class ToolRequest {
     let place: TraceParent | undefined;
     if (tool !== undefined && server.telemetry !== undefined) {
       try {
-        const begun = server.telemetry.begin({ tool, callId, sessionId, headers });
+        const begun = atOnce(server.telemetry.begin({ tool, callId, sessionId, headers }));
         place = begun.place;
         span = begun;
       } catch (error) {
@@ -455,11 +458,7 @@ class ObservedRequestCall implements RequestCall {
     if (this.#record !== undefined) {
       this.#record.toolMs = Math.max(this.#record.toolMs ?? 0, result.durationMs);
     }
-    try {
-      this.#span?.end(result);
-    } catch (error) {
-      this.#server.log(error);
-    }
+    callHook(() => this.#span?.end(result), (error) => this.#server.log(error));
   }
 }
 

@@ -11,6 +11,7 @@ import type {
   JsonSchemaValidator,
   StreamableHTTPClientTransportOptions,
 } from "@modelcontextprotocol/client";
+import { untilAborted } from "../../tool/mod.ts";
 
 /** A server that is a program: it is started, and speaks over its standard input and output. */
 export interface McpCommand {
@@ -157,15 +158,6 @@ function closed(): DOMException {
 function end(client: Client): void {
   // Ignore errors: the server may be gone already.
   client.close().catch(() => {});
-}
-
-function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  signal.throwIfAborted();
-  return new Promise((resolve, reject) => {
-    const stop = (): void => reject(signal.reason);
-    signal.addEventListener("abort", stop, { once: true });
-    work.then(resolve, reject).finally(() => signal.removeEventListener("abort", stop));
-  });
 }
 
 async function pause(ms: number, signal: AbortSignal): Promise<void> {

@@ -17,7 +17,7 @@ import {
   type RejectedImport,
 } from "../../formats/mod.ts";
 import type { ToolRegistry } from "../../registry/mod.ts";
-import type { Tool } from "../../tool/mod.ts";
+import { callHook, NO_LOG, type Tool } from "../../tool/mod.ts";
 import { callServer } from "./call_server.ts";
 import {
   clientOpener,
@@ -237,11 +237,7 @@ class McpImport implements ImportedMcpServer {
 
   #report(error: unknown): void {
     if (this.#isClosed) return;
-    try {
-      this.#options.onError?.(error);
-    } catch {
-      // Ignore errors of the error hook.
-    }
+    callHook(() => this.#options.onError?.(error), NO_LOG);
   }
 }
 

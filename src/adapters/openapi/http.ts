@@ -113,7 +113,7 @@ async function readResponse(
   maxBytes: number,
 ): Promise<ToolResult> {
   const { status } = response;
-  if (status < 200 || status > 299) return await readError(response, request);
+  if (!(status >= 200 && status <= 299)) return await readError(response, request);
   const { text, isWhole } = await readText(response, maxBytes);
   if (!isWhole) {
     return ToolResult.error(

@@ -8,6 +8,7 @@
 
 import type { Toolset, ToolSource } from "../../select/mod.ts";
 import {
+  atOnce,
   callHook,
   type Check,
   checkText,
@@ -88,7 +89,7 @@ export function findTools(
   const index = indexOf(toolset);
   // The index knows tools that this caller does not see, so it may take more hits to find enough.
   for (let wanted = most;; wanted *= 4) {
-    const hits = index.search(query, wanted);
+    const hits = atOnce(index.search(query, wanted));
     const found: Tool[] = [];
     for (const { id } of hits) {
       const tool = toolset.get(id);
@@ -118,8 +119,8 @@ export class IndexFollower {
   /** The index. Where there is none, it is made of what `tools` gives. */
   of(tools: () => readonly Tool[]): ToolIndex {
     if (this.#index === undefined) {
-      const index = this.#make();
-      for (const tool of tools()) index.add(tool);
+      const index = atOnce(this.#make());
+      for (const tool of tools()) atOnce(index.add(tool));
       this.#index = index;
     }
     return this.#index;

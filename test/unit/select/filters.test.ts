@@ -105,7 +105,7 @@ describe("filters", () => {
     assertThrows(
       () => idsKeptBy(not(promise)),
       TypeError,
-      "Cannot read a verdict: it is a promise, and must be true or false at once",
+      "Cannot use an answer: it is a promise, and must be given at once",
     );
   });
 
