@@ -26,15 +26,17 @@ function hasSanitizer(name: string): boolean {
   return started;
 }
 
-async function succeed(command: readonly string[]): Promise<void> {
-  const outcome = await run(command, {
-    env: {
-      PLUE_SIDECAR: join(PROGRAMS, "fake_sidecar"),
-      TSAN_OPTIONS: "halt_on_error=1",
-      UBSAN_OPTIONS: "halt_on_error=1:print_stacktrace=1",
-    },
-  });
-  assertEquals(outcome.code, 0, `${command.join(" ")}: ${said(outcome)}`);
+/** Runs programs that must end well: side by side, because much of their time is spent waiting. */
+async function succeed(...commands: readonly (readonly string[])[]): Promise<void> {
+  const env = {
+    PLUE_SIDECAR: join(PROGRAMS, "fake_sidecar"),
+    TSAN_OPTIONS: "halt_on_error=1",
+    UBSAN_OPTIONS: "halt_on_error=1:print_stacktrace=1",
+  };
+  const outcomes = await Promise.all(commands.map((command) => run(command, { env })));
+  const failed = outcomes.map((outcome, at) => `${commands[at]?.join(" ")}: ${said(outcome)}`)
+    .filter((_, at) => outcomes[at]?.code !== 0);
+  assertEquals(failed.length, 0, failed.join("\n"));
 }
 
 const PARTS = [
@@ -81,19 +83,18 @@ for (const sanitizer of ["thread", "address,undefined"]) {
 
     withSanitizer("reports nothing", async () => {
       prepare();
-      await succeed([join(programs, "units")]);
       // AddressSanitizer takes what the C library does at the end of a cancelled thread for an error.
       const parts = sanitizer === "thread" ? [...PARTS, "cancellation"] : PARTS;
       const fakeGuest = join(programs, "fake_guest");
-      await succeed([fakeGuest, "callback", "300", ...parts, "shutdown"]);
-      await succeed([fakeGuest, "socket", "300", ...parts]);
-      await succeed([join(programs, "suite"), ...parts, "crash", "shutdown"]);
-      await succeed([
-        join(programs, "edge"),
-        join(PROGRAMS, "fake_sidecar"),
-        ...RACES,
-      ]);
-      await succeed([join(programs, "process"), join(PROGRAMS, "fake_sidecar"), "no_stdio"]);
+      const fakeSidecar = join(PROGRAMS, "fake_sidecar");
+      await succeed(
+        [join(programs, "units")],
+        [fakeGuest, "callback", "300", ...parts, "shutdown"],
+        [fakeGuest, "socket", "300", ...parts],
+        [join(programs, "suite"), ...parts, "crash", "shutdown"],
+        [join(programs, "edge"), fakeSidecar, ...RACES],
+        [join(programs, "process"), fakeSidecar, "no_stdio"],
+      );
     });
 
     const whenLong = maybe(
@@ -144,20 +145,11 @@ describe("under valgrind", () => {
     const whenTime = isShort ? withValgrind : maybe(false, "long: npm run test:soak");
     whenTime(`${tool} reports nothing`, async () => {
       make("all", "test-programs");
-      await succeed([
-        ...valgrind,
-        join(PROGRAMS, "fake_guest"),
-        "callback",
-        "50",
-        ...few,
-      ]);
-      await succeed([...valgrind, join(PROGRAMS, "suite"), ...few, "shutdown"]);
-      await succeed([
-        ...valgrind,
-        join(PROGRAMS, "process"),
-        join(PROGRAMS, "fake_sidecar"),
-        "no_stdio",
-      ]);
+      await succeed(
+        [...valgrind, join(PROGRAMS, "fake_guest"), "callback", "50", ...few],
+        [...valgrind, join(PROGRAMS, "suite"), ...few, "shutdown"],
+        [...valgrind, join(PROGRAMS, "process"), join(PROGRAMS, "fake_sidecar"), "no_stdio"],
+      );
     });
   }
 });

@@ -7,10 +7,10 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, it } from "bun:te
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
+import { freePort } from "../../runtime/workerd.ts";
 import { type RunningServer, startServer } from "../servers.ts";
 
 const packageFile = (name: string): string =>
@@ -350,17 +350,6 @@ async function startEverything(port: string): Promise<RunningServer> {
       await gone;
     },
   };
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  if (typeof address !== "object" || address === null) {
-    throw new Error("There is no free port");
-  }
-  return address.port;
 }
 
 for (const runtime of ["bun", "workerd"] as const) {
