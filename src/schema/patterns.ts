@@ -25,8 +25,8 @@ const MAX_AGAIN = 32;
 const MAX_WAYS = 4_000;
 /** How many states and characters an automaton remembers. */
 const MAX_MEMORY = 10_000;
-/** How many steps automata may take in one check: some ten milliseconds. */
-const MAX_STEPS = 1_000_000;
+/** How many steps automata may take in one check: some fifty milliseconds. */
+const MAX_STEPS = 2_500_000;
 
 let steps = MAX_STEPS;
 
@@ -53,6 +53,8 @@ function spend(count: number): void {
  * linear time.
  */
 export function compilePattern(source: string): RegExp {
+  const known = PLAIN.get(source);
+  if (known !== undefined) return known;
   if (source.length > MAX_LENGTH) refuse(`at most ${MAX_LENGTH} characters long`);
   let native: RegExp;
   try {
@@ -63,12 +65,22 @@ export function compilePattern(source: string): RegExp {
   const part = readPattern(source);
   if (typeof part === "string") refuse(part);
   // A pattern that is plain with any number of repetitions is so with a certain number.
-  if (isPlain(new Machine(true).build(part))) return native;
-  const machine = new Machine(false);
-  const start = machine.build(part);
-  if (start === undefined) refuse("a regular expression with fewer parts and repetitions");
-  return isPlain(start) ? native : new LinearRegExp(source, machine, start);
+  if (!isPlain(new Machine(part, true))) {
+    const machine = new Machine(part, false);
+    if (machine.start === undefined) {
+      refuse("a regular expression with fewer parts and repetitions");
+    }
+    if (!isPlain(machine)) return new LinearRegExp(source, machine);
+  }
+  if (PLAIN.size === MAX_PLAIN) PLAIN.clear();
+  if (source.length < MAX_SHORT) PLAIN.set(source, native);
+  return native;
 }
+
+/** The last plain patterns: the tools of a registry have many in common. */
+const PLAIN = new Map<string, RegExp>();
+const MAX_PLAIN = 1_000;
+const MAX_SHORT = 200;
 
 function refuse(rule: string): never {
   throw new SyntaxError(`The pattern must be ${rule}`);
@@ -82,16 +94,14 @@ export function takesSteps(pattern: RegExp): boolean {
 /** A regular expression that is run as an automaton. */
 class LinearRegExp extends RegExp {
   readonly #machine: Machine;
-  readonly #search: Search;
 
-  constructor(source: string, machine: Machine, start: State) {
+  constructor(source: string, machine: Machine) {
     super(source, "u");
     this.#machine = machine;
-    this.#search = new Search(start, false);
   }
 
   override test(text: string): boolean {
-    return this.#machine.finds(this.#search, text);
+    return this.#machine.finds(text);
   }
 }
 
@@ -117,34 +127,37 @@ interface State {
 
 /** The automaton of one pattern. */
 class Machine {
+  /** The first state; `undefined` if there would be too many. */
+  readonly start: State | undefined;
+  /** Whether a state leads back to itself. */
+  hasLoops = false;
   readonly #loosely: boolean;
   /** The lookaheads and lookbehinds, the inner ones first. */
   readonly #looks: Search[] = [];
   #size = 0;
   #asksForWords = false;
 
-  /** @param loosely Whether every repetition may be of any number. */
-  constructor(loosely: boolean) {
-    this.#loosely = loosely;
-  }
+  #search: Search | undefined;
 
-  /** The first state; `undefined` if there would be too many. */
-  build(part: PatternPart): State | undefined {
+  /** @param loosely Whether every repetition may be of any number. */
+  constructor(part: PatternPart, loosely: boolean) {
+    this.#loosely = loosely;
     try {
-      return this.#add(part, this.#state({}), false);
+      this.start = this.#add(part, this.#state({}), false);
     } catch (error) {
-      if (error instanceof RangeError) return undefined;
-      throw error;
+      if (!(error instanceof RangeError)) throw error;
     }
   }
 
-  /** Whether a search finds something, after the lookaheads and lookbehinds on which it depends. */
-  finds(search: Search, text: string): boolean {
+  /** Searches for the lookaheads and lookbehinds, and then for what depends on them. */
+  finds(text: string): boolean {
+    if (this.start === undefined) return false;
+    this.#search ??= new Search(this.start, false);
     const found = this.#looks.length === 0 ? undefined : new Uint32Array(text.length + 1);
     for (const [index, look] of this.#looks.entries()) {
       look.run(text, this.#asksForWords, found, AT_WORD << index + 1);
     }
-    return search.run(text, this.#asksForWords, found, 0);
+    return this.#search.run(text, this.#asksForWords, found, 0);
   }
 
   #state(state: Omit<State, "id">): State {
@@ -180,6 +193,7 @@ class Machine {
     const loosely = this.#loosely && max > 1;
     let state = next;
     if (loosely || max === Infinity) {
+      this.hasLoops = true;
       state = this.#state({ other: next });
       state.next = before(state, part);
     } else {
@@ -379,12 +393,12 @@ interface Ways {
  * leads on in one way, so that there is no second way to try; and where the search may begin
  * anywhere, it is given up after a few characters.
  */
-function isPlain(start: State | undefined): boolean {
+function isPlain({ start, hasLoops }: Machine): boolean {
   if (start === undefined) return false;
   let visits = 0;
   const elsewhere = waysFrom(start, AT_START);
   const isAnchored = elsewhere?.takers.length === 0 && !elsewhere.ends;
-  if (countsUpTo(isAnchored ? MAX_WAYS : MAX_AGAIN)) return true;
+  if (!hasLoops && countsUpTo(isAnchored ? MAX_WAYS : MAX_AGAIN)) return true;
   const first = waysFrom(start);
   const known = new Map<State, Ways>();
   const all = new Set(first?.takers);

@@ -237,7 +237,8 @@ class McpImport implements ImportedMcpServer {
       // One read that is still to begin is enough for any number of notifications.
       this.#cancelRead ??= systemClock.setTimeout(() => {
         this.#cancelRead = undefined;
-        this.#read(client).catch((error) => this.#report(error));
+        // There may be another client by then.
+        this.refresh().catch((error) => this.#report(error));
       }, this.#pace.next());
     });
     if (client.getProtocolEra() !== "modern") return;
@@ -275,7 +276,6 @@ class McpImport implements ImportedMcpServer {
         pins,
         ...rest
       } = this.#options;
-      this.#repeatable = repeatableTools(list);
       const imported = importTools("mcp", list, {
         ...rest,
         beside: this.#sync.others(),
@@ -288,7 +288,9 @@ class McpImport implements ImportedMcpServer {
           }, context),
       });
       const checked = pins === undefined ? imported : await pins.check(imported, rest.namespace);
-      if (!this.#isClosed) this.#take(checked);
+      if (this.#isClosed) return;
+      this.#repeatable = repeatableTools(list);
+      this.#take(checked);
     });
   }
 

@@ -169,7 +169,6 @@ async function openWith(
   try {
     return await untilAborted(connecting, signal);
   } catch (error) {
-    connecting.catch(() => {});
     // Not awaited: a program may take seconds to end. Ignore errors: it may be gone already.
     transport?.close().catch(() => {});
     throw error;
@@ -203,6 +202,7 @@ async function newClient(maxBytes: number, unasked: UnaskedMessages): Promise<Cl
      * removes the progress handler. A delayed response keeps progress that arrives together with it.
      */
     protected override _onresponse(response: JSONRPCResponse): void {
+      unasked.answer();
       void Promise.resolve().then(() => super._onresponse(this.#boundedPage(response)));
     }
 

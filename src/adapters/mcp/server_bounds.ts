@@ -36,8 +36,13 @@ export class Pace {
 /** How many messages a second a server may send that no one asked for. */
 const MAX_UNASKED = 1_000;
 
-/** Counts notifications and requests of a server, and says when to stop reading for a while. */
+/**
+ * Counts notifications and requests of a server, and responses beyond those to requests. Says when to
+ * stop reading for a while.
+ */
 export class UnaskedMessages {
+  /** How many requests may still be answered. */
+  #asked = 0;
   #count = 0;
   #since = -Infinity;
   #pause: Promise<void> | undefined;
@@ -45,6 +50,17 @@ export class UnaskedMessages {
   /** The end of the pause, if there is one. */
   get pause(): Promise<void> | undefined {
     return this.#pause;
+  }
+
+  /** A request is sent, which will be answered. */
+  ask(): void {
+    this.#asked++;
+  }
+
+  /** Counts a response. */
+  answer(): void {
+    if (this.#asked > 0) this.#asked--;
+    else this.add();
   }
 
   /** Counts a message. */
@@ -160,7 +176,10 @@ export function boundAnswers(transport: Transport, unasked: UnaskedMessages): vo
   const send = transport.send.bind(transport);
   let answers = 0;
   transport.send = async (message: JSONRPCMessage, options) => {
-    if ("method" in message) return await send(message, options);
+    if ("method" in message) {
+      if ("id" in message) unasked.ask();
+      return await send(message, options);
+    }
     unasked.add();
     if (answers >= MAX_ANSWERS) return;
     answers++;

@@ -14,6 +14,7 @@ import type {
   PinnedImport,
 } from "../../formats/mod.ts";
 import {
+  callHook,
   canonicalJson,
   checkFunction,
   clip,
@@ -22,9 +23,15 @@ import {
   isObject,
   type JsonValue,
   makeTool,
+  MAX_TIMEOUT_MS,
+  NO_LOG,
+  numberFrom,
   refuse,
   refuseOthers,
+  systemClock,
+  TIME_OVER,
   type Tool,
+  within,
 } from "../../tool/mod.ts";
 import { definitionOf, differences, gravest } from "./definition.ts";
 import { fileStore, memoryStore, type PinStore } from "./store.ts";
@@ -38,6 +45,12 @@ export interface ToolPinsOptions {
    * @default {"trust"}
    */
   readonly firstImport?: "trust" | "hold";
+  /**
+   * How long the store may take to load or to save, in milliseconds. After that nothing is let in.
+   *
+   * @default {30_000}
+   */
+  readonly storeTimeoutMs?: number;
   /** Told of each tool that is held back, once for each definition. What it throws is ignored. */
   onHeld?(held: HeldTool): void;
 }
@@ -93,37 +106,42 @@ export function toolPins(
   store: PinStore | string = memoryStore(),
   options: ToolPinsOptions = {},
 ): ImportPins {
-  const { firstImport = "trust", onHeld } = options;
-  refuseOthers(ACTION, options, ["firstImport", "onHeld"]);
+  const { firstImport = "trust", storeTimeoutMs = 30_000, onHeld } = options;
+  refuseOthers(ACTION, options, ["firstImport", "storeTimeoutMs", "onHeld"]);
   if (firstImport !== "trust" && firstImport !== "hold") {
     refuse(ACTION, `firstImport must be "trust" or "hold", not ${describe(firstImport)}`);
   }
+  numberFrom(1, MAX_TIMEOUT_MS)(ACTION, storeTimeoutMs, "storeTimeoutMs");
   if (onHeld !== undefined) checkFunction(ACTION, onHeld, "onHeld");
   const kept = typeof store === "string" ? fileStore(store) : store;
   if (typeof kept?.load !== "function" || typeof kept.save !== "function") {
     refuse(ACTION, "the store must be the path of a file, or have load and save");
   }
-  return new ToolPins(kept, firstImport, onHeld);
+  return new ToolPins(kept, { firstImport, storeTimeoutMs, onHeld });
 }
 
 const ACTION = "make pins";
 
+interface CheckedOptions {
+  readonly firstImport: "trust" | "hold";
+  readonly storeTimeoutMs: number;
+  readonly onHeld: ((held: HeldTool) => void) | undefined;
+}
+
 class ToolPins implements ImportPins {
   readonly #store: PinStore;
   readonly #first: "trust" | "hold";
-  readonly #onHeld: ((held: HeldTool) => void) | undefined;
+  readonly #storeTimeoutMs: number;
+  readonly #onHeld: ((held: HeldTool) => unknown) | undefined;
   /** What was told of each import at its last check. */
   readonly #told = new Map<string, ReadonlySet<string>>();
   /** The work under way: reading and writing take turns. */
   #turn: Promise<unknown> = Promise.resolve();
 
-  constructor(
-    store: PinStore,
-    first: "trust" | "hold",
-    onHeld: ((held: HeldTool) => void) | undefined,
-  ) {
+  constructor(store: PinStore, { firstImport, storeTimeoutMs, onHeld }: CheckedOptions) {
     this.#store = store;
-    this.#first = first;
+    this.#first = firstImport;
+    this.#storeTimeoutMs = storeTimeoutMs;
     this.#onHeld = onHeld;
   }
 
@@ -243,12 +261,7 @@ class ToolPins implements ImportPins {
     const now = new Map(held.map((one) => [`${one.kind} ${one.digest} ${one.id}`, one]));
     this.#told.set(key, new Set(now.keys()));
     for (const [mark, one] of now) {
-      if (before?.has(mark) === true) continue;
-      try {
-        this.#onHeld?.(one);
-      } catch {
-        // Ignore errors of the hook.
-      }
+      if (before?.has(mark) !== true) callHook(() => this.#onHeld?.(one), NO_LOG);
     }
     return Object.freeze({
       ...imported,
@@ -260,12 +273,18 @@ class ToolPins implements ImportPins {
   }
 
   async #load(): Promise<Map<string, Approved>> {
-    const text = await this.#store.load();
+    const text = await this.#inTime(this.#store.load());
     return text === undefined ? new Map() : await parsePins(text);
   }
 
   async #save(all: ReadonlyMap<string, Approved>): Promise<void> {
-    await this.#store.save(await writePins(all));
+    await this.#inTime(this.#store.save(await writePins(all)));
+  }
+
+  async #inTime<Answer>(answer: Promise<Answer>): Promise<Answer> {
+    const given = await within(systemClock, this.#storeTimeoutMs, answer);
+    if (given !== TIME_OVER) return given;
+    throw new Error(`The store did not answer within ${this.#storeTimeoutMs} ms`);
   }
 
   #inTurn<Result>(work: () => Promise<Result>): Promise<Result> {

@@ -357,6 +357,15 @@ describe("UnaskedMessages", () => {
     await unasked.pause;
     assertEquals(unasked.pause, undefined);
   });
+
+  it("does not count responses to requests, and counts those to nothing", () => {
+    const unasked = new UnaskedMessages();
+    for (let count = 0; count < 2_000; count++) unasked.ask();
+    for (let count = 0; count < 2_000; count++) unasked.answer();
+    assertEquals(unasked.pause, undefined);
+    for (let count = 0; count < 1_000; count++) unasked.answer();
+    assert(unasked.pause !== undefined);
+  });
 });
 
 describe("boundedFetch()", () => {

@@ -352,6 +352,12 @@ describe("toolPins() with a store that fails", () => {
     });
   }
 
+  it("lets nothing in if it does not answer in time", async () => {
+    const silent = { ...good, load: () => new Promise<undefined>(() => {}) };
+    const { held } = await imports(silent, { storeTimeoutMs: 1 }).next(READ);
+    assertEquals(held[0]?.reason.includes("did not answer within 1 ms"), true);
+  });
+
   it("lets in what is approved when it can be read again", async () => {
     const store = memoryStore();
     await imports(store).next(READ);
@@ -372,6 +378,7 @@ describe("toolPins()", () => {
       [[{}], "the store must be the path of a file, or have load and save"],
       [[null], "the store must be the path of a file"],
       [[undefined, { firstImport: "maybe" }], 'firstImport must be "trust" or "hold", not "maybe"'],
+      [[undefined, { storeTimeoutMs: 0 }], "storeTimeoutMs must be a number from 1"],
       [[undefined, { onHeld: 1 }], "onHeld must be a function"],
       [[undefined, { first: "hold" }], '"/first" is not one of its fields'],
     ] as const
@@ -379,7 +386,7 @@ describe("toolPins()", () => {
     it(`refuses ${JSON.stringify(args)}`, () => {
       // What JavaScript may hand in.
       const wrong = args as unknown as Parameters<typeof toolPins>;
-      assertThrows(() => toolPins(...wrong), TypeError, what);
+      assertThrows(() => toolPins(...wrong), Error, what);
     });
   }
 
@@ -391,5 +398,11 @@ describe("toolPins()", () => {
       },
     });
     assertEquals((await next(READ)).held.length, 1);
+    // A hook may be async, since its answer is not wanted.
+    const rejecting = imports(memoryStore(), {
+      firstImport: "hold",
+      onHeld: () => Promise.reject(new Error("broken")) as unknown as undefined,
+    });
+    assertEquals((await rejecting.next(READ)).held.length, 1);
   });
 });

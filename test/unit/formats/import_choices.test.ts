@@ -93,6 +93,8 @@ describe("importTools() with roles, scopes and risk", () => {
       [{ roles: { read: "dev" } }, 'the roles of "read" must be a list of strings'],
       [{ scopes: () => [1] }, "the scopes must be a list of strings"],
       [{ risk: { read: "huge" } }, 'the risk of "read" must be one of'],
+      [{ risk: () => Promise.reject(new Error("late")) }, "it is a promise"],
+      [{ exclude: () => Promise.reject(new Error("late")) }, "it is a promise"],
     ] as const
   ) {
     it(`refuses ${JSON.stringify(options)}, because ${what}`, () => {
