@@ -7,7 +7,13 @@
 
 import type { Tool } from "../tool/mod.ts";
 import { type Attempt, type Candidate, convertTool, type Refusal } from "./convert_tool.ts";
-import { createExportNames, type ExportNames, type WireName, wireNames } from "./export_names.ts";
+import {
+  createExportNames,
+  type ExportNames,
+  wireAliases,
+  type WireName,
+  wireNames,
+} from "./export_names.ts";
 import {
   checkExportOptions,
   type ExportOptions,
@@ -145,11 +151,8 @@ function exportList(
   options: ExportOptions,
 ): ExportResult {
   refuseTwins(list);
-  const names = wireNames(
-    list,
-    target.names,
-    options.namespaces === false ? undefined : target.namespaces,
-  );
+  const namespaces = options.namespaces === false ? undefined : target.namespaces;
+  const names = wireNames(list, target.names, namespaces);
   const strictMode = strictModeOf(target);
   const limits = new RequestLimits(
     // The limits of a strict mode concern strict tools only.
@@ -185,7 +188,11 @@ function exportList(
     tools,
     losses: Object.freeze(losses),
     rejected: Object.freeze(rejected),
-    names: createExportNames(target.id, sent.map(({ encoding }) => encoding)),
+    names: createExportNames(
+      target.id,
+      sent.map(({ encoding }) => encoding),
+      wireAliases(sent.map(({ tool }) => tool), target.names, namespaces),
+    ),
     warnings: warnings.list(),
   });
 }

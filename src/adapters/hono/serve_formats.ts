@@ -137,7 +137,7 @@ function dispatchTurn(formats: FormatFunctions): RouteAnswer {
       request.beginCall({
         toolId: name ?? wireName,
         callId,
-        tool: name === undefined ? undefined : shown.get(name),
+        tool: name === undefined ? undefined : shown.resolve(name),
         sessionId: ids.sessionId,
       })
     );
