@@ -5,15 +5,17 @@
  */
 
 import type { DecodedCall, Exportable, ExportResult, TargetName } from "../../formats/mod.ts";
+import type { fitBudget, FittedTools } from "../../finding/mod.ts";
 import { searchToolset } from "../../registry/mod.ts";
 import type { Toolset } from "../../select/mod.ts";
-import type { ToolResult } from "../../tool/mod.ts";
+import { checkFunction, type ToolResult } from "../../tool/mod.ts";
 import {
   badRequest,
   checkObject,
   checkOptions,
   json,
   ListCache,
+  type ListingQuery,
   type Page,
   pageOf,
   pageResponse,
@@ -36,6 +38,11 @@ import {
 export interface ServeFormatsOptions {
   /** What `GET /openapi.json` says besides the tools. */
   readonly openapi?: OpenApiOptions;
+  /**
+   * The function of `@plue/tools/finding`, for `GET /tools?format=…&tokens=4000`: an export that
+   * takes at most so many tokens. Absent: a query with `tokens` is refused.
+   */
+  readonly fitBudget?: typeof fitBudget;
 }
 
 /**
@@ -64,14 +71,16 @@ export function serveFormats(
   formats: FormatFunctions,
   options: ServeFormatsOptions = {},
 ): FormatService {
-  checkOptions("serve formats", options, { openapi: checkObject });
-  const { openapi = {} } = options;
+  checkOptions("serve formats", options, { openapi: checkObject, fitBudget: checkFunction });
+  const { openapi = {}, fitBudget } = options;
   checkOptions("describe the service (openapi)", openapi, OPENAPI_CHECKS);
   return {
-    exportPage(toolset, tools, { format = "", search, limit, losses }) {
+    exportPage(toolset, tools, query) {
+      const { format = "", search, limit, losses, tokens } = query;
+      const fitted = tokens === undefined ? undefined : fitTo(fitBudget, toolset, query, tokens);
       // A copy, because an export of the listing itself would be kept with it, without a bound.
       const found = search === undefined ? [...tools] : searchToolset(toolset, search, { limit });
-      const exported = exportTo(formats, found, format);
+      const exported = fitted?.exported ?? exportTo(formats, found, format);
       const { target, names, rejected, warnings } = exported;
       return pageOf({
         target,
@@ -85,6 +94,7 @@ export function serveFormats(
         rejected,
         warnings,
         ...(losses ? { losses: exported.losses } : {}),
+        ...(fitted && { tokens: fitted.tokens, shown: fitted.tools, leftOut: fitted.leftOut }),
       });
     },
     routes: (server, pages) => [
@@ -207,6 +217,30 @@ function exportTo(
 ): ExportResult {
   try {
     return exportTools(tools, target as TargetName);
+  } catch (error) {
+    throw error instanceof RangeError ? new RequestError(error.message) : error;
+  }
+}
+
+/**
+ * Chooses tools for a budget.
+ *
+ * @throws {RequestError} If the server fits none, there is no such target, or not even one tool
+ * fits; it says what the smallest takes.
+ */
+function fitTo(
+  fit: typeof fitBudget | undefined,
+  toolset: Toolset,
+  { format = "", search: query }: ListingQuery,
+  tokens: number,
+): FittedTools {
+  if (fit === undefined) {
+    throw new RequestError(
+      "This server fits no budgets: its owner sets the option fitBudget of serveFormats",
+    );
+  }
+  try {
+    return fit(toolset, { tokens, query, target: format as TargetName });
   } catch (error) {
     throw error instanceof RangeError ? new RequestError(error.message) : error;
   }

@@ -27,6 +27,8 @@ export interface ListingQuery {
   readonly cursor: string | undefined;
   /** The target to export to; `undefined` for the handler's own shape. */
   readonly format: string | undefined;
+  /** How many tokens an export may take; `undefined` for all that is asked for. */
+  readonly tokens: number | undefined;
   /** Whether an export says what the target cannot. */
   readonly losses: boolean;
   /** The query in a fixed order: two queries with one key have the same page. */
@@ -79,6 +81,10 @@ const READERS = {
   },
   cursor: oneWord,
   format: oneWord,
+  tokens: (value, name) => {
+    if (/^[1-9]\d{0,6}$/.test(value)) return Number(value);
+    throw unfit(name, value, "a whole number from 1 to 9999999");
+  },
   losses: (value, name) => {
     if (value === "1" || value === "0") return value === "1";
     throw unfit(name, value, "1 or 0");
@@ -126,10 +132,15 @@ function readParameters(parameters: URLSearchParams): ListingQuery {
     if (value === "") throw new RequestError(`Query parameter "${name}" is empty`);
     values[name] = READERS[name](value, name);
   }
-  const { category, q, limit, cursor, format, losses, ...rest } = values as QueryValues;
+  const { category, q, limit, cursor, format, tokens, losses, ...rest } = values as QueryValues;
   const { role, maxRisk, tagsAny, tagsAll, namespace, ...context } = rest;
-  if (format === undefined && losses !== undefined) {
-    throw new RequestError('Query parameter "losses" goes with "format"');
+  for (const [name, value] of Object.entries({ losses, tokens })) {
+    if (format === undefined && value !== undefined) {
+      throw new RequestError(`Query parameter "${name}" goes with "format"`);
+    }
+  }
+  if (tokens !== undefined && limit !== undefined) {
+    throw new RequestError('Query parameter "limit" does not go with "tokens"');
   }
   // An export is whole; only a search has a limit.
   const paging = cursor !== undefined
@@ -144,6 +155,7 @@ function readParameters(parameters: URLSearchParams): ListingQuery {
   }
   return {
     format,
+    tokens,
     losses: losses ?? false,
     selection: present({
       role,
