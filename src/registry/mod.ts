@@ -20,9 +20,16 @@ export { ToolRegistry } from "./registry.ts";
 export type { RegistryClock } from "../tool/mod.ts";
 export {
   createToolIndex,
+  type FoundTools,
   searchToolset,
+  searchToolsetAsync,
+  type ToolAnswer,
+  type ToolField,
   type ToolHit,
   type ToolIndex,
+  type ToolIndexOptions,
+  type ToolMatch,
   type ToolSearchOptions,
+  type ToolSearchScope,
 } from "./search/mod.ts";
 export { isToolHost, type ToolHost, ToolLifecycleError, type ToolRuntime } from "./lifecycle.ts";

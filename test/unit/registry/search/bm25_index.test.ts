@@ -1,6 +1,6 @@
 import { assert, assertEquals, assertLessOrEqual } from "@std/assert";
 import { describe, it } from "bun:test";
-import { searchFields } from "../../../../src/registry/search/bm25_index.ts";
+import { searchFields } from "../../../../src/registry/search/fields.ts";
 import { createToolIndex, type ToolIndex } from "../../../../src/registry/search/mod.ts";
 import { makeTool, type Tool } from "../../../../src/tool/mod.ts";
 import { describeToolIndex } from "../../../contract/tool_index_contract.ts";

@@ -181,9 +181,9 @@ describe("searchToolset()", () => {
 
   it("answers nothing for a limit of 0, or nothing to search", () => {
     const toolset = buildToolset([fakeTool("echo")]);
-    assertEquals(searchToolset(toolset, "echo", { limit: 0 }), []);
-    assertEquals(searchToolset(buildToolset([]), "echo"), []);
-    assertEquals(searchToolset(toolset, ""), []);
+    assertEquals(ids(searchToolset(toolset, "echo", { limit: 0 })), []);
+    assertEquals(ids(searchToolset(buildToolset([]), "echo")), []);
+    assertEquals(ids(searchToolset(toolset, "")), []);
   });
 
   it("answers at most ten tools by default", () => {
