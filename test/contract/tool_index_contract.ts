@@ -103,6 +103,17 @@ export function describeToolIndex(name: string, create: () => ToolIndex<ToolAnsw
       assertEquals((await ids(index, "branch")).includes("git-log"), false);
     });
 
+    it("finds only what is among the tools of the caller", async () => {
+      const index = filled(all);
+      const hits = await index.search("write text to a file", 10, { among: [read, log] });
+      assertEquals(hits.map((hit) => hit.id).filter((id) => id !== "git-log"), ["file-read"]);
+      assertEquals(await index.search("write text to a file", 10, { among: [] }), []);
+    });
+
+    it("finds nothing for an empty query", async () => {
+      for (const query of ["", "  ", "?!"]) assertEquals(await ids(filled(all), query), []);
+    });
+
     it("ignores the removal of a tool that is not there", async () => {
       const index = filled(all);
       index.remove("nobody");
