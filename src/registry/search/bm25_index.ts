@@ -41,7 +41,7 @@ const MANY_WORDS = 14;
 /** What the sentence that fits best is worth, compared with the whole query. */
 const SENTENCE_SHARE = 0.4;
 /** The score that the best tool must reach by default. See `bench/search_quality.ts`. */
-const MIN_SCORE = 0.07;
+const MIN_SCORE = 0.075;
 
 const MAX_QUERY = 8_192;
 const MAX_QUERY_WORDS = 512;
@@ -111,7 +111,7 @@ export interface ToolIndexOptions {
   /**
    * The score that the best tool must reach where a search does not say; 0 for any.
    *
-   * @default {0.07}
+   * @default {0.075}
    */
   readonly minScore?: number | undefined;
 }
@@ -292,8 +292,8 @@ export function createToolIndex(options: ToolIndexOptions = {}): ToolIndex {
     // A rare synonym says no more than the word that was asked for, or than its commonest meaning.
     let most = found[0]?.[2];
     for (const other of synonyms.get(word) ?? []) if (other !== word) note(other, SYNONYM);
-    // "reopen" and "unsubscribe" are about what is opened and subscribed to.
-    if (most === undefined && /^(re|un)/.test(word)) note(word.slice(2), SYNONYM);
+    // "reopen" and "unlock" are about what is open and locked; "research" is not about a search.
+    if (most === undefined && /^(un|re(?=[aeiou]))/.test(word)) note(word.slice(2), SYNONYM);
     if (found.length === 0) {
       const isShown = (other: string): boolean => count(other, view) > 0;
       const known = byLetter.get(word.slice(0, 1)) ?? [];
