@@ -225,7 +225,9 @@ function valueFor<Value>(
 /** Whether the owner wants a tool of this name. */
 export function isWanted({ include, exclude }: ImportOptions, name: string): boolean {
   return (include === undefined || isIn(include, name)) &&
-    (exclude === undefined || !isIn(exclude, name));
+    (exclude === undefined ||
+      // An answer that is neither yes nor no leaves the tool out, too.
+      (typeof exclude === "function" ? atOnce(exclude(name)) === false : !exclude.includes(name)));
 }
 
 function isIn(filter: ImportFilter, name: string): boolean {

@@ -37,6 +37,7 @@ import {
   type ToolHandlerOptions,
 } from "../../src/adapters/hono/mod.ts";
 import { importTools } from "../../src/formats/mod.ts";
+import { toolPins } from "../../src/adapters/pins/mod.ts";
 import { createMcpEndpoint, importMcpServer } from "../../src/adapters/mcp/mod.ts";
 import { importOpenApi } from "../../src/adapters/openapi/mod.ts";
 import { fetchFrom, URL_OF_MCP } from "../adapters/mcp/support.ts";
@@ -182,6 +183,22 @@ async function callOpenApi(options: Parameters<typeof importOpenApi>[1]): Promis
 }
 
 const MCP_LIST = { tools: [{ name: "t", inputSchema: { type: "object" } }] };
+
+/** The ids of what is imported. */
+function idsOf(options: Parameters<typeof importTools>[2] & object): string {
+  try {
+    return importTools("mcp", MCP_LIST, options).tools.map(({ id }) => id).join() || "none";
+  } catch {
+    return "its owner is told";
+  }
+}
+
+const LEFT_OUT: HookCase["right"] = {
+  throws: "its owner is told",
+  rejects: "its owner is told",
+  hangs: "its owner is told",
+  "answers nonsense": "none",
+};
 
 /** A token whose signature no key has made. */
 const TOKEN = "Bearer " + ["eyJhbGciOiJSUzI1NiIsInR5cCI6IkpXVCJ9", "eyJleHAiOjk5OTk5OTk5OTl9", "AA"]
@@ -421,8 +438,8 @@ export const HOOK_CASES: Readonly<Record<string, HookCase>> = {
     run: (toCaller) => requestWithToken({ toCaller }),
   },
   "RemoteKeysOptions.fetch": {
-    right: lets("503"),
-    run: (fetch) => request({ authorize: withKeys({ fetch }) }, WAIT, TOKEN),
+    right: "503",
+    run: (fetch) => request({ authorize: withKeys({ fetch, timeoutMs: 500 }) }, WAIT, TOKEN),
   },
   "RemoteKeysOptions.now": {
     right: { throws: "503", rejects: "503", hangs: "503", "answers nonsense": "401" },
@@ -449,8 +466,11 @@ export const HOOK_CASES: Readonly<Record<string, HookCase>> = {
     run: (keyOf) => request({ rateLimit: { limit: 1, windowMs: 1_000, keyOf } }),
   },
   "RateLimitStore.take": {
-    right: lets("500", "429"),
-    run: (take) => request({ rateLimit: { limit: 1, windowMs: 1_000, store: { take } } }),
+    right: { throws: "500", rejects: "500", hangs: "503", "answers nonsense": "503" },
+    run: (take) =>
+      request({
+        rateLimit: { limit: 1, windowMs: 1_000, storeTimeoutMs: 500, store: { take } },
+      }),
   },
   "MemoryRateLimitStoreOptions.now": {
     right: { throws: "500", rejects: "500", hangs: "500", "answers nonsense": "200" },
@@ -472,14 +492,17 @@ export const HOOK_CASES: Readonly<Record<string, HookCase>> = {
   "CallSpan.end": { right: "200", run: (end) => request(traced({ end })) },
 
   // What is imported.
-  "ImportOptions.risk": {
-    right: "its owner is told",
-    run(risk) {
-      try {
-        return importTools("mcp", MCP_LIST, { risk }).tools.map((tool) => tool.risk).join();
-      } catch {
-        return "its owner is told";
-      }
+  "ImportOptions.risk": { right: "its owner is told", run: (risk) => idsOf({ risk }) },
+  "ImportOptions.roles": { right: "its owner is told", run: (roles) => idsOf({ roles }) },
+  "ImportOptions.scopes": { right: "its owner is told", run: (scopes) => idsOf({ scopes }) },
+  "ImportOptions.include": { right: LEFT_OUT, run: (include) => idsOf({ include }) },
+  "ImportOptions.exclude": { right: LEFT_OUT, run: (exclude) => idsOf({ exclude }) },
+  "ToolPinsOptions.onHeld": {
+    right: "none",
+    run: async (onHeld) => {
+      const pins = toolPins(undefined, { firstImport: "hold", onHeld });
+      const { tools } = await importTools("mcp", MCP_LIST, { pins });
+      return tools.map(({ id }) => id).join() || "none";
     },
   },
   "ImportMcpServerOptions.risk": {
@@ -527,6 +550,14 @@ export const NO_HOOKS: Readonly<Record<string, string>> = {
     "FormatService.exportPage",
     "FormatService.routes",
     "FormatService.routes()",
+    "ImportPins.check",
+    "PinnedImport.approve",
+  ]),
+  ...because("is read by importTools, as that of ImportOptions", [
+    "ImportMcpServerOptions.exclude",
+    "ImportMcpServerOptions.include",
+    "ImportMcpServerOptions.roles",
+    "ImportMcpServerOptions.scopes",
   ]),
   ...because("is of the response that a fetch function gave", [
     "HttpResponse.body.getReader",
