@@ -42,7 +42,8 @@ const jobs = plan.map((run) => {
     lacks.get(run.packages);
   if (missing !== undefined) {
     const skips = [`${run.suite} on ${run.runtime}: ${missing}`];
-    return { ...run, run: () => ({ passed: 0, failed: 0, skipped: 1, skips, ms: 0, output: "" }) };
+    const count = { passed: 0, failed: 0, skipped: 1, skips, ms: 0, failures: [], output: "" };
+    return { ...run, run: () => count };
   }
   if (run.runtime !== "bun" || !run.coverage) return { ...run, run: () => runSuite(run) };
   const coverageDir = join(folder, `coverage-${run.suite}`);
@@ -80,14 +81,15 @@ async function worker() {
 }
 await Promise.all([worker(), worker()]);
 
-// The reason is in a skipped test's name; some runners put the groups before it.
-const skips = new Set(
-  results.flatMap(({ skips }) => skips).map((skip) => skip.split(" > ").at(-1)),
-);
-if (skips.size > 0) {
-  console.log(`\nSkipped:\n${[...skips].slice(0, 40).map((skip) => `  ${skip}`).join("\n")}`);
-  if (skips.size > 40) console.log(`  and ${skips.size - 40} more`);
+/** Prints a list under its heading, if there is something in it. */
+function list(heading, lines) {
+  if (lines.length === 0) return;
+  console.log(`\n${heading}:\n${lines.slice(0, 40).map((line) => `  ${line}`).join("\n")}`);
+  if (lines.length > 40) console.log(`  and ${lines.length - 40} more`);
 }
+// The reason is in a skipped test's name; some runners put the groups before it.
+const skips = results.flatMap(({ skips }) => skips).map((skip) => skip.split(" > ").at(-1));
+list("Skipped", [...new Set(skips)]);
 
 if (everything || options.only?.includes("coverage")) {
   const { percent, low } = await coverage(coverageFolders);
@@ -95,18 +97,25 @@ if (everything || options.only?.includes("coverage")) {
   for (const { name, percent, missed } of low) {
     console.log(`  ${percent.toFixed(1).padStart(5)} %  ${name}  ${missed}`);
   }
-  const enough = percent >= WANTED;
-  if (!enough) console.log(`FAIL coverage: ${percent.toFixed(1)} % is less than ${WANTED} %`);
+  const failures = percent >= WANTED ? [] : [`${percent.toFixed(1)} % is less than ${WANTED} %`];
   results.push({
     suite: "coverage",
     runtime: "bun",
-    passed: enough ? 1 : 0,
-    failed: enough ? 0 : 1,
+    passed: 1 - failures.length,
+    failed: failures.length,
     skipped: 0,
+    failures,
   });
 }
 for (const { show, printed } of results) if (show) console.log(`\n${printed.trim()}`);
 rmSync(folder, { recursive: true, force: true });
+// Last, because a log may be cut.
+list(
+  "Failed",
+  results.flatMap(({ suite, runtime, failures }) =>
+    failures.map((failure) => `${suite} on ${runtime}: ${failure}`)
+  ),
+);
 
 const columns = [...NAMES, "host"];
 const cell = (suite, runtime) => {

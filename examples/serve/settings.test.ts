@@ -1,4 +1,4 @@
-import { assertEquals, assertThrows } from "@std/assert";
+import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { describe, it } from "bun:test";
 import { readSettings, SettingsError, urlOf } from "./settings.ts";
 
@@ -14,6 +14,7 @@ describe("readSettings()", () => {
       maxRisk: "low",
       role: undefined,
       workspace: "/here",
+      gitFolders: [],
       token: undefined,
     });
   });
@@ -26,7 +27,8 @@ describe("readSettings()", () => {
         PLUE_MAX_RISK: "high",
         PLUE_ROLE: "impl",
         PLUE_WORKSPACE: "/there",
-        PLUE_TOKEN: "s3cret",
+        PLUE_GIT_FOLDER: "/here",
+        PLUE_TOKEN: "s3cret-s3cret-s3cret",
       }),
       {
         port: 0,
@@ -35,7 +37,8 @@ describe("readSettings()", () => {
         maxRisk: "high",
         role: "impl",
         workspace: "/there",
-        token: "s3cret",
+        gitFolders: ["/here"],
+        token: "s3cret-s3cret-s3cret",
       },
     );
   });
@@ -62,6 +65,7 @@ describe("readSettings()", () => {
       ["PLUE_MAX_RISK", "toString", "one of safe, low, medium, high, critical"],
       ["PLUE_ROLE", "a b", "a role's name"],
       ["PLUE_WORKSPACE", "/nowhere", "a folder that exists"],
+      ["PLUE_GIT_FOLDER", "/nowhere", "a folder that exists"],
     ] as const
   ) {
     it(`refuses ${name}=${value}, and names it, its value and what is wanted`, () => {
@@ -75,15 +79,18 @@ describe("readSettings()", () => {
     });
   }
 
-  it("refuses a token that a header cannot carry, and does not show it", () => {
-    const error = assertThrows(() => read({ PLUE_TOKEN: "my secret" }), SettingsError);
-    assertEquals(error.message.includes("secret"), false);
+  it("refuses a token that a header cannot carry or that is short, and does not show it", () => {
+    for (const token of ["my secret secret secret", "secret", "a-secret-of-15c"]) {
+      const error = assertThrows(() => read({ PLUE_TOKEN: token }), SettingsError);
+      assertEquals(error.message.includes("secret"), false);
+      assertStringIncludes(error.message, "16 to 1024");
+    }
   });
 
   it("refuses every host that is not loopback when there is no token", () => {
     for (const host of ["0.0.0.0", "::", "192.168.1.5", "example.org", "127.0.0.1.example.org"]) {
       assertThrows(() => read({ HOST: host }), SettingsError, "set PLUE_TOKEN");
-      assertEquals(read({ HOST: host, PLUE_TOKEN: "t" }).isLoopback, false);
+      assertEquals(read({ HOST: host, PLUE_TOKEN: "correct-horse-battery" }).isLoopback, false);
     }
   });
 

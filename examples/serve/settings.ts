@@ -17,6 +17,8 @@ export interface ServeSettings {
   /** The role of every caller. Absent: they see the tools without roles. */
   readonly role: string | undefined;
   readonly workspace: string;
+  /** Where the workspace's repository may keep its data outside of the workspace. */
+  readonly gitFolders: readonly string[];
   /** The token that callers must send. Absent: none is needed. */
   readonly token: string | undefined;
 }
@@ -69,11 +71,17 @@ export function readSettings(
   const workspace = value("PLUE_WORKSPACE") ?? currentFolder;
   if (!isFolder(workspace)) wrong("PLUE_WORKSPACE", "must be a folder that exists");
 
+  const gitFolder = value("PLUE_GIT_FOLDER");
+  if (gitFolder !== undefined && !isFolder(gitFolder)) {
+    wrong("PLUE_GIT_FOLDER", "must be a folder that exists");
+  }
+  const gitFolders = gitFolder === undefined ? [] : [gitFolder];
+
   // A message must not show the token, even a wrong one.
   const token = value("PLUE_TOKEN");
-  if (token !== undefined && !/^[\x21-\x7e]{1,1024}$/.test(token)) {
+  if (token !== undefined && !/^[\x21-\x7e]{16,1024}$/.test(token)) {
     throw new SettingsError(
-      "Cannot serve: PLUE_TOKEN must be 1 to 1024 visible ASCII characters without spaces",
+      "Cannot serve: PLUE_TOKEN must be 16 to 1024 visible ASCII characters without spaces",
     );
   }
   const isLoopback = isLoopbackHost(host);
@@ -85,7 +93,7 @@ export function readSettings(
         "secret that callers must present, or leave HOST at 127.0.0.1",
     );
   }
-  return { port, host, isLoopback, maxRisk, role, workspace, token };
+  return { port, host, isLoopback, maxRisk, role, workspace, gitFolders, token };
 }
 
 /** The address as a URL, with a host that a client on this machine can use. */

@@ -51,7 +51,6 @@ export async function sendChecked(options: CheckedRequest): Promise<IncomingMess
   const { url, method, headers, body, signal } = options;
   signal.throwIfAborted();
   const addresses = await allowedAddresses(options);
-  signal.throwIfAborted();
   const requestOptions: RequestOptions = {
     method,
     // No agent: it could reuse a connection that was checked for another call.
@@ -82,7 +81,7 @@ export async function sendChecked(options: CheckedRequest): Promise<IncomingMess
 }
 
 async function allowedAddresses(
-  { url, allowPrivate, resolve = systemResolver }: CheckedRequest,
+  { url, allowPrivate, signal, resolve = systemResolver }: CheckedRequest,
 ): Promise<readonly ResolvedAddress[]> {
   const isAllowed = (address: string) =>
     typeof allowPrivate === "boolean" ? allowPrivate : allowPrivate.includes(address);
@@ -90,8 +89,11 @@ async function allowedAddresses(
   const family = isIP(host);
   let addresses: readonly ResolvedAddress[];
   try {
-    addresses = family !== 0 ? [{ address: host, family }] : await resolve(host);
+    addresses = family !== 0
+      ? [{ address: host, family }]
+      : await Promise.race([resolve(host), aborted(signal)]);
   } catch (error) {
+    signal.throwIfAborted();
     throw networkRefusal(url, error);
   }
   // A single private address is enough to refuse the name: it may be a rebinding attack.
@@ -106,6 +108,13 @@ async function allowedAddresses(
     );
   }
   return addresses;
+}
+
+/** Rejects when the call is aborted. A name server may never answer. */
+function aborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_resolve, reject) => {
+    signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+  });
 }
 
 /** The host without the brackets of an IPv6 address. */

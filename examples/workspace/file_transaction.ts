@@ -13,36 +13,31 @@
 import { type BigIntStats, constants } from "node:fs";
 import {
   access,
-  copyFile,
   type FileHandle,
   link,
   lstat,
   mkdir,
   open,
-  realpath,
   rename,
-  rm,
+  rmdir,
   unlink,
   utimes,
 } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import process from "node:process";
 import type { Transaction } from "../../mod.ts";
-import {
-  beginJournal,
-  endJournal,
-  inode,
-  type JournalEntry,
-  statOrNothing,
-  undo,
-  writeJournal,
-} from "./journal.ts";
-import { isWithin, openInside, TRANSACTION_PREFIX, type WorkspacePath } from "./paths.ts";
-import { errorCode, fileRefusal, Refusal } from "./refusal.ts";
+import { Folder, openRegular } from "./held.ts";
+import { beginJournal, endJournal, type JournalEntry, writeJournal } from "./journal.ts";
+import { startTime } from "./marked_processes.ts";
+import { isWithin, TRANSACTION_PREFIX, type WorkspacePath } from "./paths.ts";
+import { errorCode, fileRefusal, Refusal, systemError } from "./refusal.ts";
+import { clearAway, inode, statOrNothing, type Step, undo } from "./undo.ts";
 
 /** Files up to this size can be appended to: they are copied first. */
 const MAX_APPEND_BYTES = 268_435_456;
 const COPY_BYTES = 1_048_576;
+/** How many folders one path may need. Each is held open until the transaction ends. */
+const MAX_NEW_FOLDERS = 64;
 
 /** The journals of this process's open transactions, over all workspaces. */
 const openJournals = new Set<string>();
@@ -52,9 +47,10 @@ export function isOpenJournal(file: string): boolean {
   return openJournals.has(file);
 }
 
-/** A transaction's files: what it has kept, and the journal about it. */
+/** A transaction's files: its folder, with what it has kept, and the journal about it. */
 interface Records {
-  readonly folder: string;
+  readonly name: string;
+  readonly folder: Folder;
   readonly journal: string;
 }
 
@@ -76,7 +72,7 @@ export class JournaledTransaction implements FileTransaction {
   readonly #root: string;
   readonly #journals: string;
   readonly #claim: (path: string, shown: string) => void;
-  readonly #entries: JournalEntry[] = [];
+  readonly #steps: Required<Step>[] = [];
   #records: Records | undefined;
   #count = 0;
   #isOpen = true;
@@ -96,8 +92,9 @@ export class JournaledTransaction implements FileTransaction {
   }
 
   write(path: WorkspacePath, data: Uint8Array, from: "empty" | "current" = "empty"): Promise<void> {
-    return this.#change(path, "write", async ({ folder, journal }) => {
-      const before = await statOrNothing(path.absolute);
+    return this.#change(path, "write", async (records, folder) => {
+      const target = folder.at(basename(path.absolute));
+      const before = await statOrNothing(target);
       if (before !== undefined && !before.isFile()) {
         throw new Refusal(
           "invalid_arguments",
@@ -106,36 +103,44 @@ export class JournaledTransaction implements FileTransaction {
         );
       }
       // A rename over a read-only file would succeed, against its owner's intention.
-      if (before !== undefined) await assertWritable(path, before);
+      if (before !== undefined) await assertWritable(target, path.shown, before);
+      if (from === "current" && before !== undefined && before.size > MAX_APPEND_BYTES) {
+        throw new Refusal(
+          "invalid_arguments",
+          `Cannot append to "${path.shown}": it is larger than ${MAX_APPEND_BYTES} bytes`,
+          { pointer: "/path" },
+        );
+      }
       const name = String(this.#count++);
-      const fresh = join(folder, `${name}.new`);
-      const backup = join(folder, `${name}.old`);
+      const fresh = records.folder.at(`${name}.new`);
+      const backup = records.folder.at(`${name}.old`);
 
       const handle = await open(fresh, "wx", 0o666);
+      let after: string;
       try {
-        if (before !== undefined && from === "current") await copyInto(handle, path);
+        if (before !== undefined && from === "current") {
+          await copyInto(handle, target, path.shown, before.size);
+        }
         await handle.appendFile(data);
         if (before !== undefined) await handle.chmod(Number(before.mode & 0o777n));
         await handle.sync();
+        after = inode(await handle.stat({ bigint: true }));
       } finally {
         await handle.close();
       }
-      const after = inode(await statOrNothing(fresh));
-      if (after === null) throw new Refusal("threw", `Cannot write "${path.shown}": it vanished`);
-
-      await this.#record(journal, path, {
+      await this.#record(records, folder, {
         kind: "placed",
         path: path.relative,
         before: inode(before),
         after,
         backup: `${name}.old`,
       });
-      if (before === undefined) await placeNew(fresh, path.absolute);
+      if (before === undefined) await placeNew(fresh, target);
       else {
-        await keep(path.absolute, backup);
-        await rename(fresh, path.absolute);
+        await keep(target, backup, before, path.shown);
+        await rename(fresh, target);
       }
-      await syncFolder(dirname(path.absolute));
+      await folder.sync();
     });
   }
 
@@ -145,14 +150,21 @@ export class JournaledTransaction implements FileTransaction {
       const stats = await statOrNothing(folder);
       if (stats !== undefined) break;
       missing.unshift(folder);
+      if (missing.length > MAX_NEW_FOLDERS) {
+        throw new Refusal(
+          "invalid_arguments",
+          `Cannot make the folders of "${shown}": more than ${MAX_NEW_FOLDERS} are missing`,
+          { pointer: "/path" },
+        );
+      }
     }
     for (const absolute of missing) {
       const relative = absolute.slice(root.length + 1);
       const path = { absolute, relative, shown, exists: false };
-      await this.#change(path, "make", async ({ journal }) => {
-        await this.#record(journal, path, { kind: "folder", path: relative });
+      await this.#change(path, "make", async (records, folder) => {
+        await this.#record(records, folder, { kind: "folder", path: relative });
         // If another call puts files into it, rollback leaves the folder.
-        await mkdir(absolute).catch((error: unknown) => {
+        await mkdir(folder.at(basename(absolute))).catch((error: unknown) => {
           if (errorCode(error) !== "EEXIST") throw error;
         });
       }, false);
@@ -160,50 +172,51 @@ export class JournaledTransaction implements FileTransaction {
   }
 
   remove(path: WorkspacePath): Promise<void> {
-    return this.#change(path, "delete", async ({ folder, journal }) => {
-      const before = inode(await lstat(path.absolute, { bigint: true }));
+    return this.#change(path, "delete", async (records, folder) => {
+      const target = folder.at(basename(path.absolute));
+      const before = inode(await lstat(target, { bigint: true }));
       const name = `${this.#count++}.old`;
-      await this.#record(journal, path, {
+      const backup = records.folder.at(name);
+      await this.#record(records, folder, {
         kind: "removed",
         path: path.relative,
         before,
         backup: name,
       });
-      await rename(path.absolute, join(folder, name));
-      await syncFolder(dirname(path.absolute));
+      await rename(target, backup);
+      if (inode(await lstat(backup, { bigint: true })) !== before) {
+        // Something else was put in its place in between. It goes back.
+        if (await statOrNothing(target) === undefined) await rename(backup, target);
+        throw systemError("EMOVED");
+      }
+      await folder.sync();
     });
   }
 
   commit(): Promise<void> {
-    return this.#end(async () => {
-      if (this.#records === undefined) return;
-      const { folder, journal } = this.#records;
+    return this.#end(async ({ name, journal }) => {
       // This line is the commit: after it nothing can be rolled back, not even by `recover`.
       await writeJournal(journal, { kind: "committed" });
       openJournals.delete(journal);
-      this.#records = undefined;
       // The changes are kept even if this fails; `recover` removes the rest.
-      await clearAway(folder, journal).catch(() => undefined);
+      await clearAway(this.#root, name, journal).catch(() => undefined);
     });
   }
 
   rollback(): Promise<void> {
-    return this.#end(async () => {
-      if (this.#records === undefined) return;
-      const { folder, journal } = this.#records;
+    return this.#end(async ({ name, folder, journal }) => {
       openJournals.delete(journal);
-      const problems = await undo(this.#root, folder, this.#entries);
+      const problems = await undo(this.#root, folder, this.#steps);
       // Files that could not be put back stay in the folder, for a person to look at.
-      if (problems.length > 0) throw rollbackError(basename(folder), problems);
-      await clearAway(folder, journal);
-      this.#records = undefined;
+      if (problems.length > 0) throw rollbackError(name, problems);
+      await clearAway(this.#root, name, journal);
     });
   }
 
   #change(
     path: WorkspacePath,
     verb: string,
-    work: (records: Records) => Promise<void>,
+    work: (records: Records, folder: Folder) => Promise<void>,
     isClaimed = true,
   ): Promise<void> {
     const result = this.#last.then(async () => {
@@ -213,7 +226,13 @@ export class JournaledTransaction implements FileTransaction {
       }
       if (isClaimed) this.#claim(path.absolute, path.shown);
       try {
-        await work(this.#records ??= await this.#openRecords());
+        const folder = await Folder.open(dirname(path.absolute));
+        try {
+          await work(this.#records ??= await this.#openRecords(), folder);
+        } finally {
+          // A rollback needs the folder of a recorded step, wherever it lies by then.
+          if (this.#steps.at(-1)?.folder !== folder) await folder.close();
+        }
       } catch (error) {
         throw fileRefusal(error, verb, path.shown);
       }
@@ -222,46 +241,43 @@ export class JournaledTransaction implements FileTransaction {
     return result;
   }
 
-  #end(work: () => Promise<void>): Promise<void> {
+  #end(work: (records: Records) => Promise<void>): Promise<void> {
     this.#isOpen = false;
-    const result = this.#last.then(work);
+    const result = this.#last.then(async () => {
+      if (this.#records === undefined) return;
+      try {
+        await work(this.#records);
+      } finally {
+        for (const { folder } of [this.#records, ...this.#steps]) await folder.close();
+        this.#records = undefined;
+      }
+    });
     this.#last = result.catch(() => undefined);
     return result;
   }
 
   async #openRecords(): Promise<Records> {
     const name = `${TRANSACTION_PREFIX}${this.id}`;
-    const folder = join(this.#root, name);
+    await using root = await Folder.open(this.#root);
     // The journal comes first: a folder without one would never be cleared away.
-    const head = { pid: process.pid, root: this.#root, folder: name };
+    const { pid } = process;
+    const head = { pid, started: startTime(pid), root: this.#root, folder: name };
     const journal = await beginJournal(this.#journals, head);
     openJournals.add(journal);
     try {
-      await mkdir(folder, { mode: 0o700 });
+      await mkdir(root.at(name), { mode: 0o700 });
+      return { name, folder: await Folder.open(join(this.#root, name)), journal };
     } catch (error) {
       openJournals.delete(journal);
+      await rmdir(root.at(name)).catch(() => undefined);
       await endJournal(journal).catch(() => undefined);
       throw error;
     }
-    return { folder, journal };
   }
 
-  /**
-   * Writes a step to the journal. The path is checked before that, and again right before the step.
-   */
-  async #record(journal: string, path: WorkspacePath, entry: JournalEntry): Promise<void> {
-    await this.#assertInPlace(path);
-    await writeJournal(journal, entry);
-    this.#entries.push(entry);
-    await this.#assertInPlace(path);
-  }
-
-  async #assertInPlace(path: WorkspacePath): Promise<void> {
-    const folder = dirname(path.absolute);
-    if (await realpath(folder) === folder) return;
-    throw new Refusal("denied", `Cannot change "${path.shown}": its folder was moved meanwhile`, {
-      retryable: true,
-    });
+  async #record(records: Records, folder: Folder, entry: JournalEntry): Promise<void> {
+    await writeJournal(records.journal, entry);
+    this.#steps.push({ entry, folder });
   }
 }
 
@@ -272,55 +288,59 @@ export function rollbackError(name: string, problems: readonly string[]): Error 
   );
 }
 
-/** Removes a transaction's folder, then the journal that would find it. */
-export async function clearAway(folder: string, journal: string): Promise<void> {
-  await rm(folder, { recursive: true, force: true });
-  await endJournal(journal);
-}
-
-/** Copies what is there now, through a handle that was checked: no link is followed. */
-async function copyInto(target: FileHandle, path: WorkspacePath): Promise<void> {
-  const source = await openInside(path);
+/** Copies the first bytes of a file. A link is not followed. */
+async function copyInto(
+  target: FileHandle,
+  from: string,
+  shown: string,
+  size: bigint,
+): Promise<void> {
+  const source = await openRegular(from, shown);
   try {
-    if ((await source.stat()).size > MAX_APPEND_BYTES) {
-      throw new Refusal(
-        "invalid_arguments",
-        `Cannot append to "${path.shown}": it is larger than ${MAX_APPEND_BYTES} bytes`,
-        { pointer: "/path" },
-      );
-    }
     const buffer = new Uint8Array(COPY_BYTES);
-    for (let position = 0;;) {
-      const { bytesRead } = await source.read(buffer, 0, COPY_BYTES, position);
+    for (let left = Number(size); left > 0;) {
+      const { bytesRead } = await source.read(buffer, 0, Math.min(left, COPY_BYTES));
       if (bytesRead === 0) return;
       await target.appendFile(buffer.subarray(0, bytesRead));
-      position += bytesRead;
+      left -= bytesRead;
     }
   } finally {
     await source.close();
   }
 }
 
-async function assertWritable(path: WorkspacePath, stats: BigIntStats): Promise<void> {
+async function assertWritable(path: string, shown: string, stats: BigIntStats): Promise<void> {
   // `access` lets root write any file, but a file marked read-only must not be changed.
   if ((stats.mode & 0o222n) === 0n) {
-    throw new Refusal("denied", `Cannot write "${path.shown}": it is read-only`, {
-      pointer: "/path",
-    });
+    throw new Refusal("denied", `Cannot write "${shown}": it is read-only`, { pointer: "/path" });
   }
-  await access(path.absolute, constants.W_OK);
+  await access(path, constants.W_OK);
 }
 
 /** Keeps the file under a second name, or as a copy where the file system has no hard links. */
-async function keep(path: string, backup: string): Promise<void> {
+async function keep(
+  path: string,
+  backup: string,
+  before: BigIntStats,
+  shown: string,
+): Promise<void> {
   try {
     await link(path, backup);
   } catch (error) {
     if (!hasNoLinks(error)) throw error;
-    const { atime, mtime } = await lstat(path);
-    await copyFile(path, backup, constants.COPYFILE_EXCL);
-    await utimes(backup, atime, mtime);
+    const copy = await open(backup, "wx", Number(before.mode & 0o777n));
+    try {
+      await copyInto(copy, path, shown, before.size);
+    } finally {
+      await copy.close();
+    }
+    await utimes(backup, before.atime, before.mtime);
+    return;
   }
+  if (inode(await statOrNothing(backup)) === inode(before)) return;
+  // Something else was put in its place in between.
+  await unlink(backup);
+  throw systemError("EMOVED");
 }
 
 /** Creates a file. A link fails if the path is taken by then; a rename would replace the file. */
@@ -337,11 +357,4 @@ async function placeNew(fresh: string, path: string): Promise<void> {
 
 function hasNoLinks(error: unknown): boolean {
   return ["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EMLINK"].includes(errorCode(error) ?? "");
-}
-
-/** Makes a rename last through a power failure, where folders can be synced. */
-async function syncFolder(path: string): Promise<void> {
-  const handle = await open(path, constants.O_RDONLY).catch(() => undefined);
-  await handle?.sync().catch(() => undefined);
-  await handle?.close();
 }

@@ -10,21 +10,10 @@
  */
 
 import process from "node:process";
-import type { BigIntStats } from "node:fs";
-import {
-  lstat,
-  mkdir,
-  open,
-  readdir,
-  readFile,
-  realpath,
-  rename,
-  rmdir,
-  unlink,
-} from "node:fs/promises";
+import { lstat, mkdir, open, readdir, readFile, rename, unlink } from "node:fs/promises";
 import { homedir } from "node:os";
-import { basename, dirname, isAbsolute, join, resolve } from "node:path";
-import { isWithin, TRANSACTION_PREFIX } from "./paths.ts";
+import { isAbsolute, join, resolve } from "node:path";
+import { TRANSACTION_PREFIX } from "./paths.ts";
 import { errorCode, Refusal } from "./refusal.ts";
 
 /** One step. Paths are relative to the workspace, backups to the transaction's folder. */
@@ -50,6 +39,8 @@ export type JournalEntry =
 /** The first line of a journal: the process that wrote it, and the folders it is about. */
 export interface JournalHead {
   readonly pid: number;
+  /** When the process was started; 0 if the system does not say. */
+  readonly started: number;
   /** The workspace's real path. */
   readonly root: string;
   /** The name of the transaction's folder, in the root. */
@@ -69,6 +60,8 @@ export interface Journal {
 }
 
 const EXTENSION = ".jsonl";
+/** Of a journal whose head is being written. Nothing was begun under it. */
+const UNFINISHED = ".new";
 
 /**
  * The default folder of journals: `PLUE_STATE`, or the system's folder for the state of a user's
@@ -103,9 +96,15 @@ export async function beginJournal(folder: string, head: JournalHead): Promise<s
     throw unusable(`their folder cannot be made (${why}); PLUE_STATE can name another`, cause);
   }
   await assertPrivate(folder);
-  const file = join(folder, `${crypto.randomUUID()}${EXTENSION}`);
-  await writeJournal(file, head);
-  return file;
+  const name = join(folder, crypto.randomUUID());
+  try {
+    await writeJournal(name + UNFINISHED, head);
+    await rename(name + UNFINISHED, name + EXTENSION);
+  } catch (error) {
+    await unlink(name + UNFINISHED).catch(() => undefined);
+    throw error;
+  }
+  return name + EXTENSION;
 }
 
 /** Appends a line and waits until the disk has it. */
@@ -115,8 +114,15 @@ export async function writeJournal(
 ): Promise<void> {
   const handle = await open(file, "a", 0o600);
   try {
-    await handle.writeFile(`${JSON.stringify(line)}\n`);
-    await handle.sync();
+    const { size } = await handle.stat();
+    try {
+      await handle.writeFile(`${JSON.stringify(line)}\n`);
+      await handle.sync();
+    } catch (error) {
+      // On a full disk half of the line may be there, and the next line would be added to it.
+      await handle.truncate(size);
+      throw error;
+    }
   } finally {
     await handle.close();
   }
@@ -128,9 +134,10 @@ export async function endJournal(file: string): Promise<void> {
 }
 
 /**
- * The journals that were begun for a workspace and have not been ended.
+ * The journals that were begun for a workspace and have not been ended. Those without a head, of
+ * transactions that were never begun, are removed.
  *
- * @throws {Refusal} If others may write to the folder.
+ * @throws {Refusal} If others may write to the folder, or a journal is damaged.
  */
 export async function readJournals(
   folder: string,
@@ -140,25 +147,39 @@ export async function readJournals(
   const names = await readdir(folder).catch(unlessGone) ?? [];
   if (names.length > 0) await assertPrivate(folder);
   for (const name of names.sort()) {
-    if (!name.endsWith(EXTENSION)) continue;
+    if (!name.endsWith(EXTENSION) && !name.endsWith(UNFINISHED)) continue;
     const file = join(folder, name);
     const text = await readFile(file, "utf8").catch(unlessGone);
     // An incomplete last line belongs to a step that was not begun.
-    const [first, ...lines] = (text ?? "").split("\n").slice(0, -1);
-    if (first === undefined) continue;
-    const head: JournalHead = JSON.parse(first);
-    if (head.root !== root) continue;
-    const steps: (JournalEntry | JournalEnd)[] = lines.map((line) => JSON.parse(line));
-    const entries = steps.filter((step) => step.kind !== "committed");
-    found.set(file, { head, entries, isCommitted: entries.length < steps.length });
+    const lines = (text ?? "").split("\n").slice(0, -1);
+    if (name.endsWith(UNFINISHED) || lines.length === 0) {
+      await unlink(file).catch(unlessGone);
+      continue;
+    }
+    const journal = parseJournal(lines, name);
+    if (journal.head.root === root) found.set(file, journal);
   }
   return found;
+}
+
+function parseJournal(lines: readonly string[], name: string): Journal {
+  try {
+    const [head, ...steps] = lines.map((line) => JSON.parse(line)) as [
+      JournalHead,
+      ...(JournalEntry | JournalEnd)[],
+    ];
+    const entries = steps.filter((step) => step.kind !== "committed");
+    return { head, entries, isCommitted: entries.length < steps.length };
+  } catch (cause) {
+    throw unusable(`"${name}" is damaged; look at its transaction's folder, then remove it`, cause);
+  }
 }
 
 async function assertPrivate(folder: string): Promise<void> {
   const stats = await lstat(folder);
   // Windows has no such bits; there, only the user can write to the user's profile.
-  const isOpen = process.platform !== "win32" && (stats.mode & 0o077) !== 0;
+  const isOpen = process.platform !== "win32" &&
+    ((stats.mode & 0o077) !== 0 || stats.uid !== process.getuid?.());
   if (stats.isDirectory() && !isOpen) return;
   throw unusable("their folder must be a folder of the user's alone (mode 0700)");
 }
@@ -169,97 +190,4 @@ function unusable(why: string, cause?: unknown): Refusal {
 
 function unlessGone(error: unknown): undefined {
   if (errorCode(error) !== "ENOENT") throw error;
-}
-
-/**
- * Undoes the steps, last first. Steps that were never done are skipped. Files that something else
- * changed in between are left as they are and reported.
- *
- * @param root The workspace's real path.
- * @param folder The transaction's folder, in the root.
- * @returns The steps that could not be undone, as sentences.
- */
-export async function undo(
-  root: string,
-  folder: string,
-  entries: readonly JournalEntry[],
-): Promise<readonly string[]> {
-  if (!await isInPlace(root, join(folder, "backup"))) {
-    return [`"${basename(folder)}": it leads elsewhere`];
-  }
-  const problems: string[] = [];
-  for (const entry of entries.toReversed()) {
-    try {
-      const problem = await undoOne(root, folder, entry);
-      if (problem !== undefined) problems.push(`"${entry.path}": ${problem}`);
-    } catch (error) {
-      problems.push(`"${entry.path}": ${errorCode(error) ?? "an unknown error"}`);
-    }
-  }
-  return problems;
-}
-
-async function undoOne(
-  root: string,
-  folder: string,
-  entry: JournalEntry,
-): Promise<string | undefined> {
-  const path = join(root, entry.path);
-  if (!await isInPlace(root, path)) return "its folder leads elsewhere";
-  if (entry.kind === "folder") {
-    await rmdir(path).catch(unless("ENOENT", "ENOTEMPTY", "EEXIST"));
-    return undefined;
-  }
-  const backup = join(folder, basename(entry.backup));
-  const kept = await statOrNothing(backup);
-  const now = inode(await statOrNothing(path));
-  if (entry.kind === "removed") {
-    if (kept === undefined) return undefined;
-    if (inode(kept) !== entry.before) return "its backup was changed by something else";
-    if (now !== null) return "something else is there now";
-    await mkdir(dirname(path), { recursive: true });
-    await rename(backup, path);
-    return undefined;
-  }
-  if (now === entry.before) return undefined;
-  if (now !== entry.after && now !== null) return "it was changed by something else";
-  if (entry.before === null) {
-    if (now !== null) await unlink(path);
-    return undefined;
-  }
-  // Only regular files are overwritten, so a backup is a regular file.
-  if (kept?.isFile() !== true) return "its backup was changed by something else";
-  await rename(backup, path);
-  return undefined;
-}
-
-/** Whether no symbolic link is on the way from the root to the path. */
-async function isInPlace(root: string, path: string): Promise<boolean> {
-  for (let folder = dirname(path); isWithin(root, folder); folder = dirname(folder)) {
-    const real = await realpath(folder).catch(unless("ENOENT"));
-    if (real !== undefined) return real === folder;
-    // A dangling link: creating the folder would create the target of the link.
-    if (await statOrNothing(folder) !== undefined) return false;
-  }
-  return false;
-}
-
-/** The stats of a path; `undefined` if it does not exist. */
-export async function statOrNothing(path: string): Promise<BigIntStats | undefined> {
-  return await lstat(path, { bigint: true }).catch(unless("ENOENT", "ENOTDIR"));
-}
-
-/** The inode number, as a journal holds it. */
-export function inode(stats: BigIntStats): string;
-export function inode(stats: BigIntStats | undefined): string | null;
-export function inode(stats: BigIntStats | undefined): string | null {
-  return stats === undefined ? null : `${stats.dev}:${stats.ino}`;
-}
-
-/** A handler that swallows the errors with these codes. */
-function unless(...codes: readonly string[]): (error: unknown) => undefined {
-  return (error) => {
-    if (!codes.includes(errorCode(error) ?? "")) throw error;
-    return undefined;
-  };
 }

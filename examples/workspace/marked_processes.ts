@@ -1,12 +1,15 @@
 /**
  * Finds the processes of one call by a mark in their environment, also after they moved to another
- * process group, session or parent. On Linux only; elsewhere none are found.
+ * process group, session or parent. A guard does the same for all calls when this process has
+ * ended, however it ended. On Linux only; elsewhere none are found.
  *
  * @module
  */
 
+import { type ChildProcess, spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
+import type { Socket } from "node:net";
 import process from "node:process";
 import { setTimeout as delay } from "node:timers/promises";
 import { errorCode } from "./refusal.ts";
@@ -22,6 +25,56 @@ const UNCLEAR_SCANS = 40;
  */
 const GIVE_UP_MS = 30_000;
 
+/** Marks the processes of this run. */
+const RUN = crypto.randomUUID();
+
+/** Reads until this process has ended, and kills what bears the mark until a while has gone by. */
+const GUARD = `
+while read -r _; do :; done
+clean=0
+while [ "$clean" -lt 5 ]; do
+  found=$(grep -lsF "PLUE_CALL=$1/" /proc/[0-9]*/environ) || clean=$((clean + 1))
+  for file in $found; do
+    clean=0
+    pid=\${file#/proc/}
+    kill -KILL "\${pid%/environ}"
+  done
+  sleep 0.1
+done
+`;
+let guard: ChildProcess | undefined;
+
+/** A new mark for a process and its children, as the variables to start it with. */
+export function newMark(): { readonly PLUE_CALL: string } {
+  if (process.platform === "linux") guard ??= startGuard();
+  return { PLUE_CALL: `${RUN}/${crypto.randomUUID()}` };
+}
+
+/**
+ * Starts the guard. It has a session of its own, which signals to this one's group do not reach.
+ * Where it cannot be started, commands end with their calls only.
+ */
+function startGuard(): ChildProcess | undefined {
+  try {
+    const child = spawn("sh", ["-c", GUARD, "sh", RUN], {
+      cwd: "/",
+      env: { PATH: process.env["PATH"] },
+      detached: true,
+      stdio: ["pipe", "ignore", "ignore"],
+    });
+    child.once("error", () => undefined);
+    child.once("exit", () => guard = undefined);
+    child.stdin?.on("error", () => undefined);
+    // This process may end while the guard runs.
+    child.unref();
+    (child.stdin as Partial<Socket> | null)?.unref?.();
+    return child;
+  } catch {
+    // Deno throws where it may not run a shell.
+    return undefined;
+  }
+}
+
 /** When a process was started, in the kernel's ticks since boot; 0 if that cannot be told. */
 export function startTime(pid: number | undefined): number {
   if (process.platform !== "linux" || pid === undefined) return 0;
@@ -35,7 +88,7 @@ export function startTime(pid: number | undefined): number {
 /**
  * Kills the processes that bear the mark, and waits until they have ended.
  *
- * @param mark The variable, as `NAME=value`.
+ * @param mark The value of `PLUE_CALL`.
  * @param since The start time of the oldest process that can bear it.
  */
 export async function killMarked(mark: string, since: number): Promise<void> {
@@ -70,7 +123,7 @@ async function scan(
     const pid = Number(name);
     if (!Number.isInteger(pid)) continue;
     const environment = await environmentOf(pid);
-    if (environment?.split("\0").includes(mark) === true) {
+    if (environment?.split("\0").includes(`PLUE_CALL=${mark}`) === true) {
       isThere = true;
       killed.add(pid);
       try {

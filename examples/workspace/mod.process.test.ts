@@ -3,6 +3,7 @@ import { assert, assertEquals, assertThrows } from "@std/assert";
 import { describe, it } from "bun:test";
 import { createToolIndex, tagsAll, ToolAvailabilityContext, ToolDispatcher } from "../../mod.ts";
 import { createWorkspaceRegistry, registry, transactions, workspaceTools } from "./mod.ts";
+import { maybe } from "../../test/support/skip.ts";
 import { temporaryFolder } from "./testing.ts";
 
 describe("createWorkspaceRegistry()", () => {
@@ -83,13 +84,27 @@ describe("createWorkspaceRegistry()", () => {
     }
   });
 
-  it("refuses a root that is not a folder", async () => {
+  maybe(process.platform === "linux", "only Linux has /proc")(
+    "refuses a root that holds the environment of this process",
+    () => {
+      for (const root of ["/", "/proc", "/proc/self"]) {
+        assertThrows(() => createWorkspaceRegistry({ root }), TypeError, "the system's own files");
+      }
+    },
+  );
+
+  it("refuses a root, and a folder of git, that is not a folder", async () => {
     await using folder = await temporaryFolder({ "file": "" });
     for (const root of [`${folder.path}/nope`, `${folder.path}/file`]) {
       assertThrows(
         () => createWorkspaceRegistry({ root }),
         TypeError,
         "must be a folder that exists",
+      );
+      assertThrows(
+        () => createWorkspaceRegistry({ root: folder.path, gitFolders: [root] }),
+        TypeError,
+        "as a folder of git: it must be a folder that exists",
       );
     }
   });

@@ -56,6 +56,13 @@ export interface WorkspaceRegistryOptions {
    */
   readonly terminal?: boolean;
   /**
+   * Folders outside of the workspace in which its repository may keep its data, such as the `.git`
+   * of the repository that it is a worktree or a submodule of.
+   *
+   * @default {[]}
+   */
+  readonly gitFolders?: readonly string[];
+  /**
    * Whether `network-fetch` may reach addresses that are not of the public internet (this machine,
    * its network, special networks): all of them, or those in the list, such as `["10.0.0.7"]`.
    *
@@ -81,13 +88,14 @@ export interface WorkspaceRegistry {
 /**
  * Makes a registry of the workspace's tools.
  *
- * @throws {TypeError} If the root is not a folder.
+ * @throws {TypeError} If the root or one of `gitFolders` is not a folder.
  */
 export function createWorkspaceRegistry(options: WorkspaceRegistryOptions): WorkspaceRegistry {
-  const { root, terminal = true, allowPrivateNetwork = false, resolve, journals } = options;
-  const workspace = new Workspace({ root, terminal });
-  // Report a wrong root here, and not at the first call.
+  const { root, allowPrivateNetwork = false, resolve, journals, ...more } = options;
+  const workspace = new Workspace({ root, ...more });
+  // Report a wrong folder here, and not at the first call.
   if (typeof root === "string") void workspace.root;
+  void workspace.gitFolders;
   const registry = new ToolRegistry({
     tools: workspaceTools,
     services: { workspace, ...(resolve === undefined ? {} : { resolve }) },

@@ -2,7 +2,8 @@ import { mkdir, realpath, rename, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { assertEquals, assertRejects } from "@std/assert";
 import { describe, it } from "bun:test";
-import { isGitName, openInside, resolveInside } from "./paths.ts";
+import { openInside } from "./held.ts";
+import { isGitName, resolveInside } from "./paths.ts";
 import { Refusal } from "./refusal.ts";
 import { temporaryFolder } from "./testing.ts";
 

@@ -3,17 +3,14 @@
  *
  * Refused are `..`, absolute paths outside, NUL, symbolic links that lead outside (anywhere in the
  * path), `.git`, which may hold credentials and programs, and the folders of open transactions.
- *
- * What is not prevented: between the check and the use of a path, another program with access to
- * the workspace can replace a folder by a link. {@linkcode openInside} checks again after opening,
- * so one swap cannot lead a read outside; a change checks its folder again right before the rename.
- * A hard link to a file outside looks like a file inside.
+ * What a path leads to may be replaced after the check: `held.ts` sees to it that this is noticed. A
+ * hard link to a file outside looks like a file inside.
  *
  * @module
  */
 
-import { constants, type Stats } from "node:fs";
-import { type FileHandle, lstat, open, realpath, stat } from "node:fs/promises";
+import type { Stats } from "node:fs";
+import { lstat, realpath } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join, relative, sep } from "node:path";
 import { errorCode, fileRefusal, Refusal } from "./refusal.ts";
 
@@ -162,43 +159,5 @@ async function lstatOrNothing(path: string, shown: string): Promise<Stats | unde
   } catch (error) {
     if (errorCode(error) === "ENOENT") return undefined;
     throw fileRefusal(error, "use", shown);
-  }
-}
-
-/**
- * Opens a regular file of the workspace for reading, and checks that it is the file that was
- * resolved: no link was followed and no folder was replaced on the way. The caller closes the
- * handle.
- *
- * @throws {Refusal} If it cannot be opened or is not a regular file.
- */
-export async function openInside(path: WorkspacePath): Promise<FileHandle> {
-  let handle: FileHandle | undefined;
-  try {
-    // Without O_NONBLOCK, opening a named pipe waits for a writer.
-    handle = await open(
-      path.absolute,
-      constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0),
-    );
-    const opened = await handle.stat({ bigint: true });
-    if (opened.isDirectory()) throw Object.assign(new Error("folder"), { code: "EISDIR" });
-    if (!opened.isFile()) {
-      throw new Refusal("denied", `Cannot read "${path.shown}": it is not a regular file`, {
-        pointer: "/path",
-      });
-    }
-    const now = await stat(path.absolute, { bigint: true });
-    if (
-      await realpath(path.absolute) !== path.absolute || now.ino !== opened.ino ||
-      now.dev !== opened.dev
-    ) {
-      throw new Refusal("denied", `Cannot read "${path.shown}": it was moved while it was opened`, {
-        retryable: true,
-      });
-    }
-    return handle;
-  } catch (error) {
-    await handle?.close();
-    throw fileRefusal(error, "read", path.shown);
   }
 }

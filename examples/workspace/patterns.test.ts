@@ -111,6 +111,14 @@ describe("regexFinder()", () => {
     }
   });
 
+  it("searches less text at once the larger the pattern is", () => {
+    const attack = regexFinder(`(${"a?".repeat(490)})*b`, true);
+    const usual = regexFinder("\\b(TODO|FIXME)\\b", false);
+    assert(attack.size * attack.maxLength <= 100_000, `${attack.size} x ${attack.maxLength}`);
+    assert(attack.maxLength >= 100);
+    assert(usual.maxLength >= 5_000);
+  });
+
   for (
     const [pattern, message] of [
       ["(a", 'missing closing ): "(a"'],
@@ -169,12 +177,25 @@ describe("globMatcher()", () => {
       ["stars", "*a".repeat(500) + "b", "a".repeat(5_000)],
       ["folders", "**/a/".repeat(100) + "b", "a/".repeat(2_000) + "c"],
       ["folders and stars", "**/*a*/".repeat(70) + "b", "aa/".repeat(1_000) + "c"],
-      ["braces", "{a,b}".repeat(100) + "!", "a".repeat(100)],
-      ["ranges in braces", "{1..9999}".repeat(50) + "!", "1".repeat(100)],
+      ["stars and classes", "*[a]?*".repeat(80) + "b", "a".repeat(5_000)],
+      ["extended groups", "+(a|b|*)".repeat(60) + "!", "a".repeat(5_000)],
     ] as const
   ) {
     it(`is not slowed down by many ${what}`, () => {
       assertEquals(globMatcher(pattern)(path), false);
+    });
+  }
+
+  for (
+    const [what, pattern] of [
+      ["braces", "{a,b}".repeat(100) + "!"],
+      ["ranges in braces", "{1..9999}".repeat(50) + "!"],
+      ["a large range", "{1..101}"],
+      ["long alternatives", `{a,*}${"[a]*".repeat(50)}`.repeat(2) + "{a,b,c,d}".repeat(2)],
+    ] as const
+  ) {
+    it(`refuses ${what}, instead of leaving some of the patterns out`, () => {
+      assertThrows(() => globMatcher(pattern), SyntaxError, "its braces stand for too many");
     });
   }
 });

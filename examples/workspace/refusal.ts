@@ -65,12 +65,18 @@ const FILE_ERRORS: ReadonlyMap<string, readonly [FailureCode, string]> = new Map
   ["ENOSPC", ["unavailable", "the disk is full"]],
   ["EMFILE", ["overloaded", "too many files are open"]],
   ["EBUSY", ["unavailable", "it is in use"]],
+  ["EMOVED", ["denied", "it was moved meanwhile"]],
 ]);
 
 /** The code of a system error, such as `ENOENT`. */
 export function errorCode(error: unknown): string | undefined {
   if (!(error instanceof Error) || !("code" in error)) return undefined;
   return typeof error.code === "string" ? error.code : undefined;
+}
+
+/** An error as the file system throws it. `EMOVED` is our own: something else took a file's place. */
+export function systemError(code: "EISDIR" | "EMOVED" | "ENOTDIR"): Error {
+  return Object.assign(new Error(code), { code });
 }
 
 /**
@@ -85,5 +91,6 @@ export function fileRefusal(error: unknown, action: string, shown: string): Refu
   return new Refusal(failure, `Cannot ${action} "${shown}": ${why}`, {
     cause: error,
     ...(failure === "invalid_arguments" ? { pointer: "/path" } : {}),
+    ...(code === "EMOVED" ? { retryable: true } : {}),
   });
 }

@@ -1,9 +1,12 @@
+import { join } from "node:path";
 import process from "node:process";
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { describe, it } from "bun:test";
 import { Refusal } from "./refusal.ts";
 import { collectProcess, type ProcessOptions, runProcess } from "./run_process.ts";
-import { isAlive, temporaryFolder } from "./testing.ts";
+import { maybe } from "../../test/support/skip.ts";
+import { startProgram } from "../testing.ts";
+import { isAlive, pipe, temporaryFolder } from "./testing.ts";
 
 const env = { PATH: process.env["PATH"] ?? "" };
 
@@ -140,6 +143,38 @@ describe("runProcess()", () => {
     await assertRejects(() => output.next(), Error, "enough");
     assertEquals(isAlive(pid), false);
   });
+
+  const isLinux = process.platform === "linux";
+  maybe(isLinux, "only Linux shows the marks")(
+    "leaves nothing when this process is killed, whatever session its children moved to",
+    async () => {
+      await using folder = await temporaryFolder({
+        "main.ts": `
+          import { runProcess } from ${JSON.stringify(import.meta.resolve("./run_process.ts"))};
+          const { signal } = new AbortController();
+          const env = { PATH: ${JSON.stringify(env.PATH)} };
+          const script = "(setsid sh -c 'sleep 1000 & echo $! $$; wait' &); sleep 1000";
+          const output = runProcess({
+            command: "sh", args: ["-c", \`exec 9> held; \${script}\`], cwd: import.meta.dirname, env, signal,
+          });
+          const { value } = await output.next();
+          console.log("pids", new TextDecoder().decode(value.data).trim());
+          await output.next();
+        `,
+      });
+      // Its end says that all who held it are gone.
+      const held = pipe(join(folder.path, "held"));
+      const deno = "Deno" in globalThis ? ["run", "--allow-all", "--config", "deno.json"] : [];
+      const main = join(folder.path, "main.ts");
+      await using program = startProgram(process.execPath, [...deno, main]);
+      const [, first, second] = await program.printed(/pids (\d+) (\d+)/);
+      const pids = [Number(first), Number(second)];
+      assertEquals(pids.map(isAlive), [true, true]);
+      program.child.kill("SIGKILL");
+      await held.end;
+      assertEquals(pids.map(isAlive), [false, false]);
+    },
+  );
 
   it("does not wait for, and does not leave, what the program left in the background", async () => {
     const done = await collectProcess({ ...shell("sleep 1000 & echo $!"), maxBytes: 100 });

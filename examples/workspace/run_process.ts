@@ -4,8 +4,8 @@
  * The program leads a process group of its own. When the call is aborted, the group is told to
  * stop (SIGTERM), and killed (SIGKILL) when it has not stopped in time. When the program ends by
  * itself, what it left running in the background is killed too. On Linux, children that moved to
- * another group or session are found by a mark in their environment; a child that also cleared its
- * environment is not found.
+ * another group or session are found by a mark in their environment, also when this process is killed;
+ * a child that also cleared its environment is not found.
  *
  * @module
  */
@@ -13,7 +13,7 @@
 import process from "node:process";
 import { Buffer } from "node:buffer";
 import { type ChildProcess, spawn } from "node:child_process";
-import { killMarked, startTime } from "./marked_processes.ts";
+import { killMarked, newMark, startTime } from "./marked_processes.ts";
 import { errorCode, Refusal } from "./refusal.ts";
 
 /** What to run. */
@@ -48,8 +48,6 @@ export interface ProcessEnd {
   readonly signal: string | null;
 }
 
-/** The variable that marks a call's processes. */
-const MARK = "PLUE_CALL";
 /** How many bytes wait for the consumer before the program is made to wait. */
 const HIGH_WATER = 256 * 1024;
 /** How long the pipes may stay open after the program's end, in milliseconds. */
@@ -99,8 +97,10 @@ export async function collectProcess(
     const { stream, data } = step.value;
     const left = options.maxBytes - sizes[stream];
     if (data.length > left) isCut = true;
-    parts[stream].push(data.subarray(0, Math.max(left, 0)));
-    sizes[stream] += Math.min(data.length, Math.max(left, 0));
+    // Even an empty part would keep all of its data in memory.
+    if (left <= 0) continue;
+    parts[stream].push(data.subarray(0, left));
+    sizes[stream] += Math.min(data.length, left);
   }
 }
 
@@ -109,7 +109,7 @@ class RunningProcess {
   readonly #command: string;
   readonly #signal: AbortSignal;
   readonly #killGraceMs: number;
-  readonly #mark = crypto.randomUUID();
+  readonly #mark = newMark();
   readonly #startTime: number;
   readonly #queue: ProcessChunk[] = [];
   readonly #closed: Promise<void>;
@@ -131,7 +131,7 @@ class RunningProcess {
     try {
       this.#child = spawn(command, [...args], {
         cwd,
-        env: { ...env, [MARK]: this.#mark },
+        env: { ...env, ...this.#mark },
         // Its own group, so that a signal reaches its children too.
         detached: process.platform !== "win32",
         stdio: [input === undefined ? "ignore" : "pipe", "pipe", "pipe"],
@@ -226,7 +226,7 @@ class RunningProcess {
   async #sweep(): Promise<void> {
     // At once, and only once: later the system may have given the group's number to others.
     this.#signalGroup("SIGKILL");
-    await killMarked(`${MARK}=${this.#mark}`, this.#startTime);
+    await killMarked(this.#mark.PLUE_CALL, this.#startTime);
     if (this.#isClosed) return;
     const timer = setInterval(() => {
       // While the consumer is slow there is output left to read, and the pipes stay.

@@ -6,7 +6,9 @@
  */
 
 import process from "node:process";
-import { readFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { once } from "node:events";
+import { createReadStream, readFileSync } from "node:fs";
 import { mkdir, mkdtemp, readdir, readFile, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -65,6 +67,16 @@ export async function temporaryFolder(
   };
   await folder.fill(files);
   return folder;
+}
+
+/** A named pipe that commands hold: its end says, as an event, that all who held it are gone. */
+export function pipe(path: string): {
+  readonly line: Promise<unknown>;
+  readonly end: Promise<unknown>;
+} {
+  execFileSync("mkfifo", [path]);
+  const stream = createReadStream(path, { encoding: "utf8" });
+  return { line: once(stream, "data"), end: once(stream, "end") };
 }
 
 /**
@@ -131,4 +143,21 @@ export async function testWorkspace(
     stream: (name, args = {}, context) => dispatcher.stream({ name, arguments: args }, context),
     [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose](),
   };
+}
+
+/** Runs git as a person would, in a folder. */
+export function git(folder: string, ...args: readonly string[]): string {
+  return execFileSync("git", ["-C", folder, ...args], {
+    encoding: "utf8",
+    stdio: ["ignore", "pipe", "pipe"],
+  }).trim();
+}
+
+/** Makes a folder a repository, with everything that is in it as the first commit. */
+export function makeRepository(folder: string): void {
+  git(folder, "init", "--quiet", "--initial-branch=main");
+  git(folder, "config", "user.name", "Ada Lovelace");
+  git(folder, "config", "user.email", "ada@example.org");
+  git(folder, "add", "--all");
+  git(folder, "commit", "--quiet", "--allow-empty", "--message=First\n\nWith a body.");
 }

@@ -1,5 +1,8 @@
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, rmdirSync } from "node:fs";
 import {
   chmod,
+  chown,
   lstat,
   mkdir,
   readdir,
@@ -11,14 +14,19 @@ import {
   truncate,
   writeFile,
 } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { assertEquals, assertRejects, assertThrows } from "@std/assert";
+import process from "node:process";
+import { assertEquals, assertRejects, assertStringIncludes, assertThrows } from "@std/assert";
 import { describe, it } from "bun:test";
+import { maybe } from "../../test/support/skip.ts";
+import { startProgram } from "../testing.ts";
 import { beginJournal, type JournalEntry, journalsFolder, writeJournal } from "./journal.ts";
+import { startTime } from "./marked_processes.ts";
 import { resolveInside } from "./paths.ts";
 import { Refusal } from "./refusal.ts";
 import { temporaryFolder } from "./testing.ts";
-import { fileTransaction, FileTransactionManager } from "./transactions.ts";
+import { type FileTransaction, fileTransaction, FileTransactionManager } from "./transactions.ts";
 
 const bytes = (text: string) => new TextEncoder().encode(text);
 
@@ -26,7 +34,47 @@ async function start(files: Record<string, string> = {}) {
   const folder = await temporaryFolder(files);
   const manager = new FileTransactionManager({ root: folder.path }, folder.journals);
   const path = (name: string) => resolveInside(folder.path, name, { followLast: false });
-  return { folder, manager, path, [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose]() };
+  const abandoned: FileTransaction[] = [];
+  return {
+    folder,
+    manager,
+    path,
+    /** Transactions that stand for those of a process that died. They still hold folders open. */
+    abandoned,
+    async [Symbol.asyncDispose]() {
+      for (const tx of abandoned) await manager.rollback(tx).catch(() => undefined);
+      await folder[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** Whether this process may mount a file system of its own. */
+function canMount(): { readonly mounts: boolean; readonly why: string } {
+  const why = "only root on Linux may mount a small disk";
+  if (process.platform !== "linux" || process.getuid?.() !== 0) return { mounts: false, why };
+  const folder = mkdtempSync(join(tmpdir(), "plue-disk-"));
+  const mounts = spawnSync("mount", ["-t", "tmpfs", "tmpfs", folder]).status === 0;
+  if (mounts) spawnSync("umount", [folder]);
+  rmdirSync(folder);
+  return { mounts, why };
+}
+
+/** A disk of a few pages at this path, which can be filled. */
+async function smallDisk(path: string) {
+  await mkdir(path, { mode: 0o700 });
+  const options = "size=64k,mode=0700";
+  const mounted = spawnSync("mount", ["-t", "tmpfs", "-o", options, "tmpfs", path]);
+  if (mounted.status !== 0) throw new Error(String(mounted.stderr));
+  return {
+    async fill() {
+      const filler = join(path, "filler");
+      const full = await assertRejects(() => writeFile(filler, new Uint8Array(131_072)), Error);
+      assertStringIncludes(full.message, "ENOSPC");
+    },
+    [Symbol.dispose]() {
+      spawnSync("umount", ["-l", path]);
+    },
+  };
 }
 
 describe("FileTransactionManager", () => {
@@ -122,7 +170,7 @@ describe("FileTransactionManager", () => {
     await assertRejects(
       () => tx.makeFolders(root, join(path.absolute, ".."), path.shown),
       Refusal,
-      "its folder was moved meanwhile",
+      "it was moved meanwhile",
     );
     await assertRejects(() => tx.write(path, bytes("x")), Refusal);
     await manager.rollback(tx);
@@ -233,14 +281,18 @@ describe("FileTransactionManager.recover()", () => {
     new FileTransactionManager({ root }, test.folder.journals).recover();
 
   /** A transaction with a change, a deletion and a new folder, as a process with that pid left it. */
-  async function leaveBehind(test: Test, pid: number) {
+  async function leaveBehind(test: Test, pid: number, started = startTime(pid)) {
     const tx = test.manager.begin();
+    test.abandoned.push(tx);
     await tx.write(await test.path("a"), bytes("half-done"));
     await tx.remove(await test.path("d/b"));
     const [name = ""] = await readdir(test.folder.journals);
     const journal = join(test.folder.journals, name);
     const text = await readFile(journal, "utf8");
-    await writeFile(journal, text.replace(/"pid":\d+/, `"pid":${pid}`));
+    await writeFile(
+      journal,
+      text.replace(/"pid":\d+,"started":\d+/, `"pid":${pid},"started":${started}`),
+    );
     return { tx, journal, folder: join(test.folder.path, `.plue-tx-${tx.id}`) };
   }
 
@@ -254,6 +306,7 @@ describe("FileTransactionManager.recover()", () => {
     const folder = ".plue-tx-dead";
     const journal = await beginJournal(test.folder.journals, {
       pid: await deadPid(),
+      started: 0,
       root,
       folder,
     });
@@ -289,6 +342,24 @@ describe("FileTransactionManager.recover()", () => {
     await test.manager.rollback(tx);
     assertEquals(await test.folder.read("a"), "old");
   });
+
+  const isLinux = process.platform === "linux";
+  maybe(isLinux, "only Linux says when processes were started")(
+    "knows a process that runs from another one that got its number",
+    async () => {
+      await using test = await start({ "a": "old", "d/b": "b" });
+      await using other = startProgram("sh", ["-c", "echo started; exec sleep 1000"]);
+      await other.printed(/started/);
+      const { pid = 0 } = other.child;
+      const { journal } = await leaveBehind(test, pid);
+      assertEquals(await recover(test), 0);
+      assertEquals(await test.folder.read("a"), "half-done");
+      const text = await readFile(journal, "utf8");
+      await writeFile(journal, text.replace(/"started":\d+/, '"started":1'));
+      assertEquals(await recover(test), 1);
+      assertEquals(await test.folder.read("a"), "old");
+    },
+  );
 
   it("clears away what was committed, and passes over a step that was not begun", async () => {
     await using test = await start({ "a": "old", "d/b": "b" });
@@ -398,6 +469,67 @@ describe("FileTransactionManager.recover()", () => {
     ]);
   });
 
+  it("removes journals that were never begun, whoever's they are", async () => {
+    await using test = await start({ "a": "a" });
+    await mkdir(test.folder.journals, { mode: 0o700 });
+    for (
+      const [name, text] of [["1.jsonl", ""], ["2.jsonl", '{"pid":1,"ro'], ["3.new", '{"pid":']]
+    ) {
+      await writeFile(join(test.folder.journals, name ?? ""), text ?? "");
+    }
+    assertEquals(await recover(test), 0);
+    assertEquals(await readdir(test.folder.journals), []);
+  });
+
+  it("names a journal that is damaged", async () => {
+    await using test = await start({ "a": "a" });
+    await left(test, test.folder.path, []);
+    const [name = ""] = await readdir(test.folder.journals);
+    await writeFile(join(test.folder.journals, name), '{"kind":"pla{}\n', { flag: "a" });
+    await assertRejects(() => recover(test), Refusal, `"${name}" is damaged`);
+  });
+
+  const { mounts, why } = canMount();
+  maybe(mounts, why)("leaves nothing of a transaction that a full disk prevented", async () => {
+    await using test = await start({ "a": "old" });
+    using disk = await smallDisk(test.folder.journals);
+    await disk.fill();
+    const tx = test.manager.begin();
+    const refused = await assertRejects(
+      async () => tx.write(await test.path("a"), bytes("new")),
+      Refusal,
+      "the disk is full",
+    );
+    assertEquals(refused.code, "unavailable");
+    await test.manager.rollback(tx);
+    assertEquals(await readdir(test.folder.journals), ["filler"]);
+    assertEquals([await test.folder.list(), await test.folder.read("a")], [["a"], "old"]);
+  });
+
+  maybe(mounts, why)("leaves no half of a line in the journal when the disk is full", async () => {
+    const deep = `${"d".repeat(200)}/`.repeat(15);
+    await using test = await start({ "a": "old", [`${deep}b`]: "b" });
+    using disk = await smallDisk(test.folder.journals);
+    const tx = test.manager.begin();
+    await tx.write(await test.path("a"), bytes("1"));
+    // The journal's first page holds one long line, and there is no second one.
+    await tx.write(await test.path(`${deep}b`), bytes("1"));
+    await disk.fill();
+    await assertRejects(
+      async () => tx.write(await test.path(`${deep}b`), bytes("2")),
+      Refusal,
+      "the disk is full",
+    );
+    await tx.write(await test.path("a"), bytes("2"));
+    const names = (await readdir(test.folder.journals)).filter((name) => name !== "filler");
+    const text = await readFile(join(test.folder.journals, names[0] ?? ""), "utf8");
+    const kinds = text.trim().split("\n").map((line) => JSON.parse(line).kind);
+    assertEquals(kinds, [undefined, "placed", "placed", "placed"]);
+    await test.manager.rollback(tx);
+    assertEquals([await test.folder.read("a"), await test.folder.read(`${deep}b`)], ["old", "b"]);
+    assertEquals(await readdir(test.folder.journals), ["filler"]);
+  });
+
   it("uses no folder for journals that others may write to", async () => {
     await using test = await start({ "a": "old" });
     await mkdir(test.folder.journals);
@@ -411,6 +543,30 @@ describe("FileTransactionManager.recover()", () => {
     await writeFile(join(test.folder.journals, "a.jsonl"), "{}\n");
     await assertRejects(() => recover(test), Refusal, "mode 0700");
   });
+
+  it("uses no link to a folder for journals", async () => {
+    await using test = await start({ "a": "old" });
+    await mkdir(`${test.folder.journals}/real`, { recursive: true, mode: 0o700 });
+    const link = join(test.folder.journals, "link");
+    await symlink("real", link);
+    const tx = new FileTransactionManager({ root: test.folder.path }, link).begin();
+    const path = await test.path("a");
+    await assertRejects(() => tx.write(path, bytes("new")), Refusal, "mode 0700");
+  });
+
+  maybe(process.getuid?.() === 0, "only root can give a folder to another user")(
+    "uses no folder of another user for journals",
+    async () => {
+      await using test = await start({ "a": "old" });
+      await mkdir(test.folder.journals, { mode: 0o700 });
+      await chown(test.folder.journals, 12_345, 12_345);
+      const tx = test.manager.begin();
+      const path = await test.path("a");
+      await assertRejects(() => tx.write(path, bytes("new")), Refusal, "mode 0700");
+      await writeFile(join(test.folder.journals, "a.jsonl"), "{}\n");
+      await assertRejects(() => recover(test), Refusal, "mode 0700");
+    },
+  );
 });
 
 describe("journalsFolder()", () => {

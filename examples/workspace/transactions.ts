@@ -12,15 +12,17 @@ import { basename, join } from "node:path";
 import process from "node:process";
 import type { ToolContext, Transaction, TransactionManager } from "../../mod.ts";
 import {
-  clearAway,
   type FileTransaction,
   isOpenJournal,
   JournaledTransaction,
   rollbackError,
 } from "./file_transaction.ts";
-import { journalsFolder, readJournals, statOrNothing, undo } from "./journal.ts";
+import { Folder } from "./held.ts";
+import { type JournalEntry, type JournalHead, journalsFolder, readJournals } from "./journal.ts";
+import { startTime } from "./marked_processes.ts";
 import { isWithin } from "./paths.ts";
 import { errorCode, Refusal } from "./refusal.ts";
+import { clearAway, statOrNothing, undo } from "./undo.ts";
 
 export type { FileTransaction } from "./file_transaction.ts";
 
@@ -98,16 +100,15 @@ export class FileTransactionManager implements TransactionManager {
     const { root } = this.#workspace;
     let count = 0;
     for (const [file, journal] of await readJournals(this.#journals, root)) {
-      if (isInUse(file, journal.head.pid)) continue;
+      if (isInUse(file, journal.head)) continue;
       const name = basename(journal.head.folder);
-      const folder = join(root, name);
       // Without its folder nothing can be put back: a person removed it to keep the changes.
-      if (!journal.isCommitted && await statOrNothing(folder) !== undefined) {
-        const problems = await undo(root, folder, journal.entries);
+      if (!journal.isCommitted && await statOrNothing(join(root, name)) !== undefined) {
+        const problems = await undoJournal(root, name, journal.entries);
         if (problems.length > 0) throw rollbackError(name, problems);
         count++;
       }
-      await clearAway(folder, file);
+      await clearAway(root, name, file);
     }
     return count;
   }
@@ -131,19 +132,36 @@ export class FileTransactionManager implements TransactionManager {
   }
 }
 
+async function undoJournal(
+  root: string,
+  name: string,
+  entries: readonly JournalEntry[],
+): Promise<readonly string[]> {
+  let backups: Folder;
+  try {
+    backups = await Folder.open(join(root, name));
+  } catch {
+    return [`"${name}": it leads elsewhere`];
+  }
+  await using _ = backups;
+  return await undo(root, backups, entries.map((entry) => ({ entry })));
+}
+
 function own(transaction: Transaction): JournaledTransaction {
   if (transaction instanceof JournaledTransaction) return transaction;
   throw new TypeError("Cannot end the transaction: it was begun by another manager");
 }
 
 /** Whether the process that wrote the journal may still be running. */
-function isInUse(journal: string, pid: number): boolean {
+function isInUse(journal: string, { pid, started }: JournalHead): boolean {
   // In a container every run has the same pid, so an equal pid may be an earlier run.
   if (pid === process.pid) return isOpenJournal(journal);
   try {
     process.kill(pid, 0);
-    return true;
   } catch (error) {
-    return errorCode(error) === "EPERM";
+    if (errorCode(error) !== "EPERM") return false;
   }
+  // The system may have given the number to another process by now.
+  const now = startTime(pid);
+  return now === 0 || started === 0 || now === started;
 }

@@ -7,7 +7,9 @@
 import type { Dirent, Stats } from "node:fs";
 import { opendir } from "node:fs/promises";
 import { join } from "node:path";
+import { Folder } from "./held.ts";
 import { isGitName, TRANSACTION_PREFIX } from "./paths.ts";
+import { pause } from "./pause.ts";
 import { errorCode } from "./refusal.ts";
 
 /** An entry of a folder. */
@@ -17,6 +19,8 @@ export interface WalkEntry {
   /** From the folder that the walk began in. */
   readonly below: string;
   readonly absolute: string;
+  /** The path of the entry in its folder, which is open while the entry is visited. */
+  readonly held: string;
   readonly type: EntryType;
 }
 
@@ -33,10 +37,16 @@ export interface WalkOptions {
   readonly maxDepth: number;
   /** How many entries to visit in all. */
   readonly maxVisited: number;
+  /**
+   * How many entries of one folder to visit. Sorting more would keep other calls waiting.
+   *
+   * @default {10_000}
+   */
+  readonly maxInFolder?: number;
   readonly signal: AbortSignal;
 }
 
-/** The entries, and, once they have been read, whether there were more than `maxVisited`. */
+/** The entries, and, once they have been read, whether some were left out because of the bounds. */
 export interface Walk extends AsyncIterable<WalkEntry> {
   readonly isCut: boolean;
 }
@@ -47,7 +57,7 @@ export interface Walk extends AsyncIterable<WalkEntry> {
  * read, or is removed, counts as empty.
  */
 export function walk(options: WalkOptions): Walk {
-  const { absolute, relative, maxDepth, maxVisited, signal } = options;
+  const { absolute, relative, maxDepth, maxVisited, maxInFolder = 10_000, signal } = options;
   let left = maxVisited;
   let isCut = false;
 
@@ -57,35 +67,48 @@ export function walk(options: WalkOptions): Walk {
     depth: number,
   ): AsyncGenerator<WalkEntry, void, void> {
     signal.throwIfAborted();
-    const entries: Dirent[] = [];
+    let held: Folder | undefined;
     try {
-      for await (const entry of await opendir(folder)) {
-        if (entry.name.startsWith(TRANSACTION_PREFIX)) continue;
-        if (left === 0) {
-          isCut = true;
-          break;
+      held = await Folder.open(folder);
+      for (const entry of await read(held)) {
+        await pause(signal);
+        held ??= await Folder.open(folder);
+        const path = below === "" ? entry.name : `${below}/${entry.name}`;
+        const absolute = join(folder, entry.name);
+        const type = typeOf(entry);
+        yield {
+          path: relative === "." ? path : `${relative}/${path}`,
+          below: path,
+          absolute,
+          held: held.at(entry.name),
+          type,
+        };
+        if (type === "folder" && depth < maxDepth && !isGitName(entry.name)) {
+          // One folder is open at a time, however deep the walk goes.
+          await held.close();
+          held = undefined;
+          yield* enter(absolute, path, depth + 1);
         }
-        left--;
-        entries.push(entry);
       }
     } catch (error) {
       if (depth === 1 || !isGone(error)) throw error;
+    } finally {
+      await held?.close();
     }
-    entries.sort((a, b) => a.name < b.name ? -1 : 1);
-    for (const entry of entries) {
-      const path = below === "" ? entry.name : `${below}/${entry.name}`;
-      const child = join(folder, entry.name);
-      const type = typeOf(entry);
-      yield {
-        path: relative === "." ? path : `${relative}/${path}`,
-        below: path,
-        absolute: child,
-        type,
-      };
-      if (type === "folder" && depth < maxDepth && !isGitName(entry.name)) {
-        yield* enter(child, path, depth + 1);
+  }
+
+  async function read(folder: Folder): Promise<readonly Dirent[]> {
+    const entries: Dirent[] = [];
+    for await (const entry of await opendir(folder.path)) {
+      if (entry.name.startsWith(TRANSACTION_PREFIX)) continue;
+      if (left === 0 || entries.length === maxInFolder) {
+        isCut = true;
+        break;
       }
+      left--;
+      entries.push(entry);
     }
+    return entries.sort((a, b) => a.name < b.name ? -1 : 1);
   }
 
   return {
@@ -105,5 +128,7 @@ export function typeOf(entry: Dirent | Stats): EntryType {
 
 /** Whether a folder was removed or replaced before it was read, or may not be read. */
 function isGone(error: unknown): boolean {
-  return ["ENOENT", "ENOTDIR", "EACCES", "EPERM", "ELOOP"].includes(errorCode(error) ?? "");
+  return ["ENOENT", "ENOTDIR", "EACCES", "EPERM", "ELOOP", "EMOVED"].includes(
+    errorCode(error) ?? "",
+  );
 }

@@ -9,6 +9,7 @@ import { existsSync, realpathSync, statSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
 import process from "node:process";
 import type { Services } from "../../mod.ts";
+import { isWithin } from "./paths.ts";
 
 /** How long an answer about the repository is kept, in milliseconds. */
 const REPOSITORY_CHECK_MS = 1_000;
@@ -23,6 +24,13 @@ export interface WorkspaceOptions {
    * @default {true}
    */
   readonly terminal?: boolean;
+  /**
+   * Folders outside of the workspace in which its repository may keep its data, such as the `.git`
+   * of the repository that it is a worktree or a submodule of.
+   *
+   * @default {[]}
+   */
+  readonly gitFolders?: readonly string[];
   /** Tells the time, in milliseconds. */
   readonly now?: () => number;
 }
@@ -31,6 +39,7 @@ export interface WorkspaceOptions {
 export class Workspace {
   readonly #given: string | (() => string);
   readonly #mayHaveTerminal: boolean;
+  readonly #gitFolders: readonly string[];
   readonly #now: () => number;
   #root: string | undefined;
   #repository: { readonly is: boolean; readonly at: number } | undefined;
@@ -38,6 +47,7 @@ export class Workspace {
   constructor(options: WorkspaceOptions) {
     this.#given = options.root;
     this.#mayHaveTerminal = options.terminal ?? true;
+    this.#gitFolders = options.gitFolders ?? [];
     this.#now = options.now ?? (() => performance.now());
   }
 
@@ -49,6 +59,15 @@ export class Workspace {
   get root(): string {
     const given = this.#given;
     return this.#root ??= realFolder(typeof given === "string" ? given : given());
+  }
+
+  /**
+   * The real paths of the folders outside in which the repository may keep its data.
+   *
+   * @throws {TypeError} If one is not a folder.
+   */
+  get gitFolders(): readonly string[] {
+    return this.#gitFolders.map((path) => realFolder(path, "a folder of git"));
   }
 
   /** Whether a command can be run here. */
@@ -63,7 +82,8 @@ export class Workspace {
   get isRepository(): boolean {
     const now = this.#now();
     if (this.#repository === undefined || now - this.#repository.at >= REPOSITORY_CHECK_MS) {
-      this.#repository = { is: maySpawn("git") && hasGit() && isInRepository(this.root), at: now };
+      const is = maySpawn("git") && hasGit() && repositoryTop(this.root) !== undefined;
+      this.#repository = { is, at: now };
     }
     return this.#repository.is;
   }
@@ -80,7 +100,7 @@ export function workspaceOf(services: Services): Workspace {
   throw new TypeError('Cannot use a workspace tool: the registry has no service "workspace"');
 }
 
-function realFolder(path: string): string {
+function realFolder(path: string, use = "the workspace"): string {
   let real: string | undefined;
   try {
     real = realpathSync(path);
@@ -89,15 +109,20 @@ function realFolder(path: string): string {
     real = undefined;
   }
   if (real === undefined) {
-    throw new TypeError(`Cannot use "${path}" as the workspace: it must be a folder that exists`);
+    throw new TypeError(`Cannot use "${path}" as ${use}: it must be a folder that exists`);
+  }
+  // The tools would show the environment of this process, with its token, and much else.
+  if (process.platform === "linux" && (real === "/" || isWithin("/proc", real))) {
+    throw new TypeError(`Cannot use "${path}" as the workspace: the system's own files are in it`);
   }
   return real;
 }
 
-function isInRepository(root: string): boolean {
+/** The nearest folder, from the root upwards, that has a `.git` in it. */
+export function repositoryTop(root: string): string | undefined {
   for (let folder = root;; folder = dirname(folder)) {
-    if (existsSync(join(folder, ".git"))) return true;
-    if (dirname(folder) === folder) return false;
+    if (existsSync(join(folder, ".git"))) return folder;
+    if (dirname(folder) === folder) return undefined;
   }
 }
 

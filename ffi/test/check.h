@@ -24,6 +24,9 @@ int check_failures(void);
 /* Prints the verdict and returns the exit status. */
 int check_verdict(const char *name);
 
+/* A time that is over before any test is: what has it as its limit must end by something else. */
+enum { FOREVER_MS = 3600000 };
+
 uint64_t now_ns(void);
 double ms_since(uint64_t start_ns);
 void sleep_us(unsigned microseconds);

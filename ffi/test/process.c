@@ -66,7 +66,7 @@ static void call_without(unsigned closed) {
             close(i);
         }
     }
-    init("", 0);
+    init("", FOREVER_MS);
     char *json = plue_tool_execute("pid", "{}", NULL);
     char process[32];
     snprintf(process, sizeof process, "%ld", number_in(json, "pid"));
@@ -147,14 +147,14 @@ static void abort_a_call(void) {
 
 /* Whoever forks before the tools are started, or after they have ended, has lost nothing. */
 static void test_fork(void) {
-    init("", 0);
+    init("", FOREVER_MS);
     in_child(call_in_child);
     in_child(abort_a_call);
     expect_answer("echo", "{}", "{}");
     in_child(expect_forked);
     expect_answer("echo", "{}", "{}");
     plue_shutdown();
-    init("", 0);
+    init("", FOREVER_MS);
     in_child(call_and_shut_down);
     call_and_shut_down();
     int guest = plue_guest_attach(NULL);
@@ -210,7 +210,7 @@ static void test_never_exec(void) {
     plue_shutdown();
     CHECK(waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD, "its process is still there");
     never_exec = false;
-    init("", 0);
+    init("", FOREVER_MS);
     expect_answer("echo", "{}", "{}");
     plue_shutdown();
 }
@@ -242,7 +242,7 @@ static void *call_echo(void *unused) {
 static void test_fork_in_start(void) {
     test_thread = pthread_self();
     atomic_store(&holds_starts, true);
-    init("", 0);
+    init("", FOREVER_MS);
     pthread_t caller;
     pthread_create(&caller, NULL, call_echo, NULL);
     while (!atomic_load(&is_held)) {
@@ -268,7 +268,7 @@ int kill(pid_t process, int number) {
 }
 
 static void test_unkillable(void) {
-    init("close", 0);
+    init("close", FOREVER_MS);
     never_kill = true;
     expect_failure("echo", "{}", "runtime_unavailable", "(the system does not end process ");
     plue_shutdown();
@@ -283,7 +283,7 @@ static void test_unkillable(void) {
 static void test_group(void) {
     signal(SIGCHLD, SIG_IGN);
     prctl(PR_SET_CHILD_SUBREAPER, 1); /* the orphan becomes a child of this process */
-    init("grandchild", 0);
+    init("grandchild", FOREVER_MS);
     expect_failure("crash", "{\"code\":3}", "runtime_crashed", "The tool process ended");
     uint64_t start = now_ns();
     /* Waits until there is no child left. */
@@ -307,6 +307,7 @@ static void go_away(void) {
 static void init_with(plue_options_t options) {
     options.struct_size = sizeof options;
     options.mode = PLUE_MODE_SIDECAR;
+    options.start_timeout_ms = FOREVER_MS;
     CHECK(plue_init_with_options(&options) == 0, "%s", plue_get_last_error());
 }
 

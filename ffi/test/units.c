@@ -454,14 +454,15 @@ static void test_listing(void) {
     int busy = 0;
     atomic_store(&stop_listing, false);
     pthread_create(&thread, NULL, list_always, &count);
-    while (atomic_load(&count) < LISTS) {
+    while (atomic_load(&count) < LISTS || tries < 100) {
         sleep_us(100);
         tries++;
         if (pthread_mutex_trylock(&plue_lock) != 0) {
+            /* However long its owner is kept from going on by other processes, that is once. */
             busy++;
-        } else {
-            pthread_mutex_unlock(&plue_lock);
+            pthread_mutex_lock(&plue_lock);
         }
+        pthread_mutex_unlock(&plue_lock);
         if (tries % 100 == 0) {
             memset(list + 1, tries % 200 == 0 ? ' ' : '\t', LIST_SIZE - 2);
             push(PLUE_FRAME_TOOLS, 0, configuration, list, LIST_SIZE);
@@ -469,7 +470,7 @@ static void test_listing(void) {
     }
     atomic_store(&stop_listing, true);
     pthread_join(thread, NULL);
-    CHECK(tries > 10 && busy * 4 < tries, "the lock was taken %d of %d times", busy, tries);
+    CHECK(busy * 10 < tries, "the lock was taken %d of %d times", busy, tries);
     plue_guest_detach();
     plue_shutdown();
     free(list);
@@ -518,7 +519,8 @@ static void *hold(void *signal) {
 static void test_crowd_of_signal(void) {
     enum { CALLS = 70, PORTIONS = (CALLS + PLUE_ABORTS_MAX - 1) / PLUE_ABORTS_MAX };
     pthread_t threads[CALLS];
-    plue_options_t options = {.struct_size = sizeof options, .abort_grace_ms = 600000};
+    plue_options_t options = {.struct_size = sizeof options, .start_timeout_ms = FOREVER_MS,
+                              .abort_grace_ms = FOREVER_MS};
     CHECK(plue_init_with_options(&options) == 0, "%s", plue_get_last_error());
     plue_abort_signal_t *signal = plue_abort_signal_new();
     for (int i = 0; i < CALLS; i++) {

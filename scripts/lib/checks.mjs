@@ -4,7 +4,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { capture } from "./process.mjs";
 import { ROOT } from "./paths.mjs";
-import { countJunit, onlyFailures } from "./reports.mjs";
+import { countJunit, judge } from "./reports.mjs";
 import { DENO_TEST } from "./run_suite.mjs";
 
 const TSC = join("node_modules", "typescript", "bin", "tsc");
@@ -48,7 +48,9 @@ export const CHECKS = [
 
 /** Runs one check. */
 export async function runCheck({ steps, keep = /^/ }) {
-  const count = { passed: 0, failed: 0, skipped: 0, skips: [], ms: 0, output: "", printed: "" };
+  const count = { passed: 0, failed: 0, skipped: 0, skips: [], ms: 0, printed: "" };
+  const failures = [];
+  let shown = "";
   for (const [command, ...args] of steps()) {
     const { code, output, ms } = await capture(command, args);
     count.ms += ms;
@@ -57,16 +59,17 @@ export async function runCheck({ steps, keep = /^/ }) {
     else {
       count.failed++;
       const lines = output.split("\n").filter((line) => keep.test(line)).join("\n");
-      count.output += `$ ${[command, ...args].join(" ")}\n${lines}\n`;
+      failures.push([command, ...args].join(" "));
+      shown += `$ ${failures.at(-1)}\n${lines}\n`;
     }
   }
-  return count;
+  return { ...count, failures, output: shown };
 }
 
 /** Runs the examples in the documentation. */
 export async function runDocs(folder) {
   const junit = join(folder, "doc.xml");
-  const { code, output, ms } = await capture("deno", [
+  const ended = await capture("deno", [
     ...DENO_TEST.filter((arg) => arg !== "--no-check"),
     "--doc",
     `--junit-path=${junit}`,
@@ -74,7 +77,5 @@ export async function runDocs(folder) {
     "src",
     "README.md",
   ]);
-  const count = countJunit(junit);
-  const crashed = code !== 0 && count.failed === 0;
-  return { ...count, failed: count.failed + (crashed ? 1 : 0), ms, output: onlyFailures(output) };
+  return judge("deno", ended, countJunit(junit));
 }

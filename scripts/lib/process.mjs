@@ -40,12 +40,13 @@ function arm() {
 /**
  * Runs a program to its end and captures what it prints.
  *
- * @returns `{ code, output, ms }`; a program that cannot start or takes too long has code 1.
+ * @returns `{ code, stdout, stderr, output, ms }`, where `output` is both streams as they came; a
+ * program that cannot start or takes too long has code 1.
  */
 export function capture(command, args, { env = {}, cwd = ROOT, timeoutMs = 300_000 } = {}) {
   return new Promise((resolve) => {
     const start = performance.now();
-    let output = "";
+    const text = { stdout: "", stderr: "", output: "" };
     const child = spawn(command, args, {
       cwd,
       env: environment({ NO_COLOR: "1", FORCE_COLOR: undefined, ...env }),
@@ -55,22 +56,26 @@ export function capture(command, args, { env = {}, cwd = ROOT, timeoutMs = 300_0
     arm();
     running.add(child);
     const timer = setTimeout(() => {
-      output += `\nstopped: it ran longer than ${timeoutMs / 1000} seconds\n`;
+      text.output += `\nstopped: it ran longer than ${timeoutMs / 1000} seconds\n`;
       endGroup(child);
     }, timeoutMs);
     const settle = (code) => {
       clearTimeout(timer);
       running.delete(child);
-      resolve({ code, output, ms: performance.now() - start });
+      resolve({ code, ...text, ms: performance.now() - start });
     };
-    child.stdout.setEncoding("utf8").on("data", (text) => output += text);
-    child.stderr.setEncoding("utf8").on("data", (text) => output += text);
+    for (const name of ["stdout", "stderr"]) {
+      child[name].setEncoding("utf8").on("data", (part) => {
+        text[name] += part;
+        text.output += part;
+      });
+    }
     child.on("error", (error) => {
-      output += `${error.message}\n`;
+      text.output += `${error.message}\n`;
       settle(1);
     });
     child.on("close", (code, signal) => {
-      if (signal !== null) output += `\nended by ${signal}\n`;
+      if (signal !== null) text.output += `\nended by ${signal}\n`;
       settle(code ?? 1);
     });
   });

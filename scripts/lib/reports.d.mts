@@ -6,4 +6,19 @@ export interface Count {
 }
 export function countJunit(file: string): Count;
 export function countWorkerd(output: string): Count;
-export function onlyFailures(output: string): string;
+export interface Verdict extends Count {
+  readonly ms: number;
+  readonly failures: readonly string[];
+  readonly output: string;
+}
+export function judge(
+  runtime: string,
+  run: {
+    readonly code: number;
+    readonly stdout: string;
+    readonly stderr: string;
+    readonly output: string;
+    readonly ms: number;
+  },
+  count: Count,
+): Verdict;

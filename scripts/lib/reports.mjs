@@ -1,6 +1,10 @@
-// Counts the tests in the runners' reports: one count per test, none per group of tests.
+// Reads the runners' reports: counts the tests, one count per test and none per group of tests, and
+// finds what failed and why.
 
 import { existsSync, readFileSync } from "node:fs";
+import { relative, resolve } from "node:path";
+import { stripVTControlCharacters } from "node:util";
+import { ROOT } from "./paths.mjs";
 
 const CASE = /<testcase\s((?:[\w-]+="[^"]*"\s*)*)(?:\/>|>([\s\S]*?)<\/testcase>)/g;
 const ENTITIES = { lt: "<", gt: ">", quot: '"', apos: "'", amp: "&" };
@@ -47,11 +51,99 @@ export function countWorkerd(output) {
   return { passed, failed, skipped, skips };
 }
 
-/** A runner's output without the tests that passed. */
-export function onlyFailures(output) {
-  return output.split("\n")
-    .filter((line) =>
-      !/^\s*(\(pass\)|\(skip\)|✔|﹣|REPORT |Check )|\.\.\. (ok|ignored)\b/.test(line)
+/** The failures in what Bun prints: the name of a file, then per test what it printed and its line. */
+function readBun(output) {
+  const [tests] = output
+    .replaceAll(
+      /^# Unhandled error between tests\n-+\n([^]*?)\n-+$/gm,
+      "$1\n(fail) outside of tests",
     )
-    .join("\n").replace(/\n{3,}/g, "\n\n").trim();
+    .replaceAll(/^(\(fail\) .*)\n( {2}\^ .*)$/gm, "$2\n$1")
+    // The lines of tests are repeated at the end.
+    .split(/^\d+ tests? (?:skipped|failed|todo):$/m);
+  const failures = [];
+  let file;
+  let reason = [];
+  for (const line of tests.split("\n")) {
+    const [, header, verdict, name] =
+      /^(?:(\S+\.test\.ts):|\((pass|skip|todo|fail)\) (.*?)(?: \[[\d.]+m?s\])?)$/.exec(line) ?? [];
+    if (verdict === "fail") failures.push({ name, file, reason: reason.join("\n").trim() });
+    file = header ?? file;
+    if (header === undefined && verdict === undefined) reason.push(line);
+    else reason = [];
+  }
+  return failures;
+}
+
+/** The sections of a text, each of which begins with a line that `head` matches. */
+function sections(text, head) {
+  const found = [];
+  for (const line of text.split("\n")) {
+    const match = head.exec(line);
+    if (match !== null) found.push({ match, lines: [] });
+    else found.at(-1)?.lines.push(line);
+  }
+  return found.map(({ match, lines }) => ({ match, reason: lines.join("\n").trim() }));
+}
+
+/** The other runners print the failures once more, after everything else. */
+const READERS = {
+  bun: readBun,
+  deno: (output) =>
+    sections(
+      output.split(/^ (?:ERRORS|FAILURES) $/m)[1] ?? "",
+      /^(.+) (?:=> \.\/|\(uncaught error\)$)/,
+    )
+      .map(({ match: [, name], reason }) => ({
+        name: name.replaceAll(" ... ", " > "),
+        file: /[\w@./-]+\.test\.ts:\d+/.exec(reason)?.[0],
+        reason,
+      })),
+  node: (output) =>
+    sections(output.split(/^✖ failing tests:$/m)[1] ?? "", /^test at (.+):\d+$/)
+      .map(({ match: [, file], reason }) => {
+        const [name, ...lines] = reason.split("\n");
+        return { name: name.replaceAll(/^✖ | \([\d.]+ms\)$/g, ""), file, reason: lines.join("\n") };
+      }),
+  workerd: (output) =>
+    sections(output.split(/^REPORT /m)[0], /^FAIL (.+)$/)
+      .map(({ match: [, name], reason }) => ({ name, reason })),
+};
+
+/** A test that failed, in one line. */
+function title({ name, file }) {
+  return file === undefined ? name : `${name} (${relative(ROOT, resolve(ROOT, file))})`;
+}
+
+/** The failures by name, so that they are seen first, and then each with its reason. */
+function describe(failures) {
+  return [
+    failures.map((failure) => `failed: ${title(failure)}`).join("\n"),
+    ...failures.map((failure) => `--- ${title(failure)}\n${failure.reason}`),
+  ].join("\n\n");
+}
+
+/**
+ * What comes of one run of a runner.
+ *
+ * @param count What the runner's report counts.
+ * @returns The count, the milliseconds, `failures`: a line for each test that failed, and `output`:
+ * those lines, then the reasons. A run that crashed, or in which no test ran, is a failure, too.
+ */
+export function judge(runtime, { code, stdout, stderr, output, ms }, count) {
+  // Bun's own lines are apart from what tests print on the standard output.
+  const printed = runtime === "bun" ? stderr : stdout;
+  const failures = READERS[runtime](stripVTControlCharacters(printed));
+  const ran = count.passed + count.failed + count.skipped;
+  const isExplained = ran > 0 && failures.length >= Math.max(count.failed, code === 0 ? 0 : 1) &&
+    // Node says of a file that ended early only that it failed.
+    !failures.some(({ name }) => /\.test\.m?[jt]s$/.test(name));
+  if (!isExplained) failures.push({ name: `exit code ${code}`, reason: output });
+  return {
+    ...count,
+    failed: Math.max(count.failed, failures.length),
+    ms,
+    failures: failures.map(title),
+    output: failures.length === 0 ? "" : describe(failures),
+  };
 }

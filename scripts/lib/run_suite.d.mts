@@ -1,7 +1,7 @@
-import type { Count } from "./reports.mjs";
+import type { Verdict } from "./reports.mjs";
 import type { Run } from "./suites.mjs";
 
 export function runSuite(
   run: Pick<Run, "runtime" | "files" | "noEval" | "together">,
   coverageDir?: string,
-): Promise<Count & { readonly ms: number; readonly output: string }>;
+): Promise<Verdict>;

@@ -6,10 +6,16 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { ROOT } from "./paths.mjs";
 import { capture } from "./process.mjs";
-import { countJunit, countWorkerd, onlyFailures } from "./reports.mjs";
+import { countJunit, countWorkerd, judge } from "./reports.mjs";
 
 /** The time that each long test of `npm run test:soak` may add: up to three times this. */
 const SOAK_MS = Number(process.env.PLUE_SOAK ?? 0) * 1_000;
+
+/**
+ * How long a run and a test may take. These are for what hangs: a busy machine is far from them.
+ */
+const RUN_LIMIT_MS = 1_200_000 + 12 * SOAK_MS;
+const TEST_LIMIT_MS = 600_000 + 4 * SOAK_MS;
 
 const NO_EVAL = "--disallow-code-generation-from-strings";
 
@@ -31,9 +37,8 @@ const COMMANDS = {
     // bunfig.toml excludes the suites with packages of their own from a plain `bun test`.
     "--config=scripts/lib/bunfig.toml",
     ...files.map((file) => `./${file}`),
-    // Bun's default of 5 seconds per test is too short on a busy machine. The whole run has a
-    // limit.
-    `--timeout=${120_000 + 4 * SOAK_MS}`,
+    // The default is 5 seconds.
+    `--timeout=${TEST_LIMIT_MS}`,
     "--reporter=junit",
     `--reporter-outfile=${junit}`,
     ...(coverageDir === undefined
@@ -79,12 +84,7 @@ function oneFile(folder, files) {
   return file;
 }
 
-/**
- * Runs one entry of the plan.
- *
- * @returns The counts, the milliseconds, and what to show if a test failed. A suite that crashed,
- * or in which no test ran, has at least one failure.
- */
+/** Runs one entry of the plan, and judges it as `judge` says. */
 export async function runSuite(
   { runtime, files, noEval = false, together = false },
   coverageDir,
@@ -94,17 +94,12 @@ export async function runSuite(
   try {
     const run = runtime === "node" && together ? [oneFile(folder, files)] : files;
     const [command, ...args] = COMMANDS[runtime]({ files: run, junit, noEval, coverageDir });
-    const timeoutMs = 420_000 + 12 * SOAK_MS;
-    const { code, output, ms } = await capture(command, args, { timeoutMs });
-    const count = runtime === "workerd" ? countWorkerd(output) : countJunit(junit);
-    const ran = count.passed + count.failed + count.skipped;
-    const crashed = (code !== 0 && count.failed === 0) || ran === 0;
-    return {
-      ...count,
-      failed: count.failed + (crashed ? 1 : 0),
-      ms,
-      output: crashed ? `exit code ${code}\n${output}` : onlyFailures(output),
-    };
+    const ended = await capture(command, args, { timeoutMs: RUN_LIMIT_MS });
+    return judge(
+      runtime,
+      ended,
+      runtime === "workerd" ? countWorkerd(ended.output) : countJunit(junit),
+    );
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

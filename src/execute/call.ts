@@ -8,20 +8,27 @@ import type { ToolHost, ToolRuntime } from "../registry/mod.ts";
 import { MAX_ISSUES } from "../schema/mod.ts";
 import type { Toolset } from "../select/mod.ts";
 import {
+  atOnce,
   brandResult,
+  callHook,
   checkFunction,
   clip,
   type FailureCode,
+  isFunction,
+  isObject,
   type Issue,
   isWord,
   type Services,
+  TIME_OVER,
   type Tool,
   type ToolFailure,
   type ToolResult,
   type Transaction,
+  watchLater,
+  within,
 } from "../tool/mod.ts";
 import { CallContext } from "./context.ts";
-import { Deadline, type InterruptCause, TIME_OVER, watchLater, within } from "./deadline.ts";
+import { Deadline, type InterruptCause } from "./deadline.ts";
 import { type EventQueue, tellFailure } from "./events.ts";
 import { failure, interruption } from "./failures.ts";
 import type { IdempotencyStore, SettleKey } from "./idempotency.ts";
@@ -269,11 +276,7 @@ export class Call {
     brandResult(result);
     this.#cleanedUp = true;
     this.giveTurnBack?.();
-    try {
-      if (this.#runtime !== undefined) this.host.release(this.#runtime);
-    } catch (error) {
-      this.report("internal", error);
-    }
+    if (this.#runtime !== undefined) this.release(this.#runtime);
     const isFinal = this.ran && (result.ok || !result.error.retryable);
     this.settleKey?.(result, isFinal, this.resultBytes);
     stats.inFlight--;
@@ -294,15 +297,25 @@ export class Call {
 
   get deadline(): Deadline {
     if (this.#deadline !== undefined) return this.#deadline;
-    const { signal, timeoutMs } = this.options;
+    const { timeoutMs } = this.options;
     const { timeoutMs: planned } = this.#plan;
     const ms = timeoutMs !== undefined && timeoutMs < planned ? timeoutMs : planned;
-    // Only the deadline asks a function for its signal.
-    const caller = typeof signal === "function" ? signal() : signal;
-    this.#deadline = new Deadline(this.settings.clock, caller, this.#startedAt + ms, this);
+    const { clock } = this.settings;
+    this.#deadline = new Deadline(clock, this.#callerSignal(), this.#startedAt + ms, this);
     // What a tool asks for after its call listens to nothing.
     if (this.over) this.#deadline.close();
     return this.#deadline;
+  }
+
+  /** Only the deadline asks a function for its signal. What is no signal ends no call. */
+  #callerSignal(): AbortSignal | undefined {
+    const { signal } = this.options;
+    let asked: unknown;
+    const log = (error: unknown): void => this.report("internal", error);
+    callHook(() => asked = typeof signal === "function" ? signal() : signal, log);
+    if (asked === undefined || isSignal(asked)) return asked;
+    log(new TypeError("Cannot listen to the caller's signal: it must be an AbortSignal"));
+    return undefined;
   }
 
   /** The tool made ready. Only after the step that does it. */
@@ -315,6 +328,16 @@ export class Call {
       throw new TypeError("Cannot use a tool: it has not been made ready");
     }
     return this.#runtime;
+  }
+
+  /** Gives the tool back to its host. */
+  release(runtime: ToolRuntime): void {
+    try {
+      // Every call passes here: without a function made for it.
+      atOnce<unknown>(this.host.release(runtime));
+    } catch (error) {
+      this.report("internal", error);
+    }
   }
 
   /** The services of the registry, with those of the call laid over them. */
@@ -420,6 +443,10 @@ function answerOf(_call: Call, value: unknown): StepAnswer {
 
 function broken(call: Call, error: unknown): StepAnswer {
   return call.broken(error);
+}
+
+function isSignal(value: unknown): value is AbortSignal {
+  return isObject(value) && isFunction(value["addEventListener"]);
 }
 
 /** The name that the caller gave the call, if it did. */

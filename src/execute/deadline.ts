@@ -4,22 +4,10 @@
  * @module
  */
 
-import { type Clock, isObject } from "../tool/mod.ts";
+import type { Clock } from "../tool/mod.ts";
 
 /** What ended the call. */
 export type InterruptCause = "aborted" | "timeout";
-
-/** What {@linkcode within} answers when the time was over first. */
-export const TIME_OVER: unique symbol = Symbol("plue.time_over");
-
-/**
- * How many turns of the microtask queue a wait may take before a timer and a listener are set up.
- * Tools that answer from memory settle within them: a signal then costs 0.1 µs instead of 1.2.
- */
-const TURNS_BEFORE_WATCH = 4;
-
-/** Counts turns: on all runtimes as fast as `queueMicrotask`, or faster. */
-const SETTLED = Promise.resolve();
 
 /**
  * The deadlines that are told when a signal aborts. All calls that share a signal, such as a
@@ -28,27 +16,8 @@ const SETTLED = Promise.resolve();
  */
 const listeners = new WeakMap<AbortSignal, Set<Deadline>>();
 
-/** What waits for something that may come within a few turns. */
-export interface QuickWait<What> {
-  /** Whether it still waits for this. */
-  waitsFor(what: What): boolean;
-  /** Sets up a timer and a listener. */
-  watch(): void;
-}
-
-/** Has a wait watched, unless it is over within a few turns. */
-export function watchLater<What>(waiter: QuickWait<What>, what: What): void {
-  let turns = TURNS_BEFORE_WATCH;
-  const look = (): void => {
-    if (!waiter.waitsFor(what)) return;
-    if (--turns > 0) void SETTLED.then(look);
-    else waiter.watch();
-  };
-  void SETTLED.then(look);
-}
-
-/** What waits while a deadline runs. */
-export interface Waiter {
+/** What a deadline ends. */
+export interface Interruptible {
   /** The time is over, or the call was aborted. Must not throw. */
   interrupt(): void;
 }
@@ -59,7 +28,7 @@ export class Deadline {
   cause: InterruptCause | undefined = undefined;
   readonly #clock: Clock;
   readonly #caller: AbortSignal | undefined;
-  readonly #waiter: Waiter;
+  readonly #waiter: Interruptible;
   #expiresAt: number;
   #reason: unknown;
   #controller: AbortController | undefined;
@@ -75,7 +44,7 @@ export class Deadline {
     clock: Clock,
     caller: AbortSignal | undefined,
     expiresAt: number,
-    waiter: Waiter,
+    waiter: Interruptible,
   ) {
     this.#clock = clock;
     this.#caller = caller;
@@ -182,35 +151,4 @@ function tellAll(this: AbortSignal): void {
   const deadlines = listeners.get(this) ?? [];
   listeners.delete(this);
   for (const deadline of deadlines) deadline.abort(this.reason);
-}
-
-/**
- * Waits for `promise` for at most `ms` milliseconds.
- *
- * @returns What the promise gives, or {@linkcode TIME_OVER}; rejects as the promise does.
- */
-export async function within<T>(
-  clock: Clock,
-  ms: number,
-  promise: Promise<T>,
-): Promise<T | typeof TIME_OVER> {
-  let isOver = false;
-  let disarm: (() => void) | undefined;
-  const timer = new Promise<typeof TIME_OVER>((resolve) => {
-    watchLater({
-      waitsFor: () => !isOver,
-      watch: () => void (disarm = clock.setTimeout(() => resolve(TIME_OVER), ms)),
-    }, promise);
-  });
-  try {
-    return await Promise.race([promise, timer]);
-  } finally {
-    isOver = true;
-    disarm?.();
-  }
-}
-
-/** A promise in the place of one of another library's; any other value as it is. */
-export function inPromise(value: unknown): unknown {
-  return isObject(value) && typeof value["then"] === "function" ? Promise.resolve(value) : value;
 }

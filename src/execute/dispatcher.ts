@@ -6,7 +6,7 @@
 
 import type { ToolHost } from "../registry/mod.ts";
 import { nearIds, type Selection, type Toolset } from "../select/mod.ts";
-import { clip, refuse, type ToolFailure, ToolResult } from "../tool/mod.ts";
+import { atOnce, clip, refuse, type ToolFailure, ToolResult } from "../tool/mod.ts";
 import { Call, chosenCallId } from "./call.ts";
 import { type EventQueue, streamEvents, tellFailure, type ToolEvent } from "./events.ts";
 import { failure, unknownTool } from "./failures.ts";
@@ -81,7 +81,7 @@ export class ToolDispatcher {
     if (isSelectable(source)) {
       this.#registry = source;
       this.#host = source;
-      this.#toolset = source.select(EVERYTHING);
+      this.#toolset = atOnce(source.select(EVERYTHING));
     } else {
       this.#toolset = source;
       this.#host = this.#state.hostOf(source);
@@ -92,7 +92,7 @@ export class ToolDispatcher {
   get toolset(): Toolset {
     const registry = this.#registry;
     if (registry !== undefined && registry.revision !== this.#toolset.revision) {
-      this.#toolset = registry.select(EVERYTHING);
+      this.#toolset = atOnce(registry.select(EVERYTHING));
     }
     return this.#toolset;
   }

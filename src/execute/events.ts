@@ -4,7 +4,7 @@
  * @module
  */
 
-import { clip, type ToolFailure, type ToolResult } from "../tool/mod.ts";
+import { callHook, clip, type HookLog, type ToolFailure, type ToolResult } from "../tool/mod.ts";
 import { describeRefusal, frozenCopy, readJson } from "./json_value.ts";
 import type { DispatchPhase } from "./options.ts";
 import type { DispatchContext, ToolProgress } from "./request.ts";
@@ -64,11 +64,13 @@ export interface StreamedCall {
   run(): ToolResult | Promise<ToolResult>;
 }
 
+type Unnumbered<Event> = Omit<Event, keyof EventBase>;
+
 /** An event that has no number yet: numbers are given when it is taken. */
 export type QueuedEvent =
-  | { readonly type: "metadata"; readonly value: unknown }
-  | { readonly type: "progress"; readonly progress: ToolProgress }
-  | { readonly type: "output"; readonly value: unknown };
+  | Unnumbered<MetadataEvent>
+  | Unnumbered<ProgressEvent>
+  | Unnumbered<OutputEvent>;
 
 /** A bounded queue of events, as a call fills it. */
 export interface EventQueue {
@@ -90,19 +92,17 @@ const MAX_PROGRESS_MESSAGE = 1_000;
  * Tells the host's `metadata` callback that a call has failed. A stream has its result for that.
  *
  * @param tool The name in the call.
- * @param onThrow Is given what the callback threw.
  */
 export function tellFailure(
   context: DispatchContext,
   tool: string,
   { error: { code, message, issues } }: ToolFailure,
-  onThrow: (error: unknown) => void,
+  log: HookLog,
 ): void {
-  try {
-    context.metadata?.(frozenCopy({ type: "error", tool, error: code, message, issues }));
-  } catch (error) {
-    onThrow(error);
-  }
+  callHook(
+    () => context.metadata?.(frozenCopy({ type: "error", tool, error: code, message, issues })),
+    log,
+  );
 }
 
 /** Sends what the tool says. A value that is not JSON is dropped and counted: it never fails the tool. */
@@ -111,11 +111,7 @@ export function sendMetadata(call: SendingCall, value: unknown): void {
   const copy = copyFor(options.metadata, call, value);
   if (copy === undefined) return;
   if (events?.push({ type: "metadata", value: copy }) === false) call.dropped++;
-  try {
-    options.metadata?.(copy);
-  } catch (error) {
-    call.report("metadata", error);
-  }
+  callHook(() => options.metadata?.(copy), (error) => call.report("metadata", error));
 }
 
 /** Sends how far the tool has come. */
@@ -137,11 +133,7 @@ export function sendProgress(
     ...(words !== undefined && { message: words }),
   });
   events?.push({ type: "progress", progress });
-  try {
-    options.progress?.(progress);
-  } catch (error) {
-    call.report("metadata", error);
-  }
+  callHook(() => options.progress?.(progress), (error) => call.report("metadata", error));
 }
 
 /** Sends what a generator yielded. Resolves when the generator may go on. */

@@ -14,13 +14,24 @@ import { canonicalJson, type Clock, fnv1a, type ToolResult } from "../tool/mod.t
 import { frozenCopy } from "./json_value.ts";
 import type { IdempotencyOptions } from "./options.ts";
 
-/** What one key stands for. */
-interface Entry {
+/** A call that runs, or the result of one that has ended. */
+interface KeyOf<Result> {
   readonly fingerprint: string;
-  /** A promise while the call runs. */
-  result: ToolResult | Promise<ToolResult>;
-  /** `Infinity` while the call runs. */
-  expiresAt: number;
+  readonly result: Result;
+}
+
+interface KeptResult extends KeyOf<ToolResult> {
+  readonly expiresAt: number;
+  readonly bytes: number;
+}
+
+/** The keys of one principal. */
+interface Owner {
+  readonly principal: string | undefined;
+  readonly running: Map<string, KeyOf<Promise<ToolResult>>>;
+  /** In order of their calls' ends, so the first one expires first. */
+  readonly results: Map<string, KeptResult>;
+  /** How many bytes of JSON the results have. */
   bytes: number;
 }
 
@@ -29,17 +40,22 @@ export type SettleKey = (result: ToolResult, keep: boolean, bytes: number) => vo
 
 /**
  * What a key means for a call that brings it. The first runs the tool, and tells the outcome; later
- * ones get its result. `conflict`: the key was used with other arguments. `full`: every key that
- * may be kept is of a running call.
+ * ones get its result. `conflict`: the key was used with other arguments. `full`: the principal has
+ * as many running calls with keys as it may have keys.
  */
 export type Claim = SettleKey | ToolResult | Promise<ToolResult> | "conflict" | "full";
 
-/** Remembers keys, a bounded number of them and of bytes. */
+/**
+ * Remembers keys, a bounded number of them and of bytes. Where there are too many, a principal that
+ * has more than its share gives up its oldest result. So no caller's keys push out another's, and
+ * one that calls alone may use all the room.
+ */
 export class IdempotencyStore {
   readonly #clock: Clock;
   readonly #limits: Required<IdempotencyOptions>;
-  /** Running calls in order of arrival. A result is added again at the end when its call ends. */
-  readonly #entries: Map<string, Entry> = new Map();
+  /** Those that have keys. */
+  readonly #owners: Map<string | undefined, Owner> = new Map();
+  #results = 0;
   #bytes = 0;
 
   constructor(clock: Clock, limits: Required<IdempotencyOptions>) {
@@ -48,47 +64,69 @@ export class IdempotencyStore {
   }
 
   /** Says what `scope` (the key, and whose it is) means for a call with these arguments. */
-  claim(scope: string, fingerprint: string): Claim {
-    this.#forgetExpired();
-    const known = this.#entries.get(scope);
+  claim(principal: string | undefined, scope: string, fingerprint: string): Claim {
+    const { windowMs, maxKeys, maxBytes } = this.#limits;
+    const owner = this.#owners.get(principal) ??
+      { principal, running: new Map(), results: new Map(), bytes: 0 };
+    const { running, results } = owner;
+    const now = this.#clock.now();
+    for (const { expiresAt } of results.values()) {
+      if (expiresAt > now) break;
+      this.#forgetOldest(owner);
+    }
+    const known = running.get(scope) ?? results.get(scope);
     if (known !== undefined) {
       return known.fingerprint === fingerprint ? known.result : "conflict";
     }
-    if (this.#entries.size >= this.#limits.maxKeys && !this.#forgetOldest()) return "full";
+    if (running.size >= maxKeys) return "full";
+    if (running.size + results.size >= maxKeys) this.#forgetOldest(owner);
     let tell: (result: ToolResult) => void = () => {};
     const told = new Promise<ToolResult>((resolve) => tell = resolve);
-    const entry: Entry = { fingerprint, result: told, expiresAt: Infinity, bytes: 0 };
-    this.#entries.set(scope, entry);
+    running.set(scope, { fingerprint, result: told });
+    this.#owners.set(principal, owner);
     return (result, keep, bytes) => {
-      this.#entries.delete(scope);
-      // Frozen: several callers are given the same result.
+      running.delete(scope);
+      // A copy: the first caller may change what it got.
       const frozen = frozenCopy(result);
-      if (keep && frozen !== undefined && bytes <= this.#limits.maxBytes) {
-        entry.result = frozen;
-        entry.expiresAt = this.#clock.now() + this.#limits.windowMs;
-        entry.bytes = bytes;
+      if (keep && frozen !== undefined && bytes <= maxBytes) {
+        const expiresAt = this.#clock.now() + windowMs;
+        results.set(scope, { fingerprint, result: frozen, expiresAt, bytes });
+        owner.bytes += bytes;
+        this.#results++;
         this.#bytes += bytes;
-        this.#entries.set(scope, entry);
-        while (this.#bytes > this.#limits.maxBytes && this.#forgetOldest());
+        while (this.#results > maxKeys || this.#bytes > maxBytes) this.#makeRoom(owner);
       }
+      this.#dropIfEmpty(owner);
       tell(frozen ?? result);
     };
   }
 
-  #forgetExpired(): void {
-    const now = this.#clock.now();
-    while (this.#forgetOldest(now));
+  /** Forgets a result of a principal that has more than its share: of this one, if it has. */
+  #makeRoom(caller: Owner): void {
+    const { maxKeys, maxBytes } = this.#limits;
+    const { size } = this.#owners;
+    const hasTooMuch = ({ results, bytes }: Owner): boolean =>
+      this.#results > maxKeys ? results.size * size > maxKeys : bytes * size > maxBytes;
+    if (hasTooMuch(caller)) return this.#forgetOldest(caller);
+    // Where the sum is above the limit, one of them is above its share of it.
+    for (const owner of this.#owners.values()) {
+      if (hasTooMuch(owner)) return this.#forgetOldest(owner);
+    }
   }
 
-  /** Forgets the oldest result, if it is older than this. */
-  #forgetOldest(than = Infinity): boolean {
-    for (const [scope, { expiresAt, bytes }] of this.#entries) {
-      if (expiresAt === Infinity) continue;
-      if (expiresAt > than) break;
-      this.#bytes -= bytes;
-      return this.#entries.delete(scope);
-    }
-    return false;
+  #forgetOldest(owner: Owner): void {
+    const [oldest] = owner.results;
+    if (oldest === undefined) return;
+    const [scope, { bytes }] = oldest;
+    owner.results.delete(scope);
+    owner.bytes -= bytes;
+    this.#results--;
+    this.#bytes -= bytes;
+    this.#dropIfEmpty(owner);
+  }
+
+  #dropIfEmpty({ principal, running, results }: Owner): void {
+    if (running.size + results.size === 0) this.#owners.delete(principal);
   }
 }
 

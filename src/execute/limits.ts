@@ -1,6 +1,7 @@
 /**
- * How many calls run at once. Calls over the limits wait, first come, first served, in a queue that
- * is bounded.
+ * How many calls run at once. Calls over the limits wait in a queue that is bounded. Principals take
+ * turns in it, so that the calls of one neither hold up nor push out those of another; the calls of
+ * one principal run first come, first served.
  *
  * @module
  */
@@ -8,13 +9,15 @@
 /** A call that waits for its turn. */
 interface Waiter {
   readonly key: string;
-  readonly enter: () => void;
+  readonly principal: string | undefined;
+  readonly answer: (isIn: boolean) => void;
+  isIn: boolean;
 }
 
 /** A turn that is waited for. */
 export interface Turn {
-  /** Resolves when the call may run; it then holds a place. */
-  readonly entered: Promise<void>;
+  /** Resolves with `true` when the call may run; it then holds a place. `false`: it lost its turn. */
+  readonly entered: Promise<boolean>;
   /** Gives up waiting, or gives the place back if it has been given. Once. */
   cancel(): void;
 }
@@ -26,8 +29,12 @@ export class Gate {
   readonly #maxQueued: number;
   readonly #running: Map<string, number> = new Map();
   #total = 0;
-  /** In order of arrival. None of them has room now: each call that leaves lets the next one in. */
-  readonly #queue: Waiter[] = [];
+  /**
+   * By principal, in order of arrival; the principal whose turn is next comes first. None of the
+   * calls has room now: each call that leaves lets one in.
+   */
+  readonly #lines: Map<string | undefined, Set<Waiter>> = new Map();
+  #queued = 0;
 
   constructor(maxTotal: number, maxPerKey: number, maxQueued: number) {
     this.#maxTotal = maxTotal;
@@ -37,7 +44,7 @@ export class Gate {
 
   /** How many calls wait. */
   get queued(): number {
-    return this.#queue.length;
+    return this.#queued;
   }
 
   /**
@@ -45,36 +52,66 @@ export class Gate {
    *
    * @returns `true` if it is given at once, a turn to wait for, or `false` if the queue is full.
    */
-  enter(key: string): true | false | Turn {
+  enter(key: string, principal?: string): boolean | Turn {
     // A newcomer overtakes no one: if a call of this key is waiting, there is no room for this one.
     if (this.#hasRoom(key)) {
       this.#count(key, 1);
       return true;
     }
-    if (this.#queue.length >= this.#maxQueued) return false;
-    let enter = (): void => {};
-    const entered = new Promise<void>((resolve) => enter = resolve);
-    const waiter: Waiter = { key, enter };
-    this.#queue.push(waiter);
-    return {
-      entered,
-      cancel: () => {
-        const index = this.#queue.indexOf(waiter);
-        if (index === -1) this.leave(key);
-        else this.#queue.splice(index, 1);
-      },
-    };
+    if (this.#queued >= this.#maxQueued && !this.#makeRoom(principal)) return false;
+    let answer = (_isIn: boolean): void => {};
+    const entered = new Promise<boolean>((resolve) => answer = resolve);
+    const waiter: Waiter = { key, principal, answer, isIn: false };
+    const line = this.#lines.get(principal);
+    if (line === undefined) this.#lines.set(principal, new Set([waiter]));
+    else line.add(waiter);
+    this.#queued++;
+    return { entered, cancel: () => waiter.isIn ? this.leave(key) : this.#remove(waiter) };
   }
 
   /** Gives a place back. */
   leave(key: string): void {
     this.#count(key, -1);
     // One place became free, so at most one call can take it.
-    const next = this.#queue.find((waiter) => this.#hasRoom(waiter.key));
+    const next = this.#next();
     if (next === undefined) return;
-    this.#queue.splice(this.#queue.indexOf(next), 1);
+    const line = this.#remove(next);
+    if (this.#lines.delete(next.principal)) this.#lines.set(next.principal, line);
     this.#count(next.key, 1);
-    next.enter();
+    next.isIn = true;
+    next.answer(true);
+  }
+
+  #next(): Waiter | undefined {
+    for (const line of this.#lines.values()) {
+      for (const waiter of line) if (this.#hasRoom(waiter.key)) return waiter;
+    }
+    return undefined;
+  }
+
+  /**
+   * Makes room in the full queue for a call of a principal that has less than its share of it: the
+   * newest call of one that has more loses its turn.
+   */
+  #makeRoom(principal: string | undefined): boolean {
+    const own = this.#lines.get(principal);
+    const principals = this.#lines.size + (own === undefined ? 1 : 0);
+    if (((own?.size ?? 0) + 1) * principals > this.#maxQueued) return false;
+    for (const line of this.#lines.values()) {
+      if (line.size * principals <= this.#maxQueued) continue;
+      const newest = [...line].at(-1) as Waiter;
+      this.#remove(newest);
+      newest.answer(false);
+      return true;
+    }
+    return false;
+  }
+
+  #remove(waiter: Waiter): Set<Waiter> {
+    const line = this.#lines.get(waiter.principal) ?? new Set();
+    if (line.delete(waiter)) this.#queued--;
+    if (line.size === 0) this.#lines.delete(waiter.principal);
+    return line;
   }
 
   #hasRoom(key: string): boolean {

@@ -13,7 +13,6 @@ export type {
   TransactionInfo,
   TransactionManager,
 } from "./ports.ts";
-export { type Clock, type OutputOverflow, systemClock } from "../tool/mod.ts";
 export { type SelectableToolHost, ToolDispatcher } from "./dispatcher.ts";
 export type { DispatcherMetrics, DurationMetrics, ToolMetrics } from "./metrics.ts";
 export type {

@@ -45,8 +45,9 @@ export interface ConcurrencyLimits {
    */
   readonly maxConcurrentPerTool?: number;
   /**
-   * How many calls may wait for their turn, first come, first served. Further calls fail with
-   * `overloaded`.
+   * How many calls may wait for their turn. Principals take turns; calls of one run first come,
+   * first served. Further calls fail with `overloaded`, and so does the newest call of a principal
+   * that has more than its share of the queue, for a call of one that has less.
    *
    * @default {256}
    */
@@ -62,14 +63,15 @@ export interface IdempotencyOptions {
    */
   readonly windowMs?: number;
   /**
-   * How many keys are kept. The oldest result gives way to a new one; while all of them are of
-   * running calls, further calls with a key fail with `overloaded`.
+   * How many results are kept. Where there are more, a principal that has more than its share of
+   * them gives up its oldest. As many calls with keys may run for one principal; further ones fail
+   * with `overloaded`.
    *
    * @default {1_000}
    */
   readonly maxKeys?: number;
   /**
-   * How many bytes of JSON the kept results may have in all. The oldest give way.
+   * How many bytes of JSON the kept results may have in all. They give way as `maxKeys` says.
    *
    * @default {16_777_216}
    */

@@ -6,7 +6,7 @@
  */
 
 import { type StandardOutcome, validateStandard } from "../schema/mod.ts";
-import { type Issue, isToolResult, type ToolResult } from "../tool/mod.ts";
+import { atOnce, type Issue, isToolResult, type ToolResult } from "../tool/mod.ts";
 import type { Call } from "./call.ts";
 import { readResult } from "./failures.ts";
 import { describeRefusal, jsonBytes, readJson } from "./json_value.ts";
@@ -60,7 +60,9 @@ function check(call: Call, value: unknown, isValidated: boolean): ToolResult {
   // Of a large value only the beginning has been read, unless it is a string.
   if (!isValidated && tool.returns !== undefined && (!isLarge || typeof content === "string")) {
     const { returns } = call.runtime;
-    if (returns?.check(content) === false) return misfit(call, returns.issues(content));
+    if (returns !== undefined && atOnce(returns.check(content)) !== true) {
+      return misfit(call, atOnce(returns.issues(content)));
+    }
   }
   call.resultBytes = isLarge ? limit : verdict.bytes;
   return isLarge

@@ -7,16 +7,18 @@
 
 import {
   describeThrown,
+  inPromise,
   isObject,
   isWord,
+  TIME_OVER,
   type ToolCallError,
   type ToolFailure,
   ToolResult,
   type Transaction,
+  within,
 } from "../tool/mod.ts";
 import type { Call, StepAnswer } from "./call.ts";
 import { CallView } from "./context.ts";
-import { inPromise, TIME_OVER, within } from "./deadline.ts";
 import { readResult } from "./failures.ts";
 import { readJson } from "./json_value.ts";
 import { toResult } from "./output.ts";
@@ -67,17 +69,16 @@ async function runAfterHooks(call: Call, outcome: ToolResult): Promise<ToolResul
     // A copy: the result is not finished before the last hook has seen it.
     const shown = Object.freeze({ ...result, durationMs: call.elapsedMs });
     try {
-      const answer = await within(
-        call.settings.clock,
-        call.settings.closeTimeoutMs,
-        Promise.resolve(hook.after?.(new CallView(call), shown)),
-      );
+      const answer = await inTime(call, hook.after?.(new CallView(call), shown));
       if (answer === undefined || answer === null || answer === shown) continue;
       const changed = answer === TIME_OVER ? undefined : readResult(answer);
       if (changed === undefined) result = withheld(call, hook);
       // The same content is not checked again: a library's schema may have transformed it.
       else if (!changed.ok || (result.ok && changed.content === result.content)) result = changed;
-      else result = await toResult(call, changed.content);
+      else {
+        const checked = await inTime(call, toResult(call, changed.content));
+        result = checked === TIME_OVER ? withheld(call, hook) : checked;
+      }
     } catch (error) {
       call.report("after", error);
       result = withheld(call, hook);
@@ -121,17 +122,8 @@ export function approverFailed(call: Call, error: unknown): ToolFailure {
 export function beginTransaction(call: Call): unknown {
   const { tool, callId, services, deadline: { signal } } = call;
   const { sessionId, messageId, principal } = call.options;
-  return inPromise(
-    call.settings.transactions?.begin({
-      tool,
-      callId,
-      sessionId,
-      messageId,
-      principal,
-      services,
-      signal,
-    }),
-  );
+  const info = { tool, callId, services, signal, sessionId, messageId, principal };
+  return inPromise(call.settings.transactions?.begin(info));
 }
 
 export function keepTransaction(call: Call, transaction: unknown): StepAnswer {
@@ -141,7 +133,7 @@ export function keepTransaction(call: Call, transaction: unknown): StepAnswer {
   if (call.over) {
     // The call ended while its transaction was opened: it must not stay open.
     const late = ToolResult.error("aborted", "The call had ended before its transaction began");
-    void attempt(call, transaction, late.error);
+    void closeBy(call, transaction, late.error);
   } else call.transaction = transaction;
   return undefined;
 }
@@ -165,6 +157,12 @@ export async function closeCall(call: Call, outcome: ToolResult): Promise<ToolRe
   return call.replays ? result : await runAfterHooks(call, result);
 }
 
+/** Waits for what closes a call, for as long as that may take. */
+function inTime<T>(call: Call, work: T | Promise<T>): Promise<T | typeof TIME_OVER> {
+  const { clock, closeTimeoutMs } = call.settings;
+  return within(clock, closeTimeoutMs, Promise.resolve(work));
+}
+
 /** Commits for a success, rolls back for a failure; says so if either does not work. */
 async function closeTransaction(
   call: Call,
@@ -173,28 +171,28 @@ async function closeTransaction(
 ): Promise<ToolResult> {
   let failed = result;
   if (failed.ok) {
-    const problem = await attempt(call, transaction);
+    const problem = await closeBy(call, transaction);
     if (problem === undefined) return result;
     failed = call.fail("transaction_failed", problem);
   }
   const { code, message, ...rest } = failed.error;
-  const problem = await attempt(call, transaction, failed.error);
+  const problem = await closeBy(call, transaction, failed.error);
   return problem === undefined ? failed : ToolResult.error(code, `${message}; ${problem}`, rest);
 }
 
 /** Commits, or rolls back where there is a reason to; says what went wrong, if anything did. */
-async function attempt(
+async function closeBy(
   call: Call,
   transaction: Transaction,
   reason?: ToolCallError,
 ): Promise<string | undefined> {
-  const { clock, closeTimeoutMs, transactions } = call.settings;
+  const { closeTimeoutMs, transactions } = call.settings;
   const what = `its changes could not be ${reason ? "rolled back" : "committed"}`;
   try {
     const work = reason
       ? transactions?.rollback(transaction, reason)
       : transactions?.commit(transaction);
-    return await within(clock, closeTimeoutMs, Promise.resolve(work)) === TIME_OVER
+    return await inTime(call, work) === TIME_OVER
       ? `${what} within ${closeTimeoutMs} ms, and whether they were is not known`
       : undefined;
   } catch (error) {

@@ -6,7 +6,7 @@
 
 import { isToolHost, type ToolHost, ToolRegistry } from "../registry/mod.ts";
 import type { Toolset, ToolSource } from "../select/mod.ts";
-import { refuse, type Tool } from "../tool/mod.ts";
+import { callHook, NO_LOG, refuse, type Tool } from "../tool/mod.ts";
 import { Gate } from "./limits.ts";
 import { IdempotencyStore } from "./idempotency.ts";
 import { type DispatcherMetrics, ToolStats } from "./metrics.ts";
@@ -104,11 +104,7 @@ export class DispatcherState implements CallShared {
 
   /** Tells the host what was thrown. */
   report(toolId: string, callId: string, phase: DispatchPhase, error: unknown): void {
-    try {
-      this.settings.onError?.({ toolId, callId, phase, error });
-    } catch {
-      // Errors of the error hook are ignored.
-    }
+    callHook(() => this.settings.onError?.({ toolId, callId, phase, error }), NO_LOG);
   }
 
   metrics(): DispatcherMetrics {

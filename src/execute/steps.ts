@@ -8,23 +8,31 @@
 import { ToolLifecycleError, type ToolRuntime } from "../registry/mod.ts";
 import { type StandardOutcome, validateStandard } from "../schema/mod.ts";
 import {
+  atOnce,
   clip,
   describeThrown,
   type FailureCode,
+  inPromise,
   type Issue,
   isWord,
   MAX_DEPTH,
+  systemClock,
   type Tool,
   type ToolFailure,
   type ToolResult,
 } from "../tool/mod.ts";
 import type { Call, Step, StepAnswer, ToolPlan } from "./call.ts";
 import { CallView } from "./context.ts";
-import { inPromise } from "./deadline.ts";
 import { sendOutput } from "./events.ts";
 import { interruption, readIssues } from "./failures.ts";
 import { fingerprintOf } from "./idempotency.ts";
-import { describeRefusal, type JsonVerdict, readJson, utf8Length } from "./json_value.ts";
+import {
+  describeRefusal,
+  frozenCopy,
+  type JsonVerdict,
+  readJson,
+  utf8Length,
+} from "./json_value.ts";
 import type { Settings } from "./options.ts";
 import { readOutput } from "./output.ts";
 import {
@@ -60,7 +68,7 @@ const ORDER: readonly OrderedStep<unknown>[] = [
     run: refusal("not_executable", "it is a definition only and cannot be run here"),
     when: (tool) => !tool.execute,
   },
-  { run: readArguments },
+  { doing: "reading the arguments", run: readArguments },
   { doing: "waiting for the first call with its key", run: claimKey },
   step({ doing: "starting up", run: acquireTool, settled: hold, rejected: notReady }),
   {
@@ -98,11 +106,12 @@ const ORDER: readonly OrderedStep<unknown>[] = [
     rejected: approverFailed,
     when: (tool, { approve }) => tool.requiresApproval && approve,
   },
-  {
+  step({
     doing: "waiting for its turn",
     run: takeTurn,
+    settled: readTurn,
     when: (_, { limits }) => Math.min(limits.maxConcurrent, limits.maxConcurrentPerTool) < Infinity,
-  },
+  }),
   {
     run: refusal(
       "transaction_failed",
@@ -162,8 +171,14 @@ function refusal(code: FailureCode, why: string): (call: Call) => ToolFailure {
   return (call) => call.fail(code, why);
 }
 
+/**
+ * Whether a number in a short text may be above the largest one, which `JSON.parse` reads as
+ * `Infinity`: it has three digits of an exponent, or two hundred of its own.
+ */
+const MAY_BE_INFINITE = /e\+?\d{3}|\d{200}/i;
+
 /** Reads the arguments: a JSON string, or a value that is JSON. Nothing stands for `{}`. */
-function readArguments(call: Call): StepAnswer {
+function readArguments(call: Call): StepAnswer | Promise<undefined> {
   const given = call.request.arguments;
   const limit = call.settings.maxArgumentBytes;
   // A copy: the tool gets what was validated, also if the caller changes its object later.
@@ -179,16 +194,26 @@ function readArguments(call: Call): StepAnswer {
     if (given.trim() !== "") return notJson(call, "");
   }
   // A level takes two characters, so a short text is never too deep.
-  if (given.length > 2 * MAX_DEPTH) return keepArguments(call, readJson(value, Infinity));
+  if (given.length > 2 * MAX_DEPTH || MAY_BE_INFINITE.test(given)) {
+    return keepArguments(call, readJson(value, Infinity), given.length);
+  }
   call.args = value ?? {};
   return undefined;
 }
 
-function keepArguments(call: Call, verdict: JsonVerdict): StepAnswer {
+/** From so many bytes on, others have their turn between reading arguments and checking them. */
+const LARGE = 65_536;
+
+function keepArguments(
+  call: Call,
+  verdict: JsonVerdict,
+  size?: number,
+): StepAnswer | Promise<undefined> {
   if (verdict.kind === "large") return tooLarge(call);
   if (verdict.kind === "refused") return notJson(call, `: ${describeRefusal(verdict)}`);
   call.args = verdict.value;
-  return undefined;
+  if ((size ?? verdict.bytes) < LARGE) return undefined;
+  return new Promise((resolve) => systemClock.setTimeout(() => resolve(undefined), 0));
 }
 
 function notJson(call: Call, why: string): ToolFailure {
@@ -229,7 +254,7 @@ function claimKey(call: Call): StepAnswer | Promise<StepAnswer> {
 }
 
 function claim(call: Call, scope: string, fingerprint: string): StepAnswer | Promise<StepAnswer> {
-  const claimed = call.shared.keys.claim(scope, fingerprint);
+  const claimed = call.shared.keys.claim(call.options.principal, scope, fingerprint);
   if (typeof claimed === "function") {
     call.settleKey = claimed;
     return undefined;
@@ -254,7 +279,8 @@ function claim(call: Call, scope: string, fingerprint: string): StepAnswer | Pro
 
 function replay(call: Call, result: ToolResult): ToolResult {
   call.replays = true;
-  return { ...result, replayed: true };
+  // A copy for each: a long list in it is not frozen.
+  return { ...frozenCopy(result) ?? result, replayed: true };
 }
 
 /** Makes the tool ready, which runs its `init` before the first call. */
@@ -264,7 +290,7 @@ function acquireTool(call: Call): ToolRuntime | Promise<ToolRuntime> {
 
 function hold(call: Call, runtime: ToolRuntime): undefined {
   // The call may have ended while the tool was started: it must not hold the tool then.
-  if (call.over) call.host.release(runtime);
+  if (call.over) call.release(runtime);
   else call.runtime = runtime;
 }
 
@@ -279,7 +305,9 @@ function notReady(call: Call, error: unknown): ToolFailure {
 /** Checks the arguments against the tool's JSON Schema. */
 function checkArguments(call: Call): StepAnswer {
   const { parameters } = call.runtime;
-  return parameters.check(call.args) ? undefined : misfit(call, parameters.issues(call.args));
+  return atOnce(parameters.check(call.args)) === true
+    ? undefined
+    : misfit(call, atOnce(parameters.issues(call.args)));
 }
 
 /** Has the library of the tool's schema check them: it also fills in defaults and transforms. */
@@ -339,19 +367,22 @@ function ruleThrew(call: Call, error: unknown): ToolFailure {
  * answered. A tool that ignores its signal still runs then and is not counted here: otherwise one
  * such tool could block the dispatcher for good. The metrics count it as abandoned.
  */
-function takeTurn(call: Call): StepAnswer | Promise<void> {
+function takeTurn(call: Call): boolean | Promise<boolean> {
   const { gate } = call.shared;
   const { id } = call.tool;
-  const turn = gate.enter(id);
-  if (turn === true) {
-    call.giveTurnBack = () => gate.leave(id);
-    return undefined;
+  const turn = gate.enter(id, call.options.principal);
+  if (typeof turn === "object") {
+    call.giveTurnBack = turn.cancel;
+    return turn.entered;
   }
-  if (turn === false) {
-    return call.fail("overloaded", "too many calls are running and waiting; try again later");
-  }
-  call.giveTurnBack = turn.cancel;
-  return turn.entered;
+  if (turn) call.giveTurnBack = () => gate.leave(id);
+  return turn;
+}
+
+function readTurn(call: Call, isIn: boolean): StepAnswer {
+  return isIn
+    ? undefined
+    : call.fail("overloaded", "too many calls are running and waiting; try again later");
 }
 
 /** Runs the tool: a value, a promise, or a generator whose yields are streamed. */

@@ -58,7 +58,7 @@ export interface ArgumentChoice {
 }
 
 /** How deep a value is looked at to tell which branch of a union it is. */
-export const MAX_LOOK = 4;
+const MAX_LOOK = 4;
 
 /** How many parts of a value are looked at to tell one branch. The others count as fitting. */
 const MAX_LOOKS = 10_000;

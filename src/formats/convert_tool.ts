@@ -20,7 +20,13 @@ import type { ExportOptions, Loss, LossSide } from "./export_options.ts";
 import type { KeywordForm } from "./form_rules.ts";
 import type { Load } from "./limits.ts";
 import { hintsOf, type ProviderHints } from "./provider_hints.ts";
-import type { Feature, Target, ToolView, WireExample } from "./target.ts";
+import {
+  type Feature,
+  HINT_FEATURES,
+  type Target,
+  type ToolView,
+  type WireExample,
+} from "./target.ts";
 import { strictModeOf } from "./targets.ts";
 import { rebaseReferences } from "./transform/definitions.ts";
 import type { SchemaLoss } from "./transform/report.ts";
@@ -292,16 +298,6 @@ function checkerOf(
   }
 }
 
-/** The hints that are features of targets. */
-const HINTS = [
-  "deferLoading",
-  "allowedCallers",
-  "async",
-  "cacheControl",
-  "eagerInputStreaming",
-  "taskSupport",
-] as const satisfies readonly (Feature & keyof ProviderHints)[];
-
 /** The features that a tool uses, each with its path in the tool. */
 function usedFeatures(tool: Tool, hints: ProviderHints): readonly (readonly [Feature, string])[] {
   const used: (readonly [Feature, string])[] = [];
@@ -314,7 +310,7 @@ function usedFeatures(tool: Tool, hints: ProviderHints): readonly (readonly [Fea
   if (tool.meta === undefined) return used;
   if (Object.keys(tool.meta).some((key) => key !== "provider")) used.push(["meta", "/meta"]);
   if (hints.strict === true) used.push(["strict", "/meta/provider/strict"]);
-  for (const hint of HINTS) {
+  for (const hint of HINT_FEATURES) {
     if (hints[hint] !== undefined) used.push([hint, `/meta/provider${pointerStep(hint)}`]);
   }
   return used;

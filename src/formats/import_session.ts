@@ -5,12 +5,14 @@
  * @module
  */
 
-import { checkSchema } from "../schema/mod.ts";
+import { checkSchema, compilePattern } from "../schema/mod.ts";
 import {
+  cleanText,
   clip,
   copyJson,
   describeThrown,
   isObject,
+  isWord,
   type JsonSchema,
   type JsonSchemaObject,
   makeTool,
@@ -28,12 +30,16 @@ import {
   type ImportOptions,
   type ImportResult,
   type ImportWarning,
+  isWanted,
+  type OwnersWord,
+  ownersWord,
   type RejectedImport,
-  riskOf,
 } from "./import_options.ts";
-import { flagIn, type JsonRecord } from "./json_fields.ts";
+import { type Finding, lookAlikes, textFindings } from "./import_findings.ts";
+import { flagIn, type JsonRecord, objectIn, textIn } from "./json_fields.ts";
 import { mapNames, type NameRule } from "../select/mod.ts";
 import type { ProviderHints } from "./provider_hints.ts";
+import { mapSchema, without } from "./transform/rewrite.ts";
 
 /** A tool as an importer reads it, before it is named and made. */
 export interface ImportedTool {
@@ -83,6 +89,13 @@ interface Noted extends Omit<ImportWarning, "tool"> {
 }
 
 const MAX_WARNINGS = 1_000;
+/** How long texts may be, in characters. */
+const MAX_TITLE = 500;
+const MAX_DESCRIPTION = 8_192;
+
+/** How many icons a tool may have, and how many characters the address of one. */
+const MAX_ICONS = 16;
+const MAX_ICON = 65_536;
 
 /** One import. */
 export class ImportSession {
@@ -93,6 +106,12 @@ export class ImportSession {
   readonly #read: ImportedTool[] = [];
   readonly #notes: Noted[] = [];
   readonly #rejected: RejectedImport[] = [];
+  /** What was found in the texts of each tool, before they were cleaned. */
+  readonly #found = new Map<ImportedTool, readonly Finding[]>();
+  /** The parts of the document in whose texts nothing was found. */
+  readonly #plain = new WeakSet<object>();
+  /** The names of the tools that the owner does not want. */
+  readonly #leftOut = new Set<string>();
   #entries = 0;
   #values: number;
   /** The sizes of the parts that were counted, so that a shared part is measured once. */
@@ -172,6 +191,8 @@ export class ImportSession {
   /** Takes a tool that was read, or rejects it if a schema is wrong. */
   add(imported: ImportedTool): void {
     const { parameters, returns, path, sourceName } = imported;
+    if (!isWanted(this.#options, sourceName)) return void this.#leftOut.add(sourceName);
+    if (imported.icons !== undefined) imported.icons = this.#goodIcons(imported, imported.icons);
     for (const part of [parameters, returns, imported.meta, imported.provider, imported.examples]) {
       this.charge(part);
     }
@@ -188,20 +209,100 @@ export class ImportSession {
     }
     try {
       if (parameters !== undefined) {
-        checkSchema(parameters, { what: `the parameters of "${clip(sourceName)}"` });
+        const what = `the parameters of "${clip(sourceName)}"`;
+        imported.parameters = this.#check(imported, parameters, what) as JsonSchemaObject;
       }
     } catch (cause) {
       return this.reject(sourceName, path, "parameters", describeThrown(cause));
     }
     try {
       if (returns !== undefined) {
-        checkSchema(returns, { what: `the result schema of "${clip(sourceName)}"` });
+        const what = `the result schema of "${clip(sourceName)}"`;
+        imported.returns = this.#check(imported, returns, what);
       }
     } catch (cause) {
       imported.returns = undefined;
       this.warn(imported, path, "returns", `${describeThrown(cause)}; results are not checked`);
     }
+    this.#found.set(imported, textFindings(textsOf(imported), this.#plain));
+    this.#clean(imported);
     this.#read.push(imported);
+  }
+
+  /** The icons that can be handed on: few, small, and not of a scheme that runs or reads files. */
+  #goodIcons(imported: ImportedTool, icons: readonly ToolIcon[]): readonly ToolIcon[] {
+    const good = icons.filter(({ src }) =>
+      src.length <= MAX_ICON && /^(https?:\/\/|data:image\/)/i.test(src)
+    ).slice(0, MAX_ICONS);
+    if (good.length < icons.length) {
+      this.warn(
+        imported,
+        `${imported.path}/icons`,
+        "icons",
+        `Icons are left out: those beyond ${MAX_ICONS}, of more than ${MAX_ICON} characters, or ` +
+          'with an address that does not begin with "https:", "http:" or "data:image/"',
+      );
+    }
+    return good;
+  }
+
+  /** The schema, without patterns that cannot be checked in linear time, which is a warning. */
+  #check(imported: ImportedTool, schema: JsonSchema, what: string): JsonSchema {
+    try {
+      checkSchema(schema, { what });
+      return schema;
+    } catch (cause) {
+      if (!(cause instanceof SyntaxError)) throw cause;
+      const checkable = mapSchema(schema, {
+        enter: (node) => isTooSlow(node["pattern"]) ? without(node, "pattern") : node,
+      });
+      if (checkable === schema) throw cause;
+      checkSchema(checkable, { what });
+      const message = `${describeThrown(cause)}; such patterns are left out`;
+      this.warn(imported, imported.path, "pattern", message);
+      return checkable;
+    }
+  }
+
+  /** Cleans the texts that people and models read, and warns where that changes one. */
+  #clean(imported: ImportedTool): void {
+    const places = new Set<string>();
+    const clean = (text: string, place: string, length = MAX_DESCRIPTION): string => {
+      const cleaned = cleanText(text, length);
+      if (cleaned !== text) places.add(place);
+      return cleaned;
+    };
+    const cleanSchema = (schema: JsonSchema, place: string): JsonSchema =>
+      mapSchema(schema, {
+        enter(node) {
+          let result = node;
+          for (const word of ["title", "description", "$comment"]) {
+            const text = node[word];
+            const cleaned = typeof text === "string" ? clean(text, place) : text;
+            if (cleaned !== text) result = { ...result, [word]: cleaned };
+          }
+          return result;
+        },
+      });
+    const { title, description, parameters, returns, tags } = imported;
+    if (title !== undefined) imported.title = clean(title, "title", MAX_TITLE);
+    if (description !== undefined) imported.description = clean(description, "description");
+    if (tags !== undefined) {
+      imported.tags = tags.map((tag) => clean(tag, "tags", MAX_TITLE)).filter(isWord);
+    }
+    if (parameters !== undefined) {
+      imported.parameters = cleanSchema(parameters, "parameters") as JsonSchemaObject;
+    }
+    if (returns !== undefined) imported.returns = cleanSchema(returns, "returns");
+    for (const place of places) {
+      this.warn(
+        imported,
+        imported.path,
+        "text",
+        `Its ${place} had hidden characters or was too long: only what can be seen is kept, up to ` +
+          `${MAX_DESCRIPTION} characters of a description and ${MAX_TITLE} of a title`,
+      );
+    }
   }
 
   /** Counts the values of a part of the document against the limit. */
@@ -223,19 +324,39 @@ export class ImportSession {
     const names = nameTools(this.#read, this);
     const ids = new Map<ImportedTool, string>();
     const tools: Tool[] = [];
+    const looks = this.#lookAlikes(names);
     for (const imported of this.#read) {
       const name = names.get(imported);
       if (name === undefined) continue;
-      const { namespace, sourceName, hints } = imported;
+      const { namespace, sourceName, hints, path } = imported;
+      const found = [...this.#found.get(imported) ?? [], ...looks.get(imported) ?? []];
+      for (const { rule, path: at, message } of found) {
+        this.warn(
+          imported,
+          path,
+          rule,
+          `${message}, in "${clip(sourceName)}"${at && ` at "${at}"`}`,
+        );
+      }
       // Outside of the `try`: a wrong risk is an error of the program, not of the document.
-      const risk = riskOf(this.#options, {
+      const word = ownersWord(this.#options, {
         id: toolId(name, namespace),
         sourceName,
         annotations: hints,
-        suggested: suggestRisk(hints),
+        suggested: found.length === 0 ? suggestRisk(hints) : "high",
+        findings: found.map(({ rule }) => rule),
       });
+      if (word.missing !== undefined) {
+        this.reject(
+          sourceName,
+          path,
+          word.missing,
+          `Cannot import "${clip(sourceName)}": the option ${word.missing} does not name it`,
+        );
+        continue;
+      }
       try {
-        const tool = this.#make(imported, name, risk);
+        const tool = this.#make(imported, name, word);
         ids.set(imported, tool.id);
         tools.push(tool);
       } catch (cause) {
@@ -267,7 +388,35 @@ export class ImportSession {
     });
   }
 
-  #make(imported: ImportedTool, name: string, risk: RiskLevel): Tool {
+  /** The names that look like others; warns of names in `include` that no tool has. */
+  #lookAlikes(
+    names: ReadonlyMap<ImportedTool, string>,
+  ): ReadonlyMap<ImportedTool, readonly Finding[]> {
+    const { include, beside = [] } = this.#options;
+    const named = [...names].map(([imported, name]) => ({
+      imported,
+      id: toolId(name, imported.namespace),
+      name: imported.sourceName,
+    }));
+    const others = [...beside].map(({ id, name, meta }) => ({
+      id,
+      name: textIn(objectIn(meta, "provider"), "name") ?? name,
+    }));
+    for (const name of typeof include === "object" ? include : []) {
+      const isThere = this.#leftOut.has(name) || named.some((tool) => tool.name === name);
+      const message = `No tool is called "${clip(name)}", which include names`;
+      if (!isThere) this.warn(undefined, "", "include", message);
+    }
+    const looks = lookAlikes(named, others);
+    return new Map(named.flatMap(({ imported, id }) => {
+      const other = looks.get(id);
+      if (other === undefined) return [];
+      const message = `A name looks like that of "${clip(other)}"`;
+      return [[imported, [{ rule: "look-alike", path: "", message }]]];
+    }));
+  }
+
+  #make(imported: ImportedTool, name: string, { risk, roles, scopes }: OwnersWord): Tool {
     const {
       sourceName,
       namespace,
@@ -286,10 +435,14 @@ export class ImportSession {
       name,
       namespace,
       title,
-      description: described ? imported.description as string : title ?? sourceName,
+      description: described
+        ? imported.description as string
+        : title ?? cleanText(sourceName, MAX_TITLE),
       parameters: imported.parameters,
       returns: imported.returns,
       risk,
+      roles,
+      scopes,
       tags: [...tags, ...imported.tags ?? []],
       annotations: withDefaults(hints),
       idempotent: hints.idempotentHint === true,
@@ -310,6 +463,30 @@ export class ImportSession {
           },
         }),
     });
+  }
+}
+
+/** All that a source says of a tool in words. */
+function textsOf(imported: ImportedTool): JsonRecord {
+  const { sourceName, title, description, parameters, returns, examples, meta } = imported;
+  const { annotations, extra } = imported.provider;
+  const prose = { sourceName, title, description, parameters, returns, examples };
+  return { ...prose, annotations, meta, extra };
+}
+
+/** Whether a pattern is a regular expression that cannot be checked in linear time. */
+function isTooSlow(pattern: unknown): boolean {
+  if (typeof pattern !== "string") return false;
+  try {
+    new RegExp(pattern, "u");
+  } catch {
+    return false;
+  }
+  try {
+    compilePattern(pattern);
+    return false;
+  } catch {
+    return true;
   }
 }
 

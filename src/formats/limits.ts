@@ -116,7 +116,7 @@ export interface SchemaSize {
 const LARGE_ENUM = 250;
 
 /** Measures a schema. */
-export function measureSchema(schema: JsonSchema): SchemaSize {
+function measureSchema(schema: JsonSchema): SchemaSize {
   let properties = 0;
   let optional = 0;
   let unions = 0;

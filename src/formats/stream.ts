@@ -8,8 +8,8 @@ import { isObject, wholeFrom } from "../tool/mod.ts";
 import { isWhole, type StreamStep, type WireCall } from "./call_format.ts";
 import { type DecodedCall, decodeWireCall, refused } from "./decode.ts";
 import type { ExportNames } from "./export_names.ts";
-import type { Target } from "./target.ts";
-import { findTarget, type TargetName } from "./targets.ts";
+import type { Target, Unstreamed } from "./target.ts";
+import { findTarget, type TargetName, type TargetOf } from "./targets.ts";
 
 /** Options for {@linkcode accumulateCalls}. */
 export interface AccumulateOptions {
@@ -48,8 +48,10 @@ export interface CallAccumulator {
   end(): readonly DecodedCall[];
 }
 
-/** A target whose calls are streamed. */
-export type StreamTarget = Exclude<TargetName, `mcp${string}` | `openapi${string}`>;
+/** The name of a target whose calls are streamed. */
+export type StreamTarget = {
+  [Name in TargetName]: TargetOf<Name> extends Unstreamed ? never : Name;
+}[TargetName];
 
 /** A call that is being streamed. */
 interface Slot {

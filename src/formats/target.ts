@@ -32,6 +32,16 @@ export const FEATURES = {
   taskSupport: "calls as tasks",
 } as const;
 
+/** The fields that only hints ask for. */
+export const HINT_FEATURES: readonly (Feature & keyof ProviderHints)[] = [
+  "deferLoading",
+  "allowedCallers",
+  "async",
+  "cacheControl",
+  "eagerInputStreaming",
+  "taskSupport",
+];
+
 /** A field of a tool that a target may have. */
 export type Feature = keyof typeof FEATURES;
 
@@ -185,6 +195,11 @@ export interface Target<
   readonly calls: CallFormat<Part, Message>;
 }
 
+/** A target whose calls are not streamed. */
+export interface Unstreamed {
+  readonly calls: { readonly stream?: never };
+}
+
 /**
  * What `defineTarget` is given: a target, of which only `id`, `wire` and `calls` are
  * required.
@@ -218,9 +233,10 @@ export function makeTarget<
   Part,
   Tools = Wire[],
   Message = Part,
+  Streaming extends object = object,
 >(
-  definition: TargetDefinition<Id, Wire, Tools, Part, Message>,
-): Target<Id, Wire, Tools, Part, Message> {
+  definition: TargetDefinition<Id, Wire, Tools, Part, Message> & { readonly calls: Streaming },
+): Target<Id, Wire, Tools, Part, Message> & { readonly calls: Streaming } {
   const { id, input, features: fields } = definition;
   const target: Target<Id, Wire, unknown, Part, Message> = {
     title: id,
@@ -233,7 +249,9 @@ export function makeTarget<
     input: Object.freeze({ ...READ_BY_THE_MODEL, ...input }),
   };
   // The default of `assemble` makes a list, as the default of `Tools` says.
-  return Object.freeze(target) as Target<Id, Wire, Tools, Part, Message>;
+  return Object.freeze(target) as Target<Id, Wire, Tools, Part, Message> & {
+    readonly calls: Streaming;
+  };
 }
 
 /** A feature table: the fields that a target has; every description can say "deprecated". */

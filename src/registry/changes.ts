@@ -5,7 +5,7 @@
  * @module
  */
 
-import { type Tool, wholeFrom } from "../tool/mod.ts";
+import { callHook, type Tool, wholeFrom } from "../tool/mod.ts";
 
 /** One change of a registry. */
 export interface ToolChange {
@@ -86,7 +86,7 @@ export class ChangeFeed {
   #ended = false;
   readonly #onError: (error: unknown, change: ToolChange) => void;
 
-  /** @param onError Called when a listener throws. Must not throw. */
+  /** @param onError Called when a listener throws or rejects. Must not throw. */
   constructor(onError: (error: unknown, change: ToolChange) => void) {
     this.#onError = onError;
   }
@@ -142,11 +142,7 @@ export class ChangeFeed {
   #deliver(change: ToolChange, to: readonly Subscription[]): void {
     for (const subscription of to) {
       if (!subscription.active) continue;
-      try {
-        subscription.listener(change);
-      } catch (error) {
-        this.#onError(error, change);
-      }
+      callHook(() => subscription.listener(change), (error) => this.#onError(error, change));
     }
   }
 }

@@ -12,7 +12,10 @@ import {
   describeThrown,
   type RegistryClock,
   type Services,
+  TIME_OVER,
   type Tool,
+  untilAborted,
+  within,
 } from "../tool/mod.ts";
 
 /** A registered tool, ready to run. One object per registration, so a call allocates nothing for it. */
@@ -204,19 +207,15 @@ export class ToolLifecycle implements ToolRuntime {
     onLate?: (outcome: T) => void,
   ): Promise<T> {
     const { clock, lifecycleTimeoutMs: ms } = this.#settings;
-    let isLate = false;
+    let how = "failed";
     try {
-      return await new Promise((resolve, reject) => {
-        const cancel = clock.setTimeout(() => {
-          isLate = true;
-          running.then(onLate, () => {});
-          reject(new RangeError(`It took longer than ${ms} ms`));
-        }, ms);
-        running.then(resolve, reject).finally(cancel);
-      });
+      const outcome = await within(clock, ms, running);
+      if (outcome !== TIME_OVER) return outcome;
+      how = `did not end within ${ms} ms`;
+      running.then(onLate, () => {});
+      throw new RangeError(`It took longer than ${ms} ms`);
     } catch (cause) {
       const what = part === "init" ? "ready" : "disposed of";
-      const how = isLate ? `did not end within ${ms} ms` : "failed";
       // The cause is for the log: it may hold what a model must not read.
       throw new ToolLifecycleError(
         `Tool "${this.tool.id}" is not ${what}: its ${part} ${how}`,
@@ -257,7 +256,8 @@ export class Retirement {
    */
   async end(lives: readonly ToolLifecycle[], signal: AbortSignal | undefined): Promise<void> {
     const idle = lives.map((life) => life.idle());
-    await settledOrAborted(Promise.all([...idle, ...this.#underWay]), signal);
+    // Nothing that is waited for rejects: what is ignored is the abort.
+    await untilAborted(Promise.all([...idle, ...this.#underWay]), signal).catch(() => {});
     const errors = this.#errors.splice(0);
     for (const life of lives) {
       try {
@@ -268,19 +268,6 @@ export class Retirement {
     }
     throwAll(errors, "Cannot dispose of the registry cleanly");
   }
-}
-
-/** Waits for `work`, which does not reject, or for the signal, whichever comes first. */
-function settledOrAborted(work: Promise<unknown>, signal: AbortSignal | undefined): Promise<void> {
-  return new Promise((resolve) => {
-    const done = (): void => {
-      signal?.removeEventListener("abort", done);
-      resolve();
-    };
-    signal?.addEventListener("abort", done, { once: true });
-    if (signal?.aborted === true) done();
-    work.then(done);
-  });
 }
 
 /** Throws `errors` as one, if there are any. `action` begins the message: `Cannot …`. */

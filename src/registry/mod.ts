@@ -17,7 +17,6 @@ export {
   type ToolChangesOptions,
 } from "./changes.ts";
 export { ToolRegistry } from "./registry.ts";
-export type { RegistryClock } from "../tool/mod.ts";
 export {
   createToolIndex,
   type FoundTools,

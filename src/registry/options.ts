@@ -30,8 +30,11 @@ export type SchemaLimits = Omit<CheckSchemaOptions, "what">;
 export interface RegistryErrorReport {
   /** The tool that it was about. */
   readonly toolId: string;
-  /** A listener threw, the search index could not follow, or a tool was not disposed of. */
-  readonly phase: "listener" | "index" | "dispose";
+  /**
+   * A listener or an `isAvailable` function failed, the search index could not follow, or a tool was
+   * not disposed of.
+   */
+  readonly phase: "listener" | "availability" | "index" | "dispose";
   /** What was thrown, as it is. */
   readonly error: unknown;
 }
@@ -63,10 +66,10 @@ export interface ToolRegistryOptions {
    */
   readonly lifecycleTimeoutMs?: number | undefined;
   /**
-   * Receives errors that reach no caller: a listener that throws, a search index that cannot
-   * follow a change, a `dispose` that fails after its tool was unregistered. Without it a listener's
-   * error is dropped. Errors of `dispose` are thrown by the registry's own `dispose()` in either
-   * case.
+   * Receives errors that reach no caller: of a listener, of an `isAvailable` function (at each
+   * listing), of a search index that cannot follow a change, of a `dispose` whose tool was
+   * unregistered before. Those of `dispose` are thrown by the registry's own `dispose()` as well. Its
+   * own errors are ignored.
    */
   readonly onError?: ((report: RegistryErrorReport) => void) | undefined;
   /**

@@ -15,9 +15,11 @@ import {
 import type { SchemaEngine } from "../schema/mod.ts";
 import {
   askAvailable,
+  callHook,
   checkFunction,
   makeTool,
   MAX_TIMEOUT_MS,
+  NO_LOG,
   numberFrom,
   refuse,
   refuseOthers,
@@ -53,8 +55,8 @@ import {
   type ToolChangesOptions,
 } from "./changes.ts";
 import {
-  atOnce,
   findTools,
+  foundAtOnce,
   type FoundTools,
   IndexFollower,
   provideIndex,
@@ -86,6 +88,8 @@ const LIMITS: readonly (keyof SchemaLimits)[] = [
 
 const checkTimeout = numberFrom(1, MAX_TIMEOUT_MS);
 
+type Report = (phase: RegistryErrorReport["phase"], toolId: string, error: unknown) => void;
+
 /**
  * The mutable set of all tools: unique ids, change events, and each tool's life from `init` to
  * `dispose`. Callers see it through toolsets, which {@linkcode ToolRegistry.select} makes.
@@ -115,6 +119,7 @@ export class ToolRegistry implements ToolHost {
   readonly #feed: ChangeFeed;
   readonly #toolsets: ToolsetCache;
   readonly #clock: RegistryClock;
+  readonly #report: Report;
   readonly #retirement: Retirement;
   readonly #index: IndexFollower | undefined;
   #ids: readonly string[] | undefined;
@@ -142,13 +147,9 @@ export class ToolRegistry implements ToolHost {
     }
     if (index !== undefined) checkFunction(action, index, "index");
     checkTimeout(action, lifecycleTimeoutMs, "lifecycleTimeoutMs");
-    const report = (phase: RegistryErrorReport["phase"], toolId: string, error: unknown): void => {
-      try {
-        onError?.({ toolId, phase, error });
-      } catch {
-        // An error of the error handler has nowhere to go.
-      }
-    };
+    const report: Report = (phase, toolId, error) =>
+      callHook(() => onError?.({ toolId, phase, error }), NO_LOG);
+    this.#report = report;
     this.engine = engine;
     this.#rules = { engine, limits, config: new Map(Object.entries(config)) };
     this.#settings = {
@@ -296,7 +297,7 @@ export class ToolRegistry implements ToolHost {
   isAvailable(tool: Tool): boolean {
     const life = this.#tools.get(tool.id);
     if (life?.tool !== tool) return false;
-    return askAvailable(tool, life);
+    return askAvailable(tool, life, (error) => this.#report("availability", tool.id, error));
   }
 
   /**
@@ -346,7 +347,7 @@ export class ToolRegistry implements ToolHost {
    * @throws {RangeError} If an option is out of its range.
    */
   searchTools(query: string, options: ToolSearchOptions = {}): FoundTools {
-    return atOnce(
+    return foundAtOnce(
       findTools(this.select(), query, options, this.count, () => this.#searchIndex()),
     );
   }

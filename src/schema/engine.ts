@@ -5,7 +5,7 @@
  * @module
  */
 
-import type { Issue, JsonSchema, JsonSchemaObject } from "../tool/mod.ts";
+import { atOnce, type Issue, type JsonSchema, type JsonSchemaObject } from "../tool/mod.ts";
 import { detectDialect, type Dialect } from "./keywords.ts";
 
 /** How many issues one validation reports at most. */
@@ -68,7 +68,7 @@ export function compileOnce(
   if (cache === undefined) caches.set(engine, cache = new WeakMap());
   let validator = cache.get(schema);
   if (validator === undefined) {
-    validator = engine.compile(schema, dialect ?? detectDialect(schema));
+    validator = atOnce(engine.compile(schema, dialect ?? detectDialect(schema)));
     cache.set(schema, validator);
   }
   return validator;

@@ -62,7 +62,7 @@ const DRAFT_2020_12 = [
 
 type Row = (typeof BOTH | typeof DRAFT_07 | typeof DRAFT_2020_12)[number];
 
-/** What a keyword's value must be. Those of {@linkcode HOLDS_SCHEMAS} hold schemas. */
+/** What a keyword's value must be. */
 export type KeywordShape = Row[0];
 
 /**
@@ -78,6 +78,11 @@ export interface Keyword {
   readonly role: KeywordRole;
 }
 
+/** Whether a keyword with a value of this shape holds schemas. */
+export function holdsSchemas(shape: KeywordShape): boolean {
+  return shape.startsWith("schema") || shape === "map" || shape === "dependencies";
+}
+
 function table(rows: readonly Row[]): ReadonlyMap<string, Keyword> {
   return new Map(
     rows.flatMap(([shape, role, names]) => names.split(" ").map((name) => [name, { shape, role }])),
@@ -89,15 +94,6 @@ export const KEYWORDS: { readonly [D in Dialect]: ReadonlyMap<string, Keyword> }
   "draft-07": table([...BOTH, ...DRAFT_07]),
   "2020-12": table([...BOTH, ...DRAFT_2020_12]),
 };
-
-/** The shapes of the keywords that hold schemas. */
-export const HOLDS_SCHEMAS: ReadonlySet<KeywordShape> = new Set([
-  "schema",
-  "schemas",
-  "schema or schemas",
-  "map",
-  "dependencies",
-]);
 
 /** Whether `value` is a schema. */
 export function isSchema(value: unknown): value is JsonSchema {
@@ -123,7 +119,7 @@ export function eachSchemaOf(
   shape: KeywordShape,
   see: (schema: JsonSchema, key: string | number | undefined) => void,
 ): void {
-  if (!HOLDS_SCHEMAS.has(shape)) return;
+  if (!holdsSchemas(shape)) return;
   if (Array.isArray(value)) {
     for (let index = 0; index < value.length; index++) {
       if (isSchema(value[index])) see(value[index], index);

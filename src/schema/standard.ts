@@ -8,6 +8,7 @@
 import {
   clip,
   type Issue,
+  isThenable,
   pointerStep,
   type StandardIssue,
   type StandardResult,
@@ -39,7 +40,7 @@ export function validateStandard(
 ): StandardOutcome | Promise<StandardOutcome> {
   try {
     const result = schema["~standard"].validate(value);
-    return isPromiseLike(result) ? Promise.resolve(result).then(outcome, broken) : outcome(result);
+    return isThenable(result) ? Promise.resolve(result).then(outcome, broken) : outcome(result);
   } catch {
     return broken();
   }
@@ -47,7 +48,8 @@ export function validateStandard(
 
 function outcome(result: StandardResult<unknown>): StandardOutcome {
   try {
-    if (result.issues === undefined) return { value: result.value };
+    // An answer that is no result has no value either, and then nothing was checked.
+    if (result.issues === undefined) return "value" in result ? { value: result.value } : broken();
     const issues: Issue[] = [];
     for (const issue of result.issues) {
       if (issues.push(toIssue(issue)) === MAX_ISSUES) break;
@@ -83,9 +85,4 @@ function broken(): StandardOutcome {
       message: "The value could not be checked: its schema failed on it",
     }],
   };
-}
-
-function isPromiseLike(value: unknown): value is Promise<StandardResult<unknown>> {
-  return typeof value === "object" && value !== null &&
-    typeof (value as { readonly then?: unknown }).then === "function";
 }

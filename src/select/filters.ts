@@ -2,13 +2,14 @@
  * Filters choose which tools a caller sees. They are plain predicates, so they compose with
  * `allOf`, `anyOf` and `not`, and with `Array.prototype.filter`.
  *
- * Only `true` keeps a tool: a filter that throws, or answers anything else, removes it. The filters
- * of this file answer `false` for no tool (`undefined` or `null`).
+ * Only `true` keeps a tool: a filter that throws, or answers anything else, removes it. A promise
+ * counts as thrown. The filters of this file answer `false` for no tool (`undefined` or `null`).
  *
  * @module
  */
 
 import {
+  atOnce,
   type Check,
   checkRisk,
   describe,
@@ -57,7 +58,7 @@ export function namespace(...names: readonly string[]): ToolFilter {
 
 /** Keeps the tools that carry at least one of these tags. No tags at all keep nothing. */
 export function tagsAny(...tags: readonly string[]): ToolFilter {
-  const wanted = setOf("tagsAny", tags);
+  const wanted = checkedSet("tagsAny", tags);
   return filterOf(
     "tagsAny",
     tags,
@@ -73,7 +74,7 @@ export function tagsAny(...tags: readonly string[]): ToolFilter {
 
 /** Keeps the tools that carry all of these tags. */
 export function tagsAll(...tags: readonly string[]): ToolFilter {
-  const wanted = [...setOf("tagsAll", tags)];
+  const wanted = [...checkedSet("tagsAll", tags)];
   return filterOf(
     "tagsAll",
     tags,
@@ -92,7 +93,7 @@ export function category(...names: readonly string[]): ToolFilter {
 
 /** Keeps these tools only. */
 export function allowIds(...ids: readonly string[]): ToolFilter {
-  const wanted = setOf("allowIds", ids, checkIds);
+  const wanted = checkedSet("allowIds", ids, checkIds);
   return filterOf(
     "allowIds",
     ids,
@@ -103,7 +104,7 @@ export function allowIds(...ids: readonly string[]): ToolFilter {
 
 /** Removes these tools. */
 export function denyIds(...ids: readonly string[]): ToolFilter {
-  const unwanted = setOf("denyIds", ids, checkIds);
+  const unwanted = checkedSet("denyIds", ids, checkIds);
   return filterOf(
     "denyIds",
     ids,
@@ -130,7 +131,7 @@ export function maxRisk(level: RiskLevel): ToolFilter {
  */
 export function role(name: string | null): ToolFilter {
   const names = name === null ? [] : [name];
-  setOf("role", names);
+  checkedSet("role", names);
   return filterOf(
     "role",
     names,
@@ -142,7 +143,7 @@ export function role(name: string | null): ToolFilter {
 
 /** Keeps the tools whose scopes are all among those `held`. Without any, tools that need none. */
 export function scopes(...held: readonly string[]): ToolFilter {
-  const all = setOf("scopes", held);
+  const all = checkedSet("scopes", held);
   return filterOf(
     "scopes",
     held,
@@ -159,18 +160,30 @@ export function scopes(...held: readonly string[]): ToolFilter {
 /** Keeps what every filter keeps. No filters keep everything. */
 export function allOf(...filters: readonly ToolFilter[]): ToolFilter {
   const names = checkFilters("allOf", filters);
-  return filterOf("allOf", names, (tool) => filters.every((filter) => filter(tool) === true));
+  return filterOf(
+    "allOf",
+    names,
+    (tool) => filters.every((filter) => atOnce(filter(tool)) === true),
+  );
 }
 
 /** Keeps what at least one filter keeps. No filters keep nothing. */
 export function anyOf(...filters: readonly ToolFilter[]): ToolFilter {
   const names = checkFilters("anyOf", filters);
-  return filterOf("anyOf", names, (tool) => filters.some((filter) => filter(tool) === true));
+  return filterOf(
+    "anyOf",
+    names,
+    (tool) => filters.some((filter) => atOnce(filter(tool)) === true),
+  );
 }
 
 /** Keeps what the filter removes. A filter that throws keeps nothing either way. */
 export function not(filter: ToolFilter): ToolFilter {
-  return filterOf("not", checkFilters("not", [filter]), (tool) => filter(tool) === false);
+  return filterOf(
+    "not",
+    checkFilters("not", [filter]),
+    (tool) => atOnce(filter(tool)) === false,
+  );
 }
 
 /** What `explain` calls a filter or a policy with this name. */
@@ -188,7 +201,7 @@ export function whyRemoved(filter: ToolFilter, tool: Tool): string {
   const reason = reasons.get(filter);
   if (reason !== undefined) return reason(tool);
   try {
-    filter(tool);
+    atOnce(filter(tool));
     return `filter ${shownName(filter.name)} does not keep it`;
   } catch (thrown) {
     return `filter ${shownName(filter.name)} threw: ${describeThrown(thrown, 200)}`;
@@ -212,7 +225,7 @@ function fieldAmong(
   names: readonly string[],
   check: Check<readonly string[]>,
 ): ToolFilter {
-  const wanted: ReadonlySet<string | undefined> = setOf(field, names, check);
+  const wanted: ReadonlySet<string | undefined> = checkedSet(field, names, check);
   return filterOf(
     field,
     names,
@@ -222,7 +235,7 @@ function fieldAmong(
 }
 
 /** Checks the arguments of a filter. */
-function setOf(
+function checkedSet(
   filter: string,
   given: readonly string[],
   check: Check<readonly string[]> = checkWords,

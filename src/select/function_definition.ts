@@ -190,11 +190,11 @@ function acceptsEmptyObject(schema: unknown): boolean {
   const mustBeKnown = [oneOf, schema["not"], condition].flat();
   if (isReference(schema) || mustBeKnown.some(dependsOnReference)) return false;
   return (type === undefined || [type].flat().includes("object")) &&
-    listOf(required).length === 0 &&
+    itemsOf(required).length === 0 &&
     !(typeof minProperties === "number" && minProperties > 0) &&
     (!("const" in schema) || isEmptyObject(schema["const"])) &&
-    (!("enum" in schema) || listOf(schema["enum"]).some(isEmptyObject)) &&
-    listOf(schema["allOf"]).every(acceptsEmptyObject) &&
+    (!("enum" in schema) || itemsOf(schema["enum"]).some(isEmptyObject)) &&
+    itemsOf(schema["allOf"]).every(acceptsEmptyObject) &&
     (!Array.isArray(anyOf) || anyOf.some(acceptsEmptyObject)) &&
     (!Array.isArray(oneOf) || oneOf.filter(acceptsEmptyObject).length === 1) &&
     (!("not" in schema) || !acceptsEmptyObject(schema["not"])) &&
@@ -211,7 +211,7 @@ function dependsOnReference(schema: unknown): boolean {
     IN_PLACE.some((keyword) => [schema[keyword]].flat().some(dependsOnReference)));
 }
 
-function listOf(value: unknown): readonly unknown[] {
+function itemsOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
 }
 

@@ -6,6 +6,7 @@
  */
 
 import {
+  atOnce,
   attempt,
   type Check,
   checkRisk,
@@ -223,7 +224,8 @@ const FLAGS: readonly (readonly [
 export const AVAILABILITY_STEP: SelectionStep = Object.freeze({
   step: "availability",
   keeps: (tool: Tool): boolean => tool.isAvailable !== false,
-  reason: (): string => "the tool says that it is not available",
+  reason: (tool: Tool): string =>
+    tool.unavailableReason ?? "the tool says that it is not available",
 });
 
 /** The steps of a selection after {@linkcode AVAILABILITY_STEP}: only those that ask something. */
@@ -295,7 +297,7 @@ export function selectionSteps(selection: CheckedSelection): readonly SelectionS
 function failClosed(predicate: ToolFilter): ToolFilter {
   return (tool) => {
     try {
-      return predicate(tool) === true;
+      return atOnce(predicate(tool)) === true;
     } catch {
       return false;
     }
@@ -306,8 +308,8 @@ function whyDenied(policy: ToolPolicy, tool: Tool): string {
   const name = shownName(policy.name);
   try {
     // Called again for its error: if it throws, that is the reason.
-    policy.allow(tool);
-    const reason: unknown = policy.reason?.(tool);
+    atOnce(policy.allow(tool));
+    const reason = atOnce(policy.reason?.(tool));
     return `policy ${name} denies it${
       typeof reason === "string" ? `: ${reason.slice(0, 500)}` : ""
     }`;

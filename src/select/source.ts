@@ -4,7 +4,7 @@
  * @module
  */
 
-import { askAvailable, attempt, makeTool, refuse, type Tool } from "../tool/mod.ts";
+import { askAvailable, attempt, makeTool, NO_LOG, refuse, type Tool } from "../tool/mod.ts";
 
 /** Anything with tools: `tools` is a list, a function that gives one, or nothing, which is empty. */
 export interface ToolCollection {
@@ -57,7 +57,7 @@ export function listSource(list: Iterable<Tool>): ToolSource {
     tools,
     revision: 0,
     getTool: (id: string): Tool | undefined => byId.get(id),
-    isAvailable: (tool: Tool): boolean => askAvailable(tool, NOTHING_ELSE),
+    isAvailable: (tool: Tool): boolean => askAvailable(tool, NOTHING_ELSE, NO_LOG),
   });
 }
 

@@ -5,7 +5,7 @@
  * @module
  */
 
-import { checkWord, refuse, type Tool } from "../tool/mod.ts";
+import { atOnce, checkWord, refuse, type Tool } from "../tool/mod.ts";
 import { ACTION, inOrder, listSource, type ToolCollection, type ToolSource } from "./source.ts";
 import { nearIds } from "./near_ids.ts";
 import {
@@ -197,7 +197,7 @@ export class Toolset implements Iterable<Tool> {
     let changed = false;
     let absent: Set<Tool> | undefined;
     for (const tool of this.#asked) {
-      const isAbsent = !this.source.isAvailable(tool);
+      const isAbsent = !this.#asks(tool);
       if (isAbsent) (absent ??= new Set()).add(tool);
       if (isAbsent !== this.#absent.has(tool)) changed = true;
     }
@@ -243,11 +243,20 @@ export class Toolset implements Iterable<Tool> {
     return this.tools.values();
   }
 
+  /** Asks the source, which may be the owner's own. Only `true` is a yes. */
+  #asks(tool: Tool): boolean {
+    try {
+      return atOnce(this.source.isAvailable(tool)) === true;
+    } catch {
+      return false;
+    }
+  }
+
   #whyUnavailable(tool: Tool): string | undefined {
     if (this.source.revision !== this.revision && this.source.getTool(tool.id) !== tool) {
       return "it was replaced or removed after this toolset was made";
     }
-    if (tool.isAvailable === true || this.source.isAvailable(tool)) return undefined;
+    if (tool.isAvailable === true || this.#asks(tool)) return undefined;
     return "its isAvailable function does not say yes at the moment";
   }
 }

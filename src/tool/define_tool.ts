@@ -20,6 +20,7 @@ import {
   refuse,
   synonyms,
 } from "./check.ts";
+import { atOnce } from "./hook.ts";
 import { copyJson, type JsonSchema, type JsonSchemaObject } from "./json.ts";
 import { checkOverflow } from "./result.ts";
 import { checkCategory, checkRisk, deriveAnnotations, type ToolAnnotations } from "./traits.ts";
@@ -149,6 +150,7 @@ export function makeTool(definition: ToolDefinition | Tool): Tool {
     requiresTransaction: fields.requiresTransaction ?? false,
     requiresApproval: fields.requiresApproval ?? false,
     isAvailable: fields.isAvailable ?? true,
+    unavailableReason: fields.unavailableReason,
     annotations: Object.freeze(
       deriveAnnotations({ risk, category, tags, idempotent }, fields.annotations),
     ),
@@ -246,6 +248,7 @@ const FIELDS = {
     (value): value is Tool["isAvailable"] =>
       typeof value === "boolean" || typeof value === "function",
   ),
+  unavailableReason: checkText,
   annotations: dataOf(
     `an object in which ${HINTS.join(", ")} are true or false`,
     (value): value is ToolAnnotations =>
@@ -340,10 +343,8 @@ function schemaOf(side: "input" | "output"): Check<SchemaPair> {
   );
   return (action, value, place) => {
     const standard = keepStandard(action, value);
-    const json = standard === undefined
-      ? checkForm(action, value, place)
-      : standardJson(action, standard, place, side);
-    return { json: copyFor(action, json, place), standard };
+    const given = standard === undefined ? value : standardJson(action, standard, place, side);
+    return { json: copyFor(action, checkForm(action, given, place), place), standard };
   };
 }
 
@@ -352,7 +353,7 @@ function standardJson(
   schema: StandardSchema,
   place: string,
   side: "input" | "output",
-): JsonSchema {
+): unknown {
   const { vendor, jsonSchema } = schema["~standard"];
   if (jsonSchema === undefined) {
     refuse(
@@ -363,7 +364,7 @@ function standardJson(
   }
   return attempt(
     action,
-    () => jsonSchema[side]({ target: "draft-2020-12" }),
+    () => atOnce(jsonSchema[side]({ target: "draft-2020-12" })),
     `${vendor} cannot give the JSON Schema of ${place}: `,
   );
 }

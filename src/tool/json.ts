@@ -65,13 +65,29 @@ export function jsonEqual(a: unknown, b: unknown, visit?: () => void): boolean {
  * @param visit Called for each object and each list, to count the work.
  */
 export function canonicalJson(value: unknown, visit?: () => void): string {
-  if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "undefined";
-  visit?.();
-  if (Array.isArray(value)) return `[${value.map((item) => canonicalJson(item, visit)).join()}]`;
-  const members = Object.keys(value).sort().map((key) =>
-    `${JSON.stringify(key)}:${canonicalJson((value as Record<string, unknown>)[key], visit)}`
-  );
-  return `{${members.join()}}`;
+  // One text for all levels: to join each level copies a deep value's text as often as it is deep.
+  let text = "";
+  function write(part: unknown): void {
+    if (typeof part !== "object" || part === null) {
+      text += JSON.stringify(part);
+      return;
+    }
+    visit?.();
+    const isList = Array.isArray(part);
+    const steps = isList ? part : Object.keys(part).sort();
+    text += isList ? "[" : "{";
+    for (let index = 0; index < steps.length; index++) {
+      if (index > 0) text += ",";
+      if (isList) write(steps[index]);
+      else {
+        text += `${JSON.stringify(steps[index])}:`;
+        write((part as Record<string, unknown>)[steps[index]]);
+      }
+    }
+    text += isList ? "]" : "}";
+  }
+  write(value);
+  return text;
 }
 
 /** How deep a value may be. */
@@ -88,8 +104,8 @@ export interface JsonReaderOptions {
   readonly maxBytes?: number;
   /** Asks `toJSON` for what stands for an object, as `JSON.stringify` does. */
   readonly standIns?: boolean;
-  /** Freezes the copy, all the way down. */
-  readonly freeze?: boolean;
+  /** Freezes the copy, all the way down, but for lists that are longer than this. */
+  readonly freezeTo?: number;
 }
 
 /** One reading of one value. */
@@ -186,7 +202,8 @@ export class JsonReader {
   }
 
   #done<T>(copy: T): T {
-    return this.#options.freeze === true ? Object.freeze(copy) : copy;
+    const { freezeTo = -1 } = this.#options;
+    return (Array.isArray(copy) ? copy.length : 0) <= freezeTo ? Object.freeze(copy) : copy;
   }
 
   #counted(value: unknown, bytes: number): unknown {
@@ -222,7 +239,7 @@ function constructorName(object: object): string {
 }
 
 /** Against values made to exhaust memory. */
-const OPTIONS = { maxValues: 1_000_000, freeze: true };
+const OPTIONS = { maxValues: 1_000_000, freezeTo: Infinity };
 
 /**
  * Copies JSON and freezes the copy, all the way down. Members that are `undefined` are left out,

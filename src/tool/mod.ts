@@ -26,7 +26,16 @@ export {
   synonyms,
   wholeFrom,
 } from "./check.ts";
-export { type Clock, type RegistryClock, systemClock } from "./clock.ts";
+export {
+  type Clock,
+  type RegistryClock,
+  systemClock,
+  TIME_OVER,
+  untilAborted,
+  watchLater,
+  within,
+} from "./clock.ts";
+export { atOnce, callHook, type HookLog, inPromise, isThenable, NO_LOG } from "./hook.ts";
 export { defineTool, isTool, makeTool, NO_PARAMETERS } from "./define_tool.ts";
 export {
   brandResult,
@@ -43,7 +52,7 @@ export {
   ToolResult,
   type ToolSuccess,
 } from "./result.ts";
-export { clip, describe, describeThrown, fnv1a, isWithinEdits } from "./text.ts";
+export { cleanText, clip, describe, describeThrown, fnv1a, isWithinEdits } from "./text.ts";
 export {
   canonicalJson,
   copyJson,

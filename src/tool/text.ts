@@ -1,5 +1,6 @@
 /**
- * Text: how messages show values that others made, how near two words are, and a hash.
+ * Text: how messages show values that others made, what is left out of a foreign text, how near two
+ * words are, and a hash.
  *
  * @module
  */
@@ -15,6 +16,24 @@ export function clip(text: string, length: number = MAX_QUOTED): string {
   const last = text.charCodeAt(length - 2);
   const end = last >= 0xd800 && last < 0xdc00 ? length - 2 : length - 1;
   return `${text.slice(0, end)}…`;
+}
+
+/** Controls but for tabs and line feeds, halves of characters, and other ends of lines. */
+const CONTROLS = /(?![\t\n])[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\ufff9-\ufffb]/gu;
+/** What shows as nothing: directions, tags, characters without width. */
+const INVISIBLE = /(?![\u200c\u200d\ufe0e\ufe0f])\p{Default_Ignorable_Code_Point}/gu;
+/** Joiners and selectors, except one behind a character beyond ASCII: scripts and emoji need it. */
+const STRAY =
+  /(?<![^\p{ASCII}\p{Default_Ignorable_Code_Point}]\ufe0f?)[\u200c\u200d\ufe0e\ufe0f]/gu;
+
+/**
+ * A foreign text without its hidden characters, but for tabs and line feeds, cut to `length`
+ * characters. People and models read it, so what it shows is what it says.
+ */
+export function cleanText(text: string, length: number): string {
+  // Looking through more would take time and add nothing.
+  const part = clip(text, 4 * length);
+  return clip(part.replace(CONTROLS, "").replace(INVISIBLE, "").replace(STRAY, ""), length);
 }
 
 /** A value in a few words: text in quotes; of a list, an object or a function only what it is. */

@@ -6,6 +6,7 @@
  */
 
 import type { JsonSchema, JsonSchemaObject } from "./json.ts";
+import { atOnce, type HookLog } from "./hook.ts";
 import type { Issue, OutputOverflow, ToolResult } from "./result.ts";
 import type { RiskLevel, ToolAnnotations, ToolCategory } from "./traits.ts";
 import type { StandardSchema } from "./standard_schema.ts";
@@ -75,6 +76,8 @@ export interface Tool<Params = unknown, Result = unknown> {
   readonly requiresApproval: boolean;
   /** A fixed answer, or a function that is asked at each listing and again at dispatch. */
   readonly isAvailable: boolean | ((query: ToolAvailabilityQuery) => boolean);
+  /** Why a tool with `isAvailable: false` is not available, for explanations. */
+  readonly unavailableReason: string | undefined;
   readonly annotations: ToolAnnotations;
   readonly examples: readonly ToolExample[];
   readonly icons: readonly ToolIcon[];
@@ -157,6 +160,8 @@ export interface ToolDefinition<
   readonly requiresApproval?: boolean | undefined;
   /** @default {true} */
   readonly isAvailable?: boolean | ((query: ToolAvailabilityQuery) => boolean) | undefined;
+  /** Why a tool with `isAvailable: false` is not available, for explanations. */
+  readonly unavailableReason?: string | undefined;
   /**
    * Hints for clients. Others are derived with care: without a word here, only the tag `read-only`
    * makes `readOnlyHint` true.
@@ -187,15 +192,20 @@ export interface ToolDefinition<
   execute?(params: Params, context: ToolContext<Config, State>): ToolOutput<Result>;
 }
 
-/** Asks a tool whether it is available now. Only `true` is a yes; a function that throws says no. */
+/**
+ * Asks a tool whether it is available now. Only `true` is a yes; a function that throws says no, and
+ * so does one that answers a promise.
+ */
 export function askAvailable(
   tool: Tool,
   { services, config }: ToolAvailabilityQuery,
+  log: HookLog,
 ): boolean {
   if (typeof tool.isAvailable === "boolean") return tool.isAvailable;
   try {
-    return tool.isAvailable({ services, config }) === true;
-  } catch {
+    return atOnce(tool.isAvailable({ services, config })) === true;
+  } catch (error) {
+    log(error);
     return false;
   }
 }

@@ -1,6 +1,6 @@
 // `npm test` must not be green by mistake: not when a suite crashes, not when no test ran.
 
-import { assertEquals, assertGreater, assertStringIncludes } from "@std/assert";
+import { assertEquals, assertGreater, assertMatch, assertStringIncludes } from "@std/assert";
 import { afterAll, beforeAll, describe, it } from "bun:test";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
@@ -14,7 +14,7 @@ const RUNTIMES = ["bun", "deno", "node", "workerd"] as const;
 const MIXED = `
   import { assertEquals } from "@std/assert";
   import { describe, it, test } from "bun:test";
-  test("passes alone", () => {});
+  test("passes alone", () => console.log(["printed", "by a pass"].join(" ")));
   test.skip("is skipped alone", () => {});
   describe("group <a> & 'b'", () => {
     it("passes", () => {});
@@ -25,6 +25,15 @@ const MIXED = `
       it("rejects", async () => { await 1; throw new TypeError("the reason"); });
     });
   });
+`;
+
+const BROKEN_HOOK = `
+  import { afterAll, describe, it } from "bun:test";
+  describe("a group", () => {
+    afterAll(() => { throw new Error("in a hook"); });
+    it("passes", () => {});
+  });
+  it("fails", () => { throw new Error("in a test"); });
 `;
 
 describe("runSuite()", () => {
@@ -57,10 +66,24 @@ describe("runSuite()", () => {
       assertEquals(skips.length, 2);
     });
 
-    test(`shows on ${place} what failed and why`, async () => {
-      const { output } = await run("mixed.test.ts", MIXED);
-      assertStringIncludes(output, "rejects");
-      assertStringIncludes(output, "the reason");
+    test(`shows on ${place} what failed and why, and nothing else`, async () => {
+      const { failures, output } = await run("mixed.test.ts", MIXED);
+      const lines = output.split("\n");
+      assertEquals(lines.slice(0, 3), [...failures.map((failure) => `failed: ${failure}`), ""]);
+      assertMatch(lines[0] ?? "", /\bfails\b/);
+      assertMatch(lines[1] ?? "", /\brejects\b/);
+      // The stacks of workerd name its bundle only.
+      for (const line of runtime === "workerd" ? [] : lines.slice(0, 2)) {
+        assertMatch(line, / \(coverage\/harness-\w+\/mixed\.test\.ts/);
+      }
+      assertStringIncludes(output, "Values are not equal");
+      assertStringIncludes(output, "TypeError: the reason");
+      assertEquals(output.includes("printed by a pass"), false, output);
+    });
+
+    test(`shows on ${place} an error outside of tests beside what failed`, async () => {
+      const { output } = await run("hook.test.ts", BROKEN_HOOK);
+      for (const reason of ["in a test", "in a hook"]) assertStringIncludes(output, reason);
     });
 
     test(`fails on ${place} when no test was registered`, async () => {

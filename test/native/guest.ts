@@ -6,7 +6,7 @@
  * ```
  *
  * `--cycle` detaches and attaches again, many times, while the parts run; `--exit` ends the process
- * while they run, with 42.
+ * while they run and have made a thousand calls, with 42.
  *
  * @module
  */
@@ -23,12 +23,14 @@ import { dispatch, registry } from "./tools.ts";
 const [path = "", ...rest] = process.argv.slice(2);
 const wake = rest.find((word) => word.startsWith("--wake="))?.slice("--wake=".length);
 const isCycling = rest.includes("--cycle");
+let calls = 0;
+const counted = { ...dispatch, hooks: { before: () => void calls++ } };
 const parts = rest.filter((word) => !word.startsWith("--"));
 
 function attach(): Promise<NativeAttachment> {
   return attachNative(registry, {
     library: path,
-    dispatch,
+    dispatch: rest.includes("--exit") ? counted : dispatch,
     wake: wake as WakeKind | undefined,
     koffi: findKoffi(),
   });
@@ -40,13 +42,10 @@ console.log(`attached by ${attachment.wake}`);
 console.log(`on the JavaScript thread: ${suite.callHere()}`);
 if (suite.start(parts.join(" ")) !== 0) throw new Error("the suite did not start");
 
-if (rest.includes("--exit")) {
-  await new Promise((resolve) => setTimeout(resolve, 200));
-  process.exit(42);
-}
 let cycles = 0;
 while (suite.status() < 0) {
   await new Promise((resolve) => setTimeout(resolve, 5));
+  if (calls > 1_000) process.exit(42);
   if (!isCycling) continue;
   await attachment.detach();
   attachment = await attach();

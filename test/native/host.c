@@ -9,7 +9,12 @@ static void on_metadata(const char *json, void *user_data) {
 }
 
 int main(int count, char **arguments) {
-    if (plue_init(count > 1 ? arguments[1] : NULL) != 0) {
+    plue_options_t options = {
+        .struct_size = sizeof options,
+        .config_json = count > 1 ? arguments[1] : NULL,
+        .start_timeout_ms = 3600000, /* the tests decide how long it may take */
+    };
+    if (plue_init_with_options(&options) != 0) {
         printf("init %s\n", plue_get_last_error());
     }
     char *list = plue_tool_list();

@@ -87,7 +87,6 @@ describe("the example host", () => {
             PKG_CONFIG_PATH: join(prefix, "lib", "pkgconfig"),
             PLUE_SIDECAR: join(PROGRAMS, "fake_sidecar"),
           },
-          timeoutMs: 110_000,
         });
       const isScript = language === "Python";
       if (!isScript) {

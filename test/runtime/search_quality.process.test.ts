@@ -8,13 +8,7 @@ import {
   type SearchQuality,
 } from "../../bench/search_quality.ts";
 import { SEARCH_QUESTIONS } from "../../bench/search_questions.ts";
-import {
-  miniSearch,
-  plainBm25,
-  plueSearch,
-  type Rival,
-  RIVALS,
-} from "../../bench/search_rivals.ts";
+import { miniSearch, plueSearch, type Rival, RIVALS } from "../../bench/search_rivals.ts";
 import { maybe } from "../support/skip.ts";
 
 const github = readGithubTools();

@@ -11,14 +11,22 @@ export interface ServedWorker {
   stop(): Promise<void>;
 }
 
-/** A port of the loopback that nothing listens on at the moment. */
+/**
+ * A port of the loopback that nothing listens on. It is below those that the system gives to others
+ * by itself, who could have it before the caller uses it.
+ */
 export async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  if (typeof address !== "object" || address === null) throw new Error("There is no free port");
-  return address.port;
+  for (;;) {
+    const port = 10_000 + Math.floor(Math.random() * 20_000);
+    const server = createServer();
+    const isFree = await new Promise<boolean>((resolve) => {
+      server.once("error", () => resolve(false));
+      server.listen(port, "127.0.0.1", () => resolve(true));
+    });
+    if (!isFree) continue;
+    await new Promise((resolve) => server.close(resolve));
+    return port;
+  }
 }
 
 /** Bundles `entry`, serves it, and waits until it answers. Port 0 is any free one. */

@@ -5,13 +5,14 @@
  */
 
 import { lstat, readdir } from "node:fs/promises";
-import { basename } from "node:path";
+import { basename, dirname } from "node:path";
 import { type Static, Type } from "typebox";
 import { defineTool, type Tool, type ToolContext } from "../../../mod.ts";
+import { Folder } from "../held.ts";
 import { isGitName, resolveInside, type WorkspacePath } from "../paths.ts";
 import { answer, fileRefusal, Refusal } from "../refusal.ts";
 import { fileTransaction } from "../transactions.ts";
-import { typeOf, walk } from "../walk.ts";
+import { type EntryType, typeOf, walk } from "../walk.ts";
 import { workspaceOf } from "../workspace.ts";
 
 /** How much one call deletes at most. */
@@ -62,7 +63,7 @@ async function remove(
     throw new Refusal("denied", "Cannot delete the workspace itself", { pointer: "/path" });
   }
   try {
-    const type = typeOf(await lstat(path.absolute));
+    const type = await typeInside(path);
     const below = type === "folder" ? await countBelow(path, recursive, context.signal) : 0;
     context.throwIfAborted();
     await transaction.remove(path);
@@ -73,6 +74,11 @@ async function remove(
   }
 }
 
+async function typeInside({ absolute }: WorkspacePath): Promise<EntryType> {
+  await using folder = await Folder.open(dirname(absolute));
+  return typeOf(await lstat(folder.at(basename(absolute))));
+}
+
 /** Counts the entries of a folder. A folder with a git repository in it is refused. */
 async function countBelow(
   path: WorkspacePath,
@@ -80,7 +86,8 @@ async function countBelow(
   signal: AbortSignal,
 ): Promise<number> {
   if (!recursive) {
-    if ((await readdir(path.absolute)).length === 0) return 0;
+    await using folder = await Folder.open(path.absolute);
+    if ((await readdir(folder.path)).length === 0) return 0;
     throw new Refusal(
       "invalid_arguments",
       `Cannot delete "${path.shown}": the folder is not empty; set recursive`,

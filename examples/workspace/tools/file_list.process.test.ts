@@ -123,6 +123,12 @@ describe("file-list", () => {
       ["a file", { path: "a.md" }, "invalid_arguments", "it is not a folder"],
       ["a path outside", { path: ".." }, "denied", 'it contains ".."'],
       ["a link that leads outside", { path: "out" }, "denied", "leads outside"],
+      [
+        "a pattern that stands for thousands",
+        { pattern: "{1..9999}" },
+        "invalid_arguments",
+        "its braces stand for too many patterns",
+      ],
       ["a limit above what is bounded", { limit: 1e6 }, "invalid_arguments", "limit"],
     ] as const
   ) {

@@ -9,7 +9,7 @@ import { type Static, Type } from "typebox";
 import { defineTool, type Tool, type ToolContext } from "../../../mod.ts";
 import { resolveInside } from "../paths.ts";
 import { answer, errorCode, fileRefusal, Refusal } from "../refusal.ts";
-import { globMatcher } from "../patterns.ts";
+import { compiled, globMatcher } from "../patterns.ts";
 import { walk } from "../walk.ts";
 import { workspaceOf } from "../workspace.ts";
 
@@ -87,7 +87,9 @@ async function list(
 ): Promise<Static<typeof Returns>> {
   const { path = ".", recursive = false, maxDepth = 16, pattern, limit = 1_000 } = params;
   const folder = await resolveInside(workspaceOf(context.services).root, path);
-  const matches = pattern === undefined ? () => true : globMatcher(pattern);
+  const matches = pattern === undefined
+    ? () => true
+    : compiled("/pattern", () => globMatcher(pattern));
   const entries: Static<typeof Returns>["entries"] = [];
   let length = 0;
   const found = walk({
@@ -103,7 +105,7 @@ async function list(
       if (entries.length === limit || length > MAX_PATHS_LENGTH) {
         return { path: folder.relative, entries, truncated: true };
       }
-      entries.push({ path: entry.path, type: entry.type, ...await details(entry.absolute) });
+      entries.push({ path: entry.path, type: entry.type, ...await details(entry.held) });
     }
     return { path: folder.relative, entries, truncated: found.isCut };
   } catch (error) {
@@ -116,10 +118,10 @@ async function list(
 }
 
 async function details(
-  absolute: string,
+  path: string,
 ): Promise<{ readonly size?: number; readonly modified?: string }> {
   // An entry that was removed in between is still listed, without details.
-  const stats = await lstat(absolute).catch(() => undefined);
+  const stats = await lstat(path).catch(() => undefined);
   if (stats === undefined) return {};
   const modified = stats.mtime.toISOString();
   return stats.isFile() ? { size: stats.size, modified } : { modified };

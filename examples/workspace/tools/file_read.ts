@@ -8,7 +8,8 @@ import { Buffer } from "node:buffer";
 import type { FileHandle } from "node:fs/promises";
 import { type Static, Type } from "typebox";
 import { defineTool, type Tool, type ToolContext } from "../../../mod.ts";
-import { openInside, resolveInside, type WorkspacePath } from "../paths.ts";
+import { openInside, readBytes } from "../held.ts";
+import { resolveInside, type WorkspacePath } from "../paths.ts";
 import { answer, Refusal } from "../refusal.ts";
 import { workspaceOf } from "../workspace.ts";
 
@@ -95,17 +96,6 @@ async function readPart(
   } finally {
     await handle.close();
   }
-}
-
-async function readBytes(handle: FileHandle, offset: number, count: number): Promise<Buffer> {
-  const buffer = Buffer.alloc(count);
-  let length = 0;
-  while (length < count) {
-    const { bytesRead } = await handle.read(buffer, length, count - length, offset + length);
-    if (bytesRead === 0) break;
-    length += bytesRead;
-  }
-  return buffer.subarray(0, length);
 }
 
 function base64Part(bytes: Buffer, offset: number, size: number): Part {

@@ -1,20 +1,24 @@
-import { execFileSync, spawnSync } from "node:child_process";
-import { chmod, mkdir, rm, symlink } from "node:fs/promises";
+import { spawnSync } from "node:child_process";
+import { chmod, mkdir, rm, symlink, utimes } from "node:fs/promises";
 import { join } from "node:path";
+import process from "node:process";
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import { describe } from "bun:test";
 import { maybe } from "../../../test/support/skip.ts";
 import { ToolDispatcher } from "../../../mod.ts";
 import { createWorkspaceRegistry } from "../mod.ts";
 import { Workspace } from "../workspace.ts";
-import { type TestWorkspace, testWorkspace } from "../testing.ts";
+import {
+  git as runGit,
+  makeRepository,
+  temporaryFolder,
+  type TestWorkspace,
+  testWorkspace,
+} from "../testing.ts";
 
 /** Runs git as a person would, in the workspace. */
 function git(test: TestWorkspace, ...args: readonly string[]): string {
-  return execFileSync("git", ["-C", test.folder.path, ...args], {
-    encoding: "utf8",
-    stdio: ["ignore", "pipe", "pipe"],
-  }).trim();
+  return runGit(test.folder.path, ...args);
 }
 
 const it = maybe(spawnSync("git", ["--version"]).status === 0, "git is not installed");
@@ -85,6 +89,64 @@ describe("the git tools", () => {
     await mkdir(join(test.folder.path, "objects"));
     await mkdir(join(test.folder.path, "refs"));
     assertEquals((await test.fails("git-status")).code, "unavailable");
+  });
+});
+
+describe("the git tools, without the repository's configuration,", () => {
+  it("still know how the repository is stored: SHA-256, a packed index and packed refs", async () => {
+    await using test = await testWorkspace({ "a": "a", "b": "b" });
+    git(test, "init", "--quiet", "--initial-branch=main", "--object-format=sha256");
+    git(test, "config", "user.name", 'Ada "the first" \\ Lovelace');
+    git(test, "config", "user.email", "ada@example.org");
+    const first = await test.ok("git-commit", { message: "First", paths: ["a", "b"] });
+    assertEquals(String(first["commit"]).length, 64);
+    git(test, "update-index", "--index-version=4");
+    git(test, "pack-refs", "--all");
+    git(test, "gc", "--quiet");
+    await test.folder.fill({ "a": "A" });
+    const status = await test.ok<Status>("git-status");
+    assertEquals(status.files.map(({ path }) => path), ["a"]);
+    await test.ok("git-commit", { message: "Second", paths: ["."] });
+    const { commits } = await test.ok<Log>("git-log");
+    assertEquals(commits.map(({ subject }) => subject), ["Second", "First"]);
+    assertEquals(commits[0]?.author, 'Ada "the first" \\ Lovelace');
+    git(test, "fsck", "--strict");
+  });
+
+  it("still know what a branch follows, and what a shallow clone lacks", async () => {
+    await using origin = await repository({ "a": "a" });
+    git(origin, "commit", "--quiet", "--allow-empty", "--message=Second");
+    await using test = await testWorkspace();
+    git(test, "clone", "--quiet", "--depth=1", `file://${origin.folder.path}`, ".");
+    git(test, "-c", "user.name=a", "-c", "user.email=b", "commit", "--allow-empty", "-qm", "Third");
+    const status = await test.ok<Status & { upstream: string; ahead: number }>("git-status");
+    assertEquals([status.upstream, status.ahead], ["origin/main", 1]);
+    const { commits } = await test.ok<Log>("git-log");
+    assertEquals(commits.map(({ subject }) => subject), ["Third", "Second"]);
+  });
+
+  it("leave files alone that a sparse checkout leaves out", async () => {
+    await using test = await repository({ "in/a": "a", "out/b": "b", "top": "t" });
+    git(test, "sparse-checkout", "set", "in");
+    await test.folder.fill({ "in/a": "A" });
+    assertEquals((await test.ok<Status>("git-status")).files.length, 1);
+    const commit = await test.ok("git-commit", { message: "m", paths: ["."] });
+    assertEquals(commit["files"], ["in/a"]);
+    assertEquals(git(test, "ls-tree", "-r", "--name-only", "HEAD"), "in/a\nout/b\ntop");
+  });
+
+  it("ignore what this user ignores everywhere, and follow no such file of the repository", async () => {
+    await using test = await repository({ "a": "a" });
+    await test.folder.fill({ "mine": "", "theirs": "", "list": "theirs\n" });
+    await using home = await temporaryFolder({ "ignored": "mine\nlist\n" });
+    await home.fill({ ".gitconfig": "[core]\n\texcludesFile = ~/ignored\n" });
+    git(test, "config", "core.excludesFile", join(test.folder.path, "list"));
+    const before = process.env["HOME"];
+    process.env["HOME"] = home.path;
+    const status = await test.ok<Status>("git-status");
+    if (before === undefined) delete process.env["HOME"];
+    else process.env["HOME"] = before;
+    assertEquals(status.files.map(({ path }) => path), ["theirs"]);
   });
 });
 
@@ -227,6 +289,70 @@ describe("git-commit", () => {
     await test.ok("git-commit", { message: "Begin", paths: ["a"] });
     assertEquals(git(test, "log", "--format=%s %P"), "Begin");
     assertEquals(git(test, "status", "--porcelain"), "");
+  });
+
+  it("commits another state of a submodule, and refuses paths inside of it", async () => {
+    await using test = await repository({ "a": "a" });
+    const sub = join(test.folder.path, "sub");
+    await mkdir(sub);
+    makeRepository(sub);
+    const added = await test.ok("git-commit", { message: "Add", paths: ["sub"] });
+    assertEquals(added["files"], ["sub"]);
+    await test.folder.fill({ "sub/file": "f", "a": "A" });
+    const error = await test.fails("git-commit", { message: "In", paths: ["a", "sub/file"] });
+    assertStringIncludes(error.message, "sub/file");
+    runGit(sub, "add", "file");
+    runGit(sub, "commit", "--quiet", "--message=File");
+    assertEquals((await test.ok("git-commit", { message: "m", paths: ["."] }))["files"], [
+      "a",
+      "sub",
+    ]);
+    assertEquals(git(test, "rev-parse", "HEAD:sub"), runGit(sub, "rev-parse", "HEAD"));
+    assertEquals(git(test, "status", "--porcelain"), "");
+  });
+
+  it("refuses a file that a filter must change first, and commits the others", async () => {
+    await using test = await repository({ ".gitattributes": "*.bin filter=x\n", "old.bin": "o" });
+    git(test, "config", "filter.x.clean", "cat");
+    await test.folder.fill({ "new.bin": "n", "a": "a" });
+    const error = await test.fails("git-commit", { message: "m", paths: ["a", "new.bin"] });
+    assertStringIncludes(error.message, '"new.bin": the filter "x" must change it');
+    await rm(join(test.folder.path, "new.bin"));
+    assertEquals((await test.ok("git-commit", { message: "m", paths: ["."] }))["files"], ["a"]);
+    await rm(join(test.folder.path, "old.bin"));
+    const gone = await test.ok("git-commit", { message: "m", paths: ["old.bin"] });
+    assertEquals(gone["files"], ["old.bin"]);
+  });
+
+  it("replaces a file by a folder, and a folder by a file", async () => {
+    await using test = await repository({ "x": "x", "y/z": "z" });
+    await rm(join(test.folder.path, "x"));
+    await rm(join(test.folder.path, "y"), { recursive: true });
+    await test.folder.fill({ "x/new": "n", "y": "y" });
+    await test.ok("git-commit", { message: "m", paths: ["x", "y"] });
+    assertEquals(git(test, "ls-tree", "-r", "--name-only", "HEAD"), "x/new\ny");
+    assertEquals(git(test, "status", "--porcelain"), "");
+  });
+
+  it("takes a change that came in the moment when the index was written", async () => {
+    await using test = await repository({ "a": "1" });
+    // The file has the size and the time that the index knows.
+    const time = new Date();
+    await utimes(join(test.folder.path, "a"), time, time);
+    git(test, "update-index", "--refresh");
+    await test.folder.fill({ "a": "2" });
+    await utimes(join(test.folder.path, "a"), time, time);
+    await utimes(join(test.folder.path, ".git/index"), time, time);
+    await test.ok("git-commit", { message: "m", paths: ["a"] });
+    assertEquals(git(test, "show", "HEAD:a"), "2");
+  });
+
+  it("refuses an ignored file, and commits nothing of the rest", async () => {
+    await using test = await repository({ ".gitignore": "secret\n" });
+    await test.folder.fill({ "secret": "s", "a": "a" });
+    const error = await test.fails("git-commit", { message: "m", paths: ["a", "secret"] });
+    assertStringIncludes(error.message, "'secret' did not match");
+    assertEquals(git(test, "status", "--porcelain"), "?? a");
   });
 
   it("runs no hook, no monitor and no signing program", async () => {

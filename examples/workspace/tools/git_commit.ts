@@ -7,14 +7,22 @@
  * @module
  */
 
-import { rm } from "node:fs/promises";
-import { resolve } from "node:path";
+import { copyFile, stat, utimes } from "node:fs/promises";
+import { join } from "node:path";
 import { type Static, Type } from "typebox";
 import { defineTool, type Tool, type ToolContext } from "../../../mod.ts";
-import { git, gitOrRefuse } from "../git.ts";
+import {
+  git,
+  type GitOptions,
+  gitOrRefuse,
+  type GitOutput,
+  openRepository,
+  type Repository,
+} from "../git.ts";
 import { resolveInside } from "../paths.ts";
-import { answer, Refusal } from "../refusal.ts";
+import { answer, errorCode, fileRefusal, Refusal } from "../refusal.ts";
 import { workspaceOf } from "../workspace.ts";
+import { parseStatus } from "./git_status.ts";
 
 const Parameters = Type.Object({
   message: Type.String({
@@ -63,54 +71,49 @@ async function commit(
     // A link is committed as a link, wherever it leads.
     return (await resolveInside(root, path, { followLast: false })).relative;
   }));
-
-  const head = await verified(root, "HEAD", signal);
-  if (await verified(root, "MERGE_HEAD", signal) !== undefined) {
+  const repository = await openRepository(context);
+  const head = await verified(repository, "HEAD", signal);
+  if (await verified(repository, "MERGE_HEAD", signal) !== undefined) {
     throw new Refusal("unavailable", "Cannot commit: a merge is under way; it must be ended first");
   }
-  const index = (await gitOrRefuse(root, "commit", [
-    "rev-parse",
-    "--git-path",
-    `plue-index-${crypto.randomUUID()}`,
-  ], { signal })).stdout.trim();
-  context.defer(() => rm(resolve(root, index), { force: true }));
 
   // The commit is made from the last commit and the paths, in an index of its own: nothing visible
   // changes until HEAD moves.
-  const step = async (args: readonly string[], input?: string): Promise<string> => {
-    const options = { signal, locks: true, env: { GIT_INDEX_FILE: resolve(root, index) } };
-    const output = await gitOrRefuse(root, "commit", args, {
-      ...options,
-      ...(input === undefined ? {} : { input }),
-    });
-    return output.stdout.trim();
-  };
-  await step(["read-tree", ...(head === undefined ? ["--empty"] : [head])]);
-  await step(["add", "--all", "--", ...paths]);
-  const tree = await step(["write-tree"]);
-  if (tree === await verified(root, head === undefined ? EMPTY_TREE : "HEAD^{tree}", signal)) {
+  const index = join(repository.folder, "index");
+  const env = { GIT_INDEX_FILE: index };
+  const step = async (
+    args: readonly string[],
+    more: Partial<GitOptions> = {},
+  ): Promise<GitOutput> =>
+    await gitOrRefuse(repository, "commit", args, { signal, locks: true, env, ...more });
+  if (head !== undefined) {
+    await copyIndex(repository.index, index);
+    await step(["read-tree", "--reset", head]);
+  }
+  const before = (await step(["write-tree", "--missing-ok"])).stdout.trim();
+  const changed = await changes(repository, paths, { signal, env });
+  await step(["update-index", "-z", "--add", "--remove", "--replace", "--stdin"], {
+    input: changed.join("\0"),
+  });
+  const tree = (await step(["write-tree", "--missing-ok"])).stdout.trim();
+  if (tree === before) {
     throw new Refusal("invalid_arguments", "Cannot commit: nothing has changed in these paths", {
       pointer: "/paths",
     });
   }
+  const files = await step(["diff-tree", "-r", "-z", "--name-only", "--relative", before, tree]);
   const message = `${params.message.trim()}\n`;
   const parents = head === undefined ? [] : ["-p", head];
-  const hash = await step(["commit-tree", tree, ...parents, "-F", "-"], message);
+  const hash = (await step(["commit-tree", tree, ...parents, "-F", "-"], { input: message })).stdout
+    .trim();
   const subject = message.slice(0, message.indexOf("\n")).slice(0, 200);
-  // Moves HEAD only if it still is the commit that was read.
-  await step(["update-ref", "-m", `commit: ${subject}`, "HEAD", hash, head ?? NOTHING]);
+  // Moves HEAD only if it still is the commit that was read, or still is none.
+  await step(["update-ref", "-m", `commit: ${subject}`, "HEAD", hash, head ?? ""]);
 
   // The commit is made, so an abort of the call must not stop the rest.
   const rest = { signal: new AbortController().signal };
-  await git(root, ["reset", "--quiet", "--", ...paths], { ...rest, locks: true });
-  const [branch, files] = await Promise.all([
-    git(root, ["symbolic-ref", "--quiet", "--short", "HEAD"], rest),
-    git(root, [
-      ...["diff-tree", "-r", "-z", "--root", "--name-only", "--no-commit-id", "--no-ext-diff"],
-      "--relative",
-      hash,
-    ], rest),
-  ]);
+  await git(repository, ["reset", "--quiet", "--", ...paths], { ...rest, locks: true });
+  const branch = await git(repository, ["symbolic-ref", "--quiet", "--short", "HEAD"], rest);
   return {
     commit: hash,
     branch: branch.exitCode === 0 ? branch.stdout.trim() : null,
@@ -118,15 +121,79 @@ async function commit(
   };
 }
 
-/** Git's empty tree, and its hash for "no commit". */
-const EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
-const NOTHING = "0".repeat(40);
+/**
+ * Copies the index of the worktree, which knows the files that git need not read again. A file that
+ * changed in the moment of the index's writing is read, so the copy must not look younger.
+ */
+async function copyIndex(from: string, to: string): Promise<void> {
+  try {
+    const { mtimeMs } = await stat(from);
+    await copyFile(from, to);
+    const older = (Math.floor(mtimeMs) - 1) / 1_000;
+    await utimes(to, older, older);
+  } catch (error) {
+    if (errorCode(error) !== "ENOENT") throw fileRefusal(error, "read", "the index");
+  }
+}
+
+/**
+ * What differs below the paths. `git add` is not asked: it runs another git in each submodule, which
+ * obeys the submodule's own configuration.
+ *
+ * @throws {Refusal} If git cannot know a path, or a file is for a filter. Without the filter, the
+ * commit would hold what the filter was to keep out of it.
+ */
+async function changes(
+  repository: Repository,
+  paths: readonly string[],
+  options: GitOptions,
+): Promise<readonly string[]> {
+  const output = await gitOrRefuse(repository, "commit", [
+    ...["status", "--porcelain=v2", "-z", "--no-renames", "--untracked-files=all"],
+    ...["--ignore-submodules=dirty", "--", ...paths],
+  ], options);
+  if (output.isCut) throw tooMany();
+  // A repository in a folder is listed with a slash behind it.
+  const files = parseStatus(output.stdout, { prefix: repository.prefix }).files
+    .map(({ path, unstaged }) => ({ path: path.replace(/\/$/, ""), unstaged }));
+  const isChanged = (path: string) =>
+    path === "." || files.some((file) => file.path === path || file.path.startsWith(`${path}/`));
+  const idle = paths.filter((path) => !isChanged(path));
+  if (idle.length > 0) {
+    const what = "commit a path that is ignored, not there, or in a repository of its own";
+    const args = ["ls-files", "-z", "--error-unmatch", "--", ...idle];
+    await gitOrRefuse(repository, what, args, options);
+  }
+  if (repository.filters.size > 0) {
+    const kept = files.filter(({ unstaged }) => unstaged !== "deleted");
+    const input = kept.map(({ path }) => path).join("\0");
+    const args = ["check-attr", "-z", "--stdin", "filter"];
+    const attributes = await gitOrRefuse(repository, "commit", args, { ...options, input });
+    if (attributes.isCut) throw tooMany();
+    // Of each path: the path, the word "filter", and the filter's name.
+    const fields = attributes.stdout.split("\0");
+    const at = fields.findIndex((name, index) => index % 3 === 2 && repository.filters.has(name));
+    if (at !== -1) {
+      throw new Refusal(
+        "invalid_arguments",
+        `Cannot commit "${fields[at - 2]}": the filter "${fields[at]}" must change it first, and ` +
+          "filters are not run; leave it out",
+        { pointer: "/paths" },
+      );
+    }
+  }
+  return files.map(({ path }) => path);
+}
+
+function tooMany(): Refusal {
+  return new Refusal("invalid_arguments", "Cannot commit: too many files have changed; name fewer");
+}
 
 async function verified(
-  root: string,
+  repository: Repository,
   name: string,
   signal: AbortSignal,
 ): Promise<string | undefined> {
-  const output = await git(root, ["rev-parse", "--quiet", "--verify", name], { signal });
+  const output = await git(repository, ["rev-parse", "--quiet", "--verify", name], { signal });
   return output.exitCode === 0 ? output.stdout.trim() : undefined;
 }

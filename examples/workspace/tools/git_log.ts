@@ -6,7 +6,7 @@
 
 import { type Static, Type } from "typebox";
 import { defineTool, type Tool, type ToolContext } from "../../../mod.ts";
-import { git, gitRefusal } from "../git.ts";
+import { git, gitRefusal, openRepository } from "../git.ts";
 import { resolveInside } from "../paths.ts";
 import { answer } from "../refusal.ts";
 import { clip } from "../clip.ts";
@@ -80,7 +80,8 @@ async function log(
   const { limit = 20, skip = 0, ref = "HEAD" } = params;
   const { root } = workspaceOf(context.services);
   const path = params.path === undefined ? "." : (await resolveInside(root, params.path)).relative;
-  const output = await git(root, [
+  const repository = await openRepository(context);
+  const output = await git(repository, [
     "log",
     "-z",
     `--max-count=${limit + 1}`,
@@ -97,7 +98,7 @@ async function log(
     if (/does not have any commits yet|bad revision 'HEAD'/.test(output.stderr) && ref === "HEAD") {
       return { commits: [], more: false };
     }
-    throw gitRefusal(root, "read the log", output);
+    throw gitRefusal(repository, "read the log", output);
   }
   const records = output.stdout === "" ? [] : output.stdout.split("\0");
   if (output.isCut) records.pop();

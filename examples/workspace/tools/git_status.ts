@@ -6,7 +6,7 @@
 
 import { type Static, Type } from "typebox";
 import { defineTool, type Tool, type ToolContext } from "../../../mod.ts";
-import { gitOrRefuse } from "../git.ts";
+import { gitOrRefuse, openRepository } from "../git.ts";
 import { answer } from "../refusal.ts";
 import { workspaceOf } from "../workspace.ts";
 
@@ -76,28 +76,26 @@ async function status(
   context: ToolContext,
 ): Promise<Static<typeof Returns>> {
   const { untracked = true, limit = 500 } = params;
-  const { root } = workspaceOf(context.services);
-  const { signal } = context;
-  const [place, output] = await Promise.all([
-    gitOrRefuse(root, "read the status", ["rev-parse", "--show-prefix"], { signal }),
-    gitOrRefuse(root, "read the status", [
-      "status",
-      "--porcelain=v2",
-      "--branch",
-      "-z",
-      `--untracked-files=${untracked ? "all" : "no"}`,
-      "--ignore-submodules=all",
-      "--",
-      ".",
-    ], { signal }),
-  ]);
-  const prefix = place.stdout.replace(/\n$/, "");
-  const { files, ...rest } = parseStatus(output.stdout, { isCut: output.isCut, prefix });
+  const repository = await openRepository(context);
+  const output = await gitOrRefuse(repository, "read the status", [
+    "status",
+    "--porcelain=v2",
+    "--branch",
+    "-z",
+    `--untracked-files=${untracked ? "all" : "no"}`,
+    // Git would ask a submodule by a program that obeys the submodule's own configuration.
+    "--ignore-submodules=all",
+    "--",
+    ".",
+  ], { signal: context.signal });
+  const { isCut } = output;
+  const { prefix } = repository;
+  const { files, ...rest } = parseStatus(output.stdout, { isCut, prefix });
   return {
     ...rest,
     clean: files.length === 0,
     files: files.slice(0, limit),
-    truncated: output.isCut || files.length > limit,
+    truncated: isCut || files.length > limit,
   };
 }
 

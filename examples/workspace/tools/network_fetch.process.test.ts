@@ -253,26 +253,71 @@ describe("network-fetch", () => {
     assertEquals(methods, ["GET", "GET", "GET", "POST", "POST"]);
   });
 
-  it("does not take credentials to another origin", async () => {
-    await using other = await serve((_request, response) => response.end());
+  it("takes no header to another origin that may hold a secret, nor back again", async () => {
+    await using other = await serve((request, response) => {
+      if (request.url === "/there") {
+        response.writeHead(302, { location: `${server.url}/stay` }).end();
+      } else response.end();
+    });
     await using server = await serve((request, response) => {
-      const location = request.url === "/away" ? `${other.url}/` : "/stay";
+      const location = request.url === "/away" ? `${other.url}/there` : "/stay";
       if (request.url === "/stay") response.end();
       else response.writeHead(302, { location }).end();
     });
     await using test = await open();
-    const headers = { Authorization: "Bearer x", Cookie: "a=b", "X-Kept": "1" };
+    const secrets = {
+      authorization: "Bearer x",
+      cookie: "a=b",
+      "x-api-key": "k",
+      "private-token": "t",
+      referer: `${server.url}/?token=t`,
+    };
+    const headers = {
+      ...secrets,
+      Accept: "text/html",
+      "Accept-Language": "de",
+      "User-Agent": "me",
+    };
     await test.ok<Fetched>("network-fetch", { url: `${server.url}/away`, headers });
+    const sent = [server.seen[0], other.seen[0], server.seen[1]].map((one) => one?.headers ?? {});
+    const held = sent.map((one) => Object.keys(secrets).filter((name) => name in one).length);
+    assertEquals(held, [Object.keys(secrets).length, 0, 0]);
     assertEquals(
-      [
-        other.seen[0]?.headers.authorization,
-        other.seen[0]?.headers.cookie,
-        other.seen[0]?.headers["x-kept"],
-      ],
-      [undefined, undefined, "1"],
+      sent.map((one) => [one.accept, one["accept-language"], one["user-agent"]]),
+      Array(3).fill(["text/html", "de", "me"]),
     );
     await test.ok<Fetched>("network-fetch", { url: `${server.url}/back`, headers });
-    assertEquals(server.seen.at(-1)?.headers.authorization, "Bearer x");
+    assertEquals(server.seen.at(-1)?.headers["x-api-key"], "k");
+  });
+
+  it("takes no body to another origin, nor a method that changes something", async () => {
+    await using other = await serve((_request, response) => response.end("there"));
+    await using server = await serve((request, response) => {
+      const status = Number(request.url?.slice(1));
+      response.writeHead(status, { location: `${other.url}/` }).end();
+    });
+    await using test = await open();
+    const fetched = (status: number, method: string, body?: string) => ({
+      ...{ url: `${server.url}/${status}`, method },
+      ...(body === undefined ? {} : { body }),
+    });
+    for (
+      const args of [
+        fetched(307, "POST", "secret"),
+        fetched(302, "PUT", "x"),
+        fetched(308, "DELETE"),
+      ]
+    ) {
+      const error = await test.fails("network-fetch", args);
+      assertEquals(error.code, "denied");
+      assertStringIncludes(error.message, `a ${args.method} to "${other.url}", another origin`);
+    }
+    assertEquals(other.seen, []);
+    // As browsers do, this one goes on as a GET without a body.
+    assertEquals(
+      (await test.ok<Fetched>("network-fetch", fetched(302, "POST", "x"))).body,
+      "there",
+    );
   });
 
   it("gives up after five redirects", async () => {
@@ -295,6 +340,13 @@ describe("network-fetch", () => {
       "Cannot fetch the URL: it took longer than 50 ms",
     ]);
     await hungUp;
+  });
+
+  it("gives up when its time is over and the name server has not answered", async () => {
+    await using test = await testWorkspace({}, { resolve: () => new Promise(() => {}) });
+    const url = "http://silent.example/";
+    const error = await test.fails("network-fetch", { url, timeoutMs: 50 });
+    assertEquals(error.message, "Cannot fetch the URL: it took longer than 50 ms");
   });
 
   it("hangs up when the call is aborted, before and in the middle of the body", async () => {

@@ -21,8 +21,8 @@ const RESERVED_HEADERS: ReadonlySet<string> = new Set([
   ...["host", "connection", "content-length", "transfer-encoding", "upgrade", "expect", "te"],
   ...["trailer", "keep-alive", "proxy-authorization", "proxy-connection", "accept-encoding"],
 ]);
-/** Headers that must not follow a redirect to another origin. */
-const CREDENTIALS: readonly string[] = ["authorization", "cookie"];
+/** The only headers that follow a redirect to another origin. Any other may hold a secret. */
+const FOLLOWING_HEADERS: ReadonlySet<string> = new Set(["accept", "accept-language", "user-agent"]);
 
 const Parameters = Type.Object({
   url: Type.String({ description: "http or https.", minLength: 8, maxLength: 8_192 }),
@@ -81,8 +81,9 @@ export const networkFetch: Tool = defineTool({
   name: "network-fetch",
   title: "Fetch a URL",
   description: "Sends one HTTP request and answers the response: status, headers and body (text, " +
-    "or base64 if it is not). Follows up to 5 redirects. Addresses that are not of the public " +
-    "internet are refused.",
+    "or base64 if it is not). Follows up to 5 redirects; to another origin only GET and HEAD, with " +
+    "no other headers than accept, accept-language and user-agent. Addresses that are not of the " +
+    "public internet are refused.",
   parameters: Parameters,
   returns: Returns,
   config: Config,
@@ -171,11 +172,24 @@ async function follow(
     }
     redirects.push(url.href);
     const next = parseUrl(location, url);
-    if (next.origin !== url.origin) { for (const name of CREDENTIALS) headers.delete(name); }
     if (status === 303 || (status < 303 && method === "POST")) {
       if (method !== "HEAD") method = "GET";
       body = undefined;
       headers.delete("content-type");
+    }
+    if (next.origin !== url.origin) {
+      if (method !== "GET" && method !== "HEAD") {
+        throw new Refusal(
+          "denied",
+          `Cannot fetch from "${url.host}": it redirects a ${method} to ${
+            JSON.stringify(next.origin)
+          }, another origin; send it there if that is right`,
+          { pointer: "/url" },
+        );
+      }
+      for (const name of headers.keys()) {
+        if (!FOLLOWING_HEADERS.has(name)) headers.delete(name);
+      }
     }
     url = next;
   }

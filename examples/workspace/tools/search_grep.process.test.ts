@@ -123,6 +123,23 @@ describe("search-grep", () => {
     assertEquals(found.matches, []);
   });
 
+  it("searches the beginning of a line with a large pattern, and says so", async () => {
+    const optional = "a?".repeat(490);
+    await using test = await testWorkspace({ "f": `${"a".repeat(9_999)}b\n${"a".repeat(50)}b\n` });
+    const found = await test.ok<Found>("search-grep", { pattern: `(${optional})*b`, regex: true });
+    assertEquals([places(found), found.linesCut, found.truncated], [["f:2:1"], 1, false]);
+  });
+
+  it("gives up after too many steps, and says that there may be more", async () => {
+    await using test = await testWorkspace({ "f": `${"a".repeat(99)}\n`.repeat(20_000) });
+    const found = await test.ok<Found>("search-grep", {
+      pattern: `(${"a?".repeat(490)})*b`,
+      regex: true,
+      ignoreCase: true,
+    });
+    assertEquals([found.matches, found.filesSearched, found.truncated], [[], 1, true]);
+  });
+
   it("stops when the call is aborted", async () => {
     // Enough that it cannot be done before the first match has been taken.
     await using test = await testWorkspace({ "f": `x${"a".repeat(5_000)}!\n`.repeat(800) });
@@ -153,6 +170,12 @@ describe("search-grep", () => {
         { pattern: "(a)\\1", regex: true },
         "invalid_arguments",
         'invalid escape sequence: "\\1"',
+      ],
+      [
+        "a glob that stands for thousands of patterns",
+        { pattern: "x", glob: "{1..9999}" },
+        "invalid_arguments",
+        "its braces stand for too many patterns",
       ],
       ["an empty pattern", { pattern: "" }, "invalid_arguments", "pattern"],
       ["a path outside", { pattern: "x", path: "../" }, "denied", 'it contains ".."'],

@@ -10,20 +10,31 @@
 import type { FileHandle } from "node:fs/promises";
 import { type Static, Type } from "typebox";
 import { defineTool, type Tool, type ToolContext, type ToolFailure } from "../../../mod.ts";
-import { openInside, resolveInside, type WorkspacePath } from "../paths.ts";
-import { errorCode, failureOf, fileRefusal, Refusal } from "../refusal.ts";
+import { openInside, readBytes } from "../held.ts";
+import { resolveInside, type WorkspacePath } from "../paths.ts";
+import { errorCode, failureOf, fileRefusal } from "../refusal.ts";
 import { clip } from "../clip.ts";
-import { type Finder, globMatcher, type Match, regexFinder, textFinder } from "../patterns.ts";
-import { walk } from "../walk.ts";
+import {
+  compiled,
+  type Finder,
+  globMatcher,
+  type Match,
+  MAX_LINE_LENGTH,
+  type PathMatcher,
+  regexFinder,
+  textFinder,
+} from "../patterns.ts";
+import { pause } from "../pause.ts";
+import { type Walk, walk } from "../walk.ts";
 import { workspaceOf } from "../workspace.ts";
 
 const MAX_FILES = 50_000;
 const MAX_FILE_BYTES = 4_194_304;
-/** The part of a line that is searched. */
-const MAX_LINE_LENGTH = 10_000;
 const MAX_SHOWN_LENGTH = 300;
-/** How many steps of matching run before other calls may run. */
-const STEPS_PER_TURN = 2_000_000;
+/** How many steps of matching one call may take: 1 GB of text, or 50 MB with a usual expression. */
+const MAX_STEPS = 1_000_000_000;
+/** How many steps a line costs beside those for its characters. */
+const STEPS_PER_LINE = 10;
 const FILES_PER_PROGRESS = 25;
 /** How many characters the matches of one answer may have in all. */
 const MAX_ANSWER_LENGTH = 250_000;
@@ -73,7 +84,8 @@ const Returns = Type.Object({
   filesSearched: Type.Integer(),
   filesSkipped: Type.Integer({ description: "Binary, too large, or not readable." }),
   linesCut: Type.Integer({
-    description: `Lines longer than ${MAX_LINE_LENGTH} characters, searched only so far.`,
+    description: `Lines of which only the beginning was searched: ${MAX_LINE_LENGTH} ` +
+      "characters, and less with a large regular expression.",
   }),
   truncated: Type.Boolean({ description: "There may be more matches than were answered." }),
 });
@@ -107,49 +119,42 @@ async function* search(
   context: ToolContext,
 ): AsyncGenerator<Line, Result | ToolFailure, void> {
   try {
-    const finder = finderOf(params);
+    const { pattern, regex = false, ignoreCase = false, glob } = params;
+    const finder = compiled(
+      "/pattern",
+      () => regex ? regexFinder(pattern, ignoreCase) : textFinder(pattern, ignoreCase),
+    );
+    const fits = glob === undefined ? () => true : compiled("/glob", () => globMatcher(glob));
     const path = await resolveInside(
       workspaceOf(context.services).root,
       params.path ?? ".",
     );
-    return yield* searchFiles(params, finder, path, context);
+    return yield* searchFiles(params.maxMatches ?? 200, finder, fits, path, context);
   } catch (error) {
     return failureOf(error);
   }
 }
 
-function finderOf({ pattern, regex = false, ignoreCase = false }: Params): Finder {
-  if (!regex) return textFinder(pattern, ignoreCase);
-  try {
-    return regexFinder(pattern, ignoreCase);
-  } catch (error) {
-    if (!(error instanceof SyntaxError)) throw error;
-    throw new Refusal("invalid_arguments", error.message, { pointer: "/pattern", cause: error });
-  }
-}
-
 async function* searchFiles(
-  params: Params,
+  maxMatches: number,
   finder: Finder,
+  fits: PathMatcher,
   path: WorkspacePath,
   context: ToolContext,
 ): AsyncGenerator<Line, Result, void> {
-  const { maxMatches = 200, glob } = params;
-  const fits = glob === undefined ? () => true : globMatcher(glob);
+  const { signal } = context;
   const matches: Line[] = [];
   let filesSearched = 0;
   let filesSkipped = 0;
   let linesCut = 0;
   let length = 0;
+  let steps = 0;
   const result = (truncated: boolean): Result => {
     context.progress(filesSearched);
     return { matches, filesSearched, filesSkipped, linesCut, truncated };
   };
-  const files = filesOf(path, context.signal);
-  for (;;) {
-    const step = await files.next();
-    if (step.done === true) return result(step.value);
-    const file = step.value;
+  const found = walk({ ...path, maxDepth: 64, maxVisited: MAX_FILES, signal });
+  for await (const file of filesOf(found, path, signal)) {
     if (!fits(file.below)) continue;
     const text = await readText(file.path);
     if (text === undefined) {
@@ -160,38 +165,40 @@ async function* searchFiles(
     if (filesSearched % FILES_PER_PROGRESS === 0) {
       context.progress(filesSearched, undefined, file.path.relative);
     }
-    for await (const found of searchText(text, finder, context)) {
-      if (found === "cut") {
-        linesCut++;
-        continue;
-      }
-      const line = { path: file.path.relative, ...found };
-      matches.push(line);
-      yield line;
-      length += line.path.length + line.text.length;
+    for (const { line, content, isCut } of linesOf(text, finder.maxLength)) {
+      await pause(signal);
+      steps += (content.length + STEPS_PER_LINE) * finder.size;
+      if (steps > MAX_STEPS) return result(true);
+      if (isCut) linesCut++;
+      const match = finder.find(content);
+      if (match === undefined) continue;
+      const shown = around(content, match);
+      const answer = { path: file.path.relative, line, column: match.start + 1, text: shown };
+      matches.push(answer);
+      yield answer;
+      length += answer.path.length + shown.length;
       if (matches.length === maxMatches || length > MAX_ANSWER_LENGTH) return result(true);
     }
   }
+  return result(found.isCut);
 }
 
-/** The files at or below a path. Returns whether there were too many. */
+/** The files at or below a path. */
 async function* filesOf(
+  found: Walk,
   path: WorkspacePath,
   signal: AbortSignal,
-): AsyncGenerator<{ readonly path: WorkspacePath; readonly below: string }, boolean, void> {
+): AsyncGenerator<{ readonly path: WorkspacePath; readonly below: string }, void, void> {
   try {
-    const found = walk({ ...path, maxDepth: 64, maxVisited: MAX_FILES, signal });
     for await (const { type, path: relative, absolute, below } of found) {
       if (type === "file") {
         yield { path: { relative, absolute, shown: relative, exists: true }, below };
       }
     }
-    return found.isCut;
   } catch (error) {
     if (signal.aborted) throw error;
     if (errorCode(error) !== "ENOTDIR") throw fileRefusal(error, "search", path.shown);
     yield { path, below: path.relative.slice(path.relative.lastIndexOf("/") + 1) };
-    return false;
   }
 }
 
@@ -200,11 +207,11 @@ async function readText(path: WorkspacePath): Promise<string | undefined> {
   let handle: FileHandle | undefined;
   try {
     handle = await openInside(path);
-    if ((await handle.stat()).size > MAX_FILE_BYTES) return undefined;
-    const bytes = await handle.readFile();
-    return bytes.length > MAX_FILE_BYTES || bytes.includes(0)
-      ? undefined
-      : new TextDecoder().decode(bytes);
+    const { size } = await handle.stat();
+    if (size > MAX_FILE_BYTES) return undefined;
+    // Not to the end: something else may write faster than this reads.
+    const bytes = await readBytes(handle, 0, size);
+    return bytes.includes(0) ? undefined : new TextDecoder().decode(bytes);
   } catch {
     return undefined;
   } finally {
@@ -212,30 +219,20 @@ async function readText(path: WorkspacePath): Promise<string | undefined> {
   }
 }
 
-async function* searchText(
+/** The lines of a text, numbered from 1, and of long ones the beginning. */
+function* linesOf(
   text: string,
-  { find, size }: Finder,
-  context: ToolContext,
-): AsyncGenerator<Omit<Line, "path"> | "cut", void, void> {
-  let steps = 0;
+  maxLength: number,
+): Generator<{ readonly line: number; readonly content: string; readonly isCut: boolean }> {
   for (let start = 0, line = 1; start < text.length; line++) {
     const newline = text.indexOf("\n", start);
     const next = newline === -1 ? text.length : newline;
     const end = next > start && text[next - 1] === "\r" ? next - 1 : next;
-    if (end - start > MAX_LINE_LENGTH) yield "cut";
-    const content = clip(
-      text.slice(start, Math.min(end, start + MAX_LINE_LENGTH + 1)),
-      MAX_LINE_LENGTH,
-    );
-    const match = find(content);
-    if (match !== undefined) yield { line, column: match.start + 1, text: around(content, match) };
+    const isCut = end - start > maxLength;
+    // One character more, so that a pair of surrogates is not taken for half of one.
+    const content = clip(text.slice(start, Math.min(end, start + maxLength + 1)), maxLength);
+    yield { line, content, isCut };
     start = next + 1;
-    steps += (content.length + 10) * size;
-    if (steps > STEPS_PER_TURN) {
-      steps = 0;
-      await new Promise((resolve) => setImmediate(resolve));
-      context.throwIfAborted();
-    }
   }
 }
 

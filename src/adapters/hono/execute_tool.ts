@@ -8,6 +8,7 @@
 import type { DispatchContext, ToolCall, ToolDispatcher } from "../../execute/mod.ts";
 import { isObject, systemClock, type ToolFailure, ToolResult } from "../../tool/mod.ts";
 import {
+  CALL_ID_HEADERS,
   chooseType,
   eventStream,
   frame,
@@ -16,6 +17,7 @@ import {
   type Problem,
   problemOfFailure,
   problemResponse,
+  readCallIds,
   refuseQuery,
   type RequestCall,
   RequestError,
@@ -131,8 +133,7 @@ function streamEvents(prepared: PreparedCall): Response {
       end({ ok: false, error, durationMs: systemClock.now() - began });
     },
   }, { heartbeatMs, signal: request.raw.signal, headers: { "x-call-id": call.callId } });
-  request.record.ended = ended;
-  request.keepAlive(ended);
+  request.streamsUntil(ended);
   return response;
 }
 
@@ -144,29 +145,6 @@ function noSuchCall(callId: string): Problem {
   };
 }
 
-/** The ids of a call, as they came over HTTP. */
-export interface CallIds {
-  readonly callId: string | undefined;
-  readonly sessionId: string | undefined;
-  readonly messageId: string | undefined;
-  readonly idempotencyKey: string | undefined;
-}
-
-const HEADERS = {
-  callId: "x-call-id",
-  sessionId: "x-session-id",
-  messageId: "x-message-id",
-  idempotencyKey: "idempotency-key",
-} as const;
-
-type IdField = keyof typeof HEADERS;
-
-/**
- * Printable ASCII, which a header can carry and a log can show, without outer spaces: a header would
- * lose them, and the client would get another id than it gave.
- */
-const ID = /^(?! )[\x20-\x7e]{1,256}(?<! )$/;
-
 /**
  * Reads the body of a call.
  *
@@ -177,48 +155,13 @@ function readCall(body: unknown): Readonly<Record<string, unknown>> {
     throw new RequestError('Cannot read the body: it must be an object such as {"arguments": {}}');
   }
   for (const field of Object.keys(body)) {
-    if (field !== "arguments" && !Object.hasOwn(HEADERS, field)) {
+    if (field !== "arguments" && !Object.hasOwn(CALL_ID_HEADERS, field)) {
       throw new RequestError(
         `Cannot read the body: ${JSON.stringify(field.slice(0, 60))} is not a field of a call. ` +
           'The arguments of the tool go into "arguments"; the other fields are ' +
-          Object.keys(HEADERS).join(", "),
+          Object.keys(CALL_ID_HEADERS).join(", "),
       );
     }
   }
   return body;
-}
-
-/**
- * Reads the ids of a call.
- *
- * @throws {RequestError} If an id is wrong, or another one in the body than in a header.
- */
-export function readCallIds(
-  body: Readonly<Record<string, unknown>>,
-  headers: Headers,
-): CallIds {
-  const id = (field: IdField): string | undefined => {
-    const inBody: unknown = body[field];
-    const inHeader = headers.get(HEADERS[field]) ?? undefined;
-    if (inBody !== undefined && inHeader !== undefined && inBody !== inHeader) {
-      throw new RequestError(
-        `Cannot read the call: "${field}" in the body and header "${HEADERS[field]}" differ`,
-      );
-    }
-    const value = inBody ?? inHeader;
-    if (value === undefined || (typeof value === "string" && ID.test(value))) {
-      return value;
-    }
-    throw new RequestError(
-      `Cannot read the call: "${field}" must be 1 to 256 printable ASCII characters, with no ` +
-        "space before or after them",
-      inBody === undefined ? undefined : `/${field}`,
-    );
-  };
-  return {
-    callId: id("callId"),
-    sessionId: id("sessionId"),
-    messageId: id("messageId"),
-    idempotencyKey: id("idempotencyKey"),
-  };
 }

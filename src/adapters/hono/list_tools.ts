@@ -107,7 +107,6 @@ export const followTools: RouteAnswer = (request) => {
     },
     cancel: () => Promise.resolve(watch.stop()),
   }, { heartbeatMs: server.heartbeatMs, signal: raw.signal });
-  request.record.ended = ended;
-  request.keepAlive(ended);
+  request.streamsUntil(ended);
   return response;
 };

@@ -17,13 +17,13 @@ import {
   pageOf,
   pageResponse,
   problemResponse,
+  readCallIds,
   readListingQuery,
   refuseQuery,
   RequestError,
   type ToolServer,
   withHeaders,
 } from "../http/mod.ts";
-import { readCallIds } from "./execute_tool.ts";
 import type { FormatFunctions, FormatService, RouteAnswer } from "./route.ts";
 import {
   OPENAPI_CHECKS,

@@ -34,7 +34,7 @@ export interface Challenger {
   malformed(): Response;
   /** The token is wrong. The response does not say why: that would help to guess one. */
   invalid(): Response;
-  /** The token is good, and lacks a scope. */
+  /** The token is good, but does not hold all the scopes that are wanted. */
   insufficient(scopes: readonly string[]): Response;
 }
 

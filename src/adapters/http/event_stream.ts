@@ -4,6 +4,9 @@
  * @module
  */
 
+import { SAFE_HEADERS } from "./responses.ts";
+import { isBun, isWorkers } from "./runtime.ts";
+
 /** The source of the events. */
 export interface FrameSource {
   /** The next frame, as {@linkcode frame} writes it; `undefined` at the end. Must not reject. */
@@ -45,6 +48,7 @@ export const EVENT_STREAM_HEADERS: Readonly<Record<string, string>> = {
   "cache-control": "no-store",
   // nginx would buffer the events otherwise.
   "x-accel-buffering": "no",
+  ...SAFE_HEADERS,
 };
 
 /**
@@ -130,15 +134,7 @@ const DEFAULT_MS = 15_000;
 /** The heartbeat that fits this runtime, in milliseconds. */
 export function defaultHeartbeatMs(): number {
   if (isWorkers()) return WORKERS_MS;
-  return agent.startsWith("Bun/") ? BUN_MS : DEFAULT_MS;
-}
-
-const { navigator } = globalThis as { readonly navigator?: { readonly userAgent?: unknown } };
-const agent = String(navigator?.userAgent);
-
-/** Cloudflare's: it says only to those who write that a client is gone, and drops unfinished work. */
-export function isWorkers(): boolean {
-  return agent === "Cloudflare-Workers";
+  return isBun() ? BUN_MS : DEFAULT_MS;
 }
 
 /** How many streams may be open at once: in all, and for one caller, who must not take all places. */

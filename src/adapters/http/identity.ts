@@ -54,7 +54,7 @@ export type Authorize = (
   env?: unknown,
 ) => Caller | Response | Promise<Caller | Response>;
 
-const FIELDS: readonly string[] = Object.keys(
+const FIELDS: ReadonlySet<string> = new Set(Object.keys(
   {
     role: 0,
     scopes: 0,
@@ -64,28 +64,59 @@ const FIELDS: readonly string[] = Object.keys(
     expiresAt: 0,
     explain: 0,
   } satisfies Record<keyof Caller, 0>,
-);
+));
 
-/** How many narrowed toolsets are kept for each toolset. */
-const MAX_NARROWED = 256;
+/** How many keys of narrowed toolsets are kept for each toolset: about two for each of them. */
+const MAX_NARROWED = 512;
 
 /**
- * Narrows a toolset to what a caller sees, and keeps the result if the selection is plain data. The
- * selections of queries do not belong here: each toolset keeps exports and more, and clients choose
- * how many there are.
+ * Narrows a toolset to what a caller sees. Callers who may see the same get the same toolset, and
+ * are checked once. The selections of queries do not belong here: each toolset keeps exports and
+ * more, and clients choose how many there are.
  */
 export class ToolsetNarrower {
   readonly #narrowed = new WeakMap<Toolset, BoundedMap<string, Toolset>>();
 
-  narrow(toolset: Toolset, selection: Selection): Toolset {
-    const key = selectionKey(selection);
-    if (key === undefined) return toolset.narrow(selection);
+  /** @throws {TypeError} If `authorize` returned something other than a caller. */
+  narrow(toolset: Toolset, caller: Caller): Toolset {
     let known = this.#narrowed.get(toolset);
     if (known === undefined) {
       this.#narrowed.set(toolset, known = new BoundedMap({ maxEntries: MAX_NARROWED }));
     }
-    return known.getOrMake(key, () => toolset.narrow(selection));
+    const key = keyOfPlain(caller);
+    const kept = key === undefined ? undefined : known.get(key);
+    if (kept !== undefined) return kept;
+    const selection = selectionOfCaller(caller);
+    const narrow = (): Toolset => toolset.narrow(selection);
+    const checkedKey = selectionKey(selection);
+    const narrowed = checkedKey === undefined ? narrow() : known.getOrMake(checkedKey, narrow);
+    if (key !== undefined) known.set(key, narrowed);
+    return narrowed;
   }
+}
+
+/**
+ * Says in one text what a caller may see, if that is said in strings alone. `undefined` for others:
+ * an object, such as a context, has to be read to know what it says.
+ */
+function keyOfPlain(caller: Caller): string | undefined {
+  if (typeof caller !== "object" || caller === null) return undefined;
+  for (const field in caller) if (!FIELDS.has(field)) return undefined;
+  const { role, scopes = NO_SCOPES, context, maxRisk } = caller;
+  return context === undefined && isTextOrAbsent(role) && isTextOrAbsent(maxRisk) &&
+      Array.isArray(scopes) && scopes.every(isText)
+    ? JSON.stringify([role ?? null, maxRisk ?? null, ...scopes])
+    : undefined;
+}
+
+const NO_SCOPES: readonly string[] = [];
+
+function isText(value: unknown): value is string {
+  return typeof value === "string";
+}
+
+function isTextOrAbsent(value: unknown): boolean {
+  return value === undefined || typeof value === "string";
 }
 
 /**
@@ -122,20 +153,30 @@ export function checkCaller(caller: Caller): void {
 }
 
 /**
+ * Refuses what is no object. A `false` that is spread would become a caller.
+ *
+ * @throws {TypeError} If it is none.
+ */
+export function requireCaller(caller: Caller): void {
+  if (typeof caller === "object" && caller !== null) return;
+  throw new TypeError(
+    "Cannot tell who calls: authorize must answer a caller such as {} or a Response",
+  );
+}
+
+/**
  * What a caller sees of the owner's tools.
  *
  * @throws {TypeError} If `authorize` returned something other than a caller.
  */
 export function selectionOfCaller(caller: Caller): Selection {
-  if (typeof caller !== "object" || caller === null) {
-    throw new TypeError(
-      "Cannot tell who calls: authorize must answer a caller such as {} or a Response",
-    );
-  }
+  requireCaller(caller);
   for (const field of Object.keys(caller)) {
-    if (!FIELDS.includes(field)) {
+    if (!FIELDS.has(field)) {
       throw new TypeError(
-        `Cannot tell who calls: authorize answered "${field}", and known are ${FIELDS.join(", ")}`,
+        `Cannot tell who calls: authorize answered "${field}", and known are ${
+          [...FIELDS].join(", ")
+        }`,
       );
     }
   }

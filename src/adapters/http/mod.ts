@@ -6,6 +6,7 @@
  */
 
 export { bearerAuth, type BearerAuthOptions, type TokenVerifier } from "./bearer_auth.ts";
+export { CALL_ID_HEADERS, type CallIds, readCallIds } from "./call_ids.ts";
 export {
   type ChallengeOptions,
   metadataPaths,
@@ -14,11 +15,9 @@ export {
 } from "./challenge.ts";
 export { checkCount, checkObject, checkOptions, checkTexts } from "./checks.ts";
 export type { CorsOptions } from "./cors.ts";
-export { EVENT_STREAM_HEADERS, eventStream, frame, isWorkers } from "./event_stream.ts";
+export { EVENT_STREAM_HEADERS, eventStream, frame } from "./event_stream.ts";
 export {
   createRateLimiter,
-  type FailedLoginsOptions,
-  limitFailedLogins,
   MemoryRateLimitStore,
   type MemoryRateLimitStoreOptions,
   type RateLimitCount,
@@ -28,6 +27,7 @@ export {
   type RateLimitVerdict,
   type RateLimitWindow,
 } from "./rate_limit.ts";
+export { type FailedLoginsOptions, limitFailedLogins } from "./failed_logins.ts";
 export { createGuard, type GuardOptions } from "./guard.ts";
 export type { Authorize, Caller } from "./identity.ts";
 export { type JwtAlgorithm, jwtAuth, type JwtAuthOptions, type JwtClaims } from "./jwt_auth.ts";
@@ -67,6 +67,7 @@ export {
   problemOfFailure,
   problemResponse,
   RequestError,
+  SAFE_HEADERS,
   withHeaders,
 } from "./responses.ts";
 export { readListingQuery, refuseQuery } from "./query.ts";
@@ -83,4 +84,5 @@ export {
   type ToolRequest,
   ToolServer,
 } from "./request.ts";
-export type { RunningCall } from "./running_calls.ts";
+export { type CallClient, ClientSignal, type RunningCall } from "./running_calls.ts";
+export { isWorkers } from "./runtime.ts";

@@ -6,6 +6,8 @@
  */
 
 import {
+  atOnce,
+  callHook,
   type Check,
   checkFlag,
   checkFunction,
@@ -201,7 +203,17 @@ export function createObserver(
   onError: (error: unknown) => void,
 ): RequestObserver {
   checkOptions("observe requests", options, CHECKS);
-  const { serverTiming = false, now = Date.now } = options;
+  const { serverTiming = false } = options;
+  /** What observes a request never changes its answer: a clock that fails is not used. */
+  const now = (): number => {
+    try {
+      const time: unknown = atOnce(options.now?.());
+      if (typeof time === "number") return time;
+    } catch (error) {
+      onError(error);
+    }
+    return Date.now();
+  };
   return async (request, answer) => {
     if (records.has(request)) return await answer();
     const time = now();
@@ -212,7 +224,8 @@ export function createObserver(
     records.set(request, record);
     const { method, url, headers } = request;
     let response = await answer();
-    const place = record.place ?? nextTraceParent(readTraceParent(headers.get("traceparent")));
+    const place = legalPlace(record.place) ??
+      nextTraceParent(readTraceParent(headers.get("traceparent")));
     response = withHeaders(response, [
       ["traceparent", writeTraceParent(place)],
       ...(serverTiming ? [["server-timing", timing(record, elapsed())] as const] : []),
@@ -223,26 +236,29 @@ export function createObserver(
     const { status } = response;
     const tell = (): void => {
       const { route, principal, calls } = record;
-      try {
-        options.access?.({
-          time,
-          method,
-          path: new URL(url).pathname,
-          route,
-          status,
-          durationMs: elapsed(),
-          traceId: place.traceId,
-          principal,
-          calls,
-        });
-      } catch (error) {
-        onError(error);
-      }
+      const entry: AccessEntry = {
+        time,
+        method,
+        // A request that names two hosts has no URL; it is logged all the same.
+        path: URL.canParse(url) ? new URL(url).pathname : "",
+        route,
+        status,
+        durationMs: elapsed(),
+        traceId: place.traceId,
+        principal,
+        calls,
+      };
+      callHook(() => options.access?.(entry), onError);
     };
     if (record.ended === undefined) tell();
     else void record.ended.then(tell);
     return response;
   };
+}
+
+/** A place that the header can name; `undefined` for one that telemetry made up in another form. */
+function legalPlace(place: TraceParent | undefined): TraceParent | undefined {
+  return place && readTraceParent(writeTraceParent(place));
 }
 
 function isEventStream({ headers, body }: Response): boolean {

@@ -9,12 +9,20 @@
 import { ToolDispatcher } from "../../execute/mod.ts";
 import type { ToolRegistry } from "../../registry/mod.ts";
 import { Toolset } from "../../select/mod.ts";
-import { systemClock, type Tool, type ToolResult } from "../../tool/mod.ts";
-import { parseJson, readBody, requireJson } from "./body.ts";
+import {
+  atOnce,
+  callHook,
+  isObject,
+  NO_LOG,
+  systemClock,
+  type Tool,
+  type ToolResult,
+} from "../../tool/mod.ts";
+import { type BodyBounds, parseJson, readBody, requireJson } from "./body.ts";
 import { type Cors, createCors } from "./cors.ts";
 import { defaultHeartbeatMs, StreamSlots } from "./event_stream.ts";
 import { createGuard } from "./guard.ts";
-import { type Caller, ownerToolset, selectionOfCaller, ToolsetNarrower } from "./identity.ts";
+import { type Caller, ownerToolset, ToolsetNarrower } from "./identity.ts";
 import {
   type CallSpan,
   type CallTelemetry,
@@ -22,7 +30,7 @@ import {
   type RecordedCall,
   recordOf,
   type RequestObserver,
-  RequestRecord,
+  type RequestRecord,
   type TraceParent,
 } from "./observe.ts";
 import type { HttpOptions } from "./options.ts";
@@ -37,6 +45,7 @@ import {
 } from "./responses.ts";
 import { createRateLimiter, type RateLimiter } from "./rate_limit.ts";
 import { RunningCalls } from "./running_calls.ts";
+import { isBun } from "./runtime.ts";
 
 /** What a runtime hands over for one request. A context of Hono fits as it is. */
 export interface RequestContext {
@@ -109,7 +118,7 @@ export class ToolServer {
   /** Why no one may execute tools, if so. */
   readonly executionClosed: Problem | undefined;
   readonly heartbeatMs: number;
-  readonly maxBodyBytes: number;
+  readonly body: BodyBounds;
   readonly cors: Cors | undefined;
   /** Observes a request while it is answered; `undefined` if `observe` is not set. */
   readonly observe: RequestObserver | undefined;
@@ -159,7 +168,10 @@ export class ToolServer {
     });
     this.heartbeatMs = options.heartbeatMs ?? defaultHeartbeatMs();
     // The dispatcher's own bound on arguments, with room for the envelope.
-    this.maxBodyBytes = options.maxBodyBytes ?? 1_114_112;
+    this.body = {
+      maxBytes: options.maxBodyBytes ?? 1_114_112,
+      timeoutMs: options.bodyTimeoutMs ?? 30_000,
+    };
     // Without authorize all callers are one principal, which may have all places.
     this.streams = new StreamSlots(
       defaults.maxStreams ?? 1_024,
@@ -178,8 +190,8 @@ export class ToolServer {
     answer: RequestAnswer,
   ): Response | Promise<Response> {
     const { raw } = context.req;
-    const record = recordOf(raw) ?? new RequestRecord();
-    record.route = route;
+    const record = recordOf(raw);
+    if (record !== undefined) record.route = route;
     const headers: Header[] = this.cors === undefined ? [] : [...this.cors.headersFor(raw)];
     const refused = this.#guard(raw);
     if (refused !== undefined) return withHeaders(problemResponse(refused), headers);
@@ -225,7 +237,7 @@ export class ToolServer {
   toolsetOf(caller: Caller): Toolset {
     return this.#options.authorize === undefined
       ? this.#ownerToolset()
-      : this.#narrower.narrow(this.#ownerToolset(), selectionOfCaller(caller));
+      : this.#narrower.narrow(this.#ownerToolset(), caller);
   }
 
   /** The dispatcher that runs only the tools of a toolset. */
@@ -250,26 +262,24 @@ export class ToolServer {
 
   /** Tells the owner's log. Does not throw. */
   log(error: unknown): void {
-    try {
-      this.#options.onError?.(error);
-    } catch {
-      // A log that fails must not change the answer.
-    }
+    callHook(() => this.#options.onError?.(error), NO_LOG);
   }
 
   async #enter(
     context: RequestContext,
-    record: RequestRecord,
+    record: RequestRecord | undefined,
     headers: Header[],
   ): Promise<ToolRequest | Response> {
     const { raw } = context.req;
-    const { authorize, observe } = this.#options;
-    const began = observe && systemClock.now();
+    const { authorize } = this.#options;
+    const began = record && systemClock.now();
     const caller = authorize === undefined ? this.#everyone : await authorize(raw, context.env);
-    if (began !== undefined) record.authorizeMs = systemClock.now() - began;
+    if (record !== undefined && began !== undefined) {
+      record.authorizeMs = systemClock.now() - began;
+    }
     // The owner may send one response many times: this request's headers must not stay on it.
     if (isResponse(caller)) return copyOf(caller);
-    record.principal = caller.principal;
+    if (record !== undefined) record.principal = caller.principal;
     return await this.charge(caller, raw, 1, headers) ??
       new ToolRequest(this, context, caller, this.toolsetOf(caller), record, headers);
   }
@@ -294,8 +304,8 @@ export class ToolRequest {
   readonly caller: Caller;
   /** What the caller sees. All answers are made from this, and nothing else. */
   readonly toolset: Toolset;
-  /** What the access log is told. */
-  readonly record: RequestRecord;
+  /** What the access log is told; `undefined` if nothing observes the request. */
+  readonly record: RequestRecord | undefined;
   /** Headers for the answer. */
   readonly headers: Header[];
   readonly #context: RequestContext;
@@ -306,7 +316,7 @@ export class ToolRequest {
     context: RequestContext,
     caller: Caller,
     toolset: Toolset,
-    record: RequestRecord,
+    record: RequestRecord | undefined,
     headers: Header[],
   ) {
     this.server = server;
@@ -331,10 +341,10 @@ export class ToolRequest {
   /**
    * The body, as text.
    *
-   * @throws {ProblemError} If it is larger than `maxBodyBytes`.
+   * @throws {ProblemError} If it is too large, or does not come in time.
    */
   readText(): Promise<string> {
-    return readBody(this.#context.req, this.server.maxBodyBytes);
+    return readBody(this.#context.req, this.server.body);
   }
 
   /**
@@ -366,22 +376,40 @@ export class ToolRequest {
     let place: TraceParent | undefined;
     if (tool !== undefined && server.telemetry !== undefined) {
       try {
-        const begun = server.telemetry.begin({ tool, callId, sessionId, headers });
+        const begun = atOnce(server.telemetry.begin({ tool, callId, sessionId, headers }));
         place = begun.place;
         span = begun;
       } catch (error) {
         server.log(error);
       }
     }
-    return new RequestCall(server, record, record.addCall(toolId, callId, place), span);
+    return record === undefined && span === undefined
+      ? UNOBSERVED
+      : new ObservedRequestCall(server, record, record?.addCall(toolId, callId, place), span);
+  }
+
+  /** The answer is a stream, which has ended when `ended` resolves. */
+  streamsUntil(ended: Promise<void>): void {
+    if (this.record !== undefined) this.record.ended = ended;
+    this.#waitUntil(ended);
   }
 
   /**
-   * Lets work go on after the response: Workers drop what is not handed to them, cleanups and all.
+   * Lets a call go on that takes long. Bun would close a connection that is silent for ten seconds,
+   * and Workers drop what is not handed to them, cleanups and all.
    *
    * @param work Must not reject.
    */
   keepAlive(work: Promise<unknown>): void {
+    const { env } = this.#context;
+    if (isBun() && isBunServer(env)) {
+      env.timeout(this.raw, 0);
+      void work.then(() => env.timeout(this.raw, BUN_IDLE_S));
+    }
+    this.#waitUntil(work);
+  }
+
+  #waitUntil(work: Promise<unknown>): void {
     let context: unknown;
     try {
       context = this.#context.executionCtx;
@@ -393,18 +421,28 @@ export class ToolRequest {
   }
 }
 
-/** One call of a request, while it runs. What telemetry throws goes to the log. */
-export class RequestCall {
-  readonly #server: ToolServer;
-  readonly #record: RequestRecord;
-  readonly #entry: RecordedCall;
-  readonly #span: CallSpan | undefined;
+/** One call of a request, while it runs. */
+export interface RequestCall {
+  /** Does the work inside the call's span. */
+  run<Result>(work: () => Result): Result;
+  /** Notes the result. Only the first one counts: a stream's reader may leave as it comes. */
+  end(result: ToolResult): void;
+}
 
-  /** @ignore Made by {@linkcode ToolRequest.beginCall}. */
+const UNOBSERVED: RequestCall = { run: (work) => work(), end() {} };
+
+/** A call that is logged or traced. What telemetry does wrong goes to the log, not into the answer. */
+class ObservedRequestCall implements RequestCall {
+  readonly #server: ToolServer;
+  readonly #record: RequestRecord | undefined;
+  readonly #entry: RecordedCall | undefined;
+  readonly #span: CallSpan | undefined;
+  #hasEnded = false;
+
   constructor(
     server: ToolServer,
-    record: RequestRecord,
-    entry: RecordedCall,
+    record: RequestRecord | undefined,
+    entry: RecordedCall | undefined,
     span: CallSpan | undefined,
   ) {
     this.#server = server;
@@ -413,21 +451,47 @@ export class RequestCall {
     this.#span = span;
   }
 
-  /** Does the work inside the call's span. */
   run<Result>(work: () => Result): Result {
-    return this.#span === undefined ? work() : this.#span.run(work);
+    const span = this.#span;
+    if (span === undefined) return work();
+    let outcome: (() => Result) | undefined;
+    const once = (): Result => (outcome ??= outcomeOf(work))();
+    callHook(() => span.run(once), (error) => this.#server.log(error));
+    // Whatever the span made of the work, it is done once, and its outcome is the answer.
+    return once();
   }
 
-  /** Notes the result. Only the first one counts: a stream's reader may leave as it comes. */
   end(result: ToolResult): void {
-    if (this.#entry.outcome !== undefined) return;
-    this.#entry.outcome = result.ok ? "ok" : result.error.code;
-    this.#record.toolMs = Math.max(this.#record.toolMs ?? 0, result.durationMs);
-    try {
-      this.#span?.end(result);
-    } catch (error) {
-      this.#server.log(error);
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
+    if (this.#entry !== undefined) this.#entry.outcome = result.ok ? "ok" : result.error.code;
+    if (this.#record !== undefined) {
+      this.#record.toolMs = Math.max(this.#record.toolMs ?? 0, result.durationMs);
     }
+    callHook(() => this.#span?.end(result), (error) => this.#server.log(error));
+  }
+}
+
+/** How long Bun lets a connection be silent, in seconds, unless it is told otherwise. */
+const BUN_IDLE_S = 10;
+
+/** Bun hands over its server, beside the request. */
+function isBunServer(
+  env: unknown,
+): env is { timeout(request: Request, seconds: number): void } & Record<string, unknown> {
+  return isObject(env) && typeof env["timeout"] === "function" &&
+    typeof env["requestIP"] === "function";
+}
+
+/** Does work, and gives what it returned or threw, as often as it is asked. */
+function outcomeOf<Result>(work: () => Result): () => Result {
+  try {
+    const value = work();
+    return () => value;
+  } catch (error) {
+    return () => {
+      throw error;
+    };
   }
 }
 

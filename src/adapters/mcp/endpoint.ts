@@ -10,13 +10,16 @@ import type { ToolRegistry } from "../../registry/mod.ts";
 import { Toolset } from "../../select/mod.ts";
 import {
   checkOptions,
+  ClientSignal,
   isWorkers,
   json,
   ListingWatch,
+  methodNotAllowed,
   nextTraceParent,
   problemResponse,
   readTraceParent,
   type RequestContext,
+  SAFE_HEADERS,
   type ToolRequest,
   ToolServer,
 } from "../http/mod.ts";
@@ -29,10 +32,10 @@ import {
   isInitialize,
   isJson,
   isListen,
+  type JsonRpcRefusal,
   type McpEra,
   paramsRefusal,
   readJson,
-  type Refusal,
   requestsIn,
   sessionOf,
   targetOf,
@@ -172,7 +175,12 @@ class McpService {
       return await server.answer(
         context,
         "/mcp",
-        (request) => raw.method === "GET" ? this.#follow(request) : this.#read(request),
+        (request) =>
+          raw.method === "GET"
+            ? this.#follow(request)
+            : raw.method === "POST" || raw.method === "DELETE"
+            ? this.#read(request)
+            : methodNotAllowed("GET, POST"),
       );
     };
     return await (server.observe?.(raw, answer) ?? answer());
@@ -183,9 +191,10 @@ class McpService {
     const text = raw.method === "POST" && isJson(raw) ? await request.readText() : undefined;
     const value = text === undefined ? undefined : readJson(text);
     const response = await this.#answer(request, text === undefined ? {} : { text, value });
-    const trace = readTraceParent(traceParentOf(value));
+    const { record } = request;
+    const trace = record && readTraceParent(traceParentOf(value));
     // A traced call has set its own place in the trace.
-    if (trace !== undefined) request.record.place ??= nextTraceParent(trace);
+    if (record !== undefined && trace !== undefined) record.place ??= nextTraceParent(trace);
     return response;
   }
 
@@ -210,21 +219,18 @@ class McpService {
       return answerPlainList(this.#listOf(request, "modern"), plain, this.#parts);
     }
     // Aborts when the client goes away: the runtime reports it, or the client leaves a stream.
-    const left = new AbortController();
-    const { signal } = request.raw;
-    if (signal.aborted) left.abort(signal.reason);
-    else signal.addEventListener("abort", () => left.abort(signal.reason), { once: true });
+    const client = new ClientSignal(request.raw);
     const list = plain && this.#listOf(request, "modern");
     const work = plain !== undefined && list?.takesNoHeaders(plain.params.name) === true
-      ? answerPlainCall(request, list, plain, this.#parts, left.signal)
-      : this.#answerBySdk(request, body, session, left.signal);
+      ? answerPlainCall(request, list, plain, this.#parts, client)
+      : this.#answerBySdk(request, body, session, client.signal);
     if (headers.get("accept")?.includes("text/event-stream") !== true) return await work;
     const { heartbeatMs } = server;
     return await streamIfSlow(work, {
       patienceMs: isWorkers() ? WORKERS_PATIENCE_MS : heartbeatMs,
       heartbeatMs,
-      signal,
-      onLeave: () => left.abort(new DOMException("The client is gone", "AbortError")),
+      client: request.raw,
+      onLeave: () => client.abortWith("The client is gone"),
       onError: (error) => server.log(error),
     });
   }
@@ -254,7 +260,7 @@ class McpService {
         }),
       {
         keepAliveMs: server.heartbeatMs,
-        maxRequestBodySize: server.maxBodyBytes,
+        maxRequestBodySize: server.body.maxBytes,
         maxSubscriptions: release === undefined ? 0 : 1,
         bus: new ListChangedBus(() => {
           isFollowing = true;
@@ -279,6 +285,7 @@ class McpService {
       if (!isFollowing) release?.();
     }
     if (!answer.headers.has("cache-control")) answer.headers.set("cache-control", "no-store");
+    for (const [name, value] of Object.entries(SAFE_HEADERS)) answer.headers.set(name, value);
     const response = pace.observe(answer);
     return isInitialize(value) && response.ok ? withSession(response) : response;
   }
@@ -323,7 +330,7 @@ class McpService {
 /** Workers report only to a stream that its client is gone; others do so for any response. */
 const WORKERS_PATIENCE_MS = 20;
 
-function refusalResponse({ status, id, error }: Refusal): Response {
+function refusalResponse({ status, id, error }: JsonRpcRefusal): Response {
   return json({ jsonrpc: "2.0", id, error }, status);
 }
 

@@ -21,7 +21,7 @@ import {
   TRACESTATE_META_KEY,
 } from "@modelcontextprotocol/server";
 import { isObject } from "../../tool/mod.ts";
-import { json, jsonText, type ToolRequest } from "../http/mod.ts";
+import { type ClientSignal, json, jsonText, type ToolRequest } from "../http/mod.ts";
 import { callTool } from "./calls.ts";
 import type { McpToolList } from "./lists.ts";
 import { MODERN, VERSION_KEY } from "./message.ts";
@@ -86,17 +86,17 @@ export function plainRequestOf(body: unknown, headers: Headers): PlainCall | Pla
 /**
  * Runs a plain call, and answers as the SDK does.
  *
- * @param signal Aborts when the client goes away.
+ * @param client Says when the client has left.
  */
 export async function answerPlainCall(
   request: ToolRequest,
   list: McpToolList,
   { id, params }: PlainCall,
   { info }: ServerParts,
-  signal: AbortSignal,
+  client: ClientSignal,
 ): Promise<Response> {
   try {
-    const result = await callTool(request, list, params, { id, signal });
+    const result = await callTool(request, list, params, { id, client });
     // The members are in the order of the SDK.
     const { resultType = "complete", ...rest } = result;
     const _meta = { ...result._meta, [SERVER_INFO_META_KEY]: info };

@@ -33,7 +33,8 @@ export type McpEra = "modern" | "legacy";
 
 /** Whether a request declares its body to be JSON. */
 export function isJson(request: Request): boolean {
-  return isJsonContentType(request.headers.get("content-type"));
+  const type = request.headers.get("content-type");
+  return type === "application/json" || isJsonContentType(type);
 }
 
 /** The value of a body; `undefined` if it is not JSON, which the SDK refuses. */
@@ -110,7 +111,7 @@ function methodOf(message: unknown): unknown {
 }
 
 /** The answer to a request that is refused. */
-export interface Refusal {
+export interface JsonRpcRefusal {
   /** 400 for a body beyond the bounds; 200 for a well-formed request with wrong params. */
   readonly status: 200 | 400;
   readonly id: string | number | null;
@@ -143,7 +144,7 @@ const PARAMS_OF = {
  * @param version The header `mcp-protocol-version`.
  * @returns `undefined` if it is within them.
  */
-export function boundsRefusal(body: unknown, version: string | null): Refusal | undefined {
+export function boundsRefusal(body: unknown, version: string | null): JsonRpcRefusal | undefined {
   const wrong = isDeeper(body, MAX_LEVELS)
     ? `the body must have at most ${MAX_LEVELS} levels of objects and arrays`
     : Array.isArray(body)
@@ -159,7 +160,7 @@ export function boundsRefusal(body: unknown, version: string | null): Refusal | 
 }
 
 /** Says what is wrong with the params of a message that is no batch. */
-export function paramsRefusal(message: unknown): Refusal | undefined {
+export function paramsRefusal(message: unknown): JsonRpcRefusal | undefined {
   if (!isRequest(message)) return undefined;
   const wrong = wrongParams(message, "");
   if (wrong === undefined) return undefined;
@@ -232,7 +233,7 @@ function isDeeper(value: unknown, levels: number): boolean {
   return levels === 0 || Object.values(value).some((member) => isDeeper(member, levels - 1));
 }
 
-function idOf(message: unknown): Refusal["id"] {
+function idOf(message: unknown): JsonRpcRefusal["id"] {
   const id = isRequest(message) ? message.id : null;
   return typeof id === "string" && !isTooLong(id) || Number.isSafeInteger(id)
     ? id as string | number

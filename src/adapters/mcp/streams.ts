@@ -7,7 +7,7 @@
  */
 
 import type { ServerEvent, ServerEventBus } from "@modelcontextprotocol/server";
-import { eventStream, type ListingWatch } from "../http/mod.ts";
+import { type CallClient, eventStream, type ListingWatch } from "../http/mod.ts";
 
 /** Options for {@linkcode streamIfSlow}. */
 export interface SlowAnswerOptions {
@@ -15,8 +15,8 @@ export interface SlowAnswerOptions {
   readonly patienceMs: number;
   /** How long to wait between two comments, in milliseconds. */
   readonly heartbeatMs: number;
-  /** The request's signal. */
-  readonly signal: AbortSignal;
+  /** The request, whose signal is read only if a stream begins. */
+  readonly client: CallClient;
   /** Is called when the client has left its stream. */
   onLeave(): void;
   /** Receives the error of an answer that failed after its stream had begun. */
@@ -54,7 +54,7 @@ function streamOf(work: Promise<Response>, options: SlowAnswerOptions): Response
       options.onLeave();
       await frames.return(undefined).catch(() => {});
     },
-  }, options);
+  }, { heartbeatMs: options.heartbeatMs, signal: options.client.signal });
   return cancelledIfUnread(response, ended, UNREAD_HEARTBEATS * options.heartbeatMs);
 }
 
@@ -110,7 +110,7 @@ export class ListChangedBus implements ServerEventBus {
   readonly #watch: () => ListingWatch;
   readonly #onEnd: (error: unknown) => void;
 
-  /** @param onEnd The list cannot change any more; gets the error if following failed. */
+  /** @param onEnd The list can no longer change; gets the error if following failed. */
   constructor(watch: () => ListingWatch, onEnd: (error: unknown) => void) {
     this.#watch = watch;
     this.#onEnd = onEnd;

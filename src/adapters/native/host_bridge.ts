@@ -53,12 +53,12 @@ const MAX_SPARE = 64;
 const NONE = -1;
 
 /** Why there are no tools. */
-interface Refusal {
+interface HostRefusal {
   readonly code: "invalid_argument" | "runtime_unavailable";
   readonly message: string;
 }
 
-const unavailable = (message: string): Refusal => ({ code: "runtime_unavailable", message });
+const unavailable = (message: string): HostRefusal => ({ code: "runtime_unavailable", message });
 
 /** Answers one libplue: frames in, calls of the dispatcher, frames out. */
 export class HostBridge {
@@ -73,7 +73,7 @@ export class HostBridge {
    */
   readonly #spare: AbortController[] = [];
   #configuration = NONE;
-  #tools: HostTools | Refusal | Promise<HostTools | Refusal> = unavailable(
+  #tools: HostTools | HostRefusal | Promise<HostTools | HostRefusal> = unavailable(
     "Cannot call a tool: the tools are not configured",
   );
   #listing = false;
@@ -209,7 +209,7 @@ export class HostBridge {
   }
 
   #dispatch(
-    tools: HostTools | Refusal,
+    tools: HostTools | HostRefusal,
     id: number,
     wantsEvents: boolean,
     [name = "", params, sessionId, messageId]: (string | undefined)[],
@@ -288,7 +288,7 @@ function withReason<Failure extends { readonly message: string }>(
     : { ...failure, message: `${failure.message}: ${why.slice(0, MAX_REASON)}` };
 }
 
-function refusalOf(error: unknown): Refusal {
+function refusalOf(error: unknown): HostRefusal {
   const message = error instanceof Error ? error.message : String(error);
   return error instanceof NativeConfigError
     ? { code: "invalid_argument", message }

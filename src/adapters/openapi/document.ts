@@ -1,6 +1,6 @@
 /**
- * An OpenAPI document: where its references lead, which keys are credentials, which operations
- * it has, and where its servers are. Nothing outside of the document is read.
+ * An OpenAPI document: where its references lead, which keys are credentials, and which operations
+ * it has. Nothing outside of the document is read.
  *
  * @module
  */
@@ -8,15 +8,12 @@
 import {
   type ImportSession,
   type JsonRecord,
-  listIn,
-  member,
   objectIn,
   textIn,
   wordsIn,
 } from "../../formats/importer_kit.ts";
 import { fragmentSteps } from "../../schema/mod.ts";
 import { clip, isObject, pointerStep, type ToolAnnotations } from "../../tool/mod.ts";
-import { splitTemplate } from "./request.ts";
 
 /** How many references in a row are followed; a longer chain is taken for a circle. */
 const MAX_HOPS = 32;
@@ -193,57 +190,4 @@ function tally(names: readonly (string | undefined)[]): ReadonlyMap<string | und
 function pathName({ method, path }: FoundOperation): string {
   const words = path.split(/[{}/]/).filter((word) => word !== "");
   return [method.toLowerCase(), ...words].join("_");
-}
-
-/**
- * An address without a `/` at the end, if calls may go to it: HTTP, with a host, and without
- * credentials, query or fragment.
- */
-export function baseAddress(address: string): string | undefined {
-  let url: URL;
-  try {
-    url = new URL(address);
-  } catch {
-    return undefined;
-  }
-  const { protocol, username, password, search, hash, href } = url;
-  if (protocol !== "https:" && protocol !== "http:") return undefined;
-  if (username !== "" || password !== "" || search !== "" || hash !== "") return undefined;
-  return href.endsWith("/") ? href.slice(0, -1) : href;
-}
-
-/** The first address in a list of Server Objects that calls may go to. */
-export function serverAddress(
-  servers: unknown,
-  variables: { readonly [name: string]: string },
-): string | undefined {
-  for (const server of Array.isArray(servers) ? servers : []) {
-    const address = fillIn(server, variables);
-    const base = address === undefined ? undefined : baseAddress(address);
-    if (base !== undefined) return base;
-  }
-  return undefined;
-}
-
-function fillIn(
-  server: unknown,
-  variables: { readonly [name: string]: string },
-): string | undefined {
-  const url = textIn(server, "url");
-  if (url === undefined) return undefined;
-  let address = "";
-  for (const { text, name } of splitTemplate(url)) {
-    if (name === undefined) {
-      address += text;
-      continue;
-    }
-    const variable = member(objectIn(server, "variables"), name);
-    const value = Object.hasOwn(variables, name) ? variables[name] : textIn(variable, "default");
-    const allowed = listIn(variable, "enum");
-    if (value === undefined || (allowed !== undefined && !allowed.includes(value))) {
-      return undefined;
-    }
-    address += value;
-  }
-  return address;
 }

@@ -20,7 +20,7 @@ import {
   type BuiltRequest,
   type Credentials,
   type HttpOperation,
-} from "./request.ts";
+} from "./build_request.ts";
 import { UnsendableArgument } from "./serialize.ts";
 
 /** A request, as `fetch` takes it. */
@@ -49,7 +49,7 @@ export interface HttpResponse {
 export type HttpFetch = (url: string, request: HttpRequest) => Promise<HttpResponse>;
 
 /** Gives the credentials for one request. */
-export type Authorize = (
+export type CredentialSource = (
   operation: HttpOperation,
   context: ToolContext,
 ) => Credentials | Promise<Credentials>;
@@ -57,7 +57,7 @@ export type Authorize = (
 /** What is needed to run operations. */
 export interface HttpClient {
   readonly fetch: HttpFetch;
-  readonly authorize: Authorize | undefined;
+  readonly authorize: CredentialSource | undefined;
   readonly maxResponseBytes: number;
 }
 
@@ -113,7 +113,7 @@ async function readResponse(
   maxBytes: number,
 ): Promise<ToolResult> {
   const { status } = response;
-  if (status < 200 || status > 299) return await readError(response, request);
+  if (!(status >= 200 && status <= 299)) return await readError(response, request);
   const { text, isWhole } = await readText(response, maxBytes);
   if (!isWhole) {
     return ToolResult.error(

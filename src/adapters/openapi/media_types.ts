@@ -5,7 +5,7 @@
  */
 
 import type { JsonRecord } from "../../formats/importer_kit.ts";
-import type { BodyBinding } from "./request.ts";
+import type { BodyBinding } from "./build_request.ts";
 
 /** A type and a subtype, each a token, without parameters. */
 const MEDIA_TYPE = /^[a-z0-9!#$&^_.+-]{1,100}\/[a-z0-9!#$&^_.+*-]{1,100}$/;

@@ -5,7 +5,8 @@
  * @module
  */
 
-export type { Authorize, HttpFetch, HttpRequest, HttpResponse } from "./http.ts";
-export { importOpenApi, type OpenApiImportOptions } from "./import.ts";
-export type { BodyBinding, Credentials, HttpOperation, ParameterBinding } from "./request.ts";
+export type { CredentialSource, HttpFetch, HttpRequest, HttpResponse } from "./http.ts";
+export { importOpenApi, type OpenApiImportOptions } from "./import_openapi.ts";
+export type { BodyBinding, Credentials, HttpOperation, ParameterBinding } from "./build_request.ts";
+export type { ServerOptions } from "./servers.ts";
 export type { ParameterPlace, ParameterStyle, ValueStyle } from "./serialize.ts";

@@ -16,7 +16,7 @@ import {
   type ToolIcon,
   ToolResult,
 } from "../../tool/mod.ts";
-import { type Answer, type CallFormat, given, Shape, type WireCall } from "../call_format.ts";
+import { type Answer, given, Shape, type WireCall } from "../call_format.ts";
 import {
   beginTool,
   HINTS,
@@ -36,7 +36,14 @@ import {
 } from "../importer_kit.ts";
 import { ADVISORY, ENFORCED, every, into, type KeywordTable, table } from "../form_rules.ts";
 import type { NameRule } from "../../select/mod.ts";
-import { type Feature, features, makeTarget, type Provider, type ToolView } from "../target.ts";
+import {
+  type Feature,
+  features,
+  makeTarget,
+  type Provider,
+  type ToolView,
+  type Unstreamed,
+} from "../target.ts";
 import { locate, pathOf } from "../transform/origin.ts";
 import { copyNode, eachNode, mapSchema } from "../transform/rewrite.ts";
 import { asObject, defined, descriptionOf, type ListTarget } from "./shared.ts";
@@ -520,8 +527,10 @@ function unwrapResult(result: unknown): unknown {
 
 // The provider
 
+type McpTarget<Id extends string, Tool> = ListTarget<Id, Tool, McpToolAnswer> & Unstreamed;
+
 /** How a revision takes results: from 2026-07-28 on, they say that they are complete. */
-function callFormat(complete: boolean, note: string): CallFormat<McpToolAnswer, McpToolAnswer> {
+function callFormat(complete: boolean, note: string): McpTarget<string, McpTool>["calls"] {
   return {
     // A request, its `params`, or a list of either.
     read(request) {
@@ -544,7 +553,7 @@ function callFormat(complete: boolean, note: string): CallFormat<McpToolAnswer, 
 }
 
 /** Revision 2025-06-18: no icons, no `execution`. */
-const MCP_2025_06_18: ListTarget<"mcp@2025-06-18", Mcp2025Tool, McpToolAnswer> = makeTarget({
+const MCP_2025_06_18: McpTarget<"mcp@2025-06-18", Mcp2025Tool> = makeTarget({
   id: "mcp@2025-06-18",
   title: "MCP 2025-06-18",
   source: "modelcontextprotocol schema b0f60ba5, @modelcontextprotocol/sdk 1.32.2; 2026-11-20",
@@ -564,7 +573,7 @@ const MCP_2025_06_18: ListTarget<"mcp@2025-06-18", Mcp2025Tool, McpToolAnswer> =
 });
 
 /** Revision 2025-11-25: icons, and calls as tasks. */
-const MCP_2025_11_25: ListTarget<"mcp@2025-11-25", Mcp2025Tool, McpToolAnswer> = makeTarget({
+const MCP_2025_11_25: McpTarget<"mcp@2025-11-25", Mcp2025Tool> = makeTarget({
   ...MCP_2025_06_18,
   id: "mcp@2025-11-25",
   title: "MCP 2025-11-25",
@@ -574,7 +583,7 @@ const MCP_2025_11_25: ListTarget<"mcp@2025-11-25", Mcp2025Tool, McpToolAnswer> =
 });
 
 /** Revision 2026-07-28: any schema for the result; tasks have become an extension. */
-const MCP_2026_07_28: ListTarget<"mcp@2026-07-28", McpTool, McpToolAnswer> = makeTarget({
+const MCP_2026_07_28: McpTarget<"mcp@2026-07-28", McpTool> = makeTarget({
   ...MCP_2025_06_18,
   id: "mcp@2026-07-28",
   title: "MCP 2026-07-28",

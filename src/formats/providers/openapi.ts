@@ -9,7 +9,15 @@ import { given, Shape, textOf, type WireCall } from "../call_format.ts";
 import type { JsonRecord } from "../json_fields.ts";
 import { ADVISORY, ENFORCED, every, type KeywordTable, REJECTED, table } from "../form_rules.ts";
 import type { NameRule } from "../../select/mod.ts";
-import { features, makeTarget, type Provider, type Target, type ToolView } from "../target.ts";
+import {
+  features,
+  HINT_FEATURES,
+  makeTarget,
+  type Provider,
+  type Target,
+  type ToolView,
+  type Unstreamed,
+} from "../target.ts";
 import { rebaseReferences } from "../transform/definitions.ts";
 import { defined } from "./shared.ts";
 
@@ -166,14 +174,43 @@ export interface OpenApiResponse {
 
 // The provider
 
+type OpenApiTarget =
+  & Target<"openapi@3.1", OpenApiPart, OpenApiDocument, OpenApiResponse, OpenApiResponse>
+  & Unstreamed;
+
+const CALLS: OpenApiTarget["calls"] = {
+  // `{ path, body, template? }` or `{ operationId, body }`, or a list of them.
+  read(request) {
+    if (!Array.isArray(request)) return [callOf(request, "")];
+    return request.map((item, index) => callOf(item, `/${index}`));
+  },
+  write(_call, answer) {
+    if (answer.ok) {
+      return { status: 200, headers: { "content-type": "application/json" }, body: answer.value };
+    }
+    const { code, message, issues, retryable } = answer.error;
+    const status = HTTP_STATUS[code];
+    return {
+      status,
+      headers: { "content-type": "application/problem+json" },
+      body: {
+        type: "about:blank",
+        status,
+        code,
+        detail: message,
+        ...(issues === undefined ? {} : { issues: issues.map((issue) => ({ ...issue })) }),
+        retryable,
+      },
+    };
+  },
+  notes: [
+    'A request is { path, body } or { operationId, body }; give the export\'s own "path" as template.',
+    "A failure is a problem document (RFC 9457) with the status that the HTTP handler gives it.",
+  ],
+};
+
 /** A document. Its owner fills in `info`. */
-const OPENAPI_3_1: Target<
-  "openapi@3.1",
-  OpenApiPart,
-  OpenApiDocument,
-  OpenApiResponse,
-  OpenApiResponse
-> = makeTarget({
+const OPENAPI_3_1: OpenApiTarget = makeTarget({
   id: "openapi@3.1",
   title: "OpenAPI 3.1",
   source: "OpenAPI Specification 3.1.1; 2026-11-20",
@@ -187,12 +224,7 @@ const OPENAPI_3_1: Target<
     "deprecated",
     "meta",
     "strict",
-    "deferLoading",
-    "allowedCallers",
-    "async",
-    "cacheControl",
-    "eagerInputStreaming",
-    "taskSupport",
+    ...HINT_FEATURES,
   ]),
   extra: "all",
   input: KEYWORDS,
@@ -212,36 +244,7 @@ const OPENAPI_3_1: Target<
       components: { schemas },
     };
   },
-  calls: {
-    // `{ path, body, template? }` or `{ operationId, body }`, or a list of them.
-    read(request) {
-      if (!Array.isArray(request)) return [callOf(request, "")];
-      return request.map((item, index) => callOf(item, `/${index}`));
-    },
-    write(_call, answer) {
-      if (answer.ok) {
-        return { status: 200, headers: { "content-type": "application/json" }, body: answer.value };
-      }
-      const { code, message, issues, retryable } = answer.error;
-      const status = HTTP_STATUS[code];
-      return {
-        status,
-        headers: { "content-type": "application/problem+json" },
-        body: {
-          type: "about:blank",
-          status,
-          code,
-          detail: message,
-          ...(issues === undefined ? {} : { issues: issues.map((issue) => ({ ...issue })) }),
-          retryable,
-        },
-      };
-    },
-    notes: [
-      'A request is { path, body } or { operationId, body }; give the export\'s own "path" as template.',
-      "A failure is a problem document (RFC 9457) with the status that the HTTP handler gives it.",
-    ],
-  },
+  calls: CALLS,
 });
 
 export const openapi: Provider<

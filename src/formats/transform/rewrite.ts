@@ -8,7 +8,7 @@
 import {
   eachSchemaIn,
   eachSchemaOf,
-  HOLDS_SCHEMAS,
+  holdsSchemas,
   type Keyword,
   KEYWORDS,
   mapSchemasOf,
@@ -17,15 +17,14 @@ import { isObject, type JsonSchema, type JsonSchemaObject } from "../../tool/mod
 import { cameFrom, countSteps } from "./origin.ts";
 
 /**
- * The keywords that hold schemas: those of 2020-12, and `additionalItems` for schemas that
- * are not yet rewritten. `dependencies` means nothing in 2020-12.
+ * The keywords that hold schemas: those of 2020-12, and `additionalItems` of draft-07 for schemas
+ * that are not yet rewritten. `dependencies` means nothing in 2020-12.
  */
-export const HOLDS: ReadonlyMap<string, Keyword> = new Map<string, Keyword>([
-  ...[...KEYWORDS["2020-12"]].filter(([keyword, { shape }]) =>
-    HOLDS_SCHEMAS.has(shape) && keyword !== "dependencies"
+export const HOLDS: ReadonlyMap<string, Keyword> = new Map(
+  [...KEYWORDS["draft-07"], ...KEYWORDS["2020-12"]].filter(([keyword, { shape }]) =>
+    holdsSchemas(shape) && keyword !== "dependencies"
   ),
-  ["additionalItems", { shape: "schema", role: "items" }],
-]);
+);
 
 /** How deep a schema may be nested. Registered schemas are bounded far below. */
 export const MAX_DEPTH = 512;

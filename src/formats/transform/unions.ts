@@ -64,7 +64,7 @@ export function oneOfToAnyOfIn(root: JsonSchema, report: Report): JsonSchema {
 }
 
 /** Whether no value can satisfy two of the branches. `false` if it cannot tell. */
-export function areDisjoint(branches: readonly unknown[], resolve: Resolve): boolean {
+function areDisjoint(branches: readonly unknown[], resolve: Resolve): boolean {
   if (branches.length > MAX_COMPARED) return false;
   const known = branches.map((branch) =>
     outlineOf(isObject(branch) && Object.hasOwn(branch, "$ref") ? resolve(branch["$ref"]) : branch)

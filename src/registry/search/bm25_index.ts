@@ -13,8 +13,8 @@ import type { Toolset } from "../../select/mod.ts";
 import { type Check, numberFrom, readFields, type Tool } from "../../tool/mod.ts";
 import { searchFields, type ToolField } from "./fields.ts";
 import {
-  atOnce,
   findTools,
+  foundAtOnce,
   type FoundTools,
   providedIndex,
   type ToolAnswer,
@@ -518,7 +518,7 @@ export function searchToolset(
   query: string,
   options: ToolSearchOptions = {},
 ): FoundTools {
-  return atOnce(findTools(toolset, query, options, 10, indexOf));
+  return foundAtOnce(findTools(toolset, query, options, 10, indexOf));
 }
 
 /**

@@ -8,8 +8,12 @@
 
 import type { Toolset, ToolSource } from "../../select/mod.ts";
 import {
+  atOnce,
+  callHook,
   type Check,
   checkText,
+  isThenable,
+  NO_LOG,
   numberFrom,
   readFields,
   refuse,
@@ -140,8 +144,8 @@ export function findTools(
   const most = Math.min(limit, among.length);
   if (most === 0) return found(toolset, [], 0);
   const answer = indexOf(toolset).search(query, most, { among, minScore });
-  return isLater(answer)
-    ? answer.then((hits) => found(toolset, hits, most))
+  return isThenable(answer)
+    ? Promise.resolve(answer).then((hits) => found(toolset, hits, most))
     : found(toolset, answer, most);
 }
 
@@ -162,18 +166,11 @@ function found(toolset: Toolset, answer: readonly ToolHit[], most: number): Foun
   ) as unknown as FoundTools;
 }
 
-/** What was found, from an index that answers at once. */
-export function atOnce(found: FoundTools | Promise<FoundTools>): FoundTools {
-  if (!isLater(found)) return found;
-  found.catch(() => {});
-  refuse("search", "the index is asynchronous: searchToolsetAsync waits for it");
-}
-
-/** Whether an answer is a promise, perhaps one of another library. */
-export function isLater<Value extends object>(
-  answer: Value | Promise<Value>,
-): answer is Promise<Value> {
-  return "then" in answer;
+/** What was found, by an index that answers at once. */
+export function foundAtOnce(answer: FoundTools | Promise<FoundTools>): FoundTools {
+  if (!isThenable(answer)) return answer;
+  answer.then(undefined, NO_LOG);
+  return refuse("search", "the index is asynchronous: searchToolsetAsync waits for it");
 }
 
 /** The search index of one registry. Registering a tool never fails because of it. */
@@ -197,8 +194,8 @@ export class IndexFollower {
   /** The index. Where there is none, it is made of what `tools` gives. */
   of(tools: () => readonly Tool[]): ToolIndex<ToolAnswer> {
     if (this.#index === undefined) {
-      const index = this.#make();
-      for (const tool of tools()) index.add(tool);
+      const index = atOnce(this.#make());
+      for (const tool of tools()) atOnce(index.add(tool));
       this.#index = index;
     }
     return this.#index;
@@ -217,14 +214,13 @@ export class IndexFollower {
     this.#index = undefined;
   }
 
-  #follow(id: string, change: (index: ToolIndex<ToolAnswer>) => void): void {
-    if (this.#index === undefined) return;
-    try {
-      change(this.#index);
-    } catch (error) {
+  #follow(id: string, change: (index: ToolIndex<ToolAnswer>) => unknown): void {
+    const index = this.#index;
+    if (index === undefined) return;
+    callHook(() => change(index), (error) => {
       // Half a change may be in it. The next search makes another, and throws what that throws.
       this.clear();
       this.#onError(id, error);
-    }
+    });
   }
 }

@@ -5,9 +5,8 @@
  * @module
  */
 
-import type { Tool } from "../../tool/mod.ts";
+import { isThenable, type Tool } from "../../tool/mod.ts";
 import {
-  isLater,
   type ToolAnswer,
   type ToolHit,
   type ToolIndex,
@@ -54,7 +53,7 @@ export function fuseIndexes<Answer extends ToolAnswer>(
       const take = Math.max(0, Math.floor(limit) || 0);
       const depth = Math.max(take, DEPTH);
       const answers = indexes.map((index) => index.search(query, depth, { among }));
-      const fused: ToolAnswer = answers.some(isLater)
+      const fused: ToolAnswer = answers.some(isThenable)
         ? Promise.all(answers).then((lists) => fuse(lists, take, minScore))
         : fuse(answers as readonly (readonly ToolHit[])[], take, minScore);
       // It is a promise if and only if one of the answers is.

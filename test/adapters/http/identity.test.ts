@@ -43,6 +43,30 @@ describe("authorize", () => {
     });
   }
 
+  it("is read anew for each request, though equal callers are checked once", async () => {
+    const caller: { role?: string; scopes?: string[]; context?: object } = {};
+    const app = handler(as(caller as Caller));
+    const ids = async () => await idsOf(await app.request(`${BASE}/tools`));
+    const everyone = ["echo", "file-write", "plan", "rm"];
+    assertEquals(await ids(), everyone);
+    caller.scopes = ["secrets:read"];
+    assertEquals(await ids(), [...everyone, "secrets"]);
+    caller.scopes.pop();
+    assertEquals(await ids(), everyone);
+    caller.role = "control";
+    assertEquals(await ids(), [...everyone, "task:approve"]);
+    caller.context = { enabledToolIds: new Set(["echo"]) };
+    assertEquals(await ids(), ["echo"]);
+    caller.context = { enabledToolIds: new Set(["plan"]) };
+    assertEquals(await ids(), ["plan"]);
+    for (
+      const wrong of [{ role: 5 }, { scopes: "control" }, { scopes: [undefined] }, { rôle: "" }]
+    ) {
+      Object.assign(caller, wrong);
+      assertEquals((await app.request(`${BASE}/tools`)).status, 500);
+    }
+  });
+
   it("cannot be widened by a query", async () => {
     const app = handler(as({ role: "impl" }));
     assertEquals(await idsOf(await app.request(`${BASE}/tools?role=control&namespace=task`)), []);

@@ -7,6 +7,7 @@ import {
   serveFormats,
   type ToolHandlerOptions,
 } from "@plue/tools/hono";
+import { ToolRegistry } from "@plue/tools";
 import * as formats from "@plue/tools/formats";
 import { BASE, execution, sampleRegistry } from "../hono/support.ts";
 import { allEvents } from "../hono/sse.ts";
@@ -312,10 +313,21 @@ describe("telemetry", () => {
     const fail = (): never => {
       throw new Error("telemetry is down");
     };
+    const span = { place: undefined, run: <T>(work: () => T): T => work(), end() {} };
     for (
       const telemetry of [
         { begin: fail },
-        { begin: () => ({ place: undefined, run: <T>(work: () => T) => work(), end: fail }) },
+        { begin: () => ({ ...span, end: fail }) },
+        { begin: () => ({ ...span, run: fail }) },
+        {
+          begin: () => ({
+            ...span,
+            run: <T>(work: () => T): T => {
+              work();
+              return fail();
+            },
+          }),
+        },
       ]
     ) {
       const app = createToolHandler(sampleRegistry(), {
@@ -327,8 +339,47 @@ describe("telemetry", () => {
         `${BASE}/tools/echo/execute`,
         execution({ arguments: { text: "x" } }),
       );
-      assertEquals(response.status, 200);
+      assertEquals((await response.json()).content, { text: "x" });
     }
-    assertEquals(errors.map(String), Array(2).fill("Error: telemetry is down"));
+    assertEquals(errors.map(String), Array(4).fill("Error: telemetry is down"));
+  });
+
+  it("does not change an answer by how it runs the call", async () => {
+    for (
+      const run of [
+        () => {},
+        (work: () => unknown) => void [work(), work()],
+        async (work: () => unknown) => void await Promise.resolve().then(work),
+        () => new Promise(() => {}),
+        () => "another answer",
+      ]
+    ) {
+      let count = 0;
+      const registry = new ToolRegistry({
+        tools: [{ name: "count", description: "Counts.", risk: "safe", execute: () => ++count }],
+      });
+      const place = { traceId: "no\nplace", spanId: "", sampled: true };
+      const telemetry = { begin: () => ({ place, run, end() {} }) } as unknown as CallTelemetry;
+      const app = createToolHandler(registry, { openExecution: true, observe: { telemetry } });
+      const response = await app.request(`${BASE}/tools/count/execute`, execution({}));
+      assertEquals([response.status, (await response.json()).content], [200, 1]);
+    }
+  });
+});
+
+describe("a clock that fails", () => {
+  it("does not change an answer", async () => {
+    for (
+      const now of [
+        () => {
+          throw new Error("the clock is down");
+        },
+        () => "noon",
+      ]
+    ) {
+      const { app, entries } = observed({ observe: { now: now as unknown as () => number } });
+      assertEquals((await app.request(`${BASE}/tools`)).status, 200);
+      assertEquals(entries.map(({ time }) => typeof time), ["number"]);
+    }
   });
 });

@@ -34,4 +34,37 @@ describe("RunningCalls", () => {
       call.end();
     });
   }
+
+  it("lets the calls of one name end in any order", async () => {
+    const key = { principal: "ann", callId: "c1" };
+    for (const order of [[0, 1, 2], [2, 1, 0], [1, 0, 2], [1, 2, 0], [0, 2, 1], [2, 0, 1]]) {
+      const calls = new RunningCalls();
+      const begun = [0, 1, 2].map(() => calls.begin(key, client()));
+      for (const [ended, index] of order.entries()) {
+        assertEquals(calls.abort(key), true);
+        begun[index]?.end();
+        // A second end does nothing to the others.
+        begun[index]?.end();
+        const later = calls.begin(key, client());
+        begun[index]?.end();
+        assertEquals(calls.abort(key), true);
+        // In workerd, an abort goes by way of a promise.
+        await Promise.resolve();
+        assertEquals(later.signal.aborted, true);
+        later.end();
+        assertEquals(calls.abort(key), ended < 2);
+      }
+      assertEquals(begun.map(({ signal }) => signal.aborted), [true, true, true]);
+    }
+  });
+
+  it("ends many calls of one name without looking through them", () => {
+    const calls = new RunningCalls();
+    const key = { principal: "ann", callId: "c1" };
+    const from = client();
+    // Looking through them for each would outlast the test runner's own limit.
+    const begun = Array.from({ length: 300_000 }, () => calls.begin(key, from));
+    for (const call of begun) call.end();
+    assertEquals(calls.abort(key), false);
+  });
 });

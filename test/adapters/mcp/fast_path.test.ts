@@ -174,6 +174,20 @@ describe("plainRequestOf()", () => {
     assertEquals(await isPlain({ arguments: { a: 1 }, _meta: { tracestate: "a=b" } }), true);
   });
 
+  it("does not ask for the signal of a request whose call ends at once", async () => {
+    const request = modernRequest("tools/call", { name: "add", arguments: { a: 1, b: 2 } });
+    let asked = 0;
+    Object.defineProperty(request, "signal", {
+      get() {
+        asked++;
+        return new AbortController().signal;
+      },
+    });
+    const mcp = createMcpEndpoint(new ToolRegistry({ tools: [add] }), { openExecution: true });
+    const { result } = await (await mcp.fetch(request)).json();
+    assertEquals([result.structuredContent, asked], [{ sum: 3 }, 0]);
+  });
+
   it("takes a list that asks for nothing but its first page", async () => {
     const request = modernRequest("tools/list");
     assertEquals(plainRequestOf(await request.json(), request.headers)?.method, "tools/list");

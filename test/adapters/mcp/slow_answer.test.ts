@@ -10,7 +10,7 @@ function late(signal = new AbortController().signal, heartbeatMs = 60_000) {
   const answer = streamIfSlow(work.promise, {
     patienceMs: 1,
     heartbeatMs,
-    signal,
+    client: { signal },
     onLeave() {
       left.resolve();
       work.resolve(new Response(null, { status: 499 }));
@@ -29,7 +29,7 @@ describe("streamIfSlow()", () => {
     const options = {
       patienceMs: 60_000,
       heartbeatMs: 60_000,
-      signal: new AbortController().signal,
+      client: new AbortController(),
       onLeave() {},
       onError() {},
     };

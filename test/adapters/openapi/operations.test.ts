@@ -3,6 +3,7 @@ import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/a
 import { importOpenApi } from "../../../src/adapters/openapi/mod.ts";
 import type { ImportResult } from "../../../src/formats/mod.ts";
 import type { Tool } from "../../../src/tool/mod.ts";
+import { call } from "../../support/call_tool.ts";
 import { fakeApi } from "./fake_api.ts";
 import { petStore } from "./pet_store.ts";
 
@@ -285,6 +286,122 @@ describe("importOpenApi()", () => {
     assertStringIncludes(
       relative.warnings.find(({ rule }) => rule === "servers")?.message ?? "",
       "give baseUrl",
+    );
+  });
+
+  const PRIVATE = [
+    "http://169.254.169.254/latest",
+    "http://127.0.0.1:8080",
+    "http://2130706433",
+    "http://0x7f.1",
+    "http://0177.0.0.1",
+    "http://0",
+    "http://10.1.2.3",
+    "http://100.100.100.200",
+    "http://172.31.0.1",
+    "http://192.168.1.1",
+    "http://198.19.0.1",
+    "http://168.63.129.16",
+    "http://224.0.0.1",
+    "http://255.255.255.255",
+    "http://[::1]",
+    "http://[::]",
+    "http://[::ffff:169.254.169.254]",
+    "http://[64:ff9b::a9fe:a9fe]",
+    "http://[2002:7f00:1::]",
+    "http://[2001::1]",
+    "http://[2001:db8::1]",
+    "http://[fd00:ec2::254]",
+    "http://[fe80::1]",
+    "https://localhost",
+    "https://localhost.",
+    "https://LOCALHOST:9",
+    "https://app.localhost",
+    "https://printer.local",
+    "https://metadata.google.internal",
+    "https://metadata",
+  ];
+  const executes = (tools: readonly Tool[]): boolean[] =>
+    tools.map(({ execute }) => execute !== undefined);
+
+  for (const url of PRIVATE) {
+    it(`sends no calls to ${url}, whoever names it`, () => {
+      const { fetch } = fakeApi();
+      const document = {
+        openapi: "3.1.0",
+        servers: [{ url }],
+        paths: {
+          "/a": { get: { operationId: "a" } },
+          "/b": { get: { operationId: "b", servers: [{ url }] } },
+          "/c": { get: { operationId: "c" }, servers: [{ url }] },
+        },
+      };
+      const { tools, warnings } = importOpenApi(document, { fetch });
+      assertEquals(executes(tools), [false, false, false]);
+      assertEquals(warnings.map(({ rule }) => rule), ["servers", "servers", "servers"]);
+      assertStringIncludes(warnings[0]?.message ?? "", "give its host in allowedHosts");
+
+      const { host, hostname } = new URL(url);
+      for (const allowed of [host, hostname]) {
+        const { tools } = importOpenApi(document, { fetch, allowedHosts: [allowed] });
+        assertEquals(executes(tools), [true, true, true]);
+      }
+      const documentUrl = new URL("/openapi.json", url).href;
+      assertEquals(executes(importOpenApi(document, { fetch, documentUrl }).tools), [
+        true,
+        true,
+        true,
+      ]);
+    });
+  }
+
+  for (
+    const url of ["https://api.example", "http://8.8.8.8", "http://172.32.0.1", "http://[2a00::1]"]
+  ) {
+    it(`sends calls to ${url}, unless other hosts are allowed`, () => {
+      const { fetch } = fakeApi();
+      const document = {
+        openapi: "3.1.0",
+        servers: [{ url }],
+        paths: { "/a": { get: { operationId: "a" } } },
+      };
+      assertEquals(executes(importOpenApi(document, { fetch }).tools), [true]);
+      const allowedHosts = ["api.other.example"];
+      assertEquals(executes(importOpenApi(document, { fetch, allowedHosts }).tools), [false]);
+    });
+  }
+
+  it("starts relative servers where the document came from", async () => {
+    const operation = (operationId: string, url: string) => ({
+      get: { operationId, servers: [{ url }] },
+    });
+    const { fetch, asked } = fakeApi();
+    const { tools } = importOpenApi({
+      openapi: "3.1.0",
+      paths: {
+        "/a": operation("a", "/v1"),
+        "/b": operation("b", "v2/"),
+        "/c": { get: { operationId: "c" } },
+      },
+    }, { fetch, documentUrl: "https://api.example/docs/openapi.json?x=1" });
+    for (const { id } of tools) await call(tools, id, {});
+    assertEquals(asked.map(({ url }) => url), [
+      "https://api.example/v1/a",
+      "https://api.example/docs/v2/b",
+      "https://api.example/c",
+    ]);
+  });
+
+  it("refuses options that are no addresses or hosts", () => {
+    assertThrows(
+      () => importOpenApi(petStore(), { documentUrl: "openapi.json" }),
+      TypeError,
+      'documentUrl must be an address with "https:" or "http:"',
+    );
+    assertThrows(
+      () => importOpenApi(petStore(), { allowedHosts: ["https://api.example"] }),
+      TypeError,
+      'allowedHosts must be a list of hosts such as "api.example.com"',
     );
   });
 

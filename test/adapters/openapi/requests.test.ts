@@ -2,7 +2,7 @@ import { describe, it } from "bun:test";
 import { assertEquals } from "@std/assert";
 import fc from "fast-check";
 import type { HttpOperation, ParameterBinding } from "../../../src/adapters/openapi/mod.ts";
-import { buildRequest, type BuiltRequest } from "../../../src/adapters/openapi/request.ts";
+import { buildRequest, type BuiltRequest } from "../../../src/adapters/openapi/build_request.ts";
 import { UnsendableArgument } from "../../../src/adapters/openapi/serialize.ts";
 
 const SERVER = "https://api.example/v1";

@@ -30,6 +30,32 @@ describe("the arguments of a call", () => {
     }
   });
 
+  it("are checked in another turn of the event loop than they are read in, if large", async () => {
+    for (const [length, expected] of [[70_000, ["timer", "tool"]], [7, ["tool"]]] as const) {
+      const order: string[] = [];
+      const { call } = fixture([{ ...ANY, execute: () => void order.push("tool") }]);
+      setTimeout(() => order.push("timer"), 0);
+      await call("any", JSON.stringify({ text: "x".repeat(length) }) + " ".repeat(600));
+      assertEquals(order, [...expected]);
+    }
+  });
+
+  it("hold no number above the largest one, as a text no more than as a value", async () => {
+    const { call } = fixture([ANY]);
+    const digits = "9".repeat(309);
+    for (const number of ["1e999", "-1e+0309", "1E309", digits, `${"9".repeat(250)}e99`]) {
+      const text = `{"a":[${number}]}`;
+      const refused = await call("any", text);
+      assertEquals(outcome(refused), "invalid_arguments");
+      assertEquals(messageOf(refused), messageOf(await call("any", JSON.parse(text))));
+    }
+    assertEquals(outcome(await call("any", '{"a":1e308,"b":"1e999","c":1e-999}')), {
+      a: 1e308,
+      b: "1e999",
+      c: 0,
+    });
+  });
+
   it("are refused under a provider's name for them, which nobody decoded", async () => {
     const { dispatcher } = fixture([ANY]);
     for (const name of ["input", "args", "parameters", "params"]) {

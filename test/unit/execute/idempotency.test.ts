@@ -40,6 +40,14 @@ describe("an idempotency key", () => {
     );
   });
 
+  it("gives each later call a long list of its own", async () => {
+    const { tool } = counter(() => Array.from({ length: 2_000 }, (_, index) => index));
+    const { call } = fixture([tool]);
+    const calls = [await call("count", {}, KEY), await call("count", {}, KEY)];
+    for (const result of calls) (result.ok ? result.content as number[] : []).length = 0;
+    assertEquals((outcome(await call("count", {}, KEY)) as number[]).length, 2_000);
+  });
+
   it("joins calls while the first still runs", async () => {
     const end = deferred<string>();
     const { tool, runs } = counter(() => end.promise);
@@ -184,6 +192,63 @@ describe("an idempotency key", () => {
     assertEquals(runs(), 3);
     await call("count", {}, { idempotencyKey: "a" });
     assertEquals(runs(), 4);
+  });
+
+  it("is not pushed out by the keys of another principal", async () => {
+    const { tool, runs } = counter();
+    const { call } = fixture([tool]);
+    const ann = { ...KEY, principal: "ann" };
+    await call("count", {}, ann);
+    for (let index = 0; index < 1_100; index++) {
+      await call("count", {}, { idempotencyKey: `${index}`, principal: "bob" });
+    }
+    assertEquals(outcome(await call("count", {}, ann)), 1);
+    // Bob has all the room that Ann does not use.
+    await call("count", {}, { idempotencyKey: "101", principal: "bob" });
+    assertEquals(runs(), 1_101);
+  });
+
+  it("is not pushed out by the large results of another principal", async () => {
+    const { tool, runs } = counter(() => "x".repeat(100));
+    const { call } = fixture([tool], { idempotency: { maxBytes: 2_000 } });
+    const ann = { ...KEY, principal: "ann" };
+    await call("count", {}, ann);
+    for (const idempotencyKey of ["a", "b", "c", "d"]) {
+      await call("count", {}, { idempotencyKey, principal: "bob" });
+    }
+    await call("count", {}, ann);
+    await call("count", {}, { idempotencyKey: "d", principal: "bob" });
+    assertEquals(runs(), 5);
+  });
+
+  it("gets room from who has more than a share of it", async () => {
+    const { tool, runs } = counter();
+    const { call } = fixture([tool], { idempotency: { maxKeys: 4 } });
+    const use = (principal: string, key: string) =>
+      call("count", {}, { principal, idempotencyKey: key });
+    for (const key of ["1", "2", "3", "4"]) await use("bob", key);
+    for (const key of ["1", "2", "3"]) await use("ann", key);
+    assertEquals(runs(), 7);
+    // Each has two: Bob's newest, and Ann's.
+    for (const key of ["3", "4"]) await use("bob", key);
+    for (const key of ["2", "3"]) await use("ann", key);
+    assertEquals(runs(), 7);
+    await use("ann", "1");
+    assertEquals(runs(), 8);
+  });
+
+  it("is not blocked by running calls of another principal", async () => {
+    const end = deferred<number>();
+    const { tool } = counter((run) => run > 1_000 ? run : end.promise);
+    const { call } = fixture([tool]);
+    const calls = Array.from(
+      { length: 1_000 },
+      (_, index) => call("count", {}, { idempotencyKey: `${index}`, principal: "bob" }),
+    );
+    assertEquals(outcome(await call("count", {}, { ...KEY, principal: "bob" })), "overloaded");
+    assertEquals(outcome(await call("count", {}, { ...KEY, principal: "ann" })), 1_001);
+    end.resolve(0);
+    await Promise.all(calls);
   });
 
   it("does not ask hooks or approvers again", async () => {

@@ -2,7 +2,7 @@ import { describe, it } from "bun:test";
 import { assert, assertEquals } from "@std/assert";
 import { Gate, type Turn } from "../../../src/execute/limits.ts";
 
-function waits(entry: true | false | Turn): Turn {
+function waits(entry: boolean | Turn): Turn {
   assert(typeof entry === "object", "the call should wait");
   return entry;
 }
@@ -41,6 +41,37 @@ describe("Gate", () => {
     gate.leave("slow");
     await waiting.entered;
     assertEquals(gate.queued, 0);
+  });
+
+  it("lets principals take turns", async () => {
+    const gate = new Gate(1, Infinity, 10);
+    const order: string[] = [];
+    gate.enter("a", "bob");
+    const done = [["bob", "1"], ["bob", "2"], ["bob", "3"], ["ann", "1"], ["ann", "2"]].map(
+      ([principal, number]) =>
+        follow(waits(gate.enter("a", principal)), `${principal} ${number}`, order),
+    );
+    for (const _ of done) gate.leave("a");
+    await Promise.all(done);
+    assertEquals(order, ["bob 1", "ann 1", "bob 2", "ann 2", "bob 3"]);
+  });
+
+  it("keeps a share of the queue for each principal", async () => {
+    const gate = new Gate(1, Infinity, 4);
+    gate.enter("a", "bob");
+    const [, , , last] = ["1", "2", "3", "4"].map(() => waits(gate.enter("a", "bob")));
+    assertEquals(gate.enter("a", "bob"), false);
+    const first = waits(gate.enter("a", "ann"));
+    assertEquals(await last?.entered, false);
+    waits(gate.enter("a", "ann"));
+    // Both have two of the four now.
+    assertEquals([gate.enter("a", "ann"), gate.enter("a", "bob"), gate.queued], [false, false, 4]);
+    // Its turn is lost: it holds no place to give back.
+    last?.cancel();
+    assertEquals(gate.enter("a", "ann"), false);
+    gate.leave("a");
+    gate.leave("a");
+    assertEquals(await first.entered, true);
   });
 
   it("refuses when the queue is full", () => {

@@ -27,6 +27,70 @@ describe("importTools()", () => {
     });
   }
 
+  it("leaves out what a reader does not see, and says so", () => {
+    const { tools: [tool], warnings } = importTools("mcp", [{
+      name: "read",
+      title: "Read\u001b[8m",
+      description: "Reads.\u202e\u{e0049}\u{e0067} \u001b]8;;https://evil.example\u0007Done.",
+      inputSchema: {
+        type: "object",
+        properties: {
+          path: { type: "string", description: "The\u200b path.", const: "a\u200bb" },
+        },
+      },
+      outputSchema: { type: "object", title: "Plain" },
+    }]);
+    assertEquals(tool?.title, "Read[8m");
+    assertEquals(tool?.description, "Reads. ]8;;https://evil.exampleDone.");
+    assertEquals(tool?.parameters["properties"], {
+      // What is sent as a value stays as it is.
+      path: { type: "string", description: "The path.", const: "a\u200bb" },
+    });
+    assertEquals(
+      warnings.filter(({ rule }) => rule === "text").map(({ message }) => message.split(" had")[0]),
+      ["Its title", "Its description", "Its parameters"],
+    );
+  });
+
+  it("leaves out patterns that cannot be checked in linear time, and says so", () => {
+    const pattern = "^(a+)\\1+$";
+    const schema = { type: "object", properties: { a: { type: "string", pattern, minLength: 1 } } };
+    const { tools: [tool], warnings, rejected } = importTools("mcp", [
+      { name: "a", inputSchema: schema, outputSchema: schema },
+      { name: "names", inputSchema: { type: "object", patternProperties: { [pattern]: {} } } },
+      { name: "wrong", inputSchema: { type: "object", properties: { a: { pattern: "(" } } } },
+    ]);
+    const without = { type: "object", properties: { a: { type: "string", minLength: 1 } } };
+    assertEquals([tool?.parameters, tool?.returns], [without, without]);
+    assertEquals(warnings.map(({ tool, rule }) => [tool, rule]), [["a", "pattern"], [
+      "a",
+      "pattern",
+    ]]);
+    assertEquals(
+      warnings[0]?.message,
+      'Cannot use the parameters of "a": "/properties/a/pattern" must be a regular expression ' +
+        'without references back to groups ("\\1"), not "^(a+)\\1+$"; such patterns are left out',
+    );
+    // A pattern of names says which names are allowed.
+    assertEquals(rejected.map(({ name, rule }) => [name, rule]), [
+      ["names", "parameters"],
+      ["wrong", "parameters"],
+    ]);
+  });
+
+  it("bounds titles and descriptions", () => {
+    const long = "x".repeat(1_000_000);
+    const { tools: [tool] } = importTools("mcp", [{
+      name: "read",
+      title: long,
+      description: long,
+      inputSchema: { type: "object", description: long.slice(0, 500_000) },
+    }, { name: long, inputSchema: INPUT }]);
+    assertEquals(tool?.title?.length, 500);
+    assertEquals(tool?.description.length, 8_192);
+    assertEquals(String(tool?.parameters["description"]).length, 8_192);
+  });
+
   for (const document of [{ openapi: "3.1.0", paths: {} }, { swagger: "2.0" }]) {
     it(`says what imports ${JSON.stringify(document)}`, () => {
       const { source, tools, rejected } = importTools("auto", document);
@@ -80,6 +144,7 @@ describe("importTools()", () => {
       sourceName: "a",
       annotations: { readOnlyHint: true },
       suggested: "low",
+      findings: [],
     }]);
   });
 

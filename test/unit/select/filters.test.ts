@@ -4,6 +4,7 @@ import {
   allOf,
   allowIds,
   anyOf,
+  buildToolset,
   category,
   denyIds,
   maxRisk,
@@ -92,10 +93,20 @@ describe("filters", () => {
 
   it("treat anything but true and false as a no, also negated", () => {
     const truthy = (() => "yes") as unknown as ToolFilter;
-    const promise = (() => Promise.resolve(false)) as unknown as ToolFilter;
     assertEquals(idsKeptBy(allOf(truthy)), []);
     assertEquals(idsKeptBy(anyOf(truthy)), []);
-    assertEquals(idsKeptBy(not(promise)), []);
+  });
+
+  it("take a promise for a throw, so that no negation keeps a tool for it", () => {
+    const promise = (() => Promise.reject(new Error("The list is down"))) as unknown as ToolFilter;
+    for (const filter of [promise, not(promise), not(not(promise)), not(anyOf(promise))]) {
+      assertEquals(buildToolset(tools, { filters: [filter] }).ids, []);
+    }
+    assertThrows(
+      () => idsKeptBy(not(promise)),
+      TypeError,
+      "Cannot use an answer: it is a promise, and must be given at once",
+    );
   });
 
   it("refuse arguments that cannot be meant", () => {

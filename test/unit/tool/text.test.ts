@@ -1,6 +1,13 @@
 import { assert, assertEquals, assertNotEquals } from "@std/assert";
 import { describe as group, it } from "bun:test";
-import { clip, describe, describeThrown, fnv1a, isWithinEdits } from "../../../src/tool/mod.ts";
+import {
+  cleanText,
+  clip,
+  describe,
+  describeThrown,
+  fnv1a,
+  isWithinEdits,
+} from "../../../src/tool/mod.ts";
 
 group("clip()", () => {
   it("leaves a text that fits as it is", () => assertEquals(clip("abc", 3), "abc"));
@@ -12,6 +19,40 @@ group("clip()", () => {
       assert(clip("a😀😀😀😀", length).isWellFormed());
       assert(clip("a😀😀😀😀", length).length <= length);
     }
+  });
+});
+
+group("cleanText()", () => {
+  const rows: readonly (readonly [what: string, text: string, clean: string])[] = [
+    ["escapes of terminals", "a\u001b[31mb\u009b0m", "a[31mb0m"],
+    ["links of terminals", "\u001b]8;;https://evil.example\u0007x", "]8;;https://evil.examplex"],
+    ["carriage returns", "safe\r\nhidden\rline", "safe\nhiddenline"],
+    ["directions", "a\u202eb\u2066c\u200fd\u061ce", "abcde"],
+    ["tags", "a\u{e0041}\u{e0042}\u{e007f}b", "ab"],
+    ["zero-width characters", "a\u200bb\u2060c\ufeffd\u00ade\u3164f", "abcdef"],
+    ["joiners and selectors between letters", "a\u200cb\u200dc\ufe0fd\u{e0100}e", "abcde"],
+    ["runs of joiners", "❤\ufe0f\u200d\u200d\u200d\ufe0f\ufe0fx", "❤\ufe0f\u200dx"],
+    ["halves of characters", "a\ud800b\udc00c", "abc"],
+    ["separators of lines", "a\u2028b\u2029c", "abc"],
+  ];
+  for (const [what, text, clean] of rows) {
+    it(`leaves out ${what}`, () => assertEquals(cleanText(text, 100), clean));
+  }
+
+  const kept = [
+    "tabs\tand\nlines",
+    "می\u200cخواهم",
+    "क्\u200dष",
+    "👨\u200d👩\u200d👧 ❤\ufe0f\u200d🔥 👍🏽",
+    "Ελληνικά, 日本語, Ünïcödé, \u{1d6fc}",
+  ];
+  for (const text of kept) {
+    it(`keeps ${JSON.stringify(text)}`, () => assertEquals(cleanText(text, 100), text));
+  }
+
+  it("cuts what is too long, also where nearly all of it is hidden", () => {
+    assertEquals(cleanText("abcdef", 5), "abcd…");
+    assertEquals(cleanText("\u200b".repeat(1_000_000) + "end", 5), "…");
   });
 });
 

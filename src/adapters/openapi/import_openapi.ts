@@ -14,8 +14,10 @@ import {
   listIn,
   member,
   objectIn,
+  type PinnedImport,
   readHints,
   textIn,
+  type WithPins,
   wordsIn,
 } from "../../formats/importer_kit.ts";
 import type { ProviderHints } from "../../formats/mod.ts";
@@ -34,35 +36,27 @@ import {
   refuse,
   wholeFrom,
 } from "../../tool/mod.ts";
-import { type ReadBody, readBody } from "./body.ts";
+import { type ReadBody, readBody } from "./request_body.ts";
 import {
   ApiDocument,
-  baseAddress,
   credentialKeys,
   findOperations,
   type FoundOperation,
   isSendable,
   METHOD_HINTS,
   nameOperations,
-  serverAddress,
 } from "./document.ts";
-import { type Authorize, callOperation, type HttpClient, type HttpFetch } from "./http.ts";
+import { callOperation, type CredentialSource, type HttpClient, type HttpFetch } from "./http.ts";
 import { inputOf, type ReadParameter, readParameters } from "./parameters.ts";
-import { type HttpOperation, pathProblem } from "./request.ts";
+import { type HttpOperation, pathProblem } from "./build_request.ts";
 import { readReturns } from "./returns.ts";
 import { type ReadContext, SchemaReader } from "./schemas.ts";
+import { baseAddress, findServer, type FoundServer, type ServerOptions } from "./servers.ts";
 
 /** Options for {@linkcode importOpenApi}. */
-export interface OpenApiImportOptions extends ImportOptions {
+export interface OpenApiImportOptions extends ImportOptions, ServerOptions {
   /** Performs the HTTP requests. Absent: the tools are definitions only, unless `execute` is given. */
   readonly fetch?: HttpFetch;
-  /**
-   * Where the API is, such as `https://api.example.com/v1`, in place of the document's `servers`.
-   * Give it for a document that you do not trust: else the document says where calls go.
-   */
-  readonly baseUrl?: string;
-  /** Values for the variables in the URLs of `servers`, in place of their defaults. */
-  readonly serverVariables?: { readonly [name: string]: string };
   /**
    * Gives the credentials of a request. They win over what the arguments say.
    *
@@ -70,7 +64,7 @@ export interface OpenApiImportOptions extends ImportOptions {
    * the host; the `servers` of a single path or operation are then used only if they have the same
    * origin.
    */
-  readonly authorize?: Authorize;
+  readonly authorize?: CredentialSource;
   /**
    * How large a response may be, in bytes.
    *
@@ -94,6 +88,16 @@ export interface OpenApiImportOptions extends ImportOptions {
 
 const MAX_RESPONSE_BYTES = 1_048_576;
 
+/**
+ * Imports tools as without `pins`, and holds back those that are not as they were when they were
+ * approved.
+ *
+ * @returns A promise of the import, and of what is held back.
+ */
+export function importOpenApi(
+  document: unknown,
+  options: WithPins<OpenApiImportOptions>,
+): Promise<PinnedImport>;
 /**
  * Makes a tool of each operation of an OpenAPI document, version 3.0 to 3.2. With `fetch` the tools
  * call the API.
@@ -132,13 +136,20 @@ const MAX_RESPONSE_BYTES = 1_048_576;
  */
 export function importOpenApi(
   document: unknown,
-  options: OpenApiImportOptions = {},
-): ImportResult {
+  options?: OpenApiImportOptions,
+): ImportResult;
+export function importOpenApi(
+  document: unknown,
+  given: OpenApiImportOptions | WithPins<OpenApiImportOptions> = {},
+): ImportResult | Promise<PinnedImport> {
+  const { pins, ...options } = given;
   const session = new ImportSession("openapi", options);
   checkOptions(options);
   const root = readRoot(session, document);
   if (root !== undefined) importOperations(session, root, options);
-  return session.finish();
+  const imported = session.finish();
+  const { namespace = "" } = options;
+  return pins === undefined ? imported : pins.check(imported, namespace);
 }
 
 /** What each option must be. The session checks those of all sources. */
@@ -150,12 +161,25 @@ const CHECKS = {
       action,
       `${name} must be an address with "https:" or "http:", without credentials, query or fragment`,
     ),
+  documentUrl: must('an address with "https:" or "http:"', isHttpUrl),
+  allowedHosts: must(
+    'a list of hosts such as "api.example.com" or "localhost:8080"',
+    (value): value is readonly string[] => isListOf(value, isHost),
+  ),
   serverVariables: must("an object", isObject),
   authorize: checkFunction,
   maxResponseBytes: wholeFrom(1),
   deprecated: checkFlag,
   returns: checkFlag,
 } satisfies { readonly [Option in keyof OpenApiImportOptions]: Check };
+
+function isHttpUrl(value: unknown): value is string {
+  return typeof value === "string" && /^https?:/i.test(value) && URL.canParse(value);
+}
+
+function isHost(value: unknown): value is string {
+  return isWord(value) && /^[^\s/?#@\\]+$/.test(value);
+}
 
 /** @throws {TypeError | RangeError} If an option is wrong. */
 function checkOptions(options: OpenApiImportOptions): void {
@@ -359,9 +383,9 @@ function bindTool(
   body: ReadBody | undefined,
 ): void {
   const { document: { root }, options: { baseUrl }, client } = api;
-  const server = baseUrl === undefined
+  const { address: server, problem } = baseUrl === undefined
     ? serverOf(api, member(value, "servers") ?? member(item.value, "servers"), path, warn)
-    : baseAddress(baseUrl);
+    : { address: baseAddress(baseUrl), problem: "" };
   const security = listIn(value, "security") ?? listIn(root, "security");
   const operation: HttpOperation = {
     ...(operationId === undefined ? {} : { operationId }),
@@ -378,11 +402,7 @@ function bindTool(
   draft.provider.operation = { ...operation };
   if (client === undefined) return;
   if (server === undefined) {
-    return warn(
-      path,
-      "servers",
-      "No server has an address that calls may go to: give baseUrl; the tool is a definition only",
-    );
+    return warn(path, "servers", `${problem}; the tool is a definition only`);
   }
   if (body !== undefined && body.binding === undefined) {
     return warn(
@@ -403,13 +423,12 @@ function serverOf(
   own: unknown,
   path: string,
   warn: ReadContext["warn"],
-): string | undefined {
-  const { serverVariables = {} } = options;
-  const common = serverAddress(member(document.root, "servers"), serverVariables);
-  const server = own === undefined ? common : serverAddress(own, serverVariables);
-  if (client?.authorize === undefined || server === undefined) return server;
-  const trusted = common === undefined ? undefined : new URL(common).origin;
-  const { origin } = new URL(server);
+): FoundServer {
+  const common = findServer(member(document.root, "servers"), options);
+  const server = own === undefined ? common : findServer(own, options);
+  if (client?.authorize === undefined || server.address === undefined) return server;
+  const trusted = common.address === undefined ? undefined : new URL(common.address).origin;
+  const { origin } = new URL(server.address);
   if (origin !== trusted) {
     warn(
       path,

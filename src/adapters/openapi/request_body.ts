@@ -17,7 +17,7 @@ import {
 } from "../../tool/mod.ts";
 import type { Located } from "./document.ts";
 import { bodyKind, mediaTypes, plainType } from "./media_types.ts";
-import type { BodyBinding } from "./request.ts";
+import type { BodyBinding } from "./build_request.ts";
 import type { ReadContext, ReadSchema, SchemaReader } from "./schemas.ts";
 import { styleOf, type ValueStyle } from "./serialize.ts";
 

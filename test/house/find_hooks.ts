@@ -1,0 +1,122 @@
+/**
+ * Finds what an owner may hand in that plue calls: every function among the members of the option
+ * types of the package's entries, and of the types that they lead to. The compiler reads them, so
+ * that no hook can be forgotten.
+ *
+ * @module
+ */
+
+import { join } from "node:path";
+import {
+  API,
+  type Checker,
+  SignatureKind,
+  type Symbol,
+  SymbolFlags,
+  type Type,
+} from "typescript/unstable/async";
+
+const ROOT = join(import.meta.dirname, "../..");
+
+/** What is handed in by another way than by options. */
+const HANDED_IN = new Set([
+  "StandardSchema",
+  "SelectableToolHost",
+  "DispatchContext",
+  "ToolDefinition",
+  "ToolPolicy",
+  "PinStore",
+  "ToolChangeListener",
+]);
+
+/** The names of all hooks, such as `HttpOptions.onError`. */
+export async function findHooks(entries: readonly string[]): Promise<readonly string[]> {
+  const api = new API({ cwd: ROOT });
+  try {
+    const snapshot = await api.updateSnapshot({ openProjects: [join(ROOT, "tsconfig.json")] });
+    const [project] = snapshot.getProjects();
+    if (project === undefined) throw new TypeError("The compiler finds no project");
+    const { program, checker } = project;
+    const hooks = new HookReader(checker);
+    for (const entry of entries) {
+      const file = await program.getSourceFile(join(ROOT, entry));
+      const module = file && await checker.getSymbolAtLocation(file);
+      if (module === undefined) throw new TypeError(`The compiler finds no module ${entry}`);
+      for (const exported of await checker.getExportsOfModule(module)) {
+        const symbol = exported.flags & SymbolFlags.Alias
+          ? await checker.getAliasedSymbol(exported)
+          : exported;
+        const isType = symbol.flags & (SymbolFlags.Interface | SymbolFlags.TypeAlias);
+        if (isType && (/Options$/.test(symbol.name) || HANDED_IN.has(symbol.name))) {
+          await hooks.read(await checker.getDeclaredTypeOfSymbol(symbol), symbol.name);
+        }
+      }
+    }
+    return [...hooks.names].sort();
+  } finally {
+    await api.close();
+  }
+}
+
+class HookReader {
+  readonly names: Set<string> = new Set();
+  readonly #checker: Checker;
+  readonly #seen: Set<number> = new Set();
+  readonly #places: Set<string> = new Set();
+
+  constructor(checker: Checker) {
+    this.#checker = checker;
+  }
+
+  /** Reads the type of a member, or of a list of options. */
+  async read(type: Type | undefined, name: string): Promise<void> {
+    // A type that holds itself, such as that of JSON, is read once for each name.
+    const place = `${name} ${type?.id}`;
+    if (type === undefined || this.#places.has(place)) return;
+    this.#places.add(place);
+    if (type.isUnionType() || type.isIntersectionType()) {
+      for (const part of await type.getTypes()) await this.read(part, name);
+      return;
+    }
+    const checker = this.#checker;
+    if (await checker.isArrayLikeType(type) && type.isTypeReference()) {
+      for (const item of await checker.getTypeArguments(type)) await this.read(item, name);
+      return;
+    }
+    const signatures = await checker.getSignaturesOfType(type, SignatureKind.Call);
+    if (signatures.length > 0) this.names.add(name);
+    // What a hook answers may have hooks too: a span of telemetry, the check of a schema.
+    for (const signature of signatures) {
+      await this.read(await checker.getReturnTypeOfSignature(signature), `${name}()`);
+    }
+    if (this.#seen.has(type.id)) return;
+    this.#seen.add(type.id);
+    if (type.isTypeReference() && isOf(await type.getSymbol(), "Promise")) {
+      for (const settled of await checker.getTypeArguments(type)) await this.read(settled, name);
+      return;
+    }
+    if (!isOwn(await type.getSymbol())) return;
+    for (const member of await checker.getPropertiesOfType(type)) {
+      const parent = await member.getParent();
+      if (parent !== undefined && !isOwn(parent)) continue;
+      const isNamed = parent !== undefined && !parent.name.startsWith("__");
+      const owner = isNamed ? parent.name : (await type.getAliasSymbol())?.name ?? name;
+      await this.read(await checker.getTypeOfSymbol(member), `${owner}.${member.name}`);
+    }
+  }
+}
+
+function isOf(symbol: Symbol | undefined, name: string): boolean {
+  return symbol?.name === name;
+}
+
+/**
+ * Whether it is a type of plue, and no class: plue makes the objects of its classes itself. The
+ * members of a type parameter are those of what it extends, such as a string.
+ */
+function isOwn(symbol: Symbol | undefined): boolean {
+  const { declarations = [], flags = 0 } = symbol ?? {};
+  return declarations.length > 0 &&
+    (flags & (SymbolFlags.Class | SymbolFlags.TypeParameter)) === 0 &&
+    declarations.every(({ path }) => path.startsWith(join(ROOT, "src")));
+}

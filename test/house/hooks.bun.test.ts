@@ -1,0 +1,20 @@
+import { describe, it } from "bun:test";
+import { assertEquals } from "@std/assert";
+import packageJson from "../../package.json" with { type: "json" };
+import { HOOK_CASES, NO_HOOKS } from "../runtime/hook_cases.ts";
+import { findHooks } from "./find_hooks.ts";
+
+/** The sources of the package's entries. */
+const ENTRIES = Object.values(packageJson.exports).flatMap((entry) =>
+  typeof entry === "string" ? [] : [entry.default.replace("./dist/", "").replace(/\.js$/, ".ts")]
+);
+
+describe("the hooks that an owner may hand in", () => {
+  it("each have a case in test/runtime/hook_cases.ts", async () => {
+    const found = await findHooks(ENTRIES);
+    const known = new Set([...Object.keys(HOOK_CASES), ...Object.keys(NO_HOOKS)]);
+    assertEquals(found.filter((name) => !known.has(name)), []);
+    // A case for what is no hook any more tests nothing.
+    assertEquals([...known].filter((name) => !found.includes(name)), []);
+  }, 60_000);
+});

@@ -1,0 +1,701 @@
+/**
+ * Every hook that an owner may hand in, with something that uses it and what the answer must be,
+ * whatever the hook does.
+ *
+ * @module
+ */
+
+import { SignJWT } from "jose";
+import {
+  buildToolset,
+  defineTool,
+  type DispatchContext,
+  isTool,
+  type SchemaEngine,
+  type SelectableToolHost,
+  type Selection,
+  type Tool,
+  ToolDispatcher,
+  type ToolDispatcherOptions,
+  type ToolIndex,
+  ToolRegistry as CoreRegistry,
+} from "../../src/core.ts";
+import {
+  type ToolDefinition,
+  ToolRegistry,
+  type ToolRegistryOptions,
+  typeboxEngine,
+} from "../../mod.ts";
+import {
+  bearerAuth,
+  createToolHandler,
+  jwtAuth,
+  type JwtAuthOptions,
+  limitFailedLogins,
+  MemoryRateLimitStore,
+  remoteKeys,
+  type ToolHandlerOptions,
+} from "../../src/adapters/hono/mod.ts";
+import { importTools } from "../../src/formats/mod.ts";
+import { createMcpEndpoint, importMcpServer } from "../../src/adapters/mcp/mod.ts";
+import { importOpenApi } from "../../src/adapters/openapi/mod.ts";
+import {
+  memoryStore,
+  type PinStore,
+  toolPins,
+  type ToolPinsOptions,
+} from "../../src/adapters/pins/mod.ts";
+import { fetchFrom, URL_OF_MCP } from "../adapters/mcp/support.ts";
+
+/** What a hook does wrong. */
+export const WAYS = ["throws", "rejects", "hangs", "answers nonsense"] as const;
+export type Way = (typeof WAYS)[number];
+
+/** A hook that does something wrong. It fits wherever a function is wanted. */
+// deno-lint-ignore no-explicit-any
+export type BadHook = (...args: any[]) => any;
+
+export const BAD_HOOKS: Readonly<Record<Way, BadHook>> = {
+  throws() {
+    throw new Error("The hook throws");
+  },
+  rejects: () => Promise.reject(new Error("The hook rejects")),
+  hangs: () => new Promise(() => {}),
+  "answers nonsense": () => 42,
+};
+
+/** What uses a hook, and what comes of it. */
+export interface HookCase {
+  /** The answer; `never` where what decides is waited for. By way where the ways differ. */
+  readonly right: string | Readonly<Record<Way, string>>;
+  /** Uses the hook, and gives the answer in a word. */
+  run(hook: BadHook): unknown;
+}
+
+/** The answers of a call whose hook decides, and is waited for until the call's time is over. */
+function decides(failed: string, nonsense: string = failed): Readonly<Record<Way, string>> {
+  return { throws: failed, rejects: failed, hangs: "timeout", "answers nonsense": nonsense };
+}
+
+/** The answers of a request whose hook decides, and is waited for. */
+function lets(failed: string, nonsense: string = failed): Readonly<Record<Way, string>> {
+  return { throws: failed, rejects: failed, hangs: "never", "answers nonsense": nonsense };
+}
+
+/** A tool that waits once, then answers `done`. */
+const WAIT: ToolDefinition = {
+  name: "t",
+  description: "Waits once.",
+  execute: () => new Promise((resolve) => setTimeout(() => resolve("done"), 1)),
+};
+const FAIL: ToolDefinition = {
+  ...WAIT,
+  execute() {
+    throw new Error("As tools do");
+  },
+};
+
+const SHORT: ToolDispatcherOptions = {
+  timeoutMs: 1_000,
+  approvalTimeoutMs: 1_000,
+  graceMs: 0,
+  closeTimeoutMs: 1_000,
+};
+
+interface CallSetup {
+  readonly tool?: Partial<ToolDefinition> | Tool;
+  readonly registry?: Partial<ToolRegistryOptions>;
+  readonly dispatcher?: ToolDispatcherOptions;
+  readonly context?: DispatchContext;
+  readonly selection?: Selection;
+}
+
+/** Calls the tool `t`, and gives its content or the code of its failure. */
+async function call({ tool, registry: options, ...setup }: CallSetup): Promise<string> {
+  const registry = new ToolRegistry({ lifecycleTimeoutMs: 500, ...options });
+  registry.registerTool(isTool(tool) ? tool : { ...WAIT, ...tool } as ToolDefinition);
+  const toolset = registry.select(setup.selection ?? {});
+  const dispatcher = new ToolDispatcher(toolset, { ...SHORT, ...setup.dispatcher });
+  const result = await dispatcher.dispatch({ name: "t" }, setup.context);
+  registry.getAvailableTools();
+  toolset.explain("t");
+  await registry.dispose().catch(() => {});
+  return result.ok ? String(result.content) : result.error.code;
+}
+
+/** Runs the tool `t` over HTTP, and gives the status. */
+async function request(
+  options: Partial<ToolHandlerOptions>,
+  tool: ToolDefinition = WAIT,
+  authorization = "Bearer correct-horse-battery",
+): Promise<string> {
+  const handler = createToolHandler(new ToolRegistry({ tools: [tool] }), {
+    ...("authorize" in options ? {} : { openExecution: true }),
+    ...options,
+  });
+  const response = await handler.fetch(
+    new Request("http://localhost/tools/t/execute", {
+      method: "POST",
+      headers: { "content-type": "application/json", authorization },
+      body: "{}",
+    }),
+  );
+  await response.text();
+  return String(response.status);
+}
+
+const engine = typeboxEngine();
+
+/** An engine with something wrong in it, for a tool that takes nothing. */
+function callWith(broken: SchemaEngine): Promise<string> {
+  const registry = new CoreRegistry({ engine: broken, tools: [WAIT] });
+  return new ToolDispatcher(registry, SHORT).dispatch({ name: "t", arguments: { more: 1 } })
+    .then((result) => result.ok ? String(result.content) : result.error.code);
+}
+
+/** Uses every operation of an index, and calls the tool. */
+function callWithIndex(index: () => ToolIndex): Promise<string> {
+  const registry = new ToolRegistry({ index, tools: [WAIT] });
+  const search = (): void => {
+    try {
+      registry.searchTools("waits");
+    } catch {
+      // What the owner's index throws is the owner's to catch.
+    }
+  };
+  search();
+  registry.updateTool({ ...WAIT, description: "Waits again." });
+  search();
+  return call({ registry: { index } });
+}
+
+const INDEX: ToolIndex = { add() {}, remove() {}, search: () => [] };
+
+const OPENAPI = {
+  openapi: "3.1.0",
+  info: { title: "t", version: "1" },
+  servers: [{ url: "https://api.example" }],
+  paths: { "/t": { get: { operationId: "t", responses: { 200: { description: "ok" } } } } },
+};
+
+async function callOpenApi(options: Parameters<typeof importOpenApi>[1]): Promise<string> {
+  const { tools } = await importOpenApi(OPENAPI, options);
+  const registry = new ToolRegistry({ tools });
+  const [tool] = registry.tools;
+  const dispatcher = new ToolDispatcher(registry, SHORT);
+  const result = await dispatcher.dispatch({ name: tool?.id ?? "t" });
+  return result.ok ? "ok" : result.error.code;
+}
+
+const MCP_LIST = { tools: [{ name: "t", inputSchema: { type: "object" } }] };
+
+/** A token whose signature no key has made. */
+const TOKEN = "Bearer " + ["eyJhbGciOiJSUzI1NiIsInR5cCI6IkpXVCJ9", "eyJleHAiOjk5OTk5OTk5OTl9", "AA"]
+  .join(".");
+
+const JWT = { issuer: "https://issuer.example", audience: "plue" };
+
+/** Runs the tool `t` for who has a good token. */
+async function requestWithToken(options: Partial<JwtAuthOptions>): Promise<string> {
+  const secret = "correct-horse-battery-staple-correct";
+  const token = await new SignJWT({ sub: "ann" })
+    .setProtectedHeader({ alg: "HS256" })
+    .setIssuedAt()
+    .setExpirationTime("1h")
+    .setAudience("plue")
+    .sign(new TextEncoder().encode(secret));
+  const authorize = jwtAuth({ audience: "plue", secret, ...options });
+  return await request({ authorize }, WAIT, `Bearer ${token}`);
+}
+
+/** By the name of the hook: the type that it is a member of, and the member. */
+export const HOOK_CASES: Readonly<Record<string, HookCase>> = {
+  // A call.
+  "ToolDispatcherOptions.onError": {
+    right: "threw",
+    run: (onError) => call({ tool: FAIL, dispatcher: { onError } }),
+  },
+  "ToolDispatcherOptions.validators": {
+    right: decides("denied"),
+    run: (rule) => call({ dispatcher: { validators: [rule] } }),
+  },
+  "ToolDispatcherOptions.approve": {
+    right: decides("denied"),
+    run: (approve) => call({ tool: { requiresApproval: true }, dispatcher: { approve } }),
+  },
+  "ToolHooks.before": {
+    right: decides("denied"),
+    run: (before) => call({ dispatcher: { hooks: { before } } }),
+  },
+  "ToolHooks.after": {
+    right: "denied",
+    run: (after) => call({ dispatcher: { hooks: { after } } }),
+  },
+  "TransactionManager.begin": {
+    right: decides("transaction_failed"),
+    run: (begin) => inTransaction({ begin }),
+  },
+  "TransactionManager.commit": {
+    right: {
+      throws: "transaction_failed",
+      rejects: "transaction_failed",
+      hangs: "transaction_failed",
+      "answers nonsense": "done",
+    },
+    run: (commit) => inTransaction({ commit }),
+  },
+  "TransactionManager.rollback": {
+    right: "threw",
+    run: (rollback) => inTransaction({ rollback }, FAIL),
+  },
+  "DispatchContext.metadata": {
+    right: "done",
+    run: (metadata) => call({ tool: SENDING, context: { metadata } }),
+  },
+  "DispatchContext.progress": {
+    right: "done",
+    run: (progress) => call({ tool: SENDING, context: { progress } }),
+  },
+  "DispatchContext.output": {
+    right: { throws: "done", rejects: "done", hangs: "timeout", "answers nonsense": "done" },
+    run: (output) => call({ tool: SENDING, context: { output } }),
+  },
+  "DispatchContext.signal": {
+    right: "done",
+    run: (signal) => call({ context: { signal } }),
+  },
+  "ToolDefinition.execute": {
+    right: decides("threw", "42"),
+    run: (execute) => call({ tool: { execute } }),
+  },
+  "ToolDefinition.validate": {
+    right: { ...decides("threw"), "answers nonsense": "denied" },
+    run: (validate) => call({ tool: { validate } }),
+  },
+  "ToolDefinition.isAvailable": {
+    right: "unavailable",
+    run: (isAvailable) => call({ tool: { isAvailable } }),
+  },
+  "ToolDefinition.init": {
+    right: { ...decides("unavailable", "done"), hangs: "unavailable" },
+    run: (init) => call({ tool: { init } }),
+  },
+  "ToolDefinition.dispose": {
+    right: "done",
+    run: (dispose) => call({ tool: { dispose } }),
+  },
+
+  // What a caller sees.
+  "Selection.filters": {
+    right: "unknown_tool",
+    run: (filter) => call({ selection: { filters: [filter] } }),
+  },
+  "ToolPolicy.allow": {
+    right: "unknown_tool",
+    run: (allow) => call({ selection: { policies: [{ allow }] } }),
+  },
+  "ToolPolicy.reason": {
+    right: "unknown_tool",
+    run: (reason) => call({ selection: { policies: [{ allow: () => false, reason }] } }),
+  },
+
+  "StandardSchema.~standard.validate": {
+    right: decides("invalid_arguments"),
+    run: (validate) =>
+      call({
+        tool: {
+          parameters: {
+            "~standard": {
+              version: 1,
+              vendor: "an owner",
+              validate,
+              jsonSchema: { input: () => ({ type: "object" }), output: () => ({}) },
+            },
+          },
+        },
+      }),
+  },
+  "StandardJsonSchemaConverter.input": {
+    right: "its owner is told",
+    run: (input) => defineWith({ input, output: () => ({}) }),
+  },
+  "StandardJsonSchemaConverter.output": {
+    right: "its owner is told",
+    run: (output) => defineWith({ input: () => ({ type: "object" }), output }),
+  },
+
+  // A registry of the owner's own.
+  "ToolSource.getTool": { right: "done", run: (getTool) => callOwn({ getTool }) },
+  "ToolSource.isAvailable": {
+    right: "unavailable",
+    run: (isAvailable) => callOwn({ isAvailable }),
+  },
+  "ToolHost.acquire": {
+    right: decides("unavailable", "threw"),
+    run: (acquire) => callOwn({ acquire }),
+  },
+  "ToolHost.release": { right: "done", run: (release) => callOwn({ release }) },
+  "SelectableToolHost.select": {
+    right: {
+      throws: "its owner is told",
+      rejects: "its owner is told",
+      hangs: "its owner is told",
+      "answers nonsense": "threw",
+    },
+    run: (select) => callOwn({ select }),
+  },
+
+  // A registry.
+  "ToolRegistryOptions.onError": {
+    right: "done",
+    run: (onError) =>
+      call({
+        tool: {
+          dispose() {
+            throw new Error("As disposals do");
+          },
+        },
+        registry: { onError },
+      }),
+  },
+  "ToolRegistryOptions.index": { right: "done", run: (index) => callWithIndex(index) },
+  "ToolIndex.add": { right: "done", run: (add) => callWithIndex(() => ({ ...INDEX, add })) },
+  "ToolIndex.remove": {
+    right: "done",
+    run: (remove) => callWithIndex(() => ({ ...INDEX, remove })),
+  },
+  "ToolIndex.search": {
+    right: "done",
+    run: (search) => callWithIndex(() => ({ ...INDEX, search })),
+  },
+  ToolChangeListener: {
+    right: "1",
+    run(listener) {
+      const registry = new ToolRegistry();
+      registry.subscribe(listener);
+      registry.registerTool(WAIT);
+      return String(registry.count);
+    },
+  },
+  "SchemaEngine.compile": {
+    right: { ...decides("unavailable", "threw"), hangs: "unavailable" },
+    run: (compile) => callWith({ ...engine, compile }),
+  },
+  "SchemaValidator.check": {
+    right: {
+      throws: "threw",
+      rejects: "threw",
+      hangs: "threw",
+      "answers nonsense": "invalid_arguments",
+    },
+    run: (check) =>
+      callWith({
+        ...engine,
+        compile: (schema, dialect) => ({ ...engine.compile(schema, dialect), check }),
+      }),
+  },
+  "SchemaValidator.issues": {
+    right: "threw",
+    run: (issues) =>
+      callWith({
+        ...engine,
+        compile: (schema, dialect) => ({
+          ...engine.compile(schema, dialect),
+          check: () => false,
+          issues,
+        }),
+      }),
+  },
+
+  // HTTP.
+  "HttpOptions.onError": { right: "500", run: (onError) => request({ onError }, FAIL) },
+  "HttpOptions.authorize": { right: lets("500"), run: (authorize) => request({ authorize }) },
+  "BearerAuthOptions.verify": {
+    right: lets("500"),
+    run: (verify) => request({ authorize: bearerAuth({ verify }) }),
+  },
+  "JwtAuthOptions.keys": {
+    right: { ...lets("401"), rejects: "503" },
+    run: (keys) => request({ authorize: jwtAuth({ ...JWT, keys }) }, WAIT, TOKEN),
+  },
+  "JwtAuthOptions.now": {
+    right: { throws: "500", rejects: "500", hangs: "500", "answers nonsense": "401" },
+    run: (now) => requestWithToken({ now }),
+  },
+  "JwtAuthOptions.toCaller": {
+    right: lets("500"),
+    run: (toCaller) => requestWithToken({ toCaller }),
+  },
+  "RemoteKeysOptions.fetch": {
+    right: "503",
+    run: (fetch) => request({ authorize: withKeys({ fetch, timeoutMs: 500 }) }, WAIT, TOKEN),
+  },
+  "RemoteKeysOptions.now": {
+    right: { throws: "503", rejects: "503", hangs: "503", "answers nonsense": "401" },
+    run: (now) =>
+      request(
+        { authorize: withKeys({ now, fetch: () => Promise.resolve(Response.json({ keys: [] })) }) },
+        WAIT,
+        TOKEN,
+      ),
+  },
+  "FailedLoginsOptions.clientAddress": {
+    right: "500",
+    run: (clientAddress) =>
+      request({
+        authorize: limitFailedLogins(() => ({ principal: "ann" }), {
+          limit: 1,
+          windowMs: 1_000,
+          clientAddress,
+        }),
+      }),
+  },
+  "RateLimitOptions.keyOf": {
+    right: "500",
+    run: (keyOf) => request({ rateLimit: { limit: 1, windowMs: 1_000, keyOf } }),
+  },
+  "RateLimitStore.take": {
+    right: { throws: "500", rejects: "500", hangs: "503", "answers nonsense": "503" },
+    run: (take) =>
+      request({
+        rateLimit: { limit: 1, windowMs: 1_000, storeTimeoutMs: 500, store: { take } },
+      }),
+  },
+  "MemoryRateLimitStoreOptions.now": {
+    right: { throws: "500", rejects: "500", hangs: "500", "answers nonsense": "200" },
+    run: (now) =>
+      request({
+        rateLimit: { limit: 1, windowMs: 1_000, store: new MemoryRateLimitStore({ now }) },
+      }),
+  },
+  "ObserveOptions.access": { right: "200", run: (access) => request({ observe: { access } }) },
+  "ObserveOptions.now": {
+    right: "200",
+    run: (now) => request({ observe: { now, access() {} } }),
+  },
+  "CallTelemetry.begin": {
+    right: "200",
+    run: (begin) => request({ observe: { telemetry: { begin } } }),
+  },
+  "CallSpan.run": { right: "200", run: (run) => request(traced({ run })) },
+  "CallSpan.end": { right: "200", run: (end) => request(traced({ end })) },
+
+  // What is imported.
+  "ImportOptions.risk": { right: "its owner is told", run: (risk) => chosenBy({ risk }) },
+  "ImportOptions.include": { right: told("none"), run: (include) => chosenBy({ include }) },
+  "ImportOptions.exclude": { right: told("none"), run: (exclude) => chosenBy({ exclude }) },
+  "ImportOptions.roles": { right: "its owner is told", run: (roles) => chosenBy({ roles }) },
+  "ImportOptions.scopes": { right: "its owner is told", run: (scopes) => chosenBy({ scopes }) },
+  "ToolPinsOptions.onHeld": {
+    right: "new",
+    run: (onHeld) => pinnedBy(memoryStore(), { firstImport: "hold", onHeld }),
+  },
+  "PinStore.load": { right: "unverified", run: (load) => pinnedBy({ ...memoryStore(), load }) },
+  "PinStore.save": {
+    right: {
+      throws: "unverified",
+      rejects: "unverified",
+      hangs: "unverified",
+      "answers nonsense": "let in",
+    },
+    run: (save) => pinnedBy({ ...memoryStore(), save }),
+  },
+  "ImportMcpServerOptions.risk": {
+    right: "its owner is told",
+    run: (risk) => importWith({ risk }).catch(() => "its owner is told"),
+  },
+  "ImportMcpServerOptions.onError": { right: "done", run: (onError) => importWith({ onError }) },
+  "ImportOptions.execute": {
+    right: decides("threw", "42"),
+    run(execute) {
+      const [tool] = importTools("mcp", MCP_LIST, { execute }).tools;
+      return tool === undefined ? "no tool" : call({ tool });
+    },
+  },
+  "OpenApiImportOptions.authorize": {
+    right: { throws: "threw", rejects: "threw", hangs: "timeout", "answers nonsense": "ok" },
+    run: (authorize) =>
+      callOpenApi({ authorize, fetch: () => Promise.resolve(Response.json("done")) }),
+  },
+  "OpenApiImportOptions.fetch": {
+    right: decides("threw"),
+    run: (fetch) => callOpenApi({ fetch }),
+  },
+};
+
+/** The answers of a choice that is wanted at once, and of which its owner is told otherwise. */
+function told(nonsense: string): Readonly<Record<Way, string>> {
+  const owner = "its owner is told";
+  return { throws: owner, rejects: owner, hangs: owner, "answers nonsense": nonsense };
+}
+
+/** How many tools are imported with a choice. */
+function chosenBy(options: Readonly<Record<string, BadHook>>): string {
+  try {
+    return importTools("mcp", MCP_LIST, options).tools.length === 0 ? "none" : "some";
+  } catch {
+    return "its owner is told";
+  }
+}
+
+/** What becomes of a tool that pins look at. */
+async function pinnedBy(store: PinStore, options: ToolPinsOptions = {}): Promise<string> {
+  const pins = toolPins(store, { storeTimeoutMs: 500, ...options });
+  const { tools, held } = await importTools("mcp", MCP_LIST, { pins });
+  return tools.length > 0 ? "let in" : held[0]?.kind ?? "lost";
+}
+
+function because(reason: string, names: readonly string[]): Readonly<Record<string, string>> {
+  return Object.fromEntries(names.map((name) => [name, reason]));
+}
+
+/** The functions among the types of options that are no hooks of an owner, and why. */
+export const NO_HOOKS: Readonly<Record<string, string>> = {
+  "AjvEngineOptions.plugins": "runs while the engine is made, and throws to the owner who makes it",
+  ...because("tells the time, and must neither fail nor wait", [
+    "Clock.now",
+    "RegistryClock.timestamp",
+    "RegistryClock.setTimeout",
+    "RegistryClock.setTimeout()",
+  ]),
+  ...because("is one of ImportOptions", [
+    "ImportMcpServerOptions.exclude",
+    "ImportMcpServerOptions.include",
+    "ImportMcpServerOptions.roles",
+    "ImportMcpServerOptions.scopes",
+  ]),
+  ...because("is made by plue and handed on", [
+    "ImportPins.check",
+    "PinnedImport.approve",
+    "ArgumentChoice.accepts",
+    "CallDispatcher.dispatchAll",
+    "ExportNames.encodingOf",
+    "ExportNames.idOf",
+    "ExportNames.nameOf",
+    "FormatService.exportPage",
+    "FormatService.routes",
+    "FormatService.routes()",
+    "ImportPins.check",
+    "PinnedImport.approve",
+  ]),
+  ...because("is read by importTools, as that of ImportOptions", [
+    "ImportMcpServerOptions.exclude",
+    "ImportMcpServerOptions.include",
+    "ImportMcpServerOptions.roles",
+    "ImportMcpServerOptions.scopes",
+  ]),
+  ...because("is of the response that a fetch function gave", [
+    "HttpResponse.body.getReader",
+    "HttpResponse.body.getReader().cancel",
+    "HttpResponse.body.getReader().read",
+    "HttpResponse.headers.get",
+  ]),
+  ...because("is a ToolDefinition's", [
+    "Tool.dispose",
+    "Tool.execute",
+    "Tool.init",
+    "Tool.isAvailable",
+    "Tool.validate",
+  ]),
+  ...because("is of the package koffi", ["Koffi.load", "Koffi.load().func", "Koffi.load().func()"]),
+};
+
+function defineWith(jsonSchema: { readonly input: BadHook; readonly output: BadHook }): string {
+  const schema = {
+    "~standard": {
+      version: 1,
+      vendor: "an owner",
+      validate: (value: unknown) => ({ value }),
+      jsonSchema,
+    },
+  };
+  try {
+    return defineTool({ ...WAIT, parameters: schema, returns: schema }).id;
+  } catch {
+    return "its owner is told";
+  }
+}
+
+/** Calls the tool `t` of a registry that is not plue's, and has something wrong in it. */
+async function callOwn(
+  broken: Partial<
+    Record<"getTool" | "isAvailable" | "acquire" | "release" | "select", BadHook>
+  >,
+): Promise<string> {
+  const registry = new ToolRegistry({ tools: [{ ...WAIT, isAvailable: () => true }] });
+  const host: SelectableToolHost = {
+    engine,
+    tools: registry.tools,
+    revision: 0,
+    getTool: (id) => registry.getTool(id),
+    isAvailable: (tool) => registry.isAvailable(tool),
+    acquire: (tool) => registry.acquire(tool),
+    release: (runtime) => registry.release(runtime),
+    select: (selection) => buildToolset(host, selection),
+    ...broken,
+  };
+  try {
+    const result = await new ToolDispatcher(host, SHORT).dispatch({ name: "t" });
+    return result.ok ? String(result.content) : result.error.code;
+  } catch {
+    return "its owner is told";
+  }
+}
+
+/** Imports from a server in this process, which lists a tool later that cannot be registered. */
+async function importWith(
+  { risk, onError }: { readonly risk?: BadHook; readonly onError?: BadHook },
+): Promise<string> {
+  const far = new ToolRegistry({ tools: [WAIT] });
+  const registry = new ToolRegistry();
+  const told = Promise.withResolvers<void>();
+  await using _server = await importMcpServer(URL_OF_MCP, {
+    namespace: "far",
+    registry,
+    http: { fetch: fetchFrom(createMcpEndpoint(far, { openExecution: true })) },
+    ...(risk && { risk }),
+    onError(error) {
+      told.resolve();
+      return onError?.(error);
+    },
+  });
+  registry.registerTool({ ...WAIT, name: "far:u" });
+  far.registerTool({ ...WAIT, name: "u" });
+  await told.promise;
+  const result = await new ToolDispatcher(registry).dispatch({ name: "far:t" });
+  return result.ok ? String(result.content) : result.error.code;
+}
+
+const SENDING: Partial<ToolDefinition> = {
+  async *execute(_params, { metadata, progress }) {
+    metadata("told");
+    progress(1, 2);
+    yield "part";
+    return await Promise.resolve("done");
+  },
+};
+
+function inTransaction(
+  broken: Partial<Record<"begin" | "commit" | "rollback", BadHook>>,
+  tool: ToolDefinition = WAIT,
+): Promise<string> {
+  return call({
+    tool: { ...tool, requiresTransaction: true },
+    dispatcher: {
+      transactions: { begin: () => ({ id: "1" }), commit() {}, rollback() {}, ...broken },
+    },
+  });
+}
+
+function traced(
+  broken: { readonly run?: BadHook; readonly end?: BadHook },
+): Partial<ToolHandlerOptions> {
+  const span = { place: undefined, run: <R>(work: () => R): R => work(), end() {}, ...broken };
+  return { observe: { telemetry: { begin: () => span } } };
+}
+
+function withKeys(
+  options: Parameters<typeof remoteKeys>[1],
+): ToolHandlerOptions["authorize"] & object {
+  return jwtAuth({ ...JWT, keys: remoteKeys("https://issuer.example/keys", options) });
+}

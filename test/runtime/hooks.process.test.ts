@@ -1,0 +1,51 @@
+import { beforeAll, describe, it } from "bun:test";
+import { assertEquals } from "@std/assert";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import process from "node:process";
+import { HOOK_CASES, type Way, WAYS } from "./hook_cases.ts";
+
+/** What this runtime wants before the name of a program. */
+const RUN = "Deno" in globalThis
+  ? ["run", "--allow-all", "--no-config", "--import-map=deno.json", "--node-modules-dir=manual"]
+  : [];
+
+/** What the process printed for a hook and a way; absent where nothing was answered. */
+const answers = new Map<string, string>();
+let ended: { readonly code: unknown; readonly errors: string; readonly last: string | undefined };
+
+async function useHooks(): Promise<void> {
+  const program = join(import.meta.dirname, "hook_process.ts");
+  const child = spawn(process.execPath, [...RUN, program], {
+    cwd: join(import.meta.dirname, "../.."),
+    env: { ...process.env, NODE_OPTIONS: "", NO_COLOR: "1" },
+  });
+  let printed = "";
+  let errors = "";
+  child.stdout.setEncoding("utf8").on("data", (text: string) => printed += text);
+  child.stderr.setEncoding("utf8").on("data", (text: string) => errors += text);
+  const [code] = await once(child, "close");
+  const lines = printed.trim().split("\n");
+  for (const line of lines.filter((line) => line.startsWith("["))) {
+    const [name, way, answer] = JSON.parse(line);
+    answers.set(`${name} ${way}`, answer);
+  }
+  ended = { code, errors, last: lines.at(-1) };
+}
+
+describe("a hook of an owner", () => {
+  beforeAll(useHooks, 60_000);
+
+  it("does not end the process, whatever it does", () => {
+    assertEquals(ended, { code: 0, errors: "", last: "done" });
+  });
+
+  for (const [name, { right }] of Object.entries(HOOK_CASES)) {
+    it(`does not change the answer: ${name}`, () => {
+      const got = WAYS.map((way): [Way, string] => [way, answers.get(`${name} ${way}`) ?? "never"]);
+      const wanted = WAYS.map((way) => [way, typeof right === "string" ? right : right[way]]);
+      assertEquals(Object.fromEntries(got), Object.fromEntries(wanted));
+    });
+  }
+});
