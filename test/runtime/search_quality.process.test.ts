@@ -61,7 +61,7 @@ describe("search over the tools of GitHub's MCP server", () => {
 const MINISEARCH: { readonly [set: string]: Partial<SearchQuality> } = {
   dev_livemcp: { all5: 0.321, ndcg10: 0.398, recall5: 0.458, hit1: 0.321, mrr: 0.447 },
   dev_metatool: { all5: 0.619, ndcg10: 0.592, recall5: 0.654, hit1: 0.475, mrr: 0.572 },
-  dev_sealtools: { all5: 0.67, ndcg10: 0.898, recall5: 0.871, hit1: 0.943, mrr: 0.966 },
+  dev_sealtools: { all5: 0.666, ndcg10: 0.893, recall5: 0.868, hit1: 0.937, mrr: 0.963 },
 };
 
 const sets = new Map(readSearchSets().map((set) => [set.name, set]));

@@ -48,6 +48,9 @@ const MAX_QUERY_WORDS = 512;
 const MAX_SENTENCES = 8;
 const MAX_FIELD_WORDS = 1_024;
 const MAX_STEMS = 4_096;
+const MAX_REMEMBERED_GUESSES = 512;
+/** How many words one unknown word may mean. */
+const MAX_GUESSES = 8;
 
 const SENTENCE_END = /[.!?;]+(?=\s|$)|[\n。！？；।؟۔]+/u;
 /** The fields whose neighbouring words are kept as pairs. */
@@ -81,7 +84,7 @@ interface Question {
   /** The words by their stems. */
   readonly words: Map<string, string>;
   /** Neighbouring stems. */
-  readonly pairs: ReadonlySet<string>;
+  readonly pairs: Set<string>;
 }
 
 /** What a word of a query may mean. */
@@ -122,7 +125,7 @@ const OPTIONS = { synonyms: checkLines, minScore: numberFrom(0, 1) } satisfies {
 
 /**
  * Makes an empty index that ranks by words. It reads names, titles, tags, categories, descriptions
- * and parameters; of a query it reads 8,192 characters and 512 words.
+ * and parameters; of a query it reads 8,192 characters, and 512 words of a sentence.
  *
  * A score is between 0 and 1. The best tool's says how much of the query it has, by how rare the
  * words are; the others' are in proportion to it.
@@ -160,6 +163,8 @@ export function createToolIndex(options: ToolIndexOptions = {}): ToolIndex {
   const views = new WeakMap<readonly Tool[], View>();
   // Most words of a tool are in others too.
   const stemsOf = new Map<string, readonly string[]>();
+  // People ask in the same words, also in those that no tool has.
+  const guesses = new Map<string, readonly (readonly [word: string, likeness: number])[]>();
 
   function add(tool: Tool): void {
     remove(tool.id);
@@ -188,6 +193,7 @@ export function createToolIndex(options: ToolIndexOptions = {}): ToolIndex {
       let term = terms.get(word);
       if (term === undefined) {
         terms.set(word, term = { slots: [], weights: [], fields: [] });
+        guesses.clear();
         if (!word.includes(" ")) {
           const letter = word.slice(0, 1);
           byLetter.set(letter, (byLetter.get(letter) ?? new Set()).add(word));
@@ -214,6 +220,7 @@ export function createToolIndex(options: ToolIndexOptions = {}): ToolIndex {
       if (slots.length === 0) {
         terms.delete(word);
         byLetter.get(word.slice(0, 1))?.delete(word);
+        guesses.clear();
       }
     }
     entries[slot] = undefined;
@@ -295,9 +302,13 @@ export function createToolIndex(options: ToolIndexOptions = {}): ToolIndex {
     // "reopen" and "unlock" are about what is open and locked; "research" is not about a search.
     if (most === undefined && /^(un|re(?=[aeiou]))/.test(word)) note(word.slice(2), SYNONYM);
     if (found.length === 0) {
-      const isShown = (other: string): boolean => count(other, view) > 0;
-      const known = byLetter.get(word.slice(0, 1)) ?? [];
-      for (const [other, likeness] of closeWords(word, known, isShown)) note(other, likeness);
+      let close = guesses.get(word);
+      if (close === undefined) {
+        close = closeWords(word, byLetter.get(word.slice(0, 1)) ?? []);
+        if (guesses.size >= MAX_REMEMBERED_GUESSES) guesses.clear();
+        guesses.set(word, close);
+      }
+      for (const [other, likeness] of close) if (found.length < MAX_GUESSES) note(other, likeness);
     }
     most ??= Math.min(rarity(0, view.size), ...found.map(([, , own]) => own));
     return { rarity: most, terms: found };
@@ -372,7 +383,12 @@ export function createToolIndex(options: ToolIndexOptions = {}): ToolIndex {
     const take = Math.min(Math.floor(limit), view.size);
     if (!(take > 0)) return [];
     const text = query.slice(0, MAX_QUERY);
-    const question = read(text);
+    const sentences = text.split(SENTENCE_END).map(read);
+    const question: Question = { words: new Map(), pairs: new Set() };
+    for (const { words, pairs } of sentences) {
+      for (const [base, typed] of words) question.words.set(base, typed);
+      for (const pair of pairs) question.pairs.add(pair);
+    }
     const name = joinWords(text);
     if (name !== "" && terms.has(name)) question.words.set(name, text.trim());
     const meanings = new Map<string, Meaning>();
@@ -385,17 +401,18 @@ export function createToolIndex(options: ToolIndexOptions = {}): ToolIndex {
     if (highest === 0 || share < minScore) return [];
 
     // Who asks for several things asks for each in a sentence of its own.
-    const sentences = text.split(SENTENCE_END).map(read).filter(({ words }) => words.size > 1);
-    const parts = sentences.length > 1
-      ? sentences.slice(0, MAX_SENTENCES).map((sentence) => rank(sentence, meaning, view))
-      : [];
+    const asked = sentences.filter(({ words }) => words.size > 1).slice(0, MAX_SENTENCES);
+    const best = asked.length > 1 ? new Float64Array(scores.length) : undefined;
+    for (const sentence of best === undefined ? [] : asked) {
+      const part = rank(sentence, meaning, view);
+      for (let slot = 0; slot < scores.length && part.highest > 0; slot++) {
+        const own = (part.scores[slot] as number) / part.highest;
+        if (best !== undefined && own > (best[slot] as number)) best[slot] = own;
+      }
+    }
     for (let slot = 0; slot < scores.length; slot++) {
       const own = (scores[slot] as number) / highest;
-      let best = parts.length === 0 ? own : 0;
-      for (const part of parts) {
-        best = Math.max(best, part.highest && (part.scores[slot] as number) / part.highest);
-      }
-      scores[slot] = own && own + SENTENCE_SHARE * (best - own);
+      scores[slot] = own && best ? own + SENTENCE_SHARE * ((best[slot] as number) - own) : own;
     }
     const slots = bestSlots(scores, view, take);
     const scale = share / (scores[slots[0] as number] as number);

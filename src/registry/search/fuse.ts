@@ -6,13 +6,7 @@
  */
 
 import { isThenable, type Tool } from "../../tool/mod.ts";
-import {
-  type ToolAnswer,
-  type ToolHit,
-  type ToolIndex,
-  type ToolMatch,
-  type ToolSearchScope,
-} from "./find.ts";
+import type { ToolAnswer, ToolHit, ToolIndex, ToolMatch, ToolSearchScope } from "./find.ts";
 
 /** How much the first places stand out; 60 in the paper of Cormack, Clarke and Büttcher (2009). */
 const EVENNESS = 60;

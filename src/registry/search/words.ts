@@ -86,38 +86,30 @@ export function stem(word: string): string {
     .replace(/([^aeiou])\1$/, "$1");
 }
 
-/** How many words one word may mean. */
-const MAX_GUESSES = 8;
-
 /**
  * The words among `known` that begin with `word`, or are one typing error away from it (two from
- * eight letters on, none below four), with their likeness, 0 to 1; the likeliest eight. Nothing is
- * guessed for words with digits, nor for beginnings of one or two Latin letters.
+ * eight letters on, none below four), with their likeness, 0 to 1; the likeliest come first. Nothing
+ * is guessed for words with digits, nor for one or two Latin letters.
  *
  * @param known Words with the same first letter.
- * @param accepts Says which of them may be guessed. Asked only for words that are close.
  */
-export function closeWords(
-  word: string,
-  known: Iterable<string>,
-  accepts: (word: string) => boolean = () => true,
-): [string, number][] {
+export function closeWords(word: string, known: Iterable<string>): [string, number][] {
   if (/\p{N}|^[a-z]{1,2}$/u.test(word)) return [];
   const limit = word.length < 4 ? 0 : word.length < 8 ? 1 : 2;
   const letters = letterMask(word);
   const found: [string, number][] = [];
   for (const other of known) {
     if (other.startsWith(word)) {
-      if (accepts(other)) found.push([other, 0.5 + word.length / other.length / 2]);
+      found.push([other, 0.5 + word.length / other.length / 2]);
     } else if (
       Math.abs(other.length - word.length) <= limit &&
       bitCount(letters ^ letterMask(other)) <= 2 * limit &&
-      isWithinEdits(word, other, limit) && accepts(other)
+      isWithinEdits(word, other, limit)
     ) {
       found.push([other, isWithinEdits(word, other, 1) ? 1 : 0.5]);
     }
   }
-  return found.sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1)).slice(0, MAX_GUESSES);
+  return found.sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1));
 }
 
 /** A bit per letter. One typing error changes two at most, so one comparison rules most words out. */

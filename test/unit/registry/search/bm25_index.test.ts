@@ -330,6 +330,32 @@ describe("a search among the tools of a caller", () => {
     });
   }
 
+  it("guesses among their words, however many close ones others have", () => {
+    const others = Array.from(
+      { length: 100 },
+      (_, number) =>
+        makeTool({
+          name: `h${number}`,
+          description: `Has zebr${"abcdefghij"[number % 10]}${number}x.`,
+        }),
+    );
+    const own = tools("mine: Has a zebracorn.");
+    assertEquals(
+      indexOf([...others, ...own]).search("zebr", 10, { among: own }),
+      indexOf(own).search("zebr", 10),
+    );
+  });
+
+  it("takes the eight likeliest words for one that is not known", () => {
+    const many = indexOf(
+      Array.from(
+        "bcdfghjklmnp",
+        (letter) => makeTool({ name: `t-${letter}`, description: `Zebra${letter}o.` }),
+      ),
+    );
+    assertEquals(many.search("zebra", 20).length, 8);
+  });
+
   it("follows changes of the tools in it", () => {
     const index = indexOf([...hidden, ...visible]);
     const before = index.search("alpha", 10, { among: visible });
