@@ -1,5 +1,6 @@
 import { spawnSync } from "node:child_process";
-import { createServer } from "node:net";
+import { once } from "node:events";
+import { connect, createServer } from "node:net";
 import { join } from "node:path";
 import process from "node:process";
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
@@ -128,13 +129,18 @@ describe("examples/serve.ts", () => {
   const hasCurl = spawnSync("curl", ["--version"]).status === 0;
   maybe(hasCurl, "curl is not installed")("prints a curl line that works as it is", async () => {
     await using folder = await temporaryFolder({ "notes.md": "" });
-    for (const environment of [{}, { PLUE_TOKEN: "s3cret" }, { PLUE_MAX_RISK: "safe" }]) {
+    for (
+      const environment of [{}, { PLUE_TOKEN: "s3cret-s3cret-s3cret" }, { PLUE_MAX_RISK: "safe" }]
+    ) {
       await using server = await serve(folder.path, environment);
       const [line] = await server.program.printed(/curl .*/);
       await using shell = startProgram("sh", ["-c", line], environment);
       await shell.ended;
       const answer = JSON.parse(shell.output.stdout);
-      assertEquals([answer.ok, shell.output.stdout.includes("s3cret")], [true, false]);
+      assertEquals([answer.ok, shell.output.stdout.includes("s3cret-s3cret-s3cret")], [
+        true,
+        false,
+      ]);
     }
   });
 
@@ -195,6 +201,48 @@ describe("examples/serve.ts", () => {
     }
   });
 
+  it("closes silent connections, and not that of a call that runs", async () => {
+    await using folder = await temporaryFolder();
+    const token = "s3cret-s3cret-s3cret";
+    await using server = await serve(folder.path, { PLUE_TOKEN: token, PLUE_MAX_RISK: "high" });
+    const head = (path: string): string =>
+      `POST ${path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n` +
+      "Content-Length: 100\r\n\r\n";
+    const silent = [
+      "",
+      "POST /mcp HT",
+      head("/tools/echo/execute"),
+      head("/mcp"),
+      head("/nowhere"),
+    ];
+    const closed = silent.map(async (text) => {
+      const socket = connect(Number(new URL(server.url).port), "127.0.0.1");
+      socket.on("error", () => {}).resume();
+      socket.write(text);
+      await once(socket, "close");
+    });
+    // Longer than a silent connection lives.
+    const call = server.post("terminal-execute", { command: "sleep", args: ["14"] }, {
+      headers: { authorization: `Bearer ${token}` },
+    });
+    await Promise.all(closed);
+    assertEquals((await (await call).json()).ok, true);
+  }, 60_000);
+
+  it("turns away who guesses at its token", async () => {
+    await using folder = await temporaryFolder();
+    await using server = await serve(folder.path, { PLUE_TOKEN: "s3cret-s3cret-s3cret" });
+    const guess = async (token: string): Promise<number> => {
+      const headers = { authorization: `Bearer ${token}` };
+      const { status, body } = await fetch(`${server.url}/tools`, { headers });
+      await body?.cancel();
+      return status;
+    };
+    for (let tries = 0; tries < 10; tries++) assertEquals(await guess(`guess-${tries}`), 401);
+    assertEquals(await guess("guess-10"), 429);
+    assertEquals(await guess("s3cret-s3cret-s3cret"), 429);
+  });
+
   maybe(isLinux, "only Linux shows the marks of commands")(
     "leaves no command running when it is killed, and starts again",
     async () => {
@@ -217,22 +265,25 @@ describe("examples/serve.ts", () => {
 
   it("asks for its token on every route", async () => {
     await using folder = await temporaryFolder();
-    await using server = await serve(folder.path, { HOST: "0.0.0.0", PLUE_TOKEN: "s3cret" });
+    await using server = await serve(folder.path, {
+      HOST: "0.0.0.0",
+      PLUE_TOKEN: "s3cret-s3cret-s3cret",
+    });
     const asked = await fetch(`${server.url}/tools`);
     assertEquals([asked.status, asked.headers.get("www-authenticate")], [401, "Bearer"]);
     assertEquals((await asked.json()).code, "unauthorized");
     assertEquals((await server.post("echo", { message: "x" })).status, 401);
-    const headers = { authorization: "Bearer s3cret" };
+    const headers = { authorization: "Bearer s3cret-s3cret-s3cret" };
     const listed = await fetch(`${server.url}/tools`, { headers });
     assertEquals(listed.status, 200);
     await listed.body?.cancel();
     const answer = await server.post("echo", { message: "x" }, { headers });
     assertEquals((await answer.json()).content, { message: "x" });
     const wrong = await server.post("echo", { message: "x" }, {
-      headers: { authorization: "Bearer s3cres" },
+      headers: { authorization: "Bearer s3cret-s3cret-s3cres" },
     });
     assertEquals(wrong.status, 401);
-    assertEquals(server.program.output.stdout.includes("s3cret"), false);
+    assertEquals(server.program.output.stdout.includes("s3cret-s3cret-s3cret"), false);
   });
 
   it("answers under every loopback address that it listens on", async () => {

@@ -10,7 +10,7 @@
  * | `PLUE_WORKSPACE` | the folder that the tools work in | the current one |
  * | `PLUE_GIT_FOLDER` | where its repository may keep data outside of it (worktrees, submodules) | none |
  * | `PLUE_STATE` | where journals of transactions lie, never in a workspace | the user's state folder |
- * | `PLUE_TOKEN` | what callers must present as a bearer token | none |
+ * | `PLUE_TOKEN` | what callers must present as a bearer token: 16 or more characters | none |
  *
  * @module
  */
@@ -18,13 +18,19 @@
 import { statSync } from "node:fs";
 import process from "node:process";
 import { type Selection, ToolDispatcher } from "../mod.ts";
-import { bearerAuth, createToolHandler, serveFormats } from "../src/adapters/hono/mod.ts";
+import {
+  bearerAuth,
+  createToolHandler,
+  limitFailedLogins,
+  serveFormats,
+} from "../src/adapters/hono/mod.ts";
 import { createMcpEndpoint } from "../src/adapters/mcp/mod.ts";
 import * as formats from "../src/formats/mod.ts";
 import { banner } from "./serve/banner.ts";
-import { bearerCheck } from "./serve/bearer.ts";
 import { hostOf, readSettings, SettingsError, urlOf } from "./serve/settings.ts";
 import { createWorkspaceRegistry } from "./workspace/mod.ts";
+
+type Server = ReturnType<typeof Bun.serve>;
 
 /** A value that cannot be used ends the program with this code. */
 const BAD_VALUE = 2;
@@ -69,7 +75,9 @@ if (toolset.tools.some((tool) => tool.requiresTransaction)) {
   if (count > 0) process.stderr.write(`Rolled back ${count} transactions of an earlier run\n`);
 }
 
-const isKnown = settings.token === undefined ? undefined : bearerCheck(settings.token);
+/** How often an address may show a wrong token. */
+const FAILED_LOGINS = { limit: 10, windowMs: 60_000 };
+
 /** Access is the same over HTTP and over MCP. */
 const access = {
   selection,
@@ -85,41 +93,40 @@ const access = {
   onError: (error: unknown) => console.error(error),
   // Without a token only loopback is served (the settings see to it), and the handler checks Host
   // and Origin, so that no web page can call. With one, the token is the check, under any name.
-  ...(isKnown === undefined ? { openExecution: true } : {
-    authorize: bearerAuth({
-      verify: (_token, request) =>
-        isKnown(request)
-          ? { ...(settings.role === undefined ? {} : { role: settings.role }), explain: true }
-          : undefined,
-    }),
+  ...(settings.token === undefined ? { openExecution: true } : {
+    authorize: limitFailedLogins(
+      bearerAuth({
+        tokens: new Map([[
+          settings.token,
+          { ...(settings.role === undefined ? {} : { role: settings.role }), explain: true },
+        ]]),
+      }),
+      {
+        ...FAILED_LOGINS,
+        clientAddress: (request, server) => (server as Server).requestIP(request)?.address,
+      },
+    ),
   }),
 };
 const mcp = createMcpEndpoint(registry, { ...access, name: "plue" });
 const app = createToolHandler(registry, {
   ...access,
   formats: serveFormats(formats, { openapi: { title: "plue" } }),
-  ...(isKnown === undefined ? { openExplain: true } : {}),
+  ...(settings.token === undefined ? { openExplain: true } : {}),
 });
 app.all("/mcp", mcp.handle);
 
-/** Calls, and streams that a client follows. */
-function isLong(request: Request): boolean {
-  return request.method === "POST" ||
-    request.headers.get("accept")?.includes("text/event-stream") === true;
-}
-
-function serve(): ReturnType<typeof Bun.serve> {
+function serve(): Server {
   try {
     return Bun.serve({
       port: settings.port,
       hostname: settings.host,
       // Far above the handler's own limit, so that the handler answers with its message.
       maxRequestBodySize: 64 * 1024 * 1024,
-      fetch(request, server) {
-        // A call may run for minutes without sending a byte. The dispatcher has the timeout.
-        if (isLong(request)) server.timeout(request, 0);
-        return app.fetch(request);
-      },
+      // A silent connection is closed. The handler lifts this for a call that runs, and streams
+      // have a heartbeat.
+      idleTimeout: 10,
+      fetch: app.fetch,
     });
   } catch (error) {
     const code = (error as { readonly code?: unknown }).code;

@@ -124,6 +124,12 @@ describe("createEdgeApp()", () => {
     assertEquals(await content("json:get", { document, pointer: "" }), document);
   });
 
+  it("counts no text that would keep it busy", async () => {
+    const counted = async (length: number): Promise<number> =>
+      (await call("text:stats", { text: "a".repeat(length) }, TOKEN)).status;
+    assertEquals([await counted(10_000), await counted(10_001)], [200, 422]);
+  });
+
   it("finds no members that a document only inherits", async () => {
     for (const pointer of ["/constructor", "/__proto__", "/length", "/0", "/-1", "/01"]) {
       for (const document of [{}, [], "text"]) {

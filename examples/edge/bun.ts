@@ -13,5 +13,7 @@ const app = createEdgeApp({ token: process.env["PLUE_TOKEN"] });
 export default {
   port: Number(process.env["PORT"] ?? 8787),
   hostname: process.env["HOST"] ?? "127.0.0.1",
-  fetch: (request: Request): Response | Promise<Response> => app.fetch(request),
+  // Silent connections are closed after ten seconds. With Bun's server as the second argument, the
+  // app lifts that for a call that runs.
+  fetch: app.fetch,
 };

@@ -12,6 +12,16 @@ import { createEdgeApp } from "./app.ts";
 const app = createEdgeApp({ token: process.env["PLUE_TOKEN"] });
 const hostname = process.env["HOST"] ?? "127.0.0.1";
 
-serve({ fetch: app.fetch, hostname, port: Number(process.env["PORT"] ?? 8787) }, ({ port }) => {
+/** Slow clients are disconnected: how long a request may take to come, in milliseconds. */
+const serverOptions = {
+  headersTimeout: 10_000,
+  requestTimeout: 40_000,
+  connectionsCheckingInterval: 5_000,
+};
+
+const port = Number(process.env["PORT"] ?? 8787);
+const server = serve({ fetch: app.fetch, hostname, port, serverOptions }, ({ port }) => {
   console.log(`Serving http://${hostname}:${port}`);
 });
+// A connection without traffic is closed: longer than a call may take, and than a heartbeat.
+if ("timeout" in server) server.timeout = 120_000;

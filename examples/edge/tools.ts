@@ -11,6 +11,9 @@ const MAX_TEXT_LENGTH = 100_000;
 
 const text = { type: "string", maxLength: MAX_TEXT_LENGTH } as const;
 
+/** Finding words and sentences takes microseconds for each character. */
+const MAX_STATS_LENGTH = 10_000;
+
 const echo = defineTool({
   name: "echo",
   description: "Answers the message it is given, unchanged. Use it to try out the connection.",
@@ -34,7 +37,7 @@ const stats = defineTool({
   parameters: {
     type: "object",
     properties: {
-      text,
+      text: { type: "string", maxLength: MAX_STATS_LENGTH },
       language: {
         type: "string",
         description: 'A language tag such as "en" or "ja", for where words end.',

@@ -1,4 +1,4 @@
-import { assertEquals, assertThrows } from "@std/assert";
+import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { describe, it } from "bun:test";
 import { readSettings, SettingsError, urlOf } from "./settings.ts";
 
@@ -28,7 +28,7 @@ describe("readSettings()", () => {
         PLUE_ROLE: "impl",
         PLUE_WORKSPACE: "/there",
         PLUE_GIT_FOLDER: "/here",
-        PLUE_TOKEN: "s3cret",
+        PLUE_TOKEN: "s3cret-s3cret-s3cret",
       }),
       {
         port: 0,
@@ -38,7 +38,7 @@ describe("readSettings()", () => {
         role: "impl",
         workspace: "/there",
         gitFolders: ["/here"],
-        token: "s3cret",
+        token: "s3cret-s3cret-s3cret",
       },
     );
   });
@@ -79,15 +79,18 @@ describe("readSettings()", () => {
     });
   }
 
-  it("refuses a token that a header cannot carry, and does not show it", () => {
-    const error = assertThrows(() => read({ PLUE_TOKEN: "my secret" }), SettingsError);
-    assertEquals(error.message.includes("secret"), false);
+  it("refuses a token that a header cannot carry or that is short, and does not show it", () => {
+    for (const token of ["my secret secret secret", "secret", "a-secret-of-15c"]) {
+      const error = assertThrows(() => read({ PLUE_TOKEN: token }), SettingsError);
+      assertEquals(error.message.includes("secret"), false);
+      assertStringIncludes(error.message, "16 to 1024");
+    }
   });
 
   it("refuses every host that is not loopback when there is no token", () => {
     for (const host of ["0.0.0.0", "::", "192.168.1.5", "example.org", "127.0.0.1.example.org"]) {
       assertThrows(() => read({ HOST: host }), SettingsError, "set PLUE_TOKEN");
-      assertEquals(read({ HOST: host, PLUE_TOKEN: "t" }).isLoopback, false);
+      assertEquals(read({ HOST: host, PLUE_TOKEN: "correct-horse-battery" }).isLoopback, false);
     }
   });
 

@@ -79,9 +79,9 @@ export function readSettings(
 
   // A message must not show the token, even a wrong one.
   const token = value("PLUE_TOKEN");
-  if (token !== undefined && !/^[\x21-\x7e]{1,1024}$/.test(token)) {
+  if (token !== undefined && !/^[\x21-\x7e]{16,1024}$/.test(token)) {
     throw new SettingsError(
-      "Cannot serve: PLUE_TOKEN must be 1 to 1024 visible ASCII characters without spaces",
+      "Cannot serve: PLUE_TOKEN must be 16 to 1024 visible ASCII characters without spaces",
     );
   }
   const isLoopback = isLoopbackHost(host);

@@ -57,7 +57,7 @@ function plainGit(folder: string, ...args: readonly string[]): string {
   const { status, stderr } = spawnSync("git", ["-C", folder, ...args], {
     encoding: "utf8",
     env: { ...process.env, TERM: "dumb", GIT_TERMINAL_PROMPT: "0" },
-    input: "url=https://localhost:1/x\n\n",
+    stdio: ["ignore", "pipe", "pipe"],
     timeout: 20_000,
   });
   return status === 0 ? "" : stderr.trim() || "it failed";
@@ -149,7 +149,6 @@ const COMMANDS: readonly (readonly string[])[] = [
   ["push", ".", "HEAD:refs/heads/y"],
   ["archive", "--format=x", "HEAD"],
   ["interpret-trailers", "--trailer", "x=1"],
-  ["credential", "fill"],
 ];
 
 /** The settings that name a program at first sight; the rest is tried on the tools only. */
@@ -241,7 +240,7 @@ describe("the configuration of a repository", () => {
     }
     for (
       const key of [
-        ...["alias.x", "core.editor", "core.fsmonitor", "core.sshCommand", "credential.helper"],
+        ...["alias.x", "core.editor", "core.fsmonitor", "core.sshCommand", "core.gitProxy"],
         ...["diff.external", "diff.x.textconv", "filter.x.clean", "gpg.program", "merge.x.driver"],
       ]
     ) {
@@ -329,13 +328,14 @@ describe("the configuration of a repository", () => {
         const program = await test.program("p");
         await lacking(test, ["remote.x.url", test.path], ["remote.x.uploadpack", program]);
       }],
-      ["a submodule with a monitor of its own", async (test) => {
+      ["a submodule with a filter of its own", async (test) => {
         const sub = join(test.path, "sub");
-        await mkdir(sub);
+        await test.folder.fill({ "ws/sub/a": "a" });
         makeRepository(sub);
         git(test.path, "-c", "advice.addEmbeddedRepo=false", "add", "sub");
         git(test.path, "commit", "--quiet", "--message=Sub");
-        git(sub, "config", "core.fsmonitor", await test.program("p"));
+        git(sub, "config", "filter.x.clean", await test.program("p"));
+        await test.folder.fill({ "ws/sub/.git/info/attributes": "* filter=x\n", "ws/sub/a": "b" });
       }],
     ] as [string, (test: Trap) => Promise<void>][]
   ) {

@@ -73,8 +73,8 @@ export interface Repository {
   readonly index: string;
   /** A folder for the files of this call. It is removed with the call's end. */
   readonly folder: string;
-  /** A configuration with which git refuses files that are meant for a filter. */
-  readonly strict: string;
+  /** The names of the filters that a configuration defines. None of them runs. */
+  readonly filters: ReadonlySet<string>;
   /** The variables that lead git to the repository. */
   readonly env: Readonly<Record<string, string>>;
 }
@@ -134,11 +134,9 @@ export async function openRepository(context: ToolContext): Promise<Repository> 
 
   const folder = await mkdtemp(join(tmpdir(), "plue-git-"));
   context.defer(() => rm(folder, { recursive: true, force: true }));
-  const strict = join(folder, "strict");
   const { config, filters } = harmless(settings.stdout);
   await Promise.all([
     writeFile(join(folder, "config"), config),
-    writeFile(strict, filters),
     // Windows lets everyone make junctions, but not links.
     ...COMMON.map((name) => symlink(join(common, name), join(folder, name), "junction")),
   ]);
@@ -147,7 +145,7 @@ export async function openRepository(context: ToolContext): Promise<Repository> 
     prefix,
     index: join(gitDir, "index"),
     folder,
-    strict,
+    filters,
     env: {
       GIT_DIR: gitDir,
       GIT_COMMON_DIR: folder,
@@ -206,24 +204,26 @@ export function gitRefusal({ root }: Place, action: string, output: GitOutput): 
 
 /**
  * Writes the settings that `git config` listed (scope, key and value of each) as a configuration,
- * and the names of the filters as one that requires them. Git finds no program for such a filter,
- * so it refuses the file. Without that, it would commit what the filter was to keep out.
+ * and takes the names of the filters out of them.
  */
-function harmless(listed: string): { readonly config: string; readonly filters: string } {
-  let [config, filters] = ["", ""];
+function harmless(
+  listed: string,
+): { readonly config: string; readonly filters: ReadonlySet<string> } {
+  let config = "";
+  const filters = new Set<string>();
   const fields = listed.split("\0");
   for (let index = 0; index + 1 < fields.length; index += 2) {
     const [scope, entry = ""] = [fields[index], fields[index + 1]];
     const [, section = "", subsection, name = "", value] =
       /^([^.\n]+)(?:\.(.*))?\.([^.\n]+)(?:\n([^]*))?$/.exec(entry) ?? [];
-    const header = subsection === undefined ? `[${section}]` : `[${section} ${quoted(subsection)}]`;
     if (section === "filter") {
-      if (value !== "") filters += `${header}\n\trequired = true\n`;
+      if (value !== "") filters.add(subsection ?? "");
     } else if (section === "extensions" && !/^\w+$/.test(value ?? "")) {
       // A newer git takes an address for refStorage.
       throw elsewhere("its refs are outside of its .git");
     } else if (name !== "excludesfile" || scope === "global" || scope === "system") {
-      config += `${header}\n\t${name}${value === undefined ? "" : ` = ${quoted(value)}`}\n`;
+      config += subsection === undefined ? `[${section}]` : `[${section} ${quoted(subsection)}]`;
+      config += `\n\t${name}${value === undefined ? "" : ` = ${quoted(value)}`}\n`;
     }
   }
   return { config, filters };

@@ -44,8 +44,10 @@ export class Folder implements AsyncDisposable {
       return new Folder(absolute, undefined);
     }
     const handle = await open(absolute, READ | constants.O_DIRECTORY).catch(async (error) => {
-      const isLink = errorCode(error) === "ENOTDIR" && (await lstat(absolute)).isSymbolicLink();
-      throw isLink ? systemError("EMOVED") : error;
+      if (errorCode(error) !== "ENOTDIR") throw error;
+      // It was a link, and may be a folder again by now.
+      const now = await lstat(absolute);
+      throw now.isSymbolicLink() || now.isDirectory() ? systemError("EMOVED") : error;
     });
     try {
       await assertLiesAt(handle, absolute);

@@ -8,6 +8,7 @@ import type { ToolHost, ToolRuntime } from "../registry/mod.ts";
 import { MAX_ISSUES } from "../schema/mod.ts";
 import type { Toolset } from "../select/mod.ts";
 import {
+  atOnce,
   brandResult,
   callHook,
   checkFunction,
@@ -331,7 +332,12 @@ export class Call {
 
   /** Gives the tool back to its host. */
   release(runtime: ToolRuntime): void {
-    callHook(() => this.host.release(runtime), (error) => this.report("internal", error));
+    try {
+      // Every call passes here: without a function made for it.
+      atOnce<unknown>(this.host.release(runtime));
+    } catch (error) {
+      this.report("internal", error);
+    }
   }
 
   /** The services of the registry, with those of the call laid over them. */

@@ -86,7 +86,7 @@ export class IdempotencyStore {
     this.#owners.set(principal, owner);
     return (result, keep, bytes) => {
       running.delete(scope);
-      // Frozen: several callers are given the same result.
+      // A copy: the first caller may change what it got.
       const frozen = frozenCopy(result);
       if (keep && frozen !== undefined && bytes <= maxBytes) {
         const expiresAt = this.#clock.now() + windowMs;

@@ -132,10 +132,16 @@ function readPlainObject(
   return copies ? copy : object;
 }
 
-/** A frozen copy of JSON; `undefined` if the value is not JSON. */
+/** To freeze a longer list takes Bun too long: 13 ms for 10,000 items, 2 s for 500,000. */
+const MAX_FROZEN = 1_000;
+
+/**
+ * A frozen copy of JSON; `undefined` if the value is not JSON. Lists of more than 1,000 items are
+ * copied and not frozen.
+ */
 export function frozenCopy<T>(value: T): T | undefined {
   try {
-    const copy = new JsonReader({ freeze: true }).read(value);
+    const copy = new JsonReader({ freezeTo: MAX_FROZEN }).read(value);
     // What was read is of the same type.
     return copy === STOPPED ? undefined : copy as T;
   } catch {

@@ -122,17 +122,8 @@ export function approverFailed(call: Call, error: unknown): ToolFailure {
 export function beginTransaction(call: Call): unknown {
   const { tool, callId, services, deadline: { signal } } = call;
   const { sessionId, messageId, principal } = call.options;
-  return inPromise(
-    call.settings.transactions?.begin({
-      tool,
-      callId,
-      sessionId,
-      messageId,
-      principal,
-      services,
-      signal,
-    }),
-  );
+  const info = { tool, callId, services, signal, sessionId, messageId, principal };
+  return inPromise(call.settings.transactions?.begin(info));
 }
 
 export function keepTransaction(call: Call, transaction: unknown): StepAnswer {

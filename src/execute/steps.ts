@@ -16,6 +16,7 @@ import {
   type Issue,
   isWord,
   MAX_DEPTH,
+  systemClock,
   type Tool,
   type ToolFailure,
   type ToolResult,
@@ -25,7 +26,13 @@ import { CallView } from "./context.ts";
 import { sendOutput } from "./events.ts";
 import { interruption, readIssues } from "./failures.ts";
 import { fingerprintOf } from "./idempotency.ts";
-import { describeRefusal, type JsonVerdict, readJson, utf8Length } from "./json_value.ts";
+import {
+  describeRefusal,
+  frozenCopy,
+  type JsonVerdict,
+  readJson,
+  utf8Length,
+} from "./json_value.ts";
 import type { Settings } from "./options.ts";
 import { readOutput } from "./output.ts";
 import {
@@ -61,7 +68,7 @@ const ORDER: readonly OrderedStep<unknown>[] = [
     run: refusal("not_executable", "it is a definition only and cannot be run here"),
     when: (tool) => !tool.execute,
   },
-  { run: readArguments },
+  { doing: "reading the arguments", run: readArguments },
   { doing: "waiting for the first call with its key", run: claimKey },
   step({ doing: "starting up", run: acquireTool, settled: hold, rejected: notReady }),
   {
@@ -171,7 +178,7 @@ function refusal(code: FailureCode, why: string): (call: Call) => ToolFailure {
 const MAY_BE_INFINITE = /e\+?\d{3}|\d{200}/i;
 
 /** Reads the arguments: a JSON string, or a value that is JSON. Nothing stands for `{}`. */
-function readArguments(call: Call): StepAnswer {
+function readArguments(call: Call): StepAnswer | Promise<undefined> {
   const given = call.request.arguments;
   const limit = call.settings.maxArgumentBytes;
   // A copy: the tool gets what was validated, also if the caller changes its object later.
@@ -188,17 +195,25 @@ function readArguments(call: Call): StepAnswer {
   }
   // A level takes two characters, so a short text is never too deep.
   if (given.length > 2 * MAX_DEPTH || MAY_BE_INFINITE.test(given)) {
-    return keepArguments(call, readJson(value, Infinity));
+    return keepArguments(call, readJson(value, Infinity), given.length);
   }
   call.args = value ?? {};
   return undefined;
 }
 
-function keepArguments(call: Call, verdict: JsonVerdict): StepAnswer {
+/** From so many bytes on, others have their turn between reading arguments and checking them. */
+const LARGE = 65_536;
+
+function keepArguments(
+  call: Call,
+  verdict: JsonVerdict,
+  size?: number,
+): StepAnswer | Promise<undefined> {
   if (verdict.kind === "large") return tooLarge(call);
   if (verdict.kind === "refused") return notJson(call, `: ${describeRefusal(verdict)}`);
   call.args = verdict.value;
-  return undefined;
+  if ((size ?? verdict.bytes) < LARGE) return undefined;
+  return new Promise((resolve) => systemClock.setTimeout(() => resolve(undefined), 0));
 }
 
 function notJson(call: Call, why: string): ToolFailure {
@@ -264,7 +279,8 @@ function claim(call: Call, scope: string, fingerprint: string): StepAnswer | Pro
 
 function replay(call: Call, result: ToolResult): ToolResult {
   call.replays = true;
-  return { ...result, replayed: true };
+  // A copy for each: a long list in it is not frozen.
+  return { ...frozenCopy(result) ?? result, replayed: true };
 }
 
 /** Makes the tool ready, which runs its `init` before the first call. */

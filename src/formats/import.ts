@@ -6,6 +6,7 @@
 
 import { clip } from "../tool/mod.ts";
 import type { ImportOptions, ImportResult } from "./import_options.ts";
+import type { PinnedImport, WithPins } from "./import_pins.ts";
 import { type Importer, ImportSession } from "./import_session.ts";
 import { textIn } from "./json_fields.ts";
 import * as providers from "./providers/index.ts";
@@ -41,6 +42,17 @@ export const IMPORT_SOURCES: readonly ImportSource[] = Object.freeze(
   [...IMPORTERS.keys()] as ImportSource[],
 );
 
+/**
+ * Imports tools as without `pins`, and holds back those that are not as they were when they were
+ * approved.
+ *
+ * @returns A promise of the import, and of what is held back.
+ */
+export function importTools<Source extends ImportSource | "auto">(
+  source: Source,
+  document: unknown,
+  options: WithPins<ImportOptionsOf[Source]>,
+): Promise<PinnedImport<ImportSource>>;
 /**
  * Makes tools from a document: a list of an MCP server, or the tools of a request to OpenAI,
  * Anthropic, Gemini or Bedrock. `importOpenApi` of `@plue/tools/openapi` reads OpenAPI documents.
@@ -82,7 +94,23 @@ export const IMPORT_SOURCES: readonly ImportSource[] = Object.freeze(
 export function importTools<Source extends ImportSource | "auto">(
   source: Source,
   document: unknown,
-  options: ImportOptionsOf[Source] = {},
+  options?: ImportOptionsOf[Source],
+): ImportResult<ImportSource>;
+export function importTools(
+  source: ImportSource | "auto",
+  document: unknown,
+  options: ImportOptionsOf["auto"] | WithPins<ImportOptionsOf["auto"]> = {},
+): ImportResult<ImportSource> | Promise<PinnedImport<ImportSource>> {
+  const { pins, ...rest } = options;
+  const { namespace = "" } = rest;
+  const imported = readTools(source, document, rest);
+  return pins === undefined ? imported : pins.check(imported, namespace);
+}
+
+function readTools(
+  source: ImportSource | "auto",
+  document: unknown,
+  options: ImportOptionsOf["auto"],
 ): ImportResult<ImportSource> {
   const found = source === "auto" ? recognise(document) : [IMPORTERS.get(source)];
   const [importer] = found;

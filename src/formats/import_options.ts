@@ -6,8 +6,13 @@
 
 import {
   atOnce,
+  type Check,
   checkRisk,
+  clip,
+  compareRisk,
   isListOf,
+  isObject,
+  isRiskLevel,
   isToolName,
   isWord,
   must,
@@ -68,9 +73,23 @@ export interface RiskQuestion {
   readonly sourceName: string;
   /** What the source says about it. These are hints: a server may lie. */
   readonly annotations: ToolAnnotations;
-  /** The risk that follows from the hints. */
+  /** The risk that follows from the hints, and from what was found in its text. */
   readonly suggested: RiskLevel;
+  /** What was found in its text and its name: `hidden-text`, `instruction`, `look-alike`. */
+  readonly findings: readonly string[];
 }
+
+/**
+ * One value for all tools of an import, a value by the name that the source knows a tool by, with
+ * `"*"` for those that are not named, or a function that decides.
+ */
+export type PerTool<Value> =
+  | Value
+  | { readonly [name: string]: Value }
+  | ((question: RiskQuestion) => Value);
+
+/** Some of the tools, by the names that the source knows them by. */
+export type ImportFilter = readonly string[] | ((name: string) => boolean);
 
 /** Runs a call of an imported tool. */
 export type ImportExecute = (
@@ -101,13 +120,30 @@ export interface ImportLimits {
 export interface ImportOptions {
   /** The namespace of the tools. Names are unique within one document only, so give one. */
   readonly namespace?: string;
+  /** Import only these tools. A name that no tool has is a warning. */
+  readonly include?: ImportFilter;
+  /** Do not import these tools. Wins over `include`. */
+  readonly exclude?: ImportFilter;
   /**
    * The risk of the tools, or how to decide it. By default it follows the hints that the source
    * gives: `low` if the tool only reads, `high` if it may destroy, `medium` if nothing is known.
+   * A tool in whose text or name something was found is at least `high`, unless a record or a
+   * function says otherwise. A record leaves the tools that it does not name as they are.
    *
    * Hints are not verified: give the risk for a source that you do not trust.
    */
-  readonly risk?: RiskLevel | ((question: RiskQuestion) => RiskLevel);
+  readonly risk?: PerTool<RiskLevel>;
+  /**
+   * The roles that may use the tools; `undefined` is everyone. A tool that a record does not name
+   * is rejected: a server may add tools at any time.
+   */
+  readonly roles?: PerTool<readonly string[] | undefined>;
+  /** What a caller of the tools must hold. A tool that a record does not name is rejected. */
+  readonly scopes?: PerTool<readonly string[]>;
+  /** Tools of other sources, such as a registry's: a name that looks like theirs is a warning. */
+  readonly beside?: Iterable<Tool>;
+  /** Not in these options, but in `WithPins`: an import with pins answers a promise. */
+  readonly pins?: undefined;
   /** Tags for all tools, besides those of the document. Only this option can give `read-only`. */
   readonly tags?: readonly string[];
   /** Runs the calls. Absent: the tools are definitions only. */
@@ -116,11 +152,15 @@ export interface ImportOptions {
 }
 
 const checkNamespace = must('1 to 128 letters, digits, "_", "." or "-"', isToolName);
-const checkTags = must(
+const checkCount = wholeFrom(1);
+const checkNames = must(
   "a list of strings that are not empty",
   (value): value is readonly string[] => isListOf(value, isWord),
 );
-const checkCount = wholeFrom(1);
+const checkFilter = must(
+  "a list of names, or a function",
+  (value): value is ImportFilter => typeof value === "function" || isListOf(value, isWord),
+);
 
 const ACTION = "import tools";
 
@@ -134,16 +174,102 @@ export function checkImportOptions(options: ImportOptions): Required<ImportLimit
   const { namespace, risk, tags, limits = {} } = options;
   const { maxTools = 5_000, maxValues = 2_000_000 } = limits;
   if (namespace !== undefined) checkNamespace(ACTION, namespace, "the namespace");
-  if (risk !== undefined && typeof risk !== "function") checkRisk(ACTION, risk, "the risk");
-  if (tags !== undefined) checkTags(ACTION, tags, "the tags");
+  checkPerTool(risk, isRiskLevel, checkRisk, "the risk");
+  checkPerTool(options.roles, isList, checkNames, "the roles");
+  checkPerTool(options.scopes, isList, checkNames, "the scopes");
+  if (options.include !== undefined) checkFilter(ACTION, options.include, "include");
+  if (options.exclude !== undefined) checkFilter(ACTION, options.exclude, "exclude");
+  if (tags !== undefined) checkNames(ACTION, tags, "the tags");
   return {
     maxTools: checkCount(ACTION, maxTools, "maxTools"),
     maxValues: checkCount(ACTION, maxValues, "maxValues"),
   };
 }
 
-/** The risk of a tool. */
-export function riskOf({ risk }: ImportOptions, question: RiskQuestion): RiskLevel {
-  if (risk === undefined) return question.suggested;
-  return typeof risk === "function" ? checkRisk(ACTION, atOnce(risk(question)), "the risk") : risk;
+function isList(value: unknown): value is readonly string[] {
+  return Array.isArray(value);
+}
+
+/** Checks a value for all tools, or each value of a record. Functions are checked when they answer. */
+function checkPerTool<Value>(
+  given: PerTool<Value> | undefined,
+  isOne: (value: unknown) => boolean,
+  check: Check,
+  place: string,
+): void {
+  if (given === undefined || typeof given === "function") return;
+  if (isOne(given) || !isObject(given)) check(ACTION, given, place);
+  else {
+    for (const [name, value] of Object.entries(given)) {
+      if (value !== undefined) check(ACTION, value, `${place} of "${clip(name)}"`);
+    }
+  }
+}
+
+/** The value for one tool; `missing` if a record does not name it. */
+function valueFor<Value>(
+  given: PerTool<Value>,
+  isOne: (value: unknown) => boolean,
+  question: RiskQuestion,
+  missing: Value,
+): Value {
+  if (typeof given === "function") {
+    return atOnce((given as (asked: RiskQuestion) => Value)(question));
+  }
+  if (isOne(given) || !isObject(given)) return given as Value;
+  const record = given as { readonly [name: string]: Value };
+  const name = [question.sourceName, "*"].find((key) => Object.hasOwn(record, key));
+  return name === undefined ? missing : record[name] as Value;
+}
+
+/** Whether the owner wants a tool of this name. */
+export function isWanted({ include, exclude }: ImportOptions, name: string): boolean {
+  return (include === undefined || isIn(include, name)) &&
+    (exclude === undefined || !isIn(exclude, name));
+}
+
+function isIn(filter: ImportFilter, name: string): boolean {
+  return typeof filter === "function" ? atOnce(filter(name)) === true : filter.includes(name);
+}
+
+/** What the owner decides about a tool. */
+export interface OwnersWord {
+  readonly risk: RiskLevel;
+  readonly roles: readonly string[] | undefined;
+  readonly scopes: readonly string[] | undefined;
+  /** The option whose record does not name the tool, which is rejected then. */
+  readonly missing?: "roles" | "scopes";
+}
+
+const MISSING: readonly string[] = Object.freeze([]);
+
+/**
+ * The risk, the roles and the scopes of a tool.
+ *
+ * @throws {TypeError} If a function answers something else.
+ */
+export function ownersWord(options: ImportOptions, question: RiskQuestion): OwnersWord {
+  const { risk, roles, scopes } = options;
+  const { suggested, findings } = question;
+  const level = risk === undefined ? suggested : valueFor(risk, isRiskLevel, question, suggested);
+  checkRisk(ACTION, level, "the risk");
+  const read = (given: PerTool<readonly string[] | undefined> | undefined, place: string) => {
+    const names = given && valueFor(given, isList, question, MISSING);
+    return names === undefined ? undefined : checkNames(ACTION, names, place);
+  };
+  const heldRoles = read(roles, "the roles");
+  const heldScopes = read(scopes, "the scopes");
+  return {
+    // One level for all tools was not chosen for this one.
+    risk: isRiskLevel(risk) && findings.length > 0 && compareRisk(suggested, level) > 0
+      ? suggested
+      : level,
+    roles: heldRoles,
+    scopes: heldScopes,
+    ...(heldRoles === MISSING
+      ? { missing: "roles" }
+      : heldScopes === MISSING
+      ? { missing: "scopes" }
+      : {}),
+  };
 }

@@ -5,7 +5,7 @@
  * @module
  */
 
-import { checkSchema } from "../schema/mod.ts";
+import { checkSchema, compilePattern } from "../schema/mod.ts";
 import {
   cleanText,
   clip,
@@ -30,13 +30,16 @@ import {
   type ImportOptions,
   type ImportResult,
   type ImportWarning,
+  isWanted,
+  type OwnersWord,
+  ownersWord,
   type RejectedImport,
-  riskOf,
 } from "./import_options.ts";
-import { flagIn, type JsonRecord } from "./json_fields.ts";
+import { type Finding, lookAlikes, textFindings } from "./import_findings.ts";
+import { flagIn, type JsonRecord, objectIn, textIn } from "./json_fields.ts";
 import { mapNames, type NameRule } from "../select/mod.ts";
 import type { ProviderHints } from "./provider_hints.ts";
-import { mapSchema } from "./transform/rewrite.ts";
+import { mapSchema, without } from "./transform/rewrite.ts";
 
 /** A tool as an importer reads it, before it is named and made. */
 export interface ImportedTool {
@@ -90,6 +93,10 @@ const MAX_WARNINGS = 1_000;
 const MAX_TITLE = 500;
 const MAX_DESCRIPTION = 8_192;
 
+/** How many icons a tool may have, and how many characters the address of one. */
+const MAX_ICONS = 16;
+const MAX_ICON = 65_536;
+
 /** One import. */
 export class ImportSession {
   readonly source: string;
@@ -99,6 +106,12 @@ export class ImportSession {
   readonly #read: ImportedTool[] = [];
   readonly #notes: Noted[] = [];
   readonly #rejected: RejectedImport[] = [];
+  /** What was found in the texts of each tool, before they were cleaned. */
+  readonly #found = new Map<ImportedTool, readonly Finding[]>();
+  /** The parts of the document in whose texts nothing was found. */
+  readonly #plain = new WeakSet<object>();
+  /** The names of the tools that the owner does not want. */
+  readonly #leftOut = new Set<string>();
   #entries = 0;
   #values: number;
   /** The sizes of the parts that were counted, so that a shared part is measured once. */
@@ -178,6 +191,8 @@ export class ImportSession {
   /** Takes a tool that was read, or rejects it if a schema is wrong. */
   add(imported: ImportedTool): void {
     const { parameters, returns, path, sourceName } = imported;
+    if (!isWanted(this.#options, sourceName)) return void this.#leftOut.add(sourceName);
+    if (imported.icons !== undefined) imported.icons = this.#goodIcons(imported, imported.icons);
     for (const part of [parameters, returns, imported.meta, imported.provider, imported.examples]) {
       this.charge(part);
     }
@@ -194,21 +209,59 @@ export class ImportSession {
     }
     try {
       if (parameters !== undefined) {
-        checkSchema(parameters, { what: `the parameters of "${clip(sourceName)}"` });
+        const what = `the parameters of "${clip(sourceName)}"`;
+        imported.parameters = this.#check(imported, parameters, what) as JsonSchemaObject;
       }
     } catch (cause) {
       return this.reject(sourceName, path, "parameters", describeThrown(cause));
     }
     try {
       if (returns !== undefined) {
-        checkSchema(returns, { what: `the result schema of "${clip(sourceName)}"` });
+        const what = `the result schema of "${clip(sourceName)}"`;
+        imported.returns = this.#check(imported, returns, what);
       }
     } catch (cause) {
       imported.returns = undefined;
       this.warn(imported, path, "returns", `${describeThrown(cause)}; results are not checked`);
     }
+    this.#found.set(imported, textFindings(textsOf(imported), this.#plain));
     this.#clean(imported);
     this.#read.push(imported);
+  }
+
+  /** The icons that can be handed on: few, small, and not of a scheme that runs or reads files. */
+  #goodIcons(imported: ImportedTool, icons: readonly ToolIcon[]): readonly ToolIcon[] {
+    const good = icons.filter(({ src }) =>
+      src.length <= MAX_ICON && /^(https?:\/\/|data:image\/)/i.test(src)
+    ).slice(0, MAX_ICONS);
+    if (good.length < icons.length) {
+      this.warn(
+        imported,
+        `${imported.path}/icons`,
+        "icons",
+        `Icons are left out: those beyond ${MAX_ICONS}, of more than ${MAX_ICON} characters, or ` +
+          'with an address that does not begin with "https:", "http:" or "data:image/"',
+      );
+    }
+    return good;
+  }
+
+  /** The schema, without patterns that cannot be checked in linear time, which is a warning. */
+  #check(imported: ImportedTool, schema: JsonSchema, what: string): JsonSchema {
+    try {
+      checkSchema(schema, { what });
+      return schema;
+    } catch (cause) {
+      if (!(cause instanceof SyntaxError)) throw cause;
+      const checkable = mapSchema(schema, {
+        enter: (node) => isTooSlow(node["pattern"]) ? without(node, "pattern") : node,
+      });
+      if (checkable === schema) throw cause;
+      checkSchema(checkable, { what });
+      const message = `${describeThrown(cause)}; such patterns are left out`;
+      this.warn(imported, imported.path, "pattern", message);
+      return checkable;
+    }
   }
 
   /** Cleans the texts that people and models read, and warns where that changes one. */
@@ -271,19 +324,39 @@ export class ImportSession {
     const names = nameTools(this.#read, this);
     const ids = new Map<ImportedTool, string>();
     const tools: Tool[] = [];
+    const looks = this.#lookAlikes(names);
     for (const imported of this.#read) {
       const name = names.get(imported);
       if (name === undefined) continue;
-      const { namespace, sourceName, hints } = imported;
+      const { namespace, sourceName, hints, path } = imported;
+      const found = [...this.#found.get(imported) ?? [], ...looks.get(imported) ?? []];
+      for (const { rule, path: at, message } of found) {
+        this.warn(
+          imported,
+          path,
+          rule,
+          `${message}, in "${clip(sourceName)}"${at && ` at "${at}"`}`,
+        );
+      }
       // Outside of the `try`: a wrong risk is an error of the program, not of the document.
-      const risk = riskOf(this.#options, {
+      const word = ownersWord(this.#options, {
         id: toolId(name, namespace),
         sourceName,
         annotations: hints,
-        suggested: suggestRisk(hints),
+        suggested: found.length === 0 ? suggestRisk(hints) : "high",
+        findings: found.map(({ rule }) => rule),
       });
+      if (word.missing !== undefined) {
+        this.reject(
+          sourceName,
+          path,
+          word.missing,
+          `Cannot import "${clip(sourceName)}": the option ${word.missing} does not name it`,
+        );
+        continue;
+      }
       try {
-        const tool = this.#make(imported, name, risk);
+        const tool = this.#make(imported, name, word);
         ids.set(imported, tool.id);
         tools.push(tool);
       } catch (cause) {
@@ -315,7 +388,35 @@ export class ImportSession {
     });
   }
 
-  #make(imported: ImportedTool, name: string, risk: RiskLevel): Tool {
+  /** The names that look like others; warns of names in `include` that no tool has. */
+  #lookAlikes(
+    names: ReadonlyMap<ImportedTool, string>,
+  ): ReadonlyMap<ImportedTool, readonly Finding[]> {
+    const { include, beside = [] } = this.#options;
+    const named = [...names].map(([imported, name]) => ({
+      imported,
+      id: toolId(name, imported.namespace),
+      name: imported.sourceName,
+    }));
+    const others = [...beside].map(({ id, name, meta }) => ({
+      id,
+      name: textIn(objectIn(meta, "provider"), "name") ?? name,
+    }));
+    for (const name of typeof include === "object" ? include : []) {
+      const isThere = this.#leftOut.has(name) || named.some((tool) => tool.name === name);
+      const message = `No tool is called "${clip(name)}", which include names`;
+      if (!isThere) this.warn(undefined, "", "include", message);
+    }
+    const looks = lookAlikes(named, others);
+    return new Map(named.flatMap(({ imported, id }) => {
+      const other = looks.get(id);
+      if (other === undefined) return [];
+      const message = `A name looks like that of "${clip(other)}"`;
+      return [[imported, [{ rule: "look-alike", path: "", message }]]];
+    }));
+  }
+
+  #make(imported: ImportedTool, name: string, { risk, roles, scopes }: OwnersWord): Tool {
     const {
       sourceName,
       namespace,
@@ -340,6 +441,8 @@ export class ImportSession {
       parameters: imported.parameters,
       returns: imported.returns,
       risk,
+      roles,
+      scopes,
       tags: [...tags, ...imported.tags ?? []],
       annotations: withDefaults(hints),
       idempotent: hints.idempotentHint === true,
@@ -360,6 +463,30 @@ export class ImportSession {
           },
         }),
     });
+  }
+}
+
+/** All that a source says of a tool in words. */
+function textsOf(imported: ImportedTool): JsonRecord {
+  const { sourceName, title, description, parameters, returns, examples, meta } = imported;
+  const { annotations, extra } = imported.provider;
+  const prose = { sourceName, title, description, parameters, returns, examples };
+  return { ...prose, annotations, meta, extra };
+}
+
+/** Whether a pattern is a regular expression that cannot be checked in linear time. */
+function isTooSlow(pattern: unknown): boolean {
+  if (typeof pattern !== "string") return false;
+  try {
+    new RegExp(pattern, "u");
+  } catch {
+    return false;
+  }
+  try {
+    compilePattern(pattern);
+    return false;
+  } catch {
+    return true;
   }
 }
 

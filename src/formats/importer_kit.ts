@@ -18,6 +18,8 @@ import { acceptNull } from "./transform/nullable.ts";
 import { mapSchema, without } from "./transform/rewrite.ts";
 
 export type { ImportOptions, ImportResult } from "./import_options.ts";
+export { FINDING_RULES } from "./import_findings.ts";
+export type { PinnedImport, WithPins } from "./import_pins.ts";
 export {
   HINTS,
   type ImportedTool,
@@ -38,7 +40,7 @@ export {
 export { distinct } from "./transform/json_equal.ts";
 export { definitionName } from "./transform/definitions.ts";
 export { normalizeOpenApi30 } from "./transform/older_dialects.ts";
-export { copyNode, eachNode, mapChildren, without } from "./transform/rewrite.ts";
+export { copyNode, eachNode, mapChildren, mapSchema, without } from "./transform/rewrite.ts";
 
 /** An entry, and its path in the document. */
 export interface Entry {

@@ -69,13 +69,23 @@ export {
 export { IMPORT_SOURCES, type ImportOptionsOf, type ImportSource, importTools } from "./import.ts";
 export type {
   ImportExecute,
+  ImportFilter,
   ImportLimits,
   ImportOptions,
   ImportResult,
   ImportWarning,
+  PerTool,
   RejectedImport,
   RiskQuestion,
 } from "./import_options.ts";
+export type {
+  HeldTool,
+  ImportPins,
+  PinChange,
+  PinGrade,
+  PinnedImport,
+  WithPins,
+} from "./import_pins.ts";
 
 // Targets
 export {

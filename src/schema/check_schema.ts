@@ -9,6 +9,7 @@
 import {
   clip,
   describe,
+  describeThrown,
   isObject,
   type JsonSchema,
   type JsonSchemaObject,
@@ -22,7 +23,7 @@ import {
   KEYWORDS,
   type KeywordShape,
 } from "./keywords.ts";
-import { compilePattern } from "./semantics.ts";
+import { compilePattern, takesSteps } from "./patterns.ts";
 import { boundReferences, type Reference } from "./reference_bounds.ts";
 import { pointerSteps, ReferenceIndex, ROOT_URI } from "./references.ts";
 
@@ -106,11 +107,20 @@ export function checkSchema(schema: JsonSchema, options: CheckSchemaOptions = {}
   const path: string[] = [];
   const visited = new Set<unknown>();
   const references: Reference[] = [];
+  /** The first pattern that engines do not run themselves. */
+  let slowPattern: string | undefined;
 
   checkPart(schema, ROOT_URI, 0);
   // A target outside of the places for schemas is checked when it is resolved, and may add references.
   for (const reference of references) reference.targets = resolve(reference);
   boundReferences(schema, references, dialect, maxSchemas, what);
+  if (slowPattern !== undefined && references.some(({ targets }) => targets.length > 1)) {
+    // Engines get such a schema as it is, because its meaning depends on the way to a reference.
+    throw new SyntaxError(
+      `Cannot use ${what}: "${clip(slowPattern, 200)}" must be a simpler pattern, in which each ` +
+        'character leads on in one way, beside a "$dynamicRef" that may mean several places',
+    );
+  }
   return { dialect };
 
   function checkPart(part: unknown, base: string, depth: number): void {
@@ -148,11 +158,11 @@ export function checkSchema(schema: JsonSchema, options: CheckSchemaOptions = {}
     if (holdsSchemas(shape) || shape === "dependentRequired") {
       return checkMembers(keyword, shape, value as object, base, depth);
     }
-    if (shape === "pattern") checkPattern(value as string);
     if (keyword === "$ref" || keyword === "$dynamicRef") {
       references.push({ holder, keyword, base, pointer: pointer(), targets: [] });
     }
     countData(value, depth + 1);
+    if (shape === "pattern") checkPattern(value as string);
   }
 
   /** Checks the members of a list or an object of schemas, or of lists of names. */
@@ -199,12 +209,14 @@ export function checkSchema(schema: JsonSchema, options: CheckSchemaOptions = {}
   }
 
   function checkPattern(source: string): void {
+    let pattern: RegExp;
     try {
-      compilePattern(source);
-    } catch {
-      const rule = `a regular expression that works with the "u" flag, not "${clip(source)}"`;
-      fail(SyntaxError, `must be ${rule}`);
+      pattern = compilePattern(source);
+    } catch (cause) {
+      const rule = describeThrown(cause).replace("The pattern ", "");
+      fail(SyntaxError, `${rule}, not "${clip(source)}"`);
     }
+    if (takesSteps(pattern)) slowPattern ??= pointer();
   }
 
   /** The schemas that a reference may lead to. */

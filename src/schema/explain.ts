@@ -21,13 +21,15 @@ import {
   nameHint,
   quote,
   quoteList,
+  tooLongIssue,
   typeWords,
   unionIssues,
   vagueIssue,
 } from "./issues.ts";
 import { detectDialect } from "./keywords.ts";
 import { type NormalizedSchema, normalizeSchema } from "./normalize.ts";
-import { compilePattern, isMultipleOf, isOfType, isOneOf, sameItems, typeOf } from "./semantics.ts";
+import { compilePattern, isOutOfSteps, resetSteps } from "./patterns.ts";
+import { isMultipleOf, isOfType, isOneOf, sameItems, typeOf } from "./semantics.ts";
 
 /** How many places are visited before the search is given up. */
 const MAX_STEPS = 100_000;
@@ -50,11 +52,12 @@ export function explain(
   testFormat: FormatTest,
 ): readonly Issue[] {
   if (!flat) return [vagueIssue()];
+  resetSteps();
   try {
     return explainer(targets, testFormat)(schema, value).slice(0, MAX_ISSUES);
   } catch {
     // Out of steps, or nested too deep for the stack.
-    return [vagueIssue()];
+    return [isOutOfSteps() ? tooLongIssue() : vagueIssue()];
   }
 }
 
@@ -94,6 +97,7 @@ function explainer(
   const tests = new Map<unknown, (value: unknown) => boolean>();
   /** What was found at the places that a schema has visited. */
   const parts = new Map<unknown, Map<object, Found>>();
+  const patterns = new Map<string, RegExp>();
   let steps = 0;
   return (schema, value) => visit(schema, value, "");
 
@@ -170,6 +174,12 @@ function explainer(
     return test(value);
   }
 
+  function matches(source: string, text: string): boolean {
+    let pattern = patterns.get(source);
+    if (pattern === undefined) patterns.set(source, pattern = compilePattern(source));
+    return pattern.test(text);
+  }
+
   function checkInPlace(schema: JsonSchemaObject, value: unknown, at: Visit): void {
     const { path, found, add } = at;
     const { $ref: ref, allOf, not, if: condition } = schema;
@@ -199,7 +209,7 @@ function explainer(
     if (minLength !== undefined || maxLength !== undefined) {
       checkCount(schema, "Length", "character", characters(value), add);
     }
-    if (typeof pattern === "string" && !compilePattern(pattern).test(value)) {
+    if (typeof pattern === "string" && !matches(pattern, value)) {
       add("pattern", `the pattern ${quote(pattern)}`, "match");
     }
     if (typeof format === "string" && !testFormat(format, value)) {
@@ -259,9 +269,7 @@ function explainer(
     const keys = Object.keys(value);
     checkCount(schema, "Properties", "property", keys.length, add);
     const known = isObject(properties) ? properties : {};
-    const patterns = members(patternProperties).map(([source, member]) =>
-      [compilePattern(source), member] as const
-    );
+    const byPattern = members(patternProperties);
     for (const key of keys) {
       if (found.length >= MAX_ISSUES) return;
       const [wrong] = propertyNames === undefined ? [] : visit(propertyNames, key, "");
@@ -269,7 +277,7 @@ function explainer(
         const remark = `: its name${wrong.message.slice("The value".length)}`;
         add("propertyNames", `the property ${quote(key)}`, "not have", remark);
       }
-      const schemas: unknown[] = patterns.filter(([pattern]) => pattern.test(key))
+      const schemas: unknown[] = byPattern.filter(([pattern]) => matches(pattern, key))
         .map(([, memberSchema]) => memberSchema);
       if (Object.hasOwn(known, key)) schemas.push(known[key]);
       if (schemas.length === 0 && additionalProperties === false) {

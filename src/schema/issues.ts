@@ -54,6 +54,12 @@ export function vagueIssue(): Issue {
   return issue("", "schema", "a value that its schema accepts");
 }
 
+/** What is said of a value whose texts take too many steps to check. */
+export function tooLongIssue(): Issue {
+  const why = ": it takes too long to check them against the patterns of its schema";
+  return issue("", "pattern", "shorter texts", "have", why);
+}
+
 /** `a string`, or for a list `a string or null`. */
 export function typeWords(types: readonly string[]): string {
   return orList(types.map((type) => TYPE_WORDS[type] ?? type));

@@ -32,13 +32,7 @@ export {
   resolveAnywhere,
   ROOT_URI,
 } from "./references.ts";
+export { compilePattern, isOutOfSteps, resetSteps, takesSteps } from "./patterns.ts";
 export { repeatsParts, splitSchema } from "./repeated_parts.ts";
-export {
-  ASSERTED_FORMATS,
-  compilePattern,
-  isMultipleOf,
-  isOfType,
-  isOneOf,
-  sameItems,
-} from "./semantics.ts";
+export { ASSERTED_FORMATS, isMultipleOf, isOfType, isOneOf, sameItems } from "./semantics.ts";
 export { type StandardOutcome, validateStandard } from "./standard.ts";

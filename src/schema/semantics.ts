@@ -1,5 +1,5 @@
 /**
- * What `pattern`, `format`, `type`, `const`, `enum`, `uniqueItems` and `multipleOf` mean, for all
+ * What `format`, `type`, `const`, `enum`, `uniqueItems` and `multipleOf` mean, for all
  * engines alike.
  *
  * @module
@@ -7,15 +7,6 @@
 
 import { canonicalJson } from "../tool/mod.ts";
 import { isStructure } from "./keywords.ts";
-
-/**
- * Compiles the source of `pattern`, or a name in `patternProperties`.
- *
- * @throws {SyntaxError} If it is no regular expression with the "u" flag.
- */
-export function compilePattern(source: string): RegExp {
-  return new RegExp(source, "u");
-}
 
 /**
  * The values of `format` that engines assert: those that draft-07 or 2020-12 names, in both drafts,

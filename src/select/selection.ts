@@ -224,7 +224,8 @@ const FLAGS: readonly (readonly [
 export const AVAILABILITY_STEP: SelectionStep = Object.freeze({
   step: "availability",
   keeps: (tool: Tool): boolean => tool.isAvailable !== false,
-  reason: (): string => "the tool says that it is not available",
+  reason: (tool: Tool): string =>
+    tool.unavailableReason ?? "the tool says that it is not available",
 });
 
 /** The steps of a selection after {@linkcode AVAILABILITY_STEP}: only those that ask something. */

@@ -150,6 +150,7 @@ export function makeTool(definition: ToolDefinition | Tool): Tool {
     requiresTransaction: fields.requiresTransaction ?? false,
     requiresApproval: fields.requiresApproval ?? false,
     isAvailable: fields.isAvailable ?? true,
+    unavailableReason: fields.unavailableReason,
     annotations: Object.freeze(
       deriveAnnotations({ risk, category, tags, idempotent }, fields.annotations),
     ),
@@ -247,6 +248,7 @@ const FIELDS = {
     (value): value is Tool["isAvailable"] =>
       typeof value === "boolean" || typeof value === "function",
   ),
+  unavailableReason: checkText,
   annotations: dataOf(
     `an object in which ${HINTS.join(", ")} are true or false`,
     (value): value is ToolAnnotations =>

@@ -73,21 +73,18 @@ export function canonicalJson(value: unknown, visit?: () => void): string {
       return;
     }
     visit?.();
-    if (Array.isArray(part)) {
-      for (let index = 0; index < part.length; index++) {
-        text += index === 0 ? "[" : ",";
-        write(part[index]);
+    const isList = Array.isArray(part);
+    const steps = isList ? part : Object.keys(part).sort();
+    text += isList ? "[" : "{";
+    for (let index = 0; index < steps.length; index++) {
+      if (index > 0) text += ",";
+      if (isList) write(steps[index]);
+      else {
+        text += `${JSON.stringify(steps[index])}:`;
+        write((part as Record<string, unknown>)[steps[index]]);
       }
-      text += part.length === 0 ? "[]" : "]";
-      return;
     }
-    const keys = Object.keys(part).sort();
-    for (let index = 0; index < keys.length; index++) {
-      const key = keys[index] as string;
-      text += `${index === 0 ? "{" : ","}${JSON.stringify(key)}:`;
-      write((part as Record<string, unknown>)[key]);
-    }
-    text += keys.length === 0 ? "{}" : "}";
+    text += isList ? "]" : "}";
   }
   write(value);
   return text;
@@ -107,8 +104,8 @@ export interface JsonReaderOptions {
   readonly maxBytes?: number;
   /** Asks `toJSON` for what stands for an object, as `JSON.stringify` does. */
   readonly standIns?: boolean;
-  /** Freezes the copy, all the way down. */
-  readonly freeze?: boolean;
+  /** Freezes the copy, all the way down, but for lists that are longer than this. */
+  readonly freezeTo?: number;
 }
 
 /** One reading of one value. */
@@ -205,7 +202,8 @@ export class JsonReader {
   }
 
   #done<T>(copy: T): T {
-    return this.#options.freeze === true ? Object.freeze(copy) : copy;
+    const { freezeTo = -1 } = this.#options;
+    return (Array.isArray(copy) ? copy.length : 0) <= freezeTo ? Object.freeze(copy) : copy;
   }
 
   #counted(value: unknown, bytes: number): unknown {
@@ -241,7 +239,7 @@ function constructorName(object: object): string {
 }
 
 /** Against values made to exhaust memory. */
-const OPTIONS = { maxValues: 1_000_000, freeze: true };
+const OPTIONS = { maxValues: 1_000_000, freezeTo: Infinity };
 
 /**
  * Copies JSON and freezes the copy, all the way down. Members that are `undefined` are left out,

@@ -76,6 +76,8 @@ export interface Tool<Params = unknown, Result = unknown> {
   readonly requiresApproval: boolean;
   /** A fixed answer, or a function that is asked at each listing and again at dispatch. */
   readonly isAvailable: boolean | ((query: ToolAvailabilityQuery) => boolean);
+  /** Why a tool with `isAvailable: false` is not available, for explanations. */
+  readonly unavailableReason: string | undefined;
   readonly annotations: ToolAnnotations;
   readonly examples: readonly ToolExample[];
   readonly icons: readonly ToolIcon[];
@@ -158,6 +160,8 @@ export interface ToolDefinition<
   readonly requiresApproval?: boolean | undefined;
   /** @default {true} */
   readonly isAvailable?: boolean | ((query: ToolAvailabilityQuery) => boolean) | undefined;
+  /** Why a tool with `isAvailable: false` is not available, for explanations. */
+  readonly unavailableReason?: string | undefined;
   /**
    * Hints for clients. Others are derived with care: without a word here, only the tag `read-only`
    * makes `readOnlyHint` true.

@@ -126,6 +126,61 @@ export const VERDICT_CASES: readonly VerdictCase[] = [
     not: ["a", "💩", "abc"],
   },
   {
+    what: "a pattern that would backtrack",
+    schema: { pattern: "^(a+)+$" },
+    fits: ["a", "a".repeat(50_000), 1],
+    not: ["", "b", `${"a".repeat(50_000)}!`],
+  },
+  {
+    what: "a pattern that would backtrack, negated",
+    schema: { type: "string", not: { pattern: "(x+x+)+y" } },
+    fits: ["x".repeat(10_000), ""],
+    not: [`${"x".repeat(10_000)}y`],
+  },
+  {
+    what: "patterns of names that would backtrack, beside what is left over",
+    schema: {
+      properties: { a: { type: "integer" }, xb: { type: "integer" } },
+      patternProperties: { "^x(\\w+\\w*)*$": { minimum: 5 }, "^y": { type: "string" } },
+      additionalProperties: false,
+    },
+    fits: [{ a: 1, xb: 5, [`x${"c".repeat(5_000)}`]: 7, y: "" }, 1, []],
+    not: [{ xb: 4 }, { [`x${"c".repeat(5_000)}`]: 1 }, { [`x${"c".repeat(5_000)}-`]: 7 }, { y: 1 }],
+  },
+  {
+    what: "patterns of names that would backtrack, and what is unevaluated",
+    schema: {
+      allOf: [{ patternProperties: { "^(x+x+)+$": true } }],
+      unevaluatedProperties: false,
+    },
+    fits: [{ ["x".repeat(5_000)]: 1 }, {}],
+    not: [{ [`${"x".repeat(5_000)}y`]: 1 }],
+  },
+  {
+    what: "names that would backtrack",
+    schema: { propertyNames: { pattern: "^(\\d|[0-9])+$" } },
+    fits: [{ ["1".repeat(5_000)]: 1 }, {}, 1],
+    not: [{ [`${"1".repeat(5_000)}x`]: 1 }],
+  },
+  {
+    what: "lookaheads and lookbehinds",
+    schema: { pattern: "^(?!.*\\.\\.)(?=.*\\d)[\\w.]+(?<!\\.)$" },
+    fits: ["a.1", "a.b.c1", "1".repeat(20_000)],
+    not: ["a..1", "a.b", "a1.", ""],
+  },
+  {
+    what: "a pattern that would backtrack, below a schema that leads back to itself",
+    schema: {
+      anyOf: [
+        { type: "string", pattern: "^(?:a|a)+$" },
+        { type: "array", items: { $ref: "#" }, minItems: 7 },
+        { type: "array", items: { $ref: "#" }, maxItems: 6 },
+      ],
+    },
+    fits: [[["a".repeat(1_000)], "a"]],
+    not: [[[`${"a".repeat(1_000)}b`]]],
+  },
+  {
     what: "patterns, which are not anchored",
     schema: { pattern: "^a\\p{L}+$|b" },
     fits: ["aé", "xbx", 3],

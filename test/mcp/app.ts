@@ -54,7 +54,9 @@ function watchTimers(): void {
 /** Has those counted who follow the registry. */
 function watchFollowers(followed: ToolRegistry): void {
   const changes = followed.changes.bind(followed);
-  followed.changes = async function* (options): AsyncGenerator<ToolChange, undefined, void> {
+  followed.changes = async function* (
+    options,
+  ): AsyncGenerator<ToolChange, undefined, void> {
     watch.following++;
     try {
       yield* changes(options);
@@ -118,7 +120,11 @@ const registry: ToolRegistry = new ToolRegistry({
       description: "Answers an image.",
       execute: () =>
         mcpContent({
-          content: [{ type: "image", data: "R0lGODlhAQABAAAAACw=", mimeType: "image/gif" }],
+          content: [{
+            type: "image",
+            data: "R0lGODlhAQABAAAAACw=",
+            mimeType: "image/gif",
+          }],
         }),
     }),
     defineTool({
@@ -149,7 +155,11 @@ const mcp = createMcpEndpoint(registry, {
   authorize(request) {
     switch (request.headers.get("authorization")) {
       case "Bearer control":
-        return { role: "control", scopes: ["files:write"], principal: "control" };
+        return {
+          role: "control",
+          scopes: ["files:write"],
+          principal: "control",
+        };
       case "Bearer guest":
         return { principal: "guest" };
       default:
@@ -161,7 +171,11 @@ const mcp = createMcpEndpoint(registry, {
   },
 });
 
-async function answer(request: Request, env?: unknown, context?: unknown): Promise<Response> {
+async function answer(
+  request: Request,
+  env?: unknown,
+  context?: unknown,
+): Promise<Response> {
   switch (new URL(request.url).pathname) {
     case "/mcp":
       return await mcp.fetch(request, env, context);
@@ -172,7 +186,10 @@ async function answer(request: Request, env?: unknown, context?: unknown): Promi
         timers: timers.size,
       });
     case "/grow": {
-      const { name, roles } = await request.json() as { name: string; roles?: string[] };
+      const { name, roles } = await request.json() as {
+        name: string;
+        roles?: string[];
+      };
       if (!registry.unregisterTool(name)) {
         registry.registerTool({
           name,

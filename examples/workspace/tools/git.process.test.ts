@@ -316,7 +316,7 @@ describe("git-commit", () => {
     git(test, "config", "filter.x.clean", "cat");
     await test.folder.fill({ "new.bin": "n", "a": "a" });
     const error = await test.fails("git-commit", { message: "m", paths: ["a", "new.bin"] });
-    assertStringIncludes(error.message, "new.bin: clean filter 'x' failed");
+    assertStringIncludes(error.message, '"new.bin": the filter "x" must change it');
     await rm(join(test.folder.path, "new.bin"));
     assertEquals((await test.ok("git-commit", { message: "m", paths: ["."] }))["files"], ["a"]);
     await rm(join(test.folder.path, "old.bin"));

@@ -94,7 +94,6 @@ async function commit(
   const changed = await changes(repository, paths, { signal, env });
   await step(["update-index", "-z", "--add", "--remove", "--replace", "--stdin"], {
     input: changed.join("\0"),
-    env: { ...env, GIT_CONFIG_GLOBAL: repository.strict },
   });
   const tree = (await step(["write-tree", "--missing-ok"])).stdout.trim();
   if (tree === before) {
@@ -141,7 +140,8 @@ async function copyIndex(from: string, to: string): Promise<void> {
  * What differs below the paths. `git add` is not asked: it runs another git in each submodule, which
  * obeys the submodule's own configuration.
  *
- * @throws {Refusal} If git cannot know a path.
+ * @throws {Refusal} If git cannot know a path, or a file is for a filter. Without the filter, the
+ * commit would hold what the filter was to keep out of it.
  */
 async function changes(
   repository: Repository,
@@ -152,24 +152,41 @@ async function changes(
     ...["status", "--porcelain=v2", "-z", "--no-renames", "--untracked-files=all"],
     ...["--ignore-submodules=dirty", "--", ...paths],
   ], options);
-  if (output.isCut) {
-    throw new Refusal(
-      "invalid_arguments",
-      "Cannot commit: too many files have changed; name fewer",
-    );
-  }
+  if (output.isCut) throw tooMany();
   // A repository in a folder is listed with a slash behind it.
-  const changed = parseStatus(output.stdout, { prefix: repository.prefix }).files
-    .map(({ path }) => path.replace(/\/$/, ""));
+  const files = parseStatus(output.stdout, { prefix: repository.prefix }).files
+    .map(({ path, unstaged }) => ({ path: path.replace(/\/$/, ""), unstaged }));
   const isChanged = (path: string) =>
-    path === "." || changed.some((one) => one === path || one.startsWith(`${path}/`));
+    path === "." || files.some((file) => file.path === path || file.path.startsWith(`${path}/`));
   const idle = paths.filter((path) => !isChanged(path));
   if (idle.length > 0) {
     const what = "commit a path that is ignored, not there, or in a repository of its own";
     const args = ["ls-files", "-z", "--error-unmatch", "--", ...idle];
     await gitOrRefuse(repository, what, args, options);
   }
-  return changed;
+  if (repository.filters.size > 0) {
+    const kept = files.filter(({ unstaged }) => unstaged !== "deleted");
+    const input = kept.map(({ path }) => path).join("\0");
+    const args = ["check-attr", "-z", "--stdin", "filter"];
+    const attributes = await gitOrRefuse(repository, "commit", args, { ...options, input });
+    if (attributes.isCut) throw tooMany();
+    // Of each path: the path, the word "filter", and the filter's name.
+    const fields = attributes.stdout.split("\0");
+    const at = fields.findIndex((name, index) => index % 3 === 2 && repository.filters.has(name));
+    if (at !== -1) {
+      throw new Refusal(
+        "invalid_arguments",
+        `Cannot commit "${fields[at - 2]}": the filter "${fields[at]}" must change it first, and ` +
+          "filters are not run; leave it out",
+        { pointer: "/paths" },
+      );
+    }
+  }
+  return files.map(({ path }) => path);
+}
+
+function tooMany(): Refusal {
+  return new Refusal("invalid_arguments", "Cannot commit: too many files have changed; name fewer");
 }
 
 async function verified(

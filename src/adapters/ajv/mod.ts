@@ -33,6 +33,7 @@ import {
   type NormalizedSchema,
   normalizeSchema,
   repeatsParts,
+  resetSteps,
   sameItems,
   type SchemaEngine,
   type SchemaValidator,
@@ -141,6 +142,10 @@ function makeInstance(
     ...own,
     // Without it a tool's "constructor" or "toString" would always count as present.
     ownProperties: true,
+    code: {
+      regExp: Object.assign((source: string) => compilePattern(source), { code: "compilePattern" }),
+      ...own?.code,
+    },
     // The registry has checked the schema.
     meta: false,
     validateSchema: false,
@@ -199,9 +204,7 @@ function compile(instance: Instance, schema: JsonSchema, dialect: Dialect): Sche
     // A second copy: what is wrong is explained by the schema as it was.
     ? compileInParts(ajv, normalizeSchema(schema, dialect, { formats, keywords }))
     : compileWhole(ajv, normalized);
-  const check: (value: unknown) => boolean = normalized.mayExhaustStack || keywords.length > 0
-    ? guarded(validate)
-    : validate;
+  const check = guarded(validate);
   return {
     check,
     issues(value) {
@@ -272,9 +275,10 @@ function ajvIssues(
   return found.length > 0 ? found : [vagueIssue()];
 }
 
-/** A value that exhausts the stack, or breaks a custom keyword, does not fit. */
+/** A value that exhausts the stack or the steps, or breaks a custom keyword, does not fit. */
 function guarded(validate: Validate): (value: unknown) => boolean {
   return (value) => {
+    resetSteps();
     try {
       return validate(value) === true;
     } catch {

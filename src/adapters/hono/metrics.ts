@@ -5,7 +5,7 @@
  */
 
 import type { DispatcherMetrics, ToolMetrics } from "../../execute/mod.ts";
-import { chooseType, json, refuseQuery } from "../http/mod.ts";
+import { chooseType, json, refuseQuery, SAFE_HEADERS } from "../http/mod.ts";
 import type { RouteAnswer } from "./route.ts";
 
 const TYPES = [
@@ -28,7 +28,7 @@ export const showMetrics: RouteAnswer = ({ raw, server, caller, toolset }) => {
   if (type !== "application/json") {
     const { body, contentType } = metricsText({ tools: seen, totals }, type);
     return new Response(body, {
-      headers: { "content-type": contentType, "cache-control": "no-store" },
+      headers: { "content-type": contentType, "cache-control": "no-store", ...SAFE_HEADERS },
     });
   }
   const sum = (field: "calls" | "failed" | "inFlight"): number =>

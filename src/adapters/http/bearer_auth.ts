@@ -13,7 +13,7 @@ import {
   createChallenger,
 } from "./challenge.ts";
 import { checkOptions, having } from "./checks.ts";
-import { type Authorize, type Caller, checkCaller } from "./identity.ts";
+import { type Authorize, type Caller, checkCaller, requireCaller } from "./identity.ts";
 import { isResponse } from "./responses.ts";
 
 /** Tells who a token belongs to; `undefined` for an unknown token. A `Response` is sent as it is. */
@@ -80,7 +80,7 @@ export function bearerAuth(options: BearerAuthOptions): Authorize {
     const caller = await find(token, request) ?? challenger.invalid();
     if (isResponse(caller)) return caller;
     // A `false` would become a caller below.
-    checkCaller(caller);
+    requireCaller(caller);
     // Two callers without a name would share their idempotency keys and their running calls.
     return caller.principal !== undefined ? caller : { ...caller, principal: await nameOf(token) };
   };

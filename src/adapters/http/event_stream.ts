@@ -4,6 +4,7 @@
  * @module
  */
 
+import { SAFE_HEADERS } from "./responses.ts";
 import { isBun, isWorkers } from "./runtime.ts";
 
 /** The source of the events. */
@@ -47,6 +48,7 @@ export const EVENT_STREAM_HEADERS: Readonly<Record<string, string>> = {
   "cache-control": "no-store",
   // nginx would buffer the events otherwise.
   "x-accel-buffering": "no",
+  ...SAFE_HEADERS,
 };
 
 /**

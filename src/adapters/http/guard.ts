@@ -6,7 +6,7 @@
  * @module
  */
 
-import type { Problem } from "./responses.ts";
+import { badRequest, type Problem } from "./responses.ts";
 
 /** Which hosts and origins a request may name. */
 export interface GuardOptions {
@@ -42,6 +42,8 @@ export function createGuard(
 
   /** The origin of a URL whose host is allowed, or why it is refused. */
   function originOrProblem(start: string): string | Problem {
+    // workerd joins two Host headers, and hands the result on.
+    if (!URL.canParse(start)) return badRequest("The request must name one host");
     const { hostname, origin } = new URL(start);
     if (hosts === undefined || hosts.has(hostname)) return origin;
     return {

@@ -153,16 +153,24 @@ export function checkCaller(caller: Caller): void {
 }
 
 /**
+ * Refuses what is no object. A `false` that is spread would become a caller.
+ *
+ * @throws {TypeError} If it is none.
+ */
+export function requireCaller(caller: Caller): void {
+  if (typeof caller === "object" && caller !== null) return;
+  throw new TypeError(
+    "Cannot tell who calls: authorize must answer a caller such as {} or a Response",
+  );
+}
+
+/**
  * What a caller sees of the owner's tools.
  *
  * @throws {TypeError} If `authorize` returned something other than a caller.
  */
 export function selectionOfCaller(caller: Caller): Selection {
-  if (typeof caller !== "object" || caller === null) {
-    throw new TypeError(
-      "Cannot tell who calls: authorize must answer a caller such as {} or a Response",
-    );
-  }
+  requireCaller(caller);
   for (const field of Object.keys(caller)) {
     if (!FIELDS.has(field)) {
       throw new TypeError(

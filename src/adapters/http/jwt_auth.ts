@@ -23,7 +23,7 @@ import {
   createChallenger,
 } from "./challenge.ts";
 import { checkOptions, checkTexts } from "./checks.ts";
-import { type Authorize, type Caller, checkCaller } from "./identity.ts";
+import { type Authorize, type Caller, requireCaller } from "./identity.ts";
 import { ProblemError } from "./responses.ts";
 
 /** How a token may be signed: with a private key, or (HS…) with a shared secret. */
@@ -132,6 +132,14 @@ const ALGORITHMS = [
 const MAX_TOKEN = 8_192;
 
 /**
+ * Three parts in Base64url as RFC 7515 wants it: without padding, and with nothing in the bits that
+ * are left over. Libraries read others too, and then one token has many texts.
+ */
+const TOKEN = new RegExp(
+  `^${Array(3).fill("(?:[\\w-]{4})*(?:[\\w-][AQgw]|[\\w-]{2}[AEIMQUYcgkosw048])?").join("\\.")}$`,
+);
+
+/**
  * Lets in callers with a JSON Web Token: an `authorize` for `createToolHandler`. A token is valid if
  * its signature, issuer, audience and times are, and it has an end, `exp`, and a subject, `sub`. The
  * scopes, the role and `sub` become the caller's scopes, role and principal.
@@ -181,7 +189,7 @@ export function jwtAuth(options: JwtAuthOptions): Authorize {
 
   /** The claims of a valid token. */
   async function claimsOf(token: string): Promise<JwtClaims | undefined> {
-    if (token.length > MAX_TOKEN) return undefined;
+    if (token.length > MAX_TOKEN || !TOKEN.test(token)) return undefined;
     const library = jose ??= await loadJose();
     const time = atOnce(now());
     try {
@@ -221,7 +229,7 @@ export function jwtAuth(options: JwtAuthOptions): Authorize {
       }
       : await options.toCaller(claims);
     // A `false` would become a caller below.
-    if (caller !== undefined) checkCaller(caller);
+    if (caller !== undefined) requireCaller(caller);
     const named: Caller = { principal: text(own(claims, principalClaim)), ...caller };
     if (caller === undefined || named.principal === undefined) return challenger.invalid();
     // A stream of events ends with the token that opened it.
@@ -305,6 +313,7 @@ function algorithmsOf({ algorithms, secret }: JwtAuthOptions): JwtAlgorithm[] {
 
 /** The keys are missing, so the token may be valid. The log is told the cause. */
 function unavailable(cause: unknown): never {
+  if (cause instanceof ProblemError) throw cause;
   throw new ProblemError({
     status: 503,
     code: "issuer_unavailable",

@@ -9,7 +9,7 @@ import type { Toolset } from "../../select/mod.ts";
 import { describeTool, type Tool } from "../../tool/mod.ts";
 import { BoundedMap } from "./bounded_map.ts";
 import type { ListingQuery } from "./query.ts";
-import { RequestError } from "./responses.ts";
+import { RequestError, SAFE_HEADERS } from "./responses.ts";
 
 /** A response body and its validator. */
 export interface Page {
@@ -52,6 +52,7 @@ export function pageResponse(request: Request, page: Page): Response {
     "cache-control": "private, no-cache",
     // Who calls decides what is listed.
     vary: "authorization, origin",
+    ...SAFE_HEADERS,
   };
   return isCurrent(request.headers.get("if-none-match"), page.etag)
     ? new Response(null, { status: 304, headers })

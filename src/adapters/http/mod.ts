@@ -18,8 +18,6 @@ export type { CorsOptions } from "./cors.ts";
 export { EVENT_STREAM_HEADERS, eventStream, frame } from "./event_stream.ts";
 export {
   createRateLimiter,
-  type FailedLoginsOptions,
-  limitFailedLogins,
   MemoryRateLimitStore,
   type MemoryRateLimitStoreOptions,
   type RateLimitCount,
@@ -29,6 +27,7 @@ export {
   type RateLimitVerdict,
   type RateLimitWindow,
 } from "./rate_limit.ts";
+export { type FailedLoginsOptions, limitFailedLogins } from "./failed_logins.ts";
 export { createGuard, type GuardOptions } from "./guard.ts";
 export type { Authorize, Caller } from "./identity.ts";
 export { type JwtAlgorithm, jwtAuth, type JwtAuthOptions, type JwtClaims } from "./jwt_auth.ts";
@@ -68,6 +67,7 @@ export {
   problemOfFailure,
   problemResponse,
   RequestError,
+  SAFE_HEADERS,
   withHeaders,
 } from "./responses.ts";
 export { readListingQuery, refuseQuery } from "./query.ts";

@@ -239,7 +239,8 @@ export function createObserver(
       const entry: AccessEntry = {
         time,
         method,
-        path: new URL(url).pathname,
+        // A request that names two hosts has no URL; it is logged all the same.
+        path: URL.canParse(url) ? new URL(url).pathname : "",
         route,
         status,
         durationMs: elapsed(),

@@ -45,6 +45,13 @@ export interface HttpOptions extends GuardOptions {
    */
   readonly maxBodyBytes?: number;
   /**
+   * How long a request's body may take to come, in milliseconds. Then it is answered 408, and its
+   * connection is closed. Headers and idle connections are the runtime's own to bound.
+   *
+   * @default {30_000}
+   */
+  readonly bodyTimeoutMs?: number;
+  /**
    * How often a stream of events sends a comment, in milliseconds. Workers notice only when they
    * write that a client has left, so there its call may run on for this long.
    *
@@ -83,6 +90,7 @@ export const HTTP_CHECKS: { readonly [Option in keyof HttpOptions]-?: Check } = 
   dispatcher: having("withToolset", "a ToolDispatcher"),
   dispatch: checkObject,
   maxBodyBytes: checkCount,
+  bodyTimeoutMs: numberFrom(1, MAX_TIMEOUT_MS),
   heartbeatMs: numberFrom(1, MAX_TIMEOUT_MS),
   rateLimit: checkObject,
   observe: checkObject,

@@ -1,6 +1,5 @@
 /**
- * Limits how many requests and calls one caller may make, and how often one address may show wrong
- * credentials.
+ * Limits how many requests and calls one caller may make.
  *
  * @module
  */
@@ -10,16 +9,16 @@ import {
   type Check,
   checkFunction,
   checkText,
-  checkWord,
-  describeThrown,
-  isWord,
-  must,
-  refuse,
+  MAX_TIMEOUT_MS,
+  numberFrom,
+  systemClock,
+  TIME_OVER,
+  within,
 } from "../../tool/mod.ts";
 import { BoundedMap } from "./bounded_map.ts";
 import { checkCount, checkOptions, having } from "./checks.ts";
-import type { Authorize, Caller } from "./identity.ts";
-import { isResponse, type Problem, problemResponse } from "./responses.ts";
+import type { Caller } from "./identity.ts";
+import { type Problem, ProblemError } from "./responses.ts";
 
 /** How much of its window a key has used. */
 export interface RateLimitCount {
@@ -41,7 +40,8 @@ export interface RateLimitWindow {
  *
  * Contract: `take` opens a window of `windowMs` if the key has none, or its window has ended. It takes
  * the amount if no more than `limit` is then taken in the window; otherwise it takes nothing. An
- * amount of 0 only looks. It is atomic per key. If it rejects, the request is refused.
+ * amount of 0 only looks. It is atomic per key. If it rejects, takes too long or answers something
+ * else than two numbers, the request is refused.
  */
 export interface RateLimitStore {
   take(
@@ -59,6 +59,12 @@ export interface RateLimitOptions extends RateLimitWindow {
    * @default {new MemoryRateLimitStore()}
    */
   readonly store?: RateLimitStore;
+  /**
+   * How long the store may take to answer, in milliseconds. Then requests are answered 503.
+   *
+   * @default {5_000}
+   */
+  readonly storeTimeoutMs?: number;
   /**
    * Names the window that a request counts in. By default it is the principal; callers without one
    * share a window.
@@ -96,7 +102,7 @@ export type RateLimiter = (
  */
 export function createRateLimiter(options: RateLimitOptions): RateLimiter {
   checkOptions("limit the rate", options, CHECKS);
-  const { store = new MemoryRateLimitStore() } = options;
+  const take = takerOf(options);
   const { keyOf = ({ principal }) => principal ?? "" } = options;
   const window = readWindow("limit the rate", options);
   const { limit, windowMs } = window;
@@ -104,8 +110,7 @@ export function createRateLimiter(options: RateLimitOptions): RateLimiter {
   return async (caller, request, amount = 1) => {
     // A key that is no text, such as a promise, would be another one each time.
     const key = checkText("limit the rate", atOnce(keyOf(caller, request)), "what keyOf answers");
-    const { count, resetMs } = await store.take(key, amount, window);
-    // NaN, from a broken store, must refuse.
+    const { count, resetMs } = await take(key, amount, window);
     const isTaken = count <= limit;
     const left = Math.max(0, limit - count + (isTaken ? 0 : amount));
     const seconds = secondsOf(resetMs);
@@ -127,9 +132,12 @@ export function createRateLimiter(options: RateLimitOptions): RateLimiter {
 }
 
 /** The checks of a window's numbers and its store. */
-const WINDOW_CHECKS: { readonly [Option in "limit" | "windowMs" | "store"]: Check } = {
+export const WINDOW_CHECKS: {
+  readonly [Option in keyof RateLimitWindow | keyof StoreOptions]-?: Check;
+} = {
   limit: checkCount,
   windowMs: checkCount,
+  storeTimeoutMs: numberFrom(1, MAX_TIMEOUT_MS),
   store: having("take", "a store, with a function take"),
 };
 
@@ -143,15 +151,53 @@ const CHECKS = {
  *
  * @throws {RangeError} If one is wrong.
  */
-function readWindow(action: string, options: RateLimitWindow): RateLimitWindow {
+export function readWindow(action: string, options: RateLimitWindow): RateLimitWindow {
   return {
     limit: checkCount(action, options.limit, "its option limit"),
     windowMs: checkCount(action, options.windowMs, "its option windowMs"),
   };
 }
 
+/** Where counts are kept. */
+export type StoreOptions = Pick<RateLimitOptions, "store" | "storeTimeoutMs">;
+
+/** Asks a store, and does not take its word where it cannot be right. */
+export function takerOf(
+  { store = new MemoryRateLimitStore(), storeTimeoutMs = 5_000 }: StoreOptions,
+): (key: string, amount: number, window: RateLimitWindow) => Promise<RateLimitCount> {
+  return async (key, amount, window) => {
+    const given = store.take(key, amount, window);
+    // The store in this process answers at once.
+    const answer = isCount((given as Partial<RateLimitCount> | undefined)?.count)
+      ? given as RateLimitCount
+      : await within(systemClock, storeTimeoutMs, Promise.resolve(given));
+    if (answer === TIME_OVER) {
+      throw new ProblemError(NO_STORE, {
+        cause: new Error(`The rate-limit store did not answer within ${storeTimeoutMs} ms`),
+      });
+    }
+    // Anything else could let a request in, and would stand in its headers.
+    if (isCount(answer?.count) && isCount(answer.resetMs)) return answer;
+    throw new ProblemError(NO_STORE, {
+      cause: new TypeError("The rate-limit store must answer two numbers, count and resetMs"),
+    });
+  };
+}
+
+function isCount(value: unknown): value is number {
+  return typeof value === "number" && value >= 0 && value < Infinity;
+}
+
+const NO_STORE: Problem = {
+  status: 503,
+  code: "overloaded",
+  detail: "Requests cannot be counted now",
+  retryable: true,
+  headers: { "retry-after": "1" },
+};
+
 /** The problem of a request that is one too many. */
-function limited(detail: string, seconds: string, retryable: boolean = true): Problem {
+export function limited(detail: string, seconds: string, retryable: boolean = true): Problem {
   return {
     status: 429,
     code: "rate_limited",
@@ -162,7 +208,7 @@ function limited(detail: string, seconds: string, retryable: boolean = true): Pr
 }
 
 /** Seconds for a header: a whole number, and never 0. */
-function secondsOf(ms: number): string {
+export function secondsOf(ms: number): string {
   return String(Math.max(1, Math.ceil(ms / 1000)) || 1);
 }
 
@@ -174,7 +220,7 @@ export interface MemoryRateLimitStoreOptions {
    * @default {10_000}
    */
   readonly maxKeys?: number;
-  /** Tells the time, in milliseconds. */
+  /** Tells the time, in milliseconds. It must not go back. @default {performance.now} */
   readonly now?: () => number;
 }
 
@@ -194,7 +240,7 @@ export class MemoryRateLimitStore implements RateLimitStore {
    */
   constructor(options: MemoryRateLimitStoreOptions = {}) {
     checkOptions("count requests", options, { maxKeys: checkCount, now: checkFunction });
-    const { maxKeys = 10_000, now = Date.now } = options;
+    const { maxKeys = 10_000, now = systemClock.now } = options;
     this.#windows = new BoundedMap({ maxEntries: maxKeys });
     this.#now = now;
   }
@@ -213,138 +259,4 @@ export class MemoryRateLimitStore implements RateLimitStore {
     if (count <= limit) window.count = count;
     return { count, resetMs: window.endsAt - now };
   }
-}
-
-/** Options for {@linkcode limitFailedLogins}: `limit` failures in a window. */
-export interface FailedLoginsOptions extends RateLimitWindow {
-  /**
-   * The address of the client, which only the runtime or the proxy in front of it knows. Behind a
-   * proxy, the address of the connection is the proxy's, and would limit all clients together. A
-   * request with an unknown address, `undefined`, is not limited. If it throws or returns something
-   * else, the request is answered 500 and the handler's log is told.
-   *
-   * @param env What the runtime gives a handler beside the request.
-   */
-  readonly clientAddress: (request: Request, env: unknown) => string | undefined;
-  /**
-   * The header with the credentials. A request without it does not count as an attempt: clients ask
-   * without credentials to learn which ones are wanted.
-   *
-   * @default {"authorization"}
-   */
-  readonly header?: string;
-  /**
-   * Holds the counts, by default in this process.
-   *
-   * @default {new MemoryRateLimitStore()}
-   */
-  readonly store?: RateLimitStore;
-}
-
-const ACTION = "limit failed logins";
-
-const LOGIN_CHECKS = {
-  ...WINDOW_CHECKS,
-  clientAddress: checkFunction,
-  header: checkWord,
-} satisfies { readonly [Option in keyof FailedLoginsOptions]-?: Check };
-
-/**
- * Limits how often an address may fail to authenticate. Requests of an address that failed too often
- * in this window are answered 429, and `authorize` is not asked. Other addresses are not affected.
- * Addresses of IPv6 are counted by their /64, because one client usually has a whole /64.
- *
- * @example Usage
- * ```ts
- * import assert from "node:assert/strict";
- * import { ToolRegistry } from "@plue/tools";
- * import { bearerAuth, createToolHandler, limitFailedLogins } from "@plue/tools/hono";
- *
- * const authorize = limitFailedLogins(
- *   bearerAuth({ tokens: new Map([["correct-horse-battery", { principal: "ann" }]]) }),
- *   {
- *     limit: 2,
- *     windowMs: 60_000,
- *     clientAddress: (request) => request.headers.get("cf-connecting-ip") ?? undefined,
- *   },
- * );
- * const app = createToolHandler(new ToolRegistry({ tools: [] }), { authorize });
- *
- * const ask = async (address: string, token: string) =>
- *   (await app.request("http://localhost/tools", {
- *     headers: { "cf-connecting-ip": address, authorization: `Bearer ${token}` },
- *   })).status;
- * assert.equal(await ask("192.0.2.1", "guess-1"), 401);
- * assert.equal(await ask("192.0.2.1", "guess-2"), 401);
- * assert.equal(await ask("192.0.2.1", "guess-3"), 429);
- * assert.equal(await ask("192.0.2.2", "correct-horse-battery"), 200);
- * ```
- *
- * @param authorize Decides who calls; its 401 is a failure.
- * @throws {TypeError} If an option is unknown or wrong.
- * @throws {RangeError} If a number is out of range.
- */
-export function limitFailedLogins(authorize: Authorize, options: FailedLoginsOptions): Authorize {
-  const { clientAddress, header = "authorization", store = new MemoryRateLimitStore() } = options;
-  checkOptions(ACTION, options, LOGIN_CHECKS);
-  const window = readWindow(ACTION, options);
-  checkFunction(ACTION, authorize, "authorize");
-  checkFunction(ACTION, clientAddress, "its option clientAddress");
-  const turnAway = (resetMs: number): Response =>
-    problemResponse(limited(
-      `Too many attempts to log in from this address failed: try again in ${secondsOf(resetMs)} s`,
-      secondsOf(resetMs),
-    ));
-  const checkAddress = must(
-    "a string that is not empty, or undefined where it is not known",
-    (address): address is string | undefined => address === undefined || isWord(address),
-  );
-  /** Fails if the function does: otherwise a wrong one would switch the limit off. */
-  function addressOf(request: Request, env: unknown): string | undefined {
-    let address: unknown;
-    try {
-      address = atOnce(clientAddress(request, env));
-    } catch (cause) {
-      refuse(ACTION, `clientAddress threw. ${describeThrown(cause)}`, cause);
-    }
-    return checkAddress(ACTION, address, "what clientAddress answers");
-  }
-  return async (request, env) => {
-    const address = request.headers.has(header) ? addressOf(request, env) : undefined;
-    if (address === undefined) return await authorize(request, env);
-    const key = `login ${networkOf(address)}`;
-    const before = await store.take(key, 0, window);
-    // NaN, from a broken store, must refuse.
-    if (!(before.count < window.limit)) return turnAway(before.resetMs);
-    const answer = await authorize(request, env);
-    if (!isResponse(answer) || answer.status !== 401) return answer;
-    const { count, resetMs } = await store.take(key, 1, window);
-    // Requests that run at the same time may fail together: no more than the limit learn that.
-    return count <= window.limit ? answer : turnAway(resetMs);
-  };
-}
-
-/** Longer than any address: a longer one may come from a header that the client wrote. */
-const MAX_ADDRESS = 64;
-
-/** The part of the network that one client has: an address of IPv4 without its port, or a /64. */
-function networkOf(text: string): string {
-  const address = text.slice(0, MAX_ADDRESS).trim();
-  const [host] = [`http://[${address.replace(/%.*$/, "")}]/`, `http://${address}/`]
-    .filter((url) => URL.canParse(url)).map((url) => new URL(url).hostname);
-  if (host === undefined || !host.startsWith("[")) return host ?? address;
-  const [left = "", right] = host.slice(1, -1).split("::").map((half) =>
-    half === "" ? [] : half.split(":")
-  );
-  const groups = right === undefined
-    ? [...left]
-    : [...left, ...Array<string>(8 - left.length - right.length).fill("0"), ...right];
-  if (groups.slice(0, 6).join(":") !== "0:0:0:0:0:ffff") {
-    return `${groups.slice(0, 4).join(":")}::/64`;
-  }
-  // An address of IPv4, as servers write it that listen on IPv6 too.
-  return groups.slice(6).flatMap((group) => {
-    const two = parseInt(group, 16);
-    return [two >> 8, two & 255];
-  }).join(".");
 }

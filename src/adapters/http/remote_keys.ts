@@ -4,9 +4,20 @@
  * @module
  */
 
-import { atOnce, type Check, checkFunction, MAX_TIMEOUT_MS, numberFrom } from "../../tool/mod.ts";
+import {
+  atOnce,
+  type Check,
+  checkFunction,
+  MAX_TIMEOUT_MS,
+  numberFrom,
+  systemClock,
+  TIME_OVER,
+  within,
+} from "../../tool/mod.ts";
 import { boundedText } from "./body.ts";
 import { checkOptions } from "./checks.ts";
+import { type Problem, ProblemError } from "./responses.ts";
+import { isWorkers } from "./runtime.ts";
 
 /** A public key, with its name in tokens. */
 export interface NamedKey extends JsonWebKey {
@@ -40,7 +51,7 @@ export interface RemoteKeysOptions {
   readonly timeoutMs?: number;
   /** Fetches. @default {globalThis.fetch} */
   readonly fetch?: (url: string, init: RequestInit) => Promise<Response>;
-  /** Gives the time, in milliseconds since 1970. @default {Date.now} */
+  /** Tells the time, in milliseconds. It must not go back. @default {performance.now} */
   readonly now?: () => number;
 }
 
@@ -54,6 +65,17 @@ const CHECKS = {
 
 /** How long after a failed first fetch callers are refused without another fetch. */
 const RETRY_MS = 1_000;
+
+/** How many requests of one worker fetch the keys at the same time. */
+const MAX_FETCHES = 4;
+
+const BUSY: Problem = {
+  status: 503,
+  code: "issuer_unavailable",
+  detail: "Cannot check the token: the keys of its issuer are being fetched",
+  retryable: true,
+  headers: { "retry-after": "1" },
+};
 
 /** An issuer has a handful of keys; this is room for hundreds. */
 const MAX_BYTES = 262_144;
@@ -77,7 +99,7 @@ export function remoteKeys(
     cacheMs = 600_000,
     cooldownMs = 30_000,
     timeoutMs = 5_000,
-    now = Date.now,
+    now = systemClock.now,
   } = options;
   if (!isSafe(url)) {
     throw new TypeError(
@@ -87,10 +109,35 @@ export function remoteKeys(
   let keys: readonly NamedKey[] | undefined;
   let triedAt = -Infinity;
   let failure: unknown;
+  let loading: Promise<readonly NamedKey[]> | undefined;
+  /** When the fetches of Workers began. One that is as old as its time limit has ended. */
+  let begun: number[] = [];
 
   async function load(): Promise<readonly NamedKey[]> {
     triedAt = atOnce(now());
-    // Each request fetches for itself: in workerd, a fetch belongs to the request that began it.
+    // In workerd, a fetch belongs to the request that began it, and others cannot wait for it.
+    if (!isWorkers()) return await (loading ??= fetchKeys().finally(() => loading = undefined));
+    begun = begun.filter((time) => triedAt - time < timeoutMs);
+    if (begun.length >= MAX_FETCHES) throw new ProblemError(BUSY);
+    const began = triedAt;
+    begun.push(began);
+    try {
+      return await fetchKeys();
+    } finally {
+      const index = begun.indexOf(began);
+      if (index !== -1) begun.splice(index, 1);
+    }
+  }
+
+  async function fetchKeys(): Promise<readonly NamedKey[]> {
+    const text = await within(systemClock, timeoutMs, fetchText());
+    if (text === TIME_OVER) {
+      throw new Error(`Cannot fetch keys from "${url}": it did not answer within ${timeoutMs} ms`);
+    }
+    return keys = readKeys(text, url);
+  }
+
+  async function fetchText(): Promise<string> {
     const response = await (options.fetch ?? fetch)(url, {
       headers: { accept: "application/json" },
       // Workers do not support "error". A redirect is refused because its status is not 200.
@@ -108,7 +155,7 @@ export function remoteKeys(
       await response.body?.cancel();
       throw new Error(`Cannot read the keys: they have more than ${MAX_BYTES} bytes`);
     }
-    return keys = readKeys(text, url);
+    return text;
   }
 
   return async (kid) => {
@@ -116,7 +163,9 @@ export function remoteKeys(
     if (keys === undefined) {
       if (failure !== undefined && age < RETRY_MS) throw failure;
       return await load().catch((error: unknown) => {
-        throw failure = error;
+        // Another fetch is under way, and may still bring the keys.
+        if (!(error instanceof ProblemError)) failure = error;
+        throw error;
       });
     }
     const isKnown = kid === undefined || keys.some((key) => key.kid === kid);

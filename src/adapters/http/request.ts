@@ -12,12 +12,13 @@ import { Toolset } from "../../select/mod.ts";
 import {
   atOnce,
   callHook,
+  isObject,
   NO_LOG,
   systemClock,
   type Tool,
   type ToolResult,
 } from "../../tool/mod.ts";
-import { parseJson, readBody, requireJson } from "./body.ts";
+import { type BodyBounds, parseJson, readBody, requireJson } from "./body.ts";
 import { type Cors, createCors } from "./cors.ts";
 import { defaultHeartbeatMs, StreamSlots } from "./event_stream.ts";
 import { createGuard } from "./guard.ts";
@@ -44,6 +45,7 @@ import {
 } from "./responses.ts";
 import { createRateLimiter, type RateLimiter } from "./rate_limit.ts";
 import { RunningCalls } from "./running_calls.ts";
+import { isBun } from "./runtime.ts";
 
 /** What a runtime hands over for one request. A context of Hono fits as it is. */
 export interface RequestContext {
@@ -116,7 +118,7 @@ export class ToolServer {
   /** Why no one may execute tools, if so. */
   readonly executionClosed: Problem | undefined;
   readonly heartbeatMs: number;
-  readonly maxBodyBytes: number;
+  readonly body: BodyBounds;
   readonly cors: Cors | undefined;
   /** Observes a request while it is answered; `undefined` if `observe` is not set. */
   readonly observe: RequestObserver | undefined;
@@ -166,7 +168,10 @@ export class ToolServer {
     });
     this.heartbeatMs = options.heartbeatMs ?? defaultHeartbeatMs();
     // The dispatcher's own bound on arguments, with room for the envelope.
-    this.maxBodyBytes = options.maxBodyBytes ?? 1_114_112;
+    this.body = {
+      maxBytes: options.maxBodyBytes ?? 1_114_112,
+      timeoutMs: options.bodyTimeoutMs ?? 30_000,
+    };
     // Without authorize all callers are one principal, which may have all places.
     this.streams = new StreamSlots(
       defaults.maxStreams ?? 1_024,
@@ -336,10 +341,10 @@ export class ToolRequest {
   /**
    * The body, as text.
    *
-   * @throws {ProblemError} If it is larger than `maxBodyBytes`.
+   * @throws {ProblemError} If it is too large, or does not come in time.
    */
   readText(): Promise<string> {
-    return readBody(this.#context.req, this.server.maxBodyBytes);
+    return readBody(this.#context.req, this.server.body);
   }
 
   /**
@@ -386,15 +391,25 @@ export class ToolRequest {
   /** The answer is a stream, which has ended when `ended` resolves. */
   streamsUntil(ended: Promise<void>): void {
     if (this.record !== undefined) this.record.ended = ended;
-    this.keepAlive(ended);
+    this.#waitUntil(ended);
   }
 
   /**
-   * Lets work go on after the response: Workers drop what is not handed to them, cleanups and all.
+   * Lets a call go on that takes long. Bun would close a connection that is silent for ten seconds,
+   * and Workers drop what is not handed to them, cleanups and all.
    *
    * @param work Must not reject.
    */
   keepAlive(work: Promise<unknown>): void {
+    const { env } = this.#context;
+    if (isBun() && isBunServer(env)) {
+      env.timeout(this.raw, 0);
+      void work.then(() => env.timeout(this.raw, BUN_IDLE_S));
+    }
+    this.#waitUntil(work);
+  }
+
+  #waitUntil(work: Promise<unknown>): void {
     let context: unknown;
     try {
       context = this.#context.executionCtx;
@@ -441,12 +456,7 @@ class ObservedRequestCall implements RequestCall {
     if (span === undefined) return work();
     let outcome: (() => Result) | undefined;
     const once = (): Result => (outcome ??= outcomeOf(work))();
-    const log = (error: unknown): void => this.#server.log(error);
-    try {
-      void Promise.resolve(span.run(once)).catch(log);
-    } catch (error) {
-      log(error);
-    }
+    callHook(() => span.run(once), (error) => this.#server.log(error));
     // Whatever the span made of the work, it is done once, and its outcome is the answer.
     return once();
   }
@@ -460,6 +470,17 @@ class ObservedRequestCall implements RequestCall {
     }
     callHook(() => this.#span?.end(result), (error) => this.#server.log(error));
   }
+}
+
+/** How long Bun lets a connection be silent, in seconds, unless it is told otherwise. */
+const BUN_IDLE_S = 10;
+
+/** Bun hands over its server, beside the request. */
+function isBunServer(
+  env: unknown,
+): env is { timeout(request: Request, seconds: number): void } & Record<string, unknown> {
+  return isObject(env) && typeof env["timeout"] === "function" &&
+    typeof env["requestIP"] === "function";
 }
 
 /** Does work, and gives what it returned or threw, as often as it is asked. */

@@ -6,9 +6,19 @@
 
 import { type FailureCode, HTTP_STATUS, type Issue, type ToolFailure } from "../../tool/mod.ts";
 
+/** On every response with a body: a page of another site can neither embed it nor guess its type. */
+export const SAFE_HEADERS: Readonly<Record<string, string>> = Object.freeze({
+  "x-content-type-options": "nosniff",
+  "cross-origin-resource-policy": "same-origin",
+});
+
 /** Of a response in JSON that is not to be cached. */
 const JSON_INIT: ResponseInit = Object.freeze({
-  headers: Object.freeze({ "content-type": "application/json", "cache-control": "no-store" }),
+  headers: Object.freeze({
+    "content-type": "application/json",
+    "cache-control": "no-store",
+    ...SAFE_HEADERS,
+  }),
 });
 
 /** A response in JSON that is not to be cached. */
@@ -125,6 +135,7 @@ export type ProblemCode =
   | "not_found"
   | "method_not_allowed"
   | "payload_too_large"
+  | "request_timeout"
   | "rate_limited"
   | "unsupported_media_type"
   | "internal";
@@ -147,6 +158,7 @@ const TITLES: Readonly<Record<number, string>> = {
   403: "Forbidden",
   404: "Not Found",
   405: "Method Not Allowed",
+  408: "Request Timeout",
   409: "Conflict",
   413: "Content Too Large",
   415: "Unsupported Media Type",
@@ -172,6 +184,7 @@ export function problemResponse(problem: Problem): Response {
     headers: {
       "content-type": "application/problem+json",
       "cache-control": "no-store",
+      ...SAFE_HEADERS,
       ...headers,
     },
   });

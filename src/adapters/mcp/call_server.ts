@@ -115,7 +115,8 @@ function wasNotSent(error: unknown, depth = 0): boolean {
 
 async function kindOf(error: unknown, client: Client): Promise<FailureKind> {
   const { ProtocolError, SdkError, SdkHttpError } = await import("@modelcontextprotocol/client");
-  if (error instanceof ProtocolError) return "answered";
+  // A `RangeError` is an answer that is too large.
+  if (error instanceof ProtocolError || error instanceof RangeError) return "answered";
   if (error instanceof SdkHttpError) {
     // The protocol answers an unknown session with 404; many servers answer 400.
     const mayBeSession = error.status === 404 || error.status === 400;

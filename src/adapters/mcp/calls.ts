@@ -15,14 +15,14 @@ import {
 import type { ToolProgress } from "../../execute/mod.ts";
 import { decodeCalls, encodeResult, type RoutedCall } from "../../formats/mod.ts";
 import { ToolResult } from "../../tool/mod.ts";
-import type { CallClient, ToolRequest } from "../http/mod.ts";
+import type { ClientSignal, ToolRequest } from "../http/mod.ts";
 import { isMcpContent } from "./content.ts";
 import type { McpToolList } from "./lists.ts";
 
 /** The JSON-RPC request of a call, and the way back to its client. */
 export interface CallChannel extends Pick<ServerContext["mcpReq"], "id"> {
   /** Says when the client has left, or has cancelled the request. */
-  readonly client: CallClient;
+  readonly client: ClientSignal;
   /** The client's session; only clients before revision 2026-07-28 have one. */
   readonly session?: string | undefined;
   /** Sends messages during the call; absent if the client wants none. */
@@ -70,18 +70,19 @@ export async function callTool(
   const sender = messages &&
     new MessageSender(messages, call.wireName, params._meta?.progressToken);
   const running = session === undefined
-    ? undefined
+    ? client
     : server.running.begin({ principal, session, callId: channel.id }, client);
   try {
     const work = observed.run(() =>
       request.dispatcher.dispatch({ name: tool.id, arguments: call.arguments, callId }, {
         sessionId: session,
         principal,
-        signal: () => (running ?? client).signal,
+        signal: () => running.signal,
         ...sender?.listeners,
       })
     );
-    request.keepAlive(work);
+    // Asking for the platform may throw and catch: a call that ends at once skips it.
+    running.whenLong(() => request.keepAlive(work));
     const result = await work;
     observed.end(result);
     // After the result, the client would not know what a message belongs to.
@@ -89,7 +90,7 @@ export async function callTool(
     if (!result.ok && result.error.code === "unknown_tool") throw unknownTool(call.wireName);
     return write(list, call, result);
   } finally {
-    running?.end();
+    running.end();
   }
 }
 
@@ -212,9 +213,9 @@ export class ReaderPace {
     this.#isReading = false;
   }
 
-  /** Whether a message that cannot wait may be sent. */
+  /** Whether a message that cannot wait may be sent. They count from before the stream begins. */
   hasRoom(): boolean {
-    return !this.#isStream || ++this.#ahead <= MAX_AHEAD;
+    return ++this.#ahead <= MAX_AHEAD;
   }
 
   /** Observes how a response is read, if it is a stream. */

@@ -14,10 +14,12 @@ import {
   isWorkers,
   json,
   ListingWatch,
+  methodNotAllowed,
   nextTraceParent,
   problemResponse,
   readTraceParent,
   type RequestContext,
+  SAFE_HEADERS,
   type ToolRequest,
   ToolServer,
 } from "../http/mod.ts";
@@ -173,7 +175,12 @@ class McpService {
       return await server.answer(
         context,
         "/mcp",
-        (request) => raw.method === "GET" ? this.#follow(request) : this.#read(request),
+        (request) =>
+          raw.method === "GET"
+            ? this.#follow(request)
+            : raw.method === "POST" || raw.method === "DELETE"
+            ? this.#read(request)
+            : methodNotAllowed("GET, POST"),
       );
     };
     return await (server.observe?.(raw, answer) ?? answer());
@@ -253,7 +260,7 @@ class McpService {
         }),
       {
         keepAliveMs: server.heartbeatMs,
-        maxRequestBodySize: server.maxBodyBytes,
+        maxRequestBodySize: server.body.maxBytes,
         maxSubscriptions: release === undefined ? 0 : 1,
         bus: new ListChangedBus(() => {
           isFollowing = true;
@@ -278,6 +285,7 @@ class McpService {
       if (!isFollowing) release?.();
     }
     if (!answer.headers.has("cache-control")) answer.headers.set("cache-control", "no-store");
+    for (const [name, value] of Object.entries(SAFE_HEADERS)) answer.headers.set(name, value);
     const response = pace.observe(answer);
     return isInitialize(value) && response.ok ? withSession(response) : response;
   }

@@ -107,8 +107,6 @@ export async function answerPlainCall(
       ? error
       : { code: ProtocolErrorCode.InternalError, message: "Internal error" };
     return json({ jsonrpc: "2.0", id, error: { code, message } });
-  } finally {
-    client.end();
   }
 }
 

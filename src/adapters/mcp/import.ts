@@ -10,34 +10,51 @@ import type {
   StreamableHTTPClientTransportOptions,
 } from "@modelcontextprotocol/client";
 import {
+  type HeldTool,
+  type ImportPins,
   type ImportResult,
   importTools,
   type ImportWarning,
   type McpImportOptions,
+  type PinnedImport,
   type RejectedImport,
 } from "../../formats/mod.ts";
 import type { ToolRegistry } from "../../registry/mod.ts";
-import { callHook, NO_LOG, type Tool } from "../../tool/mod.ts";
-import { callServer } from "./call_server.ts";
 import {
-  clientOpener,
-  McpConnection,
-  type McpServerSource,
-  type ReconnectOptions,
-} from "./connection.ts";
+  callHook,
+  canonicalJson,
+  NO_LOG,
+  refuse,
+  systemClock,
+  type Tool,
+  wholeFrom,
+} from "../../tool/mod.ts";
+import { callServer } from "./call_server.ts";
+import { McpConnection, type ReconnectOptions } from "./connection.ts";
+import { clientOpener, type McpServerSource } from "./open_client.ts";
+import { MAX_MESSAGE_BYTES, Pace } from "./server_bounds.ts";
 
 /** Options for {@linkcode importMcpServer}. */
 export interface ImportMcpServerOptions
-  extends Omit<McpImportOptions, "namespace" | "execute" | "transport"> {
+  extends Omit<McpImportOptions, "namespace" | "execute" | "transport" | "beside" | "pins"> {
   /** The namespace of the tools. Names are unique within one server only. */
   readonly namespace: string;
   /** Receives the tools, and follows the server's changes. */
   readonly registry?: ToolRegistry;
   /** For a URL: headers, `fetch`, authentication. */
   readonly http?: StreamableHTTPClientTransportOptions;
+  /** Holds back tools that are not as they were when approved: `toolPins` of `@plue/tools/pins`. */
+  readonly pins?: ImportPins | undefined;
   /** How a lost connection is reopened. A client that is handed in is its owner's to reconnect. */
   readonly reconnect?: ReconnectOptions;
-  /** Aborts the wait for the first connection and list. */
+  /**
+   * How large one message of the server may be, in bytes, and its whole list of tools. Not for a
+   * client that is handed in.
+   *
+   * @default {16_777_216}
+   */
+  readonly maxMessageBytes?: number;
+  /** Aborts the wait for the first connection and list, at once. */
   readonly signal?: AbortSignal;
   /** Receives later errors: a lost connection, a list that cannot be read. */
   onError?(error: unknown): void;
@@ -45,12 +62,23 @@ export interface ImportMcpServerOptions
 
 /** A running server whose tools are imported. */
 export interface ImportedMcpServer extends AsyncDisposable {
-  /** The server's current tools, in its order. */
+  /** The server's current tools, in its order, without those that are held back. */
   readonly tools: readonly Tool[];
+  /** The tools that the option `pins` holds back; none without it. */
+  readonly held: readonly HeldTool[];
   /** Warnings about the current tools. */
   readonly warnings: readonly ImportWarning[];
   /** Listed tools that could not be imported. */
   readonly rejected: readonly RejectedImport[];
+  /**
+   * Lets tools in that are held back, and keeps that.
+   *
+   * @param tools Their ids, or what `held` or `onHeld` said of them. The latter is safe against a
+   * server that has changed them again since then.
+   * @throws {TypeError} If a tool is not held back, or has changed since.
+   * @throws {Error} If the pins cannot be read or kept.
+   */
+  approve(...tools: readonly (string | HeldTool)[]): Promise<void>;
   /** Reads the list again. The server's own notifications do so by themselves. */
   refresh(): Promise<void>;
   /** Takes the tools out of the registry and ends the connection, and a program with it. */
@@ -62,7 +90,8 @@ export interface ImportedMcpServer extends AsyncDisposable {
  * the server, changes of its list are followed, and a lost connection is reopened.
  *
  * A tool answers the server's `structuredContent`, else its text, else its content as
- * `mcpContent`. A server describes its own tools: give `risk` for a server that you do not trust.
+ * `mcpContent`. A server describes its own tools, and may change them at any time: give `risk` for a
+ * server that you do not trust, and `pins`.
  *
  * @example A program
  * ```ts ignore
@@ -101,7 +130,9 @@ export interface ImportedMcpServer extends AsyncDisposable {
  * @param options The namespace, and where the tools go.
  * @returns The server, to be closed.
  * @throws {TypeError} If an option is wrong, or the registry refuses a tool.
- * @throws If the server cannot be reached, or does not answer its tools.
+ * @throws {Error} If the server cannot be reached, or does not answer its tools. The message names
+ * it, and its HTTP status or the exit code of the program.
+ * @throws What the signal was aborted with.
  */
 export async function importMcpServer(
   source: McpServerSource,
@@ -111,7 +142,8 @@ export async function importMcpServer(
   try {
     await server.connect();
   } catch (error) {
-    await server.close();
+    // Not awaited: a program may take seconds to end.
+    server.close().catch(() => {});
     throw error;
   }
   return server;
@@ -122,19 +154,22 @@ class McpImport implements ImportedMcpServer {
   readonly #transport: "http" | "stdio";
   readonly #connection: McpConnection;
   readonly #sync: RegistrySync;
-  #imported: ImportResult | undefined;
+  #imported: ImportResult | PinnedImport | undefined;
   #repeatable: ReadonlySet<string> = new Set();
-  /** The read in progress; a stale list is read once more after it. */
-  #reading: Promise<void> | undefined;
-  #isStale = false;
+  /** The last of the reads and approvals: they take turns. */
+  #turn: Promise<unknown> = Promise.resolve();
+  /** When the list is read that the server says has changed. */
+  readonly #pace = new Pace();
+  #cancelRead: (() => void) | undefined;
   #isClosed = false;
 
   constructor(source: McpServerSource, options: ImportMcpServerOptions) {
-    const { namespace, registry, reconnect = {}, http } = options;
-    if (typeof namespace !== "string") {
-      throw new TypeError("Cannot import an MCP server: it needs a namespace");
-    }
-    const opener = clientOpener(source, http);
+    const { namespace, registry, reconnect = {}, http, maxMessageBytes } = options;
+    if (typeof namespace !== "string") refuse(ACTION, "it needs a namespace");
+    const maxBytes = maxMessageBytes === undefined
+      ? MAX_MESSAGE_BYTES
+      : checkBytes(ACTION, maxMessageBytes, "maxMessageBytes");
+    const opener = clientOpener(source, http, maxBytes);
     const onError = (error: unknown): void => this.#report(error);
     this.#options = options;
     this.#transport = opener.transport;
@@ -146,7 +181,11 @@ class McpImport implements ImportedMcpServer {
   }
 
   get tools(): ImportedMcpServer["tools"] {
-    return this.#sync.tools;
+    return this.#sync.tools.filter(({ isAvailable }) => isAvailable !== false);
+  }
+
+  get held(): ImportedMcpServer["held"] {
+    return heldIn(this.#imported);
   }
 
   get warnings(): ImportedMcpServer["warnings"] {
@@ -165,8 +204,20 @@ class McpImport implements ImportedMcpServer {
     await this.#read(await this.#connection.client(AbortSignal.timeout(REFRESH_TIMEOUT_MS)));
   }
 
+  approve(...tools: readonly (string | HeldTool)[]): Promise<void> {
+    return this.#inTurn(async () => {
+      const imported = this.#imported;
+      if (imported === undefined || !("approve" in imported)) {
+        refuse("approve tools", "the import has no pins");
+      }
+      const approved = await imported.approve(...tools);
+      if (!this.#isClosed) this.#take(approved);
+    });
+  }
+
   async close(): Promise<void> {
     this.#isClosed = true;
+    this.#cancelRead?.();
     this.#sync.clear();
     await this.#connection.close();
   }
@@ -183,7 +234,12 @@ class McpImport implements ImportedMcpServer {
 
   async #follow(client: Client): Promise<void> {
     client.setNotificationHandler("notifications/tools/list_changed", () => {
-      this.#read(client).catch((error) => this.#report(error));
+      // One read that is still to begin is enough for any number of notifications.
+      this.#cancelRead ??= systemClock.setTimeout(() => {
+        this.#cancelRead = undefined;
+        // There may be another client by then.
+        this.refresh().catch((error) => this.#report(error));
+      }, this.#pace.next());
     });
     if (client.getProtocolEra() !== "modern") return;
     try {
@@ -197,31 +253,32 @@ class McpImport implements ImportedMcpServer {
     }
   }
 
-  /** Reads the list. Any number of calls during a read lead to one more read. */
+  /** Reads the list, after the reads and approvals that are under way. */
   #read(client: Client): Promise<void> {
-    if (this.#reading !== undefined) {
-      this.#isStale = true;
-      return this.#reading;
-    }
-    return this.#reading = this.#readOn(client).finally(() => this.#reading = undefined);
-  }
-
-  async #readOn(client: Client): Promise<void> {
-    do {
-      this.#isStale = false;
+    return this.#inTurn(async () => {
       // The signal is for the first list only.
       const signal = this.#imported === undefined ? this.#options.signal : undefined;
       const list = await client.listTools(undefined, {
         // The client's copy may be as old as the server lets it be.
         cacheMode: "refresh",
         ...(signal === undefined ? {} : { signal }),
+      }).catch((error: unknown) => {
+        throw this.#connection.describe(error);
       });
       if (this.#isClosed) return;
-      const { registry: _registry, http: _http, reconnect: _reconnect, signal: _signal, ...rest } =
-        this.#options;
-      this.#repeatable = repeatableTools(list);
+      const {
+        registry: _registry,
+        http: _http,
+        reconnect: _reconnect,
+        signal: _signal,
+        maxMessageBytes: _maxMessageBytes,
+        onError: _onError,
+        pins,
+        ...rest
+      } = this.#options;
       const imported = importTools("mcp", list, {
         ...rest,
+        beside: this.#sync.others(),
         transport: this.#transport,
         execute: (name, args, context) =>
           callServer(this.#connection, {
@@ -230,15 +287,36 @@ class McpImport implements ImportedMcpServer {
             isRepeatable: this.#repeatable.has(name),
           }, context),
       });
-      this.#sync.update(imported.tools);
-      this.#imported = imported;
-    } while (this.#isStale);
+      const checked = pins === undefined ? imported : await pins.check(imported, rest.namespace);
+      if (this.#isClosed) return;
+      this.#repeatable = repeatableTools(list);
+      this.#take(checked);
+    });
+  }
+
+  #take(imported: ImportResult | PinnedImport): void {
+    this.#sync.update([...imported.tools, ...heldIn(imported).map(({ tool }) => tool)]);
+    this.#imported = imported;
+  }
+
+  #inTurn(work: () => Promise<void>): Promise<void> {
+    const done = this.#turn.then(work);
+    this.#turn = done.catch(() => {});
+    return done;
   }
 
   #report(error: unknown): void {
     if (this.#isClosed) return;
     callHook(() => this.#options.onError?.(error), NO_LOG);
   }
+}
+
+const ACTION = "import an MCP server";
+const checkBytes = wholeFrom(1);
+
+/** What pins hold back. */
+function heldIn(imported: ImportResult | PinnedImport | undefined): readonly HeldTool[] {
+  return imported !== undefined && "held" in imported ? imported.held : [];
 }
 
 /** How long `refresh` waits for a connection. */
@@ -278,11 +356,17 @@ class RegistrySync {
     const before = new Map(this.tools.map((tool) => [tool.id, tool]));
     const next = listed.map((tool) => {
       const old = before.get(tool.id);
-      return old !== undefined && JSON.stringify(old) === JSON.stringify(tool) ? old : tool;
+      return old !== undefined && textOf(old) === textOf(tool) ? old : tool;
     });
     if (this.#tools === undefined) this.#registry?.registerTools(next);
     else this.#apply(before, next);
     this.#tools = Object.freeze(next);
+  }
+
+  /** The registry's tools of other sources. */
+  others(): readonly Tool[] {
+    const own = new Set(this.tools);
+    return (this.#registry?.tools ?? []).filter((tool) => !own.has(tool));
   }
 
   /** Takes all tools out of the registry. */
@@ -312,4 +396,9 @@ class RegistrySync {
   #remove(tool: Tool): void {
     if (this.#registry?.getTool(tool.id) === tool) this.#registry.unregisterTool(tool.id);
   }
+}
+
+/** All that is data in a tool. The order of members means nothing. */
+function textOf(tool: Tool): string {
+  return canonicalJson(JSON.parse(JSON.stringify(tool)));
 }

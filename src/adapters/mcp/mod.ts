@@ -13,5 +13,6 @@ export {
 } from "./endpoint.ts";
 export type { McpEndpointOptions } from "./options.ts";
 export { isMcpContent, type McpContent, mcpContent } from "./content.ts";
-export type { McpCommand, McpServerSource, ReconnectOptions } from "./connection.ts";
+export type { ReconnectOptions } from "./connection.ts";
+export type { McpCommand, McpServerSource } from "./open_client.ts";
 export { type ImportedMcpServer, importMcpServer, type ImportMcpServerOptions } from "./import.ts";

@@ -15,7 +15,7 @@ import {
   type ServerOptions,
 } from "@modelcontextprotocol/server";
 import { isObject } from "../../tool/mod.ts";
-import type { ToolRequest } from "../http/mod.ts";
+import { ClientSignal, type ToolRequest } from "../http/mod.ts";
 import { callTool, type ReaderPace } from "./calls.ts";
 import type { McpToolList } from "./lists.ts";
 import { requestOf } from "./message.ts";
@@ -71,7 +71,7 @@ export class ToolsetServer extends McpServer {
       const { id, signal, log, notify } = mcpReq;
       return callTool(request, list(), { ...params, arguments: given }, {
         id,
-        client: { signal },
+        client: new ClientSignal({ signal }),
         session,
         messages: { log, notify, pace },
       });

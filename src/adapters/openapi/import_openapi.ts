@@ -14,8 +14,10 @@ import {
   listIn,
   member,
   objectIn,
+  type PinnedImport,
   readHints,
   textIn,
+  type WithPins,
   wordsIn,
 } from "../../formats/importer_kit.ts";
 import type { ProviderHints } from "../../formats/mod.ts";
@@ -87,6 +89,16 @@ export interface OpenApiImportOptions extends ImportOptions, ServerOptions {
 const MAX_RESPONSE_BYTES = 1_048_576;
 
 /**
+ * Imports tools as without `pins`, and holds back those that are not as they were when they were
+ * approved.
+ *
+ * @returns A promise of the import, and of what is held back.
+ */
+export function importOpenApi(
+  document: unknown,
+  options: WithPins<OpenApiImportOptions>,
+): Promise<PinnedImport>;
+/**
  * Makes a tool of each operation of an OpenAPI document, version 3.0 to 3.2. With `fetch` the tools
  * call the API.
  *
@@ -124,13 +136,20 @@ const MAX_RESPONSE_BYTES = 1_048_576;
  */
 export function importOpenApi(
   document: unknown,
-  options: OpenApiImportOptions = {},
-): ImportResult {
+  options?: OpenApiImportOptions,
+): ImportResult;
+export function importOpenApi(
+  document: unknown,
+  given: OpenApiImportOptions | WithPins<OpenApiImportOptions> = {},
+): ImportResult | Promise<PinnedImport> {
+  const { pins, ...options } = given;
   const session = new ImportSession("openapi", options);
   checkOptions(options);
   const root = readRoot(session, document);
   if (root !== undefined) importOperations(session, root, options);
-  return session.finish();
+  const imported = session.finish();
+  const { namespace = "" } = options;
+  return pins === undefined ? imported : pins.check(imported, namespace);
 }
 
 /** What each option must be. The session checks those of all sources. */

@@ -21,13 +21,14 @@ import {
   type NormalizedSchema,
   normalizeSchema,
   repeatsParts,
+  resetSteps,
   type SchemaEngine,
   type SchemaValidator,
   splitSchema,
   vagueIssue,
 } from "../../schema/mod.ts";
-import type { JsonSchema } from "../../tool/mod.ts";
-import { rewriteForTypebox } from "./typebox_rewrites.ts";
+import type { Issue, JsonSchema } from "../../tool/mod.ts";
+import { rewriteForTypebox, type SlowPatterns } from "./typebox_rewrites.ts";
 
 /** Options for {@linkcode typeboxEngine}. */
 export interface TypeboxEngineOptions {
@@ -73,19 +74,23 @@ export function typeboxEngine(options: TypeboxEngineOptions = {}): SchemaEngine 
       const normalize = () => normalizeSchema(schema, dialect, { formats: asserted });
       const form = normalize();
       const inParts = repeatsParts(form);
-      if (form.flat) rewriteForTypebox(form.schema);
+      const slow: SlowPatterns = new Set();
+      if (form.flat) rewriteForTypebox(form.schema, slow);
+      // Issues are about the schema as it was before it was rewritten for TypeBox.
+      let original: NormalizedSchema | undefined;
+      const find = (value: unknown) => explain(original ??= normalize(), value, Formats.Test);
+      const issues = (value: unknown): readonly Issue[] => {
+        const found = find(value);
+        return found.length > 0 ? found : [vagueIssue()];
+      };
+      // TypeBox compiles the names of `patternProperties` itself.
+      if (slow.has("patternProperties")) {
+        return { check: (value) => find(value).length === 0, issues };
+      }
       const check = inParts
         ? makeCheckInParts(form, codeGeneration)
         : makeCheck(form, codeGeneration);
-      // Issues are about the schema as it was before it was rewritten for TypeBox.
-      let original: NormalizedSchema | undefined;
-      return {
-        check,
-        issues(value) {
-          const found = explain(original ??= normalize(), value, Formats.Test);
-          return found.length > 0 ? found : [vagueIssue()];
-        },
-      };
+      return { check: slow.size > 0 ? withSteps(orElse(check, deny)) : check, issues };
     },
   });
 }
@@ -139,7 +144,14 @@ function compile(
   }
 }
 
-/** A value that is nested deep enough to exhaust the stack does not fit. */
+function withSteps(check: (value: unknown) => boolean): (value: unknown) => boolean {
+  return (value) => {
+    resetSteps();
+    return check(value);
+  };
+}
+
+/** A value that exhausts the stack or the steps does not fit. */
 function deny(): boolean {
   return false;
 }

@@ -6,20 +6,30 @@
  * - It applies `unevaluatedProperties` to arrays. Instead: only if the value is no array.
  * - It looks for additional properties with a regular expression, which takes most of the time that
  *   a check takes. Instead: all names of the object are among these.
+ * - It compiles patterns with the runtime's `RegExp`, which may take exponential time. Instead: the
+ *   pattern that `compilePattern` makes.
  *
  * @module
  */
 
-import { eachSchemaIn, KEYWORDS } from "../../schema/mod.ts";
-import type { JsonSchema, JsonSchemaObject } from "../../tool/mod.ts";
+import { compilePattern, eachSchemaIn, KEYWORDS, takesSteps } from "../../schema/mod.ts";
+import { isObject, type JsonSchema, type JsonSchemaObject } from "../../tool/mod.ts";
 
 /** From here on a regular expression is no slower than comparing one name after the other. */
 const MANY_NAMES = 32;
 
-/** Rewrites a normalised schema, in place. */
-export function rewriteForTypebox(schema: JsonSchema): void {
+/** The keywords of a schema whose patterns TypeBox must not run as a `RegExp`. */
+export type SlowPatterns = Set<"pattern" | "patternProperties">;
+
+/**
+ * Rewrites a normalised schema, in place.
+ *
+ * @param slow Gets the keywords with patterns that take steps.
+ */
+export function rewriteForTypebox(schema: JsonSchema, slow: SlowPatterns): void {
   if (typeof schema === "boolean") return;
-  eachSchemaIn(schema, KEYWORDS["2020-12"], rewriteForTypebox);
+  eachSchemaIn(schema, KEYWORDS["2020-12"], (part) => rewriteForTypebox(part, slow));
+  replacePatterns(schema, slow);
   requireOwn(schema);
   closeByNames(schema);
   exemptArrays(schema);
@@ -28,6 +38,20 @@ export function rewriteForTypebox(schema: JsonSchema): void {
 /** Whether TypeBox would find the property in every object. It handles the two names itself. */
 function isInherited(name: string): boolean {
   return name in Object.prototype && name !== "__proto__" && name !== "constructor";
+}
+
+function replacePatterns(schema: Record<string, unknown>, slow: SlowPatterns): void {
+  const { pattern, patternProperties } = schema;
+  if (typeof pattern === "string") {
+    // TypeBox takes a compiled one, and where it interprets would compile it for each value.
+    const compiled = compilePattern(pattern);
+    schema["pattern"] = compiled;
+    if (takesSteps(compiled)) slow.add("pattern");
+  }
+  if (isObject(patternProperties)) {
+    const names = Object.keys(patternProperties);
+    if (names.some((name) => takesSteps(compilePattern(name)))) slow.add("patternProperties");
+  }
 }
 
 function requireOwn(schema: Record<string, unknown>): void {

@@ -143,7 +143,25 @@ describe("limitFailedLogins()", () => {
     const broken = serve({ store: { take: () => Promise.reject(new Error("down")) } });
     assertEquals(await broken.status(ANN, "192.0.2.1"), 500);
     const silly = serve({ store: { take: () => ({ count: NaN, resetMs: NaN }) } });
-    assertEquals(await silly.status(ANN, "192.0.2.1"), 429);
+    assertEquals(await silly.status(ANN, "192.0.2.1"), 503);
+    const hangs = serve({ store: { take: () => new Promise(() => {}) }, storeTimeoutMs: 1 });
+    assertEquals(await hangs.status(ANN, "192.0.2.1"), 503);
+  });
+
+  it("lets a site with a whole /48 fail no more often than 16 clients", async () => {
+    const { status } = serve({ store: new MemoryRateLimitStore({ maxKeys: 100, now: () => 0 }) });
+    assertEquals([await status("guess", "2001:db8:1::1"), await status("guess", "2001:db8:1::1")], [
+      401,
+      401,
+    ]);
+    const answers = [];
+    for (let subnet = 1; subnet <= 200; subnet++) {
+      answers.push(await status("guess", `2001:db8:1:${subnet.toString(16)}::1`));
+    }
+    assertEquals(answers.filter((answer) => answer === 401).length, 30);
+    // Its own count has not been pushed out of the store, nor is another site limited.
+    assertEquals(await status("guess", "2001:db8:1::1"), 429);
+    assertEquals(await status(ANN, "2001:db8:2::1"), 200);
   });
 
   for (const wrong of [{ limit: 0 }, { windowMs: 0.5 }, { clientAddress: undefined }]) {

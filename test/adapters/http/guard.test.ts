@@ -26,4 +26,13 @@ describe("createGuard()", () => {
     assertEquals(codeOf("http://localhost:12/", "http://localhost:1"), "forbidden_origin");
     assertEquals(codeOf("http://localhost:1/", "http://localhost:12"), "forbidden_origin");
   });
+
+  it("refuses a request that names two hosts", () => {
+    // What workerd makes of two headers: no program can make such a request.
+    const request = { url: "http://localhost, evil.example/tools", headers: new Headers() };
+    for (const allowedHosts of [["localhost"], "any"] as const) {
+      const problem = createGuard({ allowedHosts })(request as Request);
+      assertEquals([problem?.status, problem?.code], [400, "bad_request"]);
+    }
+  });
 });

@@ -10,6 +10,7 @@ import {
   remoteKeys,
 } from "@plue/tools/hono";
 import { BASE, problemOf, sampleRegistry } from "../hono/support.ts";
+import { isWorkers } from "../../../src/adapters/http/runtime.ts";
 import { AUDIENCE, bearer, createIssuer, forge, ISSUER, NOW, SECONDS } from "./tokens.ts";
 
 const issuer = await createIssuer();
@@ -36,6 +37,18 @@ describe("jwtAuth()", () => {
     assertEquals(typeof await ask(await issuer.token(), { keys }), "object");
     assertEquals(typeof await ask(await other.token(), { keys }), "object");
     assertEquals(await ask(await other.token(), { keys: [{ ...nameless, kid: "k1" }] }), 401);
+  });
+
+  it("takes a token in the one way to write it", async () => {
+    const token = await issuer.token();
+    const [head, claims, signature = ""] = token.split(".");
+    assertEquals(typeof await ask(token), "object");
+    const last = signature.at(-1) ?? "";
+    // 86 characters have four bits more than the 64 bytes of the signature.
+    const next = String.fromCharCode(last.charCodeAt(0) + 1);
+    for (const other of [`${signature}==`, `${signature}=`, signature.slice(0, -1) + next]) {
+      assertEquals(await ask(`${head}.${claims}.${other}`), 401);
+    }
   });
 
   it("makes a caller of the claims", async () => {
@@ -274,6 +287,62 @@ describe("remoteKeys()", () => {
     assertEquals(asked.length, 1);
     pass(600_000);
     assertEquals(kidsOf(await source("a")), ["b"]);
+  });
+
+  for (const hangs of [false, true]) {
+    it(`fetches once for many callers, while the issuer ${hangs ? "hangs" : "answers"}`, async () => {
+      // In workerd a request cannot wait for the fetch of another one.
+      const [fetches, turnedAway] = isWorkers() ? [4, 196] : [1, 0];
+      let asked = 0;
+      let settled = 0;
+      const gate = Promise.withResolvers<void>();
+      const authorize = jwtAuth({
+        ...OPTIONS,
+        keys: remoteKeys(URL, {
+          timeoutMs: hangs ? 1_000 : 60_000,
+          fetch: async () => {
+            asked++;
+            await gate.promise;
+            return Response.json({ keys: issuer.keys });
+          },
+        }),
+      });
+      const token = await issuer.token();
+      const app = createToolHandler(sampleRegistry(), { authorize });
+      const answers = Array.from({ length: 200 }, async () => {
+        const response = await app.request(`${BASE}/tools`, { headers: bearer(token) });
+        settled++;
+        return response;
+      });
+      while (asked < fetches || settled < turnedAway) {
+        await new Promise((turn) => setTimeout(turn));
+      }
+      if (!hangs) gate.resolve();
+      const got = await Promise.all(answers);
+      assertEquals(asked, fetches);
+      const late = got.filter(({ headers }) => headers.get("retry-after") === "1");
+      assertEquals(late.map(({ status }) => status), Array(turnedAway).fill(503));
+      const rest = got.filter((response) => !late.includes(response));
+      assertEquals(rest.every(({ status }) => status === (hangs ? 503 : 200)), true);
+    });
+  }
+
+  it("is not held up by a clock that is set back", async () => {
+    const { now } = Date;
+    let back = 0;
+    Date.now = () => now() - back;
+    try {
+      let asked = 0;
+      const source = remoteKeys(URL, {
+        cacheMs: 0,
+        fetch: () => Promise.resolve(keys(`k${++asked}`)()),
+      });
+      assertEquals(kidsOf(await source("k1")), ["k1"]);
+      back = 3_600_000;
+      assertEquals(kidsOf(await source("k1")), ["k2"]);
+    } finally {
+      Date.now = now;
+    }
   });
 
   it("fetches for a key that it does not know, but not for every token with one", async () => {

@@ -6,15 +6,21 @@ import {
   MemoryRateLimitStore,
   type RateLimitOptions,
   serveFormats,
+  type ToolHandlerOptions,
 } from "@plue/tools/hono";
 import * as formats from "@plue/tools/formats";
 import { defineTool, ToolRegistry } from "@plue/tools";
 import { BASE, execution, handler, problemOf, sampleRegistry } from "../hono/support.ts";
 
 describe("rateLimit", () => {
-  function limited(limit: number, more: Partial<RateLimitOptions> = {}) {
+  function limited(
+    limit: number,
+    more: Partial<RateLimitOptions> = {},
+    options: ToolHandlerOptions = {},
+  ) {
     const clock = { now: 0 };
     const app = handler({
+      ...options,
       authorize: (request) => {
         const principal = request.headers.get("x-who");
         return principal === null ? {} : { principal };
@@ -80,15 +86,24 @@ describe("rateLimit", () => {
     assertEquals(asked, 0);
   });
 
-  it("refuses when its store breaks, or answers nonsense", async () => {
+  it("refuses when its store breaks, hangs or answers nonsense, and tells the log", async () => {
     for (
-      const take of [
-        () => Promise.reject(new Error("down")),
-        () => ({ count: NaN, resetMs: NaN }),
-      ]
+      const [take, status] of [
+        [() => Promise.reject(new Error("down")), 500],
+        [() => new Promise(() => {}), 503],
+        [() => ({ count: NaN, resetMs: NaN }), 503],
+        [() => ({ count: -Infinity, resetMs: 1 }), 503],
+        [() => Promise.resolve({ count: 1, resetMs: Infinity }), 503],
+        [() => undefined, 503],
+      ] as const
     ) {
-      const { ask } = limited(5, { store: { take } });
-      assertEquals((await ask("ann")).status >= 429, true);
+      const errors: unknown[] = [];
+      const { ask } = limited(5, { store: { take: take as never }, storeTimeoutMs: 1 }, {
+        onError: (error) => void errors.push(error),
+      });
+      const refused = await ask("ann");
+      assertEquals([refused.status, refused.headers.get("ratelimit")], [status, null]);
+      assertEquals(errors.length, 1);
     }
   });
 
@@ -183,6 +198,20 @@ describe("MemoryRateLimitStore", () => {
     assertEquals(store.take("a", 1, window), { count: 2, resetMs: 1 });
     now = 100;
     assertEquals(store.take("a", 1, window), { count: 1, resetMs: 100 });
+  });
+
+  it("is not held up by a clock that is set back", () => {
+    const { now } = Date;
+    let back = 0;
+    Date.now = () => now() - back;
+    try {
+      const store = new MemoryRateLimitStore();
+      store.take("a", 10, WINDOW);
+      back = 3_600_000;
+      assertEquals(store.take("a", 1, WINDOW).resetMs <= 1_000, true);
+    } finally {
+      Date.now = now;
+    }
   });
 
   it("takes any name for a key", () => {

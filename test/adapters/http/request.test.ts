@@ -109,6 +109,36 @@ describe("ToolRequest", () => {
     assertEquals((await ask(answer, { options, headers, body: '{"a":1}' })).status, 413);
   });
 
+  it("says that a body comes too late, or ends early, and does not blame itself", async () => {
+    const answer: RequestAnswer = async (request) => json(await request.readJson());
+    const errors: unknown[] = [];
+    const options = { bodyTimeoutMs: 1, onError: (error: unknown) => void errors.push(error) };
+    const send = async (body: ReadableStream<Uint8Array>, used = false): Promise<Response> => {
+      const raw = new Request("http://localhost/any", {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body,
+        duplex: "half",
+      } as RequestInit);
+      if (used) await raw.text();
+      const server = new ToolServer(registry, options);
+      return await server.answer({ req: { raw }, env: {}, executionCtx: undefined }, "/", answer);
+    };
+    const late = await send(new ReadableStream({ pull: () => new Promise(() => {}) }));
+    assertEquals([late.status, late.headers.get("connection")], [408, "close"]);
+    const early = await send(
+      new ReadableStream({
+        pull(controller) {
+          controller.error(new TypeError("BadResource"));
+        },
+      }),
+    );
+    assertEquals([early.status, errors.length], [400, 0]);
+    // A body that the owner's own code has read is the owner's error.
+    const body = new Response("{}").body as ReadableStream<Uint8Array>;
+    assertEquals([(await send(body, true)).status, errors.length], [500, 1]);
+  });
+
   it("hands work to the platform that has to wait for it", async () => {
     const handed: unknown[] = [];
     const work = Promise.resolve();

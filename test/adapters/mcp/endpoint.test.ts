@@ -11,7 +11,7 @@ import {
 } from "@std/assert";
 import { connect, legacyRequest, messageIn, modernRequest, URL_OF_MCP } from "./support.ts";
 
-const sum = defineTool({
+const summing = {
   namespace: "math",
   name: "add",
   description: "Adds.",
@@ -20,7 +20,12 @@ const sum = defineTool({
     properties: { a: { type: "number" }, b: { type: "number" } },
     required: ["a", "b"],
   },
-  execute: ({ a, b }) => a + b,
+} as const;
+const sum = defineTool({ ...summing, execute: ({ a, b }) => a + b });
+/** The same, and not at once. */
+const slowSum = defineTool({
+  ...summing,
+  execute: ({ a, b }) => new Promise<number>((resolve) => setTimeout(() => resolve(a + b))),
 });
 const named = (name: string): Tool => defineTool({ name, description: "One of many." });
 const open = (...tools: readonly Tool[]) =>
@@ -349,11 +354,41 @@ describe("createMcpEndpoint()", () => {
     });
   }
 
+  it("keeps no more messages than 256 until its stream begins", async () => {
+    const flood = defineTool({
+      name: "flood",
+      description: "Tells too much before it waits for the first time.",
+      async execute(_, context) {
+        for (let count = 0; count < 5_000; count++) {
+          context.progress(count);
+          context.metadata(count);
+        }
+        await Promise.resolve();
+      },
+    });
+    const _meta = { progressToken: 1, "io.modelcontextprotocol/logLevel": "info" };
+    const response = await open(flood).fetch(
+      modernRequest("tools/call", { name: "flood", arguments: {}, _meta }),
+    );
+    const events = (await response.text()).split("\n\n").filter((event) => /data: /.test(event));
+    assertEquals(events.length, 257);
+  });
+
+  for (const method of ["TRACE", "HEAD", "PUT", "BREW"]) {
+    it(`answers 405 to ${method}`, async () => {
+      const request = modernRequest("tools/list");
+      // Requests with such methods come from servers; a program cannot make one.
+      Object.defineProperty(request, "method", { value: method });
+      const response = await open(sum).fetch(request);
+      assertEquals([response.status, response.headers.get("allow")], [405, "GET, POST"]);
+    });
+  }
+
   it("hands work that outlives its response to the platform", async () => {
     const work: Promise<unknown>[] = [];
     const context = { waitUntil: (one: Promise<unknown>) => void work.push(one) };
     const params = { name: "math.add", arguments: { a: 1, b: 2 } };
-    await (await open(sum).fetch(modernRequest("tools/call", params), {}, context)).text();
+    await (await open(slowSum).fetch(modernRequest("tools/call", params), {}, context)).text();
     assertEquals(work.length, 1);
     await work[0];
   });
@@ -644,7 +679,7 @@ describe("createMcpEndpoint()", () => {
     const seen: unknown[] = [];
     const errors: unknown[] = [];
     const work: Promise<unknown>[] = [];
-    const registry = new ToolRegistry({ tools: [sum] });
+    const registry = new ToolRegistry({ tools: [slowSum] });
     const mcp = createMcpEndpoint(registry, {
       authorize(_request, env) {
         seen.push(env);

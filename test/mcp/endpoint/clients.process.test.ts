@@ -334,14 +334,27 @@ for (const runtime of RUNTIME_NAMES) {
         },
       });
       assertEquals(preflight.status, 204);
-      assertEquals(preflight.headers.get("access-control-allow-origin"), origin);
-      const allowed = preflight.headers.get("access-control-allow-headers")?.split(", ") ?? [];
-      for (const name of ["authorization", "mcp-protocol-version", "mcp-session-id"]) {
+      assertEquals(
+        preflight.headers.get("access-control-allow-origin"),
+        origin,
+      );
+      const allowed = preflight.headers.get("access-control-allow-headers")?.split(", ") ??
+        [];
+      for (
+        const name of [
+          "authorization",
+          "mcp-protocol-version",
+          "mcp-session-id",
+        ]
+      ) {
         assertEquals(allowed.includes(name), true, name);
       }
       const headers = { origin, authorization: "Bearer guest" };
       const client = await newClient("legacy", headers)(server.url, "guest");
-      assertEquals((await client.call("math.add", { a: 1, b: 2 })).structuredContent, { sum: 3 });
+      assertEquals(
+        (await client.call("math.add", { a: 1, b: 2 })).structuredContent,
+        { sum: 3 },
+      );
       await client.close();
       const initialized = await fetch(server.url, {
         method: "POST",
@@ -354,11 +367,18 @@ for (const runtime of RUNTIME_NAMES) {
           jsonrpc: "2.0",
           id: 0,
           method: "initialize",
-          params: { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: INFO },
+          params: {
+            protocolVersion: "2025-11-25",
+            capabilities: {},
+            clientInfo: INFO,
+          },
         }),
       });
       await initialized.body?.cancel();
-      assertEquals(initialized.headers.get("access-control-allow-origin"), origin);
+      assertEquals(
+        initialized.headers.get("access-control-allow-origin"),
+        origin,
+      );
       assertStringIncludes(
         initialized.headers.get("access-control-expose-headers") ?? "",
         "mcp-session-id",
@@ -371,7 +391,10 @@ for (const runtime of RUNTIME_NAMES) {
       const before = await until(isIdle);
       const clients = new AbortController();
       const authorization = "Bearer guest";
-      const post = (message: Record<string, unknown>, headers: Record<string, string>) =>
+      const post = (
+        message: Record<string, unknown>,
+        headers: Record<string, string>,
+      ) =>
         fetch(server.url, {
           method: "POST",
           signal: clients.signal,
@@ -383,7 +406,11 @@ for (const runtime of RUNTIME_NAMES) {
           },
           body: JSON.stringify({ jsonrpc: "2.0", id: 1, ...message }),
         });
-      const modern = (method: string, params: Record<string, unknown>, meta = {}) => {
+      const modern = (
+        method: string,
+        params: Record<string, unknown>,
+        meta = {},
+      ) => {
         const _meta = {
           "io.modelcontextprotocol/protocolVersion": "2026-07-28",
           "io.modelcontextprotocol/clientCapabilities": {},
@@ -401,7 +428,9 @@ for (const runtime of RUNTIME_NAMES) {
         modern("tools/call", { name: "wait" }),
         modern("tools/call", { name: "wait" }, { progressToken: 1 }),
         post({ method: "tools/call", params: { name: "wait" } }, {}),
-        modern("subscriptions/listen", { notifications: { toolsListChanged: true } }),
+        modern("subscriptions/listen", {
+          notifications: { toolsListChanged: true },
+        }),
         fetch(server.url, {
           signal: clients.signal,
           headers: { authorization, accept: "text/event-stream" },

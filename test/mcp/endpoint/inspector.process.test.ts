@@ -51,7 +51,10 @@ for (const runtime of RUNTIME_NAMES) {
           process.execPath,
           [...all, "--format", "json"],
           (error, stdout, stderr) =>
-            resolve({ code: Number(error?.code ?? 0), output: stdout + stderr }),
+            resolve({
+              code: Number(error?.code ?? 0),
+              output: stdout + stderr,
+            }),
         );
       });
     }

@@ -10,7 +10,9 @@ import process from "node:process";
 
 const [log = ""] = process.argv.slice(2);
 const note = (line: string): void => appendFileSync(log, `${line}\n`);
-const text = (words: string) => ({ content: [{ type: "text" as const, text: words }] });
+const text = (words: string) => ({
+  content: [{ type: "text" as const, text: words }],
+});
 
 serveStdio(() => {
   const server = new McpServer({ name: "crashing", version: "1.0.0" }, {
@@ -22,16 +24,24 @@ serveStdio(() => {
     { description: "Tells which process this is." },
     () => text(String(process.pid)),
   );
-  server.registerTool("crash", { description: "Ends the process." }, () => process.exit(1));
-  server.registerTool("wait", { description: "Waits until it is cancelled." }, ({ mcpReq }) => {
-    note("waiting");
-    return new Promise((resolve) => {
-      mcpReq.signal.addEventListener("abort", () => {
-        note("cancelled");
-        resolve(text("cancelled"));
+  server.registerTool(
+    "crash",
+    { description: "Ends the process." },
+    () => process.exit(1),
+  );
+  server.registerTool(
+    "wait",
+    { description: "Waits until it is cancelled." },
+    ({ mcpReq }) => {
+      note("waiting");
+      return new Promise((resolve) => {
+        mcpReq.signal.addEventListener("abort", () => {
+          note("cancelled");
+          resolve(text("cancelled"));
+        });
       });
-    });
-  });
+    },
+  );
   server.registerTool(
     "step",
     { description: "Says that it has come to the end, and is there." },

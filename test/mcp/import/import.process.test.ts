@@ -14,7 +14,12 @@ import { freePort } from "../../runtime/workerd.ts";
 import { type RunningServer, startServer } from "../servers.ts";
 
 const packageFile = (name: string): string =>
-  join(import.meta.dirname, "../node_modules/@modelcontextprotocol", name, "dist/index.js");
+  join(
+    import.meta.dirname,
+    "../node_modules/@modelcontextprotocol",
+    name,
+    "dist/index.js",
+  );
 
 const node = (...args: readonly string[]) => ({
   command: "node",
@@ -45,10 +50,13 @@ describe("importMcpServer() with servers from npm", () => {
   it("reads and writes files with server-filesystem", async () => {
     writeFileSync(join(folder, "hello.txt"), "hello");
     const registry = new ToolRegistry();
-    await using server = await importMcpServer(node(packageFile("server-filesystem"), folder), {
-      namespace: "files",
-      registry,
-    });
+    await using server = await importMcpServer(
+      node(packageFile("server-filesystem"), folder),
+      {
+        namespace: "files",
+        registry,
+      },
+    );
     assertEquals(server.rejected, []);
     assert(registry.hasTool("files:read_text_file"));
     assertEquals(registry.getTool("files:read_text_file")?.risk, "low");
@@ -69,7 +77,10 @@ describe("importMcpServer() with servers from npm", () => {
       name: "files:read_text_file",
       arguments: { path: "/etc/hostname" },
     });
-    assertStringIncludes(outside.ok ? "" : outside.error.message, "Access denied");
+    assertStringIncludes(
+      outside.ok ? "" : outside.error.message,
+      "Access denied",
+    );
   });
 
   it("remembers with server-memory, and takes its tools out in the end", async () => {
@@ -80,7 +91,11 @@ describe("importMcpServer() with servers from npm", () => {
       env: { ...command.env, MEMORY_FILE_PATH: join(folder, "memory.json") },
     }, { namespace: "memory", registry });
     const dispatcher = new ToolDispatcher(registry);
-    const entities = [{ name: "plue", entityType: "library", observations: ["has tools"] }];
+    const entities = [{
+      name: "plue",
+      entityType: "library",
+      observations: ["has tools"],
+    }];
     const created = await dispatcher.dispatch({
       name: "memory:create_entities",
       arguments: { entities },
@@ -94,13 +109,19 @@ describe("importMcpServer() with servers from npm", () => {
 
   it("calls server-everything: values, images, progress, failures", async () => {
     const registry = new ToolRegistry();
-    await using server = await importMcpServer(node(packageFile("server-everything"), "stdio"), {
-      namespace: "all",
-      registry,
-    });
+    await using server = await importMcpServer(
+      node(packageFile("server-everything"), "stdio"),
+      {
+        namespace: "all",
+        registry,
+      },
+    );
     assert(server.tools.length > 5);
     const dispatcher = new ToolDispatcher(registry);
-    const echo = await dispatcher.dispatch({ name: "all:echo", arguments: { message: "hi" } });
+    const echo = await dispatcher.dispatch({
+      name: "all:echo",
+      arguments: { message: "hi" },
+    });
     assertEquals(echo.ok && echo.content, "Echo: hi");
     const image = await dispatcher.dispatch({ name: "all:get-tiny-image" });
     assert(image.ok && isMcpContent(image.content));
@@ -111,7 +132,10 @@ describe("importMcpServer() with servers from npm", () => {
     }, { progress: ({ done }) => void seen.push(done) });
     assertEquals(long.ok, true, JSON.stringify(long));
     assertEquals(seen, [1, 2]);
-    const wrong = await dispatcher.dispatch({ name: "all:echo", arguments: {} });
+    const wrong = await dispatcher.dispatch({
+      name: "all:echo",
+      arguments: {},
+    });
     assertEquals(wrong.ok ? "" : wrong.error.code, "invalid_arguments");
   });
 });
@@ -152,7 +176,10 @@ describe("importMcpServer() with a program that ends", () => {
 
   it("hands on progress that is read together with the result", async () => {
     const registry = new ToolRegistry();
-    await using _server = await importMcpServer(program(), { namespace: "app", registry });
+    await using _server = await importMcpServer(program(), {
+      namespace: "app",
+      registry,
+    });
     const dispatcher = new ToolDispatcher(registry);
     const COUNT = 50;
     const seen: number[] = [];
@@ -194,7 +221,10 @@ describe("importMcpServer() with a program that ends", () => {
 
   it("cancels a call of it", async () => {
     const registry = new ToolRegistry();
-    await using _server = await importMcpServer(program(), { namespace: "app", registry });
+    await using _server = await importMcpServer(program(), {
+      namespace: "app",
+      registry,
+    });
     const caller = new AbortController();
     const call = new ToolDispatcher(registry).dispatch({ name: "app:wait" }, {
       signal: caller.signal,
@@ -213,7 +243,10 @@ describe("importMcpServer() with a program that ends", () => {
 
   it("follows what it adds", async () => {
     const registry = new ToolRegistry();
-    await using server = await importMcpServer(program(), { namespace: "app", registry });
+    await using server = await importMcpServer(program(), {
+      namespace: "app",
+      registry,
+    });
     const before = registry.getTool("app:pid");
     const added = changed(registry, "added");
     await new ToolDispatcher(registry).dispatch({ name: "app:grow" });
@@ -225,7 +258,9 @@ describe("importMcpServer() with a program that ends", () => {
 
   it("says that a program cannot be started", async () => {
     await assertRejects(() =>
-      importMcpServer({ command: join(folder, "nothing"), stderr: "ignore" }, { namespace: "x" })
+      importMcpServer({ command: join(folder, "nothing"), stderr: "ignore" }, {
+        namespace: "x",
+      })
     );
   });
 });
@@ -235,7 +270,10 @@ describe("importMcpServer() with a server that is started anew", () => {
     const app = join(import.meta.dirname, "../app.ts");
     const first = await startServer("bun", app);
     const registry = new ToolRegistry();
-    await fetch(new URL("/grow", first.url), { method: "POST", body: '{"name":"gone"}' });
+    await fetch(new URL("/grow", first.url), {
+      method: "POST",
+      body: '{"name":"gone"}',
+    });
     await using _imported = await importMcpServer(first.url, {
       namespace: "far",
       registry,
@@ -248,10 +286,15 @@ describe("importMcpServer() with a server that is started anew", () => {
     const second = await startServer("bun", app, first.url.port);
     try {
       assertEquals(await removed, "far:gone");
-      const dot = await new ToolDispatcher(registry).dispatch({ name: "far:dot" });
+      const dot = await new ToolDispatcher(registry).dispatch({
+        name: "far:dot",
+      });
       assertEquals(dot.ok, true, JSON.stringify(dot));
       const added = changed(registry, "added");
-      await fetch(new URL("/grow", second.url), { method: "POST", body: '{"name":"new"}' });
+      await fetch(new URL("/grow", second.url), {
+        method: "POST",
+        body: '{"name":"new"}',
+      });
       assertEquals(await added, "far:new");
     } finally {
       await second.stop();
@@ -283,7 +326,10 @@ describe("importMcpServer() with a server that is started anew", () => {
 /** Starts server-everything over HTTP: of the older era, with sessions. */
 async function startEverything(port: string): Promise<RunningServer> {
   const free = port === "0" ? String(await freePort()) : port;
-  const child = spawn("node", [packageFile("server-everything"), "streamableHttp"], {
+  const child = spawn("node", [
+    packageFile("server-everything"),
+    "streamableHttp",
+  ], {
     env: { ...process.env, PORT: free },
     stdio: ["ignore", "ignore", "pipe"],
   });
@@ -291,7 +337,10 @@ async function startEverything(port: string): Promise<RunningServer> {
     child.stderr.setEncoding("utf8").on("data", (text: string) => {
       if (text.includes("listening")) resolve();
     });
-    child.once("exit", (code) => reject(new Error(`server-everything ended with ${code}`)));
+    child.once(
+      "exit",
+      (code) => reject(new Error(`server-everything ended with ${code}`)),
+    );
   });
   return {
     url: new URL(`http://127.0.0.1:${free}/mcp`),
@@ -307,12 +356,20 @@ for (const runtime of ["bun", "workerd"] as const) {
   describe(`importMcpServer() with plue's own endpoint on ${runtime}`, () => {
     let server: RunningServer;
     beforeAll(async () => {
-      server = await startServer(runtime, join(import.meta.dirname, "../app.ts"));
+      server = await startServer(
+        runtime,
+        join(import.meta.dirname, "../app.ts"),
+      );
     });
     afterAll(() => server.stop());
-    const http = { requestInit: { headers: { authorization: "Bearer guest" } } };
+    const http = {
+      requestInit: { headers: { authorization: "Bearer guest" } },
+    };
     const toggle = (name: string): Promise<Response> =>
-      fetch(new URL("/grow", server.url), { method: "POST", body: JSON.stringify({ name }) });
+      fetch(new URL("/grow", server.url), {
+        method: "POST",
+        body: JSON.stringify({ name }),
+      });
 
     it("brings over what a tool is and answers", async () => {
       const registry = new ToolRegistry();
@@ -321,7 +378,12 @@ for (const runtime of ["bun", "workerd"] as const) {
         registry,
         http,
       });
-      assertEquals(registry.ids, ["far:dot", "far:math.add", "far:steps", "far:wait"]);
+      assertEquals(registry.ids, [
+        "far:dot",
+        "far:math.add",
+        "far:steps",
+        "far:wait",
+      ]);
       assertEquals(imported.rejected, []);
       const sum = await new ToolDispatcher(registry).dispatch({
         name: "far:math.add",
@@ -358,8 +420,12 @@ for (const runtime of ["bun", "workerd"] as const) {
       const call = new ToolDispatcher(registry).dispatch({ name: "far:wait" }, {
         signal: caller.signal,
       });
-      const until = async (holds: (now: typeof before) => boolean): Promise<void> => {
-        while (!holds(await watch())) await new Promise((resolve) => setTimeout(resolve, 5));
+      const until = async (
+        holds: (now: typeof before) => boolean,
+      ): Promise<void> => {
+        while (!holds(await watch())) {
+          await new Promise((resolve) => setTimeout(resolve, 5));
+        }
       };
       await until(({ started }) => started > before.started);
       caller.abort();

@@ -40,6 +40,14 @@ describe("an idempotency key", () => {
     );
   });
 
+  it("gives each later call a long list of its own", async () => {
+    const { tool } = counter(() => Array.from({ length: 2_000 }, (_, index) => index));
+    const { call } = fixture([tool]);
+    const calls = [await call("count", {}, KEY), await call("count", {}, KEY)];
+    for (const result of calls) (result.ok ? result.content as number[] : []).length = 0;
+    assertEquals((outcome(await call("count", {}, KEY)) as number[]).length, 2_000);
+  });
+
   it("joins calls while the first still runs", async () => {
     const end = deferred<string>();
     const { tool, runs } = counter(() => end.promise);

@@ -1,7 +1,7 @@
 import { describe, it } from "bun:test";
 import { assert, assertEquals } from "@std/assert";
 import fc from "fast-check";
-import { readJson, utf8Length } from "../../../src/execute/json_value.ts";
+import { frozenCopy, readJson, utf8Length } from "../../../src/execute/json_value.ts";
 
 const LIMIT = 10_000;
 
@@ -161,6 +161,20 @@ describe("readJson()", () => {
     for (let level = 0; level < 200; level++) value = [value, value];
     const verdict = readJson(value, 1_000_000);
     assertEquals(verdict.kind, "large");
+  });
+});
+
+describe("frozenCopy()", () => {
+  it("freezes all the way down, but for lists that are too long for that", () => {
+    const copy = frozenCopy({ short: [[1]], long: Array.from({ length: 1_001 }, () => ({})) });
+    const { short = [], long = [] } = copy ?? {};
+    assertEquals([copy, short, short[0], long, long[0]].map(Object.isFrozen), [
+      true,
+      true,
+      true,
+      false,
+      true,
+    ]);
   });
 });
 

@@ -52,6 +52,32 @@ describe("importTools()", () => {
     );
   });
 
+  it("leaves out patterns that cannot be checked in linear time, and says so", () => {
+    const pattern = "^(a+)\\1+$";
+    const schema = { type: "object", properties: { a: { type: "string", pattern, minLength: 1 } } };
+    const { tools: [tool], warnings, rejected } = importTools("mcp", [
+      { name: "a", inputSchema: schema, outputSchema: schema },
+      { name: "names", inputSchema: { type: "object", patternProperties: { [pattern]: {} } } },
+      { name: "wrong", inputSchema: { type: "object", properties: { a: { pattern: "(" } } } },
+    ]);
+    const without = { type: "object", properties: { a: { type: "string", minLength: 1 } } };
+    assertEquals([tool?.parameters, tool?.returns], [without, without]);
+    assertEquals(warnings.map(({ tool, rule }) => [tool, rule]), [["a", "pattern"], [
+      "a",
+      "pattern",
+    ]]);
+    assertEquals(
+      warnings[0]?.message,
+      'Cannot use the parameters of "a": "/properties/a/pattern" must be a regular expression ' +
+        'without references back to groups ("\\1"), not "^(a+)\\1+$"; such patterns are left out',
+    );
+    // A pattern of names says which names are allowed.
+    assertEquals(rejected.map(({ name, rule }) => [name, rule]), [
+      ["names", "parameters"],
+      ["wrong", "parameters"],
+    ]);
+  });
+
   it("bounds titles and descriptions", () => {
     const long = "x".repeat(1_000_000);
     const { tools: [tool] } = importTools("mcp", [{
@@ -118,6 +144,7 @@ describe("importTools()", () => {
       sourceName: "a",
       annotations: { readOnlyHint: true },
       suggested: "low",
+      findings: [],
     }]);
   });
 

@@ -43,5 +43,10 @@ describe("nearIds()", () => {
     assertEquals(nearIds("rm", ["fs:rm", "fs:mv"]), ["fs:rm"]);
   });
 
+  it("looks at the first thousand ids", () => {
+    const many = Array.from({ length: 999 }, (_, index) => `tool-number-${index}`);
+    assertEquals(nearIds("eco", [...many, "echo", "ecko"]), ["echo"]);
+  });
+
   it("answers nothing from nothing", () => assertEquals(nearIds("read", []), []));
 });

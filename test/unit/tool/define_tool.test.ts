@@ -45,6 +45,7 @@ describe("defineTool()", () => {
         requiresTransaction: false,
         requiresApproval: false,
         isAvailable: true,
+        unavailableReason: undefined,
         annotations: {
           readOnlyHint: false,
           idempotentHint: false,

@@ -1,0 +1,256 @@
+/**
+ * Opens connections to MCP servers with the official SDK, which is loaded on first use.
+ *
+ * @module
+ */
+
+import type {
+  Client,
+  ClientOptions,
+  JSONRPCResponse,
+  JsonSchemaValidator,
+  ListToolsResult,
+  StreamableHTTPClientTransportOptions,
+  Transport,
+} from "@modelcontextprotocol/client";
+import { untilAborted } from "../../tool/mod.ts";
+import type { ClientOpener } from "./connection.ts";
+import { boundAnswers, boundedFetch, Pace, UnaskedMessages } from "./server_bounds.ts";
+import { nameOfCommand, nameOfUrl, type ProgramEnd } from "./server_errors.ts";
+
+/** A server that is a program: it is started, and speaks over its standard input and output. */
+export interface McpCommand {
+  readonly command: string;
+  readonly args?: readonly string[];
+  /** Environment variables, in addition to the few that the SDK passes on. */
+  readonly env?: { readonly [name: string]: string };
+  /** The folder that it runs in; by default the current one. */
+  readonly cwd?: string;
+  /**
+   * What happens to its standard error output.
+   *
+   * @default {"inherit"}
+   */
+  readonly stderr?: "inherit" | "ignore";
+}
+
+/** Where a server is: a program, a URL, or a client of the official SDK that is connected. */
+export type McpServerSource = McpCommand | URL | string | Client;
+
+const INFO = { name: "plue", version: "0.1.0" };
+
+/** How long opening a connection may take. */
+const CONNECT_TIMEOUT_MS = 30_000;
+
+/** How many pages a list may have. */
+const MAX_PAGES = 64;
+
+/**
+ * Makes the opener of a source's connections.
+ *
+ * @param maxBytes How large a message may be, and a list of tools.
+ * @throws {TypeError} If the source is not a server.
+ */
+export function clientOpener(
+  source: McpServerSource,
+  http: StreamableHTTPClientTransportOptions | undefined,
+  maxBytes: number,
+): ClientOpener {
+  if (isClient(source)) {
+    return { transport: "http", isOwn: false, open: () => Promise.resolve(source) };
+  }
+  if (source instanceof URL || typeof source === "string") {
+    return httpOpener(httpUrl(source), http, maxBytes);
+  }
+  if (typeof source === "object" && source !== null && typeof source.command === "string") {
+    return commandOpener(source, maxBytes);
+  }
+  throw new TypeError(
+    "Cannot import an MCP server: it must be a URL, a command such as " +
+      '{ command: "npx", args: ["…"] }, or a connected client',
+  );
+}
+
+/** Opens connections over HTTP. */
+function httpOpener(
+  url: URL,
+  options: StreamableHTTPClientTransportOptions = {},
+  maxBytes: number,
+): ClientOpener {
+  // One pace for all connections: a server must not reset it by ending them.
+  const pace = new Pace();
+  return {
+    transport: "http",
+    isOwn: true,
+    name: nameOfUrl(url, new Headers(options.requestInit?.headers)),
+    open: (signal) =>
+      openWith(signal, maxBytes, async (unasked) => {
+        const { StreamableHTTPClientTransport } = await import("@modelcontextprotocol/client");
+        return new StreamableHTTPClientTransport(url, {
+          // The server says when its stream is reopened: at once, again and again, if it likes.
+          reconnectionScheduler(reconnect, delay) {
+            const wait = Math.max(Math.min(delay, LONGEST_RECONNECT_MS), pace.next());
+            const timer = setTimeout(reconnect, wait);
+            return () => clearTimeout(timer);
+          },
+          ...options,
+          fetch: boundedFetch(options.fetch, maxBytes, unasked),
+        });
+      }),
+  };
+}
+
+/** The longest wait before a stream is reopened that a server may ask for. */
+const LONGEST_RECONNECT_MS = 60_000;
+
+/** What a program's transport keeps, without declaring it. */
+interface StartedProgram {
+  readonly _process?: {
+    readonly stdout: { on(event: "data", heard: () => void): void; pause(): void; resume(): void };
+    once(event: "exit", heard: (code: number | null, signal: string | null) => void): void;
+  };
+}
+
+/** Starts programs. */
+function commandOpener(source: McpCommand, maxBytes: number): ClientOpener {
+  const { command, args = [], env = {}, cwd, stderr = "inherit" } = source;
+  let ended: ProgramEnd | undefined;
+  return {
+    transport: "stdio",
+    isOwn: true,
+    name: nameOfCommand(command, args, env),
+    ended: () => ended,
+    open: (signal) =>
+      openWith(signal, maxBytes, async (unasked) => {
+        const { getDefaultEnvironment, StdioClientTransport } = await loadStdio();
+        const transport = new StdioClientTransport({
+          command,
+          args: [...args],
+          env: { ...getDefaultEnvironment(), ...env },
+          stderr,
+          ...(cwd === undefined ? {} : { cwd }),
+          maxBufferSize: maxBytes,
+        });
+        ended = undefined;
+        const start = transport.start.bind(transport);
+        transport.start = async () => {
+          await start();
+          // A subclass could not be used: the SDK tries a copy of the program first, of its own class.
+          const { _process: program } = transport as unknown as StartedProgram;
+          program?.once("exit", (code, signalName) => void (ended = { code, signal: signalName }));
+          program?.stdout.on("data", () => {
+            if (unasked.pause === undefined) return;
+            program.stdout.pause();
+            void unasked.pause.then(() => program.stdout.resume());
+          });
+        };
+        return transport;
+      }),
+  };
+}
+
+/** Connects a new client, within the bounds. */
+async function openWith(
+  signal: AbortSignal,
+  maxBytes: number,
+  makeTransport: (unasked: UnaskedMessages) => Promise<Transport>,
+): Promise<Client> {
+  const unasked = new UnaskedMessages();
+  let transport: Transport | undefined;
+  const connecting = (async () => {
+    transport = await makeTransport(unasked);
+    signal.throwIfAborted();
+    boundAnswers(transport, unasked);
+    const client = await newClient(maxBytes, unasked);
+    signal.throwIfAborted();
+    await client.connect(transport, { signal, timeout: CONNECT_TIMEOUT_MS });
+    return client;
+  })();
+  try {
+    return await untilAborted(connecting, signal);
+  } catch (error) {
+    // Not awaited: a program may take seconds to end. Ignore errors: it may be gone already.
+    transport?.close().catch(() => {});
+    throw error;
+  }
+}
+
+async function newClient(maxBytes: number, unasked: UnaskedMessages): Promise<Client> {
+  const { Client } = await import("@modelcontextprotocol/client");
+  class BoundedClient extends Client {
+    /** How large the list is that is being read; `undefined` if none is. */
+    #listed: number | undefined;
+
+    override async listTools(...args: Parameters<Client["listTools"]>): Promise<ListToolsResult> {
+      this.#listed = 0;
+      try {
+        return await super.listTools(...args);
+      } finally {
+        this.#listed = undefined;
+      }
+    }
+
+    protected override _onnotification(
+      ...args: Parameters<Client["_onnotification"]>
+    ): void {
+      unasked.add();
+      super._onnotification(...args);
+    }
+
+    /**
+     * The SDK handles progress one microtask after reading it, and a response at once, which
+     * removes the progress handler. A delayed response keeps progress that arrives together with it.
+     */
+    protected override _onresponse(response: JSONRPCResponse): void {
+      unasked.answer();
+      void Promise.resolve().then(() => super._onresponse(this.#boundedPage(response)));
+    }
+
+    /** The response, or an error in place of a page with which the list becomes too large. */
+    #boundedPage(response: JSONRPCResponse): JSONRPCResponse {
+      if (this.#listed === undefined || !("result" in response)) return response;
+      const { tools } = response.result;
+      if (!Array.isArray(tools)) return response;
+      this.#listed += JSON.stringify(tools).length;
+      if (this.#listed <= maxBytes) return response;
+      const message = `its list of tools has more than ${maxBytes} characters, which is the limit`;
+      return { jsonrpc: "2.0", id: response.id, error: { code: -32_000, message } };
+    }
+  }
+  return new BoundedClient(INFO, OPTIONS);
+}
+
+const OPTIONS: ClientOptions = {
+  versionNegotiation: { mode: "auto" },
+  listMaxPages: MAX_PAGES,
+  // The dispatcher checks results, with the same engine on every runtime.
+  jsonSchemaValidator: {
+    getValidator: <T>(): JsonSchemaValidator<T> => (value) => ({
+      valid: true,
+      data: value as T,
+      errorMessage: undefined,
+    }),
+  },
+};
+
+/**
+ * Loads the transport that starts programs. Bundlers must not see the specifier: they would put
+ * Node's modules into a bundle for Workers.
+ */
+async function loadStdio(): Promise<typeof import("@modelcontextprotocol/client/stdio")> {
+  return await import(["@modelcontextprotocol", "client", "stdio"].join("/"));
+}
+
+function isClient(source: McpServerSource): source is Client {
+  return typeof (source as Partial<Client> | null | undefined)?.callTool === "function";
+}
+
+function httpUrl(source: URL | string): URL {
+  if (URL.canParse(source)) {
+    const url = new URL(source);
+    if (url.protocol === "http:" || url.protocol === "https:") return url;
+  }
+  throw new TypeError(
+    'Cannot import an MCP server: its URL must begin with "http://" or "https://"',
+  );
+}

@@ -1,0 +1,192 @@
+/**
+ * Bounds on what an imported server may send, so that it fills neither memory nor processor.
+ *
+ * @module
+ */
+
+import type { FetchLike, JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
+import { isObject, systemClock } from "../../tool/mod.ts";
+
+/** How large one message may be, in bytes, and one list of tools, if the owner does not say. */
+export const MAX_MESSAGE_BYTES: number = 16 * 1024 * 1024;
+
+/** The waits before work that a server asks for again at once, in milliseconds. */
+const FIRST_WAIT_MS = 1_000;
+const LONGEST_WAIT_MS = 60_000;
+
+/**
+ * Spaces out work that a server can ask for: at once after a quiet time, at most once a second, and
+ * after increasing waits when it is asked for again before that.
+ */
+export class Pace {
+  #lastAt = -Infinity;
+  #waitMs = FIRST_WAIT_MS;
+
+  /** How long to wait before the work, in milliseconds. It counts as done then. */
+  next(now: number = systemClock.now()): number {
+    const rest = this.#lastAt + this.#waitMs - now;
+    if (rest > 0) this.#waitMs = Math.min(this.#waitMs * 2, LONGEST_WAIT_MS);
+    else if (-rest > this.#waitMs) this.#waitMs = FIRST_WAIT_MS;
+    const wait = Math.max(rest, 0);
+    this.#lastAt = now + wait;
+    return wait;
+  }
+}
+
+/** How many messages a second a server may send that no one asked for. */
+const MAX_UNASKED = 1_000;
+
+/**
+ * Counts notifications and requests of a server, and responses beyond those to requests. Says when to
+ * stop reading for a while.
+ */
+export class UnaskedMessages {
+  /** How many requests may still be answered. */
+  #asked = 0;
+  #count = 0;
+  #since = -Infinity;
+  #pause: Promise<void> | undefined;
+
+  /** The end of the pause, if there is one. */
+  get pause(): Promise<void> | undefined {
+    return this.#pause;
+  }
+
+  /** A request is sent, which will be answered. */
+  ask(): void {
+    this.#asked++;
+  }
+
+  /** Counts a response. */
+  answer(): void {
+    if (this.#asked > 0) this.#asked--;
+    else this.add();
+  }
+
+  /** Counts a message. */
+  add(): void {
+    const now = systemClock.now();
+    if (now - this.#since >= 1_000) {
+      this.#since = now;
+      this.#count = 0;
+    }
+    if (++this.#count < MAX_UNASKED || this.#pause !== undefined) return;
+    this.#pause = new Promise((resolve) =>
+      systemClock.setTimeout(() => {
+        this.#pause = undefined;
+        resolve();
+      }, 1_000 - (now - this.#since))
+    );
+  }
+}
+
+/** What is said of a message that is too large. */
+function tooLarge(maxBytes: number): string {
+  return `it sent more than ${maxBytes} bytes in one message, which is the limit`;
+}
+
+/**
+ * A `fetch` whose bodies, and the events in streams, have at most `maxBytes` bytes, and which reads
+ * streams no faster than `unasked` allows.
+ */
+export function boundedFetch(
+  base: FetchLike = (url, init) => fetch(url, init),
+  maxBytes: number,
+  unasked: UnaskedMessages,
+): FetchLike {
+  return async (url, init) => {
+    const response = await base(url, init);
+    const { body, headers, status, statusText } = response;
+    // A `Response` cannot be made with another status: those of redirects that are hidden.
+    if (body === null || status < 200) return response;
+    const isStream = /^\s*text\/event-stream\s*(;|$)/i.test(headers.get("content-type") ?? "");
+    const bounded = isStream
+      ? boundedEvents(maxBytes, unasked, requestId(init?.body))
+      : boundedBytes(maxBytes);
+    return new Response(body.pipeThrough(bounded), { status, statusText, headers });
+  };
+}
+
+function boundedBytes(maxBytes: number): TransformStream<Uint8Array, Uint8Array> {
+  let bytes = 0;
+  return new TransformStream({
+    transform(chunk, controller) {
+      bytes += chunk.byteLength;
+      if (bytes > maxBytes) throw new RangeError(tooLarge(maxBytes));
+      controller.enqueue(chunk);
+    },
+  });
+}
+
+const LF = 10;
+const CR = 13;
+
+/**
+ * Bounds each event of a stream. After one that is too large the stream ends; the request that it
+ * answers is answered with an error, because the SDK would wait for more.
+ */
+function boundedEvents(
+  maxBytes: number,
+  unasked: UnaskedMessages,
+  id: string | number | undefined,
+): TransformStream<Uint8Array, Uint8Array> {
+  let bytes = 0;
+  let last = LF;
+  /** Whether the event exceeds the limit within the chunk. An empty line ends an event. */
+  const exceeds = (chunk: Uint8Array): boolean => {
+    for (const byte of chunk) {
+      const isEnd = byte === LF || byte === CR;
+      if (isEnd && !(byte === LF && last === CR) && (last === LF || last === CR)) bytes = 0;
+      else if (++bytes > maxBytes) return true;
+      last = byte;
+    }
+    return false;
+  };
+  return new TransformStream({
+    async transform(chunk, controller) {
+      if (exceeds(chunk)) {
+        if (id === undefined) throw new RangeError(tooLarge(maxBytes));
+        const error = { code: -32_000, message: tooLarge(maxBytes) };
+        const answer = JSON.stringify({ jsonrpc: "2.0", id, error });
+        controller.enqueue(new TextEncoder().encode(`\n\ndata: ${answer}\n\n`));
+        return controller.terminate();
+      }
+      controller.enqueue(chunk);
+      await unasked.pause;
+    },
+  });
+}
+
+/** The id of the request in a body that the SDK sends. */
+function requestId(body: unknown): string | number | undefined {
+  if (typeof body !== "string") return undefined;
+  const message: unknown = JSON.parse(body);
+  const id = isObject(message) && "method" in message ? message["id"] : undefined;
+  return typeof id === "string" || typeof id === "number" ? id : undefined;
+}
+
+/** How many answers to a server's own requests may be on their way. */
+const MAX_ANSWERS = 16;
+
+/**
+ * Answers few of a server's own requests at a time. A server that asks and does not read would fill
+ * the memory with answers; over HTTP each of them is a request.
+ */
+export function boundAnswers(transport: Transport, unasked: UnaskedMessages): void {
+  const send = transport.send.bind(transport);
+  let answers = 0;
+  transport.send = async (message: JSONRPCMessage, options) => {
+    if ("method" in message) {
+      if ("id" in message) unasked.ask();
+      return await send(message, options);
+    }
+    unasked.add();
+    if (answers >= MAX_ANSWERS) return;
+    answers++;
+    try {
+      await send(message, options);
+    } finally {
+      answers--;
+    }
+  };
+}

@@ -1,0 +1,261 @@
+/**
+ * What is pinned of a tool, and how two such definitions differ.
+ *
+ * @module
+ */
+
+import { type JsonRecord, mapSchema, objectIn } from "../../formats/importer_kit.ts";
+import type { PinChange, PinGrade } from "../../formats/mod.ts";
+import {
+  canonicalJson,
+  isObject,
+  type JsonSchema,
+  type JsonSchemaObject,
+  pointerStep,
+  type Tool,
+} from "../../tool/mod.ts";
+
+/**
+ * Everything that a source says of a tool. What the owner decides (id, risk, roles, scopes) is not
+ * in it. Lists whose order means nothing are sorted.
+ */
+export function definitionOf(tool: Tool): JsonRecord {
+  const { title, description, parameters, returns, annotations, deprecated, meta } = tool;
+  const fields = {
+    name: objectIn(meta, "provider")?.["name"] ?? tool.name,
+    title,
+    description,
+    parameters: inOrder(parameters),
+    returns: returns === undefined ? undefined : inOrder(returns),
+    annotations,
+    icons: sorted(tool.icons),
+    examples: sorted(tool.examples),
+    tags: sorted(tool.tags),
+    deprecated,
+    meta,
+  };
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
+}
+
+/** The keywords whose lists are sets. */
+const SETS = ["required", "enum", "type", "anyOf", "oneOf", "allOf", "examples"] as const;
+
+/** A schema with its sets in one order. */
+function inOrder(schema: JsonSchema): JsonSchema {
+  return mapSchema(schema, {
+    leave: (node) => {
+      const changed: Record<string, unknown> = {};
+      for (const keyword of SETS) {
+        const list = node[keyword];
+        if (Array.isArray(list)) changed[keyword] = sorted(list);
+      }
+      const dependent = node["dependentRequired"];
+      if (isObject(dependent)) {
+        changed["dependentRequired"] = Object.fromEntries(
+          Object.entries(dependent).map((
+            [name, list],
+          ) => [name, Array.isArray(list) ? sorted(list) : list]),
+        );
+      }
+      return { ...node, ...changed };
+    },
+  });
+}
+
+function sorted(list: readonly unknown[]): readonly unknown[] {
+  return list.map((item) => [canonicalJson(item), item] as const)
+    .sort(([a], [b]) => a < b ? -1 : a > b ? 1 : 0)
+    .map(([, item]) => item);
+}
+
+const GRADES: readonly PinGrade[] = ["wording", "narrowed", "widened", "risk_raised"];
+
+/** The gravest of some grades. */
+export function gravest(grades: readonly PinGrade[]): PinGrade {
+  return GRADES[Math.max(0, ...grades.map((grade) => GRADES.indexOf(grade)))] as PinGrade;
+}
+
+/** How many differences are told. */
+const MAX_CHANGES = 100;
+
+type Add = (path: string, grade: PinGrade) => void;
+
+/** The differences between two definitions, the gravest first. What is unclear is `widened`. */
+export function differences(before: unknown, after: unknown): readonly PinChange[] {
+  const changes: PinChange[] = [];
+  const add: Add = (path, grade) => void changes.push({ path, grade });
+  for (const [field, old, now] of changedMembers(before, after)) {
+    const path = pointerStep(field);
+    if (field === "parameters" || field === "returns") compareSchemas(old, now, path, add);
+    else if (field === "annotations") compareHints(old, now, path, add);
+    else if (field === "meta") compareMeta(old, now, path, add);
+    else add(path, field === "tags" || field === "name" ? "widened" : "wording");
+  }
+  return changes.sort((a, b) => GRADES.indexOf(b.grade) - GRADES.indexOf(a.grade))
+    .slice(0, MAX_CHANGES);
+}
+
+/** The members that differ, as `[name, before, after]`. */
+function changedMembers(
+  before: unknown,
+  after: unknown,
+): readonly (readonly [name: string, before: unknown, after: unknown])[] {
+  const old = isObject(before) ? before : {};
+  const now = isObject(after) ? after : {};
+  return [...new Set([...Object.keys(old), ...Object.keys(now)])]
+    .map((name) => [name, own(old, name), own(now, name)] as const)
+    .filter(([, a, b]) => !same(a, b));
+}
+
+function own(object: Record<string, unknown>, name: string): unknown {
+  return Object.hasOwn(object, name) ? object[name] : undefined;
+}
+
+function same(a: unknown, b: unknown): boolean {
+  return canonicalJson(a) === canonicalJson(b);
+}
+
+/** What a risky tool says in its hints. */
+const RISKY: ReadonlyMap<string, boolean> = new Map([
+  ["readOnlyHint", false],
+  ["destructiveHint", true],
+  ["idempotentHint", false],
+  ["openWorldHint", true],
+]);
+
+/** A hint that becomes lenient widens what clients do without asking. */
+function compareHints(before: unknown, after: unknown, path: string, add: Add): void {
+  for (const [hint, , now] of changedMembers(before, after)) {
+    add(path + pointerStep(hint), RISKY.get(hint) === now ? "risk_raised" : "widened");
+  }
+}
+
+function compareMeta(before: unknown, after: unknown, path: string, add: Add): void {
+  for (const [key, old, now] of changedMembers(before, after)) {
+    const at = path + pointerStep(key);
+    if (key !== "provider") add(at, "widened");
+    else {
+      for (const [hint] of changedMembers(old, now)) {
+        // `operation` says where calls go. The annotations were compared as hints.
+        const grade = hint === "operation"
+          ? "risk_raised"
+          : hint === "annotations"
+          ? "wording"
+          : "widened";
+        add(at + pointerStep(hint), grade);
+      }
+    }
+  }
+}
+
+const WORDING: ReadonlySet<string> = new Set([
+  "title",
+  "description",
+  "$comment",
+  "examples",
+  "deprecated",
+  "readOnly",
+  "writeOnly",
+]);
+
+/** Schemas that accept more of the whole when they accept more themselves. */
+const ALONG: ReadonlySet<string> = new Set([
+  "items",
+  "additionalItems",
+  "additionalProperties",
+  "unevaluatedItems",
+  "unevaluatedProperties",
+  "propertyNames",
+]);
+
+/** Limits that accept less when they are lower, and when they are higher. */
+const LOWER_IS_LESS: ReadonlySet<string> = new Set([
+  "maximum",
+  "exclusiveMaximum",
+  "maxLength",
+  "maxItems",
+  "maxProperties",
+]);
+const HIGHER_IS_LESS: ReadonlySet<string> = new Set([
+  "minimum",
+  "exclusiveMinimum",
+  "minLength",
+  "minItems",
+  "minProperties",
+]);
+
+/** Other keywords that accept less by being there. */
+const LIMITS: ReadonlySet<string> = new Set([
+  "required",
+  "enum",
+  "type",
+  "const",
+  "pattern",
+  "format",
+  "multipleOf",
+  "uniqueItems",
+  "not",
+  "allOf",
+  "anyOf",
+  "oneOf",
+]);
+
+function compareSchemas(before: unknown, after: unknown, path: string, add: Add): void {
+  if (!isObject(before) || !isObject(after)) {
+    const accepts = (schema: unknown): boolean => schema === true || schema === undefined;
+    return add(path, accepts(before) || after === false ? "narrowed" : "widened");
+  }
+  for (const [keyword, old, now] of changedMembers(before, after)) {
+    const at = path + pointerStep(keyword);
+    if (keyword === "properties" && isObject(old) && isObject(now)) {
+      for (const [name, was, is] of changedMembers(old, now)) {
+        const step = at + pointerStep(name);
+        // To a model, a new parameter is more to give, though the schema may have allowed it.
+        if (was === undefined) add(step, "widened");
+        else if (is === undefined) add(step, "narrowed");
+        else compareSchemas(was, is, step, add);
+      }
+    } else if (ALONG.has(keyword) && old !== undefined && now !== undefined) {
+      compareSchemas(old, now, at, add);
+    } else add(at, gradeOf(keyword, old, now));
+  }
+}
+
+function gradeOf(keyword: string, before: unknown, after: unknown): PinGrade {
+  if (WORDING.has(keyword)) return "wording";
+  // In lists of schemas the places are not comparable, but texts can be left out.
+  if (same(bare(keyword, before), bare(keyword, after))) return "wording";
+  if (before === undefined) {
+    const isLimit = LIMITS.has(keyword) || LOWER_IS_LESS.has(keyword) ||
+      HIGHER_IS_LESS.has(keyword) || ALONG.has(keyword);
+    return isLimit ? "narrowed" : "widened";
+  }
+  if (typeof before === "number" && typeof after === "number") {
+    const isLess = LOWER_IS_LESS.has(keyword)
+      ? after < before
+      : HIGHER_IS_LESS.has(keyword) && after > before;
+    return isLess ? "narrowed" : "widened";
+  }
+  if (keyword === "required" || keyword === "allOf") return isPart(before, after);
+  if (keyword === "enum" || keyword === "type" || keyword === "anyOf") return isPart(after, before);
+  return "widened";
+}
+
+/** `narrowed` if every item of one list is in the other. */
+function isPart(part: unknown, whole: unknown): PinGrade {
+  const items = new Set(listOf(whole).map((item) => canonicalJson(item)));
+  return listOf(part).every((item) => items.has(canonicalJson(item))) ? "narrowed" : "widened";
+}
+
+function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : value === undefined ? [] : [value];
+}
+
+/** The value of a keyword without the texts in its schemas. */
+function bare(keyword: string, value: unknown): unknown {
+  if (value === undefined) return undefined;
+  const withoutTexts = (node: JsonSchemaObject): JsonSchemaObject =>
+    Object.fromEntries(Object.entries(node).filter(([word]) => !WORDING.has(word)));
+  const holder = mapSchema({ [keyword]: value }, { leave: withoutTexts });
+  return inOrder(holder);
+}

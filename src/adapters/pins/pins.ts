@@ -1,0 +1,419 @@
+/**
+ * Holds back tools of an import that are not as they were when they were approved.
+ *
+ * @module
+ */
+
+import { FINDING_RULES, type JsonRecord } from "../../formats/importer_kit.ts";
+import type {
+  HeldTool,
+  ImportPins,
+  ImportResult,
+  PinChange,
+  PinGrade,
+  PinnedImport,
+} from "../../formats/mod.ts";
+import {
+  callHook,
+  canonicalJson,
+  checkFunction,
+  clip,
+  describe,
+  describeThrown,
+  isObject,
+  type JsonValue,
+  makeTool,
+  MAX_TIMEOUT_MS,
+  NO_LOG,
+  numberFrom,
+  refuse,
+  refuseOthers,
+  systemClock,
+  TIME_OVER,
+  type Tool,
+  within,
+} from "../../tool/mod.ts";
+import { definitionOf, differences, gravest } from "./definition.ts";
+import { fileStore, memoryStore, type PinStore } from "./store.ts";
+
+/** Options for {@linkcode toolPins}. */
+export interface ToolPinsOptions {
+  /**
+   * What happens to the tools of an import that has no pins yet. `trust` approves them, except those
+   * in whose text or name something was found. `hold` holds all of them back.
+   *
+   * @default {"trust"}
+   */
+  readonly firstImport?: "trust" | "hold";
+  /**
+   * How long the store may take to load or to save, in milliseconds. After that nothing is let in.
+   *
+   * @default {30_000}
+   */
+  readonly storeTimeoutMs?: number;
+  /** Told of each tool that is held back, once for each definition. What it throws is ignored. */
+  onHeld?(held: HeldTool): void;
+}
+
+/** A tool as it was approved. */
+interface Pin {
+  readonly digest: string;
+  readonly definition: JsonRecord;
+}
+
+/** The approved tools of one import, by id. */
+type Approved = Map<string, Pin>;
+
+/** A tool as it is offered. */
+interface Offer extends Pin {
+  readonly tool: Tool;
+  /** Something was found in its text or its name. */
+  readonly isSuspect: boolean;
+}
+
+/**
+ * Makes pins: the digests and definitions of approved tools. Give them to `importMcpServer`,
+ * `importTools` or `importOpenApi` as `pins`. A tool that is new, changed, renamed or gone is held
+ * back until it is approved. One object can serve many imports; it knows them by their namespace.
+ *
+ * @example Usage
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { importTools } from "@plue/tools/formats";
+ * import { toolPins } from "@plue/tools/pins";
+ *
+ * const list = (description: string) => ({
+ *   tools: [{ name: "read", description, inputSchema: { type: "object" } }],
+ * });
+ * const pins = toolPins();
+ * const first = await importTools("mcp", list("Reads a file."), { namespace: "files", pins });
+ * assert.deepEqual(first.tools.map(({ id }) => id), ["files:read"]);
+ *
+ * const later = await importTools("mcp", list("Sends a file."), { namespace: "files", pins });
+ * assert.deepEqual(later.tools, []);
+ * assert.deepEqual(later.held.map(({ id, grade }) => [id, grade]), [["files:read", "wording"]]);
+ *
+ * const approved = await later.approve("files:read");
+ * assert.deepEqual(approved.tools.map(({ description }) => description), ["Sends a file."]);
+ * ```
+ *
+ * @param store A file, which is made if it is not there, or what keeps them; by default memory.
+ * @param options What happens at first, and who is told.
+ * @returns The pins.
+ * @throws {TypeError} If an argument is wrong.
+ */
+export function toolPins(
+  store: PinStore | string = memoryStore(),
+  options: ToolPinsOptions = {},
+): ImportPins {
+  const { firstImport = "trust", storeTimeoutMs = 30_000, onHeld } = options;
+  refuseOthers(ACTION, options, ["firstImport", "storeTimeoutMs", "onHeld"]);
+  if (firstImport !== "trust" && firstImport !== "hold") {
+    refuse(ACTION, `firstImport must be "trust" or "hold", not ${describe(firstImport)}`);
+  }
+  numberFrom(1, MAX_TIMEOUT_MS)(ACTION, storeTimeoutMs, "storeTimeoutMs");
+  if (onHeld !== undefined) checkFunction(ACTION, onHeld, "onHeld");
+  const kept = typeof store === "string" ? fileStore(store) : store;
+  if (typeof kept?.load !== "function" || typeof kept.save !== "function") {
+    refuse(ACTION, "the store must be the path of a file, or have load and save");
+  }
+  return new ToolPins(kept, { firstImport, storeTimeoutMs, onHeld });
+}
+
+const ACTION = "make pins";
+
+interface CheckedOptions {
+  readonly firstImport: "trust" | "hold";
+  readonly storeTimeoutMs: number;
+  readonly onHeld: ((held: HeldTool) => void) | undefined;
+}
+
+class ToolPins implements ImportPins {
+  readonly #store: PinStore;
+  readonly #first: "trust" | "hold";
+  readonly #storeTimeoutMs: number;
+  readonly #onHeld: ((held: HeldTool) => unknown) | undefined;
+  /** What was told of each import at its last check. */
+  readonly #told = new Map<string, ReadonlySet<string>>();
+  /** The work under way: reading and writing take turns. */
+  #turn: Promise<unknown> = Promise.resolve();
+
+  constructor(store: PinStore, { firstImport, storeTimeoutMs, onHeld }: CheckedOptions) {
+    this.#store = store;
+    this.#first = firstImport;
+    this.#storeTimeoutMs = storeTimeoutMs;
+    this.#onHeld = onHeld;
+  }
+
+  check<Source extends string>(
+    imported: ImportResult<Source>,
+    key: string,
+  ): Promise<PinnedImport<Source>> {
+    return this.#inTurn(async () => {
+      const offers = await offersOf(imported);
+      try {
+        const all = await this.#load();
+        let approved = all.get(key);
+        if (approved === undefined) {
+          const trusted = offers.filter(({ isSuspect }) => this.#first === "trust" && !isSuspect);
+          approved = new Map(trusted.map((offer) => [offer.tool.id, offer]));
+          await this.#save(all.set(key, approved));
+        }
+        return this.#judged(imported, key, offers, approved);
+      } catch (error) {
+        return this.#unverified(imported, key, offers, describeThrown(error, 300));
+      }
+    });
+  }
+
+  /** Approves what an import holds back. */
+  #approve<Source extends string>(
+    imported: ImportResult<Source>,
+    key: string,
+    offers: readonly Offer[],
+    held: readonly HeldTool[],
+    wanted: readonly (string | HeldTool)[],
+  ): Promise<PinnedImport<Source>> {
+    return this.#inTurn(async () => {
+      const all = await this.#load();
+      const approved = all.get(key) ?? new Map<string, Pin>();
+      for (const one of wanted) {
+        const id = typeof one === "string" ? one : one.id;
+        const action = `approve ${describe(id)}`;
+        const found = held.find((candidate) => candidate.id === id);
+        if (found === undefined) refuse(action, "it is not held back");
+        if (typeof one !== "string" && one.digest !== found.digest) {
+          refuse(action, "it has changed again since then");
+        }
+        const offer = offers.find(({ tool }) => tool.id === id);
+        if (offer === undefined) approved.delete(id);
+        else approved.set(id, offer);
+        if (found.formerId !== undefined) approved.delete(found.formerId);
+      }
+      await this.#save(all.set(key, approved));
+      return this.#judged(imported, key, offers, approved);
+    });
+  }
+
+  #judged<Source extends string>(
+    imported: ImportResult<Source>,
+    key: string,
+    offers: readonly Offer[],
+    approved: Approved,
+  ): PinnedImport<Source> {
+    const isApproved = ({ tool, digest }: Offer): boolean =>
+      approved.get(tool.id)?.digest === digest;
+    const offered = new Set(offers.map(({ tool }) => tool.id));
+    const vanished = [...approved].filter(([id]) => !offered.has(id));
+    const byContent = new Map(vanished.map(([id, pin]) => [nameless(pin.definition), id]));
+    const held = offers.filter((offer) => !isApproved(offer)).map((offer) => {
+      const before = approved.get(offer.tool.id);
+      const formerId = before === undefined ? byContent.get(nameless(offer.definition)) : undefined;
+      return heldOffer(offer, before, formerId);
+    });
+    const gone = vanished.map(([id, { definition }]): HeldTool =>
+      holdBack(id, {
+        kind: "vanished",
+        grade: "narrowed",
+        changes: [],
+        before: definition as JsonValue,
+        digest: "",
+        reason: "it has vanished since it was approved",
+      })
+    );
+    const tools = offers.filter(isApproved).map(({ tool }) => tool);
+    return this.#answer(imported, key, offers, tools, [...held, ...gone]);
+  }
+
+  /** Holds everything back. */
+  #unverified<Source extends string>(
+    imported: ImportResult<Source>,
+    key: string,
+    offers: readonly Offer[],
+    why: string,
+  ): PinnedImport<Source> {
+    const message = `Nothing is let in: the pins cannot be read or kept: ${why}`;
+    const warned = {
+      ...imported,
+      warnings: Object.freeze([...imported.warnings, { path: "", rule: "pins", message }]),
+    };
+    const held = offers.map(({ tool, definition, digest }) =>
+      holdBack(tool.id, {
+        kind: "unverified",
+        grade: "widened",
+        changes: [],
+        after: definition as JsonValue,
+        digest,
+        reason: `its pins cannot be read or kept: ${why}`,
+      })
+    );
+    return this.#answer(warned, key, offers, [], held);
+  }
+
+  #answer<Source extends string>(
+    imported: ImportResult<Source>,
+    key: string,
+    offers: readonly Offer[],
+    tools: readonly Tool[],
+    held: readonly HeldTool[],
+  ): PinnedImport<Source> {
+    const before = this.#told.get(key);
+    const now = new Map(held.map((one) => [`${one.kind} ${one.digest} ${one.id}`, one]));
+    this.#told.set(key, new Set(now.keys()));
+    for (const [mark, one] of now) {
+      if (before?.has(mark) !== true) callHook(() => this.#onHeld?.(one), NO_LOG);
+    }
+    return Object.freeze({
+      ...imported,
+      tools: Object.freeze(tools),
+      held: Object.freeze(held),
+      approve: (...wanted: readonly (string | HeldTool)[]) =>
+        this.#approve(imported, key, offers, held, wanted),
+    });
+  }
+
+  async #load(): Promise<Map<string, Approved>> {
+    const text = await this.#inTime(this.#store.load());
+    return text === undefined ? new Map() : await parsePins(text);
+  }
+
+  async #save(all: ReadonlyMap<string, Approved>): Promise<void> {
+    await this.#inTime(this.#store.save(await writePins(all)));
+  }
+
+  async #inTime<Answer>(answer: Promise<Answer>): Promise<Answer> {
+    const given = await within(systemClock, this.#storeTimeoutMs, answer);
+    if (given !== TIME_OVER) return given;
+    throw new Error(`The store did not answer within ${this.#storeTimeoutMs} ms`);
+  }
+
+  #inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
+    const done = this.#turn.then(work);
+    this.#turn = done.catch(() => {});
+    return done;
+  }
+}
+
+/** The tools of an import, with their digests. */
+function offersOf(imported: ImportResult): Promise<Offer[]> {
+  const suspects = new Set(
+    imported.warnings.filter(({ rule }) => FINDING_RULES.has(rule)).map(({ tool }) => tool),
+  );
+  return Promise.all(imported.tools.map(async (tool) => {
+    const definition = definitionOf(tool);
+    const digest = await digestOf(definition);
+    return { tool, definition, digest, isSuspect: suspects.has(tool.id) };
+  }));
+}
+
+/** What is said of a tool that is offered and not approved. */
+function heldOffer(
+  { tool, definition, digest, isSuspect }: Offer,
+  before: Pin | undefined,
+  formerId: string | undefined,
+): HeldTool {
+  const changes = before === undefined ? [] : differences(before.definition, definition);
+  const grades: PinGrade[] = changes.map((change) => change.grade);
+  if (before === undefined) grades.push("widened");
+  if (isSuspect) grades.push("risk_raised");
+  const grade = gravest(grades);
+  return holdBack(tool.id, {
+    kind: before !== undefined ? "changed" : formerId !== undefined ? "renamed" : "new",
+    grade,
+    changes,
+    ...(formerId === undefined ? {} : { formerId }),
+    ...(before === undefined ? {} : { before: before.definition as JsonValue }),
+    after: definition as JsonValue,
+    digest,
+    reason: before !== undefined
+      ? `it has changed since it was approved (${grade}${placesOf(changes)})`
+      : formerId !== undefined
+      ? `it is "${clip(formerId)}" under another name, which is not approved`
+      : `it is new, and not approved (${grade})`,
+  });
+}
+
+function placesOf(changes: readonly PinChange[]): string {
+  const [first] = changes;
+  if (first === undefined) return "";
+  const more = changes.length > 1 ? ` and ${changes.length - 1} more` : "";
+  return ` at ${clip(first.path, 100)}${more}`;
+}
+
+/** Makes the stand-in of a tool that is held back. */
+function holdBack(id: string, held: Omit<HeldTool, "id" | "tool">): HeldTool {
+  const reason = `the pins hold it back: ${held.reason}`;
+  const tool = makeTool({
+    name: id,
+    description: "Held back until it is approved.",
+    risk: "critical",
+    isAvailable: false,
+    unavailableReason: reason,
+  });
+  return Object.freeze({ ...held, id, reason, changes: Object.freeze(held.changes), tool });
+}
+
+/** A definition without its name, to recognise a tool that was renamed. */
+function nameless(definition: JsonRecord): string {
+  return canonicalJson({ ...definition, name: "" });
+}
+
+const encoder = new TextEncoder();
+
+/** The SHA-256 of a value's canonical JSON (RFC 8785). */
+async function digestOf(value: unknown): Promise<string> {
+  const hash = await crypto.subtle.digest("SHA-256", encoder.encode(canonicalJson(value)));
+  const hex = Array.from(new Uint8Array(hash), (byte) => byte.toString(16).padStart(2, "0"));
+  return `sha256:${hex.join("")}`;
+}
+
+/** The digest of a whole list. */
+function listDigest(approved: Approved): Promise<string> {
+  return digestOf(Object.fromEntries([...approved].map(([id, { digest }]) => [id, digest])));
+}
+
+const VERSION = 1;
+
+async function writePins(all: ReadonlyMap<string, Approved>): Promise<string> {
+  const imports = await Promise.all([...all].map(async ([key, approved]) => {
+    const tools = [...approved].sort(([a], [b]) => a < b ? -1 : 1)
+      .map(([id, { digest, definition }]) => [id, { digest, definition }]);
+    return [key, { list: await listDigest(approved), tools: Object.fromEntries(tools) }] as const;
+  }));
+  return `${JSON.stringify({ version: VERSION, imports: Object.fromEntries(imports) }, null, 2)}\n`;
+}
+
+/** @throws {Error} If the text is not what {@linkcode writePins} writes, or was changed by hand. */
+async function parsePins(text: string): Promise<Map<string, Approved>> {
+  const wrong = (what: string): never => {
+    throw new SyntaxError(`The pins are no pins: ${what}`);
+  };
+  let root: unknown;
+  try {
+    root = JSON.parse(text);
+  } catch {
+    return wrong("they are not JSON");
+  }
+  if (!isObject(root) || root["version"] !== VERSION || !isObject(root["imports"])) {
+    return wrong(`they must have "version" ${VERSION} and "imports"`);
+  }
+  const all = new Map<string, Approved>();
+  for (const [key, value] of Object.entries(root["imports"])) {
+    if (!isObject(value) || !isObject(value["tools"])) {
+      return wrong(`"${clip(key)}" must have "tools"`);
+    }
+    const approved: Approved = new Map();
+    for (const [id, pin] of Object.entries(value["tools"])) {
+      const { digest, definition } = isObject(pin) ? pin : {};
+      if (typeof digest !== "string" || !isObject(definition)) {
+        return wrong(`"${clip(id)}" must have a digest and a definition`);
+      }
+      approved.set(id, { digest, definition });
+    }
+    if (await listDigest(approved) !== value["list"]) {
+      return wrong(`the digest of "${clip(key)}" is not that of its tools`);
+    }
+    all.set(key, approved);
+  }
+  return all;
+}

@@ -1,0 +1,218 @@
+/**
+ * Remarks about the text of imported tools: characters that people do not see, words that speak to
+ * the model, and names that look like other names.
+ *
+ * @module
+ */
+
+import { cleanText, clip, pointerStep } from "../tool/mod.ts";
+
+/** What a remark is about. */
+export type FindingRule = "hidden-text" | "instruction" | "look-alike";
+
+/** A remark about a tool. It never proves an attack, and its absence never proves that there is none. */
+export interface Finding {
+  readonly rule: FindingRule;
+  /** Where, as a JSON Pointer into the fields that were looked at. */
+  readonly path: string;
+  readonly message: string;
+}
+
+/** The rules of the remarks. */
+export const FINDING_RULES: ReadonlySet<string> = new Set<FindingRule>([
+  "hidden-text",
+  "instruction",
+  "look-alike",
+]);
+
+/** Words that speak to the model and not about the tool. Bounded, so that they run in linear time. */
+const INSTRUCTIONS: readonly RegExp[] = [
+  /\b(?:ignore|disregard|forget|override|bypass) (?:all |any |every |the |your |my |of |these |those |other ){0,4}(?:previous|prior|above|earlier|preceding|system|existing)\b/,
+  /\b(?:do not|don't|dont|never|must not|without) (?:\w{1,20} ){0,3}?(?:tell|telling|inform|informing|notify|notifying|mention|mentioning|reveal|revealing|disclose|disclosing|alert|alerting|warn|warning|ask|asking) (?:\w{1,20} ){0,6}?(?:the |your )?users?\b/,
+  /\b(?:hide|conceal|keep) (?:this|it|that|these) (?:\w{1,20} ){0,3}?from (?:the |your )?users?\b/,
+  /< {0,3}\/? {0,3}(?:important|system|instructions?|assistant|sys|prompt)(?: [^<>]{0,80})?>/,
+  /<\|[a-z_]{1,30}\|>|\[\/?inst\]|\b(?:system|assistant) ?: ?you are\b/,
+  /\b(?:new|real|actual|true|updated|additional|hidden|secret) (?:system )?(?:instructions?|prompts?)\b ?:/,
+  /\b(?:before|prior to|instead of) (?:using|calling|running|invoking|use of) (?:any|all|every|the) other tools?\b/,
+  /\b(?:read|cat|send|include|pass|append|attach|upload|copy)\b.{0,80}(?:\.ssh\/|\bid_(?:rsa|ed25519)\b|\bmcp\.json\b|\/etc\/(?:passwd|shadow)\b|\.aws\/credentials\b)/,
+  /\b(?:send|include|pass|append|attach|forward|provide) (?:\w{1,20} ){0,4}?(?:whole|entire|full|complete|previous|all) (?:\w{1,20} ){0,2}?(?:conversation|chat|message|tool) (?:history|histories|context|results?)\b/,
+];
+
+/** How many remarks one tool gets. */
+const MAX_FINDINGS = 8;
+
+/**
+ * Looks at every text in `fields`, those of the names of properties too.
+ *
+ * @param fields JSON: what a source says of one tool.
+ * @param clean The parts that were looked at before, and in which nothing was found.
+ */
+export function textFindings(
+  fields: { readonly [field: string]: unknown },
+  clean: WeakSet<object>,
+): Finding[] {
+  const findings: Finding[] = [];
+  const add = (rule: FindingRule, path: string, message: string): void => {
+    if (findings.length < MAX_FINDINGS) findings.push({ rule, path: clip(path, 300), message });
+  };
+  const look = (text: string, path: string): void => {
+    const hidden = hiddenIn(text);
+    if (hidden !== undefined) {
+      const code = hidden.toString(16).toUpperCase().padStart(4, "0");
+      add("hidden-text", path, `A text holds a character that is not seen, U+${code}`);
+    }
+    const words = plain(text);
+    const found = INSTRUCTIONS.map((pattern) => pattern.exec(words)?.[0])
+      .find((match) => match !== undefined);
+    if (found !== undefined) {
+      add("instruction", path, `A text speaks to the model: "${clip(found, 80)}"`);
+    }
+  };
+  const walk = (value: unknown, path: string): void => {
+    if (findings.length >= MAX_FINDINGS) return;
+    if (typeof value === "string") return look(value, path);
+    if (typeof value !== "object" || value === null || clean.has(value)) return;
+    const before = findings.length;
+    for (const [key, item] of Object.entries(value)) {
+      const at = path + pointerStep(key);
+      if (!Array.isArray(value)) look(key, at);
+      walk(item, at);
+    }
+    if (findings.length === before) clean.add(value);
+  };
+  walk(fields, "");
+  return findings;
+}
+
+/** The first character that is not seen, which {@linkcode cleanText} would leave out. */
+function hiddenIn(text: string): number | undefined {
+  if (isAscii(text)) return undefined;
+  const lines = text.replaceAll("\r\n", "\n");
+  const clean = cleanText(lines, lines.length);
+  if (clean === lines) return undefined;
+  let at = 0;
+  while (lines[at] === clean[at]) at++;
+  return lines.codePointAt(at);
+}
+
+/** Whether it has only letters, signs and spaces that are seen. */
+function isAscii(text: string): boolean {
+  return /^[\t\n -~]*$/.test(text);
+}
+
+/** The letters that look like each of these, from other alphabets: a subset of Unicode's UTS 39. */
+const LOOK_ALIKES: Readonly<Record<string, string>> = {
+  a: "\u0430\u0251\u03b1",
+  b: "\u0432\u044c\u0185\u03b2",
+  c: "\u0441\u03f2\u1d04",
+  d: "\u0501\u0257",
+  e: "\u0435\u0454\u03b5\u04bd",
+  f: "\u0493",
+  g: "\u0261\u0581",
+  h: "\u04bb\u043d\u0570",
+  i: "\u0456\u03b9\u0269\u0131",
+  j: "\u0458\u03f3",
+  k: "\u043a\u03ba",
+  l: "\u04cf",
+  m: "\u043c",
+  n: "\u043f\u03b7\u0578\u057c",
+  o: "\u043e\u03bf\u0585\u03c3",
+  p: "\u0440\u03c1",
+  q: "\u051b\u0566",
+  r: "\u0433\u0280",
+  s: "\u0455\ua731",
+  t: "\u0442\u03c4",
+  u: "\u03c5\u057d\u03bc\u0446",
+  v: "\u0475\u03bd",
+  w: "\u051d\u03c9\u0448\u0461",
+  x: "\u0445\u03c7",
+  y: "\u0443\u03b3\u04af\u028f",
+  z: "\u1d22\u03b6",
+  H: "\u0397",
+  M: "\u039c",
+  N: "\u039d",
+  Y: "\u03a5",
+};
+
+const LATIN: ReadonlyMap<string, string> = new Map(
+  Object.entries(LOOK_ALIKES).flatMap(([latin, others]) =>
+    [...others].map((other): [string, string] => [other, latin])
+  ),
+);
+
+/** Digits that are read as letters, and `i`, which is read as `l`. */
+const AS_LETTERS: ReadonlyMap<string, string> = new Map([
+  ["0", "o"],
+  ["1", "l"],
+  ["5", "s"],
+  ["8", "b"],
+  ["i", "l"],
+  ["|", "l"],
+]);
+
+/** A text in Latin small letters: without marks and hidden characters, and with single spaces. */
+function plain(text: string): string {
+  return toLatin(text).replace(/\s+/g, " ");
+}
+
+function toLatin(text: string): string {
+  if (isAscii(text)) return text.toLowerCase();
+  const bare = text.normalize("NFKD").replace(
+    /[\p{M}\p{Cf}\p{Default_Ignorable_Code_Point}]/gu,
+    "",
+  );
+  // Twice: some capitals look like other letters than their small ones.
+  return latinised(latinised(bare).toLowerCase());
+}
+
+function latinised(text: string): string {
+  return text.replace(/[^\0-\x7f]/gu, (letter) => LATIN.get(letter) ?? letter);
+}
+
+/**
+ * What a name looks like. Names that differ only in letters that look alike have the same one: of
+ * other alphabets, in another case or width, digits for letters, `rn` for `m`.
+ */
+export function skeleton(name: string): string {
+  return [...toLatin(name)].map((letter) => AS_LETTERS.get(letter) ?? letter).join("")
+    .replaceAll("rn", "m").replaceAll("vv", "w");
+}
+
+/** The same of what may stand for an id: exports write a namespace as the beginning of a name. */
+function asId(text: string): string {
+  return skeleton(text).replace(/[^\p{L}\p{N}]+/gu, "_");
+}
+
+/** The names of a tool: its id here, and the name that its source knows it by. */
+export interface ToolNames {
+  readonly id: string;
+  readonly name: string;
+}
+
+/**
+ * Finds names that look like another tool's name or id: of the same list, or of tools that stand
+ * `beside` it. The same name in another namespace is none of these: the namespaces tell them apart.
+ *
+ * @returns What each of these ids looks like.
+ */
+export function lookAlikes(
+  tools: readonly ToolNames[],
+  beside: Iterable<ToolNames>,
+): ReadonlyMap<string, string> {
+  const names = new Map<string, ToolNames>();
+  const ids = new Map<string, ToolNames>();
+  const add = (tool: ToolNames): void => {
+    const [name, id] = [skeleton(tool.name), asId(tool.id)];
+    if (!names.has(name)) names.set(name, tool);
+    if (!ids.has(id)) ids.set(id, tool);
+  };
+  for (const tool of beside) add(tool);
+  const found = new Map<string, string>();
+  for (const tool of tools) {
+    const other = [names.get(skeleton(tool.name)), ids.get(asId(tool.name))]
+      .find((one) => one !== undefined && one.id !== tool.id && one.name !== tool.name);
+    if (other !== undefined) found.set(tool.id, other.id);
+    add(tool);
+  }
+  return found;
+}

@@ -1,0 +1,466 @@
+/**
+ * Checks strings against patterns, in time that grows with the string and no faster.
+ *
+ * A runtime's `RegExp` tries every way through a pattern: `^(a+)+$` takes 2, 4, 8… times as long
+ * with each letter. It is used for patterns that leave one way only, as most do. The others run as
+ * an automaton that is in all of its states at once, and remembers where each character led. Its
+ * verdicts are the same; references back to a group are the one thing that it cannot do.
+ *
+ * @module
+ */
+
+import { type PatternPart, readPattern } from "./pattern_syntax.ts";
+
+/** How long a pattern may be, in characters. */
+const MAX_LENGTH = 20_000;
+/** How many states an automaton may have. */
+const MAX_STATES = 10_000;
+/** How many lookaheads and lookbehinds: each is a bit of a context. */
+const MAX_LOOKS = 24;
+/** How many states are looked at to find out whether a pattern is plain. */
+const MAX_VISITS = 50_000;
+/** How many characters a plain pattern may look at again from every place in a text. */
+const MAX_AGAIN = 32;
+/** How many states the ways through an anchored pattern may have together. */
+const MAX_WAYS = 4_000;
+/** How many states and characters an automaton remembers. */
+const MAX_MEMORY = 10_000;
+/** How many steps automata may take in one check: some fifty milliseconds. */
+const MAX_STEPS = 2_500_000;
+
+let steps = MAX_STEPS;
+
+/** Gives the check that begins all of its steps. No two checks run at once. */
+export function resetSteps(): void {
+  steps = MAX_STEPS;
+}
+
+/** Whether the last check ran out of steps. */
+export function isOutOfSteps(): boolean {
+  return steps < 0;
+}
+
+function spend(count: number): void {
+  steps -= count;
+  if (steps < 0) throw new RangeError("Cannot check the text: it takes too many steps");
+}
+
+/**
+ * Compiles the source of `pattern`, or a name in `patternProperties`. Only `test` may be used; it
+ * throws a `RangeError` where it takes more steps than the check has left.
+ *
+ * @throws {SyntaxError} If it is no regular expression with the "u" flag, or cannot be checked in
+ * linear time.
+ */
+export function compilePattern(source: string): RegExp {
+  const known = PLAIN.get(source);
+  if (known !== undefined) return known;
+  if (source.length > MAX_LENGTH) refuse(`at most ${MAX_LENGTH} characters long`);
+  let native: RegExp;
+  try {
+    native = new RegExp(source, "u");
+  } catch {
+    refuse('a regular expression that works with the "u" flag');
+  }
+  const part = readPattern(source);
+  if (typeof part === "string") refuse(part);
+  // A pattern that is plain with any number of repetitions is so with a certain number.
+  if (!isPlain(new Machine(part, true))) {
+    const machine = new Machine(part, false);
+    if (machine.start === undefined) {
+      refuse("a regular expression with fewer parts and repetitions");
+    }
+    if (!isPlain(machine)) return new LinearRegExp(source, machine);
+  }
+  if (PLAIN.size === MAX_PLAIN) PLAIN.clear();
+  if (source.length < MAX_SHORT) PLAIN.set(source, native);
+  return native;
+}
+
+/** The last plain patterns: the tools of a registry have many in common. */
+const PLAIN = new Map<string, RegExp>();
+const MAX_PLAIN = 1_000;
+const MAX_SHORT = 200;
+
+function refuse(rule: string): never {
+  throw new SyntaxError(`The pattern must be ${rule}`);
+}
+
+/** Whether a compiled pattern takes steps. */
+export function takesSteps(pattern: RegExp): boolean {
+  return pattern instanceof LinearRegExp;
+}
+
+/** A regular expression that is run as an automaton. */
+class LinearRegExp extends RegExp {
+  readonly #machine: Machine;
+
+  constructor(source: string, machine: Machine) {
+    super(source, "u");
+    this.#machine = machine;
+  }
+
+  override test(text: string): boolean {
+    return this.#machine.finds(text);
+  }
+}
+
+/** The first bits of a context: what is true at a place in a text. */
+const AT_START = 1;
+const AT_END = 2;
+const AT_WORD = 4;
+
+/** Something to be true, or not, at a place: a bit of its context. */
+interface Assertion {
+  readonly bit: number;
+  readonly negated: boolean;
+}
+
+/** A state of an automaton: it takes a character, splits in two, asserts something, or is the end. */
+interface State {
+  readonly id: number;
+  readonly takes?: CharacterSet;
+  readonly assertion?: Assertion;
+  next?: State;
+  readonly other?: State;
+}
+
+/** The automaton of one pattern. */
+class Machine {
+  /** The first state; `undefined` if there would be too many. */
+  readonly start: State | undefined;
+  /** Whether a state leads back to itself. */
+  hasLoops = false;
+  readonly #loosely: boolean;
+  /** The lookaheads and lookbehinds, the inner ones first. */
+  readonly #looks: Search[] = [];
+  #size = 0;
+  #asksForWords = false;
+
+  #search: Search | undefined;
+
+  /** @param loosely Whether every repetition may be of any number. */
+  constructor(part: PatternPart, loosely: boolean) {
+    this.#loosely = loosely;
+    try {
+      this.start = this.#add(part, this.#state({}), false);
+    } catch (error) {
+      if (!(error instanceof RangeError)) throw error;
+    }
+  }
+
+  /** Searches for the lookaheads and lookbehinds, and then for what depends on them. */
+  finds(text: string): boolean {
+    if (this.start === undefined) return false;
+    this.#search ??= new Search(this.start, false);
+    const found = this.#looks.length === 0 ? undefined : new Uint32Array(text.length + 1);
+    for (const [index, look] of this.#looks.entries()) {
+      look.run(text, this.#asksForWords, found, AT_WORD << index + 1);
+    }
+    return this.#search.run(text, this.#asksForWords, found, 0);
+  }
+
+  #state(state: Omit<State, "id">): State {
+    if (++this.#size > MAX_STATES) throw new RangeError("Cannot add a state: there are too many");
+    return { id: this.#size, ...state };
+  }
+
+  /** The states of `part` before `next`; if `reversed`, for a text that is read from its end. */
+  #add(part: PatternPart, next: State, reversed: boolean): State {
+    const before = (after: State, one: PatternPart): State => this.#add(one, after, reversed);
+    switch (part.kind) {
+      case "character":
+        return this.#state({ takes: characterSet(part.source), next });
+      case "assertion":
+        return this.#state({ assertion: this.#assertion(part.source), next });
+      case "look":
+        return this.#state({ assertion: this.#look(part), next });
+      case "sequence":
+        return reversed ? part.parts.reduce(before, next) : part.parts.reduceRight(before, next);
+      case "choice":
+        return part.parts.map((one) => before(next, one))
+          .reduceRight((other, first) => this.#state({ next: first, other }));
+      case "repeat":
+        return this.#repeat(part, next, before);
+    }
+  }
+
+  #repeat(
+    { part, min, max }: PatternPart & { readonly kind: "repeat" },
+    next: State,
+    before: (after: State, one: PatternPart) => State,
+  ): State {
+    const loosely = this.#loosely && max > 1;
+    let state = next;
+    if (loosely || max === Infinity) {
+      this.hasLoops = true;
+      state = this.#state({ other: next });
+      state.next = before(state, part);
+    } else {
+      for (let count = min; count < max; count++) {
+        state = this.#state({ next: before(state, part), other: next });
+      }
+    }
+    for (let count = loosely ? Math.min(min, 1) : min; count > 0; count--) {
+      state = before(state, part);
+    }
+    return state;
+  }
+
+  #assertion(source: string): Assertion {
+    if (source === "^" || source === "$") {
+      return { bit: source === "^" ? AT_START : AT_END, negated: false };
+    }
+    this.#asksForWords = true;
+    return { bit: AT_WORD, negated: source === "\\B" };
+  }
+
+  #look({ open, part }: PatternPart & { readonly kind: "look" }): Assertion {
+    const ahead = !open.includes("<");
+    // A lookahead is read backwards: where it begins is then where it has been found.
+    const search = new Search(this.#add(part, this.#state({}), ahead), ahead);
+    const count = this.#looks.push(search);
+    if (count > MAX_LOOKS) throw new RangeError("Cannot add a lookahead: there are too many");
+    return { bit: AT_WORD << count, negated: open.endsWith("!") };
+  }
+}
+
+/** The states that an automaton is in after a character. */
+interface Place {
+  readonly states: readonly State[];
+  /** Where they lead without a character, by context. */
+  readonly turns: Map<number, Turn>;
+}
+
+/** A place in a context. */
+interface Turn {
+  /** Whether the pattern has been found. */
+  readonly found: boolean;
+  readonly takers: readonly State[];
+  /** Where each character leads. */
+  readonly places: Map<number, Place>;
+}
+
+/** A search that begins everywhere in a text. */
+class Search {
+  readonly #start: State;
+  readonly #backwards: boolean;
+  #places = new Map<string, Place>();
+  #memory = 0;
+
+  constructor(start: State, backwards: boolean) {
+    this.#start = start;
+    this.#backwards = backwards;
+  }
+
+  /**
+   * Goes through a text. With a `bit`, sets it wherever something has been found; without, says
+   * whether something is found.
+   *
+   * @param contexts What is known to be true at each place.
+   */
+  run(
+    text: string,
+    asksForWords: boolean,
+    contexts: Uint32Array | undefined,
+    bit: number,
+  ): boolean {
+    const last = text.length;
+    const step = this.#backwards ? -1 : 1;
+    spend(last + 1);
+    let place = this.#placeOf([]);
+    for (let at = this.#backwards ? last : 0;;) {
+      let context = contexts?.[at] ?? 0;
+      if (at === 0) context |= AT_START;
+      if (at === last) context |= AT_END;
+      if (asksForWords && isWord(text, at - 1) !== isWord(text, at)) context |= AT_WORD;
+      const turn = place.turns.get(context) ?? this.#turn(place, context);
+      if (turn.found) {
+        if (contexts === undefined || bit === 0) return true;
+        contexts[at] = context | bit;
+      }
+      const code = this.#backwards ? codeBefore(text, at) : text.codePointAt(at);
+      if (code === undefined) return false;
+      at += code > 0xffff ? 2 * step : step;
+      place = turn.places.get(code) ?? this.#take(turn, code);
+    }
+  }
+
+  #turn(place: Place, context: number): Turn {
+    const takers: State[] = [];
+    const entered = new Set<State>();
+    const pending = [this.#start, ...place.states];
+    let found = false;
+    for (let state; (state = pending.pop()) !== undefined;) {
+      if (entered.has(state)) continue;
+      entered.add(state);
+      const { takes, assertion, next, other } = state;
+      if (takes !== undefined) takers.push(state);
+      else if (next === undefined) found = true;
+      else if (assertion === undefined || (context & assertion.bit) > 0 !== assertion.negated) {
+        pending.push(next);
+        if (other !== undefined) pending.push(other);
+      }
+    }
+    const turn = { found, takers, places: new Map() };
+    this.#remember(entered.size);
+    place.turns.set(context, turn);
+    return turn;
+  }
+
+  #take({ takers, places }: Turn, code: number): Place {
+    const states: State[] = [];
+    for (const { takes, next } of takers) {
+      if (takes !== undefined && next !== undefined && has(takes, code)) states.push(next);
+    }
+    this.#remember(takers.length);
+    const place = this.#placeOf(states);
+    places.set(code, place);
+    return place;
+  }
+
+  #placeOf(states: readonly State[]): Place {
+    const key = states.map(({ id }) => id).sort((a, b) => a - b).join();
+    let place = this.#places.get(key);
+    if (place === undefined) this.#places.set(key, place = { states, turns: new Map() });
+    return place;
+  }
+
+  /** Counts what was found out, and forgets everything when it is too much. */
+  #remember(count: number): void {
+    spend(4 * count);
+    this.#memory += count + 1;
+    if (this.#memory < MAX_MEMORY) return;
+    this.#memory = 0;
+    this.#places = new Map();
+  }
+}
+
+function isWord(text: string, at: number): boolean {
+  return /\w/.test(text.charAt(at));
+}
+
+/** The code point that ends before a place. */
+function codeBefore(text: string, at: number): number | undefined {
+  const pair = at > 1 ? text.codePointAt(at - 2) ?? 0 : 0;
+  return pair > 0xffff ? pair : at > 0 ? text.charCodeAt(at - 1) : undefined;
+}
+
+/** The characters that a class, an escape or a letter stands for. */
+interface CharacterSet {
+  readonly pattern: RegExp;
+  /** A bit for each ASCII character that is in it, and then one for all others, if any may be. */
+  readonly bits: bigint;
+}
+
+const BEYOND = 128;
+/** Letters, escapes and classes that stand for ASCII characters only. */
+const ASCII_ONLY = /^(?:\[(?!\^)(?:\\[dwtnrfv\W]|[^\\\u0080-\u{10ffff}])*\]|\\[dwtnrfv\W]|[^.])$/u;
+/** Tools have the same few classes in their patterns. */
+const COMMON = new Map<string, CharacterSet>();
+
+function characterSet(source: string): CharacterSet {
+  const known = COMMON.get(source);
+  if (known !== undefined) return known;
+  const pattern = new RegExp(`^${source}$`, "u");
+  let bits = 0n;
+  for (let code = 0; code <= BEYOND; code++) {
+    const isIn = code < BEYOND
+      ? pattern.test(String.fromCharCode(code))
+      : source.charCodeAt(0) >= BEYOND || !ASCII_ONLY.test(source);
+    if (isIn) bits |= 1n << BigInt(code);
+  }
+  const set = { pattern, bits };
+  if (COMMON.size < 256 && source.length < 32) COMMON.set(source, set);
+  return set;
+}
+
+function has({ pattern, bits }: CharacterSet, code: number): boolean {
+  const isIn = (bits >> BigInt(Math.min(code, BEYOND)) & 1n) === 1n;
+  return isIn && (code < BEYOND || pattern.test(String.fromCodePoint(code)));
+}
+
+/** Where an automaton can be before the next character. */
+interface Ways {
+  /** The states that take it: each character at most one of them. */
+  readonly takers: readonly State[];
+  /** Whether the pattern has been found, whatever follows. */
+  readonly ends: boolean;
+}
+
+/**
+ * Whether a runtime's `RegExp` takes linear time: there are only so many ways, or each character
+ * leads on in one way, so that there is no second way to try; and where the search may begin
+ * anywhere, it is given up after a few characters.
+ */
+function isPlain({ start, hasLoops }: Machine): boolean {
+  if (start === undefined) return false;
+  let visits = 0;
+  const elsewhere = waysFrom(start, AT_START);
+  const isAnchored = elsewhere?.takers.length === 0 && !elsewhere.ends;
+  if (!hasLoops && countsUpTo(isAnchored ? MAX_WAYS : MAX_AGAIN)) return true;
+  const first = waysFrom(start);
+  const known = new Map<State, Ways>();
+  const all = new Set(first?.takers);
+  for (const state of all) {
+    const ways = state.next && waysFrom(state.next);
+    if (ways === undefined) return false;
+    known.set(state, ways);
+    for (const taker of ways.takers) all.add(taker);
+  }
+  if (first === undefined) return false;
+  if (isAnchored) return true;
+  let takers = new Set(first.ends ? [] : first.takers);
+  for (let again = 0; takers.size > 0; again++) {
+    if (again === MAX_AGAIN) return false;
+    const after = [...takers].map((taker) => known.get(taker));
+    takers = new Set(after.flatMap((ways) => ways === undefined || ways.ends ? [] : ways.takers));
+  }
+  return true;
+
+  /** Whether all ways through the automaton have at most so many states together. */
+  function countsUpTo(limit: number): boolean {
+    const pending = [start];
+    for (let count = 0; pending.length > 0; count++) {
+      const { next, other, assertion } = pending.pop() ?? {};
+      if (count > limit || (assertion?.bit ?? 0) > AT_WORD) return false;
+      if (next !== undefined) pending.push(next);
+      if (other !== undefined) pending.push(other);
+    }
+    return true;
+  }
+
+  /**
+   * `undefined` if a character leads on in two ways.
+   *
+   * @param stop An assertion that fails.
+   */
+  function waysFrom(from: State, stop = 0): Ways | undefined {
+    const entered = new Set<State>();
+    let taken = 0n;
+    const takers: State[] = [];
+    let ends = false;
+    const pending: (readonly [state: State, asserted: boolean])[] = [[from, false]];
+    for (let entry; (entry = pending.pop()) !== undefined;) {
+      const [state, asserted] = entry;
+      const { takes, assertion, next, other } = state;
+      if (takes === undefined && next === undefined) {
+        ends ||= !asserted;
+        continue;
+      }
+      // What is reached in two ways is tried twice.
+      if (entered.has(state) || ++visits > MAX_VISITS) return undefined;
+      entered.add(state);
+      if (takes !== undefined) {
+        if ((taken & takes.bits) > 0n) return undefined;
+        taken |= takes.bits;
+        takers.push(state);
+      } else if (assertion === undefined || assertion.bit <= AT_WORD && assertion.bit !== stop) {
+        for (const one of [next, other]) {
+          if (one !== undefined) pending.push([one, asserted || assertion !== undefined]);
+        }
+      } else if (assertion.bit > AT_WORD) return undefined;
+    }
+    return { takers, ends };
+  }
+}

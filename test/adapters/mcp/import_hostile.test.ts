@@ -1,0 +1,398 @@
+import { ToolDispatcher, ToolRegistry } from "@plue/tools";
+import { importMcpServer } from "@plue/tools/mcp";
+import { Client, InMemoryTransport, type JSONRPCMessage } from "@modelcontextprotocol/client";
+import { describe, it } from "bun:test";
+import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
+import { boundedFetch, Pace, UnaskedMessages } from "../../../src/adapters/mcp/server_bounds.ts";
+import {
+  endless,
+  fetchRaw,
+  greeting,
+  json,
+  type RawMessage,
+  resultOf,
+  silence,
+  tool,
+} from "./raw_server.ts";
+
+const URL_OF_SERVER = "http://far.example/mcp";
+const KB = 1_024;
+
+/** Imports a server whose requests `fetch` answers. */
+const importFrom = (fetch: ReturnType<typeof fetchRaw>, options: object = {}) =>
+  importMcpServer(URL_OF_SERVER, {
+    namespace: "far",
+    reconnect: { firstDelayMs: 1, maxDelayMs: 5 },
+    http: { fetch },
+    ...options,
+  });
+
+/** A server with one tool, whose calls are answered so. */
+async function calling(answer: (message: RawMessage) => Response | object, options: object = {}) {
+  const registry = new ToolRegistry();
+  const server = await importFrom(
+    fetchRaw((message) =>
+      message.method === "tools/list"
+        ? resultOf(message.id, { tools: [tool("call")] })
+        : answer(message)
+    ),
+    { registry, ...options },
+  );
+  const call = () => new ToolDispatcher(registry).dispatch({ name: "far:call", arguments: {} });
+  return { server, call };
+}
+
+describe("an imported server that sends too much", () => {
+  for (
+    const [what, type, start, chunk] of [
+      ["JSON without an end", "application/json", '{"jsonrpc":"2.0","id":2,"a":"', "a".repeat(KB)],
+      ["an event without an end", "text/event-stream", "data: ", "a".repeat(KB)],
+      ["an event of lines without an end", "text/event-stream", "", `data: ${"a".repeat(90)}\r\n`],
+      ["an event of short lines", "text/event-stream", "", "data: a\n".repeat(100)],
+      ["an event of lines that end in CR", "text/event-stream", "", "data: a\r".repeat(100)],
+    ] as const
+  ) {
+    it(`is told from one that is slow: ${what}`, async () => {
+      const body = endless(type, start, chunk);
+      const { server, call } = await calling(() => body.response, { maxMessageBytes: 64 * KB });
+      const result = await call();
+      assertEquals(result.ok ? "ran" : result.error.code, "threw");
+      assertStringIncludes(
+        result.ok ? "" : result.error.message,
+        "it sent more than 65536 bytes in one message, which is the limit",
+      );
+      await body.sent.ended;
+      assert(body.sent.bytes < 512 * KB, `${body.sent.bytes} bytes were read`);
+      await server.close();
+    });
+  }
+
+  it("may send many events that are small", async () => {
+    const event = (message: object): string =>
+      `event: message\r\ndata: ${JSON.stringify(message)}\r\n\r\n`;
+    const note = {
+      jsonrpc: "2.0",
+      method: "notifications/message",
+      params: { level: "info", data: "a".repeat(KB) },
+    };
+    const { server, call } = await calling(
+      ({ id }) => {
+        const text = [{ type: "text", text: "done" }];
+        const events = event(note).repeat(200) + event(resultOf(id, { content: text }));
+        return new Response(events, { headers: { "content-type": "text/event-stream" } });
+      },
+      { maxMessageBytes: 64 * KB },
+    );
+    const result = await call();
+    assertEquals(result.ok && result.content, "done");
+    await server.close();
+  });
+
+  it("cannot be imported with a list that is too large, page by page", async () => {
+    let pages = 0;
+    await assertRejects(
+      () =>
+        importFrom(
+          fetchRaw(({ id }) =>
+            resultOf(id, {
+              tools: [tool(`page_${++pages}`, { description: "a".repeat(10 * KB) })],
+              nextCursor: String(pages),
+            })
+          ),
+          { maxMessageBytes: 64 * KB },
+        ),
+      Error,
+      "its list of tools has more than 65536 characters",
+    );
+    assertEquals(pages, 7);
+  });
+
+  it("cannot be imported with pages without an end", async () => {
+    let pages = 0;
+    await assertRejects(
+      () =>
+        importFrom(fetchRaw(({ id }) => resultOf(id, { tools: [], nextCursor: String(++pages) }))),
+      Error,
+      "exceeded listMaxPages (64)",
+    );
+    assertEquals(pages, 64);
+  });
+
+  it("gets few answers at a time to what it asks", async () => {
+    const asked = Array.from({ length: 500 }, (_, index) => ({
+      jsonrpc: "2.0",
+      id: `ask-${index}`,
+      method: index % 2 === 0 ? "sampling/createMessage" : "ping",
+    }));
+    const release = Promise.withResolvers<void>();
+    let open = 0;
+    let most = 0;
+    const registry = new ToolRegistry();
+    const server = await importFrom(
+      fetchRaw(async (message) => {
+        if (message.method === undefined) {
+          most = Math.max(most, ++open);
+          await release.promise;
+          open--;
+        }
+        if (message.method === "tools/list") return resultOf(message.id, { tools: [tool("call")] });
+        const events = [...asked, resultOf(message.id, { content: [] })];
+        const body = events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join("");
+        return new Response(body, { headers: { "content-type": "text/event-stream" } });
+      }),
+      { registry },
+    );
+    await new ToolDispatcher(registry).dispatch({ name: "far:call", arguments: {} });
+    release.resolve();
+    assert(most > 0 && most <= 16, `${most} answers at once`);
+    await server.close();
+  });
+
+  it("is read again at a pace when it says after each list that the list has changed", async () => {
+    const [near, far] = InMemoryTransport.createLinkedPair();
+    let lists = 0;
+    far.onmessage = (message) => {
+      const request = message as RawMessage;
+      const say = (what: object): void => void far.send(what as JSONRPCMessage);
+      const hello = greeting(request);
+      if (hello !== undefined) say(hello);
+      else if (request.method === "tools/call") say(resultOf(request.id, { content: [] }));
+      else if (request.method === "tools/list") {
+        lists++;
+        // The members of each definition come in another order.
+        const names = lists % 2 === 0 ? { a: 1, b: 2 } : { b: 2, a: 1 };
+        say(resultOf(request.id, { tools: [tool("call", { _meta: names })] }));
+        say({ jsonrpc: "2.0", method: "notifications/tools/list_changed" });
+      }
+    };
+    await far.start();
+    const client = new Client({ name: "test", version: "1.0.0" });
+    await client.connect(near);
+    const registry = new ToolRegistry();
+    const server = await importMcpServer(client, { namespace: "far", registry });
+    const { revision } = registry;
+    const dispatcher = new ToolDispatcher(registry);
+    const CALLS = 300;
+    for (let call = 0; call < CALLS; call++) {
+      await dispatcher.dispatch({ name: "far:call", arguments: {} });
+      // Lets timers run.
+      await new Promise((resolve) => setTimeout(resolve, 0));
+    }
+    assert(lists > 1 && lists < 20, `${lists} lists during ${CALLS} calls`);
+    assertEquals(registry.revision, revision);
+    await server.close();
+    await client.close();
+  });
+
+  it("has its stream reopened at a pace when it ends it at once", async () => {
+    let streams = 0;
+    const twice = Promise.withResolvers<void>();
+    const { server, call } = await (async () => {
+      const registry = new ToolRegistry();
+      const server = await importFrom(
+        fetchRaw(
+          ({ id, method }) =>
+            resultOf(id, method === "tools/list" ? { tools: [tool("call")] } : { content: [] }),
+          () => {
+            if (++streams === 2) twice.resolve();
+            return new Response("retry: 0\n\n", {
+              headers: { "content-type": "text/event-stream" },
+            });
+          },
+        ),
+        { registry },
+      );
+      const call = () => new ToolDispatcher(registry).dispatch({ name: "far:call", arguments: {} });
+      return { server, call };
+    })();
+    await twice.promise;
+    for (let count = 0; count < 100; count++) await call();
+    assert(streams < 10, `${streams} streams`);
+    await server.close();
+  });
+});
+
+describe("importMcpServer() that is aborted", () => {
+  const STAGES = ["server/discover", "initialize", "tools/list", "the second page"] as const;
+  for (const stage of STAGES) {
+    it(`gives up at once while the server is silent at ${stage}`, async () => {
+      const reached = Promise.withResolvers<RequestInit>();
+      const wait = (init: RequestInit): Promise<never> => {
+        reached.resolve(init);
+        return silence(init);
+      };
+      const answered = fetchRaw(({ id, params }, init) =>
+        stage === "tools/list" || params?.["cursor"] !== undefined
+          ? wait(init)
+          : resultOf(id, { tools: [], nextCursor: "2" })
+      );
+      const caller = new AbortController();
+      const importing = importFrom(
+        (url, init = {}) =>
+          String(init.body).includes(`"${stage}"`) && stage !== "tools/list"
+            ? wait(init)
+            : answered(url, init),
+        { signal: caller.signal },
+      );
+      importing.catch(() => {});
+      const { signal } = await reached.promise;
+      const aborted = new Promise((resolve) => signal?.addEventListener("abort", resolve));
+      const reason = new Error("Enough");
+      caller.abort(reason);
+      assertEquals(await importing.then(() => undefined, (error) => error), reason);
+      // The request was given up, too.
+      await aborted;
+    });
+  }
+
+  it("gives up while the store of its pins is silent, and registers nothing then", async () => {
+    const { toolPins } = await import("@plue/tools/pins");
+    const asked = Promise.withResolvers<void>();
+    const answer = Promise.withResolvers<undefined>();
+    const pins = toolPins({
+      load() {
+        asked.resolve();
+        return answer.promise;
+      },
+      save: () => Promise.resolve(),
+    });
+    const registry = new ToolRegistry();
+    const caller = new AbortController();
+    const importing = importFrom(
+      fetchRaw(({ id }) => resultOf(id, { tools: [tool("call")] })),
+      { signal: caller.signal, pins, registry },
+    );
+    importing.catch(() => {});
+    await asked.promise;
+    caller.abort(new Error("Enough"));
+    await assertRejects(() => importing, Error, "Enough");
+    answer.resolve(undefined);
+    // A check after that one has its turn when that one is done.
+    await pins.check({ source: "mcp", tools: [], warnings: [], rejected: [] }, "other");
+    assertEquals(registry.count, 0);
+  });
+});
+
+describe("the errors of importMcpServer()", () => {
+  const SECRETS = ["hunter2-token", "q-secret-9", "user-secret", "pass-secret", "k".repeat(32)];
+  const url = `https://user-secret:pass-secret@far.example/mcp/${"k".repeat(32)}/x?key=q-secret-9`;
+  const http = (fetch: ReturnType<typeof fetchRaw>) => ({
+    fetch,
+    requestInit: { headers: { authorization: "Bearer hunter2-token" } },
+  });
+  const messageOf = async (fetch: ReturnType<typeof fetchRaw>): Promise<string> => {
+    const error = await importMcpServer(url, { namespace: "far", http: http(fetch) })
+      .then(() => undefined, (thrown: Error) => thrown);
+    const text = `${error?.message} ${error?.cause}`;
+    assertEquals(SECRETS.filter((secret) => text.includes(secret)), []);
+    return error?.message ?? "";
+  };
+
+  for (const status of [401, 403, 404, 500, 503]) {
+    it(`name the address and the status ${status}, and no secret`, async () => {
+      const message = await messageOf(() =>
+        Promise.resolve(new Response(`Bearer hunter2-token ${url}`, { status }))
+      );
+      assertEquals(
+        message,
+        `Cannot import the MCP server at https://far.example/mcp/…/x: it answered with HTTP status ${status}`,
+      );
+    });
+  }
+
+  it("name the status of the list", async () => {
+    const message = await messageOf(fetchRaw(() => new Response("no", { status: 502 })));
+    assertStringIncludes(message, "it answered with HTTP status 502");
+  });
+
+  it("say what happened on the way, without the address that a runtime repeats", async () => {
+    const message = await messageOf(() =>
+      Promise.reject(new TypeError(`error sending request for url (${url}): refused\u001b[31m`))
+    );
+    assertStringIncludes(message, "at https://far.example/mcp/…/x: ");
+    assertStringIncludes(message, "refused");
+    assertEquals(message.includes("\u001b"), false);
+  });
+
+  it("say what was wrong with the list, without the token that the server repeats", async () => {
+    const message = await messageOf(
+      fetchRaw(({ id }) => ({
+        jsonrpc: "2.0",
+        id,
+        error: { code: -32603, message: "You are Bearer hunter2-token, at q-secret-9" },
+      })),
+    );
+    assertStringIncludes(message, "You are …, at …");
+  });
+});
+
+describe("Pace", () => {
+  it("lets work be done at once after a quiet time, and at most once a second", () => {
+    const pace = new Pace();
+    assertEquals(pace.next(0), 0);
+    assertEquals(pace.next(10), 990);
+    assertEquals(pace.next(20_000), 0);
+    assertEquals(pace.next(20_500), 500);
+  });
+
+  it("makes the waits longer for those that ask again at once, up to a minute", () => {
+    const pace = new Pace();
+    let now = 0;
+    const waits = Array.from({ length: 9 }, () => {
+      const wait = pace.next(now);
+      now += wait;
+      return wait;
+    });
+    assertEquals(waits, [0, 1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000]);
+  });
+});
+
+describe("UnaskedMessages", () => {
+  it("makes a pause of those that are too many in a second, and ends it", async () => {
+    const unasked = new UnaskedMessages();
+    for (let count = 1; count < 1_000; count++) unasked.add();
+    assertEquals(unasked.pause, undefined);
+    unasked.add();
+    assert(unasked.pause !== undefined);
+    await unasked.pause;
+    assertEquals(unasked.pause, undefined);
+  });
+
+  it("does not count responses to requests, and counts those to nothing", () => {
+    const unasked = new UnaskedMessages();
+    for (let count = 0; count < 2_000; count++) unasked.ask();
+    for (let count = 0; count < 2_000; count++) unasked.answer();
+    assertEquals(unasked.pause, undefined);
+    for (let count = 0; count < 1_000; count++) unasked.answer();
+    assert(unasked.pause !== undefined);
+  });
+});
+
+describe("boundedFetch()", () => {
+  const bounded = (response: Response) =>
+    boundedFetch(() => Promise.resolve(response), 10, new UnaskedMessages())("http://a.example");
+
+  it("hands on what is within the limit, with status and headers", async () => {
+    const response = await bounded(
+      new Response("0123456789", { status: 404, headers: { "x-more": "1" } }),
+    );
+    assertEquals(
+      [response.status, response.headers.get("x-more"), await response.text()],
+      [404, "1", "0123456789"],
+    );
+    assertEquals((await bounded(new Response(null, { status: 204 }))).status, 204);
+    assertEquals(await (await bounded(json([]))).json(), []);
+  });
+
+  it("bounds the bodies of errors, too", async () => {
+    const response = await bounded(new Response("0123456789a", { status: 500 }));
+    await assertRejects(() => response.text());
+  });
+
+  it("counts each event of a stream anew", async () => {
+    const stream = new Response("data: 12\n\ndata: 34\r\n\r\ndata: 56\r\rdata: 78", {
+      headers: { "content-type": "text/event-stream; charset=utf-8" },
+    });
+    assertStringIncludes(await (await bounded(stream)).text(), "78");
+  });
+});

@@ -1,0 +1,83 @@
+/** MCP servers that answer as a test says, also what no server should. */
+
+export interface RawMessage {
+  readonly id?: string | number;
+  readonly method?: string;
+  readonly params?: { readonly [key: string]: unknown };
+  readonly result?: unknown;
+  readonly error?: unknown;
+}
+
+/** What a server of the older era answers to begin with; `undefined` for other requests. */
+export function greeting({ id, method }: RawMessage): object | undefined {
+  if (method === "server/discover") {
+    return { jsonrpc: "2.0", id, error: { code: -32601, message: "Method not found" } };
+  }
+  if (method !== "initialize") return undefined;
+  return resultOf(id, {
+    protocolVersion: "2025-11-25",
+    capabilities: { tools: { listChanged: true } },
+    serverInfo: { name: "raw", version: "1.0.0" },
+  });
+}
+
+export function resultOf(id: RawMessage["id"], result: object): object {
+  return { jsonrpc: "2.0", id, result };
+}
+
+/** A tool of a list. */
+export const tool = (name: string, more: object = {}): object => ({
+  name,
+  description: `Is ${name}.`,
+  inputSchema: { type: "object" },
+  ...more,
+});
+
+/** An answer in JSON. */
+export function json(body: object): Response {
+  return new Response(JSON.stringify(body), { headers: { "content-type": "application/json" } });
+}
+
+type Answer = Response | Promise<Response> | object;
+
+/** A `fetch` on a server: `answer` answers what {@linkcode greeting} does not. */
+export function fetchRaw(
+  answer: (message: RawMessage, init: RequestInit) => Answer,
+  onGet: () => Response = () => new Response(null, { status: 405 }),
+) {
+  return async (_url: string | URL, init: RequestInit = {}): Promise<Response> => {
+    if (init.method === "GET") return onGet();
+    const message: RawMessage = JSON.parse(String(init.body));
+    // An answer to the server's own request has no method, a notification no id.
+    if (message.method === undefined) await answer(message, init);
+    if (message.method === undefined || message.id === undefined) {
+      return new Response(null, { status: 202 });
+    }
+    const said = greeting(message) ?? await answer(message, init);
+    return said instanceof Response ? said : json(said);
+  };
+}
+
+/** A promise that settles only when the request is aborted, as that of a server that is silent. */
+export function silence(init: RequestInit): Promise<never> {
+  return new Promise((_, reject) => {
+    init.signal?.addEventListener("abort", () => reject(init.signal?.reason));
+  });
+}
+
+/** A body that goes on with `chunk` for good, and how many bytes of it were taken. */
+export function endless(type: string, start: string, chunk: string) {
+  const encoder = new TextEncoder();
+  const [first, next] = [encoder.encode(start), encoder.encode(chunk)];
+  const ended = Promise.withResolvers<void>();
+  const sent = { bytes: 0, ended: ended.promise };
+  const body = new ReadableStream<Uint8Array>({
+    start: (controller) => controller.enqueue(first),
+    pull(controller) {
+      sent.bytes += next.byteLength;
+      controller.enqueue(next);
+    },
+    cancel: () => ended.resolve(),
+  });
+  return { sent, response: new Response(body, { headers: { "content-type": type } }) };
+}

@@ -1,0 +1,69 @@
+import { importTools } from "@plue/tools/formats";
+import { fileStore, toolPins } from "@plue/tools/pins";
+import { afterEach, beforeEach, describe, it } from "bun:test";
+import { assertEquals, assertRejects } from "@std/assert";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+const list = (description: string) => [
+  { name: "read", description, inputSchema: { type: "object" } },
+];
+
+describe("toolPins() with a file", () => {
+  let folder: string;
+  let file: string;
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), "plue-pins-"));
+    file = join(folder, "pins.json");
+  });
+  afterEach(() => rmSync(folder, { recursive: true }));
+
+  /** As a program does that starts anew. */
+  const imported = (description: string) =>
+    importTools("mcp", list(description), { namespace: "x", pins: toolPins(file) });
+
+  it("remembers from one start to the next", async () => {
+    assertEquals((await imported("Reads.")).held, []);
+    assertEquals((await imported("Reads.")).held, []);
+    const changed = await imported("Sends.");
+    assertEquals(changed.held.map(({ kind }) => kind), ["changed"]);
+    await changed.approve("x:read");
+    assertEquals((await imported("Sends.")).held, []);
+    assertEquals((await imported("Reads.")).held.map(({ kind }) => kind), ["changed"]);
+  });
+
+  it("leaves only the file, which is its owner's alone", async () => {
+    await imported("Reads.");
+    assertEquals(readdirSync(folder), ["pins.json"]);
+    assertEquals(Object.keys(JSON.parse(readFileSync(file, "utf8")).imports.x.tools), ["x:read"]);
+  });
+
+  it("lets nothing in when the file is damaged, and leaves it", async () => {
+    await imported("Reads.");
+    const half = readFileSync(file, "utf8").slice(0, 100);
+    writeFileSync(file, half);
+    const { tools, held, approve } = await imported("Reads.");
+    assertEquals([tools, held.map(({ kind }) => kind)], [[], ["unverified"]]);
+    await assertRejects(() => approve("x:read"), Error, "not JSON");
+    assertEquals(readFileSync(file, "utf8"), half);
+  });
+
+  it("lets nothing in when the file is a folder, or its folder is not there", async () => {
+    for (const path of [folder, join(folder, "none", "pins.json")]) {
+      const pins = toolPins(path);
+      const { tools, held } = await importTools("mcp", list("Reads."), { namespace: "x", pins });
+      assertEquals([tools, held.map(({ kind }) => kind)], [[], ["unverified"]]);
+    }
+    assertEquals(readdirSync(folder), []);
+  });
+
+  it("keeps the old text when the new one cannot take its place", async () => {
+    const store = fileStore(file);
+    await store.save("one");
+    await Promise.all([store.save("two"), store.save("three")]);
+    assertEquals(["two", "three"].includes(await store.load() ?? ""), true);
+    await assertRejects(() => fileStore(folder).save("more"));
+    assertEquals(readdirSync(folder), ["pins.json"]);
+  });
+});

@@ -1,0 +1,244 @@
+/** `importMcpServer` on real servers that are hostile or broken: programs, and servers over HTTP. */
+
+import { ToolDispatcher, ToolRegistry } from "@plue/tools";
+import { importMcpServer } from "@plue/tools/mcp";
+import { toolPins } from "@plue/tools/pins";
+import { afterEach, beforeEach, describe, it } from "bun:test";
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer, type ServerResponse } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import process from "node:process";
+import { greeting, type RawMessage, resultOf, tool } from "../../adapters/mcp/raw_server.ts";
+
+let folder: string;
+let log: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "plue-hostile-"));
+  log = join(folder, "log");
+  writeFileSync(log, "");
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+const hostile = (what: string) => ({
+  command: "node",
+  args: [
+    "--disable-warning=ExperimentalWarning",
+    join(import.meta.dirname, "hostile_server.ts"),
+    what,
+    log,
+  ],
+  env: { PATH: process.env["PATH"] ?? "", API_KEY: "secret-of-env" },
+  stderr: "ignore" as const,
+});
+
+const logged = (): readonly string[] => readFileSync(log, "utf8").split("\n");
+
+/** Waits until something holds, which another process brings about. */
+async function until(holds: () => boolean): Promise<void> {
+  while (!holds()) await new Promise((resolve) => setTimeout(resolve, 5));
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+const errorOf = (work: Promise<unknown>): Promise<Error> =>
+  work.then(() => new Error("It did not fail"), (error) => error);
+
+describe("importMcpServer() with a program that is hostile", () => {
+  it("ends one that writes a line without an end, and starts it again", async () => {
+    const registry = new ToolRegistry();
+    const errors: Error[] = [];
+    await using _server = await importMcpServer(hostile("calm"), {
+      namespace: "x",
+      registry,
+      maxMessageBytes: 1_048_576,
+      reconnect: { firstDelayMs: 1 },
+      onError: (error) => void errors.push(error as Error),
+    });
+    const dispatcher = new ToolDispatcher(registry);
+    const endless = await dispatcher.dispatch({ name: "x:endless" });
+    assertEquals(endless.ok ? "ran" : endless.error.code, "unavailable");
+    assertStringIncludes(
+      errors[0]?.message ?? "",
+      "maximum size of 1048576 bytes",
+    );
+    const [first] = logged().filter((line) => line.startsWith("pid")).slice(-1);
+    await until(() => !isRunning(Number(first?.slice(4))));
+    const call = await dispatcher.dispatch({ name: "x:call" });
+    assertEquals(call.ok && call.content, "done");
+  });
+
+  it("reads the list of one at a pace that tells of changes all the time", async () => {
+    const registry = new ToolRegistry();
+    await using _server = await importMcpServer(hostile("storm"), {
+      namespace: "x",
+      registry,
+    });
+    const { revision } = registry;
+    const dispatcher = new ToolDispatcher(registry);
+    const CALLS = 300;
+    for (let count = 0; count < CALLS; count++) {
+      await dispatcher.dispatch({ name: "x:call" });
+    }
+    const lists = logged().filter((line) => line === "list").length;
+    assert(lists < 20, `${lists} lists during ${CALLS} calls`);
+    assertEquals(registry.revision, revision);
+  });
+
+  it("reads on behind a flood of messages that nobody asked for", async () => {
+    const registry = new ToolRegistry();
+    await using _server = await importMcpServer(hostile("flood"), { namespace: "x", registry });
+    const call = await new ToolDispatcher(registry).dispatch({ name: "x:call" });
+    assertEquals(call.ok && call.content, "done");
+  });
+
+  it("gives up at once when it is aborted, and ends the program", async () => {
+    const caller = new AbortController();
+    const importing = importMcpServer(hostile("silent"), {
+      namespace: "x",
+      signal: caller.signal,
+    });
+    const failed = errorOf(importing);
+    await until(() => logged().includes("list"));
+    const reason = new Error("Enough");
+    caller.abort(reason);
+    assertEquals(await failed, reason);
+    for (const line of logged().filter((one) => one.startsWith("pid"))) {
+      await until(() => !isRunning(Number(line.slice(4))));
+    }
+  });
+
+  for (
+    const [what, why] of [
+      ["exit", "it ended with exit code 3"],
+      ["kill", "it was ended by SIGKILL"],
+    ] as const
+  ) {
+    it(`says that ${why}, and no secret`, async () => {
+      const { message } = await errorOf(
+        importMcpServer(hostile(what), { namespace: "x" }),
+      );
+      assertEquals(
+        message,
+        `Cannot import the MCP server "node": ${why}`,
+      );
+    });
+  }
+
+  it("says which program cannot be started", async () => {
+    const command = join(folder, "nothing");
+    const { message } = await errorOf(
+      importMcpServer({ ...hostile(""), command }, { namespace: "x" }),
+    );
+    assertStringIncludes(message, `the MCP server "${command}": `);
+    assertStringIncludes(message, "ENOENT");
+    assertEquals(message.includes("secret-of-env"), false);
+  });
+
+  it("knows a real server's tools again from a file of pins", async () => {
+    const pins = () => toolPins(join(folder, "pins.json"));
+    const first = await importMcpServer(hostile("calm"), {
+      namespace: "x",
+      pins: pins(),
+    });
+    assertEquals(first.tools.length, 2);
+    await first.close();
+    const text = readFileSync(join(folder, "pins.json"), "utf8");
+    assertEquals(Object.keys(JSON.parse(text).imports), ["x"]);
+    const second = await importMcpServer(hostile("calm"), {
+      namespace: "x",
+      pins: pins(),
+    });
+    assertEquals([second.tools.length, second.held], [2, []]);
+    await second.close();
+  });
+});
+
+/** A server over HTTP whose calls are answered by `answer`, which may go on for good. */
+async function serve(
+  answer: (response: ServerResponse, message: RawMessage) => void,
+) {
+  const closed = Promise.withResolvers<void>();
+  const server = createServer((request, response) => {
+    let body = "";
+    request.setEncoding("utf8").on("data", (text: string) => body += text).on(
+      "end",
+      () => {
+        if (request.method !== "POST") {
+          return void response.writeHead(405).end();
+        }
+        const message: RawMessage = JSON.parse(body);
+        if (message.id === undefined) return void response.writeHead(202).end();
+        const said = greeting(message) ??
+          (message.method === "tools/list"
+            ? resultOf(message.id, { tools: [tool("call")] })
+            : undefined);
+        if (said !== undefined) {
+          response.writeHead(200, { "content-type": "application/json" });
+          return void response.end(JSON.stringify(said));
+        }
+        response.once("close", () => closed.resolve());
+        answer(response, message);
+      },
+    );
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  if (typeof address !== "object" || address === null) {
+    throw new Error("It has no address");
+  }
+  return {
+    url: `http://127.0.0.1:${address.port}/mcp`,
+    /** Resolves when the connection of a call is closed. */
+    closed: closed.promise,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+describe("importMcpServer() with a server over HTTP that is hostile", () => {
+  for (
+    const [what, type, start] of [
+      ["JSON", "application/json", '{"jsonrpc":"2.0","result":"'],
+      ["an event", "text/event-stream", "data: "],
+    ] as const
+  ) {
+    it(`stops reading ${what} without an end`, async () => {
+      await using far = await serve((response) => {
+        response.writeHead(200, { "content-type": type });
+        response.write(start);
+        const more = (): void => {
+          if (response.destroyed) return;
+          while (response.write("a".repeat(65_536)));
+          response.once("drain", more);
+        };
+        more();
+      });
+      const registry = new ToolRegistry();
+      await using _server = await importMcpServer(far.url, {
+        namespace: "x",
+        registry,
+        maxMessageBytes: 1_048_576,
+      });
+      const result = await new ToolDispatcher(registry).dispatch({
+        name: "x:call",
+      });
+      assertEquals(result.ok ? "ran" : result.error.code, "threw");
+      assertStringIncludes(
+        result.ok ? "" : result.error.message,
+        "it sent more than 1048576 bytes in one message",
+      );
+      await far.closed;
+    });
+  }
+});

@@ -1,0 +1,71 @@
+/**
+ * A server over stdio for the tests of imports that does what no server should.
+ * Usage: `node hostile_server.ts <what> <file>`; what happens to it is written into the file.
+ */
+
+import { appendFileSync } from "node:fs";
+import process from "node:process";
+import { createInterface } from "node:readline";
+
+const [what = "", log = ""] = process.argv.slice(2);
+const note = (line: string): void => appendFileSync(log, `${line}\n`);
+const say = (message: object): void => {
+  process.stdout.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
+};
+const TOOLS = ["call", "endless"].map((name) => ({
+  name,
+  description: `Is ${name}.`,
+  inputSchema: { type: "object" },
+}));
+
+function answer(id: number, method: string, name: string | undefined): void {
+  if (method === "server/discover") {
+    return say({ id, error: { code: -32601, message: "No" } });
+  }
+  if (method === "initialize") {
+    if (what === "exit") process.exit(3);
+    if (what === "kill") process.kill(process.pid, "SIGKILL");
+    return say({
+      id,
+      result: {
+        protocolVersion: "2025-11-25",
+        capabilities: { tools: { listChanged: true } },
+        serverInfo: { name: "hostile", version: "1.0.0" },
+      },
+    });
+  }
+  if (method === "tools/list") {
+    note("list");
+    if (what === "silent") return;
+    say({ id, result: { tools: TOOLS } });
+    if (what === "flood") {
+      const data = { level: "info", data: "a" };
+      for (let count = 0; count < 1_500; count++) {
+        say({ method: "notifications/message", params: data });
+      }
+    }
+    if (what === "storm") {
+      for (let count = 0; count < 100; count++) {
+        say({ method: "notifications/tools/list_changed" });
+      }
+    }
+    return;
+  }
+  if (name !== "endless") {
+    return say({ id, result: { content: [{ type: "text", text: "done" }] } });
+  }
+  const more = (): void => {
+    while (process.stdout.write("a".repeat(65_536)));
+    process.stdout.once("drain", more);
+  };
+  more();
+}
+
+note(`pid ${process.pid}`);
+process.stdout.on("error", () => process.exit(1));
+createInterface({ input: process.stdin }).on("line", (line) => {
+  const { id, method, params } = JSON.parse(line);
+  if (typeof id === "number" || typeof id === "string") {
+    answer(id as number, method, params?.name);
+  }
+}).on("close", () => process.exit(0));

@@ -1,0 +1,59 @@
+/**
+ * Checks texts against patterns that would stop a backtracking matcher, in every place of a schema,
+ * and prints how many were answered. Another process waits for that.
+ */
+
+import { ajvEngine } from "../../src/adapters/ajv/mod.ts";
+import { importOpenApi } from "../../src/adapters/openapi/mod.ts";
+import { importTools } from "../../src/formats/mod.ts";
+import { ToolDispatcher, ToolRegistry, typeboxEngine } from "../../mod.ts";
+import type { Tool } from "../../src/tool/mod.ts";
+
+const ATTACK = `${"a".repeat(20_000)}!`;
+const PARTS = ["a", "[ab]", "(?:a|aa)", "(?:a|)", "(?:\\wb?)"];
+const REPEATS = ["+", "*", "{1,20}"];
+const PATTERNS = PARTS.flatMap((part) =>
+  REPEATS.flatMap((inner) =>
+    REPEATS.flatMap((outer) => [
+      `^(?:${part}${inner})${outer}$`,
+      `${part}${inner}${part}${outer}b`,
+      `^(?!(?:${part}${inner})${outer}$)b`,
+    ])
+  )
+);
+
+/** A tool for each place in which a pattern can stand. */
+function toolsWith(pattern: string, at: number): readonly Tool[] {
+  const object = (rest: object) => ({ type: "object", ...rest });
+  const text = { type: "string", pattern };
+  const mcp = importTools("mcp", [
+    { name: "arguments", inputSchema: object({ properties: { a: text } }) },
+    { name: "results", inputSchema: object({}), outputSchema: object({ properties: { a: text } }) },
+    { name: "names", inputSchema: object({ patternProperties: { [pattern]: false } }) },
+    { name: "nameRules", inputSchema: object({ propertyNames: { pattern } }) },
+  ], { namespace: `mcp${at}`, execute: () => ({ a: ATTACK }) });
+  const api = importOpenApi({
+    openapi: "3.1.0",
+    paths: {
+      "/": {
+        get: {
+          operationId: "parameter",
+          parameters: [{ name: "a", in: "query", schema: text }],
+        },
+      },
+    },
+  }, { namespace: `api${at}`, execute: () => ({}) });
+  return [...mcp.tools, ...api.tools];
+}
+
+let answered = 0;
+for (const engine of [typeboxEngine(), typeboxEngine({ codeGeneration: false }), ajvEngine()]) {
+  const registry = new ToolRegistry({ engine, tools: PATTERNS.flatMap(toolsWith) });
+  const dispatcher = new ToolDispatcher(registry);
+  for (const { id, name } of registry.tools) {
+    const args = name === "results" ? {} : { [name.startsWith("name") ? ATTACK : "a"]: ATTACK };
+    await dispatcher.dispatch({ name: id, arguments: args });
+    answered++;
+  }
+}
+console.log(`answered ${answered} of ${3 * 5 * PATTERNS.length}`);

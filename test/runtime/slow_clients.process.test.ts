@@ -1,0 +1,123 @@
+import { afterAll, beforeAll, describe, it } from "bun:test";
+import { assertEquals, assertMatch } from "@std/assert";
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
+import { createToolHandler } from "@plue/tools/hono";
+import { createMcpEndpoint } from "@plue/tools/mcp";
+import { ToolRegistry } from "@plue/tools";
+import { serve, type Served } from "./serve.ts";
+
+const isDeno = "Deno" in globalThis;
+const errors: unknown[] = [];
+let told = Promise.withResolvers<void>();
+const registry = new ToolRegistry({
+  tools: [{ name: "ping", description: "Answers.", risk: "safe", execute: () => "pong" }],
+});
+const options = {
+  bodyTimeoutMs: 200,
+  maxBodyBytes: 1_000,
+  openExecution: true,
+  onError: (error: unknown) => void errors.push(error),
+} as const;
+const app = createToolHandler(registry, {
+  ...options,
+  observe: { access: () => told.resolve() },
+});
+const mcp = createMcpEndpoint(registry, options);
+app.all("/mcp", mcp.handle);
+
+describe("a slow client", () => {
+  let served: Served;
+  beforeAll(async () => {
+    served = await serve(app.fetch as (request: Request) => Promise<Response>);
+  });
+  afterAll(() => served.stop());
+
+  async function open(text: string): Promise<Socket> {
+    const socket = connect(Number(new URL(served.url).port), "127.0.0.1");
+    await once(socket, "connect");
+    socket.write(text);
+    return socket;
+  }
+
+  /**
+   * What comes until the server closes the connection. Deno keeps it open while a body is missing,
+   * whatever the answer says (docs/http.md), so there the first of it is the answer.
+   */
+  async function answerOf(socket: Socket): Promise<string> {
+    let text = "";
+    socket.setEncoding("utf8").on("data", (chunk) => {
+      text += chunk;
+      if (isDeno) socket.destroy();
+    });
+    socket.on("error", () => {}).resume();
+    await once(socket, "close");
+    return text;
+  }
+
+  const head = (path: string, ...headers: string[]): string =>
+    [
+      `POST ${path} HTTP/1.1`,
+      "Host: localhost",
+      "Content-Type: application/json",
+      "Accept: application/json, text/event-stream",
+      ...headers,
+      "\r\n",
+    ].join("\r\n");
+
+  for (const path of ["/tools/ping/execute", "/mcp"]) {
+    for (
+      const [what, text] of [
+        ["does not send its body", head(path, "Content-Length: 100")],
+        ["does not end its body", head(path, "Transfer-Encoding: chunked") + "1\r\n{\r\n"],
+      ] as const
+    ) {
+      it(`that ${what} is told so and disconnected: ${path}`, async () => {
+        assertMatch(await answerOf(await open(text)), /^HTTP\/1.1 408 /);
+      });
+    }
+
+    it(`that sends its body byte by byte is disconnected: ${path}`, async () => {
+      const socket = await open(head(path, "Content-Length: 100"));
+      const timer = setInterval(() => socket.write(" "), 20);
+      try {
+        assertMatch(await answerOf(socket), /^HTTP\/1.1 408 /);
+      } finally {
+        clearInterval(timer);
+      }
+    });
+
+    it(`that reads once it has sent too much finds the answer: ${path}`, async () => {
+      const body = "x".repeat(4_000_000);
+      const socket = await open("");
+      socket.pause();
+      const sent = new Promise<void>((resolve) =>
+        socket.write(head(path, `Content-Length: ${body.length}`) + body, () => resolve())
+      );
+      await sent;
+      assertMatch(await answerOf(socket), /^HTTP\/1.1 413 /);
+    });
+  }
+
+  it("that leaves while its body is read is no error of the server's", async () => {
+    told = Promise.withResolvers<void>();
+    const socket = await open(head("/tools/ping/execute", "Content-Length: 100"));
+    // Once the server has answered another request, it has this one too.
+    await (await fetch(`${served.url}/healthz`)).text();
+    await told.promise;
+    told = Promise.withResolvers<void>();
+    socket.destroy();
+    await told.promise;
+    assertEquals(errors, []);
+  });
+
+  it("that asks in a way that no program can is answered 405", async () => {
+    for (const path of ["/mcp", "/tools"]) {
+      const socket = await open(
+        `TRACE ${path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`,
+      );
+      assertMatch(await answerOf(socket), /^HTTP\/1.1 40[05] /);
+    }
+    assertEquals(errors, []);
+  });
+});

@@ -1,0 +1,133 @@
+import { importTools } from "@plue/tools/formats";
+import { describe, it } from "bun:test";
+import { assertEquals, assertThrows } from "@std/assert";
+
+const LIST = {
+  tools: ["read", "write", "wipe"].map((name) => ({ name, inputSchema: { type: "object" } })),
+};
+
+/** The ids, and what was warned of or rejected, by rule. */
+function outcome({ tools, warnings, rejected }: ReturnType<typeof importTools>) {
+  return [
+    tools.map(({ id }) => id),
+    warnings.map(({ rule }) => rule),
+    rejected.map(({ rule }) => rule),
+  ];
+}
+
+describe("importTools() with include and exclude", () => {
+  it("takes only the tools that are named", () => {
+    assertEquals(outcome(importTools("mcp", LIST, { include: ["wipe", "read"] })), [
+      ["read", "wipe"],
+      [],
+      [],
+    ]);
+  });
+
+  it("leaves out the tools that are named, also those that are included", () => {
+    const options = { include: ["read", "wipe"], exclude: (name: string) => name.startsWith("w") };
+    assertEquals(outcome(importTools("mcp", LIST, options)), [["read"], [], []]);
+  });
+
+  it("warns of a name that no tool has", () => {
+    const { tools, warnings } = importTools("mcp", LIST, { include: ["read", "rename"] });
+    assertEquals(tools.map(({ name }) => name), ["read"]);
+    assertEquals(warnings.map(({ message }) => message), [
+      'No tool is called "rename", which include names',
+    ]);
+  });
+
+  it("keeps nothing of a function that answers no boolean", () => {
+    // What JavaScript may hand in.
+    const include = (() => "yes") as unknown as (name: string) => boolean;
+    assertEquals(importTools("mcp", LIST, { include }).tools, []);
+  });
+});
+
+describe("importTools() with roles, scopes and risk", () => {
+  it("gives all tools the same", () => {
+    const { tools } = importTools("mcp", LIST, { roles: ["dev"], scopes: ["files"], risk: "high" });
+    assertEquals(tools.map(({ roles, scopes, risk }) => [roles, scopes, risk]), [
+      [["dev"], ["files"], "high"],
+      [["dev"], ["files"], "high"],
+      [["dev"], ["files"], "high"],
+    ]);
+  });
+
+  it("asks a record for each, and then its star", () => {
+    const { tools } = importTools("mcp", LIST, {
+      roles: { wipe: ["admin"], "*": ["dev"] },
+      risk: { wipe: "critical" },
+    });
+    assertEquals(tools.map(({ roles, risk }) => [roles, risk]), [
+      [["dev"], "medium"],
+      [["dev"], "medium"],
+      [["admin"], "critical"],
+    ]);
+  });
+
+  it("asks a function for each", () => {
+    const { tools } = importTools("mcp", LIST, {
+      scopes: ({ id, sourceName }) => [id, `do:${sourceName}`],
+      namespace: "x",
+    });
+    assertEquals(tools[0]?.scopes, ["x:read", "do:read"]);
+  });
+
+  it("rejects tools that a record of roles or scopes does not name", () => {
+    assertEquals(outcome(importTools("mcp", LIST, { roles: { read: ["dev"] } })), [
+      ["read"],
+      [],
+      ["roles", "roles"],
+    ]);
+    const { tools, rejected } = importTools("mcp", LIST, { scopes: { constructor: ["x"] } });
+    assertEquals(tools, []);
+    assertEquals(rejected[0]?.message, 'Cannot import "read": the option scopes does not name it');
+  });
+
+  for (
+    const [options, what] of [
+      [{ include: "read" }, "include must be a list of names, or a function"],
+      [{ exclude: [1] }, "exclude must be a list of names, or a function"],
+      [{ roles: "dev" }, "the roles must be a list of strings"],
+      [{ roles: { read: "dev" } }, 'the roles of "read" must be a list of strings'],
+      [{ scopes: () => [1] }, "the scopes must be a list of strings"],
+      [{ risk: { read: "huge" } }, 'the risk of "read" must be one of'],
+      [{ risk: () => Promise.reject(new Error("late")) }, "it is a promise"],
+      [{ exclude: () => Promise.reject(new Error("late")) }, "it is a promise"],
+    ] as const
+  ) {
+    it(`refuses ${JSON.stringify(options)}, because ${what}`, () => {
+      assertThrows(() => importTools("mcp", LIST, options as never), TypeError, what);
+    });
+  }
+});
+
+describe("importTools() of icons", () => {
+  const icons = (...sources: readonly string[]) => ({
+    tools: [{
+      name: "draw",
+      inputSchema: { type: "object" },
+      icons: sources.map((src) => ({ src })),
+    }],
+  });
+
+  it("keeps those that can be handed on", () => {
+    const good = ["https://a.example/i.png", "data:image/png;base64,AA=="];
+    const { tools, warnings } = importTools("mcp", icons(...good));
+    assertEquals(tools[0]?.icons.map(({ src }) => src), good);
+    assertEquals(warnings, []);
+  });
+
+  it("leaves out those that run or read something, or are large or many", () => {
+    const bad = [
+      "javascript:alert(1)",
+      "file:///etc/passwd",
+      `data:image/png,${"A".repeat(70_000)}`,
+    ];
+    const many = Array.from({ length: 20 }, (_, index) => `https://a.example/${index}`);
+    const { tools, warnings } = importTools("mcp", icons(...bad, ...many));
+    assertEquals(tools[0]?.icons.map(({ src }) => src), many.slice(0, 16));
+    assertEquals(warnings.map(({ rule }) => rule), ["icons"]);
+  });
+});

@@ -1,0 +1,183 @@
+import { assert, assertEquals, assertThrows } from "@std/assert";
+import { describe, it } from "bun:test";
+import fc from "fast-check";
+import { compilePattern, isOutOfSteps, resetSteps, takesSteps } from "../../../src/schema/mod.ts";
+import { fnv1a } from "../../../src/tool/mod.ts";
+
+/** Whether a pattern is found; `undefined` if that takes more steps than there are. */
+function finds(pattern: RegExp, text: string): boolean | undefined {
+  resetSteps();
+  try {
+    return pattern.test(text);
+  } catch (error) {
+    assert(error instanceof RangeError && isOutOfSteps(), String(error));
+    return undefined;
+  }
+}
+
+const ATOMS = [
+  ..."abx-_1é😀.",
+  "[ab]",
+  "[^a]",
+  "[a-c\\]-]",
+  "[^]",
+  "[]",
+  "\\w",
+  "\\W",
+  "\\d",
+  "\\s",
+  "\\.",
+  "\\n",
+  "\\x61",
+  "\\u0062",
+  "\\u{1F600}",
+  "\\uD83D\\uDE00",
+  "\\ud83d",
+  "\\cJ",
+  "\\p{L}",
+  "\\P{Lu}",
+  "[\\u{1F600}x]",
+];
+const REPEATS = ["*", "+", "?", "*?", "+?", "??", "{0}", "{2}", "{0,2}", "{1,3}?", "{2,}"];
+const { pattern: PATTERN } = fc.letrec<{ pattern: string }>((tie) => {
+  const part = tie("pattern");
+  return {
+    pattern: fc.oneof(
+      { maxDepth: 5, withCrossShrink: true },
+      fc.constantFrom(...ATOMS),
+      fc.array(part, { minLength: 2, maxLength: 3 }).map((parts) => parts.join("")),
+      fc.array(part, { minLength: 2, maxLength: 3 }).map((parts) => `(${parts.join("|")})`),
+      part.map((inner) => `(?<name>${inner})`),
+      part.map((inner) => `(?:${inner}|)`),
+      fc.tuple(part, fc.constantFrom(...REPEATS)).map(([inner, times]) => `(?:${inner})${times}`),
+      fc.tuple(fc.constantFrom("^", "$", "\\b", "\\B"), part).map((parts) => parts.join("")),
+      fc.tuple(fc.constantFrom("=", "!", "<=", "<!"), part)
+        .map(([kind, inner]) => `(?${kind}${inner})`),
+    ),
+  };
+});
+const TEXT = fc.array(
+  fc.constantFrom(..."abcx-_1é😀.A \n", "\ud83d", "\ude00"),
+  { maxLength: 8 },
+).map((characters) => characters.join(""));
+
+function isRegExp(source: string): boolean {
+  try {
+    return new RegExp(source, "u").unicode;
+  } catch {
+    return false;
+  }
+}
+
+describe("compilePattern()", () => {
+  it("finds what RegExp finds", () => {
+    fc.assert(
+      fc.property(PATTERN.filter(isRegExp), fc.array(TEXT, { minLength: 4 }), (source, texts) => {
+        const pattern = compilePattern(source);
+        // A lookahead that is always true makes it an automaton.
+        const automaton = compilePattern(`(?=)(?:${source})`);
+        assert(takesSteps(automaton));
+        for (const text of texts) {
+          const found = new RegExp(source, "u").test(text);
+          assertEquals([finds(pattern, text), finds(automaton, text)], [found, found], text);
+        }
+      }),
+      { numRuns: 2_000, seed: 11 },
+    );
+  });
+
+  const PLAIN = [
+    "",
+    "a",
+    "^$",
+    ".*",
+    ".+",
+    "\\S",
+    "^.*$",
+    "^x-",
+    "\\.json$",
+    "^[a-z]+$",
+    "^[A-Za-z_][A-Za-z0-9_]*$",
+    "^[a-z0-9]+(?:-[a-z0-9]+)*$",
+    "^\\d{4}-\\d{2}-\\d{2}$",
+    "^(?:\\d{1,3}\\.){3}\\d{1,3}$",
+    "^(get|put|post|patch|head|options)$",
+    "^[^/]+/[^/]+$",
+    "^.{0,65535}$",
+    "^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$",
+    "^(?:https?|ftp)://[^\\s/$.?#].[^\\s]*$",
+    "^\\p{L}+$",
+  ];
+  for (const source of PLAIN) {
+    it(`leaves ${source} to RegExp`, () => assert(!takesSteps(compilePattern(source))));
+  }
+
+  // Each with a text on which RegExp takes quadratic time, or more.
+  const SLOW: readonly (readonly [source: string, part: string, end: string])[] = [
+    ["^(a+)+$", "a", "!"],
+    ["^(a*)*$", "a", "!"],
+    ["^(a|a)*$", "a", "!"],
+    ["^(a|aa)+$", "a", "!"],
+    ["^(?:a?){30}a{30}$", "a", "!"],
+    ["^(\\w+\\s?)*$", "a", "!"],
+    ["^(\\d+)*[0-9]$", "1", "x"],
+    ["(x+x+)+y", "x", ""],
+    ["a+b", "a", ""],
+    ["\\s+$", " ", "x"],
+    [".*.*=.*", "a", ""],
+    ["^[^@]+@[^@]+\\.[^@]+$", "a@.", "@"],
+    ["^\\p{L}+(?:\\p{L}|é)*$", "é", "!"],
+    ["^(([a-z])+.)+[A-Z]([a-z])+$", "a", ""],
+    ["^(?=(a+)+$)", "a", "!"],
+    ["^(?!(a+)+$)[^]*!!$", "a", "!"],
+    ["(?<=^(a+)+)b", "a", "!"],
+    ["^(?:(?:a{1,20}){1,20}){1,5}$", "a", "!"],
+  ];
+  for (const [source, part, end] of SLOW) {
+    it(`runs ${source} as an automaton`, () => {
+      const pattern = compilePattern(source);
+      assert(takesSteps(pattern));
+      assertEquals(finds(pattern, part.repeat(2_000) + end) ?? false, false);
+    });
+  }
+
+  it("answers for long texts, or says that they are too long", () => {
+    const pattern = compilePattern("^(a+)+$");
+    assertEquals(finds(pattern, "a".repeat(900_000)), true);
+    assertEquals(finds(pattern, "a".repeat(16_000_000)), undefined);
+    // An automaton that learns something new at each character takes more steps.
+    const heavy = compilePattern("^[ab]*a[ab]{200}c$");
+    const text = Array.from({ length: 50_000 }, (_, at) => "ab"[fnv1a(`${at}`) & 1]).join("");
+    assertEquals(finds(heavy, text.slice(0, 500)), false);
+    assertEquals(finds(heavy, text), undefined);
+  });
+
+  const REFUSED: readonly (readonly [source: string, rule: string])[] = [
+    ["(", 'a regular expression that works with the "u" flag'],
+    ["\\-", 'a regular expression that works with the "u" flag'],
+    ["^(a+)\\1$", 'a regular expression without references back to groups ("\\1")'],
+    ["(?<n>a)\\k<n>", 'a regular expression without references back to groups ("\\k<n>")'],
+    ["^(?:a{1000}){1000}$", "a regular expression with fewer parts and repetitions"],
+    ["(?=a)".repeat(25), "a regular expression with fewer parts and repetitions"],
+    [`${"(?:".repeat(101)}a${")".repeat(101)}`, "at most 100 groups deep"],
+    ["a".repeat(20_001), "at most 20000 characters long"],
+  ];
+  for (const [source, rule] of REFUSED) {
+    it(`refuses ${source.slice(0, 30)}`, () => {
+      assertThrows(() => compilePattern(source), SyntaxError, `The pattern must be ${rule}`);
+    });
+  }
+
+  it("refuses flags inside of a pattern, which not every runtime knows", () => {
+    for (const source of ["(?i:a)", "(?-i:a)", "(?s-i:a)"]) {
+      assertThrows(() => compilePattern(source), SyntaxError, "The pattern must be");
+    }
+  });
+
+  it("finds out in bounded work how a large pattern must be run", () => {
+    const letters = Array.from({ length: 3_000 }, (_, at) => String.fromCodePoint(0x4e00 + at));
+    assert(takesSteps(compilePattern(`^(?:${letters.join("|")})*$`)));
+    assert(takesSteps(compilePattern(`^(?:${"\\b".repeat(3_000)}a?)*$`)));
+    assert(takesSteps(compilePattern(`^(?:${"|".repeat(3_000)}a)*$`)));
+  });
+});
