@@ -82,6 +82,8 @@ async function trap(): Promise<Trap> {
   await chmod(join(folder.path, "program"), 0o755);
   const path = join(folder.path, "ws");
   makeRepository(path);
+  // Newer versions of git tidy up in the background, while the test copies and removes files.
+  git(path, "config", "maintenance.auto", "false");
   git(path, "checkout", "--quiet", "-b", "side");
   for (const [branch, text] of [["side", "s"], ["main", "m"]] as const) {
     git(path, "checkout", "--quiet", branch);
@@ -264,6 +266,7 @@ describe("the configuration of a repository", () => {
     git(path, "config", "extensions.partialClone", "x");
     git(path, "config", "remote.x.promisor", "true");
     for (const [key, value] of settings) git(path, "config", key, value);
+    return commit;
   };
 
   for (
@@ -280,6 +283,7 @@ describe("the configuration of a repository", () => {
         git(test.path, "config", "filter.x.process", await test.program("p"));
       }],
       ["a hook of every name", async (test) => {
+        await mkdir(join(test.path, ".git/hooks"), { recursive: true });
         for (const hook of HOOKS) {
           const path = join(test.path, ".git/hooks", hook);
           await writeFile(path, `#!/bin/sh\nexec ${await test.program(hook)}\n`);
@@ -346,7 +350,15 @@ describe("the configuration of a repository", () => {
       await test.ran();
       await callAll(test.path);
       assertEquals(await test.ran(), []);
-      for (const args of [["status"], ["log"], ["add", "--all"], ["commit", "--message=By hand"]]) {
+      for (
+        const args of [
+          ["status"],
+          // Older versions of git fetch a missing commit for a log, too.
+          ["show", "HEAD~1"],
+          ["add", "--all"],
+          ["commit", "--message=By hand"],
+        ]
+      ) {
         plainGit(`${test.path}.control`, ...args);
       }
       assert((await test.ran()).length > 0, "git runs it where it is asked by hand");
@@ -369,7 +381,7 @@ describe("the configuration of a repository", () => {
   itOnUnix("runs no program of the environment", async () => {
     await using test = await trap();
     const program = await test.program("p");
-    await lacking(test, ["remote.x.url", "ssh://h/x"]);
+    const missing = await lacking(test, ["remote.x.url", "ssh://h/x"]);
     using _ = variables({
       GIT_SSH_COMMAND: program,
       GIT_SSH: program,
@@ -383,7 +395,7 @@ describe("the configuration of a repository", () => {
     });
     await callAll(test.path);
     assertEquals(await test.ran(), []);
-    plainGit(test.path, "log");
+    plainGit(test.path, "show", missing);
     assertEquals(await test.ran(), ["p"]);
   });
 

@@ -25,6 +25,7 @@ const HANDED_IN = new Set([
   "DispatchContext",
   "ToolDefinition",
   "ToolPolicy",
+  "PinStore",
   "ToolChangeListener",
 ]);
 
@@ -103,10 +104,13 @@ function isOf(symbol: Symbol | undefined, name: string): boolean {
   return symbol?.name === name;
 }
 
-/** Whether it is a type of plue, and no class: plue makes the objects of its classes itself. */
+/**
+ * Whether it is a type of plue, and no class: plue makes the objects of its classes itself. The
+ * members of a type parameter are those of what it extends, such as a string.
+ */
 function isOwn(symbol: Symbol | undefined): boolean {
   const [declaration] = symbol?.declarations ?? [];
   return symbol !== undefined && declaration !== undefined &&
-    (symbol.flags & SymbolFlags.Class) === 0 &&
+    (symbol.flags & (SymbolFlags.Class | SymbolFlags.TypeParameter)) === 0 &&
     declaration.path.startsWith(ROOT) && !declaration.path.includes("node_modules");
 }

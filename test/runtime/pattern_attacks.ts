@@ -9,9 +9,9 @@ import { importTools } from "../../src/formats/mod.ts";
 import { ToolDispatcher, ToolRegistry, typeboxEngine } from "../../mod.ts";
 import type { Tool } from "../../src/tool/mod.ts";
 
-const ATTACK = `${"a".repeat(20_000)}!`;
-const PARTS = ["a", "[ab]", "(?:a|aa)", "(?:a|)", "(?:\\wb?)"];
-const REPEATS = ["+", "*", "{1,20}"];
+const ATTACK = `${"a".repeat(2_000)}!`;
+const PARTS = ["a", "(?:a|aa)", "(?:\\w|)"];
+const REPEATS = ["+", "{1,20}"];
 const PATTERNS = PARTS.flatMap((part) =>
   REPEATS.flatMap((inner) =>
     REPEATS.flatMap((outer) => [
@@ -47,7 +47,7 @@ function toolsWith(pattern: string, at: number): readonly Tool[] {
 }
 
 let answered = 0;
-for (const engine of [typeboxEngine(), typeboxEngine({ codeGeneration: false }), ajvEngine()]) {
+for (const engine of [typeboxEngine(), ajvEngine()]) {
   const registry = new ToolRegistry({ engine, tools: PATTERNS.flatMap(toolsWith) });
   const dispatcher = new ToolDispatcher(registry);
   for (const { id, name } of registry.tools) {
@@ -56,4 +56,4 @@ for (const engine of [typeboxEngine(), typeboxEngine({ codeGeneration: false }),
     answered++;
   }
 }
-console.log(`answered ${answered} of ${3 * 5 * PATTERNS.length}`);
+console.log(`answered ${answered} of ${2 * 5 * PATTERNS.length}`);
