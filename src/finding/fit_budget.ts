@@ -15,13 +15,14 @@ import {
   type ToolsOf,
 } from "../formats/mod.ts";
 import { searchToolset } from "../registry/mod.ts";
-import type { Toolset } from "../select/mod.ts";
+import { buildToolset, type Toolset } from "../select/mod.ts";
 import {
   type Check,
   checkFunction,
   checkText,
   describe,
   isListOf,
+  isTool,
   isToolId,
   makeTool,
   must,
@@ -99,6 +100,11 @@ export interface FitBudgetOptions<Like extends TargetLike = TargetLike> {
   readonly target: Like;
   /** What the tools are for. Only tools that fit it are shown, and the best are preferred. */
   readonly query?: string | undefined;
+  /**
+   * In place of a query: the tools that fit, best first, such as the answer of
+   * `searchToolsetAsync`. Others are not shown.
+   */
+  readonly ranked?: readonly Tool[] | undefined;
   /** Ids of tools that are always shown, in the detail for which there is room. */
   readonly pinned?: readonly string[] | undefined;
   /** Counts tokens. By default an estimate of o200k. */
@@ -140,6 +146,7 @@ const CHECKS = {
   tokens: wholeFrom(1),
   target: (_action, value) => value as TargetLike,
   query: checkText,
+  ranked: must("a list of tools", (value): value is readonly Tool[] => isListOf(value, isTool)),
   pinned: must(
     "a list of ids of tools",
     (value): value is readonly string[] => isListOf(value, isToolId),
@@ -186,26 +193,34 @@ const DETAILS: readonly ToolDetail[] = ["full", "no-examples", "signature"];
  * assert.deepEqual(leftOut.map(({ id, reason }) => [id, reason]), [["mail", "query"]]);
  * ```
  *
- * @param toolset The tools to choose from: those that are available now.
+ * @param source The tools to choose from: those of a toolset that are available now, or a list.
  * @returns The export, what is in it, and what was left out and why.
  * @throws {RangeError} If not even one tool, or not all pinned ones, fit: the message says what they
  * take at least.
  * @throws {TypeError} If an option is unknown or wrong, or a pinned tool is not available.
  */
 export function fitBudget<const Like extends TargetLike>(
-  toolset: Toolset,
+  source: Toolset | readonly Tool[],
   options: FitBudgetOptions<Like>,
 ): FittedTools<ToolsOf<Like>, TargetOf<Like>["id"]> {
   const read = readFields(ACTION, { ...options }, CHECKS);
-  const { query, pinned = [], count = countTokens, options: exportOptions } = read;
+  const { query, ranked, pinned = [], count = countTokens, options: exportOptions } = read;
   const budget = read.tokens ?? refuse(ACTION, 'it needs "/tokens", a whole number, 1 or above');
   const target = (read.target ?? refuse(ACTION, 'it needs "/target"')) as Like;
-  const available = toolset.available();
+  const available = Array.isArray(source)
+    ? source as readonly Tool[]
+    : (source as Toolset).available();
+  if (query !== undefined && ranked !== undefined) {
+    refuse(ACTION, '"/query" and "/ranked" both say what the tools are for: give one of them');
+  }
+  const fitting = query === undefined
+    ? ranked
+    : searchToolset(buildToolset(source), query, { limit: available.length });
   const send = (tools: readonly Tool[]): ExportResult<ToolsOf<Like>, TargetOf<Like>["id"]> =>
     exportTools(tools, target, exportOptions);
 
   const remembers = typeof target === "string" && count === countTokens && !exportOptions;
-  const worth = worthOf(toolset, available, query, pinned);
+  const worth = worthOf(available, fitting, pinned);
   const leftOut: LeftOutTool[] = [];
   const candidates: Candidate[] = [];
   for (const tool of available) {
@@ -293,9 +308,8 @@ interface Candidate {
 
 /** What each tool is worth. A tool that is absent does not fit the query. */
 function worthOf(
-  toolset: Toolset,
   available: readonly Tool[],
-  query: string | undefined,
+  fitting: readonly Tool[] | undefined,
   pinned: readonly string[],
 ): ReadonlyMap<string, number> {
   const worth = new Map<string, number>();
@@ -305,12 +319,9 @@ function worthOf(
     }
     worth.set(id, 1);
   }
-  const ranked = query === undefined
-    ? available
-    : searchToolset(toolset, query, { limit: available.length });
-  ranked.forEach(({ id }, rank) => {
+  (fitting ?? available).forEach(({ id }, rank) => {
     // Each place in the ranking is worth less, as in discounted cumulative gain.
-    worth.set(id, query === undefined ? 1 : 1 / Math.log2(rank + 2));
+    worth.set(id, fitting === undefined ? 1 : 1 / Math.log2(rank + 2));
   });
   return worth;
 }

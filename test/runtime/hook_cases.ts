@@ -428,7 +428,7 @@ export const HOOK_CASES: Readonly<Record<string, HookCase>> = {
   },
   "RemoteKeysOptions.fetch": {
     right: "503",
-    run: (fetch) => request({ authorize: withKeys({ fetch }) }, WAIT, TOKEN),
+    run: (fetch) => request({ authorize: withKeys({ fetch, timeoutMs: 500 }) }, WAIT, TOKEN),
   },
   "RemoteKeysOptions.now": {
     right: { throws: "503", rejects: "503", hangs: "503", "answers nonsense": "401" },
@@ -458,7 +458,7 @@ export const HOOK_CASES: Readonly<Record<string, HookCase>> = {
     right: { throws: "500", rejects: "500", hangs: "503", "answers nonsense": "503" },
     run: (take) =>
       request({
-        rateLimit: { limit: 1, windowMs: 1_000, store: { take }, storeTimeoutMs: 100 },
+        rateLimit: { limit: 1, windowMs: 1_000, storeTimeoutMs: 500, store: { take } },
       }),
   },
   "MemoryRateLimitStoreOptions.now": {
@@ -481,16 +481,7 @@ export const HOOK_CASES: Readonly<Record<string, HookCase>> = {
   "CallSpan.end": { right: "200", run: (end) => request(traced({ end })) },
 
   // What is imported.
-  "ImportOptions.risk": {
-    right: "its owner is told",
-    run(risk) {
-      try {
-        return importTools("mcp", MCP_LIST, { risk }).tools.map((tool) => tool.risk).join();
-      } catch {
-        return "its owner is told";
-      }
-    },
-  },
+  "ImportOptions.risk": { right: "its owner is told", run: (risk) => chosenBy({ risk }) },
   "ImportOptions.include": { right: told("none"), run: (include) => chosenBy({ include }) },
   "ImportOptions.exclude": { right: told("none"), run: (exclude) => chosenBy({ exclude }) },
   "ImportOptions.roles": { right: "its owner is told", run: (roles) => chosenBy({ roles }) },
@@ -587,6 +578,14 @@ export const NO_HOOKS: Readonly<Record<string, string>> = {
     "FormatService.exportPage",
     "FormatService.routes",
     "FormatService.routes()",
+    "ImportPins.check",
+    "PinnedImport.approve",
+  ]),
+  ...because("is read by importTools, as that of ImportOptions", [
+    "ImportMcpServerOptions.exclude",
+    "ImportMcpServerOptions.include",
+    "ImportMcpServerOptions.roles",
+    "ImportMcpServerOptions.scopes",
   ]),
   ...because("is of the response that a fetch function gave", [
     "HttpResponse.body.getReader",

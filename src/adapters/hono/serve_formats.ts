@@ -5,17 +5,15 @@
  */
 
 import type { DecodedCall, Exportable, ExportResult, TargetName } from "../../formats/mod.ts";
-import type { fitBudget, FittedTools } from "../../finding/mod.ts";
-import { searchToolset } from "../../registry/mod.ts";
+import type { fitBudget, FitBudgetOptions, FittedTools } from "../../finding/mod.ts";
 import type { Toolset } from "../../select/mod.ts";
-import { checkFunction, type ToolResult } from "../../tool/mod.ts";
+import { checkFunction, type Tool, type ToolResult } from "../../tool/mod.ts";
 import {
   badRequest,
   checkObject,
   checkOptions,
   json,
   ListCache,
-  type ListingQuery,
   type Page,
   pageOf,
   pageResponse,
@@ -75,12 +73,13 @@ export function serveFormats(
   const { openapi = {}, fitBudget } = options;
   checkOptions("describe the service (openapi)", openapi, OPENAPI_CHECKS);
   return {
-    exportPage(toolset, tools, query) {
-      const { format = "", search, limit, losses, tokens } = query;
-      const fitted = tokens === undefined ? undefined : fitTo(fitBudget, toolset, query, tokens);
+    exportPage(tools, query, ranked) {
+      const { format = "", losses, tokens } = query;
+      const fitted = tokens === undefined
+        ? undefined
+        : fitTo(fitBudget, tools, { tokens, ranked, target: format as TargetName });
       // A copy, because an export of the listing itself would be kept with it, without a bound.
-      const found = search === undefined ? [...tools] : searchToolset(toolset, search, { limit });
-      const exported = fitted?.exported ?? exportTo(formats, found, format);
+      const exported = fitted?.exported ?? exportTo(formats, [...ranked ?? tools], format);
       const { target, names, rejected, warnings } = exported;
       return pageOf({
         target,
@@ -230,9 +229,8 @@ function exportTo(
  */
 function fitTo(
   fit: typeof fitBudget | undefined,
-  toolset: Toolset,
-  { format = "", search: query }: ListingQuery,
-  tokens: number,
+  tools: readonly Tool[],
+  options: FitBudgetOptions,
 ): FittedTools {
   if (fit === undefined) {
     throw new RequestError(
@@ -240,7 +238,7 @@ function fitTo(
     );
   }
   try {
-    return fit(toolset, { tokens, query, target: format as TargetName });
+    return fit(tools, options);
   } catch (error) {
     throw error instanceof RangeError ? new RequestError(error.message) : error;
   }

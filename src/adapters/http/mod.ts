@@ -70,7 +70,7 @@ export {
   SAFE_HEADERS,
   withHeaders,
 } from "./responses.ts";
-export { type ListingQuery, readListingQuery, refuseQuery } from "./query.ts";
+export { readListingQuery, refuseQuery } from "./query.ts";
 export {
   type KeySource,
   type NamedKey,

@@ -127,6 +127,19 @@ describe("fitBudget()", () => {
     assertEquals([none.tools, none.exported.tools], [[], []]);
   });
 
+  it("takes a ranking that another search gave", () => {
+    const ranked = ["mail", "file"].map((id) => catalogue.get(id) as Tool);
+    const shown = (tokens: number): readonly string[] =>
+      fitBudget(catalogue.tools, { tokens, ranked, target: "anthropic" }).tools.map(({ id }) => id);
+    assertEquals(shown(10_000), ["file", "mail"]);
+    assertEquals(shown(55), ["mail"]);
+    assertThrows(
+      () => fitBudget(catalogue, { tokens: 99, ranked, query: "mail", target: "anthropic" }),
+      TypeError,
+      "give one of them",
+    );
+  });
+
   it("always shows pinned tools", () => {
     const { tools } = fitBudget(catalogue, {
       tokens: 120,
