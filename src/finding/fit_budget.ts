@@ -20,6 +20,7 @@ import {
   type Check,
   checkFunction,
   checkText,
+  clip,
   describe,
   isListOf,
   isTool,
@@ -34,7 +35,7 @@ import {
 } from "../tool/mod.ts";
 import { type Choice, chooseWithin } from "./choose_within.ts";
 import { countTokens, type TokenCounter } from "./count_tokens.ts";
-import { signatureOf } from "./signature.ts";
+import { argumentsOf } from "./signature.ts";
 
 /** How many tokens an export takes. */
 export interface TokenMeasure {
@@ -87,8 +88,9 @@ function tokensOf(value: unknown, count: TokenCounter): number {
  * How much of a tool is shown:
  * - `full`: everything;
  * - `no-examples`: without examples;
- * - `signature`: the first sentence of the description and a signature in TypeScript, with a schema
- *   that takes any object. Calls are checked against the tool's own schema all the same.
+ * - `signature`: the first sentence of the description and the arguments as a type of TypeScript,
+ *   "in part" where that leaves out a rule, with a schema that takes any object. Calls are checked
+ *   against the tool's own schema all the same.
  */
 export type ToolDetail = "full" | "no-examples" | "signature";
 
@@ -367,28 +369,34 @@ function formsOf(
   return forms.length === 0 ? message : forms;
 }
 
+/** The variants of each tool, which all targets share. */
+const variants = new WeakMap<Tool, Map<ToolDetail, Tool>>();
+
 /** The tool in less detail: to be exported, not to be called. */
 export function atDetail(tool: Tool, detail: ToolDetail): Tool {
-  if (detail === "full") return tool;
-  if (detail === "no-examples") {
-    return tool.examples.length === 0 ? tool : variant(tool, { examples: [] });
-  }
-  const sentence =
-    /^[\s\S]{1,200}?(?:[.!?。！？](?=\s|$)|\n|$)/u.exec(tool.description.trim())?.[0] ??
-      `${tool.description.trim().slice(0, 200)}…`;
-  const { text } = signatureOf(tool);
-  return variant(tool, {
+  if (detail === "full" || (detail === "no-examples" && tool.examples.length === 0)) return tool;
+  let byDetail = variants.get(tool);
+  if (byDetail === undefined) variants.set(tool, byDetail = new Map());
+  let made = byDetail.get(detail);
+  if (made === undefined) byDetail.set(detail, made = variantOf(tool, detail));
+  return made;
+}
+
+const MAX_SENTENCE = 200;
+
+function variantOf(tool: Tool, detail: "no-examples" | "signature"): Tool {
+  const { parametersStandard: _, returnsStandard: __, ...fields } = tool;
+  if (detail === "no-examples") return makeTool({ ...fields, examples: [] } as ToolDefinition);
+  const [sentence = ""] = tool.description.trim().split(/(?<=[.!?])\s|(?<=[。！？])|\n/u, 1);
+  const { text, lossy } = argumentsOf(tool);
+  const shown: Partial<ToolDefinition> = {
     examples: [],
-    description: `${sentence.trim()}\n${text}`,
+    description: `${clip(sentence, MAX_SENTENCE)}\nArguments${lossy ? ", in part" : ""}: ${text}`,
     parameters: { type: "object" },
     returns: undefined,
     icons: [],
-  });
-}
-
-function variant(tool: Tool, changed: Partial<ToolDefinition>): Tool {
-  const { parametersStandard: _, returnsStandard: __, ...fields } = tool;
-  return makeTool({ ...fields, ...changed } as ToolDefinition);
+  };
+  return makeTool({ ...fields, ...shown } as ToolDefinition);
 }
 
 /** The error where not even one tool fits. */

@@ -1,24 +1,27 @@
 /**
- * The signature of a tool in TypeScript: the shortest form in which models know how to call it.
+ * The arguments of a tool as a type of TypeScript: the shortest form in which models know how to call
+ * it.
  *
  * @module
  */
 
 import { isObject, type JsonSchemaObject, pointerStep, type Tool } from "../tool/mod.ts";
 
-/** A signature, and whether it says less than the schemas do. */
-export interface ToolSignature {
+/** A type, and whether it says less than the schema does. */
+export interface TypeText {
   readonly text: string;
-  /** A rule of the schemas is not in it, such as a pattern or a limit. */
+  /** A rule of the schema is not in it, such as a pattern or a limit. */
   readonly lossy: boolean;
 }
 
-/** How deep objects are written out. */
-const MAX_LEVELS = 4;
+/** How deep types are written out; a reference and a union are a level, too. */
+const MAX_LEVELS = 8;
+/** How many types are written in all: references may multiply. */
+const MAX_TYPES = 200;
 /** How many values of an enum, members of a union or properties of an object are written. */
 const MAX_ITEMS = 40;
 
-/** Keywords that a signature says, or that are no rules. */
+/** Keywords that a type says, or that are no rules. */
 const SAID: ReadonlySet<string> = new Set([
   ...["type", "properties", "required", "items", "enum", "const", "anyOf", "oneOf", "$ref"],
   ...["additionalProperties", "title", "description", "default", "examples", "$schema", "$id"],
@@ -33,29 +36,25 @@ const SCALARS: Readonly<Record<string, string>> = {
   null: "null",
 };
 
-/**
- * Writes the signature of a tool.
- *
- * @param name What the tool is called in it.
- */
-export function signatureOf(tool: Tool, name: string = tool.name): ToolSignature {
+/** Writes the arguments of a tool as a type. */
+export function argumentsOf(tool: Tool): TypeText {
   const writer = new Writer(tool.parameters);
-  const given = writer.type(tool.parameters, MAX_LEVELS);
-  const args = given === "{}" ? "" : `args: ${given}`;
-  return { text: `${name}(${args})`, lossy: writer.lossy };
+  const text = writer.type(tool.parameters, MAX_LEVELS);
+  return { text, lossy: writer.lossy };
 }
 
 /** Writes types, and notes what they do not say. */
 class Writer {
   lossy = false;
   readonly #root: JsonSchemaObject;
+  #written = 0;
 
   constructor(root: JsonSchemaObject) {
     this.#root = root;
   }
 
   type(schema: unknown, levels: number): string {
-    if (!isObject(schema) || levels === 0) {
+    if (!isObject(schema) || levels === 0 || ++this.#written > MAX_TYPES) {
       this.lossy ||= schema !== true && schema !== undefined;
       return "unknown";
     }
@@ -105,6 +104,7 @@ class Writer {
 
   /** The schema that a reference into `$defs` or `definitions` means. */
   #find(ref: string): unknown {
+    if (ref === "#") return this.#root;
     for (const place of ["$defs", "definitions"]) {
       const schemas = this.#root[place];
       if (!isObject(schemas)) continue;

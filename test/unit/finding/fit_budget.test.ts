@@ -107,7 +107,12 @@ describe("fitBudget()", () => {
     const shown = exported.tools[signature];
     assert(tools.length > 4 && shown !== undefined);
     assertEquals(shown.input_schema, { type: "object" });
-    assert(/^Works on a \w+\.\n\w+\(args: \{ argument_0\?: string/.test(shown.description ?? ""));
+    assert(
+      /^Works on a \w+\.\nArguments, in part: \{ argument_0\?: string/.test(
+        shown.description ?? "",
+      ),
+      shown.description,
+    );
   });
 
   it("names its tools so that calls are decoded to them", () => {
