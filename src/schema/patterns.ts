@@ -25,8 +25,10 @@ const MAX_AGAIN = 32;
 const MAX_WAYS = 4_000;
 /** How many states and characters an automaton remembers. */
 const MAX_MEMORY = 10_000;
-/** How many steps automata may take in one check: some fifty milliseconds. */
+/** How many steps the patterns may take in one check: of an automaton some fifty milliseconds. */
 const MAX_STEPS = 2_500_000;
+/** How many characters a runtime's `RegExp` looks at in the time of one step. */
+const LOOKS_PER_STEP = 16;
 
 let steps = MAX_STEPS;
 
@@ -45,14 +47,20 @@ function spend(count: number): void {
   if (steps < 0) throw new RangeError("Cannot check the text: it takes too many steps");
 }
 
+/** What compiling the patterns of one schema, or of one import, may still cost, in states. */
+export interface PatternBudget {
+  left: number;
+}
+
 /**
  * Compiles the source of `pattern`, or a name in `patternProperties`. Only `test` may be used; it
  * throws a `RangeError` where it takes more steps than the check has left.
  *
- * @throws {SyntaxError} If it is no regular expression with the "u" flag, or cannot be checked in
- * linear time.
+ * @param budget What it may cost; the cost is taken off.
+ * @throws {SyntaxError} If it is no regular expression with the "u" flag, cannot be checked in
+ * linear time, or costs more than is left.
  */
-export function compilePattern(source: string): RegExp {
+export function compilePattern(source: string, budget: PatternBudget = { left: Infinity }): RegExp {
   const known = PLAIN.get(source);
   if (known !== undefined) return known;
   if (source.length > MAX_LENGTH) refuse(`at most ${MAX_LENGTH} characters long`);
@@ -64,31 +72,65 @@ export function compilePattern(source: string): RegExp {
   }
   const part = readPattern(source);
   if (typeof part === "string") refuse(part);
+  const machineOf = (loosely: boolean): Machine => {
+    if (budget.left < 0) refuse(SMALLER);
+    const machine = new Machine(part, loosely);
+    budget.left -= machine.size;
+    // Too large by itself is known only with the repetitions counted.
+    if (budget.left < 0 || !loosely && machine.start === undefined) refuse(SMALLER);
+    return machine;
+  };
   // A pattern that is plain with any number of repetitions is so with a certain number.
-  if (!isPlain(new Machine(part, true))) {
-    const machine = new Machine(part, false);
-    if (machine.start === undefined) {
-      refuse("a regular expression with fewer parts and repetitions");
-    }
-    if (!isPlain(machine)) return new LinearRegExp(source, machine);
+  let looks = looksOf(machineOf(true));
+  if (looks === undefined) {
+    const machine = machineOf(false);
+    looks = looksOf(machine);
+    if (looks === undefined) return new LinearRegExp(source, machine);
   }
+  const plain = new PlainRegExp(native, looks);
   if (PLAIN.size === MAX_PLAIN) PLAIN.clear();
-  if (source.length < MAX_SHORT) PLAIN.set(source, native);
-  return native;
+  if (source.length < MAX_SHORT) PLAIN.set(source, plain);
+  return plain;
 }
 
 /** The last plain patterns: the tools of a registry have many in common. */
-const PLAIN = new Map<string, RegExp>();
+const PLAIN = new Map<string, PlainRegExp>();
 const MAX_PLAIN = 1_000;
 const MAX_SHORT = 200;
+
+const SMALLER = "a regular expression with fewer parts and repetitions";
 
 function refuse(rule: string): never {
   throw new SyntaxError(`The pattern must be ${rule}`);
 }
 
-/** Whether a compiled pattern takes steps. */
-export function takesSteps(pattern: RegExp): boolean {
-  return pattern instanceof LinearRegExp;
+/** How often a runtime's `RegExp` may look at each character; `Infinity` if an automaton must run. */
+export function looksPerCharacter(pattern: RegExp): number {
+  return pattern instanceof PlainRegExp ? pattern.looks.perCharacter : Infinity;
+}
+
+/** How many characters a plain pattern looks at: so many of each text, and so many for each one. */
+interface Looks {
+  readonly perText: number;
+  readonly perCharacter: number;
+}
+
+/** A regular expression that the runtime runs. Its steps count: a schema may have thousands. */
+class PlainRegExp extends RegExp {
+  readonly looks: Looks;
+  readonly #native: RegExp;
+
+  constructor(native: RegExp, looks: Looks) {
+    super(native.source, "u");
+    this.#native = native;
+    this.looks = looks;
+  }
+
+  override test(text: string): boolean {
+    const { perText, perCharacter } = this.looks;
+    spend(1 + (perText + perCharacter * text.length) / LOOKS_PER_STEP);
+    return this.#native.test(text);
+  }
 }
 
 /** A regular expression that is run as an automaton. */
@@ -134,7 +176,8 @@ class Machine {
   readonly #loosely: boolean;
   /** The lookaheads and lookbehinds, the inner ones first. */
   readonly #looks: Search[] = [];
-  #size = 0;
+  /** How many states there are. */
+  size = 0;
   #asksForWords = false;
 
   #search: Search | undefined;
@@ -161,8 +204,8 @@ class Machine {
   }
 
   #state(state: Omit<State, "id">): State {
-    if (++this.#size > MAX_STATES) throw new RangeError("Cannot add a state: there are too many");
-    return { id: this.#size, ...state };
+    if (++this.size > MAX_STATES) throw new RangeError("Cannot add a state: there are too many");
+    return { id: this.size, ...state };
   }
 
   /** The states of `part` before `next`; if `reversed`, for a text that is read from its end. */
@@ -389,45 +432,50 @@ interface Ways {
 }
 
 /**
- * Whether a runtime's `RegExp` takes linear time: there are only so many ways, or each character
- * leads on in one way, so that there is no second way to try; and where the search may begin
- * anywhere, it is given up after a few characters.
+ * How many characters a runtime's `RegExp` looks at, if that takes linear time: there are only so
+ * many ways, or each character leads on in one way, so that there is no second way to try; and where
+ * the search may begin anywhere, it is given up after a few characters.
  */
-function isPlain({ start, hasLoops }: Machine): boolean {
-  if (start === undefined) return false;
+function looksOf({ start, hasLoops }: Machine): Looks | undefined {
+  if (start === undefined) return undefined;
   let visits = 0;
   const elsewhere = waysFrom(start, AT_START);
   const isAnchored = elsewhere?.takers.length === 0 && !elsewhere.ends;
-  if (!hasLoops && countsUpTo(isAnchored ? MAX_WAYS : MAX_AGAIN)) return true;
+  const count = hasLoops ? undefined : statesUpTo(isAnchored ? MAX_WAYS : MAX_AGAIN);
+  if (count !== undefined) {
+    return isAnchored ? { perText: count, perCharacter: 1 } : { perText: 0, perCharacter: count };
+  }
   const first = waysFrom(start);
   const known = new Map<State, Ways>();
   const all = new Set(first?.takers);
   for (const state of all) {
     const ways = state.next && waysFrom(state.next);
-    if (ways === undefined) return false;
+    if (ways === undefined) return undefined;
     known.set(state, ways);
     for (const taker of ways.takers) all.add(taker);
   }
-  if (first === undefined) return false;
-  if (isAnchored) return true;
+  if (first === undefined) return undefined;
+  if (isAnchored) return { perText: 0, perCharacter: 1 };
   let takers = new Set(first.ends ? [] : first.takers);
-  for (let again = 0; takers.size > 0; again++) {
-    if (again === MAX_AGAIN) return false;
+  let again = 0;
+  for (; takers.size > 0; again++) {
+    if (again === MAX_AGAIN) return undefined;
     const after = [...takers].map((taker) => known.get(taker));
     takers = new Set(after.flatMap((ways) => ways === undefined || ways.ends ? [] : ways.takers));
   }
-  return true;
+  return { perText: 0, perCharacter: again + 1 };
 
-  /** Whether all ways through the automaton have at most so many states together. */
-  function countsUpTo(limit: number): boolean {
+  /** How many states all ways through the automaton have together, if not more than `limit`. */
+  function statesUpTo(limit: number): number | undefined {
     const pending = [start];
-    for (let count = 0; pending.length > 0; count++) {
+    let count = 0;
+    for (; pending.length > 0; count++) {
       const { next, other, assertion } = pending.pop() ?? {};
-      if (count > limit || (assertion?.bit ?? 0) > AT_WORD) return false;
+      if (count > limit || (assertion?.bit ?? 0) > AT_WORD) return undefined;
       if (next !== undefined) pending.push(next);
       if (other !== undefined) pending.push(other);
     }
-    return true;
+    return count;
   }
 
   /**
