@@ -44,6 +44,7 @@ export {
   type ExplainedStep,
   FAILURE_CODES,
   type FailureCode,
+  type FoundTools,
   FunctionDefinition,
   type FunctionDefinitionJson,
   type IdempotencyOptions,
@@ -100,6 +101,7 @@ export {
   tagsAny,
   type Tool,
   type ToolAnnotations,
+  type ToolAnswer,
   ToolAvailabilityContext,
   ToolAvailabilityContextBuilder,
   type ToolAvailabilityFields,
@@ -120,6 +122,7 @@ export {
   type ToolExample,
   type ToolExplanation,
   type ToolFailure,
+  type ToolField,
   type ToolFilter,
   type ToolHit,
   type ToolHooks,
@@ -129,6 +132,7 @@ export {
   type ToolIndex,
   type ToolInitContext,
   ToolLifecycleError,
+  type ToolMatch,
   type ToolMetrics,
   type ToolOutput,
   type ToolPolicy,
@@ -137,6 +141,7 @@ export {
   type ToolRuleAnswer,
   type ToolRuntime,
   type ToolSearchOptions,
+  type ToolSearchScope,
   Toolset,
   ToolsetBuilder,
   type ToolSource,
@@ -156,4 +161,9 @@ export {
   typeboxEngine,
   type TypeboxEngineOptions,
 } from "./src/adapters/typebox/mod.ts";
-export { createToolIndex, searchToolset } from "./src/registry/search/mod.ts";
+export {
+  createToolIndex,
+  searchToolset,
+  searchToolsetAsync,
+  type ToolIndexOptions,
+} from "./src/registry/search/mod.ts";

@@ -113,21 +113,26 @@ export {
 } from "./select/mod.ts";
 export {
   type DisposeOptions,
+  type FoundTools,
   isToolHost,
   type RegistryErrorReport,
   type SchemaLimits,
+  type ToolAnswer,
   ToolChange,
   type ToolChangeDetails,
   type ToolChangeListener,
   type ToolChangesOptions,
+  type ToolField,
   type ToolHit,
   type ToolHost,
   type ToolIndex,
   ToolLifecycleError,
+  type ToolMatch,
   ToolRegistry,
   type ToolRegistryOptions,
   type ToolRuntime,
   type ToolSearchOptions,
+  type ToolSearchScope,
 } from "./registry/mod.ts";
 export {
   type ApprovalAnswer,

@@ -224,12 +224,13 @@ function valueFor<Value>(
 
 /** Whether the owner wants a tool of this name. */
 export function isWanted({ include, exclude }: ImportOptions, name: string): boolean {
-  return (include === undefined || isIn(include, name)) &&
-    (exclude === undefined || !isIn(exclude, name));
+  // A function that answers nonsense lets nothing in.
+  return (include === undefined || isIn(include, name) === true) &&
+    (exclude === undefined || isIn(exclude, name) === false);
 }
 
-function isIn(filter: ImportFilter, name: string): boolean {
-  return typeof filter === "function" ? atOnce(filter(name)) === true : filter.includes(name);
+function isIn(filter: ImportFilter, name: string): unknown {
+  return typeof filter === "function" ? atOnce(filter(name)) : filter.includes(name);
 }
 
 /** What the owner decides about a tool. */

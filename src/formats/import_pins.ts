@@ -5,7 +5,7 @@
  * @module
  */
 
-import type { JsonValue, Tool } from "../tool/mod.ts";
+import type { Tool } from "../tool/mod.ts";
 import type { ImportOptions, ImportResult } from "./import_options.ts";
 
 /** Options of an import that holds back tools which are not as they were when approved. */
@@ -47,9 +47,9 @@ export interface HeldTool {
   /** The id that a renamed tool had. */
   readonly formerId?: string;
   /** The definition that was approved, if there is one. */
-  readonly before?: JsonValue;
+  readonly before?: Readonly<Record<string, unknown>>;
   /** The definition that is offered now, unless the tool has vanished. It is not to be trusted. */
-  readonly after?: JsonValue;
+  readonly after?: Readonly<Record<string, unknown>>;
   /** The digest of what is offered now; `""` if the tool has vanished. */
   readonly digest: string;
   /** The answer in a sentence, without any text of the source. */

@@ -19,9 +19,16 @@ export {
 export { ToolRegistry } from "./registry.ts";
 export {
   createToolIndex,
+  type FoundTools,
   searchToolset,
+  searchToolsetAsync,
+  type ToolAnswer,
+  type ToolField,
   type ToolHit,
   type ToolIndex,
+  type ToolIndexOptions,
+  type ToolMatch,
   type ToolSearchOptions,
+  type ToolSearchScope,
 } from "./search/mod.ts";
 export { isToolHost, type ToolHost, ToolLifecycleError, type ToolRuntime } from "./lifecycle.ts";

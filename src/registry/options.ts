@@ -21,7 +21,7 @@ import {
   type Tool,
   type ToolDefinition,
 } from "../tool/mod.ts";
-import type { ToolIndex } from "./search/mod.ts";
+import type { ToolAnswer, ToolIndex } from "./search/mod.ts";
 
 /** Bounds of the schemas that a registry takes; see {@linkcode CheckSchemaOptions}. */
 export type SchemaLimits = Omit<CheckSchemaOptions, "what">;
@@ -58,7 +58,7 @@ export interface ToolRegistryOptions {
    * Makes the index that `searchTools` asks, such as `createToolIndex`; without one there is nothing
    * to search. The registry of `@plue/tools` has that one by default.
    */
-  readonly index?: (() => ToolIndex) | undefined;
+  readonly index?: (() => ToolIndex<ToolAnswer>) | undefined;
   /**
    * How long one tool's `init` or `dispose` may take, in milliseconds.
    *

@@ -56,8 +56,11 @@ import {
 } from "./changes.ts";
 import {
   findTools,
+  foundAtOnce,
+  type FoundTools,
   IndexFollower,
   provideIndex,
+  type ToolAnswer,
   type ToolIndex,
   type ToolSearchOptions,
 } from "./search/find.ts";
@@ -336,14 +339,17 @@ export class ToolRegistry implements ToolHost {
   }
 
   /**
-   * The available tools that fit a query, best first: all of them, unless a limit is given. See
-   * `searchToolset`.
+   * The available tools that fit a query, best first, with scores and reasons in `hits`: all of
+   * them, unless a limit is given. See `searchToolset`.
    *
-   * @throws {TypeError} If the registry was made without an index, or an option is unknown.
-   * @throws {RangeError} If the limit is not a whole number, 0 or above.
+   * @throws {TypeError} If the registry was made without an index, its index is asynchronous
+   * (`searchToolsetAsync` waits for it), or an option is unknown.
+   * @throws {RangeError} If an option is out of its range.
    */
-  searchTools(query: string, options: ToolSearchOptions = {}): readonly Tool[] {
-    return findTools(this.select(), query, options, this.count, () => this.#searchIndex());
+  searchTools(query: string, options: ToolSearchOptions = {}): FoundTools {
+    return foundAtOnce(
+      findTools(this.select(), query, options, this.count, () => this.#searchIndex()),
+    );
   }
 
   /** The definition for a model of each available tool, in a context if one is given. */
@@ -469,7 +475,7 @@ export class ToolRegistry implements ToolHost {
     return this.dispose();
   }
 
-  #searchIndex(): ToolIndex {
+  #searchIndex(): ToolIndex<ToolAnswer> {
     return this.#index?.of(() => this.#snapshot.peek()) ??
       refuse("search", "the registry has no index option: createToolIndex makes one");
   }

@@ -6,7 +6,7 @@
 
 import { describe, it } from "bun:test";
 import { assertEquals } from "@std/assert";
-import type { ToolIndex } from "../../src/registry/search/mod.ts";
+import type { ToolAnswer, ToolHit, ToolIndex } from "../../src/registry/search/mod.ts";
 import { makeTool, type Tool } from "../../src/tool/mod.ts";
 
 /** Four tools that any index can tell apart, and queries for them. */
@@ -17,53 +17,61 @@ const mail = makeTool({ name: "mail-send", description: "Sends an e-mail to a pe
 const all = [read, write, log, mail];
 
 /** Declares the contract's tests for the index that `create` makes. */
-export function describeToolIndex(name: string, create: () => ToolIndex): void {
-  const filled = (tools: readonly Tool[]): ToolIndex => {
+export function describeToolIndex(name: string, create: () => ToolIndex<ToolAnswer>): void {
+  const filled = (tools: readonly Tool[]): ToolIndex<ToolAnswer> => {
     const index = create();
     for (const tool of tools) index.add(tool);
     return index;
   };
-  const ids = (index: ToolIndex, query: string, limit = 10): string[] =>
-    index.search(query, limit).map((hit) => hit.id);
+  const search = async (
+    index: ToolIndex<ToolAnswer>,
+    query: string,
+    limit = 10,
+  ): Promise<readonly ToolHit[]> => await index.search(query, limit);
+  const ids = async (
+    index: ToolIndex<ToolAnswer>,
+    query: string,
+    limit = 10,
+  ): Promise<string[]> => (await search(index, query, limit)).map((hit) => hit.id);
 
   describe(`${name} as a ToolIndex`, () => {
-    it("finds nothing while it is empty", () => {
-      assertEquals(create().search("file", 10), []);
+    it("finds nothing while it is empty", async () => {
+      assertEquals(await search(create(), "file", 10), []);
     });
 
-    it("puts the tool that fits best first", () => {
+    it("puts the tool that fits best first", async () => {
       const index = filled(all);
-      assertEquals(ids(index, "write text to a file")[0], "file-write");
-      assertEquals(ids(index, "send an e-mail")[0], "mail-send");
+      assertEquals((await ids(index, "write text to a file"))[0], "file-write");
+      assertEquals((await ids(index, "send an e-mail"))[0], "mail-send");
     });
 
-    it("gives scores above 0 that do not rise", () => {
-      const scores = filled(all).search("file text commits", 10).map((hit) => hit.score);
+    it("gives scores above 0 that do not rise", async () => {
+      const scores = (await search(filled(all), "file text commits", 10)).map((hit) => hit.score);
       assertEquals(scores.length > 1, true);
       assertEquals(scores.every((score) => score > 0), true);
       assertEquals(scores, scores.toSorted((a, b) => b - a));
     });
 
-    it("orders equals by the code units of their ids", () => {
+    it("orders equals by the code units of their ids", async () => {
       const same = ["b", "B", "a", "ä".normalize("NFKD").slice(0, 1) + "2", "_"].map((id) =>
         makeTool({ name: id, namespace: "n", description: "Feeds the cat." })
       );
-      assertEquals(ids(filled(same), "feeds cat"), ["n:B", "n:_", "n:a", "n:a2", "n:b"]);
+      assertEquals(await ids(filled(same), "feeds cat"), ["n:B", "n:_", "n:a", "n:a2", "n:b"]);
     });
 
-    it("answers alike in whatever order the tools came", () => {
+    it("answers alike in whatever order the tools came", async () => {
       const query = "write the commits of a branch to a file";
       assertEquals(
-        filled(all).search(query, 10),
-        filled(all.toReversed()).search(query, 10),
+        await search(filled(all), query, 10),
+        await search(filled(all.toReversed()), query, 10),
       );
     });
 
-    it("answers the same question alike each time", () => {
+    it("answers the same question alike each time", async () => {
       const index = filled(all);
-      const first = index.search("text file", 10);
-      index.search("send commits", 10);
-      assertEquals(index.search("text file", 10), first);
+      const first = await search(index, "text file", 10);
+      await search(index, "send commits", 10);
+      assertEquals(await search(index, "text file", 10), first);
     });
 
     for (
@@ -72,34 +80,48 @@ export function describeToolIndex(name: string, create: () => ToolIndex): void {
         2,
       ]] as const
     ) {
-      it(`gives ${count} of 2 hits for a limit of ${limit}`, () => {
-        assertEquals(filled([read, write]).search("file", limit).length, count);
+      it(`gives ${count} of 2 hits for a limit of ${limit}`, async () => {
+        assertEquals((await search(filled([read, write]), "file", limit)).length, count);
       });
     }
 
-    it("forgets a removed tool, and takes it back", () => {
+    it("forgets a removed tool, and takes it back", async () => {
       const index = filled(all);
       index.remove("file-write");
-      assertEquals(ids(index, "write text file").includes("file-write"), false);
+      assertEquals((await ids(index, "write text file")).includes("file-write"), false);
       index.add(write);
-      assertEquals(index.search("write text file", 10), filled(all).search("write text file", 10));
+      assertEquals(
+        await search(index, "write text file", 10),
+        await search(filled(all), "write text file", 10),
+      );
     });
 
-    it("replaces a tool with the same id", () => {
+    it("replaces a tool with the same id", async () => {
       const index = filled(all);
       index.add(makeTool({ name: "git-log", description: "Cuts timber." }));
-      assertEquals(ids(index, "timber"), ["git-log"]);
-      assertEquals(ids(index, "branch").includes("git-log"), false);
+      assertEquals(await ids(index, "timber"), ["git-log"]);
+      assertEquals((await ids(index, "branch")).includes("git-log"), false);
     });
 
-    it("ignores the removal of a tool that is not there", () => {
+    it("finds only what is among the tools of the caller", async () => {
+      const index = filled(all);
+      const hits = await index.search("write text to a file", 10, { among: [read, log] });
+      assertEquals(hits.map((hit) => hit.id).filter((id) => id !== "git-log"), ["file-read"]);
+      assertEquals(await index.search("write text to a file", 10, { among: [] }), []);
+    });
+
+    it("finds nothing for an empty query", async () => {
+      for (const query of ["", "  ", "?!"]) assertEquals(await ids(filled(all), query), []);
+    });
+
+    it("ignores the removal of a tool that is not there", async () => {
       const index = filled(all);
       index.remove("nobody");
       index.remove("constructor");
-      assertEquals(ids(index, "git log")[0], "git-log");
+      assertEquals((await ids(index, "git log"))[0], "git-log");
     });
 
-    it("is the same after many changes as one made anew", () => {
+    it("is the same after many changes as one made anew", async () => {
       const index = create();
       const kept = new Map<string, Tool>();
       // A fixed sequence of additions, replacements and removals of 40 ids.
@@ -124,19 +146,19 @@ export function describeToolIndex(name: string, create: () => ToolIndex): void {
       const anew = filled([...kept.values()]);
       assertEquals(kept.size > 10 && kept.size < 40, true);
       for (const query of ["file", "handles invoice 3", "tool-7", "calendar mail"]) {
-        assertEquals(index.search(query, 100), anew.search(query, 100));
+        assertEquals(await search(index, query, 100), await search(anew, query, 100));
       }
     });
 
-    it("holds tools with the names of an object's own members", () => {
+    it("holds tools with the names of an object's own members", async () => {
       const names = ["constructor", "__proto__", "toString", "hasOwnProperty"];
       const index = filled(names.map((name) => makeTool({ name, description: "Does a thing." })));
-      for (const name of names) assertEquals(ids(index, name)[0], name);
+      for (const name of names) assertEquals((await ids(index, name))[0], name);
       index.remove("constructor");
-      assertEquals(ids(index, "constructor").includes("constructor"), false);
+      assertEquals((await ids(index, "constructor")).includes("constructor"), false);
     });
 
-    it("never throws, whatever the query is", () => {
+    it("never throws, whatever the query is", async () => {
       const index = filled(all);
       for (
         const query of [
@@ -153,7 +175,7 @@ export function describeToolIndex(name: string, create: () => ToolIndex): void {
           "(a+)+$",
         ]
       ) {
-        assertEquals(Array.isArray(index.search(query, 10)), true);
+        assertEquals(Array.isArray(await search(index, query, 10)), true);
       }
     });
   });

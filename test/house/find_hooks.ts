@@ -25,6 +25,7 @@ const HANDED_IN = new Set([
   "DispatchContext",
   "ToolDefinition",
   "ToolPolicy",
+  "PinStore",
   "ToolChangeListener",
 ]);
 
@@ -61,6 +62,7 @@ class HookReader {
   readonly names: Set<string> = new Set();
   readonly #checker: Checker;
   readonly #seen: Set<number> = new Set();
+  readonly #places: Set<string> = new Set();
 
   constructor(checker: Checker) {
     this.#checker = checker;
@@ -68,7 +70,10 @@ class HookReader {
 
   /** Reads the type of a member, or of a list of options. */
   async read(type: Type | undefined, name: string): Promise<void> {
-    if (type === undefined) return;
+    // A type that holds itself, such as that of JSON, is read once for each name.
+    const place = `${name} ${type?.id}`;
+    if (type === undefined || this.#places.has(place)) return;
+    this.#places.add(place);
     if (type.isUnionType() || type.isIntersectionType()) {
       for (const part of await type.getTypes()) await this.read(part, name);
       return;
@@ -92,8 +97,10 @@ class HookReader {
     }
     if (!isOwn(await type.getSymbol())) return;
     for (const member of await checker.getPropertiesOfType(type)) {
-      const parent = (await member.getParent())?.name ?? "__type";
-      const owner = parent.startsWith("__") ? (await type.getAliasSymbol())?.name ?? name : parent;
+      const parent = await member.getParent();
+      if (parent !== undefined && !isOwn(parent)) continue;
+      const isNamed = parent !== undefined && !parent.name.startsWith("__");
+      const owner = isNamed ? parent.name : (await type.getAliasSymbol())?.name ?? name;
       await this.read(await checker.getTypeOfSymbol(member), `${owner}.${member.name}`);
     }
   }
@@ -103,10 +110,13 @@ function isOf(symbol: Symbol | undefined, name: string): boolean {
   return symbol?.name === name;
 }
 
-/** Whether it is a type of plue, and no class: plue makes the objects of its classes itself. */
+/**
+ * Whether it is a type of plue, and no class: plue makes the objects of its classes itself. The
+ * members of a type parameter are those of what it extends, such as a string.
+ */
 function isOwn(symbol: Symbol | undefined): boolean {
-  const [declaration] = symbol?.declarations ?? [];
-  return symbol !== undefined && declaration !== undefined &&
-    (symbol.flags & SymbolFlags.Class) === 0 &&
-    declaration.path.startsWith(ROOT) && !declaration.path.includes("node_modules");
+  const { declarations = [], flags = 0 } = symbol ?? {};
+  return declarations.length > 0 &&
+    (flags & (SymbolFlags.Class | SymbolFlags.TypeParameter)) === 0 &&
+    declarations.every(({ path }) => path.startsWith(join(ROOT, "src")));
 }

@@ -16,5 +16,5 @@ describe("the hooks that an owner may hand in", () => {
     assertEquals(found.filter((name) => !known.has(name)), []);
     // A case for what is no hook any more tests nothing.
     assertEquals([...known].filter((name) => !found.includes(name)), []);
-  }, 60_000);
+  }, 600_000);
 });

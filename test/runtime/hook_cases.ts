@@ -39,6 +39,12 @@ import {
 import { importTools } from "../../src/formats/mod.ts";
 import { createMcpEndpoint, importMcpServer } from "../../src/adapters/mcp/mod.ts";
 import { importOpenApi } from "../../src/adapters/openapi/mod.ts";
+import {
+  memoryStore,
+  type PinStore,
+  toolPins,
+  type ToolPinsOptions,
+} from "../../src/adapters/pins/mod.ts";
 import { fetchFrom, URL_OF_MCP } from "../adapters/mcp/support.ts";
 
 /** What a hook does wrong. */
@@ -422,7 +428,7 @@ export const HOOK_CASES: Readonly<Record<string, HookCase>> = {
   },
   "RemoteKeysOptions.fetch": {
     right: "503",
-    run: (fetch) => request({ authorize: withKeys({ fetch }) }, WAIT, TOKEN),
+    run: (fetch) => request({ authorize: withKeys({ fetch, timeoutMs: 500 }) }, WAIT, TOKEN),
   },
   "RemoteKeysOptions.now": {
     right: { throws: "503", rejects: "503", hangs: "503", "answers nonsense": "401" },
@@ -452,7 +458,7 @@ export const HOOK_CASES: Readonly<Record<string, HookCase>> = {
     right: { throws: "500", rejects: "500", hangs: "503", "answers nonsense": "503" },
     run: (take) =>
       request({
-        rateLimit: { limit: 1, windowMs: 1_000, store: { take }, storeTimeoutMs: 100 },
+        rateLimit: { limit: 1, windowMs: 1_000, storeTimeoutMs: 500, store: { take } },
       }),
   },
   "MemoryRateLimitStoreOptions.now": {
@@ -475,15 +481,24 @@ export const HOOK_CASES: Readonly<Record<string, HookCase>> = {
   "CallSpan.end": { right: "200", run: (end) => request(traced({ end })) },
 
   // What is imported.
-  "ImportOptions.risk": {
-    right: "its owner is told",
-    run(risk) {
-      try {
-        return importTools("mcp", MCP_LIST, { risk }).tools.map((tool) => tool.risk).join();
-      } catch {
-        return "its owner is told";
-      }
+  "ImportOptions.risk": { right: "its owner is told", run: (risk) => chosenBy({ risk }) },
+  "ImportOptions.include": { right: told("none"), run: (include) => chosenBy({ include }) },
+  "ImportOptions.exclude": { right: told("none"), run: (exclude) => chosenBy({ exclude }) },
+  "ImportOptions.roles": { right: "its owner is told", run: (roles) => chosenBy({ roles }) },
+  "ImportOptions.scopes": { right: "its owner is told", run: (scopes) => chosenBy({ scopes }) },
+  "ToolPinsOptions.onHeld": {
+    right: "new",
+    run: (onHeld) => pinnedBy(memoryStore(), { firstImport: "hold", onHeld }),
+  },
+  "PinStore.load": { right: "unverified", run: (load) => pinnedBy({ ...memoryStore(), load }) },
+  "PinStore.save": {
+    right: {
+      throws: "unverified",
+      rejects: "unverified",
+      hangs: "unverified",
+      "answers nonsense": "let in",
     },
+    run: (save) => pinnedBy({ ...memoryStore(), save }),
   },
   "ImportMcpServerOptions.risk": {
     right: "its owner is told",
@@ -508,6 +523,28 @@ export const HOOK_CASES: Readonly<Record<string, HookCase>> = {
   },
 };
 
+/** The answers of a choice that is wanted at once, and of which its owner is told otherwise. */
+function told(nonsense: string): Readonly<Record<Way, string>> {
+  const owner = "its owner is told";
+  return { throws: owner, rejects: owner, hangs: owner, "answers nonsense": nonsense };
+}
+
+/** How many tools are imported with a choice. */
+function chosenBy(options: Readonly<Record<string, BadHook>>): string {
+  try {
+    return importTools("mcp", MCP_LIST, options).tools.length === 0 ? "none" : "some";
+  } catch {
+    return "its owner is told";
+  }
+}
+
+/** What becomes of a tool that pins look at. */
+async function pinnedBy(store: PinStore, options: ToolPinsOptions = {}): Promise<string> {
+  const pins = toolPins(store, { storeTimeoutMs: 500, ...options });
+  const { tools, held } = await importTools("mcp", MCP_LIST, { pins });
+  return tools.length > 0 ? "let in" : held[0]?.kind ?? "lost";
+}
+
 function because(reason: string, names: readonly string[]): Readonly<Record<string, string>> {
   return Object.fromEntries(names.map((name) => [name, reason]));
 }
@@ -521,7 +558,15 @@ export const NO_HOOKS: Readonly<Record<string, string>> = {
     "RegistryClock.setTimeout",
     "RegistryClock.setTimeout()",
   ]),
+  ...because("is one of ImportOptions", [
+    "ImportMcpServerOptions.exclude",
+    "ImportMcpServerOptions.include",
+    "ImportMcpServerOptions.roles",
+    "ImportMcpServerOptions.scopes",
+  ]),
   ...because("is made by plue and handed on", [
+    "ImportPins.check",
+    "PinnedImport.approve",
     "ArgumentChoice.accepts",
     "CallDispatcher.dispatchAll",
     "ExportNames.encodingOf",
@@ -530,6 +575,14 @@ export const NO_HOOKS: Readonly<Record<string, string>> = {
     "FormatService.exportPage",
     "FormatService.routes",
     "FormatService.routes()",
+    "ImportPins.check",
+    "PinnedImport.approve",
+  ]),
+  ...because("is read by importTools, as that of ImportOptions", [
+    "ImportMcpServerOptions.exclude",
+    "ImportMcpServerOptions.include",
+    "ImportMcpServerOptions.roles",
+    "ImportMcpServerOptions.scopes",
   ]),
   ...because("is of the response that a fetch function gave", [
     "HttpResponse.body.getReader",

@@ -31,11 +31,11 @@ export function listTools(
   pages: ListCache<Page>,
   formats: FormatService | undefined,
 ): RouteAnswer {
-  return ({ raw, toolset }) => {
+  return async ({ raw, toolset }) => {
     const query = readListingQuery(raw.url);
     // The same array for as long as the members and their availability stay the same.
     const listed = toolset.available();
-    const page = pages.of(
+    const page = await pages.of(
       listed,
       query.key,
       () => makePage(toolset, listed, query, formats?.exportPage),

@@ -5,7 +5,6 @@
  */
 
 import type { DecodedCall, Exportable, ExportResult, TargetName } from "../../formats/mod.ts";
-import { searchToolset } from "../../registry/mod.ts";
 import type { Toolset } from "../../select/mod.ts";
 import type { ToolResult } from "../../tool/mod.ts";
 import {
@@ -68,10 +67,9 @@ export function serveFormats(
   const { openapi = {} } = options;
   checkOptions("describe the service (openapi)", openapi, OPENAPI_CHECKS);
   return {
-    exportPage(toolset, tools, { format = "", search, limit, losses }) {
+    exportPage(tools, { format = "", losses }) {
       // A copy, because an export of the listing itself would be kept with it, without a bound.
-      const found = search === undefined ? [...tools] : searchToolset(toolset, search, { limit });
-      const exported = exportTo(formats, found, format);
+      const exported = exportTo(formats, [...tools], format);
       const { target, names, rejected, warnings } = exported;
       return pageOf({
         target,

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { searchToolset } from "../../registry/mod.ts";
+import { searchToolsetAsync } from "../../registry/mod.ts";
 import type { Toolset } from "../../select/mod.ts";
 import { describeTool, type Tool } from "../../tool/mod.ts";
 import { BoundedMap } from "./bounded_map.ts";
@@ -17,8 +17,8 @@ export interface Page {
   readonly etag: string;
 }
 
-/** Makes the page of a query that names a format. */
-export type ExportPage = (toolset: Toolset, tools: readonly Tool[], query: ListingQuery) => Page;
+/** Makes the page of a query that names a format, of the tools that it asks for. */
+export type ExportPage = (tools: readonly Tool[], query: ListingQuery) => Page;
 
 /** How many characters of pages one handler keeps: a byte each, or two. */
 const MAX_PAGES = 8 * 1_024 * 1_024;
@@ -62,7 +62,7 @@ export function pageResponse(request: Request, page: Page): Response {
 }
 
 /**
- * Makes the page that a query asks for.
+ * Makes the page that a query asks for. A search may wait for its index.
  *
  * @param toolset What the caller sees.
  * @param listed Those of it that are available now.
@@ -74,8 +74,8 @@ export function makePage(
   listed: readonly Tool[],
   query: ListingQuery,
   exportPage: ExportPage | undefined,
-): Page {
-  const { selection, format } = query;
+): Page | Promise<Page> {
+  const { selection, format, search } = query;
   let shown = toolset;
   let tools = listed;
   if (selection !== undefined) {
@@ -84,38 +84,42 @@ export function makePage(
     const isListed = new Set(listed);
     tools = shown.tools.filter((tool) => isListed.has(tool));
   }
-  if (format === undefined) return listingPage(shown, tools, query);
-  if (exportPage !== undefined) return exportPage(shown, tools, query);
-  throw new RequestError(
-    "This server exports no formats: its owner sets the option formats",
-  );
+  if (format === undefined) {
+    return search === undefined ? listingPage(tools, query) : searchPage(shown, search, query);
+  }
+  if (exportPage === undefined) {
+    throw new RequestError("This server exports no formats: its owner sets the option formats");
+  }
+  if (search === undefined) return exportPage(tools, query);
+  const { limit, minScore } = query;
+  return searchToolsetAsync(shown, search, { limit, minScore })
+    .then((found) => exportPage(found, query));
 }
 
-function listingPage(
+function listingPage(tools: readonly Tool[], { limit, cursor }: ListingQuery): Page {
+  const start = cursor === undefined ? 0 : indexAfter(tools, readCursor(cursor, "after"));
+  const page = tools.slice(start, start + limit);
+  const last = page.at(-1);
+  const isMore = last !== undefined && start + limit < tools.length;
+  return pageOf({
+    tools: page.map(describeTool),
+    nextCursor: isMore ? writeCursor("after", last.id) : undefined,
+  });
+}
+
+async function searchPage(
   toolset: Toolset,
-  tools: readonly Tool[],
-  query: ListingQuery,
-): Page {
-  const { search, limit, cursor } = query;
-  let found: readonly Tool[];
-  let next: string | undefined;
-  if (search === undefined) {
-    const start = cursor === undefined ? 0 : indexAfter(tools, readCursor(cursor, "after"));
-    found = tools.slice(start, start + limit);
-    const last = found.at(-1);
-    if (last !== undefined && start + limit < tools.length) {
-      next = writeCursor("after", last.id);
-    }
-  } else {
-    const start = cursor === undefined ? 0 : offset(readCursor(cursor, "offset"));
-    // One more than the page, to know whether there is a next one.
-    const hits = searchToolset(toolset, search, { limit: start + limit + 1 });
-    found = hits.slice(start, start + limit);
-    if (hits.length > start + limit) {
-      next = writeCursor("offset", String(start + limit));
-    }
-  }
-  return pageOf({ tools: found.map(describeTool), nextCursor: next });
+  search: string,
+  { limit, cursor, minScore }: ListingQuery,
+): Promise<Page> {
+  const start = cursor === undefined ? 0 : offset(readCursor(cursor, "offset"));
+  const end = start + limit;
+  // One more than the page, to know whether there is a next one.
+  const found = await searchToolsetAsync(toolset, search, { limit: end + 1, minScore });
+  return pageOf({
+    tools: found.slice(start, end).map(describeTool),
+    nextCursor: found.length > end ? writeCursor("offset", String(end)) : undefined,
+  });
 }
 
 /** The index of the first tool after `id`, which may be gone by now. */
@@ -197,13 +201,32 @@ export class ListCache<Value> {
   }
 
   /**
-   * The value of a key, made if it is not kept.
+   * The value of a key, made if it is not kept. One that is made later is kept when it is there, and
+   * not if it fails.
    *
    * @param tools A list that does not change.
    */
-  of(tools: readonly Tool[], key: string, make: () => Value): Value {
+  of(tools: readonly Tool[], key: string, make: () => Value): Value;
+  of(
+    tools: readonly Tool[],
+    key: string,
+    make: () => Value | Promise<Value>,
+  ): Value | Promise<Value>;
+  of(
+    tools: readonly Tool[],
+    key: string,
+    make: () => Value | Promise<Value>,
+  ): Value | Promise<Value> {
     let number = this.#numbers.get(tools);
     if (number === undefined) this.#numbers.set(tools, number = this.#count++);
-    return this.#values.getOrMake(`${number} ${key}`, make);
+    const name = `${number} ${key}`;
+    const known = this.#values.get(name);
+    if (known !== undefined) return known;
+    const made = make();
+    const keep = (value: Value): Value => {
+      this.#values.set(name, value);
+      return value;
+    };
+    return made instanceof Promise ? made.then(keep) : keep(made);
   }
 }

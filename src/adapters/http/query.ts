@@ -21,6 +21,8 @@ export interface ListingQuery {
   readonly selection: Selection | undefined;
   /** Words to search for, best match first; `undefined` lists by id. */
   readonly search: string | undefined;
+  /** The score that the best tool must reach; `undefined` for what the index has by default. */
+  readonly minScore: number | undefined;
   /** How many tools the page has at most. */
   readonly limit: number;
   /** Where the page begins, as the page before it said. */
@@ -39,16 +41,18 @@ export const MAX_PAGE = 1000;
 /** How many tools a search finds without a limit in the query: the best ones. */
 const DEFAULT_HITS = 10;
 const MAX_TEXT = 512;
+/** Questions are longer than names, and the index that plue brings reads this much of them. */
+const MAX_SEARCH = 8_192;
 
 type Reader = (value: string, name: string) => unknown;
 
 function oneWord(value: string, name: string): string {
-  if (value.length > MAX_TEXT) {
-    throw new RequestError(
-      `Query parameter "${name}" is longer than ${MAX_TEXT} characters`,
-    );
-  }
-  return value;
+  return atMost(MAX_TEXT, value, name);
+}
+
+function atMost(length: number, value: string, name: string): string {
+  if (value.length <= length) return value;
+  throw new RequestError(`Query parameter "${name}" is longer than ${length} characters`);
 }
 
 const READERS = {
@@ -71,7 +75,11 @@ const READERS = {
     if (isToolName(value)) return value;
     throw unfit(name, value, "a namespace");
   },
-  q: oneWord,
+  q: (value, name) => atMost(MAX_SEARCH, value, name),
+  minScore: (value, name) => {
+    if (/^(0|1|0\.\d{1,6})$/.test(value)) return Number(value);
+    throw unfit(name, value, "a number from 0 to 1");
+  },
   limit: (value, name) => {
     const limit = /^\d{1,4}$/.test(value) ? Number(value) : 0;
     if (limit >= 1 && limit <= MAX_PAGE) return limit;
@@ -126,10 +134,13 @@ function readParameters(parameters: URLSearchParams): ListingQuery {
     if (value === "") throw new RequestError(`Query parameter "${name}" is empty`);
     values[name] = READERS[name](value, name);
   }
-  const { category, q, limit, cursor, format, losses, ...rest } = values as QueryValues;
+  const { category, q, minScore, limit, cursor, format, losses, ...rest } = values as QueryValues;
   const { role, maxRisk, tagsAny, tagsAll, namespace, ...context } = rest;
   if (format === undefined && losses !== undefined) {
     throw new RequestError('Query parameter "losses" goes with "format"');
+  }
+  if (q === undefined && minScore !== undefined) {
+    throw new RequestError('Query parameter "minScore" goes with "q"');
   }
   // An export is whole; only a search has a limit.
   const paging = cursor !== undefined
@@ -155,6 +166,7 @@ function readParameters(parameters: URLSearchParams): ListingQuery {
       context: present(context),
     }),
     search: q,
+    minScore,
     limit: limit ?? (q === undefined ? MAX_PAGE : DEFAULT_HITS),
     cursor,
     key: JSON.stringify(NAMES.map((name) => parameters.get(name) ?? 0)),

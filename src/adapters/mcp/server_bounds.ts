@@ -90,7 +90,7 @@ function tooLarge(maxBytes: number): string {
  * streams no faster than `unasked` allows.
  */
 export function boundedFetch(
-  base: FetchLike = (url, init) => fetch(url, init),
+  base: FetchLike | undefined = (url, init) => fetch(url, init),
   maxBytes: number,
   unasked: UnaskedMessages,
 ): FetchLike {

@@ -21,7 +21,6 @@ import {
   describe,
   describeThrown,
   isObject,
-  type JsonValue,
   makeTool,
   MAX_TIMEOUT_MS,
   NO_LOG,
@@ -216,7 +215,7 @@ class ToolPins implements ImportPins {
         kind: "vanished",
         grade: "narrowed",
         changes: [],
-        before: definition as JsonValue,
+        before: definition,
         digest: "",
         reason: "it has vanished since it was approved",
       })
@@ -242,7 +241,7 @@ class ToolPins implements ImportPins {
         kind: "unverified",
         grade: "widened",
         changes: [],
-        after: definition as JsonValue,
+        after: definition,
         digest,
         reason: `its pins cannot be read or kept: ${why}`,
       })
@@ -322,8 +321,8 @@ function heldOffer(
     grade,
     changes,
     ...(formerId === undefined ? {} : { formerId }),
-    ...(before === undefined ? {} : { before: before.definition as JsonValue }),
-    after: definition as JsonValue,
+    ...(before === undefined ? {} : { before: before.definition }),
+    after: definition,
     digest,
     reason: before !== undefined
       ? `it has changed since it was approved (${grade}${placesOf(changes)})`

@@ -12,6 +12,7 @@ import {
 } from "../../execute/mod.ts";
 import {
   createToolIndex,
+  type ToolAnswer,
   type ToolIndex,
   ToolRegistry as CoreToolRegistry,
   type ToolRegistryOptions as CoreToolRegistryOptions,
@@ -41,7 +42,7 @@ export interface ToolRegistryOptions extends Omit<CoreToolRegistryOptions, "engi
    *
    * @default {createToolIndex}
    */
-  readonly index?: (() => ToolIndex) | undefined;
+  readonly index?: (() => ToolIndex<ToolAnswer>) | undefined;
 }
 
 /**

@@ -12,36 +12,73 @@ import {
   callHook,
   type Check,
   checkText,
+  isThenable,
+  NO_LOG,
+  numberFrom,
   readFields,
+  refuse,
   type Tool,
   wholeFrom,
 } from "../../tool/mod.ts";
+import type { ToolField } from "./fields.ts";
+
+/** A word of a query that a tool has, as it was written or in another form, or a synonym of it. */
+export interface ToolMatch {
+  /** The word as the query has it, in lower case. */
+  readonly word: string;
+  /** Where in the tool it was found. */
+  readonly fields: readonly ToolField[];
+}
 
 /** One answer of a search. */
 export interface ToolHit {
   /** The tool's id. */
   readonly id: string;
-  /** How well it fits, greater than 0. Comparable within one search only. */
+  /** How well it fits, greater than 0. What a score means is up to the index. */
   readonly score: number;
+  /** Why it was found, if the index ranks by words. */
+  readonly matches?: readonly ToolMatch[] | undefined;
 }
+
+/** What a search looks at, and when it answers nothing. */
+export interface ToolSearchScope {
+  /**
+   * The tools that the caller sees. Only they may be found, and nothing that depends on other tools
+   * may show in the order or in the scores. It is the same list for as long as it has the same
+   * tools, so an index can remember what it works out for it. Absent: all tools of the index.
+   */
+  readonly among?: readonly Tool[] | undefined;
+  /** The score that the best tool must reach for an answer. Absent: what the index has by default. */
+  readonly minScore?: number | undefined;
+}
+
+/** What an index answers: at once, or later, such as one that asks a provider for vectors. */
+export type ToolAnswer = readonly ToolHit[] | Promise<readonly ToolHit[]>;
 
 /**
  * Finds tools by what they say of themselves. `createToolIndex` ranks by words; another index may
- * rank by vectors.
+ * rank by vectors, and may be asynchronous; `fuseIndexes` makes one of several.
  *
  * Contract:
  * - `search` sees what `add` and `remove` did before it.
  * - Hits are ordered by score, best first, then by id in code-unit order; the same tools give the
  *   same answer, in whatever order they were added.
- * - `search` never throws, whatever the query is.
+ * - An empty query finds nothing. `search` never throws, whatever the query is; an asynchronous one
+ *   may reject.
  */
-export interface ToolIndex {
+export interface ToolIndex<Answer extends ToolAnswer = readonly ToolHit[]> {
   /** Takes a tool in. A tool with the same id is replaced. */
   add(tool: Tool): void;
   /** Takes a tool out. An id that is not there is ignored. */
   remove(id: string): void;
   /** The best `limit` tools for a query. */
-  search(query: string, limit: number): readonly ToolHit[];
+  search(query: string, limit: number, scope?: ToolSearchScope): Answer;
+}
+
+/** The tools that a search found, best first. */
+export interface FoundTools extends ReadonlyArray<Tool> {
+  /** For each of the tools, in the same order: its score, and why it was found. */
+  readonly hits: readonly ToolHit[];
 }
 
 /** Options for `searchToolset` and `registry.searchTools()`. */
@@ -51,21 +88,29 @@ export interface ToolSearchOptions {
    * 10, for `searchToolset`, which asks on behalf of a model or of another caller.
    */
   readonly limit?: number | undefined;
+  /**
+   * The score that the best tool must reach for there to be an answer, so that a question which no
+   * tool serves finds nothing; 0 for any score. Absent: what the index has by default.
+   */
+  readonly minScore?: number | undefined;
 }
 
-const OPTIONS = { limit: wholeFrom(0) } satisfies {
+const OPTIONS = { limit: wholeFrom(0), minScore: numberFrom(0) } satisfies {
   readonly [Name in keyof ToolSearchOptions]-?: Check;
 };
 
-const providers = new WeakMap<ToolSource, () => ToolIndex>();
+const providers = new WeakMap<ToolSource, () => ToolIndex<ToolAnswer>>();
 
 /** Says that `source` has an index of all its tools. */
-export function provideIndex(source: ToolSource, index: () => ToolIndex): void {
+export function provideIndex(
+  source: ToolSource,
+  index: () => ToolIndex<ToolAnswer>,
+): void {
   providers.set(source, index);
 }
 
 /** The index that `source` keeps of all its tools, if it keeps one. */
-export function providedIndex(source: ToolSource): ToolIndex | undefined {
+export function providedIndex(source: ToolSource): ToolIndex<ToolAnswer> | undefined {
   return providers.get(source)?.();
 }
 
@@ -74,50 +119,80 @@ export function providedIndex(source: ToolSource): ToolIndex | undefined {
  *
  * @param otherwise The limit where the options have none.
  * @param indexOf Gives an index that holds the toolset's tools, and perhaps others.
+ * @returns A promise only if the index answers with one.
  */
 export function findTools(
   toolset: Toolset,
   query: string,
   options: ToolSearchOptions,
   otherwise: number,
-  indexOf: (toolset: Toolset) => ToolIndex,
-): readonly Tool[] {
+  indexOf: (toolset: Toolset) => ToolIndex<ToolAnswer>,
+): FoundTools | Promise<FoundTools> {
   checkText("search", query, "the query");
-  const { limit = otherwise } = readFields("search", { ...options }, OPTIONS, () => "the limit");
-  const most = Math.min(limit, toolset.size);
-  if (most === 0) return [];
-  const index = indexOf(toolset);
-  // The index knows tools that this caller does not see, so it may take more hits to find enough.
-  for (let wanted = most;; wanted *= 4) {
-    const hits = atOnce(index.search(query, wanted));
-    const found: Tool[] = [];
-    for (const { id } of hits) {
-      const tool = toolset.get(id);
-      if (tool !== undefined && toolset.isAvailable(tool) && found.push(tool) === most) {
-        return found;
-      }
-    }
-    if (hits.length < wanted) return found;
+  const { limit = otherwise, minScore } = readFields(
+    "search",
+    { ...options },
+    OPTIONS,
+    (field) => `the ${field}`,
+  );
+  let among = toolset.available();
+  const { source } = toolset;
+  // An older toolset may have tools that the source has no more.
+  if (source.revision !== toolset.revision) {
+    among = among.filter((tool) => toolset.isAvailable(tool));
   }
+  const most = Math.min(limit, among.length);
+  if (most === 0) return found(toolset, [], 0);
+  const answer = indexOf(toolset).search(query, most, { among, minScore });
+  return isThenable(answer)
+    ? Promise.resolve(answer).then((hits) => found(toolset, hits, most))
+    : found(toolset, answer, most);
+}
+
+/** Of hits, the tools that the caller still sees: an index of others may not have looked. */
+function found(toolset: Toolset, answer: readonly ToolHit[], most: number): FoundTools {
+  const tools: Tool[] = [];
+  const hits: ToolHit[] = [];
+  for (const hit of answer) {
+    const tool = toolset.get(hit.id);
+    if (tools.length === most) break;
+    if (tool === undefined || !toolset.isAvailable(tool)) continue;
+    tools.push(tool);
+    hits.push(hit);
+  }
+  // Not enumerable, so that the list is compared and shown as the list of tools that it is.
+  return Object.freeze(
+    Object.defineProperty(tools, "hits", { value: hits }),
+  ) as unknown as FoundTools;
+}
+
+/** What was found, by an index that answers at once. */
+export function foundAtOnce(answer: FoundTools | Promise<FoundTools>): FoundTools {
+  if (!isThenable(answer)) return answer;
+  answer.then(undefined, NO_LOG);
+  return refuse("search", "the index is asynchronous: searchToolsetAsync waits for it");
 }
 
 /** The search index of one registry. Registering a tool never fails because of it. */
 export class IndexFollower {
-  readonly #make: () => ToolIndex;
+  readonly #make: () => ToolIndex<ToolAnswer>;
   readonly #onError: (toolId: string, error: unknown) => void;
-  #index: ToolIndex | undefined;
+  #index: ToolIndex<ToolAnswer> | undefined;
 
   /**
    * @param make Makes an empty index.
    * @param onError Called when the index could not follow a change. Must not throw.
    */
-  constructor(make: () => ToolIndex, onError: (toolId: string, error: unknown) => void) {
+  constructor(
+    make: () => ToolIndex<ToolAnswer>,
+    onError: (toolId: string, error: unknown) => void,
+  ) {
     this.#make = make;
     this.#onError = onError;
   }
 
   /** The index. Where there is none, it is made of what `tools` gives. */
-  of(tools: () => readonly Tool[]): ToolIndex {
+  of(tools: () => readonly Tool[]): ToolIndex<ToolAnswer> {
     if (this.#index === undefined) {
       const index = atOnce(this.#make());
       for (const tool of tools()) atOnce(index.add(tool));
@@ -139,7 +214,7 @@ export class IndexFollower {
     this.#index = undefined;
   }
 
-  #follow(id: string, change: (index: ToolIndex) => unknown): void {
+  #follow(id: string, change: (index: ToolIndex<ToolAnswer>) => unknown): void {
     const index = this.#index;
     if (index === undefined) return;
     callHook(() => change(index), (error) => {

@@ -5,19 +5,25 @@
  * @module
  */
 
-import { isWithinEdits } from "../../tool/mod.ts";
+import { type Check, isWithinEdits, refuse } from "../../tool/mod.ts";
 
 /** Longer words are cut, so that the keys of the index stay short. */
 const MAX_WORD = 48;
 
-const CHUNK = /[\p{L}\p{M}\p{N}]+/gu;
+/** Scripts that do not put spaces between words: pairs of letters stand for words there. */
+const UNSPACED = String
+  .raw`[\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{scx=Thai}\p{scx=Lao}\p{scx=Khmr}\p{scx=Mymr}]`;
+const LETTER = String.raw`[\p{L}\p{M}\p{N}]`;
+const unspaced = new RegExp(UNSPACED, "u");
+const chunk = new RegExp(`(?:(?=${LETTER})${UNSPACED})+|(?:(?!${UNSPACED})${LETTER})+`, "gu");
+const asciiChunk = /[a-z\d]+/gi;
 // "PRs" is one word; "HTTPServer2" is three.
 const PART = /\p{Lu}{2,}s(?!\p{L})|\p{Lu}+(?![^\p{Lu}\p{N}])|\p{Lu}?[^\p{Lu}\p{N}]+|\p{N}+/gu;
-/** Scripts that do not put spaces between words: pairs of letters stand for words there. */
-const UNSPACED = /[\p{sc=Han}\p{sc=Hira}\p{sc=Kana}\p{sc=Thai}\p{sc=Lao}\p{sc=Khmr}\p{sc=Mymr}]/u;
 /** Most words: nothing to split. */
 const PLAIN = /^[a-z]+$/;
 const ASCII = /^[\0-\x7f]*$/;
+/** Accents, and the vowels, hamzas and stretches of Arabic. */
+const MARKS = /[\u0300-\u036f\u0640\u064b-\u0655]+/g;
 
 /**
  * The words of a text in lower case, in order, at most `limit`. Case, accents and punctuation do not
@@ -28,33 +34,39 @@ const ASCII = /^[\0-\x7f]*$/;
  */
 export function splitWords(text: string, limit: number): string[] {
   const words: string[] = [];
-  for (const chunk of fold(text).match(CHUNK) ?? []) {
+  for (const run of runs(text)) {
     if (words.length >= limit) break;
-    const parts = PLAIN.test(chunk) ? [chunk] : chunk.match(PART) ?? [];
+    const parts = PLAIN.test(run) ? [run] : run.match(PART) ?? [];
     for (const part of parts) {
-      const letters = UNSPACED.test(part) ? Array.from(part) : [];
+      const letters = unspaced.test(part) ? Array.from(part) : [];
       if (letters.length < 2) words.push(lower(part));
       for (let end = 2; end <= letters.length && words.length < limit; end++) {
         words.push(letters.slice(end - 2, end).join(""));
       }
     }
-    if (parts.length > 1) words.push(lower(chunk));
+    if (parts.length > 1) words.push(lower(run));
   }
   return words.slice(0, limit);
 }
 
 /** The whole text as one word: `file-write`, `fileWrite` and "file write" are the same here. */
 export function joinWords(text: string): string {
-  return (fold(text).match(CHUNK) ?? []).join("").toLowerCase();
+  return runs(text).join("").toLowerCase();
 }
 
 function lower(word: string): string {
   return word.slice(0, MAX_WORD).toLowerCase();
 }
 
-/** Compatibility forms as usual letters (full width, ligatures), and letters without accents. */
-function fold(text: string): string {
-  return ASCII.test(text) ? text : text.normalize("NFKD").replace(/[̀-ͯ]+/g, "").normalize("NFC");
+/**
+ * Letters and digits without a break, in one script where a script has no spaces. Compatibility
+ * forms are usual letters (full width, ligatures), and letters have no accents.
+ */
+function runs(text: string): readonly string[] {
+  const found = ASCII.test(text)
+    ? text.match(asciiChunk)
+    : text.normalize("NFKD").replace(MARKS, "").normalize("NFC").match(chunk);
+  return found ?? [];
 }
 
 /**
@@ -74,14 +86,15 @@ export function stem(word: string): string {
     .replace(/([^aeiou])\1$/, "$1");
 }
 
-/** How many words one word may mean. */
-const MAX_GUESSES = 8;
-
 /**
  * The words among `known` that begin with `word`, or are one typing error away from it (two from
- * eight letters on, none below four), with their likeness, 0 to 1; the likeliest eight.
+ * eight letters on, none below four), with their likeness, 0 to 1; the likeliest come first. Nothing
+ * is guessed for words with digits, nor for one or two Latin letters.
+ *
+ * @param known Words with the same first letter.
  */
 export function closeWords(word: string, known: Iterable<string>): [string, number][] {
+  if (/\p{N}|^[a-z]{1,2}$/u.test(word)) return [];
   const limit = word.length < 4 ? 0 : word.length < 8 ? 1 : 2;
   const letters = letterMask(word);
   const found: [string, number][] = [];
@@ -96,7 +109,7 @@ export function closeWords(word: string, known: Iterable<string>): [string, numb
       found.push([other, isWithinEdits(word, other, 1) ? 1 : 0.5]);
     }
   }
-  return found.sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1)).slice(0, MAX_GUESSES);
+  return found.sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1));
 }
 
 /** A bit per letter. One typing error changes two at most, so one comparison rules most words out. */
@@ -118,7 +131,7 @@ const STOP_WORDS =
 
 /** Abbreviations with what they stand for, and groups of words that are used for one another. */
 const WORDS =
-  "pr=pull request|repo=repository|dir=directory|org=organization|config=configuration|db=database|doc=document|msg=message|env=environment|ls=list|rm=remove|whoami=current user profile|delete remove drop erase discard|create make new add open|list show get fetch view read|open read view|update edit change modify set|write save put|rename title|search find lookup query grep|comment reply answer|ci action workflow pipeline build job|directory folder|run execute trigger start|stop cancel abort|copy duplicate clone fork|issue ticket bug|user person account member|company organization|latest newest last recent|version release|notification inbox alert|subscription watch follow|vulnerability security|secret credential token password|terminal shell command|send post submit|error fail|emoji reaction|access permission|log history";
+  "pr=pull request|repo=repository|dir=directory|org=organization|config=configuration|db=database|doc=document|msg=message|env=environment|ls=list|rm=remove|whoami=current user profile|delete remove drop erase discard|create make new add open|list show get fetch view read|open read view|update edit change modify set|write save put|rename title|search find lookup query grep|comment reply answer|ci workflow pipeline build job|directory folder|run execute trigger start|stop cancel abort|copy duplicate clone fork|issue ticket bug|user person account member|company organization|latest newest last recent|version release|notification inbox alert|secret credential token password|terminal shell command|send post submit|error fail|access permission|log history";
 
 /** The lexicon, every word as its stem. */
 export interface Lexicon {
@@ -129,21 +142,38 @@ export interface Lexicon {
 
 let known: Lexicon | undefined;
 
-/** The lexicon. It is made on first use: a program that never searches does not pay for it. */
-export function lexicon(): Lexicon {
-  if (known !== undefined) return known;
-  const abbreviations = new Map<string, string[]>();
-  const synonyms = new Map<string, string[]>();
-  for (const line of WORDS.split("|")) {
+/**
+ * The lexicon, with lines of a user's besides. Without such lines it is made once, on first use: a
+ * program that never searches does not pay for it.
+ */
+export function lexicon(lines: readonly string[] = []): Lexicon {
+  if (lines.length === 0 && known !== undefined) return known;
+  const abbreviations = new Map<string, readonly string[]>();
+  const synonyms = new Map<string, readonly string[]>();
+  for (const line of [...WORDS.split("|"), ...lines]) {
     const [group = [], long] = line.split("=").map(stems);
     for (const word of group) {
       if (long !== undefined) abbreviations.set(word, long);
       else synonyms.set(word, [...new Set([...synonyms.get(word) ?? [], ...group])]);
     }
   }
-  return known = { stopWords: new Set(stems(STOP_WORDS)), abbreviations, synonyms };
+  const made = { stopWords: new Set(stems(STOP_WORDS)), abbreviations, synonyms };
+  if (lines.length === 0) known = made;
+  return made;
 }
 
+/** More words than a line of a lexicon has. */
+const MAX_LINE = 1_024;
+
 function stems(words: string): string[] {
-  return words.split(" ").map(stem);
+  return splitWords(words, MAX_LINE).map(stem);
 }
+
+/** Checks a user's lines of the lexicon. */
+export const checkLines: Check<readonly string[]> = (action, value, place) => {
+  const isLine = (line: unknown): boolean =>
+    typeof line === "string" && stems(line).length > 1 && line.split("=").length < 3 &&
+    line.split("=").every((part) => stems(part).length > 0);
+  if (Array.isArray(value) && value.every(isLine)) return value;
+  refuse(action, `${place} must be a list of texts like "bill invoice" or "so = sales order"`);
+};

@@ -1,7 +1,7 @@
 import { describe, it } from "bun:test";
 import { assert, assertEquals, assertNotEquals, assertStringIncludes } from "@std/assert";
 import { createToolHandler } from "@plue/tools/hono";
-import { defineTool, ToolRegistry, ToolsetBuilder } from "@plue/tools";
+import { createToolIndex, defineTool, ToolRegistry, ToolsetBuilder } from "@plue/tools";
 import {
   BASE,
   execution,
@@ -87,7 +87,12 @@ describe("GET /tools", () => {
       ["cursor=%20", '"cursor" must be the nextCursor'],
       ["q=x&cursor=bm9uc2Vuc2U", '"cursor" must be the nextCursor'],
       ["__proto__=1", '"__proto__" is unknown'],
-      [`q=${"x".repeat(513)}`, "is longer than 512 characters"],
+      // Questions are longer than they were thought to be; other texts are not.
+      [`q=${"x".repeat(8_193)}`, "is longer than 8192 characters"],
+      [`role=${"x".repeat(513)}`, "is longer than 512 characters"],
+      ["q=x&minScore=2", "must be a number from 0 to 1"],
+      ["q=x&minScore=.5", "must be a number from 0 to 1"],
+      ["minScore=0.5", '"minScore" goes with "q"'],
     ] as const
   ) {
     it(`refuses ${query.slice(0, 40)}`, async () => {
@@ -110,6 +115,41 @@ describe("GET /tools", () => {
     )).json() as Listing;
     assertEquals(second.tools.map(({ id }) => id), ["plan", "rm"]);
     assertEquals(second.nextCursor, undefined);
+  });
+
+  it("answers nothing to a question that no tool serves, or what comes nearest", async () => {
+    const q = encodeURIComponent(
+      "Which restaurants near the harbour of Lisbon serve grilled octopus on Sundays after nine, " +
+        "take reservations by telephone, allow dogs, have a terrace with heaters, offer " +
+        "vegetarian starters, play quiet music, print menus in Braille, and keep a guest file?",
+    );
+    const app = handler();
+    assertEquals(await idsOf(await app.request(`${BASE}/tools?q=${q}`)), []);
+    const nearest = await idsOf(await app.request(`${BASE}/tools?q=${q}&minScore=0`));
+    assertEquals(nearest.includes("file-write"), true);
+  });
+
+  it("waits for an index that is asynchronous, and keeps its page", async () => {
+    let searches = 0;
+    const words = createToolIndex();
+    const registry = new ToolRegistry({
+      tools: [defineTool({ name: "note-read", description: "Reads a note.", risk: "safe" })],
+      index: () => ({
+        ...words,
+        search: (...asked) => {
+          searches++;
+          return Promise.resolve(words.search(...asked));
+        },
+      }),
+    });
+    const app = createToolHandler(registry);
+    const first = await app.request(`${BASE}/tools?q=note`);
+    const again = await app.request(`${BASE}/tools?q=note`);
+    assertEquals([await idsOf(first), await idsOf(again), searches], [
+      ["note-read"],
+      ["note-read"],
+      1,
+    ]);
   });
 
   it("pages through search results", async () => {

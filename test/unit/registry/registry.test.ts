@@ -337,7 +337,7 @@ describe("ToolRegistry's listings", () => {
   }
 
   it("does not list unavailable tools in searches", () => {
-    assertEquals(registry.searchTools("off"), []);
+    assertEquals(ids(registry.searchTools("off")), []);
   });
 
   it("says how a category is spelt", () => {

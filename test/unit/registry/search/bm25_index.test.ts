@@ -1,6 +1,5 @@
-import { assert, assertEquals, assertLessOrEqual } from "@std/assert";
+import { assert, assertEquals, assertGreater, assertThrows } from "@std/assert";
 import { describe, it } from "bun:test";
-import { searchFields } from "../../../../src/registry/search/bm25_index.ts";
 import { createToolIndex, type ToolIndex } from "../../../../src/registry/search/mod.ts";
 import { makeTool, type Tool } from "../../../../src/tool/mod.ts";
 import { describeToolIndex } from "../../../contract/tool_index_contract.ts";
@@ -174,12 +173,42 @@ describe("createToolIndex()", () => {
     assertEquals(indexOf(tools("-: Punctuation only.")).search("", 10), []);
   });
 
-  it("reads no more of a query than 512 characters and 32 words", () => {
-    const far = `${"q ".repeat(32)} terminal`;
-    assertEquals(index.search(far, 10), []);
-    const long = `${"-".repeat(512)}terminal`;
-    assertEquals(index.search(long, 10), []);
-    assertEquals(index.search(`${"-".repeat(500)} terminal`, 1)[0]?.id, "terminal-execute");
+  it("reads no more of a query than 8,192 characters and 512 words", () => {
+    assertEquals(index.search(`${"q ".repeat(511)} terminal`, 1)[0]?.id, "terminal-execute");
+    assertEquals(index.search(`${"q ".repeat(512)} terminal`, 10), []);
+    assertEquals(index.search(`${"-".repeat(8_183)} terminal`, 1)[0]?.id, "terminal-execute");
+    assertEquals(index.search(`${"-".repeat(8_192)}terminal`, 10), []);
+  });
+
+  it("finds what each sentence of a long question asks for", () => {
+    const asked =
+      "I have been at this since the morning and would like to finish it before lunch. " +
+      "First, delete the temporary file that the last run has left behind in the workspace. " +
+      "Then download the page that my colleague wrote about in her message. " +
+      "Finally, merge the pull request.";
+    const found = index.search(asked, 3).map((hit) => hit.id).sort();
+    assertEquals(found, ["file-delete", "network-fetch", "pull_request_merge"]);
+  });
+
+  it("prefers words that are neighbours in the query and in the tool", () => {
+    const found = indexOf(
+      tools("a: Sends the red mail and blue box.", "b: Sends the blue mail, red box."),
+    );
+    assertEquals(found.search("blue mail", 2).map((hit) => hit.id), ["b", "a"]);
+    assertEquals(found.search("red mail", 2).map((hit) => hit.id), ["a", "b"]);
+  });
+
+  it("takes back what was done: un- and re- before a word that is known", () => {
+    assertEquals(first("restart the HTTP server"), "HTTPServer2Restart");
+    const found = indexOf(tools("mail-lock: Locks the mailbox.", "mail-send: Sends a mail."));
+    assertEquals(found.search("unlock", 5).map((hit) => hit.id), ["mail-lock"]);
+  });
+
+  it("does not guess numbers", () => {
+    const found = indexOf(tools("code-404: Explains the code.", "area-40400: Describes an area."));
+    assertEquals(found.search("405", 5), []);
+    assertEquals(found.search("4040", 5), []);
+    assertEquals(found.search("404", 5).map((hit) => hit.id), ["code-404"]);
   });
 
   it("gives the best of a thousand, the same ones for any limit", () => {
@@ -205,74 +234,227 @@ describe("createToolIndex()", () => {
   });
 });
 
-function texts(parameters?: object, more: object = {}): string[] {
-  return searchFields(makeTool({ name: "n", description: "d", parameters, ...more }))
-    .map(([text]) => text);
-}
+describe("the hits of createToolIndex()", () => {
+  const index = indexOf(catalogue);
 
-const NAMES = 6;
-const TEXTS = 7;
+  it("say which words were found, as they were asked, and in which fields", () => {
+    const [hit] = index.search("Show the Files of a folder", 1);
+    assertEquals(hit?.id, "file-list");
+    assertEquals(hit?.matches, [
+      { word: "show", fields: ["name", "description"] },
+      { word: "files", fields: ["name", "description"] },
+      { word: "folder", fields: ["description"] },
+    ]);
+    assertEquals(index.search("mrege", 1)[0]?.matches, [
+      { word: "mrege", fields: ["name", "description"] },
+    ]);
+  });
 
-describe("searchFields()", () => {
-  it("gives every field of a tool", () => {
+  it("score 1 for a tool that has all, and less for what it lacks", () => {
+    assertEquals(index.search("terminal", 1)[0]?.score, 1);
+    const scores = ["merge a pull request", "merge a pull request tomorrow in Rome"]
+      .map((query) => index.search(query, 1)[0]?.score ?? 0);
+    assertEquals(scores[0], 1);
+    assertGreater(1, scores[1] ?? 1);
+    assertGreater(scores[1] ?? 0, 0.1);
+  });
+
+  // Exact numbers: a runtime whose arithmetic differs orders tools differently somewhere.
+  it("are the same to the last bit on every runtime", () => {
+    const query =
+      "Please open a pull request for the branch. Then list the commits, and shel 检索.";
+    assertEquals(index.search(query, 4).map(({ id, score }) => [id, score]), [
+      ["pull_request_create", 0.3529978449660428],
+      ["git-log", 0.2720669945969228],
+      ["pull_request_merge", 0.2272892846729897],
+      ["file-list", 0.1586646139740302],
+    ]);
+  });
+});
+
+describe("minScore", () => {
+  const index = indexOf(catalogue);
+  const foreign =
+    "What is the weather in Lisbon on Sunday, and which restaurant near the sea has a " +
+    "table for four people who do not eat fish? Answer in one page.";
+
+  it("answers nothing to a question that no tool serves, by default", () => {
+    assertEquals(index.search(foreign, 10), []);
+    assertGreater(index.search(foreign, 10, { minScore: 0 }).length, 0);
+  });
+
+  it("is asked of the best hit: the others may score less", () => {
+    const scores = index.search("file text workspace", 10).map((hit) => hit.score);
+    assertGreater(scores.length, 1);
+    const least = scores[0] ?? 0;
     assertEquals(
-      texts(
-        { type: "object", properties: { path: { type: "string", description: "Where it is" } } },
-        { title: "Title", namespace: "space", tags: ["one", "two"], category: "git" },
+      index.search("file text workspace", 10, { minScore: least }).map((hit) => hit.score),
+      scores,
+    );
+    assertEquals(index.search("file text workspace", 10, { minScore: least + 0.001 }), []);
+  });
+
+  it("is the index's own where a search has none", () => {
+    const strict = createToolIndex({ minScore: 1 });
+    for (const tool of catalogue) strict.add(tool);
+    assertEquals(strict.search("terminal", 1).length, 1);
+    assertEquals(strict.search("terminal in Lisbon", 1), []);
+    assertEquals(strict.search("terminal in Lisbon", 1, { minScore: 0 }).length, 1);
+  });
+
+  it("lets a tool of a small toolset be found by one word among others", () => {
+    const few = indexOf(tools("file-read: Reads a file."));
+    assertEquals(few.search("write to a file on the disk", 5).map((hit) => hit.id), ["file-read"]);
+  });
+});
+
+describe("a search among the tools of a caller", () => {
+  const visible = tools(
+    "one: Has alpha, and a long tail of words besides it.",
+    "two: Has gamma, and a long tail of words besides it.",
+    "three: Has neither.",
+  );
+  const hidden = Array.from(
+    { length: 200 },
+    (_, number) => makeTool({ name: `hidden-${number}`, description: "Has alpha. Secretword." }),
+  );
+  const alone = indexOf(visible);
+  const crowded = indexOf([...hidden, ...visible]);
+
+  for (
+    const query of ["alpha gamma", "gamma alpha tail", "secretword", "secretwrd alpha", "hidden"]
+  ) {
+    it(`answers "${query}" as if there were no others, to the last bit`, () => {
+      const scope = { among: visible, minScore: 0 };
+      assertEquals(crowded.search(query, 10, scope), alone.search(query, 10, { minScore: 0 }));
+    });
+  }
+
+  it("guesses among their words, however many close ones others have", () => {
+    const others = Array.from(
+      { length: 100 },
+      (_, number) =>
+        makeTool({
+          name: `h${number}`,
+          description: `Has zebr${"abcdefghij"[number % 10]}${number}x.`,
+        }),
+    );
+    const own = tools("mine: Has a zebracorn.");
+    assertEquals(
+      indexOf([...others, ...own]).search("zebr", 10, { among: own }),
+      indexOf(own).search("zebr", 10),
+    );
+  });
+
+  it("takes the eight likeliest words for one that is not known", () => {
+    const many = indexOf(
+      Array.from(
+        "bcdfghjklmnp",
+        (letter) => makeTool({ name: `t-${letter}`, description: `Zebra${letter}o.` }),
       ),
-      ["n", "Title", "space", "one two", "git", "d", "path", "Where it is"],
+    );
+    assertEquals(many.search("zebra", 20).length, 8);
+  });
+
+  it("follows changes of the tools in it", () => {
+    const index = indexOf([...hidden, ...visible]);
+    const before = index.search("alpha", 10, { among: visible });
+    assertEquals(before.map((hit) => hit.id), ["one"]);
+    index.remove("one");
+    assertEquals(index.search("alpha", 10, { among: visible }), []);
+    for (const tool of visible) index.add(tool);
+    assertEquals(index.search("alpha", 10, { among: visible }), before);
+  });
+
+  it("finds nothing among none", () => {
+    assertEquals(crowded.search("alpha", 10, { among: [] }), []);
+  });
+});
+
+describe("synonyms", () => {
+  const given = [
+    ...catalogue,
+    makeTool({ name: "order-ship", description: "Ships a sales order." }),
+    makeTool({ name: "invoice-send", description: "Sends an invoice." }),
+  ];
+  const index = createToolIndex({ synonyms: ["Bill  invoice, receipt", "SO = sales order"] });
+  for (const tool of given) index.add(tool);
+  const first = (query: string): string | undefined => index.search(query, 1)[0]?.id;
+
+  it("are added to the words that plue knows", () => {
+    assertEquals(first("the bills"), "invoice-send");
+    assertEquals(first("receipt"), "invoice-send");
+    assertEquals(first("ship the SO"), "order-ship");
+    assertEquals(first("remove a file"), "file-delete");
+  });
+
+  it("belong to one index", () => {
+    assertEquals(indexOf(given).search("receipt", 1), []);
+  });
+
+  for (
+    const [what, synonyms] of [
+      ["no list", "bill invoice"],
+      ["a group in a list", [["bill", "invoice"]]],
+      ["one word", ["bill"]],
+      ["no words", ["!"]],
+      ["nothing after the =", ["bill ="]],
+      ["two =", ["a = b = c"]],
+    ] as const
+  ) {
+    it(`are refused: ${what}`, () => {
+      assertThrows(
+        () => createToolIndex({ synonyms: synonyms as unknown as string[] }),
+        TypeError,
+        'Cannot make a search index: "/synonyms" must be a list of texts like "bill invoice" or ' +
+          '"so = sales order"',
+      );
+    });
+  }
+
+  it("and minScore are all the options that there are", () => {
+    assertThrows(
+      () => createToolIndex({ synonym: [] } as object),
+      TypeError,
+      'Cannot make a search index: "/synonym" is not one of its fields: did you mean "synonyms"?',
+    );
+    assertThrows(
+      () => createToolIndex({ minScore: 2 }),
+      RangeError,
+      "must be a number from 0 to 1",
     );
   });
+});
 
-  it("reads nested parameters, in whatever way they are nested", () => {
-    const deep = (name: string) => ({ type: "object", properties: { [name]: { type: "string" } } });
-    const fields = texts({
-      type: "object",
-      properties: { top: deep("inner"), list: { type: "array", items: deep("item") } },
-      anyOf: [deep("either"), deep("or")],
-      $defs: { shared: deep("defined") },
-    });
-    assertEquals(
-      fields[NAMES]?.split(" ").sort(),
-      ["defined", "either", "inner", "item", "list", "or", "top"],
-    );
-  });
+describe("search in any script", () => {
+  const index = indexOf(tools(
+    "t1: 在GitHub仓库中检索代码文件",
+    "t2: Ищет файлы по имени",
+    "t3: サーバーを再起動する",
+    "t4: يبحث عن كِتَابٍ في المكتبة",
+    "t5: ค้นหาไฟล์ในโฟลเดอร์",
+    "t6: 파일에서 단어를 찾습니다",
+    "t7: मौसम की जानकारी देता है",
+    "t8: Αναζητεί έγγραφα",
+  ));
+  for (
+    const [query, id] of [
+      ["代码", "t1"],
+      ["仓库", "t1"],
+      ["文", "t1"],
+      ["ФАЙЛЫ", "t2"],
+      ["サーバー", "t3"],
+      ["كتاب", "t4"],
+      ["ไฟล์", "t5"],
+      ["단어를", "t6"],
+      ["मौसम", "t7"],
+      ["ΈΓΓΡΑΦΑ", "t8"],
+    ] as const
+  ) {
+    it(`finds ${query}`, () => assertEquals(index.search(query, 1)[0]?.id, id));
+  }
 
-  it("reads the values that a parameter lists", () => {
-    const fields = texts({
-      type: "object",
-      properties: {
-        method: { enum: ["squash", "rebase", 3, null] },
-        kind: { const: "fixed" },
-      },
-    });
-    assertEquals(fields[NAMES]?.split(" ").sort(), ["fixed", "kind", "method", "rebase", "squash"]);
-  });
-
-  it("takes parameters with the names of keywords for parameters", () => {
-    const fields = texts({
-      type: "object",
-      properties: {
-        description: { type: "string", description: "Says what it is" },
-        properties: { type: "object" },
-        enum: { type: "string" },
-      },
-    });
-    assertEquals(fields[NAMES], "description properties enum");
-    assertEquals(fields[TEXTS], "Says what it is");
-  });
-
-  it("reads a large schema from its root, and not to its end", () => {
-    const wide = Object.fromEntries(
-      Array.from({ length: 20_000 }, (_, index) => [`p${index}`, { description: "x".repeat(50) }]),
-    );
-    const fields = texts({ type: "object", properties: { ...wide, last: { properties: wide } } });
-    assertEquals(fields[NAMES]?.startsWith("p0 p1 p2 "), true);
-    assertLessOrEqual(fields[NAMES]?.split(" ").length ?? 0, 256);
-    assertLessOrEqual(fields[TEXTS]?.length ?? 0, 8_192);
-  });
-
-  it("cuts texts that are too long", () => {
-    assertEquals(texts(undefined, { description: "word ".repeat(10_000) })[5]?.length, 8_192);
+  it("finds Latin words that touch others", () => {
+    assertEquals(index.search("github", 1)[0]?.id, "t1");
   });
 });

@@ -1,6 +1,12 @@
-import { assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
+import { assertEquals, assertRejects, assertStrictEquals, assertThrows } from "@std/assert";
 import { describe, it } from "bun:test";
-import { searchToolset, type ToolIndex } from "../../../../src/registry/mod.ts";
+import {
+  searchToolset,
+  searchToolsetAsync,
+  type ToolHit,
+  type ToolIndex,
+  type ToolSearchScope,
+} from "../../../../src/registry/mod.ts";
 import { buildToolset, ToolsetBuilder } from "../../../../src/select/mod.ts";
 import type { Tool } from "../../../../src/tool/mod.ts";
 import { fakeRegistry, fakeTool } from "../fakes.ts";
@@ -24,9 +30,31 @@ class LastFirstIndex implements ToolIndex {
     this.ids.delete(id);
   }
 
-  search(_query: string, limit: number) {
+  search(_query: string, limit: number, { among = [] }: ToolSearchScope = {}) {
     this.asked.push(limit);
-    return [...this.ids].sort().reverse().slice(0, limit).map((id) => ({ id, score: 1 }));
+    const seen = new Set(among.map(({ id }) => id));
+    return [...this.ids].filter((id) => seen.has(id)).sort().reverse().slice(0, limit)
+      .map((id) => ({ id, score: 1 }));
+  }
+}
+
+/** An index that answers later, with every tool that it has, whether the caller sees it or not. */
+class LateIndex implements ToolIndex<Promise<readonly ToolHit[]>> {
+  readonly ids: Set<string> = new Set();
+  failure: Error | undefined;
+
+  add({ id }: Tool): void {
+    this.ids.add(id);
+  }
+
+  remove(id: string): void {
+    this.ids.delete(id);
+  }
+
+  async search(): Promise<readonly ToolHit[]> {
+    await Promise.resolve();
+    if (this.failure !== undefined) throw this.failure;
+    return [...this.ids].sort().map((id) => ({ id, score: 1 }));
   }
 }
 
@@ -131,8 +159,8 @@ describe("searchToolset()", () => {
       "tool-103",
       "tool-102",
     ]);
-    // A few questions, each for more: not all tools at once, and not one after another.
-    assertEquals(index.asked, [3, 12, 48, 192]);
+    // The index is told which tools there are to choose from, so one question is enough.
+    assertEquals(index.asked, [3]);
   });
 
   it("asks once where nothing is hidden", () => {
@@ -181,9 +209,9 @@ describe("searchToolset()", () => {
 
   it("answers nothing for a limit of 0, or nothing to search", () => {
     const toolset = buildToolset([fakeTool("echo")]);
-    assertEquals(searchToolset(toolset, "echo", { limit: 0 }), []);
-    assertEquals(searchToolset(buildToolset([]), "echo"), []);
-    assertEquals(searchToolset(toolset, ""), []);
+    assertEquals(ids(searchToolset(toolset, "echo", { limit: 0 })), []);
+    assertEquals(ids(searchToolset(buildToolset([]), "echo")), []);
+    assertEquals(ids(searchToolset(toolset, "")), []);
   });
 
   it("answers at most ten tools by default", () => {
@@ -216,4 +244,129 @@ describe("searchToolset()", () => {
       );
     });
   }
+});
+
+describe("the hits of a search", () => {
+  const toolset = buildToolset([
+    fakeTool("file-read", { description: "Reads a file." }),
+    fakeTool("file-write", { description: "Writes a file." }),
+  ]);
+
+  it("belong to the tools in the same place, and do not show in the list", () => {
+    const found = searchToolset(toolset, "write a file");
+    assertEquals(found.hits.map(({ id }) => id), ids(found));
+    assertEquals(found.hits[0]?.matches?.map(({ word }) => word), ["write", "file"]);
+    assertEquals([JSON.stringify(found), Object.isFrozen(found)], [
+      JSON.stringify([...found]),
+      true,
+    ]);
+  });
+
+  it("are there when nothing is found", () => {
+    assertEquals(searchToolset(toolset, "?").hits, []);
+    assertEquals(fakeRegistry().searchTools("x").hits, []);
+  });
+
+  it("are dropped below the minScore of the search", () => {
+    const query = "write poems in the manner of Petrarch";
+    const [best] = searchToolset(toolset, query, { minScore: 0 }).hits;
+    const score = best?.score ?? 0;
+    assertEquals(ids(searchToolset(toolset, query, { minScore: score })).length > 0, true);
+    assertEquals(ids(searchToolset(toolset, query, { minScore: score + 0.01 })), []);
+  });
+
+  for (const minScore of [-1, Number.NaN, "0.5"]) {
+    it(`refuses a minScore of ${minScore}`, () => {
+      assertThrows(
+        () => searchToolset(toolset, "file", { minScore: minScore as number }),
+        RangeError,
+        "Cannot search: the minScore must be a number from 0 to Infinity, not",
+      );
+    });
+  }
+});
+
+describe("what a search shows of hidden tools", () => {
+  it("is nothing: neither in the order nor in the scores", () => {
+    const seen = [
+      fakeTool("one", { risk: "low", description: "Has alpha." }),
+      fakeTool("two", { risk: "low", description: "Has gamma." }),
+    ];
+    const hidden = Array.from(
+      { length: 200 },
+      (_, number) => fakeTool(`no-${number}`, { risk: "high", description: "Has alpha." }),
+    );
+    const narrow = searchToolset(
+      fakeRegistry({ tools: [...seen, ...hidden] }).select({ maxRisk: "low" }),
+      "alpha gamma",
+    );
+    const alone = searchToolset(fakeRegistry({ tools: seen }).select(), "alpha gamma");
+    assertEquals(ids(narrow), ["one", "two"]);
+    assertEquals(narrow.hits, alone.hits);
+  });
+
+  it("does not change when an unavailable tool has a word", () => {
+    let up = false;
+    const tools = [
+      fakeTool("one", { description: "Has alpha." }),
+      fakeTool("two", { description: "Has alpha and gamma.", isAvailable: () => up }),
+    ];
+    const toolset = fakeRegistry({ tools }).select();
+    const down = searchToolset(toolset, "alpha gamma").hits;
+    up = true;
+    assertEquals(searchToolset(toolset, "alpha gamma").length, 2);
+    up = false;
+    assertEquals(searchToolset(toolset, "alpha gamma").hits, down);
+  });
+});
+
+describe("an asynchronous index", () => {
+  const registryWith = (index: LateIndex) =>
+    fakeRegistry({
+      index: () => index,
+      tools: [fakeTool("a"), fakeTool("b", { risk: "high" }), fakeTool("c")],
+    });
+
+  it("is waited for, and filtered by what the caller sees", async () => {
+    const registry = registryWith(new LateIndex());
+    const toolset = registry.select({ maxRisk: "medium" });
+    const found = await searchToolsetAsync(toolset, "x", { limit: 1 });
+    assertEquals([ids(found), found.hits], [["a"], [{ id: "a", score: 1 }]]);
+    assertEquals(ids(await searchToolsetAsync(registry.select(), "x")), ["a", "b", "c"]);
+  });
+
+  it("does not bring back a tool that went while it was asked", async () => {
+    const registry = registryWith(new LateIndex());
+    const searching = searchToolsetAsync(registry.select(), "x");
+    registry.unregisterTool("a");
+    assertEquals(ids(await searching), ["b", "c"]);
+  });
+
+  it("is refused by the searches that answer at once, which say what to call", () => {
+    const registry = registryWith(new LateIndex());
+    const why = "Cannot search: the index is asynchronous: searchToolsetAsync waits for it";
+    assertThrows(() => registry.searchTools("x"), TypeError, why);
+    assertThrows(() => searchToolset(registry.select(), "x"), TypeError, why);
+  });
+
+  it("rejects the search with its own error", async () => {
+    const index = new LateIndex();
+    index.failure = new Error("The provider is down");
+    const registry = registryWith(index);
+    await assertRejects(
+      () => searchToolsetAsync(registry.select(), "x"),
+      Error,
+      "provider is down",
+    );
+    assertThrows(() => registry.searchTools("x"), TypeError);
+  });
+
+  it("is not needed: searchToolsetAsync asks any index", async () => {
+    assertEquals(ids(await searchToolsetAsync(buildToolset([fakeTool("echo")]), "echo")), ["echo"]);
+    await assertRejects(
+      () => searchToolsetAsync(buildToolset([]), "x", { limit: -1 }),
+      RangeError,
+      "Cannot search: the limit must be",
+    );
+  });
 });

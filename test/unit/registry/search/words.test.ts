@@ -151,8 +151,10 @@ describe("closeWords()", () => {
     );
   });
 
-  it("gives eight at most", () => {
-    const known = Array.from({ length: 100 }, (_, index) => `word${index}`);
-    assertEquals(words("wor", known).length, 8);
+  it("guesses nothing for numbers, nor for the beginnings of one or two letters", () => {
+    assertEquals(words("v12", ["v123"]), []);
+    assertEquals(words("40", ["404"]), []);
+    assertEquals(words("wo", ["word"]), []);
+    assertEquals(words("文", ["文件"]), ["文件"]);
   });
 });
