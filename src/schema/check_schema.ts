@@ -23,7 +23,7 @@ import {
   KEYWORDS,
   type KeywordShape,
 } from "./keywords.ts";
-import { compilePattern, looksPerCharacter, type PatternBudget } from "./patterns.ts";
+import { compilePattern, type PatternBudget } from "./patterns.ts";
 import { boundReferences, type Reference } from "./reference_bounds.ts";
 import { pointerSteps, ReferenceIndex, ROOT_URI } from "./references.ts";
 
@@ -223,14 +223,12 @@ export function checkSchema(
   }
 
   function checkPattern(source: string): void {
-    let pattern: RegExp;
     try {
-      pattern = compilePattern(source, budget);
+      looks += compilePattern(source, budget).looks;
     } catch (cause) {
       const rule = describeThrown(cause).replace("The pattern ", "");
       fail(SyntaxError, `${rule}, not "${clip(source)}"`);
     }
-    looks += looksPerCharacter(pattern);
     if (looks > MAX_LOOKS) slowPattern ??= pointer();
   }
 

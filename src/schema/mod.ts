@@ -37,13 +37,7 @@ export {
   resolveAnywhere,
   ROOT_URI,
 } from "./references.ts";
-export {
-  compilePattern,
-  isOutOfSteps,
-  looksPerCharacter,
-  type PatternBudget,
-  resetSteps,
-} from "./patterns.ts";
+export { compilePattern, isOutOfSteps, type PatternBudget, resetSteps } from "./patterns.ts";
 export { repeatsParts, splitSchema } from "./repeated_parts.ts";
 export { ASSERTED_FORMATS, isMultipleOf, isOfType, isOneOf, sameItems } from "./semantics.ts";
 export { type StandardOutcome, validateStandard } from "./standard.ts";

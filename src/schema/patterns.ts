@@ -44,7 +44,7 @@ export function isOutOfSteps(): boolean {
 
 function spend(count: number): void {
   steps -= count;
-  if (steps < 0) throw new RangeError("Cannot check the text: it takes too many steps");
+  if (steps < 0) throw new RangeError("Cannot check the text: too many steps");
 }
 
 /** What compiling the patterns of one schema, or of one import, may still cost, in states. */
@@ -60,7 +60,10 @@ export interface PatternBudget {
  * @throws {SyntaxError} If it is no regular expression with the "u" flag, cannot be checked in
  * linear time, or costs more than is left.
  */
-export function compilePattern(source: string, budget: PatternBudget = { left: Infinity }): RegExp {
+export function compilePattern(
+  source: string,
+  budget: PatternBudget = { left: Infinity },
+): CheckedRegExp {
   const known = PLAIN.get(source);
   if (known !== undefined) return known;
   if (source.length > MAX_LENGTH) refuse(`at most ${MAX_LENGTH} characters long`);
@@ -72,78 +75,54 @@ export function compilePattern(source: string, budget: PatternBudget = { left: I
   }
   const part = readPattern(source);
   if (typeof part === "string") refuse(part);
-  const machineOf = (loosely: boolean): Machine => {
-    if (budget.left < 0) refuse(SMALLER);
-    const machine = new Machine(part, loosely);
-    budget.left -= machine.size;
-    // Too large by itself is known only with the repetitions counted.
-    if (budget.left < 0 || !loosely && machine.start === undefined) refuse(SMALLER);
-    return machine;
-  };
   // A pattern that is plain with any number of repetitions is so with a certain number.
-  let looks = looksOf(machineOf(true));
+  let looks = looksOf(new Machine(part, true, budget));
   if (looks === undefined) {
-    const machine = machineOf(false);
+    const machine = new Machine(part, false, budget);
+    if (machine.start === undefined) {
+      refuse("a regular expression with fewer parts and repetitions");
+    }
     looks = looksOf(machine);
-    if (looks === undefined) return new LinearRegExp(source, machine);
+    if (looks === undefined) {
+      return new CheckedRegExp(source, Infinity, (text) => machine.finds(text));
+    }
   }
-  const plain = new PlainRegExp(native, looks);
+  const [perText, perCharacter] = looks;
+  const plain = new CheckedRegExp(source, perCharacter, (text) => {
+    spend(1 + (perText + perCharacter * text.length) / LOOKS_PER_STEP);
+    return native.test(text);
+  });
   if (PLAIN.size === MAX_PLAIN) PLAIN.clear();
   if (source.length < MAX_SHORT) PLAIN.set(source, plain);
   return plain;
 }
 
 /** The last plain patterns: the tools of a registry have many in common. */
-const PLAIN = new Map<string, PlainRegExp>();
+const PLAIN = new Map<string, CheckedRegExp>();
 const MAX_PLAIN = 1_000;
 const MAX_SHORT = 200;
-
-const SMALLER = "a regular expression with fewer parts and repetitions";
 
 function refuse(rule: string): never {
   throw new SyntaxError(`The pattern must be ${rule}`);
 }
 
-/** How often a runtime's `RegExp` may look at each character; `Infinity` if an automaton must run. */
-export function looksPerCharacter(pattern: RegExp): number {
-  return pattern instanceof PlainRegExp ? pattern.looks.perCharacter : Infinity;
-}
-
 /** How many characters a plain pattern looks at: so many of each text, and so many for each one. */
-interface Looks {
-  readonly perText: number;
-  readonly perCharacter: number;
-}
+type Looks = readonly [perText: number, perCharacter: number];
 
-/** A regular expression that the runtime runs. Its steps count: a schema may have thousands. */
-class PlainRegExp extends RegExp {
-  readonly looks: Looks;
-  readonly #native: RegExp;
+/** A regular expression whose steps count. Plain ones too: a schema may have thousands. */
+class CheckedRegExp extends RegExp {
+  /** How often a runtime's `RegExp` may look at each character; `Infinity` for an automaton. */
+  readonly looks: number;
+  readonly #finds: (text: string) => boolean;
 
-  constructor(native: RegExp, looks: Looks) {
-    super(native.source, "u");
-    this.#native = native;
-    this.looks = looks;
-  }
-
-  override test(text: string): boolean {
-    const { perText, perCharacter } = this.looks;
-    spend(1 + (perText + perCharacter * text.length) / LOOKS_PER_STEP);
-    return this.#native.test(text);
-  }
-}
-
-/** A regular expression that is run as an automaton. */
-class LinearRegExp extends RegExp {
-  readonly #machine: Machine;
-
-  constructor(source: string, machine: Machine) {
+  constructor(source: string, looks: number, finds: (text: string) => boolean) {
     super(source, "u");
-    this.#machine = machine;
+    this.looks = looks;
+    this.#finds = finds;
   }
 
   override test(text: string): boolean {
-    return this.#machine.finds(text);
+    return this.#finds(text);
   }
 }
 
@@ -176,15 +155,16 @@ class Machine {
   readonly #loosely: boolean;
   /** The lookaheads and lookbehinds, the inner ones first. */
   readonly #looks: Search[] = [];
-  /** How many states there are. */
-  size = 0;
+  readonly #budget: PatternBudget;
+  #size = 0;
   #asksForWords = false;
 
   #search: Search | undefined;
 
   /** @param loosely Whether every repetition may be of any number. */
-  constructor(part: PatternPart, loosely: boolean) {
+  constructor(part: PatternPart, loosely: boolean, budget: PatternBudget) {
     this.#loosely = loosely;
+    this.#budget = budget;
     try {
       this.start = this.#add(part, this.#state({}), false);
     } catch (error) {
@@ -204,8 +184,10 @@ class Machine {
   }
 
   #state(state: Omit<State, "id">): State {
-    if (++this.size > MAX_STATES) throw new RangeError("Cannot add a state: there are too many");
-    return { id: this.size, ...state };
+    if (++this.#size > MAX_STATES || --this.#budget.left < 0) {
+      throw new RangeError("Cannot add a state: there are too many");
+    }
+    return { id: this.#size, ...state };
   }
 
   /** The states of `part` before `next`; if `reversed`, for a text that is read from its end. */
@@ -443,7 +425,7 @@ function looksOf({ start, hasLoops }: Machine): Looks | undefined {
   const isAnchored = elsewhere?.takers.length === 0 && !elsewhere.ends;
   const count = hasLoops ? undefined : statesUpTo(isAnchored ? MAX_WAYS : MAX_AGAIN);
   if (count !== undefined) {
-    return isAnchored ? { perText: count, perCharacter: 1 } : { perText: 0, perCharacter: count };
+    return isAnchored ? [count, 1] : [0, count];
   }
   const first = waysFrom(start);
   const known = new Map<State, Ways>();
@@ -455,7 +437,7 @@ function looksOf({ start, hasLoops }: Machine): Looks | undefined {
     for (const taker of ways.takers) all.add(taker);
   }
   if (first === undefined) return undefined;
-  if (isAnchored) return { perText: 0, perCharacter: 1 };
+  if (isAnchored) return [0, 1];
   let takers = new Set(first.ends ? [] : first.takers);
   let again = 0;
   for (; takers.size > 0; again++) {
@@ -463,7 +445,7 @@ function looksOf({ start, hasLoops }: Machine): Looks | undefined {
     const after = [...takers].map((taker) => known.get(taker));
     takers = new Set(after.flatMap((ways) => ways === undefined || ways.ends ? [] : ways.takers));
   }
-  return { perText: 0, perCharacter: again + 1 };
+  return [0, again + 1];
 
   /** How many states all ways through the automaton have together, if not more than `limit`. */
   function statesUpTo(limit: number): number | undefined {

@@ -12,7 +12,7 @@
  * @module
  */
 
-import { compilePattern, eachSchemaIn, KEYWORDS, looksPerCharacter } from "../../schema/mod.ts";
+import { compilePattern, eachSchemaIn, KEYWORDS } from "../../schema/mod.ts";
 import { isObject, type JsonSchema, type JsonSchemaObject } from "../../tool/mod.ts";
 
 /** From here on a regular expression is no slower than comparing one name after the other. */
@@ -54,7 +54,7 @@ function replacePatterns(schema: Record<string, unknown>, costs: PatternCosts): 
   }
   if (isObject(patternProperties)) {
     for (const name of Object.keys(patternProperties)) {
-      costs.looksOfNames += looksPerCharacter(compilePattern(name));
+      costs.looksOfNames += compilePattern(name).looks;
     }
   }
 }
