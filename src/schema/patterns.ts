@@ -22,7 +22,7 @@ const MAX_VISITS = 50_000;
 /** How many characters a plain pattern may look at again from every place in a text. */
 const MAX_AGAIN = 32;
 /** How many states the ways through an anchored pattern may have together. */
-const MAX_WAYS = 4_000;
+const MAX_WAYS = 100;
 /** How many states and characters an automaton remembers. */
 const MAX_MEMORY = 10_000;
 /** How many steps the patterns may take in one check: of an automaton some fifty milliseconds. */
@@ -44,7 +44,7 @@ export function isOutOfSteps(): boolean {
 
 function spend(count: number): void {
   steps -= count;
-  if (steps < 0) throw new RangeError("Cannot check the text: too many steps");
+  if (steps < 0) throw new RangeError("Too many steps");
 }
 
 /** What compiling the patterns of one schema, or of one import, may still cost, in states. */
@@ -87,9 +87,8 @@ export function compilePattern(
       return new CheckedRegExp(source, Infinity, (text) => machine.finds(text));
     }
   }
-  const [perText, perCharacter] = looks;
-  const plain = new CheckedRegExp(source, perCharacter, (text) => {
-    spend(1 + (perText + perCharacter * text.length) / LOOKS_PER_STEP);
+  const plain = new CheckedRegExp(source, looks, (text) => {
+    spend(1 + looks * text.length / LOOKS_PER_STEP);
     return native.test(text);
   });
   if (PLAIN.size === MAX_PLAIN) PLAIN.clear();
@@ -105,9 +104,6 @@ const MAX_SHORT = 200;
 function refuse(rule: string): never {
   throw new SyntaxError(`The pattern must be ${rule}`);
 }
-
-/** How many characters a plain pattern looks at: so many of each text, and so many for each one. */
-type Looks = readonly [perText: number, perCharacter: number];
 
 /** A regular expression whose steps count. Plain ones too: a schema may have thousands. */
 class CheckedRegExp extends RegExp {
@@ -185,7 +181,7 @@ class Machine {
 
   #state(state: Omit<State, "id">): State {
     if (++this.#size > MAX_STATES || --this.#budget.left < 0) {
-      throw new RangeError("Cannot add a state: there are too many");
+      throw new RangeError("Too many states");
     }
     return { id: this.#size, ...state };
   }
@@ -245,7 +241,7 @@ class Machine {
     // A lookahead is read backwards: where it begins is then where it has been found.
     const search = new Search(this.#add(part, this.#state({}), ahead), ahead);
     const count = this.#looks.push(search);
-    if (count > MAX_LOOKS) throw new RangeError("Cannot add a lookahead: there are too many");
+    if (count > MAX_LOOKS) throw new RangeError("Too many states");
     return { bit: AT_WORD << count, negated: open.endsWith("!") };
   }
 }
@@ -414,18 +410,18 @@ interface Ways {
 }
 
 /**
- * How many characters a runtime's `RegExp` looks at, if that takes linear time: there are only so
+ * How often a runtime's `RegExp` may look at a character, if that takes linear time: there are only so
  * many ways, or each character leads on in one way, so that there is no second way to try; and where
  * the search may begin anywhere, it is given up after a few characters.
  */
-function looksOf({ start, hasLoops }: Machine): Looks | undefined {
+function looksOf({ start, hasLoops }: Machine): number | undefined {
   if (start === undefined) return undefined;
   let visits = 0;
   const elsewhere = waysFrom(start, AT_START);
   const isAnchored = elsewhere?.takers.length === 0 && !elsewhere.ends;
-  const count = hasLoops ? undefined : statesUpTo(isAnchored ? MAX_WAYS : MAX_AGAIN);
+  const count = hasLoops ? undefined : fewStates(isAnchored ? MAX_WAYS : MAX_AGAIN);
   if (count !== undefined) {
-    return isAnchored ? [count, 1] : [0, count];
+    return isAnchored ? 1 : count;
   }
   const first = waysFrom(start);
   const known = new Map<State, Ways>();
@@ -437,7 +433,7 @@ function looksOf({ start, hasLoops }: Machine): Looks | undefined {
     for (const taker of ways.takers) all.add(taker);
   }
   if (first === undefined) return undefined;
-  if (isAnchored) return [0, 1];
+  if (isAnchored) return 1;
   let takers = new Set(first.ends ? [] : first.takers);
   let again = 0;
   for (; takers.size > 0; again++) {
@@ -445,10 +441,10 @@ function looksOf({ start, hasLoops }: Machine): Looks | undefined {
     const after = [...takers].map((taker) => known.get(taker));
     takers = new Set(after.flatMap((ways) => ways === undefined || ways.ends ? [] : ways.takers));
   }
-  return [0, again + 1];
+  return again + 1;
 
   /** How many states all ways through the automaton have together, if not more than `limit`. */
-  function statesUpTo(limit: number): number | undefined {
+  function fewStates(limit: number): number | undefined {
     const pending = [start];
     let count = 0;
     for (; pending.length > 0; count++) {
