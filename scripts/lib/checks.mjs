@@ -76,6 +76,7 @@ export async function runDocs(folder) {
     "mod.ts",
     "src",
     "README.md",
+    "docs/finding.md",
   ]);
   return judge("deno", ended, countJunit(junit));
 }

@@ -247,9 +247,10 @@ export class ToolDispatcher {
     let failed: ToolFailure;
     try {
       const toolset = this.toolset;
-      const tool = name === undefined ? undefined : toolset.get(name);
+      const tool = name === undefined ? undefined : toolset.resolve(name);
       if (tool !== undefined) {
         const plan = this.#state.planOf(tool, this.#host);
+        if (tool.id !== name) plan.stats.countAlias();
         return new Call(this.#state, toolset, this.#host, plan, request, options, events);
       }
       this.#state.unknown++;

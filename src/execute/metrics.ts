@@ -31,6 +31,8 @@ export interface ToolMetrics {
   readonly errors: { readonly [Code in FailureCode]?: number };
   /** Calls that were answered with the result of an earlier one. Part of `calls`. */
   readonly replayed: number;
+  /** Calls that named the tool by one of its aliases. Counted when they begin. */
+  readonly aliased: number;
   /** Calls that have begun and not ended. */
   readonly inFlight: number;
   /** Tools that ignored their signal and still run, though their calls have ended. */
@@ -62,6 +64,7 @@ interface Counts {
   calls: number;
   failed: number;
   replayed: number;
+  aliased: number;
   /** By the clock's `now`: a wall clock need not be asked at each call. */
   lastEnd: number;
   readonly errors: Map<FailureCode, number>;
@@ -73,6 +76,7 @@ function noCounts(): Counts {
     calls: 0,
     failed: 0,
     replayed: 0,
+    aliased: 0,
     lastEnd: 0,
     errors: new Map(),
     durations: new Histogram(),
@@ -107,6 +111,11 @@ export class ToolStats {
     count(counts.errors, result.error.code, 1);
   }
 
+  /** Counts a call by an alias. */
+  countAlias(): void {
+    this.#counts.aliased++;
+  }
+
   /** No call is under way, and no abandoned tool runs. */
   get isIdle(): boolean {
     return this.inFlight + this.abandoned === 0;
@@ -119,6 +128,7 @@ export class ToolStats {
     counts.calls += other.calls;
     counts.failed += other.failed;
     counts.replayed += other.replayed;
+    counts.aliased += other.aliased;
     counts.lastEnd = Math.max(counts.lastEnd, other.lastEnd);
     counts.durations.absorb(other.durations);
     for (const [code, times] of other.errors) count(counts.errors, code, times);
@@ -130,7 +140,7 @@ export class ToolStats {
   }
 
   snapshot(clock: Clock): ToolMetrics {
-    const { calls, failed, errors, replayed, lastEnd, durations } = this.#counts;
+    const { calls, failed, errors, replayed, aliased, lastEnd, durations } = this.#counts;
     return {
       id: this.id,
       calls,
@@ -138,6 +148,7 @@ export class ToolStats {
       failed,
       errors: Object.fromEntries(errors),
       replayed,
+      aliased,
       inFlight: this.inFlight,
       abandoned: this.abandoned,
       lastRun: calls === 0 ? null : Math.round(clock.timestamp() - (clock.now() - lastEnd)),

@@ -6,7 +6,7 @@
  */
 
 import { ToolLifecycleError, type ToolRuntime } from "../registry/mod.ts";
-import { type StandardOutcome, validateStandard } from "../schema/mod.ts";
+import { compileOnce, type StandardOutcome, validateStandard } from "../schema/mod.ts";
 import {
   atOnce,
   clip,
@@ -76,7 +76,8 @@ const ORDER: readonly OrderedStep<unknown>[] = [
     run: runBeforeHooks,
     when: (_, settings) => settings.beforeHooks.length,
   },
-  { run: checkArguments, when: (tool) => !tool.parametersStandard },
+  { run: checkArguments, when: (tool) => !tool.parametersStandard || tool.view },
+  { run: leadBack, when: (tool) => tool.view },
   step({
     doing: "checking the arguments",
     run: checkStandard,
@@ -307,7 +308,32 @@ function checkArguments(call: Call): StepAnswer {
   const { parameters } = call.runtime;
   return atOnce(parameters.check(call.args)) === true
     ? undefined
-    : misfit(call, atOnce(parameters.issues(call.args)));
+    : misfit(call, atOnce(parameters.issues(call.args)), call.tool);
+}
+
+/**
+ * Makes the arguments of a view those of its tool, and checks them against that tool's own schema:
+ * a library's schema is the next step's.
+ */
+function leadBack(call: Call): StepAnswer {
+  for (let { view } = call.tool; view; view = view.tool.view) {
+    const { tool } = view;
+    call.args = view.lead(call.args);
+    if (tool.parametersStandard && !tool.view) break;
+    const parameters = compileOnce(call.host.engine, tool.parameters);
+    if (atOnce(parameters.check(call.args)) !== true) {
+      return misfit(call, atOnce(parameters.issues(call.args)), tool);
+    }
+  }
+  return undefined;
+}
+
+/** What is wrong with arguments of `shown`, in the words of `tool`, which is that tool or its view. */
+function inWordsOf(tool: Tool, issue: Issue, shown?: Tool): Issue {
+  const { view } = tool;
+  return view === undefined || tool === shown
+    ? issue
+    : view.tell(inWordsOf(view.tool, issue, shown));
 }
 
 /** Has the library of the tool's schema check them: it also fills in defaults and transforms. */
@@ -322,8 +348,10 @@ function readStandard(call: Call, { issues, value }: StandardOutcome): StepAnswe
   return undefined;
 }
 
-function misfit(call: Call, issues: readonly Issue[]): ToolFailure {
-  return call.misfit("invalid_arguments", "its arguments do not fit", issues);
+/** @param shown Whose arguments they are; by default those of the tool behind all views. */
+function misfit(call: Call, issues: readonly Issue[], shown?: Tool): ToolFailure {
+  const told = issues.map((issue) => inWordsOf(call.tool, issue, shown));
+  return call.misfit("invalid_arguments", "its arguments do not fit", told);
 }
 
 /** Applies the tool's own rule for its arguments, which a schema cannot say. */
@@ -352,9 +380,11 @@ function readRule(call: Call, answer: unknown): ToolFailure | undefined {
     // A rule that answers `false` may have meant a refusal: the call does not go on.
     return call.fail("denied", "a rule for its arguments gave no proper answer");
   }
-  return issues.length === 0
-    ? undefined
-    : call.misfit("invalid_arguments", "its arguments break a rule", readIssues(issues));
+  return issues.length === 0 ? undefined : call.misfit(
+    "invalid_arguments",
+    "its arguments break a rule",
+    readIssues(issues).map((issue) => inWordsOf(call.tool, issue)),
+  );
 }
 
 function ruleThrew(call: Call, error: unknown): ToolFailure {

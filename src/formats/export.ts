@@ -7,7 +7,13 @@
 
 import type { Tool } from "../tool/mod.ts";
 import { type Attempt, type Candidate, convertTool, type Refusal } from "./convert_tool.ts";
-import { createExportNames, type ExportNames, type WireName, wireNames } from "./export_names.ts";
+import {
+  createExportNames,
+  type ExportNames,
+  wireAliases,
+  type WireName,
+  wireNames,
+} from "./export_names.ts";
 import {
   checkExportOptions,
   type ExportOptions,
@@ -47,6 +53,27 @@ export type Exportable = readonly Tool[] | { available(): readonly Tool[] };
 
 /** The options of an export without any. */
 const DEFAULTS: ExportOptions = Object.freeze({});
+
+/** One tool of an export, in the target's shape. */
+export interface ExportedPart {
+  /** The id of the tool. */
+  readonly tool: string;
+  readonly wire: unknown;
+}
+
+/** The parts of each export. By its names, which copies of it share. */
+const parts = new WeakMap<ExportNames, readonly ExportedPart[]>();
+
+/**
+ * The tools of an export one by one, in its order.
+ *
+ * @throws {TypeError} If `exportTools` did not make it.
+ */
+export function partsOf(exported: ExportResult): readonly ExportedPart[] {
+  const found = parts.get(exported?.names);
+  if (found !== undefined) return found;
+  throw new TypeError("Cannot take an export apart: it must be the answer of exportTools");
+}
 
 /** Finished exports, by list, then by target and options. Only frozen lists are kept. */
 const exported = new WeakMap<readonly Tool[], Map<string, ExportResult>>();
@@ -145,11 +172,8 @@ function exportList(
   options: ExportOptions,
 ): ExportResult {
   refuseTwins(list);
-  const names = wireNames(
-    list,
-    target.names,
-    options.namespaces === false ? undefined : target.namespaces,
-  );
+  const namespaces = options.namespaces === false ? undefined : target.namespaces;
+  const names = wireNames(list, target.names, namespaces);
   const strictMode = strictModeOf(target);
   const limits = new RequestLimits(
     // The limits of a strict mode concern strict tools only.
@@ -180,12 +204,18 @@ function exportList(
   const tools = target.assemble(wires);
   warnOfRequest(warnings, sent, tools, target);
   deepFreeze(tools);
+  const exportNames = createExportNames(
+    target.id,
+    sent.map(({ encoding }) => encoding),
+    wireAliases(sent.map(({ tool }) => tool), target.names, namespaces),
+  );
+  parts.set(exportNames, wires.map(({ view: { tool }, wire }) => ({ tool: tool.id, wire })));
   return Object.freeze({
     target: target.id,
     tools,
     losses: Object.freeze(losses),
     rejected: Object.freeze(rejected),
-    names: createExportNames(target.id, sent.map(({ encoding }) => encoding)),
+    names: exportNames,
     warnings: warnings.list(),
   });
 }

@@ -4,9 +4,9 @@
  * @module
  */
 
-import type { Tool } from "../tool/mod.ts";
+import { parseToolId, type Tool } from "../tool/mod.ts";
 import type { ArgumentRewrite } from "./argument_rewrite.ts";
-import { isLegalName, mapNames, type NameRule } from "../select/mod.ts";
+import { isLegalName, legalName, mapNames, type NameRule } from "../select/mod.ts";
 import { hintsOf } from "./provider_hints.ts";
 
 /** A tool's name on the wire. */
@@ -38,33 +38,82 @@ export interface ExportNames {
   readonly target: string;
   /** The exported tools, in the order in which they were exported. */
   readonly encodings: readonly ToolEncoding[];
-  /** The id of the tool that has this name on the wire; `undefined` if none was exported so. */
+  /**
+   * The id of the tool that has this name on the wire, or the alias of a tool that had it;
+   * `undefined` if there is none.
+   */
   idOf(name: string, namespace?: string): string | undefined;
   /** The name on the wire of the tool with this id; `undefined` if it was not exported. */
   nameOf(id: string): string | undefined;
-  /** How the tool with this id was exported; `undefined` if it was not. */
+  /** How the tool with this id or alias was exported; `undefined` if it was not. */
   encodingOf(id: string): ToolEncoding | undefined;
 }
 
-/** Makes the names of an export. */
+/**
+ * Makes the names of an export.
+ *
+ * @param aliases The names on the wire that the tools' aliases stand for.
+ */
 export function createExportNames(
   target: string,
   encodings: readonly ToolEncoding[],
+  aliases: readonly WireAlias[] = [],
 ): ExportNames {
   const byId = new Map(encodings.map((encoding) => [encoding.id, encoding]));
+  const byAlias = new Map<string, ToolEncoding>();
   // By namespace, then by name. The two are never joined or split.
   const byNamespace = new Map<string | undefined, Map<string, string>>();
   for (const { namespace, name, id } of encodings) {
     const names = byNamespace.get(namespace) ?? new Map<string, string>();
     byNamespace.set(namespace, names.set(name, id));
   }
+  for (const { namespace, name, alias, id } of aliases) {
+    const names = byNamespace.get(namespace) ?? new Map<string, string>();
+    // What was exported wins over what was once.
+    if (!names.has(name)) byNamespace.set(namespace, names.set(name, alias));
+    const encoding = byId.get(id);
+    if (encoding !== undefined) byAlias.set(alias, encoding);
+  }
   return Object.freeze({
     target,
     encodings: Object.freeze([...encodings]),
     idOf: (name: string, namespace?: string) => byNamespace.get(namespace)?.get(name),
     nameOf: (id: string) => byId.get(id)?.name,
-    encodingOf: (id: string) => byId.get(id),
+    encodingOf: (id: string) => byId.get(id) ?? byAlias.get(id),
   });
+}
+
+/** A name on the wire that an alias stands for. */
+export interface WireAlias extends WireName {
+  readonly alias: string;
+  /** The id of the tool. */
+  readonly id: string;
+}
+
+/** The names under which the tools' aliases were exported, when they were ids. */
+export function wireAliases(
+  tools: readonly Tool[],
+  rule: NameRule,
+  namespaces: { readonly names: NameRule; readonly tools: NameRule } | undefined,
+): readonly WireAlias[] {
+  const made = tools.flatMap(({ id, aliases }) =>
+    aliases.map((alias): WireAlias => {
+      const { namespace, name } = parseToolId(alias);
+      return namespaces === undefined || namespace === undefined
+        ? { alias, id, name: legalName(alias, rule) }
+        : {
+          alias,
+          id,
+          name: legalName(name, namespaces.tools),
+          namespace: legalName(namespace, namespaces.names),
+        };
+    })
+  );
+  const key = ({ namespace, name }: WireAlias): string => JSON.stringify([namespace, name]);
+  const times = new Map<string, number>();
+  for (const wire of made) times.set(key(wire), (times.get(key(wire)) ?? 0) + 1);
+  // A name that two aliases would share could call the wrong tool.
+  return made.filter((wire) => times.get(key(wire)) === 1);
 }
 
 /**

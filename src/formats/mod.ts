@@ -5,7 +5,13 @@
  */
 
 // Export
-export { type Exportable, type ExportResult, exportTools } from "./export.ts";
+export {
+  type Exportable,
+  type ExportedPart,
+  type ExportResult,
+  exportTools,
+  partsOf,
+} from "./export.ts";
 export type {
   ExportOptions,
   ExportWarning,

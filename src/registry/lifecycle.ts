@@ -111,10 +111,14 @@ export class ToolLifecycle implements ToolRuntime {
    * @throws {TypeError} If one cannot be compiled.
    */
   compile(): void {
-    const { id, parametersStandard, returnsStandard } = this.tool;
+    const { id, parametersStandard, returnsStandard, view } = this.tool;
     const action = `compile tool "${id}"`;
-    if (parametersStandard === undefined) {
+    if (parametersStandard === undefined || view !== undefined) {
       attempt(action, () => this.parameters, "its parameters: ");
+    }
+    for (let shown = view?.tool; shown; shown = shown.view?.tool) {
+      const { parameters } = shown;
+      attempt(action, () => compileOnce(this.#settings.engine, parameters), "its tool: ");
     }
     if (returnsStandard === undefined) attempt(action, () => this.returns, "its returns: ");
     this.#compiled = true;

@@ -112,6 +112,14 @@ export function admit(tool: Tool, rules: AdmissionRules, action: AdmissionAction
     if (schema === undefined) continue;
     attempt(doing, () => checkSchema(schema, { ...rules.limits, what: `its ${field}` }));
   }
+  // A view's arguments are checked against the schemas of the tools that it shows, too.
+  for (let shown = tool.view?.tool; shown; shown = shown.view?.tool) {
+    const { parameters } = shown;
+    attempt(
+      doing,
+      () => checkSchema(parameters, { ...rules.limits, what: "its tool's parameters" }),
+    );
+  }
   const given = rules.config.get(id);
   if (config !== undefined) return readConfig(doing, config, given, rules.engine);
   return rules.config.has(id)

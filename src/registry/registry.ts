@@ -5,6 +5,7 @@
  */
 
 import {
+  claimNames,
   FunctionDefinition,
   functionDefinitions,
   given,
@@ -31,6 +32,7 @@ import {
   type ToolDefinition,
 } from "../tool/mod.ts";
 import {
+  type AdmissionAction,
   type AdmissionRules,
   admit,
   type DisposeOptions,
@@ -113,6 +115,8 @@ export class ToolRegistry implements ToolHost {
   readonly engine: SchemaEngine;
   /** Every registered tool by id, in order of registration. */
   readonly #tools: Map<string, ToolLifecycle> = new Map();
+  /** The ids of the tools by alias. */
+  readonly #aliases: Map<string, string> = new Map();
   readonly #snapshot: ToolSnapshot = new ToolSnapshot((id) => this.#tools.get(id)?.tool);
   readonly #rules: AdmissionRules & { readonly config: Map<string, unknown> };
   readonly #settings: LifecycleSettings;
@@ -214,6 +218,7 @@ export class ToolRegistry implements ToolHost {
     const added = [...lives.values()];
     // Checked after the loop, which ran the caller's code: that may have registered one of them.
     for (const { tool } of added) if (this.#tools.has(tool.id)) refuseTaken(tool);
+    this.#checkNames(added, "register");
     this.#add(added);
     return added.map(({ tool }) => tool);
   }
@@ -222,7 +227,9 @@ export class ToolRegistry implements ToolHost {
   tryRegisterTool(candidate: Tool | ToolDefinition): boolean {
     const tool = makeTool(candidate);
     if (this.#tools.has(tool.id)) return false;
-    this.#add([this.#admit(tool, "register")]);
+    const added = [this.#admit(tool, "register")];
+    this.#checkNames(added, "register");
+    this.#add(added);
     return true;
   }
 
@@ -237,6 +244,7 @@ export class ToolRegistry implements ToolHost {
     const tool = makeTool(candidate);
     const life = this.#admit(tool, "update");
     if (!this.#tools.has(tool.id)) refuse(`update tool "${tool.id}"`, "it is not registered");
+    this.#checkNames([life], "update");
     this.#replace(life);
     return tool;
   }
@@ -276,6 +284,7 @@ export class ToolRegistry implements ToolHost {
     const life = this.#tools.get(id);
     if (life === undefined) return false;
     this.#tools.delete(id);
+    this.#forgetAliases(life);
     this.#touch(id);
     this.#index?.remove(id);
     this.#retirement.retire(life);
@@ -462,6 +471,7 @@ export class ToolRegistry implements ToolHost {
     if (this.#ending !== undefined) return this.#ending;
     const ended = [...this.#tools.values()].reverse();
     this.#tools.clear();
+    this.#aliases.clear();
     this.#index?.clear();
     for (const { tool } of ended) this.#touch(tool.id);
     this.#ending = this.#retirement.end(ended, options.signal);
@@ -484,6 +494,18 @@ export class ToolRegistry implements ToolHost {
     return new ToolLifecycle(tool, admit(tool, this.#rules, action), this.#settings);
   }
 
+  /** Refuses tools whose ids or aliases are those of other tools. */
+  #checkNames(added: readonly ToolLifecycle[], action: AdmissionAction): void {
+    const ownerOf = (name: string): string | undefined =>
+      this.#tools.has(name) ? name : this.#aliases.get(name);
+    const claimed = new Map<string, string>();
+    for (const { tool } of added) claimNames(`${action} tool "${tool.id}"`, tool, ownerOf, claimed);
+  }
+
+  #forgetAliases({ tool }: ToolLifecycle): void {
+    for (const alias of tool.aliases) this.#aliases.delete(alias);
+  }
+
   #add(added: readonly ToolLifecycle[]): void {
     for (const life of added) this.#set(life);
     this.#tell("added", added);
@@ -502,7 +524,10 @@ export class ToolRegistry implements ToolHost {
     if (this.#ending !== undefined) {
       refuse(`register tool "${tool.id}"`, "the registry is disposed of");
     }
+    const previous = this.#tools.get(tool.id);
+    if (previous !== undefined) this.#forgetAliases(previous);
     this.#tools.set(tool.id, life);
+    for (const alias of tool.aliases) this.#aliases.set(alias, tool.id);
     this.#touch(tool.id);
     this.#index?.add(tool);
   }

@@ -102,13 +102,13 @@ export function allowIds(...ids: readonly string[]): ToolFilter {
   );
 }
 
-/** Removes these tools. */
+/** Removes these tools, by id or by an alias: a tool that was renamed stays removed. */
 export function denyIds(...ids: readonly string[]): ToolFilter {
   const unwanted = checkedSet("denyIds", ids, checkIds);
   return filterOf(
     "denyIds",
     ids,
-    (tool) => !unwanted.has(tool.id),
+    ({ id, aliases }) => !unwanted.has(id) && !aliases.some((alias) => unwanted.has(alias)),
     () => "it is on the list of tools that are denied",
   );
 }

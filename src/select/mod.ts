@@ -34,7 +34,13 @@ export {
   tagsAny,
   type ToolFilter,
 } from "./filters.ts";
-export { freezeInOrder, listSource, type ToolCollection, type ToolSource } from "./source.ts";
+export {
+  claimNames,
+  freezeInOrder,
+  listSource,
+  type ToolCollection,
+  type ToolSource,
+} from "./source.ts";
 export {
   FunctionDefinition,
   type FunctionDefinitionJson,

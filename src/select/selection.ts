@@ -228,6 +228,26 @@ export const AVAILABILITY_STEP: SelectionStep = Object.freeze({
     tool.unavailableReason ?? "the tool says that it is not available",
 });
 
+/** The steps that may decide by id: a view is asked for its tool, too. */
+const ASKS_ORIGINALS: ReadonlySet<SelectionStepName> = new Set(["deny-list", "filter", "policy"]);
+
+/** Removes a view where the tool that it shows is removed: another name must not free a tool. */
+function withOriginals(
+  keeps: ToolFilter,
+  reason: (tool: Tool) => string,
+): Pick<SelectionStep, "keeps" | "reason"> {
+  const removed = (tool: Tool): Tool | undefined => {
+    for (let asked: Tool | undefined = tool; asked; asked = asked.view?.tool) {
+      if (!keeps(asked)) return asked;
+    }
+    return undefined;
+  };
+  return {
+    keeps: (tool) => removed(tool) === undefined,
+    reason: (tool) => reason(removed(tool) ?? tool),
+  };
+}
+
 /** The steps of a selection after {@linkcode AVAILABILITY_STEP}: only those that ask something. */
 export function selectionSteps(selection: CheckedSelection): readonly SelectionStep[] {
   const { context, role: asRole, filters = [], policies = [] } = selection;
@@ -238,7 +258,8 @@ export function selectionSteps(selection: CheckedSelection): readonly SelectionS
     reason: (tool: Tool) => string = (tool) => whyRemoved(keeps, tool),
     name?: string,
   ): void => {
-    steps.push(name === undefined ? { step, keeps, reason } : { step, name, keeps, reason });
+    const asked = ASKS_ORIGINALS.has(step) ? withOriginals(keeps, reason) : { keeps, reason };
+    steps.push(name === undefined ? { step, ...asked } : { step, name, ...asked });
   };
   /** A step for each list that is given: the one of the context, the one of the selection. */
   const addEach = (

@@ -52,6 +52,8 @@ export function listSource(list: Iterable<Tool>): ToolSource {
     if (byId.has(tool.id)) refuse(ACTION, `two tools have the id "${tool.id}"`);
     byId.set(tool.id, tool);
   }
+  const owners = new Map<string, string>();
+  for (const tool of byId.values()) claimNames(ACTION, tool, (name) => owners.get(name), owners);
   const tools = inOrder([...byId.values()]);
   return Object.freeze({
     tools,
@@ -59,6 +61,36 @@ export function listSource(list: Iterable<Tool>): ToolSource {
     getTool: (id: string): Tool | undefined => byId.get(id),
     isAvailable: (tool: Tool): boolean => askAvailable(tool, NOTHING_ELSE, NO_LOG),
   });
+}
+
+/**
+ * Claims a tool's id and its aliases.
+ *
+ * @param ownerOf The id of the tool that has a name, beside those of `claimed`.
+ * @param claimed What was claimed at once: ids by name.
+ * @throws {TypeError} If another tool has one of the names.
+ */
+export function claimNames(
+  action: string,
+  { id, aliases }: Tool,
+  ownerOf: (name: string) => string | undefined,
+  claimed: Map<string, string>,
+): void {
+  for (const name of [id, ...aliases]) {
+    const owner = claimed.get(name) ?? ownerOf(name) ?? id;
+    if (owner !== id) {
+      const what = name === id ? "its id" : `its alias "${name}"`;
+      refuse(action, `${what} is the id or an alias of "${owner}"`);
+    }
+    claimed.set(name, id);
+  }
+}
+
+/** The tools by alias. */
+export function toolsByAlias(tools: Iterable<Tool>): ReadonlyMap<string, Tool> {
+  const byAlias = new Map<string, Tool>();
+  for (const tool of tools) for (const alias of tool.aliases) byAlias.set(alias, tool);
+  return byAlias;
 }
 
 /**

@@ -6,7 +6,14 @@
  */
 
 import { atOnce, checkWord, refuse, type Tool } from "../tool/mod.ts";
-import { ACTION, inOrder, listSource, type ToolCollection, type ToolSource } from "./source.ts";
+import {
+  ACTION,
+  inOrder,
+  listSource,
+  type ToolCollection,
+  toolsByAlias,
+  type ToolSource,
+} from "./source.ts";
 import { nearIds } from "./near_ids.ts";
 import {
   AVAILABILITY_STEP,
@@ -137,6 +144,7 @@ export class Toolset implements Iterable<Tool> {
   /** The members whose availability must be asked. */
   readonly #asked: readonly Tool[];
   #byId: ReadonlyMap<string, Tool> | undefined;
+  #byAlias: ReadonlyMap<string, Tool> | undefined;
   #ids: readonly string[] | undefined;
   /** Which of the asked members said no at the last listing. */
   #absent: ReadonlySet<Tool> = new Set();
@@ -173,6 +181,11 @@ export class Toolset implements Iterable<Tool> {
   get(id: string): Tool | undefined {
     this.#byId ??= new Map(this.tools.map((tool) => [tool.id, tool]));
     return this.#byId.get(id);
+  }
+
+  /** The member that a call with this name means: by its id, or by one of its aliases. */
+  resolve(name: string): Tool | undefined {
+    return this.get(name) ?? (this.#byAlias ??= toolsByAlias(this.tools)).get(name);
   }
 
   /** Whether a member has that id. */

@@ -34,6 +34,7 @@ import type {
   ToolDefinition,
   ToolExample,
   ToolIcon,
+  ViewedTool,
 } from "./tool.ts";
 import { isToolId, isToolName, parseToolId, TOOL_NAME_RULE, toolId } from "./id.ts";
 
@@ -120,6 +121,7 @@ export function makeTool(definition: ToolDefinition | Tool): Tool {
   if (fields.roles !== undefined && fields.allowedRoles !== undefined) {
     refuse(action, "its roles and its allowedRoles mean the same: give one of them");
   }
+  if (fields.aliases?.includes(id)) refuse(action, "its id is one of its aliases");
   const { parameters, returns, category, tags = EMPTY, risk = "medium", idempotent = false } =
     fields;
   const parametersJson = parameters?.json ?? NO_PARAMETERS;
@@ -135,6 +137,8 @@ export function makeTool(definition: ToolDefinition | Tool): Tool {
     id,
     name,
     namespace,
+    aliases: fields.aliases ?? EMPTY,
+    view: fields.view,
     title: fields.title,
     description: checkDescription(action, fields.description, itsField("description")),
     version: fields.version,
@@ -216,9 +220,22 @@ const checkNameList = must(
 const checkNames: Check<readonly string[]> = (action, value, place) =>
   Object.freeze([...new Set(checkNameList(action, value, place))]);
 
+const checkIdList = must(
+  'a list of ids, each "name" or "namespace:name"',
+  (value): value is readonly string[] => isListOf(value, isToolId),
+);
+
+const checkIds: Check<readonly string[]> = (action, value, place) =>
+  Object.freeze([...new Set(checkIdList(action, value, place))]);
+
 /** A library's schema, if it is one. */
 function keepStandard(_action: string, value: unknown): StandardSchema | undefined {
   return isStandardSchema(value) ? value : undefined;
+}
+
+/** What `viewOf` made. */
+function keepView(_action: string, value: unknown): ViewedTool {
+  return value as ViewedTool;
 }
 
 /** What each field must be; `satisfies` keeps the table complete. */
@@ -226,6 +243,7 @@ const FIELDS = {
   // The name and the namespace are checked before the other fields: their messages name the tool.
   name: keep,
   namespace: keep,
+  aliases: checkIds,
   title: checkText,
   // It is required, so `makeTool` checks it.
   description: keep,
@@ -293,6 +311,7 @@ const FIELDS = {
 const TOOL_FIELDS = {
   ...FIELDS,
   id: keep,
+  view: keepView,
   parametersStandard: keepStandard,
   returnsStandard: keepStandard,
 };

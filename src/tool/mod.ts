@@ -100,6 +100,7 @@ export {
   type ToolIcon,
   type ToolOutput,
   type ToolRuleAnswer,
+  type ViewedTool,
 } from "./tool.ts";
 export type {
   Services,

@@ -40,6 +40,16 @@ export type ToolOutput<Result> =
 /** What a tool's own rule answers: nothing, a sentence, or issues. */
 export type ToolRuleAnswer = void | string | readonly Issue[];
 
+/** What a view shows of a tool, and how a call of the view becomes a call of that tool. */
+export interface ViewedTool {
+  /** The tool that the view shows; it may be a view itself. */
+  readonly tool: Tool;
+  /** Makes arguments of the tool out of arguments that fit the view. */
+  lead(args: unknown): unknown;
+  /** Says what is wrong with those in the view's words. */
+  tell(issue: Issue): Issue;
+}
+
 /**
  * A tool, made by `defineTool`. Immutable: its fields, lists and schemas are frozen.
  *
@@ -51,6 +61,10 @@ export interface Tool<Params = unknown, Result = unknown> {
   readonly id: string;
   readonly name: string;
   readonly namespace: string | undefined;
+  /** Earlier ids: calls may use them, and no listing shows them. */
+  readonly aliases: readonly string[];
+  /** What it is a view of; `undefined` for a tool that is no view. */
+  readonly view: ViewedTool | undefined;
   /** A name for people. */
   readonly title: string | undefined;
   /** What it does, written for a model. */
@@ -133,6 +147,11 @@ export interface ToolDefinition<
   readonly name: string;
   /** Where the name lives; the same rule. The id is then `namespace:name`. */
   readonly namespace?: string | undefined;
+  /**
+   * Earlier ids, `name` or `namespace:name`: calls may use them, and no listing shows them. In a
+   * registry no other tool may have one of them as its id or alias.
+   */
+  readonly aliases?: readonly string[] | undefined;
   readonly title?: string | undefined;
   /** What it does, written for a model. */
   readonly description: string;

@@ -15,10 +15,11 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   registry: ["tool", "schema", "select"],
   execute: ["tool", "schema", "select", "registry"],
   formats: ["tool", "schema", "select"],
+  finding: ["tool", "schema", "select", "registry", "execute", "formats"],
 };
 const FOLDERS = Object.keys(ARROWS);
 /** What `src/core.ts` is made of, and `mod.ts` with it. */
-const CORE = FOLDERS.filter((folder) => folder !== "formats");
+const CORE = FOLDERS.filter((folder) => !["formats", "finding"].includes(folder));
 const ENDS: readonly string[] = ["cli", "explorer"];
 
 /** `tool` of `src/tool/tool.ts`. */

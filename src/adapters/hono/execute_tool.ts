@@ -49,7 +49,7 @@ export const executeTool: RouteAnswer = async (request, c) => {
     body,
     raw.headers,
   );
-  const tool = toolset.get(toolId);
+  const tool = toolset.resolve(toolId);
   const running = server.running.begin({ principal, callId }, raw);
   const recorded = request.beginCall({ toolId, callId, tool, sessionId });
   const call = { name: toolId, arguments: body["arguments"], callId };

@@ -126,6 +126,12 @@ function familiesOf({ tools, totals }: ShownMetrics): readonly Family[] {
       samples: each("_total", ({ replayed }) => replayed),
     },
     {
+      name: "plue_tool_aliased",
+      type: "counter",
+      help: "Calls that named the tool by one of its aliases.",
+      samples: each("_total", ({ aliased }) => aliased),
+    },
+    {
       name: "plue_tool_in_flight",
       type: "gauge",
       help: "Calls that have begun and not ended.",

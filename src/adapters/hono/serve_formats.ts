@@ -5,8 +5,9 @@
  */
 
 import type { DecodedCall, Exportable, ExportResult, TargetName } from "../../formats/mod.ts";
+import type { fitBudget, FitBudgetOptions, FittedTools } from "../../finding/mod.ts";
 import type { Toolset } from "../../select/mod.ts";
-import type { ToolResult } from "../../tool/mod.ts";
+import { checkFunction, type Tool, type ToolResult } from "../../tool/mod.ts";
 import {
   badRequest,
   checkObject,
@@ -35,6 +36,11 @@ import {
 export interface ServeFormatsOptions {
   /** What `GET /openapi.json` says besides the tools. */
   readonly openapi?: OpenApiOptions;
+  /**
+   * The function of `@plue/tools/finding`, for `GET /tools?format=…&tokens=4000`: an export that
+   * takes at most so many tokens. Absent: a query with `tokens` is refused.
+   */
+  readonly fitBudget?: typeof fitBudget;
 }
 
 /**
@@ -63,13 +69,17 @@ export function serveFormats(
   formats: FormatFunctions,
   options: ServeFormatsOptions = {},
 ): FormatService {
-  checkOptions("serve formats", options, { openapi: checkObject });
-  const { openapi = {} } = options;
+  checkOptions("serve formats", options, { openapi: checkObject, fitBudget: checkFunction });
+  const { openapi = {}, fitBudget } = options;
   checkOptions("describe the service (openapi)", openapi, OPENAPI_CHECKS);
   return {
-    exportPage(tools, { format = "", losses }) {
+    exportPage(tools, query, ranked) {
+      const { format = "", losses, tokens } = query;
+      const fitted = tokens === undefined
+        ? undefined
+        : fitTo(fitBudget, tools, { tokens, ranked, target: format as TargetName });
       // A copy, because an export of the listing itself would be kept with it, without a bound.
-      const exported = exportTo(formats, [...tools], format);
+      const exported = fitted?.exported ?? exportTo(formats, [...ranked ?? tools], format);
       const { target, names, rejected, warnings } = exported;
       return pageOf({
         target,
@@ -83,6 +93,7 @@ export function serveFormats(
         rejected,
         warnings,
         ...(losses ? { losses: exported.losses } : {}),
+        ...(fitted && { tokens: fitted.tokens, shown: fitted.tools, leftOut: fitted.leftOut }),
       });
     },
     routes: (server, pages) => [
@@ -135,7 +146,7 @@ function dispatchTurn(formats: FormatFunctions): RouteAnswer {
       request.beginCall({
         toolId: name ?? wireName,
         callId,
-        tool: name === undefined ? undefined : shown.get(name),
+        tool: name === undefined ? undefined : shown.resolve(name),
         sessionId: ids.sessionId,
       })
     );
@@ -205,6 +216,29 @@ function exportTo(
 ): ExportResult {
   try {
     return exportTools(tools, target as TargetName);
+  } catch (error) {
+    throw error instanceof RangeError ? new RequestError(error.message) : error;
+  }
+}
+
+/**
+ * Chooses tools for a budget.
+ *
+ * @throws {RequestError} If the server fits none, there is no such target, or not even one tool
+ * fits; it says what the smallest takes.
+ */
+function fitTo(
+  fit: typeof fitBudget | undefined,
+  tools: readonly Tool[],
+  options: FitBudgetOptions,
+): FittedTools {
+  if (fit === undefined) {
+    throw new RequestError(
+      "This server fits no budgets: its owner sets the option fitBudget of serveFormats",
+    );
+  }
+  try {
+    return fit(tools, options);
   } catch (error) {
     throw error instanceof RangeError ? new RequestError(error.message) : error;
   }

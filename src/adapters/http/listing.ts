@@ -18,7 +18,12 @@ export interface Page {
 }
 
 /** Makes the page of a query that names a format, of the tools that it asks for. */
-export type ExportPage = (tools: readonly Tool[], query: ListingQuery) => Page;
+export type ExportPage = (
+  tools: readonly Tool[],
+  query: ListingQuery,
+  /** What the query's words found of the tools, best first; absent where it has none. */
+  ranked?: readonly Tool[],
+) => Page;
 
 /** How many characters of pages one handler keeps: a byte each, or two. */
 const MAX_PAGES = 8 * 1_024 * 1_024;
@@ -91,9 +96,11 @@ export function makePage(
     throw new RequestError("This server exports no formats: its owner sets the option formats");
   }
   if (search === undefined) return exportPage(tools, query);
-  const { limit, minScore } = query;
+  const { minScore, tokens } = query;
+  // A budget takes as many as there is room for.
+  const limit = tokens === undefined ? query.limit : tools.length;
   return searchToolsetAsync(shown, search, { limit, minScore })
-    .then((found) => exportPage(found, query));
+    .then((found) => exportPage(tools, query, found));
 }
 
 function listingPage(tools: readonly Tool[], { limit, cursor }: ListingQuery): Page {

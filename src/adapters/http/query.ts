@@ -29,6 +29,8 @@ export interface ListingQuery {
   readonly cursor: string | undefined;
   /** The target to export to; `undefined` for the handler's own shape. */
   readonly format: string | undefined;
+  /** How many tokens an export may take; `undefined` for all that is asked for. */
+  readonly tokens: number | undefined;
   /** Whether an export says what the target cannot. */
   readonly losses: boolean;
   /** The query in a fixed order: two queries with one key have the same page. */
@@ -87,6 +89,10 @@ const READERS = {
   },
   cursor: oneWord,
   format: oneWord,
+  tokens: (value, name) => {
+    if (/^[1-9]\d{0,6}$/.test(value)) return Number(value);
+    throw unfit(name, value, "a whole number from 1 to 9999999");
+  },
   losses: (value, name) => {
     if (value === "1" || value === "0") return value === "1";
     throw unfit(name, value, "1 or 0");
@@ -134,10 +140,16 @@ function readParameters(parameters: URLSearchParams): ListingQuery {
     if (value === "") throw new RequestError(`Query parameter "${name}" is empty`);
     values[name] = READERS[name](value, name);
   }
-  const { category, q, minScore, limit, cursor, format, losses, ...rest } = values as QueryValues;
+  const { category, q, minScore, limit, cursor, format, tokens, losses, ...rest } =
+    values as QueryValues;
   const { role, maxRisk, tagsAny, tagsAll, namespace, ...context } = rest;
-  if (format === undefined && losses !== undefined) {
-    throw new RequestError('Query parameter "losses" goes with "format"');
+  for (const [name, value] of Object.entries({ losses, tokens })) {
+    if (format === undefined && value !== undefined) {
+      throw new RequestError(`Query parameter "${name}" goes with "format"`);
+    }
+  }
+  if (tokens !== undefined && limit !== undefined) {
+    throw new RequestError('Query parameter "limit" does not go with "tokens"');
   }
   if (q === undefined && minScore !== undefined) {
     throw new RequestError('Query parameter "minScore" goes with "q"');
@@ -155,6 +167,7 @@ function readParameters(parameters: URLSearchParams): ListingQuery {
   }
   return {
     format,
+    tokens,
     losses: losses ?? false,
     selection: present({
       role,

@@ -52,7 +52,7 @@ export async function callTool(
   }
   const [call] = decodeCalls(list.target, params, list.names);
   const callId = crypto.randomUUID();
-  const tool = call?.name === undefined ? undefined : toolset.get(call.name);
+  const tool = call?.name === undefined ? undefined : toolset.resolve(call.name);
   if (call?.name === undefined || tool === undefined) {
     const { name } = params;
     const { error } = ToolResult.error("unknown_tool", `There is no tool "${name.slice(0, 200)}"`);
@@ -74,7 +74,7 @@ export async function callTool(
     : server.running.begin({ principal, session, callId: channel.id }, client);
   try {
     const work = observed.run(() =>
-      request.dispatcher.dispatch({ name: tool.id, arguments: call.arguments, callId }, {
+      request.dispatcher.dispatch({ name: call.name, arguments: call.arguments, callId }, {
         sessionId: session,
         principal,
         signal: () => running.signal,

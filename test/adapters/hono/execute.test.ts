@@ -31,6 +31,22 @@ describe("POST /tools/:id/execute", () => {
     assertEquals((await response.json()).content, "ann");
   });
 
+  it("takes an alias for the tool's id, and lists none", async () => {
+    const now = defineTool({
+      name: "now",
+      description: "Answers.",
+      aliases: ["then"],
+      execute: () => 1,
+    });
+    const app = createToolHandler(new ToolRegistry({ tools: [now] }), OPEN);
+    const response = await app.request(`${BASE}/tools/then/execute`, execution({}));
+    assertEquals([response.status, (await response.json()).content], [200, 1]);
+    assertEquals((await app.request(`${BASE}/tools/then`)).status, 404);
+    assert(!(await (await app.request(`${BASE}/tools`)).text()).includes("then"));
+    const { tools } = await (await app.request(`${BASE}/metrics`)).json();
+    assertEquals(tools[0].aliased, 1);
+  });
+
   it("is closed until its owner opens it", async () => {
     const response = await handler().request(echo, execution({ arguments: { text: "hi" } }));
     assertEquals(response.status, 403);

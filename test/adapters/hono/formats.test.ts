@@ -1,6 +1,7 @@
 import { describe, it } from "bun:test";
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { createToolHandler, serveFormats, type ToolHandlerOptions } from "@plue/tools/hono";
+import { countTokens, fitBudget } from "@plue/tools/finding";
 import * as formats from "@plue/tools/formats";
 import { defineTool, ToolRegistry } from "@plue/tools";
 import { BASE, execution, problemOf, sampleRegistry } from "./support.ts";
@@ -15,6 +16,58 @@ interface Export {
   readonly losses?: readonly unknown[];
   readonly rejected: readonly unknown[];
 }
+
+describe("GET /tools?format=…&tokens=", () => {
+  const fitting = createToolHandler(sampleRegistry(), {
+    formats: serveFormats(formats, { fitBudget }),
+  });
+  const get = async (query: string): Promise<Response> =>
+    await fitting.request(`${BASE}/tools?format=anthropic&${query}`);
+
+  it("answers tools that take no more than that, and what was left out", async () => {
+    const body = await (await get("tokens=70")).json();
+    assert(body.tokens <= 70 && body.tokens > 0);
+    assertEquals(body.tokens, countTokens(JSON.stringify(body.tools)));
+    assertEquals(body.shown.length, body.tools.length);
+    assertEquals(
+      body.shown.map(({ id }: { id: string }) => id),
+      body.names.map(
+        ({ id }: { id: string }) => id,
+      ),
+    );
+    assert(body.leftOut.every(({ reason }: { reason: string }) => reason === "budget"));
+  });
+
+  it("prefers what is searched for", async () => {
+    const body = await (await get("tokens=4000&q=write+a+file")).json();
+    assertEquals(body.shown[0].id, "file-write");
+    assert(body.leftOut.some(({ reason }: { reason: string }) => reason === "query"));
+  });
+
+  for (
+    const [query, detail] of [
+      ["tokens=1", "the smallest tool,"],
+      ["tokens=0", 'Query parameter "tokens" is "0"'],
+      ["tokens=10&limit=3&q=x", '"limit" does not go with "tokens"'],
+    ] as const
+  ) {
+    it(`refuses ${query}`, async () => {
+      const response = await get(query);
+      assertEquals(response.status, 400);
+      assertStringIncludes((await problemOf(response)).detail, detail);
+    });
+  }
+
+  it("is refused without a format, and where the owner has not set it", async () => {
+    const detailOf = async (app: ReturnType<typeof serve>, query: string): Promise<string> =>
+      (await problemOf(await app.request(`${BASE}/tools?${query}`))).detail;
+    assertStringIncludes(await detailOf(fitting, "tokens=70"), '"tokens" goes with "format"');
+    assertStringIncludes(
+      await detailOf(serve(), "format=anthropic&tokens=70"),
+      "its owner sets the option fitBudget of serveFormats",
+    );
+  });
+});
 
 describe("GET /tools?format=", () => {
   it("answers the caller's tools in a provider's shape, and what they are called there", async () => {

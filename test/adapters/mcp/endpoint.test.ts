@@ -1,5 +1,6 @@
 import { defineTool, type Tool, ToolRegistry } from "@plue/tools";
 import { type AccessEntry, type CallTelemetry, createToolHandler } from "@plue/tools/hono";
+import { exportTools } from "@plue/tools/formats";
 import { createMcpEndpoint, isMcpContent, mcpContent } from "@plue/tools/mcp";
 import { describe, it } from "bun:test";
 import {
@@ -68,6 +69,23 @@ describe("createMcpEndpoint()", () => {
       await mcp.fetch(modernRequest("tools/call", { name: "who", arguments: {} })),
     );
     assertEquals(result?.["content"], [{ type: "text", text: "ann" }]);
+  });
+
+  it("takes an alias for the tool's name", async () => {
+    const now = defineTool({
+      name: "now",
+      namespace: "time",
+      description: "Answers.",
+      aliases: ["clock:then"],
+      execute: () => "here",
+    });
+    const mcp = createMcpEndpoint(new ToolRegistry({ tools: [now] }), { openExecution: true });
+    const { names } = exportTools([now], "mcp@2026-07-28");
+    const name = names.nameOf("time:now")?.replace("time", "clock").replace("now", "then");
+    const { result } = await messageIn(
+      await mcp.fetch(modernRequest("tools/call", { name, arguments: {} })),
+    );
+    assertEquals(result?.["content"], [{ type: "text", text: "here" }]);
   });
 
   for (

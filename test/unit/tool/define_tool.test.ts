@@ -30,6 +30,8 @@ describe("defineTool()", () => {
         id: "echo",
         name: "echo",
         namespace: undefined,
+        aliases: [],
+        view: undefined,
         title: undefined,
         description: "Says it again.",
         version: undefined,

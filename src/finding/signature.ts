@@ -1,0 +1,117 @@
+/**
+ * The arguments of a tool as a type of TypeScript: the shortest form in which models know how to call
+ * it.
+ *
+ * @module
+ */
+
+import { isObject, type JsonSchemaObject, pointerStep, type Tool } from "../tool/mod.ts";
+
+/** A type, and whether it says less than the schema does. */
+export interface TypeText {
+  readonly text: string;
+  /** A rule of the schema is not in it, such as a pattern or a limit. */
+  readonly lossy: boolean;
+}
+
+/** How deep types are written out; a reference and a union are a level, too. */
+const MAX_LEVELS = 8;
+/** How many types are written in all: references may multiply. */
+const MAX_TYPES = 200;
+/** How many values of an enum, members of a union or properties of an object are written. */
+const MAX_ITEMS = 40;
+
+/** Keywords that a type says, or that are no rules. */
+const SAID: ReadonlySet<string> = new Set([
+  ...["type", "properties", "required", "items", "enum", "const", "anyOf", "oneOf", "$ref"],
+  ...["additionalProperties", "title", "description", "default", "examples", "$schema", "$id"],
+  ...["$defs", "definitions", "$comment", "deprecated", "readOnly", "writeOnly"],
+]);
+
+const SCALARS: Readonly<Record<string, string>> = {
+  string: "string",
+  number: "number",
+  integer: "number",
+  boolean: "boolean",
+  null: "null",
+};
+
+/** Writes the arguments of a tool as a type. */
+export function argumentsOf(tool: Tool): TypeText {
+  const writer = new Writer(tool.parameters);
+  const text = writer.type(tool.parameters, MAX_LEVELS);
+  return { text, lossy: writer.lossy };
+}
+
+/** Writes types, and notes what they do not say. */
+class Writer {
+  lossy = false;
+  readonly #root: JsonSchemaObject;
+  #written = 0;
+
+  constructor(root: JsonSchemaObject) {
+    this.#root = root;
+  }
+
+  type(schema: unknown, levels: number): string {
+    if (!isObject(schema) || levels === 0 || ++this.#written > MAX_TYPES) {
+      this.lossy ||= schema !== true && schema !== undefined;
+      return "unknown";
+    }
+    if (Object.keys(schema).some((keyword) => !SAID.has(keyword))) this.lossy = true;
+    const { $ref: ref, type, enum: values, anyOf, oneOf } = schema;
+    if (typeof ref === "string") return this.type(this.#find(ref), levels - 1);
+    if ("const" in schema) return JSON.stringify(schema["const"]);
+    if (Array.isArray(values)) {
+      return this.#union(values, (value) => JSON.stringify(value));
+    }
+    const either = anyOf ?? oneOf;
+    if (Array.isArray(either) && schema["properties"] === undefined) {
+      return this.#union(either, (member) => this.type(member, levels - 1));
+    }
+    if (either !== undefined) this.lossy = true;
+    if (Array.isArray(type)) {
+      return this.#union(type, (one) => this.type({ ...schema, type: one }, levels));
+    }
+    if (type === "array") {
+      const items = this.type(schema["items"] ?? true, levels - 1);
+      return /[ |]/.test(items) && !items.startsWith("{") ? `(${items})[]` : `${items}[]`;
+    }
+    if (type === "object" || isObject(schema["properties"])) return this.#object(schema, levels);
+    return SCALARS[String(type)] ?? "unknown";
+  }
+
+  #object(schema: JsonSchemaObject, levels: number): string {
+    const { properties, required, additionalProperties } = schema;
+    const names = new Set(Array.isArray(required) ? required : []);
+    const members = isObject(properties) ? Object.entries(properties) : [];
+    if (members.length > MAX_ITEMS) this.lossy = true;
+    const written = members.slice(0, MAX_ITEMS).map(([name, member]) => {
+      const key = /^[A-Za-z_$][\w$]*$/.test(name) ? name : JSON.stringify(name);
+      return `${key}${names.has(name) ? "" : "?"}: ${this.type(member, levels - 1)}`;
+    });
+    if (isObject(additionalProperties)) {
+      written.push(`[key: string]: ${this.type(additionalProperties, levels - 1)}`);
+    }
+    if (written.length > 0) return `{ ${written.join("; ")} }`;
+    return additionalProperties === false || levels === MAX_LEVELS ? "{}" : "object";
+  }
+
+  #union(members: readonly unknown[], write: (member: unknown) => string): string {
+    if (members.length > MAX_ITEMS) this.lossy = true;
+    return [...new Set(members.slice(0, MAX_ITEMS).map(write))].join(" | ");
+  }
+
+  /** The schema that a reference into `$defs` or `definitions` means. */
+  #find(ref: string): unknown {
+    if (ref === "#") return this.#root;
+    for (const place of ["$defs", "definitions"]) {
+      const schemas = this.#root[place];
+      if (!isObject(schemas)) continue;
+      for (const [name, schema] of Object.entries(schemas)) {
+        if (ref === `#/${place}${pointerStep(name)}`) return schema;
+      }
+    }
+    return { not: {} };
+  }
+}

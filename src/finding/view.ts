@@ -1,0 +1,307 @@
+/**
+ * Views: a tool under another name, with fewer or other arguments. Calls of a view are led back to
+ * the tool, and checked against the tool's own schema.
+ *
+ * @module
+ */
+
+import { checkWithoutEngine } from "../schema/mod.ts";
+import {
+  attempt,
+  type Check,
+  checkText,
+  copyJson,
+  isListOf,
+  isObject,
+  type Issue,
+  isToolName,
+  isWord,
+  jsonEqual,
+  type JsonSchemaObject,
+  makeTool,
+  must,
+  pointerStep,
+  readFields,
+  refuse,
+  setOwn,
+  type Tool,
+  TOOL_NAME_RULE,
+  type ToolDefinition,
+  type ToolExample,
+  toolId,
+} from "../tool/mod.ts";
+
+/** How a view differs from its tool. Arguments are named as the tool names them. */
+export interface ViewOptions {
+  /** Another name, in the tool's namespace. Absent: the view has the tool's id. */
+  readonly name?: string | undefined;
+  readonly description?: string | undefined;
+  /** Arguments that are always these values. Models neither see nor change them. */
+  readonly bind?: { readonly [argument: string]: unknown } | undefined;
+  /** Other names for arguments. */
+  readonly rename?: { readonly [argument: string]: string } | undefined;
+  /** Arguments that models neither see nor give. A required one cannot be hidden. */
+  readonly hide?: readonly string[] | undefined;
+  /** The values of arguments that a call leaves out. */
+  readonly defaults?: { readonly [argument: string]: unknown } | undefined;
+}
+
+const checkValues = must("an object of arguments", isObject);
+
+const OPTIONS = {
+  name: must(
+    `a name without a namespace, ${TOOL_NAME_RULE}: the namespace is the tool's`,
+    isToolName,
+  ),
+  description: checkText,
+  bind: checkValues,
+  rename: must(
+    "an object of names that are not empty",
+    (value): value is Record<string, string> =>
+      isObject(value) && isListOf(Object.values(value), isWord),
+  ),
+  hide: must(
+    "a list of arguments",
+    (value): value is readonly string[] => isListOf(value, isWord),
+  ),
+  defaults: checkValues,
+} satisfies { readonly [Field in keyof ViewOptions]-?: Check };
+
+/**
+ * Makes a view of a tool: the same tool under another name, with arguments bound, renamed, hidden or
+ * made optional.
+ *
+ * A view keeps the tool's risk, roles, scopes, tags, approval and availability. Deny-lists, filters
+ * and policies are asked about the view and about its tool. Arguments are checked against the
+ * view's schema, led back, and checked against the tool's own schema; a bound argument cannot be
+ * overridden. A view that binds, renames or hides takes only arguments that the tool's `properties`
+ * name, and does not show rules over several arguments (`anyOf`, `dependentRequired`), which still
+ * hold. Aliases stay with the tool.
+ *
+ * @example Usage
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { defineTool, ToolDispatcher, ToolRegistry } from "@plue/tools";
+ * import { viewOf } from "@plue/tools/finding";
+ *
+ * const search = defineTool({
+ *   name: "search",
+ *   description: "Searches a repository.",
+ *   parameters: {
+ *     type: "object",
+ *     properties: { repo: { type: "string" }, q: { type: "string" } },
+ *     required: ["repo", "q"],
+ *   },
+ *   execute: ({ repo, q }) => `${q} in ${repo}`,
+ * });
+ * const docs = viewOf(search, {
+ *   name: "search_docs",
+ *   description: "Searches the documentation.",
+ *   bind: { repo: "docs" },
+ *   rename: { q: "query" },
+ * });
+ *
+ * const dispatcher = new ToolDispatcher(new ToolRegistry({ tools: [docs] }));
+ * const found = await dispatcher.dispatch({ name: "search_docs", arguments: { query: "install" } });
+ * assert.equal(found.ok && found.content, "install in docs");
+ * ```
+ *
+ * @param tool The tool; it may be a view itself.
+ * @param options How the view differs.
+ * @returns The view, a tool.
+ * @throws {TypeError} If an option is unknown or wrong, names an argument that the tool does not
+ * have, or gives one a value that its schema refuses.
+ */
+export function viewOf(tool: Tool, options: ViewOptions): Tool {
+  const original = makeTool(tool);
+  const action = `make a view of "${original.id}"`;
+  const given = isObject(options) ? options : refuse(action, "its options must be an object");
+  const { name = original.name, description = original.description, ...read } = readFields(
+    action,
+    given,
+    OPTIONS,
+  );
+  const { bind = {}, defaults = {} } = read;
+  const change: Change = {
+    bind: new Map(Object.entries(copyFor(action, bind, "/bind"))),
+    defaults: new Map(Object.entries(copyFor(action, defaults, "/defaults"))),
+    rename: new Map(Object.entries(read.rename ?? {})),
+    hide: new Set(read.hide ?? []),
+  };
+  checkChange(action, original.parameters, change);
+  const examples = original.examples.flatMap((example) => shownExample(example, change));
+  const fields = {
+    ...original,
+    id: toolId(name, original.namespace),
+    name,
+    description,
+    aliases: [],
+    parameters: shownSchema(original.parameters, change),
+    examples,
+    view: Object.freeze({
+      tool: original,
+      lead: (args: unknown) => led(args as Args, change),
+      tell: (issue: Issue) => told(issue, change),
+    }),
+  };
+  return makeTool(fields as ToolDefinition);
+}
+
+type Args = { readonly [argument: string]: unknown };
+
+/** What is done with which arguments of the tool. */
+interface Change {
+  readonly bind: ReadonlyMap<string, unknown>;
+  readonly defaults: ReadonlyMap<string, unknown>;
+  /** The view's name of each argument that has another one. */
+  readonly rename: ReadonlyMap<string, string>;
+  readonly hide: ReadonlySet<string>;
+}
+
+function copyFor(action: string, values: Args, place: string): Args {
+  return attempt(action, () => copyJson(values, `"${place}"`));
+}
+
+/** What the view calls an argument; `undefined` where it does not show it. */
+function shownName(name: string, { bind, hide, rename }: Change): string | undefined {
+  return bind.has(name) || hide.has(name) ? undefined : rename.get(name) ?? name;
+}
+
+/** Whether the view takes other arguments than the tool. */
+function changesNames({ bind, hide, rename }: Change): boolean {
+  return bind.size + hide.size + rename.size > 0;
+}
+
+function propertiesOf(schema: JsonSchemaObject): readonly (readonly [string, unknown])[] {
+  return isObject(schema["properties"]) ? Object.entries(schema["properties"]) : [];
+}
+
+function requiredOf(schema: JsonSchemaObject): readonly string[] {
+  return Array.isArray(schema["required"]) ? schema["required"] : [];
+}
+
+function checkChange(action: string, schema: JsonSchemaObject, change: Change): void {
+  const { bind, defaults, rename, hide } = change;
+  if (changesNames(change) && (schema["$ref"] ?? schema["$dynamicRef"]) !== undefined) {
+    refuse(action, 'its parameters are a "$ref" at the root, which does not name its arguments');
+  }
+  const properties = new Map(propertiesOf(schema));
+  const required = new Set(requiredOf(schema));
+  const places = new Map<string, string>();
+  for (const [field, names] of Object.entries({ bind, hide, rename, defaults })) {
+    for (const name of names.keys()) {
+      const place = `"/${field}${pointerStep(name)}"`;
+      if (!properties.has(name)) {
+        refuse(action, `${place} is no argument of the tool: ${[...properties.keys()].join(", ")}`);
+      }
+      const other = places.get(name);
+      // Only a new name and a default go together.
+      if (other !== undefined && !(field === "defaults" && rename.has(name))) {
+        refuse(action, `${place} is in ${other}, too`);
+      }
+      places.set(name, place);
+      if (field === "hide" && required.has(name)) {
+        refuse(action, `${place} hides a required argument: bind it to a value`);
+      }
+    }
+  }
+  const shown = new Map<string, string>();
+  for (const name of properties.keys()) {
+    const now = shownName(name, change);
+    if (now === undefined) continue;
+    const other = shown.get(now);
+    if (other !== undefined) refuse(action, `"${other}" and "${name}" would both be "${now}"`);
+    shown.set(now, name);
+  }
+  const { required: _, ...single } = withoutRules(schema);
+  const fits = attempt(action, () => checkWithoutEngine(single));
+  for (const [field, values] of Object.entries({ bind, defaults })) {
+    for (const [name, value] of values) {
+      if (!fits(Object.fromEntries([[name, value]]))) {
+        refuse(action, `"/${field}${pointerStep(name)}" does not fit the argument's schema`);
+      }
+    }
+  }
+}
+
+/** Keywords of a root that speak of arguments by name or number, other than those that are led back. */
+const RULES = [
+  ...["allOf", "anyOf", "oneOf", "not", "if", "then", "else", "const", "enum", "default"],
+  ...["dependentRequired", "dependentSchemas", "minProperties", "maxProperties", "propertyNames"],
+  ...["patternProperties", "additionalProperties", "unevaluatedProperties", "examples"],
+];
+
+/** The schema without rules over several arguments. */
+function withoutRules(schema: JsonSchemaObject): JsonSchemaObject {
+  const kept = Object.fromEntries(
+    Object.entries(schema).filter(([keyword]) => !RULES.includes(keyword)),
+  );
+  // The keyword says that the schema is one of draft-07.
+  return "dependencies" in kept ? { ...kept, dependencies: {} } : kept;
+}
+
+/** The schema that the view shows. */
+function shownSchema(schema: JsonSchemaObject, change: Change): JsonSchemaObject {
+  const { defaults } = change;
+  const properties: Record<string, unknown> = {};
+  for (const [name, property] of propertiesOf(schema)) {
+    const shown = shownName(name, change);
+    if (shown === undefined) continue;
+    const fixed = defaults.has(name);
+    setOwn(
+      properties,
+      shown,
+      fixed ? { ...(isObject(property) ? property : {}), default: defaults.get(name) } : property,
+    );
+  }
+  const required = requiredOf(schema).flatMap((name) => {
+    const shown = shownName(name, change);
+    return shown === undefined || defaults.has(name) ? [] : [shown];
+  });
+  const { required: _, ...base } = changesNames(change) ? withoutRules(schema) : schema;
+  return {
+    ...base,
+    properties,
+    ...(required.length > 0 && { required }),
+    ...(changesNames(change) && { additionalProperties: false }),
+  };
+}
+
+/** The tool's arguments of those that fit the view. What is bound comes last. */
+function led(args: Args, { bind, defaults, rename }: Change): Args {
+  const original = new Map([...rename].map(([name, shown]) => [shown, name]));
+  const result: Record<string, unknown> = Object.fromEntries(defaults);
+  for (const [name, value] of Object.entries(args)) {
+    setOwn(result, original.get(name) ?? name, value);
+  }
+  for (const [name, value] of bind) setOwn(result, name, value);
+  return result;
+}
+
+/** The issue in the view's words. What is wrong with a bound argument is not the caller's to know. */
+function told(issue: Issue, change: Change): Issue {
+  for (const name of [...change.bind.keys(), ...change.hide, ...change.rename.keys()]) {
+    const step = pointerStep(name);
+    if (issue.path !== step && !issue.path.startsWith(`${step}/`)) continue;
+    const shown = shownName(name, change);
+    if (shown === undefined) {
+      const message = "The arguments do not fit together with what this tool sets itself";
+      return { path: "", keyword: issue.keyword, expected: "other arguments", message };
+    }
+    const path = pointerStep(shown) + issue.path.slice(step.length);
+    return { ...issue, path, message: issue.message.replace(issue.path, () => path) };
+  }
+  return issue;
+}
+
+/** The example in the view's words; none where the view cannot say it. */
+function shownExample(example: ToolExample, change: Change): readonly ToolExample[] {
+  if (!isObject(example.input)) return [];
+  const input: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(example.input)) {
+    const shown = shownName(name, change);
+    if (shown !== undefined) setOwn(input, shown, value);
+    else if (!change.bind.has(name) || !jsonEqual(change.bind.get(name), value)) return [];
+  }
+  return [{ ...example, input }];
+}

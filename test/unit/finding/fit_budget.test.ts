@@ -1,0 +1,321 @@
+import {
+  assert,
+  assertEquals,
+  assertGreaterOrEqual,
+  assertLessOrEqual,
+  assertThrows,
+} from "@std/assert";
+import { describe, it } from "bun:test";
+import fc from "fast-check";
+import { buildToolset, defineTool, type Tool, ToolRegistry, type Toolset } from "../../../mod.ts";
+import { countTokens, fitBudget, type ToolDetail } from "../../../src/finding/mod.ts";
+import { chooseWithin } from "../../../src/finding/choose_within.ts";
+import { atDetail } from "../../../src/finding/fit_budget.ts";
+import { exportTools, listTargets, type TargetName } from "../../../src/formats/mod.ts";
+
+// The same cases on every runtime and in every run.
+fc.configureGlobal({ seed: 20261122 });
+
+const WORDS = ["file", "mail", "flight", "invoice", "branch", "picture"] as const;
+
+/** A tool whose description, schema and examples have so many words. */
+function toolOf(name: string, words: number, properties: number, examples: number): Tool {
+  return defineTool({
+    name,
+    description: `Works on a ${name}.${" More is said of it here.".repeat(words)}`,
+    parameters: {
+      type: "object",
+      properties: Object.fromEntries(
+        Array.from({ length: properties }, (_, index) => [
+          `argument_${index}`,
+          { type: "string", description: "What it works on, in words.", maxLength: 80 },
+        ]),
+      ),
+    },
+    examples: Array.from({ length: examples }, () => ({ input: { argument_0: "some words" } })),
+  }) as Tool;
+}
+
+const catalogue: Toolset = buildToolset(
+  WORDS.map((word, index) => toolOf(word, index, index, index % 3)),
+);
+
+/** Every way to show some of the tools, with what it takes and what it is worth. */
+function* everyWay(
+  toolset: Toolset,
+  target: TargetName,
+  worthOf: (id: string) => number,
+): Generator<{ readonly tokens: number; readonly worth: number }> {
+  const factors = { full: 1, "no-examples": 0.95, signature: 0.7 };
+  const forms = toolset.tools.map((tool) =>
+    (Object.keys(factors) as ToolDetail[]).map((detail) => {
+      const [wire] = exportTools([atDetail(tool, detail)], target).tools as readonly unknown[];
+      return { wire, worth: worthOf(tool.id) * factors[detail] };
+    })
+  );
+  const ways = 4 ** forms.length;
+  for (let way = 1; way < ways; way++) {
+    const chosen = forms.flatMap((of, index) => of[((way >> (2 * index)) & 3) - 1] ?? []);
+    yield {
+      tokens: countTokens(JSON.stringify(chosen.map(({ wire }) => wire))),
+      worth: chosen.reduce((sum, { worth }) => sum + worth, 0),
+    };
+  }
+}
+
+describe("fitBudget()", () => {
+  it("shows everything where there is room", () => {
+    const { exported, tools, leftOut, tokens } = fitBudget(catalogue, {
+      tokens: 10_000,
+      target: "anthropic",
+    });
+    assertEquals(
+      tools.map(({ id, detail }) => [id, detail]),
+      catalogue.ids.map((id) => [id, "full"]),
+    );
+    assertEquals(exported.tools, exportTools(catalogue, "anthropic").tools);
+    assertEquals([leftOut, tokens], [[], countTokens(JSON.stringify(exported.tools))]);
+  });
+
+  it("is never over its budget, on any target, and gives the same answer again", () => {
+    for (const { id } of listTargets()) {
+      for (const tokens of [150, 222, 333, 555]) {
+        const options = { tokens, target: id as TargetName };
+        let fitted;
+        try {
+          fitted = fitBudget(catalogue, options);
+        } catch (error) {
+          // OpenAPI takes more than that around its tools.
+          assert(error instanceof RangeError && id.startsWith("openapi"), String(error));
+          continue;
+        }
+        const text = JSON.stringify(fitted.exported.tools);
+        assertLessOrEqual(countTokens(text), tokens, id);
+        assertEquals(fitted.tokens, countTokens(text));
+        assertEquals(JSON.stringify(fitBudget(catalogue, options).exported.tools), text);
+        assertEquals(
+          [...fitted.tools, ...fitted.leftOut].map(({ id }) => id).sort(),
+          [...catalogue.ids],
+        );
+      }
+    }
+  });
+
+  it("shows a tool in less detail where that makes room for others", () => {
+    const { tools, exported } = fitBudget(catalogue, { tokens: 260, target: "anthropic" });
+    const signature = tools.findIndex(({ detail }) => detail === "signature");
+    const shown = exported.tools[signature];
+    assert(tools.length > 4 && shown !== undefined);
+    assertEquals(shown.input_schema, { type: "object" });
+    assert(
+      /^Works on a \w+\.\nArguments, in part: \{ argument_0\?: string/.test(
+        shown.description ?? "",
+      ),
+      shown.description,
+    );
+  });
+
+  it("names its tools so that calls are decoded to them", () => {
+    const { exported, tools } = fitBudget(catalogue, { tokens: 200, target: "openai.chat" });
+    assertEquals(exported.names.encodings.map(({ id }) => id), tools.map(({ id }) => id));
+  });
+
+  it("prefers what the query asks for, and shows nothing else", () => {
+    const { tools, leftOut } = fitBudget(catalogue, {
+      tokens: 10_000,
+      query: "invoice",
+      target: "anthropic",
+    });
+    assertEquals(tools.map(({ id }) => id), ["invoice"]);
+    assertEquals(new Set(leftOut.map(({ reason }) => reason)), new Set(["query"]));
+    const none = fitBudget(catalogue, { tokens: 50, query: "", target: "anthropic" });
+    assertEquals([none.tools, none.exported.tools], [[], []]);
+  });
+
+  it("takes a ranking that another search gave", () => {
+    const ranked = ["mail", "file"].map((id) => catalogue.get(id) as Tool);
+    const shown = (tokens: number): readonly string[] =>
+      fitBudget(catalogue.tools, { tokens, ranked, target: "anthropic" }).tools.map(({ id }) => id);
+    assertEquals(shown(10_000), ["file", "mail"]);
+    assertEquals(shown(55), ["mail"]);
+    assertThrows(
+      () => fitBudget(catalogue, { tokens: 99, ranked, query: "mail", target: "anthropic" }),
+      TypeError,
+      "give one of them",
+    );
+  });
+
+  it("always shows pinned tools", () => {
+    const { tools } = fitBudget(catalogue, {
+      tokens: 120,
+      query: "file",
+      pinned: ["picture"],
+      target: "anthropic",
+    });
+    assert(tools.some(({ id }) => id === "picture"));
+  });
+
+  it("says why a tool is left out", () => {
+    const { leftOut } = fitBudget(catalogue, { tokens: 60, target: "anthropic" });
+    assert(leftOut.length > 0);
+    for (const { id, message } of leftOut) {
+      assert(message.startsWith(`"${id}" is left out: there is no room for its `), message);
+    }
+  });
+
+  it("leaves out what is worth least where the target takes no more tools", () => {
+    const many = buildToolset(
+      Array.from({ length: 130 }, (_, index) => toolOf(`t${index}`, 0, 0, 0)),
+    );
+    const { tools, leftOut } = fitBudget(many, {
+      tokens: 100_000,
+      target: "openai.chat",
+      pinned: ["t99"],
+    });
+    assertEquals(tools.length, 128);
+    assert(tools.some(({ id }) => id === "t99"));
+    assertEquals(
+      leftOut,
+      ["t97", "t98"].map((id) => ({
+        id,
+        reason: "target" as const,
+        message: `"${id}" is left out: openai.chat takes no more tools`,
+      })),
+    );
+  });
+
+  it("takes a counter of one's own", () => {
+    const count = (text: string): number => text.length;
+    const { exported, tokens } = fitBudget(catalogue, { tokens: 900, target: "gemini", count });
+    assertEquals(tokens, JSON.stringify(exported.tools).length);
+    assertLessOrEqual(tokens, 900);
+  });
+
+  for (const answer of [NaN, -1, undefined, Promise.resolve(1)]) {
+    it(`refuses a counter that answers ${String(answer)}`, () => {
+      const count = (() => answer) as never;
+      assertThrows(
+        () => fitBudget(catalogue, { tokens: 900, target: "gemini", count }),
+        TypeError,
+        "the counter must give a number",
+      );
+    });
+  }
+
+  it("says what the smallest tool takes if not even one fits", () => {
+    const error = assertThrows(
+      () => fitBudget(catalogue, { tokens: 12, target: "anthropic" }),
+      RangeError,
+      "the smallest tool,",
+    );
+    const [, id, least] = /smallest tool, "(\w+)", takes (\d+)/.exec(error.message) ?? [];
+    const { tools } = fitBudget(catalogue, { tokens: Number(least), target: "anthropic" });
+    assertEquals(tools.map((tool) => tool.id), [id]);
+  });
+
+  const wrong: readonly (readonly [string, object, string])[] = [
+    ["an unknown option", { tokens: 9, target: "anthropic", max: 1 }, '"/max" is not one'],
+    ["no budget", { target: "anthropic" }, 'it needs "/tokens"'],
+    ["no target", { tokens: 9 }, 'it needs "/target"'],
+    [
+      "a pinned tool that is not there",
+      { tokens: 9, target: "anthropic", pinned: ["x"] },
+      '"x" is not',
+    ],
+  ];
+  for (const [what, options, message] of wrong) {
+    it(`refuses ${what}`, () => {
+      assertThrows(() => fitBudget(catalogue, options as never), TypeError, message);
+    });
+  }
+
+  it("refuses pinned tools that do not fit together", () => {
+    assertThrows(
+      () => fitBudget(catalogue, { tokens: 40, target: "anthropic", pinned: ["mail", "file"] }),
+      RangeError,
+      "the pinned tools take",
+    );
+  });
+
+  // Seeds by part, so that none takes long on a slow machine: 1,000 cases in all.
+  for (let part = 0; part < 10; part++) {
+    it(`is worth 0.99 of the best choice at least (part ${part})`, () => {
+      const tools = fc.array(fc.tuple(fc.nat(4), fc.nat(4), fc.nat(2)), {
+        minLength: 1,
+        maxLength: 3,
+      }).map((sizes) =>
+        new ToolRegistry({
+          tools: sizes.map(([words, properties, examples], index) =>
+            toolOf(WORDS[index] ?? "", words, properties, examples)
+          ),
+        }).select()
+      );
+      fc.assert(
+        fc.property(tools, fc.integer({ min: 60, max: 500 }), (toolset, tokens) => {
+          let best = 0;
+          for (const way of everyWay(toolset, "anthropic", () => 1)) {
+            if (way.tokens <= tokens && way.worth > best) best = way.worth;
+          }
+          const factors = { full: 1, "no-examples": 0.95, signature: 0.7 };
+          const fitted = fitBudget(toolset, { tokens, target: "anthropic" });
+          const worth = fitted.tools.reduce((sum, { detail }) => sum + factors[detail], 0);
+          assertLessOrEqual(fitted.tokens, tokens);
+          assertGreaterOrEqual(worth, 0.99 * best);
+        }),
+        { numRuns: 100, seed: 20261122 + part },
+      );
+    });
+  }
+});
+
+describe("chooseWithin()", () => {
+  const groups = fc.array(
+    fc.array(
+      fc.record({
+        weight: fc.integer({ min: 1, max: 30 }),
+        worth: fc.integer({ min: 1, max: 50 }),
+      }),
+      {
+        minLength: 1,
+        maxLength: 3,
+      },
+    ),
+    { minLength: 1, maxLength: 5 },
+  );
+
+  it("is exact, and within its limit", () => {
+    fc.assert(
+      fc.property(groups, fc.integer({ min: -1, max: 90 }), (forms, capacity) => {
+        let best = 0;
+        for (let way = 0; way < 4 ** forms.length; way++) {
+          const chosen = forms.flatMap((of, index) => of[((way >> (2 * index)) & 3) - 1] ?? []);
+          const weight = chosen.reduce((sum, form) => sum + form.weight, 0);
+          const worth = chosen.reduce((sum, form) => sum + form.worth, 0);
+          if (weight <= capacity && worth > best) best = worth;
+        }
+        const picked = chooseWithin(forms, capacity).flatMap((pick, index) =>
+          forms[index]?.[pick] ?? []
+        );
+        assertLessOrEqual(
+          picked.reduce((sum, form) => sum + form.weight, 0),
+          Math.max(0, capacity),
+        );
+        assertEquals(picked.reduce((sum, form) => sum + form.worth, 0), best);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it("loses little where there is too much to be exact", () => {
+    // The same small things many times over, so that the best choice is known.
+    const forms = Array.from(
+      { length: 4_000 },
+      () => [{ weight: 100, worth: 10 }, { weight: 50, worth: 7 }],
+    );
+    const picked = chooseWithin(forms, 100_000).flatMap((pick, index) =>
+      forms[index]?.[pick] ?? []
+    );
+    assertLessOrEqual(picked.reduce((sum, form) => sum + form.weight, 0), 100_000);
+    assertGreaterOrEqual(picked.reduce((sum, form) => sum + form.worth, 0), 0.99 * 2_000 * 7);
+  });
+});
