@@ -496,6 +496,15 @@ describe("the place of a repository", () => {
     });
   }
 
+  itOnUnix("must be of files: does not wait for a list of stores that is a pipe", async () => {
+    await using test = await trap();
+    spawnSync("mkfifo", [join(test.path, ".git/objects/info/alternates")]);
+    for (const { code, text } of await callAll(test.path)) {
+      assertEquals(code, "denied");
+      assertStringIncludes(text, "not a regular file");
+    }
+  });
+
   it("must be inside: a commit appends to no file that a link leads to", async () => {
     await using test = await neighbours();
     const profile = join(test.folder.path, "profile");

@@ -10,19 +10,11 @@
  * @module
  */
 
-import {
-  mkdtemp,
-  opendir,
-  readFile,
-  realpath,
-  rm,
-  stat,
-  symlink,
-  writeFile,
-} from "node:fs/promises";
+import { mkdtemp, opendir, realpath, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import type { ToolContext } from "../../mod.ts";
+import { openRegular, readBytes } from "./held.ts";
 import { isWithin } from "./paths.ts";
 import { errorCode, Refusal } from "./refusal.ts";
 import { collectProcess, minimalEnvironment } from "./run_process.ts";
@@ -282,10 +274,17 @@ async function checkPlace(
 async function alternates(store: string): Promise<readonly string[]> {
   const path = join(store, "info", "alternates");
   try {
-    if ((await stat(path)).size > MAX_ALTERNATES_BYTES) {
-      throw elsewhere("its list of alternates is too long");
+    // Opened without waiting: a named pipe would hold one of the few threads that read files.
+    const handle = await openRegular(path, "objects/info/alternates");
+    let bytes: Uint8Array;
+    try {
+      const { size } = await handle.stat();
+      if (size > MAX_ALTERNATES_BYTES) throw elsewhere("its list of alternates is too long");
+      bytes = await readBytes(handle, 0, size);
+    } finally {
+      await handle.close();
     }
-    const lines = (await readFile(path, "utf8")).split("\n");
+    const lines = new TextDecoder().decode(bytes).split("\n");
     return lines.filter((line) => line !== "" && !line.startsWith("#"));
   } catch (error) {
     if (errorCode(error) === "ENOENT") return [];

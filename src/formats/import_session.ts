@@ -5,7 +5,12 @@
  * @module
  */
 
-import { checkSchema, compilePattern } from "../schema/mod.ts";
+import {
+  checkSchema,
+  compilePattern,
+  MAX_PATTERN_STATES,
+  type PatternBudget,
+} from "../schema/mod.ts";
 import {
   cleanText,
   clip,
@@ -113,6 +118,8 @@ export class ImportSession {
   /** The names of the tools that the owner does not want. */
   readonly #leftOut = new Set<string>();
   #entries = 0;
+  /** What the patterns of all tools may still cost: a hostile source has time for no more. */
+  #patternStates = 1_000_000;
   #values: number;
   /** The sizes of the parts that were counted, so that a shared part is measured once. */
   readonly #sizes = new WeakMap<object, number>();
@@ -246,18 +253,28 @@ export class ImportSession {
     return good;
   }
 
-  /** The schema, without patterns that cannot be checked in linear time, which is a warning. */
+  /**
+   * The schema, without patterns that cannot be checked in linear time or are too large together,
+   * which is a warning.
+   */
   #check(imported: ImportedTool, schema: JsonSchema, what: string): JsonSchema {
+    const left = Math.min(this.#patternStates, MAX_PATTERN_STATES);
+    const check = (checked: JsonSchema): JsonSchema => {
+      const budget: PatternBudget = { left };
+      checkSchema(checked, { what }, budget);
+      this.#patternStates -= left - budget.left;
+      return checked;
+    };
     try {
-      checkSchema(schema, { what });
-      return schema;
+      return check(schema);
     } catch (cause) {
       if (!(cause instanceof SyntaxError)) throw cause;
+      const budget: PatternBudget = { left };
       const checkable = mapSchema(schema, {
-        enter: (node) => isTooSlow(node["pattern"]) ? without(node, "pattern") : node,
+        enter: (node) => isTooSlow(node["pattern"], budget) ? without(node, "pattern") : node,
       });
       if (checkable === schema) throw cause;
-      checkSchema(checkable, { what });
+      check(checkable);
       const message = `${describeThrown(cause)}; such patterns are left out`;
       this.warn(imported, imported.path, "pattern", message);
       return checkable;
@@ -474,8 +491,8 @@ function textsOf(imported: ImportedTool): JsonRecord {
   return { ...prose, annotations, meta, extra };
 }
 
-/** Whether a pattern is a regular expression that cannot be checked in linear time. */
-function isTooSlow(pattern: unknown): boolean {
+/** Whether a pattern is a regular expression that cannot be checked in linear time, or is too large. */
+function isTooSlow(pattern: unknown, budget: PatternBudget): boolean {
   if (typeof pattern !== "string") return false;
   try {
     new RegExp(pattern, "u");
@@ -483,7 +500,7 @@ function isTooSlow(pattern: unknown): boolean {
     return false;
   }
   try {
-    compilePattern(pattern);
+    compilePattern(pattern, budget);
     return false;
   } catch {
     return true;

@@ -23,9 +23,15 @@ import {
   KEYWORDS,
   type KeywordShape,
 } from "./keywords.ts";
-import { compilePattern, takesSteps } from "./patterns.ts";
+import { compilePattern, type PatternBudget } from "./patterns.ts";
 import { boundReferences, type Reference } from "./reference_bounds.ts";
 import { pointerSteps, ReferenceIndex, ROOT_URI } from "./references.ts";
+
+/** How often engines may look at each character of a text for patterns that they run themselves. */
+const MAX_LOOKS = 64;
+
+/** What the patterns of a schema may cost: some hundred milliseconds. */
+export const MAX_PATTERN_STATES = 250_000;
 
 /** Options for {@linkcode checkSchema}. The bounds keep a hostile schema from using up time and memory. */
 export interface CheckSchemaOptions {
@@ -85,12 +91,17 @@ export interface CheckedSchema {
  *
  * @param schema The schema.
  * @param options What it is called, and how large it may be.
+ * @param budget What its patterns may cost together. What they cost is taken off.
  * @returns The draft.
  * @throws {TypeError} If a keyword has a wrong value, or a reference leads nowhere or in a circle.
  * @throws {SyntaxError} If a pattern is no regular expression.
  * @throws {RangeError} If it is too large or too deep.
  */
-export function checkSchema(schema: JsonSchema, options: CheckSchemaOptions = {}): CheckedSchema {
+export function checkSchema(
+  schema: JsonSchema,
+  options: CheckSchemaOptions = {},
+  budget: PatternBudget = { left: MAX_PATTERN_STATES },
+): CheckedSchema {
   const {
     what = "the schema",
     maxSchemas = 5_000,
@@ -107,7 +118,8 @@ export function checkSchema(schema: JsonSchema, options: CheckSchemaOptions = {}
   const path: string[] = [];
   const visited = new Set<unknown>();
   const references: Reference[] = [];
-  /** The first pattern that engines do not run themselves. */
+  let looks = 0;
+  /** The first pattern that engines must not run themselves. */
   let slowPattern: string | undefined;
 
   checkPart(schema, ROOT_URI, 0);
@@ -117,8 +129,10 @@ export function checkSchema(schema: JsonSchema, options: CheckSchemaOptions = {}
   if (slowPattern !== undefined && references.some(({ targets }) => targets.length > 1)) {
     // Engines get such a schema as it is, because its meaning depends on the way to a reference.
     throw new SyntaxError(
-      `Cannot use ${what}: "${clip(slowPattern, 200)}" must be a simpler pattern, in which each ` +
-        'character leads on in one way, beside a "$dynamicRef" that may mean several places',
+      `Cannot use ${what}: "${
+        clip(slowPattern, 200)
+      }" must be a simpler pattern, or one of fewer, ` +
+        'beside a "$dynamicRef" that may mean several places',
     );
   }
   return { dialect };
@@ -209,14 +223,13 @@ export function checkSchema(schema: JsonSchema, options: CheckSchemaOptions = {}
   }
 
   function checkPattern(source: string): void {
-    let pattern: RegExp;
     try {
-      pattern = compilePattern(source);
+      looks += compilePattern(source, budget).looks;
     } catch (cause) {
       const rule = describeThrown(cause).replace("The pattern ", "");
       fail(SyntaxError, `${rule}, not "${clip(source)}"`);
     }
-    if (takesSteps(pattern)) slowPattern ??= pointer();
+    if (looks > MAX_LOOKS) slowPattern ??= pointer();
   }
 
   /** The schemas that a reference may lead to. */

@@ -5,7 +5,12 @@
  * @module
  */
 
-export { type CheckedSchema, checkSchema, type CheckSchemaOptions } from "./check_schema.ts";
+export {
+  type CheckedSchema,
+  checkSchema,
+  type CheckSchemaOptions,
+  MAX_PATTERN_STATES,
+} from "./check_schema.ts";
 export { asDraft2020, BESIDE_REF, LATER_KEYWORDS } from "./draft07.ts";
 export { compileOnce, MAX_ISSUES, type SchemaEngine, type SchemaValidator } from "./engine.ts";
 export { checkWithoutEngine, explain } from "./explain.ts";
@@ -32,7 +37,7 @@ export {
   resolveAnywhere,
   ROOT_URI,
 } from "./references.ts";
-export { compilePattern, isOutOfSteps, resetSteps, takesSteps } from "./patterns.ts";
+export { compilePattern, isOutOfSteps, type PatternBudget, resetSteps } from "./patterns.ts";
 export { repeatsParts, splitSchema } from "./repeated_parts.ts";
 export { ASSERTED_FORMATS, isMultipleOf, isOfType, isOneOf, sameItems } from "./semantics.ts";
 export { type StandardOutcome, validateStandard } from "./standard.ts";

@@ -22,11 +22,13 @@ const MAX_VISITS = 50_000;
 /** How many characters a plain pattern may look at again from every place in a text. */
 const MAX_AGAIN = 32;
 /** How many states the ways through an anchored pattern may have together. */
-const MAX_WAYS = 4_000;
+const MAX_WAYS = 100;
 /** How many states and characters an automaton remembers. */
 const MAX_MEMORY = 10_000;
-/** How many steps automata may take in one check: some fifty milliseconds. */
+/** How many steps the patterns may take in one check: of an automaton some fifty milliseconds. */
 const MAX_STEPS = 2_500_000;
+/** How many characters a runtime's `RegExp` looks at in the time of one step. */
+const LOOKS_PER_STEP = 16;
 
 let steps = MAX_STEPS;
 
@@ -42,17 +44,26 @@ export function isOutOfSteps(): boolean {
 
 function spend(count: number): void {
   steps -= count;
-  if (steps < 0) throw new RangeError("Cannot check the text: it takes too many steps");
+  if (steps < 0) throw new RangeError("Too many steps");
+}
+
+/** What compiling the patterns of one schema, or of one import, may still cost, in states. */
+export interface PatternBudget {
+  left: number;
 }
 
 /**
  * Compiles the source of `pattern`, or a name in `patternProperties`. Only `test` may be used; it
  * throws a `RangeError` where it takes more steps than the check has left.
  *
- * @throws {SyntaxError} If it is no regular expression with the "u" flag, or cannot be checked in
- * linear time.
+ * @param budget What it may cost; the cost is taken off.
+ * @throws {SyntaxError} If it is no regular expression with the "u" flag, cannot be checked in
+ * linear time, or costs more than is left.
  */
-export function compilePattern(source: string): RegExp {
+export function compilePattern(
+  source: string,
+  budget: PatternBudget = { left: Infinity },
+): CheckedRegExp {
   const known = PLAIN.get(source);
   if (known !== undefined) return known;
   if (source.length > MAX_LENGTH) refuse(`at most ${MAX_LENGTH} characters long`);
@@ -65,20 +76,28 @@ export function compilePattern(source: string): RegExp {
   const part = readPattern(source);
   if (typeof part === "string") refuse(part);
   // A pattern that is plain with any number of repetitions is so with a certain number.
-  if (!isPlain(new Machine(part, true))) {
-    const machine = new Machine(part, false);
+  let looks = looksOf(new Machine(part, true, budget));
+  if (looks === undefined) {
+    const machine = new Machine(part, false, budget);
     if (machine.start === undefined) {
       refuse("a regular expression with fewer parts and repetitions");
     }
-    if (!isPlain(machine)) return new LinearRegExp(source, machine);
+    looks = looksOf(machine);
+    if (looks === undefined) {
+      return new CheckedRegExp(source, Infinity, (text) => machine.finds(text));
+    }
   }
+  const plain = new CheckedRegExp(source, looks, (text) => {
+    spend(1 + looks * text.length / LOOKS_PER_STEP);
+    return native.test(text);
+  });
   if (PLAIN.size === MAX_PLAIN) PLAIN.clear();
-  if (source.length < MAX_SHORT) PLAIN.set(source, native);
-  return native;
+  if (source.length < MAX_SHORT) PLAIN.set(source, plain);
+  return plain;
 }
 
 /** The last plain patterns: the tools of a registry have many in common. */
-const PLAIN = new Map<string, RegExp>();
+const PLAIN = new Map<string, CheckedRegExp>();
 const MAX_PLAIN = 1_000;
 const MAX_SHORT = 200;
 
@@ -86,22 +105,20 @@ function refuse(rule: string): never {
   throw new SyntaxError(`The pattern must be ${rule}`);
 }
 
-/** Whether a compiled pattern takes steps. */
-export function takesSteps(pattern: RegExp): boolean {
-  return pattern instanceof LinearRegExp;
-}
+/** A regular expression whose steps count. Plain ones too: a schema may have thousands. */
+class CheckedRegExp extends RegExp {
+  /** How often a runtime's `RegExp` may look at each character; `Infinity` for an automaton. */
+  readonly looks: number;
+  readonly #finds: (text: string) => boolean;
 
-/** A regular expression that is run as an automaton. */
-class LinearRegExp extends RegExp {
-  readonly #machine: Machine;
-
-  constructor(source: string, machine: Machine) {
+  constructor(source: string, looks: number, finds: (text: string) => boolean) {
     super(source, "u");
-    this.#machine = machine;
+    this.looks = looks;
+    this.#finds = finds;
   }
 
   override test(text: string): boolean {
-    return this.#machine.finds(text);
+    return this.#finds(text);
   }
 }
 
@@ -134,14 +151,16 @@ class Machine {
   readonly #loosely: boolean;
   /** The lookaheads and lookbehinds, the inner ones first. */
   readonly #looks: Search[] = [];
+  readonly #budget: PatternBudget;
   #size = 0;
   #asksForWords = false;
 
   #search: Search | undefined;
 
   /** @param loosely Whether every repetition may be of any number. */
-  constructor(part: PatternPart, loosely: boolean) {
+  constructor(part: PatternPart, loosely: boolean, budget: PatternBudget) {
     this.#loosely = loosely;
+    this.#budget = budget;
     try {
       this.start = this.#add(part, this.#state({}), false);
     } catch (error) {
@@ -161,7 +180,9 @@ class Machine {
   }
 
   #state(state: Omit<State, "id">): State {
-    if (++this.#size > MAX_STATES) throw new RangeError("Cannot add a state: there are too many");
+    if (++this.#size > MAX_STATES || --this.#budget.left < 0) {
+      throw new RangeError("Too many states");
+    }
     return { id: this.#size, ...state };
   }
 
@@ -220,7 +241,7 @@ class Machine {
     // A lookahead is read backwards: where it begins is then where it has been found.
     const search = new Search(this.#add(part, this.#state({}), ahead), ahead);
     const count = this.#looks.push(search);
-    if (count > MAX_LOOKS) throw new RangeError("Cannot add a lookahead: there are too many");
+    if (count > MAX_LOOKS) throw new RangeError("Too many states");
     return { bit: AT_WORD << count, negated: open.endsWith("!") };
   }
 }
@@ -389,45 +410,50 @@ interface Ways {
 }
 
 /**
- * Whether a runtime's `RegExp` takes linear time: there are only so many ways, or each character
- * leads on in one way, so that there is no second way to try; and where the search may begin
- * anywhere, it is given up after a few characters.
+ * How often a runtime's `RegExp` may look at a character, if that takes linear time: there are only so
+ * many ways, or each character leads on in one way, so that there is no second way to try; and where
+ * the search may begin anywhere, it is given up after a few characters.
  */
-function isPlain({ start, hasLoops }: Machine): boolean {
-  if (start === undefined) return false;
+function looksOf({ start, hasLoops }: Machine): number | undefined {
+  if (start === undefined) return undefined;
   let visits = 0;
   const elsewhere = waysFrom(start, AT_START);
   const isAnchored = elsewhere?.takers.length === 0 && !elsewhere.ends;
-  if (!hasLoops && countsUpTo(isAnchored ? MAX_WAYS : MAX_AGAIN)) return true;
+  const count = hasLoops ? undefined : fewStates(isAnchored ? MAX_WAYS : MAX_AGAIN);
+  if (count !== undefined) {
+    return isAnchored ? 1 : count;
+  }
   const first = waysFrom(start);
   const known = new Map<State, Ways>();
   const all = new Set(first?.takers);
   for (const state of all) {
     const ways = state.next && waysFrom(state.next);
-    if (ways === undefined) return false;
+    if (ways === undefined) return undefined;
     known.set(state, ways);
     for (const taker of ways.takers) all.add(taker);
   }
-  if (first === undefined) return false;
-  if (isAnchored) return true;
+  if (first === undefined) return undefined;
+  if (isAnchored) return 1;
   let takers = new Set(first.ends ? [] : first.takers);
-  for (let again = 0; takers.size > 0; again++) {
-    if (again === MAX_AGAIN) return false;
+  let again = 0;
+  for (; takers.size > 0; again++) {
+    if (again === MAX_AGAIN) return undefined;
     const after = [...takers].map((taker) => known.get(taker));
     takers = new Set(after.flatMap((ways) => ways === undefined || ways.ends ? [] : ways.takers));
   }
-  return true;
+  return again + 1;
 
-  /** Whether all ways through the automaton have at most so many states together. */
-  function countsUpTo(limit: number): boolean {
+  /** How many states all ways through the automaton have together, if not more than `limit`. */
+  function fewStates(limit: number): number | undefined {
     const pending = [start];
-    for (let count = 0; pending.length > 0; count++) {
+    let count = 0;
+    for (; pending.length > 0; count++) {
       const { next, other, assertion } = pending.pop() ?? {};
-      if (count > limit || (assertion?.bit ?? 0) > AT_WORD) return false;
+      if (count > limit || (assertion?.bit ?? 0) > AT_WORD) return undefined;
       if (next !== undefined) pending.push(next);
       if (other !== undefined) pending.push(other);
     }
-    return true;
+    return count;
   }
 
   /**

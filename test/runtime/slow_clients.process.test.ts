@@ -5,6 +5,7 @@ import { connect, type Socket } from "node:net";
 import { createToolHandler } from "@plue/tools/hono";
 import { createMcpEndpoint } from "@plue/tools/mcp";
 import { ToolRegistry } from "@plue/tools";
+import { maybe } from "../support/skip.ts";
 import { serve, type Served } from "./serve.ts";
 
 const isDeno = "Deno" in globalThis;
@@ -64,6 +65,27 @@ describe("a slow client", () => {
       ...headers,
       "\r\n",
     ].join("\r\n");
+
+  maybe("Bun" in globalThis, "only Bun is told how long a connection may be silent")(
+    "that sends its body for as long as it may is not cut off before that",
+    async () => {
+      const told: number[] = [];
+      const server = {
+        requestIP: () => null,
+        timeout: (_: Request, seconds: number) => void told.push(seconds),
+      };
+      const request = new Request("http://localhost/tools/ping/execute", {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: "{}",
+      });
+      await createToolHandler(registry, { ...options, bodyTimeoutMs: 30_000 }).fetch(
+        request,
+        server,
+      );
+      assertEquals(told, [31, 10]);
+    },
+  );
 
   for (const path of ["/tools/ping/execute", "/mcp"]) {
     for (

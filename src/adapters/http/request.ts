@@ -343,8 +343,15 @@ export class ToolRequest {
    *
    * @throws {ProblemError} If it is too large, or does not come in time.
    */
-  readText(): Promise<string> {
-    return readBody(this.#context.req, this.server.body);
+  async readText(): Promise<string> {
+    const { body } = this.server;
+    // Bun counts its own limit from the head on, also while parts of the body come.
+    this.#mayBeSilent(Math.min(Math.ceil(body.timeoutMs / 1_000) + 1, MAX_BUN_IDLE_S));
+    try {
+      return await readBody(this.#context.req, body);
+    } finally {
+      this.#mayBeSilent(BUN_IDLE_S);
+    }
   }
 
   /**
@@ -401,12 +408,15 @@ export class ToolRequest {
    * @param work Must not reject.
    */
   keepAlive(work: Promise<unknown>): void {
-    const { env } = this.#context;
-    if (isBun() && isBunServer(env)) {
-      env.timeout(this.raw, 0);
-      void work.then(() => env.timeout(this.raw, BUN_IDLE_S));
-    }
+    this.#mayBeSilent(0);
+    void work.then(() => this.#mayBeSilent(BUN_IDLE_S));
     this.#waitUntil(work);
+  }
+
+  /** Says how long Bun keeps the connection open without traffic; 0 stands for any time. */
+  #mayBeSilent(seconds: number): void {
+    const { env } = this.#context;
+    if (isBun() && isBunServer(env)) env.timeout(this.raw, seconds);
   }
 
   #waitUntil(work: Promise<unknown>): void {
@@ -474,6 +484,8 @@ class ObservedRequestCall implements RequestCall {
 
 /** How long Bun lets a connection be silent, in seconds, unless it is told otherwise. */
 const BUN_IDLE_S = 10;
+/** The longest time that Bun accepts. */
+const MAX_BUN_IDLE_S = 255;
 
 /** Bun hands over its server, beside the request. */
 function isBunServer(

@@ -28,7 +28,10 @@ import {
   vagueIssue,
 } from "../../schema/mod.ts";
 import type { Issue, JsonSchema } from "../../tool/mod.ts";
-import { rewriteForTypebox, type SlowPatterns } from "./typebox_rewrites.ts";
+import { type PatternCosts, rewriteForTypebox } from "./typebox_rewrites.ts";
+
+/** How often TypeBox may look at each character of a name without that being counted. */
+const MAX_LOOKS_OF_NAMES = 32;
 
 /** Options for {@linkcode typeboxEngine}. */
 export interface TypeboxEngineOptions {
@@ -74,8 +77,8 @@ export function typeboxEngine(options: TypeboxEngineOptions = {}): SchemaEngine 
       const normalize = () => normalizeSchema(schema, dialect, { formats: asserted });
       const form = normalize();
       const inParts = repeatsParts(form);
-      const slow: SlowPatterns = new Set();
-      if (form.flat) rewriteForTypebox(form.schema, slow);
+      const costs: PatternCosts = { areCounted: false, looksOfNames: 0 };
+      if (form.flat) rewriteForTypebox(form.schema, costs);
       // Issues are about the schema as it was before it was rewritten for TypeBox.
       let original: NormalizedSchema | undefined;
       const find = (value: unknown) => explain(original ??= normalize(), value, Formats.Test);
@@ -83,14 +86,15 @@ export function typeboxEngine(options: TypeboxEngineOptions = {}): SchemaEngine 
         const found = find(value);
         return found.length > 0 ? found : [vagueIssue()];
       };
-      // TypeBox compiles the names of `patternProperties` itself.
-      if (slow.has("patternProperties")) {
+      // A reference may lead to the same names many times.
+      const maxLooks = form.targets.size > 0 ? 0 : MAX_LOOKS_OF_NAMES;
+      if (costs.looksOfNames > maxLooks) {
         return { check: (value) => find(value).length === 0, issues };
       }
       const check = inParts
         ? makeCheckInParts(form, codeGeneration)
         : makeCheck(form, codeGeneration);
-      return { check: slow.size > 0 ? withSteps(orElse(check, deny)) : check, issues };
+      return { check: costs.areCounted ? withSteps(orElse(check, deny)) : check, issues };
     },
   });
 }

@@ -7,29 +7,34 @@
  * - It looks for additional properties with a regular expression, which takes most of the time that
  *   a check takes. Instead: all names of the object are among these.
  * - It compiles patterns with the runtime's `RegExp`, which may take exponential time. Instead: the
- *   pattern that `compilePattern` makes.
+ *   pattern that `compilePattern` makes, and counts the steps of.
  *
  * @module
  */
 
-import { compilePattern, eachSchemaIn, KEYWORDS, takesSteps } from "../../schema/mod.ts";
+import { compilePattern, eachSchemaIn, KEYWORDS } from "../../schema/mod.ts";
 import { isObject, type JsonSchema, type JsonSchemaObject } from "../../tool/mod.ts";
 
 /** From here on a regular expression is no slower than comparing one name after the other. */
 const MANY_NAMES = 32;
 
-/** The keywords of a schema whose patterns TypeBox must not run as a `RegExp`. */
-export type SlowPatterns = Set<"pattern" | "patternProperties">;
+/** What a schema's patterns cost. */
+export interface PatternCosts {
+  /** Whether there is one whose steps are counted. */
+  areCounted: boolean;
+  /** How often the names of `patternProperties`, which TypeBox compiles itself, look at a character. */
+  looksOfNames: number;
+}
 
 /**
  * Rewrites a normalised schema, in place.
  *
- * @param slow Gets the keywords with patterns that take steps.
+ * @param costs Gets what the patterns cost.
  */
-export function rewriteForTypebox(schema: JsonSchema, slow: SlowPatterns): void {
+export function rewriteForTypebox(schema: JsonSchema, costs: PatternCosts): void {
   if (typeof schema === "boolean") return;
-  eachSchemaIn(schema, KEYWORDS["2020-12"], (part) => rewriteForTypebox(part, slow));
-  replacePatterns(schema, slow);
+  eachSchemaIn(schema, KEYWORDS["2020-12"], (part) => rewriteForTypebox(part, costs));
+  replacePatterns(schema, costs);
   requireOwn(schema);
   closeByNames(schema);
   exemptArrays(schema);
@@ -40,17 +45,17 @@ function isInherited(name: string): boolean {
   return name in Object.prototype && name !== "__proto__" && name !== "constructor";
 }
 
-function replacePatterns(schema: Record<string, unknown>, slow: SlowPatterns): void {
+function replacePatterns(schema: Record<string, unknown>, costs: PatternCosts): void {
   const { pattern, patternProperties } = schema;
   if (typeof pattern === "string") {
     // TypeBox takes a compiled one, and where it interprets would compile it for each value.
-    const compiled = compilePattern(pattern);
-    schema["pattern"] = compiled;
-    if (takesSteps(compiled)) slow.add("pattern");
+    schema["pattern"] = compilePattern(pattern);
+    costs.areCounted = true;
   }
   if (isObject(patternProperties)) {
-    const names = Object.keys(patternProperties);
-    if (names.some((name) => takesSteps(compilePattern(name)))) slow.add("patternProperties");
+    for (const name of Object.keys(patternProperties)) {
+      costs.looksOfNames += compilePattern(name).looks;
+    }
   }
 }
 

@@ -1,5 +1,5 @@
 import { describe, it } from "bun:test";
-import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import fc from "fast-check";
 import { IMPORT_SOURCES, importTools } from "../../../src/formats/mod.ts";
 import { call } from "../../support/call_tool.ts";
@@ -50,6 +50,25 @@ describe("importTools()", () => {
       warnings.filter(({ rule }) => rule === "text").map(({ message }) => message.split(" had")[0]),
       ["Its title", "Its description", "Its parameters"],
     );
+  });
+
+  it("spends a bounded time on the patterns of one source, and leaves out the rest", () => {
+    const schema = (of: number) => ({
+      type: "object",
+      properties: Object.fromEntries(Array.from({ length: 60 }, (_, at) => {
+        return [`p${at}`, { pattern: `(?:(?:(?:x${of}_${at}|yy){0,9}z){0,9}){0,9}q` }];
+      })),
+    });
+    const { tools, warnings } = importTools(
+      "mcp",
+      Array.from({ length: 12 }, (_, of) => ({ name: `t${of}`, inputSchema: schema(of) })),
+    );
+    const left = tools.flatMap(({ parameters }) =>
+      Object.values(parameters["properties"] ?? {}).filter((part) => "pattern" in Object(part))
+    );
+    assertEquals(tools.length, 12);
+    assert(left.length > 60 && left.length < 400, `${left.length} patterns are left`);
+    assert(warnings.some(({ tool, rule }) => tool === "t11" && rule === "pattern"));
   });
 
   it("leaves out patterns that cannot be checked in linear time, and says so", () => {

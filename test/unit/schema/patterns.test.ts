@@ -1,8 +1,13 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { describe, it } from "bun:test";
 import fc from "fast-check";
-import { compilePattern, isOutOfSteps, resetSteps, takesSteps } from "../../../src/schema/mod.ts";
+import { compilePattern, isOutOfSteps, resetSteps } from "../../../src/schema/mod.ts";
 import { fnv1a } from "../../../src/tool/mod.ts";
+
+/** Whether an automaton runs a pattern. */
+function takesSteps(pattern: ReturnType<typeof compilePattern>): boolean {
+  return pattern.looks === Infinity;
+}
 
 /** Whether a pattern is found; `undefined` if that takes more steps than there are. */
 function finds(pattern: RegExp, text: string): boolean | undefined {
@@ -172,6 +177,30 @@ describe("compilePattern()", () => {
     for (const source of ["(?i:a)", "(?-i:a)", "(?s-i:a)"]) {
       assertThrows(() => compilePattern(source), SyntaxError, "The pattern must be");
     }
+  });
+
+  it("bounds what many patterns cost together, also of those that it leaves to RegExp", () => {
+    const text = "x".repeat(100_000);
+    resetSteps();
+    assertThrows(() => {
+      for (let at = 0; at < 1_000; at++) compilePattern(`x{27}y${at}`).test(text);
+    }, RangeError);
+    assert(isOutOfSteps());
+  });
+
+  it("compiles no more than a budget has room for", () => {
+    const budget = { left: 10_000 };
+    const heavy = (at: number) => `(?:(?:(?:x${at}|yy){0,9}z){0,9}){0,9}q`;
+    assertThrows(
+      () => {
+        for (let at = 0; at < 10; at++) compilePattern(heavy(at), budget);
+      },
+      SyntaxError,
+      "fewer parts and repetitions",
+    );
+    // What is cached costs nothing, and an import that has used up its budget keeps it.
+    compilePattern("^[a-f]{8}$");
+    assert(!takesSteps(compilePattern("^[a-f]{8}$", budget)));
   });
 
   it("finds out in bounded work how a large pattern must be run", () => {
