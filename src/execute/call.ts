@@ -98,6 +98,8 @@ export class Call {
   readonly events: EventQueue | undefined;
   /** The arguments, as far as the steps have come with them. */
   args: unknown = undefined;
+  /** How long the arguments are as JSON, at most. */
+  argumentLength = 0;
   /** What the tool returned. */
   output: unknown = undefined;
   /** The tool was started. */

@@ -60,7 +60,10 @@ function check(call: Call, value: unknown, isValidated: boolean): ToolResult {
   // Of a large value only the beginning has been read, unless it is a string.
   if (!isValidated && tool.returns !== undefined && (!isLarge || typeof content === "string")) {
     const { returns } = call.runtime;
-    if (returns !== undefined && atOnce(returns.check(content)) !== true) {
+    if (
+      returns !== undefined &&
+      atOnce(returns.check(content, isLarge ? undefined : verdict.bytes)) !== true
+    ) {
       return misfit(call, atOnce(returns.issues(content)));
     }
   }

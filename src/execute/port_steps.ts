@@ -59,6 +59,7 @@ async function follow(
   const verdict = readJson(answer.arguments, call.settings.maxArgumentBytes);
   if (verdict.kind !== "json") return broken(call, hook);
   call.args = verdict.value;
+  call.argumentLength = verdict.bytes;
   return undefined;
 }
 

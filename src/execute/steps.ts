@@ -199,6 +199,7 @@ function readArguments(call: Call): StepAnswer | Promise<undefined> {
     return keepArguments(call, readJson(value, Infinity), given.length);
   }
   call.args = value ?? {};
+  call.argumentLength = given.length;
   return undefined;
 }
 
@@ -213,7 +214,8 @@ function keepArguments(
   if (verdict.kind === "large") return tooLarge(call);
   if (verdict.kind === "refused") return notJson(call, `: ${describeRefusal(verdict)}`);
   call.args = verdict.value;
-  if ((size ?? verdict.bytes) < LARGE) return undefined;
+  call.argumentLength = size ?? verdict.bytes;
+  if (call.argumentLength < LARGE) return undefined;
   return new Promise((resolve) => systemClock.setTimeout(() => resolve(undefined), 0));
 }
 
@@ -306,7 +308,7 @@ function notReady(call: Call, error: unknown): ToolFailure {
 /** Checks the arguments against the tool's JSON Schema. */
 function checkArguments(call: Call): StepAnswer {
   const { parameters } = call.runtime;
-  return atOnce(parameters.check(call.args)) === true
+  return atOnce(parameters.check(call.args, call.argumentLength)) === true
     ? undefined
     : misfit(call, atOnce(parameters.issues(call.args)), call.tool);
 }

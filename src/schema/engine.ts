@@ -13,8 +13,14 @@ export const MAX_ISSUES = 8;
 
 /** A compiled schema. */
 export interface SchemaValidator {
-  /** Whether the value fits. Never throws, never changes the value. */
-  check(value: unknown): boolean;
+  /**
+   * Whether the value fits. Never throws, never changes the value. A value that takes too many steps
+   * to check does not fit.
+   *
+   * @param length How many characters it has as JSON, at most. Of a short value it need not be asked
+   * how many steps it takes.
+   */
+  check(value: unknown, length?: number): boolean;
   /** What is wrong with a value that does not fit: 1 to {@linkcode MAX_ISSUES} issues. */
   issues(value: unknown): readonly Issue[];
 }

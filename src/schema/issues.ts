@@ -60,6 +60,12 @@ export function tooLongIssue(): Issue {
   return issue("", "pattern", "shorter texts", "have", why);
 }
 
+/** What is said of a value that takes more than `most` steps to check. */
+export function tooCostlyIssue(most: number): Issue {
+  const why = `: to check it by its schema takes more than ${most} steps`;
+  return issue("", "schema", "fewer or shorter parts", "have", why);
+}
+
 /** `a string`, or for a list `a string or null`. */
 export function typeWords(types: readonly string[]): string {
   return orList(types.map((type) => TYPE_WORDS[type] ?? type));

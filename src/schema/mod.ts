@@ -13,6 +13,7 @@ export {
 } from "./check_schema.ts";
 export { asDraft2020, BESIDE_REF, LATER_KEYWORDS } from "./draft07.ts";
 export { compileOnce, MAX_ISSUES, type SchemaEngine, type SchemaValidator } from "./engine.ts";
+export { boundSteps } from "./check_cost.ts";
 export { checkWithoutEngine, explain } from "./explain.ts";
 export { vagueIssue } from "./issues.ts";
 export {

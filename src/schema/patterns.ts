@@ -28,7 +28,7 @@ const MAX_MEMORY = 10_000;
 /** How many steps the patterns may take in one check: of an automaton some fifty milliseconds. */
 const MAX_STEPS = 2_500_000;
 /** How many characters a runtime's `RegExp` looks at in the time of one step. */
-const LOOKS_PER_STEP = 16;
+export const LOOKS_PER_STEP = 16;
 
 let steps = MAX_STEPS;
 

@@ -42,12 +42,13 @@ export function isOneOf(choices: readonly unknown[]): (value: unknown) => boolea
 
 /** The places of the first two equal items, if there are any. Linear in the size of the list. */
 export function sameItems(items: readonly unknown[]): readonly [number, number] | undefined {
-  const places = new Map<string, number>();
+  const simple = new Map<unknown, number>();
+  const texts = new Map<unknown, number>();
   for (const [at, item] of items.entries()) {
-    const text = canonicalJson(item);
-    const before = places.get(text);
+    const [places, key] = isStructure(item) ? [texts, canonicalJson(item)] : [simple, item];
+    const before = places.get(key);
     if (before !== undefined) return [before, at];
-    places.set(text, at);
+    places.set(key, at);
   }
   return undefined;
 }

@@ -285,5 +285,32 @@ export function describeSchemaEngine(
       assertEquals(huge().check(items), true);
       assertEquals(huge().check([...items, { id: 5 }]), false);
     });
+
+    const costly = compiling({ allOf: Array.from({ length: 200 }, () => ({ uniqueItems: true })) });
+    it("refuses a value that takes too many steps, and says so", () => {
+      const items = Array.from({ length: 20_000 }, (_, id) => id);
+      assertEquals(costly().check(items.slice(0, 500)), true);
+      assertEquals(costly().check(items), false);
+      const [issue] = costly().issues(items);
+      assert(issue !== undefined);
+      assertEquals(
+        issue.message,
+        "The value must have fewer or shorter parts: " +
+          "to check it by its schema takes more than 2500000 steps",
+      );
+    });
+
+    const slowNames = compiling({ patternProperties: { "^(a|a)*$": { type: "number" } } });
+    it("gives a verdict on names by patterns that are not plain, or refuses the value", () => {
+      const value = (count: number, last: unknown) => ({
+        ...Object.fromEntries(Array.from({ length: count }, (_, at) => [`b${at}`, at])),
+        aaa: last,
+      });
+      assertEquals(slowNames().check(value(4_000, 1)), true);
+      assertEquals(slowNames().check(value(4_000, "1")), false);
+      assertEquals(slowNames().issues(value(4_000, "1"))[0]?.path, "/aaa");
+      assertEquals(slowNames().check(value(60_000, 1)), false);
+      assertEquals(slowNames().issues(value(60_000, 1))[0]?.keyword, "schema");
+    });
   });
 }

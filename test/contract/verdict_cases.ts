@@ -196,8 +196,10 @@ export const VERDICT_CASES: readonly VerdictCase[] = [
   {
     what: "different items, compared by value",
     schema: { uniqueItems: true },
-    fits: [[1, "1", true, [1], { a: 1 }], []],
-    not: [[1, 1], [{ a: 1, b: 2 }, { b: 2, a: 1 }], [[1], [1]]],
+    fits: [[1, "1", true, "true", null, "null", [1], "[1]", { a: 1 }, { a: "1" }], []],
+    not: [[1, 1], [0, -0], ["a", "b", "a"], [null, true, null], [{ a: 1, b: 2 }, { b: 2, a: 1 }], [[
+      1,
+    ], [1]]],
   },
   {
     what: "properties with the names of what every object inherits",
@@ -510,6 +512,24 @@ export const VERDICT_CASES: readonly VerdictCase[] = [
       { key: "1" },
       { for: "1 day" },
     ],
+  },
+  {
+    what: "formats of texts with up to 10,000 characters",
+    schema: { format: "uri" },
+    fits: [`a:${"b".repeat(9_998)}`, []],
+    not: [`a:${"b".repeat(9_999)}`, `a:${"b".repeat(1_000_000)}`],
+  },
+  {
+    what: "formats beside other bounds of the length",
+    schema: {
+      properties: {
+        short: { format: "json-pointer", maxLength: 4 },
+        long: { format: "json-pointer", maxLength: 20_000 },
+        any: { format: "city" },
+      },
+    },
+    fits: [{ short: "/abc", long: "/".repeat(10_000), any: "a".repeat(10_001) }],
+    not: [{ short: "/abcd" }, { long: "/".repeat(10_001) }],
   },
   {
     what: "formats that the drafts do not name",

@@ -24,6 +24,7 @@ import {
 import * as Formats from "typebox/format";
 import {
   ASSERTED_FORMATS,
+  boundSteps,
   compilePattern,
   type Dialect,
   explain,
@@ -205,13 +206,13 @@ function compile(instance: Instance, schema: JsonSchema, dialect: Dialect): Sche
     ? compileInParts(ajv, normalizeSchema(schema, dialect, { formats, keywords }))
     : compileWhole(ajv, normalized);
   const check = guarded(validate);
-  return {
+  return boundSteps(normalized)({
     check,
     issues(value) {
       const found = explain(normalized, value, test);
       return found.length > 0 ? found : ajvIssues(validate, check, value);
     },
-  };
+  });
 }
 
 /** A compiled schema; after a check, what Ajv found wrong. */

@@ -235,9 +235,6 @@ const SCHEMAS: Json = {
     rejected: LIST,
     warnings: { type: "array" },
     losses: LIST,
-    tokens: described("How many tokens the tools take, about.", { type: "integer" }),
-    shown: described("Of each tool, in which detail it is shown.", LIST),
-    leftOut: described("The other tools, each with its reason.", LIST),
   }, ["target", "tools", "names", "rejected", "warnings"]),
   Turn: object({
     target: TEXT,
@@ -317,7 +314,6 @@ const ROUTES: Json = {
           query("cursor", "The nextCursor of the page before."),
           ...FILTERS,
           query("format", "The target to export to, such as a provider; exports are not paged."),
-          query("tokens", "How many tokens an export may take.", { type: "integer", minimum: 1 }),
           query("losses", "Whether an export lists what the target cannot express.", {
             type: "string",
             enum: ["0", "1"],

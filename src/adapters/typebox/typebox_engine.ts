@@ -16,6 +16,7 @@ import * as Formats from "typebox/format";
 import { Build, Check } from "typebox/schema";
 import {
   ASSERTED_FORMATS,
+  boundSteps,
   type Dialect,
   explain,
   type NormalizedSchema,
@@ -28,10 +29,7 @@ import {
   vagueIssue,
 } from "../../schema/mod.ts";
 import type { Issue, JsonSchema } from "../../tool/mod.ts";
-import { type PatternCosts, rewriteForTypebox } from "./typebox_rewrites.ts";
-
-/** How often TypeBox may look at each character of a name without that being counted. */
-const MAX_LOOKS_OF_NAMES = 32;
+import { type FoundPatterns, rewriteForTypebox } from "./typebox_rewrites.ts";
 
 /** Options for {@linkcode typeboxEngine}. */
 export interface TypeboxEngineOptions {
@@ -77,24 +75,24 @@ export function typeboxEngine(options: TypeboxEngineOptions = {}): SchemaEngine 
       const normalize = () => normalizeSchema(schema, dialect, { formats: asserted });
       const form = normalize();
       const inParts = repeatsParts(form);
-      const costs: PatternCosts = { areCounted: false, looksOfNames: 0 };
-      if (form.flat) rewriteForTypebox(form.schema, costs);
-      // Issues are about the schema as it was before it was rewritten for TypeBox.
-      let original: NormalizedSchema | undefined;
-      const find = (value: unknown) => explain(original ??= normalize(), value, Formats.Test);
+      const patterns: FoundPatterns = { areCounted: false, areSlowNames: false };
+      // Issues are about the schema as it was before it is rewritten for TypeBox.
+      let kept: NormalizedSchema | undefined;
+      const original = () => kept ??= normalize();
+      const find = (value: unknown) => explain(original(), value, Formats.Test);
       const issues = (value: unknown): readonly Issue[] => {
         const found = find(value);
         return found.length > 0 ? found : [vagueIssue()];
       };
-      // A reference may lead to the same names many times.
-      const maxLooks = form.targets.size > 0 ? 0 : MAX_LOOKS_OF_NAMES;
-      if (costs.looksOfNames > maxLooks) {
-        return { check: (value) => find(value).length === 0, issues };
+      const bound = boundSteps(form, original);
+      if (form.flat) rewriteForTypebox(form.schema, patterns);
+      if (patterns.areSlowNames) {
+        return bound({ check: (value) => find(value).length === 0, issues });
       }
       const check = inParts
         ? makeCheckInParts(form, codeGeneration)
         : makeCheck(form, codeGeneration);
-      return { check: costs.areCounted ? withSteps(orElse(check, deny)) : check, issues };
+      return bound({ check: patterns.areCounted ? withSteps(orElse(check, deny)) : check, issues });
     },
   });
 }

@@ -6,37 +6,40 @@
  * - It applies `unevaluatedProperties` to arrays. Instead: only if the value is no array.
  * - It looks for additional properties with a regular expression, which takes most of the time that
  *   a check takes. Instead: all names of the object are among these.
+ * - It hashes all items for `uniqueItems`, in arithmetic of big integers, and hashes may be alike.
+ *   Instead: `sameItems`, as for all engines.
  * - It compiles patterns with the runtime's `RegExp`, which may take exponential time. Instead: the
  *   pattern that `compilePattern` makes, and counts the steps of.
  *
  * @module
  */
 
-import { compilePattern, eachSchemaIn, KEYWORDS } from "../../schema/mod.ts";
+import { compilePattern, eachSchemaIn, KEYWORDS, sameItems } from "../../schema/mod.ts";
 import { isObject, type JsonSchema, type JsonSchemaObject } from "../../tool/mod.ts";
 
 /** From here on a regular expression is no slower than comparing one name after the other. */
 const MANY_NAMES = 32;
 
-/** What a schema's patterns cost. */
-export interface PatternCosts {
+/** The patterns of a schema. */
+export interface FoundPatterns {
   /** Whether there is one whose steps are counted. */
   areCounted: boolean;
-  /** How often the names of `patternProperties`, which TypeBox compiles itself, look at a character. */
-  looksOfNames: number;
+  /** Whether there is a name in `patternProperties`, which TypeBox compiles itself, for an automaton. */
+  areSlowNames: boolean;
 }
 
 /**
  * Rewrites a normalised schema, in place.
  *
- * @param costs Gets what the patterns cost.
+ * @param found Gets what patterns there are.
  */
-export function rewriteForTypebox(schema: JsonSchema, costs: PatternCosts): void {
+export function rewriteForTypebox(schema: JsonSchema, found: FoundPatterns): void {
   if (typeof schema === "boolean") return;
-  eachSchemaIn(schema, KEYWORDS["2020-12"], (part) => rewriteForTypebox(part, costs));
-  replacePatterns(schema, costs);
+  eachSchemaIn(schema, KEYWORDS["2020-12"], (part) => rewriteForTypebox(part, found));
+  replacePatterns(schema, found);
   requireOwn(schema);
   closeByNames(schema);
+  compareItems(schema);
   exemptArrays(schema);
 }
 
@@ -45,17 +48,16 @@ function isInherited(name: string): boolean {
   return name in Object.prototype && name !== "__proto__" && name !== "constructor";
 }
 
-function replacePatterns(schema: Record<string, unknown>, costs: PatternCosts): void {
+function replacePatterns(schema: Record<string, unknown>, found: FoundPatterns): void {
   const { pattern, patternProperties } = schema;
   if (typeof pattern === "string") {
     // TypeBox takes a compiled one, and where it interprets would compile it for each value.
     schema["pattern"] = compilePattern(pattern);
-    costs.areCounted = true;
+    found.areCounted = true;
   }
   if (isObject(patternProperties)) {
-    for (const name of Object.keys(patternProperties)) {
-      costs.looksOfNames += compilePattern(name).looks;
-    }
+    const names = Object.keys(patternProperties);
+    found.areSlowNames ||= names.some((name) => compilePattern(name).looks === Infinity);
   }
 }
 
@@ -90,6 +92,14 @@ function closeByNames(schema: Record<string, unknown>): void {
   if (known.length === required.length && known.every((name) => required.includes(name))) return;
   delete schema["additionalProperties"];
   schema["propertyNames"] = known.length === 0 ? false : { enum: known };
+}
+
+function compareItems(schema: Record<string, unknown>): void {
+  if (schema["uniqueItems"] !== true) return;
+  delete schema["uniqueItems"];
+  // TypeBox's keyword for a custom check.
+  const check = (value: unknown) => !Array.isArray(value) || sameItems(value) === undefined;
+  schema["~refine"] = [{ check, error: () => "It has the same item twice" }];
 }
 
 function exemptArrays(schema: Record<string, unknown>): void {

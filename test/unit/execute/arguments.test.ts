@@ -30,6 +30,21 @@ describe("the arguments of a call", () => {
     }
   });
 
+  it("take a bounded number of steps to check, however they are given", async () => {
+    const parameters = {
+      type: "object",
+      properties: { ids: { allOf: Array.from({ length: 200 }, () => ({ uniqueItems: true })) } },
+    };
+    const { call } = fixture([{ ...ANY, parameters }]);
+    const ids = Array.from({ length: 20_000 }, (_, id) => id);
+    for (const given of [{ ids }, JSON.stringify({ ids })]) {
+      const result = await call("any", given);
+      assertEquals(outcome(result), "invalid_arguments");
+      assertStringIncludes(messageOf(result), "takes more than 2500000 steps");
+    }
+    assertEquals(outcome(await call("any", { ids: [1, 2] })), { ids: [1, 2] });
+  });
+
   it("are checked in another turn of the event loop than they are read in, if large", async () => {
     for (const [length, expected] of [[70_000, ["timer", "tool"]], [7, ["tool"]]] as const) {
       const order: string[] = [];

@@ -36,6 +36,16 @@ describe("the result of a call", () => {
     }
   });
 
+  it("takes a bounded number of steps to check", async () => {
+    const returns = { allOf: Array.from({ length: 200 }, () => ({ uniqueItems: true })) };
+    const ids = Array.from({ length: 20_000 }, (_, id) => id);
+    const result = await fixture([returning(ids, { returns })]).call("give");
+    assertEquals(outcome(result), "invalid_result");
+    assertStringIncludes(messageOf(result), "takes more than 2500000 steps");
+    const short = await fixture([returning([1, 2], { returns })]).call("give");
+    assertEquals(outcome(short), [1, 2]);
+  });
+
   it("is plain data, as JSON would write it", async () => {
     const result = await fixture([returning({ at: new Date(0), none: undefined })]).call("give");
     assertEquals(outcome(result), { at: "1970-01-01T00:00:00.000Z" });

@@ -73,10 +73,10 @@ describe("normalizeSchema()", () => {
       { items: { $ref: "#/$defs/0", allOf: [{ $ref: "#" }] }, $defs: { "0": {} } },
     ],
     [
-      "keeps the formats that are asserted",
+      "keeps the formats that are asserted, with a bound of the length",
       "2020-12",
-      { properties: { a: { format: "date" }, format: { format: "city" } } },
-      { properties: { a: { format: "date" }, format: {} } },
+      { properties: { a: { format: "date" }, format: { format: "city", maxLength: 10_001 } } },
+      { properties: { a: { format: "date", maxLength: 10_000 }, format: { maxLength: 10_001 } } },
     ],
     [
       "leaves data alone",
