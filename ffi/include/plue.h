@@ -138,8 +138,9 @@ typedef struct {
      * how tools are configured: "config", by id. NULL is "{}". An unknown field is an error. */
     const char *config_json;
     /* The program that runs the tools, and its arguments, up to a NULL. Default: $PLUE_SIDECAR, else
-     * "plue-sidecar" beside libplue, else "bun" with the "plue-sidecar.js" beside libplue. Beside
-     * libplue is beside the program or plugin that it is linked into, if it is linked statically. */
+     * "plue-sidecar" beside libplue or where `make install` put it, else "bun", or "node", with the
+     * "plue-sidecar.js" there. Beside libplue is beside the program or plugin that it is linked into,
+     * if it is linked statically. */
     const char *const *sidecar_argv;
     const char *sidecar_cwd;   /* the working directory of the sidecar; that of this process */
     uint32_t start_timeout_ms; /* how long the tools may take to be ready; 10000 */

@@ -132,12 +132,18 @@ static bool is_file(const char *path, int mode) {
     return stat(path, &status) == 0 && S_ISREG(status.st_mode) && access(path, mode) == 0;
 }
 
-/* Writes the path of a file in the folder of this library (in that of the program that it is
- * linked into, if it is linked statically). */
-static bool find_beside_library(const char *name, char *path) {
-    const char *folder = plue_image_folder();
+static bool find_in(const char *folder, const char *name, char *path) {
     int length = snprintf(path, PATH_MAX, "%s/%s", folder, name);
     return *folder != '\0' && length < PATH_MAX && is_file(path, R_OK);
+}
+
+/* Writes the path of a file in the folder of this library (in that of the program that it is
+ * linked into, if it is linked statically), or where `make install` puts sidecars. */
+static bool find_installed(const char *name, char *path) {
+#if !defined(PLUE_LIBEXECDIR)
+#define PLUE_LIBEXECDIR ""
+#endif
+    return find_in(plue_image_folder(), name, path) || find_in(PLUE_LIBEXECDIR, name, path);
 }
 
 /* Looks `name` up in $PATH. */
@@ -173,23 +179,33 @@ static void use_given(struct plue_program *program, const char *given) {
     program->default_argv[0] = program->default_text;
 }
 
-static void use_default(struct plue_program *program) {
+/* Uses the script, with the first runtime that is in PATH. */
+static void use_script(struct plue_program *program) {
     static char bun[] = "bun";
+    static char node[] = "node";
+    program->lack = "plue-sidecar.js beside libplue needs Bun or Node, and neither is in PATH";
+    program->default_argv[0] = bun;
+    program->default_argv[1] = program->default_text;
+    if (!find_in_path(bun, program->path) && find_in_path(node, program->path)) {
+        program->default_argv[0] = node;
+    }
+}
+
+static void use_default(struct plue_program *program) {
     static char sidecar[] = "plue-sidecar";
     program->argv = program->default_argv;
     program->default_argv[0] = sidecar;
     program->default_argv[1] = NULL;
     program->default_argv[2] = NULL;
-    program->lack = "it is neither beside libplue nor in PATH; PLUE_SIDECAR can name another";
+    program->lack = "it is neither beside libplue nor in PATH; PLUE_SIDECAR can name another, and "
+                    "\"bun build --compile my-sidecar.ts --outfile plue-sidecar\" makes one";
     const char *given = plue_environment("PLUE_SIDECAR");
     if (given != NULL && *given != '\0') {
         use_given(program, given);
-    } else if (find_beside_library("plue-sidecar", program->default_text)) {
+    } else if (find_installed(sidecar, program->default_text)) {
         program->default_argv[0] = program->default_text;
-    } else if (find_beside_library("plue-sidecar.js", program->default_text)) {
-        program->lack = "plue-sidecar.js beside libplue needs it, and it is not in PATH";
-        program->default_argv[0] = bun;
-        program->default_argv[1] = program->default_text;
+    } else if (find_installed("plue-sidecar.js", program->default_text)) {
+        use_script(program);
     }
 }
 

@@ -19,7 +19,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { BUFFER_SIZE = 64 << 10, MAX_IDLE_BUFFER = 1 << 20, ASK_INTERVAL_MS = 1000 };
+enum { BUFFER_SIZE = 64 << 10, MAX_IDLE_BUFFER = 1 << 20, ASK_INTERVAL_MS = 1000, WHY_SIZE = 320 };
 
 struct plue_sidecar {
     struct plue_peer peer;
@@ -142,7 +142,7 @@ static struct plue_outcome too_early(uint64_t now) PLUE_LOCKED {
 /* Why the exchange with the process ended. */
 struct ending {
     bool kill; /* it will not go by itself */
-    char why[200];
+    char why[WHY_SIZE];
 };
 
 /* -------------------------------------------------------------------------------- receiving */
@@ -235,7 +235,7 @@ struct deadline {
     uint64_t at_ms; /* 0: nothing */
     uint64_t exit_ms; /* for its own end, after FAILED; 0: it has not sent that */
     bool is_closing; /* it has been asked to end */
-    char why[200];  /* what is said if it has not done it */
+    char why[WHY_SIZE]; /* what is said if it has not done it */
 };
 
 static void update_deadline(struct plue_sidecar *sidecar, struct deadline *deadline) {
