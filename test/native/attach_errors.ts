@@ -6,7 +6,10 @@
 
 import process from "node:process";
 import { pathToFileURL } from "node:url";
-import { attachNative, type AttachNativeOptions } from "../../src/adapters/native/mod.ts";
+import {
+  attachNative,
+  type AttachNativeOptions,
+} from "../../src/adapters/native/mod.ts";
 import { findKoffi } from "./suite_library.ts";
 import { registry } from "./tools.ts";
 
@@ -26,7 +29,10 @@ async function tell(options: object): Promise<void> {
 
 await tell({ wake: "pigeon" });
 await tell({ library: "/nowhere/libplue.so" });
-const attachment = await attachNative(registry, { library: path, koffi: findKoffi() });
+const attachment = await attachNative(registry, {
+  library: path,
+  koffi: findKoffi(),
+});
 await tell({});
 await tell({ library: new URL("https://example.com/libplue.so") });
 await attachment.detach();
@@ -40,5 +46,9 @@ await attachment.detach();
 }
 console.log("attached again");
 // Nothing holds the process now but this attachment, which is told not to.
-await attachNative(registry, { library: path, koffi: findKoffi(), keepAlive: false });
+await attachNative(registry, {
+  library: path,
+  koffi: findKoffi(),
+  keepAlive: false,
+});
 console.log("at the end");

@@ -8,7 +8,16 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { maybe } from "../support/skip.ts";
-import { BUILD, hasProgram, make, noCompiler, PROGRAMS, ROOT, run, said } from "./support.ts";
+import {
+  BUILD,
+  hasProgram,
+  make,
+  noCompiler,
+  PROGRAMS,
+  ROOT,
+  run,
+  said,
+} from "./support.ts";
 
 /** Seconds for each long run; `npm run test:soak` sets it. */
 const SOAK = Number(process.env["PLUE_SOAK"] ?? 0);
@@ -20,21 +29,28 @@ function hasSanitizer(name: string): boolean {
   const folder = mkdtempSync(join(tmpdir(), "plue-sanitizer-"));
   const [source, program] = [join(folder, "empty.c"), join(folder, "empty")];
   writeFileSync(source, "int main(void) { return 0; }\n");
-  const built = spawnSync("cc", [`-fsanitize=${name}`, source, "-o", program]).status === 0;
+  const built =
+    spawnSync("cc", [`-fsanitize=${name}`, source, "-o", program]).status === 0;
   const started = built && spawnSync(program).status === 0;
   rmSync(folder, { recursive: true });
   return started;
 }
 
 /** Runs programs that must end well: side by side, because much of their time is spent waiting. */
-async function succeed(...commands: readonly (readonly string[])[]): Promise<void> {
+async function succeed(
+  ...commands: readonly (readonly string[])[]
+): Promise<void> {
   const env = {
     PLUE_SIDECAR: join(PROGRAMS, "fake_sidecar"),
     TSAN_OPTIONS: "halt_on_error=1",
     UBSAN_OPTIONS: "halt_on_error=1:print_stacktrace=1",
   };
-  const outcomes = await Promise.all(commands.map((command) => run(command, { env })));
-  const failed = outcomes.map((outcome, at) => `${commands[at]?.join(" ")}: ${said(outcome)}`)
+  const outcomes = await Promise.all(
+    commands.map((command) => run(command, { env })),
+  );
+  const failed = outcomes.map((outcome, at) =>
+    `${commands[at]?.join(" ")}: ${said(outcome)}`
+  )
     .filter((_, at) => outcomes[at]?.code !== 0);
   assertEquals(failed.length, 0, failed.join("\n"));
 }
@@ -105,7 +121,12 @@ for (const sanitizer of ["thread", "address,undefined"]) {
       prepare();
       await succeed([join(programs, "edge"), join(PROGRAMS, "fake_sidecar")]);
       await succeed([join(programs, "suite"), `soak:8:${SOAK}`]);
-      await succeed([join(programs, "fake_guest"), "callback", "2000", `soak:8:${SOAK}`]);
+      await succeed([
+        join(programs, "fake_guest"),
+        "callback",
+        "2000",
+        `soak:8:${SOAK}`,
+      ]);
     });
   });
 }
@@ -142,13 +163,20 @@ describe("under valgrind", () => {
     ];
     // What helgrind sees, ThreadSanitizer sees too, and sooner.
     const isShort = tool === "memcheck" || SOAK > 0;
-    const whenTime = isShort ? withValgrind : maybe(false, "long: npm run test:soak");
+    const whenTime = isShort
+      ? withValgrind
+      : maybe(false, "long: npm run test:soak");
     whenTime(`${tool} reports nothing`, async () => {
       make("all", "test-programs");
       await succeed(
         [...valgrind, join(PROGRAMS, "fake_guest"), "callback", "50", ...few],
         [...valgrind, join(PROGRAMS, "suite"), ...few, "shutdown"],
-        [...valgrind, join(PROGRAMS, "process"), join(PROGRAMS, "fake_sidecar"), "no_stdio"],
+        [
+          ...valgrind,
+          join(PROGRAMS, "process"),
+          join(PROGRAMS, "fake_sidecar"),
+          "no_stdio",
+        ],
       );
     });
   }
@@ -162,6 +190,11 @@ describe("over a million calls", () => {
   whenLong("no memory, descriptor or thread is lost", async () => {
     make("all", "test-programs");
     await succeed([join(PROGRAMS, "suite"), "leak:1000000:1024"]);
-    await succeed([join(PROGRAMS, "fake_guest"), "callback", "2000", "leak:1000000:1024"]);
+    await succeed([
+      join(PROGRAMS, "fake_guest"),
+      "callback",
+      "2000",
+      "leak:1000000:1024",
+    ]);
   });
 });

@@ -10,7 +10,12 @@
  */
 
 import process from "node:process";
-import { isMainThread, parentPort, Worker, workerData } from "node:worker_threads";
+import {
+  isMainThread,
+  parentPort,
+  Worker,
+  workerData,
+} from "node:worker_threads";
 import { attachNative, type WakeKind } from "../../src/adapters/native/mod.ts";
 import { loadSuite } from "./suite_library.ts";
 import { dispatch, registry } from "./tools.ts";
@@ -26,7 +31,9 @@ interface Job {
 async function keepMainThread(): Promise<void> {
   const [library = "", wake = "", parts = ""] = process.argv.slice(2);
   const suite = await loadSuite(library);
-  const worker = new Worker(new URL(import.meta.url), { workerData: { library, wake } });
+  const worker = new Worker(new URL(import.meta.url), {
+    workerData: { library, wake },
+  });
   await new Promise((resolve, reject) => {
     worker.once("message", resolve);
     worker.once("error", reject);
