@@ -145,6 +145,10 @@ typedef struct {
     const char *sidecar_cwd;   /* the working directory of the sidecar; that of this process */
     uint32_t start_timeout_ms; /* how long the tools may take to be ready; 10000 */
     uint32_t abort_grace_ms;   /* how long an aborted call waits for its tool; 1000 */
+    /* How long a call may take, from when its tool is asked; no limit. A call that takes longer fails
+     * with `timeout`, its tool is aborted, and a sidecar that then gives no sign of life within
+     * start_timeout_ms is killed. */
+    uint32_t call_timeout_ms;
 } plue_options_t;
 
 /* Sets what the tools are started with. Starts nothing: the first plue_tool_list() or

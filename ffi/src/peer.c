@@ -80,8 +80,19 @@ static bool may_be_json(const uint8_t *bytes, size_t length) {
     return length > 0 && plue_text_is_string(bytes, length);
 }
 
+/* The JSON as a string: a large payload becomes it without a copy. NULL when out of memory. */
+static char *take_json(struct plue_frame_view *view, const uint8_t *json, size_t length) {
+    if (view->own == NULL || json != view->own) {
+        return plue_text_copy(json, length);
+    }
+    char *own = (char *)view->own;
+    own[length] = '\0';
+    view->own = NULL;
+    return own;
+}
+
 /* Splits the payload of a RESULT. Returns false when it is malformed. */
-static bool read_outcome(const struct plue_frame_view *view, struct plue_outcome *outcome) {
+static bool read_outcome(struct plue_frame_view *view, struct plue_outcome *outcome) {
     const uint8_t *json = view->payload;
     size_t length = view->length;
     const uint8_t *message = NULL;
@@ -100,7 +111,7 @@ static bool read_outcome(const struct plue_frame_view *view, struct plue_outcome
         return false;
     }
     outcome->message = message == NULL ? NULL : plue_text_repair(message, message_length);
-    outcome->json = plue_text_copy(json, length);
+    outcome->json = take_json(view, json, length);
     if (outcome->json == NULL || (message != NULL && outcome->message == NULL)) {
         plue_outcome_free(*outcome);
         *outcome = plue_outcome_out_of_memory();
@@ -108,7 +119,7 @@ static bool read_outcome(const struct plue_frame_view *view, struct plue_outcome
     return true;
 }
 
-static bool receive_result(struct plue_peer *peer, const struct plue_frame_view *view,
+static bool receive_result(struct plue_peer *peer, struct plue_frame_view *view,
                            struct plue_wakeups *wakeups) PLUE_UNLOCKED {
     struct plue_outcome outcome;
     if (!read_outcome(view, &outcome)) {
@@ -204,7 +215,7 @@ static void receive_pong(struct plue_peer *peer) PLUE_UNLOCKED {
     plue_unlock();
 }
 
-bool plue_peer_receive(struct plue_peer *peer, const struct plue_frame_view *view,
+bool plue_peer_receive(struct plue_peer *peer, struct plue_frame_view *view,
                        struct plue_wakeups *wakeups) {
     switch (view->type) {
     case PLUE_FRAME_RESULT:

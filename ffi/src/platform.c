@@ -11,6 +11,7 @@
 
 #if defined(__linux__)
 #include <linux/futex.h>
+#include <sys/auxv.h>
 #include <sys/syscall.h>
 #endif
 
@@ -18,6 +19,17 @@ uint64_t plue_now_ms(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+int plue_ms_until(uint64_t at_ms) {
+    if (at_ms == PLUE_NEVER_MS) {
+        return -1;
+    }
+    uint64_t now = plue_now_ms();
+    if (now >= at_ms) {
+        return 0;
+    }
+    return at_ms - now < INT_MAX ? (int)(at_ms - now) : INT_MAX;
 }
 
 /* ------------------------------------------------------------------------------- sleeping */
@@ -118,12 +130,18 @@ static void set_flags(int descriptor) {
 }
 #endif
 
-const char *plue_environment(const char *name) {
-#if defined(__APPLE__)
-    return issetugid() ? NULL : getenv(name);
+bool plue_has_more_rights(void) {
+#if defined(__linux__)
+    return getauxval(AT_SECURE) != 0;
+#elif defined(__APPLE__) || defined(__FreeBSD__)
+    return issetugid();
 #else
-    return secure_getenv(name);
+    return getuid() != geteuid() || getgid() != getegid();
 #endif
+}
+
+const char *plue_environment(const char *name) {
+    return plue_has_more_rights() ? NULL : getenv(name);
 }
 
 int plue_copy_descriptor(int descriptor, int least) {

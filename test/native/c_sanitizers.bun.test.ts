@@ -8,7 +8,15 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { maybe } from "../support/skip.ts";
-import { BUILD, hasProgram, make, noCompiler, PROGRAMS, run, said } from "./support.ts";
+import {
+  BUILD,
+  hasProgram,
+  make,
+  noCompiler,
+  PROGRAMS,
+  run,
+  said,
+} from "./support.ts";
 
 /** Seconds for each long run; `npm run test:soak` sets it. */
 const SOAK = Number(process.env["PLUE_SOAK"] ?? 0);
@@ -20,7 +28,8 @@ function hasSanitizer(name: string): boolean {
   const folder = mkdtempSync(join(tmpdir(), "plue-sanitizer-"));
   const [source, program] = [join(folder, "empty.c"), join(folder, "empty")];
   writeFileSync(source, "int main(void) { return 0; }\n");
-  const built = spawnSync("cc", [`-fsanitize=${name}`, source, "-o", program]).status === 0;
+  const built =
+    spawnSync("cc", [`-fsanitize=${name}`, source, "-o", program]).status === 0;
   const started = built && spawnSync(program).status === 0;
   rmSync(folder, { recursive: true });
   return started;
@@ -38,7 +47,9 @@ async function succeed(
   const outcomes = await Promise.all(
     commands.map((command) => run(command, { env })),
   );
-  const failed = outcomes.map((outcome, at) => `${commands[at]?.join(" ")}: ${said(outcome)}`)
+  const failed = outcomes.map((outcome, at) =>
+    `${commands[at]?.join(" ")}: ${said(outcome)}`
+  )
     .filter((_, at) => outcomes[at]?.code !== 0);
   assertEquals(failed.length, 0, failed.join("\n"));
 }
@@ -64,6 +75,8 @@ const RACES = [
   "fork_race",
   "abort_of_start",
   "flood",
+  "call_timeout",
+  "unread_output",
 ];
 
 for (const sanitizer of ["thread", "address,undefined"]) {

@@ -15,7 +15,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { maybe } from "../support/skip.ts";
-import { buildPrograms, PROGRAMS, ROOT, run, RUNTIMES, said } from "./support.ts";
+import {
+  buildPrograms,
+  PROGRAMS,
+  ROOT,
+  run,
+  RUNTIMES,
+  said,
+} from "./support.ts";
 
 const PROCESS = join(PROGRAMS, "process");
 const FAKE_SIDECAR = join(PROGRAMS, "fake_sidecar");
@@ -69,8 +76,23 @@ describe("the sidecar's process", () => {
   );
 
   onLinux(
-    "takes its group with it where SIGCHLD is ignored",
+    "takes what it has started with it where SIGCHLD is ignored",
     () => pass([PROCESS, FAKE_SIDECAR, "group"]),
+  );
+
+  onLinux(
+    "is no child that the host would wait for",
+    () => pass([PROCESS, FAKE_SIDECAR, "no_child"]),
+  );
+
+  onLinux(
+    "costs a host with much memory no copy of it and no page fault",
+    () => pass([PROCESS, FAKE_SIDECAR, "large_host"]),
+  );
+
+  withCompiler(
+    "is handed nothing of the environment that would run something else",
+    () => pass([PROCESS, FAKE_SIDECAR, "hostile_environment"]),
   );
 });
 
@@ -79,7 +101,8 @@ describe("the sidecar beside a host that was linked statically", () => {
     "was started by a relative path": "exec ./host - default_program",
     "was found in PATH": "PATH=.:$PATH exec host - default_program",
     "was given another name": "exec -a /bin/something ./host - default_program",
-    "was given a name without a folder": "exec -a something ./host - default_program",
+    "was given a name without a folder":
+      "exec -a something ./host - default_program",
   };
   for (const [how, command] of Object.entries(ways)) {
     onLinux(
@@ -135,7 +158,7 @@ describe("a host without a sidecar", () => {
       process.getuid?.() === 0,
     missing ?? "it takes root, and Linux",
   )(
-    "does not ask the environment if it has more rights than its caller",
+    "hands on nothing that its caller chose if it has more rights than its caller",
     () => {
       chmodSync(folder, 0o755);
       mkdirSync(asOther);
@@ -143,8 +166,9 @@ describe("a host without a sidecar", () => {
       copyFileSync(PROCESS, host);
       chownSync(host, 65_534, 65_534);
       chmodSync(host, 0o4755);
-      return pass([host, "-", "no_environment"], {
+      return pass([host, join(folder, "plue-sidecar"), "no_environment"], {
         PLUE_SIDECAR: FAKE_SIDECAR,
+        PLUE_TEST_EVIL: "1",
       });
     },
   );
@@ -158,7 +182,8 @@ describe("a relative path", () => {
 
   withCompiler(
     "in PATH is seen from the host's folder, not from the sidecar's",
-    () => pass(within(folder, "PATH=.:$PATH exec ./host - relative_path_variable")),
+    () =>
+      pass(within(folder, "PATH=.:$PATH exec ./host - relative_path_variable")),
   );
 
   withCompiler(
@@ -199,7 +224,9 @@ describe("a relative path", () => {
 });
 
 describe("a plugin that libplue is linked into statically", () => {
-  const plugin = process.platform === "darwin" ? "libplugin.dylib" : "libplugin.so";
+  const plugin = process.platform === "darwin"
+    ? "libplugin.dylib"
+    : "libplugin.so";
 
   withCompiler(
     "can be unloaded while its sidecar runs and its threads end",
