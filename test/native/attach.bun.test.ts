@@ -1,9 +1,6 @@
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import { afterEach, describe } from "bun:test";
-import {
-  attachNative,
-  type NativeAttachment,
-} from "../../src/adapters/native/mod.ts";
+import { attachNative, type NativeAttachment } from "../../src/adapters/native/mod.ts";
 import { maybe } from "../support/skip.ts";
 import { loadSuite } from "./suite_library.ts";
 import { buildPrograms, SUITE_LIBRARY } from "./support.ts";
@@ -12,9 +9,7 @@ import { dispatch, registry } from "./tools.ts";
 const unbuilt = buildPrograms();
 const withLibrary = maybe(unbuilt === undefined, unbuilt ?? "");
 // No suite without a library: the tests are skipped then.
-const suite = unbuilt === undefined
-  ? await loadSuite(SUITE_LIBRARY)
-  : undefined;
+const suite = unbuilt === undefined ? await loadSuite(SUITE_LIBRARY) : undefined;
 
 /** Runs parts of the host suite on a thread of their own, against this very process. */
 async function passes(parts: string): Promise<boolean> {

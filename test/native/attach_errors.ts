@@ -6,10 +6,7 @@
 
 import process from "node:process";
 import { pathToFileURL } from "node:url";
-import {
-  attachNative,
-  type AttachNativeOptions,
-} from "../../src/adapters/native/mod.ts";
+import { attachNative, type AttachNativeOptions } from "../../src/adapters/native/mod.ts";
 import { findKoffi } from "./suite_library.ts";
 import { registry } from "./tools.ts";
 

@@ -8,16 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { maybe } from "../support/skip.ts";
-import {
-  BUILD,
-  hasProgram,
-  make,
-  noCompiler,
-  PROGRAMS,
-  ROOT,
-  run,
-  said,
-} from "./support.ts";
+import { BUILD, hasProgram, make, noCompiler, PROGRAMS, ROOT, run, said } from "./support.ts";
 
 const FFI = join(ROOT, "ffi");
 const FAKE_SIDECAR = join(PROGRAMS, "fake_sidecar");
@@ -191,16 +182,14 @@ describe("the C half", () => {
     bad_starts: "says why a sidecar did not start",
     bad_programs: "says why there is no sidecar",
     babble: "is not disturbed by a sidecar that sends what nobody asked for",
-    garble:
-      "fails all calls of a sidecar that breaks the protocol in the middle of them",
+    garble: "fails all calls of a sidecar that breaks the protocol in the middle of them",
     bad_text: "hands a host no text that is empty, cut short or not UTF-8",
     failed_later: "kills a sidecar that gives up while calls run, and stays",
     grandchild:
       "notices a crash although a child of the sidecar holds its socket, and ends what it started",
     stay: "kills a sidecar that does not end when asked to",
     refused: "passes on why the tools refuse config_json",
-    bad_environment:
-      "refuses a name of tools in the environment that is not UTF-8",
+    bad_environment: "refuses a name of tools in the environment that is not UTF-8",
     backoff: "pauses between starts that fail",
     sigchld_ignored: "works where SIGCHLD is ignored",
     thief: "works where the host waits for children that are not its own",
@@ -209,8 +198,7 @@ describe("the C half", () => {
     start_stop: "leaves no descriptor and no thread behind",
     start_race: "starts one sidecar for many first calls",
     shutdown_race: "survives shutdowns among calls",
-    both_hostings:
-      "tells a guest and a sidecar of a shutdown at once, and owes no wake after it",
+    both_hostings: "tells a guest and a sidecar of a shutdown at once, and owes no wake after it",
     fork: "answers with an error in a child of fork()",
     fork_race: "may be forked while one sidecar takes the place of another",
     abort_of_start: "aborts a call that waits for the sidecar's start",
@@ -220,8 +208,7 @@ describe("the C half", () => {
       "neither waits for the end of a tool's events after an abort, nor trusts its sidecar then",
     choking: "keeps no thread waiting for a sidecar that does not read",
     orphans_of_shutdown: "ends what tools have started at plue_shutdown()",
-    call_timeout:
-      "ends a call that takes longer than it may, and leaves the others alone",
+    call_timeout: "ends a call that takes longer than it may, and leaves the others alone",
     stopped:
       "kills a sidecar that has stopped, also in the middle of a frame, after call_timeout_ms",
     unread_output:

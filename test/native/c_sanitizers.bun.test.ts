@@ -8,15 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { maybe } from "../support/skip.ts";
-import {
-  BUILD,
-  hasProgram,
-  make,
-  noCompiler,
-  PROGRAMS,
-  run,
-  said,
-} from "./support.ts";
+import { BUILD, hasProgram, make, noCompiler, PROGRAMS, run, said } from "./support.ts";
 
 /** Seconds for each long run; `npm run test:soak` sets it. */
 const SOAK = Number(process.env["PLUE_SOAK"] ?? 0);
@@ -28,8 +20,7 @@ function hasSanitizer(name: string): boolean {
   const folder = mkdtempSync(join(tmpdir(), "plue-sanitizer-"));
   const [source, program] = [join(folder, "empty.c"), join(folder, "empty")];
   writeFileSync(source, "int main(void) { return 0; }\n");
-  const built =
-    spawnSync("cc", [`-fsanitize=${name}`, source, "-o", program]).status === 0;
+  const built = spawnSync("cc", [`-fsanitize=${name}`, source, "-o", program]).status === 0;
   const started = built && spawnSync(program).status === 0;
   rmSync(folder, { recursive: true });
   return started;
@@ -47,9 +38,7 @@ async function succeed(
   const outcomes = await Promise.all(
     commands.map((command) => run(command, { env })),
   );
-  const failed = outcomes.map((outcome, at) =>
-    `${commands[at]?.join(" ")}: ${said(outcome)}`
-  )
+  const failed = outcomes.map((outcome, at) => `${commands[at]?.join(" ")}: ${said(outcome)}`)
     .filter((_, at) => outcomes[at]?.code !== 0);
   assertEquals(failed.length, 0, failed.join("\n"));
 }

@@ -135,8 +135,7 @@ describe("attachNative()", () => {
         ]);
         const lines = outcome.stdout.trim().split("\n");
         assertEquals(lines.length, 6, said(outcome));
-        const [wake = "", missingFile = "", twice = "", remote = "", ...end] =
-          lines;
+        const [wake = "", missingFile = "", twice = "", remote = "", ...end] = lines;
         assertStringIncludes(
           wake,
           "TypeError: Cannot attach to libplue: the wake of",

@@ -61,13 +61,9 @@ describe("ffi/README.md", () => {
 describe("the example host", () => {
   for (const { language, file, command } of hosts) {
     const [program = ""] = command.split(" ");
-    const zig = language.startsWith("Zig") && missing === undefined
-      ? findZig()
-      : {};
+    const zig = language.startsWith("Zig") && missing === undefined ? findZig() : {};
     const lack = missing ?? zig.missing ??
-      (language.startsWith("Zig") || hasProgram(program)
-        ? undefined
-        : `there is no ${program}`);
+      (language.startsWith("Zig") || hasProgram(program) ? undefined : `there is no ${program}`);
 
     maybe(lack === undefined, lack ?? "")(
       `in ${language} is built and works`,

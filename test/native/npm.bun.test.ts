@@ -21,14 +21,7 @@ import process from "node:process";
 import { findZig } from "../../scripts/lib/zig.mjs";
 import { findLibplue, type Libplue } from "../../src/adapters/native/mod.ts";
 import { maybe } from "../support/skip.ts";
-import {
-  buildPrograms,
-  hasProgram,
-  PROGRAMS,
-  ROOT,
-  run,
-  said,
-} from "./support.ts";
+import { buildPrograms, hasProgram, PROGRAMS, ROOT, run, said } from "./support.ts";
 
 /** The platforms: Zig's name, and what npm is asked for. */
 const PLATFORMS: {
@@ -82,13 +75,9 @@ const RUNS: { readonly [name: string]: readonly string[] | string } = {
 const folder = realpathSync(mkdtempSync(join(tmpdir(), "plue-npm-")));
 const packages = join(folder, "packages");
 const app = join(folder, "app");
-const zig = isLinux
-  ? findZig()
-  : { missing: "the packages are built on Linux on x64" };
+const zig = isLinux ? findZig() : { missing: "the packages are built on Linux on x64" };
 const lacks = zig.missing ?? buildPrograms() ??
-  ["npm", "bun", "tar"].filter((name) => !hasProgram(name)).map((name) =>
-    `there is no ${name}`
-  )[0];
+  ["npm", "bun", "tar"].filter((name) => !hasProgram(name)).map((name) => `there is no ${name}`)[0];
 const test = maybe(lacks === undefined, lacks ?? "");
 
 async function succeed(
@@ -123,9 +112,7 @@ function serveTarballs(): Bun.Server<undefined> {
       "package/package.json",
     ]);
     const manifest = JSON.parse(stdout.toString());
-    const integrity = `sha512-${
-      createHash("sha512").update(readFileSync(path)).digest("base64")
-    }`;
+    const integrity = `sha512-${createHash("sha512").update(readFileSync(path)).digest("base64")}`;
     answers.set(manifest.name, (origin) => ({
       name: manifest.name,
       "dist-tags": { latest: manifest.version },
@@ -382,9 +369,7 @@ target_link_libraries(by_cmake plue::plue)
   }
 
   for (const [name, runs] of Object.entries(RUNS)) {
-    const purpose = typeof runs === "string"
-      ? `is linked (not run: ${runs})`
-      : "works";
+    const purpose = typeof runs === "string" ? `is linked (not run: ${runs})` : "works";
     // Zig takes musl to be linked statically, and compiles it for that, which takes a minute.
     const dynamic = name.endsWith("-musl") ? ["-dynamic"] : [];
 
@@ -406,9 +391,7 @@ target_link_libraries(by_cmake plue::plue)
   const withTime = maybe(
     lacks === undefined && hasQemu && process.env["PLUE_SOAK"] !== undefined,
     lacks ??
-      (hasQemu
-        ? 'it takes two minutes: "npm run test:soak"'
-        : "there is no qemu-aarch64"),
+      (hasQemu ? 'it takes two minutes: "npm run test:soak"' : "there is no qemu-aarch64"),
   );
   for (const runner of [[], ["qemu-aarch64"]]) {
     const name = runner.length === 0 ? "linux-x64-musl" : "linux-arm64-musl";

@@ -15,23 +15,13 @@ import {
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { maybe } from "../support/skip.ts";
-import {
-  buildPrograms,
-  hasProgram,
-  make,
-  PROGRAMS,
-  ROOT,
-  run,
-  said,
-} from "./support.ts";
+import { buildPrograms, hasProgram, make, PROGRAMS, ROOT, run, said } from "./support.ts";
 
 const SOURCE = join(ROOT, "ffi", "examples", "host.c");
 const missing = buildPrograms();
 
 const folder = mkdtempSync(join(tmpdir(), "plue-packaging-"));
-const [first, second, staged] = ["first", "second", "staged"].map((name) =>
-  join(folder, name)
-) as [
+const [first, second, staged] = ["first", "second", "staged"].map((name) => join(folder, name)) as [
   string,
   string,
   string,
@@ -176,9 +166,7 @@ describe("make install", () => {
 
       make("-s", "uninstall", ...variables);
       const left = [prefix, join(folder, "headers")]
-        .flatMap((name) =>
-          readdirSync(name, { recursive: true, withFileTypes: true })
-        )
+        .flatMap((name) => readdirSync(name, { recursive: true, withFileTypes: true }))
         .filter((entry) => !entry.isDirectory());
       assertEquals(left, []);
     },
@@ -203,8 +191,7 @@ describe("a host of another project", () => {
     "links the archive by pkg-config, and then needs no library",
     async () => {
       const host = join(folder, "host_static");
-      const archive =
-        "$(pkg-config --variable=libdir plue)/libplue.a -pthread -ldl";
+      const archive = "$(pkg-config --variable=libdir plue)/libplue.a -pthread -ldl";
       await shell(
         `cc ${SOURCE} -o ${host} $(pkg-config --cflags plue) ${archive}`,
         second,

@@ -24,9 +24,7 @@ export const SUITE_LIBRARY: string = join(
   process.platform === "darwin" ? "libsuite.dylib" : "libsuite.so",
 );
 
-const PATH = `${join(ROOT, "scripts", "runtimes", "bin")}:${
-  process.env["PATH"] ?? ""
-}`;
+const PATH = `${join(ROOT, "scripts", "runtimes", "bin")}:${process.env["PATH"] ?? ""}`;
 
 /** Each runtime, as a command to put a script behind. */
 export const RUNTIMES: { readonly [name: string]: readonly string[] } = {

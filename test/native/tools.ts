@@ -6,11 +6,7 @@
 
 import { existsSync, writeFileSync } from "node:fs";
 import process from "node:process";
-import {
-  defineTool,
-  type ToolDispatcherOptions,
-  ToolRegistry,
-} from "../../mod.ts";
+import { defineTool, type ToolDispatcherOptions, ToolRegistry } from "../../mod.ts";
 
 /** How many events a flood sends in each turn. */
 const EVENTS_OF_A_FLOOD = 100;
@@ -79,8 +75,7 @@ const tools = [
   }),
   defineTool({
     name: "hold",
-    description:
-      "Sends an event, and waits for release, or for its abort if it is not deaf.",
+    description: "Sends an event, and waits for release, or for its abort if it is not deaf.",
     parameters: {
       type: "object",
       properties: { deaf: { type: "boolean" }, flood: { type: "boolean" } },
@@ -109,8 +104,7 @@ const tools = [
   }),
   defineTool({
     name: "spin",
-    description:
-      "Makes a file, and keeps the JavaScript thread busy until it is gone.",
+    description: "Makes a file, and keeps the JavaScript thread busy until it is gone.",
     parameters: {
       type: "object",
       properties: { file: { type: "string" } },

@@ -10,12 +10,7 @@
  */
 
 import process from "node:process";
-import {
-  isMainThread,
-  parentPort,
-  Worker,
-  workerData,
-} from "node:worker_threads";
+import { isMainThread, parentPort, Worker, workerData } from "node:worker_threads";
 import { attachNative, type WakeKind } from "../../src/adapters/native/mod.ts";
 import { loadSuite } from "./suite_library.ts";
 import { dispatch, registry } from "./tools.ts";
