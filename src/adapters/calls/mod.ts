@@ -1,5 +1,6 @@
 /**
- * Calls that wait for an answer and outlive their process (`@plue/tools/calls`): where they are kept.
+ * Calls that wait for an answer and outlive their process (`@plue/tools/calls`): their tickets, and
+ * where they are kept.
  *
  * @module
  */
@@ -8,11 +9,19 @@ export {
   type CallStore,
   checkStored,
   checkStoreKey,
+  createTickets,
+  definitionDigest,
   MAX_STORE_KEY,
   MAX_STORED_BYTES,
   memoryCallStore,
   type MemoryCallStoreOptions,
   type StoredEntry,
+  storedTickets,
   type StoredValue,
   type StoreOptions,
+  type TicketLabel,
+  type TicketOptions,
+  type TicketSealer,
+  type UnopenedTicket,
 } from "../../execute/durable/mod.ts";
+export { sealedTickets, type SealedTicketsOptions } from "./sealed_tickets.ts";

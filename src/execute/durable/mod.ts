@@ -15,3 +15,12 @@ export {
   type StoreOptions,
 } from "./call_store.ts";
 export { memoryCallStore, type MemoryCallStoreOptions } from "./memory_store.ts";
+export { definitionDigest } from "./digest.ts";
+export {
+  createTickets,
+  storedTickets,
+  type TicketLabel,
+  type TicketOptions,
+  type TicketSealer,
+  type UnopenedTicket,
+} from "./tickets.ts";
