@@ -111,14 +111,14 @@ export function askApproval(call: Call): StepAnswer | Promise<StepAnswer> {
 }
 
 async function approval(call: Call, approve: Approver | "ask"): Promise<StepAnswer> {
-  const answer = approve === "ask" ? approve : await askApprover(call, approve);
-  const { ask = answer } = isObject(answer) ? answer : {};
-  const asks = isWord(ask) && (ask !== answer || ask === "ask");
-  const { approved, reason }: Partial<Record<string, unknown>> = asks
-    ? await askPerson(call, ask === "ask" ? `Run the tool "${call.tool.id}"?` : ask)
+  let answer = approve === "ask" ? approve : await askApprover(call, approve);
+  const asked = answer === "ask"
+    ? `Run the tool "${call.tool.id}"?`
     : isObject(answer)
-    ? answer
-    : { approved: answer };
+    ? answer["ask"]
+    : undefined;
+  if (isWord(asked)) answer = (await call.asking.askApproval(asked)).action === "accept";
+  const { approved, reason } = isObject(answer) ? answer : { approved: answer };
   return approved === true
     ? undefined
     : call.fail("denied", `it was not approved${isWord(reason) ? `: ${reason}` : ""}`);
@@ -132,11 +132,6 @@ async function askApprover(call: Call, approve: Approver): Promise<unknown> {
   } finally {
     resume();
   }
-}
-
-async function askPerson(call: Call, message: string): Promise<Record<string, unknown>> {
-  const { action } = await call.asking.askApproval(message);
-  return { approved: action === "accept", reason: "" };
 }
 
 export function approverFailed(call: Call, error: unknown): ToolFailure {

@@ -206,10 +206,7 @@ export interface CallMemory {
 export interface WaitingCall {
   readonly tool: Tool;
   readonly callId: string;
-  readonly principal: string | undefined;
-  readonly sessionId: string | undefined;
-  readonly messageId: string | undefined;
-  readonly idempotencyKey: string | undefined;
+  readonly context: DispatchContext;
   /** The arguments, as the caller gave them. JSON. */
   readonly arguments: unknown;
   readonly questions: readonly Question[];

@@ -9,14 +9,18 @@ import { checkSchema, compileOnce } from "../schema/mod.ts";
 import {
   type Answer,
   atOnce,
+  checkWord,
   cleanText,
   describe,
   isObject,
   type Issue,
-  isWord,
+  type JsonSchema,
+  must,
   NO_LOG,
   type Question,
   type QuestionFields,
+  type QuestionKind,
+  readFields,
   refuse,
   TIME_OVER,
   type ToolResult,
@@ -108,9 +112,7 @@ export class CallQuestions {
   }
 
   async #ask(key: string, isKey: boolean, fields: QuestionFields): Promise<Answer> {
-    this.#begin("ask", key, isKey);
-    const { schema, ...asked } = readQuestion(key, fields);
-    let question: Question = schema === undefined ? asked : { ...asked, schema };
+    let question = readQuestion(this.#begin("ask", key, isKey), key, fields);
     if (question.kind === "approval") {
       question = { ...question, arguments: shownArguments(this.#call) };
     }
@@ -192,45 +194,51 @@ export class CallQuestions {
   }
 
   async #step<Result>(key: string, work: () => Result | Promise<Result>): Promise<Result> {
-    this.#begin("take a step", key, KEY.test(key));
+    const action = this.#begin("take the step", key, KEY.test(key));
     // What was kept is the result of an earlier run of the same step.
     if (this.#steps.has(key)) return copyOf(this.#steps.get(key)) as Result;
-    const taken = this.#take(key, work);
+    const taken = this.#take(action, key, work);
     this.#taken.add(taken);
     return await taken.finally(() => this.#taken.delete(taken));
   }
 
-  async #take<Result>(key: string, work: () => Result | Promise<Result>): Promise<Result> {
+  async #take<Result>(
+    action: string,
+    key: string,
+    work: () => Result | Promise<Result>,
+  ): Promise<Result> {
     const verdict = readJson(await work() ?? null, MAX_MEMORY_BYTES, true);
-    const action = `keep the result of the step "${key}"`;
     if (verdict.kind === "refused") refuse(action, describeRefusal(verdict));
-    if (verdict.kind === "large") throw tooLarge(action);
-    this.#weigh(verdict.value);
-    this.#steps.set(key, verdict.value);
-    return copyOf(verdict.value) as Result;
+    const value = verdict.kind === "json" ? verdict.value : undefined;
+    this.#weigh(value);
+    this.#steps.set(key, value);
+    return copyOf(value) as Result;
   }
 
-  /** Checks a key, and that the call still goes on. */
-  #begin(action: string, key: string, isKey: boolean): void {
+  /** Checks a key, and that the call still goes on. Gives the words for what cannot be done. */
+  #begin(doing: string, key: string, isKey: boolean): string {
     const { over, deadline } = this.#call;
+    const action = `${doing} ${describe(key)}`;
     deadline.throwIfAborted();
     if (over) refuse(action, "the call has ended");
     if (typeof key !== "string" || !isKey) {
-      refuse(
-        action,
-        `its key must be 1 to 64 letters, digits, "_", "." or "-", not ${describe(key)}`,
-      );
+      refuse(action, 'its key must be 1 to 64 letters, digits, "_", "." or "-"');
     }
-    if (this.#keys.has(key)) refuse(action, `the key "${key}" was used before in this call`);
+    if (this.#keys.has(key)) refuse(action, "its key was used before in this call");
     if (this.#keys.size === MAX_KEYS) {
-      throw new RangeError(`Cannot ${action}: a call has at most ${MAX_KEYS} questions and steps`);
+      refuse(action, `a call has at most ${MAX_KEYS} questions and steps`);
     }
     this.#keys.add(key);
+    return action;
   }
 
+  /** Counts what is kept. Nothing is known of a value that is too large alone. */
   #weigh(value: unknown): void {
-    this.#bytes += JSON.stringify(value).length;
-    if (this.#bytes > MAX_MEMORY_BYTES) throw tooLarge("keep the answers and steps of a call");
+    this.#bytes += JSON.stringify(value)?.length ?? Infinity;
+    if (this.#bytes > MAX_MEMORY_BYTES) {
+      const limit = `${MAX_MEMORY_BYTES} bytes of JSON`;
+      refuse("keep the answers and steps of a call", `they have more than ${limit} together`);
+    }
   }
 
   /** What is wrong with an answer. */
@@ -260,24 +268,17 @@ export class CallQuestions {
         return result;
       }
       await this.#settleSteps();
-      const { tool, callId, options, settings } = call;
-      const { principal, sessionId, messageId, idempotencyKey } = options;
-      const args = givenArguments(call);
+      const { tool, callId, options: context, settings } = call;
       const questions = [...this.#waiting.values()];
+      const waiting = { tool, callId, context, questions, store, now: clock.timestamp() };
       const ticket = await within(
         clock,
         settings.closeTimeoutMs,
-        tickets.issue({
-          ...{ tool, callId, principal, sessionId, messageId, idempotencyKey, questions, store },
-          arguments: args,
-          memory: this.memory,
-          now: clock.timestamp(),
-        }),
+        tickets.issue({ ...waiting, arguments: givenArguments(call), memory: this.memory }),
       );
       if (ticket === TIME_OVER) throw new RangeError("The ticket took too long");
-      const why = `it waits for ${
-        questions.length === 1 ? "an answer" : `${questions.length} answers`
-      }: ${questions.map(({ message }) => message).join("; ")}`;
+      const count = questions.length === 1 ? "an answer" : `${questions.length} answers`;
+      const why = `it waits for ${count}: ${questions.map(({ message }) => message).join("; ")}`;
       return { ...failure("input_required", tool.id, why), questions, ticket };
     } catch (error) {
       return waits
@@ -298,12 +299,6 @@ function copyOf(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value));
 }
 
-function tooLarge(action: string): RangeError {
-  return new RangeError(
-    `Cannot ${action}: they have more than ${MAX_MEMORY_BYTES} bytes of JSON together`,
-  );
-}
-
 /** The arguments that the caller gave, before hooks and schemas changed them. JSON. */
 function givenArguments({ request }: Call): unknown {
   const given = request.arguments ?? {};
@@ -316,39 +311,40 @@ function shownArguments(call: Call): unknown {
   return frozenCopy(call.args) ?? givenArguments(call);
 }
 
+const KINDS: readonly QuestionKind[] = ["input", "approval", "authorization"];
+
+/** What the fields of a question must be. */
+const FIELDS = {
+  kind: must(KINDS.join(" or "), (kind): kind is QuestionKind => KINDS.includes(kind as never)),
+  message: (action: string, message: unknown, place: string): string =>
+    cleanText(checkWord(action, message, place), MAX_MESSAGE),
+  schema(_action: string, schema: unknown): JsonSchema {
+    checkSchema(schema as JsonSchema);
+    return frozenCopy(schema as JsonSchema) ?? true;
+  },
+  url: must("an address that begins with https:// or http://", isWebAddress),
+};
+
 /** Checks a question. @throws {TypeError} */
-function readQuestion(key: string, fields: QuestionFields): Question {
-  const action = `ask "${key}"`;
+function readQuestion(action: string, key: string, fields: QuestionFields): Question {
   if (!isObject(fields)) refuse(action, "the question must be an object");
-  const { kind = "input", message, schema, url } = fields as Partial<QuestionFields>;
-  if (kind !== "input" && kind !== "approval" && kind !== "authorization") {
-    refuse(action, `its kind must be input, approval or authorization, not ${describe(kind)}`);
+  const { kind = "input", message, ...more } = readFields(action, fields, FIELDS);
+  if (message === undefined) refuse(action, 'it has no "/message"');
+  if ((more.url !== undefined) !== (kind === "authorization")) {
+    refuse(action, 'a question for an authorization, and no other, has a "/url"');
   }
-  if (!isWord(message)) refuse(action, "its message must be a string that is not empty");
-  if ((url !== undefined) !== (kind === "authorization")) {
-    refuse(action, "a question for an authorization, and no other, has a url");
+  if (more.schema !== undefined && kind !== "input") {
+    refuse(action, 'only a question for input has a "/schema"');
   }
-  if (schema !== undefined && kind !== "input") {
-    refuse(action, "only a question for input has a schema");
-  }
-  if (schema !== undefined) checkSchema(schema);
-  return {
-    key,
-    kind,
-    message: cleanText(message, MAX_MESSAGE),
-    ...(schema === undefined ? {} : { schema: frozenCopy(schema) ?? schema }),
-    ...(url === undefined ? {} : { url: webAddress(action, url) }),
-  };
+  return { key, kind, message, ...more };
 }
 
-function webAddress(action: string, url: string): string {
+function isWebAddress(url: unknown): url is string {
   try {
-    const { protocol, href } = new URL(url);
-    if (protocol === "https:" || protocol === "http:") return href;
+    return /^https?:$/.test(new URL(url as string).protocol);
   } catch {
-    // Refused below.
+    return false;
   }
-  return refuse(action, `its url must begin with https:// or http://, not ${describe(url)}`);
 }
 
 /** Reads an answer; `undefined` if it is none. */

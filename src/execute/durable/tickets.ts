@@ -105,7 +105,7 @@ export function createTickets(sealer: TicketSealer, options: TicketOptions = {})
           `Cannot make a ticket: it would hold ${content.byteLength} bytes, and ${MAX_CONTENT} are allowed`,
         );
       }
-      const owner = await ownerDigest(call.principal);
+      const owner = await ownerDigest(call.context.principal);
       return await sealer.seal(content, { id, owner, expiresAt });
     },
     async redeem(returned) {
@@ -162,7 +162,8 @@ export function storedTickets(store: CallStore, options: TicketOptions = {}): Ca
 const STORED = /^[\w-]{43}\.[\w-]{22}$/;
 
 async function contentOf(call: WaitingCall, id: string, expiresAt: number): Promise<TicketContent> {
-  const { tool, principal = null, callId, sessionId, messageId, idempotencyKey, memory } = call;
+  const { tool, callId, memory, context } = call;
+  const { principal = null, sessionId, messageId, idempotencyKey } = context;
   return {
     ...{ version: 1, id, expiresAt, principal, tool: tool.id, callId, sessionId, messageId },
     ...{ idempotencyKey, memory, arguments: call.arguments },
