@@ -6,7 +6,16 @@
 
 import type { ToolHost } from "../registry/mod.ts";
 import { nearIds, type Selection, type Toolset } from "../select/mod.ts";
-import { type Answers, atOnce, clip, refuse, type ToolFailure, ToolResult } from "../tool/mod.ts";
+import {
+  type Answers,
+  atOnce,
+  clip,
+  refuse,
+  TIME_OVER,
+  type ToolFailure,
+  ToolResult,
+  within,
+} from "../tool/mod.ts";
 import { Call, chosenCallId } from "./call.ts";
 import { type EventQueue, streamEvents, tellFailure, type ToolEvent } from "./events.ts";
 import { failure, unknownTool } from "./failures.ts";
@@ -124,8 +133,8 @@ export class ToolDispatcher {
    * Its tool runs again from its beginning, with the answers and the steps that were taken.
    *
    * The ticket is good for the principal that it was given to, until it expires, and as long as the
-   * definition of the tool is the same. With a `store` it continues its call once; without one it
-   * may be used again while it lives.
+   * definition of the tool is the same. With a store it continues its call once; without one it may
+   * be used again while it lives.
    *
    * @example Usage
    * ```ts
@@ -141,11 +150,9 @@ export class ToolDispatcher {
    *     execute: () => "launched",
    *   }],
    * });
-   * const store = memoryCallStore();
    * const dispatcher = new ToolDispatcher(registry, {
    *   approve: "ask",
-   *   tickets: storedTickets(store),
-   *   store,
+   *   tickets: storedTickets(memoryCallStore()),
    * });
    *
    * const waiting = await dispatcher.dispatch({ name: "launch" }, { principal: "ann" });
@@ -308,18 +315,21 @@ export class ToolDispatcher {
     events?: EventQueue,
   ): Promise<Call | ToolFailure> {
     const options = context ?? NO_CONTEXT;
-    const { tickets, store, clock } = this.#state.settings;
+    const { tickets, clock, closeTimeoutMs } = this.#state.settings;
     let resumed: Resumption | ToolFailure;
     try {
-      resumed = tickets === undefined
-        ? ToolResult.error("ticket_refused", "Cannot continue a call: there are no tickets here")
-        : await tickets.redeem({
+      if (tickets === undefined) refuse("continue a call", "the option tickets is not given");
+      const answer = await within(
+        clock,
+        closeTimeoutMs,
+        tickets.resume({
           request,
           principal: options.principal,
           findTool: (id) => this.toolset.get(id),
-          store,
           now: clock.timestamp(),
-        });
+        }),
+      );
+      resumed = answer === TIME_OVER ? refuse("continue a call", "it took too long") : answer;
     } catch (error) {
       this.#state.report(nameOf(request) ?? "", "", "ask", error);
       const why = "Cannot continue the call: its ticket cannot be looked up now; nothing has run";

@@ -18,7 +18,6 @@ export type {
   TransactionManager,
   WaitingCall,
 } from "./ports.ts";
-export type { CallStore, StoredEntry, StoredValue, StoreOptions } from "./durable/call_store.ts";
 export { type SelectableToolHost, ToolDispatcher } from "./dispatcher.ts";
 export type { DispatcherMetrics, DurationMetrics, ToolMetrics } from "./metrics.ts";
 export type {

@@ -5,16 +5,16 @@
  */
 
 import type {
-  Answers,
+  Answer,
   Question,
   Services,
+  SuspendedCall,
   Tool,
   ToolCallError,
   ToolFailure,
   ToolResult,
   Transaction,
 } from "../tool/mod.ts";
-import type { CallStore } from "./durable/call_store.ts";
 import type { DispatchContext, ResumedCall, ToolCall } from "./request.ts";
 
 /** The call that a hook, a rule or an approver is asked about. */
@@ -193,13 +193,18 @@ export interface TransactionManager<Tx extends Transaction = Transaction> {
   rollback(transaction: Tx, reason: ToolCallError): void | Promise<void>;
 }
 
-/** What a call must be told to go on. JSON, of at most 64 keys and 64 kB. */
+/** What is kept of a question or a step. JSON. */
+export interface KeptAnswer {
+  /** A fingerprint of the question. */
+  readonly asked?: string;
+  readonly answer?: Answer;
+  /** The result of the step. */
+  readonly result?: unknown;
+}
+
+/** What a call must be told to go on, by key. At most 64 keys and 64 kB of JSON. */
 export interface CallMemory {
-  readonly answers: Answers;
-  /** The results of the steps that were taken. */
-  readonly steps: { readonly [key: string]: unknown };
-  /** A fingerprint of each question that was asked. */
-  readonly asked: { readonly [key: string]: string };
+  readonly [key: string]: KeptAnswer;
 }
 
 /** A call that waits for answers. */
@@ -211,7 +216,6 @@ export interface WaitingCall {
   readonly arguments: unknown;
   readonly questions: readonly Question[];
   readonly memory: CallMemory;
-  readonly store: CallStore | undefined;
   /** Milliseconds since 1970. */
   readonly now: number;
 }
@@ -222,7 +226,6 @@ export interface ReturnedTicket {
   readonly principal: string | undefined;
   /** The caller's tool with that id. */
   readonly findTool: (id: string) => Tool | undefined;
-  readonly store: CallStore | undefined;
   /** Milliseconds since 1970. */
   readonly now: number;
 }
@@ -241,8 +244,8 @@ export interface Resumption {
  * `@plue/tools/calls` make it.
  */
 export interface CallTickets {
-  /** The ticket of a call that waits. */
-  issue(call: WaitingCall): Promise<string>;
+  /** The result of a call that waits, with its ticket. */
+  suspend(call: WaitingCall): Promise<SuspendedCall>;
   /** How the call of a ticket goes on, or why it does not. Rejects if that cannot be told now. */
-  redeem(ticket: ReturnedTicket): Promise<Resumption | ToolFailure>;
+  resume(ticket: ReturnedTicket): Promise<Resumption | ToolFailure>;
 }
