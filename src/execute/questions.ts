@@ -55,6 +55,7 @@ export class InputUnavailable extends Error {
 export class CallQuestions {
   /** Whether the call ends because it waits for answers. */
   isSuspended = false;
+  isClosed = false;
   readonly #call: Call;
   readonly #resumed: Resumption | undefined;
   /** What was asked, answered and done so far, by key. */
@@ -232,6 +233,7 @@ export class CallQuestions {
    */
   async close(result: ToolResult): Promise<ToolResult> {
     const call = this.#call;
+    this.isClosed = true;
     const { tickets, clock, closeTimeoutMs } = call.settings;
     const inTime = async <T>(work: Promise<T>): Promise<T> => {
       const answer = await within(clock, closeTimeoutMs, work);
