@@ -28,8 +28,9 @@
  *            aborted timeout transaction_failed output_too_large overloaded threw. From this
  *            library:
  *   invalid_argument     a NULL name, text that is not UTF-8, more than 256 MiB of arguments, or a
- *                        config_json that the tools refuse. The dispatcher takes and gives 1 MiB by default (invalid_arguments,
- *                        output_too_large), until the module of tools says otherwise:
+ *                        config_json that the tools refuse. The dispatcher takes and gives 1 MiB
+ *                        by default (invalid_arguments, output_too_large), until the module of
+ *                        tools says otherwise:
  *                        export const dispatch = { maxArgumentBytes, maxOutputBytes };
  *   would_deadlock       called on the JavaScript thread itself (guest mode)
  *   runtime_unavailable  no runtime is attached, or the sidecar cannot be started now

@@ -21,10 +21,10 @@ import { type EventQueue, streamEvents, tellFailure, type ToolEvent } from "./ev
 import { failure, unknownTool } from "./failures.ts";
 import type { DispatcherMetrics } from "./metrics.ts";
 import { resolveSettings, type ToolDispatcherOptions } from "./options.ts";
-import type { Resumption } from "./ports.ts";
 import { CallQuestions } from "./questions.ts";
 import type { DispatchContext, ResumedCall, ToolCall } from "./request.ts";
 import { DispatcherState } from "./state.ts";
+import type { Resumption } from "./suspension.ts";
 
 const NO_CONTEXT: DispatchContext = Object.freeze({});
 const EVERYTHING: Selection = Object.freeze({});

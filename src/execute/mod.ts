@@ -9,15 +9,18 @@ export type {
   Approver,
   BeforeAnswer,
   CallInfo,
-  CallMemory,
-  CallTickets,
-  Resumption,
-  ReturnedTicket,
   ToolHooks,
   TransactionInfo,
   TransactionManager,
-  WaitingCall,
 } from "./ports.ts";
+export type {
+  CallMemory,
+  CallTickets,
+  KeptAnswer,
+  Resumption,
+  ReturnedTicket,
+  WaitingCall,
+} from "./suspension.ts";
 export { type SelectableToolHost, ToolDispatcher } from "./dispatcher.ts";
 export type { DispatcherMetrics, DurationMetrics, ToolMetrics } from "./metrics.ts";
 export type {

@@ -22,7 +22,8 @@ import {
   systemClock,
   type ToolRuleAnswer,
 } from "../tool/mod.ts";
-import type { Approver, CallInfo, CallTickets, ToolHooks, TransactionManager } from "./ports.ts";
+import type { Approver, CallInfo, ToolHooks, TransactionManager } from "./ports.ts";
+import type { CallTickets } from "./suspension.ts";
 
 /**
  * A rule for the arguments of every tool, after the schema and the tool's own rules. It answers as

@@ -5,6 +5,7 @@
  * @module
  */
 
+import type { ToolHost } from "../registry/mod.ts";
 import { checkSchema, compileOnce } from "../schema/mod.ts";
 import {
   type Answer,
@@ -12,6 +13,7 @@ import {
   checkWord,
   cleanText,
   describe,
+  type FailureCode,
   isObject,
   type Issue,
   type JsonSchema,
@@ -23,15 +25,17 @@ import {
   readFields,
   refuse,
   TIME_OVER,
+  type ToolFailure,
   type ToolResult,
   untilAborted,
   within,
 } from "../tool/mod.ts";
-import type { Call } from "./call.ts";
-import { CallView } from "./context.ts";
+import { type CallSource, CallView } from "./context.ts";
 import { fingerprintOf } from "./idempotency.ts";
 import { describeRefusal, frozenCopy, readJson } from "./json_value.ts";
-import type { KeptAnswer, Resumption } from "./ports.ts";
+import type { Settings } from "./options.ts";
+import type { ToolCall } from "./request.ts";
+import type { KeptAnswer, Resumption } from "./suspension.ts";
 
 /** How many questions and steps a call has at most. */
 export const MAX_KEYS = 64;
@@ -51,12 +55,22 @@ export class InputUnavailable extends Error {
   readonly code = "input_unavailable";
 }
 
+/** A call, as its questions need it. */
+interface AskingCall extends CallSource {
+  readonly settings: Settings;
+  readonly host: ToolHost;
+  readonly request: ToolCall;
+  /** The tool was started. */
+  readonly ran: boolean;
+  fail(code: FailureCode, why: string): ToolFailure;
+}
+
 /** The questions and steps of one call. */
 export class CallQuestions {
   /** Whether the call ends because it waits for answers. */
   isSuspended = false;
   isClosed = false;
-  readonly #call: Call;
+  readonly #call: AskingCall;
   readonly #resumed: Resumption | undefined;
   /** What was asked, answered and done so far, by key. */
   readonly #memory: Map<string, KeptAnswer>;
@@ -70,7 +84,7 @@ export class CallQuestions {
   #asking = 0;
   #resumeTime: (() => void) | undefined;
 
-  constructor(call: Call, resumed?: Resumption) {
+  constructor(call: AskingCall, resumed?: Resumption) {
     this.#call = call;
     this.#resumed = resumed;
     this.#memory = new Map(Object.entries(resumed?.memory ?? {}));
@@ -277,14 +291,14 @@ function copyOf(value: unknown): unknown {
 }
 
 /** The arguments that the caller gave, before hooks and schemas changed them. JSON. */
-function givenArguments({ request }: Call): unknown {
+function givenArguments({ request }: AskingCall): unknown {
   const given = request.arguments ?? {};
   if (typeof given === "string") return given.trim() === "" ? {} : JSON.parse(given) ?? {};
   return frozenCopy(given) ?? {};
 }
 
 /** The arguments that the tool gets; those that were given where a library made others of them. */
-function shownArguments(call: Call): unknown {
+function shownArguments(call: AskingCall): unknown {
   return frozenCopy(call.args) ?? givenArguments(call);
 }
 

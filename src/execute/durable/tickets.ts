@@ -16,7 +16,13 @@ import {
   ToolResult,
 } from "../../tool/mod.ts";
 import { failure, unknownTool } from "../failures.ts";
-import type { CallMemory, CallTickets, Resumption, ReturnedTicket, WaitingCall } from "../ports.ts";
+import type {
+  CallMemory,
+  CallTickets,
+  Resumption,
+  ReturnedTicket,
+  WaitingCall,
+} from "../suspension.ts";
 import { MAX_MEMORY_BYTES, readAnswer } from "../questions.ts";
 import type { CallStore } from "./call_store.ts";
 import { base64url, definitionDigest, ownerDigest } from "./digest.ts";
