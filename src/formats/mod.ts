@@ -30,7 +30,7 @@ export {
   Exposure,
 } from "./exposure.ts";
 export type { ExportNames, ToolEncoding, WireName } from "./export_names.ts";
-export type { ProviderHints } from "./provider_hints.ts";
+export { hintsOf, type ProviderHints } from "./provider_hints.ts";
 export {
   FunctionDefinition,
   type FunctionDefinitionJson,

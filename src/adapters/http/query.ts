@@ -29,6 +29,8 @@ export interface ListingQuery {
   readonly cursor: string | undefined;
   /** The target to export to; `undefined` for the handler's own shape. */
   readonly format: string | undefined;
+  /** Whether the tools are shown through a bridge. */
+  readonly bridge: boolean;
   /** How many tokens an export may take; `undefined` for all that is asked for. */
   readonly tokens: number | undefined;
   /** Whether an export says what the target cannot. */
@@ -93,10 +95,8 @@ const READERS = {
     if (/^[1-9]\d{0,6}$/.test(value)) return Number(value);
     throw unfit(name, value, "a whole number from 1 to 9999999");
   },
-  losses: (value, name) => {
-    if (value === "1" || value === "0") return value === "1";
-    throw unfit(name, value, "1 or 0");
-  },
+  losses: digit,
+  bridge: digit,
   hasWorkspace: flag,
   hasTerminal: flag,
   hasEditor: flag,
@@ -140,7 +140,7 @@ function readParameters(parameters: URLSearchParams): ListingQuery {
     if (value === "") throw new RequestError(`Query parameter "${name}" is empty`);
     values[name] = READERS[name](value, name);
   }
-  const { category, q, minScore, limit, cursor, format, tokens, losses, ...rest } =
+  const { category, q, minScore, limit, cursor, format, tokens, losses, bridge = false, ...rest } =
     values as QueryValues;
   const { role, maxRisk, tagsAny, tagsAll, namespace, ...context } = rest;
   for (const [name, value] of Object.entries({ losses, tokens })) {
@@ -153,6 +153,13 @@ function readParameters(parameters: URLSearchParams): ListingQuery {
   }
   if (q === undefined && minScore !== undefined) {
     throw new RequestError('Query parameter "minScore" goes with "q"');
+  }
+  for (const [name, value] of Object.entries({ q, tokens })) {
+    if (bridge && value !== undefined) {
+      throw new RequestError(
+        `Query parameter "${name}" does not go with "bridge", which has a tool that searches`,
+      );
+    }
   }
   // An export is whole; only a search has a limit.
   const paging = cursor !== undefined
@@ -167,6 +174,7 @@ function readParameters(parameters: URLSearchParams): ListingQuery {
   }
   return {
     format,
+    bridge,
     tokens,
     losses: losses ?? false,
     selection: present({
@@ -204,6 +212,26 @@ export function refuseQuery(url: string): void {
   }
 }
 
+/**
+ * Reads the query of a route whose one parameter is `bridge`.
+ *
+ * @param url The request's.
+ * @returns Whether the tools are to be called through a bridge.
+ */
+export function readBridgeQuery(url: string): boolean {
+  if (!url.includes("?")) return false;
+  const { searchParams } = new URL(url);
+  const names = [...searchParams.keys()];
+  const other = names.find((name) => name !== "bridge");
+  if (other !== undefined) {
+    throw new RequestError(
+      `Query parameter ${JSON.stringify(other.slice(0, 60))} is unknown: this route has "bridge" only`,
+    );
+  }
+  if (names.length > 1) throw new RequestError('Query parameter "bridge" is given twice');
+  return names.length === 1 && digit(searchParams.get("bridge") ?? "", "bridge");
+}
+
 function ids(value: string, name: string): readonly string[] {
   const list = words(value, name);
   if (!list.every(isToolId)) throw unfit(name, value, 'ids of tools, separated by ","');
@@ -215,6 +243,11 @@ function words(value: string, name: string): readonly string[] {
   const list = value.split(",").map((word) => word.trim());
   if (list.includes("")) throw unfit(name, value, 'words, separated by ","');
   return list;
+}
+
+function digit(value: string, name: string): boolean {
+  if (value === "1" || value === "0") return value === "1";
+  throw unfit(name, value, "1 or 0");
 }
 
 function flag(value: string, name: string): boolean {

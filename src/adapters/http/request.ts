@@ -71,6 +71,8 @@ export interface ToolServerDefaults {
   readonly maxStreams?: number | undefined;
   /** How many of them one principal may have. @default {a sixteenth of them} */
   readonly maxStreamsPerPrincipal?: number | undefined;
+  /** Makes of what a caller sees what the protocol shows. @default {the same} */
+  readonly show?: ((toolset: Toolset) => Toolset) | undefined;
 }
 
 const EXECUTION_CLOSED: Problem = {
@@ -130,6 +132,7 @@ export class ToolServer {
   readonly #asksFirst: boolean;
   readonly #ownerToolset: () => Toolset;
   readonly #narrower: ToolsetNarrower = new ToolsetNarrower();
+  readonly #show: ((toolset: Toolset) => Toolset) | undefined;
   readonly #rateLimiter: RateLimiter | undefined;
   readonly #views = new WeakMap<Toolset, ToolDispatcher>();
 
@@ -146,6 +149,7 @@ export class ToolServer {
     this.source = source;
     this.#options = options;
     this.#everyone = defaults.everyone ?? {};
+    this.#show = defaults.show && oncePerToolset(defaults.show);
     this.#guard = createGuard(options);
     this.cors = cors && createCors(cors === true ? {} : cors, options.allowedOrigins ?? []);
     this.observe = observe && createObserver(observe, (error) => this.log(error));
@@ -201,7 +205,14 @@ export class ToolServer {
         ? this.#enter(context, record, headers)
           .then((entered) => isResponse(entered) ? entered : answer(entered))
         : answer(
-          new ToolRequest(this, context, this.#everyone, this.#ownerToolset(), record, headers),
+          new ToolRequest(
+            this,
+            context,
+            this.#everyone,
+            this.toolsetOf(this.#everyone),
+            record,
+            headers,
+          ),
         );
       if (!(response instanceof Promise)) return withHeaders(response, headers);
       return response.then(
@@ -235,9 +246,10 @@ export class ToolServer {
 
   /** What a caller sees of the tools that there are now. */
   toolsetOf(caller: Caller): Toolset {
-    return this.#options.authorize === undefined
+    const toolset = this.#options.authorize === undefined
       ? this.#ownerToolset()
       : this.#narrower.narrow(this.#ownerToolset(), caller);
+    return this.#show?.(toolset) ?? toolset;
   }
 
   /** The dispatcher that runs only the tools of a toolset. */
@@ -283,6 +295,41 @@ export class ToolServer {
     return await this.charge(caller, raw, 1, headers) ??
       new ToolRequest(this, context, caller, this.toolsetOf(caller), record, headers);
   }
+}
+
+/** Remembers what was made of each toolset, for as long as that lives. */
+export function oncePerToolset(make: (toolset: Toolset) => Toolset): (toolset: Toolset) => Toolset {
+  const made = new WeakMap<Toolset, Toolset>();
+  return (toolset) => {
+    let known = made.get(toolset);
+    if (known === undefined) made.set(toolset, known = make(toolset));
+    return known;
+  };
+}
+
+/** What a call calls. */
+export interface CallTarget {
+  readonly toolId: string;
+  /** Absent if there is no such tool. */
+  readonly tool: Tool | undefined;
+  /** The call named a bridge, and stands for a call of this tool. */
+  readonly isLed: boolean;
+}
+
+/** What a call calls: through a bridge, the tool behind it. Logs and traces are about that. */
+export function targetOf(
+  toolset: Toolset,
+  call: { readonly name: string; readonly arguments?: unknown },
+): CallTarget {
+  const { bridge } = toolset;
+  const led = bridge?.lead(call);
+  const { name } = led ?? call;
+  const owner = led === undefined ? toolset : bridge?.behind;
+  return {
+    toolId: name,
+    tool: owner?.resolve(name),
+    isLed: led !== undefined && led !== call,
+  };
 }
 
 /** A call that a request begins. */
