@@ -13,8 +13,8 @@ import { isObject, refuseOthers } from "../../tool/mod.ts";
 export interface NativeConfig {
   /** Which tools the host sees. */
   readonly selection: Selection;
-  /** Whether the host has the tools through a bridge, and its options. */
-  readonly bridge: ToolBridgeOptions | undefined;
+  /** The options of the bridge through which the host has the tools; absent: it has no bridge. */
+  readonly bridge?: ToolBridgeOptions;
   /** The tools' configurations, by id. */
   readonly config: { readonly [id: string]: unknown } | undefined;
 }
@@ -48,7 +48,8 @@ export function readNativeConfig(text: string | undefined): NativeConfig {
   if (config !== undefined && !isObject(config)) {
     throw wrong('"config" must be an object of configurations by tool id');
   }
-  return { selection, bridge: bridge === true ? {} : bridge || undefined, config };
+  // The options are checked when the bridge is made.
+  return { selection, config, ...(bridge && { bridge: bridge === true ? {} : bridge }) };
 }
 
 function parse(text: string): { readonly [field: string]: unknown } {
