@@ -6,7 +6,7 @@
 
 import { type JsonValue, type ToolCallError, ToolResult } from "../tool/mod.ts";
 import type { Answer, AnsweredCall } from "./call_format.ts";
-import { assembleSome } from "./export.ts";
+import { loadFound } from "./export.ts";
 import type { ExportNames, ToolEncoding } from "./export_names.ts";
 import { listIn, textIn } from "./json_fields.ts";
 import { type AnswerOf, findTarget, type MessageOf, type TargetLike } from "./targets.ts";
@@ -50,7 +50,7 @@ export function encodeResult<Like extends TargetLike>(
   const encoding = call.name === undefined ? undefined : names?.encodingOf(call.name);
   let answer = answerOf(result, encoding, format.maxCharacters);
   if (names !== undefined && encoding?.searches === true && answer.ok) {
-    answer = { ...answer, found: assembleSome(found, names, idsIn(answer.value)) };
+    answer = { ...answer, found: loadFound(found, names, idsIn(answer.value)) };
   }
   // The types follow from the same record as the answer.
   return format.write(call, answer) as AnswerOf<Like>;

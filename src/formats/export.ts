@@ -86,13 +86,13 @@ export function partsOf(exported: ExportResult): readonly ExportedPart[] {
   throw new TypeError("Cannot take an export apart: it must be the answer of exportTools");
 }
 
-/** Some tools of an export, in the target's shape for a request; tools that it lacks are left out. */
-export function assembleSome(
-  target: Target,
-  names: ExportNames,
-  ids: readonly string[],
-): unknown {
-  const byId = new Map(parts.get(names)?.map((part) => [part.view.tool.id, part]));
+/**
+ * Those of an export's deferred tools that a search has found, in the target's shape. The others are
+ * with the model already, and providers refuse to load them again.
+ */
+export function loadFound(target: Target, names: ExportNames, ids: readonly string[]): unknown {
+  const deferred = parts.get(names)?.filter(({ view }) => view.hints.deferLoading === true);
+  const byId = new Map(deferred?.map((part) => [part.view.tool.id, part]));
   return target.assemble(ids.flatMap((id) => byId.get(id) ?? []));
 }
 
