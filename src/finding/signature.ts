@@ -57,9 +57,9 @@ export function firstSentence({ description }: Tool): string {
  */
 export function signatureOf(tool: Tool): string {
   const { text, lossy } = argumentsOf(tool);
-  return `${tool.id}(${text === "{}" ? "" : text})${lossy ? " [lossy]" : ""}: ${
-    firstSentence(tool)
-  }`;
+  // Without `properties`, any arguments are taken; where they are empty, none are meant.
+  const args = text !== "{}" ? text : "properties" in tool.parameters ? "" : "object";
+  return `${tool.id}(${args})${lossy ? " [lossy]" : ""}: ${firstSentence(tool)}`;
 }
 
 /** Writes types, and notes what they do not say. */
