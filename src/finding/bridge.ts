@@ -12,9 +12,9 @@ import {
   buildToolset,
   nearIds,
   type Selection,
+  type ToolExplanation,
   Toolset,
   type ToolsetBridge,
-  type ToolExplanation,
 } from "../select/mod.ts";
 import {
   type Check,
@@ -83,8 +83,11 @@ const CHECKS = {
     "a list of ids of tools",
     (value): value is readonly string[] => isListOf(value, isToolId),
   ),
-  limit: must(`a whole number from 1 to ${MAX_TOOLS}`, (value): value is number =>
-    Number.isInteger(value) && (value as number) >= 1 && (value as number) <= MAX_TOOLS),
+  limit: must(
+    `a whole number from 1 to ${MAX_TOOLS}`,
+    (value): value is number =>
+      Number.isInteger(value) && (value as number) >= 1 && (value as number) <= MAX_TOOLS,
+  ),
   detail: must(
     '"signature", "no-examples" or "full"',
     (value): value is ToolDetail => DETAILS.includes(value as ToolDetail),
@@ -310,7 +313,11 @@ function searchTool(most: number, detail: ToolDetail): Tool {
       const found = await searchToolsetAsync(behind(context), query.slice(0, MAX_QUERY), { limit });
       return found.length === 0
         ? { tools: [], message: "No tool fits the query: try other words" }
-        : { tools: found.map((tool) => detail === "signature" ? signatureOf(tool) : told(tool, detail)) };
+        : {
+          tools: found.map((tool) =>
+            detail === "signature" ? signatureOf(tool) : told(tool, detail)
+          ),
+        };
     },
   } as ToolDefinition);
 }
@@ -370,7 +377,9 @@ function behind(context: ToolContext): Toolset {
 
 function unknown(name: string, toolset: Toolset): string {
   const near = nearIds(name, toolset.available().map(({ id }) => id));
-  const hint = near.length === 0 ? "" : `. Did you mean ${near.map((id) => `"${id}"`).join(" or ")}?`;
+  const hint = near.length === 0
+    ? ""
+    : `. Did you mean ${near.map((id) => `"${id}"`).join(" or ")}?`;
   return `There is no tool ${JSON.stringify(clip(name))}${hint}`;
 }
 

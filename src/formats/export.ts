@@ -229,9 +229,7 @@ function exportList(
   const wires = sent.map(({ view }) => ({ view, wire: target.wire(view) }));
   // What a search answers as definitions is not in the request.
   const tools = target.assemble(
-    omitsDeferred
-      ? wires.filter(({ view }) => view.hints.deferLoading !== true)
-      : wires,
+    omitsDeferred ? wires.filter(({ view }) => view.hints.deferLoading !== true) : wires,
   );
   warnOfRequest(warnings, sent, tools, target);
   deepFreeze(tools);

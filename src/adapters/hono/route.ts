@@ -9,9 +9,9 @@ import type { Context } from "hono";
 import type { decodeCalls, dispatchCalls, exportTools } from "../../formats/mod.ts";
 import type { Toolset } from "../../select/mod.ts";
 import {
+  bridgeOnce,
   type ExportPage,
   type ListCache,
-  oncePerToolset,
   type Page,
   RequestError,
   type ToolRequest,
@@ -37,7 +37,7 @@ export type ShowTools = (toolset: Toolset, throughBridge: boolean) => Toolset;
  * @param bridge Makes the bridge to a toolset; without it, requests for one are refused.
  */
 export function showThrough(bridge: ((toolset: Toolset) => Toolset) | undefined): ShowTools {
-  const bridgeTo = bridge && oncePerToolset(bridge);
+  const bridgeTo = bridge && bridgeOnce(bridge);
   return (toolset, throughBridge) => {
     if (!throughBridge) return toolset;
     if (bridgeTo !== undefined) return bridgeTo(toolset);

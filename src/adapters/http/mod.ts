@@ -78,8 +78,8 @@ export {
   type RemoteKeysOptions,
 } from "./remote_keys.ts";
 export {
+  bridgeOnce,
   type CallTarget,
-  oncePerToolset,
   type RequestAnswer,
   type RequestCall,
   type RequestContext,

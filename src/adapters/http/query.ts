@@ -225,7 +225,9 @@ export function readBridgeQuery(url: string): boolean {
   const other = names.find((name) => name !== "bridge");
   if (other !== undefined) {
     throw new RequestError(
-      `Query parameter ${JSON.stringify(other.slice(0, 60))} is unknown: this route has "bridge" only`,
+      `Query parameter ${
+        JSON.stringify(other.slice(0, 60))
+      } is unknown: this route has "bridge" only`,
     );
   }
   if (names.length > 1) throw new RequestError('Query parameter "bridge" is given twice');

@@ -14,6 +14,7 @@ import {
   callHook,
   isObject,
   NO_LOG,
+  refuse,
   systemClock,
   type Tool,
   type ToolResult,
@@ -71,8 +72,8 @@ export interface ToolServerDefaults {
   readonly maxStreams?: number | undefined;
   /** How many of them one principal may have. @default {a sixteenth of them} */
   readonly maxStreamsPerPrincipal?: number | undefined;
-  /** Makes of what a caller sees what the protocol shows. @default {the same} */
-  readonly show?: ((toolset: Toolset) => Toolset) | undefined;
+  /** Makes the bridge through which callers have their tools. @default {no bridge} */
+  readonly bridge?: ((toolset: Toolset) => Toolset) | undefined;
 }
 
 const EXECUTION_CLOSED: Problem = {
@@ -132,7 +133,7 @@ export class ToolServer {
   readonly #asksFirst: boolean;
   readonly #ownerToolset: () => Toolset;
   readonly #narrower: ToolsetNarrower = new ToolsetNarrower();
-  readonly #show: ((toolset: Toolset) => Toolset) | undefined;
+  readonly #bridgeTo: ((toolset: Toolset) => Toolset) | undefined;
   readonly #rateLimiter: RateLimiter | undefined;
   readonly #views = new WeakMap<Toolset, ToolDispatcher>();
 
@@ -149,7 +150,7 @@ export class ToolServer {
     this.source = source;
     this.#options = options;
     this.#everyone = defaults.everyone ?? {};
-    this.#show = defaults.show && oncePerToolset(defaults.show);
+    this.#bridgeTo = defaults.bridge && bridgeOnce(defaults.bridge);
     this.#guard = createGuard(options);
     this.cors = cors && createCors(cors === true ? {} : cors, options.allowedOrigins ?? []);
     this.observe = observe && createObserver(observe, (error) => this.log(error));
@@ -249,7 +250,7 @@ export class ToolServer {
     const toolset = this.#options.authorize === undefined
       ? this.#ownerToolset()
       : this.#narrower.narrow(this.#ownerToolset(), caller);
-    return this.#show?.(toolset) ?? toolset;
+    return this.#bridgeTo === undefined ? toolset : this.#bridgeTo(toolset);
   }
 
   /** The dispatcher that runs only the tools of a toolset. */
@@ -297,13 +298,27 @@ export class ToolServer {
   }
 }
 
-/** Remembers what was made of each toolset, for as long as that lives. */
-export function oncePerToolset(make: (toolset: Toolset) => Toolset): (toolset: Toolset) => Toolset {
-  const made = new WeakMap<Toolset, Toolset>();
+/**
+ * Makes the bridge to each toolset once.
+ *
+ * @param make Makes a bridge. What it throws, or gives in place of one, fails the request.
+ */
+export function bridgeOnce(make: (toolset: Toolset) => Toolset): (toolset: Toolset) => Toolset {
+  const bridges = new WeakMap<Toolset, Toolset>();
   return (toolset) => {
-    let known = made.get(toolset);
-    if (known === undefined) made.set(toolset, known = make(toolset));
-    return known;
+    let bridge = bridges.get(toolset);
+    if (bridge === undefined) {
+      bridge = atOnce(make(toolset));
+      // The bridge to another toolset might reach what this caller must not.
+      if (bridge?.bridge?.behind !== (toolset.bridge?.behind ?? toolset)) {
+        refuse(
+          "make a bridge",
+          "the function must give the bridge to the toolset that it is given",
+        );
+      }
+      bridges.set(toolset, bridge);
+    }
+    return bridge;
   };
 }
 

@@ -150,7 +150,7 @@ class McpService {
     const server = this.#server = new ToolServer(source, options, {
       maxStreams: options.maxSubscriptions,
       maxStreamsPerPrincipal: options.maxSubscriptionsPerPrincipal,
-      show: tools === "bridge" ? createToolBridge : tools === "all" ? undefined : tools,
+      bridge: tools === "bridge" ? createToolBridge : tools === "all" ? undefined : tools,
     });
     this.#registry = source instanceof Toolset ? undefined : source;
     this.#lists = new McpToolLists(pageSize, (message) => server.log(new TypeError(message)));

@@ -27,8 +27,8 @@ export interface McpEndpointOptions extends HttpOptions {
   /** How to use the tools together, for the model. */
   readonly instructions?: string;
   /**
-   * What clients are shown: `all` of the caller's tools; the `bridge` to them, three tools with which
-   * a model finds, reads and calls the others; or what a function makes of them, such as
+   * What clients are shown: `all` of the caller's tools, or the `bridge` to them: three tools with
+   * which a model finds, reads and calls the others. A function makes a bridge with options:
    * `(toolset) => createToolBridge(toolset, { pinned })`.
    *
    * @default {"all"}
@@ -71,7 +71,7 @@ export const MCP_CHECKS: { readonly [Option in keyof McpEndpointOptions]-?: Chec
   instructions: checkText,
   tools: must(
     '"all", "bridge" or a function',
-    (value): value is McpEndpointOptions["tools"] & {} =>
+    (value): value is NonNullable<McpEndpointOptions["tools"]> =>
       value === "all" || value === "bridge" || isFunction(value),
   ),
   pageSize: checkCount,

@@ -417,7 +417,7 @@ const OPENAI_RESPONSES: ResponsesTarget<"openai.responses"> = makeTarget({
       "The result of a tool whose result schema was sent is JSON, also if it is a text.",
       "The caller of a call is repeated, which calls made by a program need.",
       "What a search of your own finds is answered with its definitions. A search that fails is " +
-        "answered with none, because there is no place for its message.",
+      "answered with none, because there is no place for its message.",
       "Calls of custom tools are refused: an export has functions only.",
       "Calls that OpenAI runs itself (mcp_call, web_search_call and so on) are not for you.",
     ],

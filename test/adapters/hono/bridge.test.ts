@@ -111,6 +111,35 @@ describe("GET /tools?bridge=1", () => {
   });
 });
 
+describe("an owner's function that makes the bridge", () => {
+  it("is called once for callers who see the same", async () => {
+    let made = 0;
+    const app = bridged({
+      authorize: () => ({ role: "control" }),
+      bridge: (toolset) => {
+        made++;
+        return createToolBridge(toolset);
+      },
+    });
+    for (let n = 0; n < 3; n++) await app.request(`${BASE}/tools?bridge=1&limit=${n + 1}`);
+    assertEquals(made, 1);
+  });
+
+  it("must give the bridge to the caller's tools, and to no others", async () => {
+    const errors: string[] = [];
+    const everything = createToolBridge(sampleRegistry().select());
+    for (const made of [everything, sampleRegistry().select()]) {
+      const app = bridged({
+        bridge: () => made,
+        onError: (error) => errors.push((error as Error).message),
+      });
+      assertEquals((await call(app, "search_tools", { query: "secrets" })).status, 500);
+    }
+    const message = "the function must give the bridge to the toolset that it is given";
+    assertEquals(errors, Array(2).fill(`Cannot make a bridge: ${message}`));
+  });
+});
+
 describe("POST /tools/:id/execute?bridge=1", () => {
   it("finds, describes and calls what the caller sees", async () => {
     const app = bridged();
@@ -231,7 +260,10 @@ describe("POST /dispatch/:target?bridge=1", () => {
     const app = bridged();
     const turn = async (target: string, response: unknown): Promise<{
       readonly messages: readonly unknown[];
-      readonly calls: readonly { readonly name: string; readonly result: { readonly ok: boolean } }[];
+      readonly calls: readonly {
+        readonly name: string;
+        readonly result: { readonly ok: boolean };
+      }[];
     }> => {
       const answer = await app.request(
         `${BASE}/dispatch/${target}?bridge=1`,

@@ -80,7 +80,10 @@ describe('createMcpEndpoint({ tools: "bridge" })', () => {
   it("tells the model what is wrong with what it calls, under the tool's name", async () => {
     const client = await connect(endpoint());
     const fail = async (name: string, args: unknown = {}): Promise<string> => {
-      const result = await client.callTool({ name: "call_tool", arguments: { name, arguments: args } });
+      const result = await client.callTool({
+        name: "call_tool",
+        arguments: { name, arguments: args },
+      });
       assertEquals(result.isError, true);
       return textOf(result);
     };
@@ -91,7 +94,11 @@ describe('createMcpEndpoint({ tools: "bridge" })', () => {
       assertEquals(await fail(name), `Cannot call "${name}": there is no such tool`);
     }
     // Tools behind the bridge have no names in MCP.
-    await assertRejects(() => client.callTool({ name: "wipe", arguments: {} }), Error, "Unknown tool");
+    await assertRejects(
+      () => client.callTool({ name: "wipe", arguments: {} }),
+      Error,
+      "Unknown tool",
+    );
     await client.close();
   });
 

@@ -159,7 +159,10 @@ describe("search_tools", () => {
   });
 
   it("answers as many as the bridge or the model says", async () => {
-    const tools = Array.from({ length: 60 }, (_, n) => ({ name: `read_${n}`, description: "Reads." }));
+    const tools = Array.from(
+      { length: 60 },
+      (_, n) => ({ name: `read_${n}`, description: "Reads." }),
+    );
     const count = async (options: ToolBridgeOptions, limit?: number): Promise<unknown> => {
       const { call } = bridgeOf(new ToolRegistry({ tools }).select(), options);
       const result = await call("search_tools", { query: "read", ...(limit && { limit }) });
@@ -410,7 +413,10 @@ describe("a call through the bridge", () => {
     assertEquals(ran, ["once"]);
     const other = { name: "file:read", arguments: { path: "other" } };
     const conflict = await dispatcher.dispatch({ name: "call_tool", arguments: other }, context);
-    assertStringIncludes(String(failureOf(conflict)[1]), 'Cannot call "file:read": its idempotency');
+    assertStringIncludes(
+      String(failureOf(conflict)[1]),
+      'Cannot call "file:read": its idempotency',
+    );
   });
 
   it("takes a place of the tool's, and of the principal's queue", async () => {
@@ -428,7 +434,10 @@ describe("a call through the bridge", () => {
       'Cannot call "hold": too many calls are running and waiting; try again later',
     ]);
     // The bridge's own tools are other tools.
-    assertEquals((await dispatcher.dispatch({ name: "describe_tools", arguments: { names: ["hold"] } })).ok, true);
+    assertEquals(
+      (await dispatcher.dispatch({ name: "describe_tools", arguments: { names: ["hold"] } })).ok,
+      true,
+    );
     release();
     assertEquals((await first).ok, true);
   });
@@ -489,7 +498,9 @@ describe("a call through the bridge", () => {
     });
     const { dispatcher } = bridgeOf(buildToolset([count as Tool]));
     const events: unknown[] = [];
-    for await (const event of dispatcher.stream({ name: "call_tool", arguments: { name: "count" } })) {
+    for await (
+      const event of dispatcher.stream({ name: "call_tool", arguments: { name: "count" } })
+    ) {
       events.push(event.type === "output" ? event.value : event.type);
     }
     assertEquals(events, [1, 2, "result"]);

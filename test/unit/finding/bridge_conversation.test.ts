@@ -155,17 +155,21 @@ describe("what targets are sent of a bridge", () => {
   for (const id of native as readonly TargetId[]) {
     it(`is three tools for ${id}, where that is wished`, () => {
       const plain = createToolBridge(registryOfAll().select(), { native: false });
-      assertEquals(exportTools(plain, id).names.encodings.map(({ name, searches }) => [name, searches]), [
-        ["call_tool", undefined],
-        ["describe_tools", undefined],
-        ["search_tools", undefined],
-      ]);
+      assertEquals(
+        exportTools(plain, id).names.encodings.map(({ name, searches }) => [name, searches]),
+        [
+          ["call_tool", undefined],
+          ["describe_tools", undefined],
+          ["search_tools", undefined],
+        ],
+      );
     });
   }
 
   it("is made once for as long as the tools stay the same", () => {
     for (const id of ["anthropic", "openai.chat"] as const) {
-      assert(exportTools(bridge, id) === exportTools(bridge, id));
+      const first = exportTools(bridge, id);
+      assert(exportTools(bridge, id) === first);
     }
   });
 
