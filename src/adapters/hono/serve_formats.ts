@@ -194,11 +194,15 @@ function available(tools: readonly Tool[] | Toolset): readonly Tool[] {
 }
 
 /**
- * What to export of the caller's tools: a copy, because an export of the listing itself would be kept
- * with it, without a bound. Bridges are few and have more to export than they list.
+ * What to export of the caller's tools: copies, because an export of the listing itself would be kept
+ * with it, without a bound.
  */
 function ownListing(tools: readonly Tool[] | Toolset): Exportable {
-  return "bridge" in tools && tools.bridge !== undefined ? tools : [...available(tools)];
+  const { bridge } = tools as Partial<Toolset>;
+  return {
+    available: () => [...available(tools)],
+    bridge: bridge && { loadable: () => bridge.loadable()?.slice() },
+  };
 }
 
 /** @throws {RequestError} If it is no response of that provider. */
