@@ -1,5 +1,11 @@
 import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
-import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
@@ -67,10 +73,12 @@ const SIDECARS = Object.entries(RUNTIMES).map(([name, command]) => ({
 const onBun = program("sidecar-on-bun", [...RUNTIMES["bun"] ?? [], MAIN]);
 
 /** What a sidecar can be asked, in sizes that take about a second. */
-const PARTS = "basic big streaming abort shared metadata:20000 race:100 cancellation crash " +
+const PARTS =
+  "basic big streaming abort shared metadata:20000 race:100 cancellation crash " +
   `shutdown stress:8:${SOAK > 0 ? 20_000 : 1_500}:echo`;
 /** The same without what is the library's own doing, and takes many starts. */
-const FEWER_PARTS = "basic big streaming abort shared metadata:2000 race:30 stress:8:500:echo " +
+const FEWER_PARTS =
+  "basic big streaming abort shared metadata:2000 race:30 stress:8:500:echo " +
   "cancellation";
 
 function suite(sidecar: string, ...parts: readonly string[]): Promise<Outcome> {
@@ -146,6 +154,29 @@ describe("the sidecar", () => {
       const config = { config: { greet: { word: "ciao" } } };
       const { lines } = await host(TOOLS, config, ["greet", "{}"]);
       assertEquals(lines.at(-1), 'greet {"word":"ciao"}');
+    },
+  );
+
+  withLibrary(
+    "stands for the tools by a bridge, where the host wants one",
+    async () => {
+      const { lines } = await host(TOOLS, { bridge: true, denyIds: ["big"] }, [
+        "call_tool",
+        '{"name":"echo","arguments":{"n":1}}',
+        "call_tool",
+        '{"name":"big"}',
+      ]);
+      const [list = "", result = "", ...rest] = lines;
+      assertEquals(Object.keys(JSON.parse(list.replace("tools ", ""))), [
+        "call_tool",
+        "describe_tools",
+        "search_tools",
+      ]);
+      assertEquals(result, 'call_tool {"n":1}');
+      assertMatch(
+        rest.at(-1) ?? "",
+        /^call_tool \{"error":"unknown_tool","message":"Cannot call \\"big/,
+      );
     },
   );
 
@@ -248,7 +279,9 @@ describe("the sidecar", () => {
           calls,
           file,
         );
-        const [now, later, count] = lines.slice(1).map((line) => line.replace(/^\w+ /, ""));
+        const [now, later, count] = lines.slice(1).map((line) =>
+          line.replace(/^\w+ /, "")
+        );
         assertMatch(now ?? "", /^\d+$/, name);
         assertEquals([later, count], [now, now], name);
         for (const stray of ["a stray, now", "a stray, later"]) {
@@ -294,7 +327,9 @@ describe("the sidecar", () => {
 describe("a sidecar without permissions", () => {
   it("names the one that it lacks, and is not said to be started by hand", async () => {
     const [deno = "", ...flags] = RUNTIMES["deno"] ?? [];
-    const fewer = flags.map((flag) => flag === "--allow-all" ? "--no-prompt" : flag);
+    const fewer = flags.map((flag) =>
+      flag === "--allow-all" ? "--no-prompt" : flag
+    );
     const outcome = await run([deno, ...fewer, MAIN]);
     assertEquals([outcome.code, outcome.stdout], [2, ""], said(outcome));
     assertMatch(outcome.stderr, /^Cannot run the sidecar: Requires .+--allow/m);

@@ -242,6 +242,26 @@ describe("POST /tools/:id/execute?bridge=1", () => {
     assertEquals(calls, ["deploy", "deploy"]);
   });
 
+  it("keeps the owner's policies and limits", async () => {
+    let release = (): void => {};
+    const held = new Promise<void>((resolve) => release = resolve);
+    const registry = sampleRegistry();
+    registry.registerTool({ name: "hold", description: "Holds.", execute: () => held });
+    const app = createToolHandler(registry, {
+      openExecution: true,
+      bridge: createToolBridge,
+      selection: { policies: [{ name: "no rm", allow: (tool) => tool?.id !== "rm" }] },
+      dispatch: { limits: { maxConcurrentPerTool: 1, maxQueued: 0 } },
+    });
+    assertEquals((await call(app, "call_tool", { name: "rm" })).status, 404);
+    const [first, second] = [1, 2].map(() => call(app, "call_tool", { name: "hold" }));
+    const { status, detail } = await problemOf(await second as Response);
+    assertEquals(status, 503);
+    assertStringIncludes(detail, 'Cannot call "hold"');
+    release();
+    assertEquals((await first)?.status, 200);
+  });
+
   it("streams the events of the tool", async () => {
     const app = bridged();
     const args = { name: "echo", arguments: { text: "hi" } };

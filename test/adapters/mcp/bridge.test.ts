@@ -1,6 +1,6 @@
 import { assertEquals, assertRejects, assertStringIncludes, assertThrows } from "@std/assert";
 import { describe, it } from "bun:test";
-import { defineTool, ToolRegistry } from "@plue/tools";
+import { defineTool, ToolDispatcher, ToolRegistry } from "@plue/tools";
 import { createToolBridge } from "@plue/tools/finding";
 import type { AccessEntry } from "@plue/tools/hono";
 import { createMcpEndpoint, type McpEndpoint, type McpEndpointOptions } from "@plue/tools/mcp";
@@ -128,6 +128,33 @@ describe('createMcpEndpoint({ tools: "bridge" })', () => {
       entries.flatMap(({ calls = [] }) => calls.map(({ toolId, outcome }) => [toolId, outcome])),
       [["audit", "ok"], ["audit", "unknown_tool"], ["wipe", "ok"]],
     );
+  });
+
+  it("keeps the owner's policies and limits, and counts for the tool", async () => {
+    let release = (): void => {};
+    const held = new Promise<void>((resolve) => release = resolve);
+    const registry = registryOfTools();
+    registry.registerTool({ name: "hold", description: "Holds.", execute: () => held });
+    const dispatcher = new ToolDispatcher(registry, {
+      limits: { maxConcurrentPerTool: 1, maxQueued: 0 },
+    });
+    const mcp = endpoint({
+      dispatcher,
+      selection: { policies: [{ name: "no wipe", allow: (tool) => tool?.id !== "wipe" }] },
+    }, registry);
+    const call = async (name: string): Promise<string> => {
+      const params = { name: "call_tool", arguments: { name } };
+      const { result } = await messageIn(await mcp.fetch(modernRequest("tools/call", params)));
+      return textOf(result as { content: unknown });
+    };
+    assertEquals(await call("wipe"), 'Cannot call "wipe": there is no such tool');
+    const first = call("hold");
+    assertStringIncludes(await call("hold"), 'Cannot call "hold": too many calls');
+    release();
+    await first;
+    assertEquals(dispatcher.metrics().tools.map(({ id, calls, failed }) => [id, calls, failed]), [
+      ["hold", 2, 1],
+    ]);
   });
 
   it("passes on what the tool sends meanwhile", async () => {
