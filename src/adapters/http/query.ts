@@ -112,10 +112,6 @@ type QueryValues = { readonly [Name in ParameterName]?: ReturnType<(typeof READE
 /** The parameters of a listing, in the order of its key. */
 const NAMES = Object.keys(READERS) as ParameterName[];
 
-function isParameter(name: string): name is ParameterName {
-  return Object.hasOwn(READERS, name);
-}
-
 /**
  * Reads the query of a listing.
  *
@@ -126,13 +122,20 @@ export function readListingQuery(url: string): ListingQuery {
   return url.includes("?") ? readParameters(new URL(url).searchParams) : NO_QUERY;
 }
 
-function readParameters(parameters: URLSearchParams): ListingQuery {
+/** Parameters that do not go together. A bridge has a tool that searches. */
+const APART = [["limit", "tokens"], ["q", "bridge"], ["tokens", "bridge"]] as const;
+
+function readValues(
+  parameters: URLSearchParams,
+  known: readonly ParameterName[],
+): QueryValues {
   const values: Record<string, unknown> = {};
-  for (const [name, value] of parameters) {
-    if (!isParameter(name)) {
+  for (const [given, value] of parameters) {
+    const name = known.find((one) => one === given);
+    if (name === undefined) {
       throw new RequestError(
-        `Query parameter ${JSON.stringify(name.slice(0, 60))} is unknown: known are ${
-          NAMES.join(", ")
+        `Query parameter ${JSON.stringify(given.slice(0, 60))} is unknown: ${
+          known.length === 0 ? "this route has none" : `known are ${known.join(", ")}`
         }`,
       );
     }
@@ -140,26 +143,26 @@ function readParameters(parameters: URLSearchParams): ListingQuery {
     if (value === "") throw new RequestError(`Query parameter "${name}" is empty`);
     values[name] = READERS[name](value, name);
   }
+  return values;
+}
+
+function readParameters(parameters: URLSearchParams): ListingQuery {
+  const values = readValues(parameters, NAMES);
   const { category, q, minScore, limit, cursor, format, tokens, losses, bridge = false, ...rest } =
-    values as QueryValues;
+    values;
   const { role, maxRisk, tagsAny, tagsAll, namespace, ...context } = rest;
   for (const [name, value] of Object.entries({ losses, tokens })) {
     if (format === undefined && value !== undefined) {
       throw new RequestError(`Query parameter "${name}" goes with "format"`);
     }
   }
-  if (tokens !== undefined && limit !== undefined) {
-    throw new RequestError('Query parameter "limit" does not go with "tokens"');
+  for (const [name, other] of APART) {
+    if (values[name] !== undefined && values[other]) {
+      throw new RequestError(`Query parameter "${name}" does not go with "${other}"`);
+    }
   }
   if (q === undefined && minScore !== undefined) {
     throw new RequestError('Query parameter "minScore" goes with "q"');
-  }
-  for (const [name, value] of Object.entries({ q, tokens })) {
-    if (bridge && value !== undefined) {
-      throw new RequestError(
-        `Query parameter "${name}" does not go with "bridge", which has a tool that searches`,
-      );
-    }
   }
   // An export is whole; only a search has a limit.
   const paging = cursor !== undefined
@@ -203,13 +206,7 @@ const NO_QUERY: ListingQuery = readParameters(new URLSearchParams());
  * @param url The request's.
  */
 export function refuseQuery(url: string): void {
-  if (!url.includes("?")) return;
-  const [name] = new URL(url).searchParams.keys();
-  if (name !== undefined) {
-    throw new RequestError(
-      `Query parameter ${JSON.stringify(name.slice(0, 60))} is unknown: this route has none`,
-    );
-  }
+  if (url.includes("?")) readValues(new URL(url).searchParams, []);
 }
 
 /**
@@ -219,19 +216,7 @@ export function refuseQuery(url: string): void {
  * @returns Whether the tools are to be called through a bridge.
  */
 export function readBridgeQuery(url: string): boolean {
-  if (!url.includes("?")) return false;
-  const { searchParams } = new URL(url);
-  const names = [...searchParams.keys()];
-  const other = names.find((name) => name !== "bridge");
-  if (other !== undefined) {
-    throw new RequestError(
-      `Query parameter ${
-        JSON.stringify(other.slice(0, 60))
-      } is unknown: this route has "bridge" only`,
-    );
-  }
-  if (names.length > 1) throw new RequestError('Query parameter "bridge" is given twice');
-  return names.length === 1 && digit(searchParams.get("bridge") ?? "", "bridge");
+  return url.includes("?") && (readValues(new URL(url).searchParams, ["bridge"]).bridge ?? false);
 }
 
 function ids(value: string, name: string): readonly string[] {

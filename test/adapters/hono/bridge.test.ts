@@ -191,7 +191,7 @@ describe("POST /tools/:id/execute?bridge=1", () => {
     const app = bridged();
     for (
       const [query, detail] of [
-        ["maxRisk=low", '"maxRisk" is unknown: this route has "bridge" only'],
+        ["maxRisk=low", '"maxRisk" is unknown: known are bridge'],
         ["bridge=1&bridge=1", '"bridge" is given twice'],
         ["bridge=2", '"bridge" is "2"'],
       ] as const
