@@ -61,8 +61,6 @@ export class ToolDispatcher {
   readonly #registry: SelectableToolHost | undefined;
   #toolset: Toolset;
   #host: ToolHost;
-  /** Runs the tools behind the toolset, if that is a bridge. */
-  #behind: ToolDispatcher | undefined;
 
   /**
    * @param source The tools that may be called: a toolset, or a registry for all of its tools. A
@@ -251,10 +249,7 @@ export class ToolDispatcher {
       const toolset = this.toolset;
       const { bridge } = toolset;
       const led = bridge?.lead(request, this.#state.settings.maxArgumentBytes);
-      if (bridge !== undefined && led !== undefined) {
-        this.#behind ??= this.withToolset(bridge.behind);
-        return this.#behind.#resolve(led, context, events);
-      }
+      if (bridge && led) return this.withToolset(bridge.behind).#resolve(led, context, events);
       const tool = name === undefined ? undefined : toolset.resolve(name);
       if (tool !== undefined) {
         const plan = this.#state.planOf(tool, this.#host);
