@@ -161,6 +161,7 @@ export type {
   AnthropicCaller,
   AnthropicTool,
   AnthropicToolMessage,
+  AnthropicToolReference,
   AnthropicToolResult,
 } from "./providers/anthropic.ts";
 export type {
@@ -201,6 +202,7 @@ export type {
   OpenAiResponsesNamespace,
   OpenAiResponsesOutput,
   OpenAiResponsesTool,
+  OpenAiResponsesToolSearch,
 } from "./providers/openai_responses.ts";
 export type {
   OpenApiContent,
