@@ -147,7 +147,8 @@ const CHECKS = {
  * @throws {TypeError} If an option is unknown or wrong.
  */
 export function createToolBridge(toolset: Toolset, options: ToolBridgeOptions = {}): Toolset {
-  if (!(toolset instanceof Toolset)) {
+  // Not `instanceof`: the module of a native host may have another copy of plue.
+  if (typeof toolset?.available !== "function") {
     refuse(ACTION, "it needs a toolset; a registry gives one by select()");
   }
   return new ToolBridge(

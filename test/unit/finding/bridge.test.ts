@@ -133,6 +133,26 @@ describe("createToolBridge()", () => {
   });
 });
 
+describe("a bridge to a toolset of another copy of plue", () => {
+  it("finds, describes and calls", async () => {
+    const toolset = new ToolRegistry({ tools: TOOLS }).select({ role: null });
+    // The same members, and not one of this copy's.
+    const foreign = new Proxy({}, {
+      get: (_, field) => {
+        const value: unknown = Reflect.get(toolset, field, toolset);
+        return typeof value === "function" ? value.bind(toolset) : value;
+      },
+    }) as Toolset;
+    const { call } = bridgeOf(foreign);
+    const args = { name: "file:read", arguments: { path: "far" } };
+    assertEquals(contentOf(await call("call_tool", args)), "text of far");
+    const found = await call("search_tools", { query: "read a file" });
+    assertStringIncludes(JSON.stringify(contentOf(found)), "file:read(");
+    const described = contentOf(await call("describe_tools", { names: ["file:read"] }));
+    assertStringIncludes(JSON.stringify(described), '"maxLength":40');
+  });
+});
+
 describe("search_tools", () => {
   it("answers signatures, best first", async () => {
     const { call } = bridgeOf();
