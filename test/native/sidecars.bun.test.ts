@@ -1,11 +1,5 @@
 import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
-import {
-  chmodSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
@@ -73,12 +67,10 @@ const SIDECARS = Object.entries(RUNTIMES).map(([name, command]) => ({
 const onBun = program("sidecar-on-bun", [...RUNTIMES["bun"] ?? [], MAIN]);
 
 /** What a sidecar can be asked, in sizes that take about a second. */
-const PARTS =
-  "basic big streaming abort shared metadata:20000 race:100 cancellation crash " +
+const PARTS = "basic big streaming abort shared metadata:20000 race:100 cancellation crash " +
   `shutdown stress:8:${SOAK > 0 ? 20_000 : 1_500}:echo`;
 /** The same without what is the library's own doing, and takes many starts. */
-const FEWER_PARTS =
-  "basic big streaming abort shared metadata:2000 race:30 stress:8:500:echo " +
+const FEWER_PARTS = "basic big streaming abort shared metadata:2000 race:30 stress:8:500:echo " +
   "cancellation";
 
 function suite(sidecar: string, ...parts: readonly string[]): Promise<Outcome> {
@@ -279,9 +271,7 @@ describe("the sidecar", () => {
           calls,
           file,
         );
-        const [now, later, count] = lines.slice(1).map((line) =>
-          line.replace(/^\w+ /, "")
-        );
+        const [now, later, count] = lines.slice(1).map((line) => line.replace(/^\w+ /, ""));
         assertMatch(now ?? "", /^\d+$/, name);
         assertEquals([later, count], [now, now], name);
         for (const stray of ["a stray, now", "a stray, later"]) {
@@ -327,9 +317,7 @@ describe("the sidecar", () => {
 describe("a sidecar without permissions", () => {
   it("names the one that it lacks, and is not said to be started by hand", async () => {
     const [deno = "", ...flags] = RUNTIMES["deno"] ?? [];
-    const fewer = flags.map((flag) =>
-      flag === "--allow-all" ? "--no-prompt" : flag
-    );
+    const fewer = flags.map((flag) => flag === "--allow-all" ? "--no-prompt" : flag);
     const outcome = await run([deno, ...fewer, MAIN]);
     assertEquals([outcome.code, outcome.stdout], [2, ""], said(outcome));
     assertMatch(outcome.stderr, /^Cannot run the sidecar: Requires .+--allow/m);
