@@ -145,6 +145,8 @@ export class Toolset implements Iterable<Tool> {
   readonly #asked: readonly Tool[];
   #byId: ReadonlyMap<string, Tool> | undefined;
   #byAlias: ReadonlyMap<string, Tool> | undefined;
+  /** All tools that the source had, for explanations. */
+  #known: ReadonlyMap<string, Tool> | undefined;
   #ids: readonly string[] | undefined;
   /** Which of the asked members said no at the last listing. */
   #absent: ReadonlySet<Tool> = new Set();
@@ -244,7 +246,7 @@ export class Toolset implements Iterable<Tool> {
    */
   explain(id: string): ToolExplanation {
     const { known, earlier, steps } = this.#parts;
-    const tool = known.find((candidate) => candidate.id === id);
+    const tool = (this.#known ??= new Map(known.map((tool) => [tool.id, tool]))).get(id);
     if (tool === undefined) {
       const isNew = this.source.getTool(id) !== undefined;
       return explainUnknown(id, isNew ? [] : nearIds(id, this.ids), isNew);

@@ -59,6 +59,7 @@ function atMost(length: number, value: string, name: string): string {
 
 const READERS = {
   role: oneWord,
+  scopes: words,
   maxRisk: (value, name) => {
     if (isRiskLevel(value)) return value;
     throw unfit(name, value, `one of ${RISK_LEVELS.join(", ")}`);
@@ -142,7 +143,7 @@ function readParameters(parameters: URLSearchParams): ListingQuery {
   }
   const { category, q, minScore, limit, cursor, format, tokens, losses, ...rest } =
     values as QueryValues;
-  const { role, maxRisk, tagsAny, tagsAll, namespace, ...context } = rest;
+  const { role, scopes, maxRisk, tagsAny, tagsAll, namespace, ...context } = rest;
   for (const [name, value] of Object.entries({ losses, tokens })) {
     if (format === undefined && value !== undefined) {
       throw new RequestError(`Query parameter "${name}" goes with "format"`);
@@ -171,6 +172,7 @@ function readParameters(parameters: URLSearchParams): ListingQuery {
     losses: losses ?? false,
     selection: present({
       role,
+      scopes,
       maxRisk,
       categories: category,
       tagsAny,
@@ -188,6 +190,23 @@ function readParameters(parameters: URLSearchParams): ListingQuery {
 
 /** The query of a request without one, which is what most requests are. */
 const NO_QUERY: ListingQuery = readParameters(new URLSearchParams());
+
+/**
+ * Reads the query of a route that takes filters only.
+ *
+ * @param what The route's answer, for the message.
+ * @param url The request's.
+ * @throws {RequestError} If a parameter is unknown, empty, given twice, has a bad value, or is not a
+ * filter.
+ */
+export function readFilters(what: string, url: string): ListingQuery {
+  const query = readListingQuery(url);
+  const { search, cursor, format, limit } = query;
+  if (search === undefined && cursor === undefined && format === undefined && limit === MAX_PAGE) {
+    return query;
+  }
+  throw new RequestError(`The query of ${what} may have filters only`);
+}
 
 /**
  * Refuses every parameter, for routes that have none.

@@ -240,6 +240,21 @@ export class ToolServer {
       : this.#narrower.narrow(this.#ownerToolset(), caller);
   }
 
+  /**
+   * What a caller would see that has another role and other scopes: only for explanations, and only
+   * to callers that may learn of hidden tools.
+   */
+  toolsetAs(caller: Caller, { role, scopes }: Pick<Caller, "role" | "scopes">): Toolset {
+    const { authorize, selection } = this.#options;
+    if (authorize !== undefined) {
+      return this.#narrower.narrow(this.#ownerToolset(), { ...caller, role, scopes });
+    }
+    const asked = { role: role ?? null, scopes: scopes ?? [] };
+    return this.source instanceof Toolset
+      ? this.#ownerToolset().narrow(asked)
+      : this.source.select({ ...selection, ...asked });
+  }
+
   /** The dispatcher that runs only the tools of a toolset. */
   dispatcherOf(toolset: Toolset): ToolDispatcher {
     let view = this.#views.get(toolset);
