@@ -39,7 +39,7 @@ describe("the files of the project", () => {
 });
 
 describe("the sources", () => {
-  const sources = filesBelow("src", (file) => file.endsWith(".ts"));
+  const sources = filesBelow("src", (file) => /\.tsx?$/.test(file));
 
   it("each begin with what they are", () => {
     assertEquals(sources.filter((file) => !textOf(file).startsWith("/**\n")), []);

@@ -10,7 +10,8 @@ import { createParser } from "eventsource-parser";
 import { isObject, type Issue } from "../../tool/mod.ts";
 
 /** Where the service is: this page's own address, with a slash at its end. */
-export const BASE: string = location.origin + location.pathname.replace(/\/*$/, "/");
+export const BASE: string = location.origin +
+  location.pathname.replace(/\/*$/, "/");
 
 /** The token to send; empty for none. */
 export const token = signal("");
@@ -25,7 +26,9 @@ export class ApiError extends Error {
   readonly body: Readonly<Record<string, unknown>>;
 
   constructor(status: number, body: Readonly<Record<string, unknown>>) {
-    super(typeof body["detail"] === "string" ? body["detail"] : `The service answered ${status}`);
+    super(
+      typeof body["detail"] === "string" ? body["detail"] : `The service answered ${status}`,
+    );
     this.status = status;
     this.code = typeof body["code"] === "string" ? body["code"] : String(status);
     this.body = body;
@@ -52,7 +55,10 @@ export interface RequestOptions {
  * @param path The path below the service, without a slash at its start.
  * @throws {ApiError} If the service answers with a problem.
  */
-export async function send(path: string, options: RequestOptions = {}): Promise<Response> {
+export async function send(
+  path: string,
+  options: RequestOptions = {},
+): Promise<Response> {
   const { method = "GET", body, accept, signal: abort } = options;
   const response = await fetch(BASE + path, {
     method,
@@ -72,7 +78,10 @@ export async function send(path: string, options: RequestOptions = {}): Promise<
 }
 
 /** Sends a request, and reads the answer as JSON. The caller says what it is. */
-export async function ask<Answer>(path: string, options?: RequestOptions): Promise<Answer> {
+export async function ask<Answer>(
+  path: string,
+  options?: RequestOptions,
+): Promise<Answer> {
   return await (await send(path, options)).json() as Answer;
 }
 
@@ -83,8 +92,11 @@ export interface StreamEvent {
 }
 
 /** The events of a response, as they come. */
-export async function* eventsOf(response: Response): AsyncGenerator<StreamEvent> {
-  const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
+export async function* eventsOf(
+  response: Response,
+): AsyncGenerator<StreamEvent> {
+  const reader = response.body?.pipeThrough(new TextDecoderStream())
+    .getReader();
   if (reader === undefined) return;
   let waiting: StreamEvent[] = [];
   const parser = createParser({

@@ -25,7 +25,8 @@ export function Status({ call }: { readonly call: PageCall }): JSX.Element {
   return (
     <span class={`status ${status}`}>
       {failure === undefined ? STATUS[status] : `${STATUS[status]}: ${failure.code}`}
-      {durationMs !== undefined && status !== "running" && `, ${milliseconds(durationMs)}`}
+      {durationMs !== undefined && status !== "running" &&
+        `, ${milliseconds(durationMs)}`}
     </span>
   );
 }
@@ -39,7 +40,12 @@ export function CallView({ call }: { readonly call: PageCall }): JSX.Element {
         <h2>Result</h2>
         <Status call={call} />
         {status === "running" && (
-          <Button kind="danger" onClick={() => void abort(call)}>Abort</Button>
+          <Button
+            kind="danger"
+            onClick={() => void abort(call)}
+          >
+            Abort
+          </Button>
         )}
       </div>
       {status === "running" && <Progress call={call} />}
@@ -61,7 +67,9 @@ export function CallView({ call }: { readonly call: PageCall }): JSX.Element {
         <div class="failure">
           <p>{failure.message}</p>
           {failure.issues.length > 0 && (
-            <ul>{failure.issues.map(({ message }) => <li key={message}>{message}</li>)}</ul>
+            <ul>
+              {failure.issues.map(({ message }) => <li key={message}>{message}</li>)}
+            </ul>
           )}
         </div>
       )}
@@ -70,7 +78,9 @@ export function CallView({ call }: { readonly call: PageCall }): JSX.Element {
   );
 }
 
-function Progress({ call: { progress } }: { readonly call: PageCall }): JSX.Element {
+function Progress(
+  { call: { progress } }: { readonly call: PageCall },
+): JSX.Element {
   if (progress === undefined) return <progress aria-label="The call runs" />;
   const { done, total, message } = progress;
   return (
@@ -79,7 +89,9 @@ function Progress({ call: { progress } }: { readonly call: PageCall }): JSX.Elem
         aria-label="Progress"
         {...(total === undefined ? {} : { value: Math.min(done, total), max: total })}
       />
-      <span>{total === undefined ? done : `${done} of ${total}`} {message}</span>
+      <span>
+        {total === undefined ? done : `${done} of ${total}`} {message}
+      </span>
     </div>
   );
 }
@@ -102,7 +114,12 @@ function Result(
   const view = views.some(([name]) => name === wanted) ? wanted ?? best : best;
   return (
     <>
-      <Segments label="Show the result as" values={views} value={view} onChange={setWanted} />
+      <Segments
+        label="Show the result as"
+        values={views}
+        value={view}
+        onChange={setWanted}
+      />
       {isCut && <p class="wrong">The content was cut to the limit of the service.</p>}
       <div class="result" tabIndex={0} role="region" aria-label="Result">
         {view === "tree" && <Tree value={content} />}
@@ -110,25 +127,36 @@ function Result(
         {view === "table" && table !== undefined && (
           <table>
             <thead>
-              <tr>{table.columns.map((name) => <th key={name} scope="col">{name}</th>)}</tr>
+              <tr>
+                {table.columns.map((name) => <th key={name} scope="col">{name}</th>)}
+              </tr>
             </thead>
             <tbody>
               {table.rows.map((row, index) => (
                 <tr key={index}>
                   {row.map((cell, at) => (
-                    <td key={at}>{typeof cell === "string" ? cell : JSON.stringify(cell)}</td>
+                    <td key={at}>
+                      {typeof cell === "string" ? cell : JSON.stringify(cell)}
+                    </td>
                   ))}
                 </tr>
               ))}
             </tbody>
           </table>
         )}
-        {view === "table" && table !== undefined && table.rows.length < table.total && (
-          <p class="faint">{table.total - table.rows.length} more rows are in the tree</p>
+        {view === "table" && table !== undefined &&
+          table.rows.length < table.total && (
+          <p class="faint">
+            {table.total - table.rows.length} more rows are in the tree
+          </p>
         )}
         {view === "image" &&
           images.map((source, index) => (
-            <img key={index} src={source} alt={`Image ${index + 1} of the result`} />
+            <img
+              key={index}
+              src={source}
+              alt={`Image ${index + 1} of the result`}
+            />
           ))}
       </div>
     </>
@@ -142,13 +170,18 @@ function Text({ content }: { readonly content: unknown }): JSX.Element {
 
 /** What a call wants to know, and the answers. */
 function Questions(
-  { call, questions }: { readonly call: PageCall; readonly questions: readonly Question[] },
+  { call, questions }: {
+    readonly call: PageCall;
+    readonly questions: readonly Question[];
+  },
 ): JSX.Element {
   const [answers, setAnswers] = useState<Readonly<Record<string, Answer>>>({});
   const give = (key: string, own: Answer): void => {
     const next = { ...answers, [key]: own };
     setAnswers(next);
-    if (questions.every((question) => Object.hasOwn(next, question.key))) void answer(call, next);
+    if (questions.every((question) => Object.hasOwn(next, question.key))) {
+      void answer(call, next);
+    }
   };
   return (
     <div class="questions">
@@ -163,7 +196,9 @@ function Questions(
             />
           )
       )}
-      <Button kind="quiet" onClick={() => void abort(call)}>Do not continue this call</Button>
+      <Button kind="quiet" onClick={() => void abort(call)}>
+        Do not continue this call
+      </Button>
     </div>
   );
 }
@@ -175,7 +210,9 @@ function AskOne(
   },
 ): JSX.Element {
   const { kind, message, url, issues = [] } = question;
-  const schema = useMemo(() => new FormSchema(question.schema ?? {}), [question.schema]);
+  const schema = useMemo(() => new FormSchema(question.schema ?? {}), [
+    question.schema,
+  ]);
   const [content, setContent] = useState<unknown>(() => schema.initial(schema.root));
   const takesContent = kind === "input" && question.schema !== undefined;
   return (
@@ -202,12 +239,18 @@ function AskOne(
         <Button
           kind="main"
           onClick={() =>
-            onAnswer(takesContent ? { action: "accept", content } : { action: "accept" })}
+            onAnswer(
+              takesContent ? { action: "accept", content } : { action: "accept" },
+            )}
         >
           {kind === "approval" ? "Approve" : kind === "authorization" ? "Done" : "Answer"}
         </Button>
-        <Button kind="danger" onClick={() => onAnswer({ action: "decline" })}>Decline</Button>
-        <Button kind="quiet" onClick={() => onAnswer({ action: "cancel" })}>Cancel</Button>
+        <Button kind="danger" onClick={() => onAnswer({ action: "decline" })}>
+          Decline
+        </Button>
+        <Button kind="quiet" onClick={() => onAnswer({ action: "cancel" })}>
+          Cancel
+        </Button>
       </div>
     </fieldset>
   );

@@ -39,9 +39,16 @@ export interface PageCall {
   readonly arguments: unknown;
   readonly startedAt: number;
   readonly status: "running" | "waiting" | "ok" | "failed";
-  readonly progress?: { readonly done: number; readonly total?: number; readonly message?: string };
+  readonly progress?: {
+    readonly done: number;
+    readonly total?: number;
+    readonly message?: string;
+  };
   /** What was streamed: output and metadata, in order. The oldest go first. */
-  readonly streamed: readonly { readonly type: string; readonly value: unknown }[];
+  readonly streamed: readonly {
+    readonly type: string;
+    readonly value: unknown;
+  }[];
   /** How many streamed values are not kept any longer. */
   readonly dropped: number;
   readonly questions?: readonly Question[];
@@ -66,7 +73,10 @@ export function lastCallOf(tool: string): PageCall | undefined {
   return calls.value.find((call) => call.tool === tool);
 }
 
-function change(callId: string, edit: (call: PageCall) => Partial<PageCall>): void {
+function change(
+  callId: string,
+  edit: (call: PageCall) => Partial<PageCall>,
+): void {
   calls.value = calls.value.map((call) => {
     if (call.callId !== callId) return call;
     return { ...call, ...edit(call) };
@@ -97,8 +107,14 @@ export async function answer(
   { callId, ticket }: PageCall,
   answers: Readonly<Record<string, Answer>>,
 ): Promise<void> {
-  change(callId, ({ questions: _, ticket: __, ...rest }) => ({ ...rest, status: "running" }));
-  await follow(callId, `calls/${encodeURIComponent(callId)}`, { ticket, answers });
+  change(
+    callId,
+    ({ questions: _, ticket: __, ...rest }) => ({ ...rest, status: "running" }),
+  );
+  await follow(callId, `calls/${encodeURIComponent(callId)}`, {
+    ticket,
+    answers,
+  });
 }
 
 /** Aborts a call that runs. What waits for an answer is only forgotten here. */
@@ -106,18 +122,28 @@ export async function abort({ callId, status }: PageCall): Promise<void> {
   if (status !== "running") {
     return change(callId, () => ({
       status: "failed",
-      failure: { code: "aborted", message: "The call was not continued", issues: [] },
+      failure: {
+        code: "aborted",
+        message: "The call was not continued",
+        issues: [],
+      },
     }));
   }
   try {
-    await send(`executions/${encodeURIComponent(callId)}/abort`, { method: "POST" });
+    await send(`executions/${encodeURIComponent(callId)}/abort`, {
+      method: "POST",
+    });
   } catch {
     // The call has ended, or runs in another process, which notices that its client leaves.
     readers.get(callId)?.abort();
   }
 }
 
-async function follow(callId: string, path: string, body: unknown): Promise<void> {
+async function follow(
+  callId: string,
+  path: string,
+  body: unknown,
+): Promise<void> {
   const reader = new AbortController();
   readers.set(callId, reader);
   try {
@@ -127,7 +153,10 @@ async function follow(callId: string, path: string, body: unknown): Promise<void
       accept: "text/event-stream",
       signal: reader.signal,
     });
-    if (response.headers.get("content-type")?.startsWith("text/event-stream") !== true) {
+    if (
+      response.headers.get("content-type")?.startsWith("text/event-stream") !==
+        true
+    ) {
       return end(callId, await response.json());
     }
     for await (const { event, data } of eventsOf(response)) {
@@ -137,17 +166,28 @@ async function follow(callId: string, path: string, body: unknown): Promise<void
     }
     fail(callId, "network", "The connection ended before the call did");
   } catch (error) {
-    if (error instanceof ApiError) return fail(callId, error.code, error.message, error);
-    if (reader.signal.aborted) return fail(callId, "aborted", "The call was aborted");
+    if (error instanceof ApiError) {
+      return fail(callId, error.code, error.message, error);
+    }
+    if (reader.signal.aborted) {
+      return fail(callId, "aborted", "The call was aborted");
+    }
     fail(callId, "network", `The service cannot be reached: ${String(error)}`);
   } finally {
     readers.delete(callId);
   }
 }
 
-function note(callId: string, event: string, data: Readonly<Record<string, unknown>>): void {
+function note(
+  callId: string,
+  event: string,
+  data: Readonly<Record<string, unknown>>,
+): void {
   if (event === "progress") {
-    return change(callId, () => ({ progress: data["progress"] as PageCall["progress"] }) as object);
+    return change(
+      callId,
+      () => ({ progress: data["progress"] as PageCall["progress"] }) as object,
+    );
   }
   if (event !== "output" && event !== "metadata") return;
   change(callId, ({ streamed, dropped }) => {
@@ -159,7 +199,9 @@ function note(callId: string, event: string, data: Readonly<Record<string, unkno
 
 /** Notes a result: of a stream, or the body of an answer. */
 function end(callId: string, result: unknown): void {
-  if (!isObject(result)) return fail(callId, "network", "The service answered no result");
+  if (!isObject(result)) {
+    return fail(callId, "network", "The service answered no result");
+  }
   const durationMs = typeof result["durationMs"] === "number" ? result["durationMs"] : undefined;
   const timed = durationMs === undefined ? {} : { durationMs };
   const { questions, ticket } = result;
@@ -218,5 +260,7 @@ const MAX_SAMPLES = 60;
 /** Takes a measurement. */
 export async function measure(): Promise<void> {
   const figures = await ask<Figures>("metrics", { accept: "application/json" });
-  samples.value = [...samples.value, { at: Date.now(), figures }].slice(-MAX_SAMPLES);
+  samples.value = [...samples.value, { at: Date.now(), figures }].slice(
+    -MAX_SAMPLES,
+  );
 }

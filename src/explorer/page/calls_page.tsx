@@ -16,13 +16,16 @@ const EVERY_MS = 5_000;
 /** What was called, and how it went. */
 export function Calls(): JSX.Element {
   const [error, setError] = useState<string>();
-  const ended = calls.value.filter(({ status }) => status === "ok" || status === "failed").length;
+  const ended = calls.value.filter(({ status }) => status === "ok" || status === "failed")
+    .length;
   useEffect(() => {
     let isGone = false;
     const look = (): void => {
       if (document.visibilityState === "hidden") return;
       measure().then(() => setError(undefined), (thrown: unknown) => {
-        if (!isGone) setError(thrown instanceof Error ? thrown.message : String(thrown));
+        if (!isGone) {
+          setError(thrown instanceof Error ? thrown.message : String(thrown));
+        }
       });
     };
     look();
@@ -48,7 +51,10 @@ function History(): JSX.Element {
   const list = calls.value;
   if (list.length === 0) return <p>Nothing was called from this page yet.</p>;
   const isOpen = ({ status }: PageCall): boolean => status === "running" || status === "waiting";
-  const sorted = [...list.filter(isOpen), ...list.filter((call) => !isOpen(call))];
+  const sorted = [
+    ...list.filter(isOpen),
+    ...list.filter((call) => !isOpen(call)),
+  ];
   return (
     <ul class="history" aria-label="Calls of this page">
       {sorted.map((call) => (
@@ -68,13 +74,14 @@ function History(): JSX.Element {
               <code>{call.tool}</code>
             </a>
             <Status call={call} />
-            {call.status === "running" && call.progress?.total !== undefined && (
-              <progress
-                aria-label={`Progress of ${call.tool}`}
-                value={call.progress.done}
-                max={call.progress.total}
-              />
-            )}
+            {call.status === "running" && call.progress?.total !== undefined &&
+              (
+                <progress
+                  aria-label={`Progress of ${call.tool}`}
+                  value={call.progress.done}
+                  max={call.progress.total}
+                />
+              )}
             {isOpen(call) && (
               <Button
                 kind="danger"
@@ -106,13 +113,28 @@ function Metrics(): JSX.Element {
   if (figures === undefined) return <p>Asking…</p>;
   const called = figures.tools.filter(({ calls, inFlight }) => calls + inFlight > 0)
     .sort((a, b) => b.calls - a.calls);
-  const slowest = Math.max(1, ...called.map(({ duration }) => duration?.p95Ms ?? 0));
+  const slowest = Math.max(
+    1,
+    ...called.map(({ duration }) => duration?.p95Ms ?? 0),
+  );
   return (
     <>
       <div class="figures">
-        <Figure name="calls" value={figures.calls} read={({ figures }) => figures.calls} />
-        <Figure name="failed" value={figures.failed} read={({ figures }) => figures.failed} />
-        <Figure name="running" value={figures.inFlight} read={({ figures }) => figures.inFlight} />
+        <Figure
+          name="calls"
+          value={figures.calls}
+          read={({ figures }) => figures.calls}
+        />
+        <Figure
+          name="failed"
+          value={figures.failed}
+          read={({ figures }) => figures.failed}
+        />
+        <Figure
+          name="running"
+          value={figures.inFlight}
+          read={({ figures }) => figures.inFlight}
+        />
         {figures.queued !== undefined && (
           <Figure
             name="waiting for their turn"
@@ -122,7 +144,12 @@ function Metrics(): JSX.Element {
         )}
       </div>
       {called.length > 0 && (
-        <div class="scroll" role="region" aria-label="Metrics of each tool" tabIndex={0}>
+        <div
+          class="scroll"
+          role="region"
+          aria-label="Metrics of each tool"
+          tabIndex={0}
+        >
           <table>
             <thead>
               <tr>
@@ -135,7 +162,9 @@ function Metrics(): JSX.Element {
               </tr>
             </thead>
             <tbody>
-              {called.map(({ id, calls, failed, errors, inFlight, duration }) => (
+              {called.map((
+                { id, calls, failed, errors, inFlight, duration },
+              ) => (
                 <tr key={id}>
                   <th scope="row">
                     <code>{id}</code>
@@ -165,7 +194,10 @@ function Metrics(): JSX.Element {
 }
 
 function Bar(
-  { value, most }: { readonly value: number | undefined; readonly most: number },
+  { value, most }: {
+    readonly value: number | undefined;
+    readonly most: number;
+  },
 ): JSX.Element {
   if (value === undefined) return <>–</>;
   return (

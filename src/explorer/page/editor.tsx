@@ -25,7 +25,10 @@ export function Editor(
     <div class="editor">
       <label for={id}>{label}</label>
       <div class="layers">
-        <pre ref={behind} aria-hidden="true"><Coloured text={`${text}\n`} /></pre>
+        <pre
+          ref={behind}
+          aria-hidden="true"
+        ><Coloured text={`${text}\n`} /></pre>
         <textarea
           id={id}
           class="code"

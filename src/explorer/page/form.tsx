@@ -47,7 +47,9 @@ export function Form(
 ): Element {
   const [chosen, setChosen] = useState<ReadonlyMap<string, number>>(new Map());
   const byPath = new Map<string, Issue[]>();
-  for (const issue of issues) byPath.set(issue.path, [...byPath.get(issue.path) ?? [], issue]);
+  for (const issue of issues) {
+    byPath.set(issue.path, [...byPath.get(issue.path) ?? [], issue]);
+  }
   const state: FormState = {
     schema,
     issues: byPath,
@@ -57,7 +59,14 @@ export function Form(
   };
   return (
     <div class="form" role="group" aria-label={name}>
-      <Field state={state} place={schema.root} path={[]} value={value} name={name} required />
+      <Field
+        state={state}
+        place={schema.root}
+        path={[]}
+        value={value}
+        name={name}
+        required
+      />
     </div>
   );
 }
@@ -71,6 +80,8 @@ interface FieldProps {
   readonly required: boolean;
   /** An item of a list is removed by the list. */
   readonly isItem?: boolean;
+  /** How many forms are within each other at this place: a schema may lead back to itself. */
+  readonly nesting?: number;
 }
 
 /** What an input is told. */
@@ -78,6 +89,7 @@ interface InputProps {
   readonly id: string;
   readonly value: unknown;
   readonly isInvalid: boolean;
+  readonly isRequired: boolean;
   readonly describedBy: string | undefined;
   readonly hint: string;
   readonly onChange: (value: unknown) => void;
@@ -89,13 +101,22 @@ function Field(props: FieldProps): Element {
   const id = useId();
   const { schema } = state;
   const shape = schema.shapeOf(place);
-  const { title, description, deprecated, examples } = schema.notesOf(place);
+  const { title, description, deprecated, examples, default: usual } = schema
+    .notesOf(place);
   const pointer = pointerOf(path);
-  const issues = state.issues.get(pointer) ?? [];
+  // What is missing is said of the object; the person looks for it here.
+  const parent = path.length === 0 ? [] : state.issues.get(pointerOf(path.slice(0, -1))) ?? [];
+  const isMissing = required && value === undefined &&
+    parent.some(({ keyword }) => keyword === "required");
+  const issues = isMissing
+    ? ["This must be given"]
+    : (state.issues.get(pointer) ?? []).map(({ message }) => message);
   const isRoot = path.length === 0;
   const isThere = value !== undefined;
-  const isGroup = shape.kind === "object" || shape.kind === "list" || shape.kind === "variants";
-  const onChange = (next: unknown): void => state.set(path, next);
+  const isGroup = shape.kind === "object" || shape.kind === "list" ||
+    shape.kind === "variants";
+  // Without a value, an item would be gone.
+  const onChange = (next: unknown): void => state.set(path, isItem ? next ?? null : next);
   const described = [
     ...(description === undefined ? [] : [`${id}-about`]),
     ...(issues.length > 0 ? [`${id}-wrong`] : []),
@@ -105,16 +126,20 @@ function Field(props: FieldProps): Element {
   );
   const wrong = issues.length > 0 && (
     <ul id={`${id}-wrong`} class="wrong">
-      {issues.map(({ message }) => <li key={message}>{message}</li>)}
+      {issues.map((message) => <li key={message}>{message}</li>)}
     </ul>
   );
-  const label = (
+  const called = (
     <>
       {name}
       {title !== undefined && title !== name && <span class="faint">{title}</span>}
-      {required && !isRoot && !isItem && <span class="needed">required</span>}
-      {deprecated && <span class="faint">deprecated</span>}
     </>
+  );
+  const remarks = (
+    <span class="remarks" aria-hidden="true">
+      {required && !isRoot && !isItem && "required "}
+      {deprecated && "deprecated"}
+    </span>
   );
   const unset = isThere && !isRoot && !required && !isItem && (
     <Button
@@ -137,7 +162,7 @@ function Field(props: FieldProps): Element {
     if (isRoot && shape.kind === "object") return <>{wrong}{members}</>;
     return (
       <fieldset class="group" aria-describedby={described}>
-        <legend>{label} {unset}</legend>
+        <legend>{called} {remarks} {unset}</legend>
         {about}
         {!isThere && (
           <Button
@@ -157,14 +182,19 @@ function Field(props: FieldProps): Element {
     id,
     value,
     isInvalid: issues.length > 0,
+    isRequired: required && !isItem,
     describedBy: described,
-    hint: examples.length > 0 ? `such as ${JSON.stringify(examples[0])}` : isThere ? "" : "not set",
+    hint: usual !== undefined
+      ? `by default ${JSON.stringify(usual)}`
+      : examples.length > 0
+      ? `such as ${JSON.stringify(examples[0])}`
+      : "not set",
     onChange,
   };
   return (
     <div class="field">
       <div class="label">
-        <label for={id}>{label}</label> {unset}
+        <label for={id}>{called}</label> {remarks} {unset}
       </div>
       {about}
       <Input {...input} shape={shape} />
@@ -174,7 +204,9 @@ function Field(props: FieldProps): Element {
 }
 
 /** The input for a value that has no parts. */
-function Input({ shape, ...input }: InputProps & { readonly shape: Shape }): Element {
+function Input(
+  { shape, ...input }: InputProps & { readonly shape: Shape },
+): Element {
   switch (shape.kind) {
     case "choice":
       return <ChoiceInput {...input} choices={shape.choices} />;
@@ -214,7 +246,9 @@ function ObjectField(
   return (
     <div class="members">
       {!isObject(value) && value !== undefined && (
-        <p class="about">The value is no object; what is filled in here replaces it.</p>
+        <p class="about">
+          The value is no object; what is filled in here replaces it.
+        </p>
       )}
       {[...properties].map(([name, place]) => (
         <Field
@@ -249,7 +283,9 @@ function ObjectField(
             onInput={(event) => setAdded(event.currentTarget.value)}
             onKeyDown={(event) => event.key === "Enter" && add()}
           />
-          <Button kind="quiet" disabled={added === "" || isTaken} onClick={add}>+ Add</Button>
+          <Button kind="quiet" disabled={added === "" || isTaken} onClick={add}>
+            + Add
+          </Button>
         </div>
       )}
     </div>
@@ -257,7 +293,9 @@ function ObjectField(
 }
 
 function ListField(
-  { state, path, value, shape, name }: FieldProps & { readonly shape: ListShape },
+  { state, path, value, shape, name }: FieldProps & {
+    readonly shape: ListShape;
+  },
 ): Element {
   const list = Array.isArray(value) ? value : [];
   const { first, rest, maxItems } = shape;
@@ -315,10 +353,11 @@ function ListField(
 function VariantsField(
   props: FieldProps & { readonly variants: readonly Variant[] },
 ): Element {
-  const { state, path, value, name, variants } = props;
+  const { state, path, value, name, variants, nesting = 0 } = props;
   const id = useId();
-  const pointer = pointerOf(path);
-  const index = state.chosen.get(pointer) ?? state.schema.variantOf(variants, value);
+  const pointer = `${nesting}${pointerOf(path)}`;
+  const index = state.chosen.get(pointer) ??
+    state.schema.variantOf(variants, value);
   const place = variants[index]?.place ?? [];
   return (
     <div class="members">
@@ -330,7 +369,12 @@ function VariantsField(
           const next = Number(event.currentTarget.value);
           state.choose(pointer, next);
           const chosen = variants[next];
-          if (chosen !== undefined) state.set(path, state.schema.initial(chosen.place));
+          if (chosen !== undefined) {
+            state.set(
+              path,
+              state.schema.initial(chosen.place),
+            );
+          }
         }}
       >
         {variants.map(({ label }, own) => <option key={own} value={String(own)}>{label}</option>)}
@@ -340,18 +384,29 @@ function VariantsField(
   );
 }
 
+const MAX_NESTING = 4;
+
 /** The input of a variant, without its name, which the group has already. */
 function VariantInput(props: FieldProps): Element | null {
-  const { state, place, path, value, name } = props;
+  const { state, place, path, value, name, nesting = 0 } = props;
   const shape = state.schema.shapeOf(place);
   if (shape.kind === "object") return <ObjectField {...props} shape={shape} />;
   if (shape.kind === "list") return <ListField {...props} shape={shape} />;
   if (shape.kind === "null") return null;
-  if (shape.kind === "variants") return <VariantsField {...props} variants={shape.variants} />;
+  if (shape.kind === "variants" && nesting < MAX_NESTING) {
+    return (
+      <VariantsField
+        {...props}
+        nesting={nesting + 1}
+        variants={shape.variants}
+      />
+    );
+  }
   const input: InputProps = {
     id: useId(),
     value,
     isInvalid: state.issues.has(pointerOf(path)),
+    isRequired: props.required,
     describedBy: undefined,
     hint: "",
     onChange: (next) => state.set(path, next),
@@ -366,9 +421,11 @@ function VariantInput(props: FieldProps): Element | null {
 
 /** A list of values. The one that is there may be none of them. */
 function ChoiceInput(
-  { id, value, isInvalid, describedBy, onChange, choices }: InputProps & {
-    readonly choices: readonly Choice[];
-  },
+  { id, value, isInvalid, isRequired, describedBy, hint, onChange, choices }:
+    & InputProps
+    & {
+      readonly choices: readonly Choice[];
+    },
 ): Element {
   const text = JSON.stringify(value);
   const index = choices.findIndex((choice) => JSON.stringify(choice.value) === text);
@@ -377,6 +434,7 @@ function ChoiceInput(
       id={id}
       value={String(index)}
       aria-invalid={isInvalid}
+      aria-required={isRequired}
       aria-describedby={describedBy}
       onChange={(event) => {
         const next = Number(event.currentTarget.value);
@@ -384,7 +442,9 @@ function ChoiceInput(
       }}
     >
       {index === -1 && (
-        <option value="-1">{value === undefined ? "not set" : `${text} (no choice)`}</option>
+        <option value="-1">
+          {value === undefined ? hint : `${text} (no choice)`}
+        </option>
       )}
       {choices.map(({ label }, own) => <option key={own} value={String(own)}>{label}</option>)}
     </select>
@@ -400,15 +460,17 @@ function numberOf(text: string): unknown {
 }
 
 function NumberInput(
-  { id, value, isInvalid, describedBy, hint, onChange, integer }: InputProps & {
-    readonly integer: boolean;
-  },
+  { id, value, isInvalid, isRequired, describedBy, hint, onChange, integer }:
+    & InputProps
+    & {
+      readonly integer: boolean;
+    },
 ): Element {
   const [typed, setTyped] = useState("");
   // What was typed stays as it is: "1.0" is on the way to "1.05".
   const text = numberOf(typed) === value
     ? typed
-    : value === undefined
+    : value === undefined || value === null
     ? ""
     : typeof value === "string"
     ? value
@@ -421,6 +483,7 @@ function NumberInput(
       value={text}
       placeholder={hint}
       aria-invalid={isInvalid}
+      aria-required={isRequired}
       aria-describedby={describedBy}
       onInput={(event) => {
         const next = event.currentTarget.value.trim();
@@ -439,9 +502,11 @@ const TYPES: Readonly<Record<string, string>> = {
 };
 
 function TextInput(
-  { id, value, isInvalid, describedBy, hint, onChange, format }: InputProps & {
-    readonly format: string | undefined;
-  },
+  { id, value, isInvalid, isRequired, describedBy, hint, onChange, format }:
+    & InputProps
+    & {
+      readonly format: string | undefined;
+    },
 ): Element {
   const text = value === undefined ? "" : typeof value === "string" ? value : JSON.stringify(value);
   const common = {
@@ -449,13 +514,15 @@ function TextInput(
     value: text,
     placeholder: format === undefined ? hint : `${format}${hint === "" ? "" : `, ${hint}`}`,
     "aria-invalid": isInvalid,
+    "aria-required": isRequired,
     "aria-describedby": describedBy,
     spellcheck: false,
     autocomplete: "off",
   };
   const type = format === undefined ? undefined : TYPES[format] ?? "text";
   // A date that is not one would be shown as nothing.
-  const isShown = type !== "date" || text === "" || /^\d{4}-\d\d-\d\d$/.test(text);
+  const isShown = type !== "date" || text === "" ||
+    /^\d{4}-\d\d-\d\d$/.test(text);
   return type === undefined
     ? (
       <textarea
@@ -474,10 +541,13 @@ function TextInput(
 }
 
 /** Any value, as JSON. It replaces the value whenever it is JSON. */
-function JsonInput({ id, value, isInvalid, describedBy, hint, onChange }: InputProps): Element {
+function JsonInput(
+  { id, value, isInvalid, isRequired, describedBy, hint, onChange }: InputProps,
+): Element {
   const [typed, setTyped] = useState("");
   const read = parse(typed);
-  const isCurrent = read.ok && JSON.stringify(read.value) === JSON.stringify(value);
+  const isCurrent = read.ok &&
+    JSON.stringify(read.value) === JSON.stringify(value);
   const [isBroken, setBroken] = useState(false);
   const text = isCurrent || isBroken ? typed : value === undefined ? "" : JSON.stringify(value);
   return (
@@ -490,6 +560,7 @@ function JsonInput({ id, value, isInvalid, describedBy, hint, onChange }: InputP
         rows={Math.min(12, text.split("\n").length)}
         spellcheck={false}
         aria-invalid={isInvalid || isBroken}
+        aria-required={isRequired}
         aria-describedby={describedBy}
         onInput={(event) => {
           const next = event.currentTarget.value;

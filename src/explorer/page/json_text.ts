@@ -33,7 +33,10 @@ export function jsonLines(value: unknown): readonly JsonLine[] {
       ? Object.entries(part).filter(([, item]) => item !== undefined)
       : [];
     if (entries.length === 0) {
-      lines.push({ text: `${indent}${before}${JSON.stringify(part)}${after}`, pointer });
+      lines.push({
+        text: `${indent}${before}${JSON.stringify(part)}${after}`,
+        pointer,
+      });
       return;
     }
     lines.push({ text: `${indent}${before}${isList ? "[" : "{"}`, pointer });
@@ -68,11 +71,19 @@ export function wordsOf(text: string): readonly Word[] {
   let end = 0;
   for (const match of text.matchAll(WORDS)) {
     const [all, quoted, colon, number] = match;
-    if (match.index > end) words.push({ kind: "plain", text: text.slice(end, match.index) });
+    if (match.index > end) {
+      words.push({ kind: "plain", text: text.slice(end, match.index) });
+    }
     if (quoted !== undefined) {
-      words.push({ kind: colon === undefined ? "string" : "key", text: quoted });
+      words.push({
+        kind: colon === undefined ? "string" : "key",
+        text: quoted,
+      });
       if (colon !== undefined) words.push({ kind: "plain", text: colon });
-    } else words.push({ kind: number === undefined ? "word" : "number", text: all });
+    } else {words.push({
+        kind: number === undefined ? "word" : "number",
+        text: all,
+      });}
     end = match.index + all.length;
   }
   if (end < text.length) words.push({ kind: "plain", text: text.slice(end) });
@@ -89,7 +100,10 @@ export function parse(text: string): Parsed {
   try {
     return { ok: true, value: JSON.parse(text) as unknown };
   } catch (error) {
-    return { ok: false, message: error instanceof Error ? error.message : String(error) };
+    return {
+      ok: false,
+      message: error instanceof Error ? error.message : String(error),
+    };
   }
 }
 

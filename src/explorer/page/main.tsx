@@ -53,7 +53,10 @@ function App(): JSX.Element {
       <header>
         <a class="brand" href="#/">plue</a>
         <nav aria-label="Pages">
-          <Tab to={{ page: "tools" }} isCurrent={shown.page === "tools" || shown.page === "tool"}>
+          <Tab
+            to={{ page: "tools" }}
+            isCurrent={shown.page === "tools" || shown.page === "tool"}
+          >
             Tools
           </Tab>
           <Tab to={{ page: "why" }} isCurrent={shown.page === "why"}>Why</Tab>
@@ -70,7 +73,11 @@ function App(): JSX.Element {
           <option value="light">light</option>
           <option value="dark">dark</option>
         </select>
-        <Button kind="quiet" label="Keyboard shortcuts" onClick={() => keys.current?.showModal()}>
+        <Button
+          kind="quiet"
+          label="Keyboard shortcuts"
+          onClick={() => keys.current?.showModal()}
+        >
           ?
         </Button>
         <Button onClick={() => tokens.current?.showModal()}>
@@ -128,7 +135,11 @@ function Tab(
     readonly children: string;
   },
 ): JSX.Element {
-  return <a href={hrefOf(to)} aria-current={isCurrent ? "page" : undefined}>{children}</a>;
+  return (
+    <a href={hrefOf(to)} aria-current={isCurrent ? "page" : undefined}>
+      {children}
+    </a>
+  );
 }
 
 function Welcome(): JSX.Element {
@@ -138,7 +149,9 @@ function Welcome(): JSX.Element {
       <h1>Tools of this service</h1>
       {typeof state === "object" && <p class="wrong">{state.error}</p>}
       {state === "ready" && tools.value.size === 0 && (
-        <p>There are no tools that you may see. With another token there may be some.</p>
+        <p>
+          There are no tools that you may see. With another token there may be some.
+        </p>
       )}
       <p>
         Choose a tool to see its form, call it, and look at it as each provider's model does. What
@@ -158,7 +171,9 @@ const VIEWS: readonly (readonly [ToolView, string])[] = [
   ["schema", "Schema"],
 ];
 
-function ToolPage({ shown }: { readonly shown: Route & { readonly page: "tool" } }): JSX.Element {
+function ToolPage(
+  { shown }: { readonly shown: Route & { readonly page: "tool" } },
+): JSX.Element {
   const { id, view } = shown;
   const [found, setFound] = useState<ListedTool>();
   const [error, setError] = useState<string>();
@@ -170,7 +185,10 @@ function ToolPage({ shown }: { readonly shown: Route & { readonly page: "tool" }
     // A tool that is not available now is not listed, and can be looked at.
     if (listed !== undefined || state !== "ready") return;
     ask<ListedTool>(`tools/${encodeURIComponent(id)}`)
-      .then(setFound, (thrown: unknown) => setError(String((thrown as Error).message)));
+      .then(
+        setFound,
+        (thrown: unknown) => setError(String((thrown as Error).message)),
+      );
   }, [id, listed, seen, state]);
   const tool = listed ?? (found?.id === id ? found : undefined);
   const absent = unavailable.value.find((one) => one.id === id);
@@ -183,7 +201,9 @@ function ToolPage({ shown }: { readonly shown: Route & { readonly page: "tool" }
             <h1>
               <code>{id}</code>
             </h1>
-            <p>{error ?? (typeof state === "object" ? state.error : "Asking…")}</p>
+            <p>
+              {error ?? (typeof state === "object" ? state.error : "Asking…")}
+            </p>
           </>
         )
         : (
@@ -197,7 +217,11 @@ function ToolPage({ shown }: { readonly shown: Route & { readonly page: "tool" }
               onChange={(next) => location.hash = hrefOf({ page: "tool", id, view: next })}
             />
             {view === "try" && (
-              <Try key={`${id} ${shown.arguments}`} tool={tool} given={shown.arguments} />
+              <Try
+                key={`${id} ${shown.arguments}`}
+                tool={tool}
+                given={shown.arguments}
+              />
             )}
             {view === "targets" && <Targets tool={tool} />}
             {view === "schema" && <Schema tool={tool} />}
@@ -232,7 +256,12 @@ function About({ tool }: { readonly tool: ListedTool }): JSX.Element {
 
 function Schema({ tool }: { readonly tool: ListedTool }): JSX.Element {
   return (
-    <pre class="json" tabIndex={0} role="region" aria-label="The tool as the service lists it">
+    <pre
+      class="json"
+      tabIndex={0}
+      role="region"
+      aria-label="The tool as the service lists it"
+    >
       <Coloured text={JSON.stringify(tool, null, 2)} />
     </pre>
   );

@@ -186,7 +186,10 @@ export function Tree(
 
 /** A button that copies a text; where the browser does not let it, the text is selected by hand. */
 export function Copy(
-  { text, children }: { readonly text: string; readonly children: ComponentChildren },
+  { text, children }: {
+    readonly text: string;
+    readonly children: ComponentChildren;
+  },
 ): Element {
   const [said, say] = useState("");
   const copy = async (): Promise<void> => {

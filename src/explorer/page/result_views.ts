@@ -21,9 +21,14 @@ const MAX_COLUMNS = 30;
 export function tableOf(value: unknown): Table | undefined {
   // A result is often one list in an object.
   const list = Array.isArray(value) ? value : isObject(value) ? onlyListIn(value) : undefined;
-  if (list === undefined || list.length === 0 || !list.every(isObject)) return undefined;
+  if (list === undefined || list.length === 0 || !list.every(isObject)) {
+    return undefined;
+  }
   const shown = list.slice(0, MAX_ROWS) as readonly Record<string, unknown>[];
-  const columns = [...new Set(shown.flatMap((row) => Object.keys(row)))].slice(0, MAX_COLUMNS);
+  const columns = [...new Set(shown.flatMap((row) => Object.keys(row)))].slice(
+    0,
+    MAX_COLUMNS,
+  );
   if (columns.length === 0) return undefined;
   return {
     columns,
@@ -32,7 +37,9 @@ export function tableOf(value: unknown): Table | undefined {
   };
 }
 
-function onlyListIn(value: Record<string, unknown>): readonly unknown[] | undefined {
+function onlyListIn(
+  value: Record<string, unknown>,
+): readonly unknown[] | undefined {
   const lists = Object.values(value).filter((one) => Array.isArray(one) && one.some(isObject));
   return lists.length === 1 ? lists[0] as readonly unknown[] : undefined;
 }
@@ -52,13 +59,16 @@ export function imagesIn(value: unknown): readonly string[] {
   function look(part: unknown, depth: number): void {
     if (found.length >= MAX_IMAGES || depth > MAX_DEPTH) return;
     if (typeof part === "string") {
-      if (part.startsWith("data:image/") && DATA_URL.test(part)) found.push(part);
+      if (part.startsWith("data:image/") && DATA_URL.test(part)) {
+        found.push(part);
+      }
     } else if (Array.isArray(part)) {
       for (const item of part) look(item, depth + 1);
     } else if (isObject(part)) {
       const { data, mimeType } = part;
       if (
-        typeof data === "string" && typeof mimeType === "string" && IMAGE_TYPE.test(mimeType) &&
+        typeof data === "string" && typeof mimeType === "string" &&
+        IMAGE_TYPE.test(mimeType) &&
         BASE64.test(data)
       ) found.push(`data:${mimeType};base64,${data}`);
       else for (const item of Object.values(part)) look(item, depth + 1);

@@ -20,14 +20,20 @@ export type Route =
     readonly arguments?: string;
   };
 
-const VIEWS: readonly string[] = ["try", "targets", "schema"] satisfies readonly ToolView[];
+const VIEWS: readonly string[] = [
+  "try",
+  "targets",
+  "schema",
+] satisfies readonly ToolView[];
 
 /** Reads a fragment. An unknown one is the list of tools. */
 export function readRoute(hash: string): Route {
   const [path = "", query = ""] = hash.replace(/^#?\/?/, "").split("?");
   const [page, id, view = "try"] = path.split("/");
   if (page === "why" || page === "calls") return { page };
-  if (page !== "tool" || id === undefined || !VIEWS.includes(view)) return { page: "tools" };
+  if (page !== "tool" || id === undefined || !VIEWS.includes(view)) {
+    return { page: "tools" };
+  }
   const given = new URLSearchParams(query).get("arguments");
   try {
     return {
@@ -43,7 +49,9 @@ export function readRoute(hash: string): Route {
 
 /** The fragment of a route. */
 export function hrefOf(route: Route): string {
-  if (route.page !== "tool") return route.page === "tools" ? "#/" : `#/${route.page}`;
+  if (route.page !== "tool") {
+    return route.page === "tools" ? "#/" : `#/${route.page}`;
+  }
   const query = route.arguments === undefined
     ? ""
     : `?${new URLSearchParams({ arguments: route.arguments })}`;

@@ -44,7 +44,8 @@ function curl(call: SampleCall): string {
 }
 
 function typescript(call: SampleCall): string {
-  const body = JSON.stringify({ arguments: call.arguments }, null, 2).replaceAll("\n", "\n  ");
+  const body = JSON.stringify({ arguments: call.arguments }, null, 2)
+    .replaceAll("\n", "\n  ");
   return [
     `const response = await fetch(${JSON.stringify(urlOf(call))}, {`,
     '  method: "POST",',
@@ -110,8 +111,9 @@ function cQuoted(text: string): string {
   let result = "";
   for (const byte of bytes) {
     const letter = String.fromCharCode(byte);
-    if (letter === '"' || letter === "\\" || letter === "?") result += `\\${letter}`;
-    else if (byte >= 0x20 && byte < 0x7f) result += letter;
+    if (letter === '"' || letter === "\\" || letter === "?") {
+      result += `\\${letter}`;
+    } else if (byte >= 0x20 && byte < 0x7f) result += letter;
     else result += `\\${byte.toString(8).padStart(3, "0")}`;
   }
   return `"${result}"`;

@@ -75,6 +75,8 @@ export interface Notes {
   readonly description?: string;
   readonly deprecated: boolean;
   readonly examples: readonly unknown[];
+  /** What an absent value stands for. */
+  readonly default?: unknown;
 }
 
 /** References and `allOf` are followed this far: a schema may lead back to itself. */
@@ -108,7 +110,10 @@ export class FormSchema {
       title: textIn(parts, "title"),
       description: textIn(parts, "description"),
     };
+    const given = parts.find(({ schema }) => schema["default"] !== undefined)
+      ?.schema["default"];
     return {
+      ...(given === undefined ? {} : { default: given }),
       ...(title === undefined ? {} : { title }),
       ...(description === undefined ? {} : { description }),
       deprecated: parts.some(({ schema }) => schema["deprecated"] === true),
@@ -156,16 +161,27 @@ export class FormSchema {
   variantOf(variants: readonly Variant[], value: unknown): number {
     const fits = variants.findIndex(({ place }) => this.#resembles(place, value, 2));
     if (fits !== -1) return fits;
-    return Math.max(0, variants.findIndex(({ place }) => this.#resembles(place, value, 0)));
+    return Math.max(
+      0,
+      variants.findIndex(({ place }) => this.#resembles(place, value, 0)),
+    );
   }
 
   /** The value of a required property that is known without asking: a constant, or what has one. */
   #given(place: Place, depth: number): unknown {
-    if (this.#expand(place).some(({ schema }) => schema["default"] !== undefined)) {
+    if (
+      this.#expand(place).some(({ schema }) => schema["default"] !== undefined)
+    ) {
       return this.initial(place, depth);
     }
     const shape = this.shapeOf(place);
-    if (shape.kind === "object" || shape.kind === "list") return this.initial(place, depth);
+    if (shape.kind === "object" || shape.kind === "list") {
+      return this.initial(place, depth);
+    }
+    if (shape.kind === "variants") {
+      const first = this.initial(place, depth);
+      return typeof first === "object" && first !== null ? first : undefined;
+    }
     return shape.kind === "choice" && shape.choices.length === 1
       ? shape.choices[0]?.value
       : undefined;
@@ -175,9 +191,13 @@ export class FormSchema {
   #resembles(place: Place, value: unknown, depth: number): boolean {
     const parts = this.#expand(place);
     const types = typesOf(parts);
-    if (types !== undefined && !types.some((type) => isOfType(type, value))) return false;
+    if (types !== undefined && !types.some((type) => isOfType(type, value))) {
+      return false;
+    }
     const choice = choiceIn(parts);
-    if (choice !== undefined) return isOneOf(choice.choices.map((one) => one.value))(value);
+    if (choice !== undefined) {
+      return isOneOf(choice.choices.map((one) => one.value))(value);
+    }
     if (depth === 0) return true;
     const shape = this.shapeOf(place);
     if (shape.kind === "variants") {
@@ -191,7 +211,8 @@ export class FormSchema {
     if (shape.kind !== "object" || !isObject(value)) return true;
     return [...shape.required].every((name) => Object.hasOwn(value, name)) &&
       [...shape.properties].every(([name, own]) =>
-        !Object.hasOwn(value, name) || this.#resembles(own, value[name], depth - 1)
+        !Object.hasOwn(value, name) ||
+        this.#resembles(own, value[name], depth - 1)
       );
   }
 
@@ -199,7 +220,11 @@ export class FormSchema {
   #expand(place: Place): readonly ObjectPart[] {
     const found: ObjectPart[] = [];
     const waiting = [...place];
-    for (let part = waiting.shift(); part !== undefined; part = waiting.shift()) {
+    for (
+      let part = waiting.shift();
+      part !== undefined;
+      part = waiting.shift()
+    ) {
       const { schema, base } = part;
       if (typeof schema === "boolean") continue;
       if (found.length >= MAX_PARTS) break;
@@ -209,7 +234,10 @@ export class FormSchema {
         const ref = own[keyword];
         const target = typeof ref === "string" ? this.#index.resolve(ref, base) : undefined;
         if (target !== undefined) {
-          waiting.push({ schema: target.schema as JsonSchema, base: target.base });
+          waiting.push({
+            schema: target.schema as JsonSchema,
+            base: target.base,
+          });
         }
       }
       waiting.push(...placesIn(own["allOf"], base).flat());
@@ -223,12 +251,16 @@ export class FormSchema {
       for (const keyword of ["oneOf", "anyOf"]) {
         const places = placesIn(part.schema[keyword], part.base);
         // Alternatives that only say which properties must be there are no forms of their own.
-        if (places.length === 0 || !places.some((place) => this.#saysForm(place))) continue;
+        if (
+          places.length === 0 || !places.some((place) => this.#saysForm(place))
+        ) continue;
         const { [keyword]: _, ...rest } = part.schema;
         const others = parts.map((one) => one === part ? { ...part, schema: rest } : one)
           .map(withoutReferences);
         const choices = places.map((place) => constantIn(this.#expand(place)));
-        if (choices.every((choice) => choice !== undefined)) return { kind: "choice", choices };
+        if (choices.every((choice) => choice !== undefined)) {
+          return { kind: "choice", choices };
+        }
         return {
           kind: "variants",
           variants: places.map((place, index) => ({
@@ -243,7 +275,10 @@ export class FormSchema {
       kind: "variants",
       variants: types.map((type) => ({
         label: type,
-        place: [...parts.map(withoutReferences), { schema: { type }, base: ROOT_URI }],
+        place: [...parts.map(withoutReferences), {
+          schema: { type },
+          base: ROOT_URI,
+        }],
       })),
     };
   }
@@ -254,7 +289,7 @@ export class FormSchema {
     );
   }
 
-  #labelOf(place: Place): string | undefined {
+  #labelOf(place: Place, depth = 0): string | undefined {
     const parts = this.#expand(place);
     const title = textIn(parts, "title");
     if (title !== undefined) return title;
@@ -270,7 +305,7 @@ export class FormSchema {
       return names.length === 0 ? "object" : names.join(", ");
     }
     if (shape.kind === "list" && shape.rest !== undefined) {
-      const item = this.#labelOf(shape.rest);
+      const item = depth < 2 ? this.#labelOf(shape.rest, depth + 1) : undefined;
       return item === undefined ? "list" : `list of ${item}`;
     }
     return typesOf(parts)?.join(" or ");
@@ -295,12 +330,18 @@ function placesIn(schemas: unknown, base: string): readonly Place[] {
   return Array.isArray(schemas) ? schemas.map((schema: JsonSchema) => [{ schema, base }]) : [];
 }
 
-function textIn(parts: readonly ObjectPart[], keyword: string): string | undefined {
+function textIn(
+  parts: readonly ObjectPart[],
+  keyword: string,
+): string | undefined {
   const texts = parts.map(({ schema }) => schema[keyword]);
   return texts.find((text): text is string => typeof text === "string" && text !== "");
 }
 
-function numberIn(parts: readonly ObjectPart[], keyword: string): number | undefined {
+function numberIn(
+  parts: readonly ObjectPart[],
+  keyword: string,
+): number | undefined {
   return parts.map(({ schema }) => schema[keyword]).find((value) => typeof value === "number");
 }
 
@@ -327,7 +368,9 @@ function labelOf(value: unknown): string {
 
 function choiceIn(
   parts: readonly ObjectPart[],
-): { readonly kind: "choice"; readonly choices: readonly Choice[] } | undefined {
+):
+  | { readonly kind: "choice"; readonly choices: readonly Choice[] }
+  | undefined {
   const lists = parts.flatMap(({ schema }) => {
     if (Object.hasOwn(schema, "const")) return [[schema["const"]]];
     return Array.isArray(schema["enum"]) ? [schema["enum"] as unknown[]] : [];
@@ -335,7 +378,10 @@ function choiceIn(
   const [first, ...others] = lists;
   if (first === undefined) return undefined;
   const values = first.filter((value) => others.every((list) => isOneOf(list)(value)));
-  return { kind: "choice", choices: values.map((value) => ({ label: labelOf(value), value })) };
+  return {
+    kind: "choice",
+    choices: values.map((value) => ({ label: labelOf(value), value })),
+  };
 }
 
 /** The one value that parts allow, under its title. */
@@ -413,7 +459,12 @@ function objectOf(parts: readonly ObjectPart[]): ObjectShape {
   }
   // An object that names no properties is a map, unless it is closed.
   const takesOthers = isOpen || (!isClosed && properties.size === 0);
-  return { kind: "object", properties, required, ...(takesOthers ? { rest } : {}) };
+  return {
+    kind: "object",
+    properties,
+    required,
+    ...(takesOthers ? { rest } : {}),
+  };
 }
 
 function listOf(parts: readonly ObjectPart[]): ListShape {
@@ -426,7 +477,9 @@ function listOf(parts: readonly ObjectPart[]): ListShape {
     });
     const { items } = schema;
     if (items === false) isClosed = true;
-    else if (items !== undefined) rest.push({ schema: items as JsonSchema, base });
+    else if (items !== undefined) {
+      rest.push({ schema: items as JsonSchema, base });
+    }
   }
   const maxItems = numberIn(parts, "maxItems") ?? Infinity;
   return { kind: "list", first, maxItems, ...(isClosed ? {} : { rest }) };

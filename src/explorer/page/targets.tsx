@@ -15,7 +15,10 @@ import { Coloured, type Mark, MarkedJson } from "./parts.tsx";
 import type { ListedTool } from "./tools.ts";
 
 /** The targets, written in by the build. */
-declare const TARGETS: readonly { readonly id: string; readonly title: string }[];
+declare const TARGETS: readonly {
+  readonly id: string;
+  readonly title: string;
+}[];
 
 /** The answer of `GET /tools?format=…&losses=1`. */
 interface Export {
@@ -26,20 +29,30 @@ interface Export {
 }
 
 /** An export with its tokens, or why there is none. */
-type Exported = Export & { readonly tokens: number } | { readonly error: string };
+type Exported = Export & { readonly tokens: number } | {
+  readonly error: string;
+};
 
 /** The targets that are compared. */
-const chosen = signal<readonly string[]>(["openai.strict", "anthropic", "gemini"]);
+const chosen = signal<readonly string[]>([
+  "openai.chat.strict",
+  "anthropic",
+  "gemini",
+]);
 
 /** How the tool looks to each target. */
 export function Targets({ tool }: { readonly tool: ListedTool }): JSX.Element {
-  const [exports, setExports] = useState<ReadonlyMap<string, Exported>>(new Map());
+  const [exports, setExports] = useState<ReadonlyMap<string, Exported>>(
+    new Map(),
+  );
   useEffect(() => {
     const abort = new AbortController();
     setExports(new Map());
     for (const { id } of TARGETS) {
       void exportTo(id, tool.id, abort.signal).then((found) => {
-        if (!abort.signal.aborted) setExports((known) => new Map([...known, [id, found]]));
+        if (!abort.signal.aborted) {
+          setExports((known) => new Map([...known, [id, found]]));
+        }
       });
     }
     return () => abort.abort();
@@ -83,16 +96,29 @@ export function Targets({ tool }: { readonly tool: ListedTool }): JSX.Element {
       </div>
       <div class="shapes">
         {shown.map(({ id, title }) => (
-          <Shape key={id} tool={tool} title={title} exported={exports.get(id)} />
+          <Shape
+            key={id}
+            tool={tool}
+            title={title}
+            exported={exports.get(id)}
+          />
         ))}
       </div>
     </div>
   );
 }
 
-async function exportTo(target: string, tool: string, signal: AbortSignal): Promise<Exported> {
+async function exportTo(
+  target: string,
+  tool: string,
+  signal: AbortSignal,
+): Promise<Exported> {
   try {
-    const query = new URLSearchParams({ format: target, losses: "1", enabledToolIds: tool });
+    const query = new URLSearchParams({
+      format: target,
+      losses: "1",
+      enabledToolIds: tool,
+    });
     const found = await ask<Export>(`tools?${query}`, { signal });
     return { ...found, tokens: countTokens(JSON.stringify(found.tools)) };
   } catch (error) {
@@ -100,7 +126,9 @@ async function exportTo(target: string, tool: string, signal: AbortSignal): Prom
   }
 }
 
-function Summary({ exported }: { readonly exported: Exported | undefined }): JSX.Element {
+function Summary(
+  { exported }: { readonly exported: Exported | undefined },
+): JSX.Element {
   if (exported === undefined || "error" in exported) {
     return <td colSpan={3} class="faint">{exported?.error ?? "…"}</td>;
   }
@@ -148,13 +176,20 @@ function Shape(
     <section class="shape" aria-label={title}>
       <h2>{title}</h2>
       <p class="faint">about {tokens} tokens</p>
-      {[...rejected, ...warnings].map(({ message }) => <p key={message} class="wrong">{message}
-      </p>)}
+      {rejected.map(({ message }) => <p key={message} class="wrong">{message}</p>)}
+      {warnings.map(({ message }) => <p key={message} class="warning">{message}</p>)}
       <h3>What is sent</h3>
-      <pre class="json" tabIndex={0} role="region" aria-label={`${title}: what is sent`}>
+      <pre
+        class="json"
+        tabIndex={0}
+        role="region"
+        aria-label={`${title}: what is sent`}
+      >
         <Coloured text={JSON.stringify(tools, null, 2)} />
       </pre>
-      <h3>{losses.length === 0 ? "Nothing is lost" : "What is lost, in the tool's own schema"}</h3>
+      <h3>
+        {losses.length === 0 ? "Nothing is lost" : "What is lost, in the tool's own schema"}
+      </h3>
       {losses.length > 0 && (
         <MarkedJson
           label={`${title}: losses`}

@@ -25,7 +25,9 @@ export const SEARCH_ID = "search";
 /** Moves the focus to the next or previous tool of the list. */
 function moveIn(event: JSX.TargetedKeyboardEvent<HTMLElement>): void {
   if (event.key !== "ArrowDown" && event.key !== "ArrowUp") return;
-  const links = [...event.currentTarget.querySelectorAll<HTMLElement>("a.tool")];
+  const links = [
+    ...event.currentTarget.querySelectorAll<HTMLElement>("a.tool"),
+  ];
   const at = links.indexOf(document.activeElement as HTMLElement);
   const next = event.key === "ArrowDown" ? at + 1 : at - 1;
   if (next < 0) document.getElementById(SEARCH_ID)?.focus();
@@ -37,7 +39,8 @@ function moveIn(event: JSX.TargetedKeyboardEvent<HTMLElement>): void {
 export function ToolList(): JSX.Element {
   const list = shown.value;
   const chosen = route.value.page === "tool" ? route.value.id : undefined;
-  const isFiltered = query.value.trim() !== "" || Object.values(filters.value).some(Boolean);
+  const isFiltered = query.value.trim() !== "" ||
+    Object.values(filters.value).some(Boolean);
   return (
     <nav class="tools" aria-label="Tools" onKeyDown={moveIn}>
       <div class="search">
@@ -73,22 +76,23 @@ export function ToolList(): JSX.Element {
             </a>
           </li>
         ))}
-        {!isFiltered && unavailable.value.map(({ id, risk, reason }) => (
-          <li key={id}>
-            <a
-              class="tool absent"
-              href={hrefOf({ page: "tool", id, view: "try" })}
-              aria-current={id === chosen ? "page" : undefined}
-            >
-              <span class="name">
-                <code>{id}</code>
-                <span class="badge">unavailable</span>
-                <Risk level={risk} />
-              </span>
-              <span class="about">{reason}</span>
-            </a>
-          </li>
-        ))}
+        {!isFiltered &&
+          unavailable.value.map(({ id, risk, reason }) => (
+            <li key={id}>
+              <a
+                class="tool absent"
+                href={hrefOf({ page: "tool", id, view: "try" })}
+                aria-current={id === chosen ? "page" : undefined}
+              >
+                <span class="name">
+                  <code>{id}</code>
+                  <span class="badge">unavailable</span>
+                  <Risk level={risk} />
+                </span>
+                <span class="about">{reason}</span>
+              </a>
+            </li>
+          ))}
       </ul>
     </nav>
   );
@@ -112,7 +116,10 @@ function Filters(): JSX.Element {
           aria-label={`Filter by ${name}`}
           value={filters.value[name]}
           onChange={(event) =>
-            filters.value = { ...filters.value, [name]: event.currentTarget.value }}
+            filters.value = {
+              ...filters.value,
+              [name]: event.currentTarget.value,
+            }}
         >
           <option value="">any {name}</option>
           {values[name].map((value) => <option key={value} value={value}>{value}</option>)}

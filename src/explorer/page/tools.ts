@@ -63,7 +63,12 @@ export const revision = signal(0);
 /** The words that are searched for. */
 export const query = signal("");
 /** What the list is narrowed to; empty for everything. */
-export const filters = signal({ namespace: "", category: "", risk: "", tag: "" });
+export const filters = signal({
+  namespace: "",
+  category: "",
+  risk: "",
+  tag: "",
+});
 /** The tools that the service's search found, best first. */
 const hits = signal<readonly string[]>([]);
 
@@ -91,7 +96,8 @@ export const shown = computed<readonly ListedTool[]>(() => {
   );
   if (words === "") return kept;
   const holding = kept.filter((tool) =>
-    `${tool.id}\n${tool.title ?? ""}\n${tool.description}`.toLowerCase().includes(words)
+    `${tool.id}\n${tool.title ?? ""}\n${tool.description}`.toLowerCase()
+      .includes(words)
   );
   const isKept = new Set(kept);
   const found = hits.value.map((id) => tools.value.get(id))
@@ -151,7 +157,9 @@ async function load(signal: AbortSignal): Promise<void> {
     revision.value++;
   } catch (error) {
     if (signal.aborted) return;
-    loading.value = { error: error instanceof Error ? error.message : String(error) };
+    loading.value = {
+      error: error instanceof Error ? error.message : String(error),
+    };
   }
 }
 
@@ -161,7 +169,10 @@ const RETRY_MS = 3_000;
 async function follow(signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     try {
-      const response = await send("events", { accept: "text/event-stream", signal });
+      const response = await send("events", {
+        accept: "text/event-stream",
+        signal,
+      });
       // Loaded after the stream has begun, so that no change is missed.
       await load(signal);
       if (response.status === 204) return;

@@ -6,7 +6,7 @@
  */
 
 import type { JSX } from "preact";
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { detectDialect, explain, normalizeSchema } from "../../schema/mod.ts";
 import type { Issue, JsonSchema } from "../../tool/mod.ts";
 import { BASE, token } from "./api.ts";
@@ -24,7 +24,9 @@ import type { ListedTool } from "./tools.ts";
 /** Makes the check of arguments: the same sentences as those of the service. */
 function checkerOf(schema: JsonSchema): (value: unknown) => readonly Issue[] {
   // Formats are left to the service.
-  const normalized = normalizeSchema(schema, detectDialect(schema), { formats: new Set() });
+  const normalized = normalizeSchema(schema, detectDialect(schema), {
+    formats: new Set(),
+  });
   return (value) => explain(normalized, value, () => true);
 }
 
@@ -43,8 +45,14 @@ function draftOf(value: unknown): Draft {
 const drafts = new Map<string, Draft>();
 
 /** What the form begins with: a link's arguments, what was filled in, or what the schema gives. */
-function firstDraft(id: string, schema: FormSchema, given: string | undefined): Draft {
-  if (given === undefined) return drafts.get(id) ?? draftOf(schema.initial(schema.root) ?? {});
+function firstDraft(
+  id: string,
+  schema: FormSchema,
+  given: string | undefined,
+): Draft {
+  if (given === undefined) {
+    return drafts.get(id) ?? draftOf(schema.initial(schema.root) ?? {});
+  }
   const read = parse(given);
   return read.ok ? draftOf(read.value) : { value: {}, text: given, error: read.message };
 }
@@ -54,13 +62,20 @@ const MAX_LINK = 8_000;
 
 /** A tool with its form. Mounted anew for each tool and link. */
 export function Try(
-  { tool, given }: { readonly tool: ListedTool; readonly given: string | undefined },
+  { tool, given }: {
+    readonly tool: ListedTool;
+    readonly given: string | undefined;
+  },
 ): JSX.Element {
-  const schema = useMemo(() => new FormSchema(tool.parameters), [tool.parameters]);
+  const schema = useMemo(() => new FormSchema(tool.parameters), [
+    tool.parameters,
+  ]);
   const check = useMemo(() => checkerOf(tool.parameters), [tool.parameters]);
   const [draft, setDraft] = useState(() => firstDraft(tool.id, schema, given));
   // Nothing is called wrong before it was touched.
-  const [isTouched, setTouched] = useState(given !== undefined || drafts.has(tool.id));
+  const [isTouched, setTouched] = useState(
+    given !== undefined || drafts.has(tool.id),
+  );
   // Subscribes to the calls.
   const call = calls.value.length === 0 ? undefined : lastCallOf(tool.id);
   const [isShown, setShown] = useState(call !== undefined);
@@ -70,27 +85,32 @@ export function Try(
     drafts.set(tool.id, next);
   };
   const own = useMemo(() => check(draft.value), [check, draft.value]);
-  const answered = call?.failure?.code === "invalid_arguments" && call.arguments === draft.value
+  const answered = call?.failure?.code === "invalid_arguments" &&
+      call.arguments === draft.value
     ? call.failure.issues
     : [];
   const issues = answered.length > 0 ? answered : isTouched ? own : [];
-  const canRun = draft.error === undefined && tool.executable && call?.status !== "running";
+  const canRun = draft.error === undefined && tool.executable &&
+    call?.status !== "running";
   const start = (): void => {
     if (!canRun) return;
     setTouched(true);
     setShown(true);
     void run(tool.id, draft.value);
   };
+  // The listener stays; what it starts is that of the last rendering.
+  const latest = useRef(start);
+  latest.current = start;
   useEffect(() => {
     const onKey = (event: KeyboardEvent): void => {
       if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
         event.preventDefault();
-        start();
+        latest.current();
       }
     };
     addEventListener("keydown", onKey);
     return () => removeEventListener("keydown", onKey);
-  });
+  }, []);
   const link = hrefOf({
     page: "tool",
     id: tool.id,
@@ -129,7 +149,9 @@ export function Try(
           <Button kind="main" disabled={!canRun} onClick={start}>Run</Button>
           <kbd>Ctrl</kbd> + <kbd>Enter</kbd>
           {!tool.executable && (
-            <span class="faint">This tool is a definition only: it cannot be called.</span>
+            <span class="faint">
+              This tool is a definition only: it cannot be called.
+            </span>
           )}
           {link.length <= MAX_LINK && <a href={link}>Link to this call</a>}
         </div>
@@ -141,7 +163,10 @@ export function Try(
 }
 
 function Examples(
-  { tool, onPick }: { readonly tool: ListedTool; readonly onPick: (input: unknown) => void },
+  { tool, onPick }: {
+    readonly tool: ListedTool;
+    readonly onPick: (input: unknown) => void;
+  },
 ): JSX.Element | null {
   const { examples = [] } = tool;
   if (examples.length === 0) return null;
@@ -177,7 +202,12 @@ function Samples(
   return (
     <section class="samples" aria-label="The same call for other programs">
       <div class="row">
-        <Segments label="Language" values={LANGUAGES} value={language} onChange={setLanguage} />
+        <Segments
+          label="Language"
+          values={LANGUAGES}
+          value={language}
+          onChange={setLanguage}
+        />
         <Copy text={text}>Copy</Copy>
       </div>
       <pre

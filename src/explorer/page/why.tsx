@@ -32,12 +32,18 @@ const CONTEXTS: readonly Column[] = [
 
 const OWN: Column = { name: "you", query: "" };
 
-function columnsOf(dimension: Dimension, { roles, scopes }: Explanations): readonly Column[] {
+function columnsOf(
+  dimension: Dimension,
+  { roles, scopes }: Explanations,
+): readonly Column[] {
   switch (dimension) {
     case "role":
       return [
         OWN,
-        ...roles.map((role) => ({ name: role, query: new URLSearchParams({ role }).toString() })),
+        ...roles.map((role) => ({
+          name: role,
+          query: new URLSearchParams({ role }).toString(),
+        })),
         ...scopes.map((scope) => ({
           name: `scope ${scope}`,
           query: new URLSearchParams({ scopes: scope }).toString(),
@@ -45,7 +51,10 @@ function columnsOf(dimension: Dimension, { roles, scopes }: Explanations): reado
       ];
     case "risk":
       return [
-        ...RISK_LEVELS.map((risk) => ({ name: `up to ${risk}`, query: `maxRisk=${risk}` })),
+        ...RISK_LEVELS.map((risk) => ({
+          name: `up to ${risk}`,
+          query: `maxRisk=${risk}`,
+        })),
       ];
     case "context":
       return [OWN, ...CONTEXTS];
@@ -71,7 +80,9 @@ interface Cell {
 /** The matrix. */
 export function Why(): JSX.Element {
   const [all, setAll] = useState<Explanations>();
-  const [answers, setAnswers] = useState<ReadonlyMap<string, Answers>>(new Map());
+  const [answers, setAnswers] = useState<ReadonlyMap<string, Answers>>(
+    new Map(),
+  );
   const [error, setError] = useState<string>();
   const [cell, setCell] = useState<Cell>();
   const columns = all === undefined ? [] : columnsOf(dimension.value, all).slice(0, MAX_COLUMNS);
@@ -88,13 +99,18 @@ export function Why(): JSX.Element {
           const { tools } = query === ""
             ? own
             : await ask<Explanations>(`explain?${query}`, { signal });
-          return [query, new Map(tools.map((tool) => [tool.id, tool]))] as const;
+          return [
+            query,
+            new Map(tools.map((tool) => [tool.id, tool])),
+          ] as const;
         }));
         setAll(own);
         setAnswers(new Map(found));
         setError(undefined);
       } catch (thrown) {
-        if (!signal.aborted) setError(thrown instanceof Error ? thrown.message : String(thrown));
+        if (!signal.aborted) {
+          setError(thrown instanceof Error ? thrown.message : String(thrown));
+        }
       }
     })();
     return () => abort.abort();
@@ -108,7 +124,10 @@ export function Why(): JSX.Element {
       <div class="row">
         <Segments
           label="Columns"
-          values={[["role", "By role"], ["risk", "By risk"], ["context", "By context"]]}
+          values={[["role", "By role"], ["risk", "By risk"], [
+            "context",
+            "By context",
+          ]]}
           value={dimension.value}
           onChange={(next) => {
             setCell(undefined);
@@ -126,14 +145,21 @@ export function Why(): JSX.Element {
           {error ?? (all === undefined ? "Asking…" : `${rows.length} tools`)}
         </span>
       </div>
-      {all !== undefined && all.roles.length === 0 && dimension.value === "role" && (
+      {all !== undefined && all.roles.length === 0 &&
+        dimension.value === "role" && (
         <p class="faint">
           No tool lists roles, or you may only see your own tools.
         </p>
       )}
       <div class="split">
         <div class="scroll" role="region" aria-label="Matrix" tabIndex={0}>
-          <Matrix rows={rows} columns={columns} answers={answers} cell={cell} onOpen={setCell} />
+          <Matrix
+            rows={rows}
+            columns={columns}
+            answers={answers}
+            cell={cell}
+            onOpen={setCell}
+          />
         </div>
         {cell !== undefined && (
           <Explanation
@@ -155,7 +181,8 @@ function moveInGrid(event: JSX.TargetedKeyboardEvent<HTMLElement>): void {
   event.preventDefault();
   const row = cell.parentElement as HTMLTableRowElement;
   const rows = [...row.parentElement?.children ?? []] as HTMLTableRowElement[];
-  const next = rows[rows.indexOf(row) + step[0]]?.cells[cell.cellIndex + step[1]];
+  const next = rows[rows.indexOf(row) + step[0]]
+    ?.cells[cell.cellIndex + step[1]];
   next?.querySelector("button")?.focus();
 }
 
@@ -227,7 +254,10 @@ function wordOf({ selected, available, removedBy }: Explained): string {
 
 /** Every step of one decision. */
 function Explanation(
-  { cell: { id, column }, onClose }: { readonly cell: Cell; readonly onClose: () => void },
+  { cell: { id, column }, onClose }: {
+    readonly cell: Cell;
+    readonly onClose: () => void;
+  },
 ): JSX.Element {
   const [explanation, setExplanation] = useState<ToolExplanation>();
   const [error, setError] = useState<string>();
@@ -242,7 +272,14 @@ function Explanation(
         <h2>
           <code>{id}</code>, {column.name}
         </h2>
-        <button type="button" class="button quiet" aria-label="Close" onClick={onClose}>×</button>
+        <button
+          type="button"
+          class="button quiet"
+          aria-label="Close"
+          onClick={onClose}
+        >
+          ×
+        </button>
       </div>
       <p>{explanation?.reason ?? error ?? "Asking…"}</p>
       <ol>
