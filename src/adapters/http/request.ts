@@ -249,10 +249,9 @@ export class ToolServer {
     if (authorize !== undefined) {
       return this.#narrower.narrow(this.#ownerToolset(), { ...caller, role, scopes });
     }
-    const asked = { role: role ?? null, scopes: scopes ?? [] };
     return this.source instanceof Toolset
-      ? this.#ownerToolset().narrow(asked)
-      : this.source.select({ ...selection, ...asked });
+      ? this.#ownerToolset().narrow({ role, scopes })
+      : this.source.select({ ...selection, role: role ?? null, scopes: scopes ?? [] });
   }
 
   /** The dispatcher that runs only the tools of a toolset. */
