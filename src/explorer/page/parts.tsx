@@ -4,8 +4,8 @@
  * @module
  */
 
-import type { ComponentChildren, JSX } from "preact";
-import { useState } from "preact/hooks";
+import type { ComponentChildren, JSX, RefObject } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { isObject } from "../../tool/mod.ts";
 import { type JsonLine, jsonLines, wordsOf } from "./json_text.ts";
 
@@ -212,4 +212,29 @@ export function Copy(
 export function milliseconds(value: number): string {
   if (value >= 10_000) return `${(value / 1_000).toFixed(1)} s`;
   return value >= 100 ? `${Math.round(value)} ms` : `${Number(value.toPrecision(2))} ms`;
+}
+
+/** How many rows are drawn at first, and more whenever their end is seen. */
+const ROWS = 100;
+
+/**
+ * Draws a long list in steps.
+ *
+ * @param total How many rows there are.
+ * @returns How many to draw, and where to put the element at the end of the others.
+ */
+export function useGrowing<End extends HTMLElement>(
+  total: number,
+): { readonly count: number; readonly end: RefObject<End> } {
+  const [count, setCount] = useState(ROWS);
+  const end = useRef<End>(null);
+  useEffect(() => {
+    if (end.current === null) return;
+    const observer = new IntersectionObserver(([entry]) => {
+      if (entry?.isIntersecting === true) setCount(count + ROWS);
+    });
+    observer.observe(end.current);
+    return () => observer.disconnect();
+  }, [count, total > count]);
+  return { count, end };
 }

@@ -6,7 +6,7 @@
 
 import type { JSX } from "preact";
 import { RISK_LEVELS } from "../../tool/mod.ts";
-import { Risk } from "./parts.tsx";
+import { Risk, useGrowing } from "./parts.tsx";
 import { hrefOf, route } from "./route.ts";
 import {
   filters,
@@ -38,6 +38,7 @@ function moveIn(event: JSX.TargetedKeyboardEvent<HTMLElement>): void {
 /** The list, with its search and filters. */
 export function ToolList(): JSX.Element {
   const list = shown.value;
+  const { count, end } = useGrowing<HTMLLIElement>(list.length);
   const chosen = route.value.page === "tool" ? route.value.id : undefined;
   const isFiltered = query.value.trim() !== "" ||
     Object.values(filters.value).some(Boolean);
@@ -61,7 +62,7 @@ export function ToolList(): JSX.Element {
         </p>
       </div>
       <ul>
-        {list.map(({ id, title, risk, description }) => (
+        {list.slice(0, count).map(({ id, title, risk, description }) => (
           <li key={id}>
             <a
               class="tool"
@@ -76,7 +77,8 @@ export function ToolList(): JSX.Element {
             </a>
           </li>
         ))}
-        {!isFiltered &&
+        {list.length > count && <li key="" ref={end} class="faint">{list.length - count} more</li>}
+        {!isFiltered && list.length <= count &&
           unavailable.value.map(({ id, risk, reason }) => (
             <li key={id}>
               <a

@@ -11,7 +11,7 @@ import { useEffect, useState } from "preact/hooks";
 import type { ToolExplanation } from "../../select/mod.ts";
 import { RISK_LEVELS } from "../../tool/mod.ts";
 import { ask } from "./api.ts";
-import { Risk, Segments } from "./parts.tsx";
+import { Risk, Segments, useGrowing } from "./parts.tsx";
 import { type Explained, type Explanations, revision } from "./tools.ts";
 
 type Dimension = "role" | "risk" | "context";
@@ -202,6 +202,7 @@ function Matrix(
     readonly onOpen: (cell: Cell) => void;
   },
 ): JSX.Element {
+  const { count, end } = useGrowing<HTMLTableRowElement>(rows.length);
   return (
     <table class="matrix" onKeyDown={moveInGrid}>
       <thead>
@@ -211,7 +212,7 @@ function Matrix(
         </tr>
       </thead>
       <tbody>
-        {rows.map(({ id, risk }, at) => (
+        {rows.slice(0, count).map(({ id, risk }, at) => (
           <tr key={id}>
             <th scope="row">
               <code>{id}</code> <Risk level={risk} />
@@ -239,6 +240,11 @@ function Matrix(
             })}
           </tr>
         ))}
+        {rows.length > count && (
+          <tr key="" ref={end}>
+            <th scope="row" class="faint">{rows.length - count} more</th>
+          </tr>
+        )}
       </tbody>
     </table>
   );

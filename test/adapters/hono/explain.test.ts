@@ -93,7 +93,11 @@ describe("GET /explain", () => {
       buildToolset(sampleRegistry(), { maxRisk: "low", role: null }),
       { openExplain: true },
     );
-    assertEquals(verdicts(await explain(served, "?role=control")), { echo: "seen", plan: "seen" });
+    assertEquals(verdicts(await explain(served, "?role=control")), {
+      echo: "seen",
+      plan: "seen",
+      secrets: "seen",
+    });
   });
 
   it("says which tools are not available now", async () => {
