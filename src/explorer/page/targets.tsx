@@ -142,7 +142,9 @@ function Summary(
         {[
           ...rejected.map(() => "refused"),
           ...widened > 0 ? [`${widened} accept more`] : [],
-          ...warnings.length > 0 ? [`${warnings.length} warnings`] : [],
+          ...warnings.length > 0
+            ? [`${warnings.length} ${warnings.length === 1 ? "warning" : "warnings"}`]
+            : [],
         ].join(", ")}
       </td>
     </>
@@ -178,15 +180,6 @@ function Shape(
       <p class="faint">about {tokens} tokens</p>
       {rejected.map(({ message }) => <p key={message} class="wrong">{message}</p>)}
       {warnings.map(({ message }) => <p key={message} class="warning">{message}</p>)}
-      <h3>What is sent</h3>
-      <pre
-        class="json"
-        tabIndex={0}
-        role="region"
-        aria-label={`${title}: what is sent`}
-      >
-        <Coloured text={JSON.stringify(tools, null, 2)} />
-      </pre>
       <h3>
         {losses.length === 0 ? "Nothing is lost" : "What is lost, in the tool's own schema"}
       </h3>
@@ -197,6 +190,15 @@ function Shape(
           marks={losses.map(markOf)}
         />
       )}
+      <h3>What is sent</h3>
+      <pre
+        class="json"
+        tabIndex={0}
+        role="region"
+        aria-label={`${title}: what is sent`}
+      >
+        <Coloured text={JSON.stringify(tools, null, 2)} />
+      </pre>
     </section>
   );
 }

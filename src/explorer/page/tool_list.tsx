@@ -91,7 +91,7 @@ export function ToolList(): JSX.Element {
                   <span class="badge">unavailable</span>
                   <Risk level={risk} />
                 </span>
-                <span class="about">{reason}</span>
+                <span class="about">{reason.replace(/^.*?now: /, "")}</span>
               </a>
             </li>
           ))}
