@@ -23,10 +23,7 @@ export const CHROMIUM: string | undefined = ["chromium", "chromium-browser"]
     }
   });
 
-const AXE = readFileSync(
-  createRequire(import.meta.url).resolve("axe-core/axe.min.js"),
-  "utf8",
-);
+const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
 /** Starts the browser. */
 export function startBrowser(): Promise<Browser> {
@@ -63,10 +60,7 @@ export async function openPage(
   url: string,
   { width = 1280, height = 860, scheme = "light" }: PageOptions = {},
 ): Promise<OpenPage> {
-  const context = await browser.newContext({
-    viewport: { width, height },
-    colorScheme: scheme,
-  });
+  const context = await browser.newContext({ viewport: { width, height }, colorScheme: scheme });
   const page = await context.newPage();
   const wrongs: string[] = [];
   const { origin } = new URL(url);
@@ -115,20 +109,24 @@ export async function axe(page: Page): Promise<readonly string[]> {
   return await page.evaluate(async () => {
     const { axe } = globalThis as unknown as {
       axe: {
-        run(): Promise<
-          {
-            violations: readonly {
-              id: string;
-              help: string;
-              nodes: readonly { target: unknown }[];
-            }[];
-          }
-        >;
+        run(): Promise<{
+          violations: readonly {
+            id: string;
+            help: string;
+            nodes: readonly { target: unknown }[];
+          }[];
+        }>;
       };
     };
     const { violations } = await axe.run();
-    return violations.map(({ id, help, nodes }) =>
-      `${id}: ${help}: ${nodes.slice(0, 3).map(({ target }) => String(target)).join(" | ")}`
+    return violations.map(
+      ({ id, help, nodes }) =>
+        `${id}: ${help}: ${
+          nodes
+            .slice(0, 3)
+            .map(({ target }) => String(target))
+            .join(" | ")
+        }`,
     );
   });
 }

@@ -58,10 +58,7 @@ const tryPath = (id: string, input?: unknown): string =>
 
 const listed = (page: Page): Locator => page.locator("a.tool code");
 const tab = (page: Page, name: string): Locator =>
-  page.getByRole("navigation", { name: "Pages" }).getByRole("link", {
-    name,
-    exact: true,
-  });
+  page.getByRole("navigation", { name: "Pages" }).getByRole("link", { name, exact: true });
 const field = (page: Page, name: string): Locator => page.getByLabel(name, { exact: true });
 const button = (page: Page, name: string): Locator =>
   page.getByRole("button", { name, exact: true });
@@ -97,10 +94,7 @@ describe("the list of tools", () => {
       const run = page.locator("a.tool", { hasText: "shell:run" });
       assertEquals(await run.locator(".badge").allTextContents(), ["critical"]);
       const absent = page.locator("a.tool", { hasText: "index:rebuild" });
-      assertEquals(await absent.locator(".badge").allTextContents(), [
-        "unavailable",
-        "low",
-      ]);
+      assertEquals(await absent.locator(".badge").allTextContents(), ["unavailable", "low"]);
       await absent.click();
       await says(page.locator("main"), "not available now");
     }));
@@ -108,14 +102,10 @@ describe("the list of tools", () => {
   test("follows the service's tools as they change", () =>
     look("", async (page) => {
       await page.getByText("live", { exact: true }).waitFor();
-      open.registry.registerTool(
-        defineTool({ name: "newcomer", description: "Is new." }),
-      );
+      open.registry.registerTool(defineTool({ name: "newcomer", description: "Is new." }));
       await says(listed(page), "newcomer");
       open.registry.unregisterTool("newcomer");
-      await listed(page).filter({ hasText: "newcomer" }).waitFor({
-        state: "detached",
-      });
+      await listed(page).filter({ hasText: "newcomer" }).waitFor({ state: "detached" });
     }));
 
   test("is searched as one types, by meaning and by letters", () =>
@@ -166,23 +156,27 @@ describe("the list of tools", () => {
   test("shows a thousand tools, and searches them", async () => {
     const service = await startService({ more: 1_000 });
     try {
-      await look("", async (page) => {
-        await says(page.getByRole("status"), "1005 tools");
-        assertEquals(await listed(page).count(), 100);
-        await page.locator("nav.tools li").last().scrollIntoViewIfNeeded();
-        await listed(page).nth(199).waitFor();
-        await page.getByLabel("Search tools").fill("tool-0777");
-        await says(page.getByRole("status"), "1 of 1005 tools");
-        await tab(page, "Why").click();
-        await says(page.getByRole("status"), "1010 tools");
-        const rows = page.locator("table.matrix tbody tr");
-        await says(rows.last(), "910 more");
-        await rows.last().scrollIntoViewIfNeeded();
-        await says(rows.last(), "810 more");
-        await page.getByLabel("Filter the rows").fill("tool-0777");
-        await rows.nth(1).waitFor({ state: "detached" });
-        assertEquals(await rows.count(), 1);
-      }, { service });
+      await look(
+        "",
+        async (page) => {
+          await says(page.getByRole("status"), "1005 tools");
+          assertEquals(await listed(page).count(), 100);
+          await page.locator("nav.tools li").last().scrollIntoViewIfNeeded();
+          await listed(page).nth(199).waitFor();
+          await page.getByLabel("Search tools").fill("tool-0777");
+          await says(page.getByRole("status"), "1 of 1005 tools");
+          await tab(page, "Why").click();
+          await says(page.getByRole("status"), "1010 tools");
+          const rows = page.locator("table.matrix tbody tr");
+          await says(rows.last(), "910 more");
+          await rows.last().scrollIntoViewIfNeeded();
+          await says(rows.last(), "810 more");
+          await page.getByLabel("Filter the rows").fill("tool-0777");
+          await rows.nth(1).waitFor({ state: "detached" });
+          assertEquals(await rows.count(), 1);
+        },
+        { service },
+      );
     } finally {
       await service.close();
     }
@@ -199,8 +193,7 @@ describe("the form of a tool", () => {
       await button(page, "Add options").click();
       await field(page, "depth").fill("2");
       await button(page, "Add exclude").click();
-      await button(page, "Add an item to exclude")
-        .click();
+      await button(page, "Add an item to exclude").click();
       await field(page, "exclude 1").fill("dist");
       const value = {
         pattern: "*.ts",
@@ -214,34 +207,23 @@ describe("the form of a tool", () => {
       await button(page, "Remove hidden").click();
       await button(page, "Remove exclude 1").click();
       const { hidden: _, ...rest } = value;
-      assertEquals(await argumentsOf(page), {
-        ...rest,
-        options: { depth: 2, exclude: [] },
-      });
+      assertEquals(await argumentsOf(page), { ...rest, options: { depth: 2, exclude: [] } });
 
-      await editor(page).fill(
-        '{"pattern":"b","limit":7,"options":{"depth":4}}',
-      );
+      await editor(page).fill('{"pattern":"b","limit":7,"options":{"depth":4}}');
       assertEquals(await field(page, "limit").inputValue(), "7");
       assertEquals(await field(page, "depth").inputValue(), "4");
       await button(page, "Sources").click();
-      assertEquals(await argumentsOf(page), {
-        pattern: "src/**/*.ts",
-        limit: 3,
-      });
+      assertEquals(await argumentsOf(page), { pattern: "src/**/*.ts", limit: 3 });
     }));
 
   test("has the branches of a union, tuples, maps and a schema that holds itself", () =>
     look(tryPath("shape:draw"), async (page) => {
       assertEquals(await argumentsOf(page), { shape: { kind: "circle" } });
       await field(page, "radius").fill("1.5");
-      assertEquals(await argumentsOf(page), {
-        shape: { kind: "circle", radius: 1.5 },
-      });
+      assertEquals(await argumentsOf(page), { shape: { kind: "circle", radius: 1.5 } });
       await field(page, "Form of shape").selectOption({ label: "Polygon" });
       await button(page, "Add an item to points").click();
-      await button(page, "Add an item to points 1")
-        .click();
+      await button(page, "Add an item to points 1").click();
       await field(page, "points 1 1").fill("4");
       await button(page, "Add colours").click();
       await page.getByLabel("Name of another property").fill("sky");
@@ -264,12 +246,9 @@ describe("the form of a tool", () => {
       assertEquals(await message.getAttribute("aria-invalid"), "false");
       await message.fill("ab");
       assertEquals(await message.getAttribute("aria-invalid"), "true");
-      const describedBy = await message.getAttribute("aria-describedby") ?? "";
+      const describedBy = (await message.getAttribute("aria-describedby")) ?? "";
       const words = await page.locator(`[id="${describedBy}"]`).textContent();
-      assertEquals(
-        words,
-        "/message must have at least 3 characters, and has 2",
-      );
+      assertEquals(words, "/message must have at least 3 characters, and has 2");
       // The tool's own rule is known to the service only.
       await message.fill("with a stop.");
       assertEquals(await message.getAttribute("aria-invalid"), "false");
@@ -282,10 +261,7 @@ describe("the form of a tool", () => {
     look(tryPath("git:commit"), async (page) => {
       await button(page, "Run").click();
       await says(page.locator(".field .wrong"), "This must be given");
-      assertEquals(
-        await field(page, "message").getAttribute("aria-invalid"),
-        "true",
-      );
+      assertEquals(await field(page, "message").getAttribute("aria-invalid"), "true");
     }));
 
   test("keeps its value while the JSON is broken, and does not run", () =>
@@ -293,33 +269,19 @@ describe("the form of a tool", () => {
       await editor(page).fill('{"message": ');
       await says(page.locator(".editor .wrong"), "JSON");
       assertEquals(await field(page, "message").inputValue(), "kept");
-      assertEquals(
-        await button(page, "Run")
-          .isDisabled(),
-        true,
-      );
+      assertEquals(await button(page, "Run").isDisabled(), true);
     }));
 
   test("is opened by a link with its arguments, which runs nothing", () =>
-    look(
-      tryPath("files:search", { pattern: "a b&c=%d", limit: 2 }),
-      async (page) => {
-        assertEquals(await argumentsOf(page), {
-          pattern: "a b&c=%d",
-          limit: 2,
-        });
-        await field(page, "limit").fill("9");
-        const link = await page.getByRole("link", { name: "Link to this call" })
-          .getAttribute("href");
-        assertEquals(await page.locator("section.call").count(), 0);
-        await page.goto(`${open.url}${link}`);
-        await page.reload();
-        assertEquals(await argumentsOf(page), {
-          pattern: "a b&c=%d",
-          limit: 9,
-        });
-      },
-    ));
+    look(tryPath("files:search", { pattern: "a b&c=%d", limit: 2 }), async (page) => {
+      assertEquals(await argumentsOf(page), { pattern: "a b&c=%d", limit: 2 });
+      await field(page, "limit").fill("9");
+      const link = await page.getByRole("link", { name: "Link to this call" }).getAttribute("href");
+      assertEquals(await page.locator("section.call").count(), 0);
+      await page.goto(`${open.url}${link}`);
+      await page.reload();
+      assertEquals(await argumentsOf(page), { pattern: "a b&c=%d", limit: 9 });
+    }));
 });
 
 describe("a call", () => {
@@ -330,32 +292,23 @@ describe("a call", () => {
       const result = page.getByRole("region", { name: "Result" });
       await says(result.locator("summary").first(), "[4]");
       await button(page, "Table").click();
-      assertEquals(await result.locator("th").allTextContents(), [
-        "path",
-        "bytes",
-        "pattern",
-      ]);
+      assertEquals(await result.locator("th").allTextContents(), ["path", "bytes", "pattern"]);
       assertEquals(await result.locator("tbody tr").count(), 4);
       await button(page, "Text").click();
-      assertEquals(
-        (JSON.parse(await result.textContent() ?? "") as unknown[])[3],
-        { path: "mod.ts", bytes: 4_800, pattern: "*" },
-      );
+      assertEquals((JSON.parse((await result.textContent()) ?? "") as unknown[])[3], {
+        path: "mod.ts",
+        bytes: 4_800,
+        pattern: "*",
+      });
     }));
 
   test("shows a picture", () =>
-    look(
-      tryPath("shape:draw", { shape: { kind: "circle", radius: 1 } }),
-      async (page) => {
-        await button(page, "Run").click();
-        const image = page.getByAltText("Image 1 of the result");
-        await image.waitFor();
-        assertEquals(
-          await image.evaluate((own: HTMLImageElement) => own.naturalWidth),
-          480,
-        );
-      },
-    ));
+    look(tryPath("shape:draw", { shape: { kind: "circle", radius: 1 } }), async (page) => {
+      await button(page, "Run").click();
+      const image = page.getByAltText("Image 1 of the result");
+      await image.waitFor();
+      assertEquals(await image.evaluate((own: HTMLImageElement) => own.naturalWidth), 480);
+    }));
 
   test("shows progress and output while it runs", () =>
     look(tryPath("report:build", { title: "Q3" }), async (page) => {
@@ -365,9 +318,7 @@ describe("a call", () => {
         await says(page.getByRole("log"), `Chapter ${done} of Q3 is written`);
         await says(page.locator(".call"), `${done} of 3 chapter ${done}`);
         assertEquals(
-          await page.getByLabel("Progress").evaluate((
-            own: HTMLProgressElement,
-          ) => own.value),
+          await page.getByLabel("Progress").evaluate((own: HTMLProgressElement) => own.value),
           done,
         );
         open.release();
@@ -388,59 +339,44 @@ describe("a call", () => {
     }));
 
   test("is written for other programs, which make it", () =>
-    look(
-      tryPath("files:search", { pattern: `it's "$x" \\ ä 😀`, limit: 1 }),
-      async (page) => {
-        const folder = mkdtempSync(join(tmpdir(), "plue-samples-"));
-        try {
-          for (
-            const [language, program, file] of [
-              ["curl", "sh", "call.sh"],
-              ["TypeScript", process.execPath, "call.ts"],
-              ["Python", "python3", "call.py"],
-            ] as const
-          ) {
-            await button(page, language)
-              .click();
-            const text = await page.locator(".samples pre").textContent() ?? "";
-            writeFileSync(join(folder, file), text);
-            const printed = await outputOf(program, [join(folder, file)]);
-            // A machine without the program has nothing to say about its sample.
-            if (printed === undefined) continue;
-            assertStringIncludes(printed, "src/tool/tool.ts");
-            assert(
-              /it('|\\')s .*\$x.* 😀/.test(printed),
-              `${language}: ${printed}`,
-            );
-          }
-          await button(page, "C").click();
-          writeFileSync(
-            join(folder, "call.c"),
-            await page.locator(".samples pre").textContent() ?? "",
-          );
-          await outputOf("cc", [
-            "-Iffi/include",
-            "-fsyntax-only",
-            "-Werror",
-            join(folder, "call.c"),
-          ]);
-        } finally {
-          rmSync(folder, { recursive: true });
+    look(tryPath("files:search", { pattern: `it's "$x" \\ ä 😀`, limit: 1 }), async (page) => {
+      const folder = mkdtempSync(join(tmpdir(), "plue-samples-"));
+      try {
+        for (
+          const [language, program, file] of [
+            ["curl", "sh", "call.sh"],
+            ["TypeScript", process.execPath, "call.ts"],
+            ["Python", "python3", "call.py"],
+          ] as const
+        ) {
+          await button(page, language).click();
+          const text = (await page.locator(".samples pre").textContent()) ?? "";
+          writeFileSync(join(folder, file), text);
+          const printed = await outputOf(program, [join(folder, file)]);
+          // A machine without the program has nothing to say about its sample.
+          if (printed === undefined) continue;
+          assertStringIncludes(printed, "src/tool/tool.ts");
+          assert(/it('|\\')s .*\$x.* 😀/.test(printed), `${language}: ${printed}`);
         }
-      },
-    ));
+        await button(page, "C").click();
+        writeFileSync(
+          join(folder, "call.c"),
+          (await page.locator(".samples pre").textContent()) ?? "",
+        );
+        await outputOf("cc", ["-Iffi/include", "-fsyntax-only", "-Werror", join(folder, "call.c")]);
+      } finally {
+        rmSync(folder, { recursive: true });
+      }
+    }));
 });
 
 /** What a program prints; `undefined` if there is no such program. It must succeed. */
-async function outputOf(
-  program: string,
-  args: readonly string[],
-): Promise<string | undefined> {
+async function outputOf(program: string, args: readonly string[]): Promise<string | undefined> {
   const child = spawn(program, args);
   let printed = "";
   let errors = "";
-  child.stdout.on("data", (data) => printed += data);
-  child.stderr.on("data", (data) => errors += data);
+  child.stdout.on("data", (data) => (printed += data));
+  child.stderr.on("data", (data) => (errors += data));
   const code = await new Promise<number | null>((resolve) => {
     child.on("error", () => resolve(null));
     child.on("close", resolve);
@@ -485,26 +421,24 @@ describe("the matrix", () => {
       await page.keyboard.press("ArrowRight");
       await page.keyboard.press("ArrowDown");
       await page.keyboard.press("Enter");
-      await says(
-        page.getByRole("region", { name: "Explanation" }),
-        "git:commit",
-      );
+      await says(page.getByRole("region", { name: "Explanation" }), "git:commit");
     }));
 
   test("shows a caller that may not explain its own tools only", () =>
-    look("#/why", async (page) => {
-      await signIn(page, TOKENS.other);
-      await cell(page, "files:search, you: seen").waitFor();
-      assertEquals(
-        await page.locator("table.matrix tbody th code").allTextContents(),
-        [
+    look(
+      "#/why",
+      async (page) => {
+        await signIn(page, TOKENS.other);
+        await cell(page, "files:search, you: seen").waitFor();
+        assertEquals(await page.locator("table.matrix tbody th code").allTextContents(), [
           "files:search",
           "index:rebuild",
           "report:build",
           "shape:draw",
-        ],
-      );
-    }, { service: closed }));
+        ]);
+      },
+      { service: closed },
+    ));
 });
 
 describe("the targets", () => {
@@ -515,20 +449,16 @@ describe("the targets", () => {
       assertGreater(await rows.count(), 20);
       const strict = rows.filter({ hasText: "openai.chat.strict" });
       await strict.locator("td.number").first().waitFor();
-      assert(
-        Number(await strict.locator("td.number").first().textContent()) > 50,
-      );
+      assert(Number(await strict.locator("td.number").first().textContent()) > 50);
       const shape = page.getByRole("region", { name: /^OpenAI.*losses$/ });
       await shape.waitFor();
-      const text = await shape.textContent() ?? "";
+      const text = (await shape.textContent()) ?? "";
       // The line of the place comes first, then what is lost there.
       const place = text.indexOf('"minimum"') === -1 ? text.indexOf('"limit"') : 0;
       assert(place >= 0);
       assertGreater(await shape.locator(".mark").count(), 0);
       await page.getByLabel(/^Show AWS Bedrock Converse$/).check();
-      const bedrock = page.getByRole("region", {
-        name: "AWS Bedrock Converse: what is sent",
-      });
+      const bedrock = page.getByRole("region", { name: "AWS Bedrock Converse: what is sent" });
       await says(bedrock, "toolSpec");
     }));
 });
@@ -543,8 +473,7 @@ describe("the calls", () => {
       await says(call, "running");
       await button(page, "Cancel report:build").click();
       await says(call, "failed: aborted");
-      await button(page, "Show the call of report:build")
-        .click();
+      await button(page, "Show the call of report:build").click();
       await says(call, "Chapter 1 of Long is written");
       await call.getByRole("link").click();
       assertEquals(await argumentsOf(page), { title: "Long" });
@@ -564,40 +493,52 @@ describe("the calls", () => {
 
 describe("the token", () => {
   test("is asked for, sent, and kept in memory only", () =>
-    look("", async (page) => {
-      await says(page.getByRole("dialog"), "The service asks who you are");
-      await signIn(page, TOKENS.owner);
-      await says(page.getByRole("status"), "8 tools");
-      await button(page, "Token set").waitFor();
-      assertEquals(
-        await page.evaluate(() => [
-          localStorage.length,
-          sessionStorage.length,
-          document.cookie,
-          document.documentElement.outerHTML.includes("owner-token"),
-          location.href.includes("owner-token"),
-        ]),
-        [0, 0, "", false, false],
-      );
-      await page.reload();
-      await says(page.getByRole("dialog"), "The service asks who you are");
-    }, { service: closed }));
+    look(
+      "",
+      async (page) => {
+        await says(page.getByRole("dialog"), "The service asks who you are");
+        await signIn(page, TOKENS.owner);
+        await says(page.getByRole("status"), "8 tools");
+        await button(page, "Token set").waitFor();
+        assertEquals(
+          await page.evaluate(() => [
+            localStorage.length,
+            sessionStorage.length,
+            document.cookie,
+            document.documentElement.outerHTML.includes("owner-token"),
+            location.href.includes("owner-token"),
+          ]),
+          [0, 0, "", false, false],
+        );
+        await page.reload();
+        await says(page.getByRole("dialog"), "The service asks who you are");
+      },
+      { service: closed },
+    ));
 
   test("that is wrong is said to be", () =>
-    look("", async (page) => {
-      await signIn(page, "no-such-token-0123456789");
-      await says(page.getByRole("dialog"), "The service asks who you are");
-    }, { service: closed }));
+    look(
+      "",
+      async (page) => {
+        await signIn(page, "no-such-token-0123456789");
+        await says(page.getByRole("dialog"), "The service asks who you are");
+      },
+      { service: closed },
+    ));
 
   test("decides what the page shows, and is not written into samples", () =>
-    look(tryPath("files:search"), async (page) => {
-      await signIn(page, TOKENS.other);
-      await says(page.getByRole("status"), "3 tools");
-      assertStringIncludes(
-        await page.locator(".samples pre").textContent() ?? "",
-        "authorization: Bearer $PLUE_TOKEN",
-      );
-    }, { service: closed }));
+    look(
+      tryPath("files:search"),
+      async (page) => {
+        await signIn(page, TOKENS.other);
+        await says(page.getByRole("status"), "3 tools");
+        assertStringIncludes(
+          (await page.locator(".samples pre").textContent()) ?? "",
+          "authorization: Bearer $PLUE_TOKEN",
+        );
+      },
+      { service: closed },
+    ));
 });
 
 describe("the page", () => {
@@ -615,7 +556,10 @@ describe("the page", () => {
         1,
       );
       const answer = await page.evaluate(() =>
-        fetch("https://example.com/").then(() => "fetched", () => "refused")
+        fetch("https://example.com/").then(
+          () => "fetched",
+          () => "refused",
+        )
       );
       assertEquals(answer, "refused");
       assertEquals(await page.evaluate(() => "ran" in globalThis), false);
@@ -627,17 +571,15 @@ describe("the page", () => {
   test("shows what tools say as text", async () => {
     const evil =
       `<img src=x onerror="globalThis.ran = true"><script>globalThis.ran = true</script>`;
-    open.registry.registerTool(defineTool({
-      name: "evil",
-      title: evil,
-      description: evil,
-      parameters: {
-        type: "object",
+    open.registry.registerTool(
+      defineTool({
+        name: "evil",
         title: evil,
-        properties: { [evil]: { description: evil } },
-      },
-      execute: () => ({ [evil]: evil, list: [{ [evil]: evil }] }),
-    }));
+        description: evil,
+        parameters: { type: "object", title: evil, properties: { [evil]: { description: evil } } },
+        execute: () => ({ [evil]: evil, list: [{ [evil]: evil }] }),
+      }),
+    );
     try {
       await look(tryPath("evil"), async (page) => {
         await button(page, "Run").click();
@@ -654,30 +596,32 @@ describe("the page", () => {
 
   for (const scheme of ["light", "dark"] as const) {
     test(`is accessible in ${scheme} colours`, () =>
-      look(tryPath("files:search", { pattern: "" }), async (page) => {
-        await button(page, "Add options").click();
-        await button(page, "Run").click();
-        await says(page.locator(".status"), "failed");
-        assertEquals(await axe(page), []);
-        await field(page, "pattern").fill("*");
-        await button(page, "Run").click();
-        await says(page.locator(".status"), "succeeded");
-        assertEquals(await axe(page), []);
-        await button(page, "Targets").click();
-        await says(page.locator(".shapes"), "What is lost");
-        assertEquals(await axe(page), []);
-        await tab(page, "Calls").click();
-        await page.locator("table tr", { hasText: "files:search" }).waitFor();
-        assertEquals(await axe(page), []);
-        await tab(page, "Why").click();
-        await button(page, "shell:run, you: seen")
-          .click();
-        await page.getByRole("region", { name: "Explanation" }).locator("li")
-          .first().waitFor();
-        assertEquals(await axe(page), []);
-        await button(page, "Keyboard shortcuts").click();
-        assertEquals(await axe(page), []);
-      }, { scheme }));
+      look(
+        tryPath("files:search", { pattern: "" }),
+        async (page) => {
+          await button(page, "Add options").click();
+          await button(page, "Run").click();
+          await says(page.locator(".status"), "failed");
+          assertEquals(await axe(page), []);
+          await field(page, "pattern").fill("*");
+          await button(page, "Run").click();
+          await says(page.locator(".status"), "succeeded");
+          assertEquals(await axe(page), []);
+          await button(page, "Targets").click();
+          await says(page.locator(".shapes"), "What is lost");
+          assertEquals(await axe(page), []);
+          await tab(page, "Calls").click();
+          await page.locator("table tr", { hasText: "files:search" }).waitFor();
+          assertEquals(await axe(page), []);
+          await tab(page, "Why").click();
+          await button(page, "shell:run, you: seen").click();
+          await page.getByRole("region", { name: "Explanation" }).locator("li").first().waitFor();
+          assertEquals(await axe(page), []);
+          await button(page, "Keyboard shortcuts").click();
+          assertEquals(await axe(page), []);
+        },
+        { scheme },
+      ));
   }
 
   test("is checked for accessibility by a check that can fail", () =>
@@ -690,34 +634,32 @@ describe("the page", () => {
     }));
 
   test("fits a phone", () =>
-    look("", async (page) => {
-      const fits = async (): Promise<void> =>
-        assertEquals(
-          await page.evaluate(() => document.documentElement.scrollWidth),
-          390,
-        );
-      await says(page.getByRole("status"), "5 tools");
-      await fits();
-      await page.locator("a.tool", { hasText: "files:search" }).click();
-      await button(page, "Sources").click();
-      await button(page, "Run").click();
-      await says(page.locator(".status"), "succeeded");
-      await fits();
-      assertEquals(await page.locator("nav.tools").isVisible(), false);
-      await button(page, "Targets").click();
-      await says(page.locator(".shapes"), "What is lost");
-      await fits();
-      await page.getByRole("link", { name: "← Tools" }).click();
-      assertEquals(await page.locator("nav.tools").isVisible(), true);
-      await tab(page, "Why").click();
-      await button(page, "shell:run, you: seen").click();
-      await says(
-        page.getByRole("region", { name: "Explanation" }),
-        "available",
-      );
-      await fits();
-      await tab(page, "Calls").click();
-      await says(page.locator("main"), "Metrics of the service");
-      await fits();
-    }, { width: 390, height: 844 }));
+    look(
+      "",
+      async (page) => {
+        const fits = async (): Promise<void> =>
+          assertEquals(await page.evaluate(() => document.documentElement.scrollWidth), 390);
+        await says(page.getByRole("status"), "5 tools");
+        await fits();
+        await page.locator("a.tool", { hasText: "files:search" }).click();
+        await button(page, "Sources").click();
+        await button(page, "Run").click();
+        await says(page.locator(".status"), "succeeded");
+        await fits();
+        assertEquals(await page.locator("nav.tools").isVisible(), false);
+        await button(page, "Targets").click();
+        await says(page.locator(".shapes"), "What is lost");
+        await fits();
+        await page.getByRole("link", { name: "← Tools" }).click();
+        assertEquals(await page.locator("nav.tools").isVisible(), true);
+        await tab(page, "Why").click();
+        await button(page, "shell:run, you: seen").click();
+        await says(page.getByRole("region", { name: "Explanation" }), "available");
+        await fits();
+        await tab(page, "Calls").click();
+        await says(page.locator("main"), "Metrics of the service");
+        await fits();
+      },
+      { width: 390, height: 844 },
+    ));
 });

@@ -67,7 +67,7 @@ const PICTURES: readonly {
     async prepare(page) {
       await run(page);
       await page.getByRole("heading", { name: "Result" }).scrollIntoViewIfNeeded();
-      await page.locator("main").evaluate((main) => main.scrollTop = 560);
+      await page.locator("main").evaluate((main) => (main.scrollTop = 560));
     },
   },
 ];

@@ -28,9 +28,7 @@ export interface Controls {
 }
 
 /** The tools. */
-function toolsOf(
-  controls: { step(signal: AbortSignal): Promise<void> },
-): readonly Tool[] {
+function toolsOf(controls: { step(signal: AbortSignal): Promise<void> }): readonly Tool[] {
   return [
     defineTool({
       namespace: "files",
@@ -50,11 +48,7 @@ function toolsOf(
             description: "A glob, such as src/**/*.ts",
           },
           limit: { type: "integer", minimum: 1, maximum: 100, default: 20 },
-          since: {
-            type: "string",
-            format: "date",
-            description: "Only files changed since then",
-          },
+          since: { type: "string", format: "date", description: "Only files changed since then" },
           sort: { enum: ["newest", "oldest", "name"] },
           hidden: { type: "boolean" },
           options: {
@@ -62,11 +56,7 @@ function toolsOf(
             description: "How far to look",
             properties: {
               depth: { type: "integer", minimum: 0, maximum: 20 },
-              exclude: {
-                type: "array",
-                items: { type: "string" },
-                maxItems: 5,
-              },
+              exclude: { type: "array", items: { type: "string" }, maxItems: 5 },
             },
             additionalProperties: false,
           },
@@ -81,18 +71,11 @@ function toolsOf(
           properties: { path: { type: "string" }, bytes: { type: "integer" } },
         },
       },
-      examples: [{
-        description: "Sources",
-        input: { pattern: "src/**/*.ts", limit: 3 },
-      }],
+      examples: [{ description: "Sources", input: { pattern: "src/**/*.ts", limit: 3 } }],
       execute: ({ pattern, limit = 20 }) =>
         ["src/tool/tool.ts", "src/tool/id.ts", "src/select/roles.ts", "mod.ts"]
           .slice(0, limit)
-          .map((path, index) => ({
-            path,
-            bytes: 1_200 * (index + 1),
-            pattern,
-          })),
+          .map((path, index) => ({ path, bytes: 1_200 * (index + 1), pattern })),
     }),
     defineTool({
       namespace: "shape",
@@ -144,10 +127,7 @@ function toolsOf(
         $defs: {
           node: {
             type: "object",
-            properties: {
-              label: { type: ["string", "null"] },
-              next: { $ref: "#/$defs/node" },
-            },
+            properties: { label: { type: ["string", "null"] }, next: { $ref: "#/$defs/node" } },
           },
         },
       },
@@ -178,11 +158,7 @@ function toolsOf(
       risk: "medium",
       category: "system",
       roles: ["control"],
-      parameters: {
-        type: "object",
-        properties: { id: { type: "string" } },
-        required: ["id"],
-      },
+      parameters: { type: "object", properties: { id: { type: "string" } }, required: ["id"] },
       execute: ({ id }) => ({ id, approved: true }),
     }),
     defineTool({
@@ -247,10 +223,7 @@ function toolsOf(
 }
 
 /** The token of a caller who may explain, and of one who may not. */
-export const TOKENS = {
-  owner: "owner-token-0123456789",
-  other: "other-token-0123456789",
-};
+export const TOKENS = { owner: "owner-token-0123456789", other: "other-token-0123456789" };
 
 /** A service that runs. */
 export interface RunningService extends Controls {
@@ -264,15 +237,13 @@ export interface RunningService extends Controls {
  * @param options `authorizes`: whether it wants one of the tokens; `more`: how many further tools it
  * has.
  */
-export async function startService(
-  { authorizes = false, more = 0 }: {
-    readonly authorizes?: boolean;
-    readonly more?: number;
-  } = {},
-): Promise<RunningService> {
+export async function startService({
+  authorizes = false,
+  more = 0,
+}: { readonly authorizes?: boolean; readonly more?: number } = {}): Promise<RunningService> {
   let release = (): void => {};
   let arrived = (): void => {};
-  let isWaiting = new Promise<void>((resolve) => arrived = resolve);
+  let isWaiting = new Promise<void>((resolve) => (arrived = resolve));
   const state = {
     aborted: 0,
     async step(signal: AbortSignal): Promise<void> {
@@ -284,7 +255,7 @@ export async function startService(
         });
         arrived();
       });
-      isWaiting = new Promise<void>((resolve) => arrived = resolve);
+      isWaiting = new Promise<void>((resolve) => (arrived = resolve));
     },
   };
   const registry = new ToolRegistry({
@@ -297,10 +268,7 @@ export async function startService(
           description: `Does thing ${index}, one of many that a large catalogue has.`,
           risk: index % 3 === 0 ? "low" : "safe",
           tags: [`tag${index % 7}`],
-          parameters: {
-            type: "object",
-            properties: { text: { type: "string" } },
-          },
+          parameters: { type: "object", properties: { text: { type: "string" } } },
           execute: () => index,
         })),
     ],
@@ -312,11 +280,7 @@ export async function startService(
       ? {
         authorize: bearerAuth({
           tokens: new Map([
-            [TOKENS.owner, {
-              principal: "owner",
-              role: "control",
-              explain: true,
-            }],
+            [TOKENS.owner, { principal: "owner", role: "control", explain: true }],
             [TOKENS.other, { principal: "other", maxRisk: "low" }],
           ]),
         }),
@@ -324,10 +288,7 @@ export async function startService(
       : { openExecution: true, openExplain: true }),
   });
   const server = await new Promise<ReturnType<typeof serve>>((resolve) => {
-    const own = serve(
-      { fetch: app.fetch, hostname: "127.0.0.1", port: 0 },
-      () => resolve(own),
-    );
+    const own = serve({ fetch: app.fetch, hostname: "127.0.0.1", port: 0 }, () => resolve(own));
   });
   const { port } = server.address() as AddressInfo;
   return {

@@ -10,8 +10,7 @@ import { createParser } from "eventsource-parser";
 import { isObject, type Issue } from "../../tool/mod.ts";
 
 /** Where the service is: this page's own address, with a slash at its end. */
-export const BASE: string = location.origin +
-  location.pathname.replace(/\/*$/, "/");
+export const BASE: string = location.origin + location.pathname.replace(/\/*$/, "/");
 
 /** The token to send; empty for none. */
 export const token = signal("");
@@ -26,9 +25,7 @@ export class ApiError extends Error {
   readonly body: Readonly<Record<string, unknown>>;
 
   constructor(status: number, body: Readonly<Record<string, unknown>>) {
-    super(
-      typeof body["detail"] === "string" ? body["detail"] : `The service answered ${status}`,
-    );
+    super(typeof body["detail"] === "string" ? body["detail"] : `The service answered ${status}`);
     this.status = status;
     this.code = typeof body["code"] === "string" ? body["code"] : String(status);
     this.body = body;
@@ -36,7 +33,7 @@ export class ApiError extends Error {
 
   /** What is wrong with the arguments, if that is why. */
   get issues(): readonly Issue[] {
-    return Array.isArray(this.body["issues"]) ? this.body["issues"] as readonly Issue[] : [];
+    return Array.isArray(this.body["issues"]) ? (this.body["issues"] as readonly Issue[]) : [];
   }
 }
 
@@ -55,10 +52,7 @@ export interface RequestOptions {
  * @param path The path below the service, without a slash at its start.
  * @throws {ApiError} If the service answers with a problem.
  */
-export async function send(
-  path: string,
-  options: RequestOptions = {},
-): Promise<Response> {
+export async function send(path: string, options: RequestOptions = {}): Promise<Response> {
   const { method = "GET", body, accept, signal: abort } = options;
   const response = await fetch(BASE + path, {
     method,
@@ -78,11 +72,8 @@ export async function send(
 }
 
 /** Sends a request, and reads the answer as JSON. The caller says what it is. */
-export async function ask<Answer>(
-  path: string,
-  options?: RequestOptions,
-): Promise<Answer> {
-  return await (await send(path, options)).json() as Answer;
+export async function ask<Answer>(path: string, options?: RequestOptions): Promise<Answer> {
+  return (await (await send(path, options)).json()) as Answer;
 }
 
 /** An event of a stream: its name, and its data, which is JSON. */
@@ -92,11 +83,8 @@ export interface StreamEvent {
 }
 
 /** The events of a response, as they come. */
-export async function* eventsOf(
-  response: Response,
-): AsyncGenerator<StreamEvent> {
-  const reader = response.body?.pipeThrough(new TextDecoderStream())
-    .getReader();
+export async function* eventsOf(response: Response): AsyncGenerator<StreamEvent> {
+  const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
   if (reader === undefined) return;
   let waiting: StreamEvent[] = [];
   const parser = createParser({

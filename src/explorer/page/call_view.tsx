@@ -25,8 +25,7 @@ export function Status({ call }: { readonly call: PageCall }): JSX.Element {
   return (
     <span class={`status ${status}`}>
       {failure === undefined ? STATUS[status] : `${STATUS[status]}: ${failure.code}`}
-      {durationMs !== undefined && status !== "running" &&
-        `, ${milliseconds(durationMs)}`}
+      {durationMs !== undefined && status !== "running" && `, ${milliseconds(durationMs)}`}
     </span>
   );
 }
@@ -40,10 +39,7 @@ export function CallView({ call }: { readonly call: PageCall }): JSX.Element {
         <h2>Result</h2>
         <Status call={call} />
         {status === "running" && (
-          <Button
-            kind="danger"
-            onClick={() => void abort(call)}
-          >
+          <Button kind="danger" onClick={() => void abort(call)}>
             Abort
           </Button>
         )}
@@ -78,9 +74,7 @@ export function CallView({ call }: { readonly call: PageCall }): JSX.Element {
   );
 }
 
-function Progress(
-  { call: { progress } }: { readonly call: PageCall },
-): JSX.Element {
+function Progress({ call: { progress } }: { readonly call: PageCall }): JSX.Element {
   if (progress === undefined) return <progress aria-label="The call runs" />;
   const { done, total, message } = progress;
   return (
@@ -98,9 +92,13 @@ function Progress(
 
 type View = "tree" | "text" | "table" | "image";
 
-function Result(
-  { content, isCut }: { readonly content: unknown; readonly isCut: boolean },
-): JSX.Element {
+function Result({
+  content,
+  isCut,
+}: {
+  readonly content: unknown;
+  readonly isCut: boolean;
+}): JSX.Element {
   const [wanted, setWanted] = useState<View>();
   const images = useMemo(() => imagesIn(content), [content]);
   const table = useMemo(() => tableOf(content), [content]);
@@ -111,52 +109,46 @@ function Result(
     ...(images.length === 0 ? [] : [["image", "Image"] as const]),
   ];
   const best = images.length > 0 ? "image" : typeof content === "string" ? "text" : "tree";
-  const view = views.some(([name]) => name === wanted) ? wanted ?? best : best;
+  const view = views.some(([name]) => name === wanted) ? (wanted ?? best) : best;
   return (
     <>
-      <Segments
-        label="Show the result as"
-        values={views}
-        value={view}
-        onChange={setWanted}
-      />
+      <Segments label="Show the result as" values={views} value={view} onChange={setWanted} />
       {isCut && <p class="wrong">The content was cut to the limit of the service.</p>}
       <div class="result" tabIndex={0} role="region" aria-label="Result">
         {view === "tree" && <Tree value={content} />}
-        {view === "text" && <pre><Text content={content} /></pre>}
+        {view === "text" && (
+          <pre>
+            <Text content={content} />
+          </pre>
+        )}
         {view === "table" && table !== undefined && (
           <table>
             <thead>
               <tr>
-                {table.columns.map((name) => <th key={name} scope="col">{name}</th>)}
+                {table.columns.map((name) => (
+                  <th key={name} scope="col">
+                    {name}
+                  </th>
+                ))}
               </tr>
             </thead>
             <tbody>
               {table.rows.map((row, index) => (
                 <tr key={index}>
                   {row.map((cell, at) => (
-                    <td key={at}>
-                      {typeof cell === "string" ? cell : JSON.stringify(cell)}
-                    </td>
+                    <td key={at}>{typeof cell === "string" ? cell : JSON.stringify(cell)}</td>
                   ))}
                 </tr>
               ))}
             </tbody>
           </table>
         )}
-        {view === "table" && table !== undefined &&
-          table.rows.length < table.total && (
-          <p class="faint">
-            {table.total - table.rows.length} more rows are in the tree
-          </p>
+        {view === "table" && table !== undefined && table.rows.length < table.total && (
+          <p class="faint">{table.total - table.rows.length} more rows are in the tree</p>
         )}
         {view === "image" &&
           images.map((source, index) => (
-            <img
-              key={index}
-              src={source}
-              alt={`Image ${index + 1} of the result`}
-            />
+            <img key={index} src={source} alt={`Image ${index + 1} of the result`} />
           ))}
       </div>
     </>
@@ -169,12 +161,13 @@ function Text({ content }: { readonly content: unknown }): JSX.Element {
 }
 
 /** What a call wants to know, and the answers. */
-function Questions(
-  { call, questions }: {
-    readonly call: PageCall;
-    readonly questions: readonly Question[];
-  },
-): JSX.Element {
+function Questions({
+  call,
+  questions,
+}: {
+  readonly call: PageCall;
+  readonly questions: readonly Question[];
+}): JSX.Element {
   const [answers, setAnswers] = useState<Readonly<Record<string, Answer>>>({});
   const give = (key: string, own: Answer): void => {
     const next = { ...answers, [key]: own };
@@ -187,7 +180,11 @@ function Questions(
     <div class="questions">
       {questions.map((question) =>
         Object.hasOwn(answers, question.key)
-          ? <p key={question.key} class="faint">{question.message}: answered</p>
+          ? (
+            <p key={question.key} class="faint">
+              {question.message}: answered
+            </p>
+          )
           : (
             <AskOne
               key={question.key}
@@ -203,16 +200,15 @@ function Questions(
   );
 }
 
-function AskOne(
-  { question, onAnswer }: {
-    readonly question: Question;
-    readonly onAnswer: (answer: Answer) => void;
-  },
-): JSX.Element {
+function AskOne({
+  question,
+  onAnswer,
+}: {
+  readonly question: Question;
+  readonly onAnswer: (answer: Answer) => void;
+}): JSX.Element {
   const { kind, message, url, issues = [] } = question;
-  const schema = useMemo(() => new FormSchema(question.schema ?? {}), [
-    question.schema,
-  ]);
+  const schema = useMemo(() => new FormSchema(question.schema ?? {}), [question.schema]);
   const [content, setContent] = useState<unknown>(() => schema.initial(schema.root));
   const takesContent = kind === "input" && question.schema !== undefined;
   return (
@@ -221,27 +217,25 @@ function AskOne(
       {question.arguments !== undefined && <Tree value={question.arguments} name="arguments" />}
       {kind === "authorization" && url !== undefined && isWebAddress(url) && (
         <p>
-          <a href={url} target="_blank" rel="noopener noreferrer">{url}</a>
+          <a href={url} target="_blank" rel="noopener noreferrer">
+            {url}
+          </a>
         </p>
       )}
       {takesContent && (
-        <Form
-          schema={schema}
-          value={content}
-          issues={issues}
-          onChange={setContent}
-          name="answer"
-        />
+        <Form schema={schema} value={content} issues={issues} onChange={setContent} name="answer" />
       )}
       {!takesContent &&
-        issues.map((issue) => <p key={issue.message} class="wrong">{issue.message}</p>)}
+        issues.map((issue) => (
+          <p key={issue.message} class="wrong">
+            {issue.message}
+          </p>
+        ))}
       <div class="row">
         <Button
           kind="main"
           onClick={() =>
-            onAnswer(
-              takesContent ? { action: "accept", content } : { action: "accept" },
-            )}
+            onAnswer(takesContent ? { action: "accept", content } : { action: "accept" })}
         >
           {kind === "approval" ? "Approve" : kind === "authorization" ? "Done" : "Answer"}
         </Button>

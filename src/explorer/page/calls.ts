@@ -39,16 +39,9 @@ export interface PageCall {
   readonly arguments: unknown;
   readonly startedAt: number;
   readonly status: "running" | "waiting" | "ok" | "failed";
-  readonly progress?: {
-    readonly done: number;
-    readonly total?: number;
-    readonly message?: string;
-  };
+  readonly progress?: { readonly done: number; readonly total?: number; readonly message?: string };
   /** What was streamed: output and metadata, in order. The oldest go first. */
-  readonly streamed: readonly {
-    readonly type: string;
-    readonly value: unknown;
-  }[];
+  readonly streamed: readonly { readonly type: string; readonly value: unknown }[];
   /** How many streamed values are not kept any longer. */
   readonly dropped: number;
   readonly questions?: readonly Question[];
@@ -73,10 +66,7 @@ export function lastCallOf(tool: string): PageCall | undefined {
   return calls.value.find((call) => call.tool === tool);
 }
 
-function change(
-  callId: string,
-  edit: (call: PageCall) => Partial<PageCall>,
-): void {
+function change(callId: string, edit: (call: PageCall) => Partial<PageCall>): void {
   calls.value = calls.value.map((call) => {
     if (call.callId !== callId) return call;
     return { ...call, ...edit(call) };
@@ -96,8 +86,7 @@ export async function run(tool: string, input: unknown): Promise<void> {
     dropped: 0,
   };
   const isOpen = ({ status }: PageCall): boolean => status === "running" || status === "waiting";
-  calls.value = [call, ...calls.value]
-    .filter((one, index) => index < MAX_CALLS || isOpen(one));
+  calls.value = [call, ...calls.value].filter((one, index) => index < MAX_CALLS || isOpen(one));
   const path = `tools/${encodeURIComponent(tool)}/execute`;
   await follow(callId, path, { arguments: input, callId });
 }
@@ -107,14 +96,8 @@ export async function answer(
   { callId, ticket }: PageCall,
   answers: Readonly<Record<string, Answer>>,
 ): Promise<void> {
-  change(
-    callId,
-    ({ questions: _, ticket: __, ...rest }) => ({ ...rest, status: "running" }),
-  );
-  await follow(callId, `calls/${encodeURIComponent(callId)}`, {
-    ticket,
-    answers,
-  });
+  change(callId, ({ questions: _, ticket: __, ...rest }) => ({ ...rest, status: "running" }));
+  await follow(callId, `calls/${encodeURIComponent(callId)}`, { ticket, answers });
 }
 
 /** Aborts a call that runs. What waits for an answer is only forgotten here. */
@@ -122,28 +105,18 @@ export async function abort({ callId, status }: PageCall): Promise<void> {
   if (status !== "running") {
     return change(callId, () => ({
       status: "failed",
-      failure: {
-        code: "aborted",
-        message: "The call was not continued",
-        issues: [],
-      },
+      failure: { code: "aborted", message: "The call was not continued", issues: [] },
     }));
   }
   try {
-    await send(`executions/${encodeURIComponent(callId)}/abort`, {
-      method: "POST",
-    });
+    await send(`executions/${encodeURIComponent(callId)}/abort`, { method: "POST" });
   } catch {
     // The call has ended, or runs in another process, which notices that its client leaves.
     readers.get(callId)?.abort();
   }
 }
 
-async function follow(
-  callId: string,
-  path: string,
-  body: unknown,
-): Promise<void> {
+async function follow(callId: string, path: string, body: unknown): Promise<void> {
   const reader = new AbortController();
   readers.set(callId, reader);
   try {
@@ -153,10 +126,7 @@ async function follow(
       accept: "text/event-stream",
       signal: reader.signal,
     });
-    if (
-      response.headers.get("content-type")?.startsWith("text/event-stream") !==
-        true
-    ) {
+    if (response.headers.get("content-type")?.startsWith("text/event-stream") !== true) {
       return end(callId, await response.json());
     }
     for await (const { event, data } of eventsOf(response)) {
@@ -178,16 +148,9 @@ async function follow(
   }
 }
 
-function note(
-  callId: string,
-  event: string,
-  data: Readonly<Record<string, unknown>>,
-): void {
+function note(callId: string, event: string, data: Readonly<Record<string, unknown>>): void {
   if (event === "progress") {
-    return change(
-      callId,
-      () => ({ progress: data["progress"] as PageCall["progress"] }) as object,
-    );
+    return change(callId, () => ({ progress: data["progress"] as PageCall["progress"] }) as object);
   }
   if (event !== "output" && event !== "metadata") return;
   change(callId, ({ streamed, dropped }) => {
@@ -222,9 +185,13 @@ function end(callId: string, result: unknown): void {
     }));
   }
   const error = isObject(result["error"]) ? result["error"] : {};
-  fail(callId, String(error["code"]), String(error["message"]), {
-    issues: Array.isArray(error["issues"]) ? error["issues"] as readonly Issue[] : [],
-  }, timed);
+  fail(
+    callId,
+    String(error["code"]),
+    String(error["message"]),
+    { issues: Array.isArray(error["issues"]) ? (error["issues"] as readonly Issue[]) : [] },
+    timed,
+  );
 }
 
 function fail(
@@ -260,7 +227,5 @@ const MAX_SAMPLES = 60;
 /** Takes a measurement. */
 export async function measure(): Promise<void> {
   const figures = await ask<Figures>("metrics", { accept: "application/json" });
-  samples.value = [...samples.value, { at: Date.now(), figures }].slice(
-    -MAX_SAMPLES,
-  );
+  samples.value = [...samples.value, { at: Date.now(), figures }].slice(-MAX_SAMPLES);
 }

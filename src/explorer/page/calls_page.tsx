@@ -16,17 +16,19 @@ const EVERY_MS = 5_000;
 /** What was called, and how it went. */
 export function Calls(): JSX.Element {
   const [error, setError] = useState<string>();
-  const ended = calls.value.filter(({ status }) => status === "ok" || status === "failed")
-    .length;
+  const ended = calls.value.filter(({ status }) => status === "ok" || status === "failed").length;
   useEffect(() => {
     let isGone = false;
     const look = (): void => {
       if (document.visibilityState === "hidden") return;
-      measure().then(() => setError(undefined), (thrown: unknown) => {
-        if (!isGone) {
-          setError(thrown instanceof Error ? thrown.message : String(thrown));
-        }
-      });
+      measure().then(
+        () => setError(undefined),
+        (thrown: unknown) => {
+          if (!isGone) {
+            setError(thrown instanceof Error ? thrown.message : String(thrown));
+          }
+        },
+      );
     };
     look();
     const timer = setInterval(look, EVERY_MS);
@@ -51,10 +53,7 @@ function History(): JSX.Element {
   const list = calls.value;
   if (list.length === 0) return <p>Nothing was called from this page yet.</p>;
   const isOpen = ({ status }: PageCall): boolean => status === "running" || status === "waiting";
-  const sorted = [
-    ...list.filter(isOpen),
-    ...list.filter((call) => !isOpen(call)),
-  ];
+  const sorted = [...list.filter(isOpen), ...list.filter((call) => !isOpen(call))];
   return (
     <ul class="history" aria-label="Calls of this page">
       {sorted.map((call) => (
@@ -74,14 +73,13 @@ function History(): JSX.Element {
               <code>{call.tool}</code>
             </a>
             <Status call={call} />
-            {call.status === "running" && call.progress?.total !== undefined &&
-              (
-                <progress
-                  aria-label={`Progress of ${call.tool}`}
-                  value={call.progress.done}
-                  max={call.progress.total}
-                />
-              )}
+            {call.status === "running" && call.progress?.total !== undefined && (
+              <progress
+                aria-label={`Progress of ${call.tool}`}
+                value={call.progress.done}
+                max={call.progress.total}
+              />
+            )}
             {isOpen(call) && (
               <Button
                 kind="danger"
@@ -111,30 +109,16 @@ function History(): JSX.Element {
 function Metrics(): JSX.Element {
   const figures = samples.value.at(-1)?.figures;
   if (figures === undefined) return <p>Asking…</p>;
-  const called = figures.tools.filter(({ calls, inFlight }) => calls + inFlight > 0)
+  const called = figures.tools
+    .filter(({ calls, inFlight }) => calls + inFlight > 0)
     .sort((a, b) => b.calls - a.calls);
-  const slowest = Math.max(
-    1,
-    ...called.map(({ duration }) => duration?.p95Ms ?? 0),
-  );
+  const slowest = Math.max(1, ...called.map(({ duration }) => duration?.p95Ms ?? 0));
   return (
     <>
       <div class="figures">
-        <Figure
-          name="calls"
-          value={figures.calls}
-          read={({ figures }) => figures.calls}
-        />
-        <Figure
-          name="failed"
-          value={figures.failed}
-          read={({ figures }) => figures.failed}
-        />
-        <Figure
-          name="running"
-          value={figures.inFlight}
-          read={({ figures }) => figures.inFlight}
-        />
+        <Figure name="calls" value={figures.calls} read={({ figures }) => figures.calls} />
+        <Figure name="failed" value={figures.failed} read={({ figures }) => figures.failed} />
+        <Figure name="running" value={figures.inFlight} read={({ figures }) => figures.inFlight} />
         {figures.queued !== undefined && (
           <Figure
             name="waiting for their turn"
@@ -144,27 +128,24 @@ function Metrics(): JSX.Element {
         )}
       </div>
       {called.length > 0 && (
-        <div
-          class="scroll"
-          role="region"
-          aria-label="Metrics of each tool"
-          tabIndex={0}
-        >
+        <div class="scroll" role="region" aria-label="Metrics of each tool" tabIndex={0}>
           <table>
             <thead>
               <tr>
                 <th scope="col">tool</th>
-                <th scope="col" class="number">calls</th>
+                <th scope="col" class="number">
+                  calls
+                </th>
                 <th scope="col">errors</th>
-                <th scope="col" class="number">running</th>
+                <th scope="col" class="number">
+                  running
+                </th>
                 <th scope="col">p50</th>
                 <th scope="col">p95</th>
               </tr>
             </thead>
             <tbody>
-              {called.map((
-                { id, calls, failed, errors, inFlight, duration },
-              ) => (
+              {called.map(({ id, calls, failed, errors, inFlight, duration }) => (
                 <tr key={id}>
                   <th scope="row">
                     <code>{id}</code>
@@ -173,7 +154,9 @@ function Metrics(): JSX.Element {
                   <td>
                     {failed}
                     <span class="about">
-                      {Object.entries(errors).map(([code, count]) => `${code} ${count}`).join(", ")}
+                      {Object.entries(errors)
+                        .map(([code, count]) => `${code} ${count}`)
+                        .join(", ")}
                     </span>
                   </td>
                   <td class="number">{inFlight}</td>
@@ -193,17 +176,18 @@ function Metrics(): JSX.Element {
   );
 }
 
-function Bar(
-  { value, most }: {
-    readonly value: number | undefined;
-    readonly most: number;
-  },
-): JSX.Element {
+function Bar({
+  value,
+  most,
+}: {
+  readonly value: number | undefined;
+  readonly most: number;
+}): JSX.Element {
   if (value === undefined) return <>–</>;
   return (
     <span class="bar">
       <svg viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true">
-        <rect width={Math.max(1, 100 * value / most)} height="8" />
+        <rect width={Math.max(1, (100 * value) / most)} height="8" />
       </svg>
       {milliseconds(value)}
     </span>
@@ -214,20 +198,23 @@ const WIDTH = 160;
 const HEIGHT = 32;
 
 /** A number, and how it has grown while this page was open. */
-function Figure(
-  { name, value, read }: {
-    readonly name: string;
-    readonly value: number;
-    readonly read: (sample: Sample) => number;
-  },
-): JSX.Element {
+function Figure({
+  name,
+  value,
+  read,
+}: {
+  readonly name: string;
+  readonly value: number;
+  readonly read: (sample: Sample) => number;
+}): JSX.Element {
   const values = samples.value.map(read);
   const least = Math.min(...values);
   const span = Math.max(1, Math.max(...values) - least);
-  const points = values.map((one, index) =>
-    `${WIDTH * index / Math.max(1, values.length - 1)},${
-      HEIGHT - 2 - (HEIGHT - 4) * (one - least) / span
-    }`
+  const points = values.map(
+    (one, index) =>
+      `${(WIDTH * index) / Math.max(1, values.length - 1)},${
+        HEIGHT - 2 - ((HEIGHT - 4) * (one - least)) / span
+      }`,
   );
   return (
     <div class="figure">

@@ -10,25 +10,27 @@ import { useId, useRef } from "preact/hooks";
 import { Coloured } from "./parts.tsx";
 
 /** The editor. */
-export function Editor(
-  { label, text, error, onChange }: {
-    readonly label: string;
-    readonly text: string;
-    /** Why the text is no JSON. */
-    readonly error: string | undefined;
-    readonly onChange: (text: string) => void;
-  },
-): JSX.Element {
+export function Editor({
+  label,
+  text,
+  error,
+  onChange,
+}: {
+  readonly label: string;
+  readonly text: string;
+  /** Why the text is no JSON. */
+  readonly error: string | undefined;
+  readonly onChange: (text: string) => void;
+}): JSX.Element {
   const id = useId();
   const behind = useRef<HTMLPreElement>(null);
   return (
     <div class="editor">
       <label for={id}>{label}</label>
       <div class="layers">
-        <pre
-          ref={behind}
-          aria-hidden="true"
-        ><Coloured text={`${text}\n`} /></pre>
+        <pre ref={behind} aria-hidden="true">
+          <Coloured text={`${text}\n`} />
+        </pre>
         <textarea
           id={id}
           class="code"
@@ -46,7 +48,9 @@ export function Editor(
           }}
         />
       </div>
-      <p id={`${id}-wrong`} class="wrong" role="status">{error}</p>
+      <p id={`${id}-wrong`} class="wrong" role="status">
+        {error}
+      </p>
     </div>
   );
 }

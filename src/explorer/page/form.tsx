@@ -35,20 +35,24 @@ interface FormState {
 }
 
 /** A form for a value. */
-export function Form(
-  { schema, value, issues, onChange, name }: {
-    readonly schema: FormSchema;
-    readonly value: unknown;
-    readonly issues: readonly Issue[];
-    readonly onChange: (value: unknown) => void;
-    /** What the value is called. */
-    readonly name: string;
-  },
-): Element {
+export function Form({
+  schema,
+  value,
+  issues,
+  onChange,
+  name,
+}: {
+  readonly schema: FormSchema;
+  readonly value: unknown;
+  readonly issues: readonly Issue[];
+  readonly onChange: (value: unknown) => void;
+  /** What the value is called. */
+  readonly name: string;
+}): Element {
   const [chosen, setChosen] = useState<ReadonlyMap<string, number>>(new Map());
   const byPath = new Map<string, Issue[]>();
   for (const issue of issues) {
-    byPath.set(issue.path, [...byPath.get(issue.path) ?? [], issue]);
+    byPath.set(issue.path, [...(byPath.get(issue.path) ?? []), issue]);
   }
   const state: FormState = {
     schema,
@@ -59,14 +63,7 @@ export function Form(
   };
   return (
     <div class="form" role="group" aria-label={name}>
-      <Field
-        state={state}
-        place={schema.root}
-        path={[]}
-        value={value}
-        name={name}
-        required
-      />
+      <Field state={state} place={schema.root} path={[]} value={value} name={name} required />
     </div>
   );
 }
@@ -101,11 +98,10 @@ function Field(props: FieldProps): Element {
   const id = useId();
   const { schema } = state;
   const shape = schema.shapeOf(place);
-  const { title, description, deprecated, examples, default: usual } = schema
-    .notesOf(place);
+  const { title, description, deprecated, examples, default: usual } = schema.notesOf(place);
   const pointer = pointerOf(path);
   // What is missing is said of the object; the person looks for it here.
-  const parent = path.length === 0 ? [] : state.issues.get(pointerOf(path.slice(0, -1))) ?? [];
+  const parent = path.length === 0 ? [] : (state.issues.get(pointerOf(path.slice(0, -1))) ?? []);
   const isMissing = required && value === undefined &&
     parent.some(({ keyword }) => keyword === "required");
   const issues = isMissing
@@ -113,16 +109,17 @@ function Field(props: FieldProps): Element {
     : (state.issues.get(pointer) ?? []).map(({ message }) => message);
   const isRoot = path.length === 0;
   const isThere = value !== undefined;
-  const isGroup = shape.kind === "object" || shape.kind === "list" ||
-    shape.kind === "variants";
+  const isGroup = shape.kind === "object" || shape.kind === "list" || shape.kind === "variants";
   // Without a value, an item would be gone.
-  const onChange = (next: unknown): void => state.set(path, isItem ? next ?? null : next);
+  const onChange = (next: unknown): void => state.set(path, isItem ? (next ?? null) : next);
   const described = [
     ...(description === undefined ? [] : [`${id}-about`]),
     ...(issues.length > 0 ? [`${id}-wrong`] : []),
   ].join(" ") || undefined;
   const about = description !== undefined && !isRoot && (
-    <p id={`${id}-about`} class="about">{description}</p>
+    <p id={`${id}-about`} class="about">
+      {description}
+    </p>
   );
   const wrong = issues.length > 0 && (
     <ul id={`${id}-wrong`} class="wrong">
@@ -159,10 +156,19 @@ function Field(props: FieldProps): Element {
         {shape.kind === "variants" && <VariantsField {...props} variants={shape.variants} />}
       </>
     );
-    if (isRoot && shape.kind === "object") return <>{wrong}{members}</>;
+    if (isRoot && shape.kind === "object") {
+      return (
+        <>
+          {wrong}
+          {members}
+        </>
+      );
+    }
     return (
       <fieldset class="group" aria-describedby={described}>
-        <legend>{called} {remarks} {unset}</legend>
+        <legend>
+          {called} {remarks} {unset}
+        </legend>
         {about}
         {!isThere && (
           <Button
@@ -204,9 +210,7 @@ function Field(props: FieldProps): Element {
 }
 
 /** The input for a value that has no parts. */
-function Input(
-  { shape, ...input }: InputProps & { readonly shape: Shape },
-): Element {
+function Input({ shape, ...input }: InputProps & { readonly shape: Shape }): Element {
   switch (shape.kind) {
     case "choice":
       return <ChoiceInput {...input} choices={shape.choices} />;
@@ -223,15 +227,18 @@ function Input(
   }
 }
 
-const BOOLEANS: readonly Choice[] = [{ label: "true", value: true }, {
-  label: "false",
-  value: false,
-}];
+const BOOLEANS: readonly Choice[] = [
+  { label: "true", value: true },
+  { label: "false", value: false },
+];
 const NULLS: readonly Choice[] = [{ label: "null", value: null }];
 
-function ObjectField(
-  { state, path, value, shape }: FieldProps & { readonly shape: ObjectShape },
-): Element {
+function ObjectField({
+  state,
+  path,
+  value,
+  shape,
+}: FieldProps & { readonly shape: ObjectShape }): Element {
   const [added, setAdded] = useState("");
   const id = useId();
   const own = isObject(value) ? value : {};
@@ -246,9 +253,7 @@ function ObjectField(
   return (
     <div class="members">
       {!isObject(value) && value !== undefined && (
-        <p class="about">
-          The value is no object; what is filled in here replaces it.
-        </p>
+        <p class="about">The value is no object; what is filled in here replaces it.</p>
       )}
       {[...properties].map(([name, place]) => (
         <Field
@@ -274,7 +279,9 @@ function ObjectField(
       ))}
       {rest !== undefined && (
         <div class="row">
-          <label for={id} class="hidden">Name of another property</label>
+          <label for={id} class="hidden">
+            Name of another property
+          </label>
           <input
             id={id}
             type="text"
@@ -292,11 +299,13 @@ function ObjectField(
   );
 }
 
-function ListField(
-  { state, path, value, shape, name }: FieldProps & {
-    readonly shape: ListShape;
-  },
-): Element {
+function ListField({
+  state,
+  path,
+  value,
+  shape,
+  name,
+}: FieldProps & { readonly shape: ListShape }): Element {
   const list = Array.isArray(value) ? value : [];
   const { first, rest, maxItems } = shape;
   const next = first[list.length] ?? rest;
@@ -350,18 +359,17 @@ function ListField(
   );
 }
 
-function VariantsField(
-  props: FieldProps & { readonly variants: readonly Variant[] },
-): Element {
+function VariantsField(props: FieldProps & { readonly variants: readonly Variant[] }): Element {
   const { state, path, value, name, variants, nesting = 0 } = props;
   const id = useId();
   const pointer = `${nesting}${pointerOf(path)}`;
-  const index = state.chosen.get(pointer) ??
-    state.schema.variantOf(variants, value);
+  const index = state.chosen.get(pointer) ?? state.schema.variantOf(variants, value);
   const place = variants[index]?.place ?? [];
   return (
     <div class="members">
-      <label for={id} class="hidden">Form of {name}</label>
+      <label for={id} class="hidden">
+        Form of {name}
+      </label>
       <select
         id={id}
         value={String(index)}
@@ -370,14 +378,15 @@ function VariantsField(
           state.choose(pointer, next);
           const chosen = variants[next];
           if (chosen !== undefined) {
-            state.set(
-              path,
-              state.schema.initial(chosen.place),
-            );
+            state.set(path, state.schema.initial(chosen.place));
           }
         }}
       >
-        {variants.map(({ label }, own) => <option key={own} value={String(own)}>{label}</option>)}
+        {variants.map(({ label }, own) => (
+          <option key={own} value={String(own)}>
+            {label}
+          </option>
+        ))}
       </select>
       <VariantInput {...props} place={place} />
     </div>
@@ -394,13 +403,7 @@ function VariantInput(props: FieldProps): Element | null {
   if (shape.kind === "list") return <ListField {...props} shape={shape} />;
   if (shape.kind === "null") return null;
   if (shape.kind === "variants" && nesting < MAX_NESTING) {
-    return (
-      <VariantsField
-        {...props}
-        nesting={nesting + 1}
-        variants={shape.variants}
-      />
-    );
+    return <VariantsField {...props} nesting={nesting + 1} variants={shape.variants} />;
   }
   const input: InputProps = {
     id: useId(),
@@ -413,20 +416,25 @@ function VariantInput(props: FieldProps): Element | null {
   };
   return (
     <>
-      <label for={input.id} class="hidden">{name}</label>
+      <label for={input.id} class="hidden">
+        {name}
+      </label>
       <Input {...input} shape={shape} />
     </>
   );
 }
 
 /** A list of values. The one that is there may be none of them. */
-function ChoiceInput(
-  { id, value, isInvalid, isRequired, describedBy, hint, onChange, choices }:
-    & InputProps
-    & {
-      readonly choices: readonly Choice[];
-    },
-): Element {
+function ChoiceInput({
+  id,
+  value,
+  isInvalid,
+  isRequired,
+  describedBy,
+  hint,
+  onChange,
+  choices,
+}: InputProps & { readonly choices: readonly Choice[] }): Element {
   const text = JSON.stringify(value);
   const index = choices.findIndex((choice) => JSON.stringify(choice.value) === text);
   return (
@@ -442,11 +450,13 @@ function ChoiceInput(
       }}
     >
       {index === -1 && (
-        <option value="-1">
-          {value === undefined ? hint : `${text} (no choice)`}
-        </option>
+        <option value="-1">{value === undefined ? hint : `${text} (no choice)`}</option>
       )}
-      {choices.map(({ label }, own) => <option key={own} value={String(own)}>{label}</option>)}
+      {choices.map(({ label }, own) => (
+        <option key={own} value={String(own)}>
+          {label}
+        </option>
+      ))}
     </select>
   );
 }
@@ -459,13 +469,16 @@ function numberOf(text: string): unknown {
   return NUMBER.test(text) && Number.isFinite(Number(text)) ? Number(text) : text;
 }
 
-function NumberInput(
-  { id, value, isInvalid, isRequired, describedBy, hint, onChange, integer }:
-    & InputProps
-    & {
-      readonly integer: boolean;
-    },
-): Element {
+function NumberInput({
+  id,
+  value,
+  isInvalid,
+  isRequired,
+  describedBy,
+  hint,
+  onChange,
+  integer,
+}: InputProps & { readonly integer: boolean }): Element {
   const [typed, setTyped] = useState("");
   // What was typed stays as it is: "1.0" is on the way to "1.05".
   const text = numberOf(typed) === value
@@ -501,13 +514,16 @@ const TYPES: Readonly<Record<string, string>> = {
   password: "password",
 };
 
-function TextInput(
-  { id, value, isInvalid, isRequired, describedBy, hint, onChange, format }:
-    & InputProps
-    & {
-      readonly format: string | undefined;
-    },
-): Element {
+function TextInput({
+  id,
+  value,
+  isInvalid,
+  isRequired,
+  describedBy,
+  hint,
+  onChange,
+  format,
+}: InputProps & { readonly format: string | undefined }): Element {
   const text = value === undefined ? "" : typeof value === "string" ? value : JSON.stringify(value);
   const common = {
     id,
@@ -519,10 +535,9 @@ function TextInput(
     spellcheck: false,
     autocomplete: "off",
   };
-  const type = format === undefined ? undefined : TYPES[format] ?? "text";
+  const type = format === undefined ? undefined : (TYPES[format] ?? "text");
   // A date that is not one would be shown as nothing.
-  const isShown = type !== "date" || text === "" ||
-    /^\d{4}-\d\d-\d\d$/.test(text);
+  const isShown = type !== "date" || text === "" || /^\d{4}-\d\d-\d\d$/.test(text);
   return type === undefined
     ? (
       <textarea
@@ -541,13 +556,18 @@ function TextInput(
 }
 
 /** Any value, as JSON. It replaces the value whenever it is JSON. */
-function JsonInput(
-  { id, value, isInvalid, isRequired, describedBy, hint, onChange }: InputProps,
-): Element {
+function JsonInput({
+  id,
+  value,
+  isInvalid,
+  isRequired,
+  describedBy,
+  hint,
+  onChange,
+}: InputProps): Element {
   const [typed, setTyped] = useState("");
   const read = parse(typed);
-  const isCurrent = read.ok &&
-    JSON.stringify(read.value) === JSON.stringify(value);
+  const isCurrent = read.ok && JSON.stringify(read.value) === JSON.stringify(value);
   const [isBroken, setBroken] = useState(false);
   const text = isCurrent || isBroken ? typed : value === undefined ? "" : JSON.stringify(value);
   return (

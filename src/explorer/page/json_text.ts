@@ -33,10 +33,7 @@ export function jsonLines(value: unknown): readonly JsonLine[] {
       ? Object.entries(part).filter(([, item]) => item !== undefined)
       : [];
     if (entries.length === 0) {
-      lines.push({
-        text: `${indent}${before}${JSON.stringify(part)}${after}`,
-        pointer,
-      });
+      lines.push({ text: `${indent}${before}${JSON.stringify(part)}${after}`, pointer });
       return;
     }
     lines.push({ text: `${indent}${before}${isList ? "[" : "{"}`, pointer });
@@ -75,15 +72,11 @@ export function wordsOf(text: string): readonly Word[] {
       words.push({ kind: "plain", text: text.slice(end, match.index) });
     }
     if (quoted !== undefined) {
-      words.push({
-        kind: colon === undefined ? "string" : "key",
-        text: quoted,
-      });
+      words.push({ kind: colon === undefined ? "string" : "key", text: quoted });
       if (colon !== undefined) words.push({ kind: "plain", text: colon });
-    } else {words.push({
-        kind: number === undefined ? "word" : "number",
-        text: all,
-      });}
+    } else {
+      words.push({ kind: number === undefined ? "word" : "number", text: all });
+    }
     end = match.index + all.length;
   }
   if (end < text.length) words.push({ kind: "plain", text: text.slice(end) });
@@ -91,19 +84,17 @@ export function wordsOf(text: string): readonly Word[] {
 }
 
 /** A text as JSON, or what is wrong with it. */
-export type Parsed =
-  | { readonly ok: true; readonly value: unknown }
-  | { readonly ok: false; readonly message: string };
+export type Parsed = { readonly ok: true; readonly value: unknown } | {
+  readonly ok: false;
+  readonly message: string;
+};
 
 /** Reads a text as JSON. */
 export function parse(text: string): Parsed {
   try {
     return { ok: true, value: JSON.parse(text) as unknown };
   } catch (error) {
-    return {
-      ok: false,
-      message: error instanceof Error ? error.message : String(error),
-    };
+    return { ok: false, message: error instanceof Error ? error.message : String(error) };
   }
 }
 

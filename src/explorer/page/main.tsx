@@ -49,17 +49,20 @@ function App(): JSX.Element {
   const waiting = calls.value.filter(({ status }) => status === "waiting").length;
   return (
     <>
-      <a class="skip" href="#main" onClick={skip}>Skip to the content</a>
+      <a class="skip" href="#main" onClick={skip}>
+        Skip to the content
+      </a>
       <header>
-        <a class="brand" href="#/">plue</a>
+        <a class="brand" href="#/">
+          plue
+        </a>
         <nav aria-label="Pages">
-          <Tab
-            to={{ page: "tools" }}
-            isCurrent={shown.page === "tools" || shown.page === "tool"}
-          >
+          <Tab to={{ page: "tools" }} isCurrent={shown.page === "tools" || shown.page === "tool"}>
             Tools
           </Tab>
-          <Tab to={{ page: "why" }} isCurrent={shown.page === "why"}>Why</Tab>
+          <Tab to={{ page: "why" }} isCurrent={shown.page === "why"}>
+            Why
+          </Tab>
           <Tab to={{ page: "calls" }} isCurrent={shown.page === "calls"}>
             {waiting > 0 ? `Calls (${waiting})` : "Calls"}
           </Tab>
@@ -67,17 +70,13 @@ function App(): JSX.Element {
         <select
           aria-label="Colours"
           value={scheme.value}
-          onChange={(event) => scheme.value = event.currentTarget.value as Scheme}
+          onChange={(event) => (scheme.value = event.currentTarget.value as Scheme)}
         >
           <option value="light dark">as the system</option>
           <option value="light">light</option>
           <option value="dark">dark</option>
         </select>
-        <Button
-          kind="quiet"
-          label="Keyboard shortcuts"
-          onClick={() => keys.current?.showModal()}
-        >
+        <Button kind="quiet" label="Keyboard shortcuts" onClick={() => keys.current?.showModal()}>
           ?
         </Button>
         <Button onClick={() => tokens.current?.showModal()}>
@@ -115,7 +114,9 @@ function App(): JSX.Element {
           <dd>this list</dd>
         </dl>
         <form method="dialog">
-          <button class="button main" type="submit">Close</button>
+          <button class="button main" type="submit">
+            Close
+          </button>
         </form>
       </dialog>
     </>
@@ -128,13 +129,15 @@ function skip(event: Event): void {
   document.getElementById("main")?.focus();
 }
 
-function Tab(
-  { to, isCurrent, children }: {
-    readonly to: Route;
-    readonly isCurrent: boolean;
-    readonly children: string;
-  },
-): JSX.Element {
+function Tab({
+  to,
+  isCurrent,
+  children,
+}: {
+  readonly to: Route;
+  readonly isCurrent: boolean;
+  readonly children: string;
+}): JSX.Element {
   return (
     <a href={hrefOf(to)} aria-current={isCurrent ? "page" : undefined}>
       {children}
@@ -149,9 +152,7 @@ function Welcome(): JSX.Element {
       <h1>Tools of this service</h1>
       {typeof state === "object" && <p class="wrong">{state.error}</p>}
       {state === "ready" && tools.value.size === 0 && (
-        <p>
-          There are no tools that you may see. With another token there may be some.
-        </p>
+        <p>There are no tools that you may see. With another token there may be some.</p>
       )}
       <p>
         Choose a tool to see its form, call it, and look at it as each provider's model does. What
@@ -171,9 +172,7 @@ const VIEWS: readonly (readonly [ToolView, string])[] = [
   ["schema", "Schema"],
 ];
 
-function ToolPage(
-  { shown }: { readonly shown: Route & { readonly page: "tool" } },
-): JSX.Element {
+function ToolPage({ shown }: { readonly shown: Route & { readonly page: "tool" } }): JSX.Element {
   const { id, view } = shown;
   const [found, setFound] = useState<ListedTool>();
   const [error, setError] = useState<string>();
@@ -184,26 +183,25 @@ function ToolPage(
     setError(undefined);
     // A tool that is not available now is not listed, and can be looked at.
     if (listed !== undefined || state !== "ready") return;
-    ask<ListedTool>(`tools/${encodeURIComponent(id)}`)
-      .then(
-        setFound,
-        (thrown: unknown) => setError(String((thrown as Error).message)),
-      );
+    ask<ListedTool>(`tools/${encodeURIComponent(id)}`).then(
+      setFound,
+      (thrown: unknown) => setError(String((thrown as Error).message)),
+    );
   }, [id, listed, seen, state]);
   const tool = listed ?? (found?.id === id ? found : undefined);
   const absent = unavailable.value.find((one) => one.id === id);
   return (
     <main id="main" tabIndex={-1} class="tool-page">
-      <a class="back" href="#/">← Tools</a>
+      <a class="back" href="#/">
+        ← Tools
+      </a>
       {tool === undefined
         ? (
           <>
             <h1>
               <code>{id}</code>
             </h1>
-            <p>
-              {error ?? (typeof state === "object" ? state.error : "Asking…")}
-            </p>
+            <p>{error ?? (typeof state === "object" ? state.error : "Asking…")}</p>
           </>
         )
         : (
@@ -214,14 +212,10 @@ function ToolPage(
               label="View"
               values={VIEWS}
               value={view}
-              onChange={(next) => location.hash = hrefOf({ page: "tool", id, view: next })}
+              onChange={(next) => (location.hash = hrefOf({ page: "tool", id, view: next }))}
             />
             {view === "try" && (
-              <Try
-                key={`${id} ${shown.arguments}`}
-                tool={tool}
-                given={shown.arguments}
-              />
+              <Try key={`${id} ${shown.arguments}`} tool={tool} given={shown.arguments} />
             )}
             {view === "targets" && <Targets tool={tool} />}
             {view === "schema" && <Schema tool={tool} />}
@@ -243,11 +237,13 @@ function About({ tool }: { readonly tool: ListedTool }): JSX.Element {
         {category !== undefined && <span class="badge">{category}</span>}
         {tool.requiresApproval === true && <span class="badge">needs approval</span>}
         {deprecated !== undefined && (
-          <span class="badge">
-            deprecated{typeof deprecated === "string" && `: ${deprecated}`}
-          </span>
+          <span class="badge">deprecated{typeof deprecated === "string" && `: ${deprecated}`}</span>
         )}
-        {tags.map((tag) => <span key={tag} class="badge quiet">{tag}</span>)}
+        {tags.map((tag) => (
+          <span key={tag} class="badge quiet">
+            {tag}
+          </span>
+        ))}
       </p>
       <p class="description">{description}</p>
     </div>
@@ -256,12 +252,7 @@ function About({ tool }: { readonly tool: ListedTool }): JSX.Element {
 
 function Schema({ tool }: { readonly tool: ListedTool }): JSX.Element {
   return (
-    <pre
-      class="json"
-      tabIndex={0}
-      role="region"
-      aria-label="The tool as the service lists it"
-    >
+    <pre class="json" tabIndex={0} role="region" aria-label="The tool as the service lists it">
       <Coloured text={JSON.stringify(tool, null, 2)} />
     </pre>
   );
@@ -296,7 +287,9 @@ function TokenForm({ onDone }: { readonly onDone: () => void }): JSX.Element {
         onInput={(event) => setTyped(event.currentTarget.value)}
       />
       <div class="row">
-        <button class="button main" type="submit">Use it</button>
+        <button class="button main" type="submit">
+          Use it
+        </button>
         <Button onClick={onDone}>Close</Button>
       </div>
     </form>

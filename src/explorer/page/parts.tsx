@@ -17,17 +17,22 @@ export function Risk({ level }: { readonly level: string }): Element {
 }
 
 /** A button. */
-export function Button(
-  { children, onClick, kind = "plain", label, disabled = false, pressed }: {
-    readonly children: ComponentChildren;
-    readonly onClick: () => void;
-    readonly kind?: "plain" | "main" | "quiet" | "danger";
-    /** What it is called, where its text does not say it. */
-    readonly label?: string;
-    readonly disabled?: boolean;
-    readonly pressed?: boolean;
-  },
-): Element {
+export function Button({
+  children,
+  onClick,
+  kind = "plain",
+  label,
+  disabled = false,
+  pressed,
+}: {
+  readonly children: ComponentChildren;
+  readonly onClick: () => void;
+  readonly kind?: "plain" | "main" | "quiet" | "danger";
+  /** What it is called, where its text does not say it. */
+  readonly label?: string;
+  readonly disabled?: boolean;
+  readonly pressed?: boolean;
+}): Element {
   return (
     <button
       type="button"
@@ -43,14 +48,17 @@ export function Button(
 }
 
 /** A group of buttons, of which one is chosen. */
-export function Segments<Value extends string>(
-  { label, values, value, onChange }: {
-    readonly label: string;
-    readonly values: readonly (readonly [Value, string])[];
-    readonly value: Value;
-    readonly onChange: (value: Value) => void;
-  },
-): Element {
+export function Segments<Value extends string>({
+  label,
+  values,
+  value,
+  onChange,
+}: {
+  readonly label: string;
+  readonly values: readonly (readonly [Value, string])[];
+  readonly value: Value;
+  readonly onChange: (value: Value) => void;
+}): Element {
   return (
     <div class="segments" role="group" aria-label={label}>
       {values.map(([own, text]) => (
@@ -76,7 +84,11 @@ export function Coloured({ text }: { readonly text: string }): Element {
   return (
     <>
       {wordsOf(text).map(({ kind, text: word }, index) =>
-        kind === "plain" ? word : <span key={index} class={`json-${kind}`}>{word}</span>
+        kind === "plain" ? word : (
+          <span key={index} class={`json-${kind}`}>
+            {word}
+          </span>
+        )
       )}
     </>
   );
@@ -90,13 +102,15 @@ export interface Mark {
 }
 
 /** JSON with remarks below the lines that they are about. */
-export function MarkedJson(
-  { value, marks, label }: {
-    readonly value: unknown;
-    readonly marks: readonly Mark[];
-    readonly label: string;
-  },
-): Element {
+export function MarkedJson({
+  value,
+  marks,
+  label,
+}: {
+  readonly value: unknown;
+  readonly marks: readonly Mark[];
+  readonly label: string;
+}): Element {
   const lines = jsonLines(value);
   const known = new Set(lines.map(({ pointer }) => pointer));
   const at = new Map<string, Mark[]>();
@@ -106,10 +120,10 @@ export function MarkedJson(
     while (pointer !== "" && !known.has(pointer)) {
       pointer = pointer.slice(0, pointer.lastIndexOf("/"));
     }
-    at.set(pointer, [...at.get(pointer) ?? [], mark]);
+    at.set(pointer, [...(at.get(pointer) ?? []), mark]);
   }
   const marksOf = ({ pointer }: JsonLine): readonly Mark[] =>
-    pointer === undefined ? [] : at.get(pointer) ?? [];
+    pointer === undefined ? [] : (at.get(pointer) ?? []);
   return (
     <pre class="json" tabIndex={0} role="region" aria-label={label}>
       {lines.map((line, index) => {
@@ -136,13 +150,15 @@ export function MarkedJson(
 const MEMBERS = 100;
 
 /** A value as a tree whose branches open. Branches are built when they open. */
-export function Tree(
-  { value, name, depth = 0 }: {
-    readonly value: unknown;
-    readonly name?: string;
-    readonly depth?: number;
-  },
-): Element {
+export function Tree({
+  value,
+  name,
+  depth = 0,
+}: {
+  readonly value: unknown;
+  readonly name?: string;
+  readonly depth?: number;
+}): Element {
   const [isOpen, setOpen] = useState(depth < 2);
   const [count, setCount] = useState(MEMBERS);
   const key = name === undefined ? null : <span class="json-key">{name}:</span>;
@@ -169,9 +185,9 @@ export function Tree(
         {key} <span class="faint">{size}</span>
       </summary>
       {isOpen &&
-        entries.slice(0, count).map(([own, item]) => (
-          <Tree key={own} name={own} value={item} depth={depth + 1} />
-        ))}
+        entries
+          .slice(0, count)
+          .map(([own, item]) => <Tree key={own} name={own} value={item} depth={depth + 1} />)}
       {isOpen && entries.length > count && (
         <Button
           kind="quiet"
@@ -185,12 +201,13 @@ export function Tree(
 }
 
 /** A button that copies a text; where the browser does not let it, the text is selected by hand. */
-export function Copy(
-  { text, children }: {
-    readonly text: string;
-    readonly children: ComponentChildren;
-  },
-): Element {
+export function Copy({
+  text,
+  children,
+}: {
+  readonly text: string;
+  readonly children: ComponentChildren;
+}): Element {
   const [said, say] = useState("");
   const copy = async (): Promise<void> => {
     try {
@@ -202,8 +219,12 @@ export function Copy(
   };
   return (
     <>
-      <Button kind="quiet" onClick={() => void copy()}>{children}</Button>
-      <span class="faint" role="status">{said}</span>
+      <Button kind="quiet" onClick={() => void copy()}>
+        {children}
+      </Button>
+      <span class="faint" role="status">
+        {said}
+      </span>
     </>
   );
 }

@@ -25,23 +25,18 @@ export function tableOf(value: unknown): Table | undefined {
     return undefined;
   }
   const shown = list.slice(0, MAX_ROWS) as readonly Record<string, unknown>[];
-  const columns = [...new Set(shown.flatMap((row) => Object.keys(row)))].slice(
-    0,
-    MAX_COLUMNS,
-  );
+  const columns = [...new Set(shown.flatMap((row) => Object.keys(row)))].slice(0, MAX_COLUMNS);
   if (columns.length === 0) return undefined;
   return {
     columns,
-    rows: shown.map((row) => columns.map((name) => Object.hasOwn(row, name) ? row[name] : "")),
+    rows: shown.map((row) => columns.map((name) => (Object.hasOwn(row, name) ? row[name] : ""))),
     total: list.length,
   };
 }
 
-function onlyListIn(
-  value: Record<string, unknown>,
-): readonly unknown[] | undefined {
+function onlyListIn(value: Record<string, unknown>): readonly unknown[] | undefined {
   const lists = Object.values(value).filter((one) => Array.isArray(one) && one.some(isObject));
-  return lists.length === 1 ? lists[0] as readonly unknown[] : undefined;
+  return lists.length === 1 ? (lists[0] as readonly unknown[]) : undefined;
 }
 
 const MAX_IMAGES = 20;
@@ -67,11 +62,13 @@ export function imagesIn(value: unknown): readonly string[] {
     } else if (isObject(part)) {
       const { data, mimeType } = part;
       if (
-        typeof data === "string" && typeof mimeType === "string" &&
+        typeof data === "string" &&
+        typeof mimeType === "string" &&
         IMAGE_TYPE.test(mimeType) &&
         BASE64.test(data)
-      ) found.push(`data:${mimeType};base64,${data}`);
-      else for (const item of Object.values(part)) look(item, depth + 1);
+      ) {
+        found.push(`data:${mimeType};base64,${data}`);
+      } else for (const item of Object.values(part)) look(item, depth + 1);
     }
   }
 }

@@ -20,11 +20,7 @@ export type Route =
     readonly arguments?: string;
   };
 
-const VIEWS: readonly string[] = [
-  "try",
-  "targets",
-  "schema",
-] satisfies readonly ToolView[];
+const VIEWS: readonly string[] = ["try", "targets", "schema"] satisfies readonly ToolView[];
 
 /** Reads a fragment. An unknown one is the list of tools. */
 export function readRoute(hash: string): Route {
@@ -61,7 +57,7 @@ export function hrefOf(route: Route): string {
 /** What is shown now. */
 export const route = signal<Route>(readRoute(location.hash));
 
-addEventListener("hashchange", () => route.value = readRoute(location.hash));
+addEventListener("hashchange", () => (route.value = readRoute(location.hash)));
 effect(() => {
   const shown = route.value;
   document.title = shown.page === "tool" ? `${shown.id} · plue` : `${shown.page} · plue`;

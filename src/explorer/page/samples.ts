@@ -44,8 +44,7 @@ function curl(call: SampleCall): string {
 }
 
 function typescript(call: SampleCall): string {
-  const body = JSON.stringify({ arguments: call.arguments }, null, 2)
-    .replaceAll("\n", "\n  ");
+  const body = JSON.stringify({ arguments: call.arguments }, null, 2).replaceAll("\n", "\n  ");
   return [
     `const response = await fetch(${JSON.stringify(urlOf(call))}, {`,
     '  method: "POST",',
@@ -83,7 +82,9 @@ function pythonOf(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(pythonOf).join(", ")}]`;
   if (typeof value === "object") {
     return `{${
-      Object.entries(value).map(([key, item]) => `${pythonOf(key)}: ${pythonOf(item)}`).join(", ")
+      Object.entries(value)
+        .map(([key, item]) => `${pythonOf(key)}: ${pythonOf(item)}`)
+        .join(", ")
     }}`;
   }
   // Strings and numbers of JSON are those of Python, once lone surrogates are escaped as JSON does.

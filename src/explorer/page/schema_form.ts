@@ -110,8 +110,7 @@ export class FormSchema {
       title: textIn(parts, "title"),
       description: textIn(parts, "description"),
     };
-    const given = parts.find(({ schema }) => schema["default"] !== undefined)
-      ?.schema["default"];
+    const given = parts.find(({ schema }) => schema["default"] !== undefined)?.schema["default"];
     return {
       ...(given === undefined ? {} : { default: given }),
       ...(title === undefined ? {} : { title }),
@@ -169,9 +168,7 @@ export class FormSchema {
 
   /** The value of a required property that is known without asking: a constant, or what has one. */
   #given(place: Place, depth: number): unknown {
-    if (
-      this.#expand(place).some(({ schema }) => schema["default"] !== undefined)
-    ) {
+    if (this.#expand(place).some(({ schema }) => schema["default"] !== undefined)) {
       return this.initial(place, depth);
     }
     const shape = this.shapeOf(place);
@@ -205,26 +202,26 @@ export class FormSchema {
     }
     if (shape.kind === "list" && Array.isArray(value)) {
       const { rest } = shape;
-      return rest === undefined ||
-        value.slice(0, 8).every((item) => this.#resembles(rest, item, depth - 1));
+      return (
+        rest === undefined ||
+        value.slice(0, 8).every((item) => this.#resembles(rest, item, depth - 1))
+      );
     }
     if (shape.kind !== "object" || !isObject(value)) return true;
-    return [...shape.required].every((name) => Object.hasOwn(value, name)) &&
-      [...shape.properties].every(([name, own]) =>
-        !Object.hasOwn(value, name) ||
-        this.#resembles(own, value[name], depth - 1)
-      );
+    return (
+      [...shape.required].every((name) => Object.hasOwn(value, name)) &&
+      [...shape.properties].every(
+        ([name, own]) =>
+          !Object.hasOwn(value, name) || this.#resembles(own, value[name], depth - 1),
+      )
+    );
   }
 
   /** The schemas of a place, with references and `allOf` followed. */
   #expand(place: Place): readonly ObjectPart[] {
     const found: ObjectPart[] = [];
     const waiting = [...place];
-    for (
-      let part = waiting.shift();
-      part !== undefined;
-      part = waiting.shift()
-    ) {
+    for (let part = waiting.shift(); part !== undefined; part = waiting.shift()) {
       const { schema, base } = part;
       if (typeof schema === "boolean") continue;
       if (found.length >= MAX_PARTS) break;
@@ -234,10 +231,7 @@ export class FormSchema {
         const ref = own[keyword];
         const target = typeof ref === "string" ? this.#index.resolve(ref, base) : undefined;
         if (target !== undefined) {
-          waiting.push({
-            schema: target.schema as JsonSchema,
-            base: target.base,
-          });
+          waiting.push({ schema: target.schema as JsonSchema, base: target.base });
         }
       }
       waiting.push(...placesIn(own["allOf"], base).flat());
@@ -251,11 +245,10 @@ export class FormSchema {
       for (const keyword of ["oneOf", "anyOf"]) {
         const places = placesIn(part.schema[keyword], part.base);
         // Alternatives that only say which properties must be there are no forms of their own.
-        if (
-          places.length === 0 || !places.some((place) => this.#saysForm(place))
-        ) continue;
+        if (places.length === 0 || !places.some((place) => this.#saysForm(place))) continue;
         const { [keyword]: _, ...rest } = part.schema;
-        const others = parts.map((one) => one === part ? { ...part, schema: rest } : one)
+        const others = parts
+          .map((one) => (one === part ? { ...part, schema: rest } : one))
           .map(withoutReferences);
         const choices = places.map((place) => constantIn(this.#expand(place)));
         if (choices.every((choice) => choice !== undefined)) {
@@ -275,10 +268,7 @@ export class FormSchema {
       kind: "variants",
       variants: types.map((type) => ({
         label: type,
-        place: [...parts.map(withoutReferences), {
-          schema: { type },
-          base: ROOT_URI,
-        }],
+        place: [...parts.map(withoutReferences), { schema: { type }, base: ROOT_URI }],
       })),
     };
   }
@@ -317,8 +307,9 @@ interface ObjectPart {
   readonly base: string;
 }
 
-const FORM_KEYWORDS = ("type properties items prefixItems const enum additionalProperties oneOf " +
-  "anyOf").split(" ");
+const FORM_KEYWORDS = (
+  "type properties items prefixItems const enum additionalProperties oneOf " + "anyOf"
+).split(" ");
 
 /** A part whose references were followed already. */
 function withoutReferences({ schema, base }: ObjectPart): ObjectPart {
@@ -330,18 +321,12 @@ function placesIn(schemas: unknown, base: string): readonly Place[] {
   return Array.isArray(schemas) ? schemas.map((schema: JsonSchema) => [{ schema, base }]) : [];
 }
 
-function textIn(
-  parts: readonly ObjectPart[],
-  keyword: string,
-): string | undefined {
+function textIn(parts: readonly ObjectPart[], keyword: string): string | undefined {
   const texts = parts.map(({ schema }) => schema[keyword]);
   return texts.find((text): text is string => typeof text === "string" && text !== "");
 }
 
-function numberIn(
-  parts: readonly ObjectPart[],
-  keyword: string,
-): number | undefined {
+function numberIn(parts: readonly ObjectPart[], keyword: string): number | undefined {
   return parts.map(({ schema }) => schema[keyword]).find((value) => typeof value === "number");
 }
 
@@ -368,9 +353,7 @@ function labelOf(value: unknown): string {
 
 function choiceIn(
   parts: readonly ObjectPart[],
-):
-  | { readonly kind: "choice"; readonly choices: readonly Choice[] }
-  | undefined {
+): { readonly kind: "choice"; readonly choices: readonly Choice[] } | undefined {
   const lists = parts.flatMap(({ schema }) => {
     if (Object.hasOwn(schema, "const")) return [[schema["const"]]];
     return Array.isArray(schema["enum"]) ? [schema["enum"] as unknown[]] : [];
@@ -378,10 +361,7 @@ function choiceIn(
   const [first, ...others] = lists;
   if (first === undefined) return undefined;
   const values = first.filter((value) => others.every((list) => isOneOf(list)(value)));
-  return {
-    kind: "choice",
-    choices: values.map((value) => ({ label: labelOf(value), value })),
-  };
+  return { kind: "choice", choices: values.map((value) => ({ label: labelOf(value), value })) };
 }
 
 /** The one value that parts allow, under its title. */
@@ -435,7 +415,7 @@ function objectOf(parts: readonly ObjectPart[]): ObjectShape {
     if (isObject(schema["properties"])) {
       for (const [name, own] of Object.entries(schema["properties"])) {
         const part = { schema: own as JsonSchema, base };
-        properties.set(name, [...properties.get(name) ?? [], part]);
+        properties.set(name, [...(properties.get(name) ?? []), part]);
       }
     }
     if (Array.isArray(schema["required"])) {
@@ -459,12 +439,7 @@ function objectOf(parts: readonly ObjectPart[]): ObjectShape {
   }
   // An object that names no properties is a map, unless it is closed.
   const takesOthers = isOpen || (!isClosed && properties.size === 0);
-  return {
-    kind: "object",
-    properties,
-    required,
-    ...(takesOthers ? { rest } : {}),
-  };
+  return { kind: "object", properties, required, ...(takesOthers ? { rest } : {}) };
 }
 
 function listOf(parts: readonly ObjectPart[]): ListShape {
@@ -473,7 +448,7 @@ function listOf(parts: readonly ObjectPart[]): ListShape {
   let isClosed = false;
   for (const { schema, base } of parts) {
     placesIn(schema["prefixItems"], base).forEach((place, index) => {
-      first[index] = [...first[index] ?? [], ...place];
+      first[index] = [...(first[index] ?? []), ...place];
     });
     const { items } = schema;
     if (items === false) isClosed = true;

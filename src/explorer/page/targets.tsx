@@ -15,10 +15,7 @@ import { Coloured, type Mark, MarkedJson } from "./parts.tsx";
 import type { ListedTool } from "./tools.ts";
 
 /** The targets, written in by the build. */
-declare const TARGETS: readonly {
-  readonly id: string;
-  readonly title: string;
-}[];
+declare const TARGETS: readonly { readonly id: string; readonly title: string }[];
 
 /** The answer of `GET /tools?format=…&losses=1`. */
 interface Export {
@@ -29,22 +26,14 @@ interface Export {
 }
 
 /** An export with its tokens, or why there is none. */
-type Exported = Export & { readonly tokens: number } | {
-  readonly error: string;
-};
+type Exported = (Export & { readonly tokens: number }) | { readonly error: string };
 
 /** The targets that are compared. */
-const chosen = signal<readonly string[]>([
-  "openai.chat.strict",
-  "anthropic",
-  "gemini",
-]);
+const chosen = signal<readonly string[]>(["openai.chat.strict", "anthropic", "gemini"]);
 
 /** How the tool looks to each target. */
 export function Targets({ tool }: { readonly tool: ListedTool }): JSX.Element {
-  const [exports, setExports] = useState<ReadonlyMap<string, Exported>>(
-    new Map(),
-  );
+  const [exports, setExports] = useState<ReadonlyMap<string, Exported>>(new Map());
   useEffect(() => {
     const abort = new AbortController();
     setExports(new Map());
@@ -66,8 +55,12 @@ export function Targets({ tool }: { readonly tool: ListedTool }): JSX.Element {
             <tr>
               <th scope="col">show</th>
               <th scope="col">target</th>
-              <th scope="col" class="number">tokens</th>
-              <th scope="col" class="number">losses</th>
+              <th scope="col" class="number">
+                tokens
+              </th>
+              <th scope="col" class="number">
+                losses
+              </th>
               <th scope="col">notes</th>
             </tr>
           </thead>
@@ -79,10 +72,9 @@ export function Targets({ tool }: { readonly tool: ListedTool }): JSX.Element {
                     type="checkbox"
                     aria-label={`Show ${title}`}
                     checked={chosen.value.includes(id)}
-                    onChange={() =>
-                      chosen.value = chosen.value.includes(id)
-                        ? chosen.value.filter((one) => one !== id)
-                        : [...chosen.value, id]}
+                    onChange={() => (chosen.value = chosen.value.includes(id)
+                      ? chosen.value.filter((one) => one !== id)
+                      : [...chosen.value, id])}
                   />
                 </td>
                 <th scope="row">
@@ -96,29 +88,16 @@ export function Targets({ tool }: { readonly tool: ListedTool }): JSX.Element {
       </div>
       <div class="shapes">
         {shown.map(({ id, title }) => (
-          <Shape
-            key={id}
-            tool={tool}
-            title={title}
-            exported={exports.get(id)}
-          />
+          <Shape key={id} tool={tool} title={title} exported={exports.get(id)} />
         ))}
       </div>
     </div>
   );
 }
 
-async function exportTo(
-  target: string,
-  tool: string,
-  signal: AbortSignal,
-): Promise<Exported> {
+async function exportTo(target: string, tool: string, signal: AbortSignal): Promise<Exported> {
   try {
-    const query = new URLSearchParams({
-      format: target,
-      losses: "1",
-      enabledToolIds: tool,
-    });
+    const query = new URLSearchParams({ format: target, losses: "1", enabledToolIds: tool });
     const found = await ask<Export>(`tools?${query}`, { signal });
     return { ...found, tokens: countTokens(JSON.stringify(found.tools)) };
   } catch (error) {
@@ -126,11 +105,13 @@ async function exportTo(
   }
 }
 
-function Summary(
-  { exported }: { readonly exported: Exported | undefined },
-): JSX.Element {
+function Summary({ exported }: { readonly exported: Exported | undefined }): JSX.Element {
   if (exported === undefined || "error" in exported) {
-    return <td colSpan={3} class="faint">{exported?.error ?? "…"}</td>;
+    return (
+      <td colSpan={3} class="faint">
+        {exported?.error ?? "…"}
+      </td>
+    );
   }
   const { tokens, losses, rejected, warnings } = exported;
   const widened = losses.filter(({ widens }) => widens).length;
@@ -141,10 +122,10 @@ function Summary(
       <td>
         {[
           ...rejected.map(() => "refused"),
-          ...widened > 0 ? [`${widened} accept more`] : [],
-          ...warnings.length > 0
+          ...(widened > 0 ? [`${widened} accept more`] : []),
+          ...(warnings.length > 0
             ? [`${warnings.length} ${warnings.length === 1 ? "warning" : "warnings"}`]
-            : [],
+            : []),
         ].join(", ")}
       </td>
     </>
@@ -157,13 +138,15 @@ function markOf({ side, path, grade, message }: Loss): Mark {
   return { pointer: start + path, grade, message };
 }
 
-function Shape(
-  { tool, title, exported }: {
-    readonly tool: ListedTool;
-    readonly title: string;
-    readonly exported: Exported | undefined;
-  },
-): JSX.Element {
+function Shape({
+  tool,
+  title,
+  exported,
+}: {
+  readonly tool: ListedTool;
+  readonly title: string;
+  readonly exported: Exported | undefined;
+}): JSX.Element {
   if (exported === undefined || "error" in exported) {
     return (
       <section class="shape" aria-label={title}>
@@ -178,11 +161,17 @@ function Shape(
     <section class="shape" aria-label={title}>
       <h2>{title}</h2>
       <p class="faint">about {tokens} tokens</p>
-      {rejected.map(({ message }) => <p key={message} class="wrong">{message}</p>)}
-      {warnings.map(({ message }) => <p key={message} class="warning">{message}</p>)}
-      <h3>
-        {losses.length === 0 ? "Nothing is lost" : "What is lost, in the tool's own schema"}
-      </h3>
+      {rejected.map(({ message }) => (
+        <p key={message} class="wrong">
+          {message}
+        </p>
+      ))}
+      {warnings.map(({ message }) => (
+        <p key={message} class="warning">
+          {message}
+        </p>
+      ))}
+      <h3>{losses.length === 0 ? "Nothing is lost" : "What is lost, in the tool's own schema"}</h3>
       {losses.length > 0 && (
         <MarkedJson
           label={`${title}: losses`}
@@ -191,12 +180,7 @@ function Shape(
         />
       )}
       <h3>What is sent</h3>
-      <pre
-        class="json"
-        tabIndex={0}
-        role="region"
-        aria-label={`${title}: what is sent`}
-      >
+      <pre class="json" tabIndex={0} role="region" aria-label={`${title}: what is sent`}>
         <Coloured text={JSON.stringify(tools, null, 2)} />
       </pre>
     </section>

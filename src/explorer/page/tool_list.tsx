@@ -25,9 +25,7 @@ export const SEARCH_ID = "search";
 /** Moves the focus to the next or previous tool of the list. */
 function moveIn(event: JSX.TargetedKeyboardEvent<HTMLElement>): void {
   if (event.key !== "ArrowDown" && event.key !== "ArrowUp") return;
-  const links = [
-    ...event.currentTarget.querySelectorAll<HTMLElement>("a.tool"),
-  ];
+  const links = [...event.currentTarget.querySelectorAll<HTMLElement>("a.tool")];
   const at = links.indexOf(document.activeElement as HTMLElement);
   const next = event.key === "ArrowDown" ? at + 1 : at - 1;
   if (next < 0) document.getElementById(SEARCH_ID)?.focus();
@@ -40,18 +38,19 @@ export function ToolList(): JSX.Element {
   const list = shown.value;
   const { count, end } = useGrowing<HTMLLIElement>(list.length);
   const chosen = route.value.page === "tool" ? route.value.id : undefined;
-  const isFiltered = query.value.trim() !== "" ||
-    Object.values(filters.value).some(Boolean);
+  const isFiltered = query.value.trim() !== "" || Object.values(filters.value).some(Boolean);
   return (
     <nav class="tools" aria-label="Tools" onKeyDown={moveIn}>
       <div class="search">
-        <label for={SEARCH_ID} class="hidden">Search tools</label>
+        <label for={SEARCH_ID} class="hidden">
+          Search tools
+        </label>
         <input
           id={SEARCH_ID}
           type="search"
           placeholder="Search tools  ( / )"
           value={query.value}
-          onInput={(event) => query.value = event.currentTarget.value}
+          onInput={(event) => (query.value = event.currentTarget.value)}
           autocomplete="off"
           spellcheck={false}
         />
@@ -77,8 +76,13 @@ export function ToolList(): JSX.Element {
             </a>
           </li>
         ))}
-        {list.length > count && <li key="" ref={end} class="faint">{list.length - count} more</li>}
-        {!isFiltered && list.length <= count &&
+        {list.length > count && (
+          <li key="" ref={end} class="faint">
+            {list.length - count} more
+          </li>
+        )}
+        {!isFiltered &&
+          list.length <= count &&
           unavailable.value.map(({ id, risk, reason }) => (
             <li key={id}>
               <a
@@ -112,21 +116,25 @@ function Filters(): JSX.Element {
   const names = ["namespace", "category", "risk", "tag"] as const;
   return (
     <div class="filters">
-      {names.filter((name) => values[name].length > 1 || filters.value[name] !== "").map((name) => (
-        <select
-          key={name}
-          aria-label={`Filter by ${name}`}
-          value={filters.value[name]}
-          onChange={(event) =>
-            filters.value = {
-              ...filters.value,
-              [name]: event.currentTarget.value,
-            }}
-        >
-          <option value="">any {name}</option>
-          {values[name].map((value) => <option key={value} value={value}>{value}</option>)}
-        </select>
-      ))}
+      {names
+        .filter((name) => values[name].length > 1 || filters.value[name] !== "")
+        .map((name) => (
+          <select
+            key={name}
+            aria-label={`Filter by ${name}`}
+            value={filters.value[name]}
+            onChange={(
+              event,
+            ) => (filters.value = { ...filters.value, [name]: event.currentTarget.value })}
+          >
+            <option value="">any {name}</option>
+            {values[name].map((value) => (
+              <option key={value} value={value}>
+                {value}
+              </option>
+            ))}
+          </select>
+        ))}
     </div>
   );
 }

@@ -63,12 +63,7 @@ export const revision = signal(0);
 /** The words that are searched for. */
 export const query = signal("");
 /** What the list is narrowed to; empty for everything. */
-export const filters = signal({
-  namespace: "",
-  category: "",
-  risk: "",
-  tag: "",
-});
+export const filters = signal({ namespace: "", category: "", risk: "", tag: "" });
 /** The tools that the service's search found, best first. */
 const hits = signal<readonly string[]>([]);
 
@@ -88,19 +83,20 @@ export const filterValues = computed(() => {
 export const shown = computed<readonly ListedTool[]>(() => {
   const { namespace, category, risk, tag } = filters.value;
   const words = query.value.trim().toLowerCase();
-  const kept = [...tools.value.values()].filter((tool) =>
-    (namespace === "" || tool.namespace === namespace) &&
-    (category === "" || tool.category === category) &&
-    (risk === "" || tool.risk === risk) &&
-    (tag === "" || tool.tags.includes(tag))
+  const kept = [...tools.value.values()].filter(
+    (tool) =>
+      (namespace === "" || tool.namespace === namespace) &&
+      (category === "" || tool.category === category) &&
+      (risk === "" || tool.risk === risk) &&
+      (tag === "" || tool.tags.includes(tag)),
   );
   if (words === "") return kept;
   const holding = kept.filter((tool) =>
-    `${tool.id}\n${tool.title ?? ""}\n${tool.description}`.toLowerCase()
-      .includes(words)
+    `${tool.id}\n${tool.title ?? ""}\n${tool.description}`.toLowerCase().includes(words)
   );
   const isKept = new Set(kept);
-  const found = hits.value.map((id) => tools.value.get(id))
+  const found = hits.value
+    .map((id) => tools.value.get(id))
     .filter((tool) => tool !== undefined && isKept.has(tool));
   return [...new Set([...found, ...holding])] as readonly ListedTool[];
 });
@@ -140,12 +136,10 @@ async function load(signal: AbortSignal): Promise<void> {
     const found = new Map<string, ListedTool>();
     let cursor: string | undefined;
     do {
-      const page = await ask<
-        { readonly tools: readonly ListedTool[]; readonly nextCursor?: string }
-      >(
-        cursor === undefined ? "tools" : `tools?${new URLSearchParams({ cursor })}`,
-        { signal },
-      );
+      const page = await ask<{
+        readonly tools: readonly ListedTool[];
+        readonly nextCursor?: string;
+      }>(cursor === undefined ? "tools" : `tools?${new URLSearchParams({ cursor })}`, { signal });
       for (const tool of page.tools) found.set(tool.id, tool);
       cursor = page.nextCursor;
     } while (cursor !== undefined);
@@ -157,9 +151,7 @@ async function load(signal: AbortSignal): Promise<void> {
     revision.value++;
   } catch (error) {
     if (signal.aborted) return;
-    loading.value = {
-      error: error instanceof Error ? error.message : String(error),
-    };
+    loading.value = { error: error instanceof Error ? error.message : String(error) };
   }
 }
 
@@ -169,10 +161,7 @@ const RETRY_MS = 3_000;
 async function follow(signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     try {
-      const response = await send("events", {
-        accept: "text/event-stream",
-        signal,
-      });
+      const response = await send("events", { accept: "text/event-stream", signal });
       // Loaded after the stream has begun, so that no change is missed.
       await load(signal);
       if (response.status === 204) return;

@@ -24,9 +24,7 @@ import type { ListedTool } from "./tools.ts";
 /** Makes the check of arguments: the same sentences as those of the service. */
 function checkerOf(schema: JsonSchema): (value: unknown) => readonly Issue[] {
   // Formats are left to the service.
-  const normalized = normalizeSchema(schema, detectDialect(schema), {
-    formats: new Set(),
-  });
+  const normalized = normalizeSchema(schema, detectDialect(schema), { formats: new Set() });
   return (value) => explain(normalized, value, () => true);
 }
 
@@ -45,11 +43,7 @@ function draftOf(value: unknown): Draft {
 const drafts = new Map<string, Draft>();
 
 /** What the form begins with: a link's arguments, what was filled in, or what the schema gives. */
-function firstDraft(
-  id: string,
-  schema: FormSchema,
-  given: string | undefined,
-): Draft {
+function firstDraft(id: string, schema: FormSchema, given: string | undefined): Draft {
   if (given === undefined) {
     return drafts.get(id) ?? draftOf(schema.initial(schema.root) ?? {});
   }
@@ -61,21 +55,18 @@ function firstDraft(
 const MAX_LINK = 8_000;
 
 /** A tool with its form. Mounted anew for each tool and link. */
-export function Try(
-  { tool, given }: {
-    readonly tool: ListedTool;
-    readonly given: string | undefined;
-  },
-): JSX.Element {
-  const schema = useMemo(() => new FormSchema(tool.parameters), [
-    tool.parameters,
-  ]);
+export function Try({
+  tool,
+  given,
+}: {
+  readonly tool: ListedTool;
+  readonly given: string | undefined;
+}): JSX.Element {
+  const schema = useMemo(() => new FormSchema(tool.parameters), [tool.parameters]);
   const check = useMemo(() => checkerOf(tool.parameters), [tool.parameters]);
   const [draft, setDraft] = useState(() => firstDraft(tool.id, schema, given));
   // Nothing is called wrong before it was touched.
-  const [isTouched, setTouched] = useState(
-    given !== undefined || drafts.has(tool.id),
-  );
+  const [isTouched, setTouched] = useState(given !== undefined || drafts.has(tool.id));
   // Subscribes to the calls.
   const call = calls.value.length === 0 ? undefined : lastCallOf(tool.id);
   const [isShown, setShown] = useState(call !== undefined);
@@ -85,13 +76,11 @@ export function Try(
     drafts.set(tool.id, next);
   };
   const own = useMemo(() => check(draft.value), [check, draft.value]);
-  const answered = call?.failure?.code === "invalid_arguments" &&
-      call.arguments === draft.value
+  const answered = call?.failure?.code === "invalid_arguments" && call.arguments === draft.value
     ? call.failure.issues
     : [];
   const issues = answered.length > 0 ? answered : isTouched ? own : [];
-  const canRun = draft.error === undefined && tool.executable &&
-    call?.status !== "running";
+  const canRun = draft.error === undefined && tool.executable && call?.status !== "running";
   const start = (): void => {
     if (!canRun) return;
     setTouched(true);
@@ -146,12 +135,12 @@ export function Try(
           />
         </div>
         <div class="row actions">
-          <Button kind="main" disabled={!canRun} onClick={start}>Run</Button>
+          <Button kind="main" disabled={!canRun} onClick={start}>
+            Run
+          </Button>
           <kbd>Ctrl</kbd> + <kbd>Enter</kbd>
           {!tool.executable && (
-            <span class="faint">
-              This tool is a definition only: it cannot be called.
-            </span>
+            <span class="faint">This tool is a definition only: it cannot be called.</span>
           )}
           {link.length <= MAX_LINK && <a href={link}>Link to this call</a>}
         </div>
@@ -162,12 +151,13 @@ export function Try(
   );
 }
 
-function Examples(
-  { tool, onPick }: {
-    readonly tool: ListedTool;
-    readonly onPick: (input: unknown) => void;
-  },
-): JSX.Element | null {
+function Examples({
+  tool,
+  onPick,
+}: {
+  readonly tool: ListedTool;
+  readonly onPick: (input: unknown) => void;
+}): JSX.Element | null {
   const { examples = [] } = tool;
   if (examples.length === 0) return null;
   return (
@@ -188,34 +178,26 @@ function Examples(
 
 const LANGUAGES = SAMPLES.map(({ name }) => [name, name] as const);
 
-function Samples(
-  { tool, input }: { readonly tool: ListedTool; readonly input: unknown },
-): JSX.Element {
+function Samples({
+  tool,
+  input,
+}: {
+  readonly tool: ListedTool;
+  readonly input: unknown;
+}): JSX.Element {
   const [language, setLanguage] = useState("curl");
   const sample = SAMPLES.find(({ name }) => name === language) ?? SAMPLES[0];
-  const text = sample?.write({
-    url: BASE,
-    id: tool.id,
-    arguments: input,
-    hasToken: token.value !== "",
-  }) ?? "";
+  const text =
+    sample?.write({ url: BASE, id: tool.id, arguments: input, hasToken: token.value !== "" }) ?? "";
   return (
     <section class="samples" aria-label="The same call for other programs">
       <div class="row">
-        <Segments
-          label="Language"
-          values={LANGUAGES}
-          value={language}
-          onChange={setLanguage}
-        />
+        <Segments label="Language" values={LANGUAGES} value={language} onChange={setLanguage} />
         <Copy text={text}>Copy</Copy>
       </div>
-      <pre
-        class="json"
-        tabIndex={0}
-        role="region"
-        aria-label={`The call in ${language}`}
-      >{text}</pre>
+      <pre class="json" tabIndex={0} role="region" aria-label={`The call in ${language}`}>
+        {text}
+      </pre>
     </section>
   );
 }

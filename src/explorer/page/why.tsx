@@ -32,30 +32,19 @@ const CONTEXTS: readonly Column[] = [
 
 const OWN: Column = { name: "you", query: "" };
 
-function columnsOf(
-  dimension: Dimension,
-  { roles, scopes }: Explanations,
-): readonly Column[] {
+function columnsOf(dimension: Dimension, { roles, scopes }: Explanations): readonly Column[] {
   switch (dimension) {
     case "role":
       return [
         OWN,
-        ...roles.map((role) => ({
-          name: role,
-          query: new URLSearchParams({ role }).toString(),
-        })),
+        ...roles.map((role) => ({ name: role, query: new URLSearchParams({ role }).toString() })),
         ...scopes.map((scope) => ({
           name: `scope ${scope}`,
           query: new URLSearchParams({ scopes: scope }).toString(),
         })),
       ];
     case "risk":
-      return [
-        ...RISK_LEVELS.map((risk) => ({
-          name: `up to ${risk}`,
-          query: `maxRisk=${risk}`,
-        })),
-      ];
+      return [...RISK_LEVELS.map((risk) => ({ name: `up to ${risk}`, query: `maxRisk=${risk}` }))];
     case "context":
       return [OWN, ...CONTEXTS];
   }
@@ -80,9 +69,7 @@ interface Cell {
 /** The matrix. */
 export function Why(): JSX.Element {
   const [all, setAll] = useState<Explanations>();
-  const [answers, setAnswers] = useState<ReadonlyMap<string, Answers>>(
-    new Map(),
-  );
+  const [answers, setAnswers] = useState<ReadonlyMap<string, Answers>>(new Map());
   const [error, setError] = useState<string>();
   const [cell, setCell] = useState<Cell>();
   const columns = all === undefined ? [] : columnsOf(dimension.value, all).slice(0, MAX_COLUMNS);
@@ -95,15 +82,14 @@ export function Why(): JSX.Element {
       try {
         const own = await ask<Explanations>("explain", { signal });
         const wanted = columnsOf(dimension.value, own).slice(0, MAX_COLUMNS);
-        const found = await Promise.all(wanted.map(async ({ query }) => {
-          const { tools } = query === ""
-            ? own
-            : await ask<Explanations>(`explain?${query}`, { signal });
-          return [
-            query,
-            new Map(tools.map((tool) => [tool.id, tool])),
-          ] as const;
-        }));
+        const found = await Promise.all(
+          wanted.map(async ({ query }) => {
+            const { tools } = query === ""
+              ? own
+              : await ask<Explanations>(`explain?${query}`, { signal });
+            return [query, new Map(tools.map((tool) => [tool.id, tool]))] as const;
+          }),
+        );
         setAll(own);
         setAnswers(new Map(found));
         setError(undefined);
@@ -124,10 +110,11 @@ export function Why(): JSX.Element {
       <div class="row">
         <Segments
           label="Columns"
-          values={[["role", "By role"], ["risk", "By risk"], [
-            "context",
-            "By context",
-          ]]}
+          values={[
+            ["role", "By role"],
+            ["risk", "By risk"],
+            ["context", "By context"],
+          ]}
           value={dimension.value}
           onChange={(next) => {
             setCell(undefined);
@@ -139,27 +126,18 @@ export function Why(): JSX.Element {
           aria-label="Filter the rows"
           placeholder="Filter the rows"
           value={words.value}
-          onInput={(event) => words.value = event.currentTarget.value}
+          onInput={(event) => (words.value = event.currentTarget.value)}
         />
         <span class="faint" role="status">
           {error ?? (all === undefined ? "Asking…" : `${rows.length} tools`)}
         </span>
       </div>
-      {all !== undefined && all.roles.length === 0 &&
-        dimension.value === "role" && (
-        <p class="faint">
-          No tool lists roles, or you may only see your own tools.
-        </p>
+      {all !== undefined && all.roles.length === 0 && dimension.value === "role" && (
+        <p class="faint">No tool lists roles, or you may only see your own tools.</p>
       )}
       <div class="split">
         <div class="scroll" role="region" aria-label="Matrix" tabIndex={0}>
-          <Matrix
-            rows={rows}
-            columns={columns}
-            answers={answers}
-            cell={cell}
-            onOpen={setCell}
-          />
+          <Matrix rows={rows} columns={columns} answers={answers} cell={cell} onOpen={setCell} />
         </div>
         {cell !== undefined && (
           <Explanation
@@ -180,9 +158,8 @@ function moveInGrid(event: JSX.TargetedKeyboardEvent<HTMLElement>): void {
   if (step === undefined || cell === null) return;
   event.preventDefault();
   const row = cell.parentElement as HTMLTableRowElement;
-  const rows = [...row.parentElement?.children ?? []] as HTMLTableRowElement[];
-  const next = rows[rows.indexOf(row) + step[0]]
-    ?.cells[cell.cellIndex + step[1]];
+  const rows = [...(row.parentElement?.children ?? [])] as HTMLTableRowElement[];
+  const next = rows[rows.indexOf(row) + step[0]]?.cells[cell.cellIndex + step[1]];
   next?.querySelector("button")?.focus();
 }
 
@@ -193,22 +170,30 @@ const STEPS: Readonly<Record<string, readonly [row: number, column: number]>> = 
   ArrowRight: [0, 1],
 };
 
-function Matrix(
-  { rows, columns, answers, cell, onOpen }: {
-    readonly rows: readonly Explained[];
-    readonly columns: readonly Column[];
-    readonly answers: ReadonlyMap<string, Answers>;
-    readonly cell: Cell | undefined;
-    readonly onOpen: (cell: Cell) => void;
-  },
-): JSX.Element {
+function Matrix({
+  rows,
+  columns,
+  answers,
+  cell,
+  onOpen,
+}: {
+  readonly rows: readonly Explained[];
+  readonly columns: readonly Column[];
+  readonly answers: ReadonlyMap<string, Answers>;
+  readonly cell: Cell | undefined;
+  readonly onOpen: (cell: Cell) => void;
+}): JSX.Element {
   const { count, end } = useGrowing<HTMLTableRowElement>(rows.length);
   return (
     <table class="matrix" onKeyDown={moveInGrid}>
       <thead>
         <tr>
           <th scope="col">tool</th>
-          {columns.map(({ name }) => <th key={name} scope="col">{name}</th>)}
+          {columns.map(({ name }) => (
+            <th key={name} scope="col">
+              {name}
+            </th>
+          ))}
         </tr>
       </thead>
       <tbody>
@@ -242,7 +227,9 @@ function Matrix(
         ))}
         {rows.length > count && (
           <tr key="" ref={end}>
-            <th scope="row" class="faint">{rows.length - count} more</th>
+            <th scope="row" class="faint">
+              {rows.length - count} more
+            </th>
           </tr>
         )}
       </tbody>
@@ -255,22 +242,25 @@ function kindOf({ selected, available }: Explained): string {
 }
 
 function wordOf({ selected, available, removedBy }: Explained): string {
-  return available ? "seen" : selected ? "unavailable" : removedBy ?? "hidden";
+  return available ? "seen" : selected ? "unavailable" : (removedBy ?? "hidden");
 }
 
 /** Every step of one decision. */
-function Explanation(
-  { cell: { id, column }, onClose }: {
-    readonly cell: Cell;
-    readonly onClose: () => void;
-  },
-): JSX.Element {
+function Explanation({
+  cell: { id, column },
+  onClose,
+}: {
+  readonly cell: Cell;
+  readonly onClose: () => void;
+}): JSX.Element {
   const [explanation, setExplanation] = useState<ToolExplanation>();
   const [error, setError] = useState<string>();
   useEffect(() => {
     const query = column.query === "" ? "" : `?${column.query}`;
-    ask<ToolExplanation>(`tools/${encodeURIComponent(id)}/explain${query}`)
-      .then(setExplanation, (thrown: unknown) => setError(String(thrown)));
+    ask<ToolExplanation>(`tools/${encodeURIComponent(id)}/explain${query}`).then(
+      setExplanation,
+      (thrown: unknown) => setError(String(thrown)),
+    );
   }, []);
   return (
     <section class="explanation" aria-label="Explanation" aria-live="polite">
@@ -278,12 +268,7 @@ function Explanation(
         <h2>
           <code>{id}</code>, {column.name}
         </h2>
-        <button
-          type="button"
-          class="button quiet"
-          aria-label="Close"
-          onClick={onClose}
-        >
+        <button type="button" class="button quiet" aria-label="Close" onClick={onClose}>
           ×
         </button>
       </div>

@@ -12,11 +12,11 @@ const SAMPLE = {
 
 describe("jsonLines()", () => {
   it("writes what JSON.stringify writes", () => {
-    for (
-      const value of [SAMPLE, [], {}, 1, "x", null, [[[]]], { a: { b: {} } }]
-    ) {
+    for (const value of [SAMPLE, [], {}, 1, "x", null, [[[]]], { a: { b: {} } }]) {
       assertEquals(
-        jsonLines(value).map(({ text }) => text).join("\n"),
+        jsonLines(value)
+          .map(({ text }) => text)
+          .join("\n"),
         JSON.stringify(value, null, 2),
       );
     }
@@ -25,16 +25,7 @@ describe("jsonLines()", () => {
   it("says which place each line begins", () => {
     assertEquals(
       jsonLines({ "a/b": [1, { "~": null }] }).map(({ pointer }) => pointer),
-      [
-        "",
-        "/a~1b",
-        "/a~1b/0",
-        "/a~1b/1",
-        "/a~1b/1/~0",
-        undefined,
-        undefined,
-        undefined,
-      ],
+      ["", "/a~1b", "/a~1b/0", "/a~1b/1", "/a~1b/1/~0", undefined, undefined, undefined],
     );
   });
 });
@@ -51,7 +42,12 @@ describe("wordsOf()", () => {
         '"\\',
       ]
     ) {
-      assertEquals(wordsOf(text).map((word) => word.text).join(""), text);
+      assertEquals(
+        wordsOf(text)
+          .map((word) => word.text)
+          .join(""),
+        text,
+      );
     }
     assertEquals(
       wordsOf('{"k": "v", "n": -1, "t": true}').filter(({ kind }) => kind !== "plain"),
@@ -70,38 +66,23 @@ describe("wordsOf()", () => {
 describe("withMember()", () => {
   it("sets, replaces and removes members, and changes nothing else", () => {
     const value = { a: [{ b: 1 }, 2], c: 3 };
-    assertEquals(withMember(value, ["a", 0, "b"], 5), {
-      a: [{ b: 5 }, 2],
-      c: 3,
-    });
+    assertEquals(withMember(value, ["a", 0, "b"], 5), { a: [{ b: 5 }, 2], c: 3 });
     assertEquals(withMember(value, ["a", 0], undefined), { a: [2], c: 3 });
     assertEquals(withMember(value, ["c"], undefined), { a: [{ b: 1 }, 2] });
-    assertEquals(withMember(value, ["new", "x"], 1), {
-      ...value,
-      new: { x: 1 },
-    });
+    assertEquals(withMember(value, ["new", "x"], 1), { ...value, new: { x: 1 } });
     assertEquals(withMember(value, [], "all"), "all");
     assertEquals(value, { a: [{ b: 1 }, 2], c: 3 });
   });
 
   it("keeps the order of members", () => {
-    assertEquals(Object.keys(withMember({ a: 1, b: 2 }, ["a"], 3) as object), [
-      "a",
-      "b",
-    ]);
+    assertEquals(Object.keys(withMember({ a: 1, b: 2 }, ["a"], 3) as object), ["a", "b"]);
   });
 
   it("makes own members of names that every object inherits", () => {
-    const made = withMember({}, ["__proto__"], { polluted: true }) as Record<
-      string,
-      unknown
-    >;
+    const made = withMember({}, ["__proto__"], { polluted: true }) as Record<string, unknown>;
     assertEquals(JSON.stringify(made), '{"__proto__":{"polluted":true}}');
     assertEquals("polluted" in {}, false);
-    assertEquals(
-      JSON.stringify(withMember({}, ["toString", "x"], 1)),
-      '{"toString":{"x":1}}',
-    );
+    assertEquals(JSON.stringify(withMember({}, ["toString", "x"], 1)), '{"toString":{"x":1}}');
   });
 
   it("puts an object in the place of a value that has no members", () => {

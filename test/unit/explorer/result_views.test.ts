@@ -6,7 +6,10 @@ describe("tableOf()", () => {
   it("has a column for each property of the objects of a list", () => {
     assertEquals(tableOf([{ a: 1 }, { a: 2, b: "x" }]), {
       columns: ["a", "b"],
-      rows: [[1, ""], [2, "x"]],
+      rows: [
+        [1, ""],
+        [2, "x"],
+      ],
       total: 2,
     });
   });
@@ -17,9 +20,7 @@ describe("tableOf()", () => {
   });
 
   it("is none for other values", () => {
-    for (
-      const value of [[], [1], [{}], [{ a: 1 }, 2], {}, "text", null, undefined]
-    ) {
+    for (const value of [[], [1], [{}], [{ a: 1 }, 2], {}, "text", null, undefined]) {
       assertEquals(tableOf(value), undefined);
     }
   });
@@ -52,17 +53,16 @@ describe("imagesIn()", () => {
         { data: 'x" onerror="alert(1)', mimeType: "image/png" },
         null,
       ]
-    ) assertEquals(imagesIn(value), []);
+    ) {
+      assertEquals(imagesIn(value), []);
+    }
   });
 
   it("ends in deep and long values", () => {
     let deep: unknown = "data:image/png;base64,AAAA";
     for (let depth = 0; depth < 5_000; depth++) deep = [deep];
     assertEquals(imagesIn(deep), []);
-    assertEquals(
-      imagesIn(Array(100).fill("data:image/png;base64,AAAA")).length,
-      20,
-    );
+    assertEquals(imagesIn(Array(100).fill("data:image/png;base64,AAAA")).length, 20);
   });
 });
 
@@ -71,14 +71,14 @@ describe("textOf()", () => {
     assertEquals(textOf("a\nb"), "a\nb");
     assertEquals(
       textOf({
-        content: [{ type: "text", text: "a" }, { type: "text", text: "b" }],
+        content: [
+          { type: "text", text: "a" },
+          { type: "text", text: "b" },
+        ],
       }),
       "a\nb",
     );
-    assertEquals(
-      textOf({ content: [{ type: "image" }] }).startsWith("{"),
-      true,
-    );
+    assertEquals(textOf({ content: [{ type: "image" }] }).startsWith("{"), true);
     assertEquals(textOf(undefined), "");
     assertEquals(textOf([1]), "[\n  1\n]");
   });

@@ -28,7 +28,10 @@ describe("FormSchema.shapeOf()", () => {
   for (
     const [schema, wanted] of [
       [{ type: "string" }, { kind: "text" }],
-      [{ type: "string", format: "date" }, { kind: "text", format: "date" }],
+      [
+        { type: "string", format: "date" },
+        { kind: "text", format: "date" },
+      ],
       [{ type: "integer" }, { kind: "number", integer: true }],
       [{ type: "number" }, { kind: "number", integer: false }],
       [{ type: "boolean" }, { kind: "boolean" }],
@@ -40,27 +43,36 @@ describe("FormSchema.shapeOf()", () => {
         { type: "string", enum: ["a", ""] },
         {
           kind: "choice",
-          choices: [{ label: "a", value: "a" }, { label: '""', value: "" }],
+          choices: [
+            { label: "a", value: "a" },
+            { label: '""', value: "" },
+          ],
         },
       ],
       [
         { oneOf: [{ const: 1, title: "One" }, { const: 2 }] },
         {
           kind: "choice",
-          choices: [{ label: "One", value: 1 }, { label: "2", value: 2 }],
+          choices: [
+            { label: "One", value: 1 },
+            { label: "2", value: 2 },
+          ],
         },
       ],
       [
         { allOf: [{ enum: [1, 2, 3] }, { enum: [2, 3, 4] }] },
         {
           kind: "choice",
-          choices: [{ label: "2", value: 2 }, { label: "3", value: 3 }],
+          choices: [
+            { label: "2", value: 2 },
+            { label: "3", value: 3 },
+          ],
         },
       ],
-      [{ allOf: [{ type: "number" }, { type: ["integer", "string"] }] }, {
-        kind: "number",
-        integer: true,
-      }],
+      [
+        { allOf: [{ type: "number" }, { type: ["integer", "string"] }] },
+        { kind: "number", integer: true },
+      ],
     ] as [JsonSchema, Shape][]
   ) {
     it(`makes ${JSON.stringify(wanted)} of ${JSON.stringify(schema)}`, () => {
@@ -69,17 +81,12 @@ describe("FormSchema.shapeOf()", () => {
   }
 
   it("follows references, through allOf, in both drafts", () => {
-    const wanted = {
-      a: { kind: "text" },
-      b: { kind: "number", integer: true },
-    } as const;
+    const wanted = { a: { kind: "text" }, b: { kind: "number", integer: true } } as const;
     assertEquals(
       propertiesOf({
         allOf: [{ $ref: "#/$defs/base" }],
         properties: { b: { type: "integer" } },
-        $defs: {
-          base: { type: "object", properties: { a: { type: "string" } } },
-        },
+        $defs: { base: { type: "object", properties: { a: { type: "string" } } } },
       }),
       wanted,
     );
@@ -87,10 +94,7 @@ describe("FormSchema.shapeOf()", () => {
       propertiesOf({
         $schema: "http://json-schema.org/draft-07/schema#",
         type: "object",
-        properties: {
-          a: { $ref: "#/definitions/text" },
-          b: { type: "integer" },
-        },
+        properties: { a: { $ref: "#/definitions/text" }, b: { type: "integer" } },
         definitions: { text: { type: "string" } },
       }),
       wanted,
@@ -103,10 +107,7 @@ describe("FormSchema.shapeOf()", () => {
       properties: { next: { $ref: "#" }, self: { $ref: "#/$defs/self" } },
       $defs: { self: { $ref: "#/$defs/self" } },
     });
-    assertEquals([shapes["next"]?.kind, shapes["self"]?.kind], [
-      "object",
-      "json",
-    ]);
+    assertEquals([shapes["next"]?.kind, shapes["self"]?.kind], ["object", "json"]);
     const lists = {
       oneOf: [{ $ref: "#/$defs/l" }],
       $defs: { l: { items: { $ref: "#/$defs/l" } } },
@@ -117,26 +118,14 @@ describe("FormSchema.shapeOf()", () => {
   it("makes a form for each type of several, and for each branch of a union", () => {
     assertEquals(
       variantsOf({ type: ["string", "null"] }).map(({ label }) => label),
-      [
-        "string",
-        "null",
-      ],
+      ["string", "null"],
     );
-    const circle = {
-      properties: { kind: { const: "circle" } },
-      required: ["kind"],
-    };
-    const titled = {
-      title: "Square",
-      type: "object",
-      properties: { side: { type: "number" } },
-    };
+    const circle = { properties: { kind: { const: "circle" } }, required: ["kind"] };
+    const titled = { title: "Square", type: "object", properties: { side: { type: "number" } } };
     assertEquals(
-      variantsOf({
-        type: "object",
-        oneOf: [circle, titled, { type: "object" }],
-      })
-        .map(({ label }) => label),
+      variantsOf({ type: "object", oneOf: [circle, titled, { type: "object" }] }).map(
+        ({ label }) => label,
+      ),
       ["kind: circle", "Square", "object"],
     );
   });
@@ -145,16 +134,17 @@ describe("FormSchema.shapeOf()", () => {
     const schema = {
       type: "object",
       properties: { id: { type: "string" } },
-      anyOf: [{ properties: { n: { type: "number" } } }, {
-        properties: { s: { type: "null" } },
-      }],
+      anyOf: [{ properties: { n: { type: "number" } } }, { properties: { s: { type: "null" } } }],
     } as const;
     const form = new FormSchema(schema);
     const kept = variantsOf(schema).map(({ place }) => {
       const shape = form.shapeOf(place);
       return shape.kind === "object" ? [...shape.properties.keys()] : shape.kind;
     });
-    assertEquals(kept, [["id", "n"], ["id", "s"]]);
+    assertEquals(kept, [
+      ["id", "n"],
+      ["id", "s"],
+    ]);
   });
 
   it("makes no forms of branches that only say which properties must be there", () => {
@@ -172,27 +162,14 @@ describe("FormSchema.shapeOf()", () => {
       return shape.kind === "object" && shape.rest !== undefined;
     };
     assertEquals(takesOthers({ type: "object" }), true);
-    assertEquals(
-      takesOthers({ additionalProperties: { type: "string" } }),
-      true,
-    );
-    assertEquals(
-      takesOthers({ type: "object", patternProperties: { "^x-": {} } }),
-      true,
-    );
-    assertEquals(
-      takesOthers({ type: "object", additionalProperties: false }),
-      false,
-    );
+    assertEquals(takesOthers({ additionalProperties: { type: "string" } }), true);
+    assertEquals(takesOthers({ type: "object", patternProperties: { "^x-": {} } }), true);
+    assertEquals(takesOthers({ type: "object", additionalProperties: false }), false);
     assertEquals(takesOthers({ type: "object", properties: { a: {} } }), false);
   });
 
   it("knows the first items of a list from the others", () => {
-    const tuple = shapeOf({
-      type: "array",
-      prefixItems: [{ type: "string" }],
-      items: false,
-    });
+    const tuple = shapeOf({ type: "array", prefixItems: [{ type: "string" }], items: false });
     assert(tuple.kind === "list");
     assertEquals([tuple.first.length, tuple.rest], [1, undefined]);
     const old = shapeOf({
@@ -229,11 +206,7 @@ describe("FormSchema.initial()", () => {
           kind: { const: "a" },
           level: { type: "number", default: 3 },
           free: { type: "string" },
-          inner: {
-            type: "object",
-            properties: { v: { const: 1 } },
-            required: ["v"],
-          },
+          inner: { type: "object", properties: { v: { const: 1 } }, required: ["v"] },
           list: { type: "array" },
           optional: { const: "b" },
         },
@@ -249,9 +222,7 @@ describe("FormSchema.initial()", () => {
         { type: "string" },
         { type: "integer", minimum: 5 },
         { enum: ["x", "y"] },
-        {
-          type: ["null", "string"],
-        },
+        { type: ["null", "string"] },
         { type: "boolean" },
         {},
       ].map((schema) => initial(schema as JsonSchema)),
@@ -266,11 +237,7 @@ describe("FormSchema.initial()", () => {
       required: ["next"],
     });
     let depth = 0;
-    for (
-      ;
-      typeof value === "object" && value !== null && "next" in value;
-      depth++
-    ) {
+    for (; typeof value === "object" && value !== null && "next" in value; depth++) {
       value = value.next;
     }
     assertEquals(depth, 6);
@@ -281,16 +248,8 @@ describe("FormSchema.variantOf()", () => {
   it("finds the form of a value by its type, its constants and what must be there", () => {
     const schema = {
       anyOf: [
-        {
-          type: "object",
-          properties: { kind: { const: "a" } },
-          required: ["kind"],
-        },
-        {
-          type: "object",
-          properties: { kind: { const: "b" } },
-          required: ["kind"],
-        },
+        { type: "object", properties: { kind: { const: "a" } }, required: ["kind"] },
+        { type: "object", properties: { kind: { const: "b" } }, required: ["kind"] },
         { type: "array", items: { type: "number" } },
         { type: "array", items: { type: "string" } },
         { type: "null" },
@@ -299,8 +258,9 @@ describe("FormSchema.variantOf()", () => {
     const form = new FormSchema(schema);
     const variants = variantsOf(schema);
     assertEquals(
-      [{ kind: "a" }, { kind: "b" }, [1], ["x"], null, {}, "else"]
-        .map((value) => form.variantOf(variants, value)),
+      [{ kind: "a" }, { kind: "b" }, [1], ["x"], null, {}, "else"].map((value) =>
+        form.variantOf(variants, value)
+      ),
       [0, 1, 2, 3, 4, 0, 0],
     );
   });
@@ -312,13 +272,7 @@ describe("FormSchema.notesOf()", () => {
       $ref: "#/$defs/a",
       description: "Here",
       $defs: {
-        a: {
-          title: "A",
-          description: "There",
-          default: 1,
-          examples: [2],
-          deprecated: true,
-        },
+        a: { title: "A", description: "There", default: 1, examples: [2], deprecated: true },
       },
     });
     assertEquals(form.notesOf(form.root), {
