@@ -106,7 +106,7 @@ describe("the lock files", () => {
     "test/edge/",
     "test/explorer/",
     "test/native/",
-    "test/native/zig/",
+    "scripts/zig/",
   ];
   for (const file of folders.map((folder) => `${folder}package-lock.json`)) {
     it(`name no registry in ${file}`, () => {
