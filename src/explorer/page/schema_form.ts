@@ -225,7 +225,7 @@ export class FormSchema {
       const { schema, base } = part;
       if (typeof schema === "boolean") continue;
       if (found.length >= MAX_PARTS) break;
-      const own = this.#dialect === "draft-07" ? asDraft2020(schema) : schema;
+      const own = this.#dialect === "2020-12" ? schema : asDraft2020(schema, this.#dialect);
       found.push({ schema: own, base });
       for (const keyword of ["$ref", "$dynamicRef"]) {
         const ref = own[keyword];
