@@ -370,6 +370,120 @@ describe("a call", () => {
     }));
 });
 
+describe("a call that asks", () => {
+  const QUESTIONS = [
+    {
+      key: "plue:approval",
+      kind: "approval",
+      message: "Commit this?",
+      arguments: { message: "m" },
+    },
+    {
+      key: "branch",
+      kind: "input",
+      message: "Which branch?",
+      schema: {
+        type: "object",
+        properties: { name: { type: "string" }, force: { type: "boolean" } },
+        required: ["name"],
+      },
+    },
+  ];
+
+  /** Answers the requests of a call in the service's place; gives what was sent to continue it. */
+  async function asking(page: Page, results: readonly unknown[]): Promise<readonly unknown[]> {
+    const sent: unknown[] = [];
+    const waiting = [...results];
+    const event = (): { contentType: string; body: string } => ({
+      contentType: "text/event-stream",
+      body: `event: result\ndata: ${
+        JSON.stringify({ type: "result", result: waiting.shift() })
+      }\n\n`,
+    });
+    await page.route("**/execute", (route) => route.fulfill(event()));
+    await page.route("**/calls/*", (route) => {
+      sent.push(route.request().postDataJSON());
+      return route.fulfill(event());
+    });
+    return sent;
+  }
+
+  const suspended = (ticket: string, questions: readonly unknown[]): unknown => ({
+    ok: false,
+    error: { code: "input_required", message: "It asks", retryable: false },
+    questions,
+    ticket,
+    durationMs: 1,
+  });
+
+  test("shows its questions in place, and goes on with the answers", () =>
+    look(tryPath("git:commit", { message: "m" }), async (page) => {
+      const [approval, branch] = QUESTIONS;
+      const sent = await asking(page, [
+        suspended("t1", QUESTIONS),
+        suspended("t2", [{
+          ...branch,
+          issues: [{ path: "/name", keyword: "type", expected: "", message: "No such branch" }],
+        }]),
+        { ok: true, content: "committed", durationMs: 1 },
+      ]);
+      await button(page, "Run").click();
+      const asked = page.getByRole("group", { name: approval?.message ?? "" });
+      await says(asked, "arguments");
+      assertEquals(await axe(page), []);
+      await says(tab(page, "Calls (1)"), "Calls (1)");
+      await asked.getByRole("button", { name: "Approve" }).click();
+      await field(page, "name").fill("dev");
+      await button(page, "Answer").click();
+      // An answer that does not fit is asked for again, and says why.
+      await says(page.locator(".question .wrong"), "No such branch");
+      await field(page, "name").fill("main");
+      await button(page, "Answer").click();
+      await says(page.getByRole("region", { name: "Result" }), "committed");
+      assertEquals(sent, [
+        {
+          ticket: "t1",
+          answers: {
+            "plue:approval": { action: "accept" },
+            branch: { action: "accept", content: { name: "dev" } },
+          },
+        },
+        { ticket: "t2", answers: { branch: { action: "accept", content: { name: "main" } } } },
+      ]);
+    }));
+
+  test("is declined, and left", () =>
+    look(tryPath("git:commit", { message: "m" }), async (page) => {
+      const denied = { code: "denied", message: "It was declined", retryable: false };
+      const sent = await asking(page, [
+        suspended("t1", QUESTIONS.slice(0, 1)),
+        { ok: false, error: denied, durationMs: 1 },
+        suspended("t2", QUESTIONS.slice(0, 1)),
+      ]);
+      await button(page, "Run").click();
+      await button(page, "Decline").click();
+      await says(page.locator(".status"), "failed: denied");
+      assertEquals(sent, [{ ticket: "t1", answers: { "plue:approval": { action: "decline" } } }]);
+      await button(page, "Run").click();
+      await button(page, "Do not continue this call").click();
+      await says(page.locator(".status"), "failed: aborted");
+    }));
+
+  test("leads to web addresses only", () =>
+    look(tryPath("git:commit", { message: "m" }), async (page) => {
+      const question = { key: "login", kind: "authorization", message: "Sign in" };
+      await asking(page, [
+        suspended("t1", [{ ...question, url: "https://login.example/start" }]),
+        suspended("t2", [{ ...question, url: "javascript:globalThis.ran=true" }]),
+      ]);
+      await button(page, "Run").click();
+      await says(page.locator(".question a"), "https://login.example/start");
+      await button(page, "Done").click();
+      await page.locator(".question a").waitFor({ state: "detached" });
+      await page.locator(".question").waitFor();
+    }));
+});
+
 /** What a program prints; `undefined` if there is no such program. It must succeed. */
 async function outputOf(program: string, args: readonly string[]): Promise<string | undefined> {
   const child = spawn(program, args);
