@@ -454,7 +454,7 @@ static struct plue_outcome run(struct plue_frame *frame, const char *tool_name,
     return call.outcome;
 }
 
-static struct plue_outcome forked(void) {
+static struct plue_outcome failed_by_fork(void) {
     return plue_outcome_failure("runtime_unavailable", plue_forked_message);
 }
 
@@ -465,7 +465,7 @@ static struct plue_outcome execute(const char *tool_name, const char *params_jso
         context = &none;
     }
     if (plue_is_forked()) {
-        return told(forked(), tool_name, context);
+        return told(failed_by_fork(), tool_name, context);
     }
     struct plue_outcome failure;
     struct plue_frame *frame = make_frame(tool_name, params_json, context, &failure);
@@ -474,7 +474,7 @@ static struct plue_outcome execute(const char *tool_name, const char *params_jso
 
 static struct plue_outcome list(void) PLUE_UNLOCKED {
     if (plue_is_forked()) {
-        return forked();
+        return failed_by_fork();
     }
     struct plue_outcome outcome = {NULL, NULL};
     plue_lock();

@@ -20,11 +20,8 @@ int plue_inbox_open(struct plue_inbox *inbox, int socket) {
 }
 
 void plue_inbox_destroy(struct plue_inbox *inbox) {
-    for (int i = 0; i < 2; i++) {
-        if (inbox->wake[i] >= 0) {
-            close(inbox->wake[i]);
-        }
-    }
+    plue_close(&inbox->wake[0]);
+    plue_close(&inbox->wake[1]);
     free(inbox->large);
 }
 

@@ -28,16 +28,9 @@ int plue_output_open(struct plue_output *output) {
     return pair[1];
 }
 
-static void close_descriptor(int *descriptor) {
-    if (*descriptor >= 0) {
-        close(*descriptor);
-    }
-    *descriptor = -1;
-}
-
 void plue_output_close(struct plue_output *output) {
-    close_descriptor(&output->from);
-    close_descriptor(&output->to);
+    plue_close(&output->from);
+    plue_close(&output->to);
 }
 
 /* Keeps the end of what came. */
@@ -76,7 +69,7 @@ void plue_output_read(struct plue_output *output) {
                 return;
             }
         } else if (length == 0 || (errno != EINTR && errno != EAGAIN)) {
-            close_descriptor(&output->from);
+            plue_close(&output->from);
         } else if (errno == EAGAIN) {
             return;
         }
@@ -101,7 +94,7 @@ void plue_output_write(struct plue_output *output) {
         written = write(output->to, note, (size_t)length) < 0 ? -1 : 0;
     }
     if (written < 0 && errno != EINTR && errno != EAGAIN) {
-        close_descriptor(&output->to);
+        plue_close(&output->to);
         output->waiting = 0;
     } else if (written > 0) {
         output->waiting -= (size_t)written;

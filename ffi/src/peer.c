@@ -14,7 +14,7 @@ void plue_peer_open(struct plue_peer *peer) {
     *peer = (struct plue_peer){.generation = ++last_generation};
 }
 
-static void forget(struct plue_peer *peer) PLUE_LOCKED {
+static void forget_tools(struct plue_peer *peer) PLUE_LOCKED {
     free(peer->refusal);
     plue_shared_text_release(peer->tools);
     peer->refusal = NULL;
@@ -34,7 +34,7 @@ const char *plue_peer_fault(void) {
 }
 
 struct plue_frame *plue_peer_configure(struct plue_peer *peer) {
-    forget(peer);
+    forget_tools(peer);
     peer->state = PLUE_PEER_WAITING;
     peer->configuration++;
     const char *tools_module = plue_settings.tools_module;
@@ -55,7 +55,7 @@ struct plue_frame *plue_peer_configure(struct plue_peer *peer) {
 }
 
 void plue_peer_close(struct plue_peer *peer) PLUE_CHECKED(no_thread_safety_analysis) {
-    forget(peer);
+    forget_tools(peer);
 }
 
 struct plue_outcome plue_peer_refusal(const struct plue_peer *peer) {

@@ -144,6 +144,13 @@ const char *plue_environment(const char *name) {
     return plue_has_more_rights() ? NULL : getenv(name);
 }
 
+void plue_close(int *descriptor) {
+    if (*descriptor >= 0) {
+        close(*descriptor);
+    }
+    *descriptor = -1;
+}
+
 int plue_copy_descriptor(int descriptor, int least) {
     int copy = fcntl(descriptor, F_DUPFD_CLOEXEC, least);
     if (copy < 0 && errno == EINVAL) {
@@ -173,12 +180,8 @@ static int move_above_stdio(int pair[2]) {
         return 0;
     }
     int error = errno;
-    for (int i = 0; i < 2; i++) {
-        if (pair[i] >= 0) {
-            close(pair[i]);
-        }
-        pair[i] = -1;
-    }
+    plue_close(&pair[0]);
+    plue_close(&pair[1]);
     errno = error;
     return -1;
 }

@@ -36,6 +36,9 @@ bool plue_has_more_rights(void);
 /* A variable of the environment; NULL if it is not set, or plue_has_more_rights(). */
 const char *plue_environment(const char *name);
 
+/* Closes a descriptor, if it is one, and makes it -1. */
+void plue_close(int *descriptor);
+
 /* Copies a descriptor to one that is at least `least` and is closed on exec. Returns it, or -1 with
  * errno. */
 int plue_copy_descriptor(int descriptor, int least);

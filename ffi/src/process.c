@@ -18,6 +18,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#if defined(__linux__)
+#include <sys/syscall.h>
+#endif
 #if defined(__linux__) && !defined(PLUE_PORTABLE)
 #define HAS_GUARDIAN
 #define IS_GUARDIAN true
@@ -25,7 +28,6 @@
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #else
 #define ANY_CHILD 0
 #define IS_GUARDIAN false
@@ -80,12 +82,8 @@ static void release(struct plue_process *process) {
     if (atomic_fetch_sub(&process->references, 1) > 1) {
         return;
     }
-    if (process->news >= 0) {
-        close(process->news);
-    }
-    if (process->reports >= 0) {
-        close(process->reports);
-    }
+    plue_close(&process->news);
+    plue_close(&process->reports);
     pthread_mutex_destroy(&process->lock);
     free(process->environment);
     free(process);
@@ -142,9 +140,21 @@ static char **make_environment(void) {
 /* The functions up to run_keeper() run in a child that shares memory with this process: they call
  * only what is safe in a signal handler, and write to nothing but their own variables. */
 
+/* Makes the default action that of a signal. */
+static void reset_signal(int number) {
+#if defined(__linux__)
+    /* The system call itself: what stands in for signal() in a host, as a sanitizer does, would write
+     * down in the shared memory that the host's handlers are gone. */
+    static const unsigned long nothing[32];
+    syscall(SYS_rt_sigaction, number, nothing, NULL, (size_t)(NSIG / 8));
+#else
+    signal(number, SIG_DFL);
+#endif
+}
+
 static void reset_signals(void) {
     for (int number = 1; number < NSIG; number++) {
-        signal(number, SIG_DFL);
+        reset_signal(number);
     }
     sigset_t none;
     sigemptyset(&none);
@@ -288,7 +298,7 @@ static int guard(void *argument) {
     sigemptyset(&signals);
     sigaddset(&signals, SIGCHLD);
     sigaddset(&signals, SIGTERM);
-    signal(SIGCHLD, SIG_DFL); /* where it is ignored, children are not waited for */
+    reset_signal(SIGCHLD); /* where it is ignored, children are not waited for */
     setpgid(0, 0);
     prctl(PR_SET_NAME, "plue-guardian");
     prctl(PR_SET_CHILD_SUBREAPER, 1);
@@ -338,7 +348,9 @@ static void free_stack(char *stack) {
  * SIGCHLD and wait() tell of. Where it cannot share memory, it is a copy. */
 static pid_t make_child(struct plue_process *process, char *stack) {
     pid_t child = -1;
-#if !defined(PLUE_NO_SHARED_MEMORY)
+#if defined(PLUE_NO_SHARED_MEMORY)
+    (void)stack;
+#else
     child = clone(guard, stack + STACK_SIZE, CLONE_VM, process);
 #endif
     if (child < 0) {
@@ -371,6 +383,10 @@ static void free_stack(char *stack) {
 /* Makes the sidecar itself. The calling thread waits until it runs its program. */
 static pid_t make_child(struct plue_process *process, char *stack) {
     (void)stack;
+#if defined(__APPLE__)
+/* posix_spawn() cannot change the working directory on all of its versions. */
+#pragma clang diagnostic ignored "-Wdeprecated-declarations"
+#endif
     pid_t child = vfork();
     if (child == 0) {
         setpgid(0, 0);
@@ -476,7 +492,7 @@ static struct plue_process *make_process(const struct plue_launch *launch) {
 }
 
 /* Waits for something to read, at most until then. Returns false when the time is over. */
-static bool await_news(const struct plue_process *process, uint64_t at_ms) {
+static bool await_report(const struct plue_process *process, uint64_t at_ms) {
     struct pollfd wait = {process->news, POLLIN, 0};
     uint64_t now = plue_now_ms();
     if (now >= at_ms) {
@@ -501,7 +517,7 @@ static bool await_start(struct plue_process *process, uint64_t deadline_ms, char
     const char *name = process->program.argv[0];
     struct report report;
     while (read(process->news, &report, sizeof report) != sizeof report) {
-        if (!await_news(process, deadline_ms)) {
+        if (!await_report(process, deadline_ms)) {
             explain("", name, "it did not begin within the time to start", why, why_size);
             return false;
         }
@@ -584,7 +600,7 @@ void plue_process_bury(struct plue_process *process, bool kill_now, char *why, s
     bool is_killed = false;
     plue_process_has_ended(process);
     while (!process->is_gone) {
-        if (await_news(process, limit)) {
+        if (await_report(process, limit)) {
             plue_process_has_ended(process);
         } else if (!is_killed) {
             end_child(process);

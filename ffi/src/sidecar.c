@@ -23,6 +23,8 @@
 
 /* How often the sidecar's thread looks whether callers still read the socket. */
 enum { LOOK_INTERVAL_MS = 20 };
+/* How long the reader of what tools print may take when the process has ended. */
+enum { LAST_OUTPUT_MS = 100 };
 
 struct plue_sidecar {
     struct plue_peer peer;
@@ -71,13 +73,11 @@ static void destroy(struct plue_sidecar *sidecar) {
     plue_outbox_destroy(&sidecar->outbox);
     plue_inbox_destroy(&sidecar->inbox);
     plue_output_close(&sidecar->output);
-    int descriptors[] = {sidecar->socket, sidecar->child_socket, sidecar->child_output,
-                         sidecar->poke[0], sidecar->poke[1]};
-    for (size_t i = 0; i < sizeof descriptors / sizeof *descriptors; i++) {
-        if (descriptors[i] >= 0) {
-            close(descriptors[i]);
-        }
-    }
+    plue_close(&sidecar->socket);
+    plue_close(&sidecar->child_socket);
+    plue_close(&sidecar->child_output);
+    plue_close(&sidecar->poke[0]);
+    plue_close(&sidecar->poke[1]);
     free(sidecar);
 }
 
@@ -347,11 +347,6 @@ static void note_end(struct plue_sidecar *sidecar, const char *why) {
     plue_unlock();
 }
 
-static void close_descriptor(int *descriptor) {
-    close(*descriptor);
-    *descriptor = -1;
-}
-
 /* Without the lock: plue_shutdown() waits for this thread before it forgets the options. */
 static bool start_process(struct plue_sidecar *sidecar,
                           struct ending *ending) PLUE_CHECKED(no_thread_safety_analysis) {
@@ -363,8 +358,8 @@ static bool start_process(struct plue_sidecar *sidecar,
     };
     sidecar->process = plue_process_start(&launch, sidecar->start_deadline_ms, ending->why,
                                           sizeof ending->why);
-    close_descriptor(&sidecar->child_socket);
-    close_descriptor(&sidecar->child_output);
+    plue_close(&sidecar->child_socket);
+    plue_close(&sidecar->child_output);
     if (sidecar->process == NULL) {
         return false;
     }
@@ -372,18 +367,16 @@ static bool start_process(struct plue_sidecar *sidecar,
     return true;
 }
 
-/* The process has ended: takes what it printed last, as far as somebody reads it. */
-static void print_rest(struct plue_sidecar *sidecar, struct ending *ending) {
-    struct plue_output *output = &sidecar->output;
-    plue_output_read(output);
+/* Prints what is left, for as long as somebody reads it. */
+static void print_rest(struct plue_output *output) {
+    uint64_t limit = plue_now_ms() + LAST_OUTPUT_MS;
     while (plue_output_is_waiting(output)) {
         struct pollfd wait = {output->to, POLLOUT, 0};
-        if (poll(&wait, 1, 0) <= 0) {
-            break;
+        if (poll(&wait, 1, plue_ms_until(limit)) <= 0) {
+            return;
         }
         plue_output_write(output);
     }
-    plue_output_append_last(output, ending->why, sizeof ending->why);
 }
 
 /* Here and not where the start was asked for, because there the lock is held. */
@@ -408,9 +401,11 @@ static void *run_thread(void *argument) {
     shutdown(sidecar->socket, SHUT_RDWR);
     if (started) {
         plue_process_bury(sidecar->process, ending.kill, ending.why, sizeof ending.why);
-        print_rest(sidecar, &ending);
+        plue_output_read(&sidecar->output);
+        plue_output_append_last(&sidecar->output, ending.why, sizeof ending.why);
     }
     note_end(sidecar, ending.why);
+    print_rest(&sidecar->output);
     return NULL;
 }
 
@@ -563,8 +558,7 @@ void plue_sidecar_ping(struct plue_sidecar *sidecar) {
 
 void plue_sidecar_abandon(void) PLUE_CHECKED(no_thread_safety_analysis) {
     /* Without the lock: this process has one thread, and no other will ever use the library. */
-    if (current != NULL && current->socket >= 0) {
-        close(current->socket);
-        current->socket = -1;
+    if (current != NULL) {
+        plue_close(&current->socket);
     }
 }

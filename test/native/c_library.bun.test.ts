@@ -229,6 +229,23 @@ describe("the C half", () => {
   }
 });
 
+describe("plue.c and plue.h", () => {
+  const folder = mkdtempSync(join(tmpdir(), "plue-amalgamation-"));
+  afterAll(() => rmSync(folder, { recursive: true }));
+  withCompiler("are all of libplue, and pass the suite", async () => {
+    const script = join(ROOT, "scripts", "amalgamate.mjs");
+    await succeed(["node", script, folder]);
+    const suite = join(folder, "suite");
+    const sources = ["suite_main.c", "suite.c", "check.c"].map((name) => join(FFI, "test", name));
+    const flags = ["-std=c11", ...WARNINGS, "-O2", "-pthread", "-fno-asynchronous-unwind-tables"];
+    const plue = join(folder, "plue.o");
+    await succeed(["cc", ...flags, "-c", join(folder, "plue.c"), "-o", plue]);
+    const test = ["-D_GNU_SOURCE", `-I${folder}`, `-I${join(FFI, "test")}`, ...sources, plue];
+    await succeed(["cc", ...flags, ...test, "-o", suite, "-ldl"]);
+    await passWithFake(suite, "basic", "big", "metadata:1000", "abort", "crash", "shutdown");
+  });
+});
+
 describe("an exception out of a callback", () => {
   maybe(missing === undefined && hasProgram("c++"), "there is no c++")(
     "ends the host at once, and does not go through the library",
