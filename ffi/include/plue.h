@@ -247,8 +247,9 @@ PLUE_API void plue_invocation_on_abort(plue_invocation_t *invocation,
  * changes. NULL: nobody is told. Once this has returned, the old callback is not begun any more. */
 PLUE_API void plue_set_list_changed(void (*callback)(void *user_data), void *user_data);
 
-/* Is called by plue_events_dispatch() with each line that would have gone to the standard error. NULL:
- * it goes there. At most 1 MiB waits; what is dropped is counted in a line of its own. */
+/* Is called by plue_events_dispatch() with each line that the library would have printed to the
+ * standard error. NULL: it prints there. At most 1 MiB waits; what is dropped is counted in a line of
+ * its own. */
 PLUE_API void plue_set_log(void (*callback)(const char *line, void *user_data), void *user_data);
 
 /* ---------------------------------------------------------------------------------- lifecycle */
@@ -297,8 +298,8 @@ PLUE_API void plue_shutdown(void);
 
 /* ------------------------------------------------------------------------ errors and versions */
 
-/* The message of the failure of this thread's last plue_tool_list(), plue_tool_execute() or
- * plue_init...(), or "No error" if that succeeded. Valid until this thread's next such call. */
+/* The message of the failure of this thread's last function that can fail (not one of invocations or
+ * abort signals), or "No error" if that succeeded. Valid until this thread's next such call. */
 PLUE_API const char *plue_get_last_error(void);
 /* The same failure as JSON, with its code and details; "{}" if there was none. */
 PLUE_API const char *plue_get_last_error_json(void);

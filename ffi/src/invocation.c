@@ -20,7 +20,7 @@ struct plue_host_tool {
     plue_execute_t execute;
     void (*destroy)(void *user_data);
     void *user_data;
-    char *id PLUE_GUARDED; /* as the tools side says it; NULL until then */
+    char *id; /* as the tools side says it; NULL until then, and written with the lock */
     size_t length;
     char definition[];
 };
@@ -61,6 +61,7 @@ static void destroy(struct plue_host_tool *tool) PLUE_UNLOCKED {
     if (tool->destroy != NULL) {
         tool->destroy(tool->user_data);
     }
+    free(tool->id);
     free(tool);
 }
 

@@ -212,15 +212,18 @@ static void receive_failed(struct plue_peer *peer,
     free(reason);
 }
 
-/* What the tools side has to say, where the host takes the log; else it prints it by itself. */
 static void receive_log(const struct plue_frame_view *view) PLUE_UNLOCKED {
     char *text = plue_text_repair(view->payload, view->length);
-    if (text != NULL) {
-        plue_lock();
-        plue_events_log(text, strlen(text));
-        plue_unlock();
-        free(text);
+    if (text == NULL) {
+        return;
     }
+    plue_lock();
+    bool is_taken = plue_events_log(text, strlen(text));
+    plue_unlock();
+    if (!is_taken) {
+        fprintf(stderr, "plue: %s\n", text);
+    }
+    free(text);
 }
 
 static void receive_pong(struct plue_peer *peer) PLUE_UNLOCKED {
