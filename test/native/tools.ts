@@ -69,7 +69,9 @@ const tools = [
       required: ["name", "params"],
     },
     async execute({ name, params }) {
-      return await new ToolDispatcher(registry).dispatch({ name, arguments: params });
+      const result = await new ToolDispatcher(registry).dispatch({ name, arguments: params });
+      if (!result.ok) throw new Error(result.error.message);
+      return result.content;
     },
   }),
   defineTool({
