@@ -14,10 +14,7 @@ import {
   type ReplyType,
   STATUS_SHIFT,
 } from "./frames.ts";
-import { STATUS } from "./statuses.ts";
-
-/** Codes of failures between libplue and the dispatcher. */
-export type BridgeFailureCode = "invalid_argument" | "runtime_unavailable" | "output_too_large";
+import { type BridgeFailureCode, STATUS } from "./statuses.ts";
 
 /** What a host gets of a failed call. */
 interface Failure {

@@ -5,7 +5,9 @@
  */
 
 import type { FailureCode } from "../../tool/mod.ts";
-import type { BridgeFailureCode } from "./replies.ts";
+
+/** Codes of failures between libplue and the dispatcher. */
+export type BridgeFailureCode = "invalid_argument" | "runtime_unavailable" | "output_too_large";
 
 /** `PLUE_UNKNOWN_TOOL` and so on. */
 export const STATUS: { readonly [Code in FailureCode | BridgeFailureCode]: number } = {
