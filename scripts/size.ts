@@ -36,7 +36,7 @@ const ENTRIES: readonly Entry[] = [
   {
     name: "examples/edge/smallest.ts",
     file: "examples/edge/smallest.ts",
-    limitKb: 87,
+    limitKb: 88,
     aimKb: 50,
     packages: true,
   },

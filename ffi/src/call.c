@@ -3,6 +3,8 @@
 #include "abort.h"
 #include "frame.h"
 #include "guest.h"
+#include "invocation.h"
+#include "peer.h"
 #include "platform.h"
 #include "runtime.h"
 #include "settings.h"
@@ -59,11 +61,19 @@ static void add_wakeup(struct plue_wakeups *wakeups, const atomic_uint *word) {
     wakeups->count++;
 }
 
-/* Sets the news. Returns what the thread does. After this a call that is done may be gone. */
-static unsigned set_news(struct plue_call *call, unsigned news, struct plue_wakeups *wakeups) {
+/* Sets the news. Returns what the thread does. After this a call that is done may be gone, if a thread
+ * waits for it. */
+static unsigned set_news(struct plue_call *call, unsigned news,
+                         struct plue_wakeups *wakeups) PLUE_LOCKED {
     const atomic_uint *word = &call->news;
+    struct plue_due *due = call->due;
     unsigned before = atomic_fetch_or(&call->news, news);
-    if ((before & PLUE_CALL_WAITS) && (before & news) != news) {
+    if ((before & news) == news) {
+        return before;
+    }
+    if (due != NULL) {
+        plue_events_add(due);
+    } else if (before & PLUE_CALL_WAITS) {
         add_wakeup(wakeups, word);
     }
     return before;
@@ -128,8 +138,9 @@ void plue_call_finish(struct plue_call *call, struct plue_outcome outcome,
     set_news(call, PLUE_CALL_DONE, wakeups);
 }
 
-void plue_calls_hand_over(uint64_t generation) {
+bool plue_calls_hand_over(uint64_t generation) {
     struct plue_wakeups wakeups = {.count = 0};
+    bool is_found = false;
     plue_lock();
     /* The newest first: it will read for longest. */
     for (uint64_t i = 0; i < BUCKETS; i++) {
@@ -140,11 +151,13 @@ void plue_calls_hand_over(uint64_t generation) {
         }
         if (call != NULL) {
             set_news(call, PLUE_CALL_LEAD, &wakeups);
+            is_found = true;
             break;
         }
     }
     plue_unlock();
     plue_wakeups_carry_out(&wakeups);
+    return is_found;
 }
 
 void plue_calls_fail(uint64_t generation, const char *code, const char *message) {
@@ -163,6 +176,7 @@ void plue_calls_fail(uint64_t generation, const char *code, const char *message)
         }
     }
     plue_shared_text_release(text);
+    plue_invocations_abort(generation);
     /* With the lock held, because the caller holds it; this is rare. */
     plue_wakeups_carry_out(&wakeups);
 }
@@ -204,8 +218,8 @@ static struct plue_event *take_events(struct plue_call *call) PLUE_UNLOCKED {
     return events;
 }
 
-/* When the call's time is over: at its limit or, once it is aborted, at the end of the grace period. */
-static uint64_t deadline_of(const struct plue_call *call) {
+/* At its limit or, once it is aborted, at the end of the grace period. */
+uint64_t plue_call_deadline(const struct plue_call *call) {
     uint64_t limit = call->timeout_at_ms;
     if (!plue_abort_is_aborted(call->signal)) {
         return limit;
@@ -215,7 +229,7 @@ static uint64_t deadline_of(const struct plue_call *call) {
 }
 
 static bool is_late(const struct plue_call *call) {
-    uint64_t deadline = deadline_of(call);
+    uint64_t deadline = plue_call_deadline(call);
     return deadline != PLUE_NEVER_MS && plue_now_ms() >= deadline;
 }
 
@@ -264,10 +278,9 @@ static struct plue_outcome invalid_argument(const char *message) {
     return plue_outcome_failure("invalid_argument", message);
 }
 
-/* Checks the texts of a call and makes its frame. NULL: with the reason in `failure`. */
-static struct plue_frame *make_frame(const char *tool_name, const char *params_json,
-                                     const plue_tool_context_t *context,
-                                     struct plue_outcome *failure) {
+struct plue_frame *plue_call_frame(const char *tool_name, const char *params_json,
+                                   const plue_tool_context_t *context,
+                                   struct plue_outcome *failure) {
     if (tool_name == NULL) {
         *failure = invalid_argument("tool_name is NULL");
         return NULL;
@@ -298,28 +311,42 @@ static struct plue_frame *make_frame(const char *tool_name, const char *params_j
     return frame;
 }
 
-/* Gives the call to a runtime, and takes the frame. Returns false if the call has ended before. */
-static bool begin(struct plue_call *call, struct plue_frame **frame) PLUE_UNLOCKED {
-    plue_lock();
+void plue_call_open(struct plue_call *call) {
     plue_abort_tie(call);
     call->events_end = &call->first_event;
     call->grace_ms = plue_settings.abort_grace_ms;
     call->timeout_ms = plue_settings.call_timeout_ms;
-    struct plue_peer *peer = plue_runtime_ready(true, call->signal, &call->outcome);
-    if (peer == NULL) {
-        plue_abort_untie(call);
-        plue_unlock();
-        return false;
-    }
+}
+
+void plue_call_close(struct plue_call *call) {
+    plue_abort_untie(call);
+}
+
+void plue_call_begin_and_unlock(struct plue_call *call, struct plue_peer *peer,
+                                struct plue_frame *frame) {
     call->generation = peer->generation;
     if (call->timeout_ms > 0) {
         call->timeout_at_ms = plue_now_ms() + call->timeout_ms;
     }
     add_to_table(call);
-    plue_frame_set_id(*frame, call->id);
+    plue_frame_set_id(frame, call->id);
     call->sidecar = plue_sidecar_hold(peer->generation);
-    plue_runtime_send_and_unlock(call->sidecar, call->signal, *frame);
+    plue_runtime_send_and_unlock(call->sidecar, call->signal, frame);
+}
+
+/* Gives the call to a runtime, and takes the frame. Returns false if the call has ended before. */
+static bool begin(struct plue_call *call, struct plue_frame **frame) PLUE_UNLOCKED {
+    plue_lock();
+    plue_call_open(call);
+    struct plue_peer *peer = plue_runtime_ready(PLUE_WAITS_FOR_TOOL, call->signal, &call->outcome);
+    if (peer == NULL) {
+        plue_call_close(call);
+        plue_unlock();
+        return false;
+    }
+    struct plue_frame *given = *frame;
     *frame = NULL;
+    plue_call_begin_and_unlock(call, peer, given);
     return true;
 }
 
@@ -376,7 +403,7 @@ static void stop_to(struct plue_call *call, unsigned does) {
 
 /* Waits for other news than it knows. Meanwhile it reads the sidecar's socket, if nobody else does. */
 static void await_news(struct plue_call *call, unsigned known) PLUE_UNLOCKED {
-    uint64_t deadline = deadline_of(call);
+    uint64_t deadline = plue_call_deadline(call);
     unsigned waits = PLUE_CALL_WAITS;
     if (call->sidecar != NULL) {
         unsigned leads = PLUE_CALL_LEADS;
@@ -398,17 +425,29 @@ static void await_news(struct plue_call *call, unsigned known) PLUE_UNLOCKED {
     }
 }
 
+bool plue_call_attend(struct plue_call *call, const plue_tool_context_t *context) {
+    unsigned news = atomic_load(&call->news);
+    if (news & PLUE_CALL_EVENTS) {
+        deliver_events(call, context);
+    } else if (news & PLUE_CALL_INVOKED) {
+        plue_invocations_run(call);
+    }
+    bool has_ended = news & PLUE_CALL_DONE;
+    if (!has_ended && is_late(call)) {
+        give_up(call);
+        return true;
+    }
+    return news & (PLUE_CALL_EVENTS | PLUE_CALL_INVOKED);
+}
+
 /* Waits until the call has ended, and delivers its events meanwhile. */
 static void await_end(struct plue_call *call, const plue_tool_context_t *context) PLUE_UNLOCKED {
     for (;;) {
         unsigned news = atomic_load(&call->news);
-        if (news & PLUE_CALL_EVENTS) {
-            deliver_events(call, context);
-        } else if (news & PLUE_CALL_DONE) {
-            return;
-        } else if (is_late(call)) {
-            give_up(call);
-        } else {
+        if (!plue_call_attend(call, context)) {
+            if (news & PLUE_CALL_DONE) {
+                return;
+            }
             await_news(call, news);
         }
     }
@@ -428,30 +467,34 @@ static struct plue_outcome failed(struct plue_call *call) {
     return outcome;
 }
 
-/* Makes the call. Takes the frame. */
-static struct plue_outcome run(struct plue_frame *frame, const char *tool_name,
-                               const plue_tool_context_t *context) PLUE_UNLOCKED {
+struct plue_outcome plue_call_conclude(struct plue_call *call, const char *tool_name,
+                                       const plue_tool_context_t *context) {
+    if (call->sidecar != NULL) {
+        plue_sidecar_unhold(call->sidecar);
+    }
+    if (call->failure != NULL) {
+        call->outcome = failed(call);
+    } else if (call->id == 0 && plue_abort_is_aborted(call->signal)) {
+        plue_outcome_free(call->outcome);
+        call->outcome = aborted(call->signal);
+    }
+    plue_abort_drop(call->signal);
+    if (call->outcome.message != NULL && !call->answered) {
+        told(call->outcome, tool_name, context);
+    }
+    report_dropped(call, context);
+    return call->outcome;
+}
+
+struct plue_outcome plue_call_run(struct plue_frame *frame, const char *tool_name,
+                                  const plue_tool_context_t *context) {
     struct plue_call call = {.signal = context->abort_signal};
     plue_abort_carry(call.signal);
     if (!plue_abort_is_aborted(call.signal) && begin(&call, &frame)) {
         await_end(&call, context);
     }
     plue_frame_free_all(frame);
-    if (call.sidecar != NULL) {
-        plue_sidecar_unhold(call.sidecar);
-    }
-    if (call.failure != NULL) {
-        call.outcome = failed(&call);
-    } else if (call.id == 0 && plue_abort_is_aborted(call.signal)) {
-        plue_outcome_free(call.outcome);
-        call.outcome = aborted(call.signal);
-    }
-    plue_abort_drop(call.signal);
-    if (call.outcome.message != NULL && !call.answered) {
-        told(call.outcome, tool_name, context);
-    }
-    report_dropped(&call, context);
-    return call.outcome;
+    return plue_call_conclude(&call, tool_name, context);
 }
 
 static struct plue_outcome failed_by_fork(void) {
@@ -468,17 +511,18 @@ static struct plue_outcome execute(const char *tool_name, const char *params_jso
         return told(failed_by_fork(), tool_name, context);
     }
     struct plue_outcome failure;
-    struct plue_frame *frame = make_frame(tool_name, params_json, context, &failure);
-    return frame == NULL ? told(failure, tool_name, context) : run(frame, tool_name, context);
+    struct plue_frame *frame = plue_call_frame(tool_name, params_json, context, &failure);
+    return frame == NULL ? told(failure, tool_name, context)
+                         : plue_call_run(frame, tool_name, context);
 }
 
 static struct plue_outcome list(void) PLUE_UNLOCKED {
     if (plue_is_forked()) {
         return failed_by_fork();
     }
-    struct plue_outcome outcome = {NULL, NULL};
+    struct plue_outcome outcome = {.json = NULL};
     plue_lock();
-    struct plue_peer *peer = plue_runtime_ready(false, NULL, &outcome);
+    struct plue_peer *peer = plue_runtime_ready(PLUE_WAITS_FOR_START, NULL, &outcome);
     struct plue_shared_text *tools = peer == NULL ? NULL : plue_shared_text_retain(peer->tools);
     plue_unlock();
     if (tools != NULL) {
@@ -495,6 +539,21 @@ char *plue_tool_execute(const char *tool_name, const char *params_json,
     char *json = plue_outcome_answer(execute(tool_name, params_json, context));
     plue_cancellation_restore(cancellation);
     return json;
+}
+
+int plue_tool_call(const char *tool_name, const char *params_json,
+                   const plue_tool_context_t *context, char **json) {
+    int cancellation = plue_cancellation_off();
+    struct plue_outcome outcome = execute(tool_name, params_json, context);
+    int status = outcome.status;
+    char *answer = plue_outcome_answer(outcome);
+    if (json != NULL) {
+        *json = answer;
+    } else {
+        plue_free_json(answer);
+    }
+    plue_cancellation_restore(cancellation);
+    return status;
 }
 
 char *plue_tool_list(void) {

@@ -159,12 +159,11 @@ bool plue_sidecar_lead(struct plue_sidecar *sidecar, const atomic_uint *word, un
     if (!plue_inbox_lead(inbox, &sidecar->peer, word, value, at_ms)) {
         return false;
     }
-    if (atomic_load(&inbox->has_ended) || atomic_load(&inbox->has_failed)) {
-        poke(sidecar);
-    }
     /* Beside this call and the sidecar being the current one: another call. */
-    if (atomic_load(&sidecar->references) > 2) {
-        plue_calls_hand_over(sidecar->peer.generation);
+    bool is_for_others = atomic_load(&sidecar->references) > 2;
+    bool is_read = !is_for_others || plue_calls_hand_over(sidecar->peer.generation);
+    if (!is_read || atomic_load(&inbox->has_ended) || atomic_load(&inbox->has_failed)) {
+        poke(sidecar); /* the sidecar's thread reads for calls that no thread waits for */
     }
     return true;
 }
@@ -457,7 +456,12 @@ static bool start(void) PLUE_LOCKED {
         sidecar->start_deadline_ms = plue_now_ms() + plue_settings.start_timeout_ms;
         if (config != NULL) {
             /* The thread sends it, once there is a process to read it. */
-            plue_outbox_post(&sidecar->outbox, config);
+            while (config != NULL) {
+                struct plue_frame *next = config->next;
+                config->next = NULL;
+                plue_outbox_post(&sidecar->outbox, config);
+                config = next;
+            }
             sidecar->predecessor = current;
             current = sidecar; /* before the thread can let the predecessor go */
             error = plue_thread_start(&sidecar->thread, run_thread, sidecar);
