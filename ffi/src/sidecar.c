@@ -216,7 +216,7 @@ static void drain_pokes(struct plue_sidecar *sidecar) {
 }
 
 /* What the thread waits for. */
-enum { SOCKET, POKE, NEWS, OUTPUT, STANDARD_ERROR, WAITS };
+enum { SOCKET, POKE, NEWS, PRINTED, STANDARD_ERROR, WAITS };
 
 /* Waits until there is something to do: fills in `waits`. Returns false when the deadline has
  * passed. `callers_read`: the socket is left to them. */
@@ -241,7 +241,7 @@ static bool wait_for_work(struct plue_sidecar *sidecar, const struct deadline *d
     waits[SOCKET] = (struct pollfd){sidecar->socket, events, 0};
     waits[POKE] = (struct pollfd){sidecar->poke[0], POLLIN, 0};
     waits[NEWS] = (struct pollfd){plue_process_news(sidecar->process), POLLIN, 0};
-    waits[OUTPUT] = (struct pollfd){sidecar->output.from, POLLIN, 0};
+    waits[PRINTED] = (struct pollfd){sidecar->output.from, POLLIN, 0};
     waits[STANDARD_ERROR] = (struct pollfd){prints ? sidecar->output.to : -1, POLLOUT, 0};
     if (poll(waits, WAITS, timeout) < 0) {
         for (int i = 0; i < WAITS; i++) {
@@ -296,7 +296,7 @@ static void exchange(struct plue_sidecar *sidecar, struct ending *ending) {
         if (waits[POKE].revents != 0) {
             drain_pokes(sidecar);
         }
-        if (waits[OUTPUT].revents != 0) {
+        if (waits[PRINTED].revents != 0) {
             plue_output_read(&sidecar->output);
         }
         if (waits[STANDARD_ERROR].revents != 0) {
