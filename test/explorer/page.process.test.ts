@@ -630,15 +630,29 @@ describe("the token", () => {
       { service: closed },
     ));
 
-  test("that is wrong is said to be", () =>
-    look(
-      "",
-      async (page) => {
-        await signIn(page, "no-such-token-0123456789");
+  test("that is wrong is said to be, and is not tried again by itself", () =>
+    look("", async (page) => {
+      let tried = 0;
+      page.on("request", (request) => {
+        if (request.headers()["authorization"] !== undefined) tried++;
+      });
+      for (const round of [1, 2]) {
         await says(page.getByRole("dialog"), "The service asks who you are");
-      },
-      { service: closed },
-    ));
+        const refused = page.waitForResponse((response) =>
+          response.request().headers()["authorization"] !== undefined
+        );
+        await signIn(page, "no-such-token-0123456789");
+        assertEquals((await refused).status(), 401);
+        await says(page.getByRole("dialog"), "The service asks who you are");
+        await button(page, "Close").click();
+        await tab(page, "Why").click();
+        await says(page.getByRole("status"), "The service asks who you are");
+        await tab(page, "Calls").click();
+        await says(page.locator("main .wrong"), "The service asks who you are");
+        assertEquals(tried, round);
+        await button(page, "Token set").click();
+      }
+    }, { service: closed }));
 
   test("decides what the page shows, and is not written into samples", () =>
     look(
