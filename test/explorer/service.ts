@@ -9,6 +9,7 @@ import { serve } from "@hono/node-server";
 import { defineTool, type Tool, ToolRegistry, ToolResult } from "../../mod.ts";
 import { explorer } from "../../src/explorer/mod.ts";
 import { bearerAuth, createToolHandler, serveFormats } from "../../src/adapters/hono/mod.ts";
+import { memoryCallStore, storedTickets } from "../../src/adapters/calls/mod.ts";
 import * as formats from "../../src/formats/mod.ts";
 
 /** A picture of 48 by 32 pixels. */
@@ -202,6 +203,26 @@ function toolsOf(controls: { step(signal: AbortSignal): Promise<void> }): readon
       execute: () => ToolResult.error("denied", "No command is allowed here"),
     }),
     defineTool({
+      namespace: "deploy",
+      name: "release",
+      description: "Releases a version, once somebody has approved it.",
+      risk: "high",
+      category: "system",
+      requiresApproval: true,
+      parameters: {
+        type: "object",
+        properties: { version: { type: "string" } },
+        required: ["version"],
+      },
+      async execute({ version }, context) {
+        const answer = await context.ask("where", {
+          message: "Where to?",
+          schema: { type: "object", properties: { region: { enum: ["eu", "us"] } } },
+        });
+        return { version, answer };
+      },
+    }),
+    defineTool({
       namespace: "secrets",
       name: "list",
       description: "Lists the names of secrets.",
@@ -276,6 +297,7 @@ export async function startService({
   const app = createToolHandler(registry, {
     explorer,
     formats: serveFormats(formats),
+    dispatch: { approve: "ask", tickets: storedTickets(memoryCallStore()) },
     ...(authorizes
       ? {
         authorize: bearerAuth({
