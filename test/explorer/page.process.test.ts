@@ -771,6 +771,16 @@ describe("the page", () => {
       assertStringIncludes((await axe(page)).join(), "label");
     }));
 
+  test("works where its service is mounted below a path", () =>
+    look(`api/tools-of-mine${tryPath("git:commit", { message: "from below" })}`, async (page) => {
+      await button(page, "Run").click();
+      await says(page.getByRole("region", { name: "Result" }), "from below");
+      assertStringIncludes(
+        await page.locator(".samples pre").textContent() ?? "",
+        "/api/tools-of-mine/tools/git%3Acommit/execute",
+      );
+    }));
+
   test("fits a phone", () =>
     look(
       "",

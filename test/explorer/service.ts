@@ -6,6 +6,7 @@
 
 import type { AddressInfo } from "node:net";
 import { serve } from "@hono/node-server";
+import { Hono } from "hono";
 import { defineTool, type Tool, ToolRegistry, ToolResult } from "../../mod.ts";
 import { explorer } from "../../src/explorer/mod.ts";
 import { bearerAuth, createToolHandler, serveFormats } from "../../src/adapters/hono/mod.ts";
@@ -310,7 +311,8 @@ export async function startService({
       : { openExecution: true, openExplain: true }),
   });
   const server = await new Promise<ReturnType<typeof serve>>((resolve) => {
-    const own = serve({ fetch: app.fetch, hostname: "127.0.0.1", port: 0 }, () => resolve(own));
+    const mounted = new Hono().route("/", app).route("/api/tools-of-mine", app);
+    const own = serve({ fetch: mounted.fetch, hostname: "127.0.0.1", port: 0 }, () => resolve(own));
   });
   const { port } = server.address() as AddressInfo;
   return {
