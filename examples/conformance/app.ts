@@ -5,11 +5,14 @@
  */
 
 import { ToolRegistry } from "@plue/tools";
-import { createMcpEndpoint } from "@plue/tools/mcp";
+import { createMcpEndpoint, type McpEndpoint } from "@plue/tools/mcp";
 import { Hono } from "hono";
+import { extend } from "./extension.ts";
 import { conformanceTools } from "./tools.ts";
 
-const registry: ToolRegistry = new ToolRegistry({ tools: conformanceTools(change) });
+const registry: ToolRegistry = new ToolRegistry({
+  tools: conformanceTools(change, () => mcp.notify.promptsChanged()),
+});
 
 /** Removes a tool, or adds it if it is missing, so that the list changes. */
 function change(): void {
@@ -18,10 +21,11 @@ function change(): void {
   }
 }
 
-const mcp = createMcpEndpoint(registry, {
+const mcp: McpEndpoint = createMcpEndpoint(registry, {
   name: "plue-conformance",
   version: "0.1.0",
   openExecution: true,
+  extend,
 });
 
 /** Serves `/mcp`, and `/healthz` to see when the server is up. */

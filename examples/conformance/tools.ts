@@ -8,7 +8,7 @@ import { defineTool, type Tool, ToolResult } from "@plue/tools";
 import { mcpContent } from "@plue/tools/mcp";
 
 /** One red pixel. */
-const PNG =
+export const PNG: string =
   "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==";
 /** No samples. */
 const WAV = "UklGRiQAAABXQVZFZm10IBAAAAABAAEARKwAAIhYAQACABAAZGF0YQAAAAA=";
@@ -24,8 +24,9 @@ const pause = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 
  * Makes the tools.
  *
  * @param change Changes the set of tools.
+ * @param changePrompts Changes the prompts.
  */
-export function conformanceTools(change: () => void): readonly Tool[] {
+export function conformanceTools(change: () => void, changePrompts: () => void): readonly Tool[] {
   return [
     defineTool({
       name: "test_logging_tool",
@@ -48,6 +49,11 @@ export function conformanceTools(change: () => void): readonly Tool[] {
       name: "test_trigger_tool_change",
       description: "Changes the set of tools.",
       execute: change,
+    }),
+    defineTool({
+      name: "test_trigger_prompt_change",
+      description: "Announces a change of the prompts.",
+      execute: changePrompts,
     }),
     defineTool({
       name: "test_simple_text",

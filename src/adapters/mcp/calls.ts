@@ -201,6 +201,8 @@ export class ReaderPace {
   #isStream = false;
   #hasEnded = false;
   #isReading = false;
+  /** The client has read all there is, and waits for more. */
+  #isWaiting = false;
   #ahead = 0;
   readonly #waiting = new Set<() => void>();
 
@@ -211,6 +213,13 @@ export class ReaderPace {
     }
     // The next message waits for the next read.
     this.#isReading = false;
+  }
+
+  /** Resolves when the client waits for more; at once if the answer is no stream. */
+  async idle(): Promise<void> {
+    while (this.#isStream && !this.#hasEnded && !this.#isWaiting) {
+      await new Promise<void>((resolve) => this.#waiting.add(resolve));
+    }
   }
 
   /** Whether a message that cannot wait may be sent. They count from before the stream begins. */
@@ -228,9 +237,11 @@ export class ReaderPace {
       pull: async (controller) => {
         this.#ahead = 0;
         this.#isReading = true;
+        this.#isWaiting = true;
         this.#wake();
         try {
           const { done, value } = await reader.read();
+          this.#isWaiting = false;
           if (!done) return controller.enqueue(value);
           this.#end();
           controller.close();

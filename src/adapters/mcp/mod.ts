@@ -11,7 +11,8 @@ export {
   type McpExecutionContext,
   type McpHandlerContext,
 } from "./endpoint.ts";
-export type { McpEndpointOptions } from "./options.ts";
+export type { McpNotify } from "./following.ts";
+export type { McpEndpointOptions, McpExtensionContext } from "./options.ts";
 export { isMcpContent, type McpContent, mcpContent } from "./content.ts";
 export type { ReconnectOptions } from "./connection.ts";
 export type { McpCommand, McpServerSource } from "./open_client.ts";

@@ -4,8 +4,16 @@
  * @module
  */
 
-import { type Check, checkText, checkWord, wholeFrom } from "../../tool/mod.ts";
-import { checkCount, HTTP_CHECKS, type HttpOptions } from "../http/mod.ts";
+import type { McpServer } from "@modelcontextprotocol/server";
+import { type Check, checkFunction, checkText, checkWord, wholeFrom } from "../../tool/mod.ts";
+import { type Caller, checkCount, HTTP_CHECKS, type HttpOptions } from "../http/mod.ts";
+
+/** The request that an extension serves. */
+export interface McpExtensionContext {
+  /** Who calls, as `authorize` answered. */
+  readonly caller: Caller;
+  readonly request: Request;
+}
 
 /** Options for {@linkcode createMcpEndpoint}. */
 export interface McpEndpointOptions extends HttpOptions {
@@ -25,6 +33,14 @@ export interface McpEndpointOptions extends HttpOptions {
   readonly title?: string;
   /** How to use the tools together, for the model. */
   readonly instructions?: string;
+  /**
+   * Registers prompts, resources, completion and methods of your own on the SDK's server, which is
+   * made for each request that is not for tools. It decides what the caller gets: a prompt that is
+   * not registered does not exist for this request.
+   *
+   * An error, thrown or rejected, is logged and answered with status 500.
+   */
+  extend?(server: McpServer, context: McpExtensionContext): void | Promise<void>;
   /**
    * How many tools one page of `tools/list` has. Some clients read only the first page.
    *
@@ -60,6 +76,7 @@ export const MCP_CHECKS: { readonly [Option in keyof McpEndpointOptions]-?: Chec
   version: checkWord,
   title: checkText,
   instructions: checkText,
+  extend: checkFunction,
   pageSize: checkCount,
   ttlMs: wholeFrom(0),
   maxSubscriptions: checkCount,

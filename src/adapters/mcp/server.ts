@@ -78,6 +78,13 @@ export class ToolsetServer extends McpServer {
     });
   }
 
+  /** An extension's tool would not be listed, and no policy would be asked about it. */
+  override registerTool(): never {
+    throw new TypeError(
+      "Cannot register a tool on the server of an extension: register it in the plue registry",
+    );
+  }
+
   /** The SDK asks for the headers that a call must have (`x-mcp-header`). */
   override toolInputSchemaJson(name: string): Record<string, unknown> | undefined {
     return this.#list().inputSchemaOf(name);
