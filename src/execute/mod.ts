@@ -9,10 +9,16 @@ export type {
   Approver,
   BeforeAnswer,
   CallInfo,
+  CallMemory,
+  CallTickets,
+  Resumption,
+  ReturnedTicket,
   ToolHooks,
   TransactionInfo,
   TransactionManager,
+  WaitingCall,
 } from "./ports.ts";
+export type { CallStore, StoredEntry, StoredValue, StoreOptions } from "./durable/call_store.ts";
 export { type SelectableToolHost, ToolDispatcher } from "./dispatcher.ts";
 export type { DispatcherMetrics, DurationMetrics, ToolMetrics } from "./metrics.ts";
 export type {
@@ -23,7 +29,7 @@ export type {
   IdempotencyOptions,
   ToolDispatcherOptions,
 } from "./options.ts";
-export type { DispatchContext, ToolCall, ToolProgress } from "./request.ts";
+export type { DispatchContext, ResumedCall, ToolCall, ToolProgress } from "./request.ts";
 export type {
   MetadataEvent,
   OutputEvent,

@@ -34,6 +34,7 @@ import {
   utf8Length,
 } from "./json_value.ts";
 import type { Settings } from "./options.ts";
+import { InputUnavailable } from "./questions.ts";
 import { readOutput } from "./output.ts";
 import {
   approverFailed,
@@ -42,7 +43,6 @@ import {
   closeCall,
   keepTransaction,
   notBegun,
-  readApproval,
   runBeforeHooks,
 } from "./port_steps.ts";
 import { strayField } from "./request.ts";
@@ -96,17 +96,7 @@ const ORDER: readonly OrderedStep<unknown>[] = [
     run: applyValidators,
     when: (_, settings) => settings.validators.length,
   },
-  {
-    run: refusal("approval_required", "it needs approval, and no approver is set up"),
-    when: (tool, { approve }) => tool.requiresApproval && !approve,
-  },
-  {
-    doing: "waiting for approval",
-    run: askApproval,
-    settled: readApproval,
-    rejected: approverFailed,
-    when: (tool, { approve }) => tool.requiresApproval && approve,
-  },
+  { doing: "waiting for approval", run: askApproval, rejected: approverFailed },
   step({
     doing: "waiting for its turn",
     run: takeTurn,
@@ -396,6 +386,7 @@ function readRule(call: Call, answer: unknown): ToolFailure | undefined {
 }
 
 function ruleThrew(call: Call, error: unknown): ToolFailure {
+  if (error instanceof InputUnavailable) return call.fail(error.code, error.message);
   const why = `the tool threw while it checked its arguments: ${describeThrown(error)}`;
   return call.failed("validate", error, "threw", why);
 }
@@ -456,6 +447,7 @@ async function drain(
 
 function threw(call: Call, error: unknown): ToolFailure {
   call.isRunning = false;
+  if (error instanceof InputUnavailable) return call.fail(error.code, error.message);
   const why = `the tool threw: ${describeThrown(error)}`;
   // A tool that stops by throwing the signal's reason did as it should, and is not reported.
   return call.interruptedBy !== undefined && error === call.deadline.signal.reason

@@ -143,6 +143,8 @@ export class Toolset implements Iterable<Tool> {
   readonly #parts: ToolsetParts;
   /** The members whose availability must be asked. */
   readonly #asked: readonly Tool[];
+  /** The steps of policies that want calls approved. */
+  readonly #asking: readonly SelectionStep[];
   #byId: ReadonlyMap<string, Tool> | undefined;
   #byAlias: ReadonlyMap<string, Tool> | undefined;
   #ids: readonly string[] | undefined;
@@ -164,6 +166,7 @@ export class Toolset implements Iterable<Tool> {
     this.revision = revision;
     this.#parts = parts;
     this.#asked = asked;
+    this.#asking = [...parts.earlier, ...steps].filter((step) => step.asks !== undefined);
     this.#listing = this.tools;
   }
 
@@ -221,6 +224,15 @@ export class Toolset implements Iterable<Tool> {
         : Object.freeze(this.tools.filter((tool) => !gone.has(tool)));
     }
     return this.#listing;
+  }
+
+  /** Whether a policy wants calls of a tool, or of one that it is a view of, approved. */
+  asks(tool: Tool): boolean {
+    if (this.#asking.length === 0) return false;
+    for (let asked: Tool | undefined = tool; asked; asked = asked.view?.tool) {
+      for (const { asks } of this.#asking) if (asks?.(asked)) return true;
+    }
+    return false;
   }
 
   /** Makes a toolset of those members that `selection` keeps too. */
@@ -311,7 +323,7 @@ function explainTool(
   unavailable: string | undefined,
 ): ToolExplanation {
   let selected = true;
-  const answers = steps.map(({ keeps, reason, ...names }): ExplainedStep => {
+  const answers = steps.map(({ keeps, reason, asks: _asks, ...names }): ExplainedStep => {
     if (!keeps(tool)) {
       selected = false;
       return { ...names, passed: false, reason: reason(tool) };

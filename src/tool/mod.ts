@@ -45,13 +45,16 @@ export {
   HTTP_STATUS,
   isFailureCode,
   type Issue,
+  isSuspended,
   isToolResult,
   type OutputOverflow,
+  type SuspendedCall,
   type ToolCallError,
   type ToolFailure,
   ToolResult,
   type ToolSuccess,
 } from "./result.ts";
+export type { Answer, Answers, Question, QuestionFields, QuestionKind } from "./question.ts";
 export { cleanText, clip, describe, describeThrown, fnv1a, isWithinEdits } from "./text.ts";
 export {
   canonicalJson,

@@ -5,6 +5,7 @@
  * @module
  */
 
+import type { Question } from "./question.ts";
 import { type Check, checkText, must } from "./check.ts";
 
 /** Why a call failed. */
@@ -16,6 +17,9 @@ export type FailureCode =
   | "invalid_arguments"
   | "invalid_result"
   | "approval_required"
+  | "input_required"
+  | "input_unavailable"
+  | "ticket_refused"
   | "aborted"
   | "timeout"
   | "transaction_failed"
@@ -41,6 +45,12 @@ export const FAILURE_CODES: {
   invalid_result: { retryable: false },
   /** The call needs an approval first. */
   approval_required: { retryable: false },
+  /** The call waits for answers. It goes on with its ticket. */
+  input_required: { retryable: false },
+  /** The call asks a question, and there is nobody to ask. */
+  input_unavailable: { retryable: false },
+  /** No call can be continued with this ticket. */
+  ticket_refused: { retryable: false },
   /** The caller aborted the call. */
   aborted: { retryable: true },
   /** The call took too long. */
@@ -64,6 +74,9 @@ export const HTTP_STATUS: { readonly [Code in FailureCode]: number } = {
   invalid_arguments: 422,
   invalid_result: 502,
   approval_required: 403,
+  input_required: 202,
+  input_unavailable: 501,
+  ticket_refused: 410,
   // Not registered, but known to mean that the client closed the connection.
   aborted: 499,
   timeout: 504,
@@ -125,14 +138,30 @@ export interface ToolSuccess<Content = unknown> {
   readonly replayed?: true;
 }
 
-/** A call that failed. */
+/** A call that failed, or waits. */
 export interface ToolFailure {
   readonly ok: false;
   readonly error: ToolCallError;
+  /** What a call with the code `input_required` waits for. */
+  readonly questions?: readonly Question[];
+  /** With what it is continued. Whoever has it and is the same caller can do that. */
+  readonly ticket?: string;
   /** How long the call took, in milliseconds, from dispatch to result. */
   readonly durationMs: number;
   /** The result of an earlier call with the same idempotency key. */
   readonly replayed?: true;
+}
+
+/** A call that waits for answers. */
+export interface SuspendedCall extends ToolFailure {
+  readonly questions: readonly Question[];
+  readonly ticket: string;
+}
+
+/** Whether a result is that of a call that waits for answers. */
+export function isSuspended(result: ToolResult): result is SuspendedCall {
+  return !result.ok && result.error.code === "input_required" &&
+    Array.isArray(result.questions) && typeof result.ticket === "string";
 }
 
 /** The outcome of one call. */
