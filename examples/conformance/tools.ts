@@ -37,15 +37,6 @@ export function conformanceTools(change: () => void, changePrompts: () => void):
       },
     }),
     defineTool({
-      name: "test_streaming_elicitation",
-      description: "Says how far it has come, and asks the client nothing.",
-      async execute(_, { progress }) {
-        progress(1, 1);
-        await pause();
-        return "Asked nothing.";
-      },
-    }),
-    defineTool({
       name: "test_trigger_tool_change",
       description: "Changes the set of tools.",
       execute: change,

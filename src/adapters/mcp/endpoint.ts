@@ -5,7 +5,7 @@
  * @module
  */
 
-import { createMcpHandler } from "@modelcontextprotocol/server";
+import { type ClientCapabilities, createMcpHandler } from "@modelcontextprotocol/server";
 import type { ToolRegistry } from "../../registry/mod.ts";
 import { Toolset } from "../../select/mod.ts";
 import {
@@ -29,18 +29,19 @@ import { type McpToolList, McpToolLists } from "./lists.ts";
 import {
   boundsRefusal,
   cancelledIn,
+  initializedBy,
   isForTools,
-  isInitialize,
   isJson,
   isListen,
   type JsonRpcRefusal,
   type McpEra,
+  messageCount,
   methodParams,
   MODERN,
   paramsRefusal,
   readJson,
   requestsIn,
-  sessionOf,
+  responsesIn,
   targetOf,
   traceParentOf,
 } from "./message.ts";
@@ -54,7 +55,7 @@ import {
 } from "./following.ts";
 import { MCP_CHECKS, type McpEndpointOptions } from "./options.ts";
 import { NO_VALIDATOR, type ServerParts, type ServerRequest, ToolsetServer } from "./server.ts";
-import { ResourceSubscriptions } from "./sessions.ts";
+import { ClientAnswers, nameSession, ResourceSubscriptions, sessionOf } from "./sessions.ts";
 import { streamIfSlow } from "./streams.ts";
 
 /** The execution context of Workers. */
@@ -161,6 +162,7 @@ class McpService {
   readonly #registry: ToolRegistry | undefined;
   readonly #extend: McpEndpointOptions["extend"];
   readonly #subscriptions: ResourceSubscriptions;
+  readonly #answers = new ClientAnswers();
   readonly #methods: ReturnType<typeof methodParams>;
 
   /** @throws {TypeError} If an option is unknown or wrong. */
@@ -247,6 +249,11 @@ class McpService {
       const { caller: { principal } } = request;
       // Clients count their requests from 0, so only the session tells whose call it is.
       for (const callId of cancelledIn(value)) server.running.abort({ principal, session, callId });
+      const answered = responsesIn(value).filter((response) =>
+        this.#answers.settle({ principal, session }, response)
+      );
+      // The server that the SDK would make has asked nothing.
+      if (answered.length === messageCount(value)) return new Response(null, { status: 202 });
     }
     if (plain?.method === "tools/list") {
       return answerPlainList(this.#listOf(request, "modern"), plain, this.#parts);
@@ -312,18 +319,20 @@ class McpService {
     if (!answer.headers.has("cache-control")) answer.headers.set("cache-control", "no-store");
     for (const [name, value] of Object.entries(SAFE_HEADERS)) answer.headers.set(name, value);
     const response = pace.observe(answer);
-    return isInitialize(value) && response.ok ? withSession(response) : response;
+    const client = initializedBy(value);
+    return client !== undefined && response.ok ? withSession(response, client) : response;
   }
 
   /** A server for one request, with what the owner adds to it. */
   async #serverFor(
     request: ToolRequest,
-    { body, era, session, pace }: Omit<ServerRequest, "request" | "list"> & {
+    { body, era, session, pace }: Omit<ServerRequest, "request" | "answers" | "list"> & {
       readonly era: McpEra;
     },
   ): Promise<ToolsetServer> {
     const list = (): McpToolList => this.#listOf(request, era);
-    const made = new ToolsetServer(this.#parts, { request, body, session, pace, list });
+    const answers = era === "legacy" && !isWorkers() ? this.#answers : undefined;
+    const made = new ToolsetServer(this.#parts, { request, body, session, pace, answers, list });
     if (this.#extend === undefined || isForTools(body)) return made;
     const { caller, raw } = request;
     await this.#extend(made, { caller, request: raw });
@@ -400,12 +409,12 @@ function refusalResponse({ status, id, error }: JsonRpcRefusal): Response {
 }
 
 /**
- * Names the session of a client that begins one. The server keeps nothing of a session: its name
- * tells apart the requests of two clients, which both count from 0.
+ * Names the session of a client that begins one. The name tells apart the requests of two clients,
+ * which both count from 0.
  */
-function withSession(response: Response): Response {
+function withSession(response: Response, client: ClientCapabilities): Response {
   const { body, status, statusText } = response;
   const headers = new Headers(response.headers);
-  headers.set("mcp-session-id", crypto.randomUUID());
+  headers.set("mcp-session-id", nameSession(client));
   return new Response(body, { status, statusText, headers });
 }

@@ -6,7 +6,9 @@
  */
 
 import {
+  type ClientCapabilities,
   isJsonContentType,
+  isJSONRPCResponse,
   PROTOCOL_VERSION_META_KEY,
   ProtocolErrorCode,
   specTypeSchemas,
@@ -14,6 +16,7 @@ import {
 } from "@modelcontextprotocol/server";
 import { clip, isObject, MAX_DEPTH, pointerStep } from "../../tool/mod.ts";
 import type { McpTarget } from "./lists.ts";
+import type { ClientResponse } from "./sessions.ts";
 
 /** The newest revision, which has no sessions; the older ones begin with `initialize`. */
 export const MODERN = "2026-07-28";
@@ -51,9 +54,12 @@ export function isRequest(message: unknown): message is JsonRpcRequest {
   return isObject(message) && "id" in message && "method" in message;
 }
 
-/** Whether a message begins a session, as clients before the newest revision do. */
-export function isInitialize(message: unknown): boolean {
-  return methodOf(message) === "initialize";
+/** What a client declares that begins a session, as those before the newest revision do. */
+export function initializedBy(message: unknown): ClientCapabilities | undefined {
+  if (methodOf(message) !== "initialize") return undefined;
+  const { params } = message as { readonly params?: unknown };
+  const declared = isObject(params) ? params["capabilities"] : undefined;
+  return isObject(declared) ? declared : {};
 }
 
 /** Whether a message asks for a stream of changes, as clients of the newest revision do. */
@@ -65,6 +71,11 @@ export function isListen(message: unknown): boolean {
 export function isForTools(message: unknown): boolean {
   const method = methodOf(message);
   return method === "tools/call" || method === "tools/list";
+}
+
+/** How many messages a body has, which is more than one in a batch only. */
+export function messageCount(body: unknown): number {
+  return messagesOf(body).length;
 }
 
 /** How many requests a body has, which is more than one in a batch only. */
@@ -86,6 +97,11 @@ export function cancelledIn(body: unknown): readonly unknown[] {
   });
 }
 
+/** The client's answers to questions of the server in a body. */
+export function responsesIn(body: unknown): readonly ClientResponse[] {
+  return messagesOf(body).filter(isJSONRPCResponse);
+}
+
 /** The `traceparent` of a body that is one message. */
 export function traceParentOf(body: unknown): string | null {
   const { params } = (body ?? {}) as { readonly params?: { readonly _meta?: unknown } | null };
@@ -98,14 +114,6 @@ export function targetOf(era: McpEra, headers: Headers): McpTarget {
   if (era === "modern") return `mcp@${MODERN}`;
   // Clients that do not name their revision are older, and know less.
   return headers.get("mcp-protocol-version") === "2025-11-25" ? "mcp@2025-11-25" : "mcp@2025-06-18";
-}
-
-const SESSION = /^[0-9a-f-]{36}$/;
-
-/** The session that a request names, if it has the form of one. */
-export function sessionOf(headers: Headers): string | undefined {
-  const session = headers.get("mcp-session-id");
-  return session !== null && SESSION.test(session) ? session : undefined;
 }
 
 function messagesOf(body: unknown): readonly unknown[] {

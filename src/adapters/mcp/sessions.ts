@@ -1,12 +1,22 @@
 /**
- * What is known of the sessions of clients before revision 2026-07-28: the resources that they
- * subscribed to. It is in this process only, so Workers, which may answer each request in another
- * one, do not offer subscriptions to these clients.
+ * Sessions of clients before revision 2026-07-28. The name of a session says what its client can be
+ * asked. The rest is in this process only: questions that wait for the client's answer, which comes
+ * as another request, and the resources that it subscribed to. Workers, which may answer each request
+ * in another isolate, offer neither.
  *
  * @module
  */
 
-import { ProtocolError, ProtocolErrorCode, type Server } from "@modelcontextprotocol/server";
+import {
+  type ClientCapabilities,
+  type InputRequest,
+  type JSONRPCErrorResponse,
+  type JSONRPCMessage,
+  type JSONRPCResultResponse,
+  ProtocolError,
+  ProtocolErrorCode,
+  type Server,
+} from "@modelcontextprotocol/server";
 import { BoundedMap, isWorkers } from "../http/mod.ts";
 
 /** Whose session it is. */
@@ -14,6 +24,115 @@ export interface SessionKey {
   readonly principal: string | undefined;
   /** Its name; `undefined` if the client sent none. */
   readonly session: string | undefined;
+}
+
+/** What a letter at the end of a session's name says. */
+const LETTERS: readonly (readonly [letter: string, (client: ClientCapabilities) => boolean])[] = [
+  // A client that names no mode has forms, as before there were modes.
+  [
+    "f",
+    ({ elicitation: own }) =>
+      own !== undefined && (own.form !== undefined || own.url === undefined),
+  ],
+  ["u", ({ elicitation: own }) => own?.url !== undefined],
+  ["s", ({ sampling: own }) => own !== undefined],
+  ["t", ({ sampling: own }) => own?.tools !== undefined],
+  ["r", ({ roots: own }) => own !== undefined],
+];
+
+const NAME = /^[0-9a-f-]{36}(?:\.([fustr]{1,5}))?$/;
+
+/** Makes a name for a session, which says what its client can be asked. */
+export function nameSession(client: ClientCapabilities): string {
+  const letters = LETTERS.flatMap(([letter, has]) => has(client) ? [letter] : []).join("");
+  return `${crypto.randomUUID()}${letters === "" ? "" : `.${letters}`}`;
+}
+
+/** The session that a request names, if it has the form of one. */
+export function sessionOf(headers: Headers): string | undefined {
+  const session = headers.get("mcp-session-id");
+  return session !== null && NAME.test(session) ? session : undefined;
+}
+
+/** What the client of a session can be asked. A client that changes the name fools itself. */
+export function declaredIn(session: string | undefined): ClientCapabilities {
+  const letters = session === undefined ? "" : NAME.exec(session)?.[1] ?? "";
+  const has = (letter: string): boolean => letters.includes(letter);
+  return {
+    ...(has("f") || has("u")
+      ? { elicitation: { ...(has("f") ? { form: {} } : {}), ...(has("u") ? { url: {} } : {}) } }
+      : {}),
+    ...(has("s") ? { sampling: has("t") ? { tools: {} } : {} } : {}),
+    ...(has("r") ? { roots: {} } : {}),
+  };
+}
+
+/** A client's answer to a question. */
+export type ClientResponse = JSONRPCResultResponse | JSONRPCErrorResponse;
+
+/** Sends a message on the stream of a request. */
+export type SendOnStream = (message: JSONRPCMessage) => Promise<void>;
+
+/** JSON-RPC's code for a request that the client's user has rejected. */
+const REJECTED_BY_USER = -1;
+
+/** The questions that wait for the answers of clients. Each is on the stream of a running call. */
+export class ClientAnswers {
+  readonly #waiting = new Map<string, (response: ClientResponse) => void>();
+
+  /**
+   * Asks the client of a session.
+   *
+   * @returns Its result; `undefined` if it has none.
+   * @throws The signal's reason.
+   */
+  async ask(
+    key: SessionKey,
+    request: InputRequest,
+    send: SendOnStream,
+    signal: AbortSignal,
+  ): Promise<unknown> {
+    signal.throwIfAborted();
+    // The server of each request would count from 0.
+    const id = crypto.randomUUID();
+    const text = textOf(key, id);
+    let leave = (): void => {};
+    try {
+      const response = await new Promise<ClientResponse>((resolve, reject) => {
+        leave = () => reject(signal.reason);
+        signal.addEventListener("abort", leave, { once: true });
+        this.#waiting.set(text, resolve);
+        send({ jsonrpc: "2.0", id, ...onStream(request, id) }).catch(reject);
+      });
+      if ("result" in response) return response.result;
+      return response.error.code === REJECTED_BY_USER ? { action: "decline" } : undefined;
+    } catch (error) {
+      const params = { requestId: id, reason: "The question is void" };
+      // Ignore errors: the client may be gone.
+      await send({ jsonrpc: "2.0", method: "notifications/cancelled", params }).catch(() => {});
+      throw error;
+    } finally {
+      signal.removeEventListener("abort", leave);
+      this.#waiting.delete(text);
+    }
+  }
+
+  /** Takes a client's response, and says whether its session was asked. */
+  settle(key: SessionKey, response: ClientResponse): boolean {
+    const resolve = this.#waiting.get(textOf(key, response.id));
+    resolve?.(response);
+    return resolve !== undefined;
+  }
+}
+
+/** The request as these revisions have it: an address to visit has an id. */
+function onStream({ method, params = {} }: InputRequest, id: string): InputRequest {
+  const isUrl = "mode" in params && params.mode === "url";
+  return { method, params: isUrl ? { ...params, elicitationId: id } : params } as InputRequest;
+}
+
+function textOf({ principal, session }: SessionKey, id: unknown): string {
+  return JSON.stringify([principal ?? null, session ?? null, id]);
 }
 
 /** How many characters the URIs of one session may have, of one principal's sessions, and of all. */
