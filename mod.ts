@@ -25,7 +25,6 @@ export {
   byTag,
   type CallInfo,
   type CallMemory,
-  type CallStore,
   type CallTickets,
   type CallValidator,
   category,

@@ -148,7 +148,6 @@ export {
   type BeforeAnswer,
   type CallInfo,
   type CallMemory,
-  type CallStore,
   type CallTickets,
   type CallValidator,
   type ConcurrencyLimits,

@@ -58,6 +58,8 @@ export interface Step {
 export interface ToolPlan {
   readonly tool: Tool;
   readonly first: Step | undefined;
+  /** The first step of a call that a policy wants approved. */
+  readonly firstOfAsked: () => Step | undefined;
   /** Closes the transaction, cleans up and runs the `after` hooks. */
   readonly close: (call: Call, result: ToolResult) => Promise<ToolResult>;
   readonly timeoutMs: number;
@@ -162,7 +164,8 @@ export class Call {
 
   /** Runs the call. Never throws and never rejects. */
   run(): ToolResult | Promise<ToolResult> {
-    return this.#advance(this.#plan.first);
+    const { first, firstOfAsked } = this.#plan;
+    return this.#advance(this.toolset.asks(this.tool) ? firstOfAsked() : first);
   }
 
   #advance(from: Step | undefined): ToolResult | Promise<ToolResult> {
@@ -264,12 +267,10 @@ export class Call {
     this.over = true;
     // An abort must not reach a transaction that is being committed.
     this.#deadline?.close();
-    return this.questions === undefined
-      ? this.#finish(result)
-      : this.questions.close(result).then((closed) => this.#finish(closed));
-  }
-
-  #finish(result: ToolResult): ToolResult | Promise<ToolResult> {
+    const { questions } = this;
+    if (questions !== undefined && !questions.isClosed) {
+      return questions.close(result).then((closed) => this.#close(closed));
+    }
     if (
       this.transaction === undefined && this.#cleanups === undefined &&
       (this.settings.afterHooks.length === 0 || this.replays)

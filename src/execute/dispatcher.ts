@@ -6,16 +6,25 @@
 
 import type { ToolHost } from "../registry/mod.ts";
 import { nearIds, type Selection, type Toolset } from "../select/mod.ts";
-import { type Answers, atOnce, clip, refuse, type ToolFailure, ToolResult } from "../tool/mod.ts";
+import {
+  type Answers,
+  atOnce,
+  clip,
+  refuse,
+  TIME_OVER,
+  type ToolFailure,
+  ToolResult,
+  within,
+} from "../tool/mod.ts";
 import { Call, chosenCallId } from "./call.ts";
 import { type EventQueue, streamEvents, tellFailure, type ToolEvent } from "./events.ts";
 import { failure, unknownTool } from "./failures.ts";
 import type { DispatcherMetrics } from "./metrics.ts";
 import { resolveSettings, type ToolDispatcherOptions } from "./options.ts";
-import type { Resumption } from "./ports.ts";
 import { CallQuestions } from "./questions.ts";
 import type { DispatchContext, ResumedCall, ToolCall } from "./request.ts";
 import { DispatcherState } from "./state.ts";
+import type { Resumption } from "./suspension.ts";
 
 const NO_CONTEXT: DispatchContext = Object.freeze({});
 const EVERYTHING: Selection = Object.freeze({});
@@ -124,8 +133,8 @@ export class ToolDispatcher {
    * Its tool runs again from its beginning, with the answers and the steps that were taken.
    *
    * The ticket is good for the principal that it was given to, until it expires, and as long as the
-   * definition of the tool is the same. With a `store` it continues its call once; without one it
-   * may be used again while it lives.
+   * definition of the tool is the same. With a store it continues its call once; without one it may
+   * be used again while it lives.
    *
    * @example Usage
    * ```ts
@@ -141,11 +150,9 @@ export class ToolDispatcher {
    *     execute: () => "launched",
    *   }],
    * });
-   * const store = memoryCallStore();
    * const dispatcher = new ToolDispatcher(registry, {
    *   approve: "ask",
-   *   tickets: storedTickets(store),
-   *   store,
+   *   tickets: storedTickets(memoryCallStore()),
    * });
    *
    * const waiting = await dispatcher.dispatch({ name: "launch" }, { principal: "ann" });
@@ -203,8 +210,7 @@ export class ToolDispatcher {
   ): AsyncIterableIterator<ToolEvent, undefined> {
     return streamEvents(
       this.#state.settings.maxBufferedEvents,
-      (queue) =>
-        isResumed(call) ? this.#redeem(call, context, queue) : this.#resolve(call, context, queue),
+      (queue) => this.#resolve(call, context, queue),
       () => this.#idOf(call),
     );
   }
@@ -293,52 +299,54 @@ export class ToolDispatcher {
     request: ToolCall | ResumedCall,
     context?: DispatchContext | null,
   ): ToolResult | Promise<ToolResult> {
-    if (isResumed(request)) {
-      return this.#redeem(request, context)
-        .then((call) => call instanceof Call ? call.run() : call);
-    }
     const call = this.#resolve(request, context);
-    return call instanceof Call ? call.run() : call;
+    if (call instanceof Call) return call.run();
+    return call instanceof Promise
+      ? call.then((resumed) => resumed instanceof Call ? resumed.run() : resumed)
+      : call;
   }
 
   /** Makes the call of a ticket, or says why it does not go on. */
-  async #redeem(
+  async #resume(
     request: ResumedCall,
-    context?: DispatchContext | null,
-    events?: EventQueue,
+    options: DispatchContext,
+    events: EventQueue | undefined,
   ): Promise<Call | ToolFailure> {
-    const options = context ?? NO_CONTEXT;
-    const { tickets, store, clock } = this.#state.settings;
+    const { tickets, clock, closeTimeoutMs } = this.#state.settings;
     let resumed: Resumption | ToolFailure;
     try {
-      resumed = tickets === undefined
-        ? ToolResult.error("ticket_refused", "Cannot continue a call: there are no tickets here")
-        : await tickets.redeem({
+      if (tickets === undefined) refuse("continue a call", "the option tickets is not given");
+      const answer = await within(
+        clock,
+        closeTimeoutMs,
+        tickets.resume({
           request,
           principal: options.principal,
           findTool: (id) => this.toolset.get(id),
-          store,
           now: clock.timestamp(),
-        });
+        }),
+      );
+      resumed = answer === TIME_OVER ? refuse("continue a call", "it took too long") : answer;
     } catch (error) {
       this.#state.report(nameOf(request) ?? "", "", "ask", error);
       const why = "Cannot continue the call: its ticket cannot be looked up now; nothing has run";
       resumed = ToolResult.error("unavailable", why);
     }
     if ("ok" in resumed) return this.#refuse(request, options, resumed);
-    const call = this.#resolve(resumed.call, { ...options, ...resumed.context }, events);
+    const call = await this.#resolve(resumed.call, { ...options, ...resumed.context }, events);
     if (call instanceof Call) call.questions = new CallQuestions(call, resumed);
     return call;
   }
 
   /** Makes a call of the tool that is named, or says why there is none. */
   #resolve(
-    request: ToolCall,
+    request: ToolCall | ResumedCall,
     context?: DispatchContext | null,
     events?: EventQueue,
-  ): Call | ToolFailure {
+  ): Call | ToolFailure | Promise<Call | ToolFailure> {
     const name = nameOf(request);
     const options = context ?? NO_CONTEXT;
+    if (name === undefined && isResumed(request)) return this.#resume(request, options, events);
     let failed: ToolFailure;
     try {
       const toolset = this.toolset;
@@ -346,7 +354,9 @@ export class ToolDispatcher {
       if (tool !== undefined) {
         const plan = this.#state.planOf(tool, this.#host);
         if (tool.id !== name) plan.stats.countAlias();
-        return new Call(this.#state, toolset, this.#host, plan, request, options, events);
+        // What has a name here is no call that goes on.
+        const call = request as ToolCall;
+        return new Call(this.#state, toolset, this.#host, plan, call, options, events);
       }
       this.#state.unknown++;
       failed = name === undefined
@@ -386,8 +396,10 @@ function ofPlace(context: DispatchContext, index: number): DispatchContext {
   return key === undefined ? context : { ...context, idempotencyKey: `${key}#${index}` };
 }
 
-function nameOf(call: Partial<ToolCall> | null | undefined): string | undefined {
+/** The name that a call begins with; a call that goes on has it in its ticket. */
+function nameOf(call: Partial<ToolCall & ResumedCall> | null | undefined): string | undefined {
   try {
+    if (call?.ticket !== undefined) return undefined;
     const name: unknown = call?.name;
     return typeof name === "string" ? name : undefined;
   } catch {
@@ -395,10 +407,10 @@ function nameOf(call: Partial<ToolCall> | null | undefined): string | undefined 
   }
 }
 
-/** Whether a call goes on from a ticket. */
-function isResumed(call: ToolCall | ResumedCall): call is ResumedCall {
+/** Whether a call without a name goes on from a ticket. */
+function isResumed(call: Partial<ResumedCall> | null | undefined): call is ResumedCall {
   try {
-    return (call as Partial<ResumedCall> | null | undefined)?.ticket !== undefined;
+    return call?.ticket !== undefined;
   } catch {
     return false;
   }

@@ -9,16 +9,18 @@ export type {
   Approver,
   BeforeAnswer,
   CallInfo,
-  CallMemory,
-  CallTickets,
-  Resumption,
-  ReturnedTicket,
   ToolHooks,
   TransactionInfo,
   TransactionManager,
-  WaitingCall,
 } from "./ports.ts";
-export type { CallStore, StoredEntry, StoredValue, StoreOptions } from "./durable/call_store.ts";
+export type {
+  CallMemory,
+  CallTickets,
+  KeptAnswer,
+  Resumption,
+  ReturnedTicket,
+  WaitingCall,
+} from "./suspension.ts";
 export { type SelectableToolHost, ToolDispatcher } from "./dispatcher.ts";
 export type { DispatcherMetrics, DurationMetrics, ToolMetrics } from "./metrics.ts";
 export type {

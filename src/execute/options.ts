@@ -22,8 +22,8 @@ import {
   systemClock,
   type ToolRuleAnswer,
 } from "../tool/mod.ts";
-import type { CallStore } from "./durable/call_store.ts";
-import type { Approver, CallInfo, CallTickets, ToolHooks, TransactionManager } from "./ports.ts";
+import type { Approver, CallInfo, ToolHooks, TransactionManager } from "./ports.ts";
+import type { CallTickets } from "./suspension.ts";
 
 /**
  * A rule for the arguments of every tool, after the schema and the tool's own rules. It answers as
@@ -125,8 +125,6 @@ export interface ToolDispatcherOptions {
    * `storedTickets` of `@plue/tools/calls`. Without it, only a caller with `onQuestion` can be asked.
    */
   readonly tickets?: CallTickets;
-  /** Remembers which tickets were used, so that each continues its call once. */
-  readonly store?: CallStore;
   /**
    * How long to wait for the approver, or for the answer to a question, in milliseconds.
    *
@@ -256,7 +254,6 @@ const OTHERS: readonly Exclude<keyof ToolDispatcherOptions, NumberOption>[] = [
   "validators",
   "approve",
   "tickets",
-  "store",
   "limits",
   "outputOverflow",
   "idempotency",
@@ -271,7 +268,6 @@ export interface Settings
   readonly transactions: TransactionManager | undefined;
   readonly approve: Approver | "ask" | undefined;
   readonly tickets: CallTickets | undefined;
-  readonly store: CallStore | undefined;
   readonly onError: ToolDispatcherOptions["onError"] | undefined;
   readonly validators: readonly CallValidator[];
   readonly beforeHooks: readonly ToolHooks[];
@@ -303,20 +299,18 @@ export function resolveSettings(options: ToolDispatcherOptions): Settings {
     refuse(ACTION, "the options must be an object");
   }
   const { engine, transactions, approve, onError, clock = systemClock } = options;
-  const { tickets, store } = options;
+  const { tickets } = options;
   const { outputOverflow = "fail", validators = [] } = options;
   const hooks = [options.hooks ?? []].flat().map((hook) => checkHook(ACTION, hook, "a hook"));
   if (approve !== undefined && approve !== "ask") checkFunction(ACTION, approve, "approve");
   if (onError !== undefined) checkFunction(ACTION, onError, "onError");
   checkPort("transactions", transactions, ["begin", "commit", "rollback"]);
-  checkPort("tickets", tickets, ["issue", "redeem"]);
-  checkPort("store", store, ["get", "create", "update", "delete", "list"]);
+  checkPort("tickets", tickets, ["suspend", "resume"]);
   return Object.freeze({
     engine,
     transactions,
     approve,
     tickets,
-    store,
     onError: onError?.bind(options),
     beforeHooks: hooks.filter((hook) => hook.before !== undefined),
     afterHooks: hooks.filter((hook) => hook.after !== undefined).reverse(),

@@ -102,10 +102,9 @@ function nameOf(hook: ToolHooks): string {
   return typeof hook.name === "string" ? `the hook "${hook.name.slice(0, 60)}"` : "a hook";
 }
 
-/** Has the call approved, if its tool or a policy wants that. */
+/** Has the call approved. */
 export function askApproval(call: Call): StepAnswer | Promise<StepAnswer> {
-  const { tool, toolset, settings: { approve } } = call;
-  if (!tool.requiresApproval && !toolset.asks(tool)) return undefined;
+  const { approve } = call.settings;
   if (approve !== undefined) return approval(call, approve);
   return call.fail("approval_required", "it needs approval, and no approver is set up");
 }

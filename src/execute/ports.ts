@@ -4,18 +4,7 @@
  * @module
  */
 
-import type {
-  Answers,
-  Question,
-  Services,
-  Tool,
-  ToolCallError,
-  ToolFailure,
-  ToolResult,
-  Transaction,
-} from "../tool/mod.ts";
-import type { CallStore } from "./durable/call_store.ts";
-import type { DispatchContext, ResumedCall, ToolCall } from "./request.ts";
+import type { Services, Tool, ToolCallError, ToolResult, Transaction } from "../tool/mod.ts";
 
 /** The call that a hook, a rule or an approver is asked about. */
 export interface CallInfo {
@@ -191,58 +180,4 @@ export interface TransactionManager<Tx extends Transaction = Transaction> {
   commit(transaction: Tx): void | Promise<void>;
   /** `reason` is why the call failed. */
   rollback(transaction: Tx, reason: ToolCallError): void | Promise<void>;
-}
-
-/** What a call must be told to go on. JSON, of at most 64 keys and 64 kB. */
-export interface CallMemory {
-  readonly answers: Answers;
-  /** The results of the steps that were taken. */
-  readonly steps: { readonly [key: string]: unknown };
-  /** A fingerprint of each question that was asked. */
-  readonly asked: { readonly [key: string]: string };
-}
-
-/** A call that waits for answers. */
-export interface WaitingCall {
-  readonly tool: Tool;
-  readonly callId: string;
-  readonly context: DispatchContext;
-  /** The arguments, as the caller gave them. JSON. */
-  readonly arguments: unknown;
-  readonly questions: readonly Question[];
-  readonly memory: CallMemory;
-  readonly store: CallStore | undefined;
-  /** Milliseconds since 1970. */
-  readonly now: number;
-}
-
-/** A ticket that came back. */
-export interface ReturnedTicket {
-  readonly request: ResumedCall;
-  readonly principal: string | undefined;
-  /** The caller's tool with that id. */
-  readonly findTool: (id: string) => Tool | undefined;
-  readonly store: CallStore | undefined;
-  /** Milliseconds since 1970. */
-  readonly now: number;
-}
-
-/** How a call goes on. */
-export interface Resumption {
-  readonly call: ToolCall;
-  readonly context: Pick<DispatchContext, "sessionId" | "messageId" | "idempotencyKey">;
-  readonly memory: CallMemory;
-  /** Makes the ticket valid again: the call has ended before its tool ran. */
-  release(): Promise<void>;
-}
-
-/**
- * Makes tickets of calls that wait, and reads them. `sealedTickets` and `storedTickets` of
- * `@plue/tools/calls` make it.
- */
-export interface CallTickets {
-  /** The ticket of a call that waits. */
-  issue(call: WaitingCall): Promise<string>;
-  /** How the call of a ticket goes on, or why it does not. Rejects if that cannot be told now. */
-  redeem(ticket: ReturnedTicket): Promise<Resumption | ToolFailure>;
 }

@@ -5,6 +5,7 @@
  * @module
  */
 
+import type { ToolHost } from "../registry/mod.ts";
 import { checkSchema, compileOnce } from "../schema/mod.ts";
 import {
   type Answer,
@@ -12,6 +13,7 @@ import {
   checkWord,
   cleanText,
   describe,
+  type FailureCode,
   isObject,
   type Issue,
   type JsonSchema,
@@ -23,16 +25,17 @@ import {
   readFields,
   refuse,
   TIME_OVER,
+  type ToolFailure,
   type ToolResult,
   untilAborted,
   within,
 } from "../tool/mod.ts";
-import type { Call } from "./call.ts";
-import { CallView } from "./context.ts";
-import { failure } from "./failures.ts";
+import { type CallSource, CallView } from "./context.ts";
 import { fingerprintOf } from "./idempotency.ts";
 import { describeRefusal, frozenCopy, readJson } from "./json_value.ts";
-import type { CallMemory, Resumption } from "./ports.ts";
+import type { Settings } from "./options.ts";
+import type { ToolCall } from "./request.ts";
+import type { KeptAnswer, Resumption } from "./suspension.ts";
 
 /** How many questions and steps a call has at most. */
 export const MAX_KEYS = 64;
@@ -52,48 +55,39 @@ export class InputUnavailable extends Error {
   readonly code = "input_unavailable";
 }
 
+/** A call, as its questions need it. */
+interface AskingCall extends CallSource {
+  readonly settings: Settings;
+  readonly host: ToolHost;
+  readonly request: ToolCall;
+  /** The tool was started. */
+  readonly ran: boolean;
+  fail(code: FailureCode, why: string): ToolFailure;
+}
+
 /** The questions and steps of one call. */
 export class CallQuestions {
-  readonly #call: Call;
+  /** Whether the call ends because it waits for answers. */
+  isSuspended = false;
+  isClosed = false;
+  readonly #call: AskingCall;
   readonly #resumed: Resumption | undefined;
-  readonly #answers: Map<string, Answer>;
-  readonly #steps: Map<string, unknown>;
-  /** A fingerprint of each question that was asked. */
-  readonly #asked: Map<string, string>;
+  /** What was asked, answered and done so far, by key. */
+  readonly #memory: Map<string, KeptAnswer>;
   /** The keys that this run has used. */
   readonly #keys: Set<string> = new Set();
   /** The questions that wait for the call to be continued. */
   readonly #waiting: Map<string, Question> = new Map();
   /** The steps that are being taken. */
   readonly #taken: Set<Promise<unknown>> = new Set();
-  #bytes = 0;
-  #isSuspended = false;
   /** How many questions the caller is being asked. */
   #asking = 0;
   #resumeTime: (() => void) | undefined;
 
-  constructor(call: Call, resumed?: Resumption) {
-    const { answers = {}, steps = {}, asked = {} } = resumed?.memory ?? {};
+  constructor(call: AskingCall, resumed?: Resumption) {
     this.#call = call;
     this.#resumed = resumed;
-    this.#answers = new Map(Object.entries(answers));
-    this.#steps = new Map(Object.entries(steps));
-    this.#asked = new Map(Object.entries(asked));
-    for (const value of this.#steps.values()) this.#weigh(value);
-  }
-
-  /** Whether the call ends because it waits for answers. */
-  get isSuspended(): boolean {
-    return this.#isSuspended;
-  }
-
-  /** What a call must be told to go on from here. */
-  get memory(): CallMemory {
-    return {
-      answers: Object.fromEntries(this.#answers),
-      steps: Object.fromEntries(this.#steps),
-      asked: Object.fromEntries(this.#asked),
-    };
+    this.#memory = new Map(Object.entries(resumed?.memory ?? {}));
   }
 
   /** Asks a question of the tool. */
@@ -116,18 +110,16 @@ export class CallQuestions {
     if (question.kind === "approval") {
       question = { ...question, arguments: shownArguments(this.#call) };
     }
-    const print = fingerprintOf(question);
+    const asked = fingerprintOf(question);
+    const before = this.#memory.get(key);
     // Who said yes to another text or other arguments has not said yes to these.
-    const isSame = question.kind !== "approval" || this.#asked.get(key) === print;
-    let answer = isSame ? this.#answers.get(key) : undefined;
-    this.#answers.delete(key);
-    this.#asked.set(key, print);
+    const isSame = question.kind !== "approval" || before?.asked === asked;
+    let answer = isSame ? before?.answer : undefined;
     for (let tries = 0;; tries++) {
       if (answer !== undefined) {
         const issues = this.#misfits(question, answer);
         if (issues.length === 0) {
-          this.#weigh(answer);
-          this.#answers.set(key, answer);
+          this.#keep(key, { asked, answer });
           return answer;
         }
         question = { ...question, issues };
@@ -141,6 +133,7 @@ export class CallQuestions {
       if (given === undefined) break;
       answer = given;
     }
+    this.#keep(key, { asked });
     return await this.#wait(question);
   }
 
@@ -153,12 +146,8 @@ export class CallQuestions {
     try {
       const asked = (async () => await options.onQuestion?.(question, new CallView(call)))();
       const answer: unknown = await untilAborted(asked, deadline.signal);
-      if (answer === undefined || answer === null) return answer;
-      return readAnswer(answer) ??
-        refuse(
-          `take the answer to "${question.key}"`,
-          `it must be {"action": "accept"} or the like`,
-        );
+      return answer === undefined || answer === null ? answer : readAnswer(answer) ??
+        refuse(`take an answer to "${question.key}"`, 'it must be like {"action": "accept"}');
     } catch (error) {
       deadline.throwIfAborted();
       call.report("ask", error);
@@ -182,9 +171,10 @@ export class CallQuestions {
   }
 
   #suspend(): void {
-    if (this.#call.over) return;
-    this.#isSuspended = true;
-    this.#call.deadline.abort(new DOMException("The call waits for an answer", "AbortError"));
+    const { over, deadline } = this.#call;
+    if (over || deadline.cause !== undefined) return;
+    this.isSuspended = true;
+    deadline.abort(new DOMException("The call waits for an answer", "AbortError"));
   }
 
   /** Waits for the steps that are being taken: their results are kept, so they are not repeated. */
@@ -198,7 +188,8 @@ export class CallQuestions {
   async #step<Result>(key: string, work: () => Result | Promise<Result>): Promise<Result> {
     const action = this.#begin("take the step", key, KEY.test(key));
     // What was kept is the result of an earlier run of the same step.
-    if (this.#steps.has(key)) return copyOf(this.#steps.get(key)) as Result;
+    const before = this.#memory.get(key);
+    if (before?.result !== undefined) return copyOf(before.result) as Result;
     const taken = this.#take(action, key, work);
     this.#taken.add(taken);
     return await taken.finally(() => this.#taken.delete(taken));
@@ -212,8 +203,7 @@ export class CallQuestions {
     const verdict = readJson(await work() ?? null, MAX_MEMORY_BYTES, true);
     if (verdict.kind === "refused") refuse(action, describeRefusal(verdict));
     const value = verdict.kind === "json" ? verdict.value : undefined;
-    this.#weigh(value);
-    this.#steps.set(key, value);
+    this.#keep(key, { result: value });
     return copyOf(value) as Result;
   }
 
@@ -234,23 +224,22 @@ export class CallQuestions {
     return action;
   }
 
-  /** Counts what is kept. Nothing is known of a value that is too large alone. */
-  #weigh(value: unknown): void {
-    this.#bytes += JSON.stringify(value)?.length ?? Infinity;
-    if (this.#bytes > MAX_MEMORY_BYTES) {
+  #keep(key: string, kept: KeptAnswer): void {
+    this.#memory.set(key, kept);
+    // Nothing is known of a result that is too large alone.
+    const isLarge = "result" in kept && kept.result === undefined;
+    if (isLarge || JSON.stringify([...this.#memory]).length > MAX_MEMORY_BYTES) {
       const limit = `${MAX_MEMORY_BYTES} bytes of JSON`;
       refuse("keep the answers and steps of a call", `they have more than ${limit} together`);
     }
   }
 
   /** What is wrong with an answer. */
-  #misfits({ key, kind, schema }: Question, answer: Answer): readonly Issue[] {
+  #misfits({ kind, schema }: Question, answer: Answer): readonly Issue[] {
     if (answer.action !== "accept" || kind !== "input" || schema === undefined) return [];
     const validator = compileOnce(this.#call.host.engine, schema);
     const content = answer.content ?? null;
-    return atOnce(validator.check(content)) === true
-      ? []
-      : atOnce(validator.issues(content)).map((issue) => ({ ...issue, path: issue.path || key }));
+    return atOnce(validator.check(content)) === true ? [] : atOnce(validator.issues(content));
   }
 
   /**
@@ -260,32 +249,34 @@ export class CallQuestions {
    */
   async close(result: ToolResult): Promise<ToolResult> {
     const call = this.#call;
-    const { tickets, store, clock } = call.settings;
+    this.isClosed = true;
+    const { tickets, clock, closeTimeoutMs } = call.settings;
+    const inTime = async <T>(work: Promise<T>): Promise<T> => {
+      const answer = await within(clock, closeTimeoutMs, work);
+      return answer === TIME_OVER ? refuse("use the ticket", "it took too long") : answer;
+    };
     // A tool that returned without waiting for its question has asked all the same.
-    const waits = this.#isSuspended || (this.#waiting.size > 0 && result.ok);
+    const waits = this.isSuspended || (this.#waiting.size > 0 && result.ok);
     try {
       if (!waits || tickets === undefined) {
         // A call that did not come to its tool may be continued again.
-        if (!call.ran && !result.ok && result.error.retryable) await this.#resumed?.release();
+        const isUnused = !call.ran && !result.ok && result.error.retryable;
+        if (isUnused && this.#resumed) await inTime(this.#resumed.release());
         return result;
       }
       await this.#settleSteps();
-      const { tool, callId, options: context, settings } = call;
-      const questions = [...this.#waiting.values()];
-      const waiting = { tool, callId, context, questions, store, now: clock.timestamp() };
-      const ticket = await within(
-        clock,
-        settings.closeTimeoutMs,
-        tickets.issue({ ...waiting, arguments: givenArguments(call), memory: this.memory }),
-      );
-      if (ticket === TIME_OVER) throw new RangeError("The ticket took too long");
-      const count = questions.length === 1 ? "an answer" : `${questions.length} answers`;
-      const why = `it waits for ${count}: ${questions.map(({ message }) => message).join("; ")}`;
-      return { ...failure("input_required", tool.id, why), questions, ticket };
+      return await inTime(tickets.suspend({
+        tool: call.tool,
+        callId: call.callId,
+        context: call.options,
+        arguments: givenArguments(call),
+        questions: [...this.#waiting.values()],
+        memory: Object.fromEntries(this.#memory),
+        now: clock.timestamp(),
+      }));
     } catch (error) {
-      return waits
-        ? call.failed("ask", error, "input_unavailable", "its ticket could not be made")
-        : (call.report("ask", error), result);
+      call.report("ask", error);
+      return waits ? call.fail("input_unavailable", "its ticket could not be made") : result;
     }
   }
 }
@@ -302,14 +293,14 @@ function copyOf(value: unknown): unknown {
 }
 
 /** The arguments that the caller gave, before hooks and schemas changed them. JSON. */
-function givenArguments({ request }: Call): unknown {
+function givenArguments({ request }: AskingCall): unknown {
   const given = request.arguments ?? {};
   if (typeof given === "string") return given.trim() === "" ? {} : JSON.parse(given) ?? {};
   return frozenCopy(given) ?? {};
 }
 
 /** The arguments that the tool gets; those that were given where a library made others of them. */
-function shownArguments(call: Call): unknown {
+function shownArguments(call: AskingCall): unknown {
   return frozenCopy(call.args) ?? givenArguments(call);
 }
 

@@ -57,7 +57,7 @@ interface OrderedStep<Value> {
   /** What `run` threw or its promise was rejected with. Absent: it is the dispatcher's fault. */
   rejected?(call: Call, error: unknown): StepAnswer;
   /** Absent: always. */
-  when?(tool: Tool, settings: Settings): unknown;
+  when?(tool: Tool, settings: Settings, asks: boolean): unknown;
 }
 
 /** The order. Finding the tool came before it; `closeCall` comes after it. */
@@ -96,7 +96,12 @@ const ORDER: readonly OrderedStep<unknown>[] = [
     run: applyValidators,
     when: (_, settings) => settings.validators.length,
   },
-  { doing: "waiting for approval", run: askApproval, rejected: approverFailed },
+  {
+    doing: "waiting for approval",
+    run: askApproval,
+    rejected: approverFailed,
+    when: (_tool, _settings, asks) => asks,
+  },
   step({
     doing: "waiting for its turn",
     run: takeTurn,
@@ -129,13 +134,27 @@ export function planFor(
   settings: Settings,
   where: Pick<ToolPlan, "stats" | "host">,
 ): ToolPlan {
+  const first = stepsFor(tool, settings, tool.requiresApproval);
+  let asked: Step | undefined;
+  const timeoutMs = Math.min(tool.timeoutMs ?? settings.timeoutMs, settings.maxTimeoutMs);
+  return {
+    tool,
+    first,
+    firstOfAsked: () => asked ??= stepsFor(tool, settings, true),
+    close: closeCall,
+    timeoutMs,
+    ...where,
+  };
+}
+
+/** @param asks Whether the call needs approval. */
+function stepsFor(tool: Tool, settings: Settings, asks: boolean): Step | undefined {
   let first: Step | undefined;
   for (const { doing = "", run, settled, rejected, when } of ORDER.toReversed()) {
-    if (when && !when(tool, settings)) continue;
+    if (when && !when(tool, settings, asks)) continue;
     first = { doing, run, settled, rejected, next: first };
   }
-  const timeoutMs = Math.min(tool.timeoutMs ?? settings.timeoutMs, settings.maxTimeoutMs);
-  return { tool, first, close: closeCall, timeoutMs, ...where };
+  return first;
 }
 
 function checkRequest(call: Call, doing: string): StepAnswer {

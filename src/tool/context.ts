@@ -4,7 +4,7 @@
  * @module
  */
 
-import type { Answer, QuestionFields } from "./question.ts";
+import type { Answer, QuestionFields } from "./result.ts";
 
 /** Dependencies that tools are handed, by name: of the registry, or of one call. */
 export interface Services {

@@ -38,6 +38,8 @@ export {
 export { atOnce, callHook, type HookLog, inPromise, isThenable, NO_LOG } from "./hook.ts";
 export { defineTool, isTool, makeTool, NO_PARAMETERS } from "./define_tool.ts";
 export {
+  type Answer,
+  type Answers,
   brandResult,
   checkOverflow,
   FAILURE_CODES,
@@ -48,13 +50,15 @@ export {
   isSuspended,
   isToolResult,
   type OutputOverflow,
+  type Question,
+  type QuestionFields,
+  type QuestionKind,
   type SuspendedCall,
   type ToolCallError,
   type ToolFailure,
   ToolResult,
   type ToolSuccess,
 } from "./result.ts";
-export type { Answer, Answers, Question, QuestionFields, QuestionKind } from "./question.ts";
 export { cleanText, clip, describe, describeThrown, fnv1a, isWithinEdits } from "./text.ts";
 export {
   canonicalJson,

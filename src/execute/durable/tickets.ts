@@ -10,12 +10,19 @@ import {
   clip,
   isObject,
   numberFrom,
+  refuse,
   refuseOthers,
   type ToolFailure,
   ToolResult,
 } from "../../tool/mod.ts";
-import { unknownTool } from "../failures.ts";
-import type { CallMemory, CallTickets, Resumption, ReturnedTicket, WaitingCall } from "../ports.ts";
+import { failure, unknownTool } from "../failures.ts";
+import type {
+  CallMemory,
+  CallTickets,
+  Resumption,
+  ReturnedTicket,
+  WaitingCall,
+} from "../suspension.ts";
 import { MAX_MEMORY_BYTES, readAnswer } from "../questions.ts";
 import type { CallStore } from "./call_store.ts";
 import { base64url, definitionDigest, ownerDigest } from "./digest.ts";
@@ -54,6 +61,11 @@ export interface TicketOptions {
    * @default {86_400_000}
    */
   readonly ttlMs?: number;
+  /**
+   * Remembers which tickets were used, so that each continues its call once. Without it a ticket may
+   * be used again while it lives.
+   */
+  readonly store?: CallStore;
 }
 
 /** What a ticket holds. */
@@ -91,10 +103,11 @@ const UNOPENED: Readonly<Record<UnopenedTicket, string>> = {
 /** Makes tickets with a sealer. */
 export function createTickets(sealer: TicketSealer, options: TicketOptions = {}): CallTickets {
   const action = "make tickets";
-  refuseOthers(action, options, ["ttlMs"]);
+  refuseOthers(action, options, ["ttlMs", "store"]);
+  const { store } = options;
   const ttlMs = numberFrom(1, MAX_TTL_MS)(action, options.ttlMs ?? 86_400_000, "ttlMs");
   return {
-    async issue(call) {
+    async suspend(call) {
       const id = base64url(crypto.getRandomValues(new Uint8Array(16)));
       const expiresAt = call.now + ttlMs;
       const content = new TextEncoder().encode(
@@ -105,10 +118,15 @@ export function createTickets(sealer: TicketSealer, options: TicketOptions = {})
           `Cannot make a ticket: it would hold ${content.byteLength} bytes, and ${MAX_CONTENT} are allowed`,
         );
       }
-      const owner = await ownerDigest(call.context.principal);
-      return await sealer.seal(content, { id, owner, expiresAt });
+      const { tool, questions, context: { principal } } = call;
+      const label = { id, owner: await ownerDigest(principal), expiresAt };
+      const ticket: unknown = await sealer.seal(content, label);
+      if (typeof ticket !== "string") refuse(action, "its sealer answered no text");
+      const count = questions.length === 1 ? "an answer" : `${questions.length} answers`;
+      const why = `it waits for ${count}: ${questions.map(({ message }) => message).join("; ")}`;
+      return { ...failure("input_required", tool.id, why), questions, ticket };
     },
-    async redeem(returned) {
+    async resume(returned) {
       const { request: { ticket }, principal, findTool, now } = returned;
       if (typeof ticket !== "string" || ticket.length > MAX_TICKET) {
         return refused(UNOPENED.damaged);
@@ -129,13 +147,13 @@ export function createTickets(sealer: TicketSealer, options: TicketOptions = {})
       }
       const other = otherCall(returned, content);
       if (other !== undefined) return refused(other);
-      const answers = readAnswers(returned.request.answers, content);
-      if (typeof answers === "string") {
-        return ToolResult.error("invalid_arguments", `Cannot continue the call: ${answers}`);
+      const memory = readAnswers(returned.request.answers, content);
+      if (typeof memory === "string") {
+        return ToolResult.error("invalid_arguments", `Cannot continue the call: ${memory}`);
       }
-      const release = await claim(returned, content);
+      const release = await claim(store, content);
       if (release === undefined) return refused("its ticket was used before");
-      return resumptionOf(content, answers, release);
+      return resumptionOf(content, memory, release);
     },
   };
 }
@@ -146,7 +164,10 @@ export function createTickets(sealer: TicketSealer, options: TicketOptions = {})
  *
  * @throws {TypeError | RangeError} If an option is wrong.
  */
-export function storedTickets(store: CallStore, options: TicketOptions = {}): CallTickets {
+export function storedTickets(
+  store: CallStore,
+  options: Omit<TicketOptions, "store"> = {},
+): CallTickets {
   return createTickets({
     async seal(content, { id, owner, expiresAt }) {
       await store.create(`ticket.${owner}.${id}`, content, { expiresAt });
@@ -156,7 +177,7 @@ export function storedTickets(store: CallStore, options: TicketOptions = {}): Ca
       if (!STORED.test(ticket)) return "damaged";
       return (await store.get(`ticket.${ticket}`))?.value ?? "gone";
     },
-  }, options);
+  }, { ...options, store });
 }
 
 const STORED = /^[\w-]{43}\.[\w-]{22}$/;
@@ -195,9 +216,9 @@ function otherCall(
 function readAnswers(
   given: Answers | undefined,
   { questions, memory }: TicketContent,
-): Answers | string {
+): CallMemory | string {
   if (given !== undefined && !isObject(given)) return '"answers" must be an object';
-  const answers = new Map(Object.entries(memory.answers));
+  const all = new Map(Object.entries(memory));
   for (const [key, value] of Object.entries(given ?? {})) {
     const shown = JSON.stringify(clip(key));
     // An answer before its question would be a yes to what was never shown.
@@ -206,36 +227,35 @@ function readAnswers(
     if (answer === undefined) {
       return `the answer to ${shown} must be {"action": "accept"}, "decline" or "cancel", and "content" that is JSON`;
     }
-    answers.set(key, answer);
+    all.set(key, { ...memory[key], answer });
   }
-  const all = Object.fromEntries(answers);
-  return JSON.stringify([all, memory.steps]).length > MAX_MEMORY_BYTES
+  return JSON.stringify([...all]).length > MAX_MEMORY_BYTES
     ? `its answers and steps have more than ${MAX_MEMORY_BYTES} bytes of JSON together`
-    : all;
+    : Object.fromEntries(all);
 }
 
 /** Uses up a ticket. Gives what makes it valid again; `undefined` if it was used before. */
 async function claim(
-  { store, principal }: ReturnedTicket,
-  { id, expiresAt }: TicketContent,
+  store: CallStore | undefined,
+  { id, principal, expiresAt }: TicketContent,
 ): Promise<(() => Promise<void>) | undefined> {
   if (store === undefined) return () => Promise.resolve();
-  const key = `used.${await ownerDigest(principal)}.${id}`;
+  const key = `used.${await ownerDigest(principal ?? undefined)}.${id}`;
   const revision = await store.create(key, new Uint8Array(), { expiresAt });
   return revision === undefined ? undefined : async () => void await store.delete(key, revision);
 }
 
 function resumptionOf(
   content: TicketContent,
-  answers: Answers,
+  memory: CallMemory,
   release: () => Promise<void>,
 ): Resumption {
-  const { tool: name, arguments: args, callId, memory } = content;
+  const { tool: name, arguments: args, callId } = content;
   const { sessionId, messageId, idempotencyKey } = content;
   return {
     call: { name, arguments: args, callId },
     context: { sessionId, messageId, idempotencyKey },
-    memory: { ...memory, answers },
+    memory,
     release,
   };
 }

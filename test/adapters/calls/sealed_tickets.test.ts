@@ -31,6 +31,13 @@ describe("sealedTickets()", () => {
     return waiting;
   }
 
+  it("may be used again without a store, while it lives", async () => {
+    const dispatcher = withKeys(secret(1));
+    const { ticket } = await suspend(dispatcher);
+    const again = async (): Promise<boolean> => (await dispatcher.resume(ticket, ANN)).ok;
+    assertEquals([await again(), await again()], [true, true]);
+  });
+
   it("opens the tickets of all its keys, and seals with the first", async () => {
     const old = withKeys(secret(1));
     const { ticket } = await suspend(old);
@@ -62,8 +69,7 @@ describe("sealedTickets()", () => {
   it("costs nothing for a call that waits, and takes room in a store for one that went on", async () => {
     const store = memoryCallStore();
     const dispatcher = new ToolDispatcher(registry, {
-      tickets: sealedTickets({ keys: [secret(1)] }),
-      store,
+      tickets: sealedTickets({ keys: [secret(1)], store }),
     });
     const keys = async (): Promise<number> => {
       let count = 0;

@@ -28,7 +28,6 @@ function fixture(tools: readonly FakeTool[], options: ToolDispatcherOptions = {}
   const clock = { timestamp: () => 0 };
   return plainFixture(tools, {
     tickets: storedTickets(memoryCallStore({ clock })),
-    store: memoryCallStore({ clock }),
     ...options,
   });
 }
@@ -494,8 +493,8 @@ describe("context.ask()", () => {
   it("says when a ticket could not be made", async () => {
     const { call, reports } = fixture([NAME], {
       tickets: {
-        issue: () => Promise.reject(new Error("The store is full")),
-        redeem: () => Promise.reject(new Error("The store is gone")),
+        suspend: () => Promise.reject(new Error("The store is full")),
+        resume: () => Promise.reject(new Error("The store is gone")),
       },
     });
     const result = await call("greet", {});
@@ -509,8 +508,8 @@ describe("context.ask()", () => {
   it("says when a ticket cannot be looked up, and runs nothing", async () => {
     const { dispatcher, reports } = fixture([NAME], {
       tickets: {
-        issue: () => Promise.reject(new Error("The store is full")),
-        redeem: () => Promise.reject(new Error("The store is gone")),
+        suspend: () => Promise.reject(new Error("The store is full")),
+        resume: () => Promise.reject(new Error("The store is gone")),
       },
     });
     const result = await dispatcher.resume("ticket", {});
