@@ -18,8 +18,7 @@ const registry: ToolRegistry = new ToolRegistry({
 // A key of one's own is read from a secret: other processes, and this one after a restart, need it.
 const key = new TextEncoder().encode("32 bytes that are for tests only");
 const dispatcher = new ToolDispatcher(registry, {
-  tickets: sealedTickets({ keys: [key] }),
-  store: memoryCallStore(),
+  tickets: sealedTickets({ keys: [key], store: memoryCallStore() }),
 });
 
 /** Removes a tool, or adds it if it is missing, so that the list changes. */

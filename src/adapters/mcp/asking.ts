@@ -21,7 +21,7 @@ import {
   type ToolFailure,
   ToolResult,
 } from "../../tool/mod.ts";
-import { answerOf, capabilitiesFor, missingOf, requestOf } from "./questions.ts";
+import { answerOf, capabilitiesFor, hasOneField, missingOf, requestOf } from "./questions.ts";
 
 /** What a request says of the questions that its client can be asked, and of its answers. */
 export interface ClientInput {
@@ -46,6 +46,8 @@ export interface Continuation {
 
 /** Between the keys of the questions and the ticket. Neither has this character. */
 const END_OF_KEYS = "|";
+/** After the key of a question whose form has one field. No key has this character. */
+const FIELD_MARK = "*";
 
 /** The questions of one call. */
 export class CallQuestions {
@@ -71,8 +73,10 @@ export class CallQuestions {
     if (state === undefined) return undefined;
     const end = state.indexOf(END_OF_KEYS);
     const answers: [string, Answer][] = [];
-    for (const key of state.slice(0, Math.max(end, 0)).split(",")) {
-      const answer = Object.hasOwn(responses, key) ? answerOf(responses[key]) : undefined;
+    for (const name of state.slice(0, Math.max(end, 0)).split(",")) {
+      const isField = name.endsWith(FIELD_MARK);
+      const key = isField ? name.slice(0, -FIELD_MARK.length) : name;
+      const answer = Object.hasOwn(responses, key) ? answerOf(responses[key], isField) : undefined;
       if (answer !== undefined) answers.push([key, answer]);
     }
     return { ticket: state.slice(end + 1), answers: Object.fromEntries(answers) };
@@ -94,9 +98,9 @@ export class CallQuestions {
       const isEarly = state === undefined && question.kind === "input" &&
         question.issues === undefined && responses !== undefined &&
         Object.hasOwn(responses, question.key);
-      return isEarly ? answerOf(responses[question.key]) : undefined;
+      return isEarly ? answerOf(responses[question.key], hasOneField(question)) : undefined;
     } else {
-      const answer = answerOf(await ask?.(request, signal));
+      const answer = answerOf(await ask?.(request, signal), hasOneField(question));
       if (answer !== undefined) return answer;
     }
     this.#unasked = [...this.#unasked, question];
@@ -105,7 +109,7 @@ export class CallQuestions {
 
   /** The result of a suspended call: its questions, and what the client sends back with the answers. */
   inputRequired({ questions, ticket }: SuspendedCall): InputRequiredResult {
-    const keys = questions.map(({ key }) => key);
+    const keys = questions.map((each) => hasOneField(each) ? `${each.key}${FIELD_MARK}` : each.key);
     return {
       resultType: "input_required",
       inputRequests: Object.fromEntries(questions.map((each) => [each.key, requestOf(each)])),

@@ -112,7 +112,9 @@ export function requestOf(question: Question): InputRequest {
   const asked = isObject(schema) ? schema[REQUEST_KEYWORD] : undefined;
   // It was made by `mcpQuestion`, or written as JSON.
   if (isObject(asked)) return { ...asked } as unknown as InputRequest;
-  const requestedSchema = { ...(isObject(schema) ? schema : EMPTY_FORM) };
+  const requestedSchema = hasOneField(question)
+    ? { type: "object", properties: { [FIELD]: schema }, required: [FIELD] }
+    : { ...(isObject(schema) ? schema : EMPTY_FORM) };
   const params = { message, requestedSchema };
   const { issues: [issue] = [] } = specTypeSchemas.ElicitRequestFormParams["~standard"]
     .validate(params);
@@ -124,6 +126,17 @@ export function requestOf(question: Question): InputRequest {
   }
   return { method: "elicitation/create", params } as InputRequest;
 }
+
+/**
+ * Whether a question is asked by a form with one field, because its answer is no object, and MCP has
+ * no other forms.
+ */
+export function hasOneField({ kind, schema }: Question): boolean {
+  return kind === "input" && isObject(schema) && schema["type"] !== "object";
+}
+
+/** The name of that field. */
+const FIELD = "answer";
 
 const MAX_WORDS = 200;
 const EMPTY_FORM = { type: "object", properties: {} };
@@ -146,13 +159,18 @@ function messageOf({ kind, message, arguments: args, issues = [] }: Question): s
   return `${message}${shown}${wrong}`;
 }
 
-/** The answer that a client's response is; `undefined` if it is none. */
-export function answerOf(response: unknown): Answer | undefined {
+/**
+ * The answer that a client's response is; `undefined` if it is none.
+ *
+ * @param isField Whether the form had one field, see {@linkcode hasOneField}.
+ */
+export function answerOf(response: unknown, isField: boolean): Answer | undefined {
   if (!isObject(response)) return undefined;
   const { action, content } = response;
   if (action === "decline" || action === "cancel") return { action };
   if (action === "accept") {
-    return content === undefined ? { action } : { action, content: content as JsonValue };
+    const given = isField && isObject(content) ? content[FIELD] : content;
+    return given === undefined ? { action } : { action, content: given as JsonValue };
   }
   const isResult = "roots" in response || "role" in response;
   return isResult ? { action: "accept", content: response as JsonValue } : undefined;

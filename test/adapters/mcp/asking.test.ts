@@ -110,6 +110,32 @@ describe("questions to clients of 2026-07-28", () => {
     assertEquals(result?.content?.[0]?.text, 'Hello, {"name":"Ann"}!');
   });
 
+  it("have a form with one field if the answer is no object", async () => {
+    const mcp = endpoint([
+      asking(async (_, { ask }) =>
+        said(await ask("age", { message: "How old?", schema: { type: "integer", minimum: 18 } }))
+      ),
+    ]);
+    const { result: asked } = await call(mcp);
+    assertEquals(asked?.inputRequests?.["age"]?.params?.["requestedSchema"], {
+      type: "object",
+      properties: { answer: { type: "integer", minimum: 18 } },
+      required: ["answer"],
+    });
+    const reply = (answer: unknown) =>
+      call(mcp, {
+        requestState: asked?.requestState,
+        inputResponses: { age: accept({ answer }) },
+      });
+    assertEquals((await reply(42)).result?.content?.[0]?.text, "42");
+    assertEquals((await reply(7)).result?.resultType, "input_required");
+    assertEquals(
+      (await call(mcp, { inputResponses: { age: accept({ answer: 42 }) } })).result?.content?.[0]
+        ?.text,
+      "42",
+    );
+  });
+
   it("are the same through the SDK's server", async () => {
     const mcp = endpoint([greet]);
     const meta = { progressToken: 1 };
