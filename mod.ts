@@ -154,6 +154,7 @@ export {
   type ToolSearchOptions,
   type ToolSearchScope,
   Toolset,
+  type ToolsetBridge,
   ToolsetBuilder,
   type ToolSource,
   type ToolSuccess,

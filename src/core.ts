@@ -116,6 +116,7 @@ export {
   type ToolFilter,
   type ToolPolicy,
   Toolset,
+  type ToolsetBridge,
   ToolsetBuilder,
   type ToolSource,
 } from "./select/mod.ts";

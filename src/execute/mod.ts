@@ -21,6 +21,7 @@ export type {
   ReturnedTicket,
   WaitingCall,
 } from "./suspension.ts";
+export { CallContext } from "./context.ts";
 export { type SelectableToolHost, ToolDispatcher } from "./dispatcher.ts";
 export type { DispatcherMetrics, DurationMetrics, ToolMetrics } from "./metrics.ts";
 export type {

@@ -16,7 +16,7 @@ import {
 import type { ToolProgress } from "../../execute/mod.ts";
 import { decodeCalls, encodeResult, type RoutedCall } from "../../formats/mod.ts";
 import { isSuspended, ToolResult } from "../../tool/mod.ts";
-import type { ClientSignal, ToolRequest } from "../http/mod.ts";
+import { type ClientSignal, targetOf, type ToolRequest } from "../http/mod.ts";
 import { CallQuestions, type ClientInput } from "./asking.ts";
 import { isMcpContent } from "./content.ts";
 import type { McpToolList } from "./lists.ts";
@@ -57,8 +57,7 @@ export async function callTool(
   }
   const [call] = decodeCalls(list.target, params, list.names);
   const callId = crypto.randomUUID();
-  const tool = call?.name === undefined ? undefined : toolset.resolve(call.name);
-  if (call?.name === undefined || tool === undefined) {
+  if (call?.name === undefined || toolset.resolve(call.name) === undefined) {
     const { name } = params;
     const { error } = ToolResult.error("unknown_tool", `There is no tool "${name.slice(0, 200)}"`);
     request.beginCall({ toolId: name, callId }).end({ ok: false, error, durationMs: 0 });
@@ -66,8 +65,9 @@ export async function callTool(
   }
   const { client, session, messages } = channel;
   const questions = new CallQuestions(channel.input, list.target === NEWEST);
+  const { toolId, tool, isLed } = targetOf(toolset, call);
   const observed = request.beginCall({
-    toolId: tool.id,
+    toolId: tool?.id ?? toolId,
     callId,
     tool,
     sessionId: session,
@@ -101,7 +101,8 @@ export async function callTool(
     if (result.ok) return write(list, call, result);
     if (isSuspended(result)) return questions.inputRequired(result);
     const { code, message } = result.error;
-    if (code === "unknown_tool") throw unknownTool(call.wireName);
+    // What a bridge was asked for is the model's to correct.
+    if (code === "unknown_tool" && !isLed) throw unknownTool(call.wireName);
     if (code === "ticket_refused") {
       throw new ProtocolError(ProtocolErrorCode.InvalidParams, message, REFUSED_STATE);
     }

@@ -5,7 +5,16 @@
  */
 
 import type { McpServer } from "@modelcontextprotocol/server";
-import { type Check, checkFunction, checkText, checkWord, wholeFrom } from "../../tool/mod.ts";
+import type { Toolset } from "../../select/mod.ts";
+import {
+  type Check,
+  checkFunction,
+  checkText,
+  checkWord,
+  isFunction,
+  must,
+  wholeFrom,
+} from "../../tool/mod.ts";
 import { type Caller, checkCount, HTTP_CHECKS, type HttpOptions } from "../http/mod.ts";
 
 /** The request that an extension serves. */
@@ -42,6 +51,14 @@ export interface McpEndpointOptions extends HttpOptions {
    */
   extend?(server: McpServer, context: McpExtensionContext): void | Promise<void>;
   /**
+   * What clients are shown: `all` of the caller's tools, or the `bridge` to them: three tools with
+   * which a model finds, reads and calls the others. A function makes a bridge with options:
+   * `(toolset) => createToolBridge(toolset, { pinned })`.
+   *
+   * @default {"all"}
+   */
+  readonly tools?: "all" | "bridge" | ((toolset: Toolset) => Toolset);
+  /**
    * How many tools one page of `tools/list` has. Some clients read only the first page.
    *
    * @default {1_000}
@@ -77,6 +94,11 @@ export const MCP_CHECKS: { readonly [Option in keyof McpEndpointOptions]-?: Chec
   title: checkText,
   instructions: checkText,
   extend: checkFunction,
+  tools: must(
+    '"all", "bridge" or a function',
+    (value): value is NonNullable<McpEndpointOptions["tools"]> =>
+      value === "all" || value === "bridge" || isFunction(value),
+  ),
   pageSize: checkCount,
   ttlMs: wholeFrom(0),
   maxSubscriptions: checkCount,

@@ -613,3 +613,41 @@ describe("HostBridge", () => {
     assertEquals(host.of("tools"), []);
   });
 });
+
+describe("HostBridge, with a bridge in the configuration", () => {
+  const rm = fakeTool("rm", { risk: "high", execute: () => "gone" });
+
+  it("lists the bridge's tools, and leads calls to those that the host selects", async () => {
+    const { host } = hostOf({ tools: [echo, rm] });
+    await host.configure({ bridge: true, maxRisk: "medium" });
+    assertEquals(host.names(), ["call_tool", "describe_tools", "search_tools"]);
+    await host.execute(1, "call_tool", { name: "echo", arguments: { a: 1 } });
+    assertEquals(host.result(1), { a: 1 });
+    await host.execute(2, "call_tool", { name: "rm" });
+    assertEquals(host.result(2), {
+      error: "unknown_tool",
+      message: 'Cannot call "rm": there is no such tool',
+    });
+    await host.execute(3, "search_tools", { query: "echo" });
+    assertEquals(host.result(3), { tools: ["echo(object): The tool echo."] });
+  });
+
+  it("takes the bridge's options, and follows the registry", async () => {
+    const { host, registry } = hostOf({ tools: [echo] });
+    await host.configure({ bridge: { pinned: ["rm"] } });
+    assertEquals(host.names().includes("rm"), false);
+    registry.registerTool(rm);
+    await host.execute(1, "call_tool", { name: "rm" });
+    assertEquals(host.result(1), "gone");
+    assertEquals(host.names().includes("rm"), true);
+  });
+
+  it("says what is wrong with the options", async () => {
+    const { host } = hostOf({ tools: [echo] });
+    await host.configure({ bridge: { limit: 0 } });
+    assertStringIncludes(
+      String(host.of("failed").at(-1)?.value),
+      'Cannot use config_json: "/limit" must be a whole number from 1 to 50',
+    );
+  });
+});
