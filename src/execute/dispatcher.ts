@@ -346,19 +346,19 @@ export class ToolDispatcher {
   ): Call | ToolFailure | Promise<Call | ToolFailure> {
     const name = nameOf(request);
     const options = context ?? NO_CONTEXT;
-    if (name === undefined && isResumed(request)) return this.#resume(request, options, events);
+    // A call that goes on may be without a name; a bridge leads it as the others.
+    const call = request as ToolCall;
     let failed: ToolFailure;
     try {
       const toolset = this.toolset;
       const { bridge } = toolset;
-      const led = bridge?.lead(request, this.#state.settings.maxArgumentBytes);
+      const led = bridge?.lead(call, this.#state.settings.maxArgumentBytes);
       if (bridge && led) return this.withToolset(bridge.behind).#resolve(led, context, events);
+      if (name === undefined && isResumed(request)) return this.#resume(request, options, events);
       const tool = name === undefined ? undefined : toolset.resolve(name);
       if (tool !== undefined) {
         const plan = this.#state.planOf(tool, this.#host);
         if (tool.id !== name) plan.stats.countAlias();
-        // What has a name here is no call that goes on.
-        const call = request as ToolCall;
         return new Call(this.#state, toolset, this.#host, plan, call, options, events);
       }
       this.#state.unknown++;
