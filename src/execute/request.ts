@@ -106,8 +106,8 @@ export interface DispatchContext {
    * Asks the one who called: a prompt in a terminal, a dialog. The call waits for the answer, which
    * does not count against its timeout. `undefined` says that this cannot be asked now: the call is
    * then suspended, as without this function. `null` says that this cannot be asked at all: the tool
-   * goes on without an answer, or the call fails with `input_unavailable`. The signal of the call aborts when the answer is no
-   * longer wanted.
+   * goes on without an answer, or the call fails with `input_unavailable`. The signal of the call
+   * aborts when the answer is no longer wanted.
    */
   onQuestion?(
     question: Question,

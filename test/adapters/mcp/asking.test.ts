@@ -362,6 +362,19 @@ describe("questions to clients of 2026-07-28", () => {
     assertEquals((await call(mcp, { requestState: state, inputResponses }, of("ann"))).status, 200);
   });
 
+  it("are those of the tool behind a bridge", async () => {
+    const mcp = endpoint([greet], { tools: "bridge" });
+    const through = { name: "call_tool", arguments: { name: "asks", arguments: {} } };
+    const { result: asked } = await call(mcp, through);
+    assertEquals(Object.keys(asked?.inputRequests ?? {}), ["user"]);
+    const { result } = await call(mcp, {
+      ...through,
+      requestState: asked?.requestState,
+      inputResponses: { user: accept({ name: "Ann" }) },
+    });
+    assertEquals(result?.content?.[0]?.text, 'Hello, {"name":"Ann"}!');
+  });
+
   it("are answered by the official client", async () => {
     const client = new Client({ name: "test", version: "1.0.0" }, {
       capabilities: { elicitation: { form: {} } },
