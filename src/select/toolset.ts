@@ -168,6 +168,8 @@ export class Toolset implements Iterable<Tool> {
   readonly #asking: readonly SelectionStep[];
   #byId: ReadonlyMap<string, Tool> | undefined;
   #byAlias: ReadonlyMap<string, Tool> | undefined;
+  /** All tools that the source had, for explanations. */
+  #known: ReadonlyMap<string, Tool> | undefined;
   #ids: readonly string[] | undefined;
   /** Which of the asked members said no at the last listing. */
   #absent: ReadonlySet<Tool> = new Set();
@@ -208,8 +210,7 @@ export class Toolset implements Iterable<Tool> {
 
   /** The member with that id. */
   get(id: string): Tool | undefined {
-    this.#byId ??= new Map(this.tools.map((tool) => [tool.id, tool]));
-    return this.#byId.get(id);
+    return (this.#byId ??= byId(this.tools)).get(id);
   }
 
   /** The member that a call with this name means: by its id, or by one of its aliases. */
@@ -282,7 +283,7 @@ export class Toolset implements Iterable<Tool> {
    */
   explain(id: string): ToolExplanation {
     const { known, earlier, steps } = this.#parts;
-    const tool = known.find((candidate) => candidate.id === id);
+    const tool = (this.#known ??= byId(known)).get(id);
     if (tool === undefined) {
       const isNew = this.source.getTool(id) !== undefined;
       return explainUnknown(id, isNew ? [] : nearIds(id, this.ids), isNew);
@@ -310,6 +311,10 @@ export class Toolset implements Iterable<Tool> {
     if (tool.isAvailable === true || this.#asks(tool)) return undefined;
     return "its isAvailable function does not say yes at the moment";
   }
+}
+
+function byId(tools: readonly Tool[]): ReadonlyMap<string, Tool> {
+  return new Map(tools.map((tool) => [tool.id, tool]));
 }
 
 /** The tools that pass every step. By index: for-of over a frozen array takes Bun twice as long. */
