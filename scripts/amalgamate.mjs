@@ -54,7 +54,8 @@ for (const { text } of bodies) {
 }
 
 /** Words; and as one piece: text, comments, the members of structs and where they are used. */
-const PIECES = /\bstruct(?: \w+)? \{[^}]*\}|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|\/\*[^]*?\*\/|(?:\.|->)\w+|\w+/g;
+const PIECES =
+  /\bstruct(?: \w+)? \{[^}]*\}|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|\/\*[^]*?\*\/|(?:\.|->)\w+|\w+/g;
 
 /** A file whose names that another has, too, begin with its own name. */
 function section({ name: file, text }) {
