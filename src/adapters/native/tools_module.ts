@@ -6,6 +6,7 @@
 
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
+import { stripVTControlCharacters } from "node:util";
 import {
   ToolDispatcher,
   type ToolDispatcherOptions,
@@ -95,15 +96,13 @@ function whyNotLoaded(error: unknown): string {
     const more = errors.length > MAX_MISTAKES ? `; and ${errors.length - MAX_MISTAKES} more` : "";
     return errors.slice(0, MAX_MISTAKES).map(whyNotLoaded).join("; ") + more;
   }
-  // Bun's mistakes are no instances of Error.
-  const message = String((error as { readonly message?: unknown }).message).replace(COLOURS, "");
+  // Bun's mistakes are no instances of Error; Deno's messages are coloured.
+  const { message: coloured } = error as { readonly message?: unknown };
+  const message = stripVTControlCharacters(String(coloured));
   if (position) return `${position.file}:${position.line}:${position.column}: ${message}`;
   const place = /^\/.{1,4096}:\d+$/m.exec(stack.slice(0, stack.indexOf("\n") + 1))?.[0];
   return place === undefined ? message : `${place}: ${message}`;
 }
-
-// deno-lint-ignore no-control-regex -- Deno colours its messages
-const COLOURS = /\x1b\[[0-9;]{0,16}m/g;
 
 /** By shape: the module may have another copy of plue. */
 function isRegistry(value: unknown): value is ToolRegistry {
