@@ -5,8 +5,14 @@
  * @module
  */
 
+import { Console } from "node:console";
 import process from "node:process";
 import { runCommand } from "./program.ts";
+
+const { env, stdin, stdout, stderr } = process;
+
+// Standard output is for results. What tools log must not be mixed with them.
+globalThis.console = new Console(stderr, stderr) as typeof globalThis.console;
 
 const interrupted = new AbortController();
 
@@ -17,13 +23,12 @@ function interrupt(): void {
 }
 
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, interrupt);
-process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+stdout.on("error", (error: NodeJS.ErrnoException) => {
   // The reader has seen enough: `plue list | head -1`.
   if (error.code === "EPIPE") process.exit(0);
   throw error;
 });
 
-const { env, stdin, stdout, stderr } = process;
 const { signal } = interrupted;
 const code = await runCommand(process.argv.slice(2), {
   ...{ env, stdin, stdout, stderr, signal, interrupt },

@@ -6,11 +6,12 @@
  */
 
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
-import { describeThrown } from "../tool/mod.ts";
+import { cleanText, describeThrown } from "../tool/mod.ts";
 import type { CallFlags } from "./call.ts";
 import type { CheckFlags } from "./check.ts";
 import { exitCodesHelp } from "./exit_codes.ts";
 import type { ExportFlags, ImportFlags } from "./export.ts";
+import type { ServeFlags } from "./serve/serve.ts";
 import { repeated, withSelection, withSources } from "./selection.ts";
 import type { ShowFlags } from "./show.ts";
 import { CommandError, type CommandIo, EXIT, Terminal } from "./terminal.ts";
@@ -38,7 +39,7 @@ export async function runCommand(words: readonly string[], io: CommandIo): Promi
       terminal.note("Interrupted");
       return 130;
     }
-    terminal.note(`${terminal.paint("red", "error", io.stderr)}: ${describeThrown(error, 4_000)}`);
+    terminal.note(cleanText(describeThrown(error, 4_000), 4_000));
     return error instanceof CommandError ? error.exitCode : EXIT.failed;
   }
 }
@@ -78,6 +79,27 @@ ${exitCodesHelp()}`,
     return command.addHelpText("after", examplesHelp(examples));
   };
   const terminalOf = ({ json }: Flags): Terminal => new Terminal(io, json);
+
+  withSelection(withSources(add(
+    "serve [source...]",
+    "Serve tools over HTTP and MCP, and follow the files that they are in",
+    "plue serve tools.ts",
+    "plue serve tools.ts https://api.example.com/openapi.json --port 9000 --max-risk high",
+    "plue serve tools.ts --stdio",
+  ))).option("-p, --port <port>", "where to listen, 0 for any free port (PORT, or 8787)")
+    .option("--host <host>", "the address to listen on (HOST, or 127.0.0.1)")
+    .option("--stdio", "serve MCP on standard input and output, for desktop clients")
+    .option("--no-watch", "do not load the tools again when their files change")
+    .addHelpText(
+      "after",
+      `
+Tools of medium risk or less are served unless --max-risk (PLUE_MAX_RISK) says otherwise. PLUE_TOKEN
+is what callers must present as a bearer token; without it, only this machine is served.`,
+    )
+    .action(async (sources: readonly string[], flags: ServeFlags & Flags) => {
+      const { serve } = await import("./serve/serve.ts");
+      end(await serve(sources, flags, terminalOf(flags)));
+    });
 
   withSelection(withSources(add(
     "list [source...]",

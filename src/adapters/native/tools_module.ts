@@ -78,9 +78,21 @@ export async function importToolsModule(name: string): Promise<Readonly<Record<s
   try {
     return await import(url);
   } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause);
-    throw new Error(`Cannot load the tools of "${name}": ${why}`, { cause });
+    throw new Error(`Cannot load the tools of "${name}": ${whyOf(cause)}`, { cause });
   }
+}
+
+/** What was thrown. Bun lists what is wrong with a module's syntax, each with its place. */
+function whyOf(cause: unknown): string {
+  const { errors = [] } = (cause ?? {}) as { readonly errors?: readonly BuildError[] };
+  const [first] = errors;
+  if (first?.position) return `${first.message} (line ${first.position.line})`;
+  return cause instanceof Error ? cause.message : String(cause);
+}
+
+interface BuildError {
+  readonly message: string;
+  readonly position?: { readonly line: number } | null;
 }
 
 /** The registry that a module exports, as "registry" or by default. */

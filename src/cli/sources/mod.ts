@@ -32,6 +32,8 @@ export interface SourceOptions {
 
 /** Tools that were loaded, and what came with them. */
 export interface LoadedTools extends AsyncDisposable {
+  /** The sources, as they were named. */
+  readonly sources: readonly string[];
   readonly registry: ToolRegistry;
   /** What the module wants its dispatcher to be told. */
   readonly dispatch: ToolDispatcherOptions;
@@ -124,6 +126,7 @@ export async function loadTools(
     throw usageError(`${describeThrown(error, 2_000)}${takenHint(error)}`, { cause: error });
   }
   return {
+    sources: named,
     registry,
     files: state.files,
     services: state.services,
