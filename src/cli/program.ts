@@ -195,6 +195,28 @@ is what callers must present as a bearer token; without it, only this machine is
       end(await check(sources, flags, terminalOf(flags)));
     });
 
+  program.command("completion <shell>").description("Print a completion script: bash, zsh or fish")
+    .addHelpText(
+      "after",
+      examplesHelp([
+        "source <(plue completion bash)      # in ~/.bashrc",
+        "source <(plue completion zsh)       # in ~/.zshrc, after compinit",
+        "plue completion fish | source       # in ~/.config/fish/config.fish",
+      ]),
+    )
+    .action(async (shell: string) => {
+      const { completionScript } = await import("./completion.ts");
+      new Terminal(io).print(completionScript(shell));
+    });
+
+  // What the scripts ask.
+  program.command("complete <shell> <line>", { hidden: true })
+    .action(async (shell: string, line: string) => {
+      const { complete } = await import("./completion.ts");
+      const found = await complete(program, shell, line, io);
+      if (found.length > 0) new Terminal(io).print(found.join("\n"));
+    });
+
   return program;
 }
 
