@@ -105,7 +105,7 @@ describe("the lock files", () => {
     "test/mcp/",
     "test/edge/",
     "test/native/",
-    "test/native/zig/",
+    "scripts/zig/",
   ];
   for (const file of folders.map((folder) => `${folder}package-lock.json`)) {
     it(`name no registry in ${file}`, () => {

@@ -27,13 +27,17 @@ function hasSanitizer(name: string): boolean {
 }
 
 /** Runs programs that must end well: side by side, because much of their time is spent waiting. */
-async function succeed(...commands: readonly (readonly string[])[]): Promise<void> {
+async function succeed(
+  ...commands: readonly (readonly string[])[]
+): Promise<void> {
   const env = {
     PLUE_SIDECAR: join(PROGRAMS, "fake_sidecar"),
     TSAN_OPTIONS: "halt_on_error=1",
     UBSAN_OPTIONS: "halt_on_error=1:print_stacktrace=1",
   };
-  const outcomes = await Promise.all(commands.map((command) => run(command, { env })));
+  const outcomes = await Promise.all(
+    commands.map((command) => run(command, { env })),
+  );
   const failed = outcomes.map((outcome, at) => `${commands[at]?.join(" ")}: ${said(outcome)}`)
     .filter((_, at) => outcomes[at]?.code !== 0);
   assertEquals(failed.length, 0, failed.join("\n"));
@@ -105,7 +109,12 @@ for (const sanitizer of ["thread", "address,undefined"]) {
       prepare();
       await succeed([join(programs, "edge"), join(PROGRAMS, "fake_sidecar")]);
       await succeed([join(programs, "suite"), `soak:8:${SOAK}`]);
-      await succeed([join(programs, "fake_guest"), "callback", "2000", `soak:8:${SOAK}`]);
+      await succeed([
+        join(programs, "fake_guest"),
+        "callback",
+        "2000",
+        `soak:8:${SOAK}`,
+      ]);
     });
   });
 }
@@ -148,7 +157,12 @@ describe("under valgrind", () => {
       await succeed(
         [...valgrind, join(PROGRAMS, "fake_guest"), "callback", "50", ...few],
         [...valgrind, join(PROGRAMS, "suite"), ...few, "shutdown"],
-        [...valgrind, join(PROGRAMS, "process"), join(PROGRAMS, "fake_sidecar"), "no_stdio"],
+        [
+          ...valgrind,
+          join(PROGRAMS, "process"),
+          join(PROGRAMS, "fake_sidecar"),
+          "no_stdio",
+        ],
       );
     });
   }
@@ -162,6 +176,11 @@ describe("over a million calls", () => {
   whenLong("no memory, descriptor or thread is lost", async () => {
     make("all", "test-programs");
     await succeed([join(PROGRAMS, "suite"), "leak:1000000:1024"]);
-    await succeed([join(PROGRAMS, "fake_guest"), "callback", "2000", "leak:1000000:1024"]);
+    await succeed([
+      join(PROGRAMS, "fake_guest"),
+      "callback",
+      "2000",
+      "leak:1000000:1024",
+    ]);
   });
 });
