@@ -61,6 +61,9 @@ interface Candidate {
   readonly description?: string | undefined;
 }
 
+/** Subcommands that only programs call. */
+const HIDDEN: ReadonlySet<string> = new Set(["complete", "probe"]);
+
 /** What no shell reads as more than a word. */
 const SAFE = /^[\w.:@%+,/=-]+$/;
 
@@ -105,7 +108,7 @@ async function candidates(
   const [name, ...rest] = words;
   const command = program.commands.find((one) => one.name() === name);
   if (command === undefined) {
-    return program.commands.filter((one) => one.name() !== "complete")
+    return program.commands.filter((one) => !HIDDEN.has(one.name()))
       .map((one) => ({ value: one.name(), description: one.description() }));
   }
   const { from, positionals, awaiting, after } = readWords(command, rest);

@@ -12,6 +12,7 @@ import type { CheckFlags } from "./check.ts";
 import { exitCodesHelp } from "./exit_codes.ts";
 import type { ExportFlags, ImportFlags } from "./export.ts";
 import type { ServeFlags } from "./serve/serve.ts";
+import type { NativeFlags } from "./native.ts";
 import { repeated, withSelection, withSources } from "./selection.ts";
 import type { ShowFlags } from "./show.ts";
 import { CommandError, type CommandIo, EXIT, Terminal } from "./terminal.ts";
@@ -193,6 +194,33 @@ is what callers must present as a bearer token; without it, only this machine is
     .action(async (sources: readonly string[], flags: CheckFlags & Flags) => {
       const { check } = await import("./check.ts");
       end(await check(sources, flags, terminalOf(flags)));
+    });
+
+  add("doctor", "Say what is installed, and try a call through each of it", "plue doctor")
+    .action(async (flags: Flags) => {
+      const { doctor } = await import("./doctor.ts");
+      end(await doctor(terminalOf(flags)));
+    });
+
+  // What the doctor asks the other runtimes for.
+  program.command("probe [library]", { hidden: true })
+    .action(async (library: string | undefined) => {
+      const { probe } = await import("./doctor.ts");
+      end(await probe(library, new Terminal(io)));
+    });
+
+  add(
+    "native",
+    "Say how to compile and link with libplue, or where it is",
+    "cc host.c -o host $(plue native --cflags --libs)",
+    "plue native --libs --static --target linux-arm64",
+  ).option("--cflags", "the flags for the compiler")
+    .option("--libs", "the flags for the linker")
+    .option("--static", "link it statically")
+    .option("--target <platform>", "for another platform, such as linux-arm64-musl or darwin-arm64")
+    .action(async (flags: NativeFlags & Flags) => {
+      const { native } = await import("./native.ts");
+      end(native(flags, terminalOf(flags)));
     });
 
   program.command("completion <shell>").description("Print a completion script: bash, zsh or fish")
