@@ -43,6 +43,8 @@ export interface ToolFlag {
 
 /** How deep objects are taken apart into flags. Below that they are given as JSON. */
 const MAX_FLAG_LEVELS = 4;
+/** How many flags are shown: a schema that holds itself has many. */
+const MAX_FLAGS = 200;
 /** How many references and unions are followed at one place. */
 const MAX_PARTS = 64;
 
@@ -51,6 +53,7 @@ export function flagsOf(tool: Tool): readonly ToolFlag[] {
   const flags: ToolFlag[] = [];
   const walk = (place: Place, path: readonly string[], isNeeded: boolean): void => {
     for (const [name, child] of place.properties()) {
+      if (flags.length >= MAX_FLAGS) return;
       const isRequired = isNeeded && place.requires(name);
       const at = [...path, name];
       if (at.length < MAX_FLAG_LEVELS && child.isStructure) walk(child, at, isRequired);

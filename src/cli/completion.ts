@@ -108,7 +108,7 @@ async function candidates(
   const [name, ...rest] = words;
   const command = program.commands.find((one) => one.name() === name);
   if (command === undefined) {
-    return program.commands.filter((one) => !HIDDEN.has(one.name()))
+    return name !== undefined ? [] : program.commands.filter((one) => !HIDDEN.has(one.name()))
       .map((one) => ({ value: one.name(), description: one.description() }));
   }
   const { from, positionals, awaiting, after } = readWords(command, rest);
