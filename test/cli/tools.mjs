@@ -73,7 +73,7 @@ export const tools = [
           reject(context.signal.reason);
         });
       });
-      context.metadata("waiting");
+      context.progress(0, 1, "waiting");
       await aborted;
     },
   },
