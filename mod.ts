@@ -143,6 +143,7 @@ export {
   type ToolSearchOptions,
   type ToolSearchScope,
   Toolset,
+  type ToolsetBridge,
   ToolsetBuilder,
   type ToolSource,
   type ToolSuccess,

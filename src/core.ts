@@ -108,6 +108,7 @@ export {
   type ToolFilter,
   type ToolPolicy,
   Toolset,
+  type ToolsetBridge,
   ToolsetBuilder,
   type ToolSource,
 } from "./select/mod.ts";

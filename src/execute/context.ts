@@ -6,6 +6,7 @@
 
 import type { Services, Tool, ToolContext, Transaction } from "../tool/mod.ts";
 import type { ToolRuntime } from "../registry/mod.ts";
+import type { Toolset } from "../select/mod.ts";
 import type { Deadline } from "./deadline.ts";
 import { type SendingCall, sendMetadata, sendProgress } from "./events.ts";
 import { frozenCopy } from "./json_value.ts";
@@ -14,6 +15,7 @@ import type { CallInfo } from "./ports.ts";
 /** What a context and a view show of a call. */
 export interface CallSource extends SendingCall {
   readonly tool: Tool;
+  readonly toolset: Toolset;
   readonly callId: string;
   readonly args: unknown;
   readonly services: Services;
@@ -32,6 +34,11 @@ export class CallContext implements ToolContext<never, never> {
 
   constructor(call: CallSource) {
     this.#call = call;
+  }
+
+  /** The toolset that the call was resolved against: for plue's own tools, and not shown to others. */
+  static toolsetOf(context: object): Toolset | undefined {
+    return #call in context ? context.#call.toolset : undefined;
   }
 
   get sessionId(): string | undefined {

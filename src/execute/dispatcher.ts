@@ -247,6 +247,9 @@ export class ToolDispatcher {
     let failed: ToolFailure;
     try {
       const toolset = this.toolset;
+      const { bridge } = toolset;
+      const led = bridge?.lead(request, this.#state.settings.maxArgumentBytes);
+      if (bridge && led) return this.withToolset(bridge.behind).#resolve(led, context, events);
       const tool = name === undefined ? undefined : toolset.resolve(name);
       if (tool !== undefined) {
         const plan = this.#state.planOf(tool, this.#host);

@@ -13,6 +13,7 @@ export type {
   TransactionInfo,
   TransactionManager,
 } from "./ports.ts";
+export { CallContext } from "./context.ts";
 export { type SelectableToolHost, ToolDispatcher } from "./dispatcher.ts";
 export type { DispatcherMetrics, DurationMetrics, ToolMetrics } from "./metrics.ts";
 export type {

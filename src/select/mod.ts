@@ -16,7 +16,9 @@ export {
   type ExplainedStep,
   type ToolExplanation,
   Toolset,
+  type ToolsetBridge,
   toolsetOf,
+  type ToolsetParts,
 } from "./toolset.ts";
 export {
   allOf,

@@ -53,8 +53,29 @@ export interface ToolExplanation {
   readonly reason: string;
 }
 
+/** How a toolset stands for another one. `createToolBridge` makes such toolsets. */
+export interface ToolsetBridge {
+  /** The toolset whose tools are called. */
+  readonly behind: Toolset;
+  /**
+   * The call of a tool behind the bridge that a call stands for; `undefined` if it is a call of one
+   * of the bridge's own tools.
+   *
+   * @param maxLength How long arguments that are a JSON text may be, to be read.
+   */
+  lead<Call extends { readonly name: string; readonly arguments?: unknown }>(
+    call: Call,
+    maxLength?: number,
+  ): Call | undefined;
+  /**
+   * What is exported to a target that loads tools when a search finds them: that search, and the
+   * tools behind the bridge. `undefined`: such a target is sent what others are.
+   */
+  loadable(): readonly Tool[] | undefined;
+}
+
 /** What a toolset is made of. */
-interface ToolsetParts {
+export interface ToolsetParts {
   readonly name: string;
   readonly source: ToolSource;
   readonly revision: number;
@@ -165,6 +186,11 @@ export class Toolset implements Iterable<Tool> {
     this.#parts = parts;
     this.#asked = asked;
     this.#listing = this.tools;
+  }
+
+  /** What it stands for, if it is a bridge. Calls are led to the tools behind it. */
+  get bridge(): ToolsetBridge | undefined {
+    return undefined;
   }
 
   /** How many members there are. */

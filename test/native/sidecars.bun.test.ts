@@ -149,6 +149,29 @@ describe("the sidecar", () => {
     },
   );
 
+  withLibrary(
+    "stands for the tools by a bridge, where the host wants one",
+    async () => {
+      const { lines } = await host(TOOLS, { bridge: true, denyIds: ["big"] }, [
+        "call_tool",
+        '{"name":"echo","arguments":{"n":1}}',
+        "call_tool",
+        '{"name":"big"}',
+      ]);
+      const [list = "", result = "", ...rest] = lines;
+      assertEquals(Object.keys(JSON.parse(list.replace("tools ", ""))), [
+        "call_tool",
+        "describe_tools",
+        "search_tools",
+      ]);
+      assertEquals(result, 'call_tool {"n":1}');
+      assertMatch(
+        rest.at(-1) ?? "",
+        /^call_tool \{"error":"unknown_tool","message":"Cannot call \\"big/,
+      );
+    },
+  );
+
   withLibrary("streams what a generator yields, and its progress", async () => {
     const { lines } = await host(TOOLS, {}, ["stream", '{"n":2}']);
     assertEquals(lines.slice(1), [

@@ -128,13 +128,14 @@ async function request(
   options: Partial<ToolHandlerOptions>,
   tool: ToolDefinition = WAIT,
   authorization = "Bearer correct-horse-battery",
+  query = "",
 ): Promise<string> {
   const handler = createToolHandler(new ToolRegistry({ tools: [tool] }), {
     ...("authorize" in options ? {} : { openExecution: true }),
     ...options,
   });
   const response = await handler.fetch(
-    new Request("http://localhost/tools/t/execute", {
+    new Request(`http://localhost/tools/t/execute${query}`, {
       method: "POST",
       headers: { "content-type": "application/json", authorization },
       body: "{}",
@@ -410,6 +411,17 @@ export const HOOK_CASES: Readonly<Record<string, HookCase>> = {
   // HTTP.
   "HttpOptions.onError": { right: "500", run: (onError) => request({ onError }, FAIL) },
   "HttpOptions.authorize": { right: lets("500"), run: (authorize) => request({ authorize }) },
+  "ToolHandlerOptions.bridge": {
+    right: "500",
+    run: (bridge) => request({ bridge }, WAIT, undefined, "?bridge=1"),
+  },
+  "McpEndpointOptions.tools": {
+    right: "500",
+    run: async (tools) => {
+      const mcp = createMcpEndpoint(new ToolRegistry({ tools: [WAIT] }), { tools });
+      return String((await mcp.fetch(new Request(URL_OF_MCP, { method: "POST" }))).status);
+    },
+  },
   "BearerAuthOptions.verify": {
     right: lets("500"),
     run: (verify) => request({ authorize: bearerAuth({ verify }) }),

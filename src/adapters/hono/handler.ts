@@ -9,7 +9,7 @@ import type { Context } from "hono";
 import { Hono } from "hono/tiny";
 import type { ToolRegistry } from "../../registry/mod.ts";
 import type { Toolset } from "../../select/mod.ts";
-import { type Check, checkFlag } from "../../tool/mod.ts";
+import { type Check, checkFlag, checkFunction } from "../../tool/mod.ts";
 import {
   checkCount,
   checkObject,
@@ -29,7 +29,7 @@ import {
 } from "../http/mod.ts";
 import { abortExecution, executeTool } from "./execute_tool.ts";
 import { explainTool, followTools, listTools, showTool } from "./list_tools.ts";
-import type { FormatService, Route } from "./route.ts";
+import { type FormatService, type Route, showThrough } from "./route.ts";
 import { showMetrics } from "./metrics.ts";
 
 /** Options for {@linkcode createToolHandler}. */
@@ -60,6 +60,12 @@ export interface ToolHandlerOptions extends HttpOptions {
    */
   readonly formats?: FormatService;
   /**
+   * Makes the bridge of a caller's tools, for requests with `bridge=1`: `createToolBridge` of
+   * `@plue/tools/finding`, or a function that calls it with options. Absent: such requests are
+   * refused.
+   */
+  readonly bridge?: (toolset: Toolset) => Toolset;
+  /**
    * How clients get a token (RFC 9728), served at `/.well-known/oauth-protected-resource`. The
    * handler must then be at the root of its host.
    */
@@ -73,6 +79,7 @@ const CHECKS = {
   maxEventStreams: checkCount,
   maxEventStreamsPerPrincipal: checkCount,
   formats: checkObject,
+  bridge: checkFunction,
   protectedResource: checkObject,
 } satisfies { readonly [Option in keyof ToolHandlerOptions]-?: Check };
 
@@ -97,6 +104,8 @@ const NO_ROUTE: Problem = {
  * | `POST /dispatch/:target` | the messages to send back for a provider's response (with `formats`) |
  * | `GET /openapi.json` | the service in OpenAPI 3.1, with the caller's tools (with `formats`) |
  * | `GET /healthz` | that the server is up |
+ *
+ * With the option `bridge`, `bridge=1` lists, exports and calls the tools through a bridge.
  *
  * @example Usage
  * ```ts
@@ -147,6 +156,7 @@ export function createToolHandler(
     maxStreamsPerPrincipal: options.maxEventStreamsPerPrincipal,
   });
   const pages = createPageCache();
+  const show = showThrough(options.bridge);
   const app = new Hono();
 
   /** Adds a route. One entry for all methods keeps the list short that Hono's router walks. */
@@ -179,14 +189,14 @@ export function createToolHandler(
     );
   }
   const routes: readonly Route[] = [
-    ["GET", "/tools", listTools(pages, formats)],
+    ["GET", "/tools", listTools(pages, formats, show)],
     ["GET", "/tools/:id", showTool],
     ["GET", "/tools/:id/explain", explainTool],
-    ["POST", "/tools/:id/execute", executeTool],
+    ["POST", "/tools/:id/execute", executeTool(show)],
     ["POST", "/executions/:callId/abort", abortExecution],
     ["GET", "/events", followTools],
     ["GET", "/metrics", showMetrics],
-    ...(formats?.routes(server, pages) ?? []),
+    ...(formats?.routes(server, pages, show) ?? []),
   ];
   for (const [method, path, answer] of routes) {
     add(method, path, (c) => server.answer(c, path, (request) => answer(request, c)));

@@ -24,12 +24,13 @@ import {
   refuseQuery,
   toolPage,
 } from "../http/mod.ts";
-import type { FormatService, RouteAnswer } from "./route.ts";
+import type { FormatService, RouteAnswer, ShowTools } from "./route.ts";
 
 /** The caller's tools: filters, search, paging and format by query. */
 export function listTools(
   pages: ListCache<Page>,
   formats: FormatService | undefined,
+  show: ShowTools,
 ): RouteAnswer {
   return async ({ raw, toolset }) => {
     const query = readListingQuery(raw.url);
@@ -38,7 +39,14 @@ export function listTools(
     const page = await pages.of(
       listed,
       query.key,
-      () => makePage(toolset, listed, query, formats?.exportPage),
+      () => {
+        const { bridge, selection } = query;
+        if (!bridge) return makePage(toolset, listed, query, formats?.exportPage);
+        // What the query selects is behind the bridge; the bridge's own tools are always there.
+        const shown = show(selection === undefined ? toolset : toolset.narrow(selection), bridge);
+        const whole = { ...query, selection: undefined };
+        return makePage(shown, shown.available(), whole, formats?.exportPage);
+      },
     );
     return pageResponse(raw, page);
   };

@@ -70,7 +70,7 @@ export {
   SAFE_HEADERS,
   withHeaders,
 } from "./responses.ts";
-export { readListingQuery, refuseQuery } from "./query.ts";
+export { readBridgeQuery, readListingQuery, refuseQuery } from "./query.ts";
 export {
   type KeySource,
   type NamedKey,
@@ -78,9 +78,12 @@ export {
   type RemoteKeysOptions,
 } from "./remote_keys.ts";
 export {
+  bridgeOnce,
+  type CallTarget,
   type RequestAnswer,
   type RequestCall,
   type RequestContext,
+  targetOf,
   type ToolRequest,
   ToolServer,
 } from "./request.ts";
