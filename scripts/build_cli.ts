@@ -19,6 +19,7 @@ const result = await Bun.build({
   root: ROOT,
   outdir: folder,
   naming: "cli.js",
+  banner: "#!/usr/bin/env node",
   target: "node",
   minify: true,
   // The MCP SDK then leaves out Ajv, which nothing here asks for: 75 kB less, compressed.

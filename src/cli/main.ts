@@ -1,4 +1,3 @@
-#!/usr/bin/env node
 /**
  * The program `plue`: the command, with this process around it.
  *
