@@ -19,6 +19,7 @@ import {
   describe,
   describeThrown,
   isObject,
+  type JsonSchema,
   type JsonSchemaObject,
   setOwn,
   type Tool,
@@ -77,6 +78,36 @@ function flagOf(place: Place, name: string, isRequired: boolean): ToolFlag {
     isRequired,
     description: place.description,
   };
+}
+
+/** A value that a person is asked for. */
+export interface AskedField {
+  /** The name of the property; absent: the value is the whole content. */
+  readonly name: string | undefined;
+  readonly description: string;
+  readonly isSwitch: boolean;
+  readonly isRequired: boolean;
+  readonly values: readonly string[];
+  /** The default that the schema names. */
+  readonly otherwise: unknown;
+  /** Turns what was typed into the value that the schema wants, if it can. */
+  convert(word: string): unknown;
+}
+
+/** What to ask for so that the answer fits a schema: its properties, or one value. */
+export function askedFields(schema: JsonSchema): readonly AskedField[] {
+  const root = rootOf(schema);
+  const properties = root.properties();
+  const places = properties.length > 0 ? properties : [[undefined, root] as const];
+  return places.map(([name, place]) => ({
+    name,
+    description: place.description,
+    isSwitch: place.isSwitch,
+    isRequired: name === undefined || root.requires(name),
+    values: place.isSwitch ? [] : place.values,
+    otherwise: place.otherwise,
+    convert: (word) => place.convert(word),
+  }));
 }
 
 /**
@@ -217,9 +248,13 @@ function setAt(
 }
 
 function placeOf({ parameters }: Tool): Place {
-  const index = new ReferenceIndex(parameters, detectDialect(parameters));
-  indexSchemas(index, parameters);
-  return new Place(parameters, index);
+  return rootOf(parameters);
+}
+
+function rootOf(schema: JsonSchema): Place {
+  const index = new ReferenceIndex(schema, detectDialect(schema));
+  indexSchemas(index, schema);
+  return new Place(schema, index);
 }
 
 /** A place in the arguments, with every schema that speaks of it: references and unions resolved. */
@@ -260,6 +295,10 @@ class Place {
       for (const text of [description, title]) if (typeof text === "string") return text;
     }
     return "";
+  }
+
+  get otherwise(): unknown {
+    return this.#parts.find((part) => "default" in part)?.["default"];
   }
 
   /** Whether a flag needs no value. */
@@ -311,12 +350,12 @@ class Place {
     return below && { path: [step, ...below.path], place: below.place };
   }
 
-  /** Turns a word into the value that the schema wants, if it can. */
+  /** Reads a word, or the file that it names. */
   async read(word: string, flag: string, readFile: ReadFile): Promise<unknown> {
-    if (word.startsWith("@@")) return this.#convert(word.slice(1));
-    if (!word.startsWith("@")) return this.#convert(word);
+    if (word.startsWith("@@")) return this.convert(word.slice(1));
+    if (!word.startsWith("@")) return this.convert(word);
     try {
-      return this.#convert(await readFile(word.slice(1)));
+      return this.convert(await readFile(word.slice(1)));
     } catch (cause) {
       throw usageError(
         `Cannot read the file of ${flag}: ${describeThrown(cause)}; a value that begins with "@" ` +
@@ -333,10 +372,11 @@ class Place {
     return types.length === 1 ? `${types[0]}…` : "array";
   }
 
-  #convert(word: string): unknown {
+  /** Turns a word into the value that the schema wants, if it can. */
+  convert(word: string): unknown {
     if (this.takes("array")) {
       const list = parsed(word);
-      return Array.isArray(list) ? list : [this.#items().#convert(word)];
+      return Array.isArray(list) ? list : [this.#items().convert(word)];
     }
     const constant = this.#constants().find((value) => String(value) === word);
     if (constant !== undefined) return constant;

@@ -6,13 +6,13 @@
 
 import { readFile } from "node:fs/promises";
 import { text } from "node:stream/consumers";
-import { confirm, isCancel } from "@clack/prompts";
 import { Presets, SingleBar } from "cli-progress";
 import { ToolDispatcher } from "../adapters/typebox/mod.ts";
-import type { Approver, ToolProgress } from "../execute/mod.ts";
+import type { ToolProgress } from "../execute/mod.ts";
 import { cleanText, type ToolFailure } from "../tool/mod.ts";
 import { readArguments } from "./arguments.ts";
 import { EXIT_CODES } from "./exit_codes.ts";
+import { answerOnTerminal } from "./questions.ts";
 import { type SelectionFlags, type SourceFlags, toolsetOf, toolsFrom } from "./selection.ts";
 import { findTool, toolText } from "./show.ts";
 import { EXIT, type Terminal } from "./terminal.ts";
@@ -50,12 +50,14 @@ export async function call(
   );
   const meanwhile = new Meanwhile(terminal);
   const dispatcher = new ToolDispatcher(loaded.registry, {
-    ...approval(flags, terminal, meanwhile),
+    // A module's own approver decides first.
+    ...(terminal.canAsk || flags.yes === true ? { approve: "ask" } : {}),
     ...loaded.dispatch,
   }).withToolset(toolset);
   const result = await dispatcher.dispatch({ name: tool.id, arguments: args }, {
     signal: io.signal,
     timeoutMs: flags.timeout,
+    onQuestion: answerOnTerminal(terminal, flags.yes === true, () => meanwhile.pause()),
     progress: (step) => meanwhile.progress(step),
     output: (value) => meanwhile.line(value),
     // A failed call is told as metadata, too.
@@ -98,42 +100,9 @@ function printFailure(
   }
   if (code === "approval_required" && yes !== true) {
     terminal.note("  Call it on a terminal, where you are asked, or add --yes");
+  } else if (code.startsWith("input_")) {
+    terminal.note("  Call it on a terminal, where you are asked");
   }
-}
-
-/** Asks the person at the terminal whether a call may run; a module's own approver decides first. */
-function approval(
-  { yes }: CallFlags,
-  terminal: Terminal,
-  meanwhile: Meanwhile,
-): { readonly approve?: Approver } {
-  if (yes === true) return { approve: () => true };
-  if (!terminal.canAsk) return {};
-  const { io } = terminal;
-  return {
-    approve: async ({ tool, arguments: args, signal }) => {
-      meanwhile.pause();
-      const answer = await confirm({
-        message: cleanText(
-          `Call ${tool.id} (risk ${tool.risk}) with ${JSON.stringify(args)}?`,
-          2_000,
-        ),
-        initialValue: false,
-        input: io.stdin,
-        output: io.stderr,
-        signal,
-      });
-      if (isCancel(answer)) {
-        // In a prompt, Ctrl-C is a key and no signal.
-        io.interrupt();
-        return { approved: false, reason: "it was interrupted" };
-      }
-      return {
-        approved: answer,
-        reason: answer ? undefined : "the person at the terminal refused",
-      };
-    },
-  };
 }
 
 /** What a call says before it ends: a bar on a terminal, lines on standard error. */

@@ -20,6 +20,9 @@ export const EXIT_CODES = {
   output_too_large: 18,
   overloaded: 19,
   threw: 20,
+  input_required: 21,
+  input_unavailable: 22,
+  ticket_refused: 23,
   timeout: 124,
   aborted: 130,
 } as const satisfies Record<FailureCode, number>;

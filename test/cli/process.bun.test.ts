@@ -17,6 +17,7 @@ const folder = mkdtempSync(join(tmpdir(), "plue-command-"));
 const COMMAND = join(folder, "cli.js");
 const NOISY = join(folder, "noisy.mjs");
 const TOOLS = join(import.meta.dirname, "tools.mjs");
+const ASKING = join(import.meta.dirname, "asking_tools.mjs");
 
 beforeAll(() => {
   const built = spawnSync("bun", ["scripts/build_cli.ts", folder], { cwd: ROOT, encoding: "utf8" });
@@ -93,6 +94,8 @@ function openTerminal(command: readonly string[], env: Record<string, string> = 
 }
 
 const CTRL_C = "\x03";
+const ENTER = "\r";
+const DOWN = "\x1b[B";
 
 for (const [name, command, ...args] of RUNTIMES) {
   const isThere = command !== "" && spawnSync(command, ["--version"]).status === 0;
@@ -199,7 +202,7 @@ for (const [name, command, ...args] of RUNTIMES) {
 
     test("asks the person at the terminal to approve a call", async () => {
       await using terminal = inTerminal(["call", "-f", TOOLS, "launch"]);
-      await terminal.shown(/Call launch \(risk high\) with \{\}\?[^]*No/);
+      await terminal.shown(/Run the tool "launch"\?[^]*Risk high, with \{\}[^]*No/);
       terminal.type("y");
       assertEquals(await terminal.ended, 0);
       assertMatch(terminal.text(), /launched\r\n$/);
@@ -207,14 +210,31 @@ for (const [name, command, ...args] of RUNTIMES) {
 
     test("takes no for an answer, and Ctrl-C for an interruption", async () => {
       await using refusing = inTerminal(["call", "-f", TOOLS, "launch"]);
-      await refusing.shown(/Call launch[^]*No/);
+      await refusing.shown(/Run the tool "launch"[^]*No/);
       refusing.type("n");
       assertEquals(await refusing.ended, 12);
-      assertStringIncludes(refusing.text(), "the person at the terminal refused");
+      assertStringIncludes(refusing.text(), "it was not approved");
       await using interrupting = inTerminal(["call", "-f", TOOLS, "launch"]);
-      await interrupting.shown(/Call launch[^]*No/);
+      await interrupting.shown(/Run the tool "launch"[^]*No/);
       interrupting.type(CTRL_C);
       assertEquals(await interrupting.ended, 130);
+    });
+
+    test("asks the person at the terminal what a tool wants to know", async () => {
+      await using terminal = inTerminal(["call", "-f", ASKING, "book"]);
+      await terminal.shown(/book asks: Which table\?[^]*Decline/);
+      terminal.type(ENTER);
+      await terminal.shown(/seats: How many people/);
+      terminal.type(`0${ENTER}`);
+      await terminal.shown(/place: Where[^]*outside/);
+      terminal.type(`${DOWN}${ENTER}`);
+      await terminal.shown(/quiet: Away from the music/);
+      terminal.type("y");
+      // The answer did not fit, so it is asked again, with what was wrong.
+      await terminal.shown(/seats must be at least 1[^]*Which table\?[^]*Decline/);
+      terminal.type(`${DOWN}${ENTER}`);
+      assertEquals(await terminal.ended, 0);
+      assertMatch(terminal.text(), /"action": "decline"\r\n\}\r\n$/);
     });
 
     test("draws a bar in a terminal, with what the tool sends above it", async () => {

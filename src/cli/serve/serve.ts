@@ -62,8 +62,10 @@ export async function serve(
     }, io);
   }
 
+  const { explorer } = await import("../../explorer/mod.ts");
   const app = createToolHandler(loaded.registry, {
     ...access,
+    explorer,
     formats: serveFormats(formats, { fitBudget, openapi: { title: "plue" } }),
     ...(settings.token === undefined ? { openExplain: true } : {}),
   });
