@@ -155,6 +155,7 @@ describe("plue serve", () => {
     assertEquals(served.tools, ["count", "fail", "search", "wait"]);
     const listed = await (await fetch(`${served.url}/tools`)).json();
     assertEquals(listed.tools.length, 4);
+    assertStringIncludes(await (await fetch(served.url)).text(), "<!doctype html>");
     const openapi = await (await fetch(`${served.url}/openapi.json`)).json();
     assertEquals(openapi.info.title, "plue");
     const { stdout } = await plue(["list", `far=${served.url}/mcp`, "--json"]);
