@@ -50,6 +50,8 @@ export async function call(
   );
   const meanwhile = new Meanwhile(terminal);
   const dispatcher = new ToolDispatcher(loaded.registry, {
+    // A call may take longer than the default if that is asked for.
+    ...(flags.timeout === undefined ? {} : { timeoutMs: flags.timeout }),
     // A module's own approver decides first.
     ...(terminal.canAsk || flags.yes === true ? { approve: "ask" } : {}),
     ...loaded.dispatch,

@@ -42,7 +42,7 @@ export async function list(
 function toolTable(terminal: Terminal, tools: readonly Tool[]): string {
   return terminal.table(
     ["TOOL", "RISK", "CATEGORY", "DESCRIPTION"],
-    tools.map((tool) => [tool.id, tool.risk, tool.category ?? "", tool.title ?? tool.description]),
+    tools.map((tool) => [tool.id, tool.risk, tool.category ?? "", tool.description]),
     (text, column) => column === 1 ? paintRisk(terminal, text) : text,
   );
 }
@@ -160,7 +160,7 @@ export async function search(
       ["SCORE", "TOOL", "RISK", "DESCRIPTION"],
       found.map((tool) => [
         (scores.get(tool.id)?.score ?? 0).toFixed(2),
-        ...[tool.id, tool.risk, tool.title ?? tool.description],
+        ...[tool.id, tool.risk, tool.description],
       ]),
       (text, column) => column === 2 ? paintRisk(terminal, text) : text,
     ),

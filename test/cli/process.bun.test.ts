@@ -282,6 +282,25 @@ for (const [name, command, ...args] of RUNTIMES) {
   });
 }
 
+describe("plue on a Node without TypeScript", () => {
+  const version = npmNode === undefined
+    ? ""
+    : spawnSync(npmNode, ["-v"], { encoding: "utf8" }).stdout;
+  maybe(/^v(20|21)\./.test(version), "npm does not run on Node 20")(
+    "says what reads a module in TypeScript",
+    async () => {
+      const file = join(folder, "typed.ts");
+      writeFileSync(file, "export const tools: readonly object[] = [];");
+      await using program = startProgram(npmNode ?? "", [COMMAND, "list", file]);
+      assertEquals((await program.ended).code, 2);
+      assertStringIncludes(
+        program.output.stderr,
+        "this Node does not read TypeScript; use Node 22.18",
+      );
+    },
+  );
+});
+
 /** Waits until a server listens again on its port: the new one follows the old one. */
 async function untilServed(url: string): Promise<void> {
   while (!await fetch(`${url}/healthz`).then(({ ok }) => ok, () => false));

@@ -192,7 +192,15 @@ async function loadModule({ namespace, place }: SourceName, state: Loading): Pro
   if (namespace !== undefined) {
     throw usageError(`Cannot give the module "${place}" a namespace: its tools have their own`);
   }
-  const exports = await importToolsModule(place);
+  const exports = await importToolsModule(place).catch((error: Error) => {
+    const { code } = (error.cause ?? {}) as { readonly code?: unknown };
+    if (code !== "ERR_UNKNOWN_FILE_EXTENSION") throw error;
+    throw usageError(
+      `Cannot load "${place}": this Node does not read TypeScript; use Node 22.18 or later, Bun or ` +
+        "Deno, or compile it",
+      { cause: error },
+    );
+  });
   if (!URL.canParse(place)) state.files.push(resolve(place));
   const registry = registryIn(exports);
   if (registry === undefined) {
