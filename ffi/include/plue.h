@@ -24,11 +24,13 @@
  *            A tool may well return an object with a key "error"; plue_get_last_error_json() is
  *            "{}" exactly when the call of this thread succeeded.
  * CODES      From the dispatcher: unknown_tool unavailable denied not_executable invalid_arguments
- *            invalid_result approval_required aborted timeout transaction_failed output_too_large
- *            overloaded threw. From this library:
+ *            invalid_result approval_required input_required input_unavailable ticket_refused
+ *            aborted timeout transaction_failed output_too_large overloaded threw. From this
+ *            library:
  *   invalid_argument     a NULL name, text that is not UTF-8, more than 256 MiB of arguments, or a
- *                        config_json that the tools refuse. The dispatcher takes and gives 1 MiB by default (invalid_arguments,
- *                        output_too_large), until the module of tools says otherwise:
+ *                        config_json that the tools refuse. The dispatcher takes and gives 1 MiB
+ *                        by default (invalid_arguments, output_too_large), until the module of
+ *                        tools says otherwise:
  *                        export const dispatch = { maxArgumentBytes, maxOutputBytes };
  *   would_deadlock       called on the JavaScript thread itself (guest mode)
  *   runtime_unavailable  no runtime is attached, or the sidecar cannot be started now

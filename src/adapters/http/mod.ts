@@ -34,6 +34,7 @@ export { type JwtAlgorithm, jwtAuth, type JwtAuthOptions, type JwtClaims } from 
 export {
   createPageCache,
   type ExportPage,
+  isCurrent,
   ListCache,
   makePage,
   type Page,
@@ -70,7 +71,7 @@ export {
   SAFE_HEADERS,
   withHeaders,
 } from "./responses.ts";
-export { readBridgeQuery, readListingQuery, refuseQuery } from "./query.ts";
+export { readBridgeQuery, readFilters, readListingQuery, refuseQuery } from "./query.ts";
 export {
   type KeySource,
   type NamedKey,
