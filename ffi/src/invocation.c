@@ -43,6 +43,11 @@ struct plue_invocation {
 };
 
 static struct plue_host_tool *tools PLUE_GUARDED;
+
+/* What answers questions, under the number 0; NULL: nothing does. */
+static struct plue_host_tool *asker PLUE_GUARDED;
+static atomic_bool has_asker;
+
 static uint64_t last_number PLUE_GUARDED;
 static struct plue_invocation *running PLUE_GUARDED;
 
@@ -66,7 +71,7 @@ static void destroy(struct plue_host_tool *tool) PLUE_UNLOCKED {
 }
 
 static struct plue_host_tool *find_tool(uint64_t number) PLUE_LOCKED {
-    struct plue_host_tool *tool = tools;
+    struct plue_host_tool *tool = number == 0 ? asker : tools;
     while (tool != NULL && tool->number != number) {
         tool = tool->next;
     }
@@ -172,14 +177,14 @@ static void add_tool(struct plue_host_tool *tool) PLUE_UNLOCKED {
 }
 
 /* Sends a frame that the tools side answers like a call. */
-static struct plue_outcome ask(struct plue_frame *frame) PLUE_UNLOCKED {
+static struct plue_outcome answer_to(struct plue_frame *frame) PLUE_UNLOCKED {
     static const plue_tool_context_t none;
     return frame == NULL ? plue_outcome_out_of_memory() : plue_call_run(frame, NULL, &none);
 }
 
 static struct plue_outcome register_tool(struct plue_host_tool *tool) PLUE_UNLOCKED {
     add_tool(tool);
-    struct plue_outcome outcome = ask(register_frame(tool, PLUE_REGISTER_WANTS_ANSWER));
+    struct plue_outcome outcome = answer_to(register_frame(tool, PLUE_REGISTER_WANTS_ANSWER));
     if (outcome.status == PLUE_OK) {
         /* The answer is the id, as JSON; an id has no character that JSON would escape. */
         size_t length = strlen(outcome.json);
@@ -239,7 +244,7 @@ static struct plue_outcome unregister_tool(const char *tool_id) PLUE_UNLOCKED {
     if (frame != NULL) {
         plue_frame_write_u64(frame, 0, tool->number);
     }
-    outcome = ask(frame);
+    outcome = answer_to(frame);
     plue_lock();
     struct plue_host_tool *last = release(tool);
     plue_unlock();
@@ -252,6 +257,36 @@ int plue_unregister_tool(const char *tool_id) {
     int status = plue_outcome_status(unregister_tool(tool_id));
     plue_cancellation_restore(cancellation);
     return status;
+}
+
+/* ---------------------------------------------------------------------------------- questions */
+
+bool plue_questions_are_answered(void) {
+    return atomic_load(&has_asker);
+}
+
+int plue_set_question(plue_execute_t ask, void *user_data) {
+    if (plue_is_forked()) {
+        return PLUE_RUNTIME_UNAVAILABLE;
+    }
+    struct plue_host_tool *fresh = ask == NULL ? NULL : calloc(1, sizeof *fresh + 1);
+    if (ask != NULL && fresh == NULL) {
+        return plue_outcome_status(plue_outcome_out_of_memory());
+    }
+    if (fresh != NULL) {
+        fresh->execute = ask;
+        fresh->user_data = user_data;
+    }
+    plue_lock();
+    if (fresh != NULL) {
+        fresh->references = 1;
+    }
+    struct plue_host_tool *last = asker == NULL ? NULL : release(asker);
+    asker = fresh;
+    atomic_store(&has_asker, fresh != NULL);
+    plue_unlock();
+    destroy(last);
+    return PLUE_OK;
 }
 
 /* -------------------------------------------------------------------------------- invocations */

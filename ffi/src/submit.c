@@ -180,7 +180,7 @@ static struct submission *make(const char *tool_name, const plue_tool_context_t 
     return submission;
 }
 
-static struct plue_outcome submit(const char *tool_name, const char *params_json,
+static struct plue_outcome submit(const struct plue_request *request,
                                   const plue_tool_context_t *context, plue_done_t on_done,
                                   void *user_data) PLUE_UNLOCKED {
     static const plue_tool_context_t none;
@@ -192,10 +192,12 @@ static struct plue_outcome submit(const char *tool_name, const char *params_json
         return plue_outcome_failure("invalid_argument", "on_done is NULL");
     }
     struct plue_outcome failure = {.status = PLUE_OK};
-    struct plue_frame *frame = plue_call_frame(tool_name, params_json, context, &failure);
+    struct plue_frame *frame = plue_call_frame(request, context, &failure);
     if (frame == NULL) {
         return failure;
     }
+    /* A ticket is no name to tell. */
+    const char *tool_name = request->resumes ? "" : request->name;
     struct submission *submission = make(tool_name, context, on_done, user_data);
     if (submission == NULL) {
         plue_frame_free_all(frame);
@@ -222,11 +224,23 @@ static struct plue_outcome submit(const char *tool_name, const char *params_json
     return failure;
 }
 
-int plue_tool_submit(const char *tool_name, const char *params_json,
-                     const plue_tool_context_t *context, plue_done_t on_done, void *user_data) {
+static int submit_request(const struct plue_request *request, const plue_tool_context_t *context,
+                          plue_done_t on_done, void *user_data) {
     int cancellation = plue_cancellation_off();
-    int status =
-        plue_outcome_status(submit(tool_name, params_json, context, on_done, user_data));
+    int status = plue_outcome_status(submit(request, context, on_done, user_data));
     plue_cancellation_restore(cancellation);
     return status;
+}
+
+int plue_tool_submit(const char *tool_name, const char *params_json,
+                     const plue_tool_context_t *context, plue_done_t on_done, void *user_data) {
+    const struct plue_request request = {.name = tool_name, .json = params_json};
+    return submit_request(&request, context, on_done, user_data);
+}
+
+int plue_tool_submit_resume(const char *ticket, const char *answers_json,
+                            const plue_tool_context_t *context, plue_done_t on_done,
+                            void *user_data) {
+    const struct plue_request request = {.resumes = true, .name = ticket, .json = answers_json};
+    return submit_request(&request, context, on_done, user_data);
 }

@@ -24,6 +24,9 @@ export const STATUS: { readonly [Code in FailureCode | BridgeFailureCode]: numbe
   output_too_large: 11,
   overloaded: 12,
   threw: 13,
+  input_required: 14,
+  input_unavailable: 15,
+  ticket_refused: 16,
   invalid_argument: 64,
   runtime_unavailable: 66,
 };
