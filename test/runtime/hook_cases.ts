@@ -54,7 +54,7 @@ import {
   toolPins,
   type ToolPinsOptions,
 } from "../../src/adapters/pins/mod.ts";
-import { fetchFrom, URL_OF_MCP } from "../adapters/mcp/support.ts";
+import { fetchFrom, modernRequest, URL_OF_MCP } from "../adapters/mcp/support.ts";
 
 /** What a hook does wrong. */
 export const WAYS = ["throws", "rejects", "hangs", "answers nonsense"] as const;
@@ -546,6 +546,13 @@ export const HOOK_CASES: Readonly<Record<string, HookCase>> = {
   "CallSpan.run": { right: "200", run: (run) => request(traced({ run })) },
   "CallSpan.end": { right: "200", run: (end) => request(traced({ end })) },
 
+  // MCP.
+  "McpEndpointOptions.extend": {
+    // A slow answer becomes a stream.
+    right: { ...lets("500", "404"), hangs: "200" },
+    run: (extend) => listPrompts(extend),
+  },
+
   // What is imported.
   "ImportOptions.risk": { right: "its owner is told", run: (risk) => chosenBy({ risk }) },
   "ImportOptions.include": { right: told("none"), run: (include) => chosenBy({ include }) },
@@ -713,6 +720,12 @@ async function callOwn(
   } catch {
     return "its owner is told";
   }
+}
+
+/** Asks an endpoint for prompts, and gives the status. */
+async function listPrompts(extend: BadHook): Promise<string> {
+  const mcp = createMcpEndpoint(new ToolRegistry(), { extend, heartbeatMs: 50 });
+  return String((await mcp.fetch(modernRequest("prompts/list"))).status);
 }
 
 /** Imports from a server in this process, which lists a tool later that cannot be registered. */
