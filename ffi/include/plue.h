@@ -276,9 +276,9 @@ PLUE_API int plue_tool_submit_resume(const char *ticket, const char *answers_jso
  * changes. NULL: nobody is told. Once this has returned, the old callback is not begun any more. */
 PLUE_API void plue_set_list_changed(void (*callback)(void *user_data), void *user_data);
 
-/* Is called by plue_events_dispatch() with each line that the library would have printed to the
- * standard error. NULL: it prints there. At most 1 MiB waits; what is dropped is counted in a line of
- * its own. */
+/* Is called by plue_events_dispatch() with each line that would have gone to the standard error: what
+ * the tools of a sidecar print, and what the library has to say. NULL: it goes there. At most 1 MiB
+ * waits; what is dropped is counted in a line of its own. */
 PLUE_API void plue_set_log(void (*callback)(const char *line, void *user_data), void *user_data);
 
 /* ---------------------------------------------------------------------------------- lifecycle */
@@ -306,6 +306,10 @@ typedef struct {
     const char *sidecar_cwd;   /* the working directory of the sidecar; that of this process */
     uint32_t start_timeout_ms; /* how long the tools may take to be ready; 10000 */
     uint32_t abort_grace_ms;   /* how long an aborted call waits for its tool; 1000 */
+    /* How long a call may take, from when its tool is asked; no limit. A call that takes longer fails
+     * with `timeout`, its tool is aborted, and a sidecar that then gives no sign of life within
+     * start_timeout_ms is killed. */
+    uint32_t call_timeout_ms;
 } plue_options_t;
 
 /* Sets what the tools are started with. Starts nothing: the first plue_tool_list() or

@@ -575,6 +575,20 @@ static void count(void *user_data) {
     ++*(int *)user_data;
 }
 
+static void find_line(const char *line, void *user_data) {
+    CHECK(strchr(line, '\n') == NULL, "%s", line);
+    *(int *)user_data += strcmp(line, "first of two") == 0 || strcmp(line, "second of two") == 0;
+}
+
+/* What the tools print goes to the host, line by line. */
+void suite_log(void) {
+    int found = 0;
+    plue_set_log(find_line, &found);
+    expect_answer("print", "{\"text\":\"first of two\\nsecond of two\"}", "null");
+    dispatch_until(&found, 2);
+    plue_set_log(NULL, NULL);
+}
+
 void suite_notices(void) {
     CHECK(plue_start() == PLUE_OK, "%s", plue_get_last_error());
     CHECK(plue_feature("submit") == 1 && plue_feature("nope") == 0 && plue_feature(NULL) == 0,

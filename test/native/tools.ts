@@ -76,6 +76,15 @@ const tools = [
     },
   }),
   defineTool({
+    name: "print",
+    description: "Prints a text, and a line's end.",
+    parameters: { type: "object", properties: { text: { type: "string" } }, required: ["text"] },
+    execute({ text }) {
+      console.log(text);
+      return null;
+    },
+  }),
+  defineTool({
     name: "confirm",
     description: "Asks before it answers.",
     async execute(_params, context) {
