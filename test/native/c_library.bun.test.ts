@@ -236,13 +236,25 @@ describe("plue.c and plue.h", () => {
     const script = join(ROOT, "scripts", "amalgamate.mjs");
     await succeed(["node", script, folder]);
     const suite = join(folder, "suite");
-    const sources = ["suite_main.c", "suite.c", "check.c"].map((name) => join(FFI, "test", name));
+    const sources = ["suite_main.c", "suite.c", "suite_events.c", "check.c"].map((name) =>
+      join(FFI, "test", name)
+    );
     const flags = ["-std=c11", ...WARNINGS, "-O2", "-pthread", "-fno-asynchronous-unwind-tables"];
     const plue = join(folder, "plue.o");
     await succeed(["cc", ...flags, "-c", join(folder, "plue.c"), "-o", plue]);
     const test = ["-D_GNU_SOURCE", `-I${folder}`, `-I${join(FFI, "test")}`, ...sources, plue];
     await succeed(["cc", ...flags, ...test, "-o", suite, "-ldl"]);
-    await passWithFake(suite, "basic", "big", "metadata:1000", "abort", "crash", "shutdown");
+    await passWithFake(
+      suite,
+      "basic",
+      "call",
+      "submit",
+      "big",
+      "metadata:1000",
+      "abort",
+      "crash",
+      "shutdown",
+    );
   });
 });
 
