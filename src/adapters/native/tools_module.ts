@@ -57,14 +57,8 @@ function toolsOf(module: ToolsModule): NativeTools {
 }
 
 async function importTools(name: string): Promise<NativeTools> {
-  const url = URL.canParse(name) ? name : pathToFileURL(resolve(name)).href;
-  let module: Readonly<Record<string, unknown>>;
-  try {
-    module = await import(url);
-  } catch (cause) {
-    throw new Error(`Cannot load the tools of "${name}": ${whyNotLoaded(cause)}`, { cause });
-  }
-  const registry = [module["registry"], module["default"]].find(isRegistry);
+  const module = await importToolsModule(name);
+  const registry = registryIn(module);
   if (registry === undefined) {
     throw new TypeError(
       `Cannot use the tools of "${name}": it must export a ToolRegistry as "registry" or by default`,
@@ -72,6 +66,20 @@ async function importTools(name: string): Promise<NativeTools> {
   }
   // The dispatcher and the registry check what else there is when they are given it.
   return toolsOf({ ...module, registry });
+}
+
+/**
+ * Imports a module by its path, from the current folder, or its URL.
+ *
+ * @throws {Error} If there is no such module, or it throws.
+ */
+export async function importToolsModule(name: string): Promise<Readonly<Record<string, unknown>>> {
+  const url = URL.canParse(name) ? name : pathToFileURL(resolve(name)).href;
+  try {
+    return await import(url);
+  } catch (cause) {
+    throw new Error(`Cannot load the tools of "${name}": ${whyNotLoaded(cause)}`, { cause });
+  }
 }
 
 /** How many of a module's mistakes are told. */
@@ -104,6 +112,11 @@ function whyNotLoaded(error: unknown): string {
 
 // deno-lint-ignore no-control-regex -- Deno colours its messages
 const COLOURS = /\x1b\[[0-9;]{0,16}m/g;
+
+/** The registry that a module exports, as "registry" or by default. */
+export function registryIn(module: Readonly<Record<string, unknown>>): ToolRegistry | undefined {
+  return [module["registry"], module["default"]].find(isRegistry);
+}
 
 /** By shape: the module may have another copy of plue. */
 function isRegistry(value: unknown): value is ToolRegistry {
