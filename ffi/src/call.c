@@ -61,19 +61,17 @@ static void add_wakeup(struct plue_wakeups *wakeups, const atomic_uint *word) {
     wakeups->count++;
 }
 
-/* Sets the news. Returns what the thread does. After this a call that is done may be gone, if a thread
- * waits for it. */
+/* Sets the news, and has them looked at. Returns what the thread does. After this a call that is done
+ * may be gone. */
 static unsigned set_news(struct plue_call *call, unsigned news,
                          struct plue_wakeups *wakeups) PLUE_LOCKED {
     const atomic_uint *word = &call->news;
     struct plue_due *due = call->due;
     unsigned before = atomic_fetch_or(&call->news, news);
-    if ((before & news) == news) {
-        return before;
-    }
-    if (due != NULL) {
+    bool is_new = (before & news) != news;
+    if (is_new && due != NULL) {
         plue_events_add(due);
-    } else if (before & PLUE_CALL_WAITS) {
+    } else if (is_new && (before & PLUE_CALL_WAITS)) {
         add_wakeup(wakeups, word);
     }
     return before;
@@ -218,7 +216,7 @@ static struct plue_event *take_events(struct plue_call *call) PLUE_UNLOCKED {
     return events;
 }
 
-/* At its limit or, once it is aborted, at the end of the grace period. */
+/* When the call's time is over: at its limit or, once it is aborted, at the end of the grace period. */
 uint64_t plue_call_deadline(const struct plue_call *call) {
     uint64_t limit = call->timeout_at_ms;
     if (!plue_abort_is_aborted(call->signal)) {
@@ -278,17 +276,17 @@ static struct plue_outcome invalid_argument(const char *message) {
     return plue_outcome_failure("invalid_argument", message);
 }
 
-struct plue_frame *plue_call_frame(const char *tool_name, const char *params_json,
+struct plue_frame *plue_call_frame(const struct plue_request *request,
                                    const plue_tool_context_t *context,
                                    struct plue_outcome *failure) {
-    if (tool_name == NULL) {
-        *failure = invalid_argument("tool_name is NULL");
+    if (request->name == NULL) {
+        *failure = invalid_argument(request->resumes ? "ticket is NULL" : "tool_name is NULL");
         return NULL;
     }
-    const char *texts[] = {tool_name, params_json, context->session_id, context->message_id};
-    static const char *const faults[] = {
-        "tool_name is not UTF-8",
-        "params_json is not UTF-8",
+    const char *texts[] = {request->name, request->json, context->session_id, context->message_id};
+    const char *const faults[] = {
+        request->resumes ? "ticket is not UTF-8" : "tool_name is not UTF-8",
+        request->resumes ? "answers_json is not UTF-8" : "params_json is not UTF-8",
         "session_id is not UTF-8",
         "message_id is not UTF-8",
     };
@@ -303,6 +301,8 @@ struct plue_frame *plue_call_frame(const char *tool_name, const char *params_jso
         }
     }
     uint8_t flags = context->metadata_callback == NULL ? 0 : PLUE_EXEC_WANTS_METADATA;
+    flags |= request->resumes ? PLUE_EXEC_RESUMES : 0;
+    flags |= plue_questions_are_answered() ? PLUE_EXEC_ANSWERS_QUESTIONS : 0;
     struct plue_frame *frame =
         plue_frame_of_call(flags, plue_abort_id(context->abort_signal), texts);
     if (frame == NULL) {
@@ -501,17 +501,19 @@ static struct plue_outcome failed_by_fork(void) {
     return plue_outcome_failure("runtime_unavailable", plue_forked_message);
 }
 
-static struct plue_outcome execute(const char *tool_name, const char *params_json,
+static struct plue_outcome execute(const struct plue_request *request,
                                    const plue_tool_context_t *context) PLUE_UNLOCKED {
     static const plue_tool_context_t none;
     if (context == NULL) {
         context = &none;
     }
+    /* A ticket is no name to tell. */
+    const char *tool_name = request->resumes ? NULL : request->name;
     if (plue_is_forked()) {
         return told(failed_by_fork(), tool_name, context);
     }
     struct plue_outcome failure;
-    struct plue_frame *frame = plue_call_frame(tool_name, params_json, context, &failure);
+    struct plue_frame *frame = plue_call_frame(request, context, &failure);
     return frame == NULL ? told(failure, tool_name, context)
                          : plue_call_run(frame, tool_name, context);
 }
@@ -535,16 +537,17 @@ static struct plue_outcome list(void) PLUE_UNLOCKED {
 
 char *plue_tool_execute(const char *tool_name, const char *params_json,
                         const plue_tool_context_t *context) {
+    const struct plue_request request = {.name = tool_name, .json = params_json};
     int cancellation = plue_cancellation_off();
-    char *json = plue_outcome_answer(execute(tool_name, params_json, context));
+    char *json = plue_outcome_answer(execute(&request, context));
     plue_cancellation_restore(cancellation);
     return json;
 }
 
-int plue_tool_call(const char *tool_name, const char *params_json,
-                   const plue_tool_context_t *context, char **json) {
+static int call(const struct plue_request *request, const plue_tool_context_t *context,
+                char **json) {
     int cancellation = plue_cancellation_off();
-    struct plue_outcome outcome = execute(tool_name, params_json, context);
+    struct plue_outcome outcome = execute(request, context);
     int status = outcome.status;
     char *answer = plue_outcome_answer(outcome);
     if (json != NULL) {
@@ -554,6 +557,18 @@ int plue_tool_call(const char *tool_name, const char *params_json,
     }
     plue_cancellation_restore(cancellation);
     return status;
+}
+
+int plue_tool_call(const char *tool_name, const char *params_json,
+                   const plue_tool_context_t *context, char **json) {
+    const struct plue_request request = {.name = tool_name, .json = params_json};
+    return call(&request, context, json);
+}
+
+int plue_tool_resume(const char *ticket, const char *answers_json,
+                     const plue_tool_context_t *context, char **json) {
+    const struct plue_request request = {.resumes = true, .name = ticket, .json = answers_json};
+    return call(&request, context, json);
 }
 
 char *plue_tool_list(void) {

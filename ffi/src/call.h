@@ -107,8 +107,15 @@ void plue_calls_fail(uint64_t generation, const char *code, const char *message)
 
 /* ---- the stages of a call, in order ---- */
 
+/* What a host asks for: a tool to be called, or (`resumes`) a call to be continued. */
+struct plue_request {
+    bool resumes;
+    const char *name; /* of the tool, or a ticket */
+    const char *json; /* the parameters, or the answers; may be NULL */
+};
+
 /* Checks the texts and makes the frame. NULL: with the reason in `failure`. */
-struct plue_frame *plue_call_frame(const char *tool_name, const char *params_json,
+struct plue_frame *plue_call_frame(const struct plue_request *request,
                                    const plue_tool_context_t *context,
                                    struct plue_outcome *failure);
 

@@ -71,6 +71,7 @@ static int status_of(const char *code) {
     } statuses[] = {
         {"unknown_tool", PLUE_UNKNOWN_TOOL},
         {"aborted", PLUE_ABORTED},
+        {"timeout", PLUE_TIMEOUT},
         {"invalid_argument", PLUE_INVALID_ARGUMENT},
         {"would_deadlock", PLUE_WOULD_DEADLOCK},
         {"runtime_unavailable", PLUE_RUNTIME_UNAVAILABLE},
@@ -169,8 +170,8 @@ char *plue_outcome_answer(struct plue_outcome outcome) {
         return outcome.json;
     }
     char *copy = plue_text_copy(outcome.json, strlen(outcome.json));
-    set_last((struct plue_outcome){
-        .json = copy == NULL ? out_of_memory_json : copy, .message = outcome.message});
+    set_last((struct plue_outcome){copy == NULL ? out_of_memory_json : copy, outcome.message,
+                                   outcome.status});
     return outcome.json;
 }
 

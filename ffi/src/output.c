@@ -1,5 +1,6 @@
 #include "output.h"
 
+#include "events.h"
 #include "platform.h"
 #include "text.h"
 
@@ -57,6 +58,28 @@ static void enqueue(struct plue_output *output, const char *bytes, size_t length
     output->dropped += output->to < 0 ? 0 : length - fitting;
 }
 
+/* Hands the line that was begun to the host. */
+static void log_line(struct plue_output *output) {
+    plue_events_log(output->line, output->line_length);
+    output->line_length = 0;
+}
+
+/* Puts lines together and hands them to the host. Returns false if the host takes none. */
+static bool log_bytes(struct plue_output *output, const char *bytes, size_t length) {
+    if (!plue_events_take_log()) {
+        return false;
+    }
+    for (size_t i = 0; i < length; i++) {
+        if (bytes[i] == '\n' || output->line_length == PLUE_OUTPUT_LINE) {
+            log_line(output);
+        }
+        if (bytes[i] != '\n') {
+            output->line[output->line_length++] = bytes[i];
+        }
+    }
+    return true;
+}
+
 void plue_output_read(struct plue_output *output) {
     char bytes[16 << 10];
     ssize_t length;
@@ -64,11 +87,16 @@ void plue_output_read(struct plue_output *output) {
         length = read(output->from, bytes, sizeof bytes);
         if (length > 0) {
             keep(output, bytes, (size_t)length);
-            enqueue(output, bytes, (size_t)length);
+            if (!log_bytes(output, bytes, (size_t)length)) {
+                enqueue(output, bytes, (size_t)length);
+            }
             if ((size_t)length < sizeof bytes) {
                 return;
             }
         } else if (length == 0 || (errno != EINTR && errno != EAGAIN)) {
+            if (output->line_length > 0) {
+                log_line(output);
+            }
             plue_close(&output->from);
         } else if (errno == EAGAIN) {
             return;

@@ -1,6 +1,7 @@
 /* What the sidecar prints: it goes on to the standard error of this process, and its end is kept for
  * the message about a crash. A reader that does not read holds nobody up: what does not fit is
- * dropped, and the number of bytes is told. */
+ * dropped, and the number of bytes is told. A host that takes the log (plue_set_log()) gets it line by
+ * line in place of its standard error. */
 #ifndef PLUE_OUTPUT_H
 #define PLUE_OUTPUT_H
 
@@ -8,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { PLUE_OUTPUT_WAITING = 64 << 10, PLUE_OUTPUT_KEPT = 4 << 10 };
+enum { PLUE_OUTPUT_WAITING = 64 << 10, PLUE_OUTPUT_KEPT = 4 << 10, PLUE_OUTPUT_LINE = 4 << 10 };
 
 /* One thread at a time uses it. */
 struct plue_output {
@@ -19,6 +20,8 @@ struct plue_output {
     size_t kept;
     char bytes[PLUE_OUTPUT_WAITING];  /* that wait */
     char last[PLUE_OUTPUT_KEPT];      /* the last that came */
+    size_t line_length;
+    char line[PLUE_OUTPUT_LINE]; /* the beginning of a line, for a host that takes the log */
 };
 
 /* Returns the end of the pipe for the sidecar, or -1 with errno. */

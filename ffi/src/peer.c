@@ -224,17 +224,9 @@ static void receive_failed(struct plue_peer *peer,
 }
 
 static void receive_log(const struct plue_frame_view *view) PLUE_UNLOCKED {
-    char *text = plue_text_repair(view->payload, view->length);
-    if (text == NULL) {
-        return;
+    if (!plue_events_log((const char *)view->payload, view->length)) {
+        fprintf(stderr, "plue: %.*s\n", (int)view->length, (const char *)view->payload);
     }
-    plue_lock();
-    bool is_taken = plue_events_log(text, strlen(text));
-    plue_unlock();
-    if (!is_taken) {
-        fprintf(stderr, "plue: %s\n", text);
-    }
-    free(text);
 }
 
 static void receive_pong(struct plue_peer *peer) PLUE_UNLOCKED {

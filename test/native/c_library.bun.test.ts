@@ -244,7 +244,17 @@ describe("plue.c and plue.h", () => {
     await succeed(["cc", ...flags, "-c", join(folder, "plue.c"), "-o", plue]);
     const test = ["-D_GNU_SOURCE", `-I${folder}`, `-I${join(FFI, "test")}`, ...sources, plue];
     await succeed(["cc", ...flags, ...test, "-o", suite, "-ldl"]);
-    await passWithFake(suite, "basic", "big", "metadata:1000", "abort", "crash", "shutdown");
+    await passWithFake(
+      suite,
+      "basic",
+      "call",
+      "submit",
+      "big",
+      "metadata:1000",
+      "abort",
+      "crash",
+      "shutdown",
+    );
   });
 });
 

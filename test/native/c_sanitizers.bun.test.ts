@@ -117,7 +117,14 @@ for (const sanitizer of ["thread", "address,undefined"]) {
       prepare();
       const main = join(ROOT, "ffi", "sidecar", "main.ts");
       const outcome = await run(
-        [join(programs, "suite"), "tools", "tools_restarts", "notices", "submit_restarts"],
+        [
+          join(programs, "suite"),
+          "tools",
+          "tools_restarts",
+          "questions",
+          "notices",
+          "submit_restarts",
+        ],
         {
           env: {
             ...STRICT,
