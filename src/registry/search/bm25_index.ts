@@ -27,15 +27,19 @@ import {
 import { checkLines, closeWords, joinWords, lexicon, splitWords, stem } from "./words.ts";
 
 /** How fast more of the same word stops to count: k1 of BM25. */
-const SATURATION = 4.5;
+const SATURATION = 4;
 /** How much the length of a field counts: b of BM25. */
 const LENGTH_SHARE = 0.6;
 /** What a synonym is worth, compared with the word itself. */
 const SYNONYM = 0.5;
+/** What a word is worth, at most, that may be meant by a mistyped or unfinished one. */
+const GUESS = 0.7;
 /** What a whole name is worth, when a query is nothing but the name. */
 const WHOLE_NAME = 5;
-/** What two neighbouring words are worth together, compared with one word. */
-const PAIR = 0.3;
+/** What two neighbouring words are worth together, compared with the rarer of them. */
+const PAIR = 0.1;
+/** How many of the best tools are read for neighbouring words. */
+const READ_FOR_PAIRS = 32;
 /** From this many words on, it no longer counts how many of them a tool has. */
 const MANY_WORDS = 14;
 /** What the sentence that fits best is worth, compared with the whole query. */
@@ -52,22 +56,28 @@ const MAX_REMEMBERED_GUESSES = 512;
 /** How many words one unknown word may mean. */
 const MAX_GUESSES = 8;
 
-const SENTENCE_END = /[.!?;]+(?=\s|$)|[\n。！？；।؟۔]+/u;
-/** The fields whose neighbouring words are kept as pairs. */
-const PAIRED: ReadonlySet<ToolField> = new Set(["name", "title", "description"]);
+/** A weight is kept as one of so many steps, in one number with the slot of its tool. */
+const STEPS = 4_096;
 
-/** A word, or two neighbouring ones: the slots of the tools that have it, and for each of them… */
+const SENTENCE_END = /[.!?;]+(?=\s|$)|[\n。！？；।؟۔]+/u;
+/** The fields whose words are kept in order, for their neighbours. */
+const ORDERED: ReadonlySet<ToolField> = new Set(["name", "title", "description"]);
+
+/** A word that tools have. */
 interface Term {
-  readonly slots: number[];
-  /** …what it weighs there… */
-  readonly weights: number[];
-  /** …and the fields that it is in, a bit each. */
-  readonly fields: number[];
+  readonly word: string;
+  /** For each tool that has it, its slot times {@linkcode STEPS}, and what the word weighs there. */
+  readonly postings: number[];
+  /** While one hit is explained: the fields that have the word, a bit each. */
+  fields: number;
 }
 
 interface Entry {
   readonly id: string;
-  readonly words: readonly string[];
+  /** The words of each field. */
+  readonly fields: readonly (readonly Term[])[];
+  /** How many different words it has. */
+  readonly size: number;
 }
 
 /** The tools that a caller sees. */
@@ -79,29 +89,57 @@ interface View {
   readonly changes: number;
 }
 
-/** A query or a sentence of it. */
+/** A word of a query. */
+interface Asked {
+  readonly typed: string;
+  /** Where it stands, a bit each: the whole query, and then its sentences. */
+  parts: number;
+}
+
+/** A query. */
 interface Question {
   /** The words by their stems. */
-  readonly words: Map<string, string>;
-  /** Neighbouring stems. */
-  readonly pairs: Set<string>;
+  readonly words: ReadonlyMap<string, Asked>;
+  /** Neighbouring stems, and where they stand. */
+  readonly pairs: readonly (readonly [first: string, second: string, parts: number])[];
+  /** How many parts are ranked: the whole, and its sentences if there are several. */
+  readonly parts: number;
 }
 
 /** What a word of a query may mean. */
-interface Meaning {
+interface Meaning extends Asked {
   /** How much the word says. */
   readonly rarity: number;
   /** Terms that at least one visible tool has: how likely each is meant, and how much it says. */
   readonly terms: readonly (readonly [term: Term, likeness: number, rarity: number])[];
 }
 
-/** What the tools score for a question. */
+/** A word of the query that follows another one. */
+interface Pair {
+  readonly next: Term;
+  readonly worth: number;
+  parts: number;
+}
+
+type Pairs = Map<Term, Pair[]>;
+
+/** What the tools score for a part of a query. */
 interface Ranking {
-  /** By slot. Those of tools that the caller does not see mean nothing. */
-  readonly scores: Float64Array;
+  /** By slot; 0 for tools that the caller does not see. */
+  readonly scores: Float32Array;
+  /** By slot, for tools with a score: how much is said by the words that it does not have. */
+  readonly missing: Float32Array;
+  /** How much a missing word takes off a score. */
+  readonly fade: number;
   readonly highest: number;
-  /** How much of the question the tool with the highest score has. */
-  readonly share: number;
+}
+
+/** Arrays to rank in. */
+interface Room {
+  readonly scores: Float32Array;
+  readonly present: Float32Array;
+  readonly best: Float32Array;
+  readonly turns: Uint32Array;
 }
 
 /** Options for {@linkcode createToolIndex}. */
@@ -153,7 +191,7 @@ export function createToolIndex(options: ToolIndexOptions = {}): ToolIndex {
   );
   const { stopWords, abbreviations, synonyms } = lexicon(lines);
   const terms = new Map<string, Term>();
-  /** The words among the terms by their first letter. */
+  /** The words by their first letter. */
   const byLetter = new Map<string, Set<string>>();
   const slotOf = new Map<string, number>();
   const entries: (Entry | undefined)[] = [];
@@ -165,59 +203,62 @@ export function createToolIndex(options: ToolIndexOptions = {}): ToolIndex {
   const stemsOf = new Map<string, readonly string[]>();
   // People ask in the same words, also in those that no tool has.
   const guesses = new Map<string, readonly (readonly [word: string, likeness: number])[]>();
+  // Room to rank in, kept because a query needs it for microseconds only.
+  let room = makeRoom(0);
 
   function add(tool: Tool): void {
     remove(tool.id);
     changes++;
-    const sums = new Map<string, [amount: number, fields: number]>();
-    const note = (word: string, amount: number, bit: number): void => {
-      const [sum, bits] = sums.get(word) ?? [0, 0];
-      sums.set(word, [sum + amount, bits | bit]);
+    const sums = new Map<Term, number>();
+    const lists: Term[][] = FIELDS.map(() => []);
+    const note = (word: string, amount: number, list: Term[] | undefined): void => {
+      const term = termOf(word);
+      sums.set(term, (sums.get(term) ?? 0) + amount);
+      list?.push(term);
     };
     for (const name of new Set([joinWords(tool.name), joinWords(tool.id)])) {
-      note(name, WHOLE_NAME, bitOf("name"));
+      note(name, WHOLE_NAME, lists[0]);
     }
     for (const [text, weight, usualWords, field] of searchFields(tool)) {
       const words = splitWords(text, MAX_FIELD_WORDS).flatMap(stems);
       const amount = weight / (1 - LENGTH_SHARE + LENGTH_SHARE * words.length / usualWords);
-      const bit = bitOf(field);
-      words.forEach((word, index) => {
-        note(word, amount, bit);
-        if (index > 0 && PAIRED.has(field)) note(`${words[index - 1]} ${word}`, amount, bit);
-      });
+      for (const word of words) note(word, amount, lists[FIELDS.indexOf(field)]);
     }
     const slot = freeSlots.pop() ?? entries.length;
     slotOf.set(tool.id, slot);
-    entries[slot] = { id: tool.id, words: [...sums.keys()] };
-    for (const [word, [sum, bits]] of sums) {
-      let term = terms.get(word);
-      if (term === undefined) {
-        terms.set(word, term = { slots: [], weights: [], fields: [] });
-        guesses.clear();
-        if (!word.includes(" ")) {
-          const letter = word.slice(0, 1);
-          byLetter.set(letter, (byLetter.get(letter) ?? new Set()).add(word));
-        }
-      }
-      term.slots.push(slot);
-      term.weights.push(sum / (SATURATION + sum));
-      term.fields.push(bits);
+    entries[slot] = {
+      id: tool.id,
+      fields: lists.map((list, at) =>
+        ORDERED.has(FIELDS[at] as ToolField) ? list.slice() : [...new Set(list)]
+      ),
+      size: sums.size,
+    };
+    for (const [{ postings }, sum] of sums) {
+      postings.push(STEPS * slot + Math.round((STEPS - 1) * sum / (SATURATION + sum)));
     }
+  }
+
+  function termOf(word: string): Term {
+    let term = terms.get(word);
+    if (term === undefined) {
+      terms.set(word, term = { word, postings: [], fields: 0 });
+      guesses.clear();
+      const letter = word.slice(0, 1);
+      byLetter.set(letter, (byLetter.get(letter) ?? new Set()).add(word));
+    }
+    return term;
   }
 
   function remove(id: string): void {
     const slot = slotOf.get(id);
     if (slot === undefined) return;
     changes++;
-    for (const word of entries[slot]?.words ?? []) {
-      const { slots, weights, fields } = terms.get(word) as Term;
-      const index = slots.indexOf(slot);
+    for (const { word, postings } of new Set(entries[slot]?.fields.flat())) {
       // The last one takes its place: the order within a term means nothing.
-      for (const list of [slots, weights, fields]) {
-        list[index] = list.at(-1) as number;
-        list.pop();
-      }
-      if (slots.length === 0) {
+      const index = postings.findIndex((posting) => slotIn(posting) === slot);
+      postings[index] = postings.at(-1) as number;
+      postings.pop();
+      if (postings.length === 0) {
         terms.delete(word);
         byLetter.get(word.slice(0, 1))?.delete(word);
         guesses.clear();
@@ -253,47 +294,47 @@ export function createToolIndex(options: ToolIndexOptions = {}): ToolIndex {
   }
 
   function read(text: string): Question {
-    const words = new Map<string, string>();
-    const pairs = new Set<string>();
-    const note = (found: readonly string[], typed: string): void => {
-      for (const base of found) if (!words.has(base)) words.set(base, typed);
+    const words = new Map<string, Asked>();
+    const pairs: [string, string, number][] = [];
+    let parts = 1;
+    const note = (base: string, typed: string, bits: number): void => {
+      const word = words.get(base);
+      if (word === undefined) words.set(base, { typed, parts: bits });
+      else word.parts |= bits;
     };
-    const split = splitWords(text, MAX_QUERY_WORDS);
-    let previous = "";
-    split.forEach((word, index) => {
-      const found = stems(word);
-      note(found, word);
-      for (const base of found) {
-        pairs.add(`${previous} ${base}`);
-        previous = base;
-      }
-      // Written apart, but known as one word: "look up", "who am I".
-      let joined = word;
-      for (const next of split.slice(index + 1, index + 3)) {
-        joined += next;
-        if (synonyms.has(joined)) note([joined], joined);
-        note(abbreviations.get(joined) ?? [], joined);
-      }
-    });
-    return { words, pairs };
-  }
-
-  /** How many of the tools that the caller sees have a term. */
-  function count(word: string, { shown }: View): number {
-    const { slots } = terms.get(word) ?? { slots: [] };
-    if (shown === undefined) return slots.length;
-    let found = 0;
-    for (let index = 0; index < slots.length; index++) {
-      found += shown[slots[index] as number] as number;
+    for (const sentence of text.split(SENTENCE_END)) {
+      const split = splitWords(sentence, MAX_QUERY_WORDS);
+      const found = split.map(stems);
+      // Who asks for several things asks for each in a sentence of its own.
+      const isPart = parts <= MAX_SENTENCES && found.filter(({ length }) => length > 0).length > 1;
+      const bits = isPart ? 1 | 1 << parts++ : 1;
+      let previous = "";
+      split.forEach((word, index) => {
+        for (const base of found[index] as readonly string[]) {
+          note(base, word, bits);
+          pairs.push([previous, base, bits]);
+          previous = base;
+        }
+        // Written apart, but known as one word: "look up", "who am I".
+        let joined = word;
+        for (const next of split.slice(index + 1, index + 3)) {
+          joined += next;
+          if (synonyms.has(joined)) note(joined, joined, bits);
+          for (const base of abbreviations.get(joined) ?? []) note(base, joined, bits);
+        }
+      });
     }
-    return found;
+    const name = joinWords(text);
+    if (terms.has(name)) note(name, text.trim(), 1);
+    return { words, pairs, parts: parts > 2 ? parts : 1 };
   }
 
-  function meaningOf(word: string, view: View): Meaning {
+  function meaningOf(word: string, asked: Asked, { shown, size }: View): Meaning {
     const found: [Term, likeness: number, rarity: number][] = [];
     const note = (other: string, likeness: number): void => {
-      const having = count(other, view);
-      if (having > 0) found.push([terms.get(other) as Term, likeness, rarity(having, view.size)]);
+      const term = terms.get(other);
+      const having = term === undefined ? 0 : count(term, shown);
+      if (term !== undefined && having > 0) found.push([term, likeness, rarity(having, size)]);
     };
     note(word, 1);
     // A rare synonym says no more than the word that was asked for, or than its commonest meaning.
@@ -308,39 +349,39 @@ export function createToolIndex(options: ToolIndexOptions = {}): ToolIndex {
         if (guesses.size >= MAX_REMEMBERED_GUESSES) guesses.clear();
         guesses.set(word, close);
       }
-      for (const [other, likeness] of close) if (found.length < MAX_GUESSES) note(other, likeness);
+      for (const [other, likeness] of close) {
+        if (found.length < MAX_GUESSES) note(other, GUESS * likeness);
+      }
     }
-    most ??= Math.min(rarity(0, view.size), ...found.map(([, , own]) => own));
-    return { rarity: most, terms: found };
+    most ??= Math.min(rarity(0, size), ...found.map(([, , own]) => own));
+    return { ...asked, rarity: most, terms: found };
   }
 
-  /** Scores the tools for a question. */
-  function rank(
-    { words, pairs }: Question,
-    meaning: (word: string) => Meaning,
-    view: View,
-  ): Ranking {
-    const scores = new Float64Array(entries.length);
-    const present = new Float64Array(entries.length);
-    const best = new Float64Array(entries.length);
-    const lastGroup = new Uint16Array(entries.length);
+  /** Scores the tools for a part of a query, in `room`. */
+  function rank(words: ReadonlyMap<string, Meaning>, part: number, { shown }: View): Ranking {
+    const size = entries.length;
+    const scores = room.scores.subarray(part * size, (part + 1) * size).fill(0);
+    const present = room.present.subarray(part * size, (part + 1) * size).fill(0);
+    const best = room.best;
+    const lastTurn = room.turns.fill(0);
     let total = 0;
-    let group = 0;
-    for (const word of words.keys()) {
-      const { rarity: most, terms: found } = meaning(word);
+    let turn = 0;
+    for (const { rarity: most, terms: found, parts } of words.values()) {
+      if ((parts & 1 << part) === 0) continue;
       total += most;
-      group++;
-      for (const [{ slots, weights }, likeness, own] of found) {
-        const worth = likeness * Math.min(own, most);
-        for (let index = 0; index < slots.length; index++) {
-          const slot = slots[index] as number;
-          if (lastGroup[slot] !== group) {
-            lastGroup[slot] = group;
+      turn++;
+      for (const [{ postings }, likeness, own] of found) {
+        const worth = likeness * Math.min(own, most) / STEPS;
+        for (let index = 0; index < postings.length; index++) {
+          const posting = postings[index] as number;
+          const slot = slotIn(posting);
+          if (lastTurn[slot] !== turn) {
+            lastTurn[slot] = turn;
             best[slot] = 0;
             (present[slot] as number) += most * likeness;
           }
           // Of the words that may be meant, a tool counts for the one that fits it best.
-          const more = worth * (weights[index] as number) - (best[slot] as number);
+          const more = worth * (posting & STEPS - 1) - (best[slot] as number);
           if (more > 0) {
             (best[slot] as number) += more;
             (scores[slot] as number) += more;
@@ -348,30 +389,34 @@ export function createToolIndex(options: ToolIndexOptions = {}): ToolIndex {
         }
       }
     }
-    for (const pair of pairs) {
-      const term = terms.get(pair);
-      if (term === undefined) continue;
-      const worth = PAIR * rarity(count(pair, view), view.size);
-      for (let index = 0; index < term.slots.length; index++) {
-        (scores[term.slots[index] as number] as number) += worth * (term.weights[index] as number);
-      }
-    }
     // A tool that has half of three words is worth half. No tool has all of fifty.
-    const fade = Math.max(0, (MANY_WORDS - group) / (MANY_WORDS - 1));
+    const fade = Math.max(0, (MANY_WORDS - turn) / (MANY_WORDS - 1)) / total;
     let highest = 0;
-    let share = 0;
-    for (let slot = 0; slot < scores.length; slot++) {
-      const own = scores[slot] as number;
-      if (own === 0 || view.shown?.[slot] === 0) continue;
-      const missing = Math.max(0, total - (present[slot] as number));
-      const score = scores[slot] = own * (1 - fade * missing / total);
-      if (score > highest) {
-        highest = score;
-        // The power of 3/4 by square roots, which are exact on every engine.
-        share = own / (own + Math.sqrt(missing * Math.sqrt(missing)));
-      }
+    for (let slot = 0; slot < size; slot++) {
+      if (scores[slot] === 0) continue;
+      const missing = total - (present[slot] as number);
+      present[slot] = missing;
+      const score = shown?.[slot] === 0 ? 0 : (scores[slot] as number) * (1 - fade * missing);
+      scores[slot] = score;
+      if (score > highest) highest = score;
     }
-    return { scores, highest, share };
+    return { scores, missing: present, fade, highest };
+  }
+
+  /** What neighbouring words of the query are worth: by the first word, the second ones. */
+  function pairsOf({ pairs }: Question, meanings: ReadonlyMap<string, Meaning>): Pairs {
+    const found: Pairs = new Map();
+    for (const [first, second, parts] of pairs) {
+      const term = terms.get(first);
+      const next = terms.get(second);
+      if (term === undefined || next === undefined) continue;
+      const seconds = found.get(term) ?? [];
+      const same = seconds.find((pair) => pair.next === next);
+      if (same !== undefined) same.parts |= parts;
+      else seconds.push({ next, parts, worth: PAIR * Math.max(...[first, second].map((word) => meanings.get(word)?.rarity ?? 0)) });
+      found.set(term, seconds);
+    }
+    return found;
   }
 
   function search(
@@ -382,91 +427,130 @@ export function createToolIndex(options: ToolIndexOptions = {}): ToolIndex {
     const view = viewOf(among);
     const take = Math.min(Math.floor(limit), view.size);
     if (!(take > 0)) return [];
-    const text = query.slice(0, MAX_QUERY);
-    const sentences = text.split(SENTENCE_END).map(read);
-    const question: Question = { words: new Map(), pairs: new Set() };
-    for (const { words, pairs } of sentences) {
-      for (const [base, typed] of words) question.words.set(base, typed);
-      for (const pair of pairs) question.pairs.add(pair);
-    }
-    const name = joinWords(text);
-    if (name !== "" && terms.has(name)) question.words.set(name, text.trim());
-    const meanings = new Map<string, Meaning>();
-    const meaning = (word: string): Meaning => {
-      let found = meanings.get(word);
-      if (found === undefined) meanings.set(word, found = meaningOf(word, view));
-      return found;
-    };
-    const { scores, highest, share } = rank(question, meaning, view);
-    if (highest === 0 || share < minScore) return [];
+    const question = read(query.slice(0, MAX_QUERY));
+    const words = new Map<string, Meaning>();
+    for (const [word, asked] of question.words) words.set(word, meaningOf(word, asked, view));
+    if (room.scores.length < question.parts * entries.length || room.best.length !== entries.length) room = makeRoom(entries.length, question.parts);
+    const rankings = Array.from({ length: question.parts }, (_, part) => rank(words, part, view));
+    const [whole, ...sentences] = rankings as [Ranking, ...Ranking[]];
+    if (whole.highest === 0) return [];
 
-    // Who asks for several things asks for each in a sentence of its own.
-    const asked = sentences.filter(({ words }) => words.size > 1).slice(0, MAX_SENTENCES);
-    const best = asked.length > 1 ? new Float64Array(scores.length) : undefined;
-    for (const sentence of best === undefined ? [] : asked) {
-      const part = rank(sentence, meaning, view);
-      for (let slot = 0; slot < scores.length && part.highest > 0; slot++) {
-        const own = (part.scores[slot] as number) / part.highest;
-        if (best !== undefined && own > (best[slot] as number)) best[slot] = own;
+    const fit = (slot: number): number => {
+      const own = (whole.scores[slot] as number) / whole.highest;
+      let most = sentences.length === 0 ? own : 0;
+      for (const { scores, highest } of sentences) {
+        if (highest > 0) most = Math.max(most, (scores[slot] as number) / highest);
       }
+      return own + SENTENCE_SHARE * (most - own);
+    };
+    const fits = room.best;
+    for (let slot = 0; slot < fits.length; slot++) fits[slot] = whole.scores[slot] === 0 ? 0 : fit(slot);
+    const found = bestSlots(fits, Math.max(take, READ_FOR_PAIRS));
+    const pairs = pairsOf(question, words);
+    for (const slot of found.slice(0, READ_FOR_PAIRS)) {
+      const had = pairsIn(entries[slot] as Entry, pairs);
+      rankings.forEach(({ scores, missing, fade }, part) => {
+        const share = 1 - fade * (missing[slot] as number);
+        for (const { parts, worth } of had) {
+          if (parts & 1 << part) (scores[slot] as number) += share * worth;
+        }
+      });
+      if (had.size > 0) fits[slot] = fit(slot);
     }
-    for (let slot = 0; slot < scores.length; slot++) {
-      const own = (scores[slot] as number) / highest;
-      scores[slot] = own && best ? own + SENTENCE_SHARE * ((best[slot] as number) - own) : own;
-    }
-    const slots = bestSlots(scores, view, take);
-    const scale = share / (scores[slots[0] as number] as number);
-    const matches = matchesOf(question, meaning, slots);
-    return slots.map((slot, place) => ({
+    const slots = found.sort(byFit(fits)).slice(0, take);
+    const top = slots[0] as number;
+    const share = shareOf(whole, top, (entries[top] as Entry).size);
+    if (share < minScore) return [];
+    return slots.map((slot) => ({
       id: (entries[slot] as Entry).id,
-      score: scale * (scores[slot] as number),
-      matches: matches[place],
+      score: share * (fits[slot] as number) / (fits[top] as number),
+      matches: matchesOf(entries[slot] as Entry, words),
     }));
   }
 
-  /** The slots of visible tools with the highest scores, best first. */
-  function bestSlots(scores: Float64Array, view: View, take: number): number[] {
-    const byScore = (a: number, b: number): number =>
-      (scores[b] as number) - (scores[a] as number) ||
+  function byFit(fits: Float32Array): (a: number, b: number) => number {
+    return (a, b) =>
+      (fits[b] as number) - (fits[a] as number) ||
       ((entries[a] as Entry).id < (entries[b] as Entry).id ? -1 : 1);
-    let found: number[] = [];
-    let lowest = 0;
-    for (let slot = 0; slot < scores.length; slot++) {
-      const score = scores[slot] as number;
-      if (score === 0 || score < lowest || view.shown?.[slot] === 0) continue;
-      if (found.push(slot) >= 2 * take + 32) {
-        found = found.sort(byScore).slice(0, take);
-        lowest = scores[found.at(-1) as number] as number;
-      }
-    }
-    return found.sort(byScore).slice(0, take);
   }
 
-  /** Which words of the query each of these tools has, and where. */
-  function matchesOf(
-    { words }: Question,
-    meaning: (word: string) => Meaning,
-    found: readonly number[],
-  ): ToolMatch[][] {
-    const matches: ToolMatch[][] = found.map(() => []);
-    const placeOf = new Uint32Array(entries.length);
-    found.forEach((slot, index) => placeOf[slot] = index + 1);
-    for (const [base, word] of words) {
-      const bits = new Uint8Array(found.length + 1);
-      for (const [{ slots, fields }] of meaning(base).terms) {
-        for (let index = 0; index < slots.length; index++) {
-          (bits[placeOf[slots[index] as number] as number] as number) |= fields[index] as number;
-        }
+  /** The slots that fit best, best first. */
+  function bestSlots(fits: Float32Array, take: number): number[] {
+    const order = byFit(fits);
+    let found: number[] = [];
+    let lowest = 0;
+    for (let slot = 0; slot < fits.length; slot++) {
+      const own = fits[slot] as number;
+      if (own === 0 || own < lowest) continue;
+      if (found.push(slot) >= 2 * take + 32) {
+        found = found.sort(order).slice(0, take);
+        lowest = fits[found.at(-1) as number] as number;
       }
-      matches.forEach((list, index) => {
-        const own = bits[index + 1] as number;
-        if (own > 0) list.push({ word, fields: fieldsOf(own) });
-      });
     }
-    return matches;
+    return found.sort(order).slice(0, take);
   }
 
   return { add, remove, search };
+}
+
+/** How much of the query a tool has, between 0 and 1. */
+function shareOf({ scores, missing, fade }: Ranking, slot: number, size: number): number {
+  const lack = missing[slot] as number;
+  const own = (scores[slot] as number) / (1 - fade * lack);
+  // A tool that says much has words of any query by chance. Powers of 3/4 and 1/4 by square roots,
+  // which are exact on every engine.
+  return own / (own + Math.sqrt(Math.sqrt(lack * lack * lack * size)) / 2);
+}
+
+/** Which neighbouring words of the query a tool has. */
+function pairsIn({ fields }: Entry, pairs: Pairs): Set<Pair> {
+  const had = new Set<Pair>();
+  fields.forEach((list, field) => {
+    if (!ORDERED.has(FIELDS[field] as ToolField)) return;
+    for (let index = 1; index < list.length; index++) {
+      for (const pair of pairs.get(list[index - 1] as Term) ?? []) {
+        if (pair.next === list[index]) had.add(pair);
+      }
+    }
+  });
+  return had;
+}
+
+/** Which words of the query a tool has, and where. */
+function matchesOf({ fields }: Entry, words: ReadonlyMap<string, Meaning>): ToolMatch[] {
+  fields.forEach((list, field) => {
+    for (const term of list) term.fields |= 1 << field;
+  });
+  const matches: ToolMatch[] = [];
+  for (const { typed, terms } of words.values()) {
+    const bits = terms.reduce((sum, [term]) => sum | term.fields, 0);
+    if (bits > 0) matches.push({ word: typed, fields: fieldsOf(bits) });
+  }
+  for (const list of fields) for (const term of list) term.fields = 0;
+  return matches;
+}
+
+/** The slot of the tool that a posting is about. */
+function slotIn(posting: number): number {
+  return posting / STEPS | 0;
+}
+
+function count({ postings }: Term, shown: Uint8Array | undefined): number {
+  if (shown === undefined) return postings.length;
+  let found = 0;
+  for (let index = 0; index < postings.length; index++) {
+    found += shown[slotIn(postings[index] as number)] as number;
+  }
+  return found;
+}
+
+function makeRoom(size: number, parts = 1): Room {
+  return {
+    scores: new Float32Array(size * parts),
+    present: new Float32Array(size * parts),
+    best: new Float32Array(size),
+    turns: new Uint32Array(size),
+  };
 }
 
 /**
@@ -487,10 +571,6 @@ const FIELDS: readonly ToolField[] = [
   "description",
   "parameters",
 ];
-
-function bitOf(field: ToolField): number {
-  return 1 << FIELDS.indexOf(field);
-}
 
 const fieldLists: (readonly ToolField[] | undefined)[] = [];
 
