@@ -40,6 +40,8 @@ const WHOLE_NAME = 5;
 const PAIR = 0.1;
 /** How many of the best tools are read for neighbouring words. */
 const READ_FOR_PAIRS = 32;
+/** From this many hits on, all are sorted. */
+const MANY_HITS = 128;
 /** From this many words on, it no longer counts how many of them a tool has. */
 const MANY_WORDS = 14;
 /** What the sentence that fits best is worth, compared with the whole query. */
@@ -60,17 +62,30 @@ const MAX_GUESSES = 8;
 const STEPS = 4_096;
 
 const SENTENCE_END = /[.!?;]+(?=\s|$)|[\n。！？；।؟۔]+/u;
-/** The fields whose words are kept in order, for their neighbours. */
-const ORDERED: ReadonlySet<ToolField> = new Set(["name", "title", "description"]);
+const FIELDS: readonly ToolField[] = [
+  "name",
+  "title",
+  "namespace",
+  "tags",
+  "category",
+  "description",
+  "parameters",
+];
+/** The fields whose words are kept in order, for their neighbours: name, title and description. */
+const ORDERED: readonly number[] = [0, 1, 5];
 
 /** A word that tools have. */
 interface Term {
   readonly word: string;
   /** For each tool that has it, its slot times {@linkcode STEPS}, and what the word weighs there. */
   readonly postings: number[];
-  /** While one hit is explained: the fields that have the word, a bit each. */
+  /** While a query is ranked: the words that follow this one in it. */
+  next: readonly Pair[];
+  /** While a hit is explained: the fields that have the word, a bit each. */
   fields: number;
 }
+
+const NONE: readonly never[] = [];
 
 interface Entry {
   readonly id: string;
@@ -94,6 +109,10 @@ interface Asked {
   readonly typed: string;
   /** Where it stands, a bit each: the whole query, and then its sentences. */
   parts: number;
+  /** How much it says. */
+  rarity: number;
+  /** What it may mean, of what visible tools have: how likely that is, and how much it says. */
+  terms: readonly (readonly [term: Term, likeness: number, rarity: number])[];
 }
 
 /** A query. */
@@ -106,22 +125,12 @@ interface Question {
   readonly parts: number;
 }
 
-/** What a word of a query may mean. */
-interface Meaning extends Asked {
-  /** How much the word says. */
-  readonly rarity: number;
-  /** Terms that at least one visible tool has: how likely each is meant, and how much it says. */
-  readonly terms: readonly (readonly [term: Term, likeness: number, rarity: number])[];
-}
-
 /** A word of the query that follows another one. */
 interface Pair {
-  readonly next: Term;
+  readonly term: Term;
   readonly worth: number;
   parts: number;
 }
-
-type Pairs = Map<Term, Pair[]>;
 
 /** What the tools score for a part of a query. */
 interface Ranking {
@@ -189,7 +198,7 @@ export function createToolIndex(options: ToolIndexOptions = {}): ToolIndex {
     { ...options },
     OPTIONS,
   );
-  const { stopWords, abbreviations, synonyms } = lexicon(lines);
+  const { stopWords, abbreviations, synonyms, beginnings } = lexicon(lines);
   const terms = new Map<string, Term>();
   /** The words by their first letter. */
   const byLetter = new Map<string, Set<string>>();
@@ -228,9 +237,7 @@ export function createToolIndex(options: ToolIndexOptions = {}): ToolIndex {
     slotOf.set(tool.id, slot);
     entries[slot] = {
       id: tool.id,
-      fields: lists.map((list, at) =>
-        ORDERED.has(FIELDS[at] as ToolField) ? list.slice() : [...new Set(list)]
-      ),
+      fields: lists.map((list, field) => ORDERED.includes(field) ? [...list] : [...new Set(list)]),
       size: sums.size,
     };
     for (const [{ postings }, sum] of sums) {
@@ -241,7 +248,7 @@ export function createToolIndex(options: ToolIndexOptions = {}): ToolIndex {
   function termOf(word: string): Term {
     let term = terms.get(word);
     if (term === undefined) {
-      terms.set(word, term = { word, postings: [], fields: 0 });
+      terms.set(word, term = { word, postings: [], next: NONE, fields: 0 });
       guesses.clear();
       const letter = word.slice(0, 1);
       byLetter.set(letter, (byLetter.get(letter) ?? new Set()).add(word));
@@ -299,17 +306,17 @@ export function createToolIndex(options: ToolIndexOptions = {}): ToolIndex {
     let parts = 1;
     const note = (base: string, typed: string, bits: number): void => {
       const word = words.get(base);
-      if (word === undefined) words.set(base, { typed, parts: bits });
-      else word.parts |= bits;
+      if (word !== undefined) word.parts |= bits;
+      else words.set(base, { typed, parts: bits, rarity: 0, terms: NONE });
     };
     for (const sentence of text.split(SENTENCE_END)) {
       const split = splitWords(sentence, MAX_QUERY_WORDS);
       const found = split.map(stems);
       // Who asks for several things asks for each in a sentence of its own.
-      const isPart = parts <= MAX_SENTENCES && found.filter(({ length }) => length > 0).length > 1;
+      const isPart = parts <= MAX_SENTENCES && found.flat().length > 1;
       const bits = isPart ? 1 | 1 << parts++ : 1;
       let previous = "";
-      split.forEach((word, index) => {
+      for (const [index, word] of split.entries()) {
         for (const base of found[index] as readonly string[]) {
           note(base, word, bits);
           pairs.push([previous, base, bits]);
@@ -317,19 +324,20 @@ export function createToolIndex(options: ToolIndexOptions = {}): ToolIndex {
         }
         // Written apart, but known as one word: "look up", "who am I".
         let joined = word;
-        for (const next of split.slice(index + 1, index + 3)) {
-          joined += next;
+        for (let next = index + 1; next < index + 3 && beginnings.has(joined); next++) {
+          joined += split[next] ?? "";
           if (synonyms.has(joined)) note(joined, joined, bits);
           for (const base of abbreviations.get(joined) ?? []) note(base, joined, bits);
         }
-      });
+      }
     }
     const name = joinWords(text);
     if (terms.has(name)) note(name, text.trim(), 1);
     return { words, pairs, parts: parts > 2 ? parts : 1 };
   }
 
-  function meaningOf(word: string, asked: Asked, { shown, size }: View): Meaning {
+  /** Finds out what a word of a query may mean. */
+  function understand(word: string, asked: Asked, { shown, size }: View): void {
     const found: [Term, likeness: number, rarity: number][] = [];
     const note = (other: string, likeness: number): void => {
       const term = terms.get(other);
@@ -339,13 +347,13 @@ export function createToolIndex(options: ToolIndexOptions = {}): ToolIndex {
     note(word, 1);
     // A rare synonym says no more than the word that was asked for, or than its commonest meaning.
     let most = found[0]?.[2];
-    for (const other of synonyms.get(word) ?? []) if (other !== word) note(other, SYNONYM);
+    for (const other of synonyms.get(word) ?? NONE) if (other !== word) note(other, SYNONYM);
     // "reopen" and "unlock" are about what is open and locked; "research" is not about a search.
     if (most === undefined && /^(un|re(?=[aeiou]))/.test(word)) note(word.slice(2), SYNONYM);
     if (found.length === 0) {
       let close = guesses.get(word);
       if (close === undefined) {
-        close = closeWords(word, byLetter.get(word.slice(0, 1)) ?? []);
+        close = closeWords(word, byLetter.get(word.slice(0, 1)) ?? NONE);
         if (guesses.size >= MAX_REMEMBERED_GUESSES) guesses.clear();
         guesses.set(word, close);
       }
@@ -353,12 +361,12 @@ export function createToolIndex(options: ToolIndexOptions = {}): ToolIndex {
         if (found.length < MAX_GUESSES) note(other, GUESS * likeness);
       }
     }
-    most ??= Math.min(rarity(0, size), ...found.map(([, , own]) => own));
-    return { ...asked, rarity: most, terms: found };
+    asked.rarity = most ?? Math.min(rarity(0, size), ...found.map(([, , own]) => own));
+    asked.terms = found;
   }
 
   /** Scores the tools for a part of a query, in `room`. */
-  function rank(words: ReadonlyMap<string, Meaning>, part: number, { shown }: View): Ranking {
+  function rank({ words }: Question, part: number, { shown }: View): Ranking {
     const size = entries.length;
     const scores = room.scores.subarray(part * size, (part + 1) * size).fill(0);
     const present = room.present.subarray(part * size, (part + 1) * size).fill(0);
@@ -403,20 +411,24 @@ export function createToolIndex(options: ToolIndexOptions = {}): ToolIndex {
     return { scores, missing: present, fade, highest };
   }
 
-  /** What neighbouring words of the query are worth: by the first word, the second ones. */
-  function pairsOf({ pairs }: Question, meanings: ReadonlyMap<string, Meaning>): Pairs {
-    const found: Pairs = new Map();
+  /** Tells the terms of a query which terms follow them in it. */
+  function link({ words, pairs }: Question): void {
     for (const [first, second, parts] of pairs) {
-      const term = terms.get(first);
-      const next = terms.get(second);
-      if (term === undefined || next === undefined) continue;
-      const seconds = found.get(term) ?? [];
-      const same = seconds.find((pair) => pair.next === next);
+      const before = terms.get(first);
+      const term = terms.get(second);
+      if (before === undefined || term === undefined) continue;
+      const same = before.next.find((pair) => pair.term === term);
+      const rarer = Math.max(words.get(first)?.rarity ?? 0, words.get(second)?.rarity ?? 0);
       if (same !== undefined) same.parts |= parts;
-      else seconds.push({ next, parts, worth: PAIR * Math.max(...[first, second].map((word) => meanings.get(word)?.rarity ?? 0)) });
-      found.set(term, seconds);
+      else before.next = [...before.next, { term, worth: PAIR * rarer, parts }];
     }
-    return found;
+  }
+
+  function unlink({ pairs }: Question): void {
+    for (const [first] of pairs) {
+      const term = terms.get(first);
+      if (term !== undefined) term.next = NONE;
+    }
   }
 
   function search(
@@ -428,27 +440,29 @@ export function createToolIndex(options: ToolIndexOptions = {}): ToolIndex {
     const take = Math.min(Math.floor(limit), view.size);
     if (!(take > 0)) return [];
     const question = read(query.slice(0, MAX_QUERY));
-    const words = new Map<string, Meaning>();
-    for (const [word, asked] of question.words) words.set(word, meaningOf(word, asked, view));
+    for (const [word, asked] of question.words) understand(word, asked, view);
     if (room.scores.length < question.parts * entries.length || room.best.length !== entries.length) room = makeRoom(entries.length, question.parts);
-    const rankings = Array.from({ length: question.parts }, (_, part) => rank(words, part, view));
-    const [whole, ...sentences] = rankings as [Ranking, ...Ranking[]];
+    const rankings = Array.from({ length: question.parts }, (_, part) => rank(question, part, view));
+    const [whole] = rankings as [Ranking];
     if (whole.highest === 0) return [];
-
+    const { scores, best: fits } = room;
+    const scales = rankings.map(({ highest }) => highest > 0 ? 1 / highest : 0);
     const fit = (slot: number): number => {
-      const own = (whole.scores[slot] as number) / whole.highest;
-      let most = sentences.length === 0 ? own : 0;
-      for (const { scores, highest } of sentences) {
-        if (highest > 0) most = Math.max(most, (scores[slot] as number) / highest);
+      const own = (scores[slot] as number) * (scales[0] as number);
+      let most = scales.length === 1 ? own : 0;
+      for (let part = 1; part < scales.length; part++) {
+        const score = (scores[part * fits.length + slot] as number) * (scales[part] as number);
+        if (score > most) most = score;
       }
       return own + SENTENCE_SHARE * (most - own);
     };
-    const fits = room.best;
-    for (let slot = 0; slot < fits.length; slot++) fits[slot] = whole.scores[slot] === 0 ? 0 : fit(slot);
+    for (let slot = 0; slot < fits.length; slot++) {
+      fits[slot] = scores[slot] === 0 ? 0 : fit(slot);
+    }
     const found = bestSlots(fits, Math.max(take, READ_FOR_PAIRS));
-    const pairs = pairsOf(question, words);
+    link(question);
     for (const slot of found.slice(0, READ_FOR_PAIRS)) {
-      const had = pairsIn(entries[slot] as Entry, pairs);
+      const had = pairsIn(entries[slot] as Entry);
       rankings.forEach(({ scores, missing, fade }, part) => {
         const share = 1 - fade * (missing[slot] as number);
         for (const { parts, worth } of had) {
@@ -457,6 +471,7 @@ export function createToolIndex(options: ToolIndexOptions = {}): ToolIndex {
       });
       if (had.size > 0) fits[slot] = fit(slot);
     }
+    unlink(question);
     const slots = found.sort(byFit(fits)).slice(0, take);
     const top = slots[0] as number;
     const share = shareOf(whole, top, (entries[top] as Entry).size);
@@ -464,7 +479,7 @@ export function createToolIndex(options: ToolIndexOptions = {}): ToolIndex {
     return slots.map((slot) => ({
       id: (entries[slot] as Entry).id,
       score: share * (fits[slot] as number) / (fits[top] as number),
-      matches: matchesOf(entries[slot] as Entry, words),
+      matches: matchesOf(entries[slot] as Entry, question),
     }));
   }
 
@@ -477,17 +492,19 @@ export function createToolIndex(options: ToolIndexOptions = {}): ToolIndex {
   /** The slots that fit best, best first. */
   function bestSlots(fits: Float32Array, take: number): number[] {
     const order = byFit(fits);
-    let found: number[] = [];
-    let lowest = 0;
+    const found: number[] = [];
     for (let slot = 0; slot < fits.length; slot++) {
-      const own = fits[slot] as number;
-      if (own === 0 || own < lowest) continue;
-      if (found.push(slot) >= 2 * take + 32) {
-        found = found.sort(order).slice(0, take);
-        lowest = fits[found.at(-1) as number] as number;
+      if (fits[slot] === 0) continue;
+      if (take > MANY_HITS) found.push(slot);
+      else if (found.length < take || order(slot, found[take - 1] as number) < 0) {
+        let place = Math.min(found.length, take - 1);
+        for (; place > 0 && order(slot, found[place - 1] as number) < 0; place--) {
+          found[place] = found[place - 1] as number;
+        }
+        found[place] = slot;
       }
     }
-    return found.sort(order).slice(0, take);
+    return take > MANY_HITS ? found.sort(order) : found;
   }
 
   return { add, remove, search };
@@ -503,21 +520,21 @@ function shareOf({ scores, missing, fade }: Ranking, slot: number, size: number)
 }
 
 /** Which neighbouring words of the query a tool has. */
-function pairsIn({ fields }: Entry, pairs: Pairs): Set<Pair> {
+function pairsIn({ fields }: Entry): Set<Pair> {
   const had = new Set<Pair>();
-  fields.forEach((list, field) => {
-    if (!ORDERED.has(FIELDS[field] as ToolField)) return;
+  for (const field of ORDERED) {
+    const list = fields[field] as readonly Term[];
     for (let index = 1; index < list.length; index++) {
-      for (const pair of pairs.get(list[index - 1] as Term) ?? []) {
-        if (pair.next === list[index]) had.add(pair);
+      for (const pair of (list[index - 1] as Term).next) {
+        if (pair.term === list[index]) had.add(pair);
       }
     }
-  });
+  }
   return had;
 }
 
 /** Which words of the query a tool has, and where. */
-function matchesOf({ fields }: Entry, words: ReadonlyMap<string, Meaning>): ToolMatch[] {
+function matchesOf({ fields }: Entry, { words }: Question): ToolMatch[] {
   fields.forEach((list, field) => {
     for (const term of list) term.fields |= 1 << field;
   });
@@ -561,16 +578,6 @@ function rarity(count: number, size: number): number {
   const others = Math.max(size, 100) - count;
   return Math.round(1_024 * Math.log(1 + (others + 0.5) / (count + 0.5))) / 1_024;
 }
-
-const FIELDS: readonly ToolField[] = [
-  "name",
-  "title",
-  "namespace",
-  "tags",
-  "category",
-  "description",
-  "parameters",
-];
 
 const fieldLists: (readonly ToolField[] | undefined)[] = [];
 
