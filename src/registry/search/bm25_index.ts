@@ -47,7 +47,7 @@ const MANY_WORDS = 14;
 /** What the sentence that fits best is worth, compared with the whole query. */
 const SENTENCE_SHARE = 0.4;
 /** The score that the best tool must reach by default. See `bench/search_quality.ts`. */
-const MIN_SCORE = 0.075;
+const MIN_SCORE = 0.085;
 
 const MAX_QUERY = 8_192;
 const MAX_QUERY_WORDS = 512;
@@ -79,8 +79,6 @@ interface Term {
   readonly word: string;
   /** For each tool that has it, its slot times {@linkcode STEPS}, and what the word weighs there. */
   readonly postings: number[];
-  /** While a query is ranked: the words that follow this one in it. */
-  next: readonly Pair[];
   /** While a hit is explained: the fields that have the word, a bit each. */
   fields: number;
 }
@@ -139,16 +137,13 @@ interface Ranking {
   /** By slot, for tools with a score: how much is said by the words that it does not have. */
   readonly missing: Float32Array;
   /** How much a missing word takes off a score. */
-  readonly fade: number;
-  readonly highest: number;
-}
-
-/** Arrays to rank in. */
-interface Room {
-  readonly scores: Float32Array;
-  readonly present: Float32Array;
+  fade: number;
+  /** One over the highest score. */
+  scale: number;
+  /** By slot, while a word is looked at: the most that one of its meanings is worth, … */
   readonly best: Float32Array;
-  readonly turns: Uint32Array;
+  /** … and the last word with a meaning that the tool has. */
+  readonly turns: Uint16Array;
 }
 
 /** Options for {@linkcode createToolIndex}. */
@@ -161,7 +156,7 @@ export interface ToolIndexOptions {
   /**
    * The score that the best tool must reach where a search does not say; 0 for any.
    *
-   * @default {0.075}
+   * @default {0.085}
    */
   readonly minScore?: number | undefined;
 }
@@ -212,8 +207,8 @@ export function createToolIndex(options: ToolIndexOptions = {}): ToolIndex {
   const stemsOf = new Map<string, readonly string[]>();
   // People ask in the same words, also in those that no tool has.
   const guesses = new Map<string, readonly (readonly [word: string, likeness: number])[]>();
-  // Room to rank in, kept because a query needs it for microseconds only.
-  let room = makeRoom(0);
+  // Kept for the next query: to make such arrays takes as long as to rank (110 µs of 450 on Bun).
+  const rankings: Ranking[] = [];
 
   function add(tool: Tool): void {
     remove(tool.id);
@@ -248,7 +243,7 @@ export function createToolIndex(options: ToolIndexOptions = {}): ToolIndex {
   function termOf(word: string): Term {
     let term = terms.get(word);
     if (term === undefined) {
-      terms.set(word, term = { word, postings: [], next: NONE, fields: 0 });
+      terms.set(word, term = { word, postings: [], fields: 0 });
       guesses.clear();
       const letter = word.slice(0, 1);
       byLetter.set(letter, (byLetter.get(letter) ?? new Set()).add(word));
@@ -332,7 +327,7 @@ export function createToolIndex(options: ToolIndexOptions = {}): ToolIndex {
       }
     }
     const name = joinWords(text);
-    if (terms.has(name)) note(name, text.trim(), 1);
+    if (name !== "" && terms.has(name)) note(name, text.trim(), 1);
     return { words, pairs, parts: parts > 2 ? parts : 1 };
   }
 
@@ -365,13 +360,28 @@ export function createToolIndex(options: ToolIndexOptions = {}): ToolIndex {
     asked.terms = found;
   }
 
-  /** Scores the tools for a part of a query, in `room`. */
-  function rank({ words }: Question, part: number, { shown }: View): Ranking {
+  /** An empty ranking for a part of a query. */
+  function rankingOf(part: number): Ranking {
     const size = entries.length;
-    const scores = room.scores.subarray(part * size, (part + 1) * size).fill(0);
-    const present = room.present.subarray(part * size, (part + 1) * size).fill(0);
-    const best = room.best;
-    const lastTurn = room.turns.fill(0);
+    let ranking = rankings[part];
+    if (ranking?.scores.length !== size) {
+      rankings[part] = ranking = {
+        scores: new Float32Array(size),
+        missing: new Float32Array(size),
+        fade: 0,
+        scale: 0,
+        best: new Float32Array(size),
+        turns: new Uint16Array(size),
+      };
+    }
+    for (const list of [ranking.scores, ranking.missing, ranking.turns]) list.fill(0);
+    return ranking;
+  }
+
+  /** Scores the tools for a part of a query. */
+  function rank({ words }: Question, part: number, { shown }: View): Ranking {
+    const ranking = rankingOf(part);
+    const { scores, missing, best, turns } = ranking;
     let total = 0;
     let turn = 0;
     for (const { rarity: most, terms: found, parts } of words.values()) {
@@ -383,10 +393,10 @@ export function createToolIndex(options: ToolIndexOptions = {}): ToolIndex {
         for (let index = 0; index < postings.length; index++) {
           const posting = postings[index] as number;
           const slot = slotIn(posting);
-          if (lastTurn[slot] !== turn) {
-            lastTurn[slot] = turn;
+          if (turns[slot] !== turn) {
+            turns[slot] = turn;
             best[slot] = 0;
-            (present[slot] as number) += most * likeness;
+            (missing[slot] as number) -= most * likeness;
           }
           // Of the words that may be meant, a tool counts for the one that fits it best.
           const more = worth * (posting & STEPS - 1) - (best[slot] as number);
@@ -400,35 +410,32 @@ export function createToolIndex(options: ToolIndexOptions = {}): ToolIndex {
     // A tool that has half of three words is worth half. No tool has all of fifty.
     const fade = Math.max(0, (MANY_WORDS - turn) / (MANY_WORDS - 1)) / total;
     let highest = 0;
-    for (let slot = 0; slot < size; slot++) {
+    for (let slot = 0; slot < scores.length; slot++) {
       if (scores[slot] === 0) continue;
-      const missing = total - (present[slot] as number);
-      present[slot] = missing;
-      const score = shown?.[slot] === 0 ? 0 : (scores[slot] as number) * (1 - fade * missing);
+      const lack = (missing[slot] as number) += total;
+      const score = shown?.[slot] === 0 ? 0 : (scores[slot] as number) * (1 - fade * lack);
       scores[slot] = score;
       if (score > highest) highest = score;
     }
-    return { scores, missing: present, fade, highest };
+    ranking.fade = fade;
+    ranking.scale = highest > 0 ? 1 / highest : 0;
+    return ranking;
   }
 
-  /** Tells the terms of a query which terms follow them in it. */
-  function link({ words, pairs }: Question): void {
+  /** The neighbours in a query: by the first word, what follows it. */
+  function pairsOf({ words, pairs }: Question): Map<Term, Pair[]> {
+    const found = new Map<Term, Pair[]>();
     for (const [first, second, parts] of pairs) {
       const before = terms.get(first);
       const term = terms.get(second);
       if (before === undefined || term === undefined) continue;
-      const same = before.next.find((pair) => pair.term === term);
+      const list = found.get(before) ?? [];
+      const same = list.find((pair) => pair.term === term);
       const rarer = Math.max(words.get(first)?.rarity ?? 0, words.get(second)?.rarity ?? 0);
       if (same !== undefined) same.parts |= parts;
-      else before.next = [...before.next, { term, worth: PAIR * rarer, parts }];
+      else found.set(before, [...list, { term, worth: PAIR * rarer, parts }]);
     }
-  }
-
-  function unlink({ pairs }: Question): void {
-    for (const [first] of pairs) {
-      const term = terms.get(first);
-      if (term !== undefined) term.next = NONE;
-    }
+    return found;
   }
 
   function search(
@@ -441,37 +448,33 @@ export function createToolIndex(options: ToolIndexOptions = {}): ToolIndex {
     if (!(take > 0)) return [];
     const question = read(query.slice(0, MAX_QUERY));
     for (const [word, asked] of question.words) understand(word, asked, view);
-    if (room.scores.length < question.parts * entries.length || room.best.length !== entries.length) room = makeRoom(entries.length, question.parts);
-    const rankings = Array.from({ length: question.parts }, (_, part) => rank(question, part, view));
-    const [whole] = rankings as [Ranking];
-    if (whole.highest === 0) return [];
-    const { scores, best: fits } = room;
-    const scales = rankings.map(({ highest }) => highest > 0 ? 1 / highest : 0);
-    const fit = (slot: number): number => {
-      const own = (scores[slot] as number) * (scales[0] as number);
-      let most = scales.length === 1 ? own : 0;
-      for (let part = 1; part < scales.length; part++) {
-        const score = (scores[part * fits.length + slot] as number) * (scales[part] as number);
+    const parts = Array.from({ length: question.parts }, (_, part) => rank(question, part, view));
+    const [whole, ...sentences] = parts as [Ranking, ...Ranking[]];
+    const fits = whole.best.fill(0);
+    const fit = (slot: number): void => {
+      const own = whole.scale * (whole.scores[slot] as number);
+      let most = sentences.length === 0 ? own : 0;
+      for (let index = 0; index < sentences.length; index++) {
+        const { scores, scale } = sentences[index] as Ranking;
+        const score = scale * (scores[slot] as number);
         if (score > most) most = score;
       }
-      return own + SENTENCE_SHARE * (most - own);
+      fits[slot] = own + SENTENCE_SHARE * (most - own);
     };
-    for (let slot = 0; slot < fits.length; slot++) {
-      fits[slot] = scores[slot] === 0 ? 0 : fit(slot);
-    }
+    for (let slot = 0; slot < fits.length; slot++) if (whole.scores[slot] !== 0) fit(slot);
     const found = bestSlots(fits, Math.max(take, READ_FOR_PAIRS));
-    link(question);
+    if (found.length === 0) return [];
+    const pairs = pairsOf(question);
     for (const slot of found.slice(0, READ_FOR_PAIRS)) {
-      const had = pairsIn(entries[slot] as Entry);
-      rankings.forEach(({ scores, missing, fade }, part) => {
+      const had = pairsIn(entries[slot] as Entry, pairs);
+      parts.forEach(({ scores, missing, fade }, part) => {
         const share = 1 - fade * (missing[slot] as number);
         for (const { parts, worth } of had) {
           if (parts & 1 << part) (scores[slot] as number) += share * worth;
         }
       });
-      if (had.size > 0) fits[slot] = fit(slot);
+      fit(slot);
     }
-    unlink(question);
     const slots = found.sort(byFit(fits)).slice(0, take);
     const top = slots[0] as number;
     const share = shareOf(whole, top, (entries[top] as Entry).size);
@@ -519,13 +522,13 @@ function shareOf({ scores, missing, fade }: Ranking, slot: number, size: number)
   return own / (own + Math.sqrt(Math.sqrt(lack * lack * lack * size)) / 2);
 }
 
-/** Which neighbouring words of the query a tool has. */
-function pairsIn({ fields }: Entry): Set<Pair> {
+/** Which neighbours in a query a tool has. */
+function pairsIn({ fields }: Entry, pairs: ReadonlyMap<Term, readonly Pair[]>): Set<Pair> {
   const had = new Set<Pair>();
   for (const field of ORDERED) {
     const list = fields[field] as readonly Term[];
     for (let index = 1; index < list.length; index++) {
-      for (const pair of (list[index - 1] as Term).next) {
+      for (const pair of pairs.get(list[index - 1] as Term) ?? NONE) {
         if (pair.term === list[index]) had.add(pair);
       }
     }
@@ -559,15 +562,6 @@ function count({ postings }: Term, shown: Uint8Array | undefined): number {
     found += shown[slotIn(postings[index] as number)] as number;
   }
   return found;
-}
-
-function makeRoom(size: number, parts = 1): Room {
-  return {
-    scores: new Float32Array(size * parts),
-    present: new Float32Array(size * parts),
-    best: new Float32Array(size),
-    turns: new Uint32Array(size),
-  };
 }
 
 /**
