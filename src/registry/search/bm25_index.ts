@@ -40,8 +40,6 @@ const WHOLE_NAME = 5;
 const PAIR = 0.1;
 /** How many of the best tools are read for neighbouring words. */
 const READ_FOR_PAIRS = 32;
-/** From this many hits on, all are sorted. */
-const MANY_HITS = 128;
 /** From this many words on, it no longer counts how many of them a tool has. */
 const MANY_WORDS = 14;
 /** What the sentence that fits best is worth, compared with the whole query. */
@@ -117,8 +115,8 @@ interface Asked {
 interface Question {
   /** The words by their stems. */
   readonly words: ReadonlyMap<string, Asked>;
-  /** Neighbouring stems, and where they stand. */
-  readonly pairs: readonly (readonly [first: string, second: string, parts: number])[];
+  /** Neighbouring words, and where they stand. */
+  readonly pairs: readonly (readonly [first: Asked, second: Asked, parts: number])[];
   /** How many parts are ranked: the whole, and its sentences if there are several. */
   readonly parts: number;
 }
@@ -297,12 +295,13 @@ export function createToolIndex(options: ToolIndexOptions = {}): ToolIndex {
 
   function read(text: string): Question {
     const words = new Map<string, Asked>();
-    const pairs: [string, string, number][] = [];
+    const pairs: [Asked, Asked, number][] = [];
     let parts = 1;
-    const note = (base: string, typed: string, bits: number): void => {
-      const word = words.get(base);
-      if (word !== undefined) word.parts |= bits;
-      else words.set(base, { typed, parts: bits, rarity: 0, terms: NONE });
+    const note = (base: string, typed: string, bits: number): Asked => {
+      let word = words.get(base);
+      if (word === undefined) words.set(base, word = { typed, parts: 0, rarity: 0, terms: NONE });
+      word.parts |= bits;
+      return word;
     };
     for (const sentence of text.split(SENTENCE_END)) {
       const split = splitWords(sentence, MAX_QUERY_WORDS);
@@ -310,12 +309,12 @@ export function createToolIndex(options: ToolIndexOptions = {}): ToolIndex {
       // Who asks for several things asks for each in a sentence of its own.
       const isPart = parts <= MAX_SENTENCES && found.flat().length > 1;
       const bits = isPart ? 1 | 1 << parts++ : 1;
-      let previous = "";
+      let previous: Asked | undefined;
       for (const [index, word] of split.entries()) {
         for (const base of found[index] as readonly string[]) {
-          note(base, word, bits);
-          pairs.push([previous, base, bits]);
-          previous = base;
+          const next = note(base, word, bits);
+          if (previous !== undefined) pairs.push([previous, next, bits]);
+          previous = next;
         }
         // Written apart, but known as one word: "look up", "who am I".
         let joined = word;
@@ -422,22 +421,6 @@ export function createToolIndex(options: ToolIndexOptions = {}): ToolIndex {
     return ranking;
   }
 
-  /** The neighbours in a query: by the first word, what follows it. */
-  function pairsOf({ words, pairs }: Question): Map<Term, Pair[]> {
-    const found = new Map<Term, Pair[]>();
-    for (const [first, second, parts] of pairs) {
-      const before = terms.get(first);
-      const term = terms.get(second);
-      if (before === undefined || term === undefined) continue;
-      const list = found.get(before) ?? [];
-      const same = list.find((pair) => pair.term === term);
-      const rarer = Math.max(words.get(first)?.rarity ?? 0, words.get(second)?.rarity ?? 0);
-      if (same !== undefined) same.parts |= parts;
-      else found.set(before, [...list, { term, worth: PAIR * rarer, parts }]);
-    }
-    return found;
-  }
-
   function search(
     query: string,
     limit: number,
@@ -495,19 +478,16 @@ export function createToolIndex(options: ToolIndexOptions = {}): ToolIndex {
   /** The slots that fit best, best first. */
   function bestSlots(fits: Float32Array, take: number): number[] {
     const order = byFit(fits);
-    const found: number[] = [];
+    let found: number[] = [];
+    let lowest = 0;
     for (let slot = 0; slot < fits.length; slot++) {
-      if (fits[slot] === 0) continue;
-      if (take > MANY_HITS) found.push(slot);
-      else if (found.length < take || order(slot, found[take - 1] as number) < 0) {
-        let place = Math.min(found.length, take - 1);
-        for (; place > 0 && order(slot, found[place - 1] as number) < 0; place--) {
-          found[place] = found[place - 1] as number;
-        }
-        found[place] = slot;
+      const fit = fits[slot] as number;
+      if (fit > 0 && fit >= lowest && found.push(slot) === 4 * take) {
+        found = found.sort(order).slice(0, take);
+        lowest = fits[found[take - 1] as number] as number;
       }
     }
-    return take > MANY_HITS ? found.sort(order) : found;
+    return found.sort(order).slice(0, take);
   }
 
   return { add, remove, search };
@@ -520,6 +500,21 @@ function shareOf({ scores, missing, fade }: Ranking, slot: number, size: number)
   // A tool that says much has words of any query by chance. Powers of 3/4 and 1/4 by square roots,
   // which are exact on every engine.
   return own / (own + Math.sqrt(Math.sqrt(lack * lack * lack * size)) / 2);
+}
+
+/** The neighbours in a query: by the first word, what follows it. */
+function pairsOf({ pairs }: Question): Map<Term, Pair[]> {
+  const found = new Map<Term, Pair[]>();
+  for (const [first, second, parts] of pairs) {
+    const [before, term] = [first, second].map(({ terms }) => terms[0]?.[0]);
+    if (before === undefined || term === undefined) continue;
+    const list = found.get(before) ?? [];
+    const same = list.find((pair) => pair.term === term);
+    if (same !== undefined) same.parts |= parts;
+    else list.push({ term, worth: PAIR * Math.max(first.rarity, second.rarity), parts });
+    found.set(before, list);
+  }
+  return found;
 }
 
 /** Which neighbours in a query a tool has. */
