@@ -135,14 +135,15 @@ interface Ranking {
   /** By slot, for tools with a score: how much is said by the words that it does not have. */
   readonly missing: Float32Array;
   /** How much a missing word takes off a score. */
-  fade: number;
-  /** One over the highest score. */
-  scale: number;
-  /** By slot, while a word is looked at: the most that one of its meanings is worth, … */
-  readonly best: Float32Array;
-  /** … and the last word with a meaning that the tool has. */
-  readonly turns: Uint16Array;
+  readonly fade: number;
+  readonly highest: number;
 }
+
+/**
+ * Arrays to rank a part of a query in, by slot: the scores; what is missing; of the word that is
+ * looked at, the most that one of its meanings is worth; and the last word that the tool has.
+ */
+type Room = [Float32Array, Float32Array, Float32Array, Float32Array];
 
 /** Options for {@linkcode createToolIndex}. */
 export interface ToolIndexOptions {
@@ -206,7 +207,7 @@ export function createToolIndex(options: ToolIndexOptions = {}): ToolIndex {
   // People ask in the same words, also in those that no tool has.
   const guesses = new Map<string, readonly (readonly [word: string, likeness: number])[]>();
   // Kept for the next query: to make such arrays takes as long as to rank (110 µs of 450 on Bun).
-  const rankings: Ranking[] = [];
+  const rooms: Room[] = [];
 
   function add(tool: Tool): void {
     remove(tool.id);
@@ -219,7 +220,7 @@ export function createToolIndex(options: ToolIndexOptions = {}): ToolIndex {
       list?.push(term);
     };
     for (const name of new Set([joinWords(tool.name), joinWords(tool.id)])) {
-      note(name, WHOLE_NAME, lists[0]);
+      if (name !== "") note(name, WHOLE_NAME, lists[0]);
     }
     for (const [text, weight, usualWords, field] of searchFields(tool)) {
       const words = splitWords(text, MAX_FIELD_WORDS).flatMap(stems);
@@ -293,7 +294,18 @@ export function createToolIndex(options: ToolIndexOptions = {}): ToolIndex {
     return view;
   }
 
-  function read(text: string): Question {
+  /** How many of the tools that the caller sees have a word. */
+  function count(word: string, shown: Uint8Array | undefined): number {
+    const { postings } = terms.get(word) ?? { postings: NONE };
+    if (shown === undefined) return postings.length;
+    let found = 0;
+    for (let index = 0; index < postings.length; index++) {
+      found += shown[slotIn(postings[index] as number)] as number;
+    }
+    return found;
+  }
+
+  function read(text: string, { shown }: View): Question {
     const words = new Map<string, Asked>();
     const pairs: [Asked, Asked, number][] = [];
     let parts = 1;
@@ -326,7 +338,7 @@ export function createToolIndex(options: ToolIndexOptions = {}): ToolIndex {
       }
     }
     const name = joinWords(text);
-    if (name !== "" && terms.has(name)) note(name, text.trim(), 1);
+    if (count(name, shown) > 0) note(name, text.trim(), 1);
     return { words, pairs, parts: parts > 2 ? parts : 1 };
   }
 
@@ -334,9 +346,8 @@ export function createToolIndex(options: ToolIndexOptions = {}): ToolIndex {
   function understand(word: string, asked: Asked, { shown, size }: View): void {
     const found: [Term, likeness: number, rarity: number][] = [];
     const note = (other: string, likeness: number): void => {
-      const term = terms.get(other);
-      const having = term === undefined ? 0 : count(term, shown);
-      if (term !== undefined && having > 0) found.push([term, likeness, rarity(having, size)]);
+      const having = count(other, shown);
+      if (having > 0) found.push([terms.get(other) as Term, likeness, rarity(having, size)]);
     };
     note(word, 1);
     // A rare synonym says no more than the word that was asked for, or than its commonest meaning.
@@ -359,28 +370,14 @@ export function createToolIndex(options: ToolIndexOptions = {}): ToolIndex {
     asked.terms = found;
   }
 
-  /** An empty ranking for a part of a query. */
-  function rankingOf(part: number): Ranking {
-    const size = entries.length;
-    let ranking = rankings[part];
-    if (ranking?.scores.length !== size) {
-      rankings[part] = ranking = {
-        scores: new Float32Array(size),
-        missing: new Float32Array(size),
-        fade: 0,
-        scale: 0,
-        best: new Float32Array(size),
-        turns: new Uint16Array(size),
-      };
-    }
-    for (const list of [ranking.scores, ranking.missing, ranking.turns]) list.fill(0);
-    return ranking;
-  }
-
   /** Scores the tools for a part of a query. */
   function rank({ words }: Question, part: number, { shown }: View): Ranking {
-    const ranking = rankingOf(part);
-    const { scores, missing, best, turns } = ranking;
+    const size = entries.length;
+    if (rooms[part]?.[0].length !== size) {
+      rooms[part] = [0, 0, 0, 0].map(() => new Float32Array(size)) as Room;
+    }
+    const [scores, missing, best, turns] = rooms[part] as Room;
+    for (const list of [scores, missing, turns]) list.fill(0);
     let total = 0;
     let turn = 0;
     for (const { rarity: most, terms: found, parts } of words.values()) {
@@ -411,14 +408,12 @@ export function createToolIndex(options: ToolIndexOptions = {}): ToolIndex {
     let highest = 0;
     for (let slot = 0; slot < scores.length; slot++) {
       if (scores[slot] === 0) continue;
-      const lack = (missing[slot] as number) += total;
+      const lack = missing[slot] = Math.max(0, total + (missing[slot] as number));
       const score = shown?.[slot] === 0 ? 0 : (scores[slot] as number) * (1 - fade * lack);
       scores[slot] = score;
       if (score > highest) highest = score;
     }
-    ranking.fade = fade;
-    ranking.scale = highest > 0 ? 1 / highest : 0;
-    return ranking;
+    return { scores, missing, fade, highest };
   }
 
   function search(
@@ -429,23 +424,37 @@ export function createToolIndex(options: ToolIndexOptions = {}): ToolIndex {
     const view = viewOf(among);
     const take = Math.min(Math.floor(limit), view.size);
     if (!(take > 0)) return [];
-    const question = read(query.slice(0, MAX_QUERY));
+    const question = read(query.slice(0, MAX_QUERY), view);
     for (const [word, asked] of question.words) understand(word, asked, view);
     const parts = Array.from({ length: question.parts }, (_, part) => rank(question, part, view));
-    const [whole, ...sentences] = parts as [Ranking, ...Ranking[]];
-    const fits = whole.best.fill(0);
-    const fit = (slot: number): void => {
-      const own = whole.scale * (whole.scores[slot] as number);
-      let most = sentences.length === 0 ? own : 0;
-      for (let index = 0; index < sentences.length; index++) {
-        const { scores, scale } = sentences[index] as Ranking;
-        const score = scale * (scores[slot] as number);
+    const [whole] = parts as [Ranking];
+    const sentences = parts.length > 1 ? parts.slice(1) : parts;
+    // What was for the words of the whole query is free again.
+    const fits = (rooms[0] as Room)[2];
+    const fit = (slot: number): number => {
+      const own = (whole.scores[slot] as number) / whole.highest;
+      let most = 0;
+      for (let index = 0; own > 0 && index < sentences.length; index++) {
+        const { scores, highest } = sentences[index] as Ranking;
+        const score = (scores[slot] as number) / highest;
         if (score > most) most = score;
       }
-      fits[slot] = own + SENTENCE_SHARE * (most - own);
+      return own + SENTENCE_SHARE * (most - own);
     };
-    for (let slot = 0; slot < fits.length; slot++) if (whole.scores[slot] !== 0) fit(slot);
-    const found = bestSlots(fits, Math.max(take, READ_FOR_PAIRS));
+    const byFit = (a: number, b: number): number =>
+      (fits[b] as number) - (fits[a] as number) ||
+      ((entries[a] as Entry).id < (entries[b] as Entry).id ? -1 : 1);
+    const enough = Math.max(take, READ_FOR_PAIRS);
+    let found: number[] = [];
+    let lowest = 0;
+    for (let slot = 0; slot < fits.length; slot++) {
+      const own = fits[slot] = fit(slot);
+      if (own > 0 && own >= lowest && found.push(slot) === 4 * enough) {
+        found = found.sort(byFit).slice(0, enough);
+        lowest = fits[found.at(-1) as number] as number;
+      }
+    }
+    found.sort(byFit);
     if (found.length === 0) return [];
     const pairs = pairsOf(question);
     for (const slot of found.slice(0, READ_FOR_PAIRS)) {
@@ -456,9 +465,9 @@ export function createToolIndex(options: ToolIndexOptions = {}): ToolIndex {
           if (parts & 1 << part) (scores[slot] as number) += share * worth;
         }
       });
-      fit(slot);
+      fits[slot] = fit(slot);
     }
-    const slots = found.sort(byFit(fits)).slice(0, take);
+    const slots = found.slice(0, enough).sort(byFit).slice(0, take);
     const top = slots[0] as number;
     const share = shareOf(whole, top, (entries[top] as Entry).size);
     if (share < minScore) return [];
@@ -467,27 +476,6 @@ export function createToolIndex(options: ToolIndexOptions = {}): ToolIndex {
       score: share * (fits[slot] as number) / (fits[top] as number),
       matches: matchesOf(entries[slot] as Entry, question),
     }));
-  }
-
-  function byFit(fits: Float32Array): (a: number, b: number) => number {
-    return (a, b) =>
-      (fits[b] as number) - (fits[a] as number) ||
-      ((entries[a] as Entry).id < (entries[b] as Entry).id ? -1 : 1);
-  }
-
-  /** The slots that fit best, best first. */
-  function bestSlots(fits: Float32Array, take: number): number[] {
-    const order = byFit(fits);
-    let found: number[] = [];
-    let lowest = 0;
-    for (let slot = 0; slot < fits.length; slot++) {
-      const fit = fits[slot] as number;
-      if (fit > 0 && fit >= lowest && found.push(slot) === 4 * take) {
-        found = found.sort(order).slice(0, take);
-        lowest = fits[found[take - 1] as number] as number;
-      }
-    }
-    return found.sort(order).slice(0, take);
   }
 
   return { add, remove, search };
@@ -548,15 +536,6 @@ function matchesOf({ fields }: Entry, { words }: Question): ToolMatch[] {
 /** The slot of the tool that a posting is about. */
 function slotIn(posting: number): number {
   return posting / STEPS | 0;
-}
-
-function count({ postings }: Term, shown: Uint8Array | undefined): number {
-  if (shown === undefined) return postings.length;
-  let found = 0;
-  for (let index = 0; index < postings.length; index++) {
-    found += shown[slotIn(postings[index] as number)] as number;
-  }
-  return found;
 }
 
 /**
