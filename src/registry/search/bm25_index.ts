@@ -39,7 +39,7 @@ const WHOLE_NAME = 5;
 /** What two neighbouring words are worth together, compared with the rarer of them. */
 const PAIR = 0.1;
 /** How many of the best tools are read for neighbouring words. */
-const READ_FOR_PAIRS = 32;
+const READ_FOR_PAIRS = 16;
 /** From this many words on, it no longer counts how many of them a tool has. */
 const MANY_WORDS = 14;
 /** What the sentence that fits best is worth, compared with the whole query. */
@@ -294,17 +294,6 @@ export function createToolIndex(options: ToolIndexOptions = {}): ToolIndex {
     return view;
   }
 
-  /** How many of the tools that the caller sees have a word. */
-  function count(word: string, shown: Uint8Array | undefined): number {
-    const { postings } = terms.get(word) ?? { postings: NONE };
-    if (shown === undefined) return postings.length;
-    let found = 0;
-    for (let index = 0; index < postings.length; index++) {
-      found += shown[slotIn(postings[index] as number)] as number;
-    }
-    return found;
-  }
-
   function read(text: string, { shown }: View): Question {
     const words = new Map<string, Asked>();
     const pairs: [Asked, Asked, number][] = [];
@@ -338,7 +327,7 @@ export function createToolIndex(options: ToolIndexOptions = {}): ToolIndex {
       }
     }
     const name = joinWords(text);
-    if (count(name, shown) > 0) note(name, text.trim(), 1);
+    if (count(terms.get(name), shown) > 0) note(name, text.trim(), 1);
     return { words, pairs, parts: parts > 2 ? parts : 1 };
   }
 
@@ -346,8 +335,9 @@ export function createToolIndex(options: ToolIndexOptions = {}): ToolIndex {
   function understand(word: string, asked: Asked, { shown, size }: View): void {
     const found: [Term, likeness: number, rarity: number][] = [];
     const note = (other: string, likeness: number): void => {
-      const having = count(other, shown);
-      if (having > 0) found.push([terms.get(other) as Term, likeness, rarity(having, size)]);
+      const term = terms.get(other);
+      const having = count(term, shown);
+      if (term !== undefined && having > 0) found.push([term, likeness, rarity(having, size)]);
     };
     note(word, 1);
     // A rare synonym says no more than the word that was asked for, or than its commonest meaning.
@@ -459,6 +449,7 @@ export function createToolIndex(options: ToolIndexOptions = {}): ToolIndex {
     const pairs = pairsOf(question);
     for (const slot of found.slice(0, READ_FOR_PAIRS)) {
       const had = pairsIn(entries[slot] as Entry, pairs);
+      if (had.size === 0) continue;
       parts.forEach(({ scores, missing, fade }, part) => {
         const share = 1 - fade * (missing[slot] as number);
         for (const { parts, worth } of had) {
@@ -536,6 +527,14 @@ function matchesOf({ fields }: Entry, { words }: Question): ToolMatch[] {
 /** The slot of the tool that a posting is about. */
 function slotIn(posting: number): number {
   return posting / STEPS | 0;
+}
+
+/** How many of the tools that the caller sees have a word. */
+function count(term: Term | undefined, shown: Uint8Array | undefined): number {
+  if (term === undefined || shown === undefined) return term?.postings.length ?? 0;
+  let found = 0;
+  for (const posting of term.postings) found += shown[slotIn(posting)] as number;
+  return found;
 }
 
 /**

@@ -101,10 +101,12 @@ export function closeWords(word: string, known: Iterable<string>): [string, numb
   if (/\p{N}|^[a-z]{1,2}$/u.test(word)) return [];
   const limit = word.length < 4 ? 0 : word.length < 8 ? 1 : 2;
   const letters = letterMask(word);
+  const second = word.charCodeAt(1);
   const found: [string, number][] = [];
   for (const other of known) {
     const longer = other.length - word.length;
-    if (longer >= 0 && other.startsWith(word)) {
+    // The second letter says no to most words, sooner than "startsWith" does.
+    if (longer >= 0 && (limit === 0 || other.charCodeAt(1) === second) && other.startsWith(word)) {
       found.push([other, 0.5 + word.length / other.length / 2]);
     } else if (
       longer <= limit && longer >= -limit &&
