@@ -77,11 +77,11 @@ export class DispatcherState implements CallShared {
 
   /** What runs the tools of a toolset: the registry it came from, or one made for its list. */
   hostOf(toolset: Toolset): ToolHost {
-    const { source } = toolset;
+    const { source, bridge } = toolset;
     if (isToolHost(source)) return source;
     let host = this.#hosts.get(source);
     if (host === undefined) {
-      const { engine } = this.settings;
+      const engine = this.settings.engine ?? (bridge && this.hostOf(bridge.behind).engine);
       if (engine === undefined) {
         refuse(
           `make a dispatcher for the toolset "${toolset.name}"`,

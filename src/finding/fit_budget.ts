@@ -20,7 +20,6 @@ import {
   type Check,
   checkFunction,
   checkText,
-  clip,
   describe,
   isListOf,
   isTool,
@@ -35,7 +34,7 @@ import {
 } from "../tool/mod.ts";
 import { type Choice, chooseWithin } from "./choose_within.ts";
 import { countTokens, type TokenCounter } from "./count_tokens.ts";
-import { argumentsOf } from "./signature.ts";
+import { argumentsOf, firstSentence } from "./signature.ts";
 
 /** How many tokens an export takes. */
 export interface TokenMeasure {
@@ -382,16 +381,13 @@ export function atDetail(tool: Tool, detail: ToolDetail): Tool {
   return made;
 }
 
-const MAX_SENTENCE = 200;
-
 function variantOf(tool: Tool, detail: "no-examples" | "signature"): Tool {
   const { parametersStandard: _, returnsStandard: __, ...fields } = tool;
   if (detail === "no-examples") return makeTool({ ...fields, examples: [] } as ToolDefinition);
-  const [sentence = ""] = tool.description.trim().split(/(?<=[.!?])\s|(?<=[。！？])|\n/u, 1);
   const { text, lossy } = argumentsOf(tool);
   const shown: Partial<ToolDefinition> = {
     examples: [],
-    description: `${clip(sentence, MAX_SENTENCE)}\nArguments${lossy ? ", in part" : ""}: ${text}`,
+    description: `${firstSentence(tool)}\nArguments${lossy ? ", in part" : ""}: ${text}`,
     parameters: { type: "object" },
     returns: undefined,
     icons: [],

@@ -1,9 +1,11 @@
 /**
- * Many tools for few tokens: views of tools, and budgets (`@plue/tools/finding`).
+ * Many tools for few tokens: a bridge to tools that are not listed, views of tools, and budgets
+ * (`@plue/tools/finding`).
  *
  * @module
  */
 
+export { createToolBridge, type ToolBridgeOptions } from "./bridge.ts";
 export { viewOf, type ViewOptions } from "./view.ts";
 export { countTokens, type TokenCounter } from "./count_tokens.ts";
 export {

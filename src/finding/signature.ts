@@ -1,11 +1,11 @@
 /**
- * The arguments of a tool as a type of TypeScript: the shortest form in which models know how to call
- * it.
+ * A tool in one line, with its arguments as a type of TypeScript: the shortest form in which models
+ * know how to call it.
  *
  * @module
  */
 
-import { isObject, type JsonSchemaObject, pointerStep, type Tool } from "../tool/mod.ts";
+import { clip, isObject, type JsonSchemaObject, pointerStep, type Tool } from "../tool/mod.ts";
 
 /** A type, and whether it says less than the schema does. */
 export interface TypeText {
@@ -41,6 +41,25 @@ export function argumentsOf(tool: Tool): TypeText {
   const writer = new Writer(tool.parameters);
   const text = writer.type(tool.parameters, MAX_LEVELS);
   return { text, lossy: writer.lossy };
+}
+
+const MAX_SENTENCE = 200;
+
+/** The first sentence of a tool's description. */
+export function firstSentence({ description }: Tool): string {
+  const [sentence = ""] = description.trim().split(/(?<=[.!?])\s|(?<=[。！？])|\n/u, 1);
+  return clip(sentence, MAX_SENTENCE);
+}
+
+/**
+ * Writes a tool in one line: `web:search({ query: string }): Searches the web.` With `[lossy]` before
+ * the colon, the type leaves out a rule of the schema.
+ */
+export function signatureOf(tool: Tool): string {
+  const { text, lossy } = argumentsOf(tool);
+  // Without `properties`, any arguments are taken; where they are empty, none are meant.
+  const args = text !== "{}" ? text : "properties" in tool.parameters ? "" : "object";
+  return `${tool.id}(${args})${lossy ? " [lossy]" : ""}: ${firstSentence(tool)}`;
 }
 
 /** Writes types, and notes what they do not say. */

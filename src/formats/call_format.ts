@@ -32,6 +32,8 @@ export interface WireCall {
   readonly cutOff?: boolean;
   /** Why the call cannot be run, as the end of a sentence. */
   readonly refusal?: string;
+  /** It is a search for tools, which the request has as such and not by a name. */
+  readonly searches?: true;
 }
 
 /** The outcome of a call, as a value and as text. */
@@ -44,6 +46,8 @@ export type Answer =
     readonly text: string;
     /** The provider was sent the schema of the value. */
     readonly typed: boolean;
+    /** The tools that a search for tools has found, in the target's shape. */
+    readonly found?: unknown;
   }
   | {
     readonly ok: false;

@@ -31,7 +31,7 @@ import { distributeUnions, oneOfToAnyOfIn } from "./transform/unions.ts";
 import { flattenRootIn } from "./transform/flatten_root.ts";
 import { inlineRefsIn, wrapReferences } from "./transform/inline_refs.ts";
 import { mergeAllOfIn } from "./transform/merge_all_of.ts";
-import { normalizeDraft07In, readsAlike } from "./transform/older_dialects.ts";
+import { normalizeDraftIn, readsAlike } from "./transform/older_dialects.ts";
 import { nullToFlagIn, optionalToNullableIn } from "./transform/nullable.ts";
 import { type Trace, traced } from "./transform/origin.ts";
 import { hoistReferences, pruneDefinitions } from "./transform/definitions.ts";
@@ -81,15 +81,17 @@ const analyses = new WeakMap<JsonSchemaObject, Analysis>();
 function analyse(schema: JsonSchema): Analysis {
   const there = isObject(schema) ? analyses.get(schema) : undefined;
   if (there !== undefined) return there;
-  const old = detectDialect(schema) === "draft-07";
-  const rewritten = old ? traced(() => normalizeDraft07In(schema)) : undefined;
+  const dialect = detectDialect(schema);
+  const rewritten = dialect === "2020-12"
+    ? undefined
+    : traced(() => normalizeDraftIn(schema, dialect));
   const current = rewritten?.result ?? schema;
   const saysDraft = isObject(schema) && Object.hasOwn(schema, "$schema");
   const analysis: Analysis = {
     schema: current,
     forms: formsOf(current),
-    saysDraft07: old && saysDraft,
-    readsAlike: old && !saysDraft && readsAlike(schema),
+    saysDraft07: dialect === "draft-07" && saysDraft,
+    readsAlike: dialect === "draft-07" && !saysDraft && readsAlike(schema),
     trace: rewritten?.trace,
     conversions: [],
   };

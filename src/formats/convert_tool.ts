@@ -154,6 +154,9 @@ export function convertTool(
     ...(rewrite === undefined ? {} : { input: rewrite }),
     sendsReturns: result.schema !== undefined,
     wrapsResult: result.wraps,
+    ...(hints.toolSearch === true && rules.toolSearch !== undefined
+      ? { searches: true as const }
+      : {}),
   });
   const load: Load = {
     parameters,

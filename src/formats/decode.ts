@@ -96,10 +96,11 @@ export function decodeCalls(
   response: unknown,
   names: ExportNames,
 ): readonly DecodedCall[] {
-  const wires = findTarget(target).calls.read(response);
+  const read = findTarget(target).calls.read(response);
   if (typeof names?.idOf !== "function") {
     throw new TypeError("Cannot decode the calls: names must be those of exportTools' answer");
   }
+  const wires = read.filter((wire) => isOurs(wire, names));
   const taken = new Set(wires.map(({ id }) => id));
   let made = 0;
   return wires.map((wire) => {
@@ -112,10 +113,20 @@ export function decodeCalls(
   });
 }
 
+/** Whether a call is for the host of this export: a search that the export does not have is not. */
+export function isOurs({ searches }: WireCall, names: ExportNames): boolean {
+  return searches !== true || searchIn(names) !== undefined;
+}
+
+function searchIn(names: ExportNames): string | undefined {
+  return names.encodings.find((encoding) => encoding.searches === true)?.id;
+}
+
 /** Decodes one call that was read. */
 export function decodeWireCall(wire: WireCall, callId: string, names: ExportNames): DecodedCall {
   const { name: wireName, namespace, raw, input } = wire;
-  const id = wire.toolId ?? names.idOf(wireName, namespace);
+  const id = wire.toolId ??
+    (wire.searches === true ? searchIn(names) : names.idOf(wireName, namespace));
   const encoding = id === undefined ? undefined : names.encodingOf(id);
   const parts = {
     callId,

@@ -237,6 +237,7 @@ const TARGET: Fields<Target> = {
     }),
   ],
   formats: [checkTexts],
+  toolSearch: [oneOf("references", "definitions")],
   draft07: [checkTrue],
   typed: [checkTrue],
   limits: [listOf(checkLimit)],

@@ -6,7 +6,9 @@
 
 import { type JsonValue, type ToolCallError, ToolResult } from "../tool/mod.ts";
 import type { Answer, AnsweredCall } from "./call_format.ts";
+import { loadFound } from "./export.ts";
 import type { ExportNames, ToolEncoding } from "./export_names.ts";
+import { listIn, textIn } from "./json_fields.ts";
 import { type AnswerOf, findTarget, type MessageOf, type TargetLike } from "./targets.ts";
 
 /**
@@ -43,9 +45,13 @@ export function encodeResult<Like extends TargetLike>(
   result: ToolResult,
   names?: ExportNames,
 ): AnswerOf<Like> {
-  const { calls: format } = findTarget(target);
+  const found = findTarget(target);
+  const { calls: format } = found;
   const encoding = call.name === undefined ? undefined : names?.encodingOf(call.name);
-  const answer = answerOf(result, encoding, format.maxCharacters);
+  let answer = answerOf(result, encoding, format.maxCharacters);
+  if (names !== undefined && encoding?.searches === true && answer.ok) {
+    answer = { ...answer, found: loadFound(found, names, idsIn(answer.value)) };
+  }
   // The types follow from the same record as the answer.
   return format.write(call, answer) as AnswerOf<Like>;
 }
@@ -95,6 +101,14 @@ export function encodeResults<Like extends TargetLike>(
   );
   if (parts.length === 0) return [];
   return (format.gather?.(parts) ?? parts) as readonly MessageOf<Like>[];
+}
+
+/** The ids in the result of a search for tools. */
+function idsIn(value: JsonValue): readonly string[] {
+  return (listIn(value, "tools") ?? []).flatMap((entry) => {
+    const name = typeof entry === "string" ? entry : textIn(entry, "name");
+    return name?.match(/^[\w.:-]+/) ?? [];
+  });
 }
 
 /** How long the text of a failure may be, in characters. Every provider takes that many. */

@@ -25,7 +25,7 @@ import {
 import { KEYWORD_FORMS } from "./form_rules.ts";
 import { RequestLimits } from "./limits.ts";
 import { hintsOf } from "./provider_hints.ts";
-import { LIMITS, type Target } from "./target.ts";
+import { LIMITS, type Target, type ToolView } from "./target.ts";
 import {
   findTarget,
   plainModeOf,
@@ -48,8 +48,14 @@ export interface ExportResult<Tools = unknown, Id extends string = string> {
   readonly warnings: readonly ExportWarning[];
 }
 
-/** What can be exported: a toolset, of which the available tools are taken, or a list. */
-export type Exportable = readonly Tool[] | { available(): readonly Tool[] };
+/**
+ * What can be exported: a toolset, of which the available tools are taken, or a list. Of a bridge,
+ * targets that load tools when a search finds them are sent what is to be loaded, too.
+ */
+export type Exportable = readonly Tool[] | {
+  available(): readonly Tool[];
+  readonly bridge?: { loadable(): readonly Tool[] | undefined } | undefined;
+};
 
 /** The options of an export without any. */
 const DEFAULTS: ExportOptions = Object.freeze({});
@@ -61,8 +67,11 @@ export interface ExportedPart {
   readonly wire: unknown;
 }
 
-/** The parts of each export. By its names, which copies of it share. */
-const parts = new WeakMap<ExportNames, readonly ExportedPart[]>();
+/** The tools of each export, ready to be assembled. By its names, which copies of it share. */
+const parts = new WeakMap<
+  ExportNames,
+  readonly { readonly view: ToolView; readonly wire: unknown }[]
+>();
 
 /**
  * The tools of an export one by one, in its order.
@@ -71,8 +80,20 @@ const parts = new WeakMap<ExportNames, readonly ExportedPart[]>();
  */
 export function partsOf(exported: ExportResult): readonly ExportedPart[] {
   const found = parts.get(exported?.names);
-  if (found !== undefined) return found;
+  if (found !== undefined) {
+    return found.map(({ view: { tool }, wire }) => ({ tool: tool.id, wire }));
+  }
   throw new TypeError("Cannot take an export apart: it must be the answer of exportTools");
+}
+
+/**
+ * Those of an export's deferred tools that a search has found, in the target's shape. The others are
+ * with the model already, and providers refuse to load them again.
+ */
+export function loadFound(target: Target, names: ExportNames, ids: readonly string[]): unknown {
+  const deferred = parts.get(names)?.filter(({ view }) => view.hints.deferLoading === true);
+  const byId = new Map(deferred?.map((part) => [part.view.tool.id, part]));
+  return target.assemble(ids.flatMap((id) => byId.get(id) ?? []));
 }
 
 /** Finished exports, by list, then by target and options. Only frozen lists are kept. */
@@ -113,8 +134,8 @@ export function exportTools<Like extends TargetLike>(
   target: Like,
   options: ExportOptions = DEFAULTS,
 ): ExportResult<ToolsOf<Like>, TargetOf<Like>["id"]> {
-  const list = listOf(source);
   const found = findTarget(target);
+  const list = listOf(source, found);
   if (options !== DEFAULTS) checkExportOptions(options);
   const key = exportKey(found, options);
   let byKey = exported.get(list);
@@ -155,10 +176,11 @@ function numberOf(object: object): number {
   return number;
 }
 
-function listOf(source: Exportable): readonly Tool[] {
+function listOf(source: Exportable, { toolSearch }: Target): readonly Tool[] {
   if (Array.isArray(source)) return source;
   if ("available" in Object(source)) {
-    return (source as Exclude<Exportable, readonly Tool[]>).available();
+    const toolset = source as Exclude<Exportable, readonly Tool[]>;
+    return toolSearch && toolset.bridge?.loadable() || toolset.available();
   }
   throw new TypeError(
     "Cannot export the tools: they must be a toolset or a list of tools; " +
@@ -175,11 +197,15 @@ function exportList(
   const namespaces = options.namespaces === false ? undefined : target.namespaces;
   const names = wireNames(list, target.names, namespaces);
   const strictMode = strictModeOf(target);
+  const searches = target.toolSearch !== undefined &&
+    list.some((tool) => hintsOf(tool).toolSearch === true);
+  const omitsDeferred = searches && target.toolSearch === "definitions";
   const limits = new RequestLimits(
     // The limits of a strict mode concern strict tools only.
     (strictMode !== undefined && list.some((tool) => hintsOf(tool).strict === true)
       ? strictMode
       : target).limits,
+    omitsDeferred,
   );
   const warnings = new ExportWarnings(target.title);
   const losses: Loss[] = [];
@@ -195,13 +221,16 @@ function exportList(
       continue;
     }
     const { candidate } = attempt;
-    warnOfTool(warnings, candidate, target, limits);
+    warnOfTool(warnings, candidate, target, limits, searches);
     limits.add(candidate.load);
     losses.push(...candidate.losses);
     sent.push(candidate);
   }
   const wires = sent.map(({ view }) => ({ view, wire: target.wire(view) }));
-  const tools = target.assemble(wires);
+  // What a search answers as definitions is not in the request.
+  const tools = target.assemble(
+    omitsDeferred ? wires.filter(({ view }) => view.hints.deferLoading !== true) : wires,
+  );
   warnOfRequest(warnings, sent, tools, target);
   deepFreeze(tools);
   const exportNames = createExportNames(
@@ -209,7 +238,7 @@ function exportList(
     sent.map(({ encoding }) => encoding),
     wireAliases(sent.map(({ tool }) => tool), target.names, namespaces),
   );
-  parts.set(exportNames, wires.map(({ view: { tool }, wire }) => ({ tool: tool.id, wire })));
+  parts.set(exportNames, wires);
   return Object.freeze({
     target: target.id,
     tools,
@@ -273,13 +302,16 @@ function warnOfTool(
   { tool, view, load, uncertain }: Candidate,
   target: Target,
   limits: RequestLimits,
+  searches: boolean,
 ): void {
   for (const { limit, message } of limits.excess(load)) warnings.add(limit.name, tool, message);
   for (const form of uncertain) {
     warnings.add(form, tool, `whether it takes ${KEYWORD_FORMS[form]} is not documented`);
   }
   for (const { name, effect, applies, message } of target.combinations ?? []) {
-    if (effect === "warn" && applies(view.hints, tool)) warnings.add(name, tool, message);
+    // Deferred tools need a search, which is there.
+    if (effect !== "warn" || (searches && name === "deferLoading")) continue;
+    if (applies(view.hints, tool)) warnings.add(name, tool, message);
   }
   if (view.namespace !== undefined && view.hints.namespaceDescription === undefined) {
     warnings.add("namespaceDescription", tool, "a namespace needs a description; one was made up");

@@ -28,6 +28,8 @@ export interface ToolEncoding extends WireName {
   readonly sendsReturns: boolean;
   /** The result schema was wrapped: a result `v` is sent as `{ "result": v }`. */
   readonly wrapsResult: boolean;
+  /** It is the target's own search for tools, and its results are the tools that it found. */
+  readonly searches?: true;
 }
 
 /**

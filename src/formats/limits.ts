@@ -51,10 +51,13 @@ const COUNTS: { readonly [Name in LimitName]?: Count } = {
 /** Counts the tools of one request. */
 export class RequestLimits {
   readonly #limits: readonly Limit[];
+  readonly #omitsDeferred: boolean;
   readonly #used = new Map<LimitName, number>();
 
-  constructor(limits: readonly Limit[]) {
+  /** @param omitsDeferred Deferred tools are not in the request: only limits on each concern them. */
+  constructor(limits: readonly Limit[], omitsDeferred: boolean) {
     this.#limits = limits;
+    this.#omitsDeferred = omitsDeferred;
   }
 
   /** The limits that one more tool would exceed. It is not counted. */
@@ -82,8 +85,9 @@ export class RequestLimits {
   #amounts(load: Load): readonly (readonly [Limit, number])[] {
     let size: SchemaSize | undefined;
     return this.#limits.flatMap((limit): (readonly [Limit, number])[] => {
-      const { of, strict } = COUNTS[limit.name] ?? {};
+      const { of, strict, each } = COUNTS[limit.name] ?? {};
       if (of === undefined || (strict === true && !load.strict)) return [];
+      if (this.#omitsDeferred && load.deferred && each !== true) return [];
       const adds = typeof of === "function"
         ? of(load)
         : (size ??= measureSchema(load.parameters))[of];

@@ -30,7 +30,7 @@ export {
   Exposure,
 } from "./exposure.ts";
 export type { ExportNames, ToolEncoding, WireName } from "./export_names.ts";
-export type { ProviderHints } from "./provider_hints.ts";
+export { hintsOf, type ProviderHints } from "./provider_hints.ts";
 export {
   FunctionDefinition,
   type FunctionDefinitionJson,
@@ -161,6 +161,7 @@ export type {
   AnthropicCaller,
   AnthropicTool,
   AnthropicToolMessage,
+  AnthropicToolReference,
   AnthropicToolResult,
 } from "./providers/anthropic.ts";
 export type {
@@ -201,6 +202,7 @@ export type {
   OpenAiResponsesNamespace,
   OpenAiResponsesOutput,
   OpenAiResponsesTool,
+  OpenAiResponsesToolSearch,
 } from "./providers/openai_responses.ts";
 export type {
   OpenApiContent,

@@ -19,6 +19,12 @@ export interface ProviderHints {
   readonly strict?: boolean;
   /** Load the tool only when a tool search finds it (OpenAI Responses, Anthropic). */
   readonly deferLoading?: boolean;
+  /**
+   * The tool searches those that are deferred. Its result has a list `tools`, each entry an id, a
+   * text that begins with one, or an object with the id as `name`. OpenAI Responses and Anthropic are
+   * sent it and its results as their own client-side tool search; elsewhere it is a tool as others.
+   */
+  readonly toolSearch?: boolean;
   /** Who may call it: `direct`, `programmatic`, or a version of Anthropic's code execution. */
   readonly allowedCallers?: readonly string[];
   /** It runs long; the model need not wait (OpenAI Responses, Gemini Live). */

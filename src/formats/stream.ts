@@ -6,7 +6,7 @@
 
 import { isObject, wholeFrom } from "../tool/mod.ts";
 import { isWhole, type StreamStep, type WireCall } from "./call_format.ts";
-import { type DecodedCall, decodeWireCall, refused } from "./decode.ts";
+import { type DecodedCall, decodeWireCall, isOurs, refused } from "./decode.ts";
 import type { ExportNames } from "./export_names.ts";
 import type { Target, Unstreamed } from "./target.ts";
 import { findTarget, type TargetName, type TargetOf } from "./targets.ts";
@@ -160,7 +160,7 @@ export function accumulateCalls(
         slot.closed = true;
         return [];
       case "whole": {
-        const [wire] = format.read([step.raw]);
+        const [wire] = format.read([step.raw]).filter((wire) => isOurs(wire, names));
         if (wire === undefined) slots.delete(step.key);
         return wire === undefined ? [] : [complete(slot, wire)];
       }

@@ -175,6 +175,12 @@ export interface Target<
   readonly output?: OutputRule;
   /** The values of `format` that are allowed; absent: all. */
   readonly formats?: readonly string[];
+  /**
+   * How it takes what a search of the host's has found: as `references` to deferred tools of the
+   * request, or as `definitions`, and then deferred tools are not in the request. Absent: it has no
+   * such search.
+   */
+  readonly toolSearch?: "references" | "definitions";
   /** A draft-07 schema that says so in `$schema` is sent word for word. */
   readonly draft07?: true;
   /** Gemini's typed schema: type names in capitals, lengths as texts. */

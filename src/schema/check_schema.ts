@@ -118,6 +118,7 @@ export function checkSchema(
   const path: string[] = [];
   const visited = new Set<unknown>();
   const references: Reference[] = [];
+  let recursiveAnchors = 0;
   let looks = 0;
   /** The first pattern that engines must not run themselves. */
   let slowPattern: string | undefined;
@@ -163,7 +164,7 @@ export function checkSchema(
     depth: number,
   ): void {
     const value = holder[keyword];
-    const known = KEYWORDS[dialect].get(keyword)?.shape ?? "any";
+    const { shape: known = "any", role } = KEYWORDS[dialect].get(keyword) ?? {};
     const either = Array.isArray(value) ? "schemas" : "schema";
     const shape = known === "schema or schemas" ? either : known;
     const rule = VALUE_RULES[shape];
@@ -172,7 +173,12 @@ export function checkSchema(
     if (holdsSchemas(shape) || shape === "dependentRequired") {
       return checkMembers(keyword, shape, value as object, base, depth);
     }
-    if (keyword === "$ref" || keyword === "$dynamicRef") {
+    if (keyword === "$recursiveAnchor" && value === true && dialect === "2019-09") {
+      if (recursiveAnchors++ > 0) {
+        fail(TypeError, 'must stand in one place: write several as "$dynamicAnchor" in 2020-12');
+      }
+    }
+    if (isReference(keyword) && role === "limits") {
       references.push({ holder, keyword, base, pointer: pointer(), targets: [] });
     }
     countData(value, depth + 1);
@@ -234,7 +240,7 @@ export function checkSchema(
 
   /** The schemas that a reference may lead to. */
   function resolve({ holder, keyword, base, pointer }: Reference): readonly unknown[] {
-    // In draft-07 a $ref hides other keywords, but nothing hides a $ref.
+    // Until draft-07 a $ref hides other keywords, but nothing hides a $ref.
     const ref = holder[keyword] as string;
     const target = index.resolve(ref, base);
     if (target === undefined) {
@@ -321,6 +327,10 @@ const VALUE_RULES: { readonly [Shape in KeywordShape]?: Rule } = {
     (value) => isObject(value) && Object.values(value).every((on) => typeof on === "boolean"),
   ],
 } satisfies Record<Exclude<KeywordShape, "schema" | "schema or schemas" | "any">, Rule>;
+
+function isReference(keyword: string): keyword is Reference["keyword"] {
+  return keyword === "$ref" || keyword === "$dynamicRef" || keyword === "$recursiveRef";
+}
 
 /** Whether `value` is a list of strings, each once. */
 function isDifferentStrings(value: unknown): boolean {

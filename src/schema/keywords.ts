@@ -9,7 +9,12 @@
 import { isObject, type JsonSchema, type JsonSchemaObject, setOwn } from "../tool/mod.ts";
 
 /** The drafts that plue reads. */
-export type Dialect = "draft-07" | "2020-12";
+export type Dialect = "draft-04" | "draft-06" | "draft-07" | "2019-09" | "2020-12";
+
+/** Whether a draft is one in which a `$ref` hides what stands beside it, and `items` may be a list. */
+export function isOldDraft(dialect: Dialect): boolean {
+  return dialect.startsWith("draft");
+}
 
 const BOTH = [
   ["schema", "value", "not if then else"],
@@ -43,24 +48,48 @@ const DRAFT_07 = [
   ["text", "annotates", "$id"],
 ] as const;
 
-const DRAFT_2020_12 = [
-  ["schema", "items", "items unevaluatedItems"],
+const SINCE_2019_09 = [
+  ["schema", "items", "unevaluatedItems"],
   ["schema", "properties", "unevaluatedProperties"],
   ["schema", "annotates", "contentSchema"],
-  ["schemas", "item", "prefixItems"],
   ["map", "value", "dependentSchemas"],
   ["map", "annotates", "$defs"],
   ["dependentRequired", "limits", "dependentRequired"],
-  ["text", "limits", "$dynamicRef"],
-  ["text", "annotates", "$recursiveRef"],
   ["flag", "annotates", "deprecated"],
   ["count", "limits", "maxContains minContains"],
   ["id", "annotates", "$id"],
-  ["anchor", "annotates", "$anchor $dynamicAnchor $recursiveAnchor"],
+  ["anchor", "annotates", "$anchor"],
   ["vocabulary", "annotates", "$vocabulary"],
 ] as const;
 
-type Row = (typeof BOTH | typeof DRAFT_07 | typeof DRAFT_2020_12)[number];
+const DRAFT_2019_09 = [
+  ["schema or schemas", "items", "items"],
+  ["schema", "items", "additionalItems"],
+  ["text", "limits", "$recursiveRef"],
+  ["flag", "annotates", "$recursiveAnchor"],
+] as const;
+
+const DRAFT_2020_12 = [
+  ["schema", "items", "items"],
+  ["schemas", "item", "prefixItems"],
+  ["text", "limits", "$dynamicRef"],
+  ["text", "annotates", "$recursiveRef"],
+  ["anchor", "annotates", "$dynamicAnchor $recursiveAnchor"],
+] as const;
+
+const DRAFT_04 = [
+  ["text", "annotates", "id"],
+  ["flag", "limits", "exclusiveMaximum exclusiveMinimum"],
+] as const;
+
+type Row = (
+  | typeof BOTH
+  | typeof DRAFT_07
+  | typeof SINCE_2019_09
+  | typeof DRAFT_2019_09
+  | typeof DRAFT_2020_12
+  | typeof DRAFT_04
+)[number];
 
 /** What a keyword's value must be. */
 export type KeywordShape = Row[0];
@@ -83,16 +112,24 @@ export function holdsSchemas(shape: KeywordShape): boolean {
   return shape.startsWith("schema") || shape === "map" || shape === "dependencies";
 }
 
-function table(rows: readonly Row[]): ReadonlyMap<string, Keyword> {
-  return new Map(
-    rows.flatMap(([shape, role, names]) => names.split(" ").map((name) => [name, { shape, role }])),
+function table(rows: readonly Row[], without: readonly string[] = []): Map<string, Keyword> {
+  const keywords = rows.flatMap(([shape, role, names]) =>
+    names.split(" ").map((name) => [name, { shape, role }] as const)
   );
+  return new Map(keywords.filter(([name]) => !without.includes(name)));
 }
+
+/** What is a keyword since draft-07 and since draft-06: where it is none, it says nothing. */
+const SINCE_DRAFT_07 = ["if", "then", "else"];
+const SINCE_DRAFT_06 = [...SINCE_DRAFT_07, "const", "contains", "propertyNames", "$id"];
 
 /** The keywords of each draft. A keyword that is not here holds anything. */
 export const KEYWORDS: { readonly [D in Dialect]: ReadonlyMap<string, Keyword> } = {
+  "draft-04": table([...BOTH, ...DRAFT_07, ...DRAFT_04], SINCE_DRAFT_06),
+  "draft-06": table([...BOTH, ...DRAFT_07], SINCE_DRAFT_07),
   "draft-07": table([...BOTH, ...DRAFT_07]),
-  "2020-12": table([...BOTH, ...DRAFT_2020_12]),
+  "2019-09": table([...BOTH, ...SINCE_2019_09, ...DRAFT_2019_09]),
+  "2020-12": table([...BOTH, ...SINCE_2019_09, ...DRAFT_2020_12]),
 };
 
 /** Whether `value` is a schema. */
@@ -156,10 +193,14 @@ export function mapSchemasOf(
   return result;
 }
 
-const BY_URI: ReadonlyMap<unknown, Dialect> = new Map([
-  ["http://json-schema.org/draft-07/schema", "draft-07"],
-  ["https://json-schema.org/draft/2020-12/schema", "2020-12"],
-]);
+const BY_URI: ReadonlyMap<unknown, Dialect> = new Map(
+  (Object.keys(KEYWORDS) as Dialect[]).map((dialect) => [
+    isOldDraft(dialect)
+      ? `http://json-schema.org/${dialect}/schema`
+      : `https://json-schema.org/draft/${dialect}/schema`,
+    dialect,
+  ]),
+);
 
 /** Bounds of the search. `checkSchema` refuses what is larger. */
 const MAX_DEPTH = 64;
@@ -167,7 +208,7 @@ const MAX_SCHEMAS = 100_000;
 
 /**
  * Which draft `schema` is written in: what `$schema` names; without it draft-07 if a form is used
- * that only draft-07 has (`definitions`, `dependencies`, a list of schemas in `items`), else 2020-12.
+ * that 2020-12 does not have (`definitions`, `dependencies`, a list of schemas in `items`), else 2020-12.
  *
  * @example Usage
  * ```ts
@@ -195,8 +236,8 @@ export function dialectOf(schema: JsonSchema, action: string): Dialect {
     if (dialect !== undefined) return dialect;
     const named = typeof uri === "string" ? `"${uri.slice(0, 60)}"` : typeof uri;
     throw new TypeError(
-      `Cannot ${action}: its "$schema" is ${named}, and must be absent or one of ` +
-        [...BY_URI.keys()].map((known) => `"${known}"`).join(", "),
+      `Cannot ${action}: its "$schema" is ${named}, and must be absent or the URI of one of ` +
+        `${Object.keys(KEYWORDS).join(", ")}, such as "${[...BY_URI.keys()].at(-1)}"`,
     );
   }
   let left = MAX_SCHEMAS;

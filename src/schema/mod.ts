@@ -11,7 +11,7 @@ export {
   type CheckSchemaOptions,
   MAX_PATTERN_STATES,
 } from "./check_schema.ts";
-export { asDraft2020, BESIDE_REF, LATER_KEYWORDS } from "./draft07.ts";
+export { asDraft2020, BESIDE_REF, isLater } from "./older_drafts.ts";
 export { compileOnce, MAX_ISSUES, type SchemaEngine, type SchemaValidator } from "./engine.ts";
 export { boundSteps } from "./check_cost.ts";
 export { checkWithoutEngine, explain } from "./explain.ts";
@@ -22,6 +22,7 @@ export {
   eachSchemaIn,
   eachSchemaOf,
   holdsSchemas,
+  isOldDraft,
   isSchema,
   type Keyword,
   type KeywordRole,

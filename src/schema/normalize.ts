@@ -1,13 +1,13 @@
 /**
  * Rewrites a checked schema into the one form that engines compile: 2020-12, self-contained, every
- * reference a plain `#` or `#/$defs/0`. So no engine has to know draft-07, to resolve URIs, or to
+ * reference a plain `#` or `#/$defs/0`. So no engine has to know older drafts, to resolve URIs, or to
  * keep the `$id`s of two tools apart, and the engines cannot differ in how they do it.
  *
  * @module
  */
 
 import { isObject, type JsonSchema, type JsonSchemaObject, setOwn } from "../tool/mod.ts";
-import { asDraft2020 } from "./draft07.ts";
+import { asDraft2020 } from "./older_drafts.ts";
 import {
   type Dialect,
   isStructure,
@@ -90,7 +90,7 @@ export function normalizeSchema(
     if (++schemas > MANY_SCHEMAS) mayExhaustStack = true;
     const inner = index.add(source, outer);
     const base = typeof inner === "string" ? inner : outer;
-    const schema = dialect === "draft-07" ? asDraft2020(source) : source;
+    const schema = dialect === "2020-12" ? source : asDraft2020(source, dialect);
     const choices = schema["enum"];
     // Ajv will not compile an empty enum.
     if (Array.isArray(choices) && choices.length === 0) return false;

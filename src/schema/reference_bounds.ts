@@ -6,7 +6,7 @@
  */
 
 import { clip, isObject, type JsonSchema, type JsonSchemaObject } from "../tool/mod.ts";
-import type { Dialect } from "./keywords.ts";
+import { type Dialect, isOldDraft } from "./keywords.ts";
 import { checksRepeatedly, partsOf } from "./repeated_parts.ts";
 
 /** How many references may follow each other on one value: each takes room on the stack. */
@@ -15,7 +15,7 @@ const MAX_CHAIN = 256;
 /** A reference: the schema that holds it, its place, and the URI that it is relative to. */
 export interface Reference {
   readonly holder: JsonSchemaObject;
-  readonly keyword: "$ref" | "$dynamicRef";
+  readonly keyword: "$ref" | "$dynamicRef" | "$recursiveRef";
   readonly base: string;
   readonly pointer: string;
   /** What it may lead to: several places if it is dynamic. */
@@ -27,7 +27,7 @@ export interface Reference {
  *
  * @param root The schema.
  * @param references Its references, each with what it may lead to.
- * @param dialect The draft: in draft-07 a `$ref` hides what stands beside it.
+ * @param dialect The draft: until draft-07 a `$ref` hides what stands beside it.
  * @param maxSchemas How many schemas may check one value.
  * @param what What the schema is called in messages.
  * @throws {TypeError} If a reference leads in a circle.
@@ -66,7 +66,7 @@ export function boundReferences(
     if (depth > MAX_CHAIN) return Infinity;
     sizes.set(schema, NaN);
     const next = [...targetsOf.get(schema) ?? []];
-    const hidden = dialect === "draft-07" && next.length > 0;
+    const hidden = isOldDraft(dialect) && next.length > 0;
     let size = 1;
     for (const part of hidden ? next : [...next, ...partsOf(schema, dialect).inPlace]) {
       size += sizeOf(part, depth + 1);

@@ -6,7 +6,7 @@
  */
 
 import { type JsonSchema, type JsonSchemaObject, pointerStep } from "../tool/mod.ts";
-import { type Dialect, eachSchemaIn, KEYWORDS } from "./keywords.ts";
+import { type Dialect, eachSchemaIn, isOldDraft, KEYWORDS } from "./keywords.ts";
 
 /** Where a document without an `$id` is taken to live. */
 export const ROOT_URI = "plue:/schema";
@@ -42,11 +42,11 @@ export class ReferenceIndex {
   add(schema: JsonSchemaObject, base: string): string | { readonly taken: string } {
     const target = { schema, base };
     const inner = this.#baseInside(schema, base);
-    const id = schema["$id"];
+    const id = this.#idOf(schema);
     if (inner === undefined) return { taken: String(id) };
     if (inner !== base && !this.#set(inner, target)) return { taken: String(id) };
-    if (this.dialect === "draft-07") {
-      // In draft-07 "#name" in $id is an anchor.
+    if (isOldDraft(this.dialect)) {
+      // Until draft-07 "#name" in $id is an anchor.
       const anchored = typeof id === "string" && id.startsWith("#") && schema["$ref"] === undefined;
       return anchored && !this.#set(base + id, target) ? { taken: id } : inner;
     }
@@ -54,7 +54,7 @@ export class ReferenceIndex {
     if (typeof anchor === "string" && !this.#set(`${inner}#${anchor}`, target)) {
       return { taken: anchor };
     }
-    if (typeof dynamic === "string") {
+    if (typeof dynamic === "string" && this.dialect === "2020-12") {
       if (!this.#set(`${inner}#${dynamic}`, target)) return { taken: dynamic };
       const namesakes = this.dynamicAnchors.get(dynamic);
       if (namesakes === undefined) this.dynamicAnchors.set(dynamic, [target]);
@@ -100,12 +100,16 @@ export class ReferenceIndex {
     return { schema, base };
   }
 
+  #idOf(schema: JsonSchemaObject): unknown {
+    return schema[this.dialect === "draft-04" ? "id" : "$id"];
+  }
+
   /** What references inside `schema` are relative to; `undefined` if its `$id` is no URI. */
   #baseInside(schema: JsonSchemaObject, base: string): string | undefined {
-    const id = schema["$id"];
+    const id = this.#idOf(schema);
     if (typeof id !== "string") return base;
-    // In draft-07 a $ref hides everything beside it.
-    const hidden = this.dialect === "draft-07" && schema["$ref"] !== undefined;
+    // Until draft-07 a $ref hides everything beside it.
+    const hidden = isOldDraft(this.dialect) && schema["$ref"] !== undefined;
     return hidden || id.startsWith("#") ? base : join(id.replace(/#$/, ""), base);
   }
 }

@@ -16,7 +16,9 @@ export {
   type ExplainedStep,
   type ToolExplanation,
   Toolset,
+  type ToolsetBridge,
   toolsetOf,
+  type ToolsetParts,
 } from "./toolset.ts";
 export {
   allOf,
@@ -49,6 +51,7 @@ export {
 export { nearIds } from "./near_ids.ts";
 export {
   allowAll,
+  askAboveRisk,
   byCategory,
   byMaximumRisk,
   byNamespace,

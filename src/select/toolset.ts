@@ -53,8 +53,29 @@ export interface ToolExplanation {
   readonly reason: string;
 }
 
+/** How a toolset stands for another one. `createToolBridge` makes such toolsets. */
+export interface ToolsetBridge {
+  /** The toolset whose tools are called. */
+  readonly behind: Toolset;
+  /**
+   * The call of a tool behind the bridge that a call stands for; `undefined` if it is a call of one
+   * of the bridge's own tools.
+   *
+   * @param maxLength How long arguments that are a JSON text may be, to be read.
+   */
+  lead<Call extends { readonly name: string; readonly arguments?: unknown }>(
+    call: Call,
+    maxLength?: number,
+  ): Call | undefined;
+  /**
+   * What is exported to a target that loads tools when a search finds them: that search, and the
+   * tools behind the bridge. `undefined`: such a target is sent what others are.
+   */
+  loadable(): readonly Tool[] | undefined;
+}
+
 /** What a toolset is made of. */
-interface ToolsetParts {
+export interface ToolsetParts {
   readonly name: string;
   readonly source: ToolSource;
   readonly revision: number;
@@ -143,8 +164,12 @@ export class Toolset implements Iterable<Tool> {
   readonly #parts: ToolsetParts;
   /** The members whose availability must be asked. */
   readonly #asked: readonly Tool[];
+  /** The steps of policies that want calls approved. */
+  readonly #asking: readonly SelectionStep[];
   #byId: ReadonlyMap<string, Tool> | undefined;
   #byAlias: ReadonlyMap<string, Tool> | undefined;
+  /** All tools that the source had, for explanations. */
+  #known: ReadonlyMap<string, Tool> | undefined;
   #ids: readonly string[] | undefined;
   /** Which of the asked members said no at the last listing. */
   #absent: ReadonlySet<Tool> = new Set();
@@ -164,7 +189,13 @@ export class Toolset implements Iterable<Tool> {
     this.revision = revision;
     this.#parts = parts;
     this.#asked = asked;
+    this.#asking = [...parts.earlier, ...steps].filter((step) => step.asks !== undefined);
     this.#listing = this.tools;
+  }
+
+  /** What it stands for, if it is a bridge. Calls are led to the tools behind it. */
+  get bridge(): ToolsetBridge | undefined {
+    return undefined;
   }
 
   /** How many members there are. */
@@ -179,8 +210,7 @@ export class Toolset implements Iterable<Tool> {
 
   /** The member with that id. */
   get(id: string): Tool | undefined {
-    this.#byId ??= new Map(this.tools.map((tool) => [tool.id, tool]));
-    return this.#byId.get(id);
+    return (this.#byId ??= byId(this.tools)).get(id);
   }
 
   /** The member that a call with this name means: by its id, or by one of its aliases. */
@@ -223,6 +253,15 @@ export class Toolset implements Iterable<Tool> {
     return this.#listing;
   }
 
+  /** Whether a policy wants calls of a tool, or of one that it is a view of, approved. */
+  asks(tool: Tool): boolean {
+    if (this.#asking.length === 0) return false;
+    for (let asked: Tool | undefined = tool; asked; asked = asked.view?.tool) {
+      for (const { asks } of this.#asking) if (asks?.(asked)) return true;
+    }
+    return false;
+  }
+
   /** Makes a toolset of those members that `selection` keeps too. */
   narrow(selection: Selection, name: string = this.name): Toolset {
     const { earlier, steps } = this.#parts;
@@ -244,7 +283,7 @@ export class Toolset implements Iterable<Tool> {
    */
   explain(id: string): ToolExplanation {
     const { known, earlier, steps } = this.#parts;
-    const tool = known.find((candidate) => candidate.id === id);
+    const tool = (this.#known ??= byId(known)).get(id);
     if (tool === undefined) {
       const isNew = this.source.getTool(id) !== undefined;
       return explainUnknown(id, isNew ? [] : nearIds(id, this.ids), isNew);
@@ -272,6 +311,10 @@ export class Toolset implements Iterable<Tool> {
     if (tool.isAvailable === true || this.#asks(tool)) return undefined;
     return "its isAvailable function does not say yes at the moment";
   }
+}
+
+function byId(tools: readonly Tool[]): ReadonlyMap<string, Tool> {
+  return new Map(tools.map((tool) => [tool.id, tool]));
 }
 
 /** The tools that pass every step. By index: for-of over a frozen array takes Bun twice as long. */
@@ -311,7 +354,7 @@ function explainTool(
   unavailable: string | undefined,
 ): ToolExplanation {
   let selected = true;
-  const answers = steps.map(({ keeps, reason, ...names }): ExplainedStep => {
+  const answers = steps.map(({ keeps, reason, asks: _asks, ...names }): ExplainedStep => {
     if (!keeps(tool)) {
       selected = false;
       return { ...names, passed: false, reason: reason(tool) };

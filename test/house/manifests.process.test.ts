@@ -52,7 +52,7 @@ describe("deno.json and package.json", () => {
   }
 
   it("pin every dependency of development", () => {
-    const others = ["test/oracles", "test/edge", "bench/peers"]
+    const others = ["test/oracles", "test/edge", "test/explorer", "bench/peers"]
       .map((folder) => jsonOf(`${folder}/package.json`));
     const loose = [npm, ...others]
       .flatMap((manifest) => Object.entries(manifest["devDependencies"] as Names))
@@ -104,8 +104,9 @@ describe("the lock files", () => {
     "test/oracles/",
     "test/mcp/",
     "test/edge/",
+    "test/explorer/",
     "test/native/",
-    "test/native/zig/",
+    "scripts/zig/",
   ];
   for (const file of folders.map((folder) => `${folder}package-lock.json`)) {
     it(`name no registry in ${file}`, () => {

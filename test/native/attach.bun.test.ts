@@ -27,15 +27,28 @@ afterEach(() => attachment?.detach());
 describe("attachNative(), in this process", () => {
   for (const wake of ["callback", "fd"] as const) {
     withLibrary(`answers native threads that wake it by ${wake}`, async () => {
-      attachment = await attachNative(registry, { library: SUITE_LIBRARY, dispatch, wake });
+      attachment = await attachNative(registry, {
+        library: SUITE_LIBRARY,
+        dispatch,
+        wake,
+      });
       assertEquals(attachment.wake, wake);
-      assertEquals(await passes("basic stress:4:200:echo stress:2:50:later"), true);
+      assertEquals(
+        await passes("basic stress:4:200:echo stress:2:50:later"),
+        true,
+      );
     });
   }
 
-  withLibrary("has tools that can be called as soon as it is there", async () => {
-    attachment = await attachNative(registry, { library: SUITE_LIBRARY, dispatch });
-    assertStringIncludes(suite?.callHere() ?? "", "would_deadlock");
-    assertEquals(await passes("stress:1:1:echo"), true);
-  });
+  withLibrary(
+    "has tools that can be called as soon as it is there",
+    async () => {
+      attachment = await attachNative(registry, {
+        library: SUITE_LIBRARY,
+        dispatch,
+      });
+      assertStringIncludes(suite?.callHere() ?? "", "would_deadlock");
+      assertEquals(await passes("stress:1:1:echo"), true);
+    },
+  );
 });

@@ -26,7 +26,10 @@ async function tell(options: object): Promise<void> {
 
 await tell({ wake: "pigeon" });
 await tell({ library: "/nowhere/libplue.so" });
-const attachment = await attachNative(registry, { library: path, koffi: findKoffi() });
+const attachment = await attachNative(registry, {
+  library: path,
+  koffi: findKoffi(),
+});
 await tell({});
 await tell({ library: new URL("https://example.com/libplue.so") });
 await attachment.detach();
@@ -40,5 +43,9 @@ await attachment.detach();
 }
 console.log("attached again");
 // Nothing holds the process now but this attachment, which is told not to.
-await attachNative(registry, { library: path, koffi: findKoffi(), keepAlive: false });
+await attachNative(registry, {
+  library: path,
+  koffi: findKoffi(),
+  keepAlive: false,
+});
 console.log("at the end");

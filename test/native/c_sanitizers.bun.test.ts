@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { maybe } from "../support/skip.ts";
-import { BUILD, hasProgram, make, noCompiler, PROGRAMS, ROOT, run, said } from "./support.ts";
+import { BUILD, hasProgram, make, noCompiler, PROGRAMS, run, said } from "./support.ts";
 
 /** Seconds for each long run; `npm run test:soak` sets it. */
 const SOAK = Number(process.env["PLUE_SOAK"] ?? 0);
@@ -27,13 +27,17 @@ function hasSanitizer(name: string): boolean {
 }
 
 /** Runs programs that must end well: side by side, because much of their time is spent waiting. */
-async function succeed(...commands: readonly (readonly string[])[]): Promise<void> {
+async function succeed(
+  ...commands: readonly (readonly string[])[]
+): Promise<void> {
   const env = {
     PLUE_SIDECAR: join(PROGRAMS, "fake_sidecar"),
     TSAN_OPTIONS: "halt_on_error=1",
     UBSAN_OPTIONS: "halt_on_error=1:print_stacktrace=1",
   };
-  const outcomes = await Promise.all(commands.map((command) => run(command, { env })));
+  const outcomes = await Promise.all(
+    commands.map((command) => run(command, { env })),
+  );
   const failed = outcomes.map((outcome, at) => `${commands[at]?.join(" ")}: ${said(outcome)}`)
     .filter((_, at) => outcomes[at]?.code !== 0);
   assertEquals(failed.length, 0, failed.join("\n"));
@@ -105,12 +109,17 @@ for (const sanitizer of ["thread", "address,undefined"]) {
       prepare();
       await succeed([join(programs, "edge"), join(PROGRAMS, "fake_sidecar")]);
       await succeed([join(programs, "suite"), `soak:8:${SOAK}`]);
-      await succeed([join(programs, "fake_guest"), "callback", "2000", `soak:8:${SOAK}`]);
+      await succeed([
+        join(programs, "fake_guest"),
+        "callback",
+        "2000",
+        `soak:8:${SOAK}`,
+      ]);
     });
   });
 }
 
-describe("under valgrind", () => {
+describe("under valgrind, without what only Linux has", () => {
   const withValgrind = maybe(
     missing === undefined && hasProgram("valgrind"),
     missing ?? "there is no valgrind",
@@ -123,35 +132,31 @@ describe("under valgrind", () => {
     "race:30",
     "stress:4:100:echo",
   ];
-  const tools = {
-    memcheck: [
-      "--leak-check=full",
-      "--errors-for-leak-kinds=definite,possible",
-    ],
-    helgrind: [`--suppressions=${join(ROOT, "ffi", "test", "helgrind.supp")}`],
-  };
-  for (const [tool, flags] of Object.entries(tools)) {
+  withValgrind("memcheck reports nothing", async () => {
+    const build = join(BUILD, "portable");
+    const programs = join(build, "test");
+    make("all", "test-programs");
+    make("-j2", `BUILD=${build}`, "PORTABLE=1", "all", "test-programs");
     const valgrind = [
       "valgrind",
       "-q",
       // One thread runs at a time, and a busy one would keep the others out for long.
       "--fair-sched=yes",
-      `--tool=${tool}`,
       "--error-exitcode=9",
-      ...flags,
+      "--leak-check=full",
+      "--errors-for-leak-kinds=definite,possible",
     ];
-    // What helgrind sees, ThreadSanitizer sees too, and sooner.
-    const isShort = tool === "memcheck" || SOAK > 0;
-    const whenTime = isShort ? withValgrind : maybe(false, "long: npm run test:soak");
-    whenTime(`${tool} reports nothing`, async () => {
-      make("all", "test-programs");
-      await succeed(
-        [...valgrind, join(PROGRAMS, "fake_guest"), "callback", "50", ...few],
-        [...valgrind, join(PROGRAMS, "suite"), ...few, "shutdown"],
-        [...valgrind, join(PROGRAMS, "process"), join(PROGRAMS, "fake_sidecar"), "no_stdio"],
-      );
-    });
-  }
+    await succeed(
+      [...valgrind, join(programs, "fake_guest"), "callback", "50", ...few],
+      [...valgrind, join(programs, "suite"), ...few, "shutdown"],
+      [
+        ...valgrind,
+        join(programs, "process"),
+        join(PROGRAMS, "fake_sidecar"),
+        "no_stdio",
+      ],
+    );
+  });
 });
 
 describe("over a million calls", () => {
@@ -162,6 +167,11 @@ describe("over a million calls", () => {
   whenLong("no memory, descriptor or thread is lost", async () => {
     make("all", "test-programs");
     await succeed([join(PROGRAMS, "suite"), "leak:1000000:1024"]);
-    await succeed([join(PROGRAMS, "fake_guest"), "callback", "2000", "leak:1000000:1024"]);
+    await succeed([
+      join(PROGRAMS, "fake_guest"),
+      "callback",
+      "2000",
+      "leak:1000000:1024",
+    ]);
   });
 });

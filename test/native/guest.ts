@@ -21,7 +21,9 @@ import { findKoffi, loadSuite } from "./suite_library.ts";
 import { dispatch, registry } from "./tools.ts";
 
 const [path = "", ...rest] = process.argv.slice(2);
-const wake = rest.find((word) => word.startsWith("--wake="))?.slice("--wake=".length);
+const wake = rest.find((word) => word.startsWith("--wake="))?.slice(
+  "--wake=".length,
+);
 const isCycling = rest.includes("--cycle");
 let calls = 0;
 const counted = { ...dispatch, hooks: { before: () => void calls++ } };
@@ -40,7 +42,9 @@ const suite = await loadSuite(path);
 let attachment = await attach();
 console.log(`attached by ${attachment.wake}`);
 console.log(`on the JavaScript thread: ${suite.callHere()}`);
-if (suite.start(parts.join(" ")) !== 0) throw new Error("the suite did not start");
+if (suite.start(parts.join(" ")) !== 0) {
+  throw new Error("the suite did not start");
+}
 
 let cycles = 0;
 while (suite.status() < 0) {

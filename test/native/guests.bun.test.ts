@@ -41,7 +41,11 @@ for (const { runtime, wake } of GUESTS) {
 
   describe(`attachNative() on ${runtime}, woken by ${wake}`, () => {
     withGuest("passes the host suite", async () => {
-      const outcome = await guest(runtime, `--wake=${wake}`, ...PARTS.split(" "));
+      const outcome = await guest(
+        runtime,
+        `--wake=${wake}`,
+        ...PARTS.split(" "),
+      );
       assertEquals(outcome.code, 0, said(outcome));
       assertStringIncludes(outcome.stdout, `attached by ${wake}`);
       assertStringIncludes(outcome.stdout, "suite: ok");
@@ -60,7 +64,12 @@ describe("attachNative()", () => {
     async () => {
       for (const { runtime, wake } of GUESTS) {
         if (runtime === "node" && noKoffi !== undefined) continue;
-        const outcome = await guest(runtime, `--wake=${wake}`, "--exit", "soak:8:600");
+        const outcome = await guest(
+          runtime,
+          `--wake=${wake}`,
+          "--exit",
+          "soak:8:600",
+        );
         assertEquals([outcome.code, outcome.stderr], [42, ""], said(outcome));
       }
     },
@@ -71,7 +80,13 @@ describe("attachNative()", () => {
     async () => {
       const script = join(ROOT, "test", "native", "worker_guest.ts");
       for (const wake of ["callback", "fd"]) {
-        const outcome = await run(["bun", script, SUITE_LIBRARY, wake, "stress:4:500:later abort"]);
+        const outcome = await run([
+          "bun",
+          script,
+          SUITE_LIBRARY,
+          wake,
+          "stress:4:500:later abort",
+        ]);
         assertEquals(outcome.code, 0, said(outcome));
         assertStringIncludes(outcome.stdout, "suite: ok");
       }
@@ -86,7 +101,11 @@ describe("attachNative()", () => {
         if (runtime === "node" && noKoffi !== undefined) return;
         const outcome = await guest(runtime, `--wake=${wake}`, "--cycle", part);
         assertEquals(outcome.code, 0, said(outcome));
-        assertMatch(outcome.stdout, /attached ([2-9]|\d{2,}) times/, said(outcome));
+        assertMatch(
+          outcome.stdout,
+          /attached ([2-9]|\d{2,}) times/,
+          said(outcome),
+        );
       }));
     },
   );
@@ -109,11 +128,18 @@ describe("attachNative()", () => {
       `says what is wrong on ${runtime}, and leaves nothing behind`,
       async () => {
         const script = join(ROOT, "test", "native", "attach_errors.ts");
-        const outcome = await run([...RUNTIMES[runtime] ?? [], script, SUITE_LIBRARY]);
+        const outcome = await run([
+          ...RUNTIMES[runtime] ?? [],
+          script,
+          SUITE_LIBRARY,
+        ]);
         const lines = outcome.stdout.trim().split("\n");
         assertEquals(lines.length, 6, said(outcome));
         const [wake = "", missingFile = "", twice = "", remote = "", ...end] = lines;
-        assertStringIncludes(wake, "TypeError: Cannot attach to libplue: the wake of");
+        assertStringIncludes(
+          wake,
+          "TypeError: Cannot attach to libplue: the wake of",
+        );
         assertStringIncludes(wake, 'not "pigeon"');
         assertStringIncludes(missingFile, "Error: ");
         assertStringIncludes(twice, "a runtime is attached already");

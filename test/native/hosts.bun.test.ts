@@ -2,11 +2,10 @@
 
 import { afterAll, beforeAll, describe } from "bun:test";
 import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
-import { spawnSync } from "node:child_process";
 import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import process from "node:process";
+import { findZig } from "../../scripts/lib/zig.mjs";
 import { maybe } from "../support/skip.ts";
 import {
   buildPrograms,
@@ -28,83 +27,78 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** A Zig of the version that the example is written for; the reason if there is none. */
-function findZig(): { readonly env: { readonly [name: string]: string } } | string {
-  const { stdout } = spawnSync("zig", ["version"], { encoding: "utf8" });
-  if (stdout?.startsWith("0.16.")) return { env: {} };
-  if (process.platform !== "linux" || process.arch !== "x64") return "there is no zig 0.16";
-  const packages = join(ROOT, "test", "native", "zig");
-  const modules = join(packages, "node_modules");
-  const library = join(modules, "@zigc", "lib");
-  if (!existsSync(join(library, "package.json"))) {
-    const args = ["ci", "--ignore-scripts", "--no-audit", "--no-fund"];
-    const { status } = spawnSync("npm", args, { cwd: packages, stdio: "ignore" });
-    if (status !== 0) return "there is no zig 0.16, and it cannot be installed in test/native/zig";
-  }
-  const cache = join(modules, ".cache");
-  const bin = join(modules, "@zigc", "linux-x64", "bin");
-  return {
-    env: {
-      PATH: `${bin}:${process.env["PATH"] ?? ""}`,
-      ZIG_LIB_DIR: library,
-      ZIG_LOCAL_CACHE_DIR: cache,
-      ZIG_GLOBAL_CACHE_DIR: cache,
-    },
-  };
-}
-
 /** What the table in ffi/README.md says: a language, its example, and how that is built. */
 const readme = readFileSync(join(ROOT, "ffi", "README.md"), "utf8");
 const hosts = [
-  ...readme.matchAll(/^\| ([^|]+?) +\| \[`(examples\/[^`]+)`\][^|]*\| `([^`]+)` +\|$/gm),
+  ...readme.matchAll(
+    /^\| ([^|]+?) +\| \[`(examples\/[^`]+)`\][^|]*\| `([^`]+)` +\|$/gm,
+  ),
 ]
-  .map(([, language = "", file = "", command = ""]) => ({ language, file, command }));
+  .map(([, language = "", file = "", command = ""]) => ({
+    language,
+    file,
+    command,
+  }));
 
 describe("ffi/README.md", () => {
   maybe(true, "")("has an example host in six languages", () => {
     const languages = hosts.map(({ language }) => language);
-    assertEquals(languages, ["C", "C++", "Python", "Rust", "Zig 0.16", "Swift"]);
-    assertEquals(hosts.filter(({ file }) => !existsSync(join(ROOT, "ffi", file))), []);
+    assertEquals(languages, [
+      "C",
+      "C++",
+      "Python",
+      "Rust",
+      "Zig 0.16",
+      "Swift",
+    ]);
+    assertEquals(
+      hosts.filter(({ file }) => !existsSync(join(ROOT, "ffi", file))),
+      [],
+    );
   });
 });
 
 describe("the example host", () => {
   for (const { language, file, command } of hosts) {
     const [program = ""] = command.split(" ");
-    const zig = language.startsWith("Zig") && missing === undefined ? findZig() : { env: {} };
-    const lack = missing ?? (typeof zig === "string" ? zig : undefined) ??
+    const zig = language.startsWith("Zig") && missing === undefined ? findZig() : {};
+    const lack = missing ?? zig.missing ??
       (language.startsWith("Zig") || hasProgram(program) ? undefined : `there is no ${program}`);
-    const given = typeof zig === "string" ? {} : zig.env;
 
-    maybe(lack === undefined, lack ?? "")(`in ${language} is built and works`, async () => {
-      const own = join(folder, language);
-      cpSync(join(ROOT, "ffi", dirname(file)), own, { recursive: true });
-      const shell = (line: string): Promise<Outcome> =>
-        run(["sh", "-ec", `cd '${own}' && ${line}`], {
-          env: {
-            ...given,
-            PREFIX: prefix,
-            PKG_CONFIG_PATH: join(prefix, "lib", "pkgconfig"),
-            PLUE_SIDECAR: join(PROGRAMS, "fake_sidecar"),
-          },
-        });
-      const isScript = language === "Python";
-      if (!isScript) {
-        const built = await shell(command);
-        assertEquals([built.code, built.stderr], [0, ""], said(built));
-      }
-      const host = isScript ? command : "./host";
+    maybe(lack === undefined, lack ?? "")(
+      `in ${language} is built and works`,
+      async () => {
+        const own = join(folder, language);
+        cpSync(join(ROOT, "ffi", dirname(file)), own, { recursive: true });
+        const shell = (line: string): Promise<Outcome> =>
+          run(["sh", "-ec", `cd '${own}' && ${line}`], {
+            env: {
+              ...zig.env,
+              PREFIX: prefix,
+              PKG_CONFIG_PATH: join(prefix, "lib", "pkgconfig"),
+              PLUE_SIDECAR: join(PROGRAMS, "fake_sidecar"),
+            },
+          });
+        const isScript = language === "Python";
+        if (!isScript) {
+          const built = await shell(command);
+          assertEquals([built.code, built.stderr], [0, ""], said(built));
+        }
+        const host = isScript ? command : "./host";
 
-      const good = await shell(`${host} progress '{"n":2}'`);
-      assertEquals(good.code, 0, said(good));
-      assertMatch(good.stdout, /result: \{"n": ?2/, said(good));
-      assertStringIncludes(good.stdout, "echo", said(good));
-      const events = `${good.stdout}${good.stderr}`.match(/["']i["']: ?[01]/g);
-      assertEquals(events?.length, 2, said(good));
+        const good = await shell(`${host} progress '{"n":2}'`);
+        assertEquals(good.code, 0, said(good));
+        assertMatch(good.stdout, /result: \{"n": ?2/, said(good));
+        assertStringIncludes(good.stdout, "echo", said(good));
+        const events = `${good.stdout}${good.stderr}`.match(
+          /["']i["']: ?[01]/g,
+        );
+        assertEquals(events?.length, 2, said(good));
 
-      const bad = await shell(`${host} nope`);
-      assertEquals(bad.code, 1, said(bad));
-      assertMatch(bad.stdout, /failure: .*There is no tool nope/, said(bad));
-    });
+        const bad = await shell(`${host} nope`);
+        assertEquals(bad.code, 1, said(bad));
+        assertMatch(bad.stdout, /failure: .*There is no tool nope/, said(bad));
+      },
+    );
   }
 });

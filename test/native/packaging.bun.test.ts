@@ -7,12 +7,13 @@ import {
   existsSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   rmSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { maybe } from "../support/skip.ts";
 import { buildPrograms, hasProgram, make, PROGRAMS, ROOT, run, said } from "./support.ts";
 
@@ -47,7 +48,9 @@ async function succeed(
 
 /** Runs a line of the README in a shell. */
 function shell(line: string, prefix: string): Promise<string> {
-  return succeed(["sh", "-ec", line], { PKG_CONFIG_PATH: join(prefix, "lib", "pkgconfig") });
+  return succeed(["sh", "-ec", line], {
+    PKG_CONFIG_PATH: join(prefix, "lib", "pkgconfig"),
+  });
 }
 
 const withCompiler = maybe(missing === undefined, missing ?? "");
@@ -63,67 +66,193 @@ const withCmake = maybe(
 describe("make", () => {
   withCompiler("compiles everything without a warning", () => {
     const own = `BUILD=${join(folder, "build")}`;
-    make("-s", "-j2", own, "WERROR=-Werror", "all", "test-programs", "examples");
+    make(
+      "-s",
+      "-j2",
+      own,
+      "WERROR=-Werror",
+      "all",
+      "test-programs",
+      "examples",
+    );
   });
 });
 
 describe("npm run build:native", () => {
-  withCompiler("builds the library in a fresh clone, and says what the sidecar needs", async () => {
-    const clone = join(folder, "clone");
-    const isSource = (path: string): boolean =>
-      !path.includes("node_modules") && path !== join(ROOT, "ffi", "build");
-    for (const name of ["ffi", "scripts"]) {
-      cpSync(join(ROOT, name), join(clone, name), { recursive: true, filter: isSource });
-    }
-    const script = join(clone, "scripts", "build_native.mjs");
-    const outcome = await run(["node", script]);
-    assertEquals(outcome.code, 0, said(outcome));
-    assertStringIncludes(outcome.stdout, "Built ffi/build/libplue");
-    assertEquals(existsSync(join(clone, "ffi", "build", "libplue.a")), true);
-    assertMatch(
-      outcome.stderr,
-      /^Did not build the sidecar: it needs .+; run "node scripts\/setup/,
-    );
+  withCompiler(
+    "builds the library in a fresh clone, and says what the sidecar needs",
+    async () => {
+      const clone = join(folder, "clone");
+      const isSource = (path: string): boolean =>
+        !path.includes("node_modules") && path !== join(ROOT, "ffi", "build");
+      for (const name of ["ffi", "scripts"]) {
+        cpSync(join(ROOT, name), join(clone, name), {
+          recursive: true,
+          filter: isSource,
+        });
+      }
+      const script = join(clone, "scripts", "build_native.mjs");
+      const outcome = await run(["node", script]);
+      assertEquals(outcome.code, 0, said(outcome));
+      assertStringIncludes(outcome.stdout, "Built ffi/build/libplue");
+      assertEquals(existsSync(join(clone, "ffi", "build", "libplue.a")), true);
+      assertMatch(
+        outcome.stderr,
+        /^Did not build the sidecar: it needs .+; run "node scripts\/setup/,
+      );
 
-    const asked = await run(["node", script, "--sidecar"]);
-    assertEquals(asked.code, 1, said(asked));
-    assertMatch(asked.stderr, /^Cannot build the sidecar: it needs /);
-  });
+      const asked = await run(["node", script, "--sidecar"]);
+      assertEquals(asked.code, 1, said(asked));
+      assertMatch(asked.stderr, /^Cannot build the sidecar: it needs /);
+    },
+  );
 });
 
 describe("make install", () => {
-  withPkgConfig("writes each prefix into its own files", async () => {
-    for (const prefix of [first, second]) {
-      assertEquals(await shell("pkg-config --variable=prefix plue", prefix), prefix);
+  withPkgConfig("installs what can be moved as a whole", async () => {
+    const moved = join(folder, "moved");
+    cpSync(second, moved, { recursive: true, verbatimSymlinks: true });
+    for (const prefix of [first, second, moved]) {
+      assertEquals(
+        resolve(await shell("pkg-config --variable=prefix plue", prefix)),
+        prefix,
+      );
       assertEquals(existsSync(join(prefix, "lib", "libplue.a")), true);
     }
   });
 
-  withCompiler("puts DESTDIR before where it writes, and not into what it writes", () => {
-    const library = join(staged, "opt", "plue", "lib");
-    const text = readFileSync(join(library, "pkgconfig", "plue.pc"), "utf8");
-    assertEquals(text.split("\n")[0], "prefix=/opt/plue");
-    assertEquals(existsSync(join(library, "libplue.a")), true);
-    const include = join(staged, "opt", "plue", "include");
-    assertEquals(existsSync(join(include, "plue.h")), true);
-    // Not beside plue.h: that name is everybody's.
-    assertEquals(existsSync(join(include, "CPlue", "module.modulemap")), true);
-  });
+  withCompiler(
+    "puts DESTDIR before where it writes, and not into what it writes",
+    () => {
+      const library = join(staged, "opt", "plue", "lib");
+      const text = readFileSync(join(library, "pkgconfig", "plue.pc"), "utf8");
+      assertEquals(text.includes(staged), false);
+      assertEquals(existsSync(join(library, "libplue.a")), true);
+      const include = join(staged, "opt", "plue", "include");
+      assertEquals(existsSync(join(include, "plue.h")), true);
+      // Not beside plue.h: that name is everybody's.
+      assertEquals(
+        existsSync(join(include, "CPlue", "module.modulemap")),
+        true,
+      );
+    },
+  );
+
+  withPkgConfig(
+    "installs into the folders that it is told, and uninstalls from them",
+    async () => {
+      const prefix = join(folder, "third");
+      const variables = [
+        `PREFIX=${prefix}`,
+        `LIBDIR=${prefix}/lib/x86_64-linux-gnu`,
+        `INCLUDEDIR=${folder}/headers`,
+        `LIBEXECDIR=${prefix}/libexec/plue`,
+      ];
+      make("-s", "install", ...variables);
+      const path = join(prefix, "lib", "x86_64-linux-gnu", "pkgconfig");
+      const flags = await succeed(
+        ["pkg-config", "--cflags", "--libs", "plue"],
+        {
+          PKG_CONFIG_PATH: path,
+        },
+      );
+      const [include = "", library = ""] = flags.split(" ");
+      assertEquals(existsSync(join(include.slice(2), "plue.h")), true, flags);
+      assertEquals(
+        existsSync(join(library.slice(2), "libplue.a")),
+        true,
+        flags,
+      );
+
+      make("-s", "uninstall", ...variables);
+      const left = [prefix, join(folder, "headers")]
+        .flatMap((name) => readdirSync(name, { recursive: true, withFileTypes: true }))
+        .filter((entry) => !entry.isDirectory());
+      assertEquals(left, []);
+    },
+  );
 });
 
 describe("a host of another project", () => {
-  withPkgConfig("links by pkg-config, and starts wherever libplue is installed", async () => {
-    const host = join(folder, "host_shared");
-    const rpath = "-Wl,-rpath,$(pkg-config --variable=libdir plue)";
-    await shell(`cc ${SOURCE} -o ${host} $(pkg-config --cflags --libs plue) ${rpath}`, second);
-    await succeed([host, "echo"], FAKE_SIDECAR);
-  });
+  withPkgConfig(
+    "links by pkg-config, and starts wherever libplue is installed",
+    async () => {
+      const host = join(folder, "host_shared");
+      const rpath = "-Wl,-rpath,$(pkg-config --variable=libdir plue)";
+      await shell(
+        `cc ${SOURCE} -o ${host} $(pkg-config --cflags --libs plue) ${rpath}`,
+        second,
+      );
+      await succeed([host, "echo"], FAKE_SIDECAR);
+    },
+  );
 
-  withPkgConfig("links the archive by pkg-config, and then needs no library", async () => {
-    const host = join(folder, "host_static");
-    const archive = "$(pkg-config --variable=libdir plue)/libplue.a -pthread -ldl";
-    await shell(`cc ${SOURCE} -o ${host} $(pkg-config --cflags plue) ${archive}`, second);
-    await succeed([host, "echo"], FAKE_SIDECAR);
+  withPkgConfig(
+    "links the archive by pkg-config, and then needs no library",
+    async () => {
+      const host = join(folder, "host_static");
+      const archive = "$(pkg-config --variable=libdir plue)/libplue.a -pthread -ldl";
+      await shell(
+        `cc ${SOURCE} -o ${host} $(pkg-config --cflags plue) ${archive}`,
+        second,
+      );
+      await succeed([host, "echo"], FAKE_SIDECAR);
+    },
+  );
+
+  withPkgConfig(
+    "finds the sidecar of the same prefix, linked either way",
+    async () => {
+      const prefix = join(folder, "with_sidecar");
+      make("-s", "install", `PREFIX=${prefix}`);
+      cpSync(
+        FAKE_SIDECAR.PLUE_SIDECAR,
+        join(prefix, "libexec", "plue-sidecar"),
+      );
+      const archive = `${prefix}/lib/libplue.a -pthread -ldl`;
+      const shared = `-L${prefix}/lib -lplue -Wl,-rpath,${prefix}/lib`;
+      for (const libraries of [archive, shared]) {
+        const host = join(folder, "host_with_sidecar");
+        await shell(
+          `cc ${SOURCE} -o ${host} -I${prefix}/include ${libraries}`,
+          prefix,
+        );
+        await succeed([host, "echo"]);
+      }
+    },
+  );
+
+  withCmake("is refused another minor version by CMake", async () => {
+    for (
+      const [version, isFound] of [
+        ["0.1", true],
+        ["0.1.0", true],
+        ["0.2", false],
+        ["0.0.9", false],
+        ["1", false],
+      ]
+    ) {
+      const project = join(folder, `version-${version}`);
+      mkdirSync(project);
+      writeFileSync(
+        join(project, "CMakeLists.txt"),
+        `cmake_minimum_required(VERSION 3.16)
+project(host C)
+find_package(plue ${version} QUIET)
+message(STATUS "found: ${"${plue_FOUND}"}")
+`,
+      );
+      const prefix = `-DCMAKE_PREFIX_PATH=${second}`;
+      const output = await succeed([
+        "cmake",
+        "-S",
+        project,
+        "-B",
+        join(project, "b"),
+        prefix,
+      ]);
+      assertStringIncludes(output, `found: ${isFound ? 1 : 0}`);
+    }
   });
 
   withCmake("links by CMake, shared and statically", async () => {
@@ -141,7 +270,14 @@ target_link_libraries(host_static plue::plue_static)
 `,
     );
     const build = join(project, "build");
-    await succeed(["cmake", "-S", project, "-B", build, `-DCMAKE_PREFIX_PATH=${second}`]);
+    await succeed([
+      "cmake",
+      "-S",
+      project,
+      "-B",
+      build,
+      `-DCMAKE_PREFIX_PATH=${second}`,
+    ]);
     await succeed(["cmake", "--build", build]);
     await succeed([join(build, "host_shared"), "echo"], FAKE_SIDECAR);
     await succeed([join(build, "host_static"), "echo"], FAKE_SIDECAR);

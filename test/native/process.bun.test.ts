@@ -109,7 +109,10 @@ describe("plue_init_with_options()", () => {
 });
 
 describe("a host without a sidecar", () => {
-  withCompiler("says where one is looked for", () => pass([PROCESS, "-", "no_program"]));
+  withCompiler(
+    "says where one is looked for",
+    () => pass([PROCESS, "-", "no_program"]),
+  );
 
   withCompiler(
     "says of a working directory that it is missing",
@@ -128,17 +131,23 @@ describe("a host without a sidecar", () => {
 
   const asOther = join(folder, "host-of-another");
   maybe(
-    missing === undefined && process.platform === "linux" && process.getuid?.() === 0,
+    missing === undefined && process.platform === "linux" &&
+      process.getuid?.() === 0,
     missing ?? "it takes root, and Linux",
-  )("does not ask the environment if it has more rights than its caller", () => {
-    chmodSync(folder, 0o755);
-    mkdirSync(asOther);
-    const host = join(asOther, "host");
-    copyFileSync(PROCESS, host);
-    chownSync(host, 65_534, 65_534);
-    chmodSync(host, 0o4755);
-    return pass([host, "-", "no_environment"], { PLUE_SIDECAR: FAKE_SIDECAR });
-  });
+  )(
+    "does not ask the environment if it has more rights than its caller",
+    () => {
+      chmodSync(folder, 0o755);
+      mkdirSync(asOther);
+      const host = join(asOther, "host");
+      copyFileSync(PROCESS, host);
+      chownSync(host, 65_534, 65_534);
+      chmodSync(host, 0o4755);
+      return pass([host, "-", "no_environment"], {
+        PLUE_SIDECAR: FAKE_SIDECAR,
+      });
+    },
+  );
 });
 
 describe("a relative path", () => {
@@ -154,23 +163,38 @@ describe("a relative path", () => {
 
   withCompiler(
     "of PLUE_SIDECAR is seen from where the host was started",
-    () => pass(within(folder, `PLUE_SIDECAR=./plue-sidecar exec ${PROCESS} - default_program`)),
+    () =>
+      pass(
+        within(
+          folder,
+          `PLUE_SIDECAR=./plue-sidecar exec ${PROCESS} - default_program`,
+        ),
+      ),
   );
 
   const modules = join(ROOT, "test", "native", "modules");
   const onBun = join(folder, "sidecar-on-bun");
   const main = join(ROOT, "ffi", "sidecar", "main.ts");
-  writeFileSync(onBun, `#!/bin/sh\nexec ${RUNTIMES["bun"]?.join(" ")} '${main}'\n`);
+  writeFileSync(
+    onBun,
+    `#!/bin/sh\nexec ${RUNTIMES["bun"]?.join(" ")} '${main}'\n`,
+  );
   chmodSync(onBun, 0o755);
 
   withCompiler(
     "of a module is seen from where the host called plue_init()",
-    () => pass(within(modules, `exec ${PROCESS} - relative_module`), { PLUE_SIDECAR: onBun }),
+    () =>
+      pass(within(modules, `exec ${PROCESS} - relative_module`), {
+        PLUE_SIDECAR: onBun,
+      }),
   );
 
   withCompiler("of PLUE_TOOLS is seen from where the host was started", () => {
     const env = { PLUE_SIDECAR: onBun, PLUE_TOOLS: "loud.ts" };
-    return pass(within(modules, `exec ${PROCESS} - relative_module_variable`), env);
+    return pass(
+      within(modules, `exec ${PROCESS} - relative_module_variable`),
+      env,
+    );
   });
 });
 
@@ -180,11 +204,18 @@ describe("a plugin that libplue is linked into statically", () => {
   withCompiler(
     "can be unloaded while its sidecar runs and its threads end",
     () =>
-      pass([join(PROGRAMS, "plugin_host"), join(PROGRAMS, plugin)], { PLUE_SIDECAR: FAKE_SIDECAR }),
+      pass([join(PROGRAMS, "plugin_host"), join(PROGRAMS, plugin)], {
+        PLUE_SIDECAR: FAKE_SIDECAR,
+      }),
   );
 
-  withCompiler("has the sidecar beside itself, also when it was named by a relative path", () => {
-    copyFileSync(join(PROGRAMS, plugin), join(folder, plugin));
-    return pass(within(folder, `exec ${join(PROGRAMS, "plugin_host")} ./${plugin}`));
-  });
+  withCompiler(
+    "has the sidecar beside itself, also when it was named by a relative path",
+    () => {
+      copyFileSync(join(PROGRAMS, plugin), join(folder, plugin));
+      return pass(
+        within(folder, `exec ${join(PROGRAMS, "plugin_host")} ./${plugin}`),
+      );
+    },
+  );
 });

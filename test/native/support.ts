@@ -11,7 +11,9 @@ import process from "node:process";
 import { fileURLToPath } from "node:url";
 
 /** The folder of the repository. */
-export const ROOT: string = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
+export const ROOT: string = dirname(
+  dirname(dirname(fileURLToPath(import.meta.url))),
+);
 /** Where `make` puts everything. */
 export const BUILD: string = join(ROOT, "ffi", "build");
 /** The folder of the host suite and the other test programs. */
@@ -47,13 +49,17 @@ export function hasProgram(name: string): boolean {
 /** Runs `make` in `ffi`, one at a time: the suites of several runtimes build what they need. */
 export function make(...args: readonly string[]): void {
   const command = ["make", "-C", join(ROOT, "ffi"), ...args];
-  if (hasProgram("flock")) command.unshift("flock", join(ROOT, "ffi", "Makefile"));
+  if (hasProgram("flock")) {
+    command.unshift("flock", join(ROOT, "ffi", "Makefile"));
+  }
   const [program = "", ...rest] = command;
   const { status, stderr } = spawnSync(program, rest, {
     encoding: "utf8",
     env: { ...process.env, PATH },
   });
-  if (status !== 0) throw new Error(`make ${args.join(" ")} failed:\n${stderr}`);
+  if (status !== 0) {
+    throw new Error(`make ${args.join(" ")} failed:\n${stderr}`);
+  }
 }
 
 /** Why nothing can be built here; `undefined` if it can. */
@@ -73,7 +79,12 @@ export function buildPrograms(): string | undefined {
 export function installKoffi(): string | undefined {
   const folder = join(ROOT, "test", "native");
   if (existsSync(join(folder, "node_modules", "koffi"))) return undefined;
-  const { status } = spawnSync("npm", ["ci", "--ignore-scripts", "--no-audit", "--no-fund"], {
+  const { status } = spawnSync("npm", [
+    "ci",
+    "--ignore-scripts",
+    "--no-audit",
+    "--no-fund",
+  ], {
     cwd: folder,
     stdio: "ignore",
     env: { ...process.env, PATH },
@@ -110,8 +121,14 @@ export function run(
       stderr += `\nstopped: it ran longer than ${LIMIT_MS} ms`;
       if (child.pid !== undefined) process.kill(-child.pid, "SIGKILL");
     }, LIMIT_MS);
-    child.stdout.setEncoding("utf8").on("data", (text: string) => stdout += text);
-    child.stderr.setEncoding("utf8").on("data", (text: string) => stderr += text);
+    child.stdout.setEncoding("utf8").on(
+      "data",
+      (text: string) => stdout += text,
+    );
+    child.stderr.setEncoding("utf8").on(
+      "data",
+      (text: string) => stderr += text,
+    );
     child.on("error", reject);
     child.on("close", (code) => {
       clearTimeout(timer);

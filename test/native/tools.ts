@@ -209,7 +209,9 @@ const tools = [
       properties: { word: { type: "string" } },
       additionalProperties: false,
     },
-    execute: (_params, { config }) => ({ word: (config as { word?: string }).word ?? "hello" }),
+    execute: (_params, { config }) => ({
+      word: (config as { word?: string }).word ?? "hello",
+    }),
   }),
 ];
 

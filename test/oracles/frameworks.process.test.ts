@@ -153,8 +153,10 @@ describe("LangChain's convertToOpenAITool()", () => {
   });
 
   it("makes of all tools what plue sends to OpenAI, but for hard schemas", () => {
-    const tools = exportTools(ALL, "langchain").tools.map((one) => convertToOpenAITool(one));
-    const expected = exportTools(ALL, "openai.chat").tools;
+    // As many as OpenAI takes.
+    const list = ALL.slice(0, 128);
+    const tools = exportTools(list, "langchain").tools.map((one) => convertToOpenAITool(one));
+    const expected = exportTools(list, "openai.chat").tools;
     assertEquals(withoutSchemas(tools), withoutSchemas(expected));
   });
 

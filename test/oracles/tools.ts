@@ -6,7 +6,9 @@
  */
 
 import { existsSync, readFileSync } from "node:fs";
+import { createToolBridge } from "../../src/finding/mod.ts";
 import { importTools } from "../../src/formats/mod.ts";
+import { buildToolset } from "../../src/select/mod.ts";
 import { makeTool, type Tool } from "../../src/tool/mod.ts";
 
 const PLACE = {
@@ -237,8 +239,9 @@ export const GITHUB: readonly Tool[] = GITHUB_LIST === undefined
   ? Object.freeze([])
   : importTools("mcp", GITHUB_LIST, { namespace: "github" }).tools;
 
-/** All of them. */
+/** All of them, and those that a bridge lists. */
 export const ALL: readonly Tool[] = Object.freeze([
+  ...createToolBridge(buildToolset([])),
   ...SIMPLE,
   ...HARD,
   ...HINTED,

@@ -18,6 +18,7 @@ import { Ollama } from "ollama";
 import OpenAI from "openai";
 import { typeboxEngine } from "../../src/adapters/typebox/mod.ts";
 import { ToolDispatcher } from "../../src/execute/mod.ts";
+import { createToolBridge } from "../../src/finding/mod.ts";
 import {
   accumulateCalls,
   dispatchCalls,
@@ -636,5 +637,97 @@ describe("a turn with Ollama", () => {
       stream: true,
     });
     assertEquals(await streamed("ollama", stream), expected);
+  });
+});
+
+describe("a turn through the bridge", () => {
+  const bridge = createToolBridge(toolset);
+  const through = new ToolDispatcher(bridge, { engine: typeboxEngine() });
+  const query = { query: "add two numbers" };
+
+  it("is a tool_search of OpenAI's, whose output is the definitions", async () => {
+    const { tools, names } = exportTools(bridge, "openai.responses");
+    const client = new OpenAI({ apiKey: "k", baseURL: url });
+    const search: OpenAI.Responses.ResponseToolSearchCall = {
+      type: "tool_search_call",
+      id: "tsc_1",
+      call_id: "call_1",
+      execution: "client",
+      status: "completed",
+      arguments: query,
+    };
+    const input: OpenAI.Responses.ResponseInputItem[] = [{ role: "user", content: "1 + 2?" }];
+    json({ id: "resp_1", object: "response", status: "completed", output: [search] });
+    const response = await client.responses.create({ model: "m", input, tools });
+    assertEquals((received as { tools: unknown }).tools, JSON.parse(JSON.stringify(tools)));
+    const { messages } = await dispatchResponse("openai.responses", response, {
+      dispatcher: through,
+      names,
+    });
+    const [message] = messages;
+    if (message?.type !== "tool_search_output") throw new Error(JSON.stringify(messages));
+    assertEquals(message.tools.map(({ type, name }) => [type, name]), [["namespace", "math"]]);
+    const call: OpenAI.Responses.ResponseFunctionToolCall = {
+      type: "function_call",
+      call_id: "call_2",
+      namespace: "math",
+      name: "add",
+      arguments: TEXT,
+    };
+    json({ id: "resp_2", object: "response", status: "completed", output: [call] });
+    const next = await client.responses.create({
+      model: "m",
+      input: [...input, search, ...messages],
+      tools,
+    });
+    assertEquals(
+      (received as { input: unknown[] }).input.at(-1),
+      JSON.parse(JSON.stringify(message)),
+    );
+    const { results } = await dispatchResponse("openai.responses", next, {
+      dispatcher: through,
+      names,
+    });
+    assertEquals(results.map((result) => result.ok && result.content), [{ sum: 3 }]);
+  });
+
+  it("is answered with tool_reference blocks of Anthropic's", async () => {
+    const { tools, names } = exportTools(bridge, "anthropic");
+    const client = new Anthropic({ apiKey: "k", baseURL: url });
+    const request = { model: "m", max_tokens: 9, tools };
+    const question: Anthropic.MessageParam = { role: "user", content: "1 + 2?" };
+    const answerWith = (name: string, input: unknown): void =>
+      json({
+        id: "msg_1",
+        type: "message",
+        role: "assistant",
+        content: [{ type: "tool_use", id: "toolu_1", name, input }],
+        stop_reason: "tool_use",
+      });
+    answerWith("search_tools", query);
+    const response = await client.messages.create({ ...request, messages: [question] });
+    const turn = { dispatcher: through, names };
+    const { messages } = await dispatchResponse("anthropic", response, turn);
+    answerWith("math__add", ARGS);
+    const next = await client.messages.create({
+      ...request,
+      messages: [question, { role: "assistant", content: response.content }, ...messages],
+    });
+    const sent = received as {
+      readonly tools: readonly { readonly name: string; readonly defer_loading?: boolean }[];
+      readonly messages: readonly { readonly content: unknown }[];
+    };
+    assertEquals(sent.messages.at(-1)?.content, [{
+      type: "tool_result",
+      tool_use_id: "toolu_1",
+      content: [{ type: "tool_reference", tool_name: "math__add" }],
+    }]);
+    // What is referred to must be there, and deferred; the search must not be.
+    assertEquals(sent.tools.map(({ name, defer_loading }) => [name, defer_loading]), [
+      ["math__add", true],
+      ["search_tools", undefined],
+    ]);
+    const { results } = await dispatchResponse("anthropic", next, turn);
+    assertEquals(results.map((result) => result.ok && result.content), [{ sum: 3 }]);
   });
 });

@@ -1,7 +1,7 @@
 import { assertEquals, assertGreater } from "@std/assert";
 import { afterAll, beforeAll, describe } from "bun:test";
 import { spawnSync } from "node:child_process";
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync } from "node:fs";
 import { rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -11,7 +11,6 @@ import { maybe } from "../support/skip.ts";
 const ROOT = join(import.meta.dirname, "../..");
 const manifest = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as {
   readonly name: string;
-  readonly files: readonly string[];
   readonly exports: Readonly<Record<string, unknown>>;
   readonly dependencies: Readonly<Record<string, string>>;
   readonly peerDependencies: Readonly<Record<string, string>>;
@@ -44,7 +43,7 @@ const hasNpm = isThere("npm") && isThere("node") &&
   existsSync(join(ROOT, "node_modules/typescript/bin/tsc"));
 
 const packed = mkdtempSync(join(tmpdir(), "plue-package-"));
-const staged = join(packed, "staged");
+const staged = join(packed, "tools");
 const app = join(packed, "app");
 
 /** Prints what every entry point exports, by name, as JSON. */
@@ -86,14 +85,7 @@ const TYPES = `
 
 /** Builds, packs, and installs the tarball into an app that links the dependencies. */
 function install(): void {
-  mkdirSync(staged);
-  run("node", ["scripts/build.mjs", join(staged, "dist")], ROOT);
-  for (const file of ["package.json", ...manifest.files.filter((name) => name !== "dist")]) {
-    if (existsSync(join(ROOT, file))) {
-      cpSync(join(ROOT, file), join(staged, file), { recursive: true });
-    }
-  }
-  run("npm", ["pack", "--ignore-scripts", "--silent", "--pack-destination", packed], staged);
+  run("node", ["scripts/build_packages.mjs", "--out", packed, "--only", "tools"], ROOT);
   const tarball = readdirSync(packed).find((name) => name.endsWith(".tgz")) ?? "";
   const home = join(app, "node_modules", manifest.name);
   mkdirSync(home, { recursive: true });

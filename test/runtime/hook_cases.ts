@@ -8,8 +8,10 @@
 import { SignJWT } from "jose";
 import {
   buildToolset,
+  type CallTickets,
   defineTool,
   type DispatchContext,
+  isSuspended,
   isTool,
   type SchemaEngine,
   type SelectableToolHost,
@@ -39,6 +41,13 @@ import {
 import { importTools } from "../../src/formats/mod.ts";
 import { createMcpEndpoint, importMcpServer } from "../../src/adapters/mcp/mod.ts";
 import { importOpenApi } from "../../src/adapters/openapi/mod.ts";
+import {
+  type CallStore,
+  createTickets,
+  memoryCallStore,
+  storedTickets,
+  type TicketSealer,
+} from "../../src/adapters/calls/mod.ts";
 import {
   memoryStore,
   type PinStore,
@@ -128,13 +137,14 @@ async function request(
   options: Partial<ToolHandlerOptions>,
   tool: ToolDefinition = WAIT,
   authorization = "Bearer correct-horse-battery",
+  query = "",
 ): Promise<string> {
   const handler = createToolHandler(new ToolRegistry({ tools: [tool] }), {
     ...("authorize" in options ? {} : { openExecution: true }),
     ...options,
   });
   const response = await handler.fetch(
-    new Request("http://localhost/tools/t/execute", {
+    new Request(`http://localhost/tools/t/execute${query}`, {
       method: "POST",
       headers: { "content-type": "application/json", authorization },
       body: "{}",
@@ -260,6 +270,47 @@ export const HOOK_CASES: Readonly<Record<string, HookCase>> = {
     right: { throws: "done", rejects: "done", hangs: "timeout", "answers nonsense": "done" },
     run: (output) => call({ tool: SENDING, context: { output } }),
   },
+  "DispatchContext.onQuestion": {
+    right: decides("input_unavailable"),
+    run: (onQuestion) => call({ tool: ASKING, context: { onQuestion } }),
+  },
+  "TicketSealer.seal": {
+    right: "input_unavailable",
+    run: (seal) => resumed({ sealer: { ...SEALER, seal } }),
+  },
+  "TicketSealer.open": {
+    right: "unavailable",
+    run: (open) => resumed({ sealer: { ...SEALER, open } }),
+  },
+  "CallStore.create": {
+    right: {
+      throws: "unavailable",
+      rejects: "unavailable",
+      hangs: "unavailable",
+      "answers nonsense": "done",
+    },
+    run: (create) => resumed({ store: { ...memoryCallStore(), create } }),
+  },
+  "CallStore.get": {
+    right: {
+      throws: "unavailable",
+      rejects: "unavailable",
+      hangs: "unavailable",
+      "answers nonsense": "ticket_refused",
+    },
+    run: (get) => resumed({ tickets: storedTickets({ ...memoryCallStore(), get }) }),
+  },
+  "CallStore.delete": {
+    right: "unavailable",
+    run: (remove) => {
+      let asked = 0;
+      return resumed({
+        store: { ...memoryCallStore(), delete: remove },
+        // Available at the first call, and not when it goes on.
+        tool: { isAvailable: () => asked++ === 0 },
+      });
+    },
+  },
   "DispatchContext.signal": {
     right: "done",
     run: (signal) => call({ context: { signal } }),
@@ -293,6 +344,10 @@ export const HOOK_CASES: Readonly<Record<string, HookCase>> = {
   "ToolPolicy.allow": {
     right: "unknown_tool",
     run: (allow) => call({ selection: { policies: [{ allow }] } }),
+  },
+  "ToolPolicy.asks": {
+    right: "approval_required",
+    run: (asks) => call({ selection: { policies: [{ allow: () => true, asks }] } }),
   },
   "ToolPolicy.reason": {
     right: "unknown_tool",
@@ -410,6 +465,17 @@ export const HOOK_CASES: Readonly<Record<string, HookCase>> = {
   // HTTP.
   "HttpOptions.onError": { right: "500", run: (onError) => request({ onError }, FAIL) },
   "HttpOptions.authorize": { right: lets("500"), run: (authorize) => request({ authorize }) },
+  "ToolHandlerOptions.bridge": {
+    right: "500",
+    run: (bridge) => request({ bridge }, WAIT, undefined, "?bridge=1"),
+  },
+  "McpEndpointOptions.tools": {
+    right: "500",
+    run: async (tools) => {
+      const mcp = createMcpEndpoint(new ToolRegistry({ tools: [WAIT] }), { tools });
+      return String((await mcp.fetch(new Request(URL_OF_MCP, { method: "POST" }))).status);
+    },
+  },
   "BearerAuthOptions.verify": {
     right: lets("500"),
     run: (verify) => request({ authorize: bearerAuth({ verify }) }),
@@ -551,6 +617,7 @@ function because(reason: string, names: readonly string[]): Readonly<Record<stri
 
 /** The functions among the types of options that are no hooks of an owner, and why. */
 export const NO_HOOKS: Readonly<Record<string, string>> = {
+  ...because("is not called yet", ["CallStore.list", "CallStore.update"]),
   ...because("is made by viewOf", ["ViewedTool.lead", "ViewedTool.tell"]),
   "FitBudgetOptions.count": "runs in fitBudget, and throws to the owner who calls that",
   "ServeFormatsOptions.fitBudget": "is fitBudget of plue, handed in so that others do not load it",
@@ -570,6 +637,9 @@ export const NO_HOOKS: Readonly<Record<string, string>> = {
   ...because("is made by plue and handed on", [
     "ImportPins.check",
     "PinnedImport.approve",
+    "CallTickets.suspend",
+    "CallTickets.resume",
+    "Resumption.release",
     "ArgumentChoice.accepts",
     "CallDispatcher.dispatchAll",
     "ExportNames.encodingOf",
@@ -666,6 +736,39 @@ async function importWith(
   far.registerTool({ ...WAIT, name: "u" });
   await told.promise;
   const result = await new ToolDispatcher(registry).dispatch({ name: "far:t" });
+  return result.ok ? String(result.content) : result.error.code;
+}
+
+const ASKING: Partial<ToolDefinition> = {
+  async execute(_params, { ask }) {
+    await ask("key", { message: "Well?" });
+    return "done";
+  },
+};
+
+/** Gives what it is given, so that everybody can make tickets. */
+const SEALER: TicketSealer = {
+  seal: (content) => Promise.resolve(new TextDecoder().decode(content)),
+  open: (ticket) => Promise.resolve(new TextEncoder().encode(ticket)),
+};
+
+/** Calls a tool that asks, and answers it. */
+async function resumed(
+  { sealer = SEALER, store, tickets, tool = {} }: {
+    readonly sealer?: TicketSealer;
+    readonly store?: CallStore;
+    readonly tickets?: CallTickets;
+    readonly tool?: Partial<ToolDefinition>;
+  },
+): Promise<string> {
+  const registry = new ToolRegistry({ tools: [{ ...WAIT, ...ASKING, ...tool }] });
+  const dispatcher = new ToolDispatcher(registry, {
+    ...SHORT,
+    tickets: tickets ?? createTickets(sealer, store === undefined ? {} : { store }),
+  });
+  const waiting = await dispatcher.dispatch({ name: "t" });
+  if (!isSuspended(waiting)) return waiting.ok ? "done" : waiting.error.code;
+  const result = await dispatcher.resume(waiting.ticket, { key: { action: "accept" } });
   return result.ok ? String(result.content) : result.error.code;
 }
 

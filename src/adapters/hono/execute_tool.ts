@@ -5,6 +5,7 @@
  * @module
  */
 
+import type { Context } from "hono";
 import type { DispatchContext, ToolCall, ToolDispatcher } from "../../execute/mod.ts";
 import { isObject, systemClock, type ToolFailure, ToolResult } from "../../tool/mod.ts";
 import {
@@ -17,14 +18,16 @@ import {
   type Problem,
   problemOfFailure,
   problemResponse,
+  readBridgeQuery,
   readCallIds,
   refuseQuery,
   type RequestCall,
   RequestError,
   type RunningCall,
+  targetOf,
   type ToolRequest,
 } from "../http/mod.ts";
-import type { RouteAnswer } from "./route.ts";
+import type { RouteAnswer, ShowTools } from "./route.ts";
 
 const TYPES = ["application/json", "text/event-stream"] as const;
 
@@ -39,20 +42,25 @@ interface PreparedCall {
 }
 
 /** Runs a tool, and answers with its result or with a stream of events, as the client asks. */
-export const executeTool: RouteAnswer = async (request, c) => {
-  const { raw, server, caller: { principal }, toolset, dispatcher } = request;
-  refuseQuery(raw.url);
+export function executeTool(show: ShowTools): RouteAnswer {
+  return (request, c) => execute(request, c, show);
+}
+
+async function execute(request: ToolRequest, c: Context, show: ShowTools): Promise<Response> {
+  const { raw, server, caller: { principal } } = request;
+  const toolset = show(request.toolset, readBridgeQuery(raw.url));
+  const dispatcher = server.dispatcherOf(toolset);
   if (server.executionClosed !== undefined) return problemResponse(server.executionClosed);
-  const toolId = c.req.param("id") ?? "";
+  const name = c.req.param("id") ?? "";
   const body = readCall(await request.readJson({}));
   const { callId = crypto.randomUUID(), sessionId, messageId, idempotencyKey } = readCallIds(
     body,
     raw.headers,
   );
-  const tool = toolset.resolve(toolId);
+  const call = { name, arguments: body["arguments"], callId };
+  const { toolId, tool, isLed } = targetOf(toolset, call);
   const running = server.running.begin({ principal, callId }, raw);
   const recorded = request.beginCall({ toolId, callId, tool, sessionId });
-  const call = { name: toolId, arguments: body["arguments"], callId };
   const context = { sessionId, messageId, idempotencyKey, principal, signal: () => running.signal };
   // An unknown tool is answered with a status, also if the client asked for a stream.
   if (
@@ -63,12 +71,12 @@ export const executeTool: RouteAnswer = async (request, c) => {
   running.whenLong(() => request.keepAlive(result));
   const answer = await result;
   running.end();
-  const response = respond(call, answer);
+  const response = respond(call, answer, isLed);
   const sent = response === undefined ? resultChanged(toolId) : answer;
   recorded.end(sent);
   // A failure is plain data, so the second response can be written.
-  return response ?? respond(call, sent) as Response;
-};
+  return response ?? respond(call, sent, isLed) as Response;
+}
 
 /** Aborts a call of this caller. The call ends when its tool stops, or after the grace period. */
 export const abortExecution: RouteAnswer = ({ raw, server, caller: { principal } }, c) => {
@@ -81,10 +89,17 @@ export const abortExecution: RouteAnswer = ({ raw, server, caller: { principal }
 };
 
 /** The response with a result; `undefined` for one that cannot be written. */
-function respond({ name, callId }: PreparedCall["call"], answer: ToolResult): Response | undefined {
+function respond(
+  { name, callId }: PreparedCall["call"],
+  answer: ToolResult,
+  isLed: boolean,
+): Response | undefined {
   if (!answer.ok) {
+    // A model reads what a bridge answers: the failure's message says what was meant.
     return problemResponse(
-      answer.error.code === "unknown_tool" ? noSuchTool(name) : problemOfFailure(answer, callId),
+      answer.error.code === "unknown_tool" && !isLed
+        ? noSuchTool(name)
+        : problemOfFailure(answer, callId),
     );
   }
   try {

@@ -9,7 +9,6 @@ import type { fitBudget, FitBudgetOptions, FittedTools } from "../../finding/mod
 import type { Toolset } from "../../select/mod.ts";
 import { checkFunction, type Tool, type ToolResult } from "../../tool/mod.ts";
 import {
-  badRequest,
   checkObject,
   checkOptions,
   json,
@@ -19,13 +18,14 @@ import {
   pageResponse,
   problemResponse,
   readCallIds,
-  readListingQuery,
+  readFilters,
   refuseQuery,
   RequestError,
+  targetOf,
   type ToolServer,
   withHeaders,
 } from "../http/mod.ts";
-import type { FormatFunctions, FormatService, RouteAnswer } from "./route.ts";
+import type { FormatFunctions, FormatService, RouteAnswer, ShowTools } from "./route.ts";
 import {
   OPENAPI_CHECKS,
   openApiDocument,
@@ -77,9 +77,8 @@ export function serveFormats(
       const { format = "", losses, tokens } = query;
       const fitted = tokens === undefined
         ? undefined
-        : fitTo(fitBudget, tools, { tokens, ranked, target: format as TargetName });
-      // A copy, because an export of the listing itself would be kept with it, without a bound.
-      const exported = fitted?.exported ?? exportTo(formats, [...ranked ?? tools], format);
+        : fitTo(fitBudget, available(tools), { tokens, ranked, target: format as TargetName });
+      const exported = fitted?.exported ?? exportTo(formats, ownListing(ranked ?? tools), format);
       const { target, names, rejected, warnings } = exported;
       return pageOf({
         target,
@@ -96,8 +95,8 @@ export function serveFormats(
         ...(fitted && { tokens: fitted.tokens, shown: fitted.tools, leftOut: fitted.leftOut }),
       });
     },
-    routes: (server, pages) => [
-      ["POST", "/dispatch/:target", dispatchTurn(formats)],
+    routes: (server, pages, show) => [
+      ["POST", "/dispatch/:target", dispatchTurn(formats, show)],
       ["GET", "/openapi.json", showOpenApi(server, pages, formats, openapi)],
     ],
   };
@@ -119,21 +118,22 @@ const EXPORT_OF_TOOL = 1_024;
  * Runs the calls in a provider's response, and answers with the messages to send back. The query
  * is that of the listing that the model was given: names are those of that export.
  */
-function dispatchTurn(formats: FormatFunctions): RouteAnswer {
+function dispatchTurn(formats: FormatFunctions, show: ShowTools): RouteAnswer {
   const turns = new ListCache<Shown>(MAX_EXPORTS, ({ size }) => size * EXPORT_OF_TOOL);
   return async (request, c) => {
     const { raw, server, caller: { principal }, toolset } = request;
-    const { selection, search, cursor, format, key } = readListingQuery(raw.url);
-    if (search !== undefined || cursor !== undefined || format !== undefined) {
-      return problemResponse(badRequest("The query of a turn may have filters only"));
-    }
+    const { selection, bridge, key } = readFilters("a turn", raw.url, { takesBridge: true });
     if (server.executionClosed !== undefined) return problemResponse(server.executionClosed);
     const target = c.req.param("target") ?? "";
     const { narrowed, exported } = turns.of(toolset.available(), `${target} ${key}`, () => {
       const narrowed = selection && toolset.narrow(selection);
-      // A copy, because an export of the listing itself would be kept with it, without a bound.
-      const tools = [...(narrowed ?? toolset).available()];
-      return { narrowed, exported: exportTo(formats, tools, target), size: tools.length };
+      const shown = show(narrowed ?? toolset, bridge);
+      const exported = exportTo(formats, ownListing(shown), target);
+      return {
+        narrowed: bridge ? shown : narrowed,
+        exported,
+        size: exported.names.encodings.length,
+      };
     });
     const shown = narrowed ?? toolset;
     const response = await request.readJson();
@@ -142,14 +142,11 @@ function dispatchTurn(formats: FormatFunctions): RouteAnswer {
     const refused = await request.charge(calls.length - 1);
     if (refused !== undefined) return refused;
     const running = server.running.begin({ principal, callId }, raw);
-    const recorded = calls.map(({ name, wireName, callId }) =>
-      request.beginCall({
-        toolId: name ?? wireName,
-        callId,
-        tool: name === undefined ? undefined : shown.resolve(name),
-        sessionId: ids.sessionId,
-      })
-    );
+    const recorded = calls.map((call) => {
+      const { name, wireName, callId } = call;
+      const target = name === undefined ? { toolId: wireName } : targetOf(shown, call);
+      return request.beginCall({ ...target, callId, sessionId: ids.sessionId });
+    });
     // The calls that the dispatcher gets. The others cannot run, and their results are known.
     const routed = recorded.filter((_, index) => calls[index]?.problem === undefined);
     const dispatcher = server.dispatcherOf(shown);
@@ -185,6 +182,22 @@ function dispatchTurn(formats: FormatFunctions): RouteAnswer {
       }),
       [["x-call-id", callId]],
     );
+  };
+}
+
+function available(tools: readonly Tool[] | Toolset): readonly Tool[] {
+  return Array.isArray(tools) ? tools : (tools as Toolset).available();
+}
+
+/**
+ * What to export of the caller's tools: copies, because an export of the listing itself would be kept
+ * with it, without a bound.
+ */
+function ownListing(tools: readonly Tool[] | Toolset): Exportable {
+  const { bridge } = tools as Partial<Toolset>;
+  return {
+    available: () => [...available(tools)],
+    bridge: bridge && { loadable: () => bridge.loadable()?.slice() },
   };
 }
 

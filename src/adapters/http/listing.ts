@@ -19,7 +19,7 @@ export interface Page {
 
 /** Makes the page of a query that names a format, of the tools that it asks for. */
 export type ExportPage = (
-  tools: readonly Tool[],
+  tools: readonly Tool[] | Toolset,
   query: ListingQuery,
   /** What the query's words found of the tools, best first; absent where it has none. */
   ranked?: readonly Tool[],
@@ -44,7 +44,7 @@ export function toolPage(tool: Tool): Page {
 }
 
 /** Whether the client's copy is current, by its `If-None-Match`. */
-function isCurrent(ifNoneMatch: string | null, etag: string): boolean {
+export function isCurrent(ifNoneMatch: string | null, etag: string): boolean {
   if (ifNoneMatch === null) return false;
   if (ifNoneMatch.trim() === "*") return true;
   return ifNoneMatch.split(",").some((tag) => tag.trim().replace(/^W\//, "") === etag);
@@ -95,7 +95,8 @@ export function makePage(
   if (exportPage === undefined) {
     throw new RequestError("This server exports no formats: its owner sets the option formats");
   }
-  if (search === undefined) return exportPage(tools, query);
+  // A bridge has more to export than it lists.
+  if (search === undefined) return exportPage(shown.bridge === undefined ? tools : shown, query);
   const { minScore, tokens } = query;
   // A budget takes as many as there is room for.
   const limit = tokens === undefined ? query.limit : tools.length;

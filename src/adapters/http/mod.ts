@@ -34,6 +34,7 @@ export { type JwtAlgorithm, jwtAuth, type JwtAuthOptions, type JwtClaims } from 
 export {
   createPageCache,
   type ExportPage,
+  isCurrent,
   ListCache,
   makePage,
   type Page,
@@ -70,7 +71,7 @@ export {
   SAFE_HEADERS,
   withHeaders,
 } from "./responses.ts";
-export { readListingQuery, refuseQuery } from "./query.ts";
+export { readBridgeQuery, readFilters, readListingQuery, refuseQuery } from "./query.ts";
 export {
   type KeySource,
   type NamedKey,
@@ -78,9 +79,12 @@ export {
   type RemoteKeysOptions,
 } from "./remote_keys.ts";
 export {
+  bridgeOnce,
+  type CallTarget,
   type RequestAnswer,
   type RequestCall,
   type RequestContext,
+  targetOf,
   type ToolRequest,
   ToolServer,
 } from "./request.ts";

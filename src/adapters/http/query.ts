@@ -29,6 +29,8 @@ export interface ListingQuery {
   readonly cursor: string | undefined;
   /** The target to export to; `undefined` for the handler's own shape. */
   readonly format: string | undefined;
+  /** Whether the tools are shown through a bridge. */
+  readonly bridge: boolean;
   /** How many tokens an export may take; `undefined` for all that is asked for. */
   readonly tokens: number | undefined;
   /** Whether an export says what the target cannot. */
@@ -59,6 +61,7 @@ function atMost(length: number, value: string, name: string): string {
 
 const READERS = {
   role: oneWord,
+  scopes: words,
   maxRisk: (value, name) => {
     if (isRiskLevel(value)) return value;
     throw unfit(name, value, `one of ${RISK_LEVELS.join(", ")}`);
@@ -93,10 +96,8 @@ const READERS = {
     if (/^[1-9]\d{0,6}$/.test(value)) return Number(value);
     throw unfit(name, value, "a whole number from 1 to 9999999");
   },
-  losses: (value, name) => {
-    if (value === "1" || value === "0") return value === "1";
-    throw unfit(name, value, "1 or 0");
-  },
+  losses: digit,
+  bridge: digit,
   hasWorkspace: flag,
   hasTerminal: flag,
   hasEditor: flag,
@@ -112,10 +113,6 @@ type QueryValues = { readonly [Name in ParameterName]?: ReturnType<(typeof READE
 /** The parameters of a listing, in the order of its key. */
 const NAMES = Object.keys(READERS) as ParameterName[];
 
-function isParameter(name: string): name is ParameterName {
-  return Object.hasOwn(READERS, name);
-}
-
 /**
  * Reads the query of a listing.
  *
@@ -126,13 +123,20 @@ export function readListingQuery(url: string): ListingQuery {
   return url.includes("?") ? readParameters(new URL(url).searchParams) : NO_QUERY;
 }
 
-function readParameters(parameters: URLSearchParams): ListingQuery {
+/** Parameters that do not go together. A bridge has a tool that searches. */
+const APART = [["limit", "tokens"], ["q", "bridge"], ["tokens", "bridge"]] as const;
+
+function readValues(
+  parameters: URLSearchParams,
+  known: readonly ParameterName[],
+): QueryValues {
   const values: Record<string, unknown> = {};
-  for (const [name, value] of parameters) {
-    if (!isParameter(name)) {
+  for (const [given, value] of parameters) {
+    const name = known.find((one) => one === given);
+    if (name === undefined) {
       throw new RequestError(
-        `Query parameter ${JSON.stringify(name.slice(0, 60))} is unknown: known are ${
-          NAMES.join(", ")
+        `Query parameter ${JSON.stringify(given.slice(0, 60))} is unknown: ${
+          known.length === 0 ? "this route has none" : `known are ${known.join(", ")}`
         }`,
       );
     }
@@ -140,16 +144,23 @@ function readParameters(parameters: URLSearchParams): ListingQuery {
     if (value === "") throw new RequestError(`Query parameter "${name}" is empty`);
     values[name] = READERS[name](value, name);
   }
-  const { category, q, minScore, limit, cursor, format, tokens, losses, ...rest } =
-    values as QueryValues;
-  const { role, maxRisk, tagsAny, tagsAll, namespace, ...context } = rest;
+  return values;
+}
+
+function readParameters(parameters: URLSearchParams): ListingQuery {
+  const values = readValues(parameters, NAMES);
+  const { category, q, minScore, limit, cursor, format, tokens, losses, bridge = false, ...rest } =
+    values;
+  const { role, scopes, maxRisk, tagsAny, tagsAll, namespace, ...context } = rest;
   for (const [name, value] of Object.entries({ losses, tokens })) {
     if (format === undefined && value !== undefined) {
       throw new RequestError(`Query parameter "${name}" goes with "format"`);
     }
   }
-  if (tokens !== undefined && limit !== undefined) {
-    throw new RequestError('Query parameter "limit" does not go with "tokens"');
+  for (const [name, other] of APART) {
+    if (values[name] !== undefined && values[other]) {
+      throw new RequestError(`Query parameter "${name}" does not go with "${other}"`);
+    }
   }
   if (q === undefined && minScore !== undefined) {
     throw new RequestError('Query parameter "minScore" goes with "q"');
@@ -167,10 +178,12 @@ function readParameters(parameters: URLSearchParams): ListingQuery {
   }
   return {
     format,
+    bridge,
     tokens,
     losses: losses ?? false,
     selection: present({
       role,
+      scopes,
       maxRisk,
       categories: category,
       tagsAny,
@@ -190,18 +203,46 @@ function readParameters(parameters: URLSearchParams): ListingQuery {
 const NO_QUERY: ListingQuery = readParameters(new URLSearchParams());
 
 /**
+ * Reads the query of a route that takes filters only.
+ *
+ * @param what The route's answer, for the message.
+ * @param url The request's.
+ * @param options `takesBridge`: whether it may ask for the bridge, too.
+ * @throws {RequestError} If a parameter is unknown, empty, given twice, has a bad value, or is not a
+ * filter.
+ */
+export function readFilters(
+  what: string,
+  url: string,
+  { takesBridge = false }: { readonly takesBridge?: boolean } = {},
+): ListingQuery {
+  const query = readListingQuery(url);
+  const { search, cursor, format, limit, bridge } = query;
+  if (
+    search === undefined && cursor === undefined && format === undefined && limit === MAX_PAGE &&
+    (takesBridge || !bridge)
+  ) return query;
+  const allowed = takesBridge ? 'filters and "bridge"' : "filters";
+  throw new RequestError(`The query of ${what} may have ${allowed} only`);
+}
+
+/**
  * Refuses every parameter, for routes that have none.
  *
  * @param url The request's.
  */
 export function refuseQuery(url: string): void {
-  if (!url.includes("?")) return;
-  const [name] = new URL(url).searchParams.keys();
-  if (name !== undefined) {
-    throw new RequestError(
-      `Query parameter ${JSON.stringify(name.slice(0, 60))} is unknown: this route has none`,
-    );
-  }
+  if (url.includes("?")) readValues(new URL(url).searchParams, []);
+}
+
+/**
+ * Reads the query of a route whose one parameter is `bridge`.
+ *
+ * @param url The request's.
+ * @returns Whether the tools are to be called through a bridge.
+ */
+export function readBridgeQuery(url: string): boolean {
+  return url.includes("?") && (readValues(new URL(url).searchParams, ["bridge"]).bridge ?? false);
 }
 
 function ids(value: string, name: string): readonly string[] {
@@ -215,6 +256,11 @@ function words(value: string, name: string): readonly string[] {
   const list = value.split(",").map((word) => word.trim());
   if (list.includes("")) throw unfit(name, value, 'words, separated by ","');
   return list;
+}
+
+function digit(value: string, name: string): boolean {
+  if (value === "1" || value === "0") return value === "1";
+  throw unfit(name, value, "1 or 0");
 }
 
 function flag(value: string, name: string): boolean {

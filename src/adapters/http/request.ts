@@ -14,6 +14,7 @@ import {
   callHook,
   isObject,
   NO_LOG,
+  refuse,
   systemClock,
   type Tool,
   type ToolResult,
@@ -71,6 +72,8 @@ export interface ToolServerDefaults {
   readonly maxStreams?: number | undefined;
   /** How many of them one principal may have. @default {a sixteenth of them} */
   readonly maxStreamsPerPrincipal?: number | undefined;
+  /** Makes the bridge through which callers have their tools. @default {no bridge} */
+  readonly bridge?: ((toolset: Toolset) => Toolset) | undefined;
 }
 
 const EXECUTION_CLOSED: Problem = {
@@ -130,6 +133,7 @@ export class ToolServer {
   readonly #asksFirst: boolean;
   readonly #ownerToolset: () => Toolset;
   readonly #narrower: ToolsetNarrower = new ToolsetNarrower();
+  readonly #bridgeTo: ((toolset: Toolset) => Toolset) | undefined;
   readonly #rateLimiter: RateLimiter | undefined;
   readonly #views = new WeakMap<Toolset, ToolDispatcher>();
 
@@ -146,6 +150,7 @@ export class ToolServer {
     this.source = source;
     this.#options = options;
     this.#everyone = defaults.everyone ?? {};
+    this.#bridgeTo = defaults.bridge && bridgeOnce(defaults.bridge);
     this.#guard = createGuard(options);
     this.cors = cors && createCors(cors === true ? {} : cors, options.allowedOrigins ?? []);
     this.observe = observe && createObserver(observe, (error) => this.log(error));
@@ -201,7 +206,14 @@ export class ToolServer {
         ? this.#enter(context, record, headers)
           .then((entered) => isResponse(entered) ? entered : answer(entered))
         : answer(
-          new ToolRequest(this, context, this.#everyone, this.#ownerToolset(), record, headers),
+          new ToolRequest(
+            this,
+            context,
+            this.#everyone,
+            this.toolsetOf(this.#everyone),
+            record,
+            headers,
+          ),
         );
       if (!(response instanceof Promise)) return withHeaders(response, headers);
       return response.then(
@@ -235,9 +247,24 @@ export class ToolServer {
 
   /** What a caller sees of the tools that there are now. */
   toolsetOf(caller: Caller): Toolset {
-    return this.#options.authorize === undefined
+    const toolset = this.#options.authorize === undefined
       ? this.#ownerToolset()
       : this.#narrower.narrow(this.#ownerToolset(), caller);
+    return this.#bridgeTo === undefined ? toolset : this.#bridgeTo(toolset);
+  }
+
+  /**
+   * What a caller would see that has another role and other scopes: only for explanations, and only
+   * to callers that may learn of hidden tools.
+   */
+  toolsetAs(caller: Caller, { role, scopes }: Pick<Caller, "role" | "scopes">): Toolset {
+    const { authorize, selection } = this.#options;
+    if (authorize !== undefined) {
+      return this.#narrower.narrow(this.#ownerToolset(), { ...caller, role, scopes });
+    }
+    return this.source instanceof Toolset
+      ? this.#ownerToolset().narrow({ role, scopes })
+      : this.source.select({ ...selection, role: role ?? null, scopes: scopes ?? [] });
   }
 
   /** The dispatcher that runs only the tools of a toolset. */
@@ -283,6 +310,55 @@ export class ToolServer {
     return await this.charge(caller, raw, 1, headers) ??
       new ToolRequest(this, context, caller, this.toolsetOf(caller), record, headers);
   }
+}
+
+/**
+ * Makes the bridge to each toolset once.
+ *
+ * @param make Makes a bridge. What it throws, or gives in place of one, fails the request.
+ */
+export function bridgeOnce(make: (toolset: Toolset) => Toolset): (toolset: Toolset) => Toolset {
+  const bridges = new WeakMap<Toolset, Toolset>();
+  return (toolset) => {
+    let bridge = bridges.get(toolset);
+    if (bridge === undefined) {
+      bridge = atOnce(make(toolset));
+      // The bridge to another toolset might reach what this caller must not.
+      if (bridge?.bridge?.behind !== (toolset.bridge?.behind ?? toolset)) {
+        refuse(
+          "make a bridge",
+          "the function must give the bridge to the toolset that it is given",
+        );
+      }
+      bridges.set(toolset, bridge);
+    }
+    return bridge;
+  };
+}
+
+/** What a call calls. */
+export interface CallTarget {
+  readonly toolId: string;
+  /** Absent if there is no such tool. */
+  readonly tool: Tool | undefined;
+  /** The call named a bridge, and stands for a call of this tool. */
+  readonly isLed: boolean;
+}
+
+/** What a call calls: through a bridge, the tool behind it. Logs and traces are about that. */
+export function targetOf(
+  toolset: Toolset,
+  call: { readonly name: string; readonly arguments?: unknown },
+): CallTarget {
+  const { bridge } = toolset;
+  const led = bridge?.lead(call);
+  const { name } = led ?? call;
+  const owner = led === undefined ? toolset : bridge?.behind;
+  return {
+    toolId: name,
+    tool: owner?.resolve(name),
+    isLed: led !== undefined && led !== call,
+  };
 }
 
 /** A call that a request begins. */

@@ -15,7 +15,7 @@ import {
 import type { ToolProgress } from "../../execute/mod.ts";
 import { decodeCalls, encodeResult, type RoutedCall } from "../../formats/mod.ts";
 import { ToolResult } from "../../tool/mod.ts";
-import type { ClientSignal, ToolRequest } from "../http/mod.ts";
+import { type ClientSignal, targetOf, type ToolRequest } from "../http/mod.ts";
 import { isMcpContent } from "./content.ts";
 import type { McpToolList } from "./lists.ts";
 
@@ -52,16 +52,16 @@ export async function callTool(
   }
   const [call] = decodeCalls(list.target, params, list.names);
   const callId = crypto.randomUUID();
-  const tool = call?.name === undefined ? undefined : toolset.resolve(call.name);
-  if (call?.name === undefined || tool === undefined) {
+  if (call?.name === undefined || toolset.resolve(call.name) === undefined) {
     const { name } = params;
     const { error } = ToolResult.error("unknown_tool", `There is no tool "${name.slice(0, 200)}"`);
     request.beginCall({ toolId: name, callId }).end({ ok: false, error, durationMs: 0 });
     throw unknownTool(name);
   }
   const { client, session, messages } = channel;
+  const { toolId, tool, isLed } = targetOf(toolset, call);
   const observed = request.beginCall({
-    toolId: tool.id,
+    toolId: tool?.id ?? toolId,
     callId,
     tool,
     sessionId: session,
@@ -87,7 +87,10 @@ export async function callTool(
     observed.end(result);
     // After the result, the client would not know what a message belongs to.
     await sender?.sent;
-    if (!result.ok && result.error.code === "unknown_tool") throw unknownTool(call.wireName);
+    // What a bridge was asked for is the model's to correct.
+    if (!result.ok && result.error.code === "unknown_tool" && !isLed) {
+      throw unknownTool(call.wireName);
+    }
     return write(list, call, result);
   } finally {
     running.end();

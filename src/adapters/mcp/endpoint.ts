@@ -6,6 +6,7 @@
  */
 
 import { createMcpHandler } from "@modelcontextprotocol/server";
+import { createToolBridge } from "../../finding/mod.ts";
 import type { ToolRegistry } from "../../registry/mod.ts";
 import { Toolset } from "../../select/mod.ts";
 import {
@@ -145,10 +146,11 @@ class McpService {
   constructor(source: ToolRegistry | Toolset, options: McpEndpointOptions) {
     checkOptions("create an MCP endpoint", options, MCP_CHECKS);
     const { name = "plue", version = "0.0.0", title, instructions } = options;
-    const { pageSize = 1_000, ttlMs = 10_000 } = options;
+    const { pageSize = 1_000, ttlMs = 10_000, tools = "all" } = options;
     const server = this.#server = new ToolServer(source, options, {
       maxStreams: options.maxSubscriptions,
       maxStreamsPerPrincipal: options.maxSubscriptionsPerPrincipal,
+      bridge: tools === "bridge" ? createToolBridge : tools === "all" ? undefined : tools,
     });
     this.#registry = source instanceof Toolset ? undefined : source;
     this.#lists = new McpToolLists(pageSize, (message) => server.log(new TypeError(message)));

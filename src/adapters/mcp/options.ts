@@ -4,7 +4,8 @@
  * @module
  */
 
-import { type Check, checkText, checkWord, wholeFrom } from "../../tool/mod.ts";
+import type { Toolset } from "../../select/mod.ts";
+import { type Check, checkText, checkWord, isFunction, must, wholeFrom } from "../../tool/mod.ts";
 import { checkCount, HTTP_CHECKS, type HttpOptions } from "../http/mod.ts";
 
 /** Options for {@linkcode createMcpEndpoint}. */
@@ -25,6 +26,14 @@ export interface McpEndpointOptions extends HttpOptions {
   readonly title?: string;
   /** How to use the tools together, for the model. */
   readonly instructions?: string;
+  /**
+   * What clients are shown: `all` of the caller's tools, or the `bridge` to them: three tools with
+   * which a model finds, reads and calls the others. A function makes a bridge with options:
+   * `(toolset) => createToolBridge(toolset, { pinned })`.
+   *
+   * @default {"all"}
+   */
+  readonly tools?: "all" | "bridge" | ((toolset: Toolset) => Toolset);
   /**
    * How many tools one page of `tools/list` has. Some clients read only the first page.
    *
@@ -60,6 +69,11 @@ export const MCP_CHECKS: { readonly [Option in keyof McpEndpointOptions]-?: Chec
   version: checkWord,
   title: checkText,
   instructions: checkText,
+  tools: must(
+    '"all", "bridge" or a function',
+    (value): value is NonNullable<McpEndpointOptions["tools"]> =>
+      value === "all" || value === "bridge" || isFunction(value),
+  ),
   pageSize: checkCount,
   ttlMs: wholeFrom(0),
   maxSubscriptions: checkCount,

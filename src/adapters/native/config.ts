@@ -5,6 +5,7 @@
  * @module
  */
 
+import type { ToolBridgeOptions } from "../../finding/mod.ts";
 import { type Selection, selectionDataFields, selectionHint } from "../../select/mod.ts";
 import { isObject, refuseOthers } from "../../tool/mod.ts";
 
@@ -12,6 +13,8 @@ import { isObject, refuseOthers } from "../../tool/mod.ts";
 export interface NativeConfig {
   /** Which tools the host sees. */
   readonly selection: Selection;
+  /** The options of the bridge through which the host has the tools; absent: it has no bridge. */
+  readonly bridge?: ToolBridgeOptions;
   /** The tools' configurations, by id. */
   readonly config: { readonly [id: string]: unknown } | undefined;
 }
@@ -22,13 +25,13 @@ export class NativeConfigError extends TypeError {
 }
 
 const ACTION = "read config_json";
-const FIELDS: readonly string[] = [...selectionDataFields(), "config"];
+const FIELDS: readonly string[] = [...selectionDataFields(), "bridge", "config"];
 
 /**
  * Reads `config_json`.
  *
  * @param text What the host wrote; absent or empty is `{}`.
- * @returns What it says. The values of the selection are checked when tools are selected with it.
+ * @returns What it says. The values of the selection and the bridge are checked when they are used.
  * @throws {NativeConfigError} If it is not a JSON object, or a field is unknown.
  */
 export function readNativeConfig(text: string | undefined): NativeConfig {
@@ -38,11 +41,15 @@ export function readNativeConfig(text: string | undefined): NativeConfig {
   } catch (cause) {
     throw new NativeConfigError((cause as TypeError).message, { cause });
   }
-  const { config, ...selection } = value;
+  const { config, bridge = false, ...selection } = value;
+  if (typeof bridge !== "boolean" && !isObject(bridge)) {
+    throw wrong('"bridge" must be true, false or an object of options');
+  }
   if (config !== undefined && !isObject(config)) {
     throw wrong('"config" must be an object of configurations by tool id');
   }
-  return { selection, config };
+  // The options are checked when the bridge is made.
+  return { selection, config, ...(bridge && { bridge: bridge === true ? {} : bridge }) };
 }
 
 function parse(text: string): { readonly [field: string]: unknown } {

@@ -7,6 +7,7 @@
 
 import type { ToolDispatcher } from "../../execute/mod.ts";
 import type { ToolRegistry } from "../../registry/mod.ts";
+import { createToolBridge } from "../../finding/mod.ts";
 import type { Selection, Toolset } from "../../select/mod.ts";
 import { describeTool, type Tool } from "../../tool/mod.ts";
 import { type NativeConfig, NativeConfigError } from "./config.ts";
@@ -32,12 +33,13 @@ const ANSWERS_HOLD_MS = 100;
 /** The tools of one configuration, as they are now. */
 export class HostTools {
   readonly #tools: NativeTools;
-  readonly #selection: Selection;
+  readonly #config: NativeConfig;
   readonly #onChange: () => void;
   readonly #tick: Ticker;
   readonly #now: () => number;
   readonly #end: (() => void)[] = [];
   #toolset: Toolset;
+  #revision: number;
   #dispatcher: ToolDispatcher;
   #listed: readonly Tool[] = [];
   #askedAt = 0;
@@ -60,17 +62,18 @@ export class HostTools {
     now: () => number,
   ) {
     this.#tools = tools;
-    this.#selection = config.selection;
+    this.#config = config;
     this.#onChange = onChange;
     this.#tick = tick;
     this.#now = now;
     const owned = tools.registry.select(tools.selection);
     try {
-      this.#toolset = owned.narrow(config.selection);
+      this.#toolset = shownOf(owned, config);
       if (config.config !== undefined) this.#end.push(tools.registry.configureTools(config.config));
     } catch (cause) {
       throw new NativeConfigError(`Cannot use config_json: ${messageOf(cause)}`, { cause });
     }
+    this.#revision = owned.revision;
     this.#dispatcher = tools.dispatcher.withToolset(this.#toolset);
     this.#watch();
     this.#end.push(tools.registry.subscribe(onChange));
@@ -109,8 +112,9 @@ export class HostTools {
 
   #follow(): void {
     const { registry, selection, dispatcher } = this.#tools;
-    if (registry.revision === this.#toolset.revision) return;
-    this.#toolset = registry.select(selection).narrow(this.#selection);
+    if (registry.revision === this.#revision) return;
+    this.#revision = registry.revision;
+    this.#toolset = shownOf(registry.select(selection), this.#config);
     this.#dispatcher = dispatcher.withToolset(this.#toolset);
     this.#watch();
   }
@@ -127,10 +131,16 @@ export class HostTools {
   }
 }
 
+/** What the host has of the owner's tools: all that it asks for, or the bridge to them. */
+function shownOf(owned: Toolset, { selection, bridge }: NativeConfig): Toolset {
+  const selected = owned.narrow(selection);
+  return bridge === undefined ? selected : createToolBridge(selected, bridge);
+}
+
 /** The problem, without the "Cannot do this: " that the caller's own replaces. */
 function messageOf(cause: unknown): string {
   return cause instanceof Error
-    ? cause.message.replace(/^Cannot (select tools: |configure )/, "")
+    ? cause.message.replace(/^Cannot (select tools: |make a tool bridge: |configure )/, "")
     : String(cause);
 }
 

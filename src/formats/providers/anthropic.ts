@@ -6,6 +6,7 @@
 
 import { clip, isObject } from "../../tool/mod.ts";
 import {
+  type Answer,
   calledName,
   given,
   isCutOff,
@@ -262,11 +263,17 @@ function blockOf(raw: JsonRecord): WireCall {
 
 // Results
 
-/** The block that answers one call. */
+/** A deferred tool that a search has found. */
+export interface AnthropicToolReference {
+  type: "tool_reference";
+  tool_name: string;
+}
+
+/** The block that answers one call: a text, or the tools that a search for tools has found. */
 export interface AnthropicToolResult {
   type: "tool_result";
   tool_use_id: string;
-  content: string;
+  content: string | AnthropicToolReference[];
   is_error?: true;
 }
 
@@ -274,6 +281,15 @@ export interface AnthropicToolResult {
 export interface AnthropicToolMessage {
   role: "user";
   content: AnthropicToolResult[];
+}
+
+/** What was found of the tools in the request; a text where that is nothing. */
+function contentOf(answer: Answer): AnthropicToolResult["content"] {
+  // The export wrote them.
+  const found = (answer.ok ? answer.found ?? [] : []) as readonly AnthropicTool[];
+  return found.length === 0
+    ? answer.text
+    : found.map(({ name }) => ({ type: "tool_reference", tool_name: name }));
 }
 
 // Stream
@@ -416,6 +432,7 @@ const ANTHROPIC: ListTarget<"anthropic", AnthropicTool, AnthropicToolResult, Ant
       // The API counts 4 MB of the text that it renders, which is about the length of the JSON.
       { name: "maxToolText", value: 4_194_304, uncertain: true },
     ],
+    toolSearch: "references",
     combinations: COMBINATIONS,
     strictMode: "anthropic.strict",
     wire: (view) => wire(view, view.strict || undefined),
@@ -425,7 +442,7 @@ const ANTHROPIC: ListTarget<"anthropic", AnthropicTool, AnthropicToolResult, Ant
       write: (call, answer) => ({
         type: "tool_result",
         tool_use_id: call.callId,
-        content: answer.text,
+        content: contentOf(answer),
         ...(answer.ok ? {} : { is_error: true }),
       }),
       gather: (parts) => [{ role: "user", content: [...parts] }],
@@ -434,6 +451,7 @@ const ANTHROPIC: ListTarget<"anthropic", AnthropicTool, AnthropicToolResult, Ant
         "All answers go into one user message, which must come next and must begin with them.",
         "After calls made by code execution, send the message's container id back with the request.",
         "Calls that Anthropic runs itself (server_tool_use, mcp_tool_use) are not for you.",
+        "What a search of your own finds is answered as references to the request's deferred tools.",
         "A last block that the token limit cut off is refused: its input may be a part only.",
       ],
     },

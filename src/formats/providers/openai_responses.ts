@@ -63,8 +63,22 @@ export interface OpenAiResponsesNamespace {
   tools: OpenAiResponsesFunction[];
 }
 
+/** A search for tools that the host runs. Models from gpt-5.4 on take it. */
+export interface OpenAiResponsesToolSearch {
+  type: "tool_search";
+  execution: "client";
+  description: string;
+  parameters: { [keyword: string]: unknown };
+}
+
 /** An entry of the `tools` of a Responses request. */
-export type OpenAiResponsesTool = OpenAiResponsesFunction | OpenAiResponsesNamespace;
+export type OpenAiResponsesTool =
+  | OpenAiResponsesFunction
+  | OpenAiResponsesNamespace
+  | OpenAiResponsesToolSearch;
+
+/** One tool of an export, before namespaces are made. */
+type ResponsesWire = OpenAiResponsesFunction | OpenAiResponsesToolSearch;
 
 /** A function in the `tools` of a session. */
 export interface OpenAiRealtimeTool {
@@ -91,6 +105,12 @@ const COMBINATIONS: readonly CombinationRule[] = [
     applies: (hints) => hints.deferLoading === true,
   },
   {
+    name: "toolSearch",
+    message: "a search for tools needs gpt-5.4 or later",
+    effect: "warn",
+    applies: (hints) => hints.toolSearch === true,
+  },
+  {
     name: "allowedCallers",
     message: 'calls from code need { type: "programmatic_tool_calling" } among the tools',
     effect: "warn",
@@ -110,8 +130,12 @@ const COMBINATIONS: readonly CombinationRule[] = [
   },
 ];
 
-function wire(view: ToolView): OpenAiResponsesFunction {
-  const { deferLoading, allowedCallers = [], async } = view.hints;
+function wire(view: ToolView): ResponsesWire {
+  const { deferLoading, allowedCallers = [], async, toolSearch } = view.hints;
+  if (toolSearch === true) {
+    const { description, parameters } = view;
+    return { type: "tool_search", execution: "client", description, parameters: { ...parameters } };
+  }
   return {
     ...functionItem(view),
     strict: view.strict,
@@ -141,12 +165,12 @@ function callers(names: readonly string[]): ("direct" | "programmatic")[] {
 }
 
 function assemble(
-  tools: readonly { readonly view: ToolView; readonly wire: OpenAiResponsesFunction }[],
+  tools: readonly { readonly view: ToolView; readonly wire: ResponsesWire }[],
 ): OpenAiResponsesTool[] {
   const list: OpenAiResponsesTool[] = [];
   const namespaces = new Map<string, OpenAiResponsesNamespace>();
   for (const { view, wire } of tools) {
-    if (view.namespace === undefined) {
+    if (view.namespace === undefined || wire.type === "tool_search") {
       list.push(wire);
       continue;
     }
@@ -200,7 +224,13 @@ function readItems(shape: Shape, response: unknown): readonly WireCall[] {
 
 /** Whether an item is a call that the host runs. */
 function isCallItem(item: JsonRecord): boolean {
-  return item["type"] === "function_call" || item["type"] === "custom_tool_call";
+  return item["type"] === "function_call" || item["type"] === "custom_tool_call" ||
+    isSearch(item);
+}
+
+/** Whether an item is a search for tools that the host runs. */
+function isSearch({ type, execution }: JsonRecord): boolean {
+  return type === "tool_search_call" && execution === "client";
 }
 
 function outputOf(shape: Shape, response: JsonRecord, at: string): readonly WireCall[] {
@@ -221,9 +251,10 @@ function itemsOf(shape: Shape, list: readonly unknown[], at: string): readonly W
 function itemOf(raw: JsonRecord): readonly WireCall[] {
   if (!isCallItem(raw)) return [];
   const custom = raw["type"] === "custom_tool_call";
+  const searches = isSearch(raw);
   return [{
     id: textOf(raw["call_id"]) ?? textOf(raw["id"]),
-    ...calledName(raw["name"]),
+    ...(searches ? { name: "tool_search", searches } : calledName(raw["name"])),
     namespace: textOf(raw["namespace"]),
     input: custom ? raw["input"] : raw["arguments"],
     raw,
@@ -237,8 +268,16 @@ function itemOf(raw: JsonRecord): readonly WireCall[] {
 /** Who made a call: the model, or a program that it wrote. */
 export type OpenAiCaller = { type: "direct" } | { type: "program"; caller_id: string };
 
-/** The item that answers one call: of a function, or the refusal of a custom tool. */
+/** The item that answers one call: of a function, of a search, or the refusal of a custom tool. */
 export type OpenAiResponsesOutput =
+  | {
+    type: "tool_search_output";
+    call_id: string;
+    execution: "client";
+    /** `incomplete`: the search failed. */
+    status: "completed" | "incomplete";
+    tools: (OpenAiResponsesFunction | OpenAiResponsesNamespace)[];
+  }
   | { type: "function_call_output"; call_id: string; output: string; caller?: OpenAiCaller }
   | { type: "custom_tool_call_output"; call_id: string; output: string; caller?: OpenAiCaller };
 
@@ -261,7 +300,8 @@ function steps(event: JsonRecord): readonly StreamStep[] {
   const key = keyOf(event);
   switch (type) {
     case "response.output_item.added":
-      if (!isObject(item) || !isCallItem(item)) return [];
+      // A search has no deltas, and only the export tells whether it is the host's.
+      if (!isObject(item) || !isCallItem(item) || isSearch(item)) return [];
       return [{
         type: "open",
         key,
@@ -321,7 +361,7 @@ const stream = (): StreamFormat => ({ steps, rebuild });
 
 type ResponsesTarget<Id extends string> = Target<
   Id,
-  OpenAiResponsesFunction,
+  ResponsesWire,
   OpenAiResponsesTool[],
   OpenAiResponsesOutput,
   OpenAiResponsesOutput
@@ -338,6 +378,7 @@ const OPENAI_RESPONSES: ResponsesTarget<"openai.responses"> = makeTarget({
   input: OPENAI_KEYWORDS,
   // `output_schema` tells the model what a text result holds.
   output: { keywords: READ_BY_THE_MODEL, root: "any" },
+  toolSearch: "definitions",
   limits: [{ name: "maxTools", value: 128, uncertain: true }],
   combinations: COMBINATIONS,
   strictMode: "openai.responses.strict",
@@ -348,6 +389,16 @@ const OPENAI_RESPONSES: ResponsesTarget<"openai.responses"> = makeTarget({
     read: itemReader("an OpenAI Responses response"),
     write(call, answer) {
       const raw = isObject(call.raw) ? call.raw : {};
+      if (isSearch(raw)) {
+        return {
+          type: "tool_search_output",
+          call_id: call.callId,
+          execution: "client",
+          status: answer.ok ? "completed" : "incomplete",
+          // The export wrote them, and searches find no search.
+          tools: (answer.ok ? answer.found ?? [] : []) as OpenAiResponsesFunction[],
+        };
+      }
       const parts = {
         call_id: call.callId,
         // A program that knows the schema parses the output as JSON, so a text is quoted.
@@ -365,6 +416,8 @@ const OPENAI_RESPONSES: ResponsesTarget<"openai.responses"> = makeTarget({
       "A failure is text, beginning with its code: an output item has no mark for it.",
       "The result of a tool whose result schema was sent is JSON, also if it is a text.",
       "The caller of a call is repeated, which calls made by a program need.",
+      "What a search of your own finds is answered with its definitions. A search that fails is " +
+      "answered with none, because there is no place for its message.",
       "Calls of custom tools are refused: an export has functions only.",
       "Calls that OpenAI runs itself (mcp_call, web_search_call and so on) are not for you.",
     ],

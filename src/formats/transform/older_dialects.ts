@@ -1,5 +1,5 @@
 /**
- * Draft-07 and the Schema Object of OpenAPI 3.0 as 2020-12.
+ * Older drafts and the Schema Object of OpenAPI 3.0 as 2020-12.
  *
  * @module
  */
@@ -7,9 +7,11 @@
 import {
   asDraft2020,
   BESIDE_REF,
+  type Dialect,
   fragment,
   fragmentSteps,
-  LATER_KEYWORDS,
+  isLater,
+  isOldDraft,
 } from "../../schema/mod.ts";
 import { isObject, type JsonSchema, type JsonSchemaObject } from "../../tool/mod.ts";
 import { acceptNull } from "./nullable.ts";
@@ -32,22 +34,23 @@ import { changed, eachNode, mapSchema, type Spot, without } from "./rewrite.ts";
  * ```
  */
 export function normalizeDraft07(schema: JsonSchema): TransformResult {
-  return transformed(schema, normalizeDraft07In);
+  return transformed(schema, (root) => normalizeDraftIn(root, "draft-07"));
 }
 
-/** {@linkcode normalizeDraft07} inside a chain of transforms. */
-export function normalizeDraft07In(root: JsonSchema): JsonSchema {
+/** {@linkcode normalizeDraft07} inside a chain of transforms, for every draft before 2020-12. */
+export function normalizeDraftIn(root: JsonSchema, dialect: Dialect): JsonSchema {
   return mapSchema(root, {
     enter: (node, spot) => {
       const moved = new Map<string, Place>();
       const made = asDraft2020(
         node,
+        dialect,
         (to, from) => moved.set(to, { node, keyword: from }),
         // A tool's parameters say `type: "object"` at the root, whatever stands beside it.
         spot.root ? "type" : undefined,
       );
-      const ref = newReference(node["$ref"], root);
-      if (made === node && ref === node["$ref"]) return node;
+      const ref = newReference(made["$ref"], root, dialect);
+      if (made === node && ref === made["$ref"]) return node;
       const result = ref === undefined ? made : { ...made, $ref: ref };
       cameFrom(result, node, moved);
       return result;
@@ -66,7 +69,7 @@ export function readsAlike(schema: JsonSchema): boolean {
     if (
       Array.isArray(node["items"]) || Object.hasOwn(node, "dependencies") ||
       (typeof $id === "string" && $id.startsWith("#")) ||
-      LATER_KEYWORDS.some((keyword) => Object.hasOwn(node, keyword)) ||
+      Object.keys(node).some((keyword) => isLater(keyword, "draft-07")) ||
       (Object.hasOwn(node, "$ref") &&
         !Object.keys(node).every((key) => BESIDE_REF.has(key) || (spot.root && key === "type")))
     ) alike = false;
@@ -75,7 +78,7 @@ export function readsAlike(schema: JsonSchema): boolean {
 }
 
 /** A reference along the path that its target moved to. */
-function newReference(ref: unknown, root: JsonSchema): unknown {
+function newReference(ref: unknown, root: JsonSchema, dialect: Dialect): unknown {
   if (typeof ref !== "string") return ref;
   const steps = fragmentSteps(ref);
   if (steps === undefined) return ref;
@@ -83,13 +86,14 @@ function newReference(ref: unknown, root: JsonSchema): unknown {
   // Inside of a map, a step is a name, also where it is written as a keyword.
   let inMap = false;
   const moved: string[] = [];
+  const old = isOldDraft(dialect);
   for (const step of steps) {
     const tuple = isObject(at) && Array.isArray(at["items"]);
     if (!isObject(at) || inMap) moved.push(step);
-    else if (step === "definitions" && !Object.hasOwn(at, "$defs")) moved.push("$defs");
+    else if (step === "definitions" && old && !Object.hasOwn(at, "$defs")) moved.push("$defs");
     else if (step === "items" && tuple) moved.push("prefixItems");
     else if (step === "additionalItems" && tuple) moved.push("items");
-    else if (step === "dependencies") moved.push("dependentSchemas");
+    else if (step === "dependencies" && old) moved.push("dependentSchemas");
     else moved.push(step);
     inMap = !inMap && MAPS.includes(step);
     at = typeof at === "object" && at !== null && Object.hasOwn(at, step)

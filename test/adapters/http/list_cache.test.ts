@@ -4,6 +4,7 @@ import { Hono } from "hono/tiny";
 import { defineTool, type Tool, ToolRegistry } from "@plue/tools";
 import { createPageCache, ListCache } from "../../../src/adapters/http/listing.ts";
 import { listTools } from "../../../src/adapters/hono/list_tools.ts";
+import { showThrough } from "../../../src/adapters/hono/route.ts";
 import { ToolServer } from "../../../src/adapters/http/request.ts";
 import { BASE } from "../hono/support.ts";
 
@@ -85,7 +86,7 @@ describe("GET /tools", () => {
     });
     const server = new ToolServer(registry, {});
     const pages = createPageCache();
-    const list = listTools(pages, undefined);
+    const list = listTools(pages, undefined, showThrough(undefined));
     const app = new Hono();
     app.get("/tools", (c) => server.answer(c, "/tools", (request) => list(request, c)));
     let most = 0;

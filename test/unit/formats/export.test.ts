@@ -159,7 +159,7 @@ describe("exportTools()", () => {
 
   it("lets one bad tool spoil nothing", () => {
     const bad = tool("bad", {
-      parameters: { type: "object", $schema: "https://json-schema.org/draft/2019-09/schema" },
+      parameters: { type: "object", $schema: "http://json-schema.org/draft-03/schema" },
     });
     const { tools, rejected } = exportTools([bad, withUnit], "mistral");
     assertEquals(tools.map((one) => one.function.name), ["weather"]);

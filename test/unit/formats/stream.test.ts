@@ -540,7 +540,7 @@ describe("accumulateCalls()", () => {
       { type: "response.completed", response: {} },
     ]);
     const answer = encodeResult("openai.responses", call as DecodedCall, ToolResult.ok("x"));
-    assertEquals(answer.caller, caller);
+    assertEquals(answer.type === "function_call_output" && answer.caller, caller);
   });
 
   it("leaves a text that is not JSON to the dispatcher", () => {

@@ -29,6 +29,13 @@ describe("readNativeConfig()", () => {
     assertEquals(readNativeConfig(JSON.stringify({ ...selection, config })), { selection, config });
   });
 
+  it("tells whether the host wants a bridge, and its options", () => {
+    const bridgeOf = (text: string): unknown => readNativeConfig(text).bridge;
+    assertEquals(bridgeOf('{"bridge":true}'), {});
+    assertEquals(bridgeOf('{"bridge":{"limit":3}}'), { limit: 3 });
+    assertEquals(bridgeOf('{"bridge":false}'), undefined);
+  });
+
   it("reads a context as every other reader does, by the specification's field names", () => {
     const text = '{"context":{"hasGitRepository":false,"enabledToolIds":["a","b","c"],' +
       '"disabledToolIds":["c"],"requiredTags":["x","y"]}}';
@@ -54,6 +61,7 @@ describe("readNativeConfig()", () => {
       ],
       ['{"filters":[]}', '"/filters" is not one of its fields, context, role,'],
       ['{"__proto__":{}}', '"/__proto__" is not one of its fields'],
+      ['{"bridge":1}', '"bridge" must be true, false or an object of options'],
       ['{"config":[]}', '"config" must be an object of configurations by tool id'],
       ['{"config":null}', '"config" must be an object of configurations by tool id'],
     ] as const

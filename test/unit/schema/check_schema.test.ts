@@ -119,8 +119,8 @@ describe("checkSchema()", () => {
     ],
     [
       { $schema: 7 },
-      'TypeError: its "$schema" is number, and must be absent or one of ' +
-      '"http://json-schema.org/draft-07/schema", "https://json-schema.org/draft/2020-12/schema"',
+      'TypeError: its "$schema" is number, and must be absent or the URI of one of draft-04, ' +
+      'draft-06, draft-07, 2019-09, 2020-12, such as "https://json-schema.org/draft/2020-12/schema"',
     ],
   ];
   for (const [schema, problem] of REFUSED) {

@@ -39,13 +39,23 @@ describe("detectDialect()", () => {
     });
   }
 
+  const NAMED = {
+    "http://json-schema.org/draft-04/schema#": "draft-04",
+    "http://json-schema.org/draft-06/schema#": "draft-06",
+    "https://json-schema.org/draft/2019-09/schema": "2019-09",
+  } as const;
+  for (const [$schema, dialect] of Object.entries(NAMED)) {
+    it(`reads ${dialect} by its name only`, () => {
+      assertEquals(detectDialect({ $schema, items: [{}], definitions: {} }), dialect);
+    });
+  }
+
   it("refuses a draft that plue does not read, and says which it does", () => {
-    for (const uri of ["http://json-schema.org/draft-04/schema#", "", 7, null]) {
+    for (const uri of ["http://json-schema.org/draft-03/schema#", "", 7, null]) {
       assertThrows(
         () => detectDialect({ $schema: uri }),
         TypeError,
-        'must be absent or one of "http://json-schema.org/draft-07/schema", ' +
-          '"https://json-schema.org/draft/2020-12/schema"',
+        "must be absent or the URI of one of draft-04, draft-06, draft-07, 2019-09, 2020-12, such as",
       );
     }
   });

@@ -239,7 +239,7 @@ describe('importTools("mcp")', () => {
         { name: "type", inputSchema: { type: "object", properties: { a: { type: "strng" } } } },
         {
           name: "draft",
-          inputSchema: { $schema: "http://json-schema.org/draft-04/schema#", type: "object" },
+          inputSchema: { $schema: "http://json-schema.org/draft-03/schema#", type: "object" },
         },
         { name: "fine", inputSchema: INPUT },
         { name: "fine", inputSchema: INPUT },

@@ -1,0 +1,192 @@
+// `npm run build:packages`: what is published on npm. `@plue/tools`, and libplue for each platform in
+// a package of its own, which npm installs where it fits (`optionalDependencies`). libplue is compiled
+// for all of them here, by Zig.
+// Usage: node scripts/build_packages.mjs [--out folder] [--only tools,linux-x64,…]
+
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { join, relative, resolve } from "node:path";
+import { ROOT } from "./lib/paths.mjs";
+import { capture } from "./lib/process.mjs";
+import { findZig } from "./lib/zig.mjs";
+
+/** The platforms: Zig's name of each, and npm's words for it. */
+const PLATFORMS = {
+  "linux-x64": { zig: "x86_64-linux-gnu.2.28", os: "linux", cpu: "x64", libc: "glibc" },
+  "linux-arm64": { zig: "aarch64-linux-gnu.2.28", os: "linux", cpu: "arm64", libc: "glibc" },
+  "linux-x64-musl": { zig: "x86_64-linux-musl", os: "linux", cpu: "x64", libc: "musl" },
+  "linux-arm64-musl": { zig: "aarch64-linux-musl", os: "linux", cpu: "arm64", libc: "musl" },
+  "darwin-x64": { zig: "x86_64-macos", os: "darwin", cpu: "x64" },
+  "darwin-arm64": { zig: "aarch64-macos", os: "darwin", cpu: "arm64" },
+};
+const NAMES = ["tools", ...Object.keys(PLATFORMS)];
+const FFI = join(ROOT, "ffi");
+const manifest = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
+const { version, license, files } = manifest;
+
+function refuse(message) {
+  console.error(`Cannot build the packages: ${message}`);
+  process.exit(1);
+}
+
+function readArguments(args) {
+  const options = { out: join(ROOT, "build", "packages"), only: NAMES };
+  for (let at = 0; at < args.length; at += 2) {
+    const [name, value] = args.slice(at, at + 2);
+    if (value === undefined || !["--out", "--only"].includes(name)) {
+      console.error("Usage: node scripts/build_packages.mjs [--out folder] [--only name,…]");
+      console.error(`Names: ${NAMES.join(", ")}`);
+      process.exit(2);
+    }
+    if (name === "--out") options.out = resolve(value);
+    else options.only = value.split(",");
+  }
+  const unknown = options.only.find((name) => !NAMES.includes(name));
+  if (unknown !== undefined) refuse(`"${unknown}" is none of ${NAMES.join(", ")}`);
+  return options;
+}
+
+async function run(command, args, options) {
+  const { code, output } = await capture(command, args, options);
+  if (code !== 0) refuse(`${command} ${args.join(" ")} failed:\n${output}`);
+}
+
+function write(path, text) {
+  writeFileSync(path, text.endsWith("\n") ? text : `${text}\n`);
+}
+
+/** Packs a folder into a tarball in `out`. */
+function pack(folder) {
+  return run("npm", ["pack", "--ignore-scripts", "--silent", "--pack-destination", out], {
+    cwd: folder,
+  });
+}
+
+/** `@plue/tools` as it is published: compiled, and with the platforms' packages. */
+async function buildTools(folder) {
+  await run(process.execPath, ["scripts/build.mjs", join(folder, "dist")]);
+  for (const file of files.filter((name) => name !== "dist" && existsSync(join(ROOT, name)))) {
+    cpSync(join(ROOT, file), join(folder, file), { recursive: true });
+  }
+  // Not in the repository's package.json: `npm ci` would look for them before they are published.
+  const optionalDependencies = Object.fromEntries(
+    Object.keys(PLATFORMS).map((name) => [`@plue/native-${name}`, version]),
+  );
+  write(
+    join(folder, "package.json"),
+    JSON.stringify({ ...manifest, optionalDependencies }, undefined, 2),
+  );
+}
+
+/**
+ * Text that stands for the link `libplue.so` or `libplue.dylib`, because a tarball of npm has no
+ * links. Linkers read it. A copy of the library could be loaded beside the library.
+ */
+function linkText({ zig, os }) {
+  if (os === "linux") return ["libplue.so", "/* GNU ld script */\nINPUT(libplue.so.1)\n"];
+  const target = zig.replace("aarch64", "arm64");
+  const symbols = readFileSync(join(FFI, "symbols.txt"), "utf8").trim().split("\n")
+    .map((symbol) => `_${symbol}`).join(", ");
+  return [
+    "libplue.tbd",
+    `--- !tapi-tbd
+tbd-version: 4
+targets: [ ${target} ]
+install-name: '@rpath/libplue.1.dylib'
+compatibility-version: 1
+exports:
+  - targets: [ ${target} ]
+    symbols: [ ${symbols} ]
+...
+`,
+  ];
+}
+
+/** libplue for one platform: what `make install` installs, and the sidecar as a script. */
+async function buildNative(name, folder, { script, env }) {
+  const platform = PLATFORMS[name];
+  const build = join(out, "build", name);
+  const library = join(folder, "lib");
+  const isLinux = platform.os === "linux";
+  await run("make", [
+    "-s",
+    "-C",
+    FFI,
+    "install",
+    `BUILD=${build}`,
+    `PREFIX=${folder}`,
+    `LIBEXECDIR=${library}`,
+    `SYSTEM=${isLinux ? "Linux" : "Darwin"}`,
+    `CC=zig cc -target ${platform.zig}`,
+    "AR=zig ar",
+    "CFLAGS=-O2 -g0",
+    "LDFLAGS=-s",
+  ], { env });
+  rmSync(join(library, isLinux ? "libplue.so" : "libplue.dylib"));
+  const [link, text] = linkText(platform);
+  write(join(library, link), text);
+  cpSync(script, join(library, "plue-sidecar.js"));
+  chmodSync(join(library, "plue-sidecar.js"), 0o755);
+  cpSync(join(ROOT, "LICENSE"), join(folder, "LICENSE"));
+  const { os, cpu, libc } = platform;
+  write(
+    join(folder, "README.md"),
+    `# libplue for ${name}
+
+The native library of [\`@plue/tools\`](https://www.npmjs.com/package/@plue/tools), which installs it
+where it fits. \`npx plue native --cflags --libs\` prints how to compile and link with it.
+`,
+  );
+  write(
+    join(folder, "package.json"),
+    JSON.stringify(
+      {
+        name: `@plue/native-${name}`,
+        version,
+        description: `libplue, the native library of @plue/tools, for ${name}`,
+        license,
+        // A linker needs files, not an archive.
+        preferUnplugged: true,
+        os: [os],
+        cpu: [cpu],
+        ...(libc === undefined ? {} : { libc: [libc] }),
+      },
+      undefined,
+      2,
+    ),
+  );
+}
+
+const { out, only } = readArguments(process.argv.slice(2));
+mkdirSync(out, { recursive: true });
+const script = join(out, "build", "plue-sidecar.js");
+const isNative = only.some((name) => name !== "tools");
+const zig = isNative ? findZig() : {};
+if (zig.missing !== undefined) refuse(zig.missing);
+if (isNative) {
+  const main = join(FFI, "sidecar", "main.ts");
+  await run("bun", ["build", main, "--target=node", "--minify", `--outfile=${script}`]);
+}
+
+async function build(name) {
+  const folder = join(out, name);
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder);
+  if (name === "tools") await buildTools(folder);
+  else await buildNative(name, folder, { script, env: zig.env });
+  await pack(folder);
+  console.log(`Built ${relative(ROOT, folder)}`);
+}
+const queue = [...only];
+async function worker() {
+  for (let name = queue.shift(); name !== undefined; name = queue.shift()) await build(name);
+}
+await Promise.all([worker(), worker()]);
+rmSync(join(out, "build"), { recursive: true, force: true });

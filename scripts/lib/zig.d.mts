@@ -1,0 +1,4 @@
+export function findZig(): {
+  readonly env?: { readonly [name: string]: string };
+  readonly missing?: string;
+};

@@ -1,0 +1,126 @@
+/**
+ * Finds the libplue that npm installed, and says how to compile and link with it.
+ *
+ * @module
+ */
+
+import { existsSync, readdirSync } from "node:fs";
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+import process from "node:process";
+import { fileURLToPath } from "node:url";
+
+/** Options for {@linkcode findLibplue}. */
+export interface FindLibplueOptions {
+  /**
+   * The platform to compile for: `linux-x64`, `linux-arm64-musl`, `darwin-arm64`, …
+   *
+   * @default This machine's.
+   */
+  readonly target?: string | undefined;
+  /**
+   * The file, or its URL, from which the package is looked for, as its own imports would be.
+   *
+   * @default This module.
+   */
+  readonly from?: string | URL | undefined;
+}
+
+/** A libplue. Its paths are absolute. */
+export interface Libplue {
+  /** The platform that it is for. */
+  readonly target: string;
+  /** The shared library, for `dlopen()` and {@linkcode attachNative}. */
+  readonly library: string;
+  /** The static library. */
+  readonly archive: string;
+  /** The program or script that runs the tools, if there is one beside the library. */
+  readonly sidecar: string | undefined;
+  /** What a compiler needs to find `plue.h`. */
+  readonly cflags: readonly string[];
+  /** What a linker needs, so that the program also finds the library when it starts. */
+  readonly libs: readonly string[];
+  /** What a linker needs to link the library statically. */
+  readonly staticLibs: readonly string[];
+}
+
+/**
+ * Finds the libplue that was installed with this package: the package `@plue/native-<platform>`, or
+ * else what `make -C ffi` has built in this one.
+ *
+ * @example Usage
+ * ```ts ignore
+ * import { findLibplue } from "@plue/tools/native";
+ *
+ * const { cflags, libs } = findLibplue();
+ * console.log(["cc", "host.c", "-o", "host", ...cflags, ...libs].join(" "));
+ * ```
+ *
+ * @param options For which platform, if it is not this one.
+ * @returns Where it is.
+ * @throws {Error} If there is none for that platform. The message says how to get one.
+ */
+export function findLibplue(options: FindLibplueOptions = {}): Libplue {
+  const { target, from = import.meta.url } = options;
+  const targets = target === undefined ? ownTargets() : [target];
+  for (const name of targets) {
+    const prefix = packageFolder(name, from);
+    if (prefix !== undefined) return libplueIn(name, join(prefix, "include"), join(prefix, "lib"));
+  }
+  const [own = ""] = ownTargets();
+  if (target === undefined || target === own) {
+    const ffi = builtFolder();
+    if (ffi !== undefined) return libplueIn(own, join(ffi, "include"), join(ffi, "build"));
+  }
+  throw new Error(missing(targets[0] ?? own, target !== undefined));
+}
+
+function missing(target: string, isAsked: boolean): string {
+  const [os, cpu, libc = "glibc"] = target.split("-");
+  const only = isAsked ? ` --os=${os} --cpu=${cpu}${os === "linux" ? ` --libc=${libc}` : ""}` : "";
+  return `Cannot find libplue for ${target}: the package "@plue/native-${target}" is not ` +
+    `installed; run "npm install${only}" without --omit=optional, or build it with ` +
+    `"make -C node_modules/@plue/tools/ffi"`;
+}
+
+/** The platforms whose library this machine can load, the likeliest first. */
+function ownTargets(): readonly string[] {
+  const target = `${process.platform}-${process.arch}`;
+  if (process.platform !== "linux") return [target];
+  // npm may install both: a registry's short answers leave out a package's "libc".
+  const loaders = ["/lib", "/lib64"].filter(existsSync).flatMap((folder) => readdirSync(folder));
+  const isMusl = loaders.some((name) => name.startsWith("ld-musl-")) &&
+    !loaders.some((name) => name.startsWith("ld-linux-"));
+  const musl = `${target}-musl`;
+  return isMusl ? [musl] : [target, musl];
+}
+
+function packageFolder(target: string, from: string | URL): string | undefined {
+  try {
+    return dirname(createRequire(from).resolve(`@plue/native-${target}/package.json`));
+  } catch {
+    return undefined;
+  }
+}
+
+/** The folder `ffi` of this package, if the library has been built there. */
+function builtFolder(): string | undefined {
+  // From `src` and from `dist/src`.
+  return ["../../../ffi/", "../../../../ffi/"].map((path) => new URL(path, import.meta.url))
+    .filter(({ protocol }) => protocol === "file:").map((url) => fileURLToPath(url))
+    .find((folder) => existsSync(join(folder, "build", "libplue.a")));
+}
+
+function libplueIn(target: string, include: string, lib: string): Libplue {
+  const isMac = target.startsWith("darwin");
+  const archive = join(lib, "libplue.a");
+  return {
+    target,
+    library: join(lib, isMac ? "libplue.1.dylib" : "libplue.so.1"),
+    archive,
+    sidecar: ["plue-sidecar", "plue-sidecar.js"].map((name) => join(lib, name)).find(existsSync),
+    cflags: [`-I${include}`],
+    libs: [`-L${lib}`, "-lplue", `-Wl,-rpath,${lib}`],
+    staticLibs: [archive, "-pthread", ...(isMac ? [] : ["-ldl"])],
+  };
+}

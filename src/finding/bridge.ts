@@ -1,0 +1,429 @@
+/**
+ * The bridge: three tools that stand for all tools of a toolset. A model finds the others with
+ * `search_tools`, reads their schemas with `describe_tools`, and calls them with `call_tool`.
+ *
+ * @module
+ */
+
+import { CallContext } from "../execute/mod.ts";
+import { hintsOf } from "../formats/mod.ts";
+import { searchToolsetAsync } from "../registry/mod.ts";
+import {
+  buildToolset,
+  nearIds,
+  type Selection,
+  type ToolExplanation,
+  Toolset,
+  type ToolsetBridge,
+} from "../select/mod.ts";
+import {
+  type Check,
+  checkFlag,
+  clip,
+  describeTool,
+  isListOf,
+  isObject,
+  isToolId,
+  makeTool,
+  must,
+  readFields,
+  refuse,
+  type Tool,
+  type ToolContext,
+  type ToolDefinition,
+  ToolResult,
+} from "../tool/mod.ts";
+import type { ToolDetail } from "./fit_budget.ts";
+import { signatureOf } from "./signature.ts";
+
+/** Options for {@linkcode createToolBridge}. */
+export interface ToolBridgeOptions {
+  /**
+   * Ids of tools that are listed beside the bridge's own. Those that the toolset does not have, such
+   * as tools that one of several callers does not see, are passed over.
+   */
+  readonly pinned?: readonly string[] | undefined;
+  /**
+   * How many tools a search gives, from 1 to 50, unless the model asks for another number.
+   *
+   * @default {5}
+   */
+  readonly limit?: number | undefined;
+  /**
+   * How much a search tells of a tool: a line with its signature, or its schema too, with or without
+   * examples.
+   *
+   * @default {"signature"}
+   */
+  readonly detail?: ToolDetail | undefined;
+  /**
+   * Whether providers that can load tools when a search finds them (Anthropic, OpenAI Responses) are
+   * sent the search in their own form. Models that are older than that need `false`.
+   *
+   * @default {true}
+   */
+  readonly native?: boolean | undefined;
+}
+
+const ACTION = "make a tool bridge";
+const SEARCH = "search_tools";
+const DESCRIBE = "describe_tools";
+const CALL = "call_tool";
+
+/** How many tools one search gives, and one description takes, at most. */
+const MAX_TOOLS = 50;
+
+const DETAILS: readonly ToolDetail[] = ["signature", "no-examples", "full"];
+
+/** How much of a query is read: an index may send it to a provider. */
+const MAX_QUERY = 8_192;
+
+const CHECKS = {
+  pinned: must(
+    "a list of ids of tools",
+    (value): value is readonly string[] => isListOf(value, isToolId),
+  ),
+  limit: must(
+    `a whole number from 1 to ${MAX_TOOLS}`,
+    (value): value is number =>
+      Number.isInteger(value) && (value as number) >= 1 && (value as number) <= MAX_TOOLS,
+  ),
+  detail: must(
+    '"signature", "no-examples" or "full"',
+    (value): value is ToolDetail => DETAILS.includes(value as ToolDetail),
+  ),
+  native: checkFlag,
+} satisfies { readonly [Field in keyof ToolBridgeOptions]-?: Check };
+
+/**
+ * Makes a toolset that stands for another one: it lists `search_tools`, `describe_tools` and
+ * `call_tool`, and its calls reach every tool behind it. What the toolset does not have can be
+ * neither found, described nor called. A call is led to its tool before anything else is asked, so
+ * checks, approval, limits, idempotency keys, metrics and failures are those of that tool. Tools
+ * behind the bridge can be called by their own ids, too.
+ *
+ * The listing is the same whatever is behind it, so prompts stay cached while tools come and go.
+ * `exportTools` writes the search in the provider's own form where it has one; see
+ * {@linkcode ToolBridgeOptions}. To narrow the bridge narrows what is behind it.
+ *
+ * A tool behind the bridge that has the id of one of the bridge's own is found and called through
+ * `call_tool`.
+ *
+ * @example Usage
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { ToolDispatcher, ToolRegistry } from "@plue/tools";
+ * import { createToolBridge } from "@plue/tools/finding";
+ *
+ * const registry = new ToolRegistry({
+ *   tools: [{
+ *     name: "read",
+ *     description: "Reads a file.",
+ *     parameters: { type: "object", properties: { path: { type: "string" } }, required: ["path"] },
+ *     execute: () => "text",
+ *   }],
+ * });
+ * const bridge = createToolBridge(registry.select());
+ * assert.deepEqual(bridge.ids, ["call_tool", "describe_tools", "search_tools"]);
+ *
+ * const dispatcher = new ToolDispatcher(bridge);
+ * const found = await dispatcher.dispatch({
+ *   name: "search_tools",
+ *   arguments: { query: "read a file" },
+ * });
+ * assert.deepEqual(found.ok && found.content, {
+ *   tools: ["read({ path: string }): Reads a file."],
+ * });
+ * const read = await dispatcher.dispatch({
+ *   name: "call_tool",
+ *   arguments: { name: "read", arguments: { path: "a.txt" } },
+ * });
+ * assert.equal(read.ok && read.content, "text");
+ * ```
+ *
+ * @param toolset What the bridge stands for. Of a bridge, it is what that one stands for.
+ * @param options What is listed, and how.
+ * @returns The bridge, a toolset: it can be listed, exported, served and dispatched.
+ * @throws {TypeError} If an option is unknown or wrong.
+ */
+export function createToolBridge(toolset: Toolset, options: ToolBridgeOptions = {}): Toolset {
+  // Not `instanceof`: the module of a native host may have another copy of plue.
+  if (typeof toolset?.available !== "function") {
+    refuse(ACTION, "it needs a toolset; a registry gives one by select()");
+  }
+  return new ToolBridge(
+    toolset.bridge?.behind ?? toolset,
+    readFields(ACTION, { ...options }, CHECKS),
+  );
+}
+
+class ToolBridge extends Toolset implements ToolsetBridge {
+  readonly behind: Toolset;
+  readonly #own: Toolset;
+  readonly #options: ToolBridgeOptions;
+  /** What was available behind the bridge at the last listing, and what was made of it. */
+  #seen: readonly Tool[] | undefined;
+  #listing: readonly Tool[] = [];
+  #loadable: readonly Tool[] | undefined;
+
+  constructor(behind: Toolset, options: ToolBridgeOptions) {
+    const { limit = 5, detail = "signature", pinned = [] } = options;
+    const own = ownTools(limit, detail);
+    const { source, revision } = own;
+    const added = [...new Set(pinned)].flatMap((id) => own.has(id) ? [] : behind.get(id) ?? []);
+    // The same array for all bridges that pin nothing: exports are remembered by it.
+    const members = added.length === 0 ? own.tools : Object.freeze(inOrder([...own, ...added]));
+    super({
+      name: behind.name,
+      source,
+      revision,
+      candidates: members,
+      all: () => members,
+      known: members,
+      steps: [],
+      earlier: [],
+    });
+    this.behind = behind;
+    this.#own = own;
+    this.#options = options;
+  }
+
+  override get bridge(): ToolsetBridge {
+    return this;
+  }
+
+  override get(id: string): Tool | undefined {
+    return this.#own.get(id) ?? this.behind.get(id);
+  }
+
+  override resolve(name: string): Tool | undefined {
+    return this.#own.get(name) ?? this.behind.resolve(name);
+  }
+
+  override isAvailable(tool: Tool): boolean {
+    return this.#own.get(tool.id) === tool || this.behind.isAvailable(tool);
+  }
+
+  override available(): readonly Tool[] {
+    const seen = this.behind.available();
+    if (seen !== this.#seen) {
+      const listing = this.tools.filter((tool) => this.#own.has(tool.id) || seen.includes(tool));
+      this.#listing = listing.length === this.size ? this.tools : Object.freeze(listing);
+      this.#seen = seen;
+      this.#loadable = undefined;
+    }
+    return this.#listing;
+  }
+
+  override narrow(selection: Selection, name: string = this.name): Toolset {
+    return new ToolBridge(this.behind.narrow(selection, name), this.#options);
+  }
+
+  override explain(id: string): ToolExplanation {
+    return this.#own.has(id) ? this.#own.explain(id) : this.behind.explain(id);
+  }
+
+  lead<Call extends { readonly name: string; readonly arguments?: unknown }>(
+    call: Call,
+    maxLength: number = Infinity,
+  ): Call | undefined {
+    if (call.name !== CALL) return this.#own.has(call.name) ? undefined : call;
+    const target = targetIn(call.arguments, maxLength);
+    // What is wrong with the arguments is found when `call_tool` checks them.
+    return target && { ...call, ...target };
+  }
+
+  loadable(): readonly Tool[] | undefined {
+    if (this.#options.native === false) return undefined;
+    const listed = this.available();
+    return this.#loadable ??= Object.freeze(inOrder([
+      ...this.#own.tools.flatMap((tool) => tool.id === SEARCH ? [loadingSearch(tool)] : []),
+      ...this.behind.available().flatMap((tool) => {
+        if (this.#own.has(tool.id)) return [];
+        return listed.includes(tool) ? [tool] : [deferred(tool)];
+      }),
+    ]));
+  }
+}
+
+/** What a call of `call_tool` names; `undefined` if its arguments are wrong. */
+function targetIn(
+  given: unknown,
+  maxLength: number,
+): { readonly name: string; readonly arguments: unknown } | undefined {
+  try {
+    const isText = typeof given === "string";
+    if (isText && given.length > maxLength) return undefined;
+    const read: unknown = isText ? JSON.parse(given) : given;
+    if (!isObject(read)) return undefined;
+    const { name, arguments: args, ...others } = read;
+    // Arguments beside "arguments" must not be lost.
+    return typeof name === "string" && Object.keys(others).length === 0
+      ? { name, arguments: args }
+      : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The bridge's own tools by their options. They are shared, because they know no toolset. */
+const made = new Map<string, Toolset>();
+
+function ownTools(limit: number, detail: ToolDetail): Toolset {
+  const key = `${limit} ${detail}`;
+  let own = made.get(key);
+  if (own === undefined) {
+    made.set(key, own = buildToolset([searchTool(limit, detail), DESCRIBE_TOOL, CALL_TOOL]));
+  }
+  return own;
+}
+
+const READS = {
+  risk: "safe",
+  tags: ["read-only"],
+  annotations: { openWorldHint: false },
+} as const;
+
+const PARAMETERS = { type: "object", additionalProperties: false } as const;
+
+function searchTool(most: number, detail: ToolDetail): Tool {
+  return makeTool({
+    ...READS,
+    name: SEARCH,
+    description: "Finds tools by what they do. Each is answered with its name, arguments and " +
+      "purpose; call it with call_tool. [lossy] means that rules are left out, which " +
+      "describe_tools tells.",
+    parameters: {
+      ...PARAMETERS,
+      properties: {
+        query: { type: "string", description: "What you want to do, in a few words." },
+        limit: {
+          type: "integer",
+          minimum: 1,
+          maximum: MAX_TOOLS,
+          description: `How many tools to answer at most; ${most} by default.`,
+        },
+      },
+      required: ["query"],
+    },
+    async execute(params: unknown, context: ToolContext) {
+      const { query, limit = most } = params as { query: string; limit?: number };
+      if (query.trim() === "") {
+        return { tools: [], message: "The query is empty: say what you want to do" };
+      }
+      const found = await searchToolsetAsync(behind(context), query.slice(0, MAX_QUERY), { limit });
+      return found.length === 0
+        ? { tools: [], message: "No tool fits the query: try other words" }
+        : {
+          tools: found.map((tool) =>
+            detail === "signature" ? signatureOf(tool) : told(tool, detail)
+          ),
+        };
+    },
+  } as ToolDefinition);
+}
+
+const DESCRIBE_TOOL: Tool = makeTool({
+  ...READS,
+  name: DESCRIBE,
+  description: "Tells all about tools: description, JSON Schema of the arguments and of the " +
+    "result, examples.",
+  parameters: {
+    ...PARAMETERS,
+    properties: {
+      names: {
+        type: "array",
+        items: { type: "string" },
+        minItems: 1,
+        maxItems: MAX_TOOLS,
+        description: "The tools' names, as search_tools gives them.",
+      },
+    },
+    required: ["names"],
+  },
+  execute(params: unknown, context: ToolContext) {
+    const toolset = behind(context);
+    const tools: unknown[] = [];
+    const missing: string[] = [];
+    for (const name of new Set((params as { names: readonly string[] }).names)) {
+      const tool = toolset.resolve(name);
+      if (tool === undefined) missing.push(unknown(name, toolset));
+      else if (toolset.isAvailable(tool)) tools.push(told(tool, "full"));
+      else missing.push(`Tool "${tool.id}" is not available now`);
+    }
+    return { tools, ...(missing.length > 0 && { missing }) };
+  },
+} as ToolDefinition);
+
+const CALL_TOOL: Tool = makeTool({
+  name: CALL,
+  description: "Calls a tool that search_tools has found.",
+  parameters: {
+    ...PARAMETERS,
+    properties: {
+      name: { type: "string", description: "The tool's name, as search_tools gives it." },
+      arguments: { type: "object", description: "The tool's arguments." },
+    },
+    required: ["name"],
+  },
+  // A dispatcher leads every call that fits to its tool.
+  execute: () => ToolResult.error("not_executable", `Cannot call "${CALL}": it needs its bridge`),
+} as ToolDefinition);
+
+/** The toolset that a call of the bridge is about. */
+function behind(context: ToolContext): Toolset {
+  return CallContext.toolsetOf(context)?.bridge?.behind ??
+    refuse("use a tool of a bridge", "the call must come to the bridge");
+}
+
+function unknown(name: string, toolset: Toolset): string {
+  const near = nearIds(name, toolset.available().map(({ id }) => id));
+  const hint = near.length === 0
+    ? ""
+    : `. Did you mean ${near.map((id) => `"${id}"`).join(" or ")}?`;
+  return `There is no tool ${JSON.stringify(clip(name))}${hint}`;
+}
+
+/** What a model is told of a tool. */
+function told(tool: Tool, detail: ToolDetail): Record<string, unknown> {
+  const { title, description, parameters, returns, examples, deprecated, requiresApproval } =
+    describeTool(tool);
+  const fields = {
+    ...{ title, description, parameters, returns, deprecated, requiresApproval },
+    ...(detail === "full" && { examples }),
+  };
+  // Results are JSON, which has no `undefined`.
+  return {
+    name: tool.id,
+    ...Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)),
+  };
+}
+
+function inOrder(tools: readonly Tool[]): readonly Tool[] {
+  return [...tools].sort((a, b) => a.id < b.id ? -1 : 1);
+}
+
+/** The variants that targets with deferred loading are sent. Tools do not change. */
+const variants = new WeakMap<Tool, Tool>();
+
+/** The tool, to be loaded when a search finds it. */
+function deferred(tool: Tool): Tool {
+  return hintsOf(tool).deferLoading === undefined ? variantOf(tool, { deferLoading: true }) : tool;
+}
+
+/** The search, for targets that load what it finds. */
+function loadingSearch(tool: Tool): Tool {
+  return variantOf(tool, { toolSearch: true }, {
+    description: "Finds tools by what they do, and loads them, to be called then.",
+  });
+}
+
+function variantOf(tool: Tool, hints: object, change: Partial<ToolDefinition> = {}): Tool {
+  let variant = variants.get(tool);
+  if (variant === undefined) {
+    const { parametersStandard: _, returnsStandard: __, ...fields } = tool;
+    const meta = { ...tool.meta, provider: { ...hintsOf(tool), ...hints } };
+    variants.set(tool, variant = makeTool({ ...fields, ...change, meta } as ToolDefinition));
+  }
+  return variant;
+}

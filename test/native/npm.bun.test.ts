@@ -1,0 +1,405 @@
+// libplue as npm installs it: packed for every platform, taken from a registry, compiled and linked
+// with, and run where this machine can.
+
+import { afterAll, beforeAll, describe } from "bun:test";
+import { assertEquals, assertStringIncludes } from "@std/assert";
+import { createHash } from "node:crypto";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { basename, join } from "node:path";
+import process from "node:process";
+import { findZig } from "../../scripts/lib/zig.mjs";
+import { findLibplue, type Libplue } from "../../src/adapters/native/mod.ts";
+import { maybe } from "../support/skip.ts";
+import { buildPrograms, hasProgram, PROGRAMS, ROOT, run, said } from "./support.ts";
+
+/** The platforms: Zig's name, and what npm is asked for. */
+const PLATFORMS: {
+  readonly [name: string]: readonly [zig: string, npm: readonly string[]];
+} = {
+  "linux-x64": ["x86_64-linux-gnu.2.28", [
+    "--os=linux",
+    "--cpu=x64",
+    "--libc=glibc",
+  ]],
+  "linux-arm64": ["aarch64-linux-gnu.2.28", [
+    "--os=linux",
+    "--cpu=arm64",
+    "--libc=glibc",
+  ]],
+  "linux-x64-musl": ["x86_64-linux-musl", [
+    "--os=linux",
+    "--cpu=x64",
+    "--libc=musl",
+  ]],
+  "linux-arm64-musl": ["aarch64-linux-musl", [
+    "--os=linux",
+    "--cpu=arm64",
+    "--libc=musl",
+  ]],
+  "darwin-x64": ["x86_64-macos", ["--os=darwin", "--cpu=x64"]],
+  "darwin-arm64": ["aarch64-macos", ["--os=darwin", "--cpu=arm64"]],
+};
+
+const ARM_LIBRARIES = "/usr/aarch64-linux-gnu";
+const isLinux = process.platform === "linux" && process.arch === "x64";
+const hasQemu = hasProgram("qemu-aarch64");
+const hasArm = hasQemu &&
+  existsSync(`${ARM_LIBRARIES}/lib/ld-linux-aarch64.so.1`);
+const hasMusl = existsSync("/lib/ld-musl-x86_64.so.1");
+
+const RUNS_ARM = hasArm
+  ? ["qemu-aarch64", "-L", ARM_LIBRARIES]
+  : "qemu-user and libc6-arm64-cross are not here";
+
+/** How this machine runs a program of a platform; the reason if it cannot. */
+const RUNS: { readonly [name: string]: readonly string[] | string } = {
+  "linux-x64": [],
+  "linux-arm64": RUNS_ARM,
+  "linux-x64-musl": hasMusl ? [] : "musl is not here",
+  "linux-arm64-musl": "musl for arm64 is not here",
+  "darwin-x64": "this is not macOS",
+  "darwin-arm64": "this is not macOS",
+};
+
+const folder = realpathSync(mkdtempSync(join(tmpdir(), "plue-npm-")));
+const packages = join(folder, "packages");
+const app = join(folder, "app");
+const zig = isLinux ? findZig() : { missing: "the packages are built on Linux on x64" };
+const lacks = zig.missing ?? buildPrograms() ??
+  ["npm", "bun", "tar"].filter((name) => !hasProgram(name)).map((name) => `there is no ${name}`)[0];
+const test = maybe(lacks === undefined, lacks ?? "");
+
+async function succeed(
+  command: readonly string[],
+  { cwd = app, env = {} }: {
+    cwd?: string;
+    env?: { readonly [name: string]: string };
+  } = {},
+): Promise<string> {
+  const outcome = await run([
+    "sh",
+    "-ec",
+    'cd "$0" && exec "$@"',
+    cwd,
+    ...command,
+  ], { env });
+  assertEquals(outcome.code, 0, `${command.join(" ")}: ${said(outcome)}`);
+  return outcome.stdout;
+}
+
+/** The tarballs of `packages`, as a registry answers them. */
+function serveTarballs(): Bun.Server<undefined> {
+  const answers = new Map<string, (origin: string) => object>();
+  for (
+    const file of readdirSync(packages).filter((name) => name.endsWith(".tgz"))
+  ) {
+    const path = join(packages, file);
+    const { stdout } = Bun.spawnSync([
+      "tar",
+      "-xzOf",
+      path,
+      "package/package.json",
+    ]);
+    const manifest = JSON.parse(stdout.toString());
+    const integrity = `sha512-${createHash("sha512").update(readFileSync(path)).digest("base64")}`;
+    answers.set(manifest.name, (origin) => ({
+      name: manifest.name,
+      "dist-tags": { latest: manifest.version },
+      versions: {
+        [manifest.version]: {
+          ...manifest,
+          dist: { tarball: `${origin}/-/${file}`, integrity },
+        },
+      },
+    }));
+  }
+  return Bun.serve({
+    port: 0,
+    fetch({ url }) {
+      const { origin, pathname } = new URL(url);
+      if (pathname.endsWith(".tgz")) {
+        return new Response(Bun.file(join(packages, basename(pathname))));
+      }
+      const answer = answers.get(decodeURIComponent(pathname.slice(1)));
+      return answer === undefined
+        ? new Response("{}", { status: 404 })
+        : Response.json(answer(origin));
+    },
+  });
+}
+
+let registry: Bun.Server<undefined> | undefined;
+
+/** Installs the package into an empty folder, as npm would on a platform. */
+async function install(
+  into: string,
+  platform: readonly string[] = [],
+): Promise<string[]> {
+  mkdirSync(into, { recursive: true });
+  writeFileSync(
+    join(into, "package.json"),
+    '{ "private": true, "type": "module" }',
+  );
+  const options = [
+    "--ignore-scripts",
+    "--no-audit",
+    "--no-fund",
+    `--cache=${join(folder, "cache")}`,
+  ];
+  await succeed(
+    [
+      "npm",
+      "install",
+      "@plue/tools",
+      ...platform,
+      ...options,
+      `--registry=${registry?.url}`,
+    ],
+    { cwd: into },
+  );
+  return readdirSync(join(into, "node_modules", "@plue")).sort();
+}
+
+beforeAll(async () => {
+  if (lacks !== undefined) return;
+  await succeed(["node", "scripts/build_packages.mjs", "--out", packages], {
+    cwd: ROOT,
+  });
+  const typebox = join(ROOT, "node_modules", "typebox");
+  await succeed(["npm", "pack", "--silent", "--pack-destination", packages], {
+    cwd: typebox,
+  });
+  registry = serveTarballs();
+  await install(app);
+});
+afterAll(async () => {
+  await registry?.stop(true);
+  rmSync(folder, { recursive: true });
+});
+
+describe("npm install @plue/tools", () => {
+  for (const [name, [, options]] of Object.entries(PLATFORMS)) {
+    test(`brings the libplue of ${name}, and no other`, async () => {
+      const brought = await install(join(folder, `install-${name}`), options);
+      assertEquals(brought, [`native-${name}`, "tools"]);
+    });
+  }
+
+  test("brings what findLibplue() says", () => {
+    const { library, archive, sidecar } = findLibplue({
+      from: join(app, "host.mjs"),
+    });
+    assertEquals(
+      [library, archive, sidecar].filter((file) => !existsSync(file ?? "")),
+      [],
+    );
+  });
+
+  test("brings no binary of JavaScript", () => {
+    const files = readdirSync(join(packages, "linux-x64"), {
+      recursive: true,
+      encoding: "utf8",
+    });
+    assertEquals(files.sort(), [
+      "LICENSE",
+      "README.md",
+      "include",
+      "include/CPlue",
+      "include/CPlue/module.modulemap",
+      "include/plue.h",
+      "lib",
+      "lib/cmake",
+      "lib/cmake/plue",
+      "lib/cmake/plue/plue-config-version.cmake",
+      "lib/cmake/plue/plue-config.cmake",
+      "lib/libplue.a",
+      "lib/libplue.so",
+      "lib/libplue.so.1",
+      "lib/pkgconfig",
+      "lib/pkgconfig/plue.pc",
+      "lib/plue-sidecar.js",
+      "package.json",
+    ]);
+  });
+});
+
+/** The libplue that npm installed for a platform. */
+function installed(name: string): Libplue {
+  return findLibplue({
+    target: name,
+    from: join(folder, `install-${name}`, "host.mjs"),
+  });
+}
+
+describe("a host in C", () => {
+  const source = join(ROOT, "ffi", "examples", "host.c");
+  const sidecar = { PLUE_SIDECAR: join(PROGRAMS, "fake_sidecar") };
+
+  test("is built and run by the lines of ffi/README.md", async () => {
+    const readme = readFileSync(
+      join(app, "node_modules", "@plue", "tools", "ffi", "README.md"),
+      "utf8",
+    );
+    const [, part = ""] = readme.split("\n## From npm\n");
+    const [, tools = ""] = /```ts\n([^]*?)```/.exec(part) ?? [];
+    const [, lines = ""] = /```sh\n([^]*?)```/.exec(part) ?? [];
+    writeFileSync(join(app, "tools.ts"), tools);
+    assertStringIncludes(lines, "npm install @plue/tools");
+    const output = await succeed([
+      "sh",
+      "-ec",
+      lines.replace(/^npm install .*\n/m, ""),
+    ]);
+    assertStringIncludes(output, 'result: {"message":"hello"}');
+  });
+
+  test("runs its tools in Node where there is no Bun", async () => {
+    const bin = join(folder, "bin");
+    mkdirSync(bin);
+    symlinkSync(
+      (await succeed(["sh", "-ec", "command -v node"])).trim(),
+      join(bin, "node"),
+    );
+    const env = { PATH: bin, PLUE_TOOLS: join(app, "tools.ts") };
+    const host = join(app, "host");
+    const outcome = await run([
+      "/bin/sh",
+      "-ec",
+      'exec "$@"',
+      "sh",
+      host,
+      "echo",
+    ], { env });
+    assertStringIncludes(outcome.stdout, "result: {}", said(outcome));
+  });
+
+  test("runs with the sidecar that ffi/README.md compiles", async () => {
+    const readme = readFileSync(join(ROOT, "ffi", "README.md"), "utf8");
+    const [, source = "", line = ""] =
+      /```ts\n(\/\/ my-sidecar\.ts[^]*?)```\n\n```sh\n([^]*?)```/.exec(
+        readme,
+      ) ?? [];
+    writeFileSync(join(app, "my-sidecar.ts"), source);
+    const [, file = ""] = /--outfile (\S+)/.exec(line) ?? [];
+    await succeed(["sh", "-ec", line]);
+    const env = { PLUE_SIDECAR: join(app, file) };
+    const output = await succeed(["./host", "echo", '{"message":"compiled"}'], {
+      env,
+    });
+    assertStringIncludes(output, 'result: {"message":"compiled"}');
+  });
+
+  test("is linked by pkg-config and by CMake", async () => {
+    for (const program of ["pkg-config", "cmake"]) {
+      if (!hasProgram(program)) return;
+    }
+    const prefix = join(app, "node_modules", "@plue", "native-linux-x64");
+    const env = {
+      PKG_CONFIG_PATH: join(prefix, "lib", "pkgconfig"),
+      ...sidecar,
+    };
+    const flags = "$(pkg-config --cflags --libs plue)";
+    const rpath = "-Wl,-rpath,$(pkg-config --variable=libdir plue)";
+    await succeed([
+      "sh",
+      "-ec",
+      `cc ${source} -o by_pc ${flags} ${rpath} && ./by_pc`,
+    ], { env });
+
+    writeFileSync(
+      join(app, "CMakeLists.txt"),
+      `cmake_minimum_required(VERSION 3.16)
+project(host C)
+find_package(plue 0.1 REQUIRED)
+add_executable(by_cmake ${source})
+target_link_libraries(by_cmake plue::plue)
+`,
+    );
+    await succeed([
+      "cmake",
+      "-S",
+      ".",
+      "-B",
+      "build",
+      `-DCMAKE_PREFIX_PATH=${prefix}`,
+    ]);
+    await succeed(["cmake", "--build", "build"]);
+    await succeed(["build/by_cmake"], { env });
+  });
+
+  /** Compiles the host for a platform. */
+  async function compile(
+    name: string,
+    ...flags: readonly string[]
+  ): Promise<string> {
+    const [target = ""] = PLATFORMS[name] ?? [];
+    const host = join(folder, `host-${name}`);
+    const { cflags } = installed(name);
+    const command = [
+      "zig",
+      "cc",
+      "-target",
+      target,
+      "-O2",
+      source,
+      "-o",
+      host,
+      ...cflags,
+    ];
+    await succeed([...command, ...flags], { env: zig.env ?? {} });
+    return host;
+  }
+
+  async function works(host: readonly string[]): Promise<void> {
+    const output = await succeed([...host, "progress", '{"n":2}'], {
+      env: sidecar,
+    });
+    assertStringIncludes(output, 'result: {"n":2');
+  }
+
+  for (const [name, runs] of Object.entries(RUNS)) {
+    const purpose = typeof runs === "string" ? `is linked (not run: ${runs})` : "works";
+    // Zig takes musl to be linked statically, and compiles it for that, which takes a minute.
+    const dynamic = name.endsWith("-musl") ? ["-dynamic"] : [];
+
+    test(`${purpose} on ${name}, shared`, async () => {
+      const host = await compile(name, ...dynamic, ...installed(name).libs);
+      if (typeof runs !== "string") await works([...runs, host]);
+    });
+
+    test(`${purpose} on ${name}, with the archive`, async () => {
+      const host = await compile(
+        name,
+        ...dynamic,
+        ...installed(name).staticLibs,
+      );
+      if (typeof runs !== "string") await works([...runs, host]);
+    });
+  }
+
+  const withTime = maybe(
+    lacks === undefined && hasQemu && process.env["PLUE_SOAK"] !== undefined,
+    lacks ??
+      (hasQemu ? 'it takes two minutes: "npm run test:soak"' : "there is no qemu-aarch64"),
+  );
+  for (const runner of [[], ["qemu-aarch64"]]) {
+    const name = runner.length === 0 ? "linux-x64-musl" : "linux-arm64-musl";
+    withTime(`works on ${name}, without any shared library`, async () => {
+      await works([
+        ...runner,
+        await compile(name, ...installed(name).staticLibs),
+      ]);
+    });
+  }
+});

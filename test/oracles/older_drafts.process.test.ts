@@ -1,0 +1,138 @@
+/**
+ * Schemas of draft-04, draft-06 and 2019-09, judged by Ajv in the mode of each draft: as they are
+ * registered, and as an export writes them in 2020-12.
+ *
+ * @module
+ */
+
+import { assert, assertEquals, assertGreater } from "@std/assert";
+import { Ajv } from "ajv";
+import { Ajv2019 } from "ajv/dist/2019.js";
+import { createRequire } from "node:module";
+import { describe, it } from "bun:test";
+import fc from "fast-check";
+import { typeboxEngine } from "../../src/adapters/typebox/mod.ts";
+import { exportTools } from "../../src/formats/mod.ts";
+import { checkSchema, compileOnce, type Dialect } from "../../src/schema/mod.ts";
+import { isObject, type JsonSchema, type JsonSchemaObject, makeTool } from "../../src/tool/mod.ts";
+import { aParametersSchema, aValue } from "../support/arbitrary_schema.ts";
+
+// The same cases on every runtime and in every run. To search for new ones, leave the seed out.
+fc.configureGlobal({ seed: 20261122 });
+
+type Older = Exclude<Dialect, "draft-07" | "2020-12">;
+
+const OPTIONS = {
+  strict: false,
+  allErrors: false,
+  validateFormats: false,
+  // A schema is judged by our own check; Ajv's has no words for `$anchor: 1` in draft-06.
+  validateSchema: false,
+} as const;
+
+const require = createRequire(import.meta.url);
+/** Its declarations do not say that the class is the module itself as well. */
+const AjvDraft04: typeof Ajv = require("ajv-draft-04");
+const draft06: object = require("ajv/dist/refs/json-schema-draft-06.json");
+
+const JUDGES: { readonly [D in Older]: { uri: string; compile(schema: object): Judge } } = {
+  "draft-04": {
+    uri: "http://json-schema.org/draft-04/schema#",
+    compile: (schema) => new AjvDraft04(OPTIONS).compile(schema),
+  },
+  "draft-06": {
+    uri: "http://json-schema.org/draft-06/schema#",
+    compile: (schema) => new Ajv(OPTIONS).addMetaSchema(draft06).compile(schema),
+  },
+  "2019-09": {
+    uri: "https://json-schema.org/draft/2019-09/schema",
+    compile: (schema) => new Ajv2019(OPTIONS).compile(schema),
+  },
+};
+
+type Judge = (value: unknown) => unknown;
+
+/** What a schema of 2020-12 says, in the words of an older draft. */
+function inWordsOf(dialect: Older, schema: unknown): unknown {
+  if (typeof schema === "boolean") {
+    return dialect === "draft-04" ? (schema ? {} : { not: {} }) : schema;
+  }
+  if (Array.isArray(schema)) return schema.map((item) => inWordsOf(dialect, item));
+  if (!isObject(schema)) return schema;
+  // Ajv 8 reads what stands beside a reference in every draft; the older ones ignore it.
+  if (dialect !== "2019-09" && typeof schema["$ref"] === "string") return { $ref: schema["$ref"] };
+  const result: Record<string, unknown> = {};
+  for (const [keyword, value] of Object.entries(schema)) {
+    const limit = keyword.replace("exclusiveM", "m");
+    if (["const", "enum", "default", "examples", "required", "type"].includes(keyword)) {
+      result[keyword] = value;
+    } else if (["properties", "patternProperties", "$defs"].includes(keyword)) {
+      result[keyword] = Object.fromEntries(
+        Object.entries(value as object).map(([name, part]) => [name, inWordsOf(dialect, part)]),
+      );
+    } else if (keyword === "prefixItems") result["items"] = inWordsOf(dialect, value);
+    else if (keyword === "items" && schema["prefixItems"] !== undefined) {
+      result["additionalItems"] = inWordsOf(dialect, value);
+    } else if (dialect === "draft-04" && limit !== keyword) {
+      result[limit] = value;
+      result[keyword] = true;
+    } else result[keyword] = inWordsOf(dialect, value);
+  }
+  return result;
+}
+
+/** Words that mean something else to Ajv itself in every draft, or that Ajv cannot read. */
+const ODD = /__proto__|constructor|\$dynamic|unevaluated|"contains":|dependencies/;
+
+/** Keywords that draft-04 does not know. Ajv's mode for it does. */
+const LATER = /"(const|contains|propertyNames|if)":/;
+
+const engine = typeboxEngine({ formats: "annotate" });
+
+for (const dialect of Object.keys(JUDGES) as Older[]) {
+  describe(`schemas of ${dialect}`, () => {
+    const { uri, compile } = JUDGES[dialect];
+
+    it("have Ajv's verdicts, registered and exported", () => {
+      let judged = 0;
+      let refused = 0;
+      fc.assert(
+        fc.property(
+          aParametersSchema(),
+          fc.array(aValue, { minLength: 1, maxLength: 5 }),
+          (written, values) => {
+            const text = JSON.stringify(written);
+            if (ODD.test(text) || (dialect !== "2019-09" && "$ref" in written)) return;
+            if (dialect === "draft-04" && LATER.test(text)) return;
+            const schema = {
+              ...inWordsOf(dialect, JSON.parse(text)) as JsonSchemaObject,
+              $schema: uri,
+            };
+            let judge: Judge;
+            try {
+              checkSchema(schema);
+              judge = compile(schema);
+            } catch {
+              refused++;
+              return;
+            }
+            const tool = makeTool({ name: "any", description: "Does it.", parameters: schema });
+            const [exported] = exportTools([tool], "mcp@2026-07-28").tools;
+            const ours = compileOnce(engine, schema);
+            const sent = compileOnce(engine, exported?.inputSchema as JsonSchema);
+            for (const value of values) {
+              judged++;
+              const wanted = judge(value) === true;
+              const say = `${JSON.stringify(schema)} of ${JSON.stringify(value)}`;
+              assertEquals(ours.check(value), wanted, `registered: ${say}`);
+              if (isObject(value)) assertEquals(sent.check(value), wanted, `exported: ${say}`);
+            }
+          },
+        ),
+        { numRuns: 1_000 },
+      );
+      assertGreater(judged, 500);
+      assert(refused < judged);
+    });
+  });
+}

@@ -1,0 +1,193 @@
+import { assert, assertEquals } from "@std/assert";
+import { describe, it } from "bun:test";
+import { ToolDispatcher, ToolRegistry } from "../../../mod.ts";
+import { createToolBridge } from "../../../src/finding/mod.ts";
+import {
+  dispatchResponse,
+  type ExportNames,
+  exportTools,
+  listTargets,
+  type TargetId,
+} from "../../../src/formats/mod.ts";
+import { type Fixture, FIXTURES } from "../formats/call_fixtures.ts";
+
+const THINGS = ["invoice", "calendar", "photo", "recipe", "song", "map", "ticket", "book"];
+const VERBS = ["find", "create", "delete", "share", "rename"];
+
+const toolOf = (verb: string, thing: string) => ({
+  namespace: thing,
+  name: verb,
+  description: `Can ${verb} one ${thing}.`,
+  parameters: {
+    type: "object",
+    properties: { title: { type: "string" }, count: { type: "integer" } },
+    required: ["title"],
+    additionalProperties: false,
+  },
+  execute: (params: unknown) => ({ [verb]: params }),
+} as const);
+
+function registryOfAll(): ToolRegistry {
+  return new ToolRegistry({
+    tools: THINGS.flatMap((thing) => VERBS.map((verb) => toolOf(verb, thing))),
+  });
+}
+
+/** What a provider sends when its model calls a tool. */
+function responseWith(
+  { targets, call, levels }: Fixture,
+  names: ExportNames,
+  toolId: string,
+  args: unknown,
+  id: string,
+): unknown {
+  const encoding = names.encodingOf(toolId);
+  assert(encoding !== undefined, toolId);
+  const { name, namespace, searches } = encoding;
+  const [whole] = Object.values(levels);
+  const made = call(name, args, id) as Record<string, unknown>;
+  if (targets.includes("openai.responses")) {
+    delete made["namespace"];
+    if (namespace !== undefined) made["namespace"] = namespace;
+    if (searches === true) {
+      return whole?.([{
+        type: "tool_search_call",
+        execution: "client",
+        id: `tsc_${id}`,
+        call_id: id,
+        status: "completed",
+        arguments: args,
+      }]);
+    }
+  }
+  return whole?.([made]);
+}
+
+/** What the model is shown at the start: not the tools that a search loads. */
+function shown(tools: unknown): string {
+  return JSON.stringify(
+    Array.isArray(tools)
+      ? tools.filter((tool: { defer_loading?: true }) => tool.defer_loading !== true)
+      : tools,
+  );
+}
+
+const TURNS = 50;
+const PINNED = "map:find";
+
+describe(`a conversation of ${TURNS} turns`, () => {
+  for (const { id } of listTargets()) {
+    const fixture = FIXTURES.find(({ targets }) => targets.includes(id));
+
+    for (const changes of [false, true]) {
+      const while_ = changes ? "while tools come and go" : "over the same tools";
+      it(`shows ${id} the same bytes ${while_}`, async () => {
+        assert(fixture !== undefined);
+        const registry = registryOfAll();
+        const dispatcher = new ToolDispatcher(registry);
+        let first: string | undefined;
+        for (let turn = 0; turn < TURNS; turn++) {
+          if (changes) {
+            registry.tryRegisterTool({ name: `new_${turn}`, description: "Is new." });
+            registry.unregisterTool(`new_${turn - 3}`);
+          }
+          // As a server does at each request.
+          const bridge = createToolBridge(registry.select(), { pinned: [PINNED] });
+          const { tools, names, rejected } = exportTools(bridge, id);
+          assertEquals(rejected, []);
+          const bytes = changes ? shown(tools) : JSON.stringify(tools);
+          assertEquals(bytes, first ??= bytes);
+          await takeTurn(fixture, id, names, dispatcher.withToolset(bridge), turn);
+        }
+        assertEquals(dispatcher.metrics().failed, 0);
+        assertEquals(dispatcher.metrics().calls, 2 * TURNS);
+      });
+    }
+  }
+});
+
+/** Searches, then calls what was found as the target does. */
+async function takeTurn(
+  fixture: Fixture,
+  target: TargetId,
+  names: ExportNames,
+  dispatcher: ToolDispatcher,
+  turn: number,
+): Promise<void> {
+  const thing = THINGS[turn % THINGS.length] as string;
+  const verb = VERBS[turn % VERBS.length] as string;
+  const wanted = `${thing}:${verb}`;
+  const ask = async (toolId: string, args: unknown): Promise<readonly [unknown, string]> => {
+    const response = responseWith(fixture, names, toolId, args, `call_${turn}`);
+    const { results, messages } = await dispatchResponse(target, response, { dispatcher, names });
+    const [result] = results;
+    assert(results.length === 1 && result?.ok === true, JSON.stringify(results));
+    return [result.content, JSON.stringify(messages)];
+  };
+  const [found, answer] = await ask("search_tools", { query: `${verb} a ${thing}` });
+  const [best = ""] = (found as { readonly tools: readonly string[] }).tools;
+  assertEquals(best.slice(0, wanted.length), wanted);
+  const args = { title: `${turn}`, count: turn };
+  const loads = names.encodingOf("search_tools")?.searches === true;
+  const loaded = loads ? names.encodingOf(wanted) : undefined;
+  // The model reads the answer: there, the tool has the name that the next call uses. It has the
+  // pinned tool already.
+  assert(wanted === PINNED || answer.includes(loaded?.name ?? wanted), answer);
+  const [done] = loaded === undefined
+    ? await ask("call_tool", { name: wanted, arguments: args })
+    : await ask(wanted, args);
+  assertEquals(done, { [verb]: args });
+}
+
+describe("what targets are sent of a bridge", () => {
+  const native = ["anthropic", "anthropic.strict", "openai.responses", "openai.responses.strict"];
+  const bridge = createToolBridge(registryOfAll().select());
+
+  for (const { id } of listTargets()) {
+    it(`is ${native.includes(id) ? "its own search" : "three tools"} for ${id}`, () => {
+      const { names } = exportTools(bridge, id);
+      const search = names.encodings.find(({ searches }) => searches === true);
+      assertEquals(search?.id, native.includes(id) ? "search_tools" : undefined);
+      assertEquals(names.encodings.length, native.includes(id) ? 41 : 3);
+    });
+  }
+
+  for (const id of native as readonly TargetId[]) {
+    it(`is three tools for ${id}, where that is wished`, () => {
+      const plain = createToolBridge(registryOfAll().select(), { native: false });
+      assertEquals(
+        exportTools(plain, id).names.encodings.map(({ name, searches }) => [name, searches]),
+        [
+          ["call_tool", undefined],
+          ["describe_tools", undefined],
+          ["search_tools", undefined],
+        ],
+      );
+    });
+  }
+
+  it("is made once for as long as the tools stay the same", () => {
+    for (const id of ["anthropic", "openai.chat"] as const) {
+      const first = exportTools(bridge, id);
+      assert(exportTools(bridge, id) === first);
+    }
+  });
+
+  it("has nothing of what a caller does not see", () => {
+    const tools = [toolOf("find", "book"), { ...toolOf("find", "secret"), risk: "high" as const }];
+    const guests = createToolBridge(new ToolRegistry({ tools }).select({ maxRisk: "low" }));
+    for (const { id } of listTargets()) {
+      assertEquals(JSON.stringify(exportTools(guests, id)).includes("secret"), false);
+    }
+  });
+
+  it("has the tools that are available now", () => {
+    let isThere = true;
+    const tool = { ...toolOf("find", "book"), isAvailable: () => isThere };
+    const changing = createToolBridge(new ToolRegistry({ tools: [tool] }).select());
+    const count = (): number => exportTools(changing, "anthropic").tools.length;
+    assertEquals(count(), 2);
+    isThere = false;
+    assertEquals(count(), 1);
+  });
+});
