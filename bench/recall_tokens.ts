@@ -1,6 +1,6 @@
 /**
  * How much of what a question needs is shown to a model, for how many tokens: by search, by a
- * budget, and by showing all tools. `bun bench/recall_tokens.ts` prints it, and draws
+ * budget, by the bridge, and by showing all tools. `bun bench/recall_tokens.ts` prints it, and draws
  * `docs/recall_tokens.svg`. It takes the questions that search was not tuned on.
  *
  * @module
@@ -8,10 +8,10 @@
 
 import { writeFileSync } from "node:fs";
 import { table } from "../scripts/lib/table.mjs";
-import { fitBudget, measureTokens } from "../src/finding/mod.ts";
+import { ToolDispatcher, ToolRegistry } from "../mod.ts";
+import { countTokens, createToolBridge, fitBudget, measureTokens } from "../src/finding/mod.ts";
 import { exportTools } from "../src/formats/mod.ts";
 import { searchToolset } from "../src/registry/mod.ts";
-import { buildToolset } from "../src/select/mod.ts";
 import { HELD_OUT, readGithubTools, readSearchSets, type SearchSet } from "./search_quality.ts";
 
 /** Where the picture is. */
@@ -52,8 +52,23 @@ export function readPanels(): readonly SearchSet[] {
 }
 
 /** Measures what is drawn. */
-export function measurePanel({ name, tools, questions }: SearchSet): Panel {
-  const toolset = buildToolset(tools);
+export async function measurePanel({ name, tools, questions }: SearchSet): Promise<Panel> {
+  const toolset = new ToolRegistry({ tools }).select();
+  const bridge = createToolBridge(toolset, { native: false });
+  const bridgeTokens = measureTokens(exportTools(bridge, TARGET)).total;
+  const dispatcher = new ToolDispatcher(bridge);
+  const answers = await Promise.all(
+    SHOWN.map((limit) =>
+      Promise.all(questions.map(async ({ query }) => {
+        const answer = await dispatcher.dispatch({
+          name: "search_tools",
+          arguments: { query, limit },
+        });
+        if (!answer.ok) throw new Error(`Cannot ask the bridge: ${answer.error.message}`);
+        return bridgeTokens + countTokens(JSON.stringify(answer.content));
+      }))
+    ),
+  );
   const all = measureTokens(exportTools(toolset, TARGET));
   const costs = new Map(all.tools.map(({ id, tokens }) => [id, tokens]));
   const sum = (ids: readonly string[]): number =>
@@ -101,6 +116,15 @@ export function measurePanel({ name, tools, questions }: SearchSet): Panel {
           })
         ),
       },
+      {
+        name: "the bridge and one search of it",
+        points: SHOWN.map((count, at) =>
+          mean((question) => ({
+            ids: found[question]?.slice(0, count) ?? [],
+            tokens: answers[at]?.[question] ?? 0,
+          }))
+        ),
+      },
       { name: "all tools", points: [{ tokens: all.total, recall: 1 }] },
     ],
   };
@@ -123,9 +147,9 @@ export function drawPanels(panels: readonly Panel[]): string {
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" role="img" aria-label="Recall against tokens">`,
     `<style>
-  svg { --ink: #1f2328; --grid: #d8dee4; --w0: #0969da; --w1: #bc4c00; --w2: #59636e; background: #fff }
+  svg { --ink: #1f2328; --grid: #d8dee4; --w0: #0969da; --w1: #bc4c00; --w2: #1a7f37; --w3: #59636e; background: #fff }
   @media (prefers-color-scheme: dark) {
-    svg { --ink: #e6edf3; --grid: #30363d; --w0: #4493f8; --w1: #f0883e; --w2: #9198a1; background: #0d1117 }
+    svg { --ink: #e6edf3; --grid: #30363d; --w0: #4493f8; --w1: #f0883e; --w2: #3fb950; --w3: #9198a1; background: #0d1117 }
   }
   text { font: 12px system-ui, sans-serif; fill: var(--ink) }
   .title { font-weight: 600 }
@@ -162,8 +186,8 @@ function drawPanel({ title, ways }: Panel): string {
     }
     for (const [x, y] of places) parts.push(`<circle cx="${x}" cy="${y}" r="3.5" fill="${colour}"/>`);
     const y = BOTTOM - 14 - 18 * (ways.length - 1 - index);
-    parts.push(`<circle cx="${RIGHT - 196}" cy="${y - 4}" r="4" fill="${colour}"/>`);
-    parts.push(text(RIGHT - 184, y, name));
+    parts.push(`<circle cx="${RIGHT - 216}" cy="${y - 4}" r="4" fill="${colour}"/>`);
+    parts.push(text(RIGHT - 204, y, name));
   });
   return parts.join("\n");
 }
@@ -182,10 +206,10 @@ function round(place: number): number {
   return Math.round(10 * place) / 10;
 }
 
-function main(): void {
+async function main(): Promise<void> {
   const sets = readPanels();
-  if (sets.length === 0) return console.log("Skipped: the catalogues are not there");
-  const panels = sets.map(measurePanel);
+  if (sets.length === 0) return console.log("Skipped: no catalogue is there");
+  const panels = await Promise.all(sets.map(measurePanel));
   for (const { title, ways } of panels) {
     console.log(`\n${title}\n`);
     const rows = ways.flatMap(({ name, points }) =>
@@ -196,4 +220,4 @@ function main(): void {
   writeFileSync(PICTURE, drawPanels(panels));
 }
 
-if (import.meta.main) main();
+if (import.meta.main) await main();
