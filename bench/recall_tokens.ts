@@ -156,7 +156,9 @@ export function drawPanels(panels: readonly Panel[]): string {
   .grid { stroke: var(--grid) }
   .line { fill: none; stroke-width: 2 }
 </style>`,
-    ...panels.map((panel, index) => `<g transform="translate(0 ${HEIGHT * index})">${drawPanel(panel)}</g>`),
+    ...panels.map((panel, index) =>
+      `<g transform="translate(0 ${HEIGHT * index})">${drawPanel(panel)}</g>`
+    ),
     "</svg>",
     "",
   ].join("\n");
@@ -174,9 +176,17 @@ function drawPanel({ title, ways }: Panel): string {
   }
   for (const tokens of [100, 1_000, 10_000, 100_000]) {
     parts.push(rule(xOf(tokens), TOP, xOf(tokens), BOTTOM));
-    parts.push(text(xOf(tokens), BOTTOM + 18, tokens.toLocaleString("en"), ' text-anchor="middle"'));
+    parts.push(
+      text(xOf(tokens), BOTTOM + 18, tokens.toLocaleString("en"), ' text-anchor="middle"'),
+    );
   }
-  parts.push(text(LEFT, BOTTOM + 36, "tokens that are shown; upwards, the share of the wanted tools that is among them"));
+  parts.push(
+    text(
+      LEFT,
+      BOTTOM + 36,
+      "tokens that are shown; upwards, the share of the wanted tools that is among them",
+    ),
+  );
   ways.forEach(({ name, points }, index) => {
     const places = points.map(({ tokens, recall }) => [xOf(tokens), yOf(recall)] as const);
     const colour = `var(--w${index})`;
@@ -184,7 +194,9 @@ function drawPanel({ title, ways }: Panel): string {
       const path = places.map(([x, y]) => `${x},${y}`).join(" ");
       parts.push(`<polyline class="line" stroke="${colour}" points="${path}"/>`);
     }
-    for (const [x, y] of places) parts.push(`<circle cx="${x}" cy="${y}" r="3.5" fill="${colour}"/>`);
+    for (const [x, y] of places) {
+      parts.push(`<circle cx="${x}" cy="${y}" r="3.5" fill="${colour}"/>`);
+    }
     const y = BOTTOM - 14 - 18 * (ways.length - 1 - index);
     parts.push(`<circle cx="${RIGHT - 216}" cy="${y - 4}" r="4" fill="${colour}"/>`);
     parts.push(text(RIGHT - 204, y, name));

@@ -341,7 +341,7 @@ export function createToolIndex(options: ToolIndexOptions = {}): ToolIndex {
     };
     note(word, 1);
     // A rare synonym says no more than the word that was asked for, or than its commonest meaning.
-    let most = found[0]?.[2];
+    const most = found[0]?.[2];
     for (const other of synonyms.get(word) ?? NONE) if (other !== word) note(other, SYNONYM);
     // "reopen" and "unlock" are about what is open and locked; "research" is not about a search.
     if (most === undefined && /^(un|re(?=[aeiou]))/.test(word)) note(word.slice(2), SYNONYM);
