@@ -30,7 +30,10 @@ const dispatcher = new ToolDispatcher(registry, {
 /** Removes a tool, or adds it if it is missing, so that the list changes. */
 function change(): void {
   if (!registry.unregisterTool("test_changing_tool")) {
-    registry.registerTool({ name: "test_changing_tool", description: "Comes and goes." });
+    registry.registerTool({
+      name: "test_changing_tool",
+      description: "Comes and goes.",
+    });
   }
 }
 
@@ -39,7 +42,7 @@ const mcp: McpEndpoint = createMcpEndpoint(registry, {
   version: "0.1.0",
   openExecution: true,
   dispatcher,
-  tasks: callTasks({ store }),
+  tasks: callTasks({ store, pollMs: 100 }),
   taskAfterMs: 200,
   extend,
 });

@@ -21,15 +21,25 @@ const form = (
   schema: { type: "object", properties, required: Object.keys(properties) },
 });
 
-const NAME: QuestionFields = form("What is your name?", { name: { type: "string" } });
-const CONFIRM: QuestionFields = form("Please confirm", { ok: { type: "boolean" } });
+const NAME: QuestionFields = form("What is your name?", {
+  name: { type: "string" },
+});
+const CONFIRM: QuestionFields = form("Please confirm", {
+  ok: { type: "boolean" },
+});
 
 const completion = (text: string, maxTokens: number): QuestionFields =>
   mcpQuestion({
     method: "sampling/createMessage",
-    params: { messages: [{ role: "user", content: { type: "text", text } }], maxTokens },
+    params: {
+      messages: [{ role: "user", content: { type: "text", text } }],
+      maxTokens,
+    },
   });
-const CAPITAL: QuestionFields = completion("What is the capital of France?", 100);
+const CAPITAL: QuestionFields = completion(
+  "What is the capital of France?",
+  100,
+);
 const ROOTS: QuestionFields = mcpQuestion({ method: "roots/list" });
 
 const written = (answer: Answer): string =>
@@ -68,10 +78,15 @@ export function askingTools(): readonly Tool[] {
       return answers.map(written).join(" ");
     }),
     asking("test_input_required_result_multi_round", async (_, { ask }) => {
-      const name = await ask("step1", { ...NAME, message: "Step 1: What is your name?" });
+      const name = await ask("step1", {
+        ...NAME,
+        message: "Step 1: What is your name?",
+      });
       const color = await ask(
         "step2",
-        form("Step 2: What is your favorite color?", { color: { type: "string" } }),
+        form("Step 2: What is your favorite color?", {
+          color: { type: "string" },
+        }),
       );
       return `${written(name)} ${written(color)}`;
     }),
@@ -81,7 +96,9 @@ export function askingTools(): readonly Tool[] {
     ),
     asking("test_input_required_result_capabilities", async (_, { ask }) => {
       // A client without a user has its model answer.
-      const answer = await ask("user_name", NAME).catch(() => ask("capital_question", CAPITAL));
+      const answer = await ask("user_name", NAME).catch(() =>
+        ask("capital_question", CAPITAL)
+      );
       return written(answer);
     }),
     asking(
@@ -101,7 +118,9 @@ export function askingTools(): readonly Tool[] {
         required: ["prompt"],
       },
       execute: async ({ prompt }, { ask }) =>
-        `LLM response: ${written(await ask("answer", completion(prompt, 100)))}`,
+        `LLM response: ${
+          written(await ask("answer", completion(prompt, 100)))
+        }`,
     }),
     defineTool({
       name: "test_elicitation",
@@ -142,7 +161,9 @@ export function askingTools(): readonly Tool[] {
           },
         },
       });
-      return `Elicitation completed: action=${answer.action}, content=${written(answer)}`;
+      return `Elicitation completed: action=${answer.action}, content=${
+        written(answer)
+      }`;
     }),
     asking("test_elicitation_sep1330_enums", async (_, { ask }) => {
       const options = ["option1", "option2", "option3"];
@@ -163,12 +184,17 @@ export function askingTools(): readonly Tool[] {
               enum: ["opt1", "opt2", "opt3"],
               enumNames: ["Option One", "Option Two", "Option Three"],
             },
-            untitledMulti: { type: "array", items: { type: "string", enum: options } },
+            untitledMulti: {
+              type: "array",
+              items: { type: "string", enum: options },
+            },
             titledMulti: { type: "array", items: { anyOf: titled("Choice") } },
           },
         },
       });
-      return `Elicitation completed: action=${answer.action}, content=${written(answer)}`;
+      return `Elicitation completed: action=${answer.action}, content=${
+        written(answer)
+      }`;
     }),
   ];
 }

@@ -4,7 +4,12 @@
  * @module
  */
 
-import { defineTool, type QuestionFields, type Tool, ToolResult } from "@plue/tools";
+import {
+  defineTool,
+  type QuestionFields,
+  type Tool,
+  ToolResult,
+} from "@plue/tools";
 import { mcpContent } from "@plue/tools/mcp";
 
 /** Waits, until the call is aborted. */
@@ -20,11 +25,19 @@ function pause(ms: number, signal: AbortSignal): Promise<void> {
 
 const CONFIRM: QuestionFields = {
   message: "Go on?",
-  schema: { type: "object", properties: { confirm: { type: "boolean" } }, required: ["confirm"] },
+  schema: {
+    type: "object",
+    properties: { confirm: { type: "boolean" } },
+    required: ["confirm"],
+  },
 };
 const NAME: QuestionFields = {
   message: "What is your name?",
-  schema: { type: "object", properties: { name: { type: "string" } }, required: ["name"] },
+  schema: {
+    type: "object",
+    properties: { name: { type: "string" } },
+    required: ["name"],
+  },
 };
 
 /** Makes the tools. */
@@ -32,13 +45,18 @@ export function taskTools(): readonly Tool[] {
   return [
     defineTool({
       name: "about",
-      description: "Is the first of the list, which the suite calls without arguments.",
+      description:
+        "Is the first of the list, which the suite calls without arguments.",
       execute: () => "The tools that MCP's conformance suite calls.",
     }),
     defineTool({
       name: "greet",
       description: "Answers at once.",
-      parameters: { type: "object", properties: { name: { type: "string" } }, required: ["name"] },
+      parameters: {
+        type: "object",
+        properties: { name: { type: "string" } },
+        required: ["name"],
+      },
       execution: "sync",
       execute: ({ name }) => `Hello, ${name}!`,
     }),
@@ -82,8 +100,13 @@ export function taskTools(): readonly Tool[] {
       },
       execution: "task",
       async execute({ filename }, { ask }) {
-        const { action } = await ask("confirm", { ...CONFIRM, message: `Delete ${filename}?` });
-        return action === "accept" ? `Deleted ${filename}.` : `Kept ${filename}.`;
+        const { action } = await ask("confirm", {
+          ...CONFIRM,
+          message: `Delete ${filename}?`,
+        });
+        return action === "accept"
+          ? `Deleted ${filename}.`
+          : `Kept ${filename}.`;
       },
     }),
     defineTool({
@@ -91,7 +114,10 @@ export function taskTools(): readonly Tool[] {
       description: "Is a task that asks two questions at once.",
       execution: "task",
       async execute(_, { ask }) {
-        const answers = await Promise.all([ask("name", NAME), ask("confirm", CONFIRM)]);
+        const answers = await Promise.all([
+          ask("name", NAME),
+          ask("confirm", CONFIRM),
+        ]);
         return answers.map(({ action }) => action).join(" ");
       },
     }),
@@ -102,7 +128,9 @@ export function taskTools(): readonly Tool[] {
       async execute(_, { ask, signal }) {
         const answer = await ask("user_name", NAME);
         await pause(1_000, signal);
-        return `Hello, ${answer.action === "accept" ? JSON.stringify(answer.content) : "you"}!`;
+        return `Hello, ${
+          answer.action === "accept" ? JSON.stringify(answer.content) : "you"
+        }!`;
       },
     }),
   ];

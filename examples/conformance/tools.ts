@@ -15,10 +15,15 @@ const WAV = "UklGRiQAAABXQVZFZm10IBAAAAABAAEARKwAAIhYAQACABAAZGF0YQAAAAA=";
 
 const resource = (uri: string, text: string): {
   readonly type: "resource";
-  readonly resource: { readonly uri: string; readonly mimeType: string; readonly text: string };
+  readonly resource: {
+    readonly uri: string;
+    readonly mimeType: string;
+    readonly text: string;
+  };
 } => ({ type: "resource", resource: { uri, mimeType: "text/plain", text } });
 
-const pause = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 50));
+const pause = (): Promise<void> =>
+  new Promise((resolve) => setTimeout(resolve, 50));
 
 /**
  * Makes the tools.
@@ -26,11 +31,15 @@ const pause = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 
  * @param change Changes the set of tools.
  * @param changePrompts Changes the prompts.
  */
-export function conformanceTools(change: () => void, changePrompts: () => void): readonly Tool[] {
+export function conformanceTools(
+  change: () => void,
+  changePrompts: () => void,
+): readonly Tool[] {
   return [
     defineTool({
       name: "test_logging_tool",
-      description: "Sends a log message, which only clients get that asked for them.",
+      description:
+        "Sends a log message, which only clients get that asked for them.",
       execute(_, { metadata }) {
         metadata("This is a log message.");
         return "Logged.";
@@ -54,12 +63,18 @@ export function conformanceTools(change: () => void, changePrompts: () => void):
     defineTool({
       name: "test_image_content",
       description: "Answers an image.",
-      execute: () => mcpContent({ content: [{ type: "image", data: PNG, mimeType: "image/png" }] }),
+      execute: () =>
+        mcpContent({
+          content: [{ type: "image", data: PNG, mimeType: "image/png" }],
+        }),
     }),
     defineTool({
       name: "test_audio_content",
       description: "Answers sound.",
-      execute: () => mcpContent({ content: [{ type: "audio", data: WAV, mimeType: "audio/wav" }] }),
+      execute: () =>
+        mcpContent({
+          content: [{ type: "audio", data: WAV, mimeType: "audio/wav" }],
+        }),
     }),
     defineTool({
       name: "test_embedded_resource",
@@ -67,7 +82,10 @@ export function conformanceTools(change: () => void, changePrompts: () => void):
       execute: () =>
         mcpContent({
           content: [
-            resource("test://embedded-resource", "This is an embedded resource content."),
+            resource(
+              "test://embedded-resource",
+              "This is an embedded resource content.",
+            ),
           ],
         }),
     }),
@@ -79,7 +97,10 @@ export function conformanceTools(change: () => void, changePrompts: () => void):
           content: [
             { type: "text", text: "Multiple content types test:" },
             { type: "image", data: PNG, mimeType: "image/png" },
-            resource("test://mixed-content-resource", '{"test":"data","value":123}'),
+            resource(
+              "test://mixed-content-resource",
+              '{"test":"data","value":123}',
+            ),
           ],
         }),
     }),
@@ -97,7 +118,8 @@ export function conformanceTools(change: () => void, changePrompts: () => void):
     defineTool({
       name: "test_error_handling",
       description: "Fails.",
-      execute: () => ToolResult.error("threw", "This tool intentionally returns an error"),
+      execute: () =>
+        ToolResult.error("threw", "This tool intentionally returns an error"),
     }),
     defineTool({
       name: "test_tool_with_progress",
@@ -120,7 +142,10 @@ export function conformanceTools(change: () => void, changePrompts: () => void):
           address: {
             $anchor: "addressDef",
             type: "object",
-            properties: { street: { type: "string" }, city: { type: "string" } },
+            properties: {
+              street: { type: "string" },
+              city: { type: "string" },
+            },
           },
         },
         properties: {
@@ -131,7 +156,10 @@ export function conformanceTools(change: () => void, changePrompts: () => void):
           email: { type: "string" },
         },
         allOf: [{ anyOf: [{ required: ["phone"] }, { required: ["email"] }] }],
-        if: { properties: { contactMethod: { const: "phone" } }, required: ["contactMethod"] },
+        if: {
+          properties: { contactMethod: { const: "phone" } },
+          required: ["contactMethod"],
+        },
         then: { required: ["phone"] },
         else: { required: ["email"] },
         additionalProperties: false,
