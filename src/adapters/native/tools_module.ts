@@ -57,15 +57,8 @@ function toolsOf(module: ToolsModule): NativeTools {
 }
 
 async function importTools(name: string): Promise<NativeTools> {
-  const url = URL.canParse(name) ? name : pathToFileURL(resolve(name)).href;
-  let module: Readonly<Record<string, unknown>>;
-  try {
-    module = await import(url);
-  } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause);
-    throw new Error(`Cannot load the tools of "${name}": ${why}`, { cause });
-  }
-  const registry = [module["registry"], module["default"]].find(isRegistry);
+  const module = await importToolsModule(name);
+  const registry = registryIn(module);
   if (registry === undefined) {
     throw new TypeError(
       `Cannot use the tools of "${name}": it must export a ToolRegistry as "registry" or by default`,
@@ -73,6 +66,38 @@ async function importTools(name: string): Promise<NativeTools> {
   }
   // The dispatcher and the registry check what else there is when they are given it.
   return toolsOf({ ...module, registry });
+}
+
+/**
+ * Imports a module by its path, from the current folder, or its URL.
+ *
+ * @throws {Error} If there is no such module, or it throws.
+ */
+export async function importToolsModule(name: string): Promise<Readonly<Record<string, unknown>>> {
+  const url = URL.canParse(name) ? name : pathToFileURL(resolve(name)).href;
+  try {
+    return await import(url);
+  } catch (cause) {
+    throw new Error(`Cannot load the tools of "${name}": ${whyOf(cause)}`, { cause });
+  }
+}
+
+/** What was thrown. Bun lists what is wrong with a module's syntax, each with its place. */
+function whyOf(cause: unknown): string {
+  const { errors = [] } = (cause ?? {}) as { readonly errors?: readonly BuildError[] };
+  const [first] = errors;
+  if (first?.position) return `${first.message} (line ${first.position.line})`;
+  return cause instanceof Error ? cause.message : String(cause);
+}
+
+interface BuildError {
+  readonly message: string;
+  readonly position?: { readonly line: number } | null;
+}
+
+/** The registry that a module exports, as "registry" or by default. */
+export function registryIn(module: Readonly<Record<string, unknown>>): ToolRegistry | undefined {
+  return [module["registry"], module["default"]].find(isRegistry);
 }
 
 /** By shape: the module may have another copy of plue. */
