@@ -290,13 +290,14 @@ const SCHEMAS: Json = {
   Turn: object({
     target: TEXT,
     messages: described("What to send back, in the target's shape."),
+    suspended: described("The calls that wait for answers.", LIST),
     calls: listOf(object({
       callId: TEXT,
       name: described("The tool's id; null if there is none.", { type: ["string", "null"] }),
       wireName: TEXT,
       result: { type: "object" },
     })),
-  }),
+  }, ["target", "messages", "calls"]),
 };
 
 const query = (name: string, description: string, schema = TEXT): Json => ({
