@@ -78,22 +78,40 @@ export async function importToolsModule(name: string): Promise<Readonly<Record<s
   try {
     return await import(url);
   } catch (cause) {
-    throw new Error(`Cannot load the tools of "${name}": ${whyOf(cause)}`, { cause });
+    throw new Error(`Cannot load the tools of "${name}": ${whyNotLoaded(cause)}`, { cause });
   }
 }
 
-/** What was thrown. Bun lists what is wrong with a module's syntax, each with its place. */
-function whyOf(cause: unknown): string {
-  const { errors = [] } = (cause ?? {}) as { readonly errors?: readonly BuildError[] };
-  const [first] = errors;
-  if (first?.position) return `${first.message} (line ${first.position.line})`;
-  return cause instanceof Error ? cause.message : String(cause);
+/** How many of a module's mistakes are told. */
+const MAX_MISTAKES = 3;
+
+/** What of an error says where the mistake is. */
+interface LoadError {
+  /** In Bun, of several mistakes. */
+  readonly errors?: readonly unknown[];
+  /** In Bun, of one. */
+  readonly position?: { readonly file: string; readonly line: number; readonly column: number };
+  /** In Node it begins with the file and the line; Deno has them in the message. */
+  readonly stack?: string;
 }
 
-interface BuildError {
-  readonly message: string;
-  readonly position?: { readonly line: number } | null;
+/** Why a module cannot be loaded, with the file and the line if the runtime says them. */
+function whyNotLoaded(error: unknown): string {
+  if (typeof error !== "object" || error === null) return String(error);
+  const { errors = [], position, stack = "" } = error as LoadError;
+  if (errors.length > 0) {
+    const more = errors.length > MAX_MISTAKES ? `; and ${errors.length - MAX_MISTAKES} more` : "";
+    return errors.slice(0, MAX_MISTAKES).map(whyNotLoaded).join("; ") + more;
+  }
+  // Bun's mistakes are no instances of Error.
+  const message = String((error as { readonly message?: unknown }).message).replace(COLOURS, "");
+  if (position) return `${position.file}:${position.line}:${position.column}: ${message}`;
+  const place = /^\/.{1,4096}:\d+$/m.exec(stack.slice(0, stack.indexOf("\n") + 1))?.[0];
+  return place === undefined ? message : `${place}: ${message}`;
 }
+
+/** Deno colours its messages. The escape character is no part of a pattern as linters want it. */
+const COLOURS = new RegExp(`${String.fromCharCode(27)}\\[[0-9;]{0,16}m`, "g");
 
 /** The registry that a module exports, as "registry" or by default. */
 export function registryIn(module: Readonly<Record<string, unknown>>): ToolRegistry | undefined {
