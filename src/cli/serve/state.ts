@@ -16,7 +16,7 @@ import {
 } from "../../adapters/calls/mod.ts";
 import { type RateLimitStore, storedRateLimits } from "../../adapters/hono/mod.ts";
 import { sqliteCallStore } from "../../adapters/sqlite/mod.ts";
-import { type ToolDispatcher, type ToolDispatcherOptions } from "../../execute/mod.ts";
+import type { ToolDispatcher, ToolDispatcherOptions } from "../../execute/mod.ts";
 import { describeThrown } from "../../tool/mod.ts";
 import { CommandError, EXIT, type Terminal } from "../terminal.ts";
 
