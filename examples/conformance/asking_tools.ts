@@ -96,9 +96,7 @@ export function askingTools(): readonly Tool[] {
     ),
     asking("test_input_required_result_capabilities", async (_, { ask }) => {
       // A client without a user has its model answer.
-      const answer = await ask("user_name", NAME).catch(() =>
-        ask("capital_question", CAPITAL)
-      );
+      const answer = await ask("user_name", NAME).catch(() => ask("capital_question", CAPITAL));
       return written(answer);
     }),
     asking(
@@ -118,9 +116,7 @@ export function askingTools(): readonly Tool[] {
         required: ["prompt"],
       },
       execute: async ({ prompt }, { ask }) =>
-        `LLM response: ${
-          written(await ask("answer", completion(prompt, 100)))
-        }`,
+        `LLM response: ${written(await ask("answer", completion(prompt, 100)))}`,
     }),
     defineTool({
       name: "test_elicitation",
@@ -161,9 +157,7 @@ export function askingTools(): readonly Tool[] {
           },
         },
       });
-      return `Elicitation completed: action=${answer.action}, content=${
-        written(answer)
-      }`;
+      return `Elicitation completed: action=${answer.action}, content=${written(answer)}`;
     }),
     asking("test_elicitation_sep1330_enums", async (_, { ask }) => {
       const options = ["option1", "option2", "option3"];
@@ -192,9 +186,7 @@ export function askingTools(): readonly Tool[] {
           },
         },
       });
-      return `Elicitation completed: action=${answer.action}, content=${
-        written(answer)
-      }`;
+      return `Elicitation completed: action=${answer.action}, content=${written(answer)}`;
     }),
   ];
 }

@@ -38,8 +38,7 @@ function registerPrompts(server: McpServer): void {
     argsSchema: z.object({
       arg1: completable(
         z.string(),
-        (start) =>
-          ["paris", "park", "party"].filter((word) => word.startsWith(start)),
+        (start) => ["paris", "park", "party"].filter((word) => word.startsWith(start)),
       ),
       arg2: z.string(),
     }),

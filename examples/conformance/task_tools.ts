@@ -4,12 +4,7 @@
  * @module
  */
 
-import {
-  defineTool,
-  type QuestionFields,
-  type Tool,
-  ToolResult,
-} from "@plue/tools";
+import { defineTool, type QuestionFields, type Tool, ToolResult } from "@plue/tools";
 import { mcpContent } from "@plue/tools/mcp";
 
 /** Waits, until the call is aborted. */
@@ -45,8 +40,7 @@ export function taskTools(): readonly Tool[] {
   return [
     defineTool({
       name: "about",
-      description:
-        "Is the first of the list, which the suite calls without arguments.",
+      description: "Is the first of the list, which the suite calls without arguments.",
       execute: () => "The tools that MCP's conformance suite calls.",
     }),
     defineTool({
@@ -104,9 +98,7 @@ export function taskTools(): readonly Tool[] {
           ...CONFIRM,
           message: `Delete ${filename}?`,
         });
-        return action === "accept"
-          ? `Deleted ${filename}.`
-          : `Kept ${filename}.`;
+        return action === "accept" ? `Deleted ${filename}.` : `Kept ${filename}.`;
       },
     }),
     defineTool({
@@ -128,9 +120,7 @@ export function taskTools(): readonly Tool[] {
       async execute(_, { ask, signal }) {
         const answer = await ask("user_name", NAME);
         await pause(1_000, signal);
-        return `Hello, ${
-          answer.action === "accept" ? JSON.stringify(answer.content) : "you"
-        }!`;
+        return `Hello, ${answer.action === "accept" ? JSON.stringify(answer.content) : "you"}!`;
       },
     }),
   ];

@@ -22,8 +22,7 @@ const resource = (uri: string, text: string): {
   };
 } => ({ type: "resource", resource: { uri, mimeType: "text/plain", text } });
 
-const pause = (): Promise<void> =>
-  new Promise((resolve) => setTimeout(resolve, 50));
+const pause = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 50));
 
 /**
  * Makes the tools.
@@ -38,8 +37,7 @@ export function conformanceTools(
   return [
     defineTool({
       name: "test_logging_tool",
-      description:
-        "Sends a log message, which only clients get that asked for them.",
+      description: "Sends a log message, which only clients get that asked for them.",
       execute(_, { metadata }) {
         metadata("This is a log message.");
         return "Logged.";
@@ -118,8 +116,7 @@ export function conformanceTools(
     defineTool({
       name: "test_error_handling",
       description: "Fails.",
-      execute: () =>
-        ToolResult.error("threw", "This tool intentionally returns an error"),
+      execute: () => ToolResult.error("threw", "This tool intentionally returns an error"),
     }),
     defineTool({
       name: "test_tool_with_progress",

@@ -1,9 +1,6 @@
 /** The official client for tasks, against the conformance tools on all four runtimes. */
 
-import {
-  Client,
-  StreamableHTTPClientTransport,
-} from "@modelcontextprotocol/client";
+import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import {
   type ApplicationInputHandler,
   createTaskSessionFromClient,
@@ -91,9 +88,7 @@ for (const runtime of RUNTIME_NAMES) {
         const { properties = {} } = params?.["requestedSchema"] as {
           properties?: object;
         };
-        const content = "name" in properties
-          ? { name: "Ann" }
-          : { confirm: true };
+        const content = "name" in properties ? { name: "Ann" } : { confirm: true };
         // The tools ask by forms only.
         return Promise.resolve({ action: "accept", content } as never);
       };
@@ -106,9 +101,7 @@ for (const runtime of RUNTIME_NAMES) {
       try {
         const execution = await session.callTool(name, args);
         const { outcome } = await execution.settle();
-        const said = outcome.status === "completed"
-          ? textOf(outcome.result)
-          : undefined;
+        const said = outcome.status === "completed" ? textOf(outcome.result) : undefined;
         return {
           kind: execution.kind,
           status: outcome.status,
