@@ -21,25 +21,15 @@ const form = (
   schema: { type: "object", properties, required: Object.keys(properties) },
 });
 
-const NAME: QuestionFields = form("What is your name?", {
-  name: { type: "string" },
-});
-const CONFIRM: QuestionFields = form("Please confirm", {
-  ok: { type: "boolean" },
-});
+const NAME: QuestionFields = form("What is your name?", { name: { type: "string" } });
+const CONFIRM: QuestionFields = form("Please confirm", { ok: { type: "boolean" } });
 
 const completion = (text: string, maxTokens: number): QuestionFields =>
   mcpQuestion({
     method: "sampling/createMessage",
-    params: {
-      messages: [{ role: "user", content: { type: "text", text } }],
-      maxTokens,
-    },
+    params: { messages: [{ role: "user", content: { type: "text", text } }], maxTokens },
   });
-const CAPITAL: QuestionFields = completion(
-  "What is the capital of France?",
-  100,
-);
+const CAPITAL: QuestionFields = completion("What is the capital of France?", 100);
 const ROOTS: QuestionFields = mcpQuestion({ method: "roots/list" });
 
 const written = (answer: Answer): string =>
@@ -78,15 +68,10 @@ export function askingTools(): readonly Tool[] {
       return answers.map(written).join(" ");
     }),
     asking("test_input_required_result_multi_round", async (_, { ask }) => {
-      const name = await ask("step1", {
-        ...NAME,
-        message: "Step 1: What is your name?",
-      });
+      const name = await ask("step1", { ...NAME, message: "Step 1: What is your name?" });
       const color = await ask(
         "step2",
-        form("Step 2: What is your favorite color?", {
-          color: { type: "string" },
-        }),
+        form("Step 2: What is your favorite color?", { color: { type: "string" } }),
       );
       return `${written(name)} ${written(color)}`;
     }),
@@ -178,10 +163,7 @@ export function askingTools(): readonly Tool[] {
               enum: ["opt1", "opt2", "opt3"],
               enumNames: ["Option One", "Option Two", "Option Three"],
             },
-            untitledMulti: {
-              type: "array",
-              items: { type: "string", enum: options },
-            },
+            untitledMulti: { type: "array", items: { type: "string", enum: options } },
             titledMulti: { type: "array", items: { anyOf: titled("Choice") } },
           },
         },

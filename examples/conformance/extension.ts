@@ -16,10 +16,7 @@ import {
 import * as z from "zod";
 import { PNG } from "./tools.ts";
 
-const said = (text: string): PromptMessage => ({
-  role: "user",
-  content: { type: "text", text },
-});
+const said = (text: string): PromptMessage => ({ role: "user", content: { type: "text", text } });
 
 /** Registers them on the server of one request. */
 export function extend(server: McpServer): void {
@@ -28,9 +25,7 @@ export function extend(server: McpServer): void {
 }
 
 function registerPrompts(server: McpServer): void {
-  server.registerPrompt("test_simple_prompt", {
-    description: "Has no arguments.",
-  }, () => ({
+  server.registerPrompt("test_simple_prompt", { description: "Has no arguments." }, () => ({
     messages: [said("This is a simple prompt for testing.")],
   }));
   server.registerPrompt("test_prompt_with_arguments", {
@@ -53,22 +48,13 @@ function registerPrompts(server: McpServer): void {
       role: "user",
       content: {
         type: "resource",
-        resource: {
-          uri,
-          mimeType: "text/plain",
-          text: "Embedded resource content for testing.",
-        },
+        resource: { uri, mimeType: "text/plain", text: "Embedded resource content for testing." },
       },
     }, said("Please process the embedded resource above.")],
   }));
-  server.registerPrompt("test_prompt_with_image", {
-    description: "Has an image in it.",
-  }, () => ({
+  server.registerPrompt("test_prompt_with_image", { description: "Has an image in it." }, () => ({
     messages: [
-      {
-        role: "user",
-        content: { type: "image", data: PNG, mimeType: "image/png" },
-      },
+      { role: "user", content: { type: "image", data: PNG, mimeType: "image/png" } },
       said("Please analyze the image above."),
     ],
   }));
@@ -91,9 +77,7 @@ function registerPrompts(server: McpServer): void {
           },
         });
       }
-      return {
-        messages: [said(`Use this context: ${answer.content?.["context"]}`)],
-      };
+      return { messages: [said(`Use this context: ${answer.content?.["context"]}`)] };
     },
   );
 }
@@ -116,20 +100,13 @@ function registerResources(server: McpServer): void {
     "static-binary",
     "test://static-binary",
     { description: "An image.", mimeType: "image/png" },
-    ({ href: uri }) => ({
-      contents: [{ uri, mimeType: "image/png", blob: PNG }],
-    }),
+    ({ href: uri }) => ({ contents: [{ uri, mimeType: "image/png", blob: PNG }] }),
   );
   server.registerResource(
     "watched-resource",
     "test://watched-resource",
-    {
-      description: "A text that clients subscribe to.",
-      mimeType: "text/plain",
-    },
-    ({ href: uri }) => ({
-      contents: [{ uri, mimeType: "text/plain", text: "Watched." }],
-    }),
+    { description: "A text that clients subscribe to.", mimeType: "text/plain" },
+    ({ href: uri }) => ({ contents: [{ uri, mimeType: "text/plain", text: "Watched." }] }),
   );
   server.registerResource(
     "template",
@@ -139,11 +116,7 @@ function registerResources(server: McpServer): void {
       contents: [{
         uri,
         mimeType: "application/json",
-        text: JSON.stringify({
-          id,
-          templateTest: true,
-          data: `Data for ID: ${id}`,
-        }),
+        text: JSON.stringify({ id, templateTest: true, data: `Data for ID: ${id}` }),
       }],
     }),
   );

@@ -20,19 +20,11 @@ function pause(ms: number, signal: AbortSignal): Promise<void> {
 
 const CONFIRM: QuestionFields = {
   message: "Go on?",
-  schema: {
-    type: "object",
-    properties: { confirm: { type: "boolean" } },
-    required: ["confirm"],
-  },
+  schema: { type: "object", properties: { confirm: { type: "boolean" } }, required: ["confirm"] },
 };
 const NAME: QuestionFields = {
   message: "What is your name?",
-  schema: {
-    type: "object",
-    properties: { name: { type: "string" } },
-    required: ["name"],
-  },
+  schema: { type: "object", properties: { name: { type: "string" } }, required: ["name"] },
 };
 
 /** Makes the tools. */
@@ -46,11 +38,7 @@ export function taskTools(): readonly Tool[] {
     defineTool({
       name: "greet",
       description: "Answers at once.",
-      parameters: {
-        type: "object",
-        properties: { name: { type: "string" } },
-        required: ["name"],
-      },
+      parameters: { type: "object", properties: { name: { type: "string" } }, required: ["name"] },
       execution: "sync",
       execute: ({ name }) => `Hello, ${name}!`,
     }),
@@ -94,10 +82,7 @@ export function taskTools(): readonly Tool[] {
       },
       execution: "task",
       async execute({ filename }, { ask }) {
-        const { action } = await ask("confirm", {
-          ...CONFIRM,
-          message: `Delete ${filename}?`,
-        });
+        const { action } = await ask("confirm", { ...CONFIRM, message: `Delete ${filename}?` });
         return action === "accept" ? `Deleted ${filename}.` : `Kept ${filename}.`;
       },
     }),
@@ -106,10 +91,7 @@ export function taskTools(): readonly Tool[] {
       description: "Is a task that asks two questions at once.",
       execution: "task",
       async execute(_, { ask }) {
-        const answers = await Promise.all([
-          ask("name", NAME),
-          ask("confirm", CONFIRM),
-        ]);
+        const answers = await Promise.all([ask("name", NAME), ask("confirm", CONFIRM)]);
         return answers.map(({ action }) => action).join(" ");
       },
     }),

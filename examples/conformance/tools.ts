@@ -15,11 +15,7 @@ const WAV = "UklGRiQAAABXQVZFZm10IBAAAAABAAEARKwAAIhYAQACABAAZGF0YQAAAAA=";
 
 const resource = (uri: string, text: string): {
   readonly type: "resource";
-  readonly resource: {
-    readonly uri: string;
-    readonly mimeType: string;
-    readonly text: string;
-  };
+  readonly resource: { readonly uri: string; readonly mimeType: string; readonly text: string };
 } => ({ type: "resource", resource: { uri, mimeType: "text/plain", text } });
 
 const pause = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 50));
@@ -30,10 +26,7 @@ const pause = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 
  * @param change Changes the set of tools.
  * @param changePrompts Changes the prompts.
  */
-export function conformanceTools(
-  change: () => void,
-  changePrompts: () => void,
-): readonly Tool[] {
+export function conformanceTools(change: () => void, changePrompts: () => void): readonly Tool[] {
   return [
     defineTool({
       name: "test_logging_tool",
@@ -61,18 +54,12 @@ export function conformanceTools(
     defineTool({
       name: "test_image_content",
       description: "Answers an image.",
-      execute: () =>
-        mcpContent({
-          content: [{ type: "image", data: PNG, mimeType: "image/png" }],
-        }),
+      execute: () => mcpContent({ content: [{ type: "image", data: PNG, mimeType: "image/png" }] }),
     }),
     defineTool({
       name: "test_audio_content",
       description: "Answers sound.",
-      execute: () =>
-        mcpContent({
-          content: [{ type: "audio", data: WAV, mimeType: "audio/wav" }],
-        }),
+      execute: () => mcpContent({ content: [{ type: "audio", data: WAV, mimeType: "audio/wav" }] }),
     }),
     defineTool({
       name: "test_embedded_resource",
@@ -80,10 +67,7 @@ export function conformanceTools(
       execute: () =>
         mcpContent({
           content: [
-            resource(
-              "test://embedded-resource",
-              "This is an embedded resource content.",
-            ),
+            resource("test://embedded-resource", "This is an embedded resource content."),
           ],
         }),
     }),
@@ -95,10 +79,7 @@ export function conformanceTools(
           content: [
             { type: "text", text: "Multiple content types test:" },
             { type: "image", data: PNG, mimeType: "image/png" },
-            resource(
-              "test://mixed-content-resource",
-              '{"test":"data","value":123}',
-            ),
+            resource("test://mixed-content-resource", '{"test":"data","value":123}'),
           ],
         }),
     }),
@@ -139,10 +120,7 @@ export function conformanceTools(
           address: {
             $anchor: "addressDef",
             type: "object",
-            properties: {
-              street: { type: "string" },
-              city: { type: "string" },
-            },
+            properties: { street: { type: "string" }, city: { type: "string" } },
           },
         },
         properties: {
@@ -153,10 +131,7 @@ export function conformanceTools(
           email: { type: "string" },
         },
         allOf: [{ anyOf: [{ required: ["phone"] }, { required: ["email"] }] }],
-        if: {
-          properties: { contactMethod: { const: "phone" } },
-          required: ["contactMethod"],
-        },
+        if: { properties: { contactMethod: { const: "phone" } }, required: ["contactMethod"] },
         then: { required: ["phone"] },
         else: { required: ["email"] },
         additionalProperties: false,
