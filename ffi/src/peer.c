@@ -1,5 +1,7 @@
 #include "peer.h"
 
+#include "events.h"
+#include "invocation.h"
 #include "platform.h"
 #include "program.h"
 #include "settings.h"
@@ -14,7 +16,7 @@ void plue_peer_open(struct plue_peer *peer) {
     *peer = (struct plue_peer){.generation = ++last_generation};
 }
 
-static void forget(struct plue_peer *peer) PLUE_LOCKED {
+static void forget_tools(struct plue_peer *peer) PLUE_LOCKED {
     free(peer->refusal);
     plue_shared_text_release(peer->tools);
     peer->refusal = NULL;
@@ -34,7 +36,7 @@ const char *plue_peer_fault(void) {
 }
 
 struct plue_frame *plue_peer_configure(struct plue_peer *peer) {
-    forget(peer);
+    forget_tools(peer);
     peer->state = PLUE_PEER_WAITING;
     peer->configuration++;
     const char *tools_module = plue_settings.tools_module;
@@ -51,11 +53,20 @@ struct plue_frame *plue_peer_configure(struct plue_peer *peer) {
     struct plue_frame *frame = plue_frame_of_strings(
         PLUE_FRAME_CONFIG, PLUE_PROTOCOL_VERSION, peer->configuration, 0, strings, 2);
     free(from_environment);
-    return frame;
+    if (frame == NULL) {
+        return NULL;
+    }
+    struct plue_frame *frames = plue_host_tools_frames();
+    struct plue_frame **end = &frames;
+    while (*end != NULL) {
+        end = &(*end)->next;
+    }
+    *end = frame;
+    return frames;
 }
 
 void plue_peer_close(struct plue_peer *peer) PLUE_CHECKED(no_thread_safety_analysis) {
-    forget(peer);
+    forget_tools(peer);
 }
 
 struct plue_outcome plue_peer_refusal(const struct plue_peer *peer) {
@@ -80,17 +91,30 @@ static bool may_be_json(const uint8_t *bytes, size_t length) {
     return length > 0 && plue_text_is_string(bytes, length);
 }
 
+/* The JSON as a string: a large payload becomes it without a copy. NULL when out of memory. */
+static char *take_json(struct plue_frame_view *view, const uint8_t *json, size_t length) {
+    if (view->own == NULL || json != view->own) {
+        return plue_text_copy(json, length);
+    }
+    char *own = (char *)view->own;
+    own[length] = '\0';
+    view->own = NULL;
+    return own;
+}
+
 /* Splits the payload of a RESULT. Returns false when it is malformed. */
-static bool read_outcome(const struct plue_frame_view *view, struct plue_outcome *outcome) {
+static bool read_outcome(struct plue_frame_view *view, struct plue_outcome *outcome) {
     const uint8_t *json = view->payload;
     size_t length = view->length;
     const uint8_t *message = NULL;
     size_t message_length = 0;
-    *outcome = (struct plue_outcome){NULL, NULL};
+    *outcome = (struct plue_outcome){.status = PLUE_OK};
     if (view->flags & PLUE_RESULT_FAILED) {
         if (length < 4 || plue_read_u32(json) > length - 4) {
             return false;
         }
+        int status = view->flags >> PLUE_RESULT_STATUS_SHIFT;
+        outcome->status = status == PLUE_OK ? PLUE_OTHER : status;
         message = json + 4;
         message_length = plue_read_u32(json);
         json += 4 + message_length;
@@ -100,7 +124,7 @@ static bool read_outcome(const struct plue_frame_view *view, struct plue_outcome
         return false;
     }
     outcome->message = message == NULL ? NULL : plue_text_repair(message, message_length);
-    outcome->json = plue_text_copy(json, length);
+    outcome->json = take_json(view, json, length);
     if (outcome->json == NULL || (message != NULL && outcome->message == NULL)) {
         plue_outcome_free(*outcome);
         *outcome = plue_outcome_out_of_memory();
@@ -108,7 +132,7 @@ static bool read_outcome(const struct plue_frame_view *view, struct plue_outcome
     return true;
 }
 
-static bool receive_result(struct plue_peer *peer, const struct plue_frame_view *view,
+static bool receive_result(struct plue_peer *peer, struct plue_frame_view *view,
                            struct plue_wakeups *wakeups) PLUE_UNLOCKED {
     struct plue_outcome outcome;
     if (!read_outcome(view, &outcome)) {
@@ -158,6 +182,7 @@ static bool receive_tools(struct plue_peer *peer,
         struct plue_shared_text *old = peer->tools;
         peer->tools = tools;
         tools = old;
+        plue_events_list_changed();
     }
     plue_unlock();
     plue_shared_text_release(tools);
@@ -198,13 +223,19 @@ static void receive_failed(struct plue_peer *peer,
     free(reason);
 }
 
+static void receive_log(const struct plue_frame_view *view) PLUE_UNLOCKED {
+    if (!plue_events_log((const char *)view->payload, view->length)) {
+        fprintf(stderr, "plue: %.*s\n", (int)view->length, (const char *)view->payload);
+    }
+}
+
 static void receive_pong(struct plue_peer *peer) PLUE_UNLOCKED {
     plue_lock();
     peer->pong_due_ms = 0;
     plue_unlock();
 }
 
-bool plue_peer_receive(struct plue_peer *peer, const struct plue_frame_view *view,
+bool plue_peer_receive(struct plue_peer *peer, struct plue_frame_view *view,
                        struct plue_wakeups *wakeups) {
     switch (view->type) {
     case PLUE_FRAME_RESULT:
@@ -217,6 +248,13 @@ bool plue_peer_receive(struct plue_peer *peer, const struct plue_frame_view *vie
         return receive_hello(peer, view);
     case PLUE_FRAME_FAILED:
         receive_failed(peer, view);
+        return true;
+    case PLUE_FRAME_INVOKE:
+        return plue_invocation_receive(peer, view, wakeups);
+    case PLUE_FRAME_CANCEL:
+        return plue_invocation_cancel(peer, view);
+    case PLUE_FRAME_LOG:
+        receive_log(view);
         return true;
     case PLUE_FRAME_PONG:
         receive_pong(peer);

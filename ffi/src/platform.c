@@ -11,13 +11,28 @@
 
 #if defined(__linux__)
 #include <linux/futex.h>
+#include <sys/auxv.h>
 #include <sys/syscall.h>
+#include <sys/timerfd.h>
+#else
+#include <sys/event.h>
 #endif
 
 uint64_t plue_now_ms(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+int plue_ms_until(uint64_t at_ms) {
+    if (at_ms == PLUE_NEVER_MS) {
+        return -1;
+    }
+    uint64_t now = plue_now_ms();
+    if (now >= at_ms) {
+        return 0;
+    }
+    return at_ms - now < INT_MAX ? (int)(at_ms - now) : INT_MAX;
 }
 
 /* ------------------------------------------------------------------------------- sleeping */
@@ -118,12 +133,25 @@ static void set_flags(int descriptor) {
 }
 #endif
 
-const char *plue_environment(const char *name) {
-#if defined(__APPLE__)
-    return issetugid() ? NULL : getenv(name);
+bool plue_has_more_rights(void) {
+#if defined(__linux__)
+    return getauxval(AT_SECURE) != 0;
+#elif defined(__APPLE__) || defined(__FreeBSD__)
+    return issetugid();
 #else
-    return secure_getenv(name);
+    return getuid() != geteuid() || getgid() != getegid();
 #endif
+}
+
+const char *plue_environment(const char *name) {
+    return plue_has_more_rights() ? NULL : getenv(name);
+}
+
+void plue_close(int *descriptor) {
+    if (*descriptor >= 0) {
+        close(*descriptor);
+    }
+    *descriptor = -1;
 }
 
 int plue_copy_descriptor(int descriptor, int least) {
@@ -155,12 +183,8 @@ static int move_above_stdio(int pair[2]) {
         return 0;
     }
     int error = errno;
-    for (int i = 0; i < 2; i++) {
-        if (pair[i] >= 0) {
-            close(pair[i]);
-        }
-        pair[i] = -1;
-    }
+    plue_close(&pair[0]);
+    plue_close(&pair[1]);
     errno = error;
     return -1;
 }
@@ -196,6 +220,59 @@ int plue_pipe(int pair[2]) {
     }
 #endif
     return move_above_stdio(pair);
+}
+
+/* --------------------------------------------------------------------------------- alarms */
+
+/* On Linux a timer that is set to a time in the past is readable at once, and one that is set
+ * again is not readable any more: nothing has to be read from it. */
+#if defined(__linux__)
+
+static int make_alarm(void) {
+    return timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+}
+
+void plue_alarm_set(int alarm, uint64_t at_ms) {
+    struct itimerspec time = {.it_value = {(time_t)(at_ms / 1000), (long)(at_ms % 1000) * 1000000}};
+    timerfd_settime(alarm, TFD_TIMER_ABSTIME, &time, NULL);
+}
+
+#else
+
+static int make_alarm(void) {
+    int alarm = kqueue();
+    if (alarm >= 0) {
+        fcntl(alarm, F_SETFD, FD_CLOEXEC);
+    }
+    return alarm;
+}
+
+void plue_alarm_set(int alarm, uint64_t at_ms) {
+    struct kevent event;
+    /* Takes back what was set; fails where nothing was. */
+    EV_SET(&event, 1, EVFILT_TIMER, EV_DELETE, 0, 0, NULL);
+    kevent(alarm, &event, 1, NULL, 0, NULL);
+    if (at_ms != PLUE_NEVER_MS) {
+        uint64_t now = plue_now_ms();
+        EV_SET(&event, 1, EVFILT_TIMER, EV_ADD | EV_ONESHOT, 0,
+               (intptr_t)(at_ms > now ? at_ms - now : 0), NULL);
+        kevent(alarm, &event, 1, NULL, 0, NULL);
+    }
+}
+
+#endif
+
+int plue_alarm_new(void) {
+    return plue_move_descriptor(make_alarm(), STDERR_FILENO + 1);
+}
+
+void plue_alarm_renew(int alarm) {
+    int fresh = make_alarm();
+    if (fresh >= 0 && fresh != alarm) {
+        dup2(fresh, alarm);
+        fcntl(alarm, F_SETFD, FD_CLOEXEC);
+        close(fresh);
+    }
 }
 
 ssize_t plue_send(int socket, const void *bytes, size_t length) {

@@ -4,12 +4,16 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 /* Milliseconds of a clock that nobody sets. */
 uint64_t plue_now_ms(void);
+
+/* The milliseconds until then, as poll() wants them: -1 is PLUE_NEVER_MS, 0 is over. */
+int plue_ms_until(uint64_t at_ms);
 
 /* Sleeps until the word has another value than `value`, at the latest until `at_ms`. May return
  * earlier: look again. */
@@ -26,9 +30,14 @@ void plue_unpark(const atomic_uint *word);
 int plue_cancellation_off(void);
 void plue_cancellation_restore(int state);
 
-/* A variable of the environment; NULL if it is not set, or if this process has more rights than
- * whoever started it and chose the environment. */
+/* Whether this process has more rights than whoever started it, and chose its environment. */
+bool plue_has_more_rights(void);
+
+/* A variable of the environment; NULL if it is not set, or plue_has_more_rights(). */
 const char *plue_environment(const char *name);
+
+/* Closes a descriptor, if it is one, and makes it -1. */
+void plue_close(int *descriptor);
 
 /* Copies a descriptor to one that is at least `least` and is closed on exec. Returns it, or -1 with
  * errno. */
@@ -41,6 +50,15 @@ int plue_move_descriptor(int descriptor, int least);
 /* Descriptors above 2 that are closed on exec and never block. Return 0, or -1 with errno. */
 int plue_socket_pair(int pair[2]);
 int plue_pipe(int pair[2]);
+
+/* A descriptor above 2 that poll() finds readable from a time on. Returns -1 with errno. */
+int plue_alarm_new(void);
+
+/* Sets the time; PLUE_NEVER_MS is never. A time that has passed is now. */
+void plue_alarm_set(int alarm, uint64_t at_ms);
+
+/* Gives a descriptor, which a child of fork() shares with its parent, an alarm of its own. */
+void plue_alarm_renew(int alarm);
 
 /* send() that never blocks, never raises SIGPIPE and is not interrupted. */
 ssize_t plue_send(int socket, const void *bytes, size_t length);

@@ -2,14 +2,18 @@
 
 #include "abort.h"
 #include "call.h"
+#include "events.h"
 #include "guest.h"
+#include "invocation.h"
 #include "outcome.h"
 #include "platform.h"
 #include "plue.h"
-#include "process.h"
 #include "program.h"
 #include "settings.h"
 #include "sidecar.h"
+#include "submit.h"
+
+#include <unistd.h>
 
 struct plue_mutex plue_mutex = {PTHREAD_MUTEX_INITIALIZER};
 bool plue_stopping;
@@ -39,6 +43,7 @@ void plue_unlock(void) PLUE_CHECKED(no_thread_safety_analysis) {
 void plue_change(void) {
     atomic_fetch_add(&changes, 1);
     plue_unpark(&changes);
+    plue_submissions_runtime_changed();
 }
 
 void plue_wait_for_change(uint64_t at_ms) {
@@ -56,6 +61,9 @@ const char plue_forked_message[] =
 
 static bool forked;
 
+/* This process, if it cannot be told of a fork(); else 0. */
+static pid_t only_process;
+
 /* Whether the child of this thread's fork() may use the library: the lock is then held across it, so
  * that the child finds everything as it should be. */
 static _Thread_local bool passes_on;
@@ -63,7 +71,7 @@ static _Thread_local bool passes_on;
 /* Whether there is a thread, a process or a runtime that the child would not have. */
 static bool is_at_work(void) PLUE_LOCKED {
     return plue_stopping || plue_sidecar_exists() || plue_guest_peer() != NULL ||
-           plue_calls_are_running();
+           plue_calls_are_running() || plue_submissions_are_open() || plue_events_are_waiting();
 }
 
 static void before_fork(void) PLUE_CHECKED(no_thread_safety_analysis) {
@@ -74,11 +82,9 @@ static void before_fork(void) PLUE_CHECKED(no_thread_safety_analysis) {
             pthread_mutex_unlock(&plue_mutex.mutex);
         }
     }
-    plue_process_before_fork();
 }
 
 static void after_fork_in_parent(void) PLUE_CHECKED(no_thread_safety_analysis) {
-    plue_process_after_fork_in_parent();
     if (passes_on) {
         passes_on = false;
         plue_unlock();
@@ -86,9 +92,9 @@ static void after_fork_in_parent(void) PLUE_CHECKED(no_thread_safety_analysis) {
 }
 
 static void after_fork_in_child(void) PLUE_CHECKED(no_thread_safety_analysis) {
-    plue_process_after_fork_in_child();
     if (passes_on) {
         passes_on = false;
+        plue_events_after_fork();
         plue_unlock();
         return;
     }
@@ -97,7 +103,7 @@ static void after_fork_in_child(void) PLUE_CHECKED(no_thread_safety_analysis) {
 }
 
 bool plue_is_forked(void) {
-    return forked;
+    return forked || (only_process != 0 && getpid() != only_process);
 }
 
 /* When the library is loaded, and so before any thread can use it. Statically linked, before the
@@ -105,7 +111,9 @@ bool plue_is_forked(void) {
 __attribute__((constructor(101))) static void initialise(void) {
     plue_outcome_prepare();
     plue_image_prepare();
-    pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+    if (pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) != 0) {
+        only_process = getpid();
+    }
 }
 
 /* --------------------------------------------------------------------------------- shutdown */
@@ -134,10 +142,12 @@ static void shut_down(void) PLUE_UNLOCKED {
     plue_lock();
     plue_sidecar_end_shutdown();
     plue_settings_reset();
+    struct plue_host_tool *tools = plue_host_tools_take();
     plue_guest_configure(); /* it forgets what it was asked to offer */
     plue_stopping = false;
     plue_change();
     plue_unlock();
+    plue_host_tools_destroy(tools);
     if (sidecar != NULL) {
         plue_sidecar_unhold(sidecar);
     }

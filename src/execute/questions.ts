@@ -128,23 +128,25 @@ export class CallQuestions {
       if (tries === MAX_TRIES) {
         throw new InputUnavailable(`the answers to "${key}" did not fit ${MAX_TRIES} times`);
       }
-      answer = await this.#askCaller(question);
-      if (answer === undefined) break;
+      const given = await this.#askCaller(question);
+      if (given === null) throw new InputUnavailable("its caller cannot be asked that");
+      if (given === undefined) break;
+      answer = given;
     }
     this.#keep(key, { asked });
     return await this.#wait(question);
   }
 
   /** Asks the caller, who may be able to answer now. The wait has a limit of its own. */
-  async #askCaller(question: Question): Promise<Answer | undefined> {
+  async #askCaller(question: Question): Promise<Answer | undefined | null> {
     const call = this.#call;
     const { deadline, options, settings } = call;
     if (this.#asking++ === 0) this.#resumeTime = deadline.suspend(settings.approvalTimeoutMs);
     deadline.rearm();
     try {
       const asked = (async () => await options.onQuestion?.(question, new CallView(call)))();
-      const answer: unknown = (await untilAborted(asked, deadline.signal)) ?? undefined;
-      return answer === undefined ? answer : readAnswer(answer) ??
+      const answer: unknown = await untilAborted(asked, deadline.signal);
+      return answer === undefined || answer === null ? answer : readAnswer(answer) ??
         refuse(`take an answer to "${question.key}"`, 'it must be like {"action": "accept"}');
     } catch (error) {
       deadline.throwIfAborted();

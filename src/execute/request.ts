@@ -104,14 +104,15 @@ export interface DispatchContext {
   progress?(progress: ToolProgress): void;
   /**
    * Asks the one who called: a prompt in a terminal, a dialog. The call waits for the answer, which
-   * does not count against its timeout. `undefined` says that this cannot be asked here: the call is
-   * then suspended, as without this function. The signal of the call aborts when the answer is no
-   * longer wanted.
+   * does not count against its timeout. `undefined` says that this cannot be asked now: the call is
+   * then suspended, as without this function. `null` says that this cannot be asked at all: the tool
+   * goes on without an answer, or the call fails with `input_unavailable`. The signal of the call
+   * aborts when the answer is no longer wanted.
    */
   onQuestion?(
     question: Question,
     call: CallInfo,
-  ): Answer | undefined | Promise<Answer | undefined>;
+  ): Answer | undefined | null | Promise<Answer | undefined | null>;
   /**
    * Is given what a generator yields: a frozen copy. The tool goes on when the promise that it
    * returns, if any, has settled.

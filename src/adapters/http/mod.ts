@@ -6,6 +6,7 @@
  */
 
 export { bearerAuth, type BearerAuthOptions, type TokenVerifier } from "./bearer_auth.ts";
+export { BoundedMap, type BoundedMapOptions } from "./bounded_map.ts";
 export { CALL_ID_HEADERS, type CallIds, readCallIds } from "./call_ids.ts";
 export {
   type ChallengeOptions,

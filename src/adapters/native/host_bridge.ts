@@ -6,21 +6,28 @@
  */
 
 import type { DispatchContext } from "../../execute/mod.ts";
-import { isObject } from "../../tool/mod.ts";
+import { type Answers, isObject } from "../../tool/mod.ts";
 import { NativeConfigError, readNativeConfig } from "./config.ts";
 import {
   ABORTS_SIGNAL,
+  ANSWERS_QUESTIONS,
   type Frame,
   FrameError,
   PROTOCOL_VERSION,
   readFrames,
   readId,
+  readNumbers,
   readStrings,
   readText,
   REQUEST,
+  RESUMES,
   SIGNAL_BYTES,
+  WANTS_ANSWER,
   WANTS_METADATA,
+  YIELD,
+  YIELD_BYTES,
 } from "./frames.ts";
+import { HOST_CALL, HostFunctions } from "./host_functions.ts";
 import { HostTools, type NativeTools, type Ticker } from "./host_tools.ts";
 import { Replies } from "./replies.ts";
 
@@ -62,7 +69,7 @@ const NO_SIGNAL = 0;
 interface HostCall {
   readonly id: number;
   readonly signalId: number;
-  readonly wantsEvents: boolean;
+  readonly flags: number;
   readonly strings: (string | undefined)[];
   readonly controller: AbortController;
 }
@@ -79,6 +86,7 @@ const unavailable = (message: string): HostRefusal => ({ code: "runtime_unavaila
 export class HostBridge {
   readonly #options: HostBridgeOptions;
   readonly #replies: Replies;
+  readonly #functions: HostFunctions;
   /** The controller of each running call, by the call's id. */
   readonly #running: Map<number, AbortController> = new Map();
   /** The running calls that carry an abort signal, by the signal's id. */
@@ -98,6 +106,9 @@ export class HostBridge {
   constructor(options: HostBridgeOptions) {
     this.#options = options;
     this.#replies = new Replies((frames) => options.send(frames));
+    this.#functions = new HostFunctions(this.#replies, (error) => {
+      this.#replies.log(error instanceof Error ? error.message : String(error));
+    });
   }
 
   /** How many calls are running. */
@@ -124,6 +135,7 @@ export class HostBridge {
   close(reason: string): void {
     this.#abortAll(reason);
     this.#release();
+    this.#functions.clear();
     this.#configuration = NONE;
     this.#tools = unavailable("Cannot call a tool: the tools are detached");
   }
@@ -136,9 +148,17 @@ export class HostBridge {
         return this.#abort(id, (flags & ABORTS_SIGNAL) !== 0, readText(payload));
       case REQUEST.shutdown:
         this.#abortAll("The host shuts down");
+        this.#functions.clear();
         return this.#options.onShutdown?.();
       case REQUEST.configure:
         return this.#configure(id, flags, readStrings(payload, 2));
+      case REQUEST.register:
+        return this.#register(id, flags, payload);
+      case REQUEST.unregister:
+        this.#functions.remove(readId(payload));
+        return this.#answer(id, null);
+      case REQUEST.yield:
+        return this.#yield(id, flags, payload);
       case REQUEST.ping:
         return this.#replies.pong(id);
       default:
@@ -179,6 +199,7 @@ export class HostBridge {
 
   #begin(tools: HostTools): void {
     this.#tools = tools;
+    this.#functions.follow(tools.registry);
     if (this.#list(tools)) this.#replies.hello(this.#configuration, this.#options.runtime);
   }
 
@@ -216,12 +237,37 @@ export class HostBridge {
     return false;
   }
 
+  #register(id: number, flags: number, payload: Uint8Array): void {
+    const [definition = ""] = readStrings(payload.subarray(SIGNAL_BYTES), 1);
+    const wantsAnswer = (flags & WANTS_ANSWER) !== 0;
+    try {
+      const tool = this.#functions.add(readId(payload), definition);
+      if (wantsAnswer) this.#answer(id, tool);
+    } catch (error) {
+      const message = error instanceof Error ? error.message : String(error);
+      if (wantsAnswer) this.#replies.failure(id, "invalid_argument", message, undefined);
+      else this.#replies.log(message);
+    }
+  }
+
+  /** Answers what is no call of a tool. The list goes first, because it may have changed. */
+  #answer(id: number, content: unknown): void {
+    this.refresh();
+    this.#replies.result(id, { ok: true, content, durationMs: 0 }, undefined);
+  }
+
+  #yield(id: number, kind: number, payload: Uint8Array): void {
+    const [first, second] = readNumbers(payload, kind === YIELD.progress);
+    const [text = ""] = readStrings(payload.subarray(YIELD_BYTES), 1);
+    this.#functions.receive(id, { kind, first, second, text });
+  }
+
   #execute(id: number, flags: number, payload: Uint8Array): void {
     const tools = this.#tools;
     const call: HostCall = {
       id,
       signalId: readId(payload),
-      wantsEvents: (flags & WANTS_METADATA) !== 0,
+      flags,
       strings: readStrings(payload.subarray(SIGNAL_BYTES), 4),
       controller: this.#spare.pop() ?? new AbortController(),
     };
@@ -244,18 +290,39 @@ export class HostBridge {
   }
 
   #dispatch(tools: HostTools | HostRefusal, call: HostCall): void {
-    const { id, wantsEvents, strings: [name = "", params, sessionId, messageId] } = call;
-    const tool = wantsEvents ? name : undefined;
+    const { id, flags, strings: [name = "", params, sessionId, messageId] } = call;
+    const wantsEvents = (flags & WANTS_METADATA) !== 0;
+    const resumes = (flags & RESUMES) !== 0;
+    // A ticket is no name to tell.
+    const tool = wantsEvents ? resumes ? "" : name : undefined;
     if (!(tools instanceof HostTools)) {
       this.#end(call);
       return this.#replies.failure(id, tools.code, tools.message, tool);
     }
+    const answers = resumes ? readAnswers(params) : undefined;
+    if (resumes && answers === undefined) {
+      this.#end(call);
+      const message = "Cannot continue the call: answers_json must be a JSON object";
+      return this.#replies.failure(id, "invalid_argument", message, tool);
+    }
     const { signal } = call.controller;
-    const context: DispatchContext = { sessionId, messageId, signal };
+    let context: DispatchContext = { sessionId, messageId, signal };
+    if (wantsEvents) context = this.#listening(id, signal, context);
+    if ((flags & ANSWERS_QUESTIONS) !== 0) {
+      context = {
+        ...context,
+        onQuestion: (question, { tool, signal }) =>
+          this.#functions.ask(id, { ...question, tool: tool.id }, signal),
+      };
+    }
+    // Only its own tools have to know which call of the host it is.
+    if (resumes || this.#functions.has(name)) {
+      context = { ...context, services: { [HOST_CALL]: id } };
+    }
     tools.dispatcher
       .dispatch(
-        { name, arguments: params },
-        wantsEvents ? this.#listening(id, signal, context) : context,
+        answers === undefined ? { name, arguments: params } : { ticket: name, answers },
+        context,
       )
       .then((result) => {
         this.#end(call);
@@ -317,6 +384,16 @@ function withReason<Failure extends { readonly message: string }>(
   return why === NO_REASON
     ? failure
     : { ...failure, message: `${failure.message}: ${why.slice(0, MAX_REASON)}` };
+}
+
+/** The answers to questions; `undefined` if they are none. What is wrong with one is the dispatcher's to say. */
+function readAnswers(text = "{}"): Answers | undefined {
+  try {
+    const answers: unknown = JSON.parse(text);
+    return isObject(answers) ? answers as Answers : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 function refusalOf(error: unknown): HostRefusal {

@@ -134,11 +134,26 @@ describe("context.ask()", () => {
     assertEquals(outcome(result), "Hello Ann");
   });
 
-  it("suspends a call whose caller says that it cannot ask this", async () => {
+  it("suspends a call whose caller says that it cannot ask this now", async () => {
     const { call } = fixture([NAME]);
     assertEquals(keysOf(await suspended(call("greet", {}, answering(undefined).context))), [
       "name",
     ]);
+  });
+
+  it("tells the tool if its caller cannot be asked at all, and nobody else", async () => {
+    const { call, reports } = fixture([NAME, {
+      name: "copes",
+      execute: (_, { ask }) =>
+        ask("name", { message: "Who are you?" }).catch((error: unknown) => String(error)),
+    }]);
+    const context: DispatchContext = { onQuestion: () => null };
+    assertEquals(outcome(await call("greet", {}, context)), "input_unavailable");
+    assertStringIncludes(
+      String(outcome(await call("copes", {}, context))),
+      "its caller cannot be asked that",
+    );
+    assertEquals(reports, []);
   });
 
   it("asks again with the issues when a call goes on with an answer that does not fit", async () => {

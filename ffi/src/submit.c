@@ -1,0 +1,248 @@
+#include "submit.h"
+
+#include "abort.h"
+#include "call.h"
+#include "events.h"
+#include "platform.h"
+#include "plue.h"
+#include "runtime.h"
+#include "settings.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct submission {
+    struct plue_call call;
+    struct plue_due due;
+    struct submission *next PLUE_GUARDED;
+    struct submission **previous PLUE_GUARDED;
+    struct plue_frame *frame PLUE_GUARDED; /* until the call has been given to a peer */
+    uint64_t start_limit_ms;
+    bool waited PLUE_GUARDED; /* for the runtime's start */
+    plue_tool_context_t context; /* its callback and user_data count */
+    plue_done_t on_done;
+    void *user_data;
+    char tool_name[];
+};
+
+static struct submission *submissions PLUE_GUARDED;
+static size_t starting PLUE_GUARDED; /* those whose frame is still here */
+
+static void link_submission(struct submission *submission) PLUE_LOCKED {
+    submission->next = submissions;
+    submission->previous = &submissions;
+    if (submissions != NULL) {
+        submissions->previous = &submission->next;
+    }
+    submissions = submission;
+    starting++;
+}
+
+static void unlink_submission(struct submission *submission) PLUE_LOCKED {
+    *submission->previous = submission->next;
+    if (submission->next != NULL) {
+        submission->next->previous = submission->previous;
+    }
+}
+
+static struct plue_frame *take_frame(struct submission *submission) PLUE_LOCKED {
+    struct plue_frame *frame = submission->frame;
+    submission->frame = NULL;
+    starting--;
+    return frame;
+}
+
+/* Ends a call that has not begun; its outcome is set already. */
+static void end_before_begin(struct submission *submission) PLUE_LOCKED {
+    plue_frame_free_all(take_frame(submission));
+    plue_call_close(&submission->call);
+    struct plue_wakeups wakeups = {.count = 0};
+    plue_call_notify(&submission->call, PLUE_CALL_DONE, &wakeups);
+}
+
+/* Gives the call to a runtime if one is ready. */
+static void try_to_begin(struct submission *submission) PLUE_UNLOCKED {
+    plue_lock();
+    if (submission->frame == NULL) {
+        plue_unlock();
+        return;
+    }
+    struct plue_call *call = &submission->call;
+    struct plue_peer *peer = NULL;
+    enum plue_readiness readiness = PLUE_RUNTIME_HAS_FAILED;
+    if (!plue_abort_is_aborted(call->signal)) {
+        readiness = plue_runtime_look(PLUE_WAITS_FOR_NOTHING, submission->start_limit_ms,
+                                      &submission->waited, &peer, &call->outcome);
+    }
+    if (readiness == PLUE_RUNTIME_IS_READY) {
+        plue_call_begin_and_unlock(call, peer, take_frame(submission));
+        return;
+    }
+    if (readiness == PLUE_RUNTIME_HAS_FAILED) {
+        end_before_begin(submission);
+    }
+    plue_unlock();
+}
+
+static uint64_t submission_deadline(const struct submission *submission) PLUE_LOCKED {
+    return submission->frame != NULL ? submission->start_limit_ms
+                                     : plue_call_deadline(&submission->call);
+}
+
+/* Tells of the call on a thread that dispatches. */
+static bool tell_submission(struct plue_due *due, int *told) PLUE_UNLOCKED {
+    struct submission *submission =
+        (struct submission *)(void *)((char *)due - offsetof(struct submission, due));
+    struct plue_call *call = &submission->call;
+    try_to_begin(submission);
+    while (plue_call_attend(call, &submission->context)) {
+        ++*told;
+    }
+    plue_lock();
+    bool has_ended = atomic_load(&call->news) & PLUE_CALL_DONE;
+    if (has_ended) {
+        unlink_submission(submission);
+    } else {
+        plue_events_expect(submission_deadline(submission));
+    }
+    plue_unlock();
+    if (!has_ended) {
+        return true;
+    }
+    struct plue_outcome outcome =
+        plue_call_conclude(call, submission->tool_name, &submission->context);
+    submission->on_done(outcome.status, outcome.json, submission->user_data);
+    ++*told;
+    plue_outcome_free(outcome);
+    free(submission);
+    return false;
+}
+
+/* ------------------------------------------------------------------------------------- hooks */
+
+uint64_t plue_submissions_expire(uint64_t now_ms) {
+    uint64_t next = PLUE_NEVER_MS;
+    for (struct submission *submission = submissions; submission != NULL;
+         submission = submission->next) {
+        uint64_t deadline = submission_deadline(submission);
+        if (deadline == PLUE_NEVER_MS) {
+            continue;
+        }
+        if (deadline <= now_ms) {
+            plue_events_add(&submission->due);
+        } else if (next == PLUE_NEVER_MS || deadline < next) {
+            next = deadline;
+        }
+    }
+    return next;
+}
+
+void plue_submissions_runtime_changed(void) {
+    if (starting == 0) {
+        return;
+    }
+    for (struct submission *submission = submissions; submission != NULL;
+         submission = submission->next) {
+        if (submission->frame == NULL) {
+            continue;
+        }
+        if (plue_stopping) {
+            /* Now: the host may dispatch only after the shutdown, and would start the tools again. */
+            submission->call.outcome =
+                plue_outcome_failure("shutdown", "plue_shutdown() was called");
+            end_before_begin(submission);
+        } else {
+            plue_events_add(&submission->due);
+        }
+    }
+}
+
+bool plue_submissions_are_open(void) {
+    return submissions != NULL;
+}
+
+/* ------------------------------------------------------------------------------ the host's side */
+
+static struct submission *make_submission(const char *tool_name, const plue_tool_context_t *context,
+                               plue_done_t on_done, void *user_data) {
+    size_t size = strlen(tool_name) + 1;
+    struct submission *submission = calloc(1, sizeof *submission + size);
+    if (submission == NULL) {
+        return NULL;
+    }
+    memcpy(submission->tool_name, tool_name, size);
+    submission->call.signal = context->abort_signal;
+    submission->call.due = &submission->due;
+    submission->due.tell = tell_submission;
+    submission->context.metadata_callback = context->metadata_callback;
+    submission->context.user_data = context->user_data;
+    submission->on_done = on_done;
+    submission->user_data = user_data;
+    return submission;
+}
+
+static struct plue_outcome submit_checked(const struct plue_request *request,
+                                  const plue_tool_context_t *context, plue_done_t on_done,
+                                  void *user_data) PLUE_UNLOCKED {
+    static const plue_tool_context_t none;
+    context = context == NULL ? &none : context;
+    if (plue_is_forked()) {
+        return plue_outcome_failure("runtime_unavailable", plue_forked_message);
+    }
+    if (on_done == NULL) {
+        return plue_outcome_failure("invalid_argument", "on_done is NULL");
+    }
+    struct plue_outcome failure = {.status = PLUE_OK};
+    struct plue_frame *frame = plue_call_frame(request, context, &failure);
+    if (frame == NULL) {
+        return failure;
+    }
+    /* A ticket is no name to tell. */
+    const char *tool_name = request->resumes ? "" : request->name;
+    struct submission *submission = make_submission(tool_name, context, on_done, user_data);
+    if (submission == NULL) {
+        plue_frame_free_all(frame);
+        return plue_outcome_out_of_memory();
+    }
+    plue_abort_carry(submission->call.signal);
+    plue_lock();
+    submission->frame = frame;
+    submission->start_limit_ms = plue_now_ms() + plue_settings.start_timeout_ms;
+    /* No thread tells of the call until it has been tried to begin. */
+    submission->due.is_being_told = true;
+    link_submission(submission);
+    plue_call_open(&submission->call);
+    plue_unlock();
+    try_to_begin(submission);
+    plue_lock();
+    submission->due.is_being_told = false;
+    if (submission->due.has_more) {
+        plue_events_add(&submission->due);
+    } else {
+        plue_events_expect(submission_deadline(submission));
+    }
+    plue_unlock();
+    return failure;
+}
+
+static int submit_request(const struct plue_request *request, const plue_tool_context_t *context,
+                          plue_done_t on_done, void *user_data) {
+    int cancellation = plue_cancellation_off();
+    int status = plue_outcome_status(submit_checked(request, context, on_done, user_data));
+    plue_cancellation_restore(cancellation);
+    return status;
+}
+
+int plue_tool_submit(const char *tool_name, const char *params_json,
+                     const plue_tool_context_t *context, plue_done_t on_done, void *user_data) {
+    const struct plue_request request = {.name = tool_name, .json = params_json};
+    return submit_request(&request, context, on_done, user_data);
+}
+
+int plue_tool_submit_resume(const char *ticket, const char *answers_json,
+                            const plue_tool_context_t *context, plue_done_t on_done,
+                            void *user_data) {
+    const struct plue_request request = {.resumes = true, .name = ticket, .json = answers_json};
+    return submit_request(&request, context, on_done, user_data);
+}

@@ -1,0 +1,278 @@
+/**
+ * Tools that the host runs itself: they are registered like all others, and their calls go back to
+ * the host.
+ *
+ * @module
+ */
+
+import type { ToolRegistry } from "../../registry/mod.ts";
+import {
+  type Answer,
+  type FailureCode,
+  isObject,
+  isToolResult,
+  parseToolId,
+  type ToolContext,
+  type ToolDefinition,
+  ToolResult,
+} from "../../tool/mod.ts";
+import { YIELD } from "./frames.ts";
+import type { Replies } from "./replies.ts";
+import { codeOf } from "./statuses.ts";
+
+/** What the host says while it runs an invocation, or at its end. */
+export interface Yielded {
+  /** One of {@linkcode YIELD}. */
+  readonly kind: number;
+  /** A status of a failure, or how far it has come. */
+  readonly first: number;
+  /** How far it has to go. */
+  readonly second: number;
+  readonly text: string;
+}
+
+/**
+ * The service by which a tool of the host's is told which call of the host it runs for: it then runs
+ * on the thread that waits for that call.
+ */
+export const HOST_CALL = "plue:hostCall";
+const NO_CALL = 0;
+
+/** The number that stands for the function of the host that answers questions. */
+const ASK = 0;
+
+/** One call of a function of the host. */
+interface Invocation {
+  /** Of a tool; questions have none. */
+  readonly context: ToolContext | undefined;
+  /** What it has yielded as output, and nobody has taken. */
+  readonly output: unknown[];
+  result: unknown;
+  hasEnded: boolean;
+  /** Has the tool look again. */
+  wake: () => void;
+}
+
+/** The tools of one host. */
+export class HostFunctions {
+  readonly #replies: Replies;
+  readonly #log: (error: unknown) => void;
+  /** The definitions, by the host's numbers. */
+  readonly #definitions: Map<number, ToolDefinition> = new Map();
+  /** The ids of those that are registered, by the host's numbers. */
+  readonly #registered: Map<number, string> = new Map();
+  readonly #ids: Set<string> = new Set();
+  readonly #invocations: Map<number, Invocation> = new Map();
+  #registry: ToolRegistry | undefined;
+  #lastInvocation = 0;
+
+  /** @param log Is told of a tool that could not be registered once the registry was there. */
+  constructor(replies: Replies, log: (error: unknown) => void) {
+    this.#replies = replies;
+    this.#log = log;
+  }
+
+  /**
+   * Takes a tool, and registers it if there is a registry. Taking it again does nothing.
+   *
+   * @returns Its id.
+   * @throws {TypeError} If the definition is wrong, or its id is taken.
+   */
+  add(number: number, definitionJson: string): string {
+    const known = this.#registered.get(number);
+    if (known !== undefined) return known;
+    const definition = this.#read(number, definitionJson);
+    this.#definitions.set(number, definition);
+    if (this.#registry === undefined) return "";
+    try {
+      return this.#register(this.#registry, number, definition);
+    } catch (error) {
+      this.#definitions.delete(number);
+      throw error;
+    }
+  }
+
+  /** Takes a tool back. Its invocations go on. */
+  remove(number: number): void {
+    const id = this.#registered.get(number);
+    this.#registered.delete(number);
+    this.#definitions.delete(number);
+    if (id === undefined) return;
+    this.#ids.delete(id);
+    this.#registry?.unregisterTool(id);
+  }
+
+  /** Registers the tools in a registry, and takes them out of the one before. */
+  follow(registry: ToolRegistry | undefined): void {
+    if (registry === this.#registry) return;
+    for (const id of this.#registered.values()) this.#registry?.unregisterTool(id);
+    this.#registered.clear();
+    this.#ids.clear();
+    this.#registry = registry;
+    if (registry === undefined) return;
+    for (const [number, definition] of this.#definitions) {
+      try {
+        this.#register(registry, number, definition);
+      } catch (error) {
+        this.#log(error);
+      }
+    }
+  }
+
+  /** Forgets all tools; invocations fail. */
+  clear(): void {
+    this.follow(undefined);
+    this.#definitions.clear();
+    for (const invocation of this.#invocations.values()) {
+      end(invocation, ToolResult.error("unavailable", "The program that runs the tool is gone"));
+    }
+    this.#invocations.clear();
+  }
+
+  /** Whether a tool is one of the host's. */
+  has(id: string): boolean {
+    return this.#ids.has(id);
+  }
+
+  /** Takes what the host says of an invocation. What comes after its end is ignored. */
+  receive(id: number, { kind, first, second, text }: Yielded): void {
+    const invocation = this.#invocations.get(id);
+    if (invocation === undefined) return;
+    const { context } = invocation;
+    switch (kind) {
+      case YIELD.result:
+        return this.#end(id, invocation, parse(text));
+      case YIELD.failure:
+        return this.#end(id, invocation, ToolResult.error(codeOf(first) as FailureCode, text));
+      case YIELD.metadata:
+        return context?.metadata(valueOf(text));
+      case YIELD.output:
+        invocation.output.push(valueOf(text));
+        return invocation.wake();
+      case YIELD.progress:
+        return context?.progress(
+          first,
+          second > 0 ? second : undefined,
+          text === "" ? undefined : text,
+        );
+    }
+  }
+
+  #end(id: number, invocation: Invocation, result: unknown): void {
+    this.#invocations.delete(id);
+    end(invocation, result);
+  }
+
+  #read(number: number, json: string): ToolDefinition {
+    let definition: unknown;
+    try {
+      definition = JSON.parse(json);
+    } catch {
+      throw new TypeError("Cannot register a tool: its definition is not JSON");
+    }
+    if (!isObject(definition)) {
+      throw new TypeError("Cannot register a tool: its definition must be a JSON object");
+    }
+    const { name, namespace } = definition;
+    // A listing has the id as the name.
+    const names = typeof name === "string" && namespace === undefined ? parseToolId(name) : {};
+    return {
+      ...(definition as unknown as ToolDefinition),
+      ...names,
+      execute: (params: unknown, context: ToolContext) => this.#invoke(number, params, context),
+    };
+  }
+
+  #register(registry: ToolRegistry, number: number, definition: ToolDefinition): string {
+    const { id } = registry.registerTool(definition);
+    this.#registered.set(number, id);
+    this.#ids.add(id);
+    return id;
+  }
+
+  /**
+   * Asks the host a question of one of its calls.
+   *
+   * @param call The call.
+   * @param signal Aborts when the question is void.
+   * @returns What the host answered; `undefined` if it cannot.
+   */
+  async ask(call: number, question: unknown, signal: AbortSignal): Promise<Answer | undefined> {
+    const invocation = this.#run(ASK, call, undefined, [JSON.stringify(question)], signal);
+    const { value } = await invocation.next();
+    return isToolResult(value) ? undefined : value as Answer;
+  }
+
+  #invoke(
+    number: number,
+    params: unknown,
+    context: ToolContext,
+  ): AsyncGenerator<unknown, unknown, void> {
+    const { signal, services, sessionId, messageId } = context;
+    const { [HOST_CALL]: call } = services;
+    const strings = [JSON.stringify(params), sessionId, messageId];
+    return this.#run(number, typeof call === "number" ? call : NO_CALL, context, strings, signal);
+  }
+
+  async *#run(
+    number: number,
+    call: number,
+    context: ToolContext | undefined,
+    [params, sessionId, messageId]: readonly (string | undefined)[],
+    signal: AbortSignal,
+  ): AsyncGenerator<unknown, unknown, void> {
+    const id = ++this.#lastInvocation;
+    const invocation: Invocation = {
+      context,
+      output: [],
+      result: undefined,
+      hasEnded: false,
+      wake: () => {},
+    };
+    this.#invocations.set(id, invocation);
+    const cancel = (): void => this.#replies.cancel(id, reasonOf(signal));
+    if (!this.#replies.invoke(id, number, call, [params, sessionId, messageId])) {
+      this.#invocations.delete(id);
+      return ToolResult.error("invalid_arguments", "The arguments are larger than 256 MiB");
+    }
+    if (signal.aborted) cancel();
+    else signal.addEventListener("abort", cancel, { once: true });
+    try {
+      for (;;) {
+        while (invocation.output.length > 0) yield invocation.output.shift();
+        if (invocation.hasEnded) return invocation.result;
+        await new Promise<void>((resolve) => invocation.wake = resolve);
+      }
+    } finally {
+      signal.removeEventListener("abort", cancel);
+    }
+  }
+}
+
+function end(invocation: Invocation, result: unknown): void {
+  invocation.result = result;
+  invocation.hasEnded = true;
+  invocation.wake();
+}
+
+/** What the host gave as JSON. */
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return ToolResult.error("invalid_result", "The tool's result is not JSON");
+  }
+}
+
+/** The same of an event: text that is not JSON stays text. */
+function valueOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+function reasonOf({ reason }: AbortSignal): string {
+  return reason instanceof Error ? reason.message : String(reason);
+}

@@ -1,0 +1,268 @@
+import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
+import { describe, it } from "bun:test";
+import { FrameError, REQUEST, YIELD } from "../../../src/adapters/native/frames.ts";
+import { STATUS } from "../../../src/adapters/native/statuses.ts";
+import { memoryCallStore, storedTickets } from "../../../src/execute/durable/mod.ts";
+import { ToolDispatcher } from "../../../src/execute/mod.ts";
+import type { ToolContext } from "../../../src/tool/mod.ts";
+import { fakeRegistry, fakeTool } from "../registry/fakes.ts";
+import {
+  call,
+  FakeHost,
+  frame,
+  registration,
+  settle,
+  strings,
+  toolsOfRegistry,
+  yielded,
+} from "./fakes.ts";
+
+const ADD = {
+  name: "host:add",
+  description: "Adds two numbers.",
+  parameters: {
+    type: "object",
+    properties: { a: { type: "number" }, b: { type: "number" } },
+    required: ["a", "b"],
+  },
+};
+const ANY = { name: "any", description: "Takes anything.", parameters: { type: "object" } };
+
+async function hostOf() {
+  const registry = fakeRegistry({ tools: [fakeTool("own", { execute: () => 1 })] });
+  const native = toolsOfRegistry(registry);
+  const host = new FakeHost({ load: () => native });
+  await host.configure();
+  return { host, registry };
+}
+
+describe("a tool of the host", () => {
+  it("is listed before its registration is answered with its id", async () => {
+    const { host, registry } = await hostOf();
+    host.replies.length = 0;
+    await host.register(7, 1, ADD);
+    assertEquals(host.replies.map(({ type }) => type), ["tools", "result"]);
+    assertEquals(host.names(), ["host:add", "own"]);
+    assertEquals(host.result(7), "host:add");
+    assertEquals(registry.getTool("host:add")?.description, ADD.description);
+  });
+
+  it("is called by its number, with the call that waits for it", async () => {
+    const { host } = await hostOf();
+    await host.register(1, 4, ADD);
+    await host.execute(2, "host:add", { a: 1, b: 2 }, { session: "S" });
+    const [invoke] = host.of("invoke");
+    assertEquals(invoke?.value, {
+      tool: 4,
+      call: 2,
+      params: { a: 1, b: 2 },
+      session: "S",
+      message: undefined,
+    });
+    await host.yield(invoke?.id ?? 0, YIELD.result, yielded('{"sum":3}'));
+    assertEquals(host.result(2), { sum: 3 });
+  });
+
+  it("is called by others for no call of the host", async () => {
+    const { host, registry } = await hostOf();
+    await host.register(1, 4, ADD);
+    const result = new ToolDispatcher(registry).dispatch({
+      name: "host:add",
+      arguments: { a: 1, b: 2 },
+    });
+    await settle();
+    const [invoke] = host.of("invoke");
+    assertEquals((invoke?.value as { call: number }).call, 0);
+    await host.yield(invoke?.id ?? 0, YIELD.result, yielded("3"));
+    const { ok, content } = await result as { ok: boolean; content?: unknown };
+    assertEquals([ok, content], [true, 3]);
+  });
+
+  it("has its arguments checked before the host sees them", async () => {
+    const { host } = await hostOf();
+    await host.register(1, 4, ADD);
+    await host.execute(2, "host:add", { a: 1 });
+    assertEquals(host.of("invoke"), []);
+    assertEquals((host.result(2) as { error: string }).error, "invalid_arguments");
+  });
+
+  it("talks while it runs", async () => {
+    const { host } = await hostOf();
+    await host.register(1, 1, ANY);
+    await host.execute(2, "any", {}, { metadata: true });
+    const id = host.of("invoke")[0]?.id ?? 0;
+    await host.yield(id, YIELD.metadata, yielded('{"m":1}'));
+    await host.yield(id, YIELD.metadata, yielded("no JSON"));
+    await host.yield(id, YIELD.progress, yielded("half", [0.5, 1], true));
+    await host.yield(id, YIELD.progress, yielded("", [0.5, 0], true));
+    await host.yield(id, YIELD.output, yielded('"part"'));
+    await host.yield(id, YIELD.result, yielded("null"));
+    assertEquals(host.of("metadata").map(({ value }) => value), [
+      { m: 1 },
+      "no JSON",
+      { type: "progress", done: 0.5, total: 1, message: "half" },
+      { type: "progress", done: 0.5 },
+      { type: "output", value: "part" },
+    ]);
+    assertEquals(host.result(2), null);
+  });
+
+  it("fails with the host's code and message", async () => {
+    const { host } = await hostOf();
+    await host.register(1, 1, ANY);
+    const failures: readonly (readonly [number, Uint8Array, string, string])[] = [
+      [YIELD.failure, yielded("No", [STATUS.denied, 0]), "denied", "No"],
+      [YIELD.failure, yielded("No", [99, 0]), "threw", "No"],
+      [YIELD.result, yielded("{"), "invalid_result", "not JSON"],
+    ];
+    for (const [index, [kind, payload, code, part]] of failures.entries()) {
+      await host.execute(10 + index, "any", {});
+      await host.yield(host.of("invoke").at(-1)?.id ?? 0, kind, payload);
+      const { error, message } = host.result(10 + index) as { error: string; message: string };
+      assertEquals(error, code);
+      assertStringIncludes(message, part);
+      assertEquals(host.of("result").at(-1)?.flags, 1 | STATUS[code as "threw"] << 1);
+    }
+  });
+
+  it("is told of the abort of its call, and why", async () => {
+    const { host } = await hostOf();
+    await host.register(1, 1, ANY);
+    await host.execute(2, "any", {});
+    const id = host.of("invoke")[0]?.id ?? 0;
+    await host.abort(2, "enough");
+    assertEquals(host.of("cancel").map(({ id, value }) => [id, value]), [[id, "enough"]]);
+    await host.yield(id, YIELD.result, yielded("1"));
+    // What comes after the end is ignored.
+    await host.yield(id, YIELD.result, yielded("2"));
+    assertEquals((host.result(2) as { error: string }).error, "aborted");
+  });
+
+  it("is refused with what is wrong with it", async () => {
+    const { host } = await hostOf();
+    await host.register(1, 1, ADD);
+    const wrong: readonly (readonly [unknown, string])[] = [
+      ["{", "its definition is not JSON"],
+      ["[]", "its definition must be a JSON object"],
+      [{ name: "x" }, "description"],
+      [{ ...ANY, colour: 1 }, "colour"],
+      [{ ...ANY, parameters: { type: "object", properties: { a: { type: "nope" } } } }, "/type"],
+      [ADD, "host:add"],
+      [{ ...ANY, name: "own" }, "own"],
+    ];
+    for (const [index, [definition, part]] of wrong.entries()) {
+      await host.register(10 + index, 10 + index, definition);
+      const reply = host.of("result").at(-1);
+      assertEquals((reply?.value as { error: string }).error, "invalid_argument");
+      assertStringIncludes(reply?.message ?? "", part);
+    }
+    assertEquals(host.names(), ["host:add", "own"]);
+  });
+
+  it("may be registered before the tools are there, and again", async () => {
+    const native = toolsOfRegistry(fakeRegistry({ tools: [fakeTool("own")] }));
+    const host = new FakeHost({ load: () => Promise.resolve(native) });
+    await host.register(0, 1, ADD, 0);
+    await host.register(0, 2, { ...ANY, name: "own" }, 0);
+    await host.register(0, 3, "{", 0);
+    await host.configure();
+    assertEquals(host.names(), ["host:add", "own"]);
+    const logged = host.of("log").map(({ value }) => String(value));
+    assertStringIncludes(logged[0] ?? "", "not JSON");
+    assertStringIncludes(logged[1] ?? "", "own");
+    await host.register(9, 1, ADD);
+    assertEquals(host.result(9), "host:add");
+  });
+
+  it("goes away when it is unregistered, and with the host", async () => {
+    const { host, registry } = await hostOf();
+    await host.register(1, 1, ADD);
+    await host.register(2, 2, ANY);
+    host.bridge.receive(frame(REQUEST.unregister, 0, 3, registration(1, "").subarray(0, 8)));
+    await settle();
+    assertEquals([host.result(3), host.names()], [null, ["any", "own"]]);
+    await host.execute(4, "any", {});
+    host.bridge.close("gone");
+    await settle();
+    assertEquals(registry.tools.map(({ id }) => id), ["own"]);
+    assertEquals((host.result(4) as { error: string }).error, "aborted");
+  });
+
+  it("is not taken from a frame that is cut off", async () => {
+    const { host } = await hostOf();
+    for (const type of [REQUEST.register, REQUEST.unregister, REQUEST.yield]) {
+      assertThrows(() => host.bridge.receive(frame(type, 0, 1, new Uint8Array(7))), FrameError);
+    }
+    const short = new Uint8Array([...strings("x")].slice(0, 4));
+    assertThrows(() => host.bridge.receive(frame(REQUEST.yield, 0, 1, short)), FrameError);
+  });
+});
+
+describe("a question of a call", () => {
+  const confirm = fakeTool("confirm", {
+    execute: async (_params: unknown, context: ToolContext<never, never>) =>
+      (await context.ask("sure", { kind: "approval", message: "Really?" })).action,
+  });
+  const ANSWERS = 4;
+
+  async function asking(flags: number) {
+    const registry = fakeRegistry({ tools: [confirm] });
+    const tickets = storedTickets(memoryCallStore());
+    const native = toolsOfRegistry(registry, { dispatch: { tickets } });
+    const host = new FakeHost({ load: () => native });
+    await host.configure();
+    host.bridge.receive(frame(REQUEST.execute, flags, 1, call(0, "confirm", "{}", "S", undefined)));
+    await settle();
+    return host;
+  }
+
+  /** A ticket is made with the help of the platform, which takes turns of the event loop. */
+  async function ended(host: FakeHost, id: number): Promise<unknown> {
+    while (host.result(id) === undefined) await new Promise((resolve) => setTimeout(resolve, 0));
+    return host.result(id);
+  }
+
+  it("goes to the host that answers questions, as a call of its function 0", async () => {
+    const host = await asking(ANSWERS);
+    const [asked] = host.of("invoke");
+    const { params, ...rest } = asked?.value as { params: Record<string, unknown> };
+    assertEquals(rest, { tool: 0, call: 1, session: undefined, message: undefined });
+    assertEquals([params["key"], params["kind"], params["message"], params["tool"]], [
+      "sure",
+      "approval",
+      "Really?",
+      "confirm",
+    ]);
+    await host.yield(asked?.id ?? 0, YIELD.result, yielded('{"action":"decline"}'));
+    assertEquals(host.result(1), "decline");
+  });
+
+  it("is left to a ticket when the host cannot answer, and when it does not", async () => {
+    const asked = await asking(ANSWERS);
+    await asked.yield(asked.of("invoke")[0]?.id ?? 0, YIELD.failure, yielded("No", [2, 0]));
+    for (const host of [asked, await asking(0)]) {
+      const failure = await ended(host, 1) as {
+        readonly error: string;
+        readonly ticket: string;
+        readonly questions: readonly { readonly key: string }[];
+      };
+      assertEquals([failure.error, failure.questions[0]?.key], ["input_required", "sure"]);
+      const answers = '{"sure":{"action":"accept"}}';
+      const resume = call(0, failure.ticket, answers, undefined, undefined);
+      host.bridge.receive(frame(REQUEST.execute, 2, 2, resume));
+      assertEquals(await ended(host, 2), "accept");
+    }
+  });
+
+  it("is not answered by what is no object", async () => {
+    const host = await asking(0);
+    for (const [index, answers] of ["[", "[]", "1"].entries()) {
+      const resume = call(0, "secret", answers, undefined, undefined);
+      host.bridge.receive(frame(REQUEST.execute, 2 | 1, 10 + index, resume));
+      await settle();
+      const { error } = host.result(10 + index) as { readonly error: string };
+      assertEquals(error, "invalid_argument");
+    }
+    assertEquals(JSON.stringify(host.replies).includes("secret"), false);
+  });
+});
