@@ -75,6 +75,7 @@ describe("the example host", () => {
             env: {
               ...zig.env,
               PREFIX: prefix,
+              PYTHONPATH: join(ROOT, "ffi", "python"),
               PKG_CONFIG_PATH: join(prefix, "lib", "pkgconfig"),
               PLUE_SIDECAR: join(PROGRAMS, "fake_sidecar"),
             },
