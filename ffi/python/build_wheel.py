@@ -55,6 +55,7 @@ def build_wheel(
     files[f"{info}/METADATA"] = (
         f"Metadata-Version: 2.1\nName: plue\nVersion: {version}\n"
         f"Summary: Lists and calls the tools of a plue registry\n"
+        "License: MIT\n"
         f"Requires-Python: {_setting('requires-python')}\n"
         "Description-Content-Type: text/markdown\n\n"
     ).encode() + (HERE / "README.md").read_bytes()
