@@ -57,3 +57,12 @@ describe("plue-sys", () => {
     assertEquals(own, [...functions]);
   });
 });
+
+describe("the package for Swift", () => {
+  it("has each status", () => {
+    const errors = textOf("swift", "Sources", "Plue", "Errors.swift");
+    const own = Object.entries(numbersIn(errors, /^ {4}case (\w+) = (\d+)$/gm));
+    const names = own.map(([name, n]) => [name.replace(/[A-Z]/g, "_$&").toUpperCase(), n]);
+    assertEquals({ OK: 0, ...Object.fromEntries(names) }, statuses);
+  });
+});
