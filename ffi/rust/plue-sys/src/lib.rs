@@ -151,6 +151,21 @@ extern "C" {
         user_data: *mut c_void,
     );
 
+    pub fn plue_set_question(ask: Option<plue_execute_t>, user_data: *mut c_void) -> c_int;
+    pub fn plue_tool_resume(
+        ticket: *const c_char,
+        answers_json: *const c_char,
+        context: *const plue_tool_context_t,
+        json: *mut *mut c_char,
+    ) -> c_int;
+    pub fn plue_tool_submit_resume(
+        ticket: *const c_char,
+        answers_json: *const c_char,
+        context: *const plue_tool_context_t,
+        on_done: plue_done_t,
+        user_data: *mut c_void,
+    ) -> c_int;
+
     pub fn plue_set_list_changed(callback: Option<plue_destroy_t>, user_data: *mut c_void);
     pub fn plue_set_log(callback: Option<plue_log_t>, user_data: *mut c_void);
 
