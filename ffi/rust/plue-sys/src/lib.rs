@@ -86,6 +86,7 @@ pub struct plue_options_t {
     pub sidecar_cwd: *const c_char,
     pub start_timeout_ms: u32,
     pub abort_grace_ms: u32,
+    pub call_timeout_ms: u32,
 }
 
 extern "C" {
