@@ -48,6 +48,7 @@ enum class Status : int {
     runtime_crashed = PLUE_RUNTIME_CRASHED,
     shutdown = PLUE_SHUTDOWN,
     out_of_memory = PLUE_OUT_OF_MEMORY,
+    unknown_task = PLUE_UNKNOWN_TASK,
     other = PLUE_OTHER
 };
 
