@@ -105,9 +105,7 @@ describe("plue-sys", () => {
   });
 
   it("has each function", () => {
-    const own = [...crate.matchAll(/pub fn (plue_\w+)/g)].map(([, name]) =>
-      name
-    ).sort();
+    const own = [...crate.matchAll(/pub fn (plue_\w+)/g)].map(([, name]) => name).sort();
     assertEquals(own, [...functions]);
   });
 });
