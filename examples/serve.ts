@@ -25,6 +25,7 @@ import {
   serveFormats,
 } from "../src/adapters/hono/mod.ts";
 import { createMcpEndpoint } from "../src/adapters/mcp/mod.ts";
+import { explorer } from "../src/explorer/mod.ts";
 import * as formats from "../src/formats/mod.ts";
 import { banner } from "./serve/banner.ts";
 import { hostOf, readSettings, SettingsError, urlOf } from "./serve/settings.ts";
@@ -112,6 +113,7 @@ const mcp = createMcpEndpoint(registry, { ...access, name: "plue" });
 const app = createToolHandler(registry, {
   ...access,
   formats: serveFormats(formats, { openapi: { title: "plue" } }),
+  explorer,
   ...(settings.token === undefined ? { openExplain: true } : {}),
 });
 app.all("/mcp", mcp.handle);

@@ -63,6 +63,7 @@ const FEATURES: readonly Feature[] = [
   { name: "timeout, abort, grace", files: ["src/execute/deadline.ts"], leaves: NEEDED },
   { name: "change events", files: ["src/registry/changes.ts"], leaves: SMALL },
   { name: "hooks, approval, transactions", files: ["src/execute/port_steps.ts"], leaves: SMALL },
+  { name: "questions", files: part("execute", "questions"), leaves: "stays: tools may ask" },
   { name: "names for the wire", files: ["src/select/wire_names.ts"], leaves: SMALL },
   { name: "limits and queue", files: ["src/execute/limits.ts"], leaves: SMALL },
   { name: "ToolsetBuilder", files: ["src/select/toolset_builder.ts"], leaves: SHAKEN },

@@ -4,12 +4,22 @@
  * @module
  */
 
-import { ToolRegistry } from "@plue/tools";
-import { createMcpEndpoint } from "@plue/tools/mcp";
+import { ToolDispatcher, ToolRegistry } from "@plue/tools";
+import { memoryCallStore, sealedTickets } from "@plue/tools/calls";
+import { createMcpEndpoint, type McpEndpoint } from "@plue/tools/mcp";
 import { Hono } from "hono";
+import { askingTools } from "./asking_tools.ts";
+import { extend } from "./extension.ts";
 import { conformanceTools } from "./tools.ts";
 
-const registry: ToolRegistry = new ToolRegistry({ tools: conformanceTools(change) });
+const registry: ToolRegistry = new ToolRegistry({
+  tools: [...conformanceTools(change, () => mcp.notify.promptsChanged()), ...askingTools()],
+});
+// A key of one's own is read from a secret: other processes, and this one after a restart, need it.
+const key = new TextEncoder().encode("32 bytes that are for tests only");
+const dispatcher = new ToolDispatcher(registry, {
+  tickets: sealedTickets({ keys: [key], store: memoryCallStore() }),
+});
 
 /** Removes a tool, or adds it if it is missing, so that the list changes. */
 function change(): void {
@@ -18,10 +28,12 @@ function change(): void {
   }
 }
 
-const mcp = createMcpEndpoint(registry, {
+const mcp: McpEndpoint = createMcpEndpoint(registry, {
   name: "plue-conformance",
   version: "0.1.0",
   openExecution: true,
+  dispatcher,
+  extend,
 });
 
 /** Serves `/mcp`, and `/healthz` to see when the server is up. */

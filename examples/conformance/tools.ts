@@ -8,7 +8,7 @@ import { defineTool, type Tool, ToolResult } from "@plue/tools";
 import { mcpContent } from "@plue/tools/mcp";
 
 /** One red pixel. */
-const PNG =
+export const PNG: string =
   "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==";
 /** No samples. */
 const WAV = "UklGRiQAAABXQVZFZm10IBAAAAABAAEARKwAAIhYAQACABAAZGF0YQAAAAA=";
@@ -24,8 +24,9 @@ const pause = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 
  * Makes the tools.
  *
  * @param change Changes the set of tools.
+ * @param changePrompts Changes the prompts.
  */
-export function conformanceTools(change: () => void): readonly Tool[] {
+export function conformanceTools(change: () => void, changePrompts: () => void): readonly Tool[] {
   return [
     defineTool({
       name: "test_logging_tool",
@@ -36,18 +37,14 @@ export function conformanceTools(change: () => void): readonly Tool[] {
       },
     }),
     defineTool({
-      name: "test_streaming_elicitation",
-      description: "Says how far it has come, and asks the client nothing.",
-      async execute(_, { progress }) {
-        progress(1, 1);
-        await pause();
-        return "Asked nothing.";
-      },
-    }),
-    defineTool({
       name: "test_trigger_tool_change",
       description: "Changes the set of tools.",
       execute: change,
+    }),
+    defineTool({
+      name: "test_trigger_prompt_change",
+      description: "Announces a change of the prompts.",
+      execute: changePrompts,
     }),
     defineTool({
       name: "test_simple_text",

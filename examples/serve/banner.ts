@@ -35,7 +35,7 @@ export function banner(
     settings.token === undefined
       ? "Every program on this machine may call them."
       : "Callers must present the token in PLUE_TOKEN.",
-    "Try:",
+    `Look at them, and call them, on ${url}/ in a browser. Or try:`,
     `  ${example(url, settings, toolset)}`,
     "",
     "MCP clients get the same tools, with this in their configuration:",

@@ -24,11 +24,13 @@
  *            A tool may well return an object with a key "error"; plue_get_last_error_json() is
  *            "{}" exactly when the call of this thread succeeded.
  * CODES      From the dispatcher: unknown_tool unavailable denied not_executable invalid_arguments
- *            invalid_result approval_required aborted timeout transaction_failed output_too_large
- *            overloaded threw. From this library:
+ *            invalid_result approval_required input_required input_unavailable ticket_refused
+ *            aborted timeout transaction_failed output_too_large overloaded threw. From this
+ *            library:
  *   invalid_argument     a NULL name, text that is not UTF-8, more than 256 MiB of arguments, or a
- *                        config_json that the tools refuse. The dispatcher takes and gives 1 MiB by default (invalid_arguments,
- *                        output_too_large), until the module of tools says otherwise:
+ *                        config_json that the tools refuse. The dispatcher takes and gives 1 MiB
+ *                        by default (invalid_arguments, output_too_large), until the module of
+ *                        tools says otherwise:
  *                        export const dispatch = { maxArgumentBytes, maxOutputBytes };
  *   would_deadlock       called on the JavaScript thread itself (guest mode)
  *   runtime_unavailable  no runtime is attached, or the sidecar cannot be started now
@@ -93,6 +95,52 @@ PLUE_API char *plue_tool_list(void);
 PLUE_API char *plue_tool_execute(const char *tool_name, const char *params_json,
                                  const plue_tool_context_t *context);
 
+/* How a call ended: the numbers of the codes at the top. A later version may have more. */
+enum {
+    PLUE_OK = 0,
+    PLUE_UNKNOWN_TOOL = 1,
+    PLUE_UNAVAILABLE = 2,
+    PLUE_DENIED = 3,
+    PLUE_NOT_EXECUTABLE = 4,
+    PLUE_INVALID_ARGUMENTS = 5,
+    PLUE_INVALID_RESULT = 6,
+    PLUE_APPROVAL_REQUIRED = 7,
+    PLUE_ABORTED = 8,
+    PLUE_TIMEOUT = 9,
+    PLUE_TRANSACTION_FAILED = 10,
+    PLUE_OUTPUT_TOO_LARGE = 11,
+    PLUE_OVERLOADED = 12,
+    PLUE_THREW = 13,
+    PLUE_INPUT_REQUIRED = 14,
+    PLUE_INPUT_UNAVAILABLE = 15,
+    PLUE_TICKET_REFUSED = 16,
+    PLUE_INVALID_ARGUMENT = 64,
+    PLUE_WOULD_DEADLOCK = 65,
+    PLUE_RUNTIME_UNAVAILABLE = 66,
+    PLUE_RUNTIME_GONE = 67,
+    PLUE_RUNTIME_CRASHED = 68,
+    PLUE_SHUTDOWN = 69,
+    PLUE_OUT_OF_MEMORY = 70,
+    PLUE_OTHER = 127 /* a code that this version does not know */
+};
+
+/* plue_tool_execute() with the answer to "did it succeed" as its value, for hosts whose tasks change
+ * threads. Returns PLUE_OK or another PLUE_...; `*json` (yours; never NULL) is the result or the
+ * failure. `json` may be NULL. */
+PLUE_API int plue_tool_call(const char *tool_name, const char *params_json,
+                            const plue_tool_context_t *context, char **json);
+
+/* Is told how a call ended. `json` is the result or the failure, and valid until this returns. */
+typedef void (*plue_done_t)(int status, const char *json, void *user_data);
+
+/* Begins a call and returns at once, also while the tools start, and also on the JavaScript thread.
+ * `on_done` is called once, by plue_events_dispatch(); so is the context's metadata_callback, before
+ * it. The context itself, and its strings, are borrowed until this returns; an abort signal in it is
+ * kept by the call. Returns PLUE_OK; or another PLUE_..., and then `on_done` is not called. */
+PLUE_API int plue_tool_submit(const char *tool_name, const char *params_json,
+                              const plue_tool_context_t *context, plue_done_t on_done,
+                              void *user_data);
+
 /* Frees a string that this library returned. NULL is fine. */
 PLUE_API void plue_free_json(char *json);
 PLUE_API void plue_free_string(char *string);
@@ -119,6 +167,92 @@ PLUE_API void plue_abort_signal_release(plue_abort_signal_t *signal);
 PLUE_API void plue_abort_signal_abort(plue_abort_signal_t *signal, const char *reason);
 /* Returns 1 after plue_abort_signal_abort(), else 0. Takes nanoseconds. */
 PLUE_API int plue_abort_signal_aborted(const plue_abort_signal_t *signal);
+
+/* --------------------------------------------------------------------------------------- events */
+
+/* What the library has to tell waits until plue_events_dispatch() is called, and is told on the thread
+ * that calls it, with no lock held: the ends and the metadata of submitted calls, calls of the
+ * tools that this program registered, changes of the list, log lines. A callback may call every
+ * function of this library but plue_shutdown(). */
+
+/* A descriptor that is readable while something waits; for poll(), epoll, kqueue, asyncio, libuv,
+ * GLib or CFFileDescriptor. Only wait for it: the library reads it, and never closes it. -1: there is
+ * no descriptor left, with plue_get_last_error() set. */
+PLUE_API int plue_events_fd(void);
+
+/* Tells what waits. Where nothing does, waits for it: `timeout_ms` milliseconds, 0 not at all, -1 for
+ * as long as it takes. Several threads may do this at once: then they share the work. Returns how
+ * many callbacks were called; -1 with plue_get_last_error() set. */
+PLUE_API int plue_events_dispatch(int timeout_ms);
+
+/* ----------------------------------------------------------------------- tools of this program */
+
+/* One call of a tool that this program registered. Ended by plue_invocation_succeed() or
+ * plue_invocation_fail(), from any thread, once; gone then. */
+typedef struct plue_invocation plue_invocation_t;
+
+/* Runs a tool. `params_json` fits the tool's schema, and is valid until this returns. It may return
+ * before the invocation is ended. It runs on the thread that called the tool, inside
+ * plue_tool_execute() or plue_tool_call(), and otherwise (submitted, by a model over HTTP or MCP, by
+ * another tool) in plue_events_dispatch(). */
+typedef void (*plue_execute_t)(plue_invocation_t *invocation, const char *params_json,
+                               void *user_data);
+
+/* Registers a tool that this program runs. It is in the same registry as those in TypeScript: listed,
+ * filtered, checked, exported and called like them. `definition_json` is an object with `name` and
+ * `description`, and what else plue_tool_list() shows: "namespace", "title", "version",
+ * "parameters", "returns", "category", "risk", "tags", "annotations", "examples", "deprecated",
+ * "requiresApproval", "timeoutMs", "idempotent"; and "aliases", "roles", "scopes". Starts the runtime,
+ * and waits until it has taken the tool. A sidecar that is started again gets it again.
+ * `destroy` may be NULL; it is called once, when the tool is gone and its last invocation has ended,
+ * and also if this fails. Returns PLUE_OK; PLUE_INVALID_ARGUMENT for a bad definition or a name that
+ * is taken; or another PLUE_...; with plue_get_last_error() set. */
+PLUE_API int plue_register_tool(const char *definition_json, plue_execute_t execute,
+                                void (*destroy)(void *user_data), void *user_data);
+
+/* Takes back a tool that this program registered, by its id ("namespace:name" or "name"). Running
+ * invocations go on. plue_shutdown() takes back all. Returns PLUE_OK, PLUE_UNKNOWN_TOOL, or
+ * another PLUE_... */
+PLUE_API int plue_unregister_tool(const char *tool_id);
+
+/* Ends an invocation with a result, as JSON. NULL is "null". */
+PLUE_API void plue_invocation_succeed(plue_invocation_t *invocation, const char *json);
+/* Ends an invocation with a failure: PLUE_DENIED, PLUE_TIMEOUT, ... of the codes up to PLUE_THREW
+ * (any other is PLUE_THREW), and a message for the model. */
+PLUE_API void plue_invocation_fail(plue_invocation_t *invocation, int status, const char *message);
+
+/* Sends metadata, streamed output (both JSON) or progress (`total` 0: unknown; `message` may be
+ * NULL) while it runs. */
+PLUE_API void plue_invocation_metadata(plue_invocation_t *invocation, const char *json);
+PLUE_API void plue_invocation_output(plue_invocation_t *invocation, const char *json);
+PLUE_API void plue_invocation_progress(plue_invocation_t *invocation, double done, double total,
+                                       const char *message);
+
+/* The ids of the call, valid until the invocation is ended; may be NULL. */
+PLUE_API const char *plue_invocation_session_id(const plue_invocation_t *invocation);
+PLUE_API const char *plue_invocation_message_id(const plue_invocation_t *invocation);
+
+/* A signal that is aborted when the call is: by its caller, its timeout, or the end of the runtime.
+ * Valid until the invocation is ended, and to be carried by the calls that the tool makes. The
+ * invocation must be ended all the same. */
+PLUE_API plue_abort_signal_t *plue_invocation_signal(const plue_invocation_t *invocation);
+/* Has `callback` called by plue_events_dispatch() if the call is aborted before the invocation is
+ * ended; also if it was aborted before this. */
+PLUE_API void plue_invocation_on_abort(plue_invocation_t *invocation,
+                                       void (*callback)(plue_invocation_t *invocation,
+                                                        void *user_data),
+                                       void *user_data);
+
+/* ------------------------------------------------------------------------------------ notices */
+
+/* Is called by plue_events_dispatch() when plue_tool_list() has changed: once for any number of
+ * changes. NULL: nobody is told. Once this has returned, the old callback is not begun any more. */
+PLUE_API void plue_set_list_changed(void (*callback)(void *user_data), void *user_data);
+
+/* Is called by plue_events_dispatch() with each line that the library would have printed to the
+ * standard error. NULL: it prints there. At most 1 MiB waits; what is dropped is counted in a line of
+ * its own. */
+PLUE_API void plue_set_log(void (*callback)(const char *line, void *user_data), void *user_data);
 
 /* ---------------------------------------------------------------------------------- lifecycle */
 
@@ -155,6 +289,10 @@ typedef struct {
 PLUE_API int plue_init(const char *config_json);
 PLUE_API int plue_init_with_options(const plue_options_t *options);
 
+/* Starts the tools, and waits until they are ready. Returns PLUE_OK or another PLUE_..., with
+ * plue_get_last_error() set. Optional: it takes the start out of the first call. */
+PLUE_API int plue_start(void);
+
 /* Fails every running call with `shutdown`, ends the sidecar, joins the library's threads and
  * forgets the options. A later call starts again from zero. Not from a metadata callback, and
  * not from an atexit() handler of a guest. */
@@ -162,14 +300,17 @@ PLUE_API void plue_shutdown(void);
 
 /* ------------------------------------------------------------------------ errors and versions */
 
-/* The message of the failure of this thread's last plue_tool_list(), plue_tool_execute() or
- * plue_init...(), or "No error" if that succeeded. Valid until this thread's next such call. */
+/* The message of the failure of this thread's last function that can fail (not one of invocations or
+ * abort signals), or "No error" if that succeeded. Valid until this thread's next such call. */
 PLUE_API const char *plue_get_last_error(void);
 /* The same failure as JSON, with its code and details; "{}" if there was none. */
 PLUE_API const char *plue_get_last_error_json(void);
 
 /* The version of the ABI that this library implements: PLUE_ABI_VERSION of its own header. */
 PLUE_API uint32_t plue_abi_version(void);
+/* Returns 1 if this library has the functions of that name, else 0: "call", "submit", "events",
+ * "register_tool", "list_changed", "log", "start". For hosts that load it with dlopen(). */
+PLUE_API int plue_feature(const char *name);
 /* The version of the package: PLUE_VERSION of its own header. */
 PLUE_API const char *plue_get_version(void);
 

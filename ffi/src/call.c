@@ -2,6 +2,8 @@
 
 #include "abort.h"
 #include "frame.h"
+#include "invocation.h"
+#include "peer.h"
 #include "platform.h"
 #include "runtime.h"
 #include "settings.h"
@@ -58,9 +60,15 @@ static void add_wakeup(struct plue_wakeups *wakeups, const atomic_uint *word) {
 }
 
 void plue_call_notify(struct plue_call *call, unsigned news, struct plue_wakeups *wakeups) {
-    /* After this store a call that is done may be gone. */
+    /* After this store a call that is done may be gone, if a thread waits for it. */
     const atomic_uint *word = &call->news;
-    if ((atomic_fetch_or(&call->news, news) & news) == 0) {
+    struct plue_due *due = call->due;
+    if ((atomic_fetch_or(&call->news, news) & news) != 0) {
+        return;
+    }
+    if (due != NULL) {
+        plue_events_add(due);
+    } else {
         add_wakeup(wakeups, word);
     }
 }
@@ -131,6 +139,7 @@ void plue_calls_fail(uint64_t generation, const char *code, const char *message)
         }
     }
     plue_shared_text_release(text);
+    plue_invocations_abort(generation);
     /* With the lock held, because the caller holds it; this is rare. */
     plue_wakeups_carry_out(&wakeups);
 }
@@ -172,14 +181,14 @@ static struct plue_event *take_events(struct plue_call *call) PLUE_UNLOCKED {
     return events;
 }
 
-/* When the call's time is over: once it is aborted, at the end of the grace period. */
-static uint64_t deadline_of(const struct plue_call *call) {
+/* Once it is aborted: at the end of the grace period. */
+uint64_t plue_call_deadline(const struct plue_call *call) {
     return plue_abort_is_aborted(call->signal) ? plue_abort_time(call->signal) + call->grace_ms
                                                : PLUE_NEVER_MS;
 }
 
 static bool is_late(const struct plue_call *call) {
-    uint64_t deadline = deadline_of(call);
+    uint64_t deadline = plue_call_deadline(call);
     return deadline != PLUE_NEVER_MS && plue_now_ms() >= deadline;
 }
 
@@ -228,10 +237,9 @@ static struct plue_outcome invalid_argument(const char *message) {
     return plue_outcome_failure("invalid_argument", message);
 }
 
-/* Checks the texts of a call and makes its frame. NULL: with the reason in `failure`. */
-static struct plue_frame *make_frame(const char *tool_name, const char *params_json,
-                                     const plue_tool_context_t *context,
-                                     struct plue_outcome *failure) {
+struct plue_frame *plue_call_frame(const char *tool_name, const char *params_json,
+                                   const plue_tool_context_t *context,
+                                   struct plue_outcome *failure) {
     if (tool_name == NULL) {
         *failure = invalid_argument("tool_name is NULL");
         return NULL;
@@ -262,23 +270,37 @@ static struct plue_frame *make_frame(const char *tool_name, const char *params_j
     return frame;
 }
 
-/* Gives the call to a runtime, and takes the frame. Returns false if the call has ended before. */
-static bool begin(struct plue_call *call, struct plue_frame **frame) PLUE_UNLOCKED {
-    plue_lock();
+void plue_call_open(struct plue_call *call) {
     plue_abort_tie(call);
     call->events_end = &call->first_event;
     call->grace_ms = plue_settings.abort_grace_ms;
-    struct plue_peer *peer = plue_runtime_ready(true, call->signal, &call->outcome);
+}
+
+void plue_call_close(struct plue_call *call) {
+    plue_abort_untie(call);
+}
+
+void plue_call_begin_and_unlock(struct plue_call *call, struct plue_peer *peer,
+                                struct plue_frame *frame) {
+    call->generation = peer->generation;
+    add_to_table(call);
+    plue_frame_set_id(frame, call->id);
+    plue_runtime_send_and_unlock(peer, call->signal, frame);
+}
+
+/* Gives the call to a runtime, and takes the frame. Returns false if the call has ended before. */
+static bool begin(struct plue_call *call, struct plue_frame **frame) PLUE_UNLOCKED {
+    plue_lock();
+    plue_call_open(call);
+    struct plue_peer *peer = plue_runtime_ready(PLUE_WAITS_FOR_TOOL, call->signal, &call->outcome);
     if (peer == NULL) {
-        plue_abort_untie(call);
+        plue_call_close(call);
         plue_unlock();
         return false;
     }
-    call->generation = peer->generation;
-    add_to_table(call);
-    plue_frame_set_id(*frame, call->id);
-    plue_runtime_send_and_unlock(peer, call->signal, *frame);
+    struct plue_frame *given = *frame;
     *frame = NULL;
+    plue_call_begin_and_unlock(call, peer, given);
     return true;
 }
 
@@ -292,26 +314,37 @@ static void give_up(struct plue_call *call) PLUE_UNLOCKED {
     if (!(atomic_load(&call->news) & PLUE_CALL_DONE)) {
         plue_runtime_suspect(call->generation);
         call->outcome = outcome;
-        outcome = (struct plue_outcome){NULL, NULL};
+        outcome = (struct plue_outcome){.json = NULL};
         end(call, &wakeups);
     }
     plue_unlock();
     plue_outcome_free(outcome);
 }
 
+bool plue_call_attend(struct plue_call *call, const plue_tool_context_t *context) {
+    unsigned news = atomic_load(&call->news);
+    if (news & PLUE_CALL_EVENTS) {
+        deliver_events(call, context);
+    } else if (news & PLUE_CALL_INVOKED) {
+        plue_invocations_run(call);
+    }
+    bool has_ended = news & PLUE_CALL_DONE;
+    if (!has_ended && is_late(call)) {
+        give_up(call);
+        return true;
+    }
+    return news & (PLUE_CALL_EVENTS | PLUE_CALL_INVOKED);
+}
+
 /* Waits until the call has ended, and delivers its events meanwhile. */
 static void await_end(struct plue_call *call, const plue_tool_context_t *context) PLUE_UNLOCKED {
     for (;;) {
         unsigned news = atomic_load(&call->news);
-        if (news & PLUE_CALL_EVENTS) {
-            deliver_events(call, context);
-        } else if (news & PLUE_CALL_DONE) {
-            return;
-        }
-        if (!(news & PLUE_CALL_DONE) && is_late(call)) {
-            give_up(call);
-        } else if (!(news & (PLUE_CALL_DONE | PLUE_CALL_EVENTS))) {
-            plue_park(&call->news, news, deadline_of(call));
+        if (!plue_call_attend(call, context)) {
+            if (news & PLUE_CALL_DONE) {
+                return;
+            }
+            plue_park(&call->news, news, plue_call_deadline(call));
         }
     }
 }
@@ -330,27 +363,31 @@ static struct plue_outcome failed(struct plue_call *call) {
     return outcome;
 }
 
-/* Makes the call. Takes the frame. */
-static struct plue_outcome run(struct plue_frame *frame, const char *tool_name,
-                               const plue_tool_context_t *context) PLUE_UNLOCKED {
+struct plue_outcome plue_call_conclude(struct plue_call *call, const char *tool_name,
+                                       const plue_tool_context_t *context) {
+    if (call->failure != NULL) {
+        call->outcome = failed(call);
+    } else if (call->id == 0 && plue_abort_is_aborted(call->signal)) {
+        plue_outcome_free(call->outcome);
+        call->outcome = aborted(call->signal);
+    }
+    plue_abort_drop(call->signal);
+    if (call->outcome.message != NULL && !call->answered) {
+        told(call->outcome, tool_name, context);
+    }
+    report_dropped(call, context);
+    return call->outcome;
+}
+
+struct plue_outcome plue_call_run(struct plue_frame *frame, const char *tool_name,
+                                  const plue_tool_context_t *context) {
     struct plue_call call = {.signal = context->abort_signal};
     plue_abort_carry(call.signal);
     if (!plue_abort_is_aborted(call.signal) && begin(&call, &frame)) {
         await_end(&call, context);
     }
     plue_frame_free_all(frame);
-    if (call.failure != NULL) {
-        call.outcome = failed(&call);
-    } else if (call.id == 0 && plue_abort_is_aborted(call.signal)) {
-        plue_outcome_free(call.outcome);
-        call.outcome = aborted(call.signal);
-    }
-    plue_abort_drop(call.signal);
-    if (call.outcome.message != NULL && !call.answered) {
-        told(call.outcome, tool_name, context);
-    }
-    report_dropped(&call, context);
-    return call.outcome;
+    return plue_call_conclude(&call, tool_name, context);
 }
 
 static struct plue_outcome forked(void) {
@@ -367,17 +404,18 @@ static struct plue_outcome execute(const char *tool_name, const char *params_jso
         return told(forked(), tool_name, context);
     }
     struct plue_outcome failure;
-    struct plue_frame *frame = make_frame(tool_name, params_json, context, &failure);
-    return frame == NULL ? told(failure, tool_name, context) : run(frame, tool_name, context);
+    struct plue_frame *frame = plue_call_frame(tool_name, params_json, context, &failure);
+    return frame == NULL ? told(failure, tool_name, context)
+                         : plue_call_run(frame, tool_name, context);
 }
 
 static struct plue_outcome list(void) PLUE_UNLOCKED {
     if (plue_is_forked()) {
         return forked();
     }
-    struct plue_outcome outcome = {NULL, NULL};
+    struct plue_outcome outcome = {.json = NULL};
     plue_lock();
-    struct plue_peer *peer = plue_runtime_ready(false, NULL, &outcome);
+    struct plue_peer *peer = plue_runtime_ready(PLUE_WAITS_FOR_START, NULL, &outcome);
     struct plue_shared_text *tools = peer == NULL ? NULL : plue_shared_text_retain(peer->tools);
     plue_unlock();
     if (tools != NULL) {
@@ -394,6 +432,21 @@ char *plue_tool_execute(const char *tool_name, const char *params_json,
     char *json = plue_outcome_answer(execute(tool_name, params_json, context));
     plue_cancellation_restore(cancellation);
     return json;
+}
+
+int plue_tool_call(const char *tool_name, const char *params_json,
+                   const plue_tool_context_t *context, char **json) {
+    int cancellation = plue_cancellation_off();
+    struct plue_outcome outcome = execute(tool_name, params_json, context);
+    int status = outcome.status;
+    char *answer = plue_outcome_answer(outcome);
+    if (json != NULL) {
+        *json = answer;
+    } else {
+        plue_free_json(answer);
+    }
+    plue_cancellation_restore(cancellation);
+    return status;
 }
 
 char *plue_tool_list(void) {

@@ -2,6 +2,7 @@
 #ifndef PLUE_CALL_H
 #define PLUE_CALL_H
 
+#include "events.h"
 #include "outcome.h"
 #include "plue.h"
 #include "state.h"
@@ -24,13 +25,19 @@ enum {
     PLUE_CALL_DONE = 1, /* the call has ended; from then on its own thread alone uses it */
     PLUE_CALL_EVENTS = 2,
     PLUE_CALL_ABORTED = 4,
+    PLUE_CALL_INVOKED = 8, /* a tool of this program is to run on this thread */
 };
+
+struct plue_invocation;
+struct plue_peer;
 
 struct plue_call {
     atomic_uint news;    /* PLUE_CALL_... */
     uint64_t id;         /* 0: it was not given to a peer */
     uint64_t generation; /* of the peer that runs it; 0: none yet */
     struct plue_call *next_in_table;
+    struct plue_due *due; /* tells of the call, which no thread waits for; NULL: its thread does */
+    struct plue_invocation *invocations PLUE_GUARDED; /* for its thread to run; last first */
 
     /* How it ended: with an outcome, or with a failure of which the thread makes one. */
     struct plue_outcome outcome;
@@ -84,5 +91,38 @@ bool plue_call_add_event(struct plue_call *call, struct plue_event *event,
 
 /* Ends all calls of a peer with a failure. */
 void plue_calls_fail(uint64_t generation, const char *code, const char *message) PLUE_LOCKED;
+
+/* ---- the stages of a call, in order ---- */
+
+/* Checks the texts and makes the frame. NULL: with the reason in `failure`. */
+struct plue_frame *plue_call_frame(const char *tool_name, const char *params_json,
+                                   const plue_tool_context_t *context,
+                                   struct plue_outcome *failure);
+
+/* Ties the call to its signal, which it is told of from then on. */
+void plue_call_open(struct plue_call *call) PLUE_LOCKED;
+
+/* Takes back plue_call_open() of a call that could not begin. */
+void plue_call_close(struct plue_call *call) PLUE_LOCKED;
+
+/* Gives the call to the peer, and the lock back. Takes the frame. */
+void plue_call_begin_and_unlock(struct plue_call *call, struct plue_peer *peer,
+                                struct plue_frame *frame)
+    PLUE_CHECKED(release_capability(plue_mutex));
+
+/* Hands the events that wait to the host, or ends the call if its time is over. Returns false if
+ * there was nothing to do. */
+bool plue_call_attend(struct plue_call *call, const plue_tool_context_t *context) PLUE_UNLOCKED;
+
+/* When the call's time is over, as far as that is known now. */
+uint64_t plue_call_deadline(const struct plue_call *call);
+
+/* How a call has ended that is known to nobody else any more. Tells the host what is left to tell. */
+struct plue_outcome plue_call_conclude(struct plue_call *call, const char *tool_name,
+                                       const plue_tool_context_t *context) PLUE_UNLOCKED;
+
+/* Makes a call, and waits for its end. Takes the frame. */
+struct plue_outcome plue_call_run(struct plue_frame *frame, const char *tool_name,
+                                  const plue_tool_context_t *context) PLUE_UNLOCKED;
 
 #endif

@@ -1,5 +1,7 @@
 #include "frame.h"
 
+#include "text.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,7 +24,7 @@ uint32_t plue_read_u32(const uint8_t *bytes) {
            (uint32_t)bytes[3] << 24;
 }
 
-static uint64_t read_u64(const uint8_t *bytes) {
+uint64_t plue_read_u64(const uint8_t *bytes) {
     return plue_read_u32(bytes) | (uint64_t)plue_read_u32(bytes + 4) << 32;
 }
 
@@ -98,11 +100,15 @@ struct plue_frame *plue_frame_of_strings(enum plue_frame_type type, uint8_t flag
     return frame;
 }
 
+void plue_frame_write_u64(struct plue_frame *frame, size_t at, uint64_t value) {
+    write_u64(frame->bytes + PLUE_FRAME_HEADER + at, value);
+}
+
 struct plue_frame *plue_frame_of_call(uint8_t flags, uint64_t signal, const char *const strings[4]) {
     struct plue_frame *frame =
         plue_frame_of_strings(PLUE_FRAME_EXEC, flags, 0, sizeof signal, strings, 4);
     if (frame != NULL) {
-        write_u64(frame->bytes + PLUE_FRAME_HEADER, signal);
+        plue_frame_write_u64(frame, 0, signal);
     }
     return frame;
 }
@@ -127,10 +133,33 @@ int64_t plue_frame_read(const uint8_t *bytes, size_t available, struct plue_fram
     }
     view->type = bytes[4];
     view->flags = bytes[5];
-    view->id = read_u64(bytes + 8);
+    view->id = plue_read_u64(bytes + 8);
     view->payload = bytes + PLUE_FRAME_HEADER;
     view->length = size - PLUE_FRAME_HEADER;
     return (int64_t)size;
+}
+
+bool plue_frame_read_strings(const uint8_t *bytes, size_t length, struct plue_text_view *strings,
+                             size_t count) {
+    if (length < 4 * count) {
+        return false;
+    }
+    const uint8_t *text = bytes + 4 * count;
+    size_t left = length - 4 * count;
+    for (size_t i = 0; i < count; i++) {
+        uint32_t size = plue_read_u32(bytes + 4 * i);
+        strings[i] = (struct plue_text_view){NULL, 0};
+        if (size == null_string) {
+            continue;
+        }
+        if (size > left || !plue_text_is_string(text, size)) {
+            return false;
+        }
+        strings[i] = (struct plue_text_view){text, size};
+        text += size;
+        left -= size;
+    }
+    return left == 0;
 }
 
 void plue_frame_queue_init(struct plue_frame_queue *queue) {

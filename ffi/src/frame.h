@@ -19,18 +19,26 @@ enum plue_frame_type {
     PLUE_FRAME_SHUTDOWN = 3,
     PLUE_FRAME_CONFIG = 4,
     PLUE_FRAME_PING = 5,
+    PLUE_FRAME_REGISTER = 6,
+    PLUE_FRAME_UNREGISTER = 7,
+    PLUE_FRAME_YIELD = 8,
     PLUE_FRAME_RESULT = 16,
     PLUE_FRAME_META = 17,
     PLUE_FRAME_TOOLS = 18,
     PLUE_FRAME_HELLO = 19,
     PLUE_FRAME_FAILED = 20,
     PLUE_FRAME_PONG = 21,
+    PLUE_FRAME_INVOKE = 22,
+    PLUE_FRAME_CANCEL = 23,
+    PLUE_FRAME_LOG = 24,
 };
 
 enum {
     PLUE_EXEC_WANTS_METADATA = 1,
     PLUE_ABORT_OF_SIGNAL = 1,
+    PLUE_REGISTER_WANTS_ANSWER = 1,
     PLUE_RESULT_FAILED = 1,
+    PLUE_RESULT_STATUS_SHIFT = 1,
     PLUE_FAILED_BY_CONFIGURATION = 1,
 };
 
@@ -72,6 +80,9 @@ struct plue_frame *plue_frame_of_strings(enum plue_frame_type type, uint8_t flag
 /* A frame of a call, whose id is set when it is sent. `signal` is the id of its abort signal. */
 struct plue_frame *plue_frame_of_call(uint8_t flags, uint64_t signal, const char *const strings[4]);
 
+/* Writes a number into the payload, `at` bytes from its beginning. */
+void plue_frame_write_u64(struct plue_frame *frame, size_t at, uint64_t value);
+
 void plue_frame_set_id(struct plue_frame *frame, uint64_t id);
 
 /* Reads the frame at `bytes`. Returns its size; 0 when it is not all there yet, with the number of
@@ -80,6 +91,17 @@ int64_t plue_frame_read(const uint8_t *bytes, size_t available, struct plue_fram
                         size_t *wanted);
 
 uint32_t plue_read_u32(const uint8_t *bytes);
+uint64_t plue_read_u64(const uint8_t *bytes);
+
+/* A string in a frame; `bytes` is NULL for NULL. */
+struct plue_text_view {
+    const uint8_t *bytes;
+    size_t length;
+};
+
+/* Reads a block of strings that C strings can hold. Returns false when it is malformed. */
+bool plue_frame_read_strings(const uint8_t *bytes, size_t length, struct plue_text_view *strings,
+                             size_t count);
 
 void plue_frame_queue_init(struct plue_frame_queue *queue);
 void plue_frame_queue_push(struct plue_frame_queue *queue, struct plue_frame *frame);

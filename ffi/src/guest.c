@@ -83,9 +83,12 @@ void plue_guest_wake(const struct plue_wake *wake) {
 }
 
 void plue_guest_configure(void) {
-    struct plue_frame *frame = guest.attached ? plue_peer_configure(&guest.peer) : NULL;
-    if (frame != NULL) {
-        plue_guest_enqueue(frame);
+    struct plue_frame *frames = guest.attached ? plue_peer_configure(&guest.peer) : NULL;
+    while (frames != NULL) {
+        struct plue_frame *next = frames->next;
+        frames->next = NULL;
+        plue_guest_enqueue(frames);
+        frames = next;
     }
 }
 

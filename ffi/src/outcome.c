@@ -27,7 +27,7 @@ void plue_free_string(char *string) {
 }
 
 struct plue_outcome plue_outcome_out_of_memory(void) {
-    return (struct plue_outcome){out_of_memory_json, out_of_memory_message};
+    return (struct plue_outcome){out_of_memory_json, out_of_memory_message, PLUE_OUT_OF_MEMORY};
 }
 
 void plue_outcome_free(struct plue_outcome outcome) {
@@ -51,12 +51,35 @@ static size_t escape(char *target, const char *text) {
     return length;
 }
 
+static int status_of(const char *code) {
+    static const struct {
+        const char *code;
+        int status;
+    } statuses[] = {
+        {"unknown_tool", PLUE_UNKNOWN_TOOL},
+        {"aborted", PLUE_ABORTED},
+        {"invalid_argument", PLUE_INVALID_ARGUMENT},
+        {"would_deadlock", PLUE_WOULD_DEADLOCK},
+        {"runtime_unavailable", PLUE_RUNTIME_UNAVAILABLE},
+        {"runtime_gone", PLUE_RUNTIME_GONE},
+        {"runtime_crashed", PLUE_RUNTIME_CRASHED},
+        {"shutdown", PLUE_SHUTDOWN},
+    };
+    for (size_t i = 0; i < sizeof statuses / sizeof *statuses; i++) {
+        if (strcmp(statuses[i].code, code) == 0) {
+            return statuses[i].status;
+        }
+    }
+    return PLUE_OTHER;
+}
+
 struct plue_outcome plue_outcome_failure(const char *code, const char *message) {
     static const char head[] = "{\"error\":\"";
     static const char middle[] = "\",\"message\":\"";
     static const char tail[] = "\"}";
     /* A path or a system's message may be in another encoding, or be cut short. */
-    struct plue_outcome outcome = {NULL, plue_text_repair(message, strlen(message))};
+    struct plue_outcome outcome = {NULL, plue_text_repair(message, strlen(message)),
+                                   status_of(code)};
     if (outcome.message == NULL) {
         return plue_outcome_out_of_memory();
     }
@@ -128,7 +151,7 @@ void plue_outcome_clear(void) {
     struct plue_outcome *last = get_last();
     if (last != NULL) {
         plue_outcome_free(*last);
-        *last = (struct plue_outcome){NULL, NULL};
+        *last = (struct plue_outcome){.json = NULL};
     }
 }
 
@@ -149,6 +172,12 @@ char *plue_outcome_answer(struct plue_outcome outcome) {
         last->json = out_of_memory_json;
     }
     return outcome.json;
+}
+
+int plue_outcome_status(struct plue_outcome outcome) {
+    int status = outcome.status;
+    plue_free_json(plue_outcome_answer(outcome));
+    return status;
 }
 
 const char *plue_get_last_error(void) {

@@ -6,6 +6,7 @@
 struct plue_outcome {
     char *json;    /* what the caller gets */
     char *message; /* NULL: success */
+    int status;    /* PLUE_OK, PLUE_UNKNOWN_TOOL, ... */
 };
 
 /* Once, before any other function. */
@@ -23,6 +24,9 @@ void plue_outcome_free(struct plue_outcome outcome);
 
 /* Makes the outcome this thread's last, and returns its JSON, which is then the caller's. */
 char *plue_outcome_answer(struct plue_outcome outcome);
+
+/* Makes the outcome this thread's last, and returns its status. */
+int plue_outcome_status(struct plue_outcome outcome);
 
 /* Makes success this thread's last outcome. */
 void plue_outcome_clear(void);

@@ -1,5 +1,7 @@
 #include "peer.h"
 
+#include "events.h"
+#include "invocation.h"
 #include "platform.h"
 #include "program.h"
 #include "settings.h"
@@ -51,7 +53,16 @@ struct plue_frame *plue_peer_configure(struct plue_peer *peer) {
     struct plue_frame *frame = plue_frame_of_strings(
         PLUE_FRAME_CONFIG, PLUE_PROTOCOL_VERSION, peer->configuration, 0, strings, 2);
     free(from_environment);
-    return frame;
+    if (frame == NULL) {
+        return NULL;
+    }
+    struct plue_frame *frames = plue_host_tools_frames();
+    struct plue_frame **end = &frames;
+    while (*end != NULL) {
+        end = &(*end)->next;
+    }
+    *end = frame;
+    return frames;
 }
 
 void plue_peer_close(struct plue_peer *peer) PLUE_CHECKED(no_thread_safety_analysis) {
@@ -86,11 +97,13 @@ static bool read_outcome(const struct plue_frame_view *view, struct plue_outcome
     size_t length = view->length;
     const uint8_t *message = NULL;
     size_t message_length = 0;
-    *outcome = (struct plue_outcome){NULL, NULL};
+    *outcome = (struct plue_outcome){.status = PLUE_OK};
     if (view->flags & PLUE_RESULT_FAILED) {
         if (length < 4 || plue_read_u32(json) > length - 4) {
             return false;
         }
+        int status = view->flags >> PLUE_RESULT_STATUS_SHIFT;
+        outcome->status = status == PLUE_OK ? PLUE_OTHER : status;
         message = json + 4;
         message_length = plue_read_u32(json);
         json += 4 + message_length;
@@ -158,6 +171,7 @@ static bool receive_tools(struct plue_peer *peer,
         struct plue_shared_text *old = peer->tools;
         peer->tools = tools;
         tools = old;
+        plue_events_list_changed();
     }
     plue_unlock();
     plue_shared_text_release(tools);
@@ -198,6 +212,20 @@ static void receive_failed(struct plue_peer *peer,
     free(reason);
 }
 
+static void receive_log(const struct plue_frame_view *view) PLUE_UNLOCKED {
+    char *text = plue_text_repair(view->payload, view->length);
+    if (text == NULL) {
+        return;
+    }
+    plue_lock();
+    bool is_taken = plue_events_log(text, strlen(text));
+    plue_unlock();
+    if (!is_taken) {
+        fprintf(stderr, "plue: %s\n", text);
+    }
+    free(text);
+}
+
 static void receive_pong(struct plue_peer *peer) PLUE_UNLOCKED {
     plue_lock();
     peer->pong_due_ms = 0;
@@ -217,6 +245,13 @@ bool plue_peer_receive(struct plue_peer *peer, const struct plue_frame_view *vie
         return receive_hello(peer, view);
     case PLUE_FRAME_FAILED:
         receive_failed(peer, view);
+        return true;
+    case PLUE_FRAME_INVOKE:
+        return plue_invocation_receive(peer, view, wakeups);
+    case PLUE_FRAME_CANCEL:
+        return plue_invocation_cancel(peer, view);
+    case PLUE_FRAME_LOG:
+        receive_log(view);
         return true;
     case PLUE_FRAME_PONG:
         receive_pong(peer);

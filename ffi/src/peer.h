@@ -36,7 +36,8 @@ void plue_peer_open(struct plue_peer *peer) PLUE_LOCKED;
  * to judge: a guest needs no name. */
 const char *plue_peer_fault(void) PLUE_LOCKED;
 
-/* Forgets what was known and makes the CONFIG frame that asks for it anew. NULL: out of memory. */
+/* Forgets what was known and makes the frames that ask for it anew: the host's own tools, then
+ * CONFIG. NULL: out of memory. */
 struct plue_frame *plue_peer_configure(struct plue_peer *peer) PLUE_LOCKED;
 
 /* Frees what the peer holds. With the lock, or once no other thread knows the peer. */

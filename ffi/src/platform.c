@@ -12,6 +12,9 @@
 #if defined(__linux__)
 #include <linux/futex.h>
 #include <sys/syscall.h>
+#include <sys/timerfd.h>
+#else
+#include <sys/event.h>
 #endif
 
 uint64_t plue_now_ms(void) {
@@ -196,6 +199,59 @@ int plue_pipe(int pair[2]) {
     }
 #endif
     return move_above_stdio(pair);
+}
+
+/* --------------------------------------------------------------------------------- alarms */
+
+/* On Linux a timer that is set to a time in the past is readable at once, and one that is set
+ * again is not readable any more: nothing has to be read from it. */
+#if defined(__linux__)
+
+static int make_alarm(void) {
+    return timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+}
+
+void plue_alarm_set(int alarm, uint64_t at_ms) {
+    struct itimerspec time = {.it_value = {(time_t)(at_ms / 1000), (long)(at_ms % 1000) * 1000000}};
+    timerfd_settime(alarm, TFD_TIMER_ABSTIME, &time, NULL);
+}
+
+#else
+
+static int make_alarm(void) {
+    int alarm = kqueue();
+    if (alarm >= 0) {
+        fcntl(alarm, F_SETFD, FD_CLOEXEC);
+    }
+    return alarm;
+}
+
+void plue_alarm_set(int alarm, uint64_t at_ms) {
+    struct kevent event;
+    /* Takes back what was set; fails where nothing was. */
+    EV_SET(&event, 1, EVFILT_TIMER, EV_DELETE, 0, 0, NULL);
+    kevent(alarm, &event, 1, NULL, 0, NULL);
+    if (at_ms != PLUE_NEVER_MS) {
+        uint64_t now = plue_now_ms();
+        EV_SET(&event, 1, EVFILT_TIMER, EV_ADD | EV_ONESHOT, 0,
+               (intptr_t)(at_ms > now ? at_ms - now : 0), NULL);
+        kevent(alarm, &event, 1, NULL, 0, NULL);
+    }
+}
+
+#endif
+
+int plue_alarm_new(void) {
+    return plue_move_descriptor(make_alarm(), STDERR_FILENO + 1);
+}
+
+void plue_alarm_renew(int alarm) {
+    int fresh = make_alarm();
+    if (fresh >= 0 && fresh != alarm) {
+        dup2(fresh, alarm);
+        fcntl(alarm, F_SETFD, FD_CLOEXEC);
+        close(fresh);
+    }
 }
 
 ssize_t plue_send(int socket, const void *bytes, size_t length) {

@@ -42,6 +42,15 @@ int plue_move_descriptor(int descriptor, int least);
 int plue_socket_pair(int pair[2]);
 int plue_pipe(int pair[2]);
 
+/* A descriptor above 2 that poll() finds readable from a time on. Returns -1 with errno. */
+int plue_alarm_new(void);
+
+/* Sets the time; PLUE_NEVER_MS is never. A time that has passed is now. */
+void plue_alarm_set(int alarm, uint64_t at_ms);
+
+/* Gives a descriptor, which a child of fork() shares with its parent, an alarm of its own. */
+void plue_alarm_renew(int alarm);
+
 /* send() that never blocks, never raises SIGPIPE and is not interrupted. */
 ssize_t plue_send(int socket, const void *bytes, size_t length);
 

@@ -24,39 +24,37 @@ static enum hosting current_hosting(void) PLUE_LOCKED {
     return mode == PLUE_MODE_AUTO && !plue_guest_was_attached() ? SIDECAR : NO_RUNTIME;
 }
 
-/* What a look at the runtime says. */
-enum verdict { IS_READY, HAS_FAILED, MUST_WAIT };
-
-static enum verdict look_at_guest(bool will_block, struct plue_peer **peer,
-                                  struct plue_outcome *failure) PLUE_LOCKED {
+static enum plue_readiness look_at_guest(enum plue_patience patience, struct plue_peer **peer,
+                                         struct plue_outcome *failure) PLUE_LOCKED {
     *peer = plue_guest_peer();
-    bool would_wait = will_block || (*peer)->state == PLUE_PEER_WAITING;
+    bool would_wait = patience == PLUE_WAITS_FOR_TOOL ||
+                      (patience == PLUE_WAITS_FOR_START && (*peer)->state == PLUE_PEER_WAITING);
     if (would_wait && plue_guest_is_this_thread()) {
         *failure = plue_outcome_failure(
             "would_deadlock",
             "Called on the JavaScript thread, which would have to run the tool: call from another");
-        return HAS_FAILED;
+        return PLUE_RUNTIME_HAS_FAILED;
     }
     switch ((*peer)->state) {
     case PLUE_PEER_READY:
-        return IS_READY;
+        return PLUE_RUNTIME_IS_READY;
     case PLUE_PEER_REFUSED:
         *failure = plue_peer_refusal(*peer);
-        return HAS_FAILED;
+        return PLUE_RUNTIME_HAS_FAILED;
     default:
-        return MUST_WAIT;
+        return PLUE_RUNTIME_IS_STARTING;
     }
 }
 
-static enum verdict look_at_sidecar(bool *waited, struct plue_peer **peer,
-                                    struct plue_outcome *failure) PLUE_LOCKED {
+static enum plue_readiness look_at_sidecar(bool *waited, struct plue_peer **peer,
+                                           struct plue_outcome *failure) PLUE_LOCKED {
     switch (plue_sidecar_ensure(waited, peer, failure)) {
     case PLUE_SIDECAR_READY:
-        return IS_READY;
+        return PLUE_RUNTIME_IS_READY;
     case PLUE_SIDECAR_FAILED:
-        return HAS_FAILED;
+        return PLUE_RUNTIME_HAS_FAILED;
     default:
-        return MUST_WAIT;
+        return PLUE_RUNTIME_IS_STARTING;
     }
 }
 
@@ -67,40 +65,46 @@ static struct plue_outcome too_slow(void) PLUE_LOCKED {
     return plue_outcome_failure("runtime_unavailable", text);
 }
 
-struct plue_peer *plue_runtime_ready(bool will_block, const plue_abort_signal_t *signal,
+enum plue_readiness plue_runtime_look(enum plue_patience patience, uint64_t limit_ms, bool *waited,
+                                      struct plue_peer **peer, struct plue_outcome *failure) {
+    if (plue_stopping) {
+        *failure = plue_outcome_failure("shutdown", "plue_shutdown() was called");
+        return PLUE_RUNTIME_HAS_FAILED;
+    }
+    /* Each time: a shutdown in between has forgotten it. */
+    plue_settings.in_use = true;
+    switch (current_hosting()) {
+    case GUEST: {
+        enum plue_readiness readiness = look_at_guest(patience, peer, failure);
+        /* A sidecar's own thread watches its start. */
+        if (readiness == PLUE_RUNTIME_IS_STARTING && plue_now_ms() >= limit_ms) {
+            *failure = too_slow();
+            return PLUE_RUNTIME_HAS_FAILED;
+        }
+        return readiness;
+    }
+    case SIDECAR:
+        return look_at_sidecar(waited, peer, failure);
+    default:
+        *failure = plue_outcome_failure("runtime_unavailable", "No JavaScript runtime is attached");
+        return PLUE_RUNTIME_HAS_FAILED;
+    }
+}
+
+struct plue_peer *plue_runtime_ready(enum plue_patience patience,
+                                     const plue_abort_signal_t *signal,
                                      struct plue_outcome *failure) {
-    /* A sidecar's own thread watches its start; this is the bound for a guest. */
     uint64_t limit = plue_now_ms() + plue_settings.start_timeout_ms;
     bool waited = false;
     while (!plue_abort_is_aborted(signal)) {
-        if (plue_stopping) {
-            *failure = plue_outcome_failure("shutdown", "plue_shutdown() was called");
-            return NULL;
-        }
-        /* Again after a wait: a shutdown in between has forgotten it. */
-        plue_settings.in_use = true;
-        enum hosting hosting = current_hosting();
-        enum verdict verdict;
         struct plue_peer *peer = NULL;
-        if (hosting == GUEST) {
-            verdict = look_at_guest(will_block, &peer, failure);
-        } else if (hosting == SIDECAR) {
-            verdict = look_at_sidecar(&waited, &peer, failure);
-        } else {
-            *failure =
-                plue_outcome_failure("runtime_unavailable", "No JavaScript runtime is attached");
-            verdict = HAS_FAILED;
-        }
-        if (verdict != MUST_WAIT) {
-            return verdict == IS_READY ? peer : NULL;
-        }
-        if (hosting == SIDECAR) {
-            plue_wait_for_change(PLUE_NEVER_MS);
-        } else if (plue_now_ms() < limit) {
-            plue_wait_for_change(limit);
-        } else {
-            *failure = too_slow();
+        switch (plue_runtime_look(patience, limit, &waited, &peer, failure)) {
+        case PLUE_RUNTIME_IS_READY:
+            return peer;
+        case PLUE_RUNTIME_HAS_FAILED:
             return NULL;
+        default:
+            plue_wait_for_change(current_hosting() == SIDECAR ? PLUE_NEVER_MS : limit);
         }
     }
     return NULL;
@@ -123,6 +127,51 @@ void plue_runtime_send_and_unlock(struct plue_peer *peer, const plue_abort_signa
         plue_sidecar_send(sidecar, abort);
     }
     plue_sidecar_unhold(sidecar);
+}
+
+void plue_runtime_send(uint64_t generation, struct plue_frame *frame) {
+    plue_lock();
+    struct plue_peer *guest = plue_guest_peer();
+    if (guest != NULL && guest->generation == generation) {
+        plue_guest_enqueue(frame);
+        plue_unlock();
+        return;
+    }
+    struct plue_sidecar *sidecar = plue_sidecar_hold(generation);
+    plue_unlock();
+    if (sidecar == NULL) {
+        plue_frame_free_all(frame);
+        return;
+    }
+    plue_sidecar_send(sidecar, frame);
+    plue_sidecar_unhold(sidecar);
+}
+
+int plue_start(void) {
+    int cancellation = plue_cancellation_off();
+    struct plue_outcome outcome = {.status = PLUE_OK};
+    if (plue_is_forked()) {
+        outcome = plue_outcome_failure("runtime_unavailable", plue_forked_message);
+    } else {
+        plue_lock();
+        plue_runtime_ready(PLUE_WAITS_FOR_START, NULL, &outcome);
+        plue_unlock();
+    }
+    int status = plue_outcome_status(outcome);
+    plue_cancellation_restore(cancellation);
+    return status;
+}
+
+int plue_feature(const char *name) {
+    static const char *const features[] = {
+        "call", "submit", "events", "register_tool", "list_changed", "log", "start",
+    };
+    for (size_t i = 0; name != NULL && i < sizeof features / sizeof *features; i++) {
+        if (strcmp(features[i], name) == 0) {
+            return 1;
+        }
+    }
+    return 0;
 }
 
 void plue_runtime_suspect(uint64_t generation) {

@@ -11,17 +11,30 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Whether the caller is going to wait for JavaScript, which must not happen on its thread. */
+enum plue_patience { PLUE_WAITS_FOR_TOOL, PLUE_WAITS_FOR_START, PLUE_WAITS_FOR_NOTHING };
+
+enum plue_readiness { PLUE_RUNTIME_IS_READY, PLUE_RUNTIME_HAS_FAILED, PLUE_RUNTIME_IS_STARTING };
+
+/* Looks for the peer that calls go to, and starts the runtime if none is there. `*waited` is false the
+ * first time; after IS_STARTING, look again when plue_change() was called. `limit_ms` is the bound for
+ * a guest's start. */
+enum plue_readiness plue_runtime_look(enum plue_patience patience, uint64_t limit_ms, bool *waited,
+                                      struct plue_peer **peer,
+                                      struct plue_outcome *failure) PLUE_LOCKED;
+
 /* Returns the peer that calls go to, once it is ready. The lock is given up while this waits, and
- * the wait ends when the signal is aborted, which may be NULL.
- * `will_block`: the caller is going to wait for JavaScript, which must not happen on its thread.
- * NULL: with the reason in `failure`, or aborted. */
-struct plue_peer *plue_runtime_ready(bool will_block, const plue_abort_signal_t *signal,
+ * the wait ends when the signal is aborted, which may be NULL. NULL: with the reason in `failure`, or aborted. */
+struct plue_peer *plue_runtime_ready(enum plue_patience patience, const plue_abort_signal_t *signal,
                                      struct plue_outcome *failure) PLUE_LOCKED;
 
 /* Sends a call, which carries the signal, to the peer, and gives the lock back. Takes the frame. */
 void plue_runtime_send_and_unlock(struct plue_peer *peer, const plue_abort_signal_t *signal,
                                   struct plue_frame *frame)
     PLUE_CHECKED(release_capability(plue_mutex));
+
+/* Sends a frame to the peer of that generation, if it is still there. Takes the frame. */
+void plue_runtime_send(uint64_t generation, struct plue_frame *frame) PLUE_UNLOCKED;
 
 /* Is told that the tool of a call of that peer has outlived its grace period. */
 void plue_runtime_suspect(uint64_t generation) PLUE_LOCKED;

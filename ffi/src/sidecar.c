@@ -455,7 +455,12 @@ static bool start(void) PLUE_LOCKED {
         sidecar->start_deadline_ms = plue_now_ms() + plue_settings.start_timeout_ms;
         if (config != NULL) {
             /* The thread sends it, once there is a process to read it. */
-            plue_outbox_post(&sidecar->outbox, config);
+            while (config != NULL) {
+                struct plue_frame *next = config->next;
+                config->next = NULL;
+                plue_outbox_post(&sidecar->outbox, config);
+                config = next;
+            }
             sidecar->predecessor = current;
             current = sidecar; /* before the thread can let the predecessor go */
             error = plue_thread_start(&sidecar->thread, run_thread, sidecar);

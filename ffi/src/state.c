@@ -2,7 +2,9 @@
 
 #include "abort.h"
 #include "call.h"
+#include "events.h"
 #include "guest.h"
+#include "invocation.h"
 #include "outcome.h"
 #include "platform.h"
 #include "plue.h"
@@ -10,6 +12,7 @@
 #include "program.h"
 #include "settings.h"
 #include "sidecar.h"
+#include "submit.h"
 
 struct plue_mutex plue_mutex = {PTHREAD_MUTEX_INITIALIZER};
 bool plue_stopping;
@@ -39,6 +42,7 @@ void plue_unlock(void) PLUE_CHECKED(no_thread_safety_analysis) {
 void plue_change(void) {
     atomic_fetch_add(&changes, 1);
     plue_unpark(&changes);
+    plue_submissions_runtime_changed();
 }
 
 void plue_wait_for_change(uint64_t at_ms) {
@@ -63,7 +67,7 @@ static _Thread_local bool passes_on;
 /* Whether there is a thread, a process or a runtime that the child would not have. */
 static bool is_at_work(void) PLUE_LOCKED {
     return plue_stopping || plue_sidecar_exists() || plue_guest_peer() != NULL ||
-           plue_calls_are_running();
+           plue_calls_are_running() || plue_submissions_are_open() || plue_events_are_waiting();
 }
 
 static void before_fork(void) PLUE_CHECKED(no_thread_safety_analysis) {
@@ -89,6 +93,7 @@ static void after_fork_in_child(void) PLUE_CHECKED(no_thread_safety_analysis) {
     plue_process_after_fork_in_child();
     if (passes_on) {
         passes_on = false;
+        plue_events_after_fork();
         plue_unlock();
         return;
     }
@@ -134,10 +139,12 @@ static void shut_down(void) PLUE_UNLOCKED {
     plue_lock();
     plue_sidecar_end_shutdown();
     plue_settings_reset();
+    struct plue_host_tool *tools = plue_host_tools_take();
     plue_guest_configure(); /* it forgets what it was asked to offer */
     plue_stopping = false;
     plue_change();
     plue_unlock();
+    plue_host_tools_destroy(tools);
     if (sidecar != NULL) {
         plue_sidecar_unhold(sidecar);
     }

@@ -70,6 +70,19 @@ static void succeed(struct fake_tools *tools, uint64_t id, const char *json) {
     fake_tools_frame(tools, RESULT, 0, id, json, strlen(json));
 }
 
+/* The numbers of plue.h. */
+static int status_of(const char *code) {
+    static const struct {
+        const char *code;
+        int status;
+    } statuses[] = {{"unknown_tool", 1}, {"invalid_arguments", 5}, {"aborted", 8}, {"threw", 13}};
+    size_t at = 0;
+    while (strcmp(statuses[at].code, code) != 0) {
+        at++;
+    }
+    return statuses[at].status;
+}
+
 static void fail(struct fake_tools *tools, uint64_t id, const char *code, const char *message) {
     uint8_t payload[1000];
     size_t length = strlen(message);
@@ -77,7 +90,7 @@ static void fail(struct fake_tools *tools, uint64_t id, const char *code, const 
     memcpy(payload + 4, message, length);
     int json = snprintf((char *)payload + 4 + length, sizeof payload - 4 - length,
                         "{\"error\":\"%s\",\"message\":\"%s\"}", code, message);
-    fake_tools_frame(tools, RESULT, 1, id, payload, 4 + length + (size_t)json);
+    fake_tools_frame(tools, RESULT, 1 | status_of(code) << 1, id, payload, 4 + length + (size_t)json);
 }
 
 /* ------------------------------------------------------------------------------------ tools */

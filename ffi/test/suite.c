@@ -880,6 +880,10 @@ static const struct {
     {"basic", test_basic},         {"big", test_big},       {"too_big", test_too_big},
     {"streaming", test_streaming}, {"abort", test_abort},   {"grace", test_grace},
     {"shared", suite_shared_abort}, {"crash", test_crash},  {"shutdown", test_shutdown},
+    {"call", suite_call},          {"submit", suite_submit},
+    {"submit_restarts", suite_submit_restarts}, {"tools", suite_tools},
+    {"tools_restarts", suite_tools_restarts},   {"notices", suite_notices},
+    {"offer", suite_offer},
     {"dropping", test_dropping},   {"cancellation", test_cancellation},
 };
 

@@ -12,4 +12,13 @@ void suite_metadata(int events);
 void suite_shared_abort(void);
 void suite_abort_race(int rounds);
 
+/* In suite_events.c. Those about tools need a runtime in JavaScript; restarts need a sidecar. */
+void suite_call(void);
+void suite_submit(void);
+void suite_submit_restarts(void);
+void suite_tools(void);
+void suite_tools_restarts(void);
+void suite_notices(void);
+void suite_offer(void);
+
 #endif

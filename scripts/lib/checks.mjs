@@ -43,6 +43,8 @@ export const CHECKS = [
       "--node-modules-dir=manual",
     ]],
   },
+  // Whether the explorer's page is what its sources make.
+  { name: "page", steps: () => [["bun", "scripts/build_explorer.ts", "--check"]] },
   { name: "size", show: true, steps: () => [["bun", "scripts/size.ts"]] },
 ];
 

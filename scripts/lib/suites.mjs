@@ -32,6 +32,8 @@ const SUITES = [
   { name: "oracles", folders: ["test/oracles"], on: ["node"], packages: "test/oracles" },
   // The HTTP handler with optional packages of other projects.
   { name: "edge", folders: ["test/edge"], on: ["node"], packages: "test/edge" },
+  // The page of the explorer, in Chromium.
+  { name: "explorer", folders: ["test/explorer"], on: ["node"], packages: "test/explorer" },
   // The clients run on Node, the endpoints on all four.
   { name: "mcp", folders: ["test/mcp/endpoint"], on: ["node"], packages: "test/mcp" },
   {

@@ -31,6 +31,7 @@ import { CallContext } from "./context.ts";
 import { Deadline, type InterruptCause } from "./deadline.ts";
 import { type EventQueue, tellFailure } from "./events.ts";
 import { failure, interruption } from "./failures.ts";
+import { CallQuestions } from "./questions.ts";
 import type { IdempotencyStore, SettleKey } from "./idempotency.ts";
 import type { Gate } from "./limits.ts";
 import type { ToolStats } from "./metrics.ts";
@@ -57,6 +58,8 @@ export interface Step {
 export interface ToolPlan {
   readonly tool: Tool;
   readonly first: Step | undefined;
+  /** The first step of a call that a policy wants approved. */
+  readonly firstOfAsked: () => Step | undefined;
   /** Closes the transaction, cleans up and runs the `after` hooks. */
   readonly close: (call: Call, result: ToolResult) => Promise<ToolResult>;
   readonly timeoutMs: number;
@@ -119,6 +122,8 @@ export class Call {
   dropped = 0;
   /** The result is decided: what the tool sends from here on is dropped. */
   over = false;
+  /** What the call asks; `undefined` until it asks. */
+  questions: CallQuestions | undefined = undefined;
   readonly #plan: ToolPlan;
   readonly #startedAt: number;
   /** The step whose promise is waited for. */
@@ -159,7 +164,8 @@ export class Call {
 
   /** Runs the call. Never throws and never rejects. */
   run(): ToolResult | Promise<ToolResult> {
-    return this.#advance(this.#plan.first);
+    const { first, firstOfAsked } = this.#plan;
+    return this.#advance(this.toolset.asks(this.tool) ? firstOfAsked() : first);
   }
 
   #advance(from: Step | undefined): ToolResult | Promise<ToolResult> {
@@ -261,6 +267,10 @@ export class Call {
     this.over = true;
     // An abort must not reach a transaction that is being committed.
     this.#deadline?.close();
+    const { questions } = this;
+    if (questions !== undefined && !questions.isClosed) {
+      return questions.close(result).then((closed) => this.#close(closed));
+    }
     if (
       this.transaction === undefined && this.#cleanups === undefined &&
       (this.settings.afterHooks.length === 0 || this.replays)
@@ -279,11 +289,11 @@ export class Call {
     this.#cleanedUp = true;
     this.giveTurnBack?.();
     if (this.#runtime !== undefined) this.release(this.#runtime);
-    const isFinal = this.ran && (result.ok || !result.error.retryable);
+    const isFinal = this.ran && (result.ok || isFinalFailure(result));
     this.settleKey?.(result, isFinal, this.resultBytes);
     stats.inFlight--;
     stats.record(result, now);
-    if (!result.ok) {
+    if (!result.ok && result.error.code !== "input_required") {
       tellFailure(this.options, this.tool.id, result, (error) => this.report("metadata", error));
     }
     return result;
@@ -295,6 +305,10 @@ export class Call {
 
   get context(): CallContext {
     return this.#context ??= new CallContext(this);
+  }
+
+  get asking(): CallQuestions {
+    return this.questions ??= new CallQuestions(this);
   }
 
   get deadline(): Deadline {
@@ -437,6 +451,11 @@ export class Call {
   }
 }
 
+/** Whether a tool that failed would fail alike if it ran again. */
+function isFinalFailure({ error: { code, retryable } }: ToolFailure): boolean {
+  return !retryable && code !== "input_required";
+}
+
 function resolveNothing(): void {}
 
 function answerOf(_call: Call, value: unknown): StepAnswer {
@@ -452,7 +471,7 @@ function isSignal(value: unknown): value is AbortSignal {
 }
 
 /** The name that the caller gave the call, if it did. */
-export function chosenCallId(request: ToolCall | null | undefined): string | undefined {
+export function chosenCallId(request: Partial<ToolCall> | null | undefined): string | undefined {
   const callId = request?.callId;
   return isWord(callId) ? clip(callId, MAX_CALL_ID) : undefined;
 }

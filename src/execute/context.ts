@@ -4,13 +4,26 @@
  * @module
  */
 
-import type { Services, Tool, ToolContext, Transaction } from "../tool/mod.ts";
+import type {
+  Answer,
+  QuestionFields,
+  Services,
+  Tool,
+  ToolContext,
+  Transaction,
+} from "../tool/mod.ts";
 import type { ToolRuntime } from "../registry/mod.ts";
 import type { Toolset } from "../select/mod.ts";
 import type { Deadline } from "./deadline.ts";
 import { type SendingCall, sendMetadata, sendProgress } from "./events.ts";
 import { frozenCopy } from "./json_value.ts";
 import type { CallInfo } from "./ports.ts";
+
+/** What asks for a tool, and takes the steps that it must not repeat. */
+export interface Asking {
+  ask(key: string, question: QuestionFields): Promise<Answer>;
+  step<Result>(key: string, work: () => Result | Promise<Result>): Promise<Result>;
+}
 
 /** What a context and a view show of a call. */
 export interface CallSource extends SendingCall {
@@ -22,6 +35,8 @@ export interface CallSource extends SendingCall {
   readonly runtime: ToolRuntime;
   readonly transaction: Transaction | undefined;
   readonly deadline: Deadline;
+  /** What asks the caller. It is made when the tool first wants it. */
+  readonly asking: Asking;
   defer(cleanup: () => void | Promise<void>): void;
 }
 
@@ -85,6 +100,15 @@ export class CallContext implements ToolContext<never, never> {
 
   get progress(): (done: number, total?: number, message?: string) => void {
     return (done, total, message) => sendProgress(this.#call, done, total, message);
+  }
+
+  get ask(): <Content>(key: string, question: QuestionFields) => Promise<Answer<Content>> {
+    // The content is what the tool's own schema says.
+    return (key, question) => this.#call.asking.ask(key, question) as Promise<Answer<never>>;
+  }
+
+  get step(): <Result>(key: string, work: () => Result | Promise<Result>) => Promise<Result> {
+    return (key, work) => this.#call.asking.step(key, work);
   }
 
   get defer(): (cleanup: () => void | Promise<void>) => void {

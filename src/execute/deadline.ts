@@ -96,12 +96,17 @@ export class Deadline {
     return () => void (this.#expiresAt = this.#clock.now() + left);
   }
 
+  /** Has the timer follow what `suspend` changed, if the time is being watched. */
+  rearm(): void {
+    if (this.#disarm === undefined) return;
+    this.rest();
+    this.#arm();
+  }
+
   /** Watches the time and the caller's signal until `rest`: the call waits. */
   watch(): void {
     this.#listen();
-    if (this.cause !== undefined) return;
-    const left = Math.max(0, this.#expiresAt - this.#clock.now());
-    this.#disarm = this.#clock.setTimeout(() => this.#timeOut(), left);
+    if (this.cause === undefined) this.#arm();
   }
 
   /** Ends what `watch` began: the call goes on. */
@@ -120,6 +125,11 @@ export class Deadline {
     if (deadlines?.delete(this) !== true || deadlines.size > 0) return;
     listeners.delete(this.#caller);
     this.#caller.removeEventListener("abort", tellAll);
+  }
+
+  #arm(): void {
+    const left = Math.max(0, this.#expiresAt - this.#clock.now());
+    this.#disarm = this.#clock.setTimeout(() => this.#timeOut(), left);
   }
 
   #listen(): void {

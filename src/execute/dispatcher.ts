@@ -6,14 +6,25 @@
 
 import type { ToolHost } from "../registry/mod.ts";
 import { nearIds, type Selection, type Toolset } from "../select/mod.ts";
-import { atOnce, clip, refuse, type ToolFailure, ToolResult } from "../tool/mod.ts";
+import {
+  type Answers,
+  atOnce,
+  clip,
+  refuse,
+  TIME_OVER,
+  type ToolFailure,
+  ToolResult,
+  within,
+} from "../tool/mod.ts";
 import { Call, chosenCallId } from "./call.ts";
 import { type EventQueue, streamEvents, tellFailure, type ToolEvent } from "./events.ts";
 import { failure, unknownTool } from "./failures.ts";
 import type { DispatcherMetrics } from "./metrics.ts";
 import { resolveSettings, type ToolDispatcherOptions } from "./options.ts";
-import type { DispatchContext, ToolCall } from "./request.ts";
+import { CallQuestions } from "./questions.ts";
+import type { DispatchContext, ResumedCall, ToolCall } from "./request.ts";
 import { DispatcherState } from "./state.ts";
+import type { Resumption } from "./suspension.ts";
 
 const NO_CONTEXT: DispatchContext = Object.freeze({});
 const EVERYTHING: Selection = Object.freeze({});
@@ -105,13 +116,66 @@ export class ToolDispatcher {
   /**
    * Runs one call.
    *
-   * @param call What the model asks for.
+   * @param call What the model asks for, or a call that goes on.
    * @param context What the host adds; `null` adds nothing.
    * @returns The result. Never rejects.
    */
-  dispatch(call: ToolCall, context?: DispatchContext | null): Promise<ToolResult> {
+  dispatch(
+    call: ToolCall | ResumedCall,
+    context?: DispatchContext | null,
+  ): Promise<ToolResult> {
     const result = this.#begin(call, context);
     return result instanceof Promise ? result : Promise.resolve(result);
+  }
+
+  /**
+   * Continues a call that waited for answers, in this process or another one with the same tickets.
+   * Its tool runs again from its beginning, with the answers and the steps that were taken.
+   *
+   * The ticket is good for the principal that it was given to, until it expires, and as long as the
+   * definition of the tool is the same. With a store it continues its call once; without one it may
+   * be used again while it lives.
+   *
+   * @example Usage
+   * ```ts
+   * import assert from "node:assert/strict";
+   * import { isSuspended, ToolDispatcher, ToolRegistry } from "@plue/tools";
+   * import { memoryCallStore, storedTickets } from "@plue/tools/calls";
+   *
+   * const registry = new ToolRegistry({
+   *   tools: [{
+   *     name: "launch",
+   *     description: "Launches it.",
+   *     requiresApproval: true,
+   *     execute: () => "launched",
+   *   }],
+   * });
+   * const dispatcher = new ToolDispatcher(registry, {
+   *   approve: "ask",
+   *   tickets: storedTickets(memoryCallStore()),
+   * });
+   *
+   * const waiting = await dispatcher.dispatch({ name: "launch" }, { principal: "ann" });
+   * assert.ok(isSuspended(waiting));
+   * const [question] = waiting.questions;
+   * assert.equal(question?.message, 'Run the tool "launch"?');
+   *
+   * const answers = { [question.key]: { action: "accept" } } as const;
+   * const result = await dispatcher.resume(waiting.ticket, answers, { principal: "ann" });
+   * assert.equal(result.ok && result.content, "launched");
+   * ```
+   *
+   * @param ticket What the suspended call gave.
+   * @param answers By the keys of the questions. A question without an answer is asked again.
+   * @param context What the host adds. The call keeps its id, session, message and idempotency key.
+   * @returns The result, or another suspended call. Never rejects.
+   */
+  resume(
+    ticket: string,
+    answers: Answers,
+    context?: DispatchContext | null,
+  ): Promise<ToolResult> {
+    return this.dispatch({ ticket, answers }, context);
   }
 
   /**
@@ -141,7 +205,7 @@ export class ToolDispatcher {
    * ```
    */
   stream(
-    call: ToolCall,
+    call: ToolCall | ResumedCall,
     context?: DispatchContext | null,
   ): AsyncIterableIterator<ToolEvent, undefined> {
     return streamEvents(
@@ -177,13 +241,13 @@ export class ToolDispatcher {
    * @returns The results, in the order of the calls. Rejects only if `calls` is no list.
    */
   async dispatchAll(
-    calls: readonly ToolCall[],
+    calls: readonly (ToolCall | ResumedCall)[],
     context?: DispatchContext | null,
   ): Promise<readonly ToolResult[]> {
     if (!Array.isArray(calls)) refuse("dispatch calls", "they must be a list");
     const { maxCallsPerBatch } = this;
     const shared = context ?? NO_CONTEXT;
-    return await Promise.all(calls.map((call: ToolCall, index) => {
+    return await Promise.all(calls.map((call: ToolCall | ResumedCall, index) => {
       if (index >= maxCallsPerBatch) {
         const why = `more than ${maxCallsPerBatch} calls at once; send the rest later`;
         return this.#refuse(call, shared, failure("overloaded", clip(nameOf(call) ?? ""), why));
@@ -231,30 +295,71 @@ export class ToolDispatcher {
     this.#state.resetMetrics();
   }
 
-  #begin(request: ToolCall, context?: DispatchContext | null): ToolResult | Promise<ToolResult> {
+  #begin(
+    request: ToolCall | ResumedCall,
+    context?: DispatchContext | null,
+  ): ToolResult | Promise<ToolResult> {
     const call = this.#resolve(request, context);
-    return call instanceof Call ? call.run() : call;
+    if (call instanceof Call) return call.run();
+    return call instanceof Promise
+      ? call.then((resumed) => resumed instanceof Call ? resumed.run() : resumed)
+      : call;
+  }
+
+  /** Makes the call of a ticket, or says why it does not go on. */
+  async #resume(
+    request: ResumedCall,
+    options: DispatchContext,
+    events: EventQueue | undefined,
+  ): Promise<Call | ToolFailure> {
+    const { tickets, clock, closeTimeoutMs } = this.#state.settings;
+    let resumed: Resumption | ToolFailure;
+    try {
+      if (tickets === undefined) refuse("continue a call", "the option tickets is not given");
+      const answer = await within(
+        clock,
+        closeTimeoutMs,
+        tickets.resume({
+          request,
+          principal: options.principal,
+          findTool: (id) => this.toolset.get(id),
+          now: clock.timestamp(),
+        }),
+      );
+      resumed = answer === TIME_OVER ? refuse("continue a call", "it took too long") : answer;
+    } catch (error) {
+      this.#state.report(nameOf(request) ?? "", "", "ask", error);
+      const why = "Cannot continue the call: its ticket cannot be looked up now; nothing has run";
+      resumed = ToolResult.error("unavailable", why);
+    }
+    if ("ok" in resumed) return this.#refuse(request, options, resumed);
+    const call = await this.#resolve(resumed.call, { ...options, ...resumed.context }, events);
+    if (call instanceof Call) call.questions = new CallQuestions(call, resumed);
+    return call;
   }
 
   /** Makes a call of the tool that is named, or says why there is none. */
   #resolve(
-    request: ToolCall,
+    request: ToolCall | ResumedCall,
     context?: DispatchContext | null,
     events?: EventQueue,
-  ): Call | ToolFailure {
+  ): Call | ToolFailure | Promise<Call | ToolFailure> {
     const name = nameOf(request);
     const options = context ?? NO_CONTEXT;
+    // A call that goes on may be without a name; a bridge leads it as the others.
+    const call = request as ToolCall;
     let failed: ToolFailure;
     try {
       const toolset = this.toolset;
       const { bridge } = toolset;
-      const led = bridge?.lead(request, this.#state.settings.maxArgumentBytes);
+      const led = bridge?.lead(call, this.#state.settings.maxArgumentBytes);
       if (bridge && led) return this.withToolset(bridge.behind).#resolve(led, context, events);
+      if (name === undefined && isResumed(request)) return this.#resume(request, options, events);
       const tool = name === undefined ? undefined : toolset.resolve(name);
       if (tool !== undefined) {
         const plan = this.#state.planOf(tool, this.#host);
         if (tool.id !== name) plan.stats.countAlias();
-        return new Call(this.#state, toolset, this.#host, plan, request, options, events);
+        return new Call(this.#state, toolset, this.#host, plan, call, options, events);
       }
       this.#state.unknown++;
       failed = name === undefined
@@ -271,7 +376,11 @@ export class ToolDispatcher {
   }
 
   /** Ends a call before it has begun, and tells its host as of any other failure. */
-  #refuse(request: ToolCall, context: DispatchContext, result: ToolFailure): ToolFailure {
+  #refuse(
+    request: ToolCall | ResumedCall,
+    context: DispatchContext,
+    result: ToolFailure,
+  ): ToolFailure {
     const name = nameOf(request) ?? "";
     tellFailure(context, name, result, (error) => {
       this.#state.report(name, this.#idOf(request), "metadata", error);
@@ -279,8 +388,8 @@ export class ToolDispatcher {
     return result;
   }
 
-  #idOf(request: ToolCall): string {
-    return chosenCallId(request) ?? this.#state.nextCallId();
+  #idOf(request: ToolCall | ResumedCall): string {
+    return chosenCallId(request as Partial<ToolCall>) ?? this.#state.nextCallId();
   }
 }
 
@@ -290,12 +399,23 @@ function ofPlace(context: DispatchContext, index: number): DispatchContext {
   return key === undefined ? context : { ...context, idempotencyKey: `${key}#${index}` };
 }
 
-function nameOf(call: ToolCall | null | undefined): string | undefined {
+/** The name that a call begins with; a call that goes on has it in its ticket. */
+function nameOf(call: Partial<ToolCall & ResumedCall> | null | undefined): string | undefined {
   try {
+    if (call?.ticket !== undefined) return undefined;
     const name: unknown = call?.name;
     return typeof name === "string" ? name : undefined;
   } catch {
     return undefined;
+  }
+}
+
+/** Whether a call without a name goes on from a ticket. */
+function isResumed(call: Partial<ResumedCall> | null | undefined): call is ResumedCall {
+  try {
+    return call?.ticket !== undefined;
+  } catch {
+    return false;
   }
 }
 

@@ -185,7 +185,7 @@ const DONE: Answer = Object.freeze({ done: true, value: undefined });
  */
 export function streamEvents(
   size: number,
-  begin: (queue: EventQueue) => StreamedCall | ToolFailure,
+  begin: (queue: EventQueue) => StreamedCall | ToolFailure | Promise<StreamedCall | ToolFailure>,
   nextCallId: () => string,
 ): AsyncIterableIterator<ToolEvent, undefined> {
   const events: QueuedEvent[] = [];
@@ -235,7 +235,8 @@ export function streamEvents(
   }
 
   async function run(): Promise<void> {
-    const begun = begin(queue);
+    const beginning = begin(queue);
+    const begun = beginning instanceof Promise ? await beginning : beginning;
     result = "run" in begun ? await (call = begun).run() : begun;
     // A generator may still wait for room in the queue.
     queue.release();

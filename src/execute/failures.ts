@@ -67,11 +67,17 @@ export function readResult(value: unknown): ToolResult | undefined {
   if (ok !== false || !isObject(error)) return undefined;
   const { code, message, issues, retryable, acknowledged } = error;
   if (!isFailureCode(code) || typeof message !== "string") return undefined;
-  return ToolResult.error(code, clip(message, MAX_MESSAGE), {
+  const failed = ToolResult.error(code, clip(message, MAX_MESSAGE), {
     ...(Array.isArray(issues) ? { issues: readIssues(issues) } : {}),
     ...(typeof retryable === "boolean" ? { retryable } : {}),
     ...(typeof acknowledged === "boolean" ? { acknowledged } : {}),
   });
+  if (code !== "input_required") return failed;
+  // Only a dispatcher gives tickets: the tool dispatched another call, which waits.
+  const { questions, ticket } = value;
+  return Array.isArray(questions) && typeof ticket === "string"
+    ? { ...failed, questions, ticket }
+    : undefined;
 }
 
 /** Reads issues that a tool, a rule or a hook made: the first 8, with texts of bounded length. */

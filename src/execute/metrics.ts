@@ -27,6 +27,8 @@ export interface ToolMetrics {
   readonly succeeded: number;
   /** Calls that failed. */
   readonly failed: number;
+  /** Calls that ended because they wait for answers. They neither succeeded nor failed. */
+  readonly suspended: number;
   /** Failed calls by code; codes that did not occur are absent. */
   readonly errors: { readonly [Code in FailureCode]?: number };
   /** Calls that were answered with the result of an earlier one. Part of `calls`. */
@@ -63,6 +65,7 @@ export interface DispatcherMetrics {
 interface Counts {
   calls: number;
   failed: number;
+  suspended: number;
   replayed: number;
   aliased: number;
   /** By the clock's `now`: a wall clock need not be asked at each call. */
@@ -75,6 +78,7 @@ function noCounts(): Counts {
   return {
     calls: 0,
     failed: 0,
+    suspended: 0,
     replayed: 0,
     aliased: 0,
     lastEnd: 0,
@@ -107,6 +111,10 @@ export class ToolStats {
     if (result.replayed === true) counts.replayed++;
     else counts.durations.add(result.durationMs);
     if (result.ok) return;
+    if (result.error.code === "input_required") {
+      counts.suspended++;
+      return;
+    }
     counts.failed++;
     count(counts.errors, result.error.code, 1);
   }
@@ -127,6 +135,7 @@ export class ToolStats {
     const other = stats.#counts;
     counts.calls += other.calls;
     counts.failed += other.failed;
+    counts.suspended += other.suspended;
     counts.replayed += other.replayed;
     counts.aliased += other.aliased;
     counts.lastEnd = Math.max(counts.lastEnd, other.lastEnd);
@@ -140,12 +149,14 @@ export class ToolStats {
   }
 
   snapshot(clock: Clock): ToolMetrics {
-    const { calls, failed, errors, replayed, aliased, lastEnd, durations } = this.#counts;
+    const { calls, failed, suspended, errors, replayed, aliased, lastEnd, durations } =
+      this.#counts;
     return {
       id: this.id,
       calls,
-      succeeded: calls - failed,
+      succeeded: calls - failed - suspended,
       failed,
+      suspended,
       errors: Object.fromEntries(errors),
       replayed,
       aliased,

@@ -14,6 +14,14 @@ export type {
   TransactionManager,
 } from "./ports.ts";
 export { CallContext } from "./context.ts";
+export type {
+  CallMemory,
+  CallTickets,
+  KeptAnswer,
+  Resumption,
+  ReturnedTicket,
+  WaitingCall,
+} from "./suspension.ts";
 export { type SelectableToolHost, ToolDispatcher } from "./dispatcher.ts";
 export type { DispatcherMetrics, DurationMetrics, ToolMetrics } from "./metrics.ts";
 export type {
@@ -24,7 +32,7 @@ export type {
   IdempotencyOptions,
   ToolDispatcherOptions,
 } from "./options.ts";
-export type { DispatchContext, ToolCall, ToolProgress } from "./request.ts";
+export type { DispatchContext, ResumedCall, ToolCall, ToolProgress } from "./request.ts";
 export type {
   MetadataEvent,
   OutputEvent,

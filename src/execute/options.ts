@@ -23,6 +23,7 @@ import {
   type ToolRuleAnswer,
 } from "../tool/mod.ts";
 import type { Approver, CallInfo, ToolHooks, TransactionManager } from "./ports.ts";
+import type { CallTickets } from "./suspension.ts";
 
 /**
  * A rule for the arguments of every tool, after the schema and the tool's own rules. It answers as
@@ -84,6 +85,7 @@ export type DispatchPhase =
   | "before"
   | "validate"
   | "approve"
+  | "ask"
   | "begin"
   | "execute"
   | "result"
@@ -113,10 +115,18 @@ export interface ToolDispatcherOptions {
   readonly hooks?: ToolHooks | readonly ToolHooks[];
   /** Rules for the arguments of every tool. */
   readonly validators?: readonly CallValidator[];
-  /** For tools that require approval. Without it, they fail with `approval_required`. */
-  readonly approve?: Approver;
   /**
-   * How long to wait for the approver, in milliseconds.
+   * For calls that need approval, by their tool or by a policy. Without it, they fail with
+   * `approval_required`. `"ask"` asks the one who called.
+   */
+  readonly approve?: Approver | "ask";
+  /**
+   * Lets calls wait for answers that their callers cannot give at once: `sealedTickets` or
+   * `storedTickets` of `@plue/tools/calls`. Without it, only a caller with `onQuestion` can be asked.
+   */
+  readonly tickets?: CallTickets;
+  /**
+   * How long to wait for the approver, or for the answer to a question, in milliseconds.
    *
    * @default {600_000}
    */
@@ -243,6 +253,7 @@ const OTHERS: readonly Exclude<keyof ToolDispatcherOptions, NumberOption>[] = [
   "hooks",
   "validators",
   "approve",
+  "tickets",
   "limits",
   "outputOverflow",
   "idempotency",
@@ -255,7 +266,8 @@ export interface Settings
   extends Required<Pick<ToolDispatcherOptions, NumberOption | "outputOverflow" | "clock">> {
   readonly engine: SchemaEngine | undefined;
   readonly transactions: TransactionManager | undefined;
-  readonly approve: Approver | undefined;
+  readonly approve: Approver | "ask" | undefined;
+  readonly tickets: CallTickets | undefined;
   readonly onError: ToolDispatcherOptions["onError"] | undefined;
   readonly validators: readonly CallValidator[];
   readonly beforeHooks: readonly ToolHooks[];
@@ -287,20 +299,18 @@ export function resolveSettings(options: ToolDispatcherOptions): Settings {
     refuse(ACTION, "the options must be an object");
   }
   const { engine, transactions, approve, onError, clock = systemClock } = options;
+  const { tickets } = options;
   const { outputOverflow = "fail", validators = [] } = options;
   const hooks = [options.hooks ?? []].flat().map((hook) => checkHook(ACTION, hook, "a hook"));
-  for (const [name, value] of Object.entries({ approve, onError })) {
-    if (value !== undefined) checkFunction(ACTION, value, name);
-  }
-  for (const method of ["begin", "commit", "rollback"] as const) {
-    if (transactions !== undefined && !isFunction(transactions[method])) {
-      refuse(ACTION, `transactions must have a ${method} function`);
-    }
-  }
+  if (approve !== undefined && approve !== "ask") checkFunction(ACTION, approve, "approve");
+  if (onError !== undefined) checkFunction(ACTION, onError, "onError");
+  checkPort("transactions", transactions, ["begin", "commit", "rollback"]);
+  checkPort("tickets", tickets, ["suspend", "resume"]);
   return Object.freeze({
     engine,
     transactions,
     approve,
+    tickets,
     onError: onError?.bind(options),
     beforeHooks: hooks.filter((hook) => hook.before !== undefined),
     afterHooks: hooks.filter((hook) => hook.after !== undefined).reverse(),
@@ -311,6 +321,18 @@ export function resolveSettings(options: ToolDispatcherOptions): Settings {
     limits: numbers("limits.", options.limits, LIMITS),
     idempotency: numbers("idempotency.", options.idempotency, IDEMPOTENCY),
   });
+}
+
+function checkPort<Port extends object>(
+  name: string,
+  port: Port | undefined,
+  methods: readonly (keyof Port & string)[],
+): void {
+  for (const method of methods) {
+    if (port !== undefined && !isFunction(port[method])) {
+      refuse(ACTION, `${name} must have a ${method} function`);
+    }
+  }
 }
 
 /** Reads a group of options that are numbers, and refuses what is neither one nor among `others`. */

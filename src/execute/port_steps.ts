@@ -22,7 +22,8 @@ import { CallView } from "./context.ts";
 import { readResult } from "./failures.ts";
 import { readJson } from "./json_value.ts";
 import { toResult } from "./output.ts";
-import type { BeforeAnswer, ToolHooks } from "./ports.ts";
+import type { Approver, BeforeAnswer, ToolHooks } from "./ports.ts";
+import { InputUnavailable } from "./questions.ts";
 
 /** Asks every `before` hook, in order, until one answers or refuses. */
 export async function runBeforeHooks(call: Call): Promise<StepAnswer> {
@@ -101,21 +102,43 @@ function nameOf(hook: ToolHooks): string {
   return typeof hook.name === "string" ? `the hook "${hook.name.slice(0, 60)}"` : "a hook";
 }
 
-/** Asks the approver. The wait does not count against the call's timeout. */
-export function askApproval(call: Call): Promise<unknown> {
-  const { approve, approvalTimeoutMs } = call.settings;
-  const resume = call.deadline.suspend(approvalTimeoutMs);
-  return (async () => await approve?.(new CallView(call)))().finally(resume);
+/** Has the call approved. */
+export function askApproval(call: Call): StepAnswer | Promise<StepAnswer> {
+  const { approve } = call.settings;
+  if (approve !== undefined) return approval(call, approve);
+  return call.fail("approval_required", "it needs approval, and no approver is set up");
 }
 
-export function readApproval(call: Call, answer: unknown): StepAnswer {
+async function approval(call: Call, approve: Approver | "ask"): Promise<StepAnswer> {
+  let answer = approve === "ask" ? approve : await askApprover(call, approve);
+  const asked = answer === "ask"
+    ? `Run the tool "${call.tool.id}"?`
+    : isObject(answer)
+    ? answer["ask"]
+    : undefined;
+  if (isWord(asked)) answer = (await call.asking.askApproval(asked)).action === "accept";
   const { approved, reason } = isObject(answer) ? answer : { approved: answer };
   return approved === true
     ? undefined
     : call.fail("denied", `it was not approved${isWord(reason) ? `: ${reason}` : ""}`);
 }
 
+/** Asks the approver. The wait does not count against the call's timeout. */
+async function askApprover(call: Call, approve: Approver): Promise<unknown> {
+  const resume = call.deadline.suspend(call.settings.approvalTimeoutMs);
+  try {
+    return await approve(new CallView(call));
+  } finally {
+    resume();
+  }
+}
+
 export function approverFailed(call: Call, error: unknown): ToolFailure {
+  if (error instanceof InputUnavailable) {
+    return call.fail("approval_required", "it needs approval, and its caller cannot be asked");
+  }
+  // The call waits for its approval.
+  if (call.questions?.isSuspended) return call.fail("aborted", "it waits for approval");
   return call.failed("approve", error, "denied", "the approver failed, so the call is refused");
 }
 

@@ -77,9 +77,14 @@ export interface ToolHooks {
   ): ToolResult | void | Promise<ToolResult | void>;
 }
 
-/** What an approver answers: yes or no, with the reason for the model. */
+/**
+ * What an approver answers: yes or no, with the reason for the model, or that the one who called is
+ * asked, with the question.
+ */
 export type ApprovalAnswer =
   | boolean
+  | "ask"
+  | { readonly ask: string }
   | { readonly approved: boolean; readonly reason?: string | undefined };
 
 /**

@@ -6,7 +6,16 @@
  */
 
 import { nearIds } from "../select/mod.ts";
-import { describe, isObject, type OutputOverflow, type Services } from "../tool/mod.ts";
+import {
+  type Answer,
+  type Answers,
+  describe,
+  isObject,
+  type OutputOverflow,
+  type Question,
+  type Services,
+} from "../tool/mod.ts";
+import type { CallInfo } from "./ports.ts";
 
 /**
  * One call, as a model asks for it, or as `decodeCalls` answers it. A call with another field fails
@@ -22,6 +31,21 @@ export interface ToolCall {
   readonly arguments?: unknown;
   /** Names the call. Absent: the dispatcher names it. */
   readonly callId?: string | undefined;
+}
+
+/**
+ * A call that goes on: the ticket that came with its questions, and the answers. It is dispatched in
+ * the place of a call.
+ */
+export interface ResumedCall {
+  /** What the suspended call gave. */
+  readonly ticket: string;
+  /** By the keys of the questions. A question without an answer is asked again. */
+  readonly answers?: Answers;
+  /** The tool's id, where the caller repeats its call. It must be that of the ticket. */
+  readonly name?: string;
+  /** The arguments, where the caller repeats its call. They must be those of the ticket. */
+  readonly arguments?: unknown;
 }
 
 /** How far a call has come. */
@@ -79,6 +103,17 @@ export interface DispatchContext {
   /** Receives how far the tool has come. */
   progress?(progress: ToolProgress): void;
   /**
+   * Asks the one who called: a prompt in a terminal, a dialog. The call waits for the answer, which
+   * does not count against its timeout. `undefined` says that this cannot be asked now: the call is
+   * then suspended, as without this function. `null` says that this cannot be asked at all: the tool
+   * goes on without an answer, or the call fails with `input_unavailable`. The signal of the call
+   * aborts when the answer is no longer wanted.
+   */
+  onQuestion?(
+    question: Question,
+    call: CallInfo,
+  ): Answer | undefined | null | Promise<Answer | undefined | null>;
+  /**
    * Is given what a generator yields: a frozen copy. The tool goes on when the promise that it
    * returns, if any, has settled.
    */
@@ -99,6 +134,7 @@ const CONTEXT_FIELDS: readonly (keyof DispatchContext)[] = [
   "outputOverflow",
   "metadata",
   "progress",
+  "onQuestion",
   "output",
 ];
 
@@ -156,6 +192,7 @@ function isOfContext(field: string): boolean {
     case "metadata":
     case "progress":
     case "output":
+    case "onQuestion":
       return true;
     default:
       known satisfies never;

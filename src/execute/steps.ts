@@ -34,6 +34,7 @@ import {
   utf8Length,
 } from "./json_value.ts";
 import type { Settings } from "./options.ts";
+import { InputUnavailable } from "./questions.ts";
 import { readOutput } from "./output.ts";
 import {
   approverFailed,
@@ -42,7 +43,6 @@ import {
   closeCall,
   keepTransaction,
   notBegun,
-  readApproval,
   runBeforeHooks,
 } from "./port_steps.ts";
 import { strayField } from "./request.ts";
@@ -57,7 +57,7 @@ interface OrderedStep<Value> {
   /** What `run` threw or its promise was rejected with. Absent: it is the dispatcher's fault. */
   rejected?(call: Call, error: unknown): StepAnswer;
   /** Absent: always. */
-  when?(tool: Tool, settings: Settings): unknown;
+  when?(tool: Tool, settings: Settings, asks: boolean): unknown;
 }
 
 /** The order. Finding the tool came before it; `closeCall` comes after it. */
@@ -97,15 +97,10 @@ const ORDER: readonly OrderedStep<unknown>[] = [
     when: (_, settings) => settings.validators.length,
   },
   {
-    run: refusal("approval_required", "it needs approval, and no approver is set up"),
-    when: (tool, { approve }) => tool.requiresApproval && !approve,
-  },
-  {
     doing: "waiting for approval",
     run: askApproval,
-    settled: readApproval,
     rejected: approverFailed,
-    when: (tool, { approve }) => tool.requiresApproval && approve,
+    when: (_tool, _settings, asks) => asks,
   },
   step({
     doing: "waiting for its turn",
@@ -139,13 +134,27 @@ export function planFor(
   settings: Settings,
   where: Pick<ToolPlan, "stats" | "host">,
 ): ToolPlan {
+  const first = stepsFor(tool, settings, tool.requiresApproval);
+  let asked: Step | undefined;
+  const timeoutMs = Math.min(tool.timeoutMs ?? settings.timeoutMs, settings.maxTimeoutMs);
+  return {
+    tool,
+    first,
+    firstOfAsked: () => asked ??= stepsFor(tool, settings, true),
+    close: closeCall,
+    timeoutMs,
+    ...where,
+  };
+}
+
+/** @param asks Whether the call needs approval. */
+function stepsFor(tool: Tool, settings: Settings, asks: boolean): Step | undefined {
   let first: Step | undefined;
   for (const { doing = "", run, settled, rejected, when } of ORDER.toReversed()) {
-    if (when && !when(tool, settings)) continue;
+    if (when && !when(tool, settings, asks)) continue;
     first = { doing, run, settled, rejected, next: first };
   }
-  const timeoutMs = Math.min(tool.timeoutMs ?? settings.timeoutMs, settings.maxTimeoutMs);
-  return { tool, first, close: closeCall, timeoutMs, ...where };
+  return first;
 }
 
 function checkRequest(call: Call, doing: string): StepAnswer {
@@ -396,6 +405,7 @@ function readRule(call: Call, answer: unknown): ToolFailure | undefined {
 }
 
 function ruleThrew(call: Call, error: unknown): ToolFailure {
+  if (error instanceof InputUnavailable) return call.fail(error.code, error.message);
   const why = `the tool threw while it checked its arguments: ${describeThrown(error)}`;
   return call.failed("validate", error, "threw", why);
 }
@@ -456,6 +466,7 @@ async function drain(
 
 function threw(call: Call, error: unknown): ToolFailure {
   call.isRunning = false;
+  if (error instanceof InputUnavailable) return call.fail(error.code, error.message);
   const why = `the tool threw: ${describeThrown(error)}`;
   // A tool that stops by throwing the signal's reason did as it should, and is not reported.
   return call.interruptedBy !== undefined && error === call.deadline.signal.reason

@@ -51,6 +51,7 @@ export {
 export { nearIds } from "./near_ids.ts";
 export {
   allowAll,
+  askAboveRisk,
   byCategory,
   byMaximumRisk,
   byNamespace,

@@ -27,6 +27,11 @@ export interface ToolPolicy {
   readonly name?: string | undefined;
   /** Whether the tool may be seen and used. `undefined` and `null` are no tool. */
   allow(tool: Tool | null | undefined): boolean;
+  /**
+   * Whether a call of the tool needs approval, as that of a tool that `requiresApproval`. Only
+   * `false` and nothing say no; one that throws says yes.
+   */
+  asks?(tool: Tool): boolean;
   /** Why the tool was denied, in words. Asked only when `allow` said no. */
   reason?(tool: Tool): string;
 }
@@ -67,6 +72,29 @@ export function byScopes(...held: readonly string[]): ToolPolicy {
 /** Allows the tools whose risk is `level` or less. */
 export function byMaximumRisk(level: RiskLevel): ToolPolicy {
   return policyOf("byMaximumRisk", maxRisk(level));
+}
+
+/**
+ * Allows every tool, and wants calls approved whose tool has a risk above `level`.
+ *
+ * @example Usage
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { askAboveRisk, ToolDispatcher, ToolRegistry } from "@plue/tools";
+ *
+ * const registry = new ToolRegistry({
+ *   tools: [{ name: "rm", description: "Deletes.", risk: "high", execute: () => "deleted" }],
+ * });
+ * const toolset = registry.select({ policies: [askAboveRisk("medium")] });
+ * const dispatcher = new ToolDispatcher(toolset, { approve: () => false });
+ *
+ * const result = await dispatcher.dispatch({ name: "rm" });
+ * assert.equal(!result.ok && result.error.code, "denied");
+ * ```
+ */
+export function askAboveRisk(level: RiskLevel): ToolPolicy {
+  const isBelow = maxRisk(level);
+  return Object.freeze({ ...allowAll, name: "askAboveRisk", asks: (tool: Tool) => !isBelow(tool) });
 }
 
 function policyOf(name: string, filter: ToolFilter): ToolPolicy {

@@ -206,6 +206,8 @@ export interface SelectionStep {
   readonly keeps: ToolFilter;
   /** Why it did not stay. Asked only when `keeps` said no. */
   readonly reason: (tool: Tool) => string;
+  /** Whether a call of it needs approval. Never throws. */
+  readonly asks?: ToolFilter;
 }
 
 /** The flags of a context: why a `false` removes tools, and of which category. */
@@ -310,6 +312,8 @@ export function selectionSteps(selection: CheckedSelection): readonly SelectionS
   for (const policy of policies) {
     const reason = (tool: Tool): string => whyDenied(policy, tool);
     add("policy", failClosed((tool) => policy.allow(tool)), reason, shownName(policy.name));
+    const asks = approvalWanted(policy);
+    if (asks !== undefined) steps.push({ ...steps.pop() as SelectionStep, asks });
   }
   return steps;
 }
@@ -321,6 +325,18 @@ function failClosed(predicate: ToolFilter): ToolFilter {
       return atOnce(predicate(tool)) === true;
     } catch {
       return false;
+    }
+  };
+}
+
+/** Whether a policy wants calls approved: also where it throws. */
+function approvalWanted(policy: ToolPolicy): ToolFilter | undefined {
+  if (policy.asks === undefined) return undefined;
+  return (tool) => {
+    try {
+      return (atOnce(policy.asks?.(tool)) ?? false) !== false;
+    } catch {
+      return true;
     }
   };
 }

@@ -164,8 +164,12 @@ export class Toolset implements Iterable<Tool> {
   readonly #parts: ToolsetParts;
   /** The members whose availability must be asked. */
   readonly #asked: readonly Tool[];
+  /** The steps of policies that want calls approved. */
+  readonly #asking: readonly SelectionStep[];
   #byId: ReadonlyMap<string, Tool> | undefined;
   #byAlias: ReadonlyMap<string, Tool> | undefined;
+  /** All tools that the source had, for explanations. */
+  #known: ReadonlyMap<string, Tool> | undefined;
   #ids: readonly string[] | undefined;
   /** Which of the asked members said no at the last listing. */
   #absent: ReadonlySet<Tool> = new Set();
@@ -185,6 +189,7 @@ export class Toolset implements Iterable<Tool> {
     this.revision = revision;
     this.#parts = parts;
     this.#asked = asked;
+    this.#asking = [...parts.earlier, ...steps].filter((step) => step.asks !== undefined);
     this.#listing = this.tools;
   }
 
@@ -205,8 +210,7 @@ export class Toolset implements Iterable<Tool> {
 
   /** The member with that id. */
   get(id: string): Tool | undefined {
-    this.#byId ??= new Map(this.tools.map((tool) => [tool.id, tool]));
-    return this.#byId.get(id);
+    return (this.#byId ??= byId(this.tools)).get(id);
   }
 
   /** The member that a call with this name means: by its id, or by one of its aliases. */
@@ -249,6 +253,15 @@ export class Toolset implements Iterable<Tool> {
     return this.#listing;
   }
 
+  /** Whether a policy wants calls of a tool, or of one that it is a view of, approved. */
+  asks(tool: Tool): boolean {
+    if (this.#asking.length === 0) return false;
+    for (let asked: Tool | undefined = tool; asked; asked = asked.view?.tool) {
+      for (const { asks } of this.#asking) if (asks?.(asked)) return true;
+    }
+    return false;
+  }
+
   /** Makes a toolset of those members that `selection` keeps too. */
   narrow(selection: Selection, name: string = this.name): Toolset {
     const { earlier, steps } = this.#parts;
@@ -270,7 +283,7 @@ export class Toolset implements Iterable<Tool> {
    */
   explain(id: string): ToolExplanation {
     const { known, earlier, steps } = this.#parts;
-    const tool = known.find((candidate) => candidate.id === id);
+    const tool = (this.#known ??= byId(known)).get(id);
     if (tool === undefined) {
       const isNew = this.source.getTool(id) !== undefined;
       return explainUnknown(id, isNew ? [] : nearIds(id, this.ids), isNew);
@@ -298,6 +311,10 @@ export class Toolset implements Iterable<Tool> {
     if (tool.isAvailable === true || this.#asks(tool)) return undefined;
     return "its isAvailable function does not say yes at the moment";
   }
+}
+
+function byId(tools: readonly Tool[]): ReadonlyMap<string, Tool> {
+  return new Map(tools.map((tool) => [tool.id, tool]));
 }
 
 /** The tools that pass every step. By index: for-of over a frozen array takes Bun twice as long. */
@@ -337,7 +354,7 @@ function explainTool(
   unavailable: string | undefined,
 ): ToolExplanation {
   let selected = true;
-  const answers = steps.map(({ keeps, reason, ...names }): ExplainedStep => {
+  const answers = steps.map(({ keeps, reason, asks: _asks, ...names }): ExplainedStep => {
     if (!keeps(tool)) {
       selected = false;
       return { ...names, passed: false, reason: reason(tool) };

@@ -4,6 +4,8 @@
  * @module
  */
 
+import type { Answer, QuestionFields } from "./result.ts";
+
 /** Dependencies that tools are handed, by name: of the registry, or of one call. */
 export interface Services {
   readonly [name: string]: unknown;
@@ -39,6 +41,49 @@ export interface ToolContext<Config = unknown, State = unknown> {
   metadata(value: unknown): void;
   /** Says how far the call has come; `total` and `message` if known. */
   progress(done: number, total?: number, message?: string): void;
+  /**
+   * Asks whoever called, and waits for the answer. Where it cannot be given now, the call ends as
+   * suspended: this rejects, cleanups run, a transaction is rolled back. When the answer is there,
+   * `execute` runs again from its beginning, and this gives the answer. An answer whose content does
+   * not fit is asked for again.
+   *
+   * A call asks a question and takes a step at most 64 times together.
+   *
+   * @example Usage
+   * ```ts
+   * import assert from "node:assert/strict";
+   * import { defineTool, ToolDispatcher, ToolRegistry } from "@plue/tools";
+   *
+   * const rm = defineTool({
+   *   name: "rm",
+   *   description: "Deletes a file.",
+   *   parameters: { type: "object", properties: { path: { type: "string" } }, required: ["path"] },
+   *   async execute({ path }, context) {
+   *     const { action } = await context.ask("sure", { kind: "approval", message: `Delete ${path}?` });
+   *     return action === "accept" ? "deleted" : "kept";
+   *   },
+   * });
+   * const dispatcher = new ToolDispatcher(new ToolRegistry({ tools: [rm] }));
+   *
+   * const result = await dispatcher.dispatch({ name: "rm", arguments: { path: "a.txt" } }, {
+   *   onQuestion: ({ message }) => ({ action: message === "Delete a.txt?" ? "accept" : "decline" }),
+   * });
+   * assert.equal(result.ok && result.content, "deleted");
+   * ```
+   *
+   * @param key Names the question: 1 to 64 letters, digits, `_`, `.` or `-`, once in a call.
+   * @returns What the person did. Rejects with an error of the code `input_unavailable` where nobody
+   * can be asked; a tool may catch that and do without.
+   */
+  ask<Content = unknown>(key: string, question: QuestionFields): Promise<Answer<Content>>;
+  /**
+   * Does something that must not be done again when the call continues. Its result, which is JSON,
+   * is kept with the call, and given when `execute` runs again. What throws is not kept.
+   *
+   * @param key Names the step, as that of a question does.
+   * @returns A copy of the result.
+   */
+  step<Result>(key: string, work: () => Result | Promise<Result>): Promise<Result>;
   /** Runs `cleanup` however the call ends; the last one deferred runs first. */
   defer(cleanup: () => void | Promise<void>): void;
   /** Throws the signal's reason if the call has been aborted. */

@@ -38,6 +38,8 @@ export {
 export { atOnce, callHook, type HookLog, inPromise, isThenable, NO_LOG } from "./hook.ts";
 export { defineTool, isTool, makeTool, NO_PARAMETERS } from "./define_tool.ts";
 export {
+  type Answer,
+  type Answers,
   brandResult,
   checkOverflow,
   FAILURE_CODES,
@@ -45,8 +47,13 @@ export {
   HTTP_STATUS,
   isFailureCode,
   type Issue,
+  isSuspended,
   isToolResult,
   type OutputOverflow,
+  type Question,
+  type QuestionFields,
+  type QuestionKind,
+  type SuspendedCall,
   type ToolCallError,
   type ToolFailure,
   ToolResult,

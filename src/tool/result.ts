@@ -1,10 +1,12 @@
 /**
  * The outcome of one call. A call never rejects: what went wrong is a value, with a message
- * written for the model that made the call.
+ * written for the model that made the call. So is what a call asks before it goes on, in the words
+ * of MCP.
  *
  * @module
  */
 
+import type { JsonSchema } from "./json.ts";
 import { type Check, checkText, must } from "./check.ts";
 
 /** Why a call failed. */
@@ -16,6 +18,9 @@ export type FailureCode =
   | "invalid_arguments"
   | "invalid_result"
   | "approval_required"
+  | "input_required"
+  | "input_unavailable"
+  | "ticket_refused"
   | "aborted"
   | "timeout"
   | "transaction_failed"
@@ -41,6 +46,12 @@ export const FAILURE_CODES: {
   invalid_result: { retryable: false },
   /** The call needs an approval first. */
   approval_required: { retryable: false },
+  /** The call waits for answers. It goes on with its ticket. */
+  input_required: { retryable: false },
+  /** The call asks a question, and there is nobody to ask. */
+  input_unavailable: { retryable: false },
+  /** No call can be continued with this ticket. */
+  ticket_refused: { retryable: false },
   /** The caller aborted the call. */
   aborted: { retryable: true },
   /** The call took too long. */
@@ -64,6 +75,9 @@ export const HTTP_STATUS: { readonly [Code in FailureCode]: number } = {
   invalid_arguments: 422,
   invalid_result: 502,
   approval_required: 403,
+  input_required: 202,
+  input_unavailable: 501,
+  ticket_refused: 410,
   // Not registered, but known to mean that the client closed the connection.
   aborted: 499,
   timeout: 504,
@@ -98,6 +112,46 @@ export interface Issue {
   readonly message: string;
 }
 
+/**
+ * What kind of answer is wanted: content that fits a schema, yes or no, or a visit to a URL, after
+ * which the tool finds a credential where it looks for it.
+ */
+export type QuestionKind = "input" | "approval" | "authorization";
+
+/** What a tool asks. */
+export interface QuestionFields {
+  /** @default {"input"} */
+  readonly kind?: QuestionKind | undefined;
+  /** The question, for the person who answers. Up to 2,000 characters. */
+  readonly message: string;
+  /** What the content of the answer must fit, for the kind `input`. Absent: any JSON, or none. */
+  readonly schema?: JsonSchema | undefined;
+  /** Where to go, for the kind `authorization`. */
+  readonly url?: string | undefined;
+}
+
+/** A question, as the one who answers gets it. JSON. */
+export interface Question extends QuestionFields {
+  /** Names it among the questions of its call. The answer comes under this key. */
+  readonly key: string;
+  readonly kind: QuestionKind;
+  /** The arguments of the call, for the kind `approval`. */
+  readonly arguments?: unknown;
+  /** What was wrong with the last answer, if the question is asked again. */
+  readonly issues?: readonly Issue[];
+}
+
+/** What the person did: answered, said no, or went away without an answer. */
+export type Answer<Content = unknown> =
+  | { readonly action: "accept"; readonly content?: Content }
+  | { readonly action: "decline" }
+  | { readonly action: "cancel" };
+
+/** Answers, by the keys of their questions. */
+export interface Answers {
+  readonly [key: string]: Answer;
+}
+
 /** What went wrong in a call. */
 export interface ToolCallError {
   /** Which kind of failure it is. */
@@ -125,14 +179,30 @@ export interface ToolSuccess<Content = unknown> {
   readonly replayed?: true;
 }
 
-/** A call that failed. */
+/** A call that failed, or waits. */
 export interface ToolFailure {
   readonly ok: false;
   readonly error: ToolCallError;
+  /** What a call with the code `input_required` waits for. */
+  readonly questions?: readonly Question[];
+  /** With what it is continued. Whoever has it and is the same caller can do that. */
+  readonly ticket?: string;
   /** How long the call took, in milliseconds, from dispatch to result. */
   readonly durationMs: number;
   /** The result of an earlier call with the same idempotency key. */
   readonly replayed?: true;
+}
+
+/** A call that waits for answers. */
+export interface SuspendedCall extends ToolFailure {
+  readonly questions: readonly Question[];
+  readonly ticket: string;
+}
+
+/** Whether a result is that of a call that waits for answers. */
+export function isSuspended(result: ToolResult): result is SuspendedCall {
+  return !result.ok && result.error.code === "input_required" &&
+    Array.isArray(result.questions) && typeof result.ticket === "string";
 }
 
 /** The outcome of one call. */

@@ -34,7 +34,7 @@ function problem(file: string, specifier: string): string | undefined {
   if (!specifier.startsWith(".")) {
     return ["adapters", ...ENDS].includes(from) ? undefined : `names the package "${specifier}"`;
   }
-  if (!specifier.endsWith(".ts")) return `leaves out ".ts" in "${specifier}"`;
+  if (!/\.tsx?$/.test(specifier)) return `leaves out ".ts" in "${specifier}"`;
   const target = join(dirname(file), specifier);
   if (!target.startsWith("src/")) return `reaches out of src/ with "${specifier}"`;
   const to = folderOf(target);
@@ -52,7 +52,7 @@ function problem(file: string, specifier: string): string | undefined {
   return allowed.includes(to) ? undefined : `must not import from src/${to}: "${specifier}"`;
 }
 
-const FILES = ["mod.ts", ...filesBelow("src", (path) => path.endsWith(".ts"))];
+const FILES = ["mod.ts", ...filesBelow("src", (path) => /\.tsx?$/.test(path))];
 
 describe("the arrows between the folders of src", () => {
   it("are read from every kind of import", () => {

@@ -26,6 +26,8 @@ const HANDED_IN = new Set([
   "ToolDefinition",
   "ToolPolicy",
   "PinStore",
+  "CallStore",
+  "TicketSealer",
   "ToolChangeListener",
 ]);
 

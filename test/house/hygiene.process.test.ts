@@ -39,7 +39,7 @@ describe("the files of the project", () => {
 });
 
 describe("the sources", () => {
-  const sources = filesBelow("src", (file) => file.endsWith(".ts"));
+  const sources = filesBelow("src", (file) => /\.tsx?$/.test(file));
 
   it("each begin with what they are", () => {
     assertEquals(sources.filter((file) => !textOf(file).startsWith("/**\n")), []);
@@ -52,7 +52,10 @@ describe("the sources", () => {
 
 describe("the core", () => {
   it("prints nothing", () => {
-    const core = filesBelow("src", (file) => file.endsWith(".ts") && !file.includes("/adapters/"));
+    const core = filesBelow(
+      "src",
+      (file) => file.endsWith(".ts") && !/\/(adapters|explorer)\//.test(file),
+    );
     const loud = core.filter((file) => /\bconsole\./.test(withoutComments(textOf(file))));
     assertEquals(loud, []);
   });

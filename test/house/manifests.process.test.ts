@@ -52,7 +52,7 @@ describe("deno.json and package.json", () => {
   }
 
   it("pin every dependency of development", () => {
-    const others = ["test/oracles", "test/edge", "bench/peers"]
+    const others = ["test/oracles", "test/edge", "test/explorer", "bench/peers"]
       .map((folder) => jsonOf(`${folder}/package.json`));
     const loose = [npm, ...others]
       .flatMap((manifest) => Object.entries(manifest["devDependencies"] as Names))
@@ -104,6 +104,7 @@ describe("the lock files", () => {
     "test/oracles/",
     "test/mcp/",
     "test/edge/",
+    "test/explorer/",
     "test/native/",
     "scripts/zig/",
   ];

@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { maybe } from "../support/skip.ts";
-import { BUILD, hasProgram, make, noCompiler, PROGRAMS, run, said } from "./support.ts";
+import { BUILD, hasProgram, make, noCompiler, PROGRAMS, ROOT, run, said } from "./support.ts";
 
 /** Seconds for each long run; `npm run test:soak` sets it. */
 const SOAK = Number(process.env["PLUE_SOAK"] ?? 0);
@@ -26,15 +26,23 @@ function hasSanitizer(name: string): boolean {
   return started;
 }
 
+const STRICT = {
+  TSAN_OPTIONS: "halt_on_error=1",
+  UBSAN_OPTIONS: "halt_on_error=1:print_stacktrace=1",
+};
+
+/** A program that runs a line of a shell: `$PLUE_SIDECAR` is the path of one file. */
+function program(name: string, line: string): string {
+  const file = join(mkdtempSync(join(tmpdir(), "plue-sanitizer-")), name);
+  writeFileSync(file, `#!/bin/sh\n${line}\n`, { mode: 0o755 });
+  return file;
+}
+
 /** Runs programs that must end well: side by side, because much of their time is spent waiting. */
 async function succeed(
   ...commands: readonly (readonly string[])[]
 ): Promise<void> {
-  const env = {
-    PLUE_SIDECAR: join(PROGRAMS, "fake_sidecar"),
-    TSAN_OPTIONS: "halt_on_error=1",
-    UBSAN_OPTIONS: "halt_on_error=1:print_stacktrace=1",
-  };
+  const env = { ...STRICT, PLUE_SIDECAR: join(PROGRAMS, "fake_sidecar") };
   const outcomes = await Promise.all(
     commands.map((command) => run(command, { env })),
   );
@@ -45,6 +53,8 @@ async function succeed(
 
 const PARTS = [
   "basic",
+  "call",
+  "submit",
   "metadata:200",
   "abort",
   "shared",
@@ -99,6 +109,22 @@ for (const sanitizer of ["thread", "address,undefined"]) {
         [join(programs, "edge"), fakeSidecar, ...RACES],
         [join(programs, "process"), fakeSidecar, "no_stdio"],
       );
+    });
+
+    withSanitizer("reports nothing of tools in C, with the sidecar on Bun", async () => {
+      prepare();
+      const main = join(ROOT, "ffi", "sidecar", "main.ts");
+      const outcome = await run(
+        [join(programs, "suite"), "tools", "tools_restarts", "notices", "submit_restarts"],
+        {
+          env: {
+            ...STRICT,
+            PLUE_SIDECAR: program("sidecar-on-bun", `exec bun '${main}'`),
+            PLUE_TOOLS: join(ROOT, "test", "native", "tools.ts"),
+          },
+        },
+      );
+      assertEquals(outcome.code, 0, said(outcome));
     });
 
     const whenLong = maybe(

@@ -6,7 +6,7 @@
 
 import { existsSync, writeFileSync } from "node:fs";
 import process from "node:process";
-import { defineTool, type ToolDispatcherOptions, ToolRegistry } from "../../mod.ts";
+import { defineTool, ToolDispatcher, type ToolDispatcherOptions, ToolRegistry } from "../../mod.ts";
 
 /** How many events a flood sends in each turn. */
 const EVENTS_OF_A_FLOOD = 100;
@@ -58,6 +58,20 @@ const tools = [
     async execute(params: unknown) {
       await turn();
       return params;
+    },
+  }),
+  defineTool({
+    name: "relay",
+    description: "Calls another tool, as a model would.",
+    parameters: {
+      type: "object",
+      properties: { name: { type: "string" }, params: { type: "object" } },
+      required: ["name", "params"],
+    },
+    async execute({ name, params }) {
+      const result = await new ToolDispatcher(registry).dispatch({ name, arguments: params });
+      if (!result.ok) throw new Error(result.error.message);
+      return result.content;
     },
   }),
   defineTool({

@@ -8,8 +8,10 @@
 import { SignJWT } from "jose";
 import {
   buildToolset,
+  type CallTickets,
   defineTool,
   type DispatchContext,
+  isSuspended,
   isTool,
   type SchemaEngine,
   type SelectableToolHost,
@@ -40,12 +42,19 @@ import { importTools } from "../../src/formats/mod.ts";
 import { createMcpEndpoint, importMcpServer } from "../../src/adapters/mcp/mod.ts";
 import { importOpenApi } from "../../src/adapters/openapi/mod.ts";
 import {
+  type CallStore,
+  createTickets,
+  memoryCallStore,
+  storedTickets,
+  type TicketSealer,
+} from "../../src/adapters/calls/mod.ts";
+import {
   memoryStore,
   type PinStore,
   toolPins,
   type ToolPinsOptions,
 } from "../../src/adapters/pins/mod.ts";
-import { fetchFrom, URL_OF_MCP } from "../adapters/mcp/support.ts";
+import { fetchFrom, modernRequest, URL_OF_MCP } from "../adapters/mcp/support.ts";
 
 /** What a hook does wrong. */
 export const WAYS = ["throws", "rejects", "hangs", "answers nonsense"] as const;
@@ -261,6 +270,47 @@ export const HOOK_CASES: Readonly<Record<string, HookCase>> = {
     right: { throws: "done", rejects: "done", hangs: "timeout", "answers nonsense": "done" },
     run: (output) => call({ tool: SENDING, context: { output } }),
   },
+  "DispatchContext.onQuestion": {
+    right: decides("input_unavailable"),
+    run: (onQuestion) => call({ tool: ASKING, context: { onQuestion } }),
+  },
+  "TicketSealer.seal": {
+    right: "input_unavailable",
+    run: (seal) => resumed({ sealer: { ...SEALER, seal } }),
+  },
+  "TicketSealer.open": {
+    right: "unavailable",
+    run: (open) => resumed({ sealer: { ...SEALER, open } }),
+  },
+  "CallStore.create": {
+    right: {
+      throws: "unavailable",
+      rejects: "unavailable",
+      hangs: "unavailable",
+      "answers nonsense": "done",
+    },
+    run: (create) => resumed({ store: { ...memoryCallStore(), create } }),
+  },
+  "CallStore.get": {
+    right: {
+      throws: "unavailable",
+      rejects: "unavailable",
+      hangs: "unavailable",
+      "answers nonsense": "ticket_refused",
+    },
+    run: (get) => resumed({ tickets: storedTickets({ ...memoryCallStore(), get }) }),
+  },
+  "CallStore.delete": {
+    right: "unavailable",
+    run: (remove) => {
+      let asked = 0;
+      return resumed({
+        store: { ...memoryCallStore(), delete: remove },
+        // Available at the first call, and not when it goes on.
+        tool: { isAvailable: () => asked++ === 0 },
+      });
+    },
+  },
   "DispatchContext.signal": {
     right: "done",
     run: (signal) => call({ context: { signal } }),
@@ -294,6 +344,10 @@ export const HOOK_CASES: Readonly<Record<string, HookCase>> = {
   "ToolPolicy.allow": {
     right: "unknown_tool",
     run: (allow) => call({ selection: { policies: [{ allow }] } }),
+  },
+  "ToolPolicy.asks": {
+    right: "approval_required",
+    run: (asks) => call({ selection: { policies: [{ allow: () => true, asks }] } }),
   },
   "ToolPolicy.reason": {
     right: "unknown_tool",
@@ -492,6 +546,13 @@ export const HOOK_CASES: Readonly<Record<string, HookCase>> = {
   "CallSpan.run": { right: "200", run: (run) => request(traced({ run })) },
   "CallSpan.end": { right: "200", run: (end) => request(traced({ end })) },
 
+  // MCP.
+  "McpEndpointOptions.extend": {
+    // A slow answer becomes a stream.
+    right: { ...lets("500", "404"), hangs: "200" },
+    run: (extend) => listPrompts(extend),
+  },
+
   // What is imported.
   "ImportOptions.risk": { right: "its owner is told", run: (risk) => chosenBy({ risk }) },
   "ImportOptions.include": { right: told("none"), run: (include) => chosenBy({ include }) },
@@ -563,6 +624,7 @@ function because(reason: string, names: readonly string[]): Readonly<Record<stri
 
 /** The functions among the types of options that are no hooks of an owner, and why. */
 export const NO_HOOKS: Readonly<Record<string, string>> = {
+  ...because("is not called yet", ["CallStore.list", "CallStore.update"]),
   ...because("is made by viewOf", ["ViewedTool.lead", "ViewedTool.tell"]),
   "FitBudgetOptions.count": "runs in fitBudget, and throws to the owner who calls that",
   "ServeFormatsOptions.fitBudget": "is fitBudget of plue, handed in so that others do not load it",
@@ -582,6 +644,9 @@ export const NO_HOOKS: Readonly<Record<string, string>> = {
   ...because("is made by plue and handed on", [
     "ImportPins.check",
     "PinnedImport.approve",
+    "CallTickets.suspend",
+    "CallTickets.resume",
+    "Resumption.release",
     "ArgumentChoice.accepts",
     "CallDispatcher.dispatchAll",
     "ExportNames.encodingOf",
@@ -657,6 +722,12 @@ async function callOwn(
   }
 }
 
+/** Asks an endpoint for prompts, and gives the status. */
+async function listPrompts(extend: BadHook): Promise<string> {
+  const mcp = createMcpEndpoint(new ToolRegistry(), { extend, heartbeatMs: 50 });
+  return String((await mcp.fetch(modernRequest("prompts/list"))).status);
+}
+
 /** Imports from a server in this process, which lists a tool later that cannot be registered. */
 async function importWith(
   { risk, onError }: { readonly risk?: BadHook; readonly onError?: BadHook },
@@ -678,6 +749,39 @@ async function importWith(
   far.registerTool({ ...WAIT, name: "u" });
   await told.promise;
   const result = await new ToolDispatcher(registry).dispatch({ name: "far:t" });
+  return result.ok ? String(result.content) : result.error.code;
+}
+
+const ASKING: Partial<ToolDefinition> = {
+  async execute(_params, { ask }) {
+    await ask("key", { message: "Well?" });
+    return "done";
+  },
+};
+
+/** Gives what it is given, so that everybody can make tickets. */
+const SEALER: TicketSealer = {
+  seal: (content) => Promise.resolve(new TextDecoder().decode(content)),
+  open: (ticket) => Promise.resolve(new TextEncoder().encode(ticket)),
+};
+
+/** Calls a tool that asks, and answers it. */
+async function resumed(
+  { sealer = SEALER, store, tickets, tool = {} }: {
+    readonly sealer?: TicketSealer;
+    readonly store?: CallStore;
+    readonly tickets?: CallTickets;
+    readonly tool?: Partial<ToolDefinition>;
+  },
+): Promise<string> {
+  const registry = new ToolRegistry({ tools: [{ ...WAIT, ...ASKING, ...tool }] });
+  const dispatcher = new ToolDispatcher(registry, {
+    ...SHORT,
+    tickets: tickets ?? createTickets(sealer, store === undefined ? {} : { store }),
+  });
+  const waiting = await dispatcher.dispatch({ name: "t" });
+  if (!isSuspended(waiting)) return waiting.ok ? "done" : waiting.error.code;
+  const result = await dispatcher.resume(waiting.ticket, { key: { action: "accept" } });
   return result.ok ? String(result.content) : result.error.code;
 }
 

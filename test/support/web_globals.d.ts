@@ -29,7 +29,12 @@ declare function setTimeout(callback: () => void, ms?: number): unknown;
 declare function clearTimeout(handle: unknown): void;
 declare function queueMicrotask(callback: () => void): void;
 declare const performance: { now(): number };
-declare const crypto: { randomUUID(): string };
+declare const crypto: {
+  randomUUID(): string;
+  getRandomValues(into: Uint8Array): Uint8Array;
+  readonly subtle: { digest(algorithm: "SHA-256", data: Uint8Array): Promise<ArrayBuffer> };
+};
+declare function btoa(binary: string): string;
 declare class TextEncoder {
   encode(text?: string): Uint8Array;
   encodeInto(text: string, into: Uint8Array): { read: number; written: number };

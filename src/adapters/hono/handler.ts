@@ -28,7 +28,8 @@ import {
   withHeaders,
 } from "../http/mod.ts";
 import { abortExecution, executeTool } from "./execute_tool.ts";
-import { explainTool, followTools, listTools, showTool } from "./list_tools.ts";
+import { checkExplorer, type ExplorerPage, explorerResponse } from "./explorer_page.ts";
+import { explainTool, explainTools, followTools, listTools, showTool } from "./list_tools.ts";
 import { type FormatService, type Route, showThrough } from "./route.ts";
 import { showMetrics } from "./metrics.ts";
 
@@ -60,6 +61,12 @@ export interface ToolHandlerOptions extends HttpOptions {
    */
   readonly formats?: FormatService;
   /**
+   * The page that `GET /` answers, for people: `explorer` of `@plue/tools/explorer`. It is handed in
+   * so that a bundle without it is not larger. The page itself is public; what it shows, it asks of
+   * the other routes, as the caller whose token was pasted into it.
+   */
+  readonly explorer?: ExplorerPage;
+  /**
    * Makes the bridge of a caller's tools, for requests with `bridge=1`: `createToolBridge` of
    * `@plue/tools/finding`, or a function that calls it with options. Absent: such requests are
    * refused.
@@ -79,6 +86,7 @@ const CHECKS = {
   maxEventStreams: checkCount,
   maxEventStreamsPerPrincipal: checkCount,
   formats: checkObject,
+  explorer: checkExplorer,
   bridge: checkFunction,
   protectedResource: checkObject,
 } satisfies { readonly [Option in keyof ToolHandlerOptions]-?: Check };
@@ -97,6 +105,7 @@ const NO_ROUTE: Problem = {
  * | `GET /tools` | the caller's tools; filters, search and paging by query; `format` for a provider's shape |
  * | `GET /tools/:id` | one of them |
  * | `GET /tools/:id/explain` | whether the caller sees a tool, and why not |
+ * | `GET /explain` | the same for each tool, without the steps |
  * | `POST /tools/:id/execute` | the result of a call: `{"arguments": {…}}`; with `Accept: text/event-stream` what happens meanwhile too |
  * | `POST /executions/:callId/abort` | aborts one of the caller's calls that run in this process |
  * | `GET /events` | how the caller's tools change, as an event stream |
@@ -104,6 +113,7 @@ const NO_ROUTE: Problem = {
  * | `POST /dispatch/:target` | the messages to send back for a provider's response (with `formats`) |
  * | `GET /openapi.json` | the service in OpenAPI 3.1, with the caller's tools (with `formats`) |
  * | `GET /healthz` | that the server is up |
+ * | `GET /` | a page to look at the tools and to call them (with `explorer`) |
  *
  * With the option `bridge`, `bridge=1` lists, exports and calls the tools through a bridge.
  *
@@ -149,7 +159,7 @@ export function createToolHandler(
   options: ToolHandlerOptions = {},
 ): Hono {
   checkOptions("create a tool handler", options, CHECKS);
-  const { formats, protectedResource } = options;
+  const { formats, protectedResource, explorer } = options;
   const server = new ToolServer(source, options, {
     everyone: { explain: options.openExplain ?? false },
     maxStreams: options.maxEventStreams,
@@ -192,6 +202,7 @@ export function createToolHandler(
     ["GET", "/tools", listTools(pages, formats, show)],
     ["GET", "/tools/:id", showTool],
     ["GET", "/tools/:id/explain", explainTool],
+    ["GET", "/explain", explainTools],
     ["POST", "/tools/:id/execute", executeTool(show)],
     ["POST", "/executions/:callId/abort", abortExecution],
     ["GET", "/events", followTools],
@@ -206,6 +217,13 @@ export function createToolHandler(
     for (const path of metadataPaths(protectedResource.resource)) {
       add("GET", path, (c) => server.answerPublic(c.req.raw, path, () => json(metadata)));
     }
+  }
+  if (explorer !== undefined) {
+    add(
+      "GET",
+      "/",
+      ({ req: { raw } }) => server.answerPublic(raw, "/", () => explorerResponse(raw, explorer)),
+    );
   }
   add("GET", "/healthz", (c) => server.open(c.req.raw, json({ status: "ok" })));
   app.notFound((c) => {

@@ -1,11 +1,12 @@
 /**
- * `GET /tools`, `GET /tools/:id`, `GET /tools/:id/explain`: what a caller sees. `GET /events`: how
- * that changes.
+ * `GET /tools`, `GET /tools/:id`: what a caller sees. `GET /explain`, `GET /tools/:id/explain`: why.
+ * `GET /events`: how that changes.
  *
  * @module
  */
 
-import { Toolset } from "../../select/mod.ts";
+import { type ToolExplanation, Toolset } from "../../select/mod.ts";
+import type { Tool } from "../../tool/mod.ts";
 import {
   EVENT_STREAM_HEADERS,
   eventStream,
@@ -20,9 +21,11 @@ import {
   pageResponse,
   type Problem,
   problemResponse,
+  readFilters,
   readListingQuery,
   refuseQuery,
   toolPage,
+  type ToolRequest,
 } from "../http/mod.ts";
 import type { FormatService, RouteAnswer, ShowTools } from "./route.ts";
 
@@ -61,13 +64,54 @@ export const showTool: RouteAnswer = ({ raw, toolset }, c) => {
 };
 
 /** Whether the caller sees a tool, and why not. */
-export const explainTool: RouteAnswer = ({ raw, caller, toolset }, c) => {
-  refuseQuery(raw.url);
+export const explainTool: RouteAnswer = (request, c) => {
   const id = c.req.param("id") ?? "";
+  const asked = toolsetAskedFor(request);
   // An explanation says that a hidden tool exists: only some callers may learn that.
-  if (caller.explain !== true && !toolset.has(id)) return problemResponse(noSuchTool(id));
-  return json(toolset.explain(id));
+  if (request.caller.explain !== true && !request.toolset.has(id)) {
+    return problemResponse(noSuchTool(id));
+  }
+  return json(asked.explain(id));
 };
+
+/**
+ * Whether the caller sees each tool, and why not, without the steps that `explainTool` shows: for a
+ * table of tools. Callers that may not learn of hidden tools are told of their own tools only.
+ */
+export const explainTools: RouteAnswer = (request) => {
+  const { caller, toolset, server } = request;
+  const asked = toolsetAskedFor(request);
+  const tools = caller.explain === true ? server.source.tools : toolset.tools;
+  const words = (lists: (tool: Tool) => readonly string[] | undefined): readonly string[] =>
+    caller.explain === true ? [...new Set(tools.flatMap((tool) => lists(tool) ?? []))].sort() : [];
+  return json({
+    roles: words(({ roles }) => roles),
+    scopes: words(({ scopes }) => scopes),
+    tools: tools.map(({ id, risk }) => ({ ...briefly(asked.explain(id)), risk })),
+  });
+};
+
+function briefly({ steps: _, ...explanation }: ToolExplanation): Omit<ToolExplanation, "steps"> {
+  return explanation;
+}
+
+/**
+ * What the caller sees of the tools that the query asks for. A role and scopes in the query of a
+ * caller that may learn of hidden tools stand for those of another caller.
+ */
+function toolsetAskedFor({ raw, server, caller, toolset }: ToolRequest): Toolset {
+  const { selection } = readFilters("an explanation", raw.url);
+  if (selection === undefined) return toolset;
+  const { role, scopes, ...rest } = selection;
+  if (caller.explain !== true || (role === undefined && scopes === undefined)) {
+    return toolset.narrow(selection);
+  }
+  const other = {
+    role: role ?? caller.role,
+    scopes: scopes === undefined ? caller.scopes : [...scopes],
+  };
+  return server.toolsetAs(caller, other).narrow(rest);
+}
 
 /** It does not say whose streams they are: the caller must not learn how many others there are. */
 const TOO_MANY: Problem = {

@@ -120,6 +120,12 @@ function familiesOf({ tools, totals }: ShownMetrics): readonly Family[] {
       ),
     },
     {
+      name: "plue_tool_suspended",
+      type: "counter",
+      help: "Calls that ended because they wait for answers.",
+      samples: each("_total", ({ suspended }) => suspended),
+    },
+    {
       name: "plue_tool_replayed",
       type: "counter",
       help: "Calls that were answered with the result of an earlier one.",

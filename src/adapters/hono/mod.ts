@@ -48,6 +48,7 @@ export {
   type TokenVerifier,
   type TraceParent,
 } from "../http/mod.ts";
+export type { ExplorerPage } from "./explorer_page.ts";
 export type { FormatFunctions, FormatService } from "./route.ts";
 export { createToolHandler, type ToolHandlerOptions } from "./handler.ts";
 export type { OpenApiOptions } from "../openapi/service_document.ts";

@@ -9,7 +9,6 @@ import type { fitBudget, FitBudgetOptions, FittedTools } from "../../finding/mod
 import type { Toolset } from "../../select/mod.ts";
 import { checkFunction, type Tool, type ToolResult } from "../../tool/mod.ts";
 import {
-  badRequest,
   checkObject,
   checkOptions,
   json,
@@ -19,7 +18,7 @@ import {
   pageResponse,
   problemResponse,
   readCallIds,
-  readListingQuery,
+  readFilters,
   refuseQuery,
   RequestError,
   targetOf,
@@ -123,10 +122,7 @@ function dispatchTurn(formats: FormatFunctions, show: ShowTools): RouteAnswer {
   const turns = new ListCache<Shown>(MAX_EXPORTS, ({ size }) => size * EXPORT_OF_TOOL);
   return async (request, c) => {
     const { raw, server, caller: { principal }, toolset } = request;
-    const { selection, search, cursor, format, bridge, key } = readListingQuery(raw.url);
-    if (search !== undefined || cursor !== undefined || format !== undefined) {
-      return problemResponse(badRequest('The query of a turn may have filters and "bridge" only'));
-    }
+    const { selection, bridge, key } = readFilters("a turn", raw.url, { takesBridge: true });
     if (server.executionClosed !== undefined) return problemResponse(server.executionClosed);
     const target = c.req.param("target") ?? "";
     const { narrowed, exported } = turns.of(toolset.available(), `${target} ${key}`, () => {

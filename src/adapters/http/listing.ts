@@ -44,7 +44,7 @@ export function toolPage(tool: Tool): Page {
 }
 
 /** Whether the client's copy is current, by its `If-None-Match`. */
-function isCurrent(ifNoneMatch: string | null, etag: string): boolean {
+export function isCurrent(ifNoneMatch: string | null, etag: string): boolean {
   if (ifNoneMatch === null) return false;
   if (ifNoneMatch.trim() === "*") return true;
   return ifNoneMatch.split(",").some((tag) => tag.trim().replace(/^W\//, "") === etag);

@@ -50,7 +50,8 @@ function listingChanges(
 
 /** What a {@linkcode ListingWatch} looks at. */
 export interface WatchedListing {
-  readonly registry: ToolRegistry;
+  /** `undefined` if the list does not change. */
+  readonly registry: ToolRegistry | undefined;
   /** Gives the tools that the caller sees now. */
   list(): readonly Tool[];
   /** When the caller's token ends, in milliseconds since 1970: then the watch is over. */
@@ -129,11 +130,13 @@ export class ListingWatch {
 
   async #follow(): Promise<void> {
     const { signal } = this.#controller;
+    const { registry } = this.#watched;
+    if (registry === undefined) return;
     while (!this.#hasEnded) {
       try {
         // An iterator, not a listener: in workerd, the request that changes the registry must not
         // run the code of the one that follows it.
-        for await (const _change of this.#watched.registry.changes({ signal })) this.#tell();
+        for await (const _change of registry.changes({ signal })) this.#tell();
         this.#hasEnded = true;
         this.#wake?.();
       } catch {

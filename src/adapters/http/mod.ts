@@ -6,6 +6,7 @@
  */
 
 export { bearerAuth, type BearerAuthOptions, type TokenVerifier } from "./bearer_auth.ts";
+export { BoundedMap, type BoundedMapOptions } from "./bounded_map.ts";
 export { CALL_ID_HEADERS, type CallIds, readCallIds } from "./call_ids.ts";
 export {
   type ChallengeOptions,
@@ -34,6 +35,7 @@ export { type JwtAlgorithm, jwtAuth, type JwtAuthOptions, type JwtClaims } from 
 export {
   createPageCache,
   type ExportPage,
+  isCurrent,
   ListCache,
   makePage,
   type Page,
@@ -70,7 +72,7 @@ export {
   SAFE_HEADERS,
   withHeaders,
 } from "./responses.ts";
-export { readBridgeQuery, readListingQuery, refuseQuery } from "./query.ts";
+export { readBridgeQuery, readFilters, readListingQuery, refuseQuery } from "./query.ts";
 export {
   type KeySource,
   type NamedKey,

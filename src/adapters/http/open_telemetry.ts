@@ -139,11 +139,13 @@ export function openTelemetry<Context, Span extends OpenTelemetrySpan>(
           : { traceId, spanId, sampled: (traceFlags & 1) === 1 },
         run: (work) => api.context.with(context, work),
         end(result: ToolResult) {
-          const failed: Attributes = result.ok ? {} : { "error.type": result.error.code };
+          // A call that waits for answers has not failed.
+          const hasFailed = !result.ok && result.error.code !== "input_required";
+          const failed: Attributes = hasFailed ? { "error.type": result.error.code } : {};
           for (const [name, value] of Object.entries(failed)) {
             span.setAttribute(name, value);
           }
-          if (!result.ok) span.setStatus({ code: ERROR });
+          if (hasFailed) span.setStatus({ code: ERROR });
           span.end(startTime + result.durationMs);
           durations.record(result.durationMs / 1000, {
             "gen_ai.operation.name": "execute_tool",

@@ -61,6 +61,7 @@ function atMost(length: number, value: string, name: string): string {
 
 const READERS = {
   role: oneWord,
+  scopes: words,
   maxRisk: (value, name) => {
     if (isRiskLevel(value)) return value;
     throw unfit(name, value, `one of ${RISK_LEVELS.join(", ")}`);
@@ -150,7 +151,7 @@ function readParameters(parameters: URLSearchParams): ListingQuery {
   const values = readValues(parameters, NAMES);
   const { category, q, minScore, limit, cursor, format, tokens, losses, bridge = false, ...rest } =
     values;
-  const { role, maxRisk, tagsAny, tagsAll, namespace, ...context } = rest;
+  const { role, scopes, maxRisk, tagsAny, tagsAll, namespace, ...context } = rest;
   for (const [name, value] of Object.entries({ losses, tokens })) {
     if (format === undefined && value !== undefined) {
       throw new RequestError(`Query parameter "${name}" goes with "format"`);
@@ -182,6 +183,7 @@ function readParameters(parameters: URLSearchParams): ListingQuery {
     losses: losses ?? false,
     selection: present({
       role,
+      scopes,
       maxRisk,
       categories: category,
       tagsAny,
@@ -199,6 +201,30 @@ function readParameters(parameters: URLSearchParams): ListingQuery {
 
 /** The query of a request without one, which is what most requests are. */
 const NO_QUERY: ListingQuery = readParameters(new URLSearchParams());
+
+/**
+ * Reads the query of a route that takes filters only.
+ *
+ * @param what The route's answer, for the message.
+ * @param url The request's.
+ * @param options `takesBridge`: whether it may ask for the bridge, too.
+ * @throws {RequestError} If a parameter is unknown, empty, given twice, has a bad value, or is not a
+ * filter.
+ */
+export function readFilters(
+  what: string,
+  url: string,
+  { takesBridge = false }: { readonly takesBridge?: boolean } = {},
+): ListingQuery {
+  const query = readListingQuery(url);
+  const { search, cursor, format, limit, bridge } = query;
+  if (
+    search === undefined && cursor === undefined && format === undefined && limit === MAX_PAGE &&
+    (takesBridge || !bridge)
+  ) return query;
+  const allowed = takesBridge ? 'filters and "bridge"' : "filters";
+  throw new RequestError(`The query of ${what} may have ${allowed} only`);
+}
 
 /**
  * Refuses every parameter, for routes that have none.

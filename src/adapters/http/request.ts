@@ -253,6 +253,20 @@ export class ToolServer {
     return this.#bridgeTo === undefined ? toolset : this.#bridgeTo(toolset);
   }
 
+  /**
+   * What a caller would see that has another role and other scopes: only for explanations, and only
+   * to callers that may learn of hidden tools.
+   */
+  toolsetAs(caller: Caller, { role, scopes }: Pick<Caller, "role" | "scopes">): Toolset {
+    const { authorize, selection } = this.#options;
+    if (authorize !== undefined) {
+      return this.#narrower.narrow(this.#ownerToolset(), { ...caller, role, scopes });
+    }
+    return this.source instanceof Toolset
+      ? this.#ownerToolset().narrow({ role, scopes })
+      : this.source.select({ ...selection, role: role ?? null, scopes: scopes ?? [] });
+  }
+
   /** The dispatcher that runs only the tools of a toolset. */
   dispatcherOf(toolset: Toolset): ToolDispatcher {
     let view = this.#views.get(toolset);

@@ -153,6 +153,7 @@ export interface Problem {
 }
 
 const TITLES: Readonly<Record<number, string>> = {
+  202: "Accepted",
   400: "Bad Request",
   401: "Unauthorized",
   403: "Forbidden",
@@ -160,6 +161,7 @@ const TITLES: Readonly<Record<number, string>> = {
   405: "Method Not Allowed",
   408: "Request Timeout",
   409: "Conflict",
+  410: "Gone",
   413: "Content Too Large",
   415: "Unsupported Media Type",
   421: "Misdirected Request",
@@ -196,6 +198,7 @@ export function problemOfFailure(
   callId: string,
 ): Problem {
   const { code, message, issues, retryable, acknowledged } = failure.error;
+  const { questions, ticket } = failure;
   return {
     status: HTTP_STATUS[code],
     code,
@@ -206,6 +209,7 @@ export function problemOfFailure(
       callId,
       durationMs: failure.durationMs,
       ...(acknowledged === undefined ? {} : { acknowledged }),
+      ...(ticket === undefined ? {} : { questions, ticket }),
       ...(failure.replayed === undefined ? {} : { replayed: true }),
     },
     ...(code === "overloaded" ? { headers: { "retry-after": "1" } } : {}),

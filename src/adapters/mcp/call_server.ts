@@ -4,8 +4,23 @@
  * @module
  */
 
-import type { CallToolResult, Client, ContentBlock } from "@modelcontextprotocol/client";
-import { describeThrown, MAX_TIMEOUT_MS, type ToolContext, ToolResult } from "../../tool/mod.ts";
+import type {
+  CallToolResult,
+  Client,
+  ContentBlock,
+  InputRequests,
+  Tool as ListedTool,
+} from "@modelcontextprotocol/client";
+import {
+  type Answer,
+  describeThrown,
+  isObject,
+  type JsonSchemaObject,
+  MAX_TIMEOUT_MS,
+  type QuestionFields,
+  type ToolContext,
+  ToolResult,
+} from "../../tool/mod.ts";
 import type { McpConnection } from "./connection.ts";
 import { mcpContent } from "./content.ts";
 
@@ -15,30 +30,104 @@ export interface ServerCall {
   readonly arguments: { readonly [key: string]: unknown };
   /** Whether the server marks the tool as safe to call twice. */
   readonly isRepeatable: boolean;
+  /** The tool as it is listed, if the server may ask. */
+  readonly asking?: ListedTool | undefined;
 }
+
+/** What a server wants to know before it goes on with a call. */
+interface Asked {
+  readonly inputRequests: InputRequests;
+  readonly requestState?: string;
+}
+
+/** What a call adds that goes on. */
+interface Retry {
+  readonly inputResponses?: { readonly [key: string]: Answer };
+  readonly requestState?: string | undefined;
+}
+
+/** How often a server may ask in one call. */
+const MAX_ROUNDS = 10;
 
 /**
  * Runs one call. The dispatcher turns what it throws into a failure.
  *
- * A call that has not reached the server waits for the connection to be reopened, within the
- * dispatcher's time limit. A call that may have reached it is repeated once if that is safe.
+ * What the server asks, the caller is asked. The rounds are steps: a call that goes on with the
+ * answers does not begin again at the server.
  */
 export async function callServer(
   connection: McpConnection,
-  { name, arguments: args, isRepeatable }: ServerCall,
+  call: ServerCall,
+  context: ToolContext,
+): Promise<unknown> {
+  if (call.asking === undefined) return await sendCall(connection, call, {}, context);
+  let retry: Retry = {};
+  for (let round = 1; round <= MAX_ROUNDS; round++) {
+    let ended: { readonly value: unknown } | undefined;
+    const asked = await context.step(`round.${round}`, async () => {
+      const value = await sendCall(connection, call, retry, context);
+      if (value instanceof AskedByServer) return value.asked;
+      ended = { value };
+      return null;
+    });
+    if (asked === null) return ended?.value;
+    const answers = await Promise.all(
+      Object.entries(asked.inputRequests).map(async ([key, request], index) =>
+        [
+          key,
+          await context.ask(`round.${round}.${index}`, questionOf(call.name, request)),
+        ] as const
+      ),
+    );
+    retry = { inputResponses: Object.fromEntries(answers), requestState: asked.requestState };
+  }
+  return ToolResult.error("threw", `Cannot call "${call.name}": its MCP server asks too often`);
+}
+
+/** A server's answer that asks. */
+class AskedByServer {
+  readonly asked: Asked;
+
+  constructor(asked: Asked) {
+    this.asked = asked;
+  }
+}
+
+/** @throws {TypeError} If the server asks for more than a person's answer. */
+function questionOf(name: string, { method, params }: InputRequests[string]): QuestionFields {
+  if (method !== "elicitation/create" || !isObject(params)) {
+    throw new TypeError(`Cannot call "${name}": its MCP server asks for ${method}`);
+  }
+  const message = `The MCP server of "${name}" asks: ${params.message}`;
+  return params.mode === "url"
+    ? { kind: "authorization", message, url: params.url }
+    : { message, schema: params.requestedSchema as JsonSchemaObject };
+}
+
+/**
+ * Sends one request of a call.
+ *
+ * A call that has not reached the server waits for the connection to be reopened, within the
+ * dispatcher's time limit. A call that may have reached it is repeated once if that is safe.
+ */
+async function sendCall(
+  connection: McpConnection,
+  { name, arguments: args, isRepeatable, asking }: ServerCall,
+  retry: Retry,
   context: ToolContext,
 ): Promise<unknown> {
   const { signal } = context;
   for (let isFirst = true;; isFirst = false) {
     const client = await connection.client(signal);
     try {
-      const result = await client.callTool({ name, arguments: { ...args } }, {
+      const result = await client.callTool({ name, arguments: { ...args }, ...retry }, {
+        ...(asking === undefined ? {} : { allowInputRequired: true, toolDefinition: asking }),
         signal,
         // The dispatcher limits the time of the call.
         timeout: MAX_TIMEOUT_MS,
         onprogress: ({ progress, total, message }) => context.progress(progress, total, message),
       });
-      return valueOf(result);
+      return isAsked(result) ? new AskedByServer(result) : valueOf(result);
     } catch (error) {
       signal.throwIfAborted();
       const kind = await kindOf(error, client);
@@ -53,6 +142,12 @@ export async function callServer(
       );
     }
   }
+}
+
+/** The SDK's type has no such result. */
+function isAsked(result: object): result is Asked {
+  return "resultType" in result && result.resultType === "input_required" &&
+    "inputRequests" in result && isObject(result.inputRequests);
 }
 
 /** The structured value if there is one, else the text, else the content as it is. */

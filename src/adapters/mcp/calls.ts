@@ -7,6 +7,7 @@
 import {
   type CallToolRequestParams,
   type CallToolResult,
+  type InputRequiredResult,
   ProtocolError,
   ProtocolErrorCode,
   type ServerContext,
@@ -14,10 +15,12 @@ import {
 } from "@modelcontextprotocol/server";
 import type { ToolProgress } from "../../execute/mod.ts";
 import { decodeCalls, encodeResult, type RoutedCall } from "../../formats/mod.ts";
-import { ToolResult } from "../../tool/mod.ts";
+import { isSuspended, ToolResult } from "../../tool/mod.ts";
 import { type ClientSignal, targetOf, type ToolRequest } from "../http/mod.ts";
+import { CallQuestions, type ClientInput } from "./asking.ts";
 import { isMcpContent } from "./content.ts";
 import type { McpToolList } from "./lists.ts";
+import { MODERN } from "./message.ts";
 
 /** The JSON-RPC request of a call, and the way back to its client. */
 export interface CallChannel extends Pick<ServerContext["mcpReq"], "id"> {
@@ -27,6 +30,8 @@ export interface CallChannel extends Pick<ServerContext["mcpReq"], "id"> {
   readonly session?: string | undefined;
   /** Sends messages during the call; absent if the client wants none. */
   readonly messages?: CallMessages;
+  /** What the client can be asked, and what it has answered. */
+  readonly input: ClientInput;
 }
 
 /** Sends messages during a call, as fast as the client reads them. */
@@ -45,7 +50,7 @@ export async function callTool(
   list: McpToolList,
   params: CallToolRequestParams,
   channel: CallChannel,
-): Promise<CallToolResult> {
+): Promise<CallToolResult | InputRequiredResult> {
   const { server, caller: { principal }, toolset } = request;
   if (server.executionClosed !== undefined) {
     throw new ProtocolError(ProtocolErrorCode.InvalidRequest, server.executionClosed.detail);
@@ -59,6 +64,7 @@ export async function callTool(
     throw unknownTool(name);
   }
   const { client, session, messages } = channel;
+  const questions = new CallQuestions(channel.input, list.target === NEWEST);
   const { toolId, tool, isLed } = targetOf(toolset, call);
   const observed = request.beginCall({
     toolId: tool?.id ?? toolId,
@@ -74,10 +80,15 @@ export async function callTool(
     : server.running.begin({ principal, session, callId: channel.id }, client);
   try {
     const work = observed.run(() =>
-      request.dispatcher.dispatch({ name: call.name, arguments: call.arguments, callId }, {
+      request.dispatcher.dispatch({
+        name: call.name,
+        arguments: call.arguments,
+        ...questions.continuation() ?? { callId },
+      }, {
         sessionId: session,
         principal,
         signal: () => running.signal,
+        onQuestion: (question, { signal }) => questions.answer(question, signal),
         ...sender?.listeners,
       })
     );
@@ -87,15 +98,23 @@ export async function callTool(
     observed.end(result);
     // After the result, the client would not know what a message belongs to.
     await sender?.sent;
+    if (result.ok) return write(list, call, result);
+    if (isSuspended(result)) return questions.inputRequired(result);
+    const { code, message } = result.error;
     // What a bridge was asked for is the model's to correct.
-    if (!result.ok && result.error.code === "unknown_tool" && !isLed) {
-      throw unknownTool(call.wireName);
+    if (code === "unknown_tool" && !isLed) throw unknownTool(call.wireName);
+    if (code === "ticket_refused") {
+      throw new ProtocolError(ProtocolErrorCode.InvalidParams, message, REFUSED_STATE);
     }
-    return write(list, call, result);
+    return write(list, call, code === "input_unavailable" ? questions.unanswered(result) : result);
   } finally {
     running.end();
   }
 }
+
+const NEWEST = `mcp@${MODERN}`;
+/** As the SDK says of a state that it refuses. */
+const REFUSED_STATE = { reason: "invalid_request_state" };
 
 function unknownTool(name: string): ProtocolError {
   return new ProtocolError(
@@ -204,6 +223,8 @@ export class ReaderPace {
   #isStream = false;
   #hasEnded = false;
   #isReading = false;
+  /** The client has read all there is, and waits for more. */
+  #isWaiting = false;
   #ahead = 0;
   readonly #waiting = new Set<() => void>();
 
@@ -214,6 +235,13 @@ export class ReaderPace {
     }
     // The next message waits for the next read.
     this.#isReading = false;
+  }
+
+  /** Resolves when the client waits for more; at once if the answer is no stream. */
+  async idle(): Promise<void> {
+    while (this.#isStream && !this.#hasEnded && !this.#isWaiting) {
+      await new Promise<void>((resolve) => this.#waiting.add(resolve));
+    }
   }
 
   /** Whether a message that cannot wait may be sent. They count from before the stream begins. */
@@ -231,9 +259,11 @@ export class ReaderPace {
       pull: async (controller) => {
         this.#ahead = 0;
         this.#isReading = true;
+        this.#isWaiting = true;
         this.#wake();
         try {
           const { done, value } = await reader.read();
+          this.#isWaiting = false;
           if (!done) return controller.enqueue(value);
           this.#end();
           controller.close();

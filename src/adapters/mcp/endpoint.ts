@@ -5,7 +5,7 @@
  * @module
  */
 
-import { createMcpHandler } from "@modelcontextprotocol/server";
+import { type ClientCapabilities, createMcpHandler } from "@modelcontextprotocol/server";
 import { createToolBridge } from "../../finding/mod.ts";
 import type { ToolRegistry } from "../../registry/mod.ts";
 import { Toolset } from "../../select/mod.ts";
@@ -30,21 +30,34 @@ import { type McpToolList, McpToolLists } from "./lists.ts";
 import {
   boundsRefusal,
   cancelledIn,
-  isInitialize,
+  initializedBy,
+  isForTools,
   isJson,
   isListen,
   type JsonRpcRefusal,
   type McpEra,
+  messageCount,
+  methodParams,
+  MODERN,
   paramsRefusal,
   readJson,
   requestsIn,
-  sessionOf,
+  responsesIn,
   targetOf,
   traceParentOf,
 } from "./message.ts";
+import {
+  announces,
+  Followers,
+  type Following,
+  FollowingBus,
+  followingStream,
+  type McpNotify,
+} from "./following.ts";
 import { MCP_CHECKS, type McpEndpointOptions } from "./options.ts";
-import { NO_VALIDATOR, type ServerParts, ToolsetServer } from "./server.ts";
-import { ListChangedBus, listChangedStream, streamIfSlow } from "./streams.ts";
+import { NO_VALIDATOR, type ServerParts, type ServerRequest, ToolsetServer } from "./server.ts";
+import { ClientAnswers, nameSession, ResourceSubscriptions, sessionOf } from "./sessions.ts";
+import { streamIfSlow } from "./streams.ts";
 
 /** The execution context of Workers. */
 export interface McpExecutionContext {
@@ -71,6 +84,11 @@ export interface McpEndpoint {
    * client is gone need it.
    */
   fetch(request: Request, env?: unknown, context?: unknown): Promise<Response>;
+  /**
+   * Tells the clients that follow that prompts or resources of the option `extend` have changed. It
+   * reaches the streams of this process; on Workers, of this isolate.
+   */
+  readonly notify: McpNotify;
 }
 
 /**
@@ -125,6 +143,7 @@ export function createMcpEndpoint(
   return {
     fetch: (raw, env, executionCtx) => service.answer({ req: { raw }, env, executionCtx }),
     handle: (context) => service.answer(context),
+    notify: service.followers,
   };
 }
 
@@ -136,11 +155,16 @@ interface Body {
 
 /** Answers the requests of one endpoint. */
 class McpService {
+  readonly followers: Followers = new Followers();
   readonly #server: ToolServer;
   readonly #lists: McpToolLists;
   readonly #parts: ServerParts;
   /** The registry, if the source is one: a toolset does not change. */
   readonly #registry: ToolRegistry | undefined;
+  readonly #extend: McpEndpointOptions["extend"];
+  readonly #subscriptions: ResourceSubscriptions;
+  readonly #answers = new ClientAnswers();
+  readonly #methods: ReturnType<typeof methodParams>;
 
   /** @throws {TypeError} If an option is unknown or wrong. */
   constructor(source: ToolRegistry | Toolset, options: McpEndpointOptions) {
@@ -153,13 +177,22 @@ class McpService {
       bridge: tools === "bridge" ? createToolBridge : tools === "all" ? undefined : tools,
     });
     this.#registry = source instanceof Toolset ? undefined : source;
+    this.#extend = options.extend?.bind(options);
+    this.#subscriptions = new ResourceSubscriptions(server.authorizes);
+    this.#methods = methodParams(this.#extend !== undefined);
     this.#lists = new McpToolLists(pageSize, (message) => server.log(new TypeError(message)));
     const hint = { ttlMs, cacheScope: "private" } as const;
     this.#parts = {
       info: { name, version, ...(title === undefined ? {} : { title }) },
       options: {
         capabilities: { tools: { listChanged: this.#registry !== undefined }, logging: {} },
-        cacheHints: { "tools/list": hint, "server/discover": hint },
+        cacheHints: {
+          "tools/list": hint,
+          "prompts/list": hint,
+          "resources/list": hint,
+          "resources/templates/list": hint,
+          "server/discover": hint,
+        },
         jsonSchemaValidator: NO_VALIDATOR,
         ...(instructions === undefined ? {} : { instructions }),
       },
@@ -179,7 +212,7 @@ class McpService {
         "/mcp",
         (request) =>
           raw.method === "GET"
-            ? this.#follow(request)
+            ? this.#openStream(request)
             : raw.method === "POST" || raw.method === "DELETE"
             ? this.#read(request)
             : methodNotAllowed("GET, POST"),
@@ -204,10 +237,12 @@ class McpService {
   async #answer(request: ToolRequest, body: Body): Promise<Response> {
     const { server, raw: { headers } } = request;
     const { value } = body;
-    const beyond = boundsRefusal(value, headers.get("mcp-protocol-version"));
+    const version = headers.get("mcp-protocol-version");
+    const beyond = boundsRefusal(value, version, this.#methods.legacy);
     if (beyond !== undefined) return refusalResponse(beyond);
     const plain = plainRequestOf(value, headers);
-    const wrong = plain === undefined ? paramsRefusal(value) : undefined;
+    const methods = this.#methods[version === MODERN ? "modern" : "legacy"];
+    const wrong = plain === undefined ? paramsRefusal(value, methods) : undefined;
     if (wrong !== undefined) return refusalResponse(wrong);
     const limited = await request.charge(requestsIn(value) - 1);
     if (limited !== undefined) return limited;
@@ -216,6 +251,11 @@ class McpService {
       const { caller: { principal } } = request;
       // Clients count their requests from 0, so only the session tells whose call it is.
       for (const callId of cancelledIn(value)) server.running.abort({ principal, session, callId });
+      const answered = responsesIn(value).filter((response) =>
+        this.#answers.settle({ principal, session }, response)
+      );
+      // The server that the SDK would make has asked nothing.
+      if (answered.length === messageCount(value)) return new Response(null, { status: 202 });
     }
     if (plain?.method === "tools/list") {
       return answerPlainList(this.#listOf(request, "modern"), plain, this.#parts);
@@ -246,31 +286,23 @@ class McpService {
   ): Promise<Response> {
     const { server, raw: { url, method, headers } } = request;
     const pace = new ReaderPace();
-    const release = isListen(value) && this.#registry !== undefined
-      ? server.streams.take(request.caller.principal)
-      : undefined;
+    const release = isListen(value) ? this.#takePlace(request) : undefined;
     let isFollowing = false;
     // A handler of its own: the SDK does not tell the callers of one handler's bus apart.
     const handler = createMcpHandler(
-      ({ era }) =>
-        new ToolsetServer(this.#parts, {
-          request,
-          body: value,
-          session,
-          pace,
-          list: () => this.#listOf(request, era),
-        }),
+      ({ era }) => this.#serverFor(request, { body: value, era, session, pace }),
       {
         keepAliveMs: server.heartbeatMs,
         maxRequestBodySize: server.body.maxBytes,
         maxSubscriptions: release === undefined ? 0 : 1,
-        bus: new ListChangedBus(() => {
-          isFollowing = true;
-          return this.#watch(request, release);
-        }, (error) => {
-          if (error !== undefined) server.log(error);
-          void handler.close();
-        }),
+        bus: new FollowingBus(
+          () => {
+            isFollowing = true;
+            return this.#follow(request, release);
+          },
+          () => void handler.close(),
+          () => pace.idle(),
+        ),
         onerror: (error) => server.log(error),
       },
     );
@@ -289,16 +321,34 @@ class McpService {
     if (!answer.headers.has("cache-control")) answer.headers.set("cache-control", "no-store");
     for (const [name, value] of Object.entries(SAFE_HEADERS)) answer.headers.set(name, value);
     const response = pace.observe(answer);
-    return isInitialize(value) && response.ok ? withSession(response) : response;
+    const client = initializedBy(value);
+    return client !== undefined && response.ok ? withSession(response, client) : response;
+  }
+
+  /** A server for one request, with what the owner adds to it. */
+  async #serverFor(
+    request: ToolRequest,
+    { body, era, session, pace }: Omit<ServerRequest, "request" | "answers" | "list"> & {
+      readonly era: McpEra;
+    },
+  ): Promise<ToolsetServer> {
+    const list = (): McpToolList => this.#listOf(request, era);
+    const answers = era === "legacy" && !isWorkers() ? this.#answers : undefined;
+    const made = new ToolsetServer(this.#parts, { request, body, session, pace, answers, list });
+    if (this.#extend === undefined || isForTools(body)) return made;
+    const { caller, raw } = request;
+    await this.#extend(made, { caller, request: raw });
+    if (era === "legacy") {
+      this.#subscriptions.serve(made.server, { principal: caller.principal, session });
+    }
+    return made;
   }
 
   /** The older clients' stream of changes, which the SDK does not have for servers without state. */
-  #follow(request: ToolRequest): Response {
+  async #openStream(request: ToolRequest): Promise<Response> {
     const { server, raw, caller: { principal } } = request;
     const accepts = raw.headers.get("accept")?.includes("text/event-stream") === true;
-    const release = accepts && this.#registry !== undefined
-      ? server.streams.take(principal)
-      : undefined;
+    const release = accepts ? this.#takePlace(request) : undefined;
     if (release === undefined) {
       // The protocol's answer where there is no such stream: clients go on without it.
       return problemResponse({
@@ -308,20 +358,44 @@ class McpService {
         headers: { allow: "POST" },
       });
     }
-    return listChangedStream(this.#watch(request, release), {
-      heartbeatMs: server.heartbeatMs,
-      signal: raw.signal,
-      onError: (error) => server.log(error),
-    });
+    const session = sessionOf(raw.headers);
+    try {
+      const { server: described } = await this.#serverFor(request, {
+        body: undefined,
+        era: "legacy",
+        session,
+        pace: new ReaderPace(),
+      });
+      const capabilities = described.getCapabilities();
+      return followingStream(
+        this.#follow(request, release),
+        (event) =>
+          announces(capabilities, event) &&
+          (event.kind !== "resource_updated" ||
+            this.#subscriptions.has({ principal, session }, event.uri)),
+        { heartbeatMs: server.heartbeatMs, signal: raw.signal },
+      );
+    } catch (error) {
+      release();
+      throw error;
+    }
   }
 
-  #watch(request: ToolRequest, release: (() => void) | undefined): ListingWatch {
-    return new ListingWatch({
-      registry: this.#registry as ToolRegistry,
+  /** A place for a stream of changes, if there can be any. */
+  #takePlace({ server, caller }: ToolRequest): (() => void) | undefined {
+    return this.#registry === undefined && this.#extend === undefined
+      ? undefined
+      : server.streams.take(caller.principal);
+  }
+
+  #follow(request: ToolRequest, release: (() => void) | undefined): Following {
+    const watch = new ListingWatch({
+      registry: this.#registry,
       list: () => request.toolsetNow().available(),
       expiresAt: request.caller.expiresAt,
       onStop: () => release?.(),
     });
+    return this.followers.follow(watch, (error) => request.server.log(error));
   }
 
   #listOf({ toolset, raw }: ToolRequest, era: McpEra): McpToolList {
@@ -337,12 +411,12 @@ function refusalResponse({ status, id, error }: JsonRpcRefusal): Response {
 }
 
 /**
- * Names the session of a client that begins one. The server keeps nothing of a session: its name
- * tells apart the requests of two clients, which both count from 0.
+ * Names the session of a client that begins one. The name tells apart the requests of two clients,
+ * which both count from 0.
  */
-function withSession(response: Response): Response {
+function withSession(response: Response, client: ClientCapabilities): Response {
   const { body, status, statusText } = response;
   const headers = new Headers(response.headers);
-  headers.set("mcp-session-id", crypto.randomUUID());
+  headers.set("mcp-session-id", nameSession(client));
   return new Response(body, { status, statusText, headers });
 }

@@ -25,6 +25,7 @@ import { type ClientSignal, json, jsonText, type ToolRequest } from "../http/mod
 import { callTool } from "./calls.ts";
 import type { McpToolList } from "./lists.ts";
 import { MODERN, VERSION_KEY } from "./message.ts";
+import { declaredBy } from "./questions.ts";
 import type { ServerParts } from "./server.ts";
 
 /** A call that wants its result and nothing else. */
@@ -96,17 +97,22 @@ export async function answerPlainCall(
   client: ClientSignal,
 ): Promise<Response> {
   try {
-    const result = await callTool(request, list, params, { id, client });
+    const input = { declared: declaredBy(params._meta) };
+    const result = await callTool(request, list, params, { id, client, input });
     // The members are in the order of the SDK.
     const { resultType = "complete", ...rest } = result;
     const _meta = { ...result._meta, [SERVER_INFO_META_KEY]: info };
     return json({ result: { ...rest, resultType, _meta }, jsonrpc: "2.0", id });
   } catch (error) {
     if (!(error instanceof ProtocolError)) request.server.log(error);
-    const { code, message } = error instanceof ProtocolError
+    const { code, message, data } = error instanceof ProtocolError
       ? error
-      : { code: ProtocolErrorCode.InternalError, message: "Internal error" };
-    return json({ jsonrpc: "2.0", id, error: { code, message } });
+      : { code: ProtocolErrorCode.InternalError, message: "Internal error", data: undefined };
+    // `undefined` is not written.
+    return json(
+      { jsonrpc: "2.0", id, error: { code, message, data } },
+      code === ProtocolErrorCode.MissingRequiredClientCapability ? 400 : 200,
+    );
   }
 }
 

@@ -6,8 +6,8 @@
 
 import type {
   Client,
-  ListToolsResult,
   StreamableHTTPClientTransportOptions,
+  Tool as ListedTool,
 } from "@modelcontextprotocol/client";
 import {
   type HeldTool,
@@ -23,6 +23,7 @@ import type { ToolRegistry } from "../../registry/mod.ts";
 import {
   callHook,
   canonicalJson,
+  checkFlag,
   NO_LOG,
   refuse,
   systemClock,
@@ -54,6 +55,14 @@ export interface ImportMcpServerOptions
    * @default {16_777_216}
    */
   readonly maxMessageBytes?: number;
+  /**
+   * Whether the server may ask the callers of its tools, by forms and addresses to visit: the
+   * questions are those of the tool (`context.ask`), and name the server. Only servers of MCP
+   * 2026-07-28 can ask.
+   *
+   * @default {false}
+   */
+  readonly mayAsk?: boolean;
   /** Aborts the wait for the first connection and list, at once. */
   readonly signal?: AbortSignal;
   /** Receives later errors: a lost connection, a list that cannot be read. */
@@ -155,7 +164,7 @@ class McpImport implements ImportedMcpServer {
   readonly #connection: McpConnection;
   readonly #sync: RegistrySync;
   #imported: ImportResult | PinnedImport | undefined;
-  #repeatable: ReadonlySet<string> = new Set();
+  #listed: ReadonlyMap<string, ListedTool> = new Map();
   /** The last of the reads and approvals: they take turns. */
   #turn: Promise<unknown> = Promise.resolve();
   /** When the list is read that the server says has changed. */
@@ -164,12 +173,12 @@ class McpImport implements ImportedMcpServer {
   #isClosed = false;
 
   constructor(source: McpServerSource, options: ImportMcpServerOptions) {
-    const { namespace, registry, reconnect = {}, http, maxMessageBytes } = options;
+    const { namespace, registry, reconnect = {}, http, maxMessageBytes, mayAsk = false } = options;
     if (typeof namespace !== "string") refuse(ACTION, "it needs a namespace");
     const maxBytes = maxMessageBytes === undefined
       ? MAX_MESSAGE_BYTES
       : checkBytes(ACTION, maxMessageBytes, "maxMessageBytes");
-    const opener = clientOpener(source, http, maxBytes);
+    const opener = clientOpener(source, http, maxBytes, checkFlag(ACTION, mayAsk, "mayAsk"));
     const onError = (error: unknown): void => this.#report(error);
     this.#options = options;
     this.#transport = opener.transport;
@@ -272,6 +281,7 @@ class McpImport implements ImportedMcpServer {
         reconnect: _reconnect,
         signal: _signal,
         maxMessageBytes: _maxMessageBytes,
+        mayAsk = false,
         onError: _onError,
         pins,
         ...rest
@@ -284,12 +294,13 @@ class McpImport implements ImportedMcpServer {
           callServer(this.#connection, {
             name,
             arguments: args,
-            isRepeatable: this.#repeatable.has(name),
+            isRepeatable: isRepeatable(this.#listed.get(name)),
+            asking: mayAsk ? this.#listed.get(name) : undefined,
           }, context),
       });
       const checked = pins === undefined ? imported : await pins.check(imported, rest.namespace);
       if (this.#isClosed) return;
-      this.#repeatable = repeatableTools(list);
+      this.#listed = new Map(list.tools.map((tool) => [tool.name, withoutOutput(tool)]));
       this.#take(checked);
     });
   }
@@ -322,13 +333,14 @@ function heldIn(imported: ImportResult | PinnedImport | undefined): readonly Hel
 /** How long `refresh` waits for a connection. */
 const REFRESH_TIMEOUT_MS = 30_000;
 
-/** The names of the tools that the server marks as safe to call twice. */
-function repeatableTools({ tools }: ListToolsResult): ReadonlySet<string> {
-  return new Set(
-    tools.filter(({ annotations }) =>
-      annotations?.readOnlyHint === true || annotations?.idempotentHint === true
-    ).map(({ name }) => name),
-  );
+/** Whether the server marks a tool as safe to call twice. */
+function isRepeatable(tool: ListedTool | undefined): boolean {
+  return tool?.annotations?.readOnlyHint === true || tool?.annotations?.idempotentHint === true;
+}
+
+/** The SDK would check a result that asks. The dispatcher checks the others. */
+function withoutOutput({ outputSchema: _outputSchema, ...tool }: ListedTool): ListedTool {
+  return tool;
 }
 
 /** Keeps a registry's tools of one server as the server lists them. */

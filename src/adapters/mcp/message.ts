@@ -6,7 +6,9 @@
  */
 
 import {
+  type ClientCapabilities,
   isJsonContentType,
+  isJSONRPCResponse,
   PROTOCOL_VERSION_META_KEY,
   ProtocolErrorCode,
   specTypeSchemas,
@@ -14,6 +16,7 @@ import {
 } from "@modelcontextprotocol/server";
 import { clip, isObject, MAX_DEPTH, pointerStep } from "../../tool/mod.ts";
 import type { McpTarget } from "./lists.ts";
+import type { ClientResponse } from "./sessions.ts";
 
 /** The newest revision, which has no sessions; the older ones begin with `initialize`. */
 export const MODERN = "2026-07-28";
@@ -51,14 +54,28 @@ export function isRequest(message: unknown): message is JsonRpcRequest {
   return isObject(message) && "id" in message && "method" in message;
 }
 
-/** Whether a message begins a session, as clients before the newest revision do. */
-export function isInitialize(message: unknown): boolean {
-  return methodOf(message) === "initialize";
+/** What a client declares that begins a session, as those before the newest revision do. */
+export function initializedBy(message: unknown): ClientCapabilities | undefined {
+  if (methodOf(message) !== "initialize") return undefined;
+  const { params } = message as { readonly params?: unknown };
+  const declared = isObject(params) ? params["capabilities"] : undefined;
+  return isObject(declared) ? declared : {};
 }
 
 /** Whether a message asks for a stream of changes, as clients of the newest revision do. */
 export function isListen(message: unknown): boolean {
   return methodOf(message) === "subscriptions/listen";
+}
+
+/** Whether a body is one message that lists or calls tools, for which no extension is needed. */
+export function isForTools(message: unknown): boolean {
+  const method = methodOf(message);
+  return method === "tools/call" || method === "tools/list";
+}
+
+/** How many messages a body has, which is more than one in a batch only. */
+export function messageCount(body: unknown): number {
+  return messagesOf(body).length;
 }
 
 /** How many requests a body has, which is more than one in a batch only. */
@@ -80,6 +97,11 @@ export function cancelledIn(body: unknown): readonly unknown[] {
   });
 }
 
+/** The client's answers to questions of the server in a body. */
+export function responsesIn(body: unknown): readonly ClientResponse[] {
+  return messagesOf(body).filter(isJSONRPCResponse);
+}
+
 /** The `traceparent` of a body that is one message. */
 export function traceParentOf(body: unknown): string | null {
   const { params } = (body ?? {}) as { readonly params?: { readonly _meta?: unknown } | null };
@@ -92,14 +114,6 @@ export function targetOf(era: McpEra, headers: Headers): McpTarget {
   if (era === "modern") return `mcp@${MODERN}`;
   // Clients that do not name their revision are older, and know less.
   return headers.get("mcp-protocol-version") === "2025-11-25" ? "mcp@2025-11-25" : "mcp@2025-06-18";
-}
-
-const SESSION = /^[0-9a-f-]{36}$/;
-
-/** The session that a request names, if it has the form of one. */
-export function sessionOf(headers: Headers): string | undefined {
-  const session = headers.get("mcp-session-id");
-  return session !== null && SESSION.test(session) ? session : undefined;
 }
 
 function messagesOf(body: unknown): readonly unknown[] {
@@ -129,26 +143,66 @@ const MAX_BATCH = 100;
 /** These revisions have no batches; the SDK takes them all the same. */
 const WITHOUT_BATCHES: ReadonlySet<string | null> = new Set([MODERN, "2025-11-25", "2025-06-18"]);
 
+const { PaginatedRequestParams: PageParams, ...PARAMS } = specTypeSchemas;
+
 /** Methods whose wrong params the SDK answers as an internal error, or with its validator's report. */
 const PARAMS_OF = {
-  "initialize": specTypeSchemas.InitializeRequestParams,
-  "logging/setLevel": specTypeSchemas.SetLevelRequestParams,
-  "tools/call": specTypeSchemas.CallToolRequestParams,
-  "tools/list": specTypeSchemas.PaginatedRequestParams,
+  "tools/call": PARAMS.CallToolRequestParams,
+  "tools/list": PageParams,
 } as const;
+
+/** Those that revision 2026-07-28 does not have. */
+const OLDER_PARAMS_OF = {
+  "initialize": PARAMS.InitializeRequestParams,
+  "logging/setLevel": PARAMS.SetLevelRequestParams,
+} as const;
+
+/** Those that only an extension answers. */
+const EXTENSION_PARAMS_OF = {
+  "prompts/list": PageParams,
+  "prompts/get": PARAMS.GetPromptRequestParams,
+  "resources/list": PageParams,
+  "resources/templates/list": PageParams,
+  "resources/read": PARAMS.ReadResourceRequestParams,
+  "completion/complete": PARAMS.CompleteRequestParams,
+} as const;
+
+const OLDER_EXTENSION_PARAMS_OF = {
+  "resources/subscribe": PARAMS.SubscribeRequestParams,
+  "resources/unsubscribe": PARAMS.UnsubscribeRequestParams,
+} as const;
+
+type ParamsSchema = (typeof specTypeSchemas)[keyof typeof specTypeSchemas];
+/** The methods that an endpoint answers in one era, and the schemas of their params. */
+export type MethodParams = ReadonlyMap<unknown, ParamsSchema>;
+
+/** Makes the methods of both eras. */
+export function methodParams(isExtended: boolean): { readonly [Era in McpEra]: MethodParams } {
+  const modern = { ...PARAMS_OF, ...(isExtended ? EXTENSION_PARAMS_OF : {}) };
+  const older = isExtended ? OLDER_EXTENSION_PARAMS_OF : {};
+  return {
+    modern: new Map(Object.entries(modern)),
+    legacy: new Map(Object.entries({ ...modern, ...OLDER_PARAMS_OF, ...older })),
+  };
+}
 
 /**
  * Says why a body is beyond the bounds.
  *
  * @param body JSON.
  * @param version The header `mcp-protocol-version`.
+ * @param methods Those of the older revisions, which have batches.
  * @returns `undefined` if it is within them.
  */
-export function boundsRefusal(body: unknown, version: string | null): JsonRpcRefusal | undefined {
+export function boundsRefusal(
+  body: unknown,
+  version: string | null,
+  methods: MethodParams,
+): JsonRpcRefusal | undefined {
   const wrong = isDeeper(body, MAX_LEVELS)
     ? `the body must have at most ${MAX_LEVELS} levels of objects and arrays`
     : Array.isArray(body)
-    ? wrongBatch(body, version)
+    ? wrongBatch(body, version, methods)
     : wrongId(body, "");
   if (wrong === undefined) return undefined;
   const message = `Cannot read the request: ${wrong}`;
@@ -160,9 +214,12 @@ export function boundsRefusal(body: unknown, version: string | null): JsonRpcRef
 }
 
 /** Says what is wrong with the params of a message that is no batch. */
-export function paramsRefusal(message: unknown): JsonRpcRefusal | undefined {
+export function paramsRefusal(
+  message: unknown,
+  methods: MethodParams,
+): JsonRpcRefusal | undefined {
   if (!isRequest(message)) return undefined;
-  const wrong = wrongParams(message, "");
+  const wrong = wrongParams(message, "", methods);
   if (wrong === undefined) return undefined;
   const text = `Cannot answer ${message.method}: ${wrong}`;
   return {
@@ -172,7 +229,11 @@ export function paramsRefusal(message: unknown): JsonRpcRefusal | undefined {
   };
 }
 
-function wrongBatch(batch: readonly unknown[], version: string | null): string | undefined {
+function wrongBatch(
+  batch: readonly unknown[],
+  version: string | null,
+  methods: MethodParams,
+): string | undefined {
   if (WITHOUT_BATCHES.has(version)) {
     return `revision ${version} has no batches; send each message by itself`;
   }
@@ -180,7 +241,7 @@ function wrongBatch(batch: readonly unknown[], version: string | null): string |
     return `a batch must have at most ${MAX_BATCH} messages, not ${batch.length}`;
   }
   const ids = new Set<unknown>();
-  let lists = 0;
+  const lists = new Set<unknown>();
   for (const [index, message] of batch.entries()) {
     const place = `/${index}`;
     const wrong = wrongId(message, place);
@@ -190,10 +251,12 @@ function wrongBatch(batch: readonly unknown[], version: string | null): string |
     if (ids.has(message.id)) return `${place}/id is the id of another request in the batch`;
     ids.add(message.id);
     // A list is much larger than its request: a hundred of them would fill the memory.
-    if (message.method === "tools/list" && ++lists > 1) {
-      return `${place} lists the tools again: a batch may do so once`;
+    const { method } = message;
+    if (methods.get(method) === PageParams) {
+      if (lists.has(method)) return `${place} asks for ${method} again: a batch may do so once`;
+      lists.add(method);
     }
-    const params = wrongParams(message, place);
+    const params = wrongParams(message, place, methods);
     if (params !== undefined) return params;
   }
   return undefined;
@@ -213,18 +276,19 @@ function isTooLong(id: unknown): boolean {
   return typeof id === "string" && id.length > MAX_ID;
 }
 
-function wrongParams({ method, params }: JsonRpcRequest, place: string): string | undefined {
-  if (!isMethod(method) || params === undefined && method === "tools/list") return undefined;
-  const { issues = [] } = PARAMS_OF[method]["~standard"].validate(params);
+function wrongParams(
+  { method, params }: JsonRpcRequest,
+  place: string,
+  methods: MethodParams,
+): string | undefined {
+  const schema = methods.get(method);
+  if (schema === undefined || params === undefined && schema === PageParams) return undefined;
+  const { issues = [] } = schema["~standard"].validate(params);
   // The SDK checks `_meta` as a part of the message's form.
   const issue = issues.find(({ path }) => path?.[0] !== "_meta");
   if (issue === undefined) return undefined;
   const pointer = ["params", ...issue.path ?? []].map((step) => pointerStep(String(step))).join("");
   return `${place}${clip(pointer, MAX_WORDS)}: ${clip(issue.message, MAX_WORDS)}`;
-}
-
-function isMethod(method: unknown): method is keyof typeof PARAMS_OF {
-  return typeof method === "string" && Object.hasOwn(PARAMS_OF, method);
 }
 
 /** Whether a value has more than that many levels of objects and arrays. */

@@ -11,8 +11,10 @@ export {
   type McpExecutionContext,
   type McpHandlerContext,
 } from "./endpoint.ts";
-export type { McpEndpointOptions } from "./options.ts";
+export type { McpNotify } from "./following.ts";
+export type { McpEndpointOptions, McpExtensionContext } from "./options.ts";
 export { isMcpContent, type McpContent, mcpContent } from "./content.ts";
+export { type McpClientRequest, mcpQuestion } from "./questions.ts";
 export type { ReconnectOptions } from "./connection.ts";
 export type { McpCommand, McpServerSource } from "./open_client.ts";
 export { type ImportedMcpServer, importMcpServer, type ImportMcpServerOptions } from "./import.ts";

@@ -42,6 +42,12 @@ const INFO = { name: "plue", version: "0.1.0" };
 /** How long opening a connection may take. */
 const CONNECT_TIMEOUT_MS = 30_000;
 
+/** What a server may send and do. */
+interface ClientLimits {
+  readonly maxBytes: number;
+  readonly mayAsk: boolean;
+}
+
 /** How many pages a list may have. */
 const MAX_PAGES = 64;
 
@@ -49,21 +55,23 @@ const MAX_PAGES = 64;
  * Makes the opener of a source's connections.
  *
  * @param maxBytes How large a message may be, and a list of tools.
+ * @param mayAsk Whether the server is told that it may ask.
  * @throws {TypeError} If the source is not a server.
  */
 export function clientOpener(
   source: McpServerSource,
   http: StreamableHTTPClientTransportOptions | undefined,
   maxBytes: number,
+  mayAsk: boolean,
 ): ClientOpener {
   if (isClient(source)) {
     return { transport: "http", isOwn: false, open: () => Promise.resolve(source) };
   }
   if (source instanceof URL || typeof source === "string") {
-    return httpOpener(httpUrl(source), http, maxBytes);
+    return httpOpener(httpUrl(source), http, { maxBytes, mayAsk });
   }
   if (typeof source === "object" && source !== null && typeof source.command === "string") {
-    return commandOpener(source, maxBytes);
+    return commandOpener(source, { maxBytes, mayAsk });
   }
   throw new TypeError(
     "Cannot import an MCP server: it must be a URL, a command such as " +
@@ -75,7 +83,7 @@ export function clientOpener(
 function httpOpener(
   url: URL,
   options: StreamableHTTPClientTransportOptions = {},
-  maxBytes: number,
+  limits: ClientLimits,
 ): ClientOpener {
   // One pace for all connections: a server must not reset it by ending them.
   const pace = new Pace();
@@ -84,7 +92,7 @@ function httpOpener(
     isOwn: true,
     name: nameOfUrl(url, new Headers(options.requestInit?.headers)),
     open: (signal) =>
-      openWith(signal, maxBytes, async (unasked) => {
+      openWith(signal, limits, async (unasked) => {
         const { StreamableHTTPClientTransport } = await import("@modelcontextprotocol/client");
         return new StreamableHTTPClientTransport(url, {
           // The server says when its stream is reopened: at once, again and again, if it likes.
@@ -94,7 +102,7 @@ function httpOpener(
             return () => clearTimeout(timer);
           },
           ...options,
-          fetch: boundedFetch(options.fetch, maxBytes, unasked),
+          fetch: boundedFetch(options.fetch, limits.maxBytes, unasked),
         });
       }),
   };
@@ -112,7 +120,7 @@ interface StartedProgram {
 }
 
 /** Starts programs. */
-function commandOpener(source: McpCommand, maxBytes: number): ClientOpener {
+function commandOpener(source: McpCommand, limits: ClientLimits): ClientOpener {
   const { command, args = [], env = {}, cwd, stderr = "inherit" } = source;
   let ended: ProgramEnd | undefined;
   return {
@@ -121,7 +129,7 @@ function commandOpener(source: McpCommand, maxBytes: number): ClientOpener {
     name: nameOfCommand(command, args, env),
     ended: () => ended,
     open: (signal) =>
-      openWith(signal, maxBytes, async (unasked) => {
+      openWith(signal, limits, async (unasked) => {
         const { getDefaultEnvironment, StdioClientTransport } = await loadStdio();
         const transport = new StdioClientTransport({
           command,
@@ -129,7 +137,7 @@ function commandOpener(source: McpCommand, maxBytes: number): ClientOpener {
           env: { ...getDefaultEnvironment(), ...env },
           stderr,
           ...(cwd === undefined ? {} : { cwd }),
-          maxBufferSize: maxBytes,
+          maxBufferSize: limits.maxBytes,
         });
         ended = undefined;
         const start = transport.start.bind(transport);
@@ -152,7 +160,7 @@ function commandOpener(source: McpCommand, maxBytes: number): ClientOpener {
 /** Connects a new client, within the bounds. */
 async function openWith(
   signal: AbortSignal,
-  maxBytes: number,
+  limits: ClientLimits,
   makeTransport: (unasked: UnaskedMessages) => Promise<Transport>,
 ): Promise<Client> {
   const unasked = new UnaskedMessages();
@@ -161,7 +169,7 @@ async function openWith(
     transport = await makeTransport(unasked);
     signal.throwIfAborted();
     boundAnswers(transport, unasked);
-    const client = await newClient(maxBytes, unasked);
+    const client = await newClient(limits, unasked);
     signal.throwIfAborted();
     await client.connect(transport, { signal, timeout: CONNECT_TIMEOUT_MS });
     return client;
@@ -175,7 +183,10 @@ async function openWith(
   }
 }
 
-async function newClient(maxBytes: number, unasked: UnaskedMessages): Promise<Client> {
+async function newClient(
+  { maxBytes, mayAsk }: ClientLimits,
+  unasked: UnaskedMessages,
+): Promise<Client> {
   const { Client } = await import("@modelcontextprotocol/client");
   class BoundedClient extends Client {
     /** How large the list is that is being read; `undefined` if none is. */
@@ -217,7 +228,14 @@ async function newClient(maxBytes: number, unasked: UnaskedMessages): Promise<Cl
       return { jsonrpc: "2.0", id: response.id, error: { code: -32_000, message } };
     }
   }
-  return new BoundedClient(INFO, OPTIONS);
+  if (!mayAsk) return new BoundedClient(INFO, OPTIONS);
+  const client = new BoundedClient(INFO, {
+    ...OPTIONS,
+    capabilities: { elicitation: { form: {}, url: {} } },
+  });
+  // Servers of older revisions do not say which call asks. Others ask with the result of the call.
+  client.setRequestHandler("elicitation/create", () => ({ action: "cancel" }));
+  return client;
 }
 
 const OPTIONS: ClientOptions = {

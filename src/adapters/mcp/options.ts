@@ -4,9 +4,25 @@
  * @module
  */
 
+import type { McpServer } from "@modelcontextprotocol/server";
 import type { Toolset } from "../../select/mod.ts";
-import { type Check, checkText, checkWord, isFunction, must, wholeFrom } from "../../tool/mod.ts";
-import { checkCount, HTTP_CHECKS, type HttpOptions } from "../http/mod.ts";
+import {
+  type Check,
+  checkFunction,
+  checkText,
+  checkWord,
+  isFunction,
+  must,
+  wholeFrom,
+} from "../../tool/mod.ts";
+import { type Caller, checkCount, HTTP_CHECKS, type HttpOptions } from "../http/mod.ts";
+
+/** The request that an extension serves. */
+export interface McpExtensionContext {
+  /** Who calls, as `authorize` answered. */
+  readonly caller: Caller;
+  readonly request: Request;
+}
 
 /** Options for {@linkcode createMcpEndpoint}. */
 export interface McpEndpointOptions extends HttpOptions {
@@ -26,6 +42,14 @@ export interface McpEndpointOptions extends HttpOptions {
   readonly title?: string;
   /** How to use the tools together, for the model. */
   readonly instructions?: string;
+  /**
+   * Registers prompts, resources, completion and methods of your own on the SDK's server, which is
+   * made for each request that is not for tools. It decides what the caller gets: a prompt that is
+   * not registered does not exist for this request.
+   *
+   * An error, thrown or rejected, is logged and answered with status 500.
+   */
+  extend?(server: McpServer, context: McpExtensionContext): void | Promise<void>;
   /**
    * What clients are shown: `all` of the caller's tools, or the `bridge` to them: three tools with
    * which a model finds, reads and calls the others. A function makes a bridge with options:
@@ -69,6 +93,7 @@ export const MCP_CHECKS: { readonly [Option in keyof McpEndpointOptions]-?: Chec
   version: checkWord,
   title: checkText,
   instructions: checkText,
+  extend: checkFunction,
   tools: must(
     '"all", "bridge" or a function',
     (value): value is NonNullable<McpEndpointOptions["tools"]> =>

@@ -12,13 +12,16 @@ import {
   McpServer,
   ProtocolError,
   ProtocolErrorCode,
+  type ServerContext,
   type ServerOptions,
 } from "@modelcontextprotocol/server";
 import { isObject } from "../../tool/mod.ts";
 import { ClientSignal, type ToolRequest } from "../http/mod.ts";
+import type { ClientInput } from "./asking.ts";
 import { callTool, type ReaderPace } from "./calls.ts";
 import type { McpToolList } from "./lists.ts";
 import { requestOf } from "./message.ts";
+import { type ClientAnswers, declaredIn, type SendOnStream, type SessionKey } from "./sessions.ts";
 
 /** What the servers of one endpoint have in common. */
 export interface ServerParts {
@@ -33,14 +36,16 @@ export interface ServerRequest {
   readonly body: unknown;
   readonly session: string | undefined;
   readonly pace: ReaderPace;
+  /** Where the client's answers come in; `undefined` if it is not asked on the stream. */
+  readonly answers: ClientAnswers | undefined;
   /** The tools, which are listed on first use only. */
   list(): McpToolList;
 }
 
-/** The SDK would make a validator for answers of users, which this server never asks for. */
+/** The SDK would make a validator for answers of users, which the dispatcher checks. */
 export const NO_VALIDATOR: jsonSchemaValidator = {
   getValidator() {
-    throw new TypeError("Cannot validate an answer: the MCP endpoint asks its clients nothing");
+    throw new TypeError("Cannot validate an answer: ask with the context of a tool");
   },
 };
 
@@ -50,7 +55,7 @@ export class ToolsetServer extends McpServer {
 
   constructor(
     { info, options }: ServerParts,
-    { request, body, session, pace, list }: ServerRequest,
+    { request, body, session, pace, answers, list }: ServerRequest,
   ) {
     super(info, options);
     this.#list = list;
@@ -74,8 +79,35 @@ export class ToolsetServer extends McpServer {
         client: new ClientSignal({ signal }),
         session,
         messages: { log, notify, pace },
+        input: this.#inputOf(mcpReq, { principal: request.caller.principal, session }, answers),
       });
     });
+  }
+
+  #inputOf(
+    { id, inputResponses: responses, requestState }: ServerContext["mcpReq"],
+    key: SessionKey,
+    answers: ClientAnswers | undefined,
+  ): ClientInput {
+    const { server } = this;
+    // The newest revision declares with each request.
+    const declared = server.getClientCapabilities() ?? declaredIn(key.session);
+    const state = requestState();
+    const send: SendOnStream = async (message) =>
+      await server.transport?.send(message, { relatedRequestId: id });
+    return {
+      declared,
+      responses,
+      state: typeof state === "string" ? state : undefined,
+      ask: answers && ((asked, signal) => answers.ask(key, asked, send, signal)),
+    };
+  }
+
+  /** An extension's tool would not be listed, and no policy would be asked about it. */
+  override registerTool(): never {
+    throw new TypeError(
+      "Cannot register a tool on the server of an extension: register it in the plue registry",
+    );
   }
 
   /** The SDK asks for the headers that a call must have (`x-mcp-header`). */

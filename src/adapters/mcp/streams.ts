@@ -1,13 +1,11 @@
 /**
- * The event streams of an endpoint: answers that take long, and changes of the client's list.
- * Comments in a stream keep the connection open, and show whether the client is still there: Workers
- * notice only when they write.
+ * Streams answers that take long. Comments in a stream keep the connection open, and show whether the
+ * client is still there: Workers notice only when they write.
  *
  * @module
  */
 
-import type { ServerEvent, ServerEventBus } from "@modelcontextprotocol/server";
-import { type CallClient, eventStream, type ListingWatch } from "../http/mod.ts";
+import { type CallClient, eventStream } from "../http/mod.ts";
 
 /** Options for {@linkcode streamIfSlow}. */
 export interface SlowAnswerOptions {
@@ -103,59 +101,4 @@ async function* framesOf(work: Promise<Response>): AsyncGenerator<string, undefi
   } finally {
     await reader?.cancel();
   }
-}
-
-/** The source of one `subscriptions/listen` stream of the SDK, which subscribes when it begins. */
-export class ListChangedBus implements ServerEventBus {
-  readonly #watch: () => ListingWatch;
-  readonly #onEnd: (error: unknown) => void;
-
-  /** @param onEnd The list can no longer change; gets the error if following failed. */
-  constructor(watch: () => ListingWatch, onEnd: (error: unknown) => void) {
-    this.#watch = watch;
-    this.#onEnd = onEnd;
-  }
-
-  /** Only the list makes events. */
-  publish(_event: ServerEvent): void {}
-
-  subscribe(listener: (event: ServerEvent) => void): () => void {
-    const watch = this.#watch();
-    void (async () => {
-      try {
-        while ((await watch.changes()).length > 0) listener({ kind: "tools_list_changed" });
-        this.#onEnd(undefined);
-      } catch (error) {
-        this.#onEnd(error);
-      }
-    })();
-    return () => watch.stop();
-  }
-}
-
-const LIST_CHANGED = `event: message\ndata: ${
-  JSON.stringify({ jsonrpc: "2.0", method: "notifications/tools/list_changed" })
-}\n\n`;
-
-/** The `GET` stream of clients before revision 2026-07-28. */
-export function listChangedStream(
-  watch: ListingWatch,
-  options: {
-    readonly heartbeatMs: number;
-    readonly signal: AbortSignal;
-    onError(error: unknown): void;
-  },
-): Response {
-  return eventStream({
-    async next() {
-      try {
-        return (await watch.changes()).length > 0 ? LIST_CHANGED : undefined;
-      } catch (error) {
-        watch.stop();
-        options.onError(error);
-        return undefined;
-      }
-    },
-    cancel: () => Promise.resolve(watch.stop()),
-  }, options).response;
 }

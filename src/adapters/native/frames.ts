@@ -8,6 +8,21 @@
 /** The protocol that this side speaks. */
 export const PROTOCOL_VERSION = 2;
 
+/** The flag of a register frame: it is answered with a result. */
+export const WANTS_ANSWER = 1;
+
+/** What a yield frame holds, in its flags. */
+export const YIELD = {
+  result: 0,
+  failure: 1,
+  metadata: 2,
+  output: 3,
+  progress: 4,
+} as const;
+
+/** How many bytes stand before the text of a yield frame: two numbers. */
+export const YIELD_BYTES = 16;
+
 /** How many bytes stand before a frame's payload. */
 const HEADER_BYTES = 16;
 
@@ -27,6 +42,9 @@ export const REQUEST = {
   shutdown: 3,
   configure: 4,
   ping: 5,
+  register: 6,
+  unregister: 7,
+  yield: 8,
 } as const;
 
 /** What the tools side sends. */
@@ -37,6 +55,9 @@ export const REPLY = {
   hello: 19,
   failed: 20,
   pong: 21,
+  invoke: 22,
+  cancel: 23,
+  log: 24,
 } as const;
 
 /** One of {@linkcode REPLY}. */
@@ -51,8 +72,9 @@ export const ABORTS_SIGNAL = 1;
 /** How many bytes stand before the strings of an execute frame: the id of its abort signal. */
 export const SIGNAL_BYTES = 8;
 
-/** The flag of a result frame: the call failed. */
+/** The flag of a result frame: the call failed. The other bits are the status of `plue.h`. */
 export const CALL_FAILED = 1;
+export const STATUS_SHIFT = 1;
 
 /** The flag of a failed frame: the host's configuration is at fault. */
 export const BAD_CONFIGURATION = 1;
@@ -104,6 +126,17 @@ export function readFrames(bytes: Uint8Array, handle: (frame: Frame) => void): n
 export function readId(bytes: Uint8Array): number {
   if (bytes.length < SIGNAL_BYTES) throw new FrameError("Cannot read an id: it is cut off");
   return readU64(bytes, 0);
+}
+
+/** The two numbers of a yield frame: of progress, they are doubles. */
+export function readNumbers(
+  payload: Uint8Array,
+  isProgress: boolean,
+): readonly [first: number, second: number] {
+  if (payload.length < YIELD_BYTES) throw new FrameError("Cannot read numbers: they are cut off");
+  if (!isProgress) return [readU64(payload, 0), readU64(payload, 8)];
+  const view = new DataView(payload.buffer, payload.byteOffset, YIELD_BYTES);
+  return [view.getFloat64(0, true), view.getFloat64(8, true)];
 }
 
 /** Text that is a payload, or a part of one. */
@@ -189,6 +222,26 @@ export class FrameWriter {
     return this.#text(second, start) && this.#end(start);
   }
 
+  /** Adds a frame whose payload is two numbers and a block of strings. */
+  addStrings(
+    type: ReplyType,
+    id: number,
+    numbers: readonly [number, number],
+    strings: readonly (string | undefined)[],
+  ): boolean {
+    const start = this.#begin(type, 0, id);
+    const lengths = this.#used + 16;
+    this.#bytes = withRoom(this.#bytes, this.#used, 16 + 4 * strings.length);
+    numbers.forEach((number, index) => this.#writeU64(this.#used + 8 * index, number));
+    this.#used = lengths + 4 * strings.length;
+    for (const [index, text] of strings.entries()) {
+      const from = this.#used;
+      if (text !== undefined && !this.#text(text, start)) return false;
+      this.#writeU32(lengths + 4 * index, text === undefined ? NULL_STRING : this.#used - from);
+    }
+    return this.#end(start);
+  }
+
   /**
    * Gives the frames away and begins anew.
    *
@@ -206,8 +259,7 @@ export class FrameWriter {
     this.#bytes = withRoom(this.#bytes, this.#used, HEADER_BYTES + LENGTH_BYTES);
     const start = this.#used;
     this.#writeU32(start + 4, type | flags << 8);
-    this.#writeU32(start + 8, id >>> 0);
-    this.#writeU32(start + 12, Math.floor(id / 2 ** 32));
+    this.#writeU64(start + 8, id);
     this.#used += HEADER_BYTES;
     return start;
   }
@@ -238,6 +290,11 @@ export class FrameWriter {
     }
     this.#writeU32(start, size - LENGTH_BYTES);
     return true;
+  }
+
+  #writeU64(at: number, value: number): void {
+    this.#writeU32(at, value >>> 0);
+    this.#writeU32(at + 4, Math.floor(value / 2 ** 32));
   }
 
   #writeU32(at: number, value: number): void {

@@ -15,12 +15,17 @@ import {
   PROTOCOL_VERSION,
   readFrames,
   readId,
+  readNumbers,
   readStrings,
   readText,
   REQUEST,
   SIGNAL_BYTES,
+  WANTS_ANSWER,
   WANTS_METADATA,
+  YIELD,
+  YIELD_BYTES,
 } from "./frames.ts";
+import { HostFunctions } from "./host_functions.ts";
 import { HostTools, type NativeTools, type Ticker } from "./host_tools.ts";
 import { Replies } from "./replies.ts";
 
@@ -79,6 +84,7 @@ const unavailable = (message: string): HostRefusal => ({ code: "runtime_unavaila
 export class HostBridge {
   readonly #options: HostBridgeOptions;
   readonly #replies: Replies;
+  readonly #functions: HostFunctions;
   /** The controller of each running call, by the call's id. */
   readonly #running: Map<number, AbortController> = new Map();
   /** The running calls that carry an abort signal, by the signal's id. */
@@ -98,6 +104,9 @@ export class HostBridge {
   constructor(options: HostBridgeOptions) {
     this.#options = options;
     this.#replies = new Replies((frames) => options.send(frames));
+    this.#functions = new HostFunctions(this.#replies, (error) => {
+      this.#replies.log(error instanceof Error ? error.message : String(error));
+    });
   }
 
   /** How many calls are running. */
@@ -124,6 +133,7 @@ export class HostBridge {
   close(reason: string): void {
     this.#abortAll(reason);
     this.#release();
+    this.#functions.clear();
     this.#configuration = NONE;
     this.#tools = unavailable("Cannot call a tool: the tools are detached");
   }
@@ -136,9 +146,17 @@ export class HostBridge {
         return this.#abort(id, (flags & ABORTS_SIGNAL) !== 0, readText(payload));
       case REQUEST.shutdown:
         this.#abortAll("The host shuts down");
+        this.#functions.clear();
         return this.#options.onShutdown?.();
       case REQUEST.configure:
         return this.#configure(id, flags, readStrings(payload, 2));
+      case REQUEST.register:
+        return this.#register(id, flags, payload);
+      case REQUEST.unregister:
+        this.#functions.remove(readId(payload));
+        return this.#answer(id, null);
+      case REQUEST.yield:
+        return this.#yield(id, flags, payload);
       case REQUEST.ping:
         return this.#replies.pong(id);
       default:
@@ -179,6 +197,7 @@ export class HostBridge {
 
   #begin(tools: HostTools): void {
     this.#tools = tools;
+    this.#functions.follow(tools.registry);
     if (this.#list(tools)) this.#replies.hello(this.#configuration, this.#options.runtime);
   }
 
@@ -214,6 +233,31 @@ export class HostBridge {
     tools.close();
     this.#refuse(new Error("Cannot list the tools: the list is larger than 256 MiB"));
     return false;
+  }
+
+  #register(id: number, flags: number, payload: Uint8Array): void {
+    const [definition = ""] = readStrings(payload.subarray(SIGNAL_BYTES), 1);
+    const wantsAnswer = (flags & WANTS_ANSWER) !== 0;
+    try {
+      const tool = this.#functions.add(readId(payload), definition);
+      if (wantsAnswer) this.#answer(id, tool);
+    } catch (error) {
+      const message = error instanceof Error ? error.message : String(error);
+      if (wantsAnswer) this.#replies.failure(id, "invalid_argument", message, undefined);
+      else this.#replies.log(message);
+    }
+  }
+
+  /** Answers what is no call of a tool. The list goes first, because it may have changed. */
+  #answer(id: number, content: unknown): void {
+    this.refresh();
+    this.#replies.result(id, { ok: true, content, durationMs: 0 }, undefined);
+  }
+
+  #yield(id: number, kind: number, payload: Uint8Array): void {
+    const [first, second] = readNumbers(payload, kind === YIELD.progress);
+    const [text = ""] = readStrings(payload.subarray(YIELD_BYTES), 1);
+    this.#functions.receive(id, { kind, first, second, text });
   }
 
   #execute(id: number, flags: number, payload: Uint8Array): void {
@@ -252,13 +296,15 @@ export class HostBridge {
     }
     const { signal } = call.controller;
     const context: DispatchContext = { sessionId, messageId, signal };
+    const callId = this.#functions.nameCall(id, name);
     tools.dispatcher
       .dispatch(
-        { name, arguments: params },
+        { name, arguments: params, callId },
         wantsEvents ? this.#listening(id, signal, context) : context,
       )
       .then((result) => {
         this.#end(call);
+        if (callId !== undefined) this.#functions.forgetCall(callId);
         if (!signal.aborted && this.#spare.length < MAX_SPARE) this.#spare.push(call.controller);
         // The list goes first: the host may ask for it as soon as it has the result.
         if (tools.isListStale && tools === this.#tools) this.#list(tools);

@@ -79,6 +79,11 @@ export class HostTools {
     this.#end.push(tools.registry.subscribe(onChange));
   }
 
+  /** All tools, of which the host may see some. */
+  get registry(): ToolRegistry {
+    return this.#tools.registry;
+  }
+
   /** Runs calls of the tools as they are now. */
   get dispatcher(): ToolDispatcher {
     this.#follow();

@@ -4,7 +4,7 @@
  * @module
  */
 
-import type { ToolResult } from "../../tool/mod.ts";
+import type { FailureCode, ToolResult } from "../../tool/mod.ts";
 import {
   BAD_CONFIGURATION,
   CALL_FAILED,
@@ -12,10 +12,15 @@ import {
   PROTOCOL_VERSION,
   REPLY,
   type ReplyType,
+  STATUS_SHIFT,
 } from "./frames.ts";
+import { type BridgeFailureCode, STATUS } from "./statuses.ts";
 
-/** Codes of failures between libplue and the dispatcher. */
-export type BridgeFailureCode = "invalid_argument" | "runtime_unavailable" | "output_too_large";
+/** What a host gets of a failed call. */
+interface Failure {
+  readonly error: FailureCode | BridgeFailureCode;
+  readonly message: string;
+}
 
 /** More than this is sent at once: a tool that never waits may send without end. */
 const MAX_WAITING_BYTES = 256 * 1024;
@@ -47,6 +52,28 @@ export class Replies {
     this.#add(REPLY.failed, configuration, why, isHostAtFault ? BAD_CONFIGURATION : 0);
   }
 
+  /** A line for the host's log. */
+  log(text: string): void {
+    this.#add(REPLY.log, 0, text);
+  }
+
+  /** Has the host run one of its tools. `false` if the arguments are too large for a frame. */
+  invoke(
+    invocation: number,
+    tool: number,
+    call: number,
+    strings: readonly (string | undefined)[],
+  ): boolean {
+    const isAdded = this.#writer.addStrings(REPLY.invoke, invocation, [tool, call], strings);
+    this.#flushSoon();
+    return isAdded;
+  }
+
+  /** The call is aborted for which the host runs a tool. */
+  cancel(invocation: number, reason: string): void {
+    this.#add(REPLY.cancel, invocation, reason);
+  }
+
   /** Answers a ping. */
   pong(id: number): void {
     this.#add(REPLY.pong, id, "");
@@ -66,11 +93,8 @@ export class Replies {
   result(call: number, result: ToolResult, tool: string | undefined): void {
     if (!result.ok) {
       const { code, message, issues } = result.error;
-      return this.#failure(
-        call,
-        message,
-        { error: code, message, ...(issues === undefined ? {} : { issues }) },
-      );
+      const failure = { error: code, message, ...(issues === undefined ? {} : { issues }) };
+      return this.#failure(call, failure);
     }
     const text = writeJson(result.content);
     if (text === undefined || !this.#add(REPLY.result, call, text)) {
@@ -86,7 +110,7 @@ export class Replies {
    */
   failure(call: number, code: BridgeFailureCode, message: string, tool: string | undefined): void {
     if (tool !== undefined) this.event(call, { type: "error", tool, error: code, message });
-    this.#failure(call, message, { error: code, message });
+    this.#failure(call, { error: code, message });
   }
 
   /** Sends the waiting replies. */
@@ -95,10 +119,12 @@ export class Replies {
     this.#writer.flush(this.#send);
   }
 
-  #failure(call: number, message: string, failure: object): void {
+  #failure(call: number, failure: Failure): void {
+    const { error, message } = failure;
     // The message becomes a C string, which a NUL would end.
     const plain = message.replaceAll("\0", "\u{fffd}");
-    this.#writer.addPair(REPLY.result, CALL_FAILED, call, plain, JSON.stringify(failure));
+    const flags = CALL_FAILED | STATUS[error] << STATUS_SHIFT;
+    this.#writer.addPair(REPLY.result, flags, call, plain, JSON.stringify(failure));
     this.#flushSoon();
   }
 

@@ -258,6 +258,7 @@ const query = (name: string, description: string, schema = TEXT): Json => ({
 /** The query parameters that narrow the caller's tools. */
 const FILTERS: readonly Json[] = [
   query("role", "Only tools that this role may use."),
+  query("scopes", "Only tools for which these scopes are enough, separated by commas."),
   query("maxRisk", "Only tools of at most this risk.", RISK),
   query("category", "Only tools of these categories, separated by commas."),
   query("tagsAny", "Only tools with one of these tags, separated by commas."),
@@ -334,7 +335,21 @@ const ROUTES: Json = {
       "explainTool",
       "Whether the caller sees a tool, and why not",
       { "200": json("The explanation.", { type: "object" }) },
-      { parameters: [inPath("id", "The tool's id.")] },
+      { parameters: [inPath("id", "The tool's id."), ...FILTERS] },
+    ),
+  },
+  "/explain": {
+    get: operation(
+      "explainTools",
+      "Whether the caller sees each tool, and why not",
+      {
+        "200": json(
+          "The explanations, without steps. Callers that may not learn of hidden tools get those " +
+            "of their own tools, and no roles and scopes.",
+          object({ roles: listOf(TEXT), scopes: listOf(TEXT), tools: LIST }),
+        ),
+      },
+      { parameters: FILTERS },
     ),
   },
   "/executions/{callId}/abort": {

@@ -202,7 +202,7 @@ describe("requests beyond the bounds", () => {
       ],
       [
         [{ ...ping, method: "tools/list" }, { ...ping, id: 2, method: "tools/list" }],
-        "/1 lists the tools again: a batch may do so once",
+        "/1 asks for tools/list again: a batch may do so once",
       ],
       [[{ ...ping, method: "initialize" }], "/0/params: Invalid input: expected object"],
     ] as const

@@ -1,5 +1,12 @@
-import { defineTool, ToolDispatcher, ToolRegistry, ToolResult } from "@plue/tools";
-import { createMcpEndpoint, importMcpServer, isMcpContent, mcpContent } from "@plue/tools/mcp";
+import { defineTool, isSuspended, ToolDispatcher, ToolRegistry, ToolResult } from "@plue/tools";
+import { sealedTickets } from "@plue/tools/calls";
+import {
+  createMcpEndpoint,
+  importMcpServer,
+  isMcpContent,
+  mcpContent,
+  type McpEndpoint,
+} from "@plue/tools/mcp";
 import { describe, it } from "bun:test";
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { connect, fetchFrom, URL_OF_MCP } from "./support.ts";
@@ -289,5 +296,101 @@ describe("importMcpServer()", () => {
   it("gives up when its caller does", async () => {
     const signal = AbortSignal.abort(new Error("Enough"));
     await assertRejects(() => importMcpServer(URL_OF_MCP, { namespace: "far", signal }));
+  });
+});
+
+describe("importMcpServer({ mayAsk })", () => {
+  /** A server whose tool asks twice, and how often it began the last part. */
+  function farAsking(): { readonly mcp: McpEndpoint; readonly runs: () => number } {
+    let runs = 0;
+    const form = (message: string) => ({
+      message,
+      schema: { type: "object", properties: { name: { type: "string" } }, required: ["name"] },
+    } as const);
+    const far = new ToolRegistry({
+      tools: [defineTool({
+        name: "greet",
+        description: "Asks who is there.",
+        returns: { type: "string" },
+        async execute(_, { ask }) {
+          const answers = [await ask("first", form("First?")), await ask("last", form("Last?"))];
+          runs++;
+          return answers.map((answer) => JSON.stringify(answer)).join(" ");
+        },
+      })],
+    });
+    const dispatcher = new ToolDispatcher(far, {
+      tickets: sealedTickets({ keys: [new Uint8Array(32)] }),
+    });
+    return { mcp: createMcpEndpoint(far, { openExecution: true, dispatcher }), runs: () => runs };
+  }
+
+  it("asks the caller what the server asks", async () => {
+    const { mcp, runs } = farAsking();
+    const registry = new ToolRegistry();
+    await using _server = await importMcpServer(URL_OF_MCP, {
+      namespace: "far",
+      registry,
+      mayAsk: true,
+      http: { fetch: fetchFrom(mcp) },
+    });
+    const asked: string[] = [];
+    const result = await new ToolDispatcher(registry).dispatch({ name: "far:greet" }, {
+      onQuestion({ message }) {
+        asked.push(message);
+        return { action: "accept", content: { name: `${asked.length}` } };
+      },
+    });
+    assertEquals(asked, [
+      'The MCP server of "greet" asks: First?',
+      'The MCP server of "greet" asks: Last?',
+    ]);
+    const said = [1, 2].map((n) => `{"action":"accept","content":{"name":"${n}"}}`).join(" ");
+    assertEquals(result.ok && result.content, said);
+    assertEquals(runs(), 1);
+  });
+
+  it("goes on with the server where the call was suspended", async () => {
+    const { mcp, runs } = farAsking();
+    const registry = new ToolRegistry();
+    let requests = 0;
+    await using _server = await importMcpServer(URL_OF_MCP, {
+      namespace: "far",
+      registry,
+      mayAsk: true,
+      http: {
+        fetch(url, init) {
+          if (String(init?.body).includes("tools/call")) requests++;
+          return fetchFrom(mcp)(url, init);
+        },
+      },
+    });
+    const dispatcher = new ToolDispatcher(registry, {
+      tickets: sealedTickets({ keys: [new Uint8Array(32)] }),
+    });
+    let result = await dispatcher.dispatch({ name: "far:greet" });
+    for (let round = 1; isSuspended(result); round++) {
+      const [question] = result.questions;
+      assert(question !== undefined);
+      const answer = { action: "accept", content: { name: `${round}` } } as const;
+      result = await dispatcher.resume(result.ticket, { [question.key]: answer });
+    }
+    assertEquals(result.ok, true);
+    assertEquals([requests, runs()], [3, 1]);
+  });
+
+  it("lets no server ask otherwise", async () => {
+    const registry = new ToolRegistry();
+    await using _server = await importMcpServer(URL_OF_MCP, {
+      namespace: "far",
+      registry,
+      http: { fetch: fetchFrom(farAsking().mcp) },
+    });
+    const result = await new ToolDispatcher(registry).dispatch({ name: "far:greet" }, {
+      onQuestion: () => {
+        throw new Error("Nobody is to be asked");
+      },
+    });
+    assertEquals(result.ok ? "ok" : result.error.code, "threw");
   });
 });

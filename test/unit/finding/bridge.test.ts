@@ -3,6 +3,7 @@ import { describe, it } from "bun:test";
 import {
   buildToolset,
   defineTool,
+  isSuspended,
   type Tool,
   ToolDispatcher,
   type ToolDispatcherOptions,
@@ -10,6 +11,7 @@ import {
   type ToolResult,
   type Toolset,
 } from "../../../mod.ts";
+import { memoryCallStore, storedTickets } from "../../../src/execute/durable/mod.ts";
 import { createToolBridge, type ToolBridgeOptions } from "../../../src/finding/mod.ts";
 
 /** What ran, in order. */
@@ -401,6 +403,27 @@ describe("a call through the bridge", () => {
     assertEquals(failureOf(await call("call_tool", args))[0], "denied");
     assertEquals(contentOf(await call("call_tool", args)), "erased");
     assertEquals(asked, [["file:erase", {}], ["file:erase", {}]]);
+  });
+
+  it("waits for an answer, and goes on with its ticket", async () => {
+    const { call, dispatcher } = bridgeOf(undefined, {}, {
+      approve: "ask",
+      tickets: storedTickets(memoryCallStore()),
+    });
+    const args = { name: "file:erase", arguments: {} };
+    const answers = { "plue:approval": { action: "accept" } } as const;
+    const ticketOf = async (): Promise<string> => {
+      const waiting = await call("call_tool", args);
+      assert(isSuspended(waiting));
+      assertEquals(waiting.questions[0]?.message, 'Run the tool "file:erase"?');
+      return waiting.ticket;
+    };
+    assertEquals(contentOf(await dispatcher.resume(await ticketOf(), answers)), "erased");
+    const again = { ticket: await ticketOf(), answers, name: "call_tool" };
+    const other = { name: "file:read", arguments: { path: "a" } };
+    const refused = await dispatcher.dispatch({ ...again, arguments: other });
+    assertEquals(failureOf(refused)[0], "ticket_refused");
+    assertEquals(contentOf(await dispatcher.dispatch({ ...again, arguments: args })), "erased");
   });
 
   it("is counted once, for the tool", async () => {

@@ -3,6 +3,8 @@
 import {
   CALL_FAILED,
   readFrames,
+  readNumbers,
+  readStrings,
   readText,
   REPLY,
   REQUEST,
@@ -47,6 +49,27 @@ export function strings(...texts: readonly (string | undefined)[]): Uint8Array {
     at += part.length;
   });
   return block;
+}
+
+/** The payload of a register frame: the host's number of the tool, and its definition. */
+export function registration(tool: number, definition: unknown): Uint8Array {
+  const text = typeof definition === "string" ? definition : JSON.stringify(definition);
+  return call(tool, text);
+}
+
+/** The payload of a yield frame. */
+export function yielded(
+  text: string,
+  numbers: readonly [number, number] = [0, 0],
+  isProgress = false,
+): Uint8Array {
+  const head = new Uint8Array(16);
+  const view = new DataView(head.buffer);
+  numbers.forEach((number, index) => {
+    if (isProgress) view.setFloat64(8 * index, number, true);
+    else view.setBigUint64(8 * index, BigInt(number), true);
+  });
+  return join(head, strings(text));
 }
 
 /** The payload of an execute frame: the id of its abort signal, and a block of strings. */
@@ -100,8 +123,15 @@ export function readReplies(bytes: Uint8Array): Reply[] {
       });
       return;
     }
+    if (name === "invoke") {
+      const [tool, call] = readNumbers(payload, false);
+      const [params = "", session, message] = readStrings(payload.subarray(16), 3);
+      const value = { tool, call, params: JSON.parse(params), session, message };
+      replies.push({ type: name, id, flags, value });
+      return;
+    }
     const text = readText(payload);
-    const isText = name === "failed" || name === "pong";
+    const isText = ["failed", "pong", "cancel", "log"].includes(name);
     replies.push({ type: name, id, flags, value: isText ? text : JSON.parse(text) });
   });
   if (read !== bytes.length) throw new Error("half a frame was sent");
@@ -186,6 +216,16 @@ export class FakeHost {
       : JSON.stringify(params);
     const payload = call(signal, tool, json, session, message);
     this.bridge.receive(frame(REQUEST.execute, metadata ? 1 : 0, id, payload));
+    await settle();
+  }
+
+  async register(id: number, tool: number, definition: unknown, flags = 1): Promise<void> {
+    this.bridge.receive(frame(REQUEST.register, flags, id, registration(tool, definition)));
+    await settle();
+  }
+
+  async yield(invocation: number, kind: number, payload: Uint8Array): Promise<void> {
+    this.bridge.receive(frame(REQUEST.yield, kind, invocation, payload));
     await settle();
   }
 

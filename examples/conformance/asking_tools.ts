@@ -1,0 +1,174 @@
+/**
+ * The tools that ask the client, as MCP's conformance suite wants them.
+ *
+ * @module
+ */
+
+import {
+  type Answer,
+  defineTool,
+  type JsonSchema,
+  type QuestionFields,
+  type Tool,
+} from "@plue/tools";
+import { mcpQuestion } from "@plue/tools/mcp";
+
+const form = (
+  message: string,
+  properties: { readonly [name: string]: JsonSchema },
+): QuestionFields => ({
+  message,
+  schema: { type: "object", properties, required: Object.keys(properties) },
+});
+
+const NAME: QuestionFields = form("What is your name?", { name: { type: "string" } });
+const CONFIRM: QuestionFields = form("Please confirm", { ok: { type: "boolean" } });
+
+const completion = (text: string, maxTokens: number): QuestionFields =>
+  mcpQuestion({
+    method: "sampling/createMessage",
+    params: { messages: [{ role: "user", content: { type: "text", text } }], maxTokens },
+  });
+const CAPITAL: QuestionFields = completion("What is the capital of France?", 100);
+const ROOTS: QuestionFields = mcpQuestion({ method: "roots/list" });
+
+const written = (answer: Answer): string =>
+  answer.action === "accept" ? JSON.stringify(answer.content) : answer.action;
+
+/** Makes a tool without arguments. */
+function asking(name: string, execute: NonNullable<Tool["execute"]>): Tool {
+  return defineTool({ name, description: "Asks the client.", execute });
+}
+
+/** Makes the tools. */
+export function askingTools(): readonly Tool[] {
+  return [
+    asking("test_input_required_result_elicitation", async (_, { ask }) => {
+      const answer = await ask("user_name", NAME);
+      return `Hello, ${written(answer)}!`;
+    }),
+    asking(
+      "test_input_required_result_sampling",
+      async (_, { ask }) => written(await ask("capital_question", CAPITAL)),
+    ),
+    asking(
+      "test_input_required_result_list_roots",
+      async (_, { ask }) => written(await ask("client_roots", ROOTS)),
+    ),
+    asking("test_input_required_result_request_state", async (_, { ask }) => {
+      await ask("confirm", CONFIRM);
+      return "state-ok";
+    }),
+    asking("test_input_required_result_multiple_inputs", async (_, { ask }) => {
+      const answers = await Promise.all([
+        ask("user_name", NAME),
+        ask("greeting", completion("Generate a greeting", 50)),
+        ask("client_roots", ROOTS),
+      ]);
+      return answers.map(written).join(" ");
+    }),
+    asking("test_input_required_result_multi_round", async (_, { ask }) => {
+      const name = await ask("step1", { ...NAME, message: "Step 1: What is your name?" });
+      const color = await ask(
+        "step2",
+        form("Step 2: What is your favorite color?", { color: { type: "string" } }),
+      );
+      return `${written(name)} ${written(color)}`;
+    }),
+    asking(
+      "test_input_required_result_tampered_state",
+      async (_, { ask }) => written(await ask("confirm", CONFIRM)),
+    ),
+    asking("test_input_required_result_capabilities", async (_, { ask }) => {
+      // A client without a user has its model answer.
+      const answer = await ask("user_name", NAME).catch(() => ask("capital_question", CAPITAL));
+      return written(answer);
+    }),
+    asking(
+      "test_missing_capability",
+      async (_, { ask }) => written(await ask("capital_question", CAPITAL)),
+    ),
+    asking("test_streaming_elicitation", async (_, { ask, progress }) => {
+      progress(1, 1);
+      return written(await ask("user_name", NAME));
+    }),
+    defineTool({
+      name: "test_sampling",
+      description: "Asks the client's model.",
+      parameters: {
+        type: "object",
+        properties: { prompt: { type: "string" } },
+        required: ["prompt"],
+      },
+      execute: async ({ prompt }, { ask }) =>
+        `LLM response: ${written(await ask("answer", completion(prompt, 100)))}`,
+    }),
+    defineTool({
+      name: "test_elicitation",
+      description: "Asks the user.",
+      parameters: {
+        type: "object",
+        properties: { message: { type: "string" } },
+        required: ["message"],
+      },
+      execute: async ({ message }, { ask }) =>
+        `User response: ${
+          written(
+            await ask(
+              "user",
+              form(message, {
+                username: { type: "string", description: "User's response" },
+                email: { type: "string", description: "User's email address" },
+              }),
+            ),
+          )
+        }`,
+    }),
+    asking("test_elicitation_sep1034_defaults", async (_, { ask }) => {
+      const answer = await ask("user", {
+        message: "Please review and update the form fields with defaults",
+        schema: {
+          type: "object",
+          properties: {
+            name: { type: "string", default: "John Doe" },
+            age: { type: "integer", default: 30 },
+            score: { type: "number", default: 95.5 },
+            status: {
+              type: "string",
+              enum: ["active", "inactive", "pending"],
+              default: "active",
+            },
+            verified: { type: "boolean", default: true },
+          },
+        },
+      });
+      return `Elicitation completed: action=${answer.action}, content=${written(answer)}`;
+    }),
+    asking("test_elicitation_sep1330_enums", async (_, { ask }) => {
+      const options = ["option1", "option2", "option3"];
+      const titled = (kind: string) =>
+        ["First", "Second", "Third"].map((title, index) => ({
+          const: `value${index + 1}`,
+          title: `${title} ${kind}`,
+        }));
+      const answer = await ask("user", {
+        message: "Please select options",
+        schema: {
+          type: "object",
+          properties: {
+            untitledSingle: { type: "string", enum: options },
+            titledSingle: { type: "string", oneOf: titled("Option") },
+            legacyEnum: {
+              type: "string",
+              enum: ["opt1", "opt2", "opt3"],
+              enumNames: ["Option One", "Option Two", "Option Three"],
+            },
+            untitledMulti: { type: "array", items: { type: "string", enum: options } },
+            titledMulti: { type: "array", items: { anyOf: titled("Choice") } },
+          },
+        },
+      });
+      return `Elicitation completed: action=${answer.action}, content=${written(answer)}`;
+    }),
+  ];
+}

@@ -1,0 +1,43 @@
+/* What waits to be told to the host in plue_events_dispatch(). */
+#ifndef PLUE_EVENTS_H
+#define PLUE_EVENTS_H
+
+#include "state.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Something that may have news for the host: a submitted call, an invocation, the list. Starts
+ * as {0}, apart from `tell`. One thread at a time tells of it. */
+struct plue_due {
+    /* Calls the host, and adds to `*told` how often. Returns whether the thing is still there. */
+    bool (*tell)(struct plue_due *due, int *told);
+    struct plue_due *next PLUE_GUARDED;
+    bool is_waiting PLUE_GUARDED;      /* it is in the queue */
+    bool is_being_told PLUE_GUARDED;   /* a thread is in `tell` */
+    bool has_more PLUE_GUARDED;        /* there were news meanwhile */
+};
+
+/* Has the host told. Takes nothing: a thing that is told of goes away in `tell` only. */
+void plue_events_add(struct plue_due *due) PLUE_LOCKED;
+
+/* Tells now, on this thread; `due` is in no queue, and no other thread tells of it. Returns whether
+ * the thing is still there. */
+bool plue_events_tell(struct plue_due *due, int *told) PLUE_UNLOCKED;
+
+/* Has plue_submissions_expire() called when the time has come. */
+void plue_events_expect(uint64_t at_ms) PLUE_LOCKED;
+
+/* Says whether something waits that a child of fork() would tell a second time. */
+bool plue_events_are_waiting(void) PLUE_LOCKED;
+
+/* In a child of fork() that may use the library. */
+void plue_events_after_fork(void) PLUE_LOCKED;
+
+/* The list of tools has changed. */
+void plue_events_list_changed(void) PLUE_LOCKED;
+
+/* Hands a line of the log to the host. Returns false if the host takes none. */
+bool plue_events_log(const char *text, size_t length) PLUE_LOCKED;
+
+#endif

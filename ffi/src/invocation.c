@@ -1,0 +1,571 @@
+#include "invocation.h"
+
+#include "abort.h"
+#include "events.h"
+#include "platform.h"
+#include "plue.h"
+#include "runtime.h"
+#include "text.h"
+
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct plue_host_tool {
+    struct plue_host_tool *next PLUE_GUARDED;
+    uint64_t number;
+    size_t references PLUE_GUARDED; /* the list's, and one for each invocation */
+    plue_execute_t execute;
+    void (*destroy)(void *user_data);
+    void *user_data;
+    char *id; /* as the tools side says it; NULL until then, and written with the lock */
+    size_t length;
+    char definition[];
+};
+
+struct plue_invocation {
+    struct plue_due due;
+    struct plue_invocation *next PLUE_GUARDED; /* of those that have not ended */
+    struct plue_invocation **previous PLUE_GUARDED;
+    struct plue_invocation *next_of_call; /* in its list, and in what its thread has taken */
+    uint64_t id;
+    uint64_t generation;
+    struct plue_host_tool *tool;
+    plue_abort_signal_t *signal;
+    char *strings[3]; /* params, session id, message id */
+    bool has_begun PLUE_GUARDED;
+    bool has_ended PLUE_GUARDED;
+    bool abort_told PLUE_GUARDED;
+    void (*on_abort)(plue_invocation_t *invocation, void *user_data) PLUE_GUARDED;
+    void *abort_user_data PLUE_GUARDED;
+};
+
+static struct plue_host_tool *tools PLUE_GUARDED;
+static uint64_t last_number PLUE_GUARDED;
+static struct plue_invocation *running PLUE_GUARDED;
+
+/* -------------------------------------------------------------------------------------- tools */
+
+/* Gives a reference back. Returns the tool if it was the last one: it is to be destroyed, without the
+ * lock. */
+static struct plue_host_tool *release(struct plue_host_tool *tool) PLUE_LOCKED {
+    return --tool->references == 0 ? tool : NULL;
+}
+
+static void destroy(struct plue_host_tool *tool) PLUE_UNLOCKED {
+    if (tool == NULL) {
+        return;
+    }
+    if (tool->destroy != NULL) {
+        tool->destroy(tool->user_data);
+    }
+    free(tool->id);
+    free(tool);
+}
+
+static struct plue_host_tool *find_tool(uint64_t number) PLUE_LOCKED {
+    struct plue_host_tool *tool = tools;
+    while (tool != NULL && tool->number != number) {
+        tool = tool->next;
+    }
+    return tool;
+}
+
+/* Takes the tool out of the list. Returns false if another thread has. */
+static bool remove_tool(const struct plue_host_tool *tool) PLUE_LOCKED {
+    for (struct plue_host_tool **at = &tools; *at != NULL; at = &(*at)->next) {
+        if (*at == tool) {
+            *at = tool->next;
+            return true;
+        }
+    }
+    return false;
+}
+
+static struct plue_frame *register_frame(const struct plue_host_tool *tool, uint8_t flags) {
+    const char *strings[] = {tool->definition};
+    struct plue_frame *frame =
+        plue_frame_of_strings(PLUE_FRAME_REGISTER, flags, 0, sizeof tool->number, strings, 1);
+    if (frame != NULL) {
+        plue_frame_write_u64(frame, 0, tool->number);
+    }
+    return frame;
+}
+
+struct plue_frame *plue_host_tools_frames(void) {
+    struct plue_frame *first = NULL;
+    struct plue_frame **end = &first;
+    for (struct plue_host_tool *tool = tools; tool != NULL; tool = tool->next) {
+        *end = register_frame(tool, 0);
+        if (*end == NULL) {
+            break; /* out of memory: the tool is missing, as its registration says next time */
+        }
+        end = &(*end)->next;
+    }
+    return first;
+}
+
+/* Takes the reference of the list back. */
+static void forget(struct plue_host_tool *tool) PLUE_UNLOCKED {
+    plue_lock();
+    struct plue_host_tool *last = remove_tool(tool) ? release(tool) : NULL;
+    plue_unlock();
+    destroy(last);
+}
+
+struct plue_host_tool *plue_host_tools_take(void) {
+    struct plue_host_tool *taken = tools;
+    tools = NULL;
+    return taken;
+}
+
+void plue_host_tools_destroy(struct plue_host_tool *taken) {
+    while (taken != NULL) {
+        plue_lock();
+        struct plue_host_tool *next = taken->next;
+        struct plue_host_tool *last = release(taken);
+        plue_unlock();
+        destroy(last);
+        taken = next;
+    }
+}
+
+static struct plue_outcome invalid_argument(const char *message) {
+    return plue_outcome_failure("invalid_argument", message);
+}
+
+/* NULL: with the reason in `failure`. */
+static struct plue_host_tool *make_tool(const char *definition, plue_execute_t execute,
+                                        struct plue_outcome *failure) {
+    size_t length = definition == NULL ? 0 : strlen(definition);
+    if (definition == NULL || execute == NULL) {
+        *failure = invalid_argument(execute == NULL ? "execute is NULL" : "definition_json is NULL");
+    } else if (!plue_text_is_utf8(definition, length)) {
+        *failure = invalid_argument("definition_json is not UTF-8");
+    } else if (length > PLUE_FRAME_MAX - 2 * PLUE_EXEC_OVERHEAD) {
+        *failure = invalid_argument("definition_json is larger than 256 MiB");
+    } else {
+        struct plue_host_tool *tool = calloc(1, sizeof *tool + length + 1);
+        if (tool != NULL) {
+            memcpy(tool->definition, definition, length);
+            tool->length = length;
+            tool->execute = execute;
+            return tool;
+        }
+        *failure = plue_outcome_out_of_memory();
+    }
+    return NULL;
+}
+
+static void add_tool(struct plue_host_tool *tool) PLUE_UNLOCKED {
+    plue_lock();
+    tool->number = ++last_number;
+    tool->references = 1;
+    struct plue_host_tool **end = &tools;
+    while (*end != NULL) {
+        end = &(*end)->next;
+    }
+    *end = tool;
+    plue_unlock();
+}
+
+/* Sends a frame that the tools side answers like a call. */
+static struct plue_outcome ask(struct plue_frame *frame) PLUE_UNLOCKED {
+    static const plue_tool_context_t none;
+    return frame == NULL ? plue_outcome_out_of_memory() : plue_call_run(frame, NULL, &none);
+}
+
+static struct plue_outcome register_tool(struct plue_host_tool *tool) PLUE_UNLOCKED {
+    add_tool(tool);
+    struct plue_outcome outcome = ask(register_frame(tool, PLUE_REGISTER_WANTS_ANSWER));
+    if (outcome.status == PLUE_OK) {
+        /* The answer is the id, as JSON; an id has no character that JSON would escape. */
+        size_t length = strlen(outcome.json);
+        plue_lock();
+        tool->id = length < 2 ? NULL : plue_text_copy(outcome.json + 1, length - 2);
+        plue_unlock();
+    }
+    return outcome;
+}
+
+int plue_register_tool(const char *definition_json, plue_execute_t execute,
+                       void (*destroy_user_data)(void *user_data), void *user_data) {
+    int cancellation = plue_cancellation_off();
+    struct plue_outcome outcome = {.status = PLUE_OK};
+    struct plue_host_tool *tool = NULL;
+    if (plue_is_forked()) {
+        outcome = plue_outcome_failure("runtime_unavailable", plue_forked_message);
+    } else {
+        tool = make_tool(definition_json, execute, &outcome);
+    }
+    if (tool == NULL) {
+        if (destroy_user_data != NULL) {
+            destroy_user_data(user_data);
+        }
+    } else {
+        tool->destroy = destroy_user_data;
+        tool->user_data = user_data;
+        outcome = register_tool(tool);
+        if (outcome.status != PLUE_OK) {
+            forget(tool);
+        }
+    }
+    int status = plue_outcome_status(outcome);
+    plue_cancellation_restore(cancellation);
+    return status;
+}
+
+static struct plue_outcome unregister_tool(const char *tool_id) PLUE_UNLOCKED {
+    struct plue_outcome outcome = {.status = PLUE_OK};
+    if (plue_is_forked()) {
+        return plue_outcome_failure("runtime_unavailable", plue_forked_message);
+    }
+    plue_lock();
+    struct plue_host_tool *tool = tools;
+    while (tool != NULL && (tool->id == NULL || tool_id == NULL || strcmp(tool->id, tool_id) != 0)) {
+        tool = tool->next;
+    }
+    if (tool != NULL) {
+        remove_tool(tool);
+    }
+    plue_unlock();
+    if (tool == NULL) {
+        return plue_outcome_failure("unknown_tool", "This program has registered no such tool");
+    }
+    struct plue_frame *frame = plue_frame_of_strings(PLUE_FRAME_UNREGISTER, 0, 0,
+                                                     sizeof tool->number, NULL, 0);
+    if (frame != NULL) {
+        plue_frame_write_u64(frame, 0, tool->number);
+    }
+    outcome = ask(frame);
+    plue_lock();
+    struct plue_host_tool *last = release(tool);
+    plue_unlock();
+    destroy(last);
+    return outcome;
+}
+
+int plue_unregister_tool(const char *tool_id) {
+    int cancellation = plue_cancellation_off();
+    int status = plue_outcome_status(unregister_tool(tool_id));
+    plue_cancellation_restore(cancellation);
+    return status;
+}
+
+/* -------------------------------------------------------------------------------- invocations */
+
+static bool is_aborted(const struct plue_invocation *invocation) {
+    return plue_abort_is_aborted(invocation->signal);
+}
+
+static void free_invocation(struct plue_invocation *invocation) {
+    plue_abort_signal_release(invocation->signal);
+    for (int i = 0; i < 3; i++) {
+        free(invocation->strings[i]);
+    }
+    free(invocation);
+}
+
+/* What a YIELD frame is. */
+enum { RESULT, FAILURE, METADATA, OUTPUT, PROGRESS };
+
+/* Sends a YIELD frame. Returns false if the text is too large for one. */
+static bool yield(const struct plue_invocation *invocation, uint8_t kind, uint64_t first,
+                  uint64_t second, const char *text) PLUE_UNLOCKED {
+    char *repaired = NULL;
+    if (!plue_text_is_utf8(text, strlen(text))) {
+        repaired = plue_text_repair(text, strlen(text));
+        text = repaired == NULL ? "" : repaired;
+    }
+    const char *strings[] = {text};
+    struct plue_frame *frame = NULL;
+    if (strlen(text) <= PLUE_FRAME_MAX - 2 * PLUE_EXEC_OVERHEAD) {
+        frame = plue_frame_of_strings(PLUE_FRAME_YIELD, kind, invocation->id, 2 * sizeof first,
+                                      strings, 1);
+    }
+    free(repaired);
+    if (frame == NULL) {
+        return false;
+    }
+    plue_frame_write_u64(frame, 0, first);
+    plue_frame_write_u64(frame, sizeof first, second);
+    plue_runtime_send(invocation->generation, frame);
+    return true;
+}
+
+static void link_in(struct plue_invocation *invocation) PLUE_LOCKED {
+    invocation->next = running;
+    invocation->previous = &running;
+    if (running != NULL) {
+        running->previous = &invocation->next;
+    }
+    running = invocation;
+}
+
+/* Ends an invocation; it goes away unless it is being told of. */
+static void end(struct plue_invocation *invocation) PLUE_UNLOCKED {
+    plue_lock();
+    *invocation->previous = invocation->next;
+    if (invocation->next != NULL) {
+        invocation->next->previous = invocation->previous;
+    }
+    invocation->has_ended = true;
+    struct plue_host_tool *last = release(invocation->tool);
+    bool is_free = !invocation->due.is_being_told && !invocation->due.is_waiting;
+    plue_unlock();
+    destroy(last);
+    if (is_free) {
+        free_invocation(invocation);
+    }
+}
+
+enum step { RUN, REFUSE, TELL_ABORT, NOTHING };
+
+static enum step next_step(struct plue_invocation *invocation) PLUE_LOCKED {
+    if (invocation->has_ended) {
+        return NOTHING;
+    }
+    if (!invocation->has_begun) {
+        invocation->has_begun = true;
+        return is_aborted(invocation) ? REFUSE : RUN;
+    }
+    if (is_aborted(invocation) && invocation->on_abort != NULL && !invocation->abort_told) {
+        invocation->abort_told = true;
+        return TELL_ABORT;
+    }
+    return NOTHING;
+}
+
+/* Calls the host, on a thread that dispatches or that called the tool. */
+static bool tell(struct plue_due *due, int *told) PLUE_UNLOCKED {
+    struct plue_invocation *invocation =
+        (struct plue_invocation *)(void *)((char *)due - offsetof(struct plue_invocation, due));
+    plue_lock();
+    enum step step = next_step(invocation);
+    void (*on_abort)(plue_invocation_t *, void *) = invocation->on_abort;
+    void *user_data = invocation->abort_user_data;
+    plue_unlock();
+    if (step == RUN) {
+        const struct plue_host_tool *tool = invocation->tool;
+        tool->execute(invocation, invocation->strings[0], tool->user_data);
+        ++*told;
+    } else if (step == REFUSE) {
+        plue_invocation_fail(invocation, PLUE_ABORTED, "The call was aborted before it began");
+    } else if (step == TELL_ABORT) {
+        on_abort(invocation, user_data);
+        ++*told;
+    }
+    plue_lock();
+    bool has_ended = invocation->has_ended;
+    if (!has_ended && is_aborted(invocation) && invocation->on_abort != NULL &&
+        !invocation->abort_told) {
+        invocation->due.has_more = true;
+    }
+    plue_unlock();
+    if (has_ended) {
+        free_invocation(invocation);
+    }
+    return !has_ended;
+}
+
+void plue_invocations_run(struct plue_call *call) {
+    plue_lock();
+    struct plue_invocation *last_first = call->invocations;
+    call->invocations = NULL;
+    atomic_fetch_and(&call->news, ~(unsigned)PLUE_CALL_INVOKED);
+    struct plue_invocation *invocation = NULL;
+    while (last_first != NULL) {
+        struct plue_invocation *next = last_first->next_of_call;
+        last_first->next_of_call = invocation;
+        invocation = last_first;
+        last_first = next;
+    }
+    plue_unlock();
+    while (invocation != NULL) {
+        struct plue_invocation *next = invocation->next_of_call;
+        int told = 0;
+        plue_events_tell(&invocation->due, &told);
+        invocation = next;
+    }
+}
+
+/* ------------------------------------------------------------------------ from the tools side */
+
+/* Before the strings of INVOKE: the numbers of the tool and of the call that invokes it. */
+enum { NUMBERS = 2 * sizeof(uint64_t) };
+
+/* NULL when out of memory. */
+static struct plue_invocation *make_invocation(uint64_t id, const struct plue_text_view texts[3]) {
+    struct plue_invocation *invocation = calloc(1, sizeof *invocation);
+    if (invocation == NULL) {
+        return NULL;
+    }
+    invocation->id = id;
+    invocation->due.tell = tell;
+    invocation->signal = plue_abort_signal_new();
+    bool is_whole = invocation->signal != NULL;
+    for (int i = 0; i < 3; i++) {
+        if (texts[i].bytes != NULL) {
+            invocation->strings[i] = plue_text_copy(texts[i].bytes, texts[i].length);
+            is_whole = is_whole && invocation->strings[i] != NULL;
+        }
+    }
+    if (!is_whole) {
+        free_invocation(invocation);
+        return NULL;
+    }
+    return invocation;
+}
+
+static void refuse(uint64_t generation, uint64_t id, int status, const char *message) {
+    const struct plue_invocation none = {.id = id, .generation = generation};
+    yield(&none, FAILURE, (uint64_t)status, 0, message);
+}
+
+bool plue_invocation_receive(const struct plue_peer *peer, const struct plue_frame_view *view,
+                             struct plue_wakeups *wakeups) {
+    struct plue_text_view texts[3];
+    if (view->length < NUMBERS ||
+        !plue_frame_read_strings(view->payload + NUMBERS, view->length - NUMBERS, texts, 3) ||
+        texts[0].bytes == NULL) {
+        return false;
+    }
+    struct plue_invocation *invocation = make_invocation(view->id, texts);
+    if (invocation == NULL) {
+        refuse(peer->generation, view->id, PLUE_OVERLOADED, "The program is out of memory");
+        return true;
+    }
+    plue_lock();
+    invocation->generation = peer->generation;
+    invocation->tool = find_tool(plue_read_u64(view->payload));
+    if (invocation->tool != NULL) {
+        invocation->tool->references++;
+        link_in(invocation);
+        struct plue_call *call =
+            plue_call_find(peer->generation, plue_read_u64(view->payload + sizeof(uint64_t)));
+        if (call != NULL && call->due == NULL) {
+            invocation->due.is_waiting = true; /* in the call's list */
+            invocation->next_of_call = call->invocations;
+            call->invocations = invocation;
+            plue_call_notify(call, PLUE_CALL_INVOKED, wakeups);
+        } else {
+            plue_events_add(&invocation->due);
+        }
+        invocation = NULL;
+    }
+    plue_unlock();
+    if (invocation != NULL) {
+        free_invocation(invocation);
+        refuse(peer->generation, view->id, PLUE_UNAVAILABLE, "The tool has been unregistered");
+    }
+    return true;
+}
+
+/* Has the host told, where it wants to know. */
+static void abort_invocation(struct plue_invocation *invocation, const char *reason) PLUE_LOCKED {
+    plue_abort_signal_abort(invocation->signal, reason);
+    if (invocation->has_begun && invocation->on_abort != NULL) {
+        plue_events_add(&invocation->due);
+    }
+}
+
+bool plue_invocation_cancel(const struct plue_peer *peer, const struct plue_frame_view *view) {
+    char *reason = plue_text_repair(view->payload, view->length);
+    plue_lock();
+    for (struct plue_invocation *at = running; at != NULL; at = at->next) {
+        if (at->generation == peer->generation && at->id == view->id) {
+            abort_invocation(at, reason);
+            break;
+        }
+    }
+    plue_unlock();
+    free(reason);
+    return true;
+}
+
+void plue_invocations_abort(uint64_t generation) {
+    for (struct plue_invocation *at = running; at != NULL; at = at->next) {
+        if (at->generation == generation) {
+            abort_invocation(at, "The runtime is gone");
+        }
+    }
+}
+
+/* ------------------------------------------------------------------------------ the host's side */
+
+void plue_invocation_fail(plue_invocation_t *invocation, int status, const char *message) {
+    if (plue_is_forked()) {
+        return;
+    }
+    bool is_known = status > PLUE_OK && status <= PLUE_THREW;
+    if (!yield(invocation, FAILURE, (uint64_t)(is_known ? status : PLUE_THREW), 0,
+               message == NULL ? "The tool failed" : message)) {
+        yield(invocation, FAILURE, PLUE_THREW, 0, "The tool failed; its message is too large");
+    }
+    end(invocation);
+}
+
+void plue_invocation_succeed(plue_invocation_t *invocation, const char *json) {
+    if (plue_is_forked()) {
+        return;
+    }
+    if (!yield(invocation, RESULT, 0, 0, json == NULL ? "null" : json)) {
+        yield(invocation, FAILURE, PLUE_OUTPUT_TOO_LARGE, 0,
+              "The result cannot be handed over: ask for less of it");
+    }
+    end(invocation);
+}
+
+void plue_invocation_metadata(plue_invocation_t *invocation, const char *json) {
+    if (!plue_is_forked()) {
+        yield(invocation, METADATA, 0, 0, json == NULL ? "null" : json);
+    }
+}
+
+void plue_invocation_output(plue_invocation_t *invocation, const char *json) {
+    if (!plue_is_forked()) {
+        yield(invocation, OUTPUT, 0, 0, json == NULL ? "null" : json);
+    }
+}
+
+static uint64_t bits_of(double number) {
+    uint64_t bits;
+    memcpy(&bits, &number, sizeof bits);
+    return bits;
+}
+
+void plue_invocation_progress(plue_invocation_t *invocation, double done, double total,
+                              const char *message) {
+    if (!plue_is_forked()) {
+        yield(invocation, PROGRESS, bits_of(done), bits_of(total), message == NULL ? "" : message);
+    }
+}
+
+const char *plue_invocation_session_id(const plue_invocation_t *invocation) {
+    return invocation->strings[1];
+}
+
+const char *plue_invocation_message_id(const plue_invocation_t *invocation) {
+    return invocation->strings[2];
+}
+
+plue_abort_signal_t *plue_invocation_signal(const plue_invocation_t *invocation) {
+    return invocation->signal;
+}
+
+void plue_invocation_on_abort(plue_invocation_t *invocation,
+                              void (*callback)(plue_invocation_t *invocation, void *user_data),
+                              void *user_data) {
+    if (plue_is_forked()) {
+        return;
+    }
+    plue_lock();
+    invocation->on_abort = callback;
+    invocation->abort_user_data = user_data;
+    if (callback != NULL && is_aborted(invocation)) {
+        plue_events_add(&invocation->due);
+    }
+    plue_unlock();
+}

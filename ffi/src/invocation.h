@@ -1,0 +1,33 @@
+/* Tools that the host registered, and their invocations by the tools side. */
+#ifndef PLUE_INVOCATION_H
+#define PLUE_INVOCATION_H
+
+#include "call.h"
+#include "frame.h"
+#include "peer.h"
+#include "state.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* The frames that register the host's tools with a peer, in order; NULL if there are none. */
+struct plue_frame *plue_host_tools_frames(void) PLUE_LOCKED;
+
+/* Takes all tools from the list at a shutdown; to be given to plue_host_tools_destroy(). */
+struct plue_host_tool;
+struct plue_host_tool *plue_host_tools_take(void) PLUE_LOCKED;
+void plue_host_tools_destroy(struct plue_host_tool *tools) PLUE_UNLOCKED;
+
+/* Acts on INVOKE and CANCEL. Returns false when the frame is malformed. */
+bool plue_invocation_receive(const struct plue_peer *peer, const struct plue_frame_view *view,
+                             struct plue_wakeups *wakeups) PLUE_UNLOCKED;
+bool plue_invocation_cancel(const struct plue_peer *peer,
+                            const struct plue_frame_view *view) PLUE_UNLOCKED;
+
+/* Aborts all invocations by a peer, which is gone. */
+void plue_invocations_abort(uint64_t generation) PLUE_LOCKED;
+
+/* Runs those that wait for the thread of the call, which calls this. */
+void plue_invocations_run(struct plue_call *call) PLUE_UNLOCKED;
+
+#endif

@@ -1,0 +1,520 @@
+/* The parts of the host suite about calls that no thread waits for, and tools of the host's own. */
+#include "suite.h"
+
+#include "check.h"
+#include "plue.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What the ends of submitted calls said. */
+struct ends {
+    int count;
+    int status;
+    int events;
+    char json[400];
+    pthread_t thread;
+};
+
+static void note_end(int status, const char *json, void *user_data) {
+    struct ends *ends = user_data;
+    ends->count++;
+    ends->status = status;
+    ends->thread = pthread_self();
+    snprintf(ends->json, sizeof ends->json, "%s", json);
+}
+
+static void note_event(const char *json, void *user_data) {
+    struct ends *ends = user_data;
+    CHECK(ends->count == 0, "an event after the end: %s", json);
+    ends->events++;
+}
+
+/* Dispatches until the count is there. */
+static void dispatch_until(const int *count, int wanted) {
+    while (*count < wanted) {
+        CHECK(plue_events_dispatch(-1) >= 0, "%s", plue_get_last_error());
+    }
+}
+
+/* ------------------------------------------------------------------------------ plue_tool_call */
+
+void suite_call(void) {
+    char *json = NULL;
+    int status = plue_tool_call("echo", "{\"a\":1}", NULL, &json);
+    CHECK(status == PLUE_OK && strcmp(json, "{\"a\":1}") == 0, "%d %s", status, json);
+    plue_free_json(json);
+    CHECK(plue_tool_call("echo", "{}", NULL, NULL) == PLUE_OK, "%s", plue_get_last_error());
+    static const struct {
+        const char *tool;
+        const char *params;
+        int status;
+        const char *code;
+    } failures[] = {
+        {"nope", "{}", PLUE_UNKNOWN_TOOL, "unknown_tool"},
+        {"echo", "{bad", PLUE_INVALID_ARGUMENTS, "invalid_arguments"},
+        {"fail", "{}", PLUE_THREW, "threw"},
+        {NULL, "{}", PLUE_INVALID_ARGUMENT, "invalid_argument"},
+        {"error_key", "{}", PLUE_OK, "not one"},
+    };
+    for (size_t i = 0; i < sizeof failures / sizeof *failures; i++) {
+        status = plue_tool_call(failures[i].tool, failures[i].params, NULL, &json);
+        CHECK(status == failures[i].status, "%s: %d", json, status);
+        CHECK(contains(json, failures[i].code), "%s", json);
+        plue_free_json(json);
+    }
+    plue_abort_signal_t *signal = plue_abort_signal_new();
+    plue_abort_signal_abort(signal, NULL);
+    plue_tool_context_t context = {.abort_signal = signal};
+    CHECK(plue_tool_call("echo", "{}", &context, NULL) == PLUE_ABORTED, "%s", plue_get_last_error());
+    plue_abort_signal_release(signal);
+}
+
+/* ---------------------------------------------------------------------------- plue_tool_submit */
+
+static void test_submitted(void) {
+    struct ends ends = {.count = 0};
+    plue_tool_context_t context = {"S", "M", NULL, note_event, &ends};
+    CHECK(plue_tool_submit("progress", "{\"n\":3}", &context, note_end, &ends) == PLUE_OK, "%s",
+          plue_get_last_error());
+    CHECK(ends.count == 0, "it was told before anybody dispatched");
+    dispatch_until(&ends.count, 1);
+    CHECK(ends.status == PLUE_OK && ends.events == 3, "%d, %d events", ends.status, ends.events);
+    CHECK(contains(ends.json, "\"session\":\"S\""), "%s", ends.json);
+    CHECK(pthread_equal(ends.thread, pthread_self()), "another thread");
+    CHECK(plue_events_dispatch(0) == 0, "something is left");
+
+    ends = (struct ends){.count = 0};
+    CHECK(plue_tool_submit("nope", "{}", NULL, note_end, &ends) == PLUE_OK, "submitting");
+    dispatch_until(&ends.count, 1);
+    CHECK(ends.status == PLUE_UNKNOWN_TOOL && is_failure(ends.json, "unknown_tool"), "%s", ends.json);
+    CHECK(plue_tool_submit(NULL, "{}", NULL, note_end, &ends) == PLUE_INVALID_ARGUMENT, "NULL");
+    CHECK(plue_tool_submit("echo", "{}", NULL, NULL, NULL) == PLUE_INVALID_ARGUMENT, "NULL");
+    CHECK(contains(plue_get_last_error(), "on_done"), "%s", plue_get_last_error());
+}
+
+/* The first calls are submitted while the tools start, and wait for that. */
+static void test_submitted_at_start(void) {
+    plue_shutdown();
+    struct ends ends = {.count = 0};
+    for (int i = 0; i < 10; i++) {
+        plue_tool_submit("echo", "{\"a\":1}", NULL, note_end, &ends);
+    }
+    dispatch_until(&ends.count, 10);
+    CHECK(ends.status == PLUE_OK && strcmp(ends.json, "{\"a\":1}") == 0, "%s", ends.json);
+}
+
+static void test_descriptor(void) {
+    struct pollfd descriptor = {.fd = plue_events_fd(), .events = POLLIN};
+    CHECK(descriptor.fd > 2 && plue_events_fd() == descriptor.fd, "%d", descriptor.fd);
+    CHECK(poll(&descriptor, 1, 0) == 0, "it is readable, and nothing waits");
+    struct ends ends = {.count = 0};
+    for (int i = 0; i < 100; i++) {
+        plue_tool_submit("later", "{}", NULL, note_end, &ends);
+    }
+    while (ends.count < 100) {
+        CHECK(poll(&descriptor, 1, -1) == 1, "poll");
+        CHECK(plue_events_dispatch(0) > 0, "it was readable, and nothing waited");
+    }
+    CHECK(poll(&descriptor, 1, 0) == 0, "it is readable, and nothing waits");
+}
+
+static void test_submitted_aborts(void) {
+    enum { CALLS = 50 };
+    plue_abort_signal_t *signal = plue_abort_signal_new();
+    struct ends ends = {.count = 0};
+    plue_tool_context_t context = {.abort_signal = signal};
+    for (int i = 0; i < CALLS; i++) {
+        plue_tool_submit("sleep", "{\"ms\":3600000}", &context, note_end, &ends);
+    }
+    plue_abort_signal_abort(signal, "stop pressed");
+    plue_tool_submit("sleep", "{\"ms\":3600000}", &context, note_end, &ends);
+    plue_abort_signal_release(signal);
+    dispatch_until(&ends.count, CALLS + 1);
+    CHECK(ends.status == PLUE_ABORTED && contains(ends.json, "stop pressed"), "%s", ends.json);
+}
+
+static void submit_again(int status, const char *json, void *user_data) {
+    struct ends *ends = user_data;
+    note_end(status, json, user_data);
+    if (ends->count < 5) {
+        CHECK(plue_tool_submit("echo", "{}", NULL, submit_again, ends) == PLUE_OK, "submitting");
+    } else {
+        /* A callback may also wait. */
+        expect_answer("echo", "{\"b\":2}", "{\"b\":2}");
+    }
+}
+
+static void test_submitted_in_callback(void) {
+    struct ends ends = {.count = 0};
+    plue_tool_submit("echo", "{}", NULL, submit_again, &ends);
+    dispatch_until(&ends.count, 5);
+}
+
+static atomic_int shared_count;
+
+static void count_end(int status, const char *json, void *user_data) {
+    CHECK(status == PLUE_OK, "%s", json);
+    (void)user_data;
+    atomic_fetch_add(&shared_count, 1);
+}
+
+enum { SHARED_CALLS = 4000 };
+
+static void *dispatch_shared(void *unused) {
+    while (atomic_load(&shared_count) < SHARED_CALLS) {
+        plue_events_dispatch(1);
+    }
+    return unused;
+}
+
+static void *submit_shared(void *unused) {
+    for (int i = 0; i < SHARED_CALLS / 4; i++) {
+        plue_tool_submit("later", "{}", NULL, count_end, NULL);
+    }
+    return unused;
+}
+
+/* Threads submit and dispatch at the same time. */
+static void test_shared_dispatch(void) {
+    pthread_t threads[8];
+    atomic_store(&shared_count, 0);
+    for (int i = 0; i < 8; i++) {
+        pthread_create(&threads[i], NULL, i < 4 ? submit_shared : dispatch_shared, NULL);
+    }
+    for (int i = 0; i < 8; i++) {
+        pthread_join(threads[i], NULL);
+    }
+    CHECK(atomic_load(&shared_count) == SHARED_CALLS, "%d", atomic_load(&shared_count));
+}
+
+static void test_submitted_shutdown(void) {
+    struct ends ends = {.count = 0};
+    for (int i = 0; i < 20; i++) {
+        plue_tool_submit("sleep", "{\"ms\":3600000}", NULL, note_end, &ends);
+    }
+    plue_shutdown();
+    dispatch_until(&ends.count, 20);
+    CHECK(ends.status == PLUE_SHUTDOWN, "%s", ends.json);
+}
+
+void suite_submit(void) {
+    test_submitted();
+    test_descriptor();
+    test_submitted_aborts();
+    test_submitted_in_callback();
+    test_shared_dispatch();
+}
+
+void suite_submit_restarts(void) {
+    test_submitted_at_start();
+    test_submitted_shutdown();
+    test_submitted_at_start();
+}
+
+/* ---------------------------------------------------------------------- tools of this program */
+
+static const char adder[] =
+    "{\"name\":\"add\",\"namespace\":\"host\",\"description\":\"Adds two numbers.\","
+    "\"parameters\":{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"integer\"},"
+    "\"b\":{\"type\":\"integer\"}},\"required\":[\"a\",\"b\"]},\"risk\":\"safe\"}";
+
+static atomic_int destroyed;
+
+static void note_destroyed(void *user_data) {
+    (void)user_data;
+    atomic_fetch_add(&destroyed, 1);
+}
+
+/* How often the adder ran on this thread. */
+static _Thread_local int runs_here;
+
+static void run_add(plue_invocation_t *invocation, const char *params, void *user_data) {
+    CHECK(strcmp(user_data, "adder") == 0, "%s", (char *)user_data);
+    runs_here++;
+    char json[60];
+    snprintf(json, sizeof json, "{\"sum\":%ld}", number_in(params, "a") + number_in(params, "b"));
+    plue_invocation_succeed(invocation, json);
+}
+
+static void run_verbose(plue_invocation_t *invocation, const char *params, void *user_data) {
+    (void)params;
+    (void)user_data;
+    const char *session = plue_invocation_session_id(invocation);
+    CHECK(session != NULL && strcmp(session, "S") == 0, "session");
+    CHECK(plue_invocation_message_id(invocation) == NULL, "message");
+    plue_invocation_metadata(invocation, "{\"m\":1}");
+    plue_invocation_progress(invocation, 0.5, 2, "half way");
+    plue_invocation_output(invocation, "\"part\"");
+    plue_invocation_succeed(invocation, NULL);
+}
+
+static void run_failing(plue_invocation_t *invocation, const char *params, void *user_data) {
+    (void)user_data;
+    long status = number_in(params, "status");
+    if (status == 0) {
+        plue_invocation_succeed(invocation, "not JSON");
+    } else {
+        plue_invocation_fail(invocation, (int)status, "It said \"no\"");
+    }
+}
+
+static plue_invocation_t *held;
+static atomic_int aborts_told;
+
+static void end_held(plue_invocation_t *invocation, void *user_data) {
+    (void)user_data;
+    CHECK(plue_abort_signal_aborted(plue_invocation_signal(invocation)), "not aborted");
+    atomic_fetch_add(&aborts_told, 1);
+    plue_invocation_fail(invocation, PLUE_ABORTED, "stopped");
+}
+
+/* Returns before its invocation has ended. */
+static void run_held(plue_invocation_t *invocation, const char *params, void *user_data) {
+    (void)params;
+    (void)user_data;
+    held = invocation;
+    plue_invocation_on_abort(invocation, end_held, NULL);
+}
+
+/* Calls another tool, which then waits for this thread. */
+static void run_nested(plue_invocation_t *invocation, const char *params, void *user_data) {
+    (void)user_data;
+    char *json = NULL;
+    plue_tool_context_t context = {.abort_signal = plue_invocation_signal(invocation)};
+    int status = plue_tool_call("host:add", params, &context, &json);
+    CHECK(status == PLUE_OK, "%s", json);
+    plue_invocation_succeed(invocation, json);
+    plue_free_json(json);
+}
+
+static char definition_text[300];
+
+static const char *definition(const char *name) {
+    snprintf(definition_text, sizeof definition_text,
+             "{\"name\":\"host:%s\",\"description\":\"A tool of the host.\","
+             "\"parameters\":{\"type\":\"object\"}}",
+             name);
+    return definition_text;
+}
+
+static void expect_registered(const char *text, plue_execute_t execute, void *user_data) {
+    int status = plue_register_tool(text, execute, note_destroyed, user_data);
+    CHECK(status == PLUE_OK, "%d: %s", status, plue_get_last_error());
+}
+
+static void expect_refused(const char *text, const char *part) {
+    int before = atomic_load(&destroyed);
+    int status = plue_register_tool(text, run_add, note_destroyed, NULL);
+    CHECK(status == PLUE_INVALID_ARGUMENT, "%d: %s", status, plue_get_last_error());
+    CHECK(contains(plue_get_last_error(), part), "%s", plue_get_last_error());
+    CHECK(atomic_load(&destroyed) == before + 1, "%s: not destroyed", part);
+}
+
+static void test_registering(void) {
+    expect_registered(adder, run_add, "adder");
+    char *list = plue_tool_list();
+    CHECK(contains(list, "\"host:add\":{\"name\":\"host:add\""), "%.600s", list);
+    plue_free_json(list);
+    runs_here = 0;
+    expect_answer("host:add", "{\"a\":2,\"b\":3}", "{\"sum\":5}");
+    CHECK(runs_here == 1, "it ran on another thread than its caller's");
+    expect_failure("host:add", "{\"a\":2}", "invalid_arguments", "b");
+
+    expect_refused("{", "not JSON");
+    expect_refused("[]", "JSON object");
+    expect_refused("{\"name\":\"x\"}", "description");
+    expect_refused("{\"name\":\"x\",\"description\":\"d\",\"parameters\":{\"type\":\"nope\"}}",
+                   "/type");
+    expect_refused("{\"name\":\"x\",\"description\":\"d\",\"colour\":1}", "colour");
+    expect_refused(adder, "host:add");
+    expect_refused("{\"name\":\"echo\",\"description\":\"d\"}", "echo");
+    expect_refused("{\"name\":\"\xff\",\"description\":\"d\"}", "UTF-8");
+    expect_refused(NULL, "definition_json");
+    CHECK(plue_register_tool(adder, NULL, NULL, NULL) == PLUE_INVALID_ARGUMENT, "NULL");
+    expect_answer("host:add", "{\"a\":2,\"b\":3}", "{\"sum\":5}");
+}
+
+struct text {
+    char all[1000];
+};
+
+static void collect(const char *json, void *user_data) {
+    struct text *text = user_data;
+    size_t length = strlen(text->all);
+    snprintf(text->all + length, sizeof text->all - length, "%s\n", json);
+}
+
+static void test_talking(void) {
+    struct text text = {""};
+    plue_tool_context_t context = {"S", NULL, NULL, collect, &text};
+    expect_registered(definition("verbose"), run_verbose, NULL);
+    CHECK(plue_tool_call("host:verbose", "{}", &context, NULL) == PLUE_OK, "%s",
+          plue_get_last_error());
+    CHECK(contains(text.all, "{\"m\":1}\n"), "%s", text.all);
+    CHECK(contains(text.all, "\"done\":0.5,\"total\":2,\"message\":\"half way\""), "%s", text.all);
+    CHECK(contains(text.all, "{\"type\":\"output\",\"value\":\"part\"}"), "%s", text.all);
+
+    expect_registered(definition("failing"), run_failing, NULL);
+    expect_failure("host:failing", "{\"status\":3}", "denied", "It said \"no\"");
+    expect_failure("host:failing", "{\"status\":9}", "timeout", "It said");
+    expect_failure("host:failing", "{\"status\":99}", "threw", "It said");
+    expect_failure("host:failing", "{\"status\":0}", "invalid_result", "not JSON");
+
+    expect_registered(definition("nested"), run_nested, NULL);
+    expect_answer("host:nested", "{\"a\":2,\"b\":3}", "{\"sum\":5}");
+}
+
+/* Called by others: by a tool in JavaScript, and by a submitted call. */
+static void test_dispatching(void) {
+    struct ends ends = {.count = 0};
+    runs_here = 0;
+    plue_tool_submit("relay", "{\"name\":\"host:add\",\"params\":{\"a\":20,\"b\":22}}", NULL, note_end,
+                     &ends);
+    dispatch_until(&ends.count, 1);
+    CHECK(strcmp(ends.json, "{\"sum\":42}") == 0, "%s", ends.json);
+    plue_tool_submit("host:add", "{\"a\":1,\"b\":1}", NULL, note_end, &ends);
+    dispatch_until(&ends.count, 2);
+    CHECK(strcmp(ends.json, "{\"sum\":2}") == 0, "%s", ends.json);
+    CHECK(runs_here == 2, "it ran on another thread");
+}
+
+static void test_ending_later(void) {
+    expect_registered(definition("held"), run_held, NULL);
+    struct ends ends = {.count = 0};
+    plue_tool_submit("host:held", "{}", NULL, note_end, &ends);
+    held = NULL;
+    while (held == NULL) {
+        plue_events_dispatch(-1);
+    }
+    plue_invocation_succeed(held, "{\"later\":true}");
+    dispatch_until(&ends.count, 1);
+    CHECK(strcmp(ends.json, "{\"later\":true}") == 0, "%s", ends.json);
+
+    plue_abort_signal_t *signal = plue_abort_signal_new();
+    plue_tool_context_t context = {.abort_signal = signal};
+    plue_tool_submit("host:held", "{}", &context, note_end, &ends);
+    held = NULL;
+    while (held == NULL) {
+        plue_events_dispatch(-1);
+    }
+    plue_abort_signal_abort(signal, "enough");
+    plue_abort_signal_release(signal);
+    dispatch_until(&ends.count, 2);
+    CHECK(ends.status == PLUE_ABORTED && contains(ends.json, "enough"), "%s", ends.json);
+    while (atomic_load(&aborts_told) == 0) {
+        plue_events_dispatch(-1);
+    }
+}
+
+static void test_unregistering(void) {
+    int before = atomic_load(&destroyed);
+    CHECK(plue_unregister_tool("host:add") == PLUE_OK, "%s", plue_get_last_error());
+    CHECK(atomic_load(&destroyed) == before + 1, "not destroyed");
+    expect_failure("host:add", "{\"a\":2,\"b\":3}", "unknown_tool", "host:add");
+    CHECK(plue_unregister_tool("host:add") == PLUE_UNKNOWN_TOOL, "twice");
+    CHECK(plue_unregister_tool("echo") == PLUE_UNKNOWN_TOOL, "not ours");
+    CHECK(plue_unregister_tool(NULL) == PLUE_UNKNOWN_TOOL, "NULL");
+    expect_registered(adder, run_add, "adder");
+    expect_answer("host:add", "{\"a\":2,\"b\":3}", "{\"sum\":5}");
+}
+
+static void *call_added(void *unused) {
+    for (int i = 0; i < 200; i++) {
+        expect_answer("host:add", "{\"a\":2,\"b\":3}", "{\"sum\":5}");
+    }
+    return unused;
+}
+
+static void test_threads(void) {
+    pthread_t threads[8];
+    for (int i = 0; i < 8; i++) {
+        pthread_create(&threads[i], NULL, call_added, NULL);
+    }
+    for (int i = 0; i < 8; i++) {
+        pthread_join(threads[i], NULL);
+    }
+}
+
+void suite_tools(void) {
+    atomic_store(&destroyed, 0);
+    test_registering();
+    test_talking();
+    test_dispatching();
+    test_ending_later();
+    test_unregistering();
+    test_threads();
+    for (const char *const *name = (const char *const[]){"add", "verbose", "failing", "nested",
+                                                         "held", NULL};
+         *name != NULL; name++) {
+        char id[40];
+        snprintf(id, sizeof id, "host:%s", *name);
+        CHECK(plue_unregister_tool(id) == PLUE_OK, "%s: %s", id, plue_get_last_error());
+    }
+    /* 10 were refused. */
+    CHECK(atomic_load(&destroyed) == 6 + 9, "%d", atomic_load(&destroyed));
+}
+
+static bool is_stopped;
+
+static void run_stop(plue_invocation_t *invocation, const char *params, void *user_data) {
+    (void)params;
+    (void)user_data;
+    is_stopped = true;
+    plue_invocation_succeed(invocation, NULL);
+}
+
+/* Offers tools to others, until one of them calls host:stop. */
+void suite_offer(void) {
+    is_stopped = false;
+    expect_registered(adder, run_add, "adder");
+    expect_registered(definition("held"), run_held, NULL);
+    expect_registered(definition("stop"), run_stop, NULL);
+    while (!is_stopped) {
+        CHECK(plue_events_dispatch(-1) >= 0, "%s", plue_get_last_error());
+    }
+    plue_unregister_tool("host:add");
+    plue_unregister_tool("host:held");
+    plue_unregister_tool("host:stop");
+}
+
+/* The tools outlive the sidecar, and not a shutdown. */
+void suite_tools_restarts(void) {
+    atomic_store(&destroyed, 0);
+    expect_registered(adder, run_add, "adder");
+    expect_failure("crash", "{\"code\":7}", "runtime_crashed", "");
+    expect_answer("host:add", "{\"a\":2,\"b\":3}", "{\"sum\":5}");
+    CHECK(atomic_load(&destroyed) == 0, "%d", atomic_load(&destroyed));
+    plue_shutdown();
+    CHECK(atomic_load(&destroyed) == 1, "%d", atomic_load(&destroyed));
+    expect_failure("host:add", "{\"a\":2,\"b\":3}", "unknown_tool", "host:add");
+    expect_registered(adder, run_add, "adder");
+    expect_answer("host:add", "{\"a\":2,\"b\":3}", "{\"sum\":5}");
+    plue_shutdown();
+}
+
+/* ---------------------------------------------------------------------------------- notices */
+
+static void count(void *user_data) {
+    ++*(int *)user_data;
+}
+
+void suite_notices(void) {
+    CHECK(plue_start() == PLUE_OK, "%s", plue_get_last_error());
+    CHECK(plue_feature("submit") == 1 && plue_feature("nope") == 0 && plue_feature(NULL) == 0,
+          "features");
+    int changes = 0;
+    plue_set_list_changed(count, &changes);
+    expect_registered(adder, run_add, "adder");
+    dispatch_until(&changes, 1);
+    plue_unregister_tool("host:add");
+    dispatch_until(&changes, 2);
+    plue_set_list_changed(NULL, NULL);
+    expect_registered(adder, run_add, "adder");
+    plue_unregister_tool("host:add");
+    CHECK(plue_events_dispatch(0) == 0 && changes == 2, "%d", changes);
+}

@@ -1,0 +1,27 @@
+/**
+ * Calls that wait for an answer and outlive their process (`@plue/tools/calls`): their tickets, and
+ * where they are kept.
+ *
+ * @module
+ */
+
+export {
+  type CallStore,
+  checkStored,
+  checkStoreKey,
+  createTickets,
+  definitionDigest,
+  MAX_STORE_KEY,
+  MAX_STORED_BYTES,
+  memoryCallStore,
+  type MemoryCallStoreOptions,
+  type StoredEntry,
+  storedTickets,
+  type StoredValue,
+  type StoreOptions,
+  type TicketLabel,
+  type TicketOptions,
+  type TicketSealer,
+  type UnopenedTicket,
+} from "../../execute/durable/mod.ts";
+export { sealedTickets, type SealedTicketsOptions } from "./sealed_tickets.ts";

@@ -1,0 +1,141 @@
+/**
+ * Tickets that hold their call themselves, sealed: JSON Web Encryption (`dir`, `A256GCM`) by `jose`.
+ *
+ * @module
+ */
+
+import { createTickets, type TicketOptions, type TicketSealer } from "../../execute/durable/mod.ts";
+import type { CallTickets } from "../../execute/mod.ts";
+import { refuse } from "../../tool/mod.ts";
+
+/** Options for {@linkcode sealedTickets}. */
+export interface SealedTicketsOptions extends TicketOptions {
+  /**
+   * Secrets of 32 bytes each, as bytes or in Base64 (`openssl rand -base64 32`). The first one seals;
+   * all of them open. To change the secret, put the new one in front, and remove the old one when its
+   * tickets have expired.
+   */
+  readonly keys: readonly (string | Uint8Array)[];
+}
+
+const ACTION = "seal tickets";
+const HEADER = { alg: "dir", enc: "A256GCM" };
+const OPENS = {
+  keyManagementAlgorithms: [HEADER.alg],
+  contentEncryptionAlgorithms: [HEADER.enc],
+};
+
+/**
+ * Makes tickets that no store is needed for: each holds its call, and only who has one of the keys
+ * can read or make one. Needs the package `jose`.
+ *
+ * @example Usage
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { isSuspended, ToolDispatcher, ToolRegistry } from "@plue/tools";
+ * import { sealedTickets } from "@plue/tools/calls";
+ *
+ * const registry = new ToolRegistry({
+ *   tools: [{
+ *     name: "greet",
+ *     description: "Greets.",
+ *     async execute(_, context) {
+ *       const answer = await context.ask<string>("name", { message: "Who are you?", schema: { type: "string" } });
+ *       return answer.action === "accept" ? `Hello ${answer.content}` : "Hello";
+ *     },
+ *   }],
+ * });
+ * const key = crypto.getRandomValues(new Uint8Array(32));
+ * const dispatcher = () => new ToolDispatcher(registry, { tickets: sealedTickets({ keys: [key] }) });
+ *
+ * const waiting = await dispatcher().dispatch({ name: "greet" });
+ * assert.ok(isSuspended(waiting));
+ * const answers = { name: { action: "accept", content: "Ann" } } as const;
+ * const result = await dispatcher().resume(waiting.ticket, answers);
+ * assert.equal(result.ok && result.content, "Hello Ann");
+ * ```
+ *
+ * @throws {TypeError | RangeError} If an option is wrong.
+ */
+export function sealedTickets({ keys, ...options }: SealedTicketsOptions): CallTickets {
+  if (!Array.isArray(keys) || keys.length === 0) refuse(ACTION, "keys must be a list of secrets");
+  return createTickets(sealer(keys.map(secretOf)), options);
+}
+
+/** The bytes of a secret, which are never shown. */
+function secretOf(key: unknown, index: number): Uint8Array<ArrayBuffer> {
+  const bytes = typeof key === "string" ? fromBase64(key) : key;
+  if (!(bytes instanceof Uint8Array) || bytes.byteLength !== 32) {
+    refuse(ACTION, `keys[${index}] must be 32 bytes, or their Base64: openssl rand -base64 32`);
+  }
+  return new Uint8Array(bytes);
+}
+
+function fromBase64(text: string): Uint8Array | undefined {
+  try {
+    const binary = atob(text.trim().replaceAll("-", "+").replaceAll("_", "/"));
+    return Uint8Array.from(binary, (character) => character.charCodeAt(0));
+  } catch {
+    return undefined;
+  }
+}
+
+type Jose = typeof import("jose");
+
+/** What seals and opens. Made with the first ticket. */
+interface Tools {
+  readonly jose: Jose;
+  /** By their names, which are in the header of each ticket; the first one seals. */
+  readonly keys: ReadonlyMap<string, CryptoKey>;
+}
+
+function sealer(secrets: readonly Uint8Array<ArrayBuffer>[]): TicketSealer {
+  let made: Promise<Tools> | undefined;
+  const tools = (): Promise<Tools> => made ??= makeTools(secrets);
+  return {
+    async seal(content) {
+      const { jose, keys } = await tools();
+      const [[kid, key]] = keys as unknown as [[string, CryptoKey]];
+      return await new jose.CompactEncrypt(content)
+        .setProtectedHeader({ ...HEADER, kid })
+        .encrypt(key);
+    },
+    async open(ticket) {
+      const { jose, keys } = await tools();
+      let kid: string | undefined;
+      try {
+        ({ kid } = jose.decodeProtectedHeader(ticket));
+      } catch {
+        return "damaged";
+      }
+      const key = keys.get(kid ?? "");
+      if (key === undefined) return "unknown_key";
+      try {
+        return (await jose.compactDecrypt(ticket, key, OPENS)).plaintext;
+      } catch {
+        return "damaged";
+      }
+    },
+  };
+}
+
+async function makeTools(secrets: readonly Uint8Array<ArrayBuffer>[]): Promise<Tools> {
+  const { subtle } = crypto;
+  const keys = await Promise.all(secrets.map(async (secret) => {
+    const digest = new Uint8Array(await subtle.digest("SHA-256", secret));
+    const kid = Array.from(digest.slice(0, 6), (byte) => byte.toString(16).padStart(2, "0")).join(
+      "",
+    );
+    const key = await subtle.importKey("raw", secret, "AES-GCM", false, ["encrypt", "decrypt"]);
+    return [kid, key] as const;
+  }));
+  return { jose: await loadJose(), keys: new Map(keys) };
+}
+
+async function loadJose(): Promise<Jose> {
+  try {
+    return await import("jose");
+  } catch (cause) {
+    throw new Error(`Cannot ${ACTION}: the package "jose" is not installed`, { cause });
+  }
+}

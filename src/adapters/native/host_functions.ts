@@ -1,0 +1,255 @@
+/**
+ * Tools that the host runs itself: they are registered like all others, and their calls go back to
+ * the host.
+ *
+ * @module
+ */
+
+import type { ToolRegistry } from "../../registry/mod.ts";
+import {
+  type FailureCode,
+  isObject,
+  parseToolId,
+  type ToolContext,
+  type ToolDefinition,
+  ToolResult,
+} from "../../tool/mod.ts";
+import { YIELD } from "./frames.ts";
+import type { Replies } from "./replies.ts";
+import { codeOf } from "./statuses.ts";
+
+/** What the host says while it runs an invocation, or at its end. */
+export interface Yielded {
+  /** One of {@linkcode YIELD}. */
+  readonly kind: number;
+  /** A status of a failure, or how far it has come. */
+  readonly first: number;
+  /** How far it has to go. */
+  readonly second: number;
+  readonly text: string;
+}
+
+/** One call of a tool of the host. */
+interface Invocation {
+  readonly context: ToolContext;
+  /** What it has yielded as output, and nobody has taken. */
+  readonly output: unknown[];
+  result: unknown;
+  hasEnded: boolean;
+  /** Has the tool look again. */
+  wake: () => void;
+}
+
+/** The tools of one host. */
+export class HostFunctions {
+  readonly #replies: Replies;
+  readonly #log: (error: unknown) => void;
+  /** The definitions, by the host's numbers. */
+  readonly #definitions: Map<number, ToolDefinition> = new Map();
+  /** The ids of those that are registered, by the host's numbers. */
+  readonly #registered: Map<number, string> = new Map();
+  readonly #ids: Set<string> = new Set();
+  readonly #invocations: Map<number, Invocation> = new Map();
+  /** The host's calls of its own tools, by the names that the dispatcher knows them by. */
+  readonly #callers: Map<string, number> = new Map();
+  #registry: ToolRegistry | undefined;
+  #lastInvocation = 0;
+
+  /** @param log Is told of a tool that could not be registered once the registry was there. */
+  constructor(replies: Replies, log: (error: unknown) => void) {
+    this.#replies = replies;
+    this.#log = log;
+  }
+
+  /**
+   * Takes a tool, and registers it if there is a registry. Taking it again does nothing.
+   *
+   * @returns Its id.
+   * @throws {TypeError} If the definition is wrong, or its id is taken.
+   */
+  add(number: number, definitionJson: string): string {
+    const known = this.#registered.get(number);
+    if (known !== undefined) return known;
+    const definition = this.#read(number, definitionJson);
+    this.#definitions.set(number, definition);
+    if (this.#registry === undefined) return "";
+    try {
+      return this.#register(this.#registry, number, definition);
+    } catch (error) {
+      this.#definitions.delete(number);
+      throw error;
+    }
+  }
+
+  /** Takes a tool back. Its invocations go on. */
+  remove(number: number): void {
+    const id = this.#registered.get(number);
+    this.#registered.delete(number);
+    this.#definitions.delete(number);
+    if (id === undefined) return;
+    this.#ids.delete(id);
+    this.#registry?.unregisterTool(id);
+  }
+
+  /** Registers the tools in a registry, and takes them out of the one before. */
+  follow(registry: ToolRegistry | undefined): void {
+    if (registry === this.#registry) return;
+    for (const id of this.#registered.values()) this.#registry?.unregisterTool(id);
+    this.#registered.clear();
+    this.#ids.clear();
+    this.#registry = registry;
+    if (registry === undefined) return;
+    for (const [number, definition] of this.#definitions) {
+      try {
+        this.#register(registry, number, definition);
+      } catch (error) {
+        this.#log(error);
+      }
+    }
+  }
+
+  /** Forgets all tools; invocations fail. */
+  clear(): void {
+    this.follow(undefined);
+    this.#definitions.clear();
+    for (const invocation of this.#invocations.values()) {
+      end(invocation, ToolResult.error("unavailable", "The program that runs the tool is gone"));
+    }
+    this.#invocations.clear();
+  }
+
+  /**
+   * Names a call of the host by which its own tool knows it again: it then runs on the thread that
+   * waits for the call. `undefined` for other tools.
+   */
+  nameCall(call: number, tool: string): string | undefined {
+    if (!this.#ids.has(tool)) return undefined;
+    const name = crypto.randomUUID();
+    this.#callers.set(name, call);
+    return name;
+  }
+
+  /** Forgets the name of a call. */
+  forgetCall(name: string): void {
+    this.#callers.delete(name);
+  }
+
+  /** Takes what the host says of an invocation. What comes after its end is ignored. */
+  receive(id: number, { kind, first, second, text }: Yielded): void {
+    const invocation = this.#invocations.get(id);
+    if (invocation === undefined) return;
+    const { context } = invocation;
+    switch (kind) {
+      case YIELD.result:
+        return this.#end(id, invocation, parse(text));
+      case YIELD.failure:
+        return this.#end(id, invocation, ToolResult.error(codeOf(first) as FailureCode, text));
+      case YIELD.metadata:
+        return context.metadata(valueOf(text));
+      case YIELD.output:
+        invocation.output.push(valueOf(text));
+        return invocation.wake();
+      case YIELD.progress:
+        return context.progress(
+          first,
+          second > 0 ? second : undefined,
+          text === "" ? undefined : text,
+        );
+    }
+  }
+
+  #end(id: number, invocation: Invocation, result: unknown): void {
+    this.#invocations.delete(id);
+    end(invocation, result);
+  }
+
+  #read(number: number, json: string): ToolDefinition {
+    let definition: unknown;
+    try {
+      definition = JSON.parse(json);
+    } catch {
+      throw new TypeError("Cannot register a tool: its definition is not JSON");
+    }
+    if (!isObject(definition)) {
+      throw new TypeError("Cannot register a tool: its definition must be a JSON object");
+    }
+    const { name, namespace } = definition;
+    // A listing has the id as the name.
+    const names = typeof name === "string" && namespace === undefined ? parseToolId(name) : {};
+    return {
+      ...(definition as unknown as ToolDefinition),
+      ...names,
+      execute: (params: unknown, context: ToolContext) => this.#invoke(number, params, context),
+    };
+  }
+
+  #register(registry: ToolRegistry, number: number, definition: ToolDefinition): string {
+    const { id } = registry.registerTool(definition);
+    this.#registered.set(number, id);
+    this.#ids.add(id);
+    return id;
+  }
+
+  async *#invoke(
+    number: number,
+    params: unknown,
+    context: ToolContext,
+  ): AsyncGenerator<unknown, unknown, void> {
+    const id = ++this.#lastInvocation;
+    const invocation: Invocation = {
+      context,
+      output: [],
+      result: undefined,
+      hasEnded: false,
+      wake: () => {},
+    };
+    this.#invocations.set(id, invocation);
+    const { signal, callId, sessionId, messageId } = context;
+    const cancel = (): void => this.#replies.cancel(id, reasonOf(signal));
+    const parent = this.#callers.get(callId) ?? 0;
+    const text = JSON.stringify(params);
+    if (!this.#replies.invoke(id, number, parent, [text, sessionId, messageId])) {
+      this.#invocations.delete(id);
+      return ToolResult.error("invalid_arguments", "The arguments are larger than 256 MiB");
+    }
+    if (signal.aborted) cancel();
+    else signal.addEventListener("abort", cancel, { once: true });
+    try {
+      for (;;) {
+        while (invocation.output.length > 0) yield invocation.output.shift();
+        if (invocation.hasEnded) return invocation.result;
+        await new Promise<void>((resolve) => invocation.wake = resolve);
+      }
+    } finally {
+      signal.removeEventListener("abort", cancel);
+    }
+  }
+}
+
+function end(invocation: Invocation, result: unknown): void {
+  invocation.result = result;
+  invocation.hasEnded = true;
+  invocation.wake();
+}
+
+/** What the host gave as JSON. */
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return ToolResult.error("invalid_result", "The tool's result is not JSON");
+  }
+}
+
+/** The same of an event: text that is not JSON stays text. */
+function valueOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+function reasonOf({ reason }: AbortSignal): string {
+  return reason instanceof Error ? reason.message : String(reason);
+}

@@ -1,0 +1,40 @@
+/**
+ * Digests of texts, of tools and of callers: SHA-256 in base64url.
+ *
+ * @module
+ */
+
+import { canonicalJson, describeTool, type Tool } from "../../tool/mod.ts";
+
+const ENCODER = new TextEncoder();
+
+/** The digest of a text. */
+export async function digestOf(text: string): Promise<string> {
+  return base64url(new Uint8Array(await crypto.subtle.digest("SHA-256", ENCODER.encode(text))));
+}
+
+/** A few bytes as letters, digits, `_` and `-`. */
+export function base64url(bytes: Uint8Array): string {
+  return btoa(String.fromCharCode(...bytes))
+    .replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
+}
+
+const definitions = new WeakMap<Tool, Promise<string>>();
+
+/** The digest of all that a caller is told of a tool, and of the tool that it is a view of. */
+export function definitionDigest(tool: Tool): Promise<string> {
+  let digest = definitions.get(tool);
+  if (digest === undefined) {
+    const told = [];
+    for (let one: Tool | undefined = tool; one; one = one.view?.tool) told.push(describeTool(one));
+    // JSON leaves out the fields that are not there.
+    digest = digestOf(canonicalJson(JSON.parse(JSON.stringify(told))));
+    definitions.set(tool, digest);
+  }
+  return digest;
+}
+
+/** Stands for a principal in the keys of a store. */
+export function ownerDigest(principal: string | undefined): Promise<string> {
+  return digestOf(JSON.stringify(principal ?? null));
+}

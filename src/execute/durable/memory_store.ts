@@ -1,0 +1,175 @@
+/**
+ * A call store in memory.
+ *
+ * @module
+ */
+
+import { numberFrom, refuseOthers, type RegistryClock, systemClock } from "../../tool/mod.ts";
+import {
+  type CallStore,
+  checkStored,
+  checkStoreKey,
+  type StoredValue,
+  type StoreOptions,
+} from "./call_store.ts";
+
+/** Options for {@linkcode memoryCallStore}. */
+export interface MemoryCallStoreOptions {
+  /**
+   * How many bytes the entries may weigh together, each with 128 for itself. Further writes reject:
+   * nothing that was kept gives way, since a used ticket that is forgotten could be used again.
+   *
+   * @default {67_108_864}
+   */
+  readonly maxBytes?: number;
+  /**
+   * How many bytes the entries of one owner may weigh, who is the second word of their keys.
+   *
+   * @default {maxBytes / 8}
+   */
+  readonly maxOwnerBytes?: number;
+  /** Tells the time. */
+  readonly clock?: Pick<RegistryClock, "timestamp">;
+}
+
+interface Entry extends StoredValue {
+  readonly owner: string;
+  readonly weight: number;
+}
+
+const ACTION = "make a store in memory";
+/** What an entry weighs besides its key and its value. */
+const ENTRY_BYTES = 128;
+
+/**
+ * Makes a {@linkcode CallStore} that lives as long as its process and serves no other one.
+ *
+ * @example Usage
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { memoryCallStore } from "@plue/tools/calls";
+ *
+ * const store = memoryCallStore();
+ * const revision = await store.create("note.ann.1", new TextEncoder().encode("hello"));
+ *
+ * assert.equal(await store.create("note.ann.1", new Uint8Array()), undefined);
+ * assert.equal(revision !== undefined && await store.delete("note.ann.1", revision), true);
+ * ```
+ *
+ * @throws {TypeError} If an option is unknown.
+ * @throws {RangeError} If a number is out of range.
+ */
+export function memoryCallStore(options: MemoryCallStoreOptions = {}): CallStore {
+  refuseOthers(ACTION, options, ["maxBytes", "maxOwnerBytes", "clock"]);
+  const positive = numberFrom(1);
+  const maxBytes = positive(ACTION, options.maxBytes ?? 67_108_864, "maxBytes");
+  const maxOwnerBytes = positive(ACTION, options.maxOwnerBytes ?? maxBytes / 8, "maxOwnerBytes");
+  const { clock = systemClock } = options;
+  const entries = new Map<string, Entry>();
+  /** How many bytes the entries of each owner weigh. */
+  const owners = new Map<string, number>();
+  let bytes = 0;
+  let revisions = 0;
+  /** No entry expires before. */
+  let nextExpiry = Infinity;
+
+  function weigh(owner: string, weight: number): void {
+    bytes += weight;
+    const left = (owners.get(owner) ?? 0) + weight;
+    if (left === 0) owners.delete(owner);
+    else owners.set(owner, left);
+  }
+
+  function forget(key: string, { owner, weight }: Entry): void {
+    entries.delete(key);
+    weigh(owner, -weight);
+  }
+
+  function forgetExpired(): void {
+    const now = clock.timestamp();
+    if (now < nextExpiry) return;
+    nextExpiry = Infinity;
+    for (const [key, entry] of entries) {
+      const { expiresAt = Infinity } = entry;
+      if (expiresAt <= now) forget(key, entry);
+      else if (expiresAt < nextExpiry) nextExpiry = expiresAt;
+    }
+  }
+
+  function find(key: string): Entry | undefined {
+    checkStoreKey(key);
+    forgetExpired();
+    return entries.get(key);
+  }
+
+  /** Keeps a value in the place of `before`. */
+  function put(
+    key: string,
+    value: Uint8Array,
+    { expiresAt }: StoreOptions,
+    before: Entry | undefined,
+  ): number {
+    const owner = key.split(".", 2)[1] ?? "";
+    const weight = ENTRY_BYTES + key.length + value.byteLength;
+    const more = weight - (before?.weight ?? 0);
+    if (bytes + more > maxBytes || (owners.get(owner) ?? 0) + more > maxOwnerBytes) {
+      throw new RangeError(
+        `Cannot store a value: ${
+          bytes + more > maxBytes ? "the store" : "its owner's share"
+        } is full`,
+      );
+    }
+    if (before !== undefined) forget(key, before);
+    const revision = ++revisions;
+    const kept = { value: value.slice(), revision, owner, weight };
+    entries.set(key, expiresAt === undefined ? kept : { ...kept, expiresAt });
+    weigh(owner, weight);
+    if (expiresAt !== undefined && expiresAt < nextExpiry) nextExpiry = expiresAt;
+    return revision;
+  }
+
+  return {
+    get: (key) => settled(() => shown(find(key))),
+    create: (key, value, settings = {}) =>
+      settled(() => {
+        checkStored(key, value);
+        return find(key) === undefined ? put(key, value, settings, undefined) : undefined;
+      }),
+    update: (key, value, revision, settings = {}) =>
+      settled(() => {
+        checkStored(key, value);
+        const entry = find(key);
+        return entry?.revision === revision ? put(key, value, settings, entry) : undefined;
+      }),
+    delete: (key, revision) =>
+      settled(() => {
+        const entry = find(key);
+        if (entry?.revision !== revision) return false;
+        forget(key, entry);
+        return true;
+      }),
+    async *list(prefix) {
+      if (prefix !== "") checkStoreKey(prefix);
+      forgetExpired();
+      const isListed = (key: string): boolean =>
+        prefix === "" || key === prefix || key.startsWith(`${prefix}.`);
+      for (const key of [...entries.keys()].filter(isListed)) {
+        const entry = shown(find(key));
+        if (entry !== undefined) yield await Promise.resolve({ key, ...entry });
+      }
+    },
+  };
+}
+
+/** The promise of what `work` answers or throws. */
+function settled<T>(work: () => T): Promise<T> {
+  return new Promise((resolve) => resolve(work()));
+}
+
+/** A copy for a caller, who may change it. */
+function shown(entry: Entry | undefined): StoredValue | undefined {
+  if (entry === undefined) return undefined;
+  const { value, revision, expiresAt } = entry;
+  const copy = { value: value.slice(), revision };
+  return expiresAt === undefined ? copy : { ...copy, expiresAt };
+}

@@ -1,0 +1,26 @@
+/**
+ * Calls that outlive their request. The folder's table of contents.
+ *
+ * @module
+ */
+
+export {
+  type CallStore,
+  checkStored,
+  checkStoreKey,
+  MAX_STORE_KEY,
+  MAX_STORED_BYTES,
+  type StoredEntry,
+  type StoredValue,
+  type StoreOptions,
+} from "./call_store.ts";
+export { memoryCallStore, type MemoryCallStoreOptions } from "./memory_store.ts";
+export { definitionDigest } from "./digest.ts";
+export {
+  createTickets,
+  storedTickets,
+  type TicketLabel,
+  type TicketOptions,
+  type TicketSealer,
+  type UnopenedTicket,
+} from "./tickets.ts";

@@ -1,0 +1,265 @@
+/**
+ * Tickets: what continues a call that waits, in whatever process.
+ *
+ * @module
+ */
+
+import {
+  type Answers,
+  canonicalJson,
+  clip,
+  isObject,
+  numberFrom,
+  refuse,
+  refuseOthers,
+  type ToolFailure,
+  ToolResult,
+} from "../../tool/mod.ts";
+import { failure, unknownTool } from "../failures.ts";
+import type {
+  CallMemory,
+  CallTickets,
+  Resumption,
+  ReturnedTicket,
+  WaitingCall,
+} from "../suspension.ts";
+import { MAX_MEMORY_BYTES, readAnswer } from "../questions.ts";
+import type { CallStore } from "./call_store.ts";
+import { base64url, definitionDigest, ownerDigest } from "./digest.ts";
+
+/** Why a ticket cannot be opened. */
+export type UnopenedTicket = "damaged" | "unknown_key" | "gone";
+
+/** What a ticket is sealed for. */
+export interface TicketLabel {
+  /** Names the ticket: 22 letters, digits, `_` and `-`. */
+  readonly id: string;
+  /** Stands for the principal: 43 letters, digits, `_` and `-`. */
+  readonly owner: string;
+  /** Milliseconds since 1970. */
+  readonly expiresAt: number;
+}
+
+/**
+ * Makes a text of a ticket's content that nobody else can read, change or make.
+ *
+ * Contract:
+ * - `open` gives exactly the bytes of a text that `seal` gave, and never throws for what a caller
+ *   may send.
+ * - Both may reject where they need something that is out of reach.
+ */
+export interface TicketSealer {
+  seal(content: Uint8Array, label: TicketLabel): Promise<string>;
+  open(ticket: string): Promise<Uint8Array | UnopenedTicket>;
+}
+
+/** Options that all tickets have. */
+export interface TicketOptions {
+  /**
+   * How long a ticket is good, in milliseconds.
+   *
+   * @default {86_400_000}
+   */
+  readonly ttlMs?: number;
+  /**
+   * Remembers which tickets were used, so that each continues its call once. Without it a ticket may
+   * be used again while it lives.
+   */
+  readonly store?: CallStore;
+}
+
+/** What a ticket holds. */
+interface TicketContent {
+  readonly version: 1;
+  readonly id: string;
+  readonly expiresAt: number;
+  readonly principal: string | null;
+  readonly tool: string;
+  /** The digest of the tool's definition. */
+  readonly definition: string;
+  readonly arguments: unknown;
+  readonly callId: string;
+  readonly sessionId?: string | undefined;
+  readonly messageId?: string | undefined;
+  readonly idempotencyKey?: string | undefined;
+  /** The keys of the questions that are to be answered. */
+  readonly questions: readonly string[];
+  readonly memory: CallMemory;
+}
+
+/** How large the content of a ticket may be, in bytes. */
+const MAX_CONTENT = 524_288;
+/** Tickets are not longer: sealing makes a third more of the content. */
+const MAX_TICKET = 750_000;
+/** How long a ticket may be good: a hundred years. */
+const MAX_TTL_MS = 3_153_600_000_000;
+
+const UNOPENED: Readonly<Record<UnopenedTicket, string>> = {
+  damaged: "its ticket is damaged, or was not made here",
+  unknown_key: "its ticket was sealed with a key that is not known here",
+  gone: "its ticket is not known here, or no longer",
+};
+
+/** Makes tickets with a sealer. */
+export function createTickets(sealer: TicketSealer, options: TicketOptions = {}): CallTickets {
+  const action = "make tickets";
+  refuseOthers(action, options, ["ttlMs", "store"]);
+  const { store } = options;
+  const ttlMs = numberFrom(1, MAX_TTL_MS)(action, options.ttlMs ?? 86_400_000, "ttlMs");
+  return {
+    async suspend(call) {
+      const id = base64url(crypto.getRandomValues(new Uint8Array(16)));
+      const expiresAt = call.now + ttlMs;
+      const content = new TextEncoder().encode(
+        JSON.stringify(await contentOf(call, id, expiresAt)),
+      );
+      if (content.byteLength > MAX_CONTENT) {
+        throw new RangeError(
+          `Cannot make a ticket: it would hold ${content.byteLength} bytes, and ${MAX_CONTENT} are allowed`,
+        );
+      }
+      const { tool, questions, context: { principal } } = call;
+      const label = { id, owner: await ownerDigest(principal), expiresAt };
+      const ticket: unknown = await sealer.seal(content, label);
+      if (typeof ticket !== "string") refuse(action, "its sealer answered no text");
+      const count = questions.length === 1 ? "an answer" : `${questions.length} answers`;
+      const why = `it waits for ${count}: ${questions.map(({ message }) => message).join("; ")}`;
+      return { ...failure("input_required", tool.id, why), questions, ticket };
+    },
+    async resume(returned) {
+      const { request: { ticket }, principal, findTool, now } = returned;
+      if (typeof ticket !== "string" || ticket.length > MAX_TICKET) {
+        return refused(UNOPENED.damaged);
+      }
+      const opened = await sealer.open(ticket);
+      if (typeof opened === "string") return refused(UNOPENED[opened]);
+      const content: TicketContent = JSON.parse(new TextDecoder().decode(opened));
+      // First: the others would tell another caller of the call.
+      if (content.principal !== (principal ?? null)) {
+        return refused("its ticket was given to another caller");
+      }
+      if (content.version !== 1) return refused(UNOPENED.damaged);
+      if (content.expiresAt <= now) return refused("its ticket has expired; make the call anew");
+      const tool = findTool(content.tool);
+      if (tool === undefined) return unknownTool(content.tool, []);
+      if (await definitionDigest(tool) !== content.definition) {
+        return refused("its tool has changed since it asked; make the call anew");
+      }
+      const other = otherCall(returned, content);
+      if (other !== undefined) return refused(other);
+      const memory = readAnswers(returned.request.answers, content);
+      if (typeof memory === "string") {
+        return ToolResult.error("invalid_arguments", `Cannot continue the call: ${memory}`);
+      }
+      const release = await claim(store, content);
+      if (release === undefined) return refused("its ticket was used before");
+      return resumptionOf(content, memory, release);
+    },
+  };
+}
+
+/**
+ * Tickets that are short, and kept in a store with what they stand for. They need no key; each call
+ * that waits takes room in the store until its ticket expires.
+ *
+ * @throws {TypeError | RangeError} If an option is wrong.
+ */
+export function storedTickets(
+  store: CallStore,
+  options: Omit<TicketOptions, "store"> = {},
+): CallTickets {
+  return createTickets({
+    async seal(content, { id, owner, expiresAt }) {
+      await store.create(`ticket.${owner}.${id}`, content, { expiresAt });
+      return `${owner}.${id}`;
+    },
+    async open(ticket) {
+      if (!STORED.test(ticket)) return "damaged";
+      return (await store.get(`ticket.${ticket}`))?.value ?? "gone";
+    },
+  }, { ...options, store });
+}
+
+const STORED = /^[\w-]{43}\.[\w-]{22}$/;
+
+async function contentOf(call: WaitingCall, id: string, expiresAt: number): Promise<TicketContent> {
+  const { tool, callId, memory, context } = call;
+  const { principal = null, sessionId, messageId, idempotencyKey } = context;
+  return {
+    ...{ version: 1, id, expiresAt, principal, tool: tool.id, callId, sessionId, messageId },
+    ...{ idempotencyKey, memory, arguments: call.arguments },
+    definition: await definitionDigest(tool),
+    questions: call.questions.map(({ key }) => key),
+  };
+}
+
+/** In what a call that is repeated differs from that of its ticket; `undefined` if it is the same. */
+function otherCall(
+  { request, findTool }: ReturnedTicket,
+  content: TicketContent,
+): string | undefined {
+  const { name, arguments: args } = request;
+  if (name !== undefined && name !== content.tool && findTool(name)?.id !== content.tool) {
+    return "its ticket is for another tool";
+  }
+  if (args === undefined) return undefined;
+  try {
+    const given = typeof args === "string" ? JSON.parse(args.trim() || "{}") : args;
+    if (canonicalJson(given ?? {}) === canonicalJson(content.arguments)) return undefined;
+  } catch {
+    // Refused below.
+  }
+  return "its arguments are not those that its ticket was given for";
+}
+
+/** The answers of the ticket and those that came; or what is wrong with these. */
+function readAnswers(
+  given: Answers | undefined,
+  { questions, memory }: TicketContent,
+): CallMemory | string {
+  if (given !== undefined && !isObject(given)) return '"answers" must be an object';
+  const all = new Map(Object.entries(memory));
+  for (const [key, value] of Object.entries(given ?? {})) {
+    const shown = JSON.stringify(clip(key));
+    // An answer before its question would be a yes to what was never shown.
+    if (!questions.includes(key)) return `there is no question ${shown}`;
+    const answer = readAnswer(value);
+    if (answer === undefined) {
+      return `the answer to ${shown} must be {"action": "accept"}, "decline" or "cancel", and "content" that is JSON`;
+    }
+    all.set(key, { ...memory[key], answer });
+  }
+  return JSON.stringify([...all]).length > MAX_MEMORY_BYTES
+    ? `its answers and steps have more than ${MAX_MEMORY_BYTES} bytes of JSON together`
+    : Object.fromEntries(all);
+}
+
+/** Uses up a ticket. Gives what makes it valid again; `undefined` if it was used before. */
+async function claim(
+  store: CallStore | undefined,
+  { id, principal, expiresAt }: TicketContent,
+): Promise<(() => Promise<void>) | undefined> {
+  if (store === undefined) return () => Promise.resolve();
+  const key = `used.${await ownerDigest(principal ?? undefined)}.${id}`;
+  const revision = await store.create(key, new Uint8Array(), { expiresAt });
+  return revision === undefined ? undefined : async () => void await store.delete(key, revision);
+}
+
+function resumptionOf(
+  content: TicketContent,
+  memory: CallMemory,
+  release: () => Promise<void>,
+): Resumption {
+  const { tool: name, arguments: args, callId } = content;
+  const { sessionId, messageId, idempotencyKey } = content;
+  return {
+    call: { name, arguments: args, callId },
+    context: { sessionId, messageId, idempotencyKey },
+    memory,
+    release,
+  };
+}
+
+function refused(why: string): ToolFailure {
+  return ToolResult.error("ticket_refused", `Cannot continue the call: ${why}`);
+}

@@ -1,0 +1,353 @@
+/**
+ * What a call asks, and the steps that it must not repeat. Made when a tool first asks or takes a
+ * step, or when a call continues.
+ *
+ * @module
+ */
+
+import type { ToolHost } from "../registry/mod.ts";
+import { checkSchema, compileOnce } from "../schema/mod.ts";
+import {
+  type Answer,
+  atOnce,
+  checkWord,
+  cleanText,
+  describe,
+  type FailureCode,
+  isObject,
+  type Issue,
+  type JsonSchema,
+  must,
+  NO_LOG,
+  type Question,
+  type QuestionFields,
+  type QuestionKind,
+  readFields,
+  refuse,
+  TIME_OVER,
+  type ToolFailure,
+  type ToolResult,
+  untilAborted,
+  within,
+} from "../tool/mod.ts";
+import { type CallSource, CallView } from "./context.ts";
+import { fingerprintOf } from "./idempotency.ts";
+import { describeRefusal, frozenCopy, readJson } from "./json_value.ts";
+import type { Settings } from "./options.ts";
+import type { ToolCall } from "./request.ts";
+import type { KeptAnswer, Resumption } from "./suspension.ts";
+
+/** How many questions and steps a call has at most. */
+export const MAX_KEYS = 64;
+/** How many bytes of JSON their answers and results have together, at most. */
+export const MAX_MEMORY_BYTES = 65_536;
+/** The key of the question whether a call may run. No tool can use it. */
+export const APPROVAL_KEY = "plue:approval";
+
+const KEY = /^[\w.-]{1,64}$/;
+const MAX_MESSAGE = 2_000;
+/** How often a question is asked whose answers do not fit, while the caller answers at once. */
+const MAX_TRIES = 10;
+
+/** A question cannot be answered here. */
+export class InputUnavailable extends Error {
+  /** The code of the failure if the tool does not do without the answer. */
+  readonly code = "input_unavailable";
+}
+
+/** A call, as its questions need it. */
+interface AskingCall extends CallSource {
+  readonly settings: Settings;
+  readonly host: ToolHost;
+  readonly request: ToolCall;
+  /** The tool was started. */
+  readonly ran: boolean;
+  fail(code: FailureCode, why: string): ToolFailure;
+}
+
+/** The questions and steps of one call. */
+export class CallQuestions {
+  /** Whether the call ends because it waits for answers. */
+  isSuspended = false;
+  isClosed = false;
+  readonly #call: AskingCall;
+  readonly #resumed: Resumption | undefined;
+  /** What was asked, answered and done so far, by key. */
+  readonly #memory: Map<string, KeptAnswer>;
+  /** The keys that this run has used. */
+  readonly #keys: Set<string> = new Set();
+  /** The questions that wait for the call to be continued. */
+  readonly #waiting: Map<string, Question> = new Map();
+  /** The steps that are being taken. */
+  readonly #taken: Set<Promise<unknown>> = new Set();
+  /** How many questions the caller is being asked. */
+  #asking = 0;
+  #resumeTime: (() => void) | undefined;
+
+  constructor(call: AskingCall, resumed?: Resumption) {
+    this.#call = call;
+    this.#resumed = resumed;
+    this.#memory = new Map(Object.entries(resumed?.memory ?? {}));
+  }
+
+  /** Asks a question of the tool. */
+  ask(key: string, fields: QuestionFields): Promise<Answer> {
+    return handled(this.#ask(key, KEY.test(key), fields));
+  }
+
+  /** Asks whether the call may run. */
+  askApproval(message: string): Promise<Answer> {
+    return handled(this.#ask(APPROVAL_KEY, true, { kind: "approval", message }));
+  }
+
+  /** Takes a step of the tool, or gives the result that it had. */
+  step<Result>(key: string, work: () => Result | Promise<Result>): Promise<Result> {
+    return handled(this.#step(key, work));
+  }
+
+  async #ask(key: string, isKey: boolean, fields: QuestionFields): Promise<Answer> {
+    let question = readQuestion(this.#begin("ask", key, isKey), key, fields);
+    if (question.kind === "approval") {
+      question = { ...question, arguments: shownArguments(this.#call) };
+    }
+    const asked = fingerprintOf(question);
+    const before = this.#memory.get(key);
+    // Who said yes to another text or other arguments has not said yes to these.
+    const isSame = question.kind !== "approval" || before?.asked === asked;
+    let answer = isSame ? before?.answer : undefined;
+    for (let tries = 0;; tries++) {
+      if (answer !== undefined) {
+        const issues = this.#misfits(question, answer);
+        if (issues.length === 0) {
+          this.#keep(key, { asked, answer });
+          return answer;
+        }
+        question = { ...question, issues };
+      }
+      if (this.#call.options.onQuestion === undefined) break;
+      if (tries === MAX_TRIES) {
+        throw new InputUnavailable(`the answers to "${key}" did not fit ${MAX_TRIES} times`);
+      }
+      const given = await this.#askCaller(question);
+      if (given === null) throw new InputUnavailable("its caller cannot be asked that");
+      if (given === undefined) break;
+      answer = given;
+    }
+    this.#keep(key, { asked });
+    return await this.#wait(question);
+  }
+
+  /** Asks the caller, who may be able to answer now. The wait has a limit of its own. */
+  async #askCaller(question: Question): Promise<Answer | undefined | null> {
+    const call = this.#call;
+    const { deadline, options, settings } = call;
+    if (this.#asking++ === 0) this.#resumeTime = deadline.suspend(settings.approvalTimeoutMs);
+    deadline.rearm();
+    try {
+      const asked = (async () => await options.onQuestion?.(question, new CallView(call)))();
+      const answer: unknown = await untilAborted(asked, deadline.signal);
+      return answer === undefined || answer === null ? answer : readAnswer(answer) ??
+        refuse(`take an answer to "${question.key}"`, 'it must be like {"action": "accept"}');
+    } catch (error) {
+      deadline.throwIfAborted();
+      call.report("ask", error);
+      throw new InputUnavailable("its caller could not be asked");
+    } finally {
+      if (--this.#asking === 0) this.#resumeTime?.();
+      deadline.rearm();
+    }
+  }
+
+  /** Suspends the call. Never resolves. */
+  #wait(question: Question): Promise<never> {
+    const { deadline, settings } = this.#call;
+    if (settings.tickets === undefined) {
+      throw new InputUnavailable("it asks a question, and its caller cannot be asked");
+    }
+    this.#waiting.set(question.key, question);
+    // Not at once: a tool may ask several questions together.
+    if (this.#waiting.size === 1) void this.#settleSteps().then(() => this.#suspend());
+    return untilAborted(new Promise<never>(() => {}), deadline.signal);
+  }
+
+  #suspend(): void {
+    const { over, deadline } = this.#call;
+    if (over || deadline.cause !== undefined) return;
+    this.isSuspended = true;
+    deadline.abort(new DOMException("The call waits for an answer", "AbortError"));
+  }
+
+  /** Waits for the steps that are being taken: their results are kept, so they are not repeated. */
+  async #settleSteps(): Promise<void> {
+    const { clock, graceMs } = this.#call.settings;
+    await undefined;
+    // A step that asks a question itself never ends.
+    if (this.#taken.size > 0) await within(clock, graceMs, Promise.allSettled(this.#taken));
+  }
+
+  async #step<Result>(key: string, work: () => Result | Promise<Result>): Promise<Result> {
+    const action = this.#begin("take the step", key, KEY.test(key));
+    // What was kept is the result of an earlier run of the same step.
+    const before = this.#memory.get(key);
+    if (before?.result !== undefined) return copyOf(before.result) as Result;
+    const taken = this.#take(action, key, work);
+    this.#taken.add(taken);
+    return await taken.finally(() => this.#taken.delete(taken));
+  }
+
+  async #take<Result>(
+    action: string,
+    key: string,
+    work: () => Result | Promise<Result>,
+  ): Promise<Result> {
+    const verdict = readJson(await work() ?? null, MAX_MEMORY_BYTES, true);
+    if (verdict.kind === "refused") refuse(action, describeRefusal(verdict));
+    const value = verdict.kind === "json" ? verdict.value : undefined;
+    this.#keep(key, { result: value });
+    return copyOf(value) as Result;
+  }
+
+  /** Checks a key, and that the call still goes on. Gives the words for what cannot be done. */
+  #begin(doing: string, key: string, isKey: boolean): string {
+    const { over, deadline } = this.#call;
+    const action = `${doing} ${describe(key)}`;
+    deadline.throwIfAborted();
+    if (over) refuse(action, "the call has ended");
+    if (typeof key !== "string" || !isKey) {
+      refuse(action, 'its key must be 1 to 64 letters, digits, "_", "." or "-"');
+    }
+    if (this.#keys.has(key)) refuse(action, "its key was used before in this call");
+    if (this.#keys.size === MAX_KEYS) {
+      refuse(action, `a call has at most ${MAX_KEYS} questions and steps`);
+    }
+    this.#keys.add(key);
+    return action;
+  }
+
+  #keep(key: string, kept: KeptAnswer): void {
+    this.#memory.set(key, kept);
+    // Nothing is known of a result that is too large alone.
+    const isLarge = "result" in kept && kept.result === undefined;
+    if (isLarge || JSON.stringify([...this.#memory]).length > MAX_MEMORY_BYTES) {
+      const limit = `${MAX_MEMORY_BYTES} bytes of JSON`;
+      refuse("keep the answers and steps of a call", `they have more than ${limit} together`);
+    }
+  }
+
+  /** What is wrong with an answer. */
+  #misfits({ kind, schema }: Question, answer: Answer): readonly Issue[] {
+    if (answer.action !== "accept" || kind !== "input" || schema === undefined) return [];
+    const validator = compileOnce(this.#call.host.engine, schema);
+    const content = answer.content ?? null;
+    return atOnce(validator.check(content)) === true ? [] : atOnce(validator.issues(content));
+  }
+
+  /**
+   * The end of the call: its ticket if it waits for answers, and otherwise its result.
+   *
+   * @param result The result if it does not wait.
+   */
+  async close(result: ToolResult): Promise<ToolResult> {
+    const call = this.#call;
+    this.isClosed = true;
+    const { tickets, clock, closeTimeoutMs } = call.settings;
+    const inTime = async <T>(work: Promise<T>): Promise<T> => {
+      const answer = await within(clock, closeTimeoutMs, work);
+      return answer === TIME_OVER ? refuse("use the ticket", "it took too long") : answer;
+    };
+    // A tool that returned without waiting for its question has asked all the same.
+    const waits = this.isSuspended || (this.#waiting.size > 0 && result.ok);
+    try {
+      if (!waits || tickets === undefined) {
+        // A call that did not come to its tool may be continued again.
+        const isUnused = !call.ran && !result.ok && result.error.retryable;
+        if (isUnused && this.#resumed) await inTime(this.#resumed.release());
+        return result;
+      }
+      await this.#settleSteps();
+      return await inTime(tickets.suspend({
+        tool: call.tool,
+        callId: call.callId,
+        context: call.options,
+        arguments: givenArguments(call),
+        questions: [...this.#waiting.values()],
+        memory: Object.fromEntries(this.#memory),
+        now: clock.timestamp(),
+      }));
+    } catch (error) {
+      call.report("ask", error);
+      return waits ? call.fail("input_unavailable", "its ticket could not be made") : result;
+    }
+  }
+}
+
+/** A promise that nobody need listen to. */
+function handled<T>(promise: Promise<T>): Promise<T> {
+  promise.then(undefined, NO_LOG);
+  return promise;
+}
+
+/** Each run gets a copy of its own: a tool may change what it gets. */
+function copyOf(value: unknown): unknown {
+  return JSON.parse(JSON.stringify(value));
+}
+
+/** The arguments that the caller gave, before hooks and schemas changed them. JSON. */
+function givenArguments({ request }: AskingCall): unknown {
+  const given = request.arguments ?? {};
+  if (typeof given === "string") return given.trim() === "" ? {} : JSON.parse(given) ?? {};
+  return frozenCopy(given) ?? {};
+}
+
+/** The arguments that the tool gets; those that were given where a library made others of them. */
+function shownArguments(call: AskingCall): unknown {
+  return frozenCopy(call.args) ?? givenArguments(call);
+}
+
+const KINDS: readonly QuestionKind[] = ["input", "approval", "authorization"];
+
+/** What the fields of a question must be. */
+const FIELDS = {
+  kind: must(KINDS.join(" or "), (kind): kind is QuestionKind => KINDS.includes(kind as never)),
+  message: (action: string, message: unknown, place: string): string =>
+    cleanText(checkWord(action, message, place), MAX_MESSAGE),
+  schema(_action: string, schema: unknown): JsonSchema {
+    checkSchema(schema as JsonSchema);
+    return frozenCopy(schema as JsonSchema) ?? true;
+  },
+  url: must("an address that begins with https:// or http://", isWebAddress),
+};
+
+/** Checks a question. @throws {TypeError} */
+function readQuestion(action: string, key: string, fields: QuestionFields): Question {
+  if (!isObject(fields)) refuse(action, "the question must be an object");
+  const { kind = "input", message, ...more } = readFields(action, fields, FIELDS);
+  if (message === undefined) refuse(action, 'it has no "/message"');
+  if ((more.url !== undefined) !== (kind === "authorization")) {
+    refuse(action, 'a question for an authorization, and no other, has a "/url"');
+  }
+  if (more.schema !== undefined && kind !== "input") {
+    refuse(action, 'only a question for input has a "/schema"');
+  }
+  return { key, kind, message, ...more };
+}
+
+function isWebAddress(url: unknown): url is string {
+  try {
+    return /^https?:$/.test(new URL(url as string).protocol);
+  } catch {
+    return false;
+  }
+}
+
+/** Reads an answer; `undefined` if it is none. */
+export function readAnswer(value: unknown): Answer | undefined {
+  if (!isObject(value)) return undefined;
+  const { action, content } = value;
+  if (action === "decline" || action === "cancel") return Object.freeze({ action });
+  if (action !== "accept") return undefined;
+  if (content === undefined) return Object.freeze({ action });
+  const verdict = readJson(content, MAX_MEMORY_BYTES);
+  const copy = verdict.kind === "json" ? frozenCopy(verdict.value) : undefined;
+  return copy === undefined ? undefined : Object.freeze({ action, content: copy });
+}

@@ -1,0 +1,256 @@
+/**
+ * One call: how far it is, what it asks, what it streamed, and its result.
+ *
+ * @module
+ */
+
+import type { JSX } from "preact";
+import { useMemo, useState } from "preact/hooks";
+import { abort, type Answer, answer, type PageCall, type Question } from "./calls.ts";
+import { Form } from "./form.tsx";
+import { Button, Coloured, milliseconds, Segments, Tree } from "./parts.tsx";
+import { imagesIn, tableOf, textOf } from "./result_views.ts";
+import { FormSchema } from "./schema_form.ts";
+
+const STATUS = {
+  running: "running",
+  waiting: "waits for an answer",
+  ok: "succeeded",
+  failed: "failed",
+} as const satisfies Record<PageCall["status"], string>;
+
+/** What a call came to, in words. */
+export function Status({ call }: { readonly call: PageCall }): JSX.Element {
+  const { status, durationMs, failure } = call;
+  return (
+    <span class={`status ${status}`}>
+      {failure === undefined ? STATUS[status] : `${STATUS[status]}: ${failure.code}`}
+      {durationMs !== undefined && status !== "running" && `, ${milliseconds(durationMs)}`}
+    </span>
+  );
+}
+
+/** A call as it runs, and when it has ended. */
+export function CallView({ call }: { readonly call: PageCall }): JSX.Element {
+  const { status, failure, questions, streamed, dropped } = call;
+  return (
+    <section class="call" aria-label="Call">
+      <div class="row" role="status">
+        <h2>Result</h2>
+        <Status call={call} />
+        {status === "running" && (
+          <Button kind="danger" onClick={() => void abort(call)}>
+            Abort
+          </Button>
+        )}
+      </div>
+      {status === "running" && <Progress call={call} />}
+      {streamed.length > 0 && (
+        <div class="streamed" role="log" aria-label="Streamed" tabIndex={0}>
+          {dropped > 0 && <div class="faint">{dropped} earlier values are not shown</div>}
+          {streamed.map(({ type, value }, index) => (
+            <div key={index + dropped} class={type}>
+              {type === "metadata" && <span class="faint">metadata</span>}
+              {typeof value === "string" ? value : <Coloured text={JSON.stringify(value)} />}
+            </div>
+          ))}
+        </div>
+      )}
+      {questions !== undefined && status === "waiting" && (
+        <Questions key={call.ticket} call={call} questions={questions} />
+      )}
+      {failure !== undefined && (
+        <div class="failure">
+          <p>{failure.message}</p>
+          {failure.issues.length > 0 && (
+            <ul>
+              {failure.issues.map(({ message }) => <li key={message}>{message}</li>)}
+            </ul>
+          )}
+        </div>
+      )}
+      {status === "ok" && <Result content={call.content} isCut={call.truncated === true} />}
+    </section>
+  );
+}
+
+function Progress({ call: { progress } }: { readonly call: PageCall }): JSX.Element {
+  if (progress === undefined) return <progress aria-label="The call runs" />;
+  const { done, total, message } = progress;
+  return (
+    <div class="row">
+      <progress
+        aria-label="Progress"
+        {...(total === undefined ? {} : { value: Math.min(done, total), max: total })}
+      />
+      <span>
+        {total === undefined ? done : `${done} of ${total}`} {message}
+      </span>
+    </div>
+  );
+}
+
+type View = "tree" | "text" | "table" | "image";
+
+function Result({
+  content,
+  isCut,
+}: {
+  readonly content: unknown;
+  readonly isCut: boolean;
+}): JSX.Element {
+  const [wanted, setWanted] = useState<View>();
+  const images = useMemo(() => imagesIn(content), [content]);
+  const table = useMemo(() => tableOf(content), [content]);
+  const views: (readonly [View, string])[] = [
+    ["tree", "Tree"],
+    ["text", "Text"],
+    ...(table === undefined ? [] : [["table", "Table"] as const]),
+    ...(images.length === 0 ? [] : [["image", "Image"] as const]),
+  ];
+  const best = images.length > 0 ? "image" : typeof content === "string" ? "text" : "tree";
+  const view = views.some(([name]) => name === wanted) ? (wanted ?? best) : best;
+  return (
+    <>
+      <Segments label="Show the result as" values={views} value={view} onChange={setWanted} />
+      {isCut && <p class="wrong">The content was cut to the limit of the service.</p>}
+      <div class="result" tabIndex={0} role="region" aria-label="Result">
+        {view === "tree" && <Tree value={content} />}
+        {view === "text" && (
+          <pre>
+            <Text content={content} />
+          </pre>
+        )}
+        {view === "table" && table !== undefined && (
+          <table>
+            <thead>
+              <tr>
+                {table.columns.map((name) => (
+                  <th key={name} scope="col">
+                    {name}
+                  </th>
+                ))}
+              </tr>
+            </thead>
+            <tbody>
+              {table.rows.map((row, index) => (
+                <tr key={index}>
+                  {row.map((cell, at) => (
+                    <td key={at}>{typeof cell === "string" ? cell : JSON.stringify(cell)}</td>
+                  ))}
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        )}
+        {view === "table" && table !== undefined && table.rows.length < table.total && (
+          <p class="faint">{table.total - table.rows.length} more rows are in the tree</p>
+        )}
+        {view === "image" &&
+          images.map((source, index) => (
+            <img key={index} src={source} alt={`Image ${index + 1} of the result`} />
+          ))}
+      </div>
+    </>
+  );
+}
+
+function Text({ content }: { readonly content: unknown }): JSX.Element {
+  const text = textOf(content);
+  return typeof content === "string" ? <>{text}</> : <Coloured text={text} />;
+}
+
+/** What a call wants to know, and the answers. */
+function Questions({
+  call,
+  questions,
+}: {
+  readonly call: PageCall;
+  readonly questions: readonly Question[];
+}): JSX.Element {
+  const [answers, setAnswers] = useState<Readonly<Record<string, Answer>>>({});
+  const give = (key: string, own: Answer): void => {
+    const next = { ...answers, [key]: own };
+    setAnswers(next);
+    if (questions.every((question) => Object.hasOwn(next, question.key))) {
+      void answer(call, next);
+    }
+  };
+  return (
+    <div class="questions">
+      {questions.map((question) =>
+        Object.hasOwn(answers, question.key)
+          ? (
+            <p key={question.key} class="faint">
+              {question.message}: answered
+            </p>
+          )
+          : (
+            <AskOne
+              key={question.key}
+              question={question}
+              onAnswer={(own) => give(question.key, own)}
+            />
+          )
+      )}
+      <Button kind="quiet" onClick={() => void abort(call)}>
+        Do not continue this call
+      </Button>
+    </div>
+  );
+}
+
+function AskOne({
+  question,
+  onAnswer,
+}: {
+  readonly question: Question;
+  readonly onAnswer: (answer: Answer) => void;
+}): JSX.Element {
+  const { kind, message, url, issues = [] } = question;
+  const schema = useMemo(() => new FormSchema(question.schema ?? {}), [question.schema]);
+  const [content, setContent] = useState<unknown>(() => schema.initial(schema.root));
+  const takesContent = kind === "input" && question.schema !== undefined;
+  return (
+    <fieldset class="question">
+      <legend>{message}</legend>
+      {question.arguments !== undefined && <Tree value={question.arguments} name="arguments" />}
+      {kind === "authorization" && url !== undefined && isWebAddress(url) && (
+        <p>
+          <a href={url} target="_blank" rel="noopener noreferrer">
+            {url}
+          </a>
+        </p>
+      )}
+      {takesContent && (
+        <Form schema={schema} value={content} issues={issues} onChange={setContent} name="answer" />
+      )}
+      {!takesContent &&
+        issues.map((issue) => (
+          <p key={issue.message} class="wrong">
+            {issue.message}
+          </p>
+        ))}
+      <div class="row">
+        <Button
+          kind="main"
+          onClick={() =>
+            onAnswer(takesContent ? { action: "accept", content } : { action: "accept" })}
+        >
+          {kind === "approval" ? "Approve" : kind === "authorization" ? "Done" : "Answer"}
+        </Button>
+        <Button kind="danger" onClick={() => onAnswer({ action: "decline" })}>
+          Decline
+        </Button>
+        <Button kind="quiet" onClick={() => onAnswer({ action: "cancel" })}>
+          Cancel
+        </Button>
+      </div>
+    </fieldset>
+  );
+}
+
+/** A link of another kind could run code. */
+function isWebAddress(url: string): boolean {
+  return /^https?:\/\//i.test(url);
+}

@@ -1,0 +1,231 @@
+/**
+ * The calls of this page: what runs, what waits for an answer, and what has ended.
+ *
+ * @module
+ */
+
+import { signal } from "@preact/signals";
+import type { DispatcherMetrics } from "../../execute/mod.ts";
+import { isObject, type Issue, type JsonSchema } from "../../tool/mod.ts";
+import { ApiError, ask, eventsOf, newCallId, send } from "./api.ts";
+
+/** Something that a call wants to know before it goes on. */
+export interface Question {
+  readonly key: string;
+  readonly kind: "input" | "approval" | "authorization";
+  readonly message: string;
+  readonly schema?: JsonSchema;
+  readonly url?: string;
+  readonly arguments?: unknown;
+  readonly issues?: readonly Issue[];
+}
+
+/** The answer to a question. */
+export type Answer =
+  | { readonly action: "accept"; readonly content?: unknown }
+  | { readonly action: "decline" | "cancel" };
+
+/** What went wrong. */
+export interface CallFailure {
+  readonly code: string;
+  readonly message: string;
+  readonly issues: readonly Issue[];
+}
+
+/** A call of this page. */
+export interface PageCall {
+  readonly callId: string;
+  readonly tool: string;
+  readonly arguments: unknown;
+  readonly startedAt: number;
+  readonly status: "running" | "waiting" | "ok" | "failed";
+  readonly progress?: { readonly done: number; readonly total?: number; readonly message?: string };
+  /** What was streamed: output and metadata, in order. The oldest go first. */
+  readonly streamed: readonly { readonly type: string; readonly value: unknown }[];
+  /** How many streamed values are not kept any longer. */
+  readonly dropped: number;
+  readonly questions?: readonly Question[];
+  readonly ticket?: string;
+  readonly content?: unknown;
+  readonly truncated?: boolean;
+  readonly failure?: CallFailure;
+  readonly durationMs?: number;
+}
+
+/** The calls, newest first. */
+export const calls = signal<readonly PageCall[]>([]);
+
+const MAX_CALLS = 100;
+const MAX_STREAMED = 500;
+
+/** How to stop reading each call that runs. */
+const readers = new Map<string, AbortController>();
+
+/** The newest call of a tool. */
+export function lastCallOf(tool: string): PageCall | undefined {
+  return calls.value.find((call) => call.tool === tool);
+}
+
+function change(callId: string, edit: (call: PageCall) => Partial<PageCall>): void {
+  calls.value = calls.value.map((call) => {
+    if (call.callId !== callId) return call;
+    return { ...call, ...edit(call) };
+  });
+}
+
+/** Runs a tool. */
+export async function run(tool: string, input: unknown): Promise<void> {
+  const callId = newCallId();
+  const call: PageCall = {
+    callId,
+    tool,
+    arguments: input,
+    startedAt: Date.now(),
+    status: "running",
+    streamed: [],
+    dropped: 0,
+  };
+  const isOpen = ({ status }: PageCall): boolean => status === "running" || status === "waiting";
+  calls.value = [call, ...calls.value].filter((one, index) => index < MAX_CALLS || isOpen(one));
+  const path = `tools/${encodeURIComponent(tool)}/execute`;
+  await follow(callId, path, { arguments: input, callId });
+}
+
+/** Continues a call that waits for answers. */
+export async function answer(
+  { callId, ticket }: PageCall,
+  answers: Readonly<Record<string, Answer>>,
+): Promise<void> {
+  change(callId, ({ questions: _, ticket: __, ...rest }) => ({ ...rest, status: "running" }));
+  await follow(callId, `calls/${encodeURIComponent(callId)}`, { ticket, answers });
+}
+
+/** Aborts a call that runs. What waits for an answer is only forgotten here. */
+export async function abort({ callId, status }: PageCall): Promise<void> {
+  if (status !== "running") {
+    return change(callId, () => ({
+      status: "failed",
+      failure: { code: "aborted", message: "The call was not continued", issues: [] },
+    }));
+  }
+  try {
+    await send(`executions/${encodeURIComponent(callId)}/abort`, { method: "POST" });
+  } catch {
+    // The call has ended, or runs in another process, which notices that its client leaves.
+    readers.get(callId)?.abort();
+  }
+}
+
+async function follow(callId: string, path: string, body: unknown): Promise<void> {
+  const reader = new AbortController();
+  readers.set(callId, reader);
+  try {
+    const response = await send(path, {
+      method: "POST",
+      body,
+      accept: "text/event-stream",
+      signal: reader.signal,
+    });
+    if (response.headers.get("content-type")?.startsWith("text/event-stream") !== true) {
+      return end(callId, await response.json());
+    }
+    for await (const { event, data } of eventsOf(response)) {
+      if (!isObject(data)) continue;
+      if (event === "result") return end(callId, data["result"]);
+      note(callId, event, data);
+    }
+    fail(callId, "network", "The connection ended before the call did");
+  } catch (error) {
+    if (error instanceof ApiError) {
+      return fail(callId, error.code, error.message, error);
+    }
+    if (reader.signal.aborted) {
+      return fail(callId, "aborted", "The call was aborted");
+    }
+    fail(callId, "network", `The service cannot be reached: ${String(error)}`);
+  } finally {
+    readers.delete(callId);
+  }
+}
+
+function note(callId: string, event: string, data: Readonly<Record<string, unknown>>): void {
+  if (event === "progress") {
+    return change(callId, () => ({ progress: data["progress"] as PageCall["progress"] }) as object);
+  }
+  if (event !== "output" && event !== "metadata") return;
+  change(callId, ({ streamed, dropped }) => {
+    const all = [...streamed, { type: event, value: data["value"] }];
+    const over = Math.max(0, all.length - MAX_STREAMED);
+    return { streamed: all.slice(over), dropped: dropped + over };
+  });
+}
+
+/** Notes a result: of a stream, or the body of an answer. */
+function end(callId: string, result: unknown): void {
+  if (!isObject(result)) {
+    return fail(callId, "network", "The service answered no result");
+  }
+  const durationMs = typeof result["durationMs"] === "number" ? result["durationMs"] : undefined;
+  const timed = durationMs === undefined ? {} : { durationMs };
+  const { questions, ticket } = result;
+  if (Array.isArray(questions) && typeof ticket === "string") {
+    return change(callId, () => ({
+      ...timed,
+      status: "waiting",
+      questions: questions as readonly Question[],
+      ticket,
+    }));
+  }
+  if (result["ok"] === true) {
+    return change(callId, () => ({
+      ...timed,
+      status: "ok",
+      content: result["content"],
+      ...(result["truncated"] === true ? { truncated: true } : {}),
+    }));
+  }
+  const error = isObject(result["error"]) ? result["error"] : {};
+  fail(
+    callId,
+    String(error["code"]),
+    String(error["message"]),
+    { issues: Array.isArray(error["issues"]) ? (error["issues"] as readonly Issue[]) : [] },
+    timed,
+  );
+}
+
+function fail(
+  callId: string,
+  code: string,
+  message: string,
+  { issues = [] }: { readonly issues?: readonly Issue[] } = {},
+  rest: Partial<PageCall> = {},
+): void {
+  change(callId, ({ startedAt }) => ({
+    durationMs: Date.now() - startedAt,
+    ...rest,
+    status: "failed",
+    failure: { code, message, issues },
+  }));
+}
+
+/** The answer of `GET /metrics`: what belongs to no tool is for callers that may explain. */
+export type Figures =
+  & Omit<DispatcherMetrics, "queued" | "unknownTool">
+  & Partial<Pick<DispatcherMetrics, "queued">>;
+
+/** A measurement, for the charts. */
+export interface Sample {
+  readonly at: number;
+  readonly figures: Figures;
+}
+
+/** The last measurements, oldest first. */
+export const samples = signal<readonly Sample[]>([]);
+const MAX_SAMPLES = 60;
+
+/** Takes a measurement. */
+export async function measure(): Promise<void> {
+  const figures = await ask<Figures>("metrics", { accept: "application/json" });
+  samples.value = [...samples.value, { at: Date.now(), figures }].slice(-MAX_SAMPLES);
+}

@@ -1,0 +1,231 @@
+/**
+ * The calls of this page, and the metrics of the service.
+ *
+ * @module
+ */
+
+import type { JSX } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { abort, calls, measure, type PageCall, type Sample, samples } from "./calls.ts";
+import { CallView, Status } from "./call_view.tsx";
+import { Button, milliseconds } from "./parts.tsx";
+import { hrefOf } from "./route.ts";
+
+const EVERY_MS = 5_000;
+
+/** What was called, and how it went. */
+export function Calls(): JSX.Element {
+  const [error, setError] = useState<string>();
+  const ended = calls.value.filter(({ status }) => status === "ok" || status === "failed").length;
+  useEffect(() => {
+    let isGone = false;
+    const look = (): void => {
+      if (document.visibilityState === "hidden") return;
+      measure().then(
+        () => setError(undefined),
+        (thrown: unknown) => {
+          if (!isGone) {
+            setError(thrown instanceof Error ? thrown.message : String(thrown));
+          }
+        },
+      );
+    };
+    look();
+    const timer = setInterval(look, EVERY_MS);
+    return () => {
+      isGone = true;
+      clearInterval(timer);
+    };
+  }, [ended]);
+  return (
+    <main class="calls" id="main" tabIndex={-1}>
+      <h1>Calls</h1>
+      <History />
+      <h2>Metrics of the service</h2>
+      {error !== undefined && <p class="wrong">{error}</p>}
+      <Metrics />
+    </main>
+  );
+}
+
+function History(): JSX.Element {
+  const [open, setOpen] = useState<string>();
+  const list = calls.value;
+  if (list.length === 0) return <p>Nothing was called from this page yet.</p>;
+  const isOpen = ({ status }: PageCall): boolean => status === "running" || status === "waiting";
+  const sorted = [...list.filter(isOpen), ...list.filter((call) => !isOpen(call))];
+  return (
+    <ul class="history" aria-label="Calls of this page">
+      {sorted.map((call) => (
+        <li key={call.callId}>
+          <div class="row">
+            <time dateTime={new Date(call.startedAt).toISOString()}>
+              {new Date(call.startedAt).toLocaleTimeString()}
+            </time>
+            <a
+              href={hrefOf({
+                page: "tool",
+                id: call.tool,
+                view: "try",
+                arguments: JSON.stringify(call.arguments),
+              })}
+            >
+              <code>{call.tool}</code>
+            </a>
+            <Status call={call} />
+            {call.status === "running" && call.progress?.total !== undefined && (
+              <progress
+                aria-label={`Progress of ${call.tool}`}
+                value={call.progress.done}
+                max={call.progress.total}
+              />
+            )}
+            {isOpen(call) && (
+              <Button
+                kind="danger"
+                label={`Cancel ${call.tool}`}
+                onClick={() => void abort(call)}
+              >
+                Cancel
+              </Button>
+            )}
+            <Button
+              kind="quiet"
+              label={`Show the call of ${call.tool}`}
+              pressed={open === call.callId}
+              onClick={() => setOpen(open === call.callId ? undefined : call.callId)}
+            >
+              Show
+            </Button>
+          </div>
+          <code class="about">{JSON.stringify(call.arguments)}</code>
+          {open === call.callId && <CallView call={call} />}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function Metrics(): JSX.Element {
+  const figures = samples.value.at(-1)?.figures;
+  if (figures === undefined) return <p>Asking…</p>;
+  const called = figures.tools
+    .filter(({ calls, inFlight }) => calls + inFlight > 0)
+    .sort((a, b) => b.calls - a.calls);
+  const slowest = Math.max(1, ...called.map(({ duration }) => duration?.p95Ms ?? 0));
+  return (
+    <>
+      <div class="figures">
+        <Figure name="calls" value={figures.calls} read={({ figures }) => figures.calls} />
+        <Figure name="failed" value={figures.failed} read={({ figures }) => figures.failed} />
+        <Figure name="running" value={figures.inFlight} read={({ figures }) => figures.inFlight} />
+        {figures.queued !== undefined && (
+          <Figure
+            name="waiting for their turn"
+            value={figures.queued}
+            read={({ figures }) => figures.queued ?? 0}
+          />
+        )}
+      </div>
+      {called.length > 0 && (
+        <div class="scroll" role="region" aria-label="Metrics of each tool" tabIndex={0}>
+          <table>
+            <thead>
+              <tr>
+                <th scope="col">tool</th>
+                <th scope="col" class="number">
+                  calls
+                </th>
+                <th scope="col">errors</th>
+                <th scope="col" class="number">
+                  running
+                </th>
+                <th scope="col">p50</th>
+                <th scope="col">p95</th>
+              </tr>
+            </thead>
+            <tbody>
+              {called.map(({ id, calls, failed, errors, inFlight, duration }) => (
+                <tr key={id}>
+                  <th scope="row">
+                    <code>{id}</code>
+                  </th>
+                  <td class="number">{calls}</td>
+                  <td>
+                    {failed}
+                    <span class="about">
+                      {Object.entries(errors)
+                        .map(([code, count]) => `${code} ${count}`)
+                        .join(", ")}
+                    </span>
+                  </td>
+                  <td class="number">{inFlight}</td>
+                  <td>
+                    <Bar value={duration?.p50Ms} most={slowest} />
+                  </td>
+                  <td>
+                    <Bar value={duration?.p95Ms} most={slowest} />
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+    </>
+  );
+}
+
+function Bar({
+  value,
+  most,
+}: {
+  readonly value: number | undefined;
+  readonly most: number;
+}): JSX.Element {
+  if (value === undefined) return <>–</>;
+  return (
+    <span class="bar">
+      <svg viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true">
+        <rect width={Math.max(1, (100 * value) / most)} height="8" />
+      </svg>
+      {milliseconds(value)}
+    </span>
+  );
+}
+
+const WIDTH = 160;
+const HEIGHT = 32;
+
+/** A number, and how it has grown while this page was open. */
+function Figure({
+  name,
+  value,
+  read,
+}: {
+  readonly name: string;
+  readonly value: number;
+  readonly read: (sample: Sample) => number;
+}): JSX.Element {
+  const values = samples.value.map(read);
+  const least = Math.min(...values);
+  const span = Math.max(1, Math.max(...values) - least);
+  const points = values.map(
+    (one, index) =>
+      `${(WIDTH * index) / Math.max(1, values.length - 1)},${
+        HEIGHT - 2 - ((HEIGHT - 4) * (one - least)) / span
+      }`,
+  );
+  return (
+    <div class="figure">
+      <strong>{value}</strong> {name}
+      <svg
+        viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
+        role="img"
+        aria-label={`${name}: from ${values[0]} to ${value} in ${values.length} measurements`}
+      >
+        <polyline points={points.join(" ")} />
+      </svg>
+    </div>
+  );
+}

@@ -1,0 +1,597 @@
+/**
+ * The form of a schema. Each input shows a place of the value and replaces it; what is wrong with a
+ * place is said below it.
+ *
+ * @module
+ */
+
+import type { JSX } from "preact";
+import { useId, useState } from "preact/hooks";
+import { isObject, type Issue } from "../../tool/mod.ts";
+import type {
+  Choice,
+  FormSchema,
+  ListShape,
+  ObjectShape,
+  Place,
+  Shape,
+  Variant,
+} from "./schema_form.ts";
+import { parse, pointerOf, withMember } from "./json_text.ts";
+import { Button } from "./parts.tsx";
+
+type Element = JSX.Element;
+type Path = readonly (string | number)[];
+
+/** What the inputs of one form share. */
+interface FormState {
+  readonly schema: FormSchema;
+  readonly issues: ReadonlyMap<string, readonly Issue[]>;
+  /** Replaces the value of a place; `undefined` removes it. */
+  readonly set: (path: Path, value: unknown) => void;
+  /** The variants that the person chose, by place. */
+  readonly chosen: ReadonlyMap<string, number>;
+  readonly choose: (pointer: string, index: number) => void;
+}
+
+/** A form for a value. */
+export function Form({
+  schema,
+  value,
+  issues,
+  onChange,
+  name,
+}: {
+  readonly schema: FormSchema;
+  readonly value: unknown;
+  readonly issues: readonly Issue[];
+  readonly onChange: (value: unknown) => void;
+  /** What the value is called. */
+  readonly name: string;
+}): Element {
+  const [chosen, setChosen] = useState<ReadonlyMap<string, number>>(new Map());
+  const byPath = new Map<string, Issue[]>();
+  for (const issue of issues) {
+    byPath.set(issue.path, [...(byPath.get(issue.path) ?? []), issue]);
+  }
+  const state: FormState = {
+    schema,
+    issues: byPath,
+    set: (path, member) => onChange(withMember(value, path, member)),
+    chosen,
+    choose: (pointer, index) => setChosen(new Map([...chosen, [pointer, index]])),
+  };
+  return (
+    <div class="form" role="group" aria-label={name}>
+      <Field state={state} place={schema.root} path={[]} value={value} name={name} required />
+    </div>
+  );
+}
+
+interface FieldProps {
+  readonly state: FormState;
+  readonly place: Place;
+  readonly path: Path;
+  readonly value: unknown;
+  readonly name: string;
+  readonly required: boolean;
+  /** An item of a list is removed by the list. */
+  readonly isItem?: boolean;
+  /** How many forms are within each other at this place: a schema may lead back to itself. */
+  readonly nesting?: number;
+}
+
+/** What an input is told. */
+interface InputProps {
+  readonly id: string;
+  readonly value: unknown;
+  readonly isInvalid: boolean;
+  readonly isRequired: boolean;
+  readonly describedBy: string | undefined;
+  readonly hint: string;
+  readonly onChange: (value: unknown) => void;
+}
+
+/** One place of the value: its name, what is said about it, its input, and what is wrong with it. */
+function Field(props: FieldProps): Element {
+  const { state, place, path, value, name, required, isItem = false } = props;
+  const id = useId();
+  const { schema } = state;
+  const shape = schema.shapeOf(place);
+  const { title, description, deprecated, examples, default: usual } = schema.notesOf(place);
+  const pointer = pointerOf(path);
+  // What is missing is said of the object; the person looks for it here.
+  const parent = path.length === 0 ? [] : (state.issues.get(pointerOf(path.slice(0, -1))) ?? []);
+  const isMissing = required && value === undefined &&
+    parent.some(({ keyword }) => keyword === "required");
+  const issues = isMissing
+    ? ["This must be given"]
+    : (state.issues.get(pointer) ?? []).map(({ message }) => message);
+  const isRoot = path.length === 0;
+  const isThere = value !== undefined;
+  const isGroup = shape.kind === "object" || shape.kind === "list" || shape.kind === "variants";
+  // Without a value, an item would be gone.
+  const onChange = (next: unknown): void => state.set(path, isItem ? (next ?? null) : next);
+  const described = [
+    ...(description === undefined ? [] : [`${id}-about`]),
+    ...(issues.length > 0 ? [`${id}-wrong`] : []),
+  ].join(" ") || undefined;
+  const about = description !== undefined && !isRoot && (
+    <p id={`${id}-about`} class="about">
+      {description}
+    </p>
+  );
+  const wrong = issues.length > 0 && (
+    <ul id={`${id}-wrong`} class="wrong">
+      {issues.map((message) => <li key={message}>{message}</li>)}
+    </ul>
+  );
+  const called = (
+    <>
+      {name}
+      {title !== undefined && title !== name && <span class="faint">{title}</span>}
+    </>
+  );
+  const remarks = (
+    <span class="remarks" aria-hidden="true">
+      {required && !isRoot && !isItem && "required "}
+      {deprecated && "deprecated"}
+    </span>
+  );
+  const unset = isThere && !isRoot && !required && !isItem && (
+    <Button
+      kind="quiet"
+      label={`Remove ${name}`}
+      onClick={() => onChange(undefined)}
+    >
+      ×
+    </Button>
+  );
+
+  if (isGroup) {
+    const members = isThere && (
+      <>
+        {shape.kind === "object" && <ObjectField {...props} shape={shape} />}
+        {shape.kind === "list" && <ListField {...props} shape={shape} />}
+        {shape.kind === "variants" && <VariantsField {...props} variants={shape.variants} />}
+      </>
+    );
+    if (isRoot && shape.kind === "object") {
+      return (
+        <>
+          {wrong}
+          {members}
+        </>
+      );
+    }
+    return (
+      <fieldset class="group" aria-describedby={described}>
+        <legend>
+          {called} {remarks} {unset}
+        </legend>
+        {about}
+        {!isThere && (
+          <Button
+            kind="quiet"
+            label={`Add ${name}`}
+            onClick={() => onChange(schema.initial(place))}
+          >
+            + Add
+          </Button>
+        )}
+        {members}
+        {wrong}
+      </fieldset>
+    );
+  }
+  const input: InputProps = {
+    id,
+    value,
+    isInvalid: issues.length > 0,
+    isRequired: required && !isItem,
+    describedBy: described,
+    hint: usual !== undefined
+      ? `by default ${JSON.stringify(usual)}`
+      : examples.length > 0
+      ? `such as ${JSON.stringify(examples[0])}`
+      : "not set",
+    onChange,
+  };
+  return (
+    <div class="field">
+      <div class="label">
+        <label for={id}>{called}</label> {remarks} {unset}
+      </div>
+      {about}
+      <Input {...input} shape={shape} />
+      {wrong}
+    </div>
+  );
+}
+
+/** The input for a value that has no parts. */
+function Input({ shape, ...input }: InputProps & { readonly shape: Shape }): Element {
+  switch (shape.kind) {
+    case "choice":
+      return <ChoiceInput {...input} choices={shape.choices} />;
+    case "boolean":
+      return <ChoiceInput {...input} choices={BOOLEANS} />;
+    case "null":
+      return <ChoiceInput {...input} choices={NULLS} />;
+    case "number":
+      return <NumberInput {...input} integer={shape.integer} />;
+    case "text":
+      return <TextInput {...input} format={shape.format} />;
+    default:
+      return <JsonInput {...input} />;
+  }
+}
+
+const BOOLEANS: readonly Choice[] = [
+  { label: "true", value: true },
+  { label: "false", value: false },
+];
+const NULLS: readonly Choice[] = [{ label: "null", value: null }];
+
+function ObjectField({
+  state,
+  path,
+  value,
+  shape,
+}: FieldProps & { readonly shape: ObjectShape }): Element {
+  const [added, setAdded] = useState("");
+  const id = useId();
+  const own = isObject(value) ? value : {};
+  const { properties, required, rest } = shape;
+  const others = Object.keys(own).filter((name) => !properties.has(name));
+  const isTaken = Object.hasOwn(own, added) || properties.has(added);
+  const add = (): void => {
+    if (added === "" || isTaken || rest === undefined) return;
+    state.set([...path, added], state.schema.initial(rest));
+    setAdded("");
+  };
+  return (
+    <div class="members">
+      {!isObject(value) && value !== undefined && (
+        <p class="about">The value is no object; what is filled in here replaces it.</p>
+      )}
+      {[...properties].map(([name, place]) => (
+        <Field
+          key={name}
+          state={state}
+          place={place}
+          path={[...path, name]}
+          value={Object.hasOwn(own, name) ? own[name] : undefined}
+          name={name}
+          required={required.has(name)}
+        />
+      ))}
+      {others.map((name) => (
+        <Field
+          key={name}
+          state={state}
+          place={rest ?? []}
+          path={[...path, name]}
+          value={own[name]}
+          name={name}
+          required={required.has(name)}
+        />
+      ))}
+      {rest !== undefined && (
+        <div class="row">
+          <label for={id} class="hidden">
+            Name of another property
+          </label>
+          <input
+            id={id}
+            type="text"
+            value={added}
+            placeholder="name of another property"
+            onInput={(event) => setAdded(event.currentTarget.value)}
+            onKeyDown={(event) => event.key === "Enter" && add()}
+          />
+          <Button kind="quiet" disabled={added === "" || isTaken} onClick={add}>
+            + Add
+          </Button>
+        </div>
+      )}
+    </div>
+  );
+}
+
+function ListField({
+  state,
+  path,
+  value,
+  shape,
+  name,
+}: FieldProps & { readonly shape: ListShape }): Element {
+  const list = Array.isArray(value) ? value : [];
+  const { first, rest, maxItems } = shape;
+  const next = first[list.length] ?? rest;
+  const move = (from: number, to: number): void => {
+    const moved = [...list];
+    moved.splice(to, 0, ...moved.splice(from, 1));
+    state.set(path, moved);
+  };
+  return (
+    <div class="members">
+      {list.map((item: unknown, index) => (
+        <div key={index} class="item">
+          <Field
+            state={state}
+            place={first[index] ?? rest ?? []}
+            path={[...path, index]}
+            value={item}
+            name={`${name} ${index + 1}`}
+            required
+            isItem
+          />
+          <div class="row">
+            <Button
+              kind="quiet"
+              label={`Move ${name} ${index + 1} up`}
+              disabled={index === 0}
+              onClick={() => move(index, index - 1)}
+            >
+              ↑
+            </Button>
+            <Button
+              kind="quiet"
+              label={`Remove ${name} ${index + 1}`}
+              onClick={() => state.set([...path, index], undefined)}
+            >
+              ×
+            </Button>
+          </div>
+        </div>
+      ))}
+      {next !== undefined && list.length < maxItems && (
+        <Button
+          kind="quiet"
+          label={`Add an item to ${name}`}
+          onClick={() => state.set([...path, list.length], state.schema.initial(next))}
+        >
+          + Add an item
+        </Button>
+      )}
+    </div>
+  );
+}
+
+function VariantsField(props: FieldProps & { readonly variants: readonly Variant[] }): Element {
+  const { state, path, value, name, variants, nesting = 0 } = props;
+  const id = useId();
+  const pointer = `${nesting}${pointerOf(path)}`;
+  const index = state.chosen.get(pointer) ?? state.schema.variantOf(variants, value);
+  const place = variants[index]?.place ?? [];
+  return (
+    <div class="members">
+      <label for={id} class="hidden">
+        Form of {name}
+      </label>
+      <select
+        id={id}
+        value={String(index)}
+        onChange={(event) => {
+          const next = Number(event.currentTarget.value);
+          state.choose(pointer, next);
+          const chosen = variants[next];
+          if (chosen !== undefined) {
+            state.set(path, state.schema.initial(chosen.place));
+          }
+        }}
+      >
+        {variants.map(({ label }, own) => (
+          <option key={own} value={String(own)}>
+            {label}
+          </option>
+        ))}
+      </select>
+      <VariantInput {...props} place={place} />
+    </div>
+  );
+}
+
+const MAX_NESTING = 4;
+
+/** The input of a variant, without its name, which the group has already. */
+function VariantInput(props: FieldProps): Element | null {
+  const { state, place, path, value, name, nesting = 0 } = props;
+  const shape = state.schema.shapeOf(place);
+  if (shape.kind === "object") return <ObjectField {...props} shape={shape} />;
+  if (shape.kind === "list") return <ListField {...props} shape={shape} />;
+  if (shape.kind === "null") return null;
+  if (shape.kind === "variants" && nesting < MAX_NESTING) {
+    return <VariantsField {...props} nesting={nesting + 1} variants={shape.variants} />;
+  }
+  const input: InputProps = {
+    id: useId(),
+    value,
+    isInvalid: state.issues.has(pointerOf(path)),
+    isRequired: props.required,
+    describedBy: undefined,
+    hint: "",
+    onChange: (next) => state.set(path, next),
+  };
+  return (
+    <>
+      <label for={input.id} class="hidden">
+        {name}
+      </label>
+      <Input {...input} shape={shape} />
+    </>
+  );
+}
+
+/** A list of values. The one that is there may be none of them. */
+function ChoiceInput({
+  id,
+  value,
+  isInvalid,
+  isRequired,
+  describedBy,
+  hint,
+  onChange,
+  choices,
+}: InputProps & { readonly choices: readonly Choice[] }): Element {
+  const text = JSON.stringify(value);
+  const index = choices.findIndex((choice) => JSON.stringify(choice.value) === text);
+  return (
+    <select
+      id={id}
+      value={String(index)}
+      aria-invalid={isInvalid}
+      aria-required={isRequired}
+      aria-describedby={describedBy}
+      onChange={(event) => {
+        const next = Number(event.currentTarget.value);
+        onChange(next === -1 ? undefined : choices[next]?.value);
+      }}
+    >
+      {index === -1 && (
+        <option value="-1">{value === undefined ? hint : `${text} (no choice)`}</option>
+      )}
+      {choices.map(({ label }, own) => (
+        <option key={own} value={String(own)}>
+          {label}
+        </option>
+      ))}
+    </select>
+  );
+}
+
+const NUMBER = /^-?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/;
+
+/** A text as a number. What is no number stays a text, and the check says so. */
+function numberOf(text: string): unknown {
+  if (text === "") return undefined;
+  return NUMBER.test(text) && Number.isFinite(Number(text)) ? Number(text) : text;
+}
+
+function NumberInput({
+  id,
+  value,
+  isInvalid,
+  isRequired,
+  describedBy,
+  hint,
+  onChange,
+  integer,
+}: InputProps & { readonly integer: boolean }): Element {
+  const [typed, setTyped] = useState("");
+  // What was typed stays as it is: "1.0" is on the way to "1.05".
+  const text = numberOf(typed) === value
+    ? typed
+    : value === undefined || value === null
+    ? ""
+    : typeof value === "string"
+    ? value
+    : JSON.stringify(value);
+  return (
+    <input
+      id={id}
+      type="text"
+      inputMode={integer ? "numeric" : "decimal"}
+      value={text}
+      placeholder={hint}
+      aria-invalid={isInvalid}
+      aria-required={isRequired}
+      aria-describedby={describedBy}
+      onInput={(event) => {
+        const next = event.currentTarget.value.trim();
+        setTyped(next);
+        onChange(numberOf(next));
+      }}
+    />
+  );
+}
+
+const TYPES: Readonly<Record<string, string>> = {
+  date: "date",
+  email: "email",
+  uri: "url",
+  password: "password",
+};
+
+function TextInput({
+  id,
+  value,
+  isInvalid,
+  isRequired,
+  describedBy,
+  hint,
+  onChange,
+  format,
+}: InputProps & { readonly format: string | undefined }): Element {
+  const text = value === undefined ? "" : typeof value === "string" ? value : JSON.stringify(value);
+  const common = {
+    id,
+    value: text,
+    placeholder: format === undefined ? hint : `${format}${hint === "" ? "" : `, ${hint}`}`,
+    "aria-invalid": isInvalid,
+    "aria-required": isRequired,
+    "aria-describedby": describedBy,
+    spellcheck: false,
+    autocomplete: "off",
+  };
+  const type = format === undefined ? undefined : (TYPES[format] ?? "text");
+  // A date that is not one would be shown as nothing.
+  const isShown = type !== "date" || text === "" || /^\d{4}-\d\d-\d\d$/.test(text);
+  return type === undefined
+    ? (
+      <textarea
+        {...common}
+        rows={Math.min(12, text.split("\n").length)}
+        onInput={(event) => onChange(event.currentTarget.value)}
+      />
+    )
+    : (
+      <input
+        {...common}
+        type={isShown ? type : "text"}
+        onInput={(event) => onChange(event.currentTarget.value)}
+      />
+    );
+}
+
+/** Any value, as JSON. It replaces the value whenever it is JSON. */
+function JsonInput({
+  id,
+  value,
+  isInvalid,
+  isRequired,
+  describedBy,
+  hint,
+  onChange,
+}: InputProps): Element {
+  const [typed, setTyped] = useState("");
+  const read = parse(typed);
+  const isCurrent = read.ok && JSON.stringify(read.value) === JSON.stringify(value);
+  const [isBroken, setBroken] = useState(false);
+  const text = isCurrent || isBroken ? typed : value === undefined ? "" : JSON.stringify(value);
+  return (
+    <>
+      <textarea
+        id={id}
+        class="code"
+        value={text}
+        placeholder={`any JSON${hint === "" ? "" : `, ${hint}`}`}
+        rows={Math.min(12, text.split("\n").length)}
+        spellcheck={false}
+        aria-invalid={isInvalid || isBroken}
+        aria-required={isRequired}
+        aria-describedby={describedBy}
+        onInput={(event) => {
+          const next = event.currentTarget.value;
+          setTyped(next);
+          const own = parse(next);
+          setBroken(!own.ok && next !== "");
+          if (next === "") onChange(undefined);
+          else if (own.ok) onChange(own.value);
+        }}
+      />
+      {isBroken && <p class="wrong">This is not JSON yet; the value has not changed.</p>}
+    </>
+  );
+}

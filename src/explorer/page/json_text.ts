@@ -1,0 +1,131 @@
+/**
+ * JSON as text: lines that know their place in the value, and the words to colour.
+ *
+ * @module
+ */
+
+import { isObject, pointerStep } from "../../tool/mod.ts";
+
+/** A line of indented JSON. */
+export interface JsonLine {
+  readonly text: string;
+  /** The place that the line begins, as a JSON Pointer; `undefined` for a closing bracket. */
+  readonly pointer?: string;
+}
+
+/** Writes a value as `JSON.stringify(value, null, 2)` does, line by line. */
+export function jsonLines(value: unknown): readonly JsonLine[] {
+  const lines: JsonLine[] = [];
+  write(value, "", "", "", "");
+  return lines;
+
+  function write(
+    part: unknown,
+    pointer: string,
+    indent: string,
+    before: string,
+    after: string,
+  ): void {
+    const isList = Array.isArray(part);
+    const entries = isList
+      ? part.map((item, index): [string, unknown] => [String(index), item])
+      : isObject(part)
+      ? Object.entries(part).filter(([, item]) => item !== undefined)
+      : [];
+    if (entries.length === 0) {
+      lines.push({ text: `${indent}${before}${JSON.stringify(part)}${after}`, pointer });
+      return;
+    }
+    lines.push({ text: `${indent}${before}${isList ? "[" : "{"}`, pointer });
+    entries.forEach(([key, item], index) => {
+      write(
+        item,
+        `${pointer}${pointerStep(key)}`,
+        `${indent}  `,
+        isList ? "" : `${JSON.stringify(key)}: `,
+        index < entries.length - 1 ? "," : "",
+      );
+    });
+    lines.push({ text: `${indent}${isList ? "]" : "}"}${after}` });
+  }
+}
+
+/** What a word of JSON is. */
+export type WordKind = "key" | "string" | "number" | "word" | "plain";
+
+/** A word of a text of JSON, and what it is. */
+export interface Word {
+  readonly kind: WordKind;
+  readonly text: string;
+}
+
+/** A string, with a colon after it if it is a key; a number; `true`, `false` or `null`. */
+const WORDS = /("(?:[^"\\\n]|\\.)*"?)(\s*:)?|(-?\d[\d.eE+-]*)|\b(true|false|null)\b/g;
+
+/** Cuts a text into words. The text need not be valid: it is coloured while it is written. */
+export function wordsOf(text: string): readonly Word[] {
+  const words: Word[] = [];
+  let end = 0;
+  for (const match of text.matchAll(WORDS)) {
+    const [all, quoted, colon, number] = match;
+    if (match.index > end) {
+      words.push({ kind: "plain", text: text.slice(end, match.index) });
+    }
+    if (quoted !== undefined) {
+      words.push({ kind: colon === undefined ? "string" : "key", text: quoted });
+      if (colon !== undefined) words.push({ kind: "plain", text: colon });
+    } else {
+      words.push({ kind: number === undefined ? "word" : "number", text: all });
+    }
+    end = match.index + all.length;
+  }
+  if (end < text.length) words.push({ kind: "plain", text: text.slice(end) });
+  return words;
+}
+
+/** A text as JSON, or what is wrong with it. */
+export type Parsed = { readonly ok: true; readonly value: unknown } | {
+  readonly ok: false;
+  readonly message: string;
+};
+
+/** Reads a text as JSON. */
+export function parse(text: string): Parsed {
+  try {
+    return { ok: true, value: JSON.parse(text) as unknown };
+  } catch (error) {
+    return { ok: false, message: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+/** A copy of a value with a member set, or removed if `member` is `undefined`. */
+export function withMember(
+  value: unknown,
+  [key, ...rest]: readonly (string | number)[],
+  member: unknown,
+): unknown {
+  if (key === undefined) return member;
+  if (typeof key === "number") {
+    const list = Array.isArray(value) ? [...value] : [];
+    const item = withMember(list[key], rest, member);
+    if (item === undefined) list.splice(key, 1);
+    else list[key] = item;
+    return list;
+  }
+  const own = isObject(value) ? value : {};
+  const item = withMember(own[key], rest, member);
+  const entries = Object.entries(own).filter(([name]) => name !== key || item !== undefined);
+  // fromEntries makes an own property of every name, `__proto__` included.
+  return Object.fromEntries(
+    item === undefined
+      ? entries
+      : Object.hasOwn(own, key)
+      ? entries.map(([name, old]) => [name, name === key ? item : old])
+      : [...entries, [key, item]],
+  );
+}
+
+/** A path as a JSON Pointer. */
+export function pointerOf(path: readonly (string | number)[]): string {
+  return path.map(pointerStep).join("");
+}

@@ -1,0 +1,301 @@
+/**
+ * The page: its head, the list of tools, and what is shown beside it.
+ *
+ * @module
+ */
+
+import { effect, signal } from "@preact/signals";
+import { type JSX, render } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { ask, BASE, isRefused, token } from "./api.ts";
+import { calls } from "./calls.ts";
+import { Calls } from "./calls_page.tsx";
+import { Button, Coloured, Risk, Segments } from "./parts.tsx";
+import { hrefOf, type Route, route, type ToolView } from "./route.ts";
+import { Targets } from "./targets.tsx";
+import { SEARCH_ID, ToolList } from "./tool_list.tsx";
+import { type ListedTool, loading, revision, start, tools, unavailable } from "./tools.ts";
+import { Try } from "./try.tsx";
+import { Why } from "./why.tsx";
+
+type Scheme = "light dark" | "light" | "dark";
+
+const scheme = signal<Scheme>("light dark");
+effect(() => {
+  document.documentElement.style.colorScheme = scheme.value;
+});
+
+function App(): JSX.Element {
+  const shown = route.value;
+  const tokens = useRef<HTMLDialogElement>(null);
+  const keys = useRef<HTMLDialogElement>(null);
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent): void => {
+      const { tagName } = event.target as Element;
+      const isTyping = /^(INPUT|TEXTAREA|SELECT)$/.test(tagName);
+      if (isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
+      if (event.key === "?") keys.current?.showModal();
+      const search = document.getElementById(SEARCH_ID);
+      if (event.key !== "/" || search === null) return;
+      event.preventDefault();
+      search.focus();
+    };
+    addEventListener("keydown", onKey);
+    return () => removeEventListener("keydown", onKey);
+  }, []);
+  useEffect(() => {
+    if (isRefused.value) tokens.current?.showModal();
+  }, [isRefused.value]);
+  const waiting = calls.value.filter(({ status }) => status === "waiting").length;
+  return (
+    <>
+      <a class="skip" href="#main" onClick={skip}>
+        Skip to the content
+      </a>
+      <header>
+        <a class="brand" href="#/">
+          plue
+        </a>
+        <nav aria-label="Pages">
+          <Tab to={{ page: "tools" }} isCurrent={shown.page === "tools" || shown.page === "tool"}>
+            Tools
+          </Tab>
+          <Tab to={{ page: "why" }} isCurrent={shown.page === "why"}>
+            Why
+          </Tab>
+          <Tab to={{ page: "calls" }} isCurrent={shown.page === "calls"}>
+            {waiting > 0 ? `Calls (${waiting})` : "Calls"}
+          </Tab>
+        </nav>
+        <select
+          aria-label="Colours"
+          value={scheme.value}
+          onChange={(event) => (scheme.value = event.currentTarget.value as Scheme)}
+        >
+          <option value="light dark">as the system</option>
+          <option value="light">light</option>
+          <option value="dark">dark</option>
+        </select>
+        <Button kind="quiet" label="Keyboard shortcuts" onClick={() => keys.current?.showModal()}>
+          ?
+        </Button>
+        <Button onClick={() => tokens.current?.showModal()}>
+          {token.value === "" ? "Token" : "Token set"}
+        </Button>
+      </header>
+      <div class={`content page-${shown.page}`}>
+        {(shown.page === "tools" || shown.page === "tool") && <ToolList />}
+        {shown.page === "tools" && <Welcome />}
+        {shown.page === "tool" && <ToolPage shown={shown} />}
+        {shown.page === "why" && <Why />}
+        {shown.page === "calls" && <Calls />}
+      </div>
+      <dialog ref={tokens} aria-label="Token">
+        <TokenForm onDone={() => tokens.current?.close()} />
+      </dialog>
+      <dialog ref={keys} aria-label="Keyboard shortcuts">
+        <h2>Keyboard shortcuts</h2>
+        <dl>
+          <dt>
+            <kbd>/</kbd>
+          </dt>
+          <dd>search the tools</dd>
+          <dt>
+            <kbd>↑</kbd> <kbd>↓</kbd>
+          </dt>
+          <dd>move in the list of tools, and in the matrix</dd>
+          <dt>
+            <kbd>Ctrl</kbd> + <kbd>Enter</kbd>
+          </dt>
+          <dd>run the tool</dd>
+          <dt>
+            <kbd>?</kbd>
+          </dt>
+          <dd>this list</dd>
+        </dl>
+        <form method="dialog">
+          <button class="button main" type="submit">
+            Close
+          </button>
+        </form>
+      </dialog>
+    </>
+  );
+}
+
+/** The fragment is the route, so a link to an element would lead elsewhere. */
+function skip(event: Event): void {
+  event.preventDefault();
+  document.getElementById("main")?.focus();
+}
+
+function Tab({
+  to,
+  isCurrent,
+  children,
+}: {
+  readonly to: Route;
+  readonly isCurrent: boolean;
+  readonly children: string;
+}): JSX.Element {
+  return (
+    <a href={hrefOf(to)} aria-current={isCurrent ? "page" : undefined}>
+      {children}
+    </a>
+  );
+}
+
+function Welcome(): JSX.Element {
+  const state = loading.value;
+  return (
+    <main id="main" tabIndex={-1} class="welcome">
+      <h1>Tools of this service</h1>
+      {typeof state === "object" && <p class="wrong">{state.error}</p>}
+      {state === "ready" && tools.value.size === 0 && (
+        <p>There are no tools that you may see. With another token there may be some.</p>
+      )}
+      <p>
+        Choose a tool to see its form, call it, and look at it as each provider's model does. What
+        you see is what the service lets its caller see: <code>{BASE}</code>
+      </p>
+      <p>
+        <a href="#/why">Why</a> shows who sees which tool, and why. <a href="#/calls">Calls</a>{" "}
+        has what was called, and the metrics of the service.
+      </p>
+    </main>
+  );
+}
+
+const VIEWS: readonly (readonly [ToolView, string])[] = [
+  ["try", "Try"],
+  ["targets", "Targets"],
+  ["schema", "Schema"],
+];
+
+function ToolPage({ shown }: { readonly shown: Route & { readonly page: "tool" } }): JSX.Element {
+  const { id, view } = shown;
+  const [found, setFound] = useState<ListedTool>();
+  const [error, setError] = useState<string>();
+  const listed = tools.value.get(id);
+  const seen = revision.value;
+  const state = loading.value;
+  useEffect(() => {
+    setError(undefined);
+    // A tool that is not available now is not listed, and can be looked at.
+    if (listed !== undefined || state !== "ready") return;
+    ask<ListedTool>(`tools/${encodeURIComponent(id)}`).then(
+      setFound,
+      (thrown: unknown) => setError(String((thrown as Error).message)),
+    );
+  }, [id, listed, seen, state]);
+  const tool = listed ?? (found?.id === id ? found : undefined);
+  const absent = unavailable.value.find((one) => one.id === id);
+  return (
+    <main id="main" tabIndex={-1} class="tool-page">
+      <a class="back" href="#/">
+        ← Tools
+      </a>
+      {tool === undefined
+        ? (
+          <>
+            <h1>
+              <code>{id}</code>
+            </h1>
+            <p>{error ?? (typeof state === "object" ? state.error : "Asking…")}</p>
+          </>
+        )
+        : (
+          <>
+            <About tool={tool} />
+            {absent !== undefined && <p class="wrong">{absent.reason}</p>}
+            <Segments
+              label="View"
+              values={VIEWS}
+              value={view}
+              onChange={(next) => (location.hash = hrefOf({ page: "tool", id, view: next }))}
+            />
+            {view === "try" && (
+              <Try key={`${id} ${shown.arguments}`} tool={tool} given={shown.arguments} />
+            )}
+            {view === "targets" && <Targets tool={tool} />}
+            {view === "schema" && <Schema tool={tool} />}
+          </>
+        )}
+    </main>
+  );
+}
+
+function About({ tool }: { readonly tool: ListedTool }): JSX.Element {
+  const { id, title, description, risk, category, tags, deprecated } = tool;
+  return (
+    <div class="about-tool">
+      <h1>
+        <code>{id}</code> {title !== undefined && <span class="faint">{title}</span>}
+      </h1>
+      <p class="badges">
+        <Risk level={risk} />
+        {category !== undefined && <span class="badge">{category}</span>}
+        {tool.requiresApproval === true && <span class="badge">needs approval</span>}
+        {deprecated !== undefined && (
+          <span class="badge">deprecated{typeof deprecated === "string" && `: ${deprecated}`}</span>
+        )}
+        {tags.map((tag) => (
+          <span key={tag} class="badge quiet">
+            {tag}
+          </span>
+        ))}
+      </p>
+      <p class="description">{description}</p>
+    </div>
+  );
+}
+
+function Schema({ tool }: { readonly tool: ListedTool }): JSX.Element {
+  return (
+    <pre class="json" tabIndex={0} role="region" aria-label="The tool as the service lists it">
+      <Coloured text={JSON.stringify(tool, null, 2)} />
+    </pre>
+  );
+}
+
+function TokenForm({ onDone }: { readonly onDone: () => void }): JSX.Element {
+  const [typed, setTyped] = useState("");
+  return (
+    <form
+      method="dialog"
+      onSubmit={(event) => {
+        event.preventDefault();
+        isRefused.value = false;
+        token.value = typed.trim();
+        setTyped("");
+        onDone();
+      }}
+    >
+      <h2>Token</h2>
+      {isRefused.value && <p class="wrong">The service asks who you are.</p>}
+      <p>
+        The service answers as it does to every caller with this token. It stays in the memory of
+        this page, and is gone when the page is closed.
+      </p>
+      <label for="token">Bearer token</label>
+      <input
+        id="token"
+        type="password"
+        value={typed}
+        autocomplete="off"
+        spellcheck={false}
+        onInput={(event) => setTyped(event.currentTarget.value)}
+      />
+      <div class="row">
+        <button class="button main" type="submit">
+          Use it
+        </button>
+        <Button onClick={onDone}>Close</Button>
+      </div>
+    </form>
+  );
+}
+
+start();
+const root = document.getElementById("app");
+if (root !== null) render(<App />, root);

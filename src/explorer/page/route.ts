@@ -1,0 +1,64 @@
+/**
+ * Which part of the page is shown: the fragment of its address, which is not sent to the service.
+ *
+ * @module
+ */
+
+import { effect, signal } from "@preact/signals";
+
+/** The views of one tool. */
+export type ToolView = "try" | "targets" | "schema";
+
+/** What is shown. */
+export type Route =
+  | { readonly page: "tools" | "why" | "calls" }
+  | {
+    readonly page: "tool";
+    readonly id: string;
+    readonly view: ToolView;
+    /** The arguments that a link opens the form with, as JSON. */
+    readonly arguments?: string;
+  };
+
+const VIEWS: readonly string[] = ["try", "targets", "schema"] satisfies readonly ToolView[];
+
+/** Reads a fragment. An unknown one is the list of tools. */
+export function readRoute(hash: string): Route {
+  const [path = "", query = ""] = hash.replace(/^#?\/?/, "").split("?");
+  const [page, id, view = "try"] = path.split("/");
+  if (page === "why" || page === "calls") return { page };
+  if (page !== "tool" || id === undefined || !VIEWS.includes(view)) {
+    return { page: "tools" };
+  }
+  const given = new URLSearchParams(query).get("arguments");
+  try {
+    return {
+      page,
+      id: decodeURIComponent(id),
+      view: view as ToolView,
+      ...(given === null ? {} : { arguments: given }),
+    };
+  } catch {
+    return { page: "tools" };
+  }
+}
+
+/** The fragment of a route. */
+export function hrefOf(route: Route): string {
+  if (route.page !== "tool") {
+    return route.page === "tools" ? "#/" : `#/${route.page}`;
+  }
+  const query = route.arguments === undefined
+    ? ""
+    : `?${new URLSearchParams({ arguments: route.arguments })}`;
+  return `#/tool/${encodeURIComponent(route.id)}/${route.view}${query}`;
+}
+
+/** What is shown now. */
+export const route = signal<Route>(readRoute(location.hash));
+
+addEventListener("hashchange", () => (route.value = readRoute(location.hash)));
+effect(() => {
+  const shown = route.value;
+  document.title = shown.page === "tool" ? `${shown.id} · plue` : `${shown.page} · plue`;
+});

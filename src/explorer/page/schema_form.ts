@@ -1,0 +1,461 @@
+/**
+ * What a form asks for, read from a JSON Schema: which kind of input each place of the arguments
+ * gets, and what it is called. It decides nothing about validity: any value can be shown, and the
+ * check of the arguments says what is wrong with it.
+ *
+ * @module
+ */
+
+import {
+  asDraft2020,
+  detectDialect,
+  type Dialect,
+  indexSchemas,
+  isOfType,
+  isOneOf,
+  ReferenceIndex,
+  ROOT_URI,
+} from "../../schema/mod.ts";
+import { isObject, type JsonSchema, type JsonSchemaObject } from "../../tool/mod.ts";
+
+/** A schema, and the URI that its references are relative to. */
+interface Part {
+  readonly schema: JsonSchema;
+  readonly base: string;
+}
+
+/** The schemas that a place of the value must all fit. */
+export type Place = readonly Part[];
+
+/** One of the forms that a value may take. */
+export interface Variant {
+  readonly label: string;
+  readonly place: Place;
+}
+
+/** One of the values that there are. */
+export interface Choice {
+  readonly label: string;
+  readonly value: unknown;
+}
+
+/** What the form shows for one place. */
+export type Shape =
+  | ObjectShape
+  | ListShape
+  | { readonly kind: "choice"; readonly choices: readonly Choice[] }
+  | { readonly kind: "variants"; readonly variants: readonly Variant[] }
+  | { readonly kind: "text"; readonly format?: string }
+  | { readonly kind: "number"; readonly integer: boolean }
+  | { readonly kind: "boolean" }
+  | { readonly kind: "null" }
+  | { readonly kind: "json" };
+
+/** An object: its named properties, and what others may be. */
+export interface ObjectShape {
+  readonly kind: "object";
+  readonly properties: ReadonlyMap<string, Place>;
+  readonly required: ReadonlySet<string>;
+  /** What properties of other names are; absent if the form offers none. */
+  readonly rest?: Place;
+}
+
+/** A list: its first items, and what the others are. */
+export interface ListShape {
+  readonly kind: "list";
+  readonly first: readonly Place[];
+  /** Absent if there are no others. */
+  readonly rest?: Place;
+  readonly maxItems: number;
+}
+
+/** What a schema says about a place besides its form. */
+export interface Notes {
+  readonly title?: string;
+  readonly description?: string;
+  readonly deprecated: boolean;
+  readonly examples: readonly unknown[];
+  /** What an absent value stands for. */
+  readonly default?: unknown;
+}
+
+/** References and `allOf` are followed this far: a schema may lead back to itself. */
+const MAX_PARTS = 64;
+/** How deep the value of an added place is filled in. */
+const MAX_DEPTH = 6;
+
+/** Reads one schema as a form. */
+export class FormSchema {
+  readonly root: Place;
+  readonly #dialect: Dialect;
+  readonly #index: ReferenceIndex;
+
+  constructor(schema: JsonSchema) {
+    this.#dialect = detectDialect(schema);
+    this.#index = new ReferenceIndex(schema, this.#dialect);
+    indexSchemas(this.#index, schema);
+    this.root = [{ schema, base: ROOT_URI }];
+  }
+
+  /** What the form shows for a place. */
+  shapeOf(place: Place): Shape {
+    const parts = this.#expand(place);
+    return choiceIn(parts) ?? this.#variantsIn(parts) ?? shapeByType(parts);
+  }
+
+  /** What a place is called, and what is said about it. */
+  notesOf(place: Place): Notes {
+    const parts = this.#expand(place);
+    const { title, description } = {
+      title: textIn(parts, "title"),
+      description: textIn(parts, "description"),
+    };
+    const given = parts.find(({ schema }) => schema["default"] !== undefined)?.schema["default"];
+    return {
+      ...(given === undefined ? {} : { default: given }),
+      ...(title === undefined ? {} : { title }),
+      ...(description === undefined ? {} : { description }),
+      deprecated: parts.some(({ schema }) => schema["deprecated"] === true),
+      examples: parts.flatMap(({ schema }) =>
+        Array.isArray(schema["examples"]) ? schema["examples"] : []
+      ),
+    };
+  }
+
+  /** The value that a place begins with when it is added. */
+  initial(place: Place, depth = 0): unknown {
+    const given = this.#expand(place).find(({ schema }) => schema["default"] !== undefined);
+    if (given !== undefined) return given.schema["default"];
+    const shape = this.shapeOf(place);
+    switch (shape.kind) {
+      case "object":
+        return Object.fromEntries(
+          [...shape.properties].flatMap(([name, own]) => {
+            const value = depth < MAX_DEPTH && shape.required.has(name)
+              ? this.#given(own, depth + 1)
+              : undefined;
+            return value === undefined ? [] : [[name, value]];
+          }),
+        );
+      case "list":
+        return [];
+      case "choice":
+        return shape.choices[0]?.value ?? null;
+      case "variants":
+        return depth < MAX_DEPTH && shape.variants[0] !== undefined
+          ? this.initial(shape.variants[0].place, depth + 1)
+          : null;
+      case "text":
+        return "";
+      case "number":
+        return numberIn(this.#expand(place), "minimum") ?? 0;
+      case "boolean":
+        return false;
+      default:
+        return null;
+    }
+  }
+
+  /** Which variant a value has: the first that it could be. */
+  variantOf(variants: readonly Variant[], value: unknown): number {
+    const fits = variants.findIndex(({ place }) => this.#resembles(place, value, 2));
+    if (fits !== -1) return fits;
+    return Math.max(
+      0,
+      variants.findIndex(({ place }) => this.#resembles(place, value, 0)),
+    );
+  }
+
+  /** The value of a required property that is known without asking: a constant, or what has one. */
+  #given(place: Place, depth: number): unknown {
+    if (this.#expand(place).some(({ schema }) => schema["default"] !== undefined)) {
+      return this.initial(place, depth);
+    }
+    const shape = this.shapeOf(place);
+    if (shape.kind === "object" || shape.kind === "list") {
+      return this.initial(place, depth);
+    }
+    if (shape.kind === "variants") {
+      const first = this.initial(place, depth);
+      return typeof first === "object" && first !== null ? first : undefined;
+    }
+    return shape.kind === "choice" && shape.choices.length === 1
+      ? shape.choices[0]?.value
+      : undefined;
+  }
+
+  /** Whether a value has the type of a place, and to some depth its constants. */
+  #resembles(place: Place, value: unknown, depth: number): boolean {
+    const parts = this.#expand(place);
+    const types = typesOf(parts);
+    if (types !== undefined && !types.some((type) => isOfType(type, value))) {
+      return false;
+    }
+    const choice = choiceIn(parts);
+    if (choice !== undefined) {
+      return isOneOf(choice.choices.map((one) => one.value))(value);
+    }
+    if (depth === 0) return true;
+    const shape = this.shapeOf(place);
+    if (shape.kind === "variants") {
+      return shape.variants.some((variant) => this.#resembles(variant.place, value, depth - 1));
+    }
+    if (shape.kind === "list" && Array.isArray(value)) {
+      const { rest } = shape;
+      return (
+        rest === undefined ||
+        value.slice(0, 8).every((item) => this.#resembles(rest, item, depth - 1))
+      );
+    }
+    if (shape.kind !== "object" || !isObject(value)) return true;
+    return (
+      [...shape.required].every((name) => Object.hasOwn(value, name)) &&
+      [...shape.properties].every(
+        ([name, own]) =>
+          !Object.hasOwn(value, name) || this.#resembles(own, value[name], depth - 1),
+      )
+    );
+  }
+
+  /** The schemas of a place, with references and `allOf` followed. */
+  #expand(place: Place): readonly ObjectPart[] {
+    const found: ObjectPart[] = [];
+    const waiting = [...place];
+    for (let part = waiting.shift(); part !== undefined; part = waiting.shift()) {
+      const { schema, base } = part;
+      if (typeof schema === "boolean") continue;
+      if (found.length >= MAX_PARTS) break;
+      const own = this.#dialect === "2020-12" ? schema : asDraft2020(schema, this.#dialect);
+      found.push({ schema: own, base });
+      for (const keyword of ["$ref", "$dynamicRef"]) {
+        const ref = own[keyword];
+        const target = typeof ref === "string" ? this.#index.resolve(ref, base) : undefined;
+        if (target !== undefined) {
+          waiting.push({ schema: target.schema as JsonSchema, base: target.base });
+        }
+      }
+      waiting.push(...placesIn(own["allOf"], base).flat());
+    }
+    return found;
+  }
+
+  /** The forms that a value may take, if there are several. */
+  #variantsIn(parts: readonly ObjectPart[]): Shape | undefined {
+    for (const part of parts) {
+      for (const keyword of ["oneOf", "anyOf"]) {
+        const places = placesIn(part.schema[keyword], part.base);
+        // Alternatives that only say which properties must be there are no forms of their own.
+        if (places.length === 0 || !places.some((place) => this.#saysForm(place))) continue;
+        const { [keyword]: _, ...rest } = part.schema;
+        const others = parts
+          .map((one) => (one === part ? { ...part, schema: rest } : one))
+          .map(withoutReferences);
+        const choices = places.map((place) => constantIn(this.#expand(place)));
+        if (choices.every((choice) => choice !== undefined)) {
+          return { kind: "choice", choices };
+        }
+        return {
+          kind: "variants",
+          variants: places.map((place, index) => ({
+            label: this.#labelOf(place) ?? `Form ${index + 1}`,
+            place: [...others, ...place],
+          })),
+        };
+      }
+    }
+    const types = typesOf(parts);
+    return types === undefined || types.length < 2 ? undefined : {
+      kind: "variants",
+      variants: types.map((type) => ({
+        label: type,
+        place: [...parts.map(withoutReferences), { schema: { type }, base: ROOT_URI }],
+      })),
+    };
+  }
+
+  #saysForm(place: Place): boolean {
+    return this.#expand(place).some(({ schema }) =>
+      FORM_KEYWORDS.some((keyword) => schema[keyword] !== undefined)
+    );
+  }
+
+  #labelOf(place: Place, depth = 0): string | undefined {
+    const parts = this.#expand(place);
+    const title = textIn(parts, "title");
+    if (title !== undefined) return title;
+    const constant = constantIn(parts);
+    if (constant !== undefined) return constant.label;
+    const shape = shapeByType(parts);
+    if (shape.kind === "object") {
+      for (const [name, own] of shape.properties) {
+        const value = constantIn(this.#expand(own));
+        if (value !== undefined) return `${name}: ${value.label}`;
+      }
+      const names = [...shape.properties.keys()].slice(0, 3);
+      return names.length === 0 ? "object" : names.join(", ");
+    }
+    if (shape.kind === "list" && shape.rest !== undefined) {
+      const item = depth < 2 ? this.#labelOf(shape.rest, depth + 1) : undefined;
+      return item === undefined ? "list" : `list of ${item}`;
+    }
+    return typesOf(parts)?.join(" or ");
+  }
+}
+
+interface ObjectPart {
+  readonly schema: JsonSchemaObject;
+  readonly base: string;
+}
+
+const FORM_KEYWORDS = (
+  "type properties items prefixItems const enum additionalProperties oneOf " + "anyOf"
+).split(" ");
+
+/** A part whose references were followed already. */
+function withoutReferences({ schema, base }: ObjectPart): ObjectPart {
+  const { $ref: _, $dynamicRef: __, allOf: ___, ...rest } = schema;
+  return { schema: rest, base };
+}
+
+function placesIn(schemas: unknown, base: string): readonly Place[] {
+  return Array.isArray(schemas) ? schemas.map((schema: JsonSchema) => [{ schema, base }]) : [];
+}
+
+function textIn(parts: readonly ObjectPart[], keyword: string): string | undefined {
+  const texts = parts.map(({ schema }) => schema[keyword]);
+  return texts.find((text): text is string => typeof text === "string" && text !== "");
+}
+
+function numberIn(parts: readonly ObjectPart[], keyword: string): number | undefined {
+  return parts.map(({ schema }) => schema[keyword]).find((value) => typeof value === "number");
+}
+
+/** The types that all parts allow; `undefined` if no part names one. */
+function typesOf(parts: readonly ObjectPart[]): readonly string[] | undefined {
+  let types: readonly string[] | undefined;
+  for (const { schema } of parts) {
+    const { type } = schema;
+    if (type === undefined) continue;
+    const own: readonly string[] = Array.isArray(type) ? type : [type];
+    types = types === undefined ? own : types.flatMap((one) => {
+      if (own.includes(one)) return [one];
+      if (one === "number" && own.includes("integer")) return ["integer"];
+      return one === "integer" && own.includes("number") ? ["integer"] : [];
+    });
+  }
+  return types;
+}
+
+/** How a value is written in a list of choices. */
+function labelOf(value: unknown): string {
+  return typeof value === "string" && value !== "" ? value : JSON.stringify(value);
+}
+
+function choiceIn(
+  parts: readonly ObjectPart[],
+): { readonly kind: "choice"; readonly choices: readonly Choice[] } | undefined {
+  const lists = parts.flatMap(({ schema }) => {
+    if (Object.hasOwn(schema, "const")) return [[schema["const"]]];
+    return Array.isArray(schema["enum"]) ? [schema["enum"] as unknown[]] : [];
+  });
+  const [first, ...others] = lists;
+  if (first === undefined) return undefined;
+  const values = first.filter((value) => others.every((list) => isOneOf(list)(value)));
+  return { kind: "choice", choices: values.map((value) => ({ label: labelOf(value), value })) };
+}
+
+/** The one value that parts allow, under its title. */
+function constantIn(parts: readonly ObjectPart[]): Choice | undefined {
+  const only = choiceIn(parts)?.choices;
+  const [choice] = only ?? [];
+  if (choice === undefined || only?.length !== 1) return undefined;
+  return { value: choice.value, label: textIn(parts, "title") ?? choice.label };
+}
+
+function shapeByType(parts: readonly ObjectPart[]): Shape {
+  const has = (keyword: string): boolean =>
+    parts.some(({ schema }) => schema[keyword] !== undefined);
+  const named = typesOf(parts);
+  const type = named?.length === 1
+    ? named[0]
+    : named !== undefined
+    ? undefined
+    : has("properties") || has("additionalProperties")
+    ? "object"
+    : has("items") || has("prefixItems")
+    ? "array"
+    : undefined;
+  switch (type) {
+    case "object":
+      return objectOf(parts);
+    case "array":
+      return listOf(parts);
+    case "string": {
+      const format = textIn(parts, "format");
+      return { kind: "text", ...(format === undefined ? {} : { format }) };
+    }
+    case "number":
+    case "integer":
+      return { kind: "number", integer: type === "integer" };
+    case "boolean":
+    case "null":
+      return { kind: type };
+    default:
+      return { kind: "json" };
+  }
+}
+
+function objectOf(parts: readonly ObjectPart[]): ObjectShape {
+  const properties = new Map<string, Place>();
+  const required = new Set<string>();
+  const rest: Part[] = [];
+  let isClosed = false;
+  let isOpen = false;
+  for (const { schema, base } of parts) {
+    if (isObject(schema["properties"])) {
+      for (const [name, own] of Object.entries(schema["properties"])) {
+        const part = { schema: own as JsonSchema, base };
+        properties.set(name, [...(properties.get(name) ?? []), part]);
+      }
+    }
+    if (Array.isArray(schema["required"])) {
+      for (const name of schema["required"]) required.add(String(name));
+    }
+    for (const keyword of ["additionalProperties", "unevaluatedProperties"]) {
+      const other = schema[keyword];
+      if (other === false) isClosed = true;
+      else if (other !== undefined) {
+        isOpen = true;
+        rest.push({ schema: other as JsonSchema, base });
+      }
+    }
+    if (isObject(schema["patternProperties"])) {
+      const [pattern] = Object.values(schema["patternProperties"]);
+      if (pattern !== undefined) {
+        isOpen = true;
+        rest.push({ schema: pattern as JsonSchema, base });
+      }
+    }
+  }
+  // An object that names no properties is a map, unless it is closed.
+  const takesOthers = isOpen || (!isClosed && properties.size === 0);
+  return { kind: "object", properties, required, ...(takesOthers ? { rest } : {}) };
+}
+
+function listOf(parts: readonly ObjectPart[]): ListShape {
+  const first: Place[] = [];
+  const rest: Part[] = [];
+  let isClosed = false;
+  for (const { schema, base } of parts) {
+    placesIn(schema["prefixItems"], base).forEach((place, index) => {
+      first[index] = [...(first[index] ?? []), ...place];
+    });
+    const { items } = schema;
+    if (items === false) isClosed = true;
+    else if (items !== undefined) {
+      rest.push({ schema: items as JsonSchema, base });
+    }
+  }
+  const maxItems = numberIn(parts, "maxItems") ?? Infinity;
+  return { kind: "list", first, maxItems, ...(isClosed ? {} : { rest }) };
+}

@@ -1,0 +1,188 @@
+/**
+ * One tool in the shape of every provider: side by side, with what each cannot express marked where
+ * it is in the tool's own schema, and what it costs in tokens.
+ *
+ * @module
+ */
+
+import { signal } from "@preact/signals";
+import type { JSX } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { countTokens } from "../../finding/mod.ts";
+import type { ExportWarning, Loss, RejectedTool } from "../../formats/mod.ts";
+import { ask } from "./api.ts";
+import { Coloured, type Mark, MarkedJson } from "./parts.tsx";
+import type { ListedTool } from "./tools.ts";
+
+/** The targets, written in by the build. */
+declare const TARGETS: readonly { readonly id: string; readonly title: string }[];
+
+/** The answer of `GET /tools?format=…&losses=1`. */
+interface Export {
+  readonly tools: unknown;
+  readonly rejected: readonly RejectedTool[];
+  readonly warnings: readonly ExportWarning[];
+  readonly losses: readonly Loss[];
+}
+
+/** An export with its tokens, or why there is none. */
+type Exported = (Export & { readonly tokens: number }) | { readonly error: string };
+
+/** The targets that are compared. */
+const chosen = signal<readonly string[]>(["openai.chat.strict", "anthropic", "gemini"]);
+
+/** How the tool looks to each target. */
+export function Targets({ tool }: { readonly tool: ListedTool }): JSX.Element {
+  const [exports, setExports] = useState<ReadonlyMap<string, Exported>>(new Map());
+  useEffect(() => {
+    const abort = new AbortController();
+    setExports(new Map());
+    for (const { id } of TARGETS) {
+      void exportTo(id, tool.id, abort.signal).then((found) => {
+        if (!abort.signal.aborted) {
+          setExports((known) => new Map([...known, [id, found]]));
+        }
+      });
+    }
+    return () => abort.abort();
+  }, [tool]);
+  const shown = TARGETS.filter(({ id }) => chosen.value.includes(id));
+  return (
+    <div class="targets">
+      <div class="scroll" role="region" aria-label="Targets" tabIndex={0}>
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">show</th>
+              <th scope="col">target</th>
+              <th scope="col" class="number">
+                tokens
+              </th>
+              <th scope="col" class="number">
+                losses
+              </th>
+              <th scope="col">notes</th>
+            </tr>
+          </thead>
+          <tbody>
+            {TARGETS.map(({ id, title }) => (
+              <tr key={id}>
+                <td>
+                  <input
+                    type="checkbox"
+                    aria-label={`Show ${title}`}
+                    checked={chosen.value.includes(id)}
+                    onChange={() => (chosen.value = chosen.value.includes(id)
+                      ? chosen.value.filter((one) => one !== id)
+                      : [...chosen.value, id])}
+                  />
+                </td>
+                <th scope="row">
+                  {title} <code class="faint">{id}</code>
+                </th>
+                <Summary exported={exports.get(id)} />
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      <div class="shapes">
+        {shown.map(({ id, title }) => (
+          <Shape key={id} tool={tool} title={title} exported={exports.get(id)} />
+        ))}
+      </div>
+    </div>
+  );
+}
+
+async function exportTo(target: string, tool: string, signal: AbortSignal): Promise<Exported> {
+  try {
+    const query = new URLSearchParams({ format: target, losses: "1", enabledToolIds: tool });
+    const found = await ask<Export>(`tools?${query}`, { signal });
+    return { ...found, tokens: countTokens(JSON.stringify(found.tools)) };
+  } catch (error) {
+    return { error: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+function Summary({ exported }: { readonly exported: Exported | undefined }): JSX.Element {
+  if (exported === undefined || "error" in exported) {
+    return (
+      <td colSpan={3} class="faint">
+        {exported?.error ?? "…"}
+      </td>
+    );
+  }
+  const { tokens, losses, rejected, warnings } = exported;
+  const widened = losses.filter(({ widens }) => widens).length;
+  return (
+    <>
+      <td class="number">{rejected.length > 0 ? "–" : tokens}</td>
+      <td class="number">{losses.length}</td>
+      <td>
+        {[
+          ...rejected.map(() => "refused"),
+          ...(widened > 0 ? [`${widened} accept more`] : []),
+          ...(warnings.length > 0
+            ? [`${warnings.length} ${warnings.length === 1 ? "warning" : "warnings"}`]
+            : []),
+        ].join(", ")}
+      </td>
+    </>
+  );
+}
+
+/** Where a loss is in the tool as it is listed. */
+function markOf({ side, path, grade, message }: Loss): Mark {
+  const start = side === "input" ? "/parameters" : side === "output" ? "/returns" : "";
+  return { pointer: start + path, grade, message };
+}
+
+function Shape({
+  tool,
+  title,
+  exported,
+}: {
+  readonly tool: ListedTool;
+  readonly title: string;
+  readonly exported: Exported | undefined;
+}): JSX.Element {
+  if (exported === undefined || "error" in exported) {
+    return (
+      <section class="shape" aria-label={title}>
+        <h2>{title}</h2>
+        <p>{exported?.error ?? "Asking…"}</p>
+      </section>
+    );
+  }
+  const { rejected, losses, warnings, tools, tokens } = exported;
+  const { parameters, returns } = tool;
+  return (
+    <section class="shape" aria-label={title}>
+      <h2>{title}</h2>
+      <p class="faint">about {tokens} tokens</p>
+      {rejected.map(({ message }) => (
+        <p key={message} class="wrong">
+          {message}
+        </p>
+      ))}
+      {warnings.map(({ message }) => (
+        <p key={message} class="warning">
+          {message}
+        </p>
+      ))}
+      <h3>{losses.length === 0 ? "Nothing is lost" : "What is lost, in the tool's own schema"}</h3>
+      {losses.length > 0 && (
+        <MarkedJson
+          label={`${title}: losses`}
+          value={{ parameters, ...(returns === undefined ? {} : { returns }) }}
+          marks={losses.map(markOf)}
+        />
+      )}
+      <h3>What is sent</h3>
+      <pre class="json" tabIndex={0} role="region" aria-label={`${title}: what is sent`}>
+        <Coloured text={JSON.stringify(tools, null, 2)} />
+      </pre>
+    </section>
+  );
+}

@@ -1,0 +1,208 @@
+/**
+ * The caller's tools, followed as they change; what is searched for and filtered.
+ *
+ * @module
+ */
+
+import { computed, effect, signal } from "@preact/signals";
+import type { RiskLevel, ToolExample } from "../../tool/mod.ts";
+import { ApiError, ask, eventsOf, send, token } from "./api.ts";
+
+/** A tool as the service lists it. */
+export interface ListedTool {
+  readonly id: string;
+  readonly name: string;
+  readonly namespace?: string;
+  readonly title?: string;
+  readonly description: string;
+  readonly version?: string;
+  readonly parameters: Readonly<Record<string, unknown>> | boolean;
+  readonly returns?: Readonly<Record<string, unknown>> | boolean;
+  readonly category?: string;
+  readonly risk: RiskLevel;
+  readonly tags: readonly string[];
+  readonly annotations?: Readonly<Record<string, unknown>>;
+  readonly examples?: readonly ToolExample[];
+  readonly deprecated?: boolean | string;
+  readonly requiresApproval?: boolean;
+  readonly idempotent?: boolean;
+  readonly timeoutMs?: number;
+  readonly executable: boolean;
+}
+
+/** Why a tool is seen, or is not. */
+export interface Explained {
+  readonly id: string;
+  readonly risk: RiskLevel;
+  readonly selected: boolean;
+  readonly available: boolean;
+  readonly removedBy?: string;
+  readonly reason: string;
+}
+
+/** The answer of `GET /explain`. */
+export interface Explanations {
+  readonly roles: readonly string[];
+  readonly scopes: readonly string[];
+  readonly tools: readonly Explained[];
+}
+
+/** Whether the tools are there. */
+export type Loading = "loading" | "ready" | { readonly error: string };
+
+/** The tools that are available, by id, in order. */
+export const tools = signal<ReadonlyMap<string, ListedTool>>(new Map());
+/** The caller's tools that are not available now. */
+export const unavailable = signal<readonly Explained[]>([]);
+export const loading = signal<Loading>("loading");
+/** Whether changes of the tools are followed. */
+export const isLive = signal(false);
+/** Counts the times that the tools were loaded, for what depends on them. */
+export const revision = signal(0);
+
+/** The words that are searched for. */
+export const query = signal("");
+/** What the list is narrowed to; empty for everything. */
+export const filters = signal({ namespace: "", category: "", risk: "", tag: "" });
+/** The tools that the service's search found, best first. */
+const hits = signal<readonly string[]>([]);
+
+/** What the filters can be set to. */
+export const filterValues = computed(() => {
+  const all = [...tools.value.values()];
+  const sorted = (values: readonly (string | undefined)[]): readonly string[] =>
+    [...new Set(values.filter((value) => value !== undefined))].sort();
+  return {
+    namespace: sorted(all.map((tool) => tool.namespace)),
+    category: sorted(all.map((tool) => tool.category)),
+    tag: sorted(all.flatMap((tool) => tool.tags)),
+  };
+});
+
+/** The tools to list: what the search found first, then those that hold the words. */
+export const shown = computed<readonly ListedTool[]>(() => {
+  const { namespace, category, risk, tag } = filters.value;
+  const words = query.value.trim().toLowerCase();
+  const kept = [...tools.value.values()].filter(
+    (tool) =>
+      (namespace === "" || tool.namespace === namespace) &&
+      (category === "" || tool.category === category) &&
+      (risk === "" || tool.risk === risk) &&
+      (tag === "" || tool.tags.includes(tag)),
+  );
+  if (words === "") return kept;
+  const holding = kept.filter((tool) =>
+    `${tool.id}\n${tool.title ?? ""}\n${tool.description}`.toLowerCase().includes(words)
+  );
+  const isKept = new Set(kept);
+  const found = hits.value
+    .map((id) => tools.value.get(id))
+    .filter((tool) => tool !== undefined && isKept.has(tool));
+  return [...new Set([...found, ...holding])] as readonly ListedTool[];
+});
+
+const SEARCH_AFTER_MS = 120;
+const MAX_HITS = 50;
+
+effect(() => {
+  const words = query.value.trim();
+  void revision.value;
+  hits.value = [];
+  if (words === "") return;
+  const abort = new AbortController();
+  const timer = setTimeout(async () => {
+    try {
+      const found = await ask<{ readonly tools: readonly ListedTool[] }>(
+        `tools?${new URLSearchParams({ q: words, limit: String(MAX_HITS) })}`,
+        { signal: abort.signal },
+      );
+      hits.value = found.tools.map(({ id }) => id);
+    } catch {
+      // The next letter has begun another search, or only the words themselves are looked for.
+    }
+  }, SEARCH_AFTER_MS);
+  return () => {
+    clearTimeout(timer);
+    abort.abort();
+  };
+});
+
+/** Loads the caller's tools, page by page. */
+async function load(signal: AbortSignal): Promise<void> {
+  try {
+    const explained = ask<Explanations>("explain", { signal });
+    // Awaited below: a failure of the listing must not leave it without a handler.
+    explained.catch(() => {});
+    const found = new Map<string, ListedTool>();
+    let cursor: string | undefined;
+    do {
+      const page = await ask<{
+        readonly tools: readonly ListedTool[];
+        readonly nextCursor?: string;
+      }>(cursor === undefined ? "tools" : `tools?${new URLSearchParams({ cursor })}`, { signal });
+      for (const tool of page.tools) found.set(tool.id, tool);
+      cursor = page.nextCursor;
+    } while (cursor !== undefined);
+    const absent = (await explained).tools.filter((tool) => tool.selected && !tool.available);
+    if (signal.aborted) return;
+    tools.value = found;
+    unavailable.value = absent;
+    loading.value = "ready";
+    revision.value++;
+  } catch (error) {
+    if (signal.aborted) return;
+    loading.value = { error: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+const RETRY_MS = 3_000;
+
+/** Loads the tools, and again whenever they change. */
+async function follow(signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    try {
+      const response = await send("events", { accept: "text/event-stream", signal });
+      // Loaded after the stream has begun, so that no change is missed.
+      await load(signal);
+      if (response.status === 204) return;
+      isLive.value = true;
+      let isLoading = false;
+      let isStale = false;
+      for await (const _ of eventsOf(response)) {
+        isStale = true;
+        if (isLoading) continue;
+        isLoading = true;
+        void (async () => {
+          while (isStale) {
+            isStale = false;
+            await load(signal);
+          }
+          isLoading = false;
+        })();
+      }
+    } catch (error) {
+      if (signal.aborted) return;
+      isLive.value = false;
+      if (error instanceof ApiError && error.status !== 503) {
+        // A caller that is not let in learns so from the listing, and pastes a token.
+        return await load(signal);
+      }
+      if (loading.value !== "ready") await load(signal);
+    }
+    isLive.value = false;
+    await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+  }
+}
+
+/** Begins to follow the tools, anew whenever the token changes. */
+export function start(): void {
+  effect(() => {
+    void token.value;
+    loading.value = "loading";
+    tools.value = new Map();
+    unavailable.value = [];
+    const abort = new AbortController();
+    void follow(abort.signal);
+    return () => abort.abort();
+  });
+}

@@ -1,0 +1,203 @@
+/**
+ * One tool, tried: its form and the same arguments as JSON, the call as it runs, its result, and
+ * the call for other programs.
+ *
+ * @module
+ */
+
+import type { JSX } from "preact";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { detectDialect, explain, normalizeSchema } from "../../schema/mod.ts";
+import type { Issue, JsonSchema } from "../../tool/mod.ts";
+import { BASE, token } from "./api.ts";
+import { calls, lastCallOf, run } from "./calls.ts";
+import { CallView } from "./call_view.tsx";
+import { Editor } from "./editor.tsx";
+import { Form } from "./form.tsx";
+import { parse } from "./json_text.ts";
+import { Button, Copy, Segments } from "./parts.tsx";
+import { hrefOf } from "./route.ts";
+import { FormSchema } from "./schema_form.ts";
+import { SAMPLES } from "./samples.ts";
+import type { ListedTool } from "./tools.ts";
+
+/** Makes the check of arguments: the same sentences as those of the service. */
+function checkerOf(schema: JsonSchema): (value: unknown) => readonly Issue[] {
+  // Formats are left to the service.
+  const normalized = normalizeSchema(schema, detectDialect(schema), { formats: new Set() });
+  return (value) => explain(normalized, value, () => true);
+}
+
+/** The arguments and their text. The text is what the person wrote, if that is not JSON yet. */
+interface Draft {
+  readonly value: unknown;
+  readonly text: string;
+  readonly error?: string;
+}
+
+function draftOf(value: unknown): Draft {
+  return { value, text: JSON.stringify(value, null, 2) };
+}
+
+/** What was filled in for each tool, kept while other views are looked at. */
+const drafts = new Map<string, Draft>();
+
+/** What the form begins with: a link's arguments, what was filled in, or what the schema gives. */
+function firstDraft(id: string, schema: FormSchema, given: string | undefined): Draft {
+  if (given === undefined) {
+    return drafts.get(id) ?? draftOf(schema.initial(schema.root) ?? {});
+  }
+  const read = parse(given);
+  return read.ok ? draftOf(read.value) : { value: {}, text: given, error: read.message };
+}
+
+/** Longer links are cut off by some programs. */
+const MAX_LINK = 8_000;
+
+/** A tool with its form. Mounted anew for each tool and link. */
+export function Try({
+  tool,
+  given,
+}: {
+  readonly tool: ListedTool;
+  readonly given: string | undefined;
+}): JSX.Element {
+  const schema = useMemo(() => new FormSchema(tool.parameters), [tool.parameters]);
+  const check = useMemo(() => checkerOf(tool.parameters), [tool.parameters]);
+  const [draft, setDraft] = useState(() => firstDraft(tool.id, schema, given));
+  // Nothing is called wrong before it was touched.
+  const [isTouched, setTouched] = useState(given !== undefined || drafts.has(tool.id));
+  // Subscribes to the calls.
+  const call = calls.value.length === 0 ? undefined : lastCallOf(tool.id);
+  const [isShown, setShown] = useState(call !== undefined);
+  const edit = (next: Draft): void => {
+    setTouched(true);
+    setDraft(next);
+    drafts.set(tool.id, next);
+  };
+  const own = useMemo(() => check(draft.value), [check, draft.value]);
+  const answered = call?.failure?.code === "invalid_arguments" && call.arguments === draft.value
+    ? call.failure.issues
+    : [];
+  const issues = answered.length > 0 ? answered : isTouched ? own : [];
+  const canRun = draft.error === undefined && tool.executable && call?.status !== "running";
+  const start = (): void => {
+    if (!canRun) return;
+    setTouched(true);
+    setShown(true);
+    void run(tool.id, draft.value);
+  };
+  // The listener stays; what it starts is that of the last rendering.
+  const latest = useRef(start);
+  latest.current = start;
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent): void => {
+      if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
+        event.preventDefault();
+        latest.current();
+      }
+    };
+    addEventListener("keydown", onKey);
+    return () => removeEventListener("keydown", onKey);
+  }, []);
+  const link = hrefOf({
+    page: "tool",
+    id: tool.id,
+    view: "try",
+    arguments: JSON.stringify(draft.value),
+  });
+  return (
+    <div class="try">
+      <section class="arguments" aria-label="Arguments">
+        <div class="columns">
+          <div>
+            <Examples tool={tool} onPick={(input) => edit(draftOf(input))} />
+            <Form
+              schema={schema}
+              value={draft.value}
+              issues={issues}
+              onChange={(value) => edit(draftOf(value ?? {}))}
+              name="arguments"
+            />
+          </div>
+          <Editor
+            label="The same as JSON"
+            text={draft.text}
+            error={draft.error}
+            onChange={(text) => {
+              const read = parse(text);
+              edit(
+                read.ok
+                  ? { value: read.value, text }
+                  : { value: draft.value, text, error: read.message },
+              );
+            }}
+          />
+        </div>
+        <div class="row actions">
+          <Button kind="main" disabled={!canRun} onClick={start}>
+            Run
+          </Button>
+          <kbd>Ctrl</kbd> + <kbd>Enter</kbd>
+          {!tool.executable && (
+            <span class="faint">This tool is a definition only: it cannot be called.</span>
+          )}
+          {link.length <= MAX_LINK && <a href={link}>Link to this call</a>}
+        </div>
+      </section>
+      {isShown && call !== undefined && <CallView call={call} />}
+      <Samples tool={tool} input={draft.value} />
+    </div>
+  );
+}
+
+function Examples({
+  tool,
+  onPick,
+}: {
+  readonly tool: ListedTool;
+  readonly onPick: (input: unknown) => void;
+}): JSX.Element | null {
+  const { examples = [] } = tool;
+  if (examples.length === 0) return null;
+  return (
+    <div class="row">
+      <span class="faint">Examples:</span>
+      {examples.map(({ description, input }, index) => (
+        <Button
+          key={index}
+          kind="quiet"
+          onClick={() => onPick(input)}
+        >
+          {description ?? `Example ${index + 1}`}
+        </Button>
+      ))}
+    </div>
+  );
+}
+
+const LANGUAGES = SAMPLES.map(({ name }) => [name, name] as const);
+
+function Samples({
+  tool,
+  input,
+}: {
+  readonly tool: ListedTool;
+  readonly input: unknown;
+}): JSX.Element {
+  const [language, setLanguage] = useState("curl");
+  const sample = SAMPLES.find(({ name }) => name === language) ?? SAMPLES[0];
+  const text =
+    sample?.write({ url: BASE, id: tool.id, arguments: input, hasToken: token.value !== "" }) ?? "";
+  return (
+    <section class="samples" aria-label="The same call for other programs">
+      <div class="row">
+        <Segments label="Language" values={LANGUAGES} value={language} onChange={setLanguage} />
+        <Copy text={text}>Copy</Copy>
+      </div>
+      <pre class="json" tabIndex={0} role="region" aria-label={`The call in ${language}`}>
+        {text}
+      </pre>
+    </section>
+  );
+}

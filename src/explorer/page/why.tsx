@@ -1,0 +1,287 @@
+/**
+ * The matrix of tools by role, risk or context: each cell is an answer of the service's one decision
+ * point, and opens its explanation.
+ *
+ * @module
+ */
+
+import { signal } from "@preact/signals";
+import type { JSX } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import type { ToolExplanation } from "../../select/mod.ts";
+import { RISK_LEVELS } from "../../tool/mod.ts";
+import { ask } from "./api.ts";
+import { Risk, Segments, useGrowing } from "./parts.tsx";
+import { type Explained, type Explanations, revision } from "./tools.ts";
+
+type Dimension = "role" | "risk" | "context";
+
+/** A column: whose view it is, and the query that asks for it. */
+interface Column {
+  readonly name: string;
+  readonly query: string;
+}
+
+const CONTEXTS: readonly Column[] = [
+  { name: "no workspace", query: "hasWorkspace=false" },
+  { name: "no terminal", query: "hasTerminal=false" },
+  { name: "no editor", query: "hasEditor=false" },
+  { name: "no git", query: "hasGitRepository=false" },
+  { name: "read-only", query: "requiredTags=read-only" },
+];
+
+const OWN: Column = { name: "you", query: "" };
+
+function columnsOf(dimension: Dimension, { roles, scopes }: Explanations): readonly Column[] {
+  switch (dimension) {
+    case "role":
+      return [
+        OWN,
+        ...roles.map((role) => ({ name: role, query: new URLSearchParams({ role }).toString() })),
+        ...scopes.map((scope) => ({
+          name: `scope ${scope}`,
+          query: new URLSearchParams({ scopes: scope }).toString(),
+        })),
+      ];
+    case "risk":
+      return [...RISK_LEVELS.map((risk) => ({ name: `up to ${risk}`, query: `maxRisk=${risk}` }))];
+    case "context":
+      return [OWN, ...CONTEXTS];
+  }
+}
+
+/** More columns than these are not asked for by themselves. */
+const MAX_COLUMNS = 24;
+
+/** What is shown: kept while other pages are looked at. */
+const dimension = signal<Dimension>("role");
+const words = signal("");
+
+/** The answers of one column, by tool. */
+type Answers = ReadonlyMap<string, Explained>;
+
+/** The cell that is explained. */
+interface Cell {
+  readonly id: string;
+  readonly column: Column;
+}
+
+/** The matrix. */
+export function Why(): JSX.Element {
+  const [all, setAll] = useState<Explanations>();
+  const [answers, setAnswers] = useState<ReadonlyMap<string, Answers>>(new Map());
+  const [error, setError] = useState<string>();
+  const [cell, setCell] = useState<Cell>();
+  const columns = all === undefined ? [] : columnsOf(dimension.value, all).slice(0, MAX_COLUMNS);
+  const seen = revision.value;
+
+  useEffect(() => {
+    const abort = new AbortController();
+    const { signal } = abort;
+    void (async () => {
+      try {
+        const own = await ask<Explanations>("explain", { signal });
+        const wanted = columnsOf(dimension.value, own).slice(0, MAX_COLUMNS);
+        const found = await Promise.all(
+          wanted.map(async ({ query }) => {
+            const { tools } = query === ""
+              ? own
+              : await ask<Explanations>(`explain?${query}`, { signal });
+            return [query, new Map(tools.map((tool) => [tool.id, tool]))] as const;
+          }),
+        );
+        setAll(own);
+        setAnswers(new Map(found));
+        setError(undefined);
+      } catch (thrown) {
+        if (!signal.aborted) {
+          setError(thrown instanceof Error ? thrown.message : String(thrown));
+        }
+      }
+    })();
+    return () => abort.abort();
+  }, [dimension.value, seen]);
+
+  const needle = words.value.trim().toLowerCase();
+  const rows = (all?.tools ?? []).filter(({ id }) => id.toLowerCase().includes(needle));
+  return (
+    <main class="why" id="main" tabIndex={-1}>
+      <h1>Why a tool is seen, or is not</h1>
+      <div class="row">
+        <Segments
+          label="Columns"
+          values={[
+            ["role", "By role"],
+            ["risk", "By risk"],
+            ["context", "By context"],
+          ]}
+          value={dimension.value}
+          onChange={(next) => {
+            setCell(undefined);
+            dimension.value = next;
+          }}
+        />
+        <input
+          type="search"
+          aria-label="Filter the rows"
+          placeholder="Filter the rows"
+          value={words.value}
+          onInput={(event) => (words.value = event.currentTarget.value)}
+        />
+        <span class="faint" role="status">
+          {error ?? (all === undefined ? "Asking…" : `${rows.length} tools`)}
+        </span>
+      </div>
+      {all !== undefined && all.roles.length === 0 && dimension.value === "role" && (
+        <p class="faint">No tool lists roles, or you may only see your own tools.</p>
+      )}
+      <div class="split">
+        <div class="scroll" role="region" aria-label="Matrix" tabIndex={0}>
+          <Matrix rows={rows} columns={columns} answers={answers} cell={cell} onOpen={setCell} />
+        </div>
+        {cell !== undefined && (
+          <Explanation
+            key={`${cell.id} ${cell.column.query}`}
+            cell={cell}
+            onClose={() => setCell(undefined)}
+          />
+        )}
+      </div>
+    </main>
+  );
+}
+
+/** Moves the focus between cells. */
+function moveInGrid(event: JSX.TargetedKeyboardEvent<HTMLElement>): void {
+  const step = STEPS[event.key];
+  const cell = (event.target as Element).closest("td");
+  if (step === undefined || cell === null) return;
+  event.preventDefault();
+  const row = cell.parentElement as HTMLTableRowElement;
+  const rows = [...(row.parentElement?.children ?? [])] as HTMLTableRowElement[];
+  const next = rows[rows.indexOf(row) + step[0]]?.cells[cell.cellIndex + step[1]];
+  next?.querySelector("button")?.focus();
+}
+
+const STEPS: Readonly<Record<string, readonly [row: number, column: number]>> = {
+  ArrowUp: [-1, 0],
+  ArrowDown: [1, 0],
+  ArrowLeft: [0, -1],
+  ArrowRight: [0, 1],
+};
+
+function Matrix({
+  rows,
+  columns,
+  answers,
+  cell,
+  onOpen,
+}: {
+  readonly rows: readonly Explained[];
+  readonly columns: readonly Column[];
+  readonly answers: ReadonlyMap<string, Answers>;
+  readonly cell: Cell | undefined;
+  readonly onOpen: (cell: Cell) => void;
+}): JSX.Element {
+  const { count, end } = useGrowing<HTMLTableRowElement>(rows.length);
+  return (
+    <table class="matrix" onKeyDown={moveInGrid}>
+      <thead>
+        <tr>
+          <th scope="col">tool</th>
+          {columns.map(({ name }) => (
+            <th key={name} scope="col">
+              {name}
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {rows.slice(0, count).map(({ id, risk }, at) => (
+          <tr key={id}>
+            <th scope="row">
+              <code>{id}</code> <Risk level={risk} />
+            </th>
+            {columns.map((column, index) => {
+              const answer = answers.get(column.query)?.get(id);
+              const isOpen = cell?.id === id && cell.column === column;
+              return (
+                <td key={column.name}>
+                  {answer !== undefined && (
+                    <button
+                      type="button"
+                      class={`cell ${kindOf(answer)}`}
+                      // One stop for the tab key; the arrow keys move from there.
+                      tabIndex={at === 0 && index === 0 ? 0 : -1}
+                      aria-pressed={isOpen}
+                      aria-label={`${id}, ${column.name}: ${wordOf(answer)}`}
+                      onClick={() => onOpen({ id, column })}
+                    >
+                      {wordOf(answer)}
+                    </button>
+                  )}
+                </td>
+              );
+            })}
+          </tr>
+        ))}
+        {rows.length > count && (
+          <tr key="" ref={end}>
+            <th scope="row" class="faint">
+              {rows.length - count} more
+            </th>
+          </tr>
+        )}
+      </tbody>
+    </table>
+  );
+}
+
+function kindOf({ selected, available }: Explained): string {
+  return available ? "yes" : selected ? "later" : "no";
+}
+
+function wordOf({ selected, available, removedBy }: Explained): string {
+  return available ? "seen" : selected ? "unavailable" : (removedBy ?? "hidden");
+}
+
+/** Every step of one decision. */
+function Explanation({
+  cell: { id, column },
+  onClose,
+}: {
+  readonly cell: Cell;
+  readonly onClose: () => void;
+}): JSX.Element {
+  const [explanation, setExplanation] = useState<ToolExplanation>();
+  const [error, setError] = useState<string>();
+  useEffect(() => {
+    const query = column.query === "" ? "" : `?${column.query}`;
+    ask<ToolExplanation>(`tools/${encodeURIComponent(id)}/explain${query}`).then(
+      setExplanation,
+      (thrown: unknown) => setError(String(thrown)),
+    );
+  }, []);
+  return (
+    <section class="explanation" aria-label="Explanation" aria-live="polite">
+      <div class="row">
+        <h2>
+          <code>{id}</code>, {column.name}
+        </h2>
+        <button type="button" class="button quiet" aria-label="Close" onClick={onClose}>
+          ×
+        </button>
+      </div>
+      <p>{explanation?.reason ?? error ?? "Asking…"}</p>
+      <ol>
+        {explanation?.steps.map(({ step, name, passed, reason }, index) => (
+          <li key={index} class={passed ? "passed" : "failed"}>
+            {passed ? "✓" : "✗"} {step}
+            {name !== undefined && `: ${name}`}
+            {reason !== undefined && <span class="about">{reason}</span>}
+          </li>
+        ))}
+      </ol>
+    </section>
+  );
+}

@@ -1,0 +1,441 @@
+import type { McpServer } from "@modelcontextprotocol/server";
+import { buildToolset, defineTool, ToolRegistry } from "@plue/tools";
+import { createMcpEndpoint, type McpEndpoint, type McpEndpointOptions } from "@plue/tools/mcp";
+import { describe, it } from "bun:test";
+import {
+  assert,
+  assertEquals,
+  assertRejects,
+  assertStringIncludes,
+  assertThrows,
+} from "@std/assert";
+import { isWorkers } from "../../../src/adapters/http/mod.ts";
+import { connect, legacyRequest, messageIn, modernRequest, URL_OF_MCP } from "./support.ts";
+
+const ping = defineTool({ name: "ping", description: "Answers.", execute: () => "pong" });
+
+function addNotes(server: McpServer): void {
+  server.registerPrompt("greet", { description: "Greets." }, () => ({
+    messages: [{ role: "user", content: { type: "text", text: "Hello!" } }],
+  }));
+  server.server.registerCapabilities({ resources: { subscribe: true } });
+  server.registerResource("note", "note://1", { mimeType: "text/plain" }, ({ href: uri }) => ({
+    contents: [{ uri, text: "Buy milk." }],
+  }));
+}
+
+const extended = (options: McpEndpointOptions = {}): McpEndpoint =>
+  createMcpEndpoint(new ToolRegistry({ tools: [ping] }), {
+    openExecution: true,
+    extend: addNotes,
+    ...options,
+  });
+
+/** The messages of a stream, as they come. */
+async function* messagesOf(response: Response): AsyncGenerator<Message, undefined> {
+  const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
+  let text = "";
+  try {
+    for (;;) {
+      const { done, value = "" } = await reader?.read() ?? { done: true };
+      text += value;
+      for (let end = text.indexOf("\n\n"); end >= 0; end = text.indexOf("\n\n")) {
+        const data = text.slice(0, end).split("\n").find((line) => line.startsWith("data: "));
+        text = text.slice(end + 2);
+        if (data !== undefined) yield JSON.parse(data.slice(6));
+      }
+      if (done) return undefined;
+    }
+  } finally {
+    await reader?.cancel();
+  }
+}
+
+interface Message {
+  readonly method?: string;
+  readonly params?: Readonly<Record<string, unknown>>;
+  readonly result?: Readonly<Record<string, unknown>>;
+}
+
+const listen = (
+  mcp: McpEndpoint,
+  notifications: Record<string, unknown>,
+  headers: Record<string, string> = {},
+): Promise<Response> =>
+  mcp.fetch(modernRequest("subscriptions/listen", { notifications }, headers));
+
+/** Begins a session of the older revisions, and gives its name. */
+async function beginSession(
+  mcp: McpEndpoint,
+  headers: Record<string, string> = {},
+): Promise<{ readonly session: string; readonly capabilities: unknown }> {
+  const response = await mcp.fetch(legacyRequest({
+    jsonrpc: "2.0",
+    id: 0,
+    method: "initialize",
+    params: {
+      protocolVersion: "2025-11-25",
+      capabilities: {},
+      clientInfo: { name: "test", version: "1.0.0" },
+    },
+  }, headers));
+  const { result } = await messageIn(response);
+  return {
+    session: response.headers.get("mcp-session-id") ?? "",
+    capabilities: result?.["capabilities"],
+  };
+}
+
+const inSession = (session: string): Record<string, string> => ({
+  "mcp-session-id": session,
+  "mcp-protocol-version": "2025-11-25",
+});
+
+const openStream = (mcp: McpEndpoint, session: string): Promise<Response> =>
+  mcp.fetch(
+    new Request(URL_OF_MCP, { headers: { accept: "text/event-stream", ...inSession(session) } }),
+  );
+
+const subscribe = async (
+  mcp: McpEndpoint,
+  session: string,
+  uri: string,
+  method = "resources/subscribe",
+): Promise<Awaited<ReturnType<typeof messageIn>>> =>
+  await messageIn(
+    await mcp.fetch(
+      legacyRequest({ jsonrpc: "2.0", id: 1, method, params: { uri } }, inSession(session)),
+    ),
+  );
+
+describe("createMcpEndpoint({ extend })", () => {
+  for (const mode of ["auto", "legacy"] as const) {
+    it(`serves prompts and resources beside the tools (${mode})`, async () => {
+      const client = await connect(extended(), mode);
+      assertEquals((await client.listTools()).tools.map(({ name }) => name), ["ping"]);
+      assertEquals((await client.callTool({ name: "ping" })).content, [
+        { type: "text", text: "pong" },
+      ]);
+      assertEquals((await client.listPrompts()).prompts.map(({ name }) => name), ["greet"]);
+      assertEquals((await client.getPrompt({ name: "greet" })).messages[0]?.content, {
+        type: "text",
+        text: "Hello!",
+      });
+      assertEquals((await client.listResources()).resources.map(({ uri }) => uri), ["note://1"]);
+      const { contents: [note] } = await client.readResource({ uri: "note://1" });
+      assertEquals(note, { uri: "note://1", text: "Buy milk." });
+      await client.close();
+    });
+  }
+
+  it("announces nothing that is not there", async () => {
+    const client = await connect(extended({ extend: () => {} }));
+    assertEquals(client.getServerCapabilities(), { tools: { listChanged: true }, logging: {} });
+    const { error } = await messageIn(
+      await extended({ extend: () => {} }).fetch(modernRequest("prompts/list")),
+    );
+    assertEquals(error?.code, -32601);
+    await client.close();
+  });
+
+  it("decides by the caller", async () => {
+    const mcp = extended({
+      authorize: (request) => ({ principal: request.headers.get("x-who") ?? "nobody" }),
+      async extend(server, { caller, request }) {
+        await Promise.resolve();
+        assertEquals(request.headers.get("x-who"), caller.principal);
+        if (caller.principal === "ann") addNotes(server);
+      },
+    });
+    const of = async (who: string): Promise<unknown> => {
+      const answer = await mcp.fetch(modernRequest("prompts/list", {}, { "x-who": who }));
+      return (await messageIn(answer)).error?.code;
+    };
+    assertEquals(await of("ann"), undefined);
+    assertEquals(await of("bob"), -32601);
+  });
+
+  it("is not run for tools, neither by the fast path nor by the SDK", async () => {
+    let runs = 0;
+    const mcp = extended({ extend: () => void runs++ });
+    await messageIn(await mcp.fetch(modernRequest("tools/list")));
+    await messageIn(await mcp.fetch(modernRequest("tools/call", { name: "ping", arguments: {} })));
+    await messageIn(
+      await mcp.fetch(
+        modernRequest("tools/call", {
+          name: "ping",
+          arguments: {},
+          _meta: { progressToken: 1 },
+        }),
+      ),
+    );
+    await messageIn(
+      await mcp.fetch(
+        legacyRequest({ jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "ping" } }),
+      ),
+    );
+    assertEquals(runs, 0);
+    await messageIn(await mcp.fetch(modernRequest("server/discover")));
+    assertEquals(runs, 1);
+  });
+
+  it("lets clients keep the lists as long as that of the tools", async () => {
+    const mcp = extended({ ttlMs: 1_234 });
+    for (const method of ["prompts/list", "resources/list", "resources/templates/list"]) {
+      const { result } = await messageIn(await mcp.fetch(modernRequest(method)));
+      assertEquals([result?.["ttlMs"], result?.["cacheScope"]], [1_234, "private"], method);
+    }
+  });
+
+  for (
+    const [name, extend] of [
+      ["throws", () => {
+        throw new Error("The notes are locked");
+      }],
+      ["rejects", () => Promise.reject(new Error("The notes are locked"))],
+      [
+        "adds a tool",
+        (server: McpServer) => void server.registerTool("ping", {}, () => ({ content: [] })),
+      ],
+    ] as const
+  ) {
+    it(`logs an extension that ${name}, and still serves tools`, async () => {
+      const logged: string[] = [];
+      const mcp = extended({ extend, onError: (error) => void logged.push(String(error)) });
+      for (
+        const request of [
+          modernRequest("prompts/list"),
+          legacyRequest({ jsonrpc: "2.0", id: 1, method: "prompts/list" }),
+          new Request(URL_OF_MCP, { headers: { accept: "text/event-stream" } }),
+        ]
+      ) {
+        const response = await mcp.fetch(request);
+        assertEquals(response.status, 500);
+        const text = await response.text();
+        assert(!text.includes("notes") && !text.includes("register"), text);
+      }
+      assertEquals(logged.length, 3);
+      assert(!logged.some((text) => text.includes("undefined")), logged.join());
+      const { result } = await messageIn(
+        await mcp.fetch(modernRequest("tools/call", { name: "ping", arguments: {} })),
+      );
+      assertEquals(result?.["isError"], undefined);
+    });
+  }
+
+  it("wants a function", () => {
+    assertThrows(
+      () => extended({ extend: "notes" as never }),
+      TypeError,
+      "its option extend must be a function",
+    );
+  });
+
+  it("says which params are wrong", async () => {
+    const mcp = extended();
+    const { error } = await messageIn(await mcp.fetch(modernRequest("prompts/get")));
+    assertEquals(error?.code, -32602);
+    assertStringIncludes(error?.message ?? "", "/params/name");
+    // Without an extension the method does not exist, whatever its params are.
+    const plain = createMcpEndpoint(new ToolRegistry());
+    assertEquals(
+      (await messageIn(await plain.fetch(modernRequest("prompts/get")))).error?.code,
+      -32601,
+    );
+  });
+
+  it("has no methods of older revisions in 2026-07-28", async () => {
+    for (const method of ["initialize", "logging/setLevel", "resources/subscribe"]) {
+      const response = await extended().fetch(modernRequest(method));
+      assertEquals(response.status, 404, method);
+      assertEquals((await messageIn(response)).error?.code, -32601, method);
+    }
+  });
+});
+
+describe("McpEndpoint.notify", () => {
+  it("reaches the clients that follow, and tells them what they asked for only", async () => {
+    const mcp = extended();
+    const prompts = messagesOf(await listen(mcp, { promptsListChanged: true }));
+    const notes = messagesOf(
+      await listen(mcp, { resourcesListChanged: true, resourceSubscriptions: ["note://1"] }),
+    );
+    await prompts.next();
+    await notes.next();
+    mcp.notify.resourceUpdated("note://2");
+    mcp.notify.resourceUpdated("note://1");
+    mcp.notify.promptsChanged();
+    mcp.notify.resourcesChanged();
+    assertEquals((await prompts.next()).value?.method, "notifications/prompts/list_changed");
+    const updated = (await notes.next()).value;
+    assertEquals([updated?.method, updated?.params?.["uri"]], [
+      "notifications/resources/updated",
+      "note://1",
+    ]);
+    assertEquals((await notes.next()).value?.method, "notifications/resources/list_changed");
+    await prompts.return(undefined);
+    await notes.return(undefined);
+  });
+
+  it("keeps an event once for a client that does not read", async () => {
+    const mcp = extended();
+    const { session } = await beginSession(mcp);
+    const stream = messagesOf(await openStream(mcp, session));
+    for (let count = 0; count < 1_000; count++) mcp.notify.promptsChanged();
+    mcp.notify.resourcesChanged();
+    assertEquals((await stream.next()).value?.method, "notifications/prompts/list_changed");
+    assertEquals((await stream.next()).value?.method, "notifications/resources/list_changed");
+    await stream.return(undefined);
+  });
+
+  it("makes too many updates for a slow client one change of the lists", async () => {
+    const mcp = extended();
+    const { session } = await beginSession(mcp);
+    const stream = messagesOf(await openStream(mcp, session));
+    for (let count = 0; count < 1_000; count++) mcp.notify.resourceUpdated(`note://${count}`);
+    const methods = new Set<string | undefined>();
+    while (!methods.has("notifications/resources/list_changed")) {
+      methods.add((await stream.next()).value?.method);
+    }
+    assert(methods.has("notifications/tools/list_changed"));
+    await stream.return(undefined);
+  });
+
+  it("reaches no one whose server does not announce it", async () => {
+    const mcp = extended({
+      authorize: (request) => ({ principal: request.headers.get("x-who") ?? "nobody" }),
+      extend(server, { caller }) {
+        if (caller.principal === "ann") addNotes(server);
+      },
+    });
+    // Nothing can ever come, so the stream ends after it has begun.
+    const stream = messagesOf(await listen(mcp, { promptsListChanged: true }, { "x-who": "bob" }));
+    assertEquals((await stream.next()).value?.method, "notifications/subscriptions/acknowledged");
+    assertEquals((await stream.next()).value?.result?.["resultType"], "complete");
+    assertEquals((await stream.next()).done, true);
+  });
+
+  it("works for an endpoint of a toolset, whose tools do not change", async () => {
+    const toolset = buildToolset(new ToolRegistry({ tools: [ping] }), {});
+    const mcp = createMcpEndpoint(toolset, { openExecution: true, extend: addNotes });
+    const stream = messagesOf(await listen(mcp, { promptsListChanged: true }));
+    await stream.next();
+    mcp.notify.promptsChanged();
+    assertEquals((await stream.next()).value?.method, "notifications/prompts/list_changed");
+    await stream.return(undefined);
+    const without = createMcpEndpoint(toolset, { openExecution: true });
+    assertEquals(
+      (await without.fetch(
+        new Request(URL_OF_MCP, { headers: { accept: "text/event-stream" } }),
+      )).status,
+      405,
+    );
+  });
+
+  it("gives the place of a stream back when its client leaves", async () => {
+    const mcp = extended({ maxSubscriptions: 1 });
+    for (let round = 0; round < 3; round++) {
+      const stream = messagesOf(await listen(mcp, { promptsListChanged: true }));
+      assertEquals((await stream.next()).value?.method, "notifications/subscriptions/acknowledged");
+      await stream.return(undefined);
+    }
+  });
+});
+
+describe("subscriptions to resources before 2026-07-28", () => {
+  if (isWorkers()) {
+    it("are not offered on Workers", async () => {
+      const mcp = extended();
+      const { session, capabilities } = await beginSession(mcp);
+      assertEquals(
+        (capabilities as { readonly resources?: { readonly subscribe?: boolean } }).resources
+          ?.subscribe,
+        false,
+      );
+      assertEquals((await subscribe(mcp, session, "note://1")).error?.code, -32601);
+    });
+    return;
+  }
+
+  it("tell a session of its resources until it unsubscribes", async () => {
+    const mcp = extended();
+    const { session } = await beginSession(mcp);
+    const { session: other } = await beginSession(mcp);
+    assertEquals((await subscribe(mcp, session, "note://1")).result, {});
+    assertEquals((await subscribe(mcp, session, "note://2")).result, {});
+    assertEquals((await subscribe(mcp, other, "note://3")).result, {});
+    const stream = messagesOf(await openStream(mcp, session));
+    for (const uri of ["note://3", "note://1"]) mcp.notify.resourceUpdated(uri);
+    assertEquals((await stream.next()).value?.params?.["uri"], "note://1");
+    assertEquals((await subscribe(mcp, session, "note://1", "resources/unsubscribe")).result, {});
+    for (const uri of ["note://1", "note://2"]) mcp.notify.resourceUpdated(uri);
+    assertEquals((await stream.next()).value?.params?.["uri"], "note://2");
+    await stream.return(undefined);
+  });
+
+  it("are another caller's under another principal, even with the session's name", async () => {
+    const mcp = extended({
+      authorize: (request) => ({ principal: request.headers.get("x-who") ?? "nobody" }),
+    });
+    const { session } = await beginSession(mcp, { "x-who": "ann" });
+    const uri = "note://1";
+    const message = { jsonrpc: "2.0", id: 1, method: "resources/subscribe", params: { uri } };
+    await mcp.fetch(legacyRequest(message, { ...inSession(session), "x-who": "bob" }));
+    const stream = messagesOf(
+      await mcp.fetch(
+        new Request(URL_OF_MCP, {
+          headers: { accept: "text/event-stream", ...inSession(session), "x-who": "ann" },
+        }),
+      ),
+    );
+    mcp.notify.resourceUpdated(uri);
+    mcp.notify.promptsChanged();
+    assertEquals((await stream.next()).value?.method, "notifications/prompts/list_changed");
+    await stream.return(undefined);
+  });
+
+  it("are bounded for a session, which is told so", async () => {
+    const mcp = extended();
+    const { session } = await beginSession(mcp);
+    const long = (name: string): string => `note://${name.padEnd(8_000, "x")}`;
+    assertEquals((await subscribe(mcp, session, long("a"))).result, {});
+    assertEquals((await subscribe(mcp, session, long("b"))).result, {});
+    const { error } = await subscribe(mcp, session, long("c"));
+    assertEquals(error?.code, -32602);
+    assertStringIncludes(error?.message ?? "", "unsubscribe from others first");
+    assertEquals(
+      (await subscribe(mcp, session, long("a"), "resources/unsubscribe")).result,
+      {},
+    );
+    assertEquals((await subscribe(mcp, session, long("c"))).result, {});
+  });
+
+  it("want a session", async () => {
+    const { error } = await messageIn(
+      await extended().fetch(
+        legacyRequest({
+          jsonrpc: "2.0",
+          id: 1,
+          method: "resources/subscribe",
+          params: { uri: "note://1" },
+        }),
+      ),
+    );
+    assertStringIncludes(error?.message ?? "", "mcp-session-id");
+  });
+
+  it("are not there if the extension does not say so", async () => {
+    const client = await connect(
+      extended({
+        extend(server) {
+          server.registerResource("note", "note://1", {}, ({ href: uri }) => ({
+            contents: [{ uri, text: "Buy milk." }],
+          }));
+        },
+      }),
+      "legacy",
+    );
+    await assertRejects(() => client.subscribeResource({ uri: "note://1" }));
+    await client.close();
+  });
+});

@@ -1,0 +1,386 @@
+/**
+ * What all {@linkcode CallTickets} keep to, whatever makes their texts.
+ *
+ * @module
+ */
+
+import { describe, it } from "bun:test";
+import { assert, assertEquals, assertNotEquals, assertStringIncludes } from "@std/assert";
+import {
+  type Answers,
+  type CallTickets,
+  type DispatchContext,
+  isSuspended,
+  type SuspendedCall,
+  ToolDispatcher,
+  type ToolDispatcherOptions,
+  type ToolResult,
+} from "../../src/core.ts";
+import {
+  type CallStore,
+  memoryCallStore,
+  type TicketOptions,
+} from "../../src/execute/durable/mod.ts";
+import { type ToolDefinition, ToolRegistry } from "../../mod.ts";
+
+/** A time that a test sets. */
+export interface TicketTime {
+  now: number;
+}
+
+const START = 1_800_000_000_000;
+const YES: Answers = { sure: { action: "accept" } };
+
+/** A tool that asks before it does something, and counts how often it did. */
+function deleting(): { readonly tool: ToolDefinition; readonly done: string[] } {
+  const done: string[] = [];
+  const tool: ToolDefinition = {
+    name: "rm",
+    description: "Deletes a file.",
+    parameters: { type: "object", properties: { path: { type: "string" } }, required: ["path"] },
+    async execute(params, context) {
+      const { path } = params as { readonly path: string };
+      const { action } = await context.ask("sure", {
+        kind: "approval",
+        message: `Delete ${path}?`,
+      });
+      if (action !== "accept") return "kept";
+      done.push(path);
+      return `deleted ${path}`;
+    },
+  };
+  return { tool, done };
+}
+
+/**
+ * Declares the contract's tests.
+ *
+ * @param create Makes the tickets of one service; what it makes next is of the same service, such as
+ * another process of it.
+ */
+export function describeCallTickets(
+  name: string,
+  service: () => (options: TicketOptions) => CallTickets,
+): void {
+  interface Setup {
+    readonly tool?: ToolDefinition;
+    readonly store?: CallStore;
+    readonly options?: ToolDispatcherOptions;
+    readonly time?: TicketTime;
+  }
+
+  /** Makes dispatchers, one for each process of a service. */
+  function processes(): (setup?: Setup) => ToolDispatcher {
+    const tickets = service();
+    return ({ tool = deleting().tool, store, options, time = { now: START } } = {}) =>
+      new ToolDispatcher(new ToolRegistry({ tools: [tool] }), {
+        tickets: tickets({ ttlMs: 60_000, ...(store && { store }) }),
+        clock: {
+          now: () => performance.now(),
+          timestamp: () => time.now,
+          setTimeout(wake, ms) {
+            const handle = setTimeout(wake, ms);
+            return () => clearTimeout(handle);
+          },
+        },
+        ...options,
+      });
+  }
+
+  const call = { name: "rm", arguments: { path: "a.txt" }, callId: "call-7" };
+  const ANN: DispatchContext = { principal: "ann" };
+
+  async function suspend(
+    dispatcher: ToolDispatcher,
+    context: DispatchContext = ANN,
+  ): Promise<SuspendedCall> {
+    const waiting = await dispatcher.dispatch(call, context);
+    assert(isSuspended(waiting), JSON.stringify(waiting));
+    return waiting;
+  }
+  const said = (result: ToolResult): unknown => result.ok ? result.content : result.error.code;
+  const refusal = (result: ToolResult): string => {
+    assertEquals(said(result), "ticket_refused");
+    return result.ok ? "" : result.error.message;
+  };
+
+  describe(`${name} as CallTickets`, () => {
+    it("continue a call in another process", async () => {
+      const start = processes();
+      const first = deleting();
+      const { ticket, questions, error } = await suspend(start({ tool: first.tool }));
+      assertEquals(error.retryable, false);
+      assertEquals(questions, [{
+        key: "sure",
+        kind: "approval",
+        message: "Delete a.txt?",
+        arguments: { path: "a.txt" },
+      }]);
+      const second = deleting();
+      const result = await start({ tool: second.tool }).resume(ticket, YES, ANN);
+      assertEquals(said(result), "deleted a.txt");
+      assertEquals([first.done, second.done], [[], ["a.txt"]]);
+    });
+
+    it("keep what the call was told of itself", async () => {
+      const start = processes();
+      const tool: ToolDefinition = {
+        name: "rm",
+        description: "Says whose call it is.",
+        parameters: { type: "object" },
+        async execute(_, { ask, callId, sessionId, messageId, principal }) {
+          await ask("sure", { message: "Well?" });
+          return { callId, sessionId, messageId, principal };
+        },
+      };
+      const told = { principal: "ann", sessionId: "s", messageId: "m" };
+      const { ticket } = await suspend(start({ tool }), told);
+      const result = await start({ tool }).resume(ticket, YES, ANN);
+      assertEquals(said(result), { callId: "call-7", ...told });
+    });
+
+    it("do not run what was declined", async () => {
+      for (const action of ["decline", "cancel"] as const) {
+        const { tool, done } = deleting();
+        const start = processes();
+        const { ticket } = await suspend(start({ tool }));
+        const result = await start({ tool }).resume(ticket, { sure: { action } }, ANN);
+        assertEquals([said(result), done], ["kept", []]);
+      }
+    });
+
+    it("are refused to another principal", async () => {
+      const { tool, done } = deleting();
+      const dispatcher = processes()({ tool, store: memoryCallStore() });
+      const { ticket } = await suspend(dispatcher);
+      for (const principal of ["bob", "", undefined, "Ann"]) {
+        assertStringIncludes(
+          refusal(await dispatcher.resume(ticket, YES, { principal })),
+          "was given to another caller",
+        );
+      }
+      assertEquals(done, []);
+      // A thief has not used it up.
+      assertEquals(said(await dispatcher.resume(ticket, YES, ANN)), "deleted a.txt");
+    });
+
+    it("are refused for other arguments and another tool", async () => {
+      const { tool, done } = deleting();
+      const dispatcher = processes()({ tool });
+      const { ticket } = await suspend(dispatcher);
+      const again = (more: object): Promise<ToolResult> =>
+        dispatcher.dispatch({ ticket, answers: YES, ...more }, ANN);
+      for (
+        const args of [{ path: "b.txt" }, '{"path":"b.txt"}', {}, null, "{", [], {
+          path: "a.txt",
+          x: 1,
+        }]
+      ) {
+        assertStringIncludes(
+          refusal(await again({ name: "rm", arguments: args })),
+          "its arguments are not those that its ticket was given for",
+        );
+      }
+      assertStringIncludes(refusal(await again({ name: "ls" })), "for another tool");
+      assertEquals(done, []);
+      assertEquals(
+        said(await again({ name: "rm", arguments: ' {"path": "a.txt"}' })),
+        "deleted a.txt",
+      );
+    });
+
+    it("are refused once the definition of the tool has changed", async () => {
+      const start = processes();
+      const { ticket } = await suspend(start());
+      const { tool, done } = deleting();
+      const changes: Partial<ToolDefinition>[] = [
+        { description: "Deletes a file for good." },
+        { risk: "high" },
+        { version: "2.0.0" },
+        { parameters: { type: "object", properties: { path: { type: "string" } } } },
+      ];
+      for (const change of changes) {
+        assertStringIncludes(
+          refusal(await start({ tool: { ...tool, ...change } }).resume(ticket, YES, ANN)),
+          "its tool has changed since it asked",
+        );
+      }
+      assertEquals(done, []);
+      assertEquals(said(await start({ tool }).resume(ticket, YES, ANN)), "deleted a.txt");
+    });
+
+    it("are of no use once the tool is gone or hidden", async () => {
+      const start = processes();
+      const { tool, done } = deleting();
+      const store = memoryCallStore();
+      const dispatcher = start({ tool, store });
+      const { ticket } = await suspend(dispatcher);
+      const hidden = dispatcher.withToolset(dispatcher.toolset.narrow({ denyIds: ["rm"] }));
+      assertEquals(said(await hidden.resume(ticket, YES, ANN)), "unknown_tool");
+      assertEquals(done, []);
+      assertEquals(said(await dispatcher.resume(ticket, YES, ANN)), "deleted a.txt");
+    });
+
+    it("expire", async () => {
+      const { tool, done } = deleting();
+      const time = { now: START };
+      const dispatcher = processes()({ tool, time });
+      const { ticket } = await suspend(dispatcher);
+      time.now += 60_000;
+      assertStringIncludes(refusal(await dispatcher.resume(ticket, YES, ANN)), "has expired");
+      assertEquals(done, []);
+      time.now -= 1;
+      assertEquals(said(await dispatcher.resume(ticket, YES, ANN)), "deleted a.txt");
+    });
+
+    it("continue a call once with a store, also when two answers come at once", async () => {
+      const { tool, done } = deleting();
+      const start = processes();
+      const store = memoryCallStore({ clock: { timestamp: () => START } });
+      const { ticket } = await suspend(start({ tool, store }));
+      const results = await Promise.all(
+        Array.from({ length: 8 }, () => start({ tool, store }).resume(ticket, YES, ANN)),
+      );
+      assertEquals(done, ["a.txt"]);
+      assertEquals(results.filter(({ ok }) => ok).length, 1);
+      for (const result of results) {
+        if (!result.ok) assertStringIncludes(refusal(result), "was used before");
+      }
+      assertStringIncludes(
+        refusal(await start({ tool, store }).resume(ticket, YES, ANN)),
+        "was used before",
+      );
+      assertEquals(done, ["a.txt"]);
+    });
+
+    it("cannot be used for a yes after a no, with a store", async () => {
+      const { tool, done } = deleting();
+      const store = memoryCallStore({ clock: { timestamp: () => START } });
+      const dispatcher = processes()({ tool, store });
+      const { ticket } = await suspend(dispatcher);
+      assertEquals(
+        said(await dispatcher.resume(ticket, { sure: { action: "decline" } }, ANN)),
+        "kept",
+      );
+      assertStringIncludes(refusal(await dispatcher.resume(ticket, YES, ANN)), "was used before");
+      assertEquals(done, []);
+    });
+
+    it("stay good when their call ends before its tool runs, and may be tried again", async () => {
+      let isOpen = false;
+      const { tool, done } = deleting();
+      const store = memoryCallStore({ clock: { timestamp: () => START } });
+      const dispatcher = processes()({
+        tool: { ...tool, isAvailable: () => isOpen },
+        store,
+      });
+      isOpen = true;
+      const { ticket } = await suspend(dispatcher);
+      isOpen = false;
+      assertEquals(said(await dispatcher.resume(ticket, YES, ANN)), "unavailable");
+      isOpen = true;
+      assertEquals(said(await dispatcher.resume(ticket, YES, ANN)), "deleted a.txt");
+      assertEquals(done, ["a.txt"]);
+    });
+
+    it("are refused when they were changed or made up", async () => {
+      const { tool, done } = deleting();
+      const dispatcher = processes()({ tool });
+      const { ticket } = await suspend(dispatcher);
+      const wrong = [
+        "",
+        "ticket",
+        "a.b.c.d.e",
+        ticket.slice(0, -1),
+        `${ticket}A`,
+        ticket.toUpperCase(),
+        ...[0.2, 0.5, 0.9].map((place) => {
+          const at = Math.floor(ticket.length * place);
+          const other = ticket[at] === "A" ? "B" : "A";
+          return ticket.slice(0, at) + other + ticket.slice(at + 1);
+        }),
+        "A".repeat(1_000_000),
+        7,
+        null,
+        {},
+      ];
+      for (const text of wrong) {
+        const message = refusal(await dispatcher.resume(text as string, YES, ANN));
+        assertStringIncludes(message, "Cannot continue the call: its ticket ");
+        assertEquals(message.length < 120, true);
+      }
+      assertEquals(done, []);
+    });
+
+    it("take answers to their own questions only", async () => {
+      const { tool, done } = deleting();
+      const dispatcher = processes()({ tool });
+      const { ticket } = await suspend(dispatcher);
+      const wrong: [unknown, string][] = [
+        [{ other: { action: "accept" } }, 'there is no question "other"'],
+        [{ ...YES, "plue:approval": { action: "accept" } }, 'there is no question "plue:approval"'],
+        [{ sure: true }, 'the answer to "sure" must be {"action": "accept"}'],
+        [{ sure: { action: "yes" } }, 'the answer to "sure" must be'],
+        [{ sure: { action: "accept", content: { at: NaN } } }, 'the answer to "sure" must be'],
+        [[YES], '"answers" must be an object'],
+        ["yes", '"answers" must be an object'],
+      ];
+      for (const [answers, words] of wrong) {
+        const result = await dispatcher.resume(ticket, answers as Answers, ANN);
+        assertEquals(said(result), "invalid_arguments");
+        assertStringIncludes(result.ok ? "" : result.error.message, words);
+      }
+      assertEquals(done, []);
+    });
+
+    it("ask again what was not answered", async () => {
+      const { tool, done } = deleting();
+      const dispatcher = processes()({ tool });
+      const { ticket, questions } = await suspend(dispatcher);
+      const again = await dispatcher.resume(ticket, {}, ANN);
+      assert(isSuspended(again));
+      assertEquals([again.questions, done], [questions, []]);
+      assertEquals(said(await dispatcher.resume(again.ticket, YES, ANN)), "deleted a.txt");
+    });
+
+    it("are another one each time, and do not show what they hold", async () => {
+      const dispatcher = processes()();
+      const { ticket } = await suspend(dispatcher);
+      assertNotEquals(ticket, (await suspend(dispatcher)).ticket);
+      for (const part of ticket.split(".")) {
+        const shown = atobOrNothing(part);
+        assertEquals(["ann", "a.txt", "call-7"].filter((word) => shown.includes(word)), []);
+      }
+    });
+
+    it("stream the call that they continue", async () => {
+      const start = processes();
+      const tool: ToolDefinition = {
+        name: "rm",
+        description: "Tells what it does.",
+        parameters: { type: "object" },
+        async *execute(_, { ask }) {
+          await ask("sure", { message: "Well?" });
+          yield "deleting";
+          return "done";
+        },
+      };
+      const dispatcher = start({ tool });
+      const { ticket } = await suspend(dispatcher);
+      const events: unknown[] = [];
+      for await (const event of dispatcher.stream({ ticket, answers: YES }, ANN)) {
+        events.push(event.type === "result" ? said(event.result) : event.type);
+        assertEquals(event.callId, "call-7");
+      }
+      assertEquals(events, ["output", "done"]);
+    });
+  });
+}
+
+function atobOrNothing(text: string): string {
+  try {
+    return atob(text.replaceAll("-", "+").replaceAll("_", "/"));
+  } catch {
+    return "";
+  }
+}

@@ -1,0 +1,132 @@
+/**
+ * Drives the page in Chromium. Every page that is opened notes what it must not do: break its
+ * Content-Security-Policy, ask another host, or throw.
+ *
+ * @module
+ */
+
+import { accessSync, constants, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { delimiter, join } from "node:path";
+import process from "node:process";
+import { type Browser, chromium, type Page } from "playwright-core";
+
+/** The program, if it is on this machine. */
+export const CHROMIUM: string | undefined = ["chromium", "chromium-browser"]
+  .flatMap((name) => (process.env["PATH"] ?? "").split(delimiter).map((path) => join(path, name)))
+  .find((path) => {
+    try {
+      accessSync(path, constants.X_OK);
+      return true;
+    } catch {
+      return false;
+    }
+  });
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+/** Starts the browser. */
+export function startBrowser(): Promise<Browser> {
+  return chromium.launch({
+    ...(CHROMIUM === undefined ? {} : { executablePath: CHROMIUM }),
+    // Containers give it neither namespaces nor much shared memory.
+    args: ["--no-sandbox", "--disable-dev-shm-usage"],
+  });
+}
+
+/** How a page is opened. */
+export interface PageOptions {
+  readonly width?: number;
+  readonly height?: number;
+  readonly scheme?: "light" | "dark";
+}
+
+/** A page, and what it did wrong. */
+export interface OpenPage {
+  readonly page: Page;
+  /** What the page did that it must not do. */
+  wrongs(): Promise<readonly string[]>;
+  close(): Promise<void>;
+}
+
+/** What is put into the page. */
+interface Notes {
+  noteWrong(what: string): Promise<void>;
+}
+
+/** Opens a page of a service. */
+export async function openPage(
+  browser: Browser,
+  url: string,
+  { width = 1280, height = 860, scheme = "light" }: PageOptions = {},
+): Promise<OpenPage> {
+  const context = await browser.newContext({ viewport: { width, height }, colorScheme: scheme });
+  const page = await context.newPage();
+  const wrongs: string[] = [];
+  const { origin } = new URL(url);
+  await page.exposeFunction("noteWrong", (what: string) => void (what && wrongs.push(what)));
+  await page.addInitScript(() => {
+    addEventListener("securitypolicyviolation", (event) => {
+      const { violatedDirective, blockedURI } = event as unknown as {
+        readonly violatedDirective: string;
+        readonly blockedURI: string;
+      };
+      (globalThis as unknown as Notes).noteWrong(`policy: ${violatedDirective} ${blockedURI}`);
+    });
+  });
+  page.on("pageerror", (error) => wrongs.push(`threw: ${error.message}`));
+  page.on("request", (request) => {
+    const asked = request.url();
+    if (!asked.startsWith(`${origin}/`) && !asked.startsWith("data:")) {
+      wrongs.push(`asked ${asked}`);
+    }
+  });
+  page.on("console", (message) => {
+    // Chromium also reports answers such as 404 and 422 here, which tests ask for.
+    const isAnswer = message.text().startsWith("Failed to load resource");
+    if (message.type() === "error" && !isAnswer) {
+      wrongs.push(`logged: ${message.text()}`);
+    }
+  });
+  await page.goto(url);
+  return {
+    page,
+    async wrongs() {
+      // What was noted before takes the same way.
+      await page.evaluate(async () => {
+        await new Promise((resolve) => setTimeout(resolve));
+        await (globalThis as unknown as Notes).noteWrong("");
+      });
+      return wrongs;
+    },
+    close: () => context.close(),
+  };
+}
+
+/** What axe finds wrong, in a line each. */
+export async function axe(page: Page): Promise<readonly string[]> {
+  await page.evaluate(AXE);
+  return await page.evaluate(async () => {
+    const { axe } = globalThis as unknown as {
+      axe: {
+        run(): Promise<{
+          violations: readonly {
+            id: string;
+            help: string;
+            nodes: readonly { target: unknown }[];
+          }[];
+        }>;
+      };
+    };
+    const { violations } = await axe.run();
+    return violations.map(
+      ({ id, help, nodes }) =>
+        `${id}: ${help}: ${
+          nodes
+            .slice(0, 3)
+            .map(({ target }) => String(target))
+            .join(" | ")
+        }`,
+    );
+  });
+}

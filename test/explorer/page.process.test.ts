@@ -1,0 +1,779 @@
+import { assert, assertEquals, assertGreater, assertStringIncludes } from "@std/assert";
+import { afterAll, beforeAll, describe } from "bun:test";
+import { spawn } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import process from "node:process";
+import type { Browser, Locator, Page } from "playwright-core";
+import { defineTool } from "../../mod.ts";
+import { maybe } from "../support/skip.ts";
+import { axe, CHROMIUM, openPage, type PageOptions, startBrowser } from "./browser.ts";
+import { type RunningService, startService, TOKENS } from "./service.ts";
+
+const test = maybe(CHROMIUM !== undefined, "Chromium is not here");
+
+let browser: Browser;
+let open: RunningService;
+let closed: RunningService;
+
+beforeAll(async () => {
+  if (CHROMIUM === undefined) return;
+  [browser, open, closed] = await Promise.all([
+    startBrowser(),
+    startService(),
+    startService({ authorizes: true }),
+  ]);
+});
+
+afterAll(async () => {
+  if (CHROMIUM === undefined) return;
+  await browser.close();
+  await Promise.all([open.close(), closed.close()]);
+});
+
+/** Does something with the page, which must do nothing wrong meanwhile. */
+async function look(
+  path: string,
+  use: (page: Page) => Promise<void>,
+  options: PageOptions & { readonly service?: RunningService } = {},
+): Promise<void> {
+  const { page, wrongs, close } = await openPage(
+    browser,
+    (options.service ?? open).url + path,
+    options,
+  );
+  page.setDefaultTimeout(20_000);
+  try {
+    await use(page);
+    assertEquals(await wrongs(), []);
+  } finally {
+    await close();
+  }
+}
+
+const tryPath = (id: string, input?: unknown): string =>
+  `#/tool/${encodeURIComponent(id)}/try` +
+  (input === undefined ? "" : `?arguments=${encodeURIComponent(JSON.stringify(input))}`);
+
+const listed = (page: Page): Locator => page.locator("a.tool code");
+const tab = (page: Page, name: string): Locator =>
+  page.getByRole("navigation", { name: "Pages" }).getByRole("link", { name, exact: true });
+const field = (page: Page, name: string): Locator => page.getByLabel(name, { exact: true });
+const button = (page: Page, name: string): Locator =>
+  page.getByRole("button", { name, exact: true });
+const editor = (page: Page): Locator => page.getByLabel("The same as JSON");
+
+/** The arguments, as the editor shows them. */
+async function argumentsOf(page: Page): Promise<unknown> {
+  return JSON.parse(await editor(page).inputValue());
+}
+
+/** Waits until a place of the page has a text. */
+async function says(place: Locator, text: string | RegExp): Promise<void> {
+  await place.filter({ hasText: text }).first().waitFor();
+}
+
+async function signIn(page: Page, token: string): Promise<void> {
+  await page.getByLabel("Bearer token").fill(token);
+  await button(page, "Use it").click();
+}
+
+describe("the list of tools", () => {
+  test("shows each tool with its risk, and says which are not available", () =>
+    look("", async (page) => {
+      await says(page.getByRole("status"), "5 tools");
+      assertEquals(await listed(page).allTextContents(), [
+        "files:search",
+        "git:commit",
+        "report:build",
+        "shape:draw",
+        "shell:run",
+        "index:rebuild",
+      ]);
+      const run = page.locator("a.tool", { hasText: "shell:run" });
+      assertEquals(await run.locator(".badge").allTextContents(), ["critical"]);
+      const absent = page.locator("a.tool", { hasText: "index:rebuild" });
+      assertEquals(await absent.locator(".badge").allTextContents(), ["unavailable", "low"]);
+      await absent.click();
+      await says(page.locator("main"), "not available now");
+    }));
+
+  test("follows the service's tools as they change", () =>
+    look("", async (page) => {
+      await page.getByText("live", { exact: true }).waitFor();
+      open.registry.registerTool(defineTool({ name: "newcomer", description: "Is new." }));
+      await says(listed(page), "newcomer");
+      open.registry.unregisterTool("newcomer");
+      await listed(page).filter({ hasText: "newcomer" }).waitFor({ state: "detached" });
+    }));
+
+  test("is searched as one types, by meaning and by letters", () =>
+    look("", async (page) => {
+      await says(page.getByRole("status"), "5 tools");
+      const search = page.getByLabel("Search tools");
+      await search.fill("make a picture of a shape");
+      await says(page.getByRole("status"), "1 of 5 tools");
+      assertEquals(await listed(page).allTextContents(), ["shape:draw"]);
+      await search.fill("ommi");
+      await says(listed(page), "git:commit");
+      assertEquals(await listed(page).allTextContents(), ["git:commit"]);
+    }));
+
+  test("is filtered by namespace, category, risk and tag", () =>
+    look("", async (page) => {
+      await says(page.getByRole("status"), "5 tools");
+      for (
+        const [name, value, ids] of [
+          ["namespace", "git", ["git:commit"]],
+          ["category", "terminal", ["shell:run"]],
+          ["risk", "safe", ["files:search", "shape:draw"]],
+          ["tag", "slow", ["report:build"]],
+        ] as const
+      ) {
+        const filter = page.getByLabel(`Filter by ${name}`);
+        await filter.selectOption(value);
+        await says(page.getByRole("status"), `${ids.length} of 5 tools`);
+        assertEquals(await listed(page).allTextContents(), [...ids]);
+        await filter.selectOption("");
+      }
+    }));
+
+  test("is used by the keyboard", () =>
+    look("", async (page) => {
+      await says(page.getByRole("status"), "5 tools");
+      await page.keyboard.press("/");
+      await page.keyboard.type("git");
+      await says(page.getByRole("status"), "1 of 5 tools");
+      await page.keyboard.press("ArrowDown");
+      await page.keyboard.press("Enter");
+      await says(page.locator("h1"), "git:commit");
+      await field(page, "message").fill("typed");
+      await page.keyboard.press("Control+Enter");
+      await says(page.getByLabel("Result"), "[main 0a1b2c3] typed");
+    }));
+
+  test("shows a thousand tools, and searches them", async () => {
+    const service = await startService({ more: 1_000 });
+    try {
+      await look(
+        "",
+        async (page) => {
+          await says(page.getByRole("status"), "1005 tools");
+          assertEquals(await listed(page).count(), 100);
+          await page.locator("nav.tools li").last().scrollIntoViewIfNeeded();
+          await listed(page).nth(199).waitFor();
+          await page.getByLabel("Search tools").fill("tool-0777");
+          await says(page.getByRole("status"), "1 of 1005 tools");
+          await tab(page, "Why").click();
+          await says(page.getByRole("status"), "1010 tools");
+          const rows = page.locator("table.matrix tbody tr");
+          await says(rows.last(), "910 more");
+          await rows.last().scrollIntoViewIfNeeded();
+          await says(rows.last(), "810 more");
+          await page.getByLabel("Filter the rows").fill("tool-0777");
+          await rows.nth(1).waitFor({ state: "detached" });
+          assertEquals(await rows.count(), 1);
+        },
+        { service },
+      );
+    } finally {
+      await service.close();
+    }
+  });
+});
+
+describe("the form of a tool", () => {
+  test("and its JSON stay in step", () =>
+    look(tryPath("files:search"), async (page) => {
+      await field(page, "pattern").fill("*.ts");
+      await field(page, "limit").fill("5");
+      await field(page, "hidden").selectOption({ label: "true" });
+      await field(page, "sort").selectOption({ label: "name" });
+      await button(page, "Add options").click();
+      await field(page, "depth").fill("2");
+      await button(page, "Add exclude").click();
+      await button(page, "Add an item to exclude").click();
+      await field(page, "exclude 1").fill("dist");
+      const value = {
+        pattern: "*.ts",
+        limit: 5,
+        hidden: true,
+        sort: "name",
+        options: { depth: 2, exclude: ["dist"] },
+      };
+      assertEquals(await argumentsOf(page), value);
+
+      await button(page, "Remove hidden").click();
+      await button(page, "Remove exclude 1").click();
+      const { hidden: _, ...rest } = value;
+      assertEquals(await argumentsOf(page), { ...rest, options: { depth: 2, exclude: [] } });
+
+      await editor(page).fill('{"pattern":"b","limit":7,"options":{"depth":4}}');
+      assertEquals(await field(page, "limit").inputValue(), "7");
+      assertEquals(await field(page, "depth").inputValue(), "4");
+      await button(page, "Sources").click();
+      assertEquals(await argumentsOf(page), { pattern: "src/**/*.ts", limit: 3 });
+    }));
+
+  test("has the branches of a union, tuples, maps and a schema that holds itself", () =>
+    look(tryPath("shape:draw"), async (page) => {
+      assertEquals(await argumentsOf(page), { shape: { kind: "circle" } });
+      await field(page, "radius").fill("1.5");
+      assertEquals(await argumentsOf(page), { shape: { kind: "circle", radius: 1.5 } });
+      await field(page, "Form of shape").selectOption({ label: "Polygon" });
+      await button(page, "Add an item to points").click();
+      await button(page, "Add an item to points 1").click();
+      await field(page, "points 1 1").fill("4");
+      await button(page, "Add colours").click();
+      await page.getByLabel("Name of another property").fill("sky");
+      await page.keyboard.press("Enter");
+      await field(page, "sky").fill("#0000ff");
+      await button(page, "Add parent").click();
+      await button(page, "Add next").click();
+      await button(page, "Add label").nth(1).click();
+      await field(page, "Form of label").selectOption({ label: "null" });
+      assertEquals(await argumentsOf(page), {
+        shape: { kind: "polygon", points: [[4]] },
+        colours: { sky: "#0000ff" },
+        parent: { next: { label: null } },
+      });
+    }));
+
+  test("says what is wrong below the field, in the service's own words", () =>
+    look(tryPath("git:commit"), async (page) => {
+      const message = field(page, "message");
+      assertEquals(await message.getAttribute("aria-invalid"), "false");
+      await message.fill("ab");
+      assertEquals(await message.getAttribute("aria-invalid"), "true");
+      const describedBy = (await message.getAttribute("aria-describedby")) ?? "";
+      const words = await page.locator(`[id="${describedBy}"]`).textContent();
+      assertEquals(words, "/message must have at least 3 characters, and has 2");
+      // The tool's own rule is known to the service only.
+      await message.fill("with a stop.");
+      assertEquals(await message.getAttribute("aria-invalid"), "false");
+      await button(page, "Run").click();
+      await says(page.locator(".failure"), "must not end with a full stop");
+      await says(page.locator(".status"), "failed: invalid_arguments");
+    }));
+
+  test("says of a required field that it is missing, when the tool is run", () =>
+    look(tryPath("git:commit"), async (page) => {
+      await button(page, "Run").click();
+      await says(page.locator(".field .wrong"), "This must be given");
+      assertEquals(await field(page, "message").getAttribute("aria-invalid"), "true");
+    }));
+
+  test("keeps its value while the JSON is broken, and does not run", () =>
+    look(tryPath("git:commit", { message: "kept" }), async (page) => {
+      await editor(page).fill('{"message": ');
+      await says(page.locator(".editor .wrong"), "JSON");
+      assertEquals(await field(page, "message").inputValue(), "kept");
+      assertEquals(await button(page, "Run").isDisabled(), true);
+    }));
+
+  test("is opened by a link with its arguments, which runs nothing", () =>
+    look(tryPath("files:search", { pattern: "a b&c=%d", limit: 2 }), async (page) => {
+      assertEquals(await argumentsOf(page), { pattern: "a b&c=%d", limit: 2 });
+      await field(page, "limit").fill("9");
+      const link = await page.getByRole("link", { name: "Link to this call" }).getAttribute("href");
+      assertEquals(await page.locator("section.call").count(), 0);
+      await page.goto(`${open.url}${link}`);
+      await page.reload();
+      assertEquals(await argumentsOf(page), { pattern: "a b&c=%d", limit: 9 });
+    }));
+});
+
+describe("a call", () => {
+  test("shows its result as a tree, as text and as a table", () =>
+    look(tryPath("files:search", { pattern: "*" }), async (page) => {
+      await button(page, "Run").click();
+      await says(page.locator(".status"), "succeeded");
+      const result = page.getByRole("region", { name: "Result" });
+      await says(result.locator("summary").first(), "[4]");
+      await button(page, "Table").click();
+      assertEquals(await result.locator("th").allTextContents(), ["path", "bytes", "pattern"]);
+      assertEquals(await result.locator("tbody tr").count(), 4);
+      await button(page, "Text").click();
+      assertEquals((JSON.parse((await result.textContent()) ?? "") as unknown[])[3], {
+        path: "mod.ts",
+        bytes: 4_800,
+        pattern: "*",
+      });
+    }));
+
+  test("shows a picture", () =>
+    look(tryPath("shape:draw", { shape: { kind: "circle", radius: 1 } }), async (page) => {
+      await button(page, "Run").click();
+      const image = page.getByAltText("Image 1 of the result");
+      await image.waitFor();
+      assertEquals(await image.evaluate((own: HTMLImageElement) => own.naturalWidth), 480);
+    }));
+
+  test("shows progress and output while it runs", () =>
+    look(tryPath("report:build", { title: "Q3" }), async (page) => {
+      await button(page, "Run").click();
+      for (const done of [1, 2, 3]) {
+        await open.waits();
+        await says(page.getByRole("log"), `Chapter ${done} of Q3 is written`);
+        await says(page.locator(".call"), `${done} of 3 chapter ${done}`);
+        assertEquals(
+          await page.getByLabel("Progress").evaluate((own: HTMLProgressElement) => own.value),
+          done,
+        );
+        open.release();
+      }
+      await says(page.locator(".status"), "succeeded");
+      await says(page.getByRole("log"), '{"pages":12}');
+      await says(page.getByRole("region", { name: "Result" }), "chapters");
+    }));
+
+  test("is aborted", () =>
+    look(tryPath("report:build"), async (page) => {
+      const before = open.aborted;
+      await button(page, "Run").click();
+      await open.waits();
+      await button(page, "Abort").click();
+      await says(page.locator(".status"), "failed: aborted");
+      assertEquals(open.aborted, before + 1);
+    }));
+
+  test("is written for other programs, which make it", () =>
+    look(tryPath("files:search", { pattern: `it's "$x" \\ ä 😀`, limit: 1 }), async (page) => {
+      const folder = mkdtempSync(join(tmpdir(), "plue-samples-"));
+      try {
+        for (
+          const [language, program, file] of [
+            ["curl", "sh", "call.sh"],
+            ["TypeScript", process.execPath, "call.ts"],
+            ["Python", "python3", "call.py"],
+          ] as const
+        ) {
+          await button(page, language).click();
+          const text = (await page.locator(".samples pre").textContent()) ?? "";
+          writeFileSync(join(folder, file), text);
+          const printed = await outputOf(program, [join(folder, file)]);
+          // A machine without the program has nothing to say about its sample.
+          if (printed === undefined) continue;
+          assertStringIncludes(printed, "src/tool/tool.ts");
+          assert(/it('|\\')s .*\$x.* 😀/.test(printed), `${language}: ${printed}`);
+        }
+        await button(page, "C").click();
+        writeFileSync(
+          join(folder, "call.c"),
+          (await page.locator(".samples pre").textContent()) ?? "",
+        );
+        await outputOf("cc", ["-Iffi/include", "-fsyntax-only", "-Werror", join(folder, "call.c")]);
+      } finally {
+        rmSync(folder, { recursive: true });
+      }
+    }));
+});
+
+describe("a call that asks", () => {
+  const QUESTIONS = [
+    {
+      key: "plue:approval",
+      kind: "approval",
+      message: "Commit this?",
+      arguments: { message: "m" },
+    },
+    {
+      key: "branch",
+      kind: "input",
+      message: "Which branch?",
+      schema: {
+        type: "object",
+        properties: { name: { type: "string" }, force: { type: "boolean" } },
+        required: ["name"],
+      },
+    },
+  ];
+
+  /** Answers the requests of a call in the service's place; gives what was sent to continue it. */
+  async function asking(page: Page, results: readonly unknown[]): Promise<readonly unknown[]> {
+    const sent: unknown[] = [];
+    const waiting = [...results];
+    const event = (): { contentType: string; body: string } => ({
+      contentType: "text/event-stream",
+      body: `event: result\ndata: ${
+        JSON.stringify({ type: "result", result: waiting.shift() })
+      }\n\n`,
+    });
+    await page.route("**/execute", (route) => route.fulfill(event()));
+    await page.route("**/calls/*", (route) => {
+      sent.push(route.request().postDataJSON());
+      return route.fulfill(event());
+    });
+    return sent;
+  }
+
+  const suspended = (ticket: string, questions: readonly unknown[]): unknown => ({
+    ok: false,
+    error: { code: "input_required", message: "It asks", retryable: false },
+    questions,
+    ticket,
+    durationMs: 1,
+  });
+
+  test("shows its questions in place, and goes on with the answers", () =>
+    look(tryPath("git:commit", { message: "m" }), async (page) => {
+      const [approval, branch] = QUESTIONS;
+      const sent = await asking(page, [
+        suspended("t1", QUESTIONS),
+        suspended("t2", [{
+          ...branch,
+          issues: [{ path: "/name", keyword: "type", expected: "", message: "No such branch" }],
+        }]),
+        { ok: true, content: "committed", durationMs: 1 },
+      ]);
+      await button(page, "Run").click();
+      const asked = page.getByRole("group", { name: approval?.message ?? "" });
+      await says(asked, "arguments");
+      assertEquals(await axe(page), []);
+      await says(tab(page, "Calls (1)"), "Calls (1)");
+      await asked.getByRole("button", { name: "Approve" }).click();
+      await field(page, "name").fill("dev");
+      await button(page, "Answer").click();
+      // An answer that does not fit is asked for again, and says why.
+      await says(page.locator(".question .wrong"), "No such branch");
+      await field(page, "name").fill("main");
+      await button(page, "Answer").click();
+      await says(page.getByRole("region", { name: "Result" }), "committed");
+      assertEquals(sent, [
+        {
+          ticket: "t1",
+          answers: {
+            "plue:approval": { action: "accept" },
+            branch: { action: "accept", content: { name: "dev" } },
+          },
+        },
+        { ticket: "t2", answers: { branch: { action: "accept", content: { name: "main" } } } },
+      ]);
+    }));
+
+  test("is declined, and left", () =>
+    look(tryPath("git:commit", { message: "m" }), async (page) => {
+      const denied = { code: "denied", message: "It was declined", retryable: false };
+      const sent = await asking(page, [
+        suspended("t1", QUESTIONS.slice(0, 1)),
+        { ok: false, error: denied, durationMs: 1 },
+        suspended("t2", QUESTIONS.slice(0, 1)),
+      ]);
+      await button(page, "Run").click();
+      await button(page, "Decline").click();
+      await says(page.locator(".status"), "failed: denied");
+      assertEquals(sent, [{ ticket: "t1", answers: { "plue:approval": { action: "decline" } } }]);
+      await button(page, "Run").click();
+      await button(page, "Do not continue this call").click();
+      await says(page.locator(".status"), "failed: aborted");
+    }));
+
+  test("leads to web addresses only", () =>
+    look(tryPath("git:commit", { message: "m" }), async (page) => {
+      const question = { key: "login", kind: "authorization", message: "Sign in" };
+      await asking(page, [
+        suspended("t1", [{ ...question, url: "https://login.example/start" }]),
+        suspended("t2", [{ ...question, url: "javascript:globalThis.ran=true" }]),
+      ]);
+      await button(page, "Run").click();
+      await says(page.locator(".question a"), "https://login.example/start");
+      await button(page, "Done").click();
+      await page.locator(".question a").waitFor({ state: "detached" });
+      await page.locator(".question").waitFor();
+    }));
+});
+
+/** What a program prints; `undefined` if there is no such program. It must succeed. */
+async function outputOf(program: string, args: readonly string[]): Promise<string | undefined> {
+  const child = spawn(program, args);
+  let printed = "";
+  let errors = "";
+  child.stdout.on("data", (data) => (printed += data));
+  child.stderr.on("data", (data) => (errors += data));
+  const code = await new Promise<number | null>((resolve) => {
+    child.on("error", () => resolve(null));
+    child.on("close", resolve);
+  });
+  if (code === null) return undefined;
+  assertEquals([code, code === 0 ? "" : errors], [0, ""]);
+  return printed;
+}
+
+describe("the matrix", () => {
+  const cell = (page: Page, name: string): Locator =>
+    page.getByRole("button", { name, exact: true });
+
+  test("says by role who sees a tool, and explains each cell", () =>
+    look("#/why", async (page) => {
+      await cell(page, "task:approve, control: seen").waitFor();
+      await cell(page, "task:approve, you: role").waitFor();
+      await cell(page, "index:rebuild, impl: unavailable").waitFor();
+      await cell(page, "secrets:list, scope secrets:read: seen").waitFor();
+      await cell(page, "task:approve, impl: role").click();
+      const explanation = page.getByRole("region", { name: "Explanation" });
+      await says(explanation, '"task:approve" is removed by role');
+      await says(explanation.locator("li.failed"), "✗ role");
+      await button(page, "Close").click();
+      assertEquals(await explanation.count(), 0);
+    }));
+
+  test("says the same by risk and by context", () =>
+    look("#/why", async (page) => {
+      await button(page, "By risk").click();
+      await cell(page, "git:commit, up to low: risk").waitFor();
+      await cell(page, "git:commit, up to medium: seen").waitFor();
+      await button(page, "By context").click();
+      await cell(page, "shell:run, no terminal: context").click();
+      await says(page.getByRole("region", { name: "Explanation" }), "terminal");
+      await cell(page, "files:search, read-only: seen").waitFor();
+    }));
+
+  test("is walked by the arrow keys", () =>
+    look("#/why", async (page) => {
+      await cell(page, "files:search, you: seen").focus();
+      await page.keyboard.press("ArrowRight");
+      await page.keyboard.press("ArrowDown");
+      await page.keyboard.press("Enter");
+      await says(page.getByRole("region", { name: "Explanation" }), "git:commit");
+    }));
+
+  test("shows a caller that may not explain its own tools only", () =>
+    look(
+      "#/why",
+      async (page) => {
+        await signIn(page, TOKENS.other);
+        await cell(page, "files:search, you: seen").waitFor();
+        assertEquals(await page.locator("table.matrix tbody th code").allTextContents(), [
+          "files:search",
+          "index:rebuild",
+          "report:build",
+          "shape:draw",
+        ]);
+      },
+      { service: closed },
+    ));
+});
+
+describe("the targets", () => {
+  test("show a tool in every shape, with tokens, and losses at their place", () =>
+    look("#/tool/files%3Asearch/targets", async (page) => {
+      const rows = page.locator(".targets tbody tr");
+      await rows.first().waitFor();
+      assertGreater(await rows.count(), 20);
+      const strict = rows.filter({ hasText: "openai.chat.strict" });
+      await strict.locator("td.number").first().waitFor();
+      assert(Number(await strict.locator("td.number").first().textContent()) > 50);
+      const shape = page.getByRole("region", { name: /^OpenAI.*losses$/ });
+      await shape.waitFor();
+      const text = (await shape.textContent()) ?? "";
+      // The line of the place comes first, then what is lost there.
+      const place = text.indexOf('"minimum"') === -1 ? text.indexOf('"limit"') : 0;
+      assert(place >= 0);
+      assertGreater(await shape.locator(".mark").count(), 0);
+      await page.getByLabel(/^Show AWS Bedrock Converse$/).check();
+      const bedrock = page.getByRole("region", { name: "AWS Bedrock Converse: what is sent" });
+      await says(bedrock, "toolSpec");
+    }));
+});
+
+describe("the calls", () => {
+  test("are listed, opened again, and cancelled", () =>
+    look(tryPath("report:build", { title: "Long" }), async (page) => {
+      await button(page, "Run").click();
+      await open.waits();
+      await tab(page, "Calls").click();
+      const call = page.locator(".history > li").first();
+      await says(call, "running");
+      await button(page, "Cancel report:build").click();
+      await says(call, "failed: aborted");
+      await button(page, "Show the call of report:build").click();
+      await says(call, "Chapter 1 of Long is written");
+      await call.getByRole("link").click();
+      assertEquals(await argumentsOf(page), { title: "Long" });
+    }));
+
+  test("are counted and measured by the service", () =>
+    look(tryPath("git:commit", { message: "counted" }), async (page) => {
+      await button(page, "Run").click();
+      await says(page.locator(".status"), "succeeded");
+      await tab(page, "Calls").click();
+      const row = page.locator("table tr", { hasText: "git:commit" });
+      await row.waitFor();
+      assertEquals(await row.locator("svg").count(), 2);
+      await page.getByRole("img", { name: /^calls: from/ }).waitFor();
+    }));
+});
+
+describe("the token", () => {
+  test("is asked for, sent, and kept in memory only", () =>
+    look(
+      "",
+      async (page) => {
+        await says(page.getByRole("dialog"), "The service asks who you are");
+        await signIn(page, TOKENS.owner);
+        await says(page.getByRole("status"), "8 tools");
+        await button(page, "Token set").waitFor();
+        assertEquals(
+          await page.evaluate(() => [
+            localStorage.length,
+            sessionStorage.length,
+            document.cookie,
+            document.documentElement.outerHTML.includes("owner-token"),
+            location.href.includes("owner-token"),
+          ]),
+          [0, 0, "", false, false],
+        );
+        await page.reload();
+        await says(page.getByRole("dialog"), "The service asks who you are");
+      },
+      { service: closed },
+    ));
+
+  test("that is wrong is said to be", () =>
+    look(
+      "",
+      async (page) => {
+        await signIn(page, "no-such-token-0123456789");
+        await says(page.getByRole("dialog"), "The service asks who you are");
+      },
+      { service: closed },
+    ));
+
+  test("decides what the page shows, and is not written into samples", () =>
+    look(
+      tryPath("files:search"),
+      async (page) => {
+        await signIn(page, TOKENS.other);
+        await says(page.getByRole("status"), "3 tools");
+        assertStringIncludes(
+          (await page.locator(".samples pre").textContent()) ?? "",
+          "authorization: Bearer $PLUE_TOKEN",
+        );
+      },
+      { service: closed },
+    ));
+});
+
+describe("the page", () => {
+  test("cannot run what its policy does not name", async () => {
+    const { page, wrongs, close } = await openPage(browser, open.url);
+    try {
+      await says(page.getByRole("status"), "5 tools");
+      await page.evaluate(() => {
+        const style = document.createElement("style");
+        style.textContent = "body { color: red }";
+        document.head.append(style);
+      });
+      assertEquals(
+        (await wrongs()).filter((wrong) => wrong.startsWith("policy: style-src")).length,
+        1,
+      );
+      const answer = await page.evaluate(() =>
+        fetch("https://example.com/").then(
+          () => "fetched",
+          () => "refused",
+        )
+      );
+      assertEquals(answer, "refused");
+      assertEquals(await page.evaluate(() => "ran" in globalThis), false);
+    } finally {
+      await close();
+    }
+  });
+
+  test("shows what tools say as text", async () => {
+    const evil =
+      `<img src=x onerror="globalThis.ran = true"><script>globalThis.ran = true</script>`;
+    open.registry.registerTool(
+      defineTool({
+        name: "evil",
+        title: evil,
+        description: evil,
+        parameters: { type: "object", title: evil, properties: { [evil]: { description: evil } } },
+        execute: () => ({ [evil]: evil, list: [{ [evil]: evil }] }),
+      }),
+    );
+    try {
+      await look(tryPath("evil"), async (page) => {
+        await button(page, "Run").click();
+        await says(page.locator(".status"), "succeeded");
+        await button(page, "Table").click();
+        await button(page, "Targets").click();
+        await says(page.locator(".shapes"), "globalThis.ran");
+        assertEquals(await page.evaluate(() => "ran" in globalThis), false);
+      });
+    } finally {
+      open.registry.unregisterTool("evil");
+    }
+  });
+
+  for (const scheme of ["light", "dark"] as const) {
+    test(`is accessible in ${scheme} colours`, () =>
+      look(
+        tryPath("files:search", { pattern: "" }),
+        async (page) => {
+          await button(page, "Add options").click();
+          await button(page, "Run").click();
+          await says(page.locator(".status"), "failed");
+          assertEquals(await axe(page), []);
+          await field(page, "pattern").fill("*");
+          await button(page, "Run").click();
+          await says(page.locator(".status"), "succeeded");
+          assertEquals(await axe(page), []);
+          await button(page, "Targets").click();
+          await says(page.locator(".shapes"), "What is lost");
+          assertEquals(await axe(page), []);
+          await tab(page, "Calls").click();
+          await page.locator("table tr", { hasText: "files:search" }).waitFor();
+          assertEquals(await axe(page), []);
+          await tab(page, "Why").click();
+          await button(page, "shell:run, you: seen").click();
+          await page.getByRole("region", { name: "Explanation" }).locator("li").first().waitFor();
+          assertEquals(await axe(page), []);
+          await button(page, "Keyboard shortcuts").click();
+          assertEquals(await axe(page), []);
+        },
+        { scheme },
+      ));
+  }
+
+  test("is checked for accessibility by a check that can fail", () =>
+    look("", async (page) => {
+      await says(page.getByRole("status"), "5 tools");
+      assertEquals(await axe(page), []);
+      await page.evaluate(() => document.querySelector("label[for=search]")?.remove());
+      await page.evaluate(() => document.getElementById("search")?.removeAttribute("placeholder"));
+      assertStringIncludes((await axe(page)).join(), "label");
+    }));
+
+  test("fits a phone", () =>
+    look(
+      "",
+      async (page) => {
+        const fits = async (): Promise<void> =>
+          assertEquals(await page.evaluate(() => document.documentElement.scrollWidth), 390);
+        await says(page.getByRole("status"), "5 tools");
+        await fits();
+        await page.locator("a.tool", { hasText: "files:search" }).click();
+        await button(page, "Sources").click();
+        await button(page, "Run").click();
+        await says(page.locator(".status"), "succeeded");
+        await fits();
+        assertEquals(await page.locator("nav.tools").isVisible(), false);
+        await button(page, "Targets").click();
+        await says(page.locator(".shapes"), "What is lost");
+        await fits();
+        await page.getByRole("link", { name: "← Tools" }).click();
+        assertEquals(await page.locator("nav.tools").isVisible(), true);
+        await tab(page, "Why").click();
+        await button(page, "shell:run, you: seen").click();
+        await says(page.getByRole("region", { name: "Explanation" }), "available");
+        await fits();
+        await tab(page, "Calls").click();
+        await says(page.locator("main"), "Metrics of the service");
+        await fits();
+      },
+      { width: 390, height: 844 },
+    ));
+});

@@ -1,0 +1,86 @@
+/**
+ * Takes the pictures of the page that the README shows: `node test/explorer/screenshots.ts`.
+ *
+ * @module
+ */
+
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import process from "node:process";
+import type { Page } from "playwright-core";
+import { openPage, type PageOptions, startBrowser } from "./browser.ts";
+import { startService } from "./service.ts";
+
+const FOLDER = process.argv[2] ?? join(import.meta.dirname, "../../docs/explorer");
+
+const EXAMPLE = encodeURIComponent(
+  JSON.stringify({ pattern: "src/**/*.ts", limit: 3, options: { depth: 2 } }),
+);
+
+async function run(page: Page): Promise<void> {
+  await page.getByRole("button", { name: "Run", exact: true }).click();
+  await page.getByText("succeeded").waitFor();
+}
+
+/** Each picture: what is opened, and what is done before it is taken. */
+const PICTURES: readonly {
+  readonly name: string;
+  readonly path: string;
+  readonly options: PageOptions;
+  readonly prepare: (page: Page) => Promise<void>;
+}[] = [
+  {
+    name: "try-wide-light",
+    path: `#/tool/files%3Asearch/try?arguments=${EXAMPLE}`,
+    options: { width: 1280, height: 1180, scheme: "light" },
+    async prepare(page) {
+      await run(page);
+      await page.getByRole("button", { name: "Table" }).click();
+    },
+  },
+  {
+    name: "why-wide-dark",
+    path: "#/why",
+    options: { width: 1280, height: 620, scheme: "dark" },
+    async prepare(page) {
+      await page.getByRole("button", { name: "task:approve, impl: role" }).click();
+      await page.getByText("✗ role").waitFor();
+    },
+  },
+  {
+    name: "targets-wide-light",
+    path: "#/tool/files%3Asearch/targets",
+    options: { width: 1280, height: 1000, scheme: "light" },
+    prepare: (page) => page.getByText("What is lost").first().waitFor(),
+  },
+  {
+    name: "list-phone-light",
+    path: "",
+    options: { width: 390, height: 760, scheme: "light" },
+    prepare: (page) => page.getByText("live", { exact: true }).waitFor(),
+  },
+  {
+    name: "try-phone-dark",
+    path: "#/tool/shape%3Adraw/try?arguments=" +
+      encodeURIComponent(JSON.stringify({ shape: { kind: "circle", radius: 10 } })),
+    options: { width: 390, height: 760, scheme: "dark" },
+    async prepare(page) {
+      await run(page);
+      await page.getByRole("heading", { name: "Result" }).scrollIntoViewIfNeeded();
+      await page.locator("main").evaluate((main) => (main.scrollTop = 560));
+    },
+  },
+];
+
+mkdirSync(FOLDER, { recursive: true });
+const [browser, service] = await Promise.all([startBrowser(), startService()]);
+for (const { name, path, options, prepare } of PICTURES) {
+  const { page, close } = await openPage(browser, service.url + path, options);
+  await prepare(page);
+  // WebP is a fifth of the size of PNG, and the browser writes it by itself.
+  const session = await page.context().newCDPSession(page);
+  const { data } = await session.send("Page.captureScreenshot", { format: "webp", quality: 85 });
+  writeFileSync(join(FOLDER, `${name}.webp`), data, "base64");
+  await close();
+}
+await Promise.all([browser.close(), service.close()]);

@@ -1,0 +1,94 @@
+// Tools that native code registered, as models meet them: over HTTP, over MCP and exported.
+
+import { assertEquals, assertStringIncludes } from "@std/assert";
+import { afterAll, beforeAll, describe } from "bun:test";
+import { type Selection, type Tool, ToolDispatcher } from "../../mod.ts";
+import { createToolHandler } from "../../src/adapters/hono/mod.ts";
+import { exportTools } from "../../src/formats/mod.ts";
+import { createMcpEndpoint } from "../../src/adapters/mcp/mod.ts";
+import { attachNative, type NativeAttachment } from "../../src/adapters/native/mod.ts";
+import { modernRequest } from "../adapters/mcp/support.ts";
+import { maybe } from "../support/skip.ts";
+import { loadSuite } from "./suite_library.ts";
+import { buildPrograms, SUITE_LIBRARY } from "./support.ts";
+import { dispatch, registry } from "./tools.ts";
+
+const unbuilt = buildPrograms();
+const test = maybe(unbuilt === undefined, unbuilt ?? "");
+const suite = unbuilt === undefined ? await loadSuite(SUITE_LIBRARY) : undefined;
+const dispatcher = new ToolDispatcher(registry);
+let attachment: NativeAttachment | undefined;
+
+/** Resolves when a tool is there, or is not any more. */
+function changed(type: "added" | "removed", id: string): Promise<void> {
+  return new Promise((resolve) => {
+    const stop = registry.subscribe((change) => {
+      if (change.type !== type || change.tool.id !== id) return;
+      stop();
+      resolve();
+    });
+  });
+}
+
+beforeAll(async () => {
+  if (suite === undefined) return;
+  attachment = await attachNative(registry, { library: SUITE_LIBRARY, dispatch });
+  const ready = changed("added", "host:stop");
+  suite.start("offer");
+  await ready;
+});
+afterAll(async () => {
+  if (suite === undefined) return;
+  const gone = changed("removed", "host:stop");
+  await dispatcher.dispatch({ name: "host:stop" });
+  await gone;
+  while (suite.status() === -1) await new Promise((resolve) => setTimeout(resolve, 1));
+  assertEquals(suite.status(), 0);
+  await attachment?.detach();
+});
+
+describe("a tool in C", () => {
+  test("is listed and called over HTTP, and its arguments are checked", async () => {
+    const handler = createToolHandler(registry, { openExecution: true });
+    const origin = "http://localhost";
+    const list = await (await handler.fetch(new Request(`${origin}/tools`))).json() as {
+      readonly tools: readonly Tool[];
+    };
+    assertEquals(list.tools.some(({ id }) => id === "host:add"), true);
+
+    const call = async (params: object): Promise<[number, unknown]> => {
+      const response = await handler.fetch(
+        new Request(`${origin}/tools/host:add/execute`, {
+          method: "POST",
+          headers: { "content-type": "application/json" },
+          body: JSON.stringify({ arguments: params }),
+        }),
+      );
+      return [response.status, await response.json()];
+    };
+    const [status, body] = await call({ a: 2, b: 3 });
+    assertEquals([status, (body as { content: unknown }).content], [200, { sum: 5 }]);
+    assertEquals((await call({ a: 2 }))[0], 422);
+  });
+
+  test("is called over MCP", async () => {
+    const endpoint = createMcpEndpoint(registry, { openExecution: true });
+    const request = modernRequest("tools/call", {
+      name: "host.add",
+      arguments: { a: 20, b: 22 },
+    });
+    const response = await endpoint.fetch(request);
+    assertStringIncludes(await response.text(), '"sum":42');
+  });
+
+  test("is selected and exported like all others", () => {
+    const selection: Selection = { namespace: "host", maxRisk: "low" };
+    const { tools } = exportTools(registry.select(selection), "openai.chat");
+    assertEquals(tools.map((tool) => tool.function.name), ["host__add"]);
+  });
+
+  test("is aborted by the timeout of its call", async () => {
+    const result = await dispatcher.dispatch({ name: "host:held" }, { timeoutMs: 20 });
+    assertEquals([result.ok, result.ok ? "" : result.error.code], [false, "timeout"]);
+  });
+});

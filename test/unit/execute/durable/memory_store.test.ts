@@ -1,0 +1,48 @@
+import { describe, it } from "bun:test";
+import { assertEquals, assertRejects, assertThrows } from "@std/assert";
+import { memoryCallStore } from "../../../../src/execute/durable/mod.ts";
+import { describeCallStore } from "../../../contract/call_store_contract.ts";
+
+describeCallStore("memoryCallStore()", (clock) => memoryCallStore({ clock }));
+
+describe("memoryCallStore()", () => {
+  const value = new Uint8Array(1_000);
+
+  it("rejects writes when it is full, and keeps what it has", async () => {
+    const store = memoryCallStore({ maxBytes: 5_000, maxOwnerBytes: 5_000 });
+    for (const key of ["t.a.1", "t.b.1", "t.c.1", "t.d.1"]) await store.create(key, value);
+    await assertRejects(() => store.create("t.e.1", value), RangeError, "the store is full");
+    const first = await store.get("t.a.1");
+    assertEquals(await store.delete("t.a.1", first?.revision ?? 0), true);
+    assertEquals(typeof await store.create("t.e.1", value), "number");
+  });
+
+  it("leaves room for others when one owner has its share", async () => {
+    const store = memoryCallStore({ maxBytes: 20_000 });
+    await store.create("t.a.1", value);
+    await store.create("key.a.1", value);
+    const again = (): Promise<unknown> => store.create("t.a.2", value);
+    await assertRejects(again, RangeError, "its owner's share is full");
+    assertEquals(typeof await store.create("t.b.1", value), "number");
+  });
+
+  it("has room again when something has expired", async () => {
+    const clock = { now: 1, timestamp: () => clock.now };
+    const store = memoryCallStore({ maxBytes: 1_500, maxOwnerBytes: 1_500, clock });
+    await store.create("t.a.1", value, { expiresAt: 5 });
+    await assertRejects(() => store.create("t.a.2", value), RangeError);
+    clock.now = 5;
+    assertEquals(typeof await store.create("t.a.2", value), "number");
+  });
+
+  it("weighs an update by what it adds", async () => {
+    const store = memoryCallStore({ maxBytes: 1_500, maxOwnerBytes: 1_500 });
+    const revision = await store.create("t.a.1", value) ?? 0;
+    assertEquals(typeof await store.update("t.a.1", value, revision), "number");
+  });
+
+  it("refuses wrong options", () => {
+    assertThrows(() => memoryCallStore({ maxByte: 1 } as never), TypeError, '"/maxByte"');
+    assertThrows(() => memoryCallStore({ maxBytes: 0 }), RangeError, "maxBytes");
+  });
+});

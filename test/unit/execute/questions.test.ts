@@ -1,0 +1,785 @@
+import { describe, it } from "bun:test";
+import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import {
+  type Answer,
+  type Answers,
+  askAboveRisk,
+  type DispatchContext,
+  isSuspended,
+  type Question,
+  type SuspendedCall,
+  ToolDispatcher,
+  type ToolDispatcherOptions,
+  ToolResult,
+} from "../../../mod.ts";
+import { memoryCallStore, storedTickets } from "../../../src/execute/durable/mod.ts";
+import {
+  deferred,
+  type FakeTool,
+  type Fixture,
+  fixture as plainFixture,
+  messageOf,
+  outcome,
+  until,
+} from "./support.ts";
+
+/** A dispatcher whose calls may wait; each ticket works once. */
+function fixture(tools: readonly FakeTool[], options: ToolDispatcherOptions = {}): Fixture {
+  const clock = { timestamp: () => 0 };
+  return plainFixture(tools, {
+    tickets: storedTickets(memoryCallStore({ clock })),
+    ...options,
+  });
+}
+
+const accept = (content?: unknown): Answer =>
+  content === undefined ? { action: "accept" } : { action: "accept", content };
+const NO: Answer = { action: "decline" };
+
+async function suspended(result: Promise<ToolResult>): Promise<SuspendedCall> {
+  const waiting = await result;
+  assert(isSuspended(waiting), JSON.stringify(waiting));
+  return waiting;
+}
+const keysOf = ({ questions }: SuspendedCall): readonly string[] => questions.map(({ key }) => key);
+
+/** A caller who gives these answers, one after the other, and what it was asked. */
+function answering(
+  ...answers: readonly (Answer | undefined)[]
+): { readonly asked: Question[]; readonly context: DispatchContext } {
+  const asked: Question[] = [];
+  return {
+    asked,
+    context: {
+      onQuestion(question) {
+        asked.push(question);
+        return answers[asked.length - 1];
+      },
+    },
+  };
+}
+
+const NAME: FakeTool = {
+  name: "greet",
+  async execute(_, { ask }) {
+    const answer = await ask("name", {
+      message: "Who are you?",
+      schema: { type: "string", minLength: 2 },
+    });
+    return answer.action === "accept" ? `Hello ${answer.content}` : answer.action;
+  },
+};
+
+describe("context.ask()", () => {
+  it("gives the answer of a caller who can answer now", async () => {
+    const { call } = fixture([NAME]);
+    const { asked, context } = answering(accept("Ann"));
+    assertEquals(outcome(await call("greet", {}, context)), "Hello Ann");
+    assertEquals(asked, [{
+      key: "name",
+      kind: "input",
+      message: "Who are you?",
+      schema: { type: "string", minLength: 2 },
+    }]);
+  });
+
+  for (const action of ["decline", "cancel"] as const) {
+    it(`tells the tool of a ${action}`, async () => {
+      const { call } = fixture([NAME]);
+      assertEquals(outcome(await call("greet", {}, answering({ action }).context)), action);
+    });
+  }
+
+  it("tells the caller of the call", async () => {
+    const { call } = fixture([NAME]);
+    const seen: unknown[] = [];
+    await call("greet", { a: 1 }, {
+      principal: "ann",
+      onQuestion(_, { tool, principal, arguments: args, signal }) {
+        seen.push(tool.id, principal, args, signal.aborted);
+        return accept("Ann");
+      },
+    });
+    assertEquals(seen, ["greet", "ann", { a: 1 }, false]);
+  });
+
+  it("asks again with the issues if an answer does not fit", async () => {
+    const { call } = fixture([NAME]);
+    const { asked, context } = answering(accept(7), accept("A"), accept(), accept("Ann"));
+    assertEquals(outcome(await call("greet", {}, context)), "Hello Ann");
+    assertEquals(asked.map(({ issues }) => issues?.map(({ keyword }) => keyword)), [
+      undefined,
+      ["type"],
+      ["minLength"],
+      ["type"],
+    ]);
+  });
+
+  it("does not ask for ever", async () => {
+    const { call } = fixture([NAME]);
+    let asked = 0;
+    const result = await call("greet", {}, { onQuestion: () => (asked++, accept(7)) });
+    assertEquals([outcome(result), asked], ["input_unavailable", 10]);
+    assertStringIncludes(messageOf(result), 'the answers to "name" did not fit 10 times');
+  });
+
+  it("suspends a call whose caller cannot answer now", async () => {
+    const { call, dispatcher } = fixture([NAME]);
+    const waiting = await suspended(call("greet", {}));
+    assertEquals(
+      messageOf(waiting),
+      'Cannot call "greet": it waits for an answer: Who are you?',
+    );
+    const result = await dispatcher.resume(waiting.ticket, { name: accept("Ann") });
+    assertEquals(outcome(result), "Hello Ann");
+  });
+
+  it("suspends a call whose caller says that it cannot ask this now", async () => {
+    const { call } = fixture([NAME]);
+    assertEquals(keysOf(await suspended(call("greet", {}, answering(undefined).context))), [
+      "name",
+    ]);
+  });
+
+  it("tells the tool if its caller cannot be asked at all, and nobody else", async () => {
+    const { call, reports } = fixture([NAME, {
+      name: "copes",
+      execute: (_, { ask }) =>
+        ask("name", { message: "Who are you?" }).catch((error: unknown) => String(error)),
+    }]);
+    const context: DispatchContext = { onQuestion: () => null };
+    assertEquals(outcome(await call("greet", {}, context)), "input_unavailable");
+    assertStringIncludes(
+      String(outcome(await call("copes", {}, context))),
+      "its caller cannot be asked that",
+    );
+    assertEquals(reports, []);
+  });
+
+  it("asks again with the issues when a call goes on with an answer that does not fit", async () => {
+    const { call, dispatcher } = fixture([NAME]);
+    const first = await suspended(call("greet", {}));
+    const second = await suspended(dispatcher.resume(first.ticket, { name: accept("A") }));
+    assertEquals(second.questions.map(({ issues }) => issues?.[0]?.keyword), ["minLength"]);
+    const result = await dispatcher.resume(second.ticket, { name: accept("Ann") });
+    assertEquals(outcome(result), "Hello Ann");
+  });
+
+  it("fails where nobody can be asked", async () => {
+    const { call, reports } = plainFixture([NAME]);
+    const result = await call("greet", {});
+    assertEquals(outcome(result), "input_unavailable");
+    assertEquals(
+      messageOf(result),
+      'Cannot call "greet": it asks a question, and its caller cannot be asked',
+    );
+    assertEquals(reports, []);
+  });
+
+  it("lets a tool do without an answer where nobody can be asked", async () => {
+    const { call } = plainFixture([{
+      name: "greet",
+      execute: (_, { ask }) =>
+        ask("name", { message: "Who?" }).then(
+          () => "asked",
+          ({ code }: { code: string }) => code,
+        ),
+    }]);
+    assertEquals(outcome(await call("greet")), "input_unavailable");
+    assertEquals((await call("greet")).ok, true);
+  });
+
+  it("asks several questions together", async () => {
+    const { call, dispatcher } = fixture([{
+      name: "both",
+      execute: async (_, { ask }) =>
+        (await Promise.all(["a", "b"].map((key) => ask(key, { message: key }))))
+          .map((answer) => answer.action === "accept" ? answer.content : answer.action),
+    }]);
+    const waiting = await suspended(call("both"));
+    assertEquals(keysOf(waiting), ["a", "b"]);
+    assertStringIncludes(messageOf(waiting), "it waits for 2 answers: a; b");
+    const half = await suspended(dispatcher.resume(waiting.ticket, { b: accept(2) }));
+    assertEquals(keysOf(half), ["a"]);
+    assertEquals(outcome(await dispatcher.resume(half.ticket, { a: NO })), ["decline", 2]);
+  });
+
+  it("asks one question after the other, and keeps what was answered", async () => {
+    const { call, dispatcher } = fixture([{
+      name: "chain",
+      async execute(_, { ask }) {
+        const answers: Answer[] = [];
+        for (const key of ["a", "b", "c"]) answers.push(await ask(key, { message: key }));
+        return answers;
+      },
+    }]);
+    let waiting = await suspended(call("chain"));
+    for (const key of ["a", "b"]) {
+      assertEquals(keysOf(waiting), [key]);
+      waiting = await suspended(dispatcher.resume(waiting.ticket, { [key]: accept(key) }));
+    }
+    const result = await dispatcher.resume(waiting.ticket, { c: NO });
+    assertEquals(outcome(result), [accept("a"), accept("b"), NO]);
+  });
+
+  it("asks 64 questions, and no more", async () => {
+    const asking = (count: number): FakeTool => ({
+      name: `ask-${count}`,
+      execute: async (_, { ask }) =>
+        (await Promise.all(
+          Array.from({ length: count }, (_, index) => ask(`${index}`, { message: "?" })),
+        )).length,
+    });
+    const { call, dispatcher } = fixture([asking(64), asking(65)]);
+    const resumed = async (name: string): Promise<ToolResult> => {
+      const waiting = await suspended(call(name));
+      assertEquals(waiting.questions.length, 64);
+      const answers: Answers = Object.fromEntries(keysOf(waiting).map((key) => [key, accept()]));
+      return await dispatcher.resume(waiting.ticket, answers);
+    };
+    assertEquals(outcome(await resumed("ask-64")), 64);
+    const result = await resumed("ask-65");
+    assertEquals(outcome(result), "threw");
+    assertStringIncludes(messageOf(result), "a call has at most 64 questions and steps");
+  });
+
+  it("suspends a call whose tool swallows the error", async () => {
+    const swallowing = (name: string, execute: NonNullable<FakeTool["execute"]>): FakeTool => ({
+      name,
+      execute,
+    });
+    let more = 0;
+    const { call, reports } = fixture([
+      swallowing("returns", (_, { ask }) => ask("k", { message: "?" }).catch(() => "done")),
+      swallowing("throws", async (_, { ask }) => {
+        await ask("k", { message: "?" }).catch(() => {
+          throw new Error("Something else");
+        });
+      }),
+      swallowing("forgets", (_, { ask }) => void ask("k", { message: "?" })),
+      swallowing("goes-on", async (_, { ask, step }) => {
+        await ask("k", { message: "?" }).catch(() => {});
+        await step("more", () => more++);
+        await ask("l", { message: "?" });
+      }),
+    ]);
+    for (const name of ["returns", "throws", "forgets", "goes-on"]) {
+      assertEquals(keysOf(await suspended(call(name))), ["k"], name);
+    }
+    assertEquals(more, 0);
+    // What the tool threw in the place of the error would be lost.
+    assertEquals(reports.map(({ toolId }) => toolId), ["throws"]);
+  });
+
+  it("does not wait for a tool that hangs after it has asked", async () => {
+    const { call, clock } = fixture([{
+      name: "hangs",
+      execute: (_, { ask }) => ask("k", { message: "?" }).catch(() => new Promise(() => {})),
+    }], { graceMs: 500 });
+    const waiting = suspended(call("hangs"));
+    await clock.pass(500);
+    assertEquals(keysOf(await waiting), ["k"]);
+  });
+
+  it("aborts the signal of a call that waits, runs its cleanups, and tells no failure", async () => {
+    const told: unknown[] = [];
+    const { call } = fixture([{
+      name: "open",
+      async execute(_, { ask, defer, signal }) {
+        defer(() => void told.push("closed"));
+        signal.addEventListener("abort", () => told.push("aborted"));
+        await ask("k", { message: "?" });
+      },
+    }]);
+    await suspended(call("open", {}, { metadata: (value) => void told.push(value) }));
+    assertEquals(told, ["aborted", "closed"]);
+  });
+
+  it("rolls the transaction back", async () => {
+    const log: string[] = [];
+    const { call, dispatcher } = fixture([{
+      name: "write",
+      requiresTransaction: true,
+      async execute(_, { ask }) {
+        log.push("run");
+        await ask("k", { message: "?" });
+      },
+    }], {
+      transactions: {
+        begin: () => (log.push("begin"), { id: "1" }),
+        commit: () => void log.push("commit"),
+        rollback: (_, { code }) => void log.push(`rollback: ${code}`),
+      },
+    });
+    const { ticket } = await suspended(call("write"));
+    assertEquals(log.splice(0), ["begin", "run", "rollback: input_required"]);
+    assertEquals((await dispatcher.resume(ticket, { k: accept() })).ok, true);
+    assertEquals(log, ["begin", "run", "commit"]);
+  });
+
+  it("can be used in a tool's own rule", async () => {
+    let ran = 0;
+    const { call, dispatcher } = fixture([{
+      name: "rule",
+      validate: async (_, { ask }) =>
+        (await ask("k", { message: "?" })).action === "accept" ? undefined : "It was not wanted",
+      execute: () => ++ran,
+    }]);
+    const { ticket } = await suspended(call("rule"));
+    assertEquals(outcome(await dispatcher.resume(ticket, { k: NO })), "invalid_arguments");
+    assertEquals(ran, 0);
+  });
+
+  it("ends with the call that is aborted while it waits for its caller", async () => {
+    const controller = new AbortController();
+    const { call } = fixture([NAME]);
+    const signals: AbortSignal[] = [];
+    const result = call("greet", {}, {
+      signal: controller.signal,
+      onQuestion: (_, { signal }) => {
+        signals.push(signal);
+        return new Promise(() => {});
+      },
+    });
+    await until(() => signals.length === 1);
+    controller.abort();
+    assertEquals(outcome(await result), "aborted");
+    assertEquals(signals[0]?.aborted, true);
+  });
+
+  it("does not suspend a call that was aborted", async () => {
+    const controller = new AbortController();
+    const { call } = fixture([{
+      name: "late",
+      async execute(_, { ask }) {
+        controller.abort();
+        await ask("k", { message: "?" });
+      },
+    }]);
+    assertEquals(outcome(await call("late", {}, { signal: controller.signal })), "aborted");
+  });
+
+  it("does not cost the call its time while its caller is asked", async () => {
+    const answer = deferred<Answer>();
+    const { call, clock } = fixture([{
+      name: "slow",
+      async execute(_, { ask }) {
+        await ask("k", { message: "?" });
+        return await new Promise(() => {});
+      },
+    }], { timeoutMs: 100, approvalTimeoutMs: 10_000, graceMs: 0 });
+    const result = call("slow", {}, { onQuestion: () => answer.promise });
+    await until(() => [...clock.timers].some(({ at }) => at === clock.now() + 10_000));
+    clock.advance(9_000);
+    answer.resolve(accept());
+    await until(() => [...clock.timers].every(({ at }) => at === clock.now() + 100));
+    clock.advance(100);
+    assertEquals(outcome(await result), "timeout");
+  });
+
+  it("has a limit for the wait", async () => {
+    const { call, clock } = fixture([NAME], { timeoutMs: 100, approvalTimeoutMs: 10_000 });
+    const result = call("greet", {}, { onQuestion: () => new Promise(() => {}) });
+    await until(() => [...clock.timers].some(({ at }) => at === clock.now() + 10_000));
+    clock.advance(10_000);
+    assertEquals(outcome(await result), "timeout");
+  });
+
+  it("refuses what is no question, and a key that is used twice", async () => {
+    const wrong: readonly (readonly [unknown, unknown, string])[] = [
+      ["", { message: "?" }, "its key must be 1 to 64 letters"],
+      ["a b", { message: "?" }, 'Cannot ask "a b": its key must be'],
+      ["plue:approval", { message: "?" }, "its key must be"],
+      ["x".repeat(65), { message: "?" }, "its key must be"],
+      [7, { message: "?" }, "its key must be"],
+      ["k", undefined, "must be an object"],
+      ["k", {}, 'it has no "/message"'],
+      [
+        "k",
+        { message: "?", kind: "guess" },
+        '"/kind" must be input or approval or authorization, not "guess"',
+      ],
+      ["k", { message: "?", schema: { type: "strin" } }, '"/type"'],
+      [
+        "k",
+        { message: "?", kind: "approval", schema: {} },
+        'only a question for input has a "/schema"',
+      ],
+      ["k", { message: "?", url: "https://a.example" }, 'and no other, has a "/url"'],
+      ["k", { message: "?", kind: "authorization" }, 'has a "/url"'],
+      [
+        "k",
+        { message: "?", kind: "authorization", url: "javascript:1" },
+        "an address that begins with https",
+      ],
+      [
+        "k",
+        { message: "?", kind: "authorization", url: "nowhere" },
+        "an address that begins with https",
+      ],
+    ];
+    const { call } = fixture([{
+      name: "ask",
+      execute: async (_, { ask, services: { key, question } }) =>
+        await ask(key as string, question as never),
+    }, {
+      name: "twice",
+      async execute(_, { step, ask }) {
+        await step("k", () => 1);
+        await ask("k", { message: "?" });
+      },
+    }]);
+    for (const [key, question, words] of wrong) {
+      const result = await call("ask", {}, { services: { key, question } });
+      assertEquals(outcome(result), "threw", words);
+      assertStringIncludes(messageOf(result), words);
+    }
+    assertStringIncludes(
+      messageOf(await call("twice")),
+      'Cannot ask "k": its key was used before in this call',
+    );
+  });
+
+  it("shows the person what is there to see", async () => {
+    const { call } = fixture([{
+      name: "hidden",
+      execute: (_, { ask }) =>
+        ask("k", { message: `Delete a.txt\u202e\u200b${"!".repeat(3_000)}` }),
+    }]);
+    const [question] = (await suspended(call("hidden"))).questions;
+    assertMatch(question?.message ?? "", /^Delete a\.txt!+…$/);
+    assertEquals(question?.message.length, 2_000);
+  });
+
+  it("gives the address of an authorization", async () => {
+    const { call, dispatcher } = fixture([{
+      name: "mail",
+      execute: async (_, { ask }) =>
+        (await ask("login", {
+          kind: "authorization",
+          message: "Log in to the mail server",
+          url: "https://mail.example/login?state=1",
+        })).action,
+    }]);
+    const { questions, ticket } = await suspended(call("mail"));
+    assertEquals(questions, [{
+      key: "login",
+      kind: "authorization",
+      message: "Log in to the mail server",
+      url: "https://mail.example/login?state=1",
+    }]);
+    assertEquals(outcome(await dispatcher.resume(ticket, { login: accept() })), "accept");
+  });
+
+  it("asks for an approval again whose question has changed", async () => {
+    let files = 3;
+    const { call, dispatcher } = fixture([{
+      name: "clean",
+      async execute(_, { ask }) {
+        const { action } = await ask("sure", {
+          kind: "approval",
+          message: `Delete ${files} files?`,
+        });
+        return action;
+      },
+    }]);
+    const first = await suspended(call("clean"));
+    files = 300;
+    const second = await suspended(dispatcher.resume(first.ticket, { sure: accept() }));
+    assertEquals(second.questions.map(({ message }) => message), ["Delete 300 files?"]);
+    assertEquals(outcome(await dispatcher.resume(second.ticket, { sure: accept() })), "accept");
+  });
+
+  it("says when a ticket could not be made", async () => {
+    const { call, reports } = fixture([NAME], {
+      tickets: {
+        suspend: () => Promise.reject(new Error("The store is full")),
+        resume: () => Promise.reject(new Error("The store is gone")),
+      },
+    });
+    const result = await call("greet", {});
+    assertEquals(outcome(result), "input_unavailable");
+    assertEquals(messageOf(result), 'Cannot call "greet": its ticket could not be made');
+    assertEquals(reports.map(({ phase, error }) => [phase, String(error)]), [
+      ["ask", "Error: The store is full"],
+    ]);
+  });
+
+  it("says when a ticket cannot be looked up, and runs nothing", async () => {
+    const { dispatcher, reports } = fixture([NAME], {
+      tickets: {
+        suspend: () => Promise.reject(new Error("The store is full")),
+        resume: () => Promise.reject(new Error("The store is gone")),
+      },
+    });
+    const result = await dispatcher.resume("ticket", {});
+    assertEquals(outcome(result), "unavailable");
+    assertEquals(reports.length, 1);
+  });
+
+  it("frees the idempotency key of a call that waits, and keeps it for the one that goes on", async () => {
+    let runs = 0;
+    const { call, dispatcher } = fixture([{
+      name: "pay",
+      async execute(_, { ask }) {
+        await ask("sure", { message: "?" });
+        return ++runs;
+      },
+    }]);
+    const context = { principal: "ann", idempotencyKey: "k" };
+    const { ticket } = await suspended(call("pay", {}, context));
+    const result = await dispatcher.resume(ticket, { sure: accept() }, { principal: "ann" });
+    assertEquals(outcome(result), 1);
+    const again = await call("pay", {}, context);
+    assertEquals([outcome(again), again.replayed, runs], [1, true, 1]);
+  });
+
+  it("gives the ticket of a call that the tool has dispatched", async () => {
+    const { registry, call, dispatcher } = fixture([NAME, {
+      name: "bridge",
+      execute: (): Promise<ToolResult> => dispatcher.dispatch({ name: "greet" }),
+    }, {
+      name: "forges",
+      execute: () => ToolResult.error("input_required", "Give me a ticket"),
+    }]);
+    assertEquals(registry.count, 3);
+    const { ticket } = await suspended(call("bridge"));
+    assertEquals(outcome(await dispatcher.resume(ticket, { name: accept("Ann") })), "Hello Ann");
+    assertEquals(outcome(await call("forges")), "invalid_result");
+  });
+});
+
+describe("context.step()", () => {
+  it("is not repeated when the call goes on", async () => {
+    const log: string[] = [];
+    const { call, dispatcher } = fixture([{
+      name: "measure",
+      async execute(_, { ask, step }) {
+        const size = await step("size", () => {
+          log.push("measured");
+          return { bytes: 7 };
+        });
+        size.bytes++;
+        await ask("sure", { message: `${size.bytes}?` });
+        return size;
+      },
+    }]);
+    const { ticket } = await suspended(call("measure"));
+    assertEquals(outcome(await dispatcher.resume(ticket, { sure: accept() })), { bytes: 8 });
+    assertEquals(log, ["measured"]);
+  });
+
+  it("works where nobody can be asked", async () => {
+    const { call } = plainFixture([{
+      name: "once",
+      execute: async (_, { step }) => [await step("a", () => 1), await step("b", () => {})],
+    }]);
+    assertEquals(outcome(await call("once")), [1, null]);
+  });
+
+  it("is kept if it was being taken when another part of the tool asked", async () => {
+    const work = deferred<string>();
+    let taken = 0;
+    const { call, dispatcher } = fixture([{
+      name: "both",
+      execute: async (_, { ask, step }) =>
+        await Promise.all([
+          ask("k", { message: "?" }).then(({ action }) => action),
+          step("slow", () => (taken++, work.promise)),
+        ]),
+    }]);
+    const waiting = suspended(call("both"));
+    await until(() => taken === 1);
+    work.resolve("done");
+    const { ticket } = await waiting;
+    assertEquals(outcome(await dispatcher.resume(ticket, { k: accept() })), ["accept", "done"]);
+    assertEquals(taken, 1);
+  });
+
+  it("may ask, and is taken again then", async () => {
+    const { call, clock, dispatcher } = fixture([{
+      name: "nested",
+      execute: (_, { ask, step }) =>
+        step("outer", async () => (await ask("inner", { message: "?" })).action),
+    }], { graceMs: 500 });
+    const waiting = suspended(call("nested"));
+    await clock.pass(500);
+    const { ticket } = await waiting;
+    assertEquals(outcome(await dispatcher.resume(ticket, { inner: accept() })), "accept");
+  });
+
+  it("rejects with what its work throws, and does not keep that", async () => {
+    let tries = 0;
+    const { call, dispatcher } = fixture([{
+      name: "flaky",
+      async execute(_, { ask, step }) {
+        const got = await step("try", () => {
+          if (++tries === 1) throw new Error("Not yet");
+          return tries;
+        }).catch(({ message }: Error) => message);
+        await ask("k", { message: "?" });
+        return got;
+      },
+    }]);
+    const { ticket } = await suspended(call("flaky"));
+    assertEquals(outcome(await dispatcher.resume(ticket, { k: accept() })), 2);
+  });
+
+  it("refuses results that are not JSON or too large, in one step or in all", async () => {
+    const { call } = fixture([{
+      name: "step",
+      async execute(_, { step, services: { results } }) {
+        for (const [index, result] of (results as unknown[]).entries()) {
+          await step(`${index}`, () => result);
+        }
+      },
+    }]);
+    const refused = async (...results: unknown[]): Promise<string> =>
+      messageOf(await call("step", {}, { services: { results } }));
+    assertStringIncludes(await refused(NaN), 'Cannot take the step "0": it is NaN');
+    assertStringIncludes(await refused(new Map()), "an instance of Map");
+    assertStringIncludes(await refused("x".repeat(70_000)), "more than 65536 bytes of JSON");
+    const half = "x".repeat(40_000);
+    assertStringIncludes(await refused(half, half), "more than 65536 bytes of JSON together");
+    assertEquals(await refused(half), "");
+  });
+});
+
+describe("approval that is asked for", () => {
+  function risky(): { readonly tool: FakeTool; readonly ran: unknown[] } {
+    const ran: unknown[] = [];
+    return {
+      ran,
+      tool: { name: "rm", requiresApproval: true, execute: (args) => void ran.push(args) },
+    };
+  }
+  const KEY = "plue:approval";
+
+  it("waits for the answer, shows the arguments, and runs after a yes", async () => {
+    const { tool, ran } = risky();
+    const { call, dispatcher } = fixture([tool], { approve: "ask" });
+    const { questions, ticket } = await suspended(call("rm", { path: "a" }));
+    assertEquals(questions, [{
+      key: KEY,
+      kind: "approval",
+      message: 'Run the tool "rm"?',
+      arguments: { path: "a" },
+    }]);
+    assertEquals(ran, []);
+    assertEquals((await dispatcher.resume(ticket, { [KEY]: accept() })).ok, true);
+    assertEquals(ran, [{ path: "a" }]);
+  });
+
+  it("never runs after a no", async () => {
+    for (const answer of [NO, { action: "cancel" } as const]) {
+      const { tool, ran } = risky();
+      const { call, dispatcher } = fixture([tool], { approve: "ask" });
+      const { ticket } = await suspended(call("rm"));
+      const result = await dispatcher.resume(ticket, { [KEY]: answer });
+      assertEquals(
+        [outcome(result), messageOf(result)],
+        ["denied", 'Cannot call "rm": it was not approved'],
+      );
+      assertEquals(outcome(await dispatcher.resume(ticket, { [KEY]: accept() })), "ticket_refused");
+      assertEquals(ran, []);
+      assertEquals(outcome(await call("rm", {}, answering(answer).context)), "denied");
+      assertEquals(ran, []);
+    }
+  });
+
+  it("may be answered at once", async () => {
+    const { tool, ran } = risky();
+    const { call } = plainFixture([tool], { approve: "ask" });
+    assertEquals((await call("rm", {}, answering(accept()).context)).ok, true);
+    assertEquals(ran.length, 1);
+  });
+
+  it("is refused where nobody can be asked", async () => {
+    const { tool, ran } = risky();
+    const { call } = plainFixture([tool], { approve: "ask" });
+    const result = await call("rm");
+    assertEquals([outcome(result), ran], ["approval_required", []]);
+    assertStringIncludes(messageOf(result), "it needs approval, and its caller cannot be asked");
+  });
+
+  it("is up to an approver, who may choose the words", async () => {
+    const { tool } = risky();
+    const { call } = fixture([tool], {
+      approve: ({ principal }) =>
+        principal === "ann" ? true : principal === "bob" ? "ask" : { ask: "Really?" },
+    });
+    assertEquals((await call("rm", {}, { principal: "ann" })).ok, true);
+    const words = async (principal: string): Promise<unknown> =>
+      (await suspended(call("rm", {}, { principal }))).questions[0]?.message;
+    assertEquals(await words("bob"), 'Run the tool "rm"?');
+    assertEquals(await words("eve"), "Really?");
+  });
+
+  it("is refused for an approver's answer that is none", async () => {
+    for (const answer of ["yes", "asks", "", { ask: "" }, { ask: 1 }, { approved: "ask" }, {}]) {
+      const { tool, ran } = risky();
+      const { call } = fixture([tool], { approve: () => answer as never });
+      assertEquals([outcome(await call("rm")), ran], ["denied", []], JSON.stringify(answer));
+    }
+  });
+
+  it("is asked for again when a hook has changed the arguments since", async () => {
+    const { tool, ran } = risky();
+    let path = "a";
+    const { call, dispatcher } = fixture([tool], {
+      approve: "ask",
+      hooks: { before: () => ({ arguments: { path } }) },
+    });
+    const first = await suspended(call("rm"));
+    path = "/";
+    const second = await suspended(dispatcher.resume(first.ticket, { [KEY]: accept() }));
+    assertEquals(second.questions[0]?.arguments, { path: "/" });
+    assertEquals(ran, []);
+    await dispatcher.resume(second.ticket, { [KEY]: accept() });
+    assertEquals(ran, [{ path: "/" }]);
+  });
+
+  it("is wanted by a policy, for views of the tool too, and stays so in narrower toolsets", async () => {
+    let ran = 0;
+    const { registry, dispatcher } = fixture([
+      { name: "rm", risk: "high", execute: () => ++ran },
+      { name: "ls", risk: "low", execute: () => ++ran },
+    ], { approve: "ask" });
+    const toolset = registry.select({ policies: [askAboveRisk("medium")] });
+    assertEquals(toolset.ids, ["ls", "rm"]);
+    for (const shown of [toolset, toolset.narrow({ allowIds: ["rm", "ls"] })]) {
+      const careful = dispatcher.withToolset(shown);
+      assertEquals(outcome(await careful.dispatch({ name: "ls" })), ran);
+      const { ticket } = await suspended(careful.dispatch({ name: "rm" }));
+      assertEquals(outcome(await careful.resume(ticket, { [KEY]: accept() })), ran);
+    }
+    assertEquals(ran, 4);
+    assertEquals((await dispatcher.dispatch({ name: "rm" })).ok, true);
+  });
+
+  it("is wanted by a policy that cannot say", async () => {
+    const { registry, dispatcher } = fixture([{ name: "rm", execute: () => "gone" }], {
+      approve: "ask",
+    });
+    const odd: readonly (() => unknown)[] = [
+      () => {
+        throw new Error("No idea");
+      },
+      () => Promise.resolve(false),
+      () => "perhaps",
+    ];
+    for (const asks of odd) {
+      const toolset = registry.select({ policies: [{ allow: () => true, asks: asks as never }] });
+      await suspended(dispatcher.withToolset(toolset).dispatch({ name: "rm" }));
+    }
+    const sure = registry.select({ policies: [{ allow: () => true, asks: () => false }] });
+    assertEquals((await dispatcher.withToolset(sure).dispatch({ name: "rm" })).ok, true);
+  });
+
+  it("needs an approver where a policy wants it", async () => {
+    const { registry } = fixture([{ name: "rm", risk: "high", execute: () => "gone" }]);
+    const toolset = registry.select({ policies: [askAboveRisk("low")] });
+    const result = await new ToolDispatcher(toolset).dispatch({ name: "rm" });
+    assertEquals(outcome(result), "approval_required");
+  });
+});

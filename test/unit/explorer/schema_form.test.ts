@@ -1,0 +1,286 @@
+import { assert, assertEquals } from "@std/assert";
+import { describe, it } from "bun:test";
+import { FormSchema, type Shape, type Variant } from "../../../src/explorer/page/schema_form.ts";
+import type { JsonSchema } from "../../../src/tool/mod.ts";
+
+const shapeOf = (schema: JsonSchema): Shape => {
+  const form = new FormSchema(schema);
+  return form.shapeOf(form.root);
+};
+
+/** The shapes of an object's properties. */
+function propertiesOf(schema: JsonSchema): Record<string, Shape> {
+  const form = new FormSchema(schema);
+  const shape = form.shapeOf(form.root);
+  assert(shape.kind === "object", `It is ${shape.kind}`);
+  return Object.fromEntries(
+    [...shape.properties].map(([name, place]) => [name, form.shapeOf(place)]),
+  );
+}
+
+function variantsOf(schema: JsonSchema): readonly Variant[] {
+  const shape = shapeOf(schema);
+  assert(shape.kind === "variants", `It is ${shape.kind}`);
+  return shape.variants;
+}
+
+describe("FormSchema.shapeOf()", () => {
+  for (
+    const [schema, wanted] of [
+      [{ type: "string" }, { kind: "text" }],
+      [
+        { type: "string", format: "date" },
+        { kind: "text", format: "date" },
+      ],
+      [{ type: "integer" }, { kind: "number", integer: true }],
+      [{ type: "number" }, { kind: "number", integer: false }],
+      [{ type: "boolean" }, { kind: "boolean" }],
+      [{ type: "null" }, { kind: "null" }],
+      [true, { kind: "json" }],
+      [{}, { kind: "json" }],
+      [{ const: 7 }, { kind: "choice", choices: [{ label: "7", value: 7 }] }],
+      [
+        { type: "string", enum: ["a", ""] },
+        {
+          kind: "choice",
+          choices: [
+            { label: "a", value: "a" },
+            { label: '""', value: "" },
+          ],
+        },
+      ],
+      [
+        { oneOf: [{ const: 1, title: "One" }, { const: 2 }] },
+        {
+          kind: "choice",
+          choices: [
+            { label: "One", value: 1 },
+            { label: "2", value: 2 },
+          ],
+        },
+      ],
+      [
+        { allOf: [{ enum: [1, 2, 3] }, { enum: [2, 3, 4] }] },
+        {
+          kind: "choice",
+          choices: [
+            { label: "2", value: 2 },
+            { label: "3", value: 3 },
+          ],
+        },
+      ],
+      [
+        { allOf: [{ type: "number" }, { type: ["integer", "string"] }] },
+        { kind: "number", integer: true },
+      ],
+    ] as [JsonSchema, Shape][]
+  ) {
+    it(`makes ${JSON.stringify(wanted)} of ${JSON.stringify(schema)}`, () => {
+      assertEquals(shapeOf(schema), wanted);
+    });
+  }
+
+  it("follows references, through allOf, in both drafts", () => {
+    const wanted = { a: { kind: "text" }, b: { kind: "number", integer: true } } as const;
+    assertEquals(
+      propertiesOf({
+        allOf: [{ $ref: "#/$defs/base" }],
+        properties: { b: { type: "integer" } },
+        $defs: { base: { type: "object", properties: { a: { type: "string" } } } },
+      }),
+      wanted,
+    );
+    assertEquals(
+      propertiesOf({
+        $schema: "http://json-schema.org/draft-07/schema#",
+        type: "object",
+        properties: { a: { $ref: "#/definitions/text" }, b: { type: "integer" } },
+        definitions: { text: { type: "string" } },
+      }),
+      wanted,
+    );
+  });
+
+  it("ends where a schema leads back to itself", () => {
+    const shapes = propertiesOf({
+      type: "object",
+      properties: { next: { $ref: "#" }, self: { $ref: "#/$defs/self" } },
+      $defs: { self: { $ref: "#/$defs/self" } },
+    });
+    assertEquals([shapes["next"]?.kind, shapes["self"]?.kind], ["object", "json"]);
+    const lists = {
+      oneOf: [{ $ref: "#/$defs/l" }],
+      $defs: { l: { items: { $ref: "#/$defs/l" } } },
+    };
+    assertEquals(variantsOf(lists)[0]?.label, "list of list of list");
+  });
+
+  it("makes a form for each type of several, and for each branch of a union", () => {
+    assertEquals(
+      variantsOf({ type: ["string", "null"] }).map(({ label }) => label),
+      ["string", "null"],
+    );
+    const circle = { properties: { kind: { const: "circle" } }, required: ["kind"] };
+    const titled = { title: "Square", type: "object", properties: { side: { type: "number" } } };
+    assertEquals(
+      variantsOf({ type: "object", oneOf: [circle, titled, { type: "object" }] }).map(
+        ({ label }) => label,
+      ),
+      ["kind: circle", "Square", "object"],
+    );
+  });
+
+  it("keeps what stands beside a union in each of its forms", () => {
+    const schema = {
+      type: "object",
+      properties: { id: { type: "string" } },
+      anyOf: [{ properties: { n: { type: "number" } } }, { properties: { s: { type: "null" } } }],
+    } as const;
+    const form = new FormSchema(schema);
+    const kept = variantsOf(schema).map(({ place }) => {
+      const shape = form.shapeOf(place);
+      return shape.kind === "object" ? [...shape.properties.keys()] : shape.kind;
+    });
+    assertEquals(kept, [
+      ["id", "n"],
+      ["id", "s"],
+    ]);
+  });
+
+  it("makes no forms of branches that only say which properties must be there", () => {
+    const shape = shapeOf({
+      type: "object",
+      properties: { a: {}, b: {} },
+      anyOf: [{ required: ["a"] }, { required: ["b"] }],
+    });
+    assertEquals(shape.kind, "object");
+  });
+
+  it("offers other properties where an object is a map, and not where it is closed", () => {
+    const takesOthers = (schema: JsonSchema): boolean => {
+      const shape = shapeOf(schema);
+      return shape.kind === "object" && shape.rest !== undefined;
+    };
+    assertEquals(takesOthers({ type: "object" }), true);
+    assertEquals(takesOthers({ additionalProperties: { type: "string" } }), true);
+    assertEquals(takesOthers({ type: "object", patternProperties: { "^x-": {} } }), true);
+    assertEquals(takesOthers({ type: "object", additionalProperties: false }), false);
+    assertEquals(takesOthers({ type: "object", properties: { a: {} } }), false);
+  });
+
+  it("knows the first items of a list from the others", () => {
+    const tuple = shapeOf({ type: "array", prefixItems: [{ type: "string" }], items: false });
+    assert(tuple.kind === "list");
+    assertEquals([tuple.first.length, tuple.rest], [1, undefined]);
+    const old = shapeOf({
+      $schema: "http://json-schema.org/draft-07/schema#",
+      items: [{ type: "string" }],
+      additionalItems: { type: "number" },
+      maxItems: 4,
+    });
+    assert(old.kind === "list" && old.rest !== undefined);
+    assertEquals([old.first.length, old.maxItems], [1, 4]);
+  });
+
+  it("takes names that every object inherits", () => {
+    const schema = JSON.parse(
+      '{"type":"object","properties":{"__proto__":{"type":"string"},"constructor":{"type":"null"}}}',
+    );
+    const shape = shapeOf(schema);
+    assert(shape.kind === "object");
+    assertEquals([...shape.properties.keys()], ["__proto__", "constructor"]);
+  });
+});
+
+describe("FormSchema.initial()", () => {
+  const initial = (schema: JsonSchema): unknown => {
+    const form = new FormSchema(schema);
+    return form.initial(form.root);
+  };
+
+  it("fills in what is known: defaults, constants, and required parts that hold them", () => {
+    assertEquals(
+      initial({
+        type: "object",
+        properties: {
+          kind: { const: "a" },
+          level: { type: "number", default: 3 },
+          free: { type: "string" },
+          inner: { type: "object", properties: { v: { const: 1 } }, required: ["v"] },
+          list: { type: "array" },
+          optional: { const: "b" },
+        },
+        required: ["kind", "level", "free", "inner", "list"],
+      }),
+      { kind: "a", level: 3, inner: { v: 1 }, list: [] },
+    );
+  });
+
+  it("gives an added item a value of its type", () => {
+    assertEquals(
+      [
+        { type: "string" },
+        { type: "integer", minimum: 5 },
+        { enum: ["x", "y"] },
+        { type: ["null", "string"] },
+        { type: "boolean" },
+        {},
+      ].map((schema) => initial(schema as JsonSchema)),
+      ["", 5, "x", null, false, null],
+    );
+  });
+
+  it("ends where a schema requires itself", () => {
+    let value = initial({
+      type: "object",
+      properties: { next: { $ref: "#" } },
+      required: ["next"],
+    });
+    let depth = 0;
+    for (; typeof value === "object" && value !== null && "next" in value; depth++) {
+      value = value.next;
+    }
+    assertEquals(depth, 6);
+  });
+});
+
+describe("FormSchema.variantOf()", () => {
+  it("finds the form of a value by its type, its constants and what must be there", () => {
+    const schema = {
+      anyOf: [
+        { type: "object", properties: { kind: { const: "a" } }, required: ["kind"] },
+        { type: "object", properties: { kind: { const: "b" } }, required: ["kind"] },
+        { type: "array", items: { type: "number" } },
+        { type: "array", items: { type: "string" } },
+        { type: "null" },
+      ],
+    } as const;
+    const form = new FormSchema(schema);
+    const variants = variantsOf(schema);
+    assertEquals(
+      [{ kind: "a" }, { kind: "b" }, [1], ["x"], null, {}, "else"].map((value) =>
+        form.variantOf(variants, value)
+      ),
+      [0, 1, 2, 3, 4, 0, 0],
+    );
+  });
+});
+
+describe("FormSchema.notesOf()", () => {
+  it("prefers what stands beside a reference to what the reference leads to", () => {
+    const form = new FormSchema({
+      $ref: "#/$defs/a",
+      description: "Here",
+      $defs: {
+        a: { title: "A", description: "There", default: 1, examples: [2], deprecated: true },
+      },
+    });
+    assertEquals(form.notesOf(form.root), {
+      title: "A",
+      description: "Here",
+      deprecated: true,
+      examples: [2],
+      default: 1,
+    });
+  });
+});

@@ -1,0 +1,196 @@
+import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
+import { describe, it } from "bun:test";
+import { FrameError, REQUEST, YIELD } from "../../../src/adapters/native/frames.ts";
+import { STATUS } from "../../../src/adapters/native/statuses.ts";
+import { ToolDispatcher } from "../../../src/execute/mod.ts";
+import { fakeRegistry, fakeTool } from "../registry/fakes.ts";
+import {
+  FakeHost,
+  frame,
+  registration,
+  settle,
+  strings,
+  toolsOfRegistry,
+  yielded,
+} from "./fakes.ts";
+
+const ADD = {
+  name: "host:add",
+  description: "Adds two numbers.",
+  parameters: {
+    type: "object",
+    properties: { a: { type: "number" }, b: { type: "number" } },
+    required: ["a", "b"],
+  },
+};
+const ANY = { name: "any", description: "Takes anything.", parameters: { type: "object" } };
+
+async function hostOf() {
+  const registry = fakeRegistry({ tools: [fakeTool("own", { execute: () => 1 })] });
+  const native = toolsOfRegistry(registry);
+  const host = new FakeHost({ load: () => native });
+  await host.configure();
+  return { host, registry };
+}
+
+describe("a tool of the host", () => {
+  it("is listed before its registration is answered with its id", async () => {
+    const { host, registry } = await hostOf();
+    host.replies.length = 0;
+    await host.register(7, 1, ADD);
+    assertEquals(host.replies.map(({ type }) => type), ["tools", "result"]);
+    assertEquals(host.names(), ["host:add", "own"]);
+    assertEquals(host.result(7), "host:add");
+    assertEquals(registry.getTool("host:add")?.description, ADD.description);
+  });
+
+  it("is called by its number, with the call that waits for it", async () => {
+    const { host } = await hostOf();
+    await host.register(1, 4, ADD);
+    await host.execute(2, "host:add", { a: 1, b: 2 }, { session: "S" });
+    const [invoke] = host.of("invoke");
+    assertEquals(invoke?.value, {
+      tool: 4,
+      call: 2,
+      params: { a: 1, b: 2 },
+      session: "S",
+      message: undefined,
+    });
+    await host.yield(invoke?.id ?? 0, YIELD.result, yielded('{"sum":3}'));
+    assertEquals(host.result(2), { sum: 3 });
+  });
+
+  it("is called by others for no call of the host", async () => {
+    const { host, registry } = await hostOf();
+    await host.register(1, 4, ADD);
+    const result = new ToolDispatcher(registry).dispatch({
+      name: "host:add",
+      arguments: { a: 1, b: 2 },
+    });
+    await settle();
+    const [invoke] = host.of("invoke");
+    assertEquals((invoke?.value as { call: number }).call, 0);
+    await host.yield(invoke?.id ?? 0, YIELD.result, yielded("3"));
+    const { ok, content } = await result as { ok: boolean; content?: unknown };
+    assertEquals([ok, content], [true, 3]);
+  });
+
+  it("has its arguments checked before the host sees them", async () => {
+    const { host } = await hostOf();
+    await host.register(1, 4, ADD);
+    await host.execute(2, "host:add", { a: 1 });
+    assertEquals(host.of("invoke"), []);
+    assertEquals((host.result(2) as { error: string }).error, "invalid_arguments");
+  });
+
+  it("talks while it runs", async () => {
+    const { host } = await hostOf();
+    await host.register(1, 1, ANY);
+    await host.execute(2, "any", {}, { metadata: true });
+    const id = host.of("invoke")[0]?.id ?? 0;
+    await host.yield(id, YIELD.metadata, yielded('{"m":1}'));
+    await host.yield(id, YIELD.metadata, yielded("no JSON"));
+    await host.yield(id, YIELD.progress, yielded("half", [0.5, 1], true));
+    await host.yield(id, YIELD.progress, yielded("", [0.5, 0], true));
+    await host.yield(id, YIELD.output, yielded('"part"'));
+    await host.yield(id, YIELD.result, yielded("null"));
+    assertEquals(host.of("metadata").map(({ value }) => value), [
+      { m: 1 },
+      "no JSON",
+      { type: "progress", done: 0.5, total: 1, message: "half" },
+      { type: "progress", done: 0.5 },
+      { type: "output", value: "part" },
+    ]);
+    assertEquals(host.result(2), null);
+  });
+
+  it("fails with the host's code and message", async () => {
+    const { host } = await hostOf();
+    await host.register(1, 1, ANY);
+    const failures: readonly (readonly [number, Uint8Array, string, string])[] = [
+      [YIELD.failure, yielded("No", [STATUS.denied, 0]), "denied", "No"],
+      [YIELD.failure, yielded("No", [99, 0]), "threw", "No"],
+      [YIELD.result, yielded("{"), "invalid_result", "not JSON"],
+    ];
+    for (const [index, [kind, payload, code, part]] of failures.entries()) {
+      await host.execute(10 + index, "any", {});
+      await host.yield(host.of("invoke").at(-1)?.id ?? 0, kind, payload);
+      const { error, message } = host.result(10 + index) as { error: string; message: string };
+      assertEquals(error, code);
+      assertStringIncludes(message, part);
+      assertEquals(host.of("result").at(-1)?.flags, 1 | STATUS[code as "threw"] << 1);
+    }
+  });
+
+  it("is told of the abort of its call, and why", async () => {
+    const { host } = await hostOf();
+    await host.register(1, 1, ANY);
+    await host.execute(2, "any", {});
+    const id = host.of("invoke")[0]?.id ?? 0;
+    await host.abort(2, "enough");
+    assertEquals(host.of("cancel").map(({ id, value }) => [id, value]), [[id, "enough"]]);
+    await host.yield(id, YIELD.result, yielded("1"));
+    // What comes after the end is ignored.
+    await host.yield(id, YIELD.result, yielded("2"));
+    assertEquals((host.result(2) as { error: string }).error, "aborted");
+  });
+
+  it("is refused with what is wrong with it", async () => {
+    const { host } = await hostOf();
+    await host.register(1, 1, ADD);
+    const wrong: readonly (readonly [unknown, string])[] = [
+      ["{", "its definition is not JSON"],
+      ["[]", "its definition must be a JSON object"],
+      [{ name: "x" }, "description"],
+      [{ ...ANY, colour: 1 }, "colour"],
+      [{ ...ANY, parameters: { type: "object", properties: { a: { type: "nope" } } } }, "/type"],
+      [ADD, "host:add"],
+      [{ ...ANY, name: "own" }, "own"],
+    ];
+    for (const [index, [definition, part]] of wrong.entries()) {
+      await host.register(10 + index, 10 + index, definition);
+      const reply = host.of("result").at(-1);
+      assertEquals((reply?.value as { error: string }).error, "invalid_argument");
+      assertStringIncludes(reply?.message ?? "", part);
+    }
+    assertEquals(host.names(), ["host:add", "own"]);
+  });
+
+  it("may be registered before the tools are there, and again", async () => {
+    const native = toolsOfRegistry(fakeRegistry({ tools: [fakeTool("own")] }));
+    const host = new FakeHost({ load: () => Promise.resolve(native) });
+    await host.register(0, 1, ADD, 0);
+    await host.register(0, 2, { ...ANY, name: "own" }, 0);
+    await host.register(0, 3, "{", 0);
+    await host.configure();
+    assertEquals(host.names(), ["host:add", "own"]);
+    const logged = host.of("log").map(({ value }) => String(value));
+    assertStringIncludes(logged[0] ?? "", "not JSON");
+    assertStringIncludes(logged[1] ?? "", "own");
+    await host.register(9, 1, ADD);
+    assertEquals(host.result(9), "host:add");
+  });
+
+  it("goes away when it is unregistered, and with the host", async () => {
+    const { host, registry } = await hostOf();
+    await host.register(1, 1, ADD);
+    await host.register(2, 2, ANY);
+    host.bridge.receive(frame(REQUEST.unregister, 0, 3, registration(1, "").subarray(0, 8)));
+    await settle();
+    assertEquals([host.result(3), host.names()], [null, ["any", "own"]]);
+    await host.execute(4, "any", {});
+    host.bridge.close("gone");
+    await settle();
+    assertEquals(registry.tools.map(({ id }) => id), ["own"]);
+    assertEquals((host.result(4) as { error: string }).error, "aborted");
+  });
+
+  it("is not taken from a frame that is cut off", async () => {
+    const { host } = await hostOf();
+    for (const type of [REQUEST.register, REQUEST.unregister, REQUEST.yield]) {
+      assertThrows(() => host.bridge.receive(frame(type, 0, 1, new Uint8Array(7))), FrameError);
+    }
+    const short = new Uint8Array([...strings("x")].slice(0, 4));
+    assertThrows(() => host.bridge.receive(frame(REQUEST.yield, 0, 1, short)), FrameError);
+  });
+});
