@@ -50,7 +50,7 @@ function runnable<Target extends FrameworkTarget, Context>(
 ): Runnable<Target> {
   const action = `make tools for ${targetOf(target).title}`;
   refuseOthers(action, Object(given), fields);
-  const { dispatcher, context, options } = given;
+  const { dispatcher, context, options }: FrameworkOptions<Context> = Object(given);
   if (!isFunction(dispatcher?.dispatchAll)) {
     refuse(action, "the option dispatcher must be a ToolDispatcher over them");
   }

@@ -215,10 +215,11 @@ const checkTurns = wholeFrom(1);
 async function* loop<Context>(
   client: unknown,
   request: object,
-  options: RunToolsOptions<ClientTarget, Context>,
+  said: RunToolsOptions<ClientTarget, Context>,
   streamed: boolean,
 ): AsyncGenerator<ToolRunEvent, void> {
-  refuseOthers(ACTION, Object(options), FIELDS);
+  const options: RunToolsOptions<ClientTarget, Context> = Object(said);
+  refuseOthers(ACTION, options, FIELDS);
   const { dispatcher, signal, maxTurns = 20, suspended } = options;
   const target = resolveTarget(options.target as TargetName) as StreamTarget;
   const format = clientFormat(target) ??
@@ -230,7 +231,7 @@ async function* loop<Context>(
   const create = createOf(client, format);
   const exposure = new Exposure(options.tools, target, options.options);
   const context = { ...options.context, ...(signal === undefined ? {} : { signal }) } as Context;
-  const given = request as Json;
+  const given: Json = Object(request);
   const messages: unknown[] = conversationOf(given[format.conversation], format);
   let carried: Json = {};
   let response: unknown;
