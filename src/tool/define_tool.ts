@@ -363,6 +363,9 @@ function schemaOf(side: "input" | "output"): Check<SchemaPair> {
   return (action, value, place) => {
     const standard = keepStandard(action, value);
     const given = standard === undefined ? value : standardJson(action, standard, place, side);
+    if (attempt(action, () => Object.values(Object(given)).some(isStandardSchema))) {
+      refuse(action, `${place} must be one schema, such as z.object({ … }), not an object of them`);
+    }
     return { json: copyFor(action, checkForm(action, given, place), place), standard };
   };
 }
@@ -377,8 +380,9 @@ function standardJson(
   if (jsonSchema === undefined) {
     refuse(
       action,
-      `${place} schema, made with ${vendor}, cannot give its JSON Schema: it needs ` +
-        '"~standard".jsonSchema (Zod 4.2, ArkType 2.1.28, Valibot through toStandardJsonSchema)',
+      `${place} schema, made with ${vendor}, cannot give its JSON Schema. Zod 4.2 and ArkType ` +
+        "2.1.28 can; zod/mini needs z.toJSONSchema(schema), and Valibot " +
+        "toStandardJsonSchema(schema) of @valibot/to-json-schema",
     );
   }
   return attempt(
