@@ -182,8 +182,7 @@ export interface AgentsTool {
   description: string;
   parameters: {
     type: "object";
-    // deno-lint-ignore no-explicit-any -- The SDK's own type of properties.
-    properties: Record<string, any>;
+    properties: { [name: string]: unknown };
     required: string[];
     additionalProperties: false;
   };

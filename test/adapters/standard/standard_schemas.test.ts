@@ -158,7 +158,7 @@ describe("defineTool()", () => {
     const schema = mini.object({ city: mini._default(mini.string(), "Rome") });
     const tool = defineTool({
       ...base,
-      parameters: mini.toJSONSchema(schema, { io: "input" }),
+      parameters: mini.toJSONSchema(schema),
       execute: ({ city }) => city,
     });
     assertEquals(tool.parameters["required"], undefined);
