@@ -215,7 +215,7 @@ describe("toLangChainTools()", () => {
     assert(ToolMessage14.isInstance(answer));
     assertEquals([answer.status, answer.content], ["success", '{"sum":3,"noted":false}']);
     for (const convert of [convertToOpenAITool, convertToOpenAITool14]) {
-      const plain = exportTools(toolset, "langchain").tools.map((one) => convert(one as never));
+      const plain = exportTools(toolset, "langchain").tools.map((one) => convert(one));
       assertEquals<unknown>(plain, exportTools(toolset, "openai.chat").tools);
     }
   });

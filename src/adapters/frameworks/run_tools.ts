@@ -172,10 +172,10 @@ export async function runTools<Client, const Target extends ClientTarget, Contex
   request: ClientRequest<Client, Target>,
   options: RunToolsOptions<Target, Context>,
 ): Promise<ToolRun<MessageIn<Client, Target>, ResponseOf<Client, Target>>> {
-  for await (const event of loop(client, request, options, false)) {
-    if (event.type === "run") return event.run as ToolRun<never, never>;
-  }
-  throw new TypeError("Cannot end the loop: it has no end");
+  let last: ToolRunEvent | undefined;
+  for await (const event of loop(client, request, options, false)) last = event;
+  // The last event has the run, whose types follow from the client.
+  return (last as { readonly run: ToolRun<never, never> }).run;
 }
 
 /**
@@ -221,6 +221,7 @@ async function* loop<Context>(
   const options: RunToolsOptions<ClientTarget, Context> = Object(said);
   refuseOthers(ACTION, options, FIELDS);
   const { dispatcher, signal, maxTurns = 20, suspended } = options;
+  const given: Json = Object(request);
   const target = resolveTarget(options.target as TargetName) as StreamTarget;
   const format = clientFormat(target) ??
     refuse(ACTION, `there is no client for the target "${target}"`);
@@ -231,8 +232,10 @@ async function* loop<Context>(
   const create = createOf(client, format);
   const exposure = new Exposure(options.tools, target, options.options);
   const context = { ...options.context, ...(signal === undefined ? {} : { signal }) } as Context;
-  const given: Json = Object(request);
-  const messages: unknown[] = conversationOf(given[format.conversation], format);
+  if (isObject(given["conversation"]) || typeof given["conversation"] === "string") {
+    refuse(ACTION, "the request must not name a conversation: the loop sends all of it each time");
+  }
+  const messages: unknown[] = conversationOf(given, format);
   let carried: Json = {};
   let response: unknown;
 
@@ -329,11 +332,12 @@ function listOf(value: unknown): readonly unknown[] {
 }
 
 /** A copy of the conversation; Responses also takes it as one text. */
-function conversationOf(value: unknown, { conversation }: ClientFormat): unknown[] {
+function conversationOf(request: Json, { conversation }: ClientFormat): unknown[] {
+  const value = request[conversation];
   if (Array.isArray(value)) return [...value];
-  if (conversation === "input" && value === undefined) return [];
-  if (conversation === "input" && typeof value === "string") {
-    return [{ role: "user", content: value }];
+  if (conversation === "input") {
+    if (value === undefined) return [];
+    if (typeof value === "string") return [{ role: "user", content: value }];
   }
   return refuse(ACTION, `the request's ${conversation} must be a list`);
 }
