@@ -131,6 +131,7 @@ export {
   type ToolDispatcherOptions,
   type ToolEvent,
   type ToolExample,
+  type ToolExecution,
   type ToolExplanation,
   type ToolFailure,
   type ToolField,

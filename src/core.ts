@@ -55,6 +55,7 @@ export {
   type ToolContext,
   type ToolDefinition,
   type ToolExample,
+  type ToolExecution,
   type ToolFailure,
   type ToolIcon,
   toolId,

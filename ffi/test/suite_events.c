@@ -459,6 +459,78 @@ void suite_tools(void) {
     CHECK(atomic_load(&destroyed) == 6 + 9, "%d", atomic_load(&destroyed));
 }
 
+/* ---------------------------------------------------------------------------------- questions */
+
+/* Answers as `user_data` says; NULL: not at all. */
+static void answer(plue_invocation_t *invocation, const char *question, void *user_data) {
+    CHECK(contains(question, "\"key\":\"sure\"") && contains(question, "\"kind\":\"approval\"") &&
+              contains(question, "Really?") && contains(question, "\"tool\":\"confirm\""),
+          "%s", question);
+    runs_here++;
+    if (user_data == NULL) {
+        plue_invocation_fail(invocation, PLUE_UNAVAILABLE, "Nobody is there");
+    } else {
+        plue_invocation_succeed(invocation, user_data);
+    }
+}
+
+/* Copies the value of "ticket" out of a failure. */
+static void copy_ticket(char *ticket, size_t size, const char *json) {
+    const char *start = strstr(json, "\"ticket\":\"");
+    start = start == NULL ? "" : start + strlen("\"ticket\":\"");
+    snprintf(ticket, size, "%.*s", (int)strcspn(start, "\""), start);
+}
+
+static void suspend(char *ticket, size_t size) {
+    char *json = NULL;
+    int status = plue_tool_call("confirm", "{}", NULL, &json);
+    CHECK(status == PLUE_INPUT_REQUIRED && is_failure(json, "input_required"), "%d %s", status, json);
+    CHECK(contains(json, "\"questions\":[{") && contains(json, "Really?"), "%s", json);
+    copy_ticket(ticket, size, json);
+    CHECK(*ticket != '\0', "%s", json);
+    plue_free_json(json);
+}
+
+static void expect_resumed(const char *ticket, const char *answers, int wanted, const char *part) {
+    char *json = NULL;
+    int status = plue_tool_resume(ticket, answers, NULL, &json);
+    CHECK(status == wanted && contains(json, part), "%d %s", status, json);
+    plue_free_json(json);
+}
+
+void suite_questions(void) {
+    char ticket[2000];
+    static char accepted[] = "{\"action\":\"accept\"}";
+    static char declined[] = "{\"action\":\"decline\"}";
+    runs_here = 0;
+    plue_set_question(answer, accepted);
+    expect_answer("confirm", "{}", "\"accept\"");
+    plue_set_question(answer, declined);
+    expect_answer("confirm", "{}", "\"decline\"");
+    CHECK(runs_here == 2, "it was asked on another thread");
+
+    struct ends ends = {.count = 0};
+    plue_tool_submit("confirm", "{}", NULL, note_end, &ends);
+    dispatch_until(&ends.count, 1);
+    CHECK(strcmp(ends.json, "\"decline\"") == 0 && runs_here == 3, "%s", ends.json);
+
+    plue_set_question(answer, NULL);
+    suspend(ticket, sizeof ticket);
+    plue_set_question(NULL, NULL);
+    expect_resumed(ticket, "{\"sure\":{\"action\":\"accept\"}}", PLUE_OK, "\"accept\"");
+    expect_resumed(ticket, "{\"sure\":{\"action\":\"accept\"}}", PLUE_TICKET_REFUSED, "ticket");
+
+    suspend(ticket, sizeof ticket);
+    expect_resumed(ticket, "[", PLUE_INVALID_ARGUMENT, "answers_json");
+    expect_resumed("nonsense", "{}", PLUE_TICKET_REFUSED, "ticket");
+    expect_resumed(NULL, "{}", PLUE_INVALID_ARGUMENT, "ticket is NULL");
+    CHECK(plue_tool_submit_resume(ticket, "{\"sure\":{\"action\":\"cancel\"}}", NULL, note_end,
+                                  &ends) == PLUE_OK,
+          "%s", plue_get_last_error());
+    dispatch_until(&ends.count, 2);
+    CHECK(strcmp(ends.json, "\"cancel\"") == 0, "%s", ends.json);
+}
+
 static bool is_stopped;
 
 static void run_stop(plue_invocation_t *invocation, const char *params, void *user_data) {
@@ -501,6 +573,20 @@ void suite_tools_restarts(void) {
 
 static void count(void *user_data) {
     ++*(int *)user_data;
+}
+
+static void find_line(const char *line, void *user_data) {
+    CHECK(strchr(line, '\n') == NULL, "%s", line);
+    *(int *)user_data += strcmp(line, "first of two") == 0 || strcmp(line, "second of two") == 0;
+}
+
+/* What the tools print goes to the host, line by line. */
+void suite_log(void) {
+    int found = 0;
+    plue_set_log(find_line, &found);
+    expect_answer("print", "{\"text\":\"first of two\\nsecond of two\"}", "null");
+    dispatch_until(&found, 2);
+    plue_set_log(NULL, NULL);
 }
 
 void suite_notices(void) {

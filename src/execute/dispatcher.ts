@@ -108,6 +108,11 @@ export class ToolDispatcher {
     return this.#toolset;
   }
 
+  /** How large the arguments of a call may be, in bytes of JSON. */
+  get maxArgumentBytes(): number {
+    return this.#state.settings.maxArgumentBytes;
+  }
+
   /** How many calls one `dispatchAll` takes. */
   get maxCallsPerBatch(): number {
     return this.#state.settings.maxCallsPerBatch;

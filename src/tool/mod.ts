@@ -104,6 +104,7 @@ export {
   type Tool,
   type ToolDefinition,
   type ToolExample,
+  type ToolExecution,
   type ToolIcon,
   type ToolOutput,
   type ToolRuleAnswer,

@@ -37,6 +37,9 @@ export type ToolOutput<Result> =
   | Promise<Result | ToolResult<Result>>
   | AsyncGenerator<unknown, Result | ToolResult<Result>, void>;
 
+/** Whether calls run in their request, as tasks, or both. */
+export type ToolExecution = "sync" | "task" | "either";
+
 /** What a tool's own rule answers: nothing, a sentence, or issues. */
 export type ToolRuleAnswer = void | string | readonly Issue[];
 
@@ -103,6 +106,8 @@ export interface Tool<Params = unknown, Result = unknown> {
   readonly outputOverflow: OutputOverflow | undefined;
   /** A second call with the same arguments changes nothing more. */
   readonly idempotent: boolean;
+  /** Whether its calls run as tasks, which outlive their requests. */
+  readonly execution: ToolExecution;
   /** JSON Schema of the tool's configuration. */
   readonly config: JsonSchema | undefined;
   /** Anything else to carry along, such as a provider's own fields. JSON. */
@@ -195,6 +200,13 @@ export interface ToolDefinition<
   /** What is done with a result over the limit. Absent: what the dispatcher was told. */
   readonly outputOverflow?: OutputOverflow | undefined;
   readonly idempotent?: boolean | undefined;
+  /**
+   * Whether its calls run as tasks, which outlive their requests: never, always, or as the caller and
+   * the host choose. Counts where a host offers tasks.
+   *
+   * @default {"either"}
+   */
+  readonly execution?: ToolExecution | undefined;
   /** Schema of the tool's configuration, which the registry is given per tool. */
   readonly config?: ConfigSchema | undefined;
   readonly meta?: { readonly [key: string]: unknown } | undefined;
@@ -235,7 +247,8 @@ export function askAvailable(
  */
 export function describeTool(tool: Tool): Record<string, unknown> {
   const { id, name, namespace, title, description, version, parameters, returns } = tool;
-  const { category, risk, tags, annotations, examples, icons, timeoutMs, idempotent } = tool;
+  const { category, risk, tags, annotations, examples, icons, timeoutMs, idempotent, execution } =
+    tool;
   return {
     ...{ id, name, namespace, title, description, version, parameters, returns },
     ...{ category, risk, tags, annotations },
@@ -245,6 +258,7 @@ export function describeTool(tool: Tool): Record<string, unknown> {
     requiresApproval: tool.requiresApproval || undefined,
     timeoutMs,
     idempotent,
+    execution: execution === "either" ? undefined : execution,
     executable: tool.execute !== undefined,
   };
 }

@@ -82,8 +82,9 @@ async function signIn(page: Page, token: string): Promise<void> {
 describe("the list of tools", () => {
   test("shows each tool with its risk, and says which are not available", () =>
     look("", async (page) => {
-      await says(page.getByRole("status"), "5 tools");
+      await says(page.getByRole("status"), "6 tools");
       assertEquals(await listed(page).allTextContents(), [
+        "deploy:release",
         "files:search",
         "git:commit",
         "report:build",
@@ -110,10 +111,10 @@ describe("the list of tools", () => {
 
   test("is searched as one types, by meaning and by letters", () =>
     look("", async (page) => {
-      await says(page.getByRole("status"), "5 tools");
+      await says(page.getByRole("status"), "6 tools");
       const search = page.getByLabel("Search tools");
       await search.fill("make a picture of a shape");
-      await says(page.getByRole("status"), "1 of 5 tools");
+      await says(page.getByRole("status"), "1 of 6 tools");
       assertEquals(await listed(page).allTextContents(), ["shape:draw"]);
       await search.fill("ommi");
       await says(listed(page), "git:commit");
@@ -122,7 +123,7 @@ describe("the list of tools", () => {
 
   test("is filtered by namespace, category, risk and tag", () =>
     look("", async (page) => {
-      await says(page.getByRole("status"), "5 tools");
+      await says(page.getByRole("status"), "6 tools");
       for (
         const [name, value, ids] of [
           ["namespace", "git", ["git:commit"]],
@@ -133,7 +134,7 @@ describe("the list of tools", () => {
       ) {
         const filter = page.getByLabel(`Filter by ${name}`);
         await filter.selectOption(value);
-        await says(page.getByRole("status"), `${ids.length} of 5 tools`);
+        await says(page.getByRole("status"), `${ids.length} of 6 tools`);
         assertEquals(await listed(page).allTextContents(), [...ids]);
         await filter.selectOption("");
       }
@@ -141,10 +142,10 @@ describe("the list of tools", () => {
 
   test("is used by the keyboard", () =>
     look("", async (page) => {
-      await says(page.getByRole("status"), "5 tools");
+      await says(page.getByRole("status"), "6 tools");
       await page.keyboard.press("/");
       await page.keyboard.type("git");
-      await says(page.getByRole("status"), "1 of 5 tools");
+      await says(page.getByRole("status"), "1 of 6 tools");
       await page.keyboard.press("ArrowDown");
       await page.keyboard.press("Enter");
       await says(page.locator("h1"), "git:commit");
@@ -159,18 +160,18 @@ describe("the list of tools", () => {
       await look(
         "",
         async (page) => {
-          await says(page.getByRole("status"), "1005 tools");
+          await says(page.getByRole("status"), "1006 tools");
           assertEquals(await listed(page).count(), 100);
           await page.locator("nav.tools li").last().scrollIntoViewIfNeeded();
           await listed(page).nth(199).waitFor();
           await page.getByLabel("Search tools").fill("tool-0777");
-          await says(page.getByRole("status"), "1 of 1005 tools");
+          await says(page.getByRole("status"), "1 of 1006 tools");
           await tab(page, "Why").click();
-          await says(page.getByRole("status"), "1010 tools");
+          await says(page.getByRole("status"), "1011 tools");
           const rows = page.locator("table.matrix tbody tr");
-          await says(rows.last(), "910 more");
+          await says(rows.last(), "911 more");
           await rows.last().scrollIntoViewIfNeeded();
-          await says(rows.last(), "810 more");
+          await says(rows.last(), "811 more");
           await page.getByLabel("Filter the rows").fill("tool-0777");
           await rows.nth(1).waitFor({ state: "detached" });
           assertEquals(await rows.count(), 1);
@@ -416,6 +417,15 @@ describe("a call that asks", () => {
     durationMs: 1,
   });
 
+  test("shows the service's question, with the call's arguments", () =>
+    look(tryPath("deploy:release", { version: "1.2.3" }), async (page) => {
+      await button(page, "Run").click();
+      const question = page.locator(".question");
+      await says(question, "deploy:release");
+      await says(question, '"1.2.3"');
+      await says(page.locator(".status"), "waits for an answer");
+    }));
+
   test("shows its questions in place, and goes on with the answers", () =>
     look(tryPath("git:commit", { message: "m" }), async (page) => {
       const [approval, branch] = QUESTIONS;
@@ -612,7 +622,7 @@ describe("the token", () => {
       async (page) => {
         await says(page.getByRole("dialog"), "The service asks who you are");
         await signIn(page, TOKENS.owner);
-        await says(page.getByRole("status"), "8 tools");
+        await says(page.getByRole("status"), "9 tools");
         await button(page, "Token set").waitFor();
         assertEquals(
           await page.evaluate(() => [
@@ -630,15 +640,29 @@ describe("the token", () => {
       { service: closed },
     ));
 
-  test("that is wrong is said to be", () =>
-    look(
-      "",
-      async (page) => {
-        await signIn(page, "no-such-token-0123456789");
+  test("that is wrong is said to be, and is not tried again by itself", () =>
+    look("", async (page) => {
+      let tried = 0;
+      page.on("request", (request) => {
+        if (request.headers()["authorization"] !== undefined) tried++;
+      });
+      for (const round of [1, 2]) {
         await says(page.getByRole("dialog"), "The service asks who you are");
-      },
-      { service: closed },
-    ));
+        const refused = page.waitForResponse((response) =>
+          response.request().headers()["authorization"] !== undefined
+        );
+        await signIn(page, "no-such-token-0123456789");
+        assertEquals((await refused).status(), 401);
+        await says(page.getByRole("dialog"), "The service asks who you are");
+        await button(page, "Close").click();
+        await tab(page, "Why").click();
+        await says(page.getByRole("status"), "The service asks who you are");
+        await tab(page, "Calls").click();
+        await says(page.locator("main .wrong"), "The service asks who you are");
+        assertEquals(tried, round);
+        await button(page, "Token set").click();
+      }
+    }, { service: closed }));
 
   test("decides what the page shows, and is not written into samples", () =>
     look(
@@ -659,7 +683,7 @@ describe("the page", () => {
   test("cannot run what its policy does not name", async () => {
     const { page, wrongs, close } = await openPage(browser, open.url);
     try {
-      await says(page.getByRole("status"), "5 tools");
+      await says(page.getByRole("status"), "6 tools");
       await page.evaluate(() => {
         const style = document.createElement("style");
         style.textContent = "body { color: red }";
@@ -740,11 +764,21 @@ describe("the page", () => {
 
   test("is checked for accessibility by a check that can fail", () =>
     look("", async (page) => {
-      await says(page.getByRole("status"), "5 tools");
+      await says(page.getByRole("status"), "6 tools");
       assertEquals(await axe(page), []);
       await page.evaluate(() => document.querySelector("label[for=search]")?.remove());
       await page.evaluate(() => document.getElementById("search")?.removeAttribute("placeholder"));
       assertStringIncludes((await axe(page)).join(), "label");
+    }));
+
+  test("works where its service is mounted below a path", () =>
+    look(`api/tools-of-mine${tryPath("git:commit", { message: "from below" })}`, async (page) => {
+      await button(page, "Run").click();
+      await says(page.getByRole("region", { name: "Result" }), "from below");
+      assertStringIncludes(
+        await page.locator(".samples pre").textContent() ?? "",
+        "/api/tools-of-mine/tools/git%3Acommit/execute",
+      );
     }));
 
   test("fits a phone", () =>
@@ -753,7 +787,7 @@ describe("the page", () => {
       async (page) => {
         const fits = async (): Promise<void> =>
           assertEquals(await page.evaluate(() => document.documentElement.scrollWidth), 390);
-        await says(page.getByRole("status"), "5 tools");
+        await says(page.getByRole("status"), "6 tools");
         await fits();
         await page.locator("a.tool", { hasText: "files:search" }).click();
         await button(page, "Sources").click();

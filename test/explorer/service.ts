@@ -6,9 +6,11 @@
 
 import type { AddressInfo } from "node:net";
 import { serve } from "@hono/node-server";
+import { Hono } from "hono";
 import { defineTool, type Tool, ToolRegistry, ToolResult } from "../../mod.ts";
 import { explorer } from "../../src/explorer/mod.ts";
 import { bearerAuth, createToolHandler, serveFormats } from "../../src/adapters/hono/mod.ts";
+import { memoryCallStore, storedTickets } from "../../src/adapters/calls/mod.ts";
 import * as formats from "../../src/formats/mod.ts";
 
 /** A picture of 48 by 32 pixels. */
@@ -202,6 +204,26 @@ function toolsOf(controls: { step(signal: AbortSignal): Promise<void> }): readon
       execute: () => ToolResult.error("denied", "No command is allowed here"),
     }),
     defineTool({
+      namespace: "deploy",
+      name: "release",
+      description: "Releases a version, once somebody has approved it.",
+      risk: "high",
+      category: "system",
+      requiresApproval: true,
+      parameters: {
+        type: "object",
+        properties: { version: { type: "string" } },
+        required: ["version"],
+      },
+      async execute({ version }, context) {
+        const answer = await context.ask("where", {
+          message: "Where to?",
+          schema: { type: "object", properties: { region: { enum: ["eu", "us"] } } },
+        });
+        return { version, answer };
+      },
+    }),
+    defineTool({
       namespace: "secrets",
       name: "list",
       description: "Lists the names of secrets.",
@@ -276,6 +298,7 @@ export async function startService({
   const app = createToolHandler(registry, {
     explorer,
     formats: serveFormats(formats),
+    dispatch: { approve: "ask", tickets: storedTickets(memoryCallStore()) },
     ...(authorizes
       ? {
         authorize: bearerAuth({
@@ -288,7 +311,8 @@ export async function startService({
       : { openExecution: true, openExplain: true }),
   });
   const server = await new Promise<ReturnType<typeof serve>>((resolve) => {
-    const own = serve({ fetch: app.fetch, hostname: "127.0.0.1", port: 0 }, () => resolve(own));
+    const mounted = new Hono().route("/", app).route("/api/tools-of-mine", app);
+    const own = serve({ fetch: mounted.fetch, hostname: "127.0.0.1", port: 0 }, () => resolve(own));
   });
   const { port } = server.address() as AddressInfo;
   return {

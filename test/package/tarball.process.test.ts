@@ -1,7 +1,7 @@
 import { assertEquals, assertGreater } from "@std/assert";
 import { afterAll, beforeAll, describe } from "bun:test";
 import { spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync } from "node:fs";
 import { rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -11,6 +11,7 @@ import { maybe } from "../support/skip.ts";
 const ROOT = join(import.meta.dirname, "../..");
 const manifest = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as {
   readonly name: string;
+  readonly bin: { readonly plue: string };
   readonly exports: Readonly<Record<string, unknown>>;
   readonly dependencies: Readonly<Record<string, string>>;
   readonly peerDependencies: Readonly<Record<string, string>>;
@@ -163,6 +164,28 @@ describe("the npm package", () => {
       assertEquals(run(npmNode ?? "", ["use.mjs"], app).trim(), '[5,"invalid_arguments"]');
     },
   );
+
+  for (
+    const [name, command, args] of [...runtimes, [
+      "the Node that runs npm",
+      npmNode ?? "",
+      [],
+    ]] as const
+  ) {
+    maybe(hasNpm && command !== "" && isThere(command), `${name} is not here`)(
+      `has the command plue on ${name}, without any other package`,
+      () => {
+        const alone = join(packed, `alone-${name.replaceAll(" ", "-")}`);
+        const home = join(alone, "node_modules", manifest.name);
+        mkdirSync(home, { recursive: true });
+        cpSync(join(app, "node_modules", manifest.name), home, { recursive: true });
+        const tool = '{ name: "ping", description: "Answers.", execute: () => "pong" }';
+        writeFileSync(join(alone, "tools.mjs"), `export const tool = ${tool};`);
+        const words = [...args, join(home, manifest.bin.plue), "call", "-f", "tools.mjs", "ping"];
+        assertEquals(run(command, words, alone), "pong\n");
+      },
+    );
+  }
 
   for (const resolution of ["nodenext", "bundler"]) {
     test(`has types that TypeScript finds with moduleResolution "${resolution}"`, () => {

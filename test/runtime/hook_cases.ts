@@ -43,6 +43,8 @@ import { createMcpEndpoint, importMcpServer } from "../../src/adapters/mcp/mod.t
 import { importOpenApi } from "../../src/adapters/openapi/mod.ts";
 import {
   type CallStore,
+  callTasks,
+  type CallTasksOptions,
   createTickets,
   memoryCallStore,
   storedTickets,
@@ -290,6 +292,24 @@ export const HOOK_CASES: Readonly<Record<string, HookCase>> = {
       "answers nonsense": "done",
     },
     run: (create) => resumed({ store: { ...memoryCallStore(), create } }),
+  },
+  "CallStore.update": {
+    right: "working",
+    run: (update) => statusOfTask({ store: { ...memoryCallStore(), update } }),
+  },
+  "CallStore.list": {
+    right: "its owner is told",
+    run: (list) =>
+      callTasks({ store: { ...memoryCallStore(), list } }).list()
+        .then(() => "listed", () => "its owner is told"),
+  },
+  "CallTasksOptions.onError": {
+    right: "working",
+    run: (onError) =>
+      statusOfTask({
+        store: { ...memoryCallStore(), update: () => Promise.reject(new Error("Full")) },
+        onError,
+      }),
   },
   "CallStore.get": {
     right: {
@@ -624,7 +644,6 @@ function because(reason: string, names: readonly string[]): Readonly<Record<stri
 
 /** The functions among the types of options that are no hooks of an owner, and why. */
 export const NO_HOOKS: Readonly<Record<string, string>> = {
-  ...because("is not called yet", ["CallStore.list", "CallStore.update"]),
   ...because("is made by viewOf", ["ViewedTool.lead", "ViewedTool.tell"]),
   "FitBudgetOptions.count": "runs in fitBudget, and throws to the owner who calls that",
   "ServeFormatsOptions.fitBudget": "is fitBudget of plue, handed in so that others do not load it",
@@ -786,6 +805,17 @@ async function resumed(
   if (!isSuspended(waiting)) return waiting.ok ? "done" : waiting.error.code;
   const result = await dispatcher.resume(waiting.ticket, { key: { action: "accept" } });
   return result.ok ? String(result.content) : result.error.code;
+}
+
+/** The status of a task whose call has ended. */
+async function statusOfTask(options: CallTasksOptions): Promise<string> {
+  const ended = Promise.withResolvers<void>();
+  const registry = new ToolRegistry({ tools: [{ ...WAIT, execute: () => ended.resolve() }] });
+  const tasks = callTasks({ leaseMs: 60, ...options });
+  const task = await tasks.start(new ToolDispatcher(registry, SHORT), { name: "t" });
+  await ended.promise;
+  await new Promise((resolve) => setTimeout(resolve, 1));
+  return "id" in task ? (await tasks.get(task.id))?.status ?? "gone" : task.error.code;
 }
 
 const SENDING: Partial<ToolDefinition> = {

@@ -7,6 +7,9 @@
 
 export {
   type CallStore,
+  CallTasks,
+  callTasks,
+  type CallTasksOptions,
   checkStored,
   checkStoreKey,
   createTickets,
@@ -19,6 +22,11 @@ export {
   storedTickets,
   type StoredValue,
   type StoreOptions,
+  type TaskList,
+  type TaskListOptions,
+  type TaskOwner,
+  type TaskState,
+  type TaskStatus,
   type TicketLabel,
   type TicketOptions,
   type TicketSealer,

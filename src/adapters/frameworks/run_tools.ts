@@ -172,10 +172,12 @@ export async function runTools<Client, const Target extends ClientTarget, Contex
   request: ClientRequest<Client, Target>,
   options: RunToolsOptions<Target, Context>,
 ): Promise<ToolRun<MessageIn<Client, Target>, ResponseOf<Client, Target>>> {
-  let last: ToolRunEvent | undefined;
-  for await (const event of loop(client, request, options, false)) last = event;
+  let run: ToolRun | undefined;
+  for await (const event of loop(client, request, options, false)) {
+    if (event.type === "run") run = event.run;
+  }
   // The last event has the run, whose types follow from the client.
-  return (last as { readonly run: ToolRun<never, never> }).run;
+  return run as ToolRun<never, never>;
 }
 
 /**

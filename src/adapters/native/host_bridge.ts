@@ -6,10 +6,11 @@
  */
 
 import type { DispatchContext } from "../../execute/mod.ts";
-import { isObject } from "../../tool/mod.ts";
+import { type Answers, isObject } from "../../tool/mod.ts";
 import { NativeConfigError, readNativeConfig } from "./config.ts";
 import {
   ABORTS_SIGNAL,
+  ANSWERS_QUESTIONS,
   type Frame,
   FrameError,
   PROTOCOL_VERSION,
@@ -19,13 +20,14 @@ import {
   readStrings,
   readText,
   REQUEST,
+  RESUMES,
   SIGNAL_BYTES,
   WANTS_ANSWER,
   WANTS_METADATA,
   YIELD,
   YIELD_BYTES,
 } from "./frames.ts";
-import { HostFunctions } from "./host_functions.ts";
+import { HOST_CALL, HostFunctions } from "./host_functions.ts";
 import { HostTools, type NativeTools, type Ticker } from "./host_tools.ts";
 import { Replies } from "./replies.ts";
 
@@ -67,7 +69,7 @@ const NO_SIGNAL = 0;
 interface HostCall {
   readonly id: number;
   readonly signalId: number;
-  readonly wantsEvents: boolean;
+  readonly flags: number;
   readonly strings: (string | undefined)[];
   readonly controller: AbortController;
 }
@@ -265,7 +267,7 @@ export class HostBridge {
     const call: HostCall = {
       id,
       signalId: readId(payload),
-      wantsEvents: (flags & WANTS_METADATA) !== 0,
+      flags,
       strings: readStrings(payload.subarray(SIGNAL_BYTES), 4),
       controller: this.#spare.pop() ?? new AbortController(),
     };
@@ -288,23 +290,42 @@ export class HostBridge {
   }
 
   #dispatch(tools: HostTools | HostRefusal, call: HostCall): void {
-    const { id, wantsEvents, strings: [name = "", params, sessionId, messageId] } = call;
-    const tool = wantsEvents ? name : undefined;
+    const { id, flags, strings: [name = "", params, sessionId, messageId] } = call;
+    const wantsEvents = (flags & WANTS_METADATA) !== 0;
+    const resumes = (flags & RESUMES) !== 0;
+    // A ticket is no name to tell.
+    const tool = wantsEvents ? resumes ? "" : name : undefined;
     if (!(tools instanceof HostTools)) {
       this.#end(call);
       return this.#replies.failure(id, tools.code, tools.message, tool);
     }
+    const answers = resumes ? readAnswers(params) : undefined;
+    if (resumes && answers === undefined) {
+      this.#end(call);
+      const message = "Cannot continue the call: answers_json must be a JSON object";
+      return this.#replies.failure(id, "invalid_argument", message, tool);
+    }
     const { signal } = call.controller;
-    const context: DispatchContext = { sessionId, messageId, signal };
-    const callId = this.#functions.nameCall(id, name);
+    let context: DispatchContext = { sessionId, messageId, signal };
+    if (wantsEvents) context = this.#listening(id, signal, context);
+    if ((flags & ANSWERS_QUESTIONS) !== 0) {
+      context = {
+        ...context,
+        onQuestion: (question, { tool, signal }) =>
+          this.#functions.ask(id, { ...question, tool: tool.id }, signal),
+      };
+    }
+    // Only its own tools have to know which call of the host it is.
+    if (resumes || this.#functions.has(name)) {
+      context = { ...context, services: { [HOST_CALL]: id } };
+    }
     tools.dispatcher
       .dispatch(
-        { name, arguments: params, callId },
-        wantsEvents ? this.#listening(id, signal, context) : context,
+        answers === undefined ? { name, arguments: params } : { ticket: name, answers },
+        context,
       )
       .then((result) => {
         this.#end(call);
-        if (callId !== undefined) this.#functions.forgetCall(callId);
         if (!signal.aborted && this.#spare.length < MAX_SPARE) this.#spare.push(call.controller);
         // The list goes first: the host may ask for it as soon as it has the result.
         if (tools.isListStale && tools === this.#tools) this.#list(tools);
@@ -363,6 +384,16 @@ function withReason<Failure extends { readonly message: string }>(
   return why === NO_REASON
     ? failure
     : { ...failure, message: `${failure.message}: ${why.slice(0, MAX_REASON)}` };
+}
+
+/** The answers to questions; `undefined` if they are none. What is wrong with one is the dispatcher's to say. */
+function readAnswers(text = "{}"): Answers | undefined {
+  try {
+    const answers: unknown = JSON.parse(text);
+    return isObject(answers) ? answers as Answers : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 function refusalOf(error: unknown): HostRefusal {

@@ -24,3 +24,13 @@ export {
   type TicketSealer,
   type UnopenedTicket,
 } from "./tickets.ts";
+export {
+  CallTasks,
+  callTasks,
+  type CallTasksOptions,
+  type TaskList,
+  type TaskListOptions,
+  type TaskOwner,
+  type TaskState,
+  type TaskStatus,
+} from "./tasks.ts";

@@ -212,22 +212,34 @@ function otherCall(
   return "its arguments are not those that its ticket was given for";
 }
 
-/** The answers of the ticket and those that came; or what is wrong with these. */
+/** What is wrong with answers to the questions with these keys; `undefined` if nothing is. */
+export function wrongAnswers(
+  given: Answers | undefined,
+  keys: readonly string[],
+): string | undefined {
+  if (given !== undefined && !isObject(given)) return '"answers" must be an object';
+  for (const [key, value] of Object.entries(given ?? {})) {
+    const shown = JSON.stringify(clip(key));
+    // An answer before its question would be a yes to what was never shown.
+    if (!keys.includes(key)) return `there is no question ${shown}`;
+    if (readAnswer(value) === undefined) {
+      return `the answer to ${shown} must be {"action": "accept"}, "decline" or "cancel", and "content" that is JSON`;
+    }
+  }
+  return undefined;
+}
+
+/** What the ticket remembers, with the answers that came; or what is wrong with these. */
 function readAnswers(
   given: Answers | undefined,
   { questions, memory }: TicketContent,
 ): CallMemory | string {
-  if (given !== undefined && !isObject(given)) return '"answers" must be an object';
+  const wrong = wrongAnswers(given, questions);
+  if (wrong !== undefined) return wrong;
   const all = new Map(Object.entries(memory));
   for (const [key, value] of Object.entries(given ?? {})) {
-    const shown = JSON.stringify(clip(key));
-    // An answer before its question would be a yes to what was never shown.
-    if (!questions.includes(key)) return `there is no question ${shown}`;
     const answer = readAnswer(value);
-    if (answer === undefined) {
-      return `the answer to ${shown} must be {"action": "accept"}, "decline" or "cancel", and "content" that is JSON`;
-    }
-    all.set(key, { ...memory[key], answer });
+    if (answer !== undefined) all.set(key, { ...memory[key], answer });
   }
   return JSON.stringify([...all]).length > MAX_MEMORY_BYTES
     ? `its answers and steps have more than ${MAX_MEMORY_BYTES} bytes of JSON together`

@@ -5,7 +5,7 @@
  * @module
  */
 
-import { signal } from "@preact/signals";
+import { batch, signal } from "@preact/signals";
 import { createParser } from "eventsource-parser";
 import { isObject, type Issue } from "../../tool/mod.ts";
 
@@ -15,8 +15,23 @@ export const BASE: string = location.origin + location.pathname.replace(/\/*$/, 
 /** The token to send; empty for none. */
 export const token = signal("");
 
-/** Whether the service has refused a request because it does not know the caller. */
+/** How often a token was given. */
+export const sessions = signal(0);
+
+/**
+ * Whether the service has refused a request because it does not know the caller. Then nothing is
+ * sent until there is another token: services count wrong ones.
+ */
 export const isRefused = signal(false);
+
+/** Calls the service with another token from now on. */
+export function signIn(given: string): void {
+  batch(() => {
+    isRefused.value = false;
+    token.value = given;
+    sessions.value++;
+  });
+}
 
 /** A problem that the service answered. */
 export class ApiError extends Error {
@@ -54,12 +69,13 @@ export interface RequestOptions {
  */
 export async function send(path: string, options: RequestOptions = {}): Promise<Response> {
   const { method = "GET", body, accept, signal: abort } = options;
+  if (isRefused.peek()) throw new ApiError(401, { detail: "The service asks who you are" });
   const response = await fetch(BASE + path, {
     method,
     headers: {
       ...(accept === undefined ? {} : { accept }),
       ...(body === undefined ? {} : { "content-type": "application/json" }),
-      ...(token.value === "" ? {} : { authorization: `Bearer ${token.value}` }),
+      ...(token.peek() === "" ? {} : { authorization: `Bearer ${token.peek()}` }),
     },
     credentials: "omit",
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),

@@ -96,7 +96,7 @@ export async function answer(
   { callId, ticket }: PageCall,
   answers: Readonly<Record<string, Answer>>,
 ): Promise<void> {
-  change(callId, ({ questions: _, ticket: __, ...rest }) => ({ ...rest, status: "running" }));
+  change(callId, () => ({ status: "running" }));
   await follow(callId, `calls/${encodeURIComponent(callId)}`, { ticket, answers });
 }
 
@@ -150,7 +150,8 @@ async function follow(callId: string, path: string, body: unknown): Promise<void
 
 function note(callId: string, event: string, data: Readonly<Record<string, unknown>>): void {
   if (event === "progress") {
-    return change(callId, () => ({ progress: data["progress"] as PageCall["progress"] }) as object);
+    const progress = data["progress"] as NonNullable<PageCall["progress"]>;
+    return change(callId, () => ({ progress }));
   }
   if (event !== "output" && event !== "metadata") return;
   change(callId, ({ streamed, dropped }) => {

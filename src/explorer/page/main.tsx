@@ -7,7 +7,7 @@
 import { effect, signal } from "@preact/signals";
 import { type JSX, render } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { ask, BASE, isRefused, token } from "./api.ts";
+import { ask, BASE, isRefused, signIn, token } from "./api.ts";
 import { calls } from "./calls.ts";
 import { Calls } from "./calls_page.tsx";
 import { Button, Coloured, Risk, Segments } from "./parts.tsx";
@@ -265,8 +265,7 @@ function TokenForm({ onDone }: { readonly onDone: () => void }): JSX.Element {
       method="dialog"
       onSubmit={(event) => {
         event.preventDefault();
-        isRefused.value = false;
-        token.value = typed.trim();
+        signIn(typed.trim());
         setTyped("");
         onDone();
       }}

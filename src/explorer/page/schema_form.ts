@@ -106,10 +106,8 @@ export class FormSchema {
   /** What a place is called, and what is said about it. */
   notesOf(place: Place): Notes {
     const parts = this.#expand(place);
-    const { title, description } = {
-      title: textIn(parts, "title"),
-      description: textIn(parts, "description"),
-    };
+    const title = textIn(parts, "title");
+    const description = textIn(parts, "description");
     const given = parts.find(({ schema }) => schema["default"] !== undefined)?.schema["default"];
     return {
       ...(given === undefined ? {} : { default: given }),

@@ -6,7 +6,7 @@
 
 import { computed, effect, signal } from "@preact/signals";
 import type { RiskLevel, ToolExample } from "../../tool/mod.ts";
-import { ApiError, ask, eventsOf, send, token } from "./api.ts";
+import { ApiError, ask, eventsOf, send, sessions } from "./api.ts";
 
 /** A tool as the service lists it. */
 export interface ListedTool {
@@ -183,9 +183,9 @@ async function follow(signal: AbortSignal): Promise<void> {
     } catch (error) {
       if (signal.aborted) return;
       isLive.value = false;
-      if (error instanceof ApiError && error.status !== 503) {
-        // A caller that is not let in learns so from the listing, and pastes a token.
-        return await load(signal);
+      if (error instanceof ApiError && error.status === 401) {
+        loading.value = { error: error.message };
+        return;
       }
       if (loading.value !== "ready") await load(signal);
     }
@@ -194,10 +194,10 @@ async function follow(signal: AbortSignal): Promise<void> {
   }
 }
 
-/** Begins to follow the tools, anew whenever the token changes. */
+/** Begins to follow the tools, anew with each token. */
 export function start(): void {
   effect(() => {
-    void token.value;
+    void sessions.value;
     loading.value = "loading";
     tools.value = new Map();
     unavailable.value = [];

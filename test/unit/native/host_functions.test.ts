@@ -2,9 +2,12 @@ import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { describe, it } from "bun:test";
 import { FrameError, REQUEST, YIELD } from "../../../src/adapters/native/frames.ts";
 import { STATUS } from "../../../src/adapters/native/statuses.ts";
+import { memoryCallStore, storedTickets } from "../../../src/execute/durable/mod.ts";
 import { ToolDispatcher } from "../../../src/execute/mod.ts";
+import type { ToolContext } from "../../../src/tool/mod.ts";
 import { fakeRegistry, fakeTool } from "../registry/fakes.ts";
 import {
+  call,
   FakeHost,
   frame,
   registration,
@@ -192,5 +195,74 @@ describe("a tool of the host", () => {
     }
     const short = new Uint8Array([...strings("x")].slice(0, 4));
     assertThrows(() => host.bridge.receive(frame(REQUEST.yield, 0, 1, short)), FrameError);
+  });
+});
+
+describe("a question of a call", () => {
+  const confirm = fakeTool("confirm", {
+    execute: async (_params: unknown, context: ToolContext<never, never>) =>
+      (await context.ask("sure", { kind: "approval", message: "Really?" })).action,
+  });
+  const ANSWERS = 4;
+
+  async function asking(flags: number) {
+    const registry = fakeRegistry({ tools: [confirm] });
+    const tickets = storedTickets(memoryCallStore());
+    const native = toolsOfRegistry(registry, { dispatch: { tickets } });
+    const host = new FakeHost({ load: () => native });
+    await host.configure();
+    host.bridge.receive(frame(REQUEST.execute, flags, 1, call(0, "confirm", "{}", "S", undefined)));
+    await settle();
+    return host;
+  }
+
+  /** A ticket is made with the help of the platform, which takes turns of the event loop. */
+  async function ended(host: FakeHost, id: number): Promise<unknown> {
+    while (host.result(id) === undefined) await new Promise((resolve) => setTimeout(resolve, 0));
+    return host.result(id);
+  }
+
+  it("goes to the host that answers questions, as a call of its function 0", async () => {
+    const host = await asking(ANSWERS);
+    const [asked] = host.of("invoke");
+    const { params, ...rest } = asked?.value as { params: Record<string, unknown> };
+    assertEquals(rest, { tool: 0, call: 1, session: undefined, message: undefined });
+    assertEquals([params["key"], params["kind"], params["message"], params["tool"]], [
+      "sure",
+      "approval",
+      "Really?",
+      "confirm",
+    ]);
+    await host.yield(asked?.id ?? 0, YIELD.result, yielded('{"action":"decline"}'));
+    assertEquals(host.result(1), "decline");
+  });
+
+  it("is left to a ticket when the host cannot answer, and when it does not", async () => {
+    const asked = await asking(ANSWERS);
+    await asked.yield(asked.of("invoke")[0]?.id ?? 0, YIELD.failure, yielded("No", [2, 0]));
+    for (const host of [asked, await asking(0)]) {
+      const failure = await ended(host, 1) as {
+        readonly error: string;
+        readonly ticket: string;
+        readonly questions: readonly { readonly key: string }[];
+      };
+      assertEquals([failure.error, failure.questions[0]?.key], ["input_required", "sure"]);
+      const answers = '{"sure":{"action":"accept"}}';
+      const resume = call(0, failure.ticket, answers, undefined, undefined);
+      host.bridge.receive(frame(REQUEST.execute, 2, 2, resume));
+      assertEquals(await ended(host, 2), "accept");
+    }
+  });
+
+  it("is not answered by what is no object", async () => {
+    const host = await asking(0);
+    for (const [index, answers] of ["[", "[]", "1"].entries()) {
+      const resume = call(0, "secret", answers, undefined, undefined);
+      host.bridge.receive(frame(REQUEST.execute, 2 | 1, 10 + index, resume));
+      await settle();
+      const { error } = host.result(10 + index) as { readonly error: string };
+      assertEquals(error, "invalid_argument");
+    }
+    assertEquals(JSON.stringify(host.replies).includes("secret"), false);
   });
 });

@@ -58,6 +58,7 @@ describe("defineTool()", () => {
         timeoutMs: undefined,
         outputOverflow: undefined,
         idempotent: false,
+        execution: "either",
         config: undefined,
         meta: undefined,
         init: undefined,

@@ -1,0 +1,342 @@
+/**
+ * A call store in a file of SQLite (`@plue/tools/sqlite`), by the module `node:sqlite` of Node, Bun and
+ * Deno. Several processes of one machine may share it.
+ *
+ * @module
+ */
+
+import type { DatabaseSync, StatementSync } from "node:sqlite";
+import {
+  type CallStore,
+  checkStored,
+  checkStoreKey,
+  type StoredEntry,
+} from "../../execute/durable/mod.ts";
+import {
+  describeThrown,
+  numberFrom,
+  refuse,
+  refuseOthers,
+  type RegistryClock,
+  systemClock,
+} from "../../tool/mod.ts";
+
+/** Options for {@linkcode sqliteCallStore}. */
+export interface SqliteCallStoreOptions {
+  /**
+   * How many bytes the file may have. Further writes reject.
+   *
+   * @default {1_073_741_824}
+   */
+  readonly maxBytes?: number;
+  /**
+   * How many bytes the entries of one owner may have, who is the second word of their keys; each
+   * counts 128 for itself.
+   *
+   * @default {maxBytes / 8}
+   */
+  readonly maxOwnerBytes?: number;
+  /**
+   * How long to wait while another process writes, in milliseconds. Then a call rejects.
+   *
+   * @default {5_000}
+   */
+  readonly lockTimeoutMs?: number;
+  /**
+   * Whether each write is on the disk before it answers. Without it, what was written survives the
+   * end of the process, however it ends, and the last moments before a power failure may be lost.
+   *
+   * @default {false}
+   */
+  readonly syncsEachWrite?: boolean;
+  /** Tells the time. */
+  readonly clock?: Pick<RegistryClock, "timestamp">;
+}
+
+/** A {@linkcode CallStore} in a file. */
+export interface SqliteCallStore extends CallStore, Disposable {
+  /** Closes the file. Calls reject from then on. */
+  close(): void;
+}
+
+const ACTION = "open the store";
+const VERSION = 1;
+/** What an entry weighs besides its key and its value. */
+const ENTRY_BYTES = 128;
+/** How long SQLite itself waits for a lock: nothing else runs meanwhile. */
+const BLOCKING_MS = 20;
+/** After so many writes, entries that have expired are deleted. */
+const WRITES_TO_SWEEP = 256;
+
+// The row's id is the revision: with AUTOINCREMENT none is ever used again.
+const SCHEMA = `
+  create table entries(
+    revision integer primary key autoincrement,
+    key text not null unique,
+    owner text not null,
+    value blob not null,
+    expires integer
+  ) strict;
+  create index expiring on entries(expires) where expires is not null;
+  create table owners(owner text primary key, bytes integer not null) strict;
+  create trigger kept after insert on entries begin
+    insert into owners values(new.owner, ${ENTRY_BYTES} + length(new.key) + length(new.value))
+      on conflict do update set bytes = bytes + excluded.bytes;
+  end;
+  create trigger gone after delete on entries begin
+    update owners set bytes = bytes - ${ENTRY_BYTES} - length(old.key) - length(old.value)
+      where owner = old.owner;
+    delete from owners where owner = old.owner and bytes = 0;
+  end;
+  pragma user_version = ${VERSION};
+`;
+
+interface Row {
+  readonly revision: number;
+  readonly key: string;
+  readonly value: Uint8Array;
+  readonly expires: number | null;
+}
+
+/**
+ * Opens a {@linkcode CallStore} in a file, which is made if it is not there; its folder must be. Only
+ * the user of the process may read it.
+ *
+ * @example Usage
+ * ```ts ignore
+ * import { ToolDispatcher, ToolRegistry } from "@plue/tools";
+ * import { storedTickets } from "@plue/tools/calls";
+ * import { sqliteCallStore } from "@plue/tools/sqlite";
+ *
+ * using store = await sqliteCallStore("calls.db");
+ * const dispatcher = new ToolDispatcher(registry, { tickets: storedTickets(store) });
+ * ```
+ *
+ * @throws {TypeError | RangeError} If an option is wrong.
+ * @throws {Error} If the file cannot be opened, is damaged or is no store.
+ */
+export async function sqliteCallStore(
+  path: string,
+  options: SqliteCallStoreOptions = {},
+): Promise<SqliteCallStore> {
+  refuseOthers(ACTION, options, [
+    "maxBytes",
+    "maxOwnerBytes",
+    "lockTimeoutMs",
+    "syncsEachWrite",
+    "clock",
+  ]);
+  const maxBytes = numberFrom(65_536)(ACTION, options.maxBytes ?? 2 ** 30, "maxBytes");
+  const maxOwnerBytes = numberFrom(1)(
+    ACTION,
+    options.maxOwnerBytes ?? maxBytes / 8,
+    "maxOwnerBytes",
+  );
+  const lockTimeoutMs = numberFrom(0)(ACTION, options.lockTimeoutMs ?? 5_000, "lockTimeoutMs");
+  const { syncsEachWrite = false, clock = systemClock } = options;
+  const sqlite = await import("node:sqlite").catch((cause) =>
+    refuse(ACTION, "this runtime has no node:sqlite; Node has it from version 22.13 on", cause)
+  );
+  const { open } = await import("node:fs/promises");
+
+  let db: DatabaseSync | undefined;
+  try {
+    await (await open(path, "a", 0o600)).close();
+    const opened = db = new sqlite.DatabaseSync(path);
+    await whenUnlocked(lockTimeoutMs, () => prepare(opened, syncsEachWrite));
+    const pageSize = numberIn(opened, "page_size");
+    opened.exec(`pragma max_page_count = ${Math.floor(maxBytes / pageSize)}`);
+    return storeIn(opened, { maxOwnerBytes, lockTimeoutMs, clock });
+  } catch (cause) {
+    db?.close();
+    throw new Error(`Cannot ${ACTION} "${path}": ${problemOf(cause)}`, { cause });
+  }
+}
+
+/** Makes the tables of a new file. */
+function prepare(db: DatabaseSync, syncsEachWrite: boolean): void {
+  db.exec(`
+    pragma busy_timeout = ${BLOCKING_MS};
+    pragma journal_mode = wal;
+    pragma synchronous = ${syncsEachWrite ? "full" : "normal"};
+  `);
+  if (numberIn(db, "user_version") === VERSION) return;
+  db.exec("begin immediate");
+  try {
+    // Another process may have made them meanwhile.
+    const version = numberIn(db, "user_version");
+    if (version === 0) db.exec(SCHEMA);
+    else if (version !== VERSION) refuse(ACTION, "another version of plue has made it");
+    db.exec("commit");
+  } catch (error) {
+    rollBack(db);
+    throw error;
+  }
+}
+
+function numberIn(db: DatabaseSync, pragma: string): number {
+  return Number(Object.values(db.prepare(`pragma ${pragma}`).get() ?? {})[0]);
+}
+
+interface Settings {
+  readonly maxOwnerBytes: number;
+  readonly lockTimeoutMs: number;
+  readonly clock: Pick<RegistryClock, "timestamp">;
+}
+
+function storeIn(
+  db: DatabaseSync,
+  { maxOwnerBytes, lockTimeoutMs, clock }: Settings,
+): SqliteCallStore {
+  const statements = {
+    get: db.prepare("select * from entries where key = ?"),
+    expire: db.prepare("delete from entries where key = ? and expires <= ?"),
+    sweep: db.prepare("delete from entries where expires <= ?"),
+    insert: db.prepare(
+      "insert into entries(key, owner, value, expires) values(?, ?, ?, ?) " +
+        "on conflict do nothing returning revision",
+    ),
+    remove: db.prepare("delete from entries where revision = ?"),
+    owner: db.prepare("select bytes from owners where owner = ?"),
+    // By key from the last one on, so that what is deleted meanwhile does no harm. "/" follows ".".
+    next: db.prepare(
+      "select * from entries where key > ?1 and " +
+        "(?2 = '' or key = ?2 or (key > ?2 || '.' and key < ?2 || '/')) order by key limit 1",
+    ),
+  } satisfies Readonly<Record<string, StatementSync>>;
+  let writes = 0;
+
+  /** Does something in a transaction, when no other process writes. */
+  async function write<T>(work: (now: number) => T): Promise<T> {
+    return await attempt(() => {
+      const now = clock.timestamp();
+      db.exec("begin immediate");
+      try {
+        if (++writes % WRITES_TO_SWEEP === 0) statements.sweep.run(now);
+        const done = work(now);
+        db.exec("commit");
+        return done;
+      } catch (error) {
+        rollBack(db);
+        throw error;
+      }
+    });
+  }
+
+  async function attempt<T>(work: () => T): Promise<T> {
+    try {
+      return await whenUnlocked(lockTimeoutMs, work);
+    } catch (cause) {
+      if (cause instanceof RangeError) throw cause;
+      throw new Error(`Cannot use the store of calls: ${problemOf(cause)}`, { cause });
+    }
+  }
+
+  function insert(key: string, value: Uint8Array, { expiresAt = null }: Given): number | undefined {
+    const owner = key.split(".", 2)[1] ?? "";
+    const row = statements.insert.get(key, owner, value, expiresAt) as Row | undefined;
+    if (row === undefined) return undefined;
+    const { bytes } = statements.owner.get(owner) as { readonly bytes: number };
+    if (bytes > maxOwnerBytes) {
+      throw new RangeError("Cannot store a value: its owner's share is full");
+    }
+    return row.revision;
+  }
+
+  function find(key: string, now: number): Row | undefined {
+    const row = statements.get.get(key) as Row | undefined;
+    return row !== undefined && (row.expires ?? Infinity) <= now ? undefined : row;
+  }
+
+  return {
+    async get(key) {
+      checkStoreKey(key);
+      const row = await attempt(() => find(key, clock.timestamp()));
+      return row && entryOf(row);
+    },
+    async create(key, value, settings = {}) {
+      checkStored(key, value);
+      return await write((now) => {
+        statements.expire.run(key, now);
+        return insert(key, value, settings);
+      });
+    },
+    async update(key, value, revision, settings = {}) {
+      checkStored(key, value);
+      return await write((now) => {
+        if (find(key, now)?.revision !== revision) return undefined;
+        statements.remove.run(revision);
+        return insert(key, value, settings);
+      });
+    },
+    async delete(key, revision) {
+      checkStoreKey(key);
+      return await write((now) => {
+        if (find(key, now)?.revision !== revision) return false;
+        statements.remove.run(revision);
+        return true;
+      });
+    },
+    async *list(prefix) {
+      if (prefix !== "") checkStoreKey(prefix);
+      for (let last = "";;) {
+        const row = await attempt(() => statements.next.get(last, prefix) as Row | undefined);
+        if (row === undefined) return;
+        last = row.key;
+        if ((row.expires ?? Infinity) > clock.timestamp()) yield entryOf(row);
+      }
+    },
+    close,
+    [Symbol.dispose]: close,
+  };
+
+  function close(): void {
+    if (db.isOpen) db.close();
+  }
+}
+
+interface Given {
+  readonly expiresAt?: number | null;
+}
+
+function entryOf({ key, value, revision, expires }: Row): StoredEntry {
+  // A copy of its own: some runtimes give an empty or a shared array.
+  const entry = { key, value: new Uint8Array(value), revision };
+  return expires === null ? entry : { ...entry, expiresAt: expires };
+}
+
+function rollBack(db: DatabaseSync): void {
+  try {
+    db.exec("rollback");
+  } catch {
+    // SQLite has rolled back by itself, as it does when the disk is full.
+  }
+}
+
+/** Does something again until no other process holds the file, or the time is over. */
+async function whenUnlocked<T>(timeoutMs: number, work: () => T): Promise<T> {
+  const end = systemClock.now() + timeoutMs;
+  for (;;) {
+    try {
+      return work();
+    } catch (error) {
+      if (!/\b(locked|busy)\b/.test(describeThrown(error)) || systemClock.now() >= end) throw error;
+    }
+    // Not SQLite's own wait: the other calls of this process go on.
+    await new Promise<void>((resolve) => void systemClock.setTimeout(resolve, 5));
+  }
+}
+
+/** What is wrong, in words that need no knowledge of SQLite. */
+function problemOf(error: unknown): string {
+  const said = describeThrown(error);
+  const known: readonly (readonly [RegExp, string])[] = [
+    [/disk is full|disk I\/O/, "the disk or the store is full"],
+    [/not a database|malformed|corrupt/, "the file is damaged, or no store"],
+    [/\b(locked|busy)\b/, "another process holds it"],
+    [/readonly|read-only/, "the file may not be written"],
+    [/not open|closed|finalized/, "it is closed"],
+  ];
+  const [, words] = known.find(([pattern]) => pattern.test(said)) ?? [];
+  return words === undefined ? said : `${words} (${said})`;
+}

@@ -1,0 +1,212 @@
+import { afterAll, describe, it } from "bun:test";
+import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import process from "node:process";
+import { isSuspended, ToolDispatcher, ToolRegistry } from "@plue/tools";
+import { storedTickets } from "@plue/tools/calls";
+import { type SqliteCallStore, sqliteCallStore } from "@plue/tools/sqlite";
+import { describeCallStore } from "../../contract/call_store_contract.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "plue-sqlite-"));
+const opened: SqliteCallStore[] = [];
+let files = 0;
+const newPath = (): string => join(folder, `${++files}.db`);
+const paths = new WeakMap<object, string>();
+
+async function open(
+  path = newPath(),
+  options: Parameters<typeof sqliteCallStore>[1] = {},
+): Promise<SqliteCallStore> {
+  const store = await sqliteCallStore(path, options);
+  paths.set(store, path);
+  opened.push(store);
+  return store;
+}
+
+afterAll(() => {
+  for (const store of opened) store.close();
+  rmSync(folder, { recursive: true });
+});
+
+describeCallStore(
+  "sqliteCallStore()",
+  (clock) => open(newPath(), { clock }),
+  (store, clock) => open(paths.get(store), { clock }),
+);
+
+/** Starts a program of this runtime, beside the tests. */
+function start(program: string, ...args: readonly string[]): ReturnType<typeof spawn> {
+  const before = "Deno" in globalThis
+    ? ["run", "--allow-all", "--no-config", "--import-map=deno.json", "--node-modules-dir=manual"]
+    : [];
+  return spawn(process.execPath, [...before, join(import.meta.dirname, program), ...args], {
+    cwd: join(import.meta.dirname, "../../.."),
+    env: { ...process.env, NODE_OPTIONS: "" },
+    stdio: ["pipe", "pipe", "inherit"],
+  });
+}
+
+/** The lines that a program prints. */
+async function* linesOf(child: ReturnType<typeof spawn>): AsyncGenerator<string, void> {
+  let rest = "";
+  for await (const text of child.stdout?.setEncoding("utf8") ?? []) {
+    const lines = `${rest}${text}`.split("\n");
+    rest = lines.pop() ?? "";
+    yield* lines;
+  }
+}
+
+describe("sqliteCallStore()", () => {
+  const value = new Uint8Array(1_000);
+
+  it("keeps what it has confirmed when its process is killed", async () => {
+    const path = newPath();
+    const child = start("write_entries.ts", path);
+    let confirmed = -1;
+    for await (const line of linesOf(child)) {
+      confirmed = Number(line);
+      if (confirmed === 50) child.kill("SIGKILL");
+    }
+    await (child.exitCode === null && child.signalCode === null ? once(child, "exit") : undefined);
+    assertEquals(child.signalCode, "SIGKILL");
+    const store = await open(path);
+    for (let index = 0; index <= confirmed; index++) {
+      assertEquals((await store.get(`e.a.${index}`))?.value.byteLength, 100, `${index}`);
+    }
+  }, 60_000);
+
+  it("lets one of two processes create a key", async () => {
+    const path = newPath();
+    await open(path);
+    const children = [start("claim_entry.ts", path), start("claim_entry.ts", path)];
+    const lines = children.map((child) => linesOf(child));
+    for (const line of lines) assertEquals((await line.next()).value, "ready");
+    for (const child of children) child.stdin?.end("go\n");
+    const won = await Promise.all(lines.map(async (line) => (await line.next()).value));
+    assertEquals(won.reduce((sum, line) => sum + Number(line), 0), 200);
+    await Promise.all(children.map((child) => child.exitCode === null ? once(child, "exit") : 0));
+  }, 60_000);
+
+  it("is for its user only", async () => {
+    if (process.platform === "win32") return;
+    const path = newPath();
+    const store = await open(path);
+    await store.create("a", value);
+    for (const file of [path, `${path}-wal`]) {
+      assertEquals((statSync(file).mode & 0o077).toString(8), "0", file);
+    }
+  });
+
+  it("goes on with an old file", async () => {
+    const path = newPath();
+    const store = await open(path);
+    const revision = await store.create("a", value) ?? 0;
+    store.close();
+    const again = await open(path);
+    assertEquals((await again.get("a"))?.revision, revision);
+    assertEquals(await again.delete("a", revision), true);
+    again.close();
+    assertEquals((await (await open(path)).create("a", value) ?? 0) > revision, true);
+  });
+
+  it("says that it is closed", async () => {
+    const store = await open();
+    store.close();
+    store.close();
+    await assertRejects(() => store.get("a"), Error, "Cannot use the store of calls: it is closed");
+  });
+
+  it("refuses a file that is no store, or damaged", async () => {
+    const text = newPath();
+    writeFileSync(text, "This is a text, and no database at all. ".repeat(100));
+    await assertRejects(() => open(text), Error, "the file is damaged, or no store");
+    const path = newPath();
+    const store = await open(path);
+    for (let index = 0; index < 100; index++) await store.create(`a.b.${index}`, value);
+    store.close();
+    truncateSync(path, 20_000);
+    const error = await assertRejects(async () => {
+      const damaged = await open(path);
+      for (let index = 0; index < 100; index++) await damaged.get(`a.b.${index}`);
+    }, Error);
+    assertStringIncludes(error.message, "the file is damaged, or no store");
+    await assertRejects(
+      () => open(join(folder, "no", "folder.db")),
+      Error,
+      "Cannot open the store",
+    );
+  });
+
+  it("rejects when it is full, and has room again after a deletion", async () => {
+    const store = await open(newPath(), { maxBytes: 131_072, maxOwnerBytes: 131_072 });
+    const fill = async (): Promise<void> => {
+      for (let index = 0;; index++) await store.create(`a.b.${index}`, value);
+    };
+    await assertRejects(fill, Error, "the disk or the store is full");
+    const first = await store.get("a.b.0");
+    assertEquals(first?.value.byteLength, 1_000);
+    for (let index = 0; index < 20; index++) {
+      await store.delete(`a.b.${index}`, (await store.get(`a.b.${index}`))?.revision ?? 0);
+    }
+    assertEquals(typeof await store.create("a.b.0", value), "number");
+  });
+
+  it("leaves room for others when one owner has its share", async () => {
+    const store = await open(newPath(), { maxOwnerBytes: 3_000 });
+    await store.create("t.a.1", value);
+    await store.create("key.a.1", value);
+    await assertRejects(
+      () => store.create("t.a.2", value),
+      RangeError,
+      "its owner's share is full",
+    );
+    assertEquals(await store.get("t.a.2"), undefined);
+    assertEquals(typeof await store.create("t.b.1", value), "number");
+    await store.delete("t.a.1", (await store.get("t.a.1"))?.revision ?? 0);
+    assertEquals(typeof await store.create("t.a.2", value), "number");
+  });
+
+  it("waits while another process writes, and rejects when that takes too long", async () => {
+    const path = newPath();
+    const store = await open(path, { lockTimeoutMs: 30 });
+    const { DatabaseSync } = await import("node:sqlite");
+    const other = new DatabaseSync(path);
+    other.exec("begin immediate");
+    await assertRejects(() => store.create("a", value), Error, "another process holds it");
+    assertEquals(await store.get("a"), undefined);
+    const patient = await open(path);
+    const written = patient.create("a", value);
+    other.exec("commit");
+    assertEquals(typeof await written, "number");
+    other.close();
+  });
+
+  it("leaves a dispatcher with calls that need no store when it is gone", async () => {
+    const store = await open();
+    const registry = new ToolRegistry({
+      tools: [
+        { name: "plain", description: "Answers.", execute: () => "done" },
+        {
+          name: "asks",
+          description: "Asks.",
+          execute: (_, { ask }) => ask("k", { message: "?" }),
+        },
+      ],
+    });
+    const dispatcher = new ToolDispatcher(registry, { tickets: storedTickets(store) });
+    const waiting = await dispatcher.dispatch({ name: "asks" });
+    assert(isSuspended(waiting));
+    store.close();
+    const code = async (name: string): Promise<string> => {
+      const result = await dispatcher.dispatch({ name });
+      return result.ok ? "ok" : result.error.code;
+    };
+    assertEquals([await code("plain"), await code("asks")], ["ok", "input_unavailable"]);
+    const resumed = await dispatcher.resume(waiting.ticket, {});
+    assertEquals(resumed.ok ? "ok" : resumed.error.code, "unavailable");
+  });
+});

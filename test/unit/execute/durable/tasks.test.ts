@@ -1,0 +1,478 @@
+import { describe, it } from "bun:test";
+import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
+import {
+  type Answer,
+  type DispatchContext,
+  ToolDispatcher,
+  type ToolFailure,
+  ToolRegistry,
+} from "../../../../mod.ts";
+import {
+  type CallStore,
+  type CallTasks,
+  callTasks,
+  type CallTasksOptions,
+  memoryCallStore,
+  storedTickets,
+  type TaskState,
+} from "../../../../src/execute/durable/mod.ts";
+import { deferred, FakeClock, type FakeTool, fakeTool, outcome, until } from "../support.ts";
+
+const ANN = { principal: "ann" };
+const YES: Answer = { action: "accept" };
+
+/** One process of a service: its tasks, over a store that others may share. */
+interface Process {
+  readonly clock: FakeClock;
+  readonly store: CallStore;
+  readonly dispatcher: ToolDispatcher;
+  readonly tasks: CallTasks;
+  readonly errors: unknown[];
+  start(name: string, context?: DispatchContext): Promise<TaskState>;
+  /** The task once it has that status. */
+  when(id: string, status: TaskState["status"]): Promise<TaskState>;
+}
+
+function processOf(
+  tools: readonly FakeTool[],
+  options: Partial<CallTasksOptions> & { readonly clock?: FakeClock } = {},
+): Process {
+  const { clock = new FakeClock() } = options;
+  const { store = memoryCallStore({ clock }) } = options;
+  const registry = new ToolRegistry({ tools: tools.map(fakeTool) });
+  const dispatcher = new ToolDispatcher(registry, {
+    clock,
+    timeoutMs: 3_600_000,
+    graceMs: 0,
+    tickets: storedTickets(store),
+    approve: "ask",
+  });
+  const errors: unknown[] = [];
+  const onError = (error: unknown): void => void errors.push(error);
+  const tasks = callTasks({ onError, ...options, store, clock });
+  return {
+    clock,
+    store,
+    dispatcher,
+    tasks,
+    errors,
+    async start(name, context = ANN) {
+      const task = await tasks.start(dispatcher, { name, arguments: { n: 1 } }, context);
+      assert("id" in task, JSON.stringify(task));
+      return task;
+    },
+    async when(id, status) {
+      for await (const state of tasks.follow(id, ANN)) {
+        if (state.status === status) return state;
+      }
+      throw new Error(`The task is not ${status}`);
+    },
+  };
+}
+
+const DOUBLE: FakeTool = { name: "double", execute: (args) => ({ got: args }) };
+const HANG: FakeTool = { name: "hang", execute: () => new Promise(() => {}) };
+const codeOf = (answer: TaskState | ToolFailure | undefined): unknown =>
+  answer === undefined ? undefined : "id" in answer ? answer.status : answer.error.code;
+
+describe("callTasks().start()", () => {
+  it("runs a call that outlives its request", async () => {
+    const { start, when, clock } = processOf([DOUBLE]);
+    const controller = new AbortController();
+    const task = await start("double", { ...ANN, signal: controller.signal });
+    controller.abort();
+    assertEquals(task.status, "working");
+    assertEquals([task.tool, task.callId, task.pollMs], ["double", task.id, 1_000]);
+    assertEquals(task.createdAt, clock.timestamp());
+    const { result } = await when(task.id, "completed");
+    assertEquals(result && outcome(result), { got: { n: 1 } });
+  });
+
+  it("keeps why a call failed", async () => {
+    const { start, when } = processOf([{
+      name: "fail",
+      execute() {
+        throw new Error("No luck");
+      },
+    }]);
+    const { id } = await start("fail");
+    const { result } = await when(id, "failed");
+    assertEquals(result && outcome(result), "threw");
+  });
+
+  it("says why a call does not become a task", async () => {
+    const { tasks, dispatcher, start } = processOf([
+      { ...DOUBLE, execution: "sync" },
+      { ...HANG, execution: "task" },
+    ], { maxRunning: 2 });
+    const code = async (name: string, args?: unknown): Promise<unknown> =>
+      codeOf(await tasks.start(dispatcher, { name, arguments: args }, ANN));
+    assertEquals(await code("none"), "unknown_tool");
+    assertEquals(await code("double"), "not_executable");
+    assertEquals(await code("hang", { at: NaN }), "invalid_arguments");
+    await start("hang");
+    await start("hang");
+    assertEquals(await code("hang"), "overloaded");
+    // Each principal has its own.
+    await start("hang", { principal: "bob" });
+  });
+
+  it("reports how far the call has come", async () => {
+    const go = deferred();
+    const { start, when, tasks } = processOf([{
+      name: "count",
+      async execute(_, { progress }) {
+        for (let n = 1; n <= 3; n++) progress(n, 3, `step ${n}`);
+        await go.promise;
+        progress(4, 4);
+      },
+    }]);
+    const { id } = await start("count");
+    for await (const { progress } of tasks.follow(id, ANN)) if (progress?.done === 3) break;
+    assertEquals((await tasks.get(id, ANN))?.progress, { done: 3, total: 3, message: "step 3" });
+    go.resolve();
+    assertEquals((await when(id, "completed")).progress, { done: 4, total: 4 });
+  });
+});
+
+describe("a task", () => {
+  it("is found by its principal only", async () => {
+    const { start, tasks, dispatcher, when } = processOf([{ ...DOUBLE, requiresApproval: true }]);
+    const { id } = await start("double");
+    await when(id, "input_required");
+    for (const principal of ["bob", undefined, ""]) {
+      assertEquals(await tasks.get(id, { principal }), undefined);
+      assertEquals(await tasks.cancel(id, { principal }), undefined);
+      assertEquals(await tasks.answer(dispatcher, id, {}, { principal }), undefined);
+      assertEquals((await tasks.list({ principal })).tasks, []);
+      for await (const _ of tasks.follow(id, { principal })) assert(false);
+    }
+    assertEquals((await tasks.get(id, ANN))?.status, "input_required");
+    for (const wrong of ["", "x", `${id}x`, "../etc", "a.b", 7, null]) {
+      assertEquals(await tasks.get(wrong as string, ANN), undefined);
+    }
+  });
+
+  it("asks, and goes on with the answer, once", async () => {
+    let ran = 0;
+    const { start, when, tasks, dispatcher } = processOf([{
+      name: "rm",
+      requiresApproval: true,
+      execute: () => ++ran,
+    }]);
+    const { id } = await start("rm");
+    const { questions } = await when(id, "input_required");
+    assertEquals(questions?.map(({ key, message }) => [key, message]), [
+      ["plue:approval", 'Run the tool "rm"?'],
+    ]);
+    const wrong = await tasks.answer(dispatcher, id, { other: YES }, ANN);
+    assertEquals(codeOf(wrong), "invalid_arguments");
+    assertEquals((await tasks.get(id, ANN))?.status, "input_required");
+    const answers = { "plue:approval": YES };
+    const both = await Promise.all(
+      [1, 2].map(() => tasks.answer(dispatcher, id, answers, ANN)),
+    );
+    assertEquals(both.map(codeOf).toSorted(), ["ticket_refused", "working"]);
+    const { result } = await when(id, "completed");
+    assertEquals([result && outcome(result), ran], [1, 1]);
+    assertEquals(codeOf(await tasks.answer(dispatcher, id, answers, ANN)), "ticket_refused");
+  });
+
+  it("fails when its question is declined, and does not run", async () => {
+    let ran = 0;
+    const { start, when, tasks, dispatcher } = processOf([{
+      name: "rm",
+      requiresApproval: true,
+      execute: () => ++ran,
+    }]);
+    const { id } = await start("rm");
+    await when(id, "input_required");
+    await tasks.answer(dispatcher, id, { "plue:approval": { action: "decline" } }, ANN);
+    const { result } = await when(id, "failed");
+    assertEquals([result && outcome(result), ran], ["denied", 0]);
+  });
+
+  it("asks several questions, one after the other", async () => {
+    const { start, tasks, dispatcher } = processOf([{
+      name: "two",
+      async execute(_, { ask }) {
+        await ask("a", { message: "a?" });
+        await ask("b", { message: "b?" });
+        return "done";
+      },
+    }]);
+    const { id } = await start("two");
+    const asked: (string | undefined)[] = [];
+    for await (const { status, questions } of tasks.follow(id, ANN)) {
+      if (status !== "input_required") continue;
+      const [question] = questions ?? [];
+      asked.push(question?.key);
+      await tasks.answer(dispatcher, id, { [question?.key ?? ""]: YES }, ANN);
+    }
+    assertEquals(asked, ["a", "b"]);
+    const state = await tasks.get(id, ANN);
+    assertEquals([state?.status, state?.questions], ["completed", undefined]);
+  });
+
+  it("can be answered again when the answer could not be used", async () => {
+    let isOpen = true;
+    const { start, when, tasks, dispatcher } = processOf([{
+      ...DOUBLE,
+      isAvailable: () => isOpen,
+      requiresApproval: true,
+    }]);
+    const { id } = await start("double");
+    await when(id, "input_required");
+    isOpen = false;
+    await tasks.answer(dispatcher, id, { "plue:approval": YES }, ANN);
+    await when(id, "input_required");
+    isOpen = true;
+    await tasks.answer(dispatcher, id, { "plue:approval": YES }, ANN);
+    await when(id, "completed");
+  });
+
+  it("is cancelled, and stays so", async () => {
+    const signals: AbortSignal[] = [];
+    const { start, tasks, dispatcher } = processOf([{
+      name: "hang",
+      execute: (_, { signal }) => new Promise(() => void signals.push(signal)),
+    }]);
+    const { id } = await start("hang");
+    await until(() => signals.length === 1);
+    const cancelled = await tasks.cancel(id, ANN);
+    assertEquals([cancelled?.status, signals[0]?.aborted], ["cancelled", true]);
+    assertEquals(cancelled?.result && outcome(cancelled.result), "aborted");
+    assertEquals(await tasks.cancel(id, ANN), cancelled);
+    assertEquals(codeOf(await tasks.answer(dispatcher, id, {}, ANN)), "ticket_refused");
+  });
+
+  it("is cancelled by another process", async () => {
+    const signals: AbortSignal[] = [];
+    const here = processOf([{
+      name: "hang",
+      execute: (_, { signal }) => new Promise(() => void signals.push(signal)),
+    }]);
+    const there = processOf([], { store: here.store, clock: here.clock });
+    const { id } = await here.start("hang");
+    await until(() => signals.length === 1);
+    assertEquals((await there.tasks.cancel(id, ANN))?.status, "cancelled");
+    assertEquals(signals[0]?.aborted, false);
+    here.clock.advance(10_000);
+    await until(() => signals[0]?.aborted === true);
+    assertEquals((await here.tasks.get(id, ANN))?.status, "cancelled");
+  });
+
+  it("is held as long as its process renews it", async () => {
+    const work = deferred<string>();
+    const here = processOf([{ name: "slow", execute: () => work.promise }]);
+    const there = processOf([], { store: here.store, clock: here.clock });
+    const { id } = await here.start("slow");
+    const heldUntil = async (): Promise<number> => {
+      for await (const { value } of here.store.list("task")) {
+        return JSON.parse(new TextDecoder().decode(value)).heldUntil;
+      }
+      return 0;
+    };
+    for (let turn = 0; turn < 10; turn++) {
+      const before = await heldUntil();
+      here.clock.advance(10_000);
+      for (let turns = 0; turns < 1_000 && await heldUntil() === before; turns++);
+      assertEquals((await there.tasks.get(id, ANN))?.status, "working");
+    }
+    work.resolve("done");
+    assertEquals((await here.when(id, "completed")).status, "completed");
+  });
+
+  it("has failed when its process has died", async () => {
+    const clock = new FakeClock();
+    const dead = processOf([HANG], { clock });
+    const { id } = await dead.start("hang");
+    // A clock that stands still renews nothing.
+    const later = new FakeClock();
+    later.advance(30_001);
+    const store = dead.store;
+    const alive = processOf([HANG], { store, clock: later });
+    const state = await alive.tasks.get(id, ANN);
+    assertEquals([state?.status, state?.result && outcome(state.result)], [
+      "failed",
+      "unavailable",
+    ]);
+    assertStringIncludes(
+      state?.result?.ok === false ? state.result.error.message : "",
+      "its process ended before it did; it may have run",
+    );
+    assertEquals(await alive.tasks.recover(alive.dispatcher), 0);
+  });
+
+  it("is taken up by another process if its tool is idempotent, once, and not for ever", async () => {
+    const dead = processOf([{ ...HANG, idempotent: true }]);
+    const { id } = await dead.start("hang");
+    let ran = 0;
+    const tool: FakeTool = {
+      name: "hang",
+      idempotent: true,
+      execute: (_, { principal, callId }) => [++ran, principal, callId],
+    };
+    const later = new FakeClock();
+    later.advance(30_001);
+    const others = [1, 2, 3].map(() => processOf([tool], { store: dead.store, clock: later }));
+    assertEquals((await others[0]?.tasks.get(id, ANN))?.status, "working");
+    const taken = await Promise.all(
+      others.map(({ tasks, dispatcher }) => tasks.recover(dispatcher)),
+    );
+    assertEquals(taken.toSorted(), [0, 0, 1]);
+    const { result } = await (others[taken.indexOf(1)] as Process).when(id, "completed");
+    assertEquals(result && outcome(result), [1, "ann", id]);
+
+    const killer = processOf([{ ...HANG, idempotent: true }]);
+    const next = await killer.start("hang");
+    const attempts: number[] = [];
+    for (let turn = 1; turn <= 4; turn++) {
+      const clock = new FakeClock();
+      clock.advance(turn * 30_001);
+      const process = processOf([{ ...HANG, idempotent: true }], { store: killer.store, clock });
+      attempts.push(await process.tasks.recover(process.dispatcher));
+      if (turn === 4) assertEquals((await process.tasks.get(next.id, ANN))?.status, "failed");
+    }
+    assertEquals(attempts, [1, 1, 0, 0]);
+  });
+
+  it("does not overwrite the process that took it up", async () => {
+    const work = deferred<string>();
+    const slow = processOf([{ name: "job", idempotent: true, execute: () => work.promise }]);
+    const { id } = await slow.start("job");
+    const later = new FakeClock();
+    later.advance(30_001);
+    const fast = processOf([{ name: "job", idempotent: true, execute: () => "fast" }], {
+      store: slow.store,
+      clock: later,
+    });
+    await fast.tasks.recover(fast.dispatcher);
+    await fast.when(id, "completed");
+    work.resolve("slow");
+    await slow.when(id, "completed");
+    const state = await fast.tasks.get(id, ANN);
+    assertEquals(state?.result && outcome(state.result), "fast");
+  });
+
+  it("is gone some time after its end", async () => {
+    const { start, when, tasks, clock } = processOf([DOUBLE], { ttlMs: 5_000 });
+    const { id } = await start("double");
+    await when(id, "completed");
+    clock.advance(34_999);
+    assertEquals((await tasks.get(id, ANN))?.status, "completed");
+    clock.advance(1);
+    assertEquals(await tasks.get(id, ANN), undefined);
+  });
+
+  it("tells when its result is too large to keep", async () => {
+    const { start, when, errors } = processOf([{
+      name: "large",
+      execute: () => "x".repeat(1_048_500),
+    }]);
+    const { id } = await start("large");
+    const { result } = await when(id, "failed");
+    assertEquals([result && outcome(result), errors.length], ["output_too_large", 1]);
+  });
+});
+
+describe("callTasks().list()", () => {
+  it("has the newest first, in parts", async () => {
+    const { start, tasks, clock } = processOf([DOUBLE]);
+    const ids: string[] = [];
+    for (let index = 0; index < 5; index++) {
+      ids.unshift((await start("double")).id);
+      clock.advance(1);
+    }
+    await start("double", { principal: "bob" });
+    const seen: string[] = [];
+    let cursor: string | undefined;
+    do {
+      const page = await tasks.list({ ...ANN, limit: 2, ...(cursor !== undefined && { cursor }) });
+      seen.push(...page.tasks.map(({ id }) => id));
+      cursor = page.nextCursor;
+    } while (cursor !== undefined);
+    assertEquals(seen, ids);
+  });
+});
+
+describe("callTasks().run()", () => {
+  it("gives the result of a call that is quick", async () => {
+    const { tasks, dispatcher, store } = processOf([DOUBLE]);
+    const call = { name: "double", arguments: { n: 1 } };
+    const answer = await tasks.run(dispatcher, call, ANN, { afterMs: 100 });
+    assertEquals("ok" in answer && outcome(answer), { got: { n: 1 } });
+    for await (const _ of store.list("task")) assert(false);
+  });
+
+  it("gives a task for a call that takes longer, with its progress", async () => {
+    const work = deferred<string>();
+    const { tasks, dispatcher, when, clock } = processOf([{
+      name: "slow",
+      execute(_, { progress }) {
+        progress(1, 2);
+        return work.promise;
+      },
+    }]);
+    const controller = new AbortController();
+    const heard: unknown[] = [];
+    const running = tasks.run(dispatcher, { name: "slow" }, {
+      ...ANN,
+      signal: controller.signal,
+      progress: (progress) => void heard.push(progress),
+    }, { afterMs: 100 });
+    await clock.pass(100);
+    const task = await running;
+    assert("id" in task);
+    controller.abort();
+    assertEquals(heard, [{ done: 1, total: 2 }]);
+    work.resolve("done");
+    const { result, progress } = await when(task.id, "completed");
+    assertEquals([result && outcome(result), progress], ["done", { done: 1, total: 2 }]);
+  });
+
+  it("aborts a call whose caller leaves before it is a task", async () => {
+    const { tasks, dispatcher } = processOf([HANG]);
+    const controller = new AbortController();
+    const context = { ...ANN, signal: controller.signal };
+    const running = tasks.run(dispatcher, { name: "hang" }, context, { afterMs: 100 });
+    controller.abort();
+    const answer = await running;
+    assertEquals("ok" in answer && outcome(answer), "aborted");
+  });
+
+  it("does as the tool says", async () => {
+    const work = deferred<string>();
+    const { tasks, dispatcher, when } = processOf([
+      { name: "always", execution: "task", execute: () => "done" },
+      { name: "never", execution: "sync", execute: () => work.promise },
+    ]);
+    const task = await tasks.run(dispatcher, { name: "always" }, ANN, { afterMs: 100 });
+    assert("id" in task);
+    await when(task.id, "completed");
+    const running = tasks.run(dispatcher, { name: "never" }, ANN, { afterMs: 1 });
+    work.resolve("in its request");
+    const answer = await running;
+    assertEquals("ok" in answer && outcome(answer), "in its request");
+  });
+
+  it("goes on without a task where the store fails", async () => {
+    const clock = new FakeClock();
+    const create = (): Promise<never> => Promise.reject(new Error("The disk is full"));
+    const store = { ...memoryCallStore({ clock }), create };
+    const work = deferred<string>();
+    const { tasks, dispatcher, errors } = processOf(
+      [{ name: "slow", execute: () => work.promise }],
+      {
+        store,
+        clock,
+      },
+    );
+    const running = tasks.run(dispatcher, { name: "slow" }, ANN, { afterMs: 100 });
+    await clock.pass(100);
+    work.resolve("done");
+    const answer = await running;
+    assertEquals(["ok" in answer && outcome(answer), errors.length], ["done", 1]);
+    await assertRejects(() => tasks.start(dispatcher, { name: "slow" }, ANN), Error, "is full");
+  });
+});
