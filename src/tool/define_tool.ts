@@ -371,7 +371,7 @@ function schemaOf(side: "input" | "output"): Check<SchemaPair> {
     const standard = keepStandard(action, value);
     const given = standard === undefined ? value : standardJson(action, standard, place, side);
     if (attempt(action, () => Object.values(Object(given)).some(isStandardSchema))) {
-      refuse(action, `${place} must be one schema, such as z.object({ … }), not an object of them`);
+      refuse(action, `${place} must be one schema: z.object({ … })`);
     }
     return { json: copyFor(action, checkForm(action, given, place), place), standard };
   };
@@ -387,9 +387,8 @@ function standardJson(
   if (jsonSchema === undefined) {
     refuse(
       action,
-      `${place} schema, made with ${vendor}, cannot give its JSON Schema. Zod 4.2 and ArkType ` +
-        "2.1.28 can; zod/mini needs z.toJSONSchema(schema), and Valibot " +
-        "toStandardJsonSchema(schema) of @valibot/to-json-schema",
+      `${vendor} cannot give the JSON Schema of ${place}: it takes ` +
+        "Zod 4.2, ArkType 2.1.28, toJSONSchema (zod/mini) or toStandardJsonSchema (Valibot)",
     );
   }
   return attempt(

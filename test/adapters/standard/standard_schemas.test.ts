@@ -170,7 +170,7 @@ describe("defineTool()", () => {
       assertThrows(
         () => defineTool({ ...base, parameters: { city } }),
         TypeError,
-        "its parameters must be one schema, such as z.object({ … }), not an object of them",
+        "its parameters must be one schema: z.object({ … })",
       );
     }
   });
@@ -179,12 +179,12 @@ describe("defineTool()", () => {
     assertThrows(
       () => defineTool({ ...base, parameters: v.object({ city: v.string() }) }),
       TypeError,
-      "toStandardJsonSchema(schema) of @valibot/to-json-schema",
+      "toStandardJsonSchema (Valibot)",
     );
     assertThrows(
       () => defineTool({ ...base, parameters: mini.object({ city: mini.string() }) }),
       TypeError,
-      "zod/mini needs z.toJSONSchema(schema)",
+      "toJSONSchema (zod/mini)",
     );
     assertThrows(
       () => defineTool({ ...base, parameters: z.object({ at: z.date() }) }),
