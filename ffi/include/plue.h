@@ -38,6 +38,7 @@
  *   runtime_crashed      the sidecar ended while the call was running
  *   shutdown             plue_shutdown() was called while the call was running
  *   out_of_memory
+ *   unknown_task         there is no task of that id, or it is not this program's
  * VERSIONS   Functions are only ever added to an ABI version, and plue_options_t only ever grows at
  *            its end. Whoever loads the library with dlopen() compares plue_abi_version() first.
  */
@@ -121,6 +122,7 @@ enum {
     PLUE_RUNTIME_CRASHED = 68,
     PLUE_SHUTDOWN = 69,
     PLUE_OUT_OF_MEMORY = 70,
+    PLUE_UNKNOWN_TASK = 71,
     PLUE_OTHER = 127 /* a code that this version does not know */
 };
 
@@ -270,6 +272,26 @@ PLUE_API int plue_tool_submit_resume(const char *ticket, const char *answers_jso
                                      const plue_tool_context_t *context, plue_done_t on_done,
                                      void *user_data);
 
+/* -------------------------------------------------------------------------------------- tasks */
+
+/* A task is a call with a life of its own. It needs `tasks` in what the module of tools exports:
+ *     export const tasks = callTasks({ store });       of "@plue/tools/calls"
+ * and is told of as {"id":"...","status":"working"|"input_required"|"completed"|"failed"|"cancelled",
+ * "tool":"...","pollMs":n,...}, with "progress", "questions", or, at its end, a "result" of
+ * {"ok":true,"content":...} or {"ok":false,"error":{"code":"...","message":"..."}}. A task that these
+ * tools do not know is PLUE_UNKNOWN_TASK. These functions wait for the answer, not for the task. */
+
+/* Starts a task, and tells of it. Its events go nowhere; an abort signal aborts the start only. */
+PLUE_API int plue_tool_start(const char *tool_name, const char *params_json,
+                             const plue_tool_context_t *context, char **task_json);
+/* Tells how far it is. */
+PLUE_API int plue_tool_poll(const char *task_id, char **task_json);
+/* Cancels it, unless it has ended, and tells how it is then. */
+PLUE_API int plue_tool_cancel(const char *task_id, char **task_json);
+/* Answers its questions, as plue_tool_resume() does, and tells how it is then. */
+PLUE_API int plue_tool_answer(const char *task_id, const char *answers_json,
+                              const plue_tool_context_t *context, char **task_json);
+
 /* ------------------------------------------------------------------------------------ notices */
 
 /* Is called by plue_events_dispatch() when plue_tool_list() has changed: once for any number of
@@ -340,7 +362,7 @@ PLUE_API const char *plue_get_last_error_json(void);
 /* The version of the ABI that this library implements: PLUE_ABI_VERSION of its own header. */
 PLUE_API uint32_t plue_abi_version(void);
 /* Returns 1 if this library has the functions of that name, else 0: "call", "submit", "events",
- * "register_tool", "list_changed", "log", "questions", "start". For hosts that load it with dlopen(). */
+ * "register_tool", "list_changed", "log", "questions", "tasks", "start". For hosts that load it with dlopen(). */
 PLUE_API int plue_feature(const char *name);
 /* The version of the package: PLUE_VERSION of its own header. */
 PLUE_API const char *plue_get_version(void);

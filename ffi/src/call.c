@@ -273,32 +273,44 @@ static struct plue_outcome invalid_argument(const char *message) {
     return plue_outcome_failure("invalid_argument", message);
 }
 
+static struct plue_outcome bad_argument(const char *name, const char *fault) {
+    char text[60];
+    snprintf(text, sizeof text, "%s is %s", name, fault);
+    return invalid_argument(text);
+}
+
+const char *plue_request_tool(const struct plue_request *request) {
+    bool has_tool =
+        request->operation == PLUE_CALL_TOOL || request->operation == PLUE_START_TASK;
+    return has_tool ? request->name : NULL;
+}
+
 struct plue_frame *plue_call_frame(const struct plue_request *request,
                                    const plue_tool_context_t *context,
                                    struct plue_outcome *failure) {
+    static const char *const names[] = {"tool_name", "ticket",  "tool_name",
+                                        "task_id",   "task_id", "task_id"};
+    static const char *const jsons[] = {"params_json",  "answers_json", "params_json",
+                                        "answers_json", "answers_json", "answers_json"};
     if (request->name == NULL) {
-        *failure = invalid_argument(request->resumes ? "ticket is NULL" : "tool_name is NULL");
+        *failure = bad_argument(names[request->operation], "NULL");
         return NULL;
     }
     const char *texts[] = {request->name, request->json, context->session_id, context->message_id};
-    const char *const faults[] = {
-        request->resumes ? "ticket is not UTF-8" : "tool_name is not UTF-8",
-        request->resumes ? "answers_json is not UTF-8" : "params_json is not UTF-8",
-        "session_id is not UTF-8",
-        "message_id is not UTF-8",
-    };
+    const char *const fields[] = {names[request->operation], jsons[request->operation],
+                                  "session_id", "message_id"};
     if (plue_frame_strings_size(texts, 4) > PLUE_FRAME_MAX - PLUE_EXEC_OVERHEAD) {
         *failure = invalid_argument("The arguments are larger than 256 MiB");
         return NULL;
     }
     for (size_t i = 0; i < 4; i++) {
         if (texts[i] != NULL && !plue_text_is_utf8(texts[i], strlen(texts[i]))) {
-            *failure = invalid_argument(faults[i]);
+            *failure = bad_argument(fields[i], "not UTF-8");
             return NULL;
         }
     }
     uint8_t flags = context->metadata_callback == NULL ? 0 : PLUE_EXEC_WANTS_METADATA;
-    flags |= request->resumes ? PLUE_EXEC_RESUMES : 0;
+    flags |= (uint8_t)(request->operation << PLUE_EXEC_OPERATION_SHIFT);
     flags |= plue_questions_are_answered() ? PLUE_EXEC_ANSWERS_QUESTIONS : 0;
     struct plue_frame *frame =
         plue_frame_of_call(flags, plue_abort_id(context->abort_signal), texts);
@@ -504,8 +516,7 @@ static struct plue_outcome execute(const struct plue_request *request,
     if (context == NULL) {
         context = &none;
     }
-    /* A ticket is no name to tell. */
-    const char *tool_name = request->resumes ? NULL : request->name;
+    const char *tool_name = plue_request_tool(request);
     if (plue_is_forked()) {
         return told(failed_by_fork(), tool_name, context);
     }
@@ -564,8 +575,30 @@ int plue_tool_call(const char *tool_name, const char *params_json,
 
 int plue_tool_resume(const char *ticket, const char *answers_json,
                      const plue_tool_context_t *context, char **json) {
-    const struct plue_request request = {.resumes = true, .name = ticket, .json = answers_json};
+    const struct plue_request request = {PLUE_RESUME_CALL, ticket, answers_json};
     return call(&request, context, json);
+}
+
+int plue_tool_start(const char *tool_name, const char *params_json,
+                    const plue_tool_context_t *context, char **task_json) {
+    const struct plue_request request = {PLUE_START_TASK, tool_name, params_json};
+    return call(&request, context, task_json);
+}
+
+int plue_tool_poll(const char *task_id, char **task_json) {
+    const struct plue_request request = {PLUE_POLL_TASK, task_id, NULL};
+    return call(&request, NULL, task_json);
+}
+
+int plue_tool_cancel(const char *task_id, char **task_json) {
+    const struct plue_request request = {PLUE_CANCEL_TASK, task_id, NULL};
+    return call(&request, NULL, task_json);
+}
+
+int plue_tool_answer(const char *task_id, const char *answers_json,
+                     const plue_tool_context_t *context, char **task_json) {
+    const struct plue_request request = {PLUE_ANSWER_TASK, task_id, answers_json};
+    return call(&request, context, task_json);
 }
 
 char *plue_tool_list(void) {

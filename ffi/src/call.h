@@ -106,12 +106,24 @@ void plue_calls_fail(uint64_t generation, const char *code, const char *message)
 
 /* ---- the stages of a call, in order ---- */
 
-/* What a host asks for: a tool to be called, or (`resumes`) a call to be continued. */
-struct plue_request {
-    bool resumes;
-    const char *name; /* of the tool, or a ticket */
-    const char *json; /* the parameters, or the answers; may be NULL */
+/* What is asked for. */
+enum plue_operation {
+    PLUE_CALL_TOOL,
+    PLUE_RESUME_CALL,
+    PLUE_START_TASK,
+    PLUE_POLL_TASK,
+    PLUE_CANCEL_TASK,
+    PLUE_ANSWER_TASK,
 };
+
+struct plue_request {
+    enum plue_operation operation;
+    const char *name; /* of the tool, or a ticket, or the id of a task */
+    const char *json; /* the parameters, or answers; may be NULL */
+};
+
+/* The name of the tool, where the request has one. A ticket is no name to tell. */
+const char *plue_request_tool(const struct plue_request *request);
 
 /* Checks the texts and makes the frame. NULL: with the reason in `failure`. */
 struct plue_frame *plue_call_frame(const struct plue_request *request,

@@ -35,8 +35,8 @@ enum plue_frame_type {
 
 enum {
     PLUE_EXEC_WANTS_METADATA = 1,
-    PLUE_EXEC_RESUMES = 2, /* a ticket and answers, in place of a tool and parameters */
-    PLUE_EXEC_ANSWERS_QUESTIONS = 4,
+    PLUE_EXEC_ANSWERS_QUESTIONS = 2,
+    PLUE_EXEC_OPERATION_SHIFT = 2,
     PLUE_ABORT_OF_SIGNAL = 1,
     PLUE_REGISTER_WANTS_ANSWER = 1,
     PLUE_RESULT_FAILED = 1,

@@ -198,9 +198,9 @@ static struct plue_outcome submit_checked(const struct plue_request *request,
     if (frame == NULL) {
         return failure;
     }
-    /* A ticket is no name to tell. */
-    const char *tool_name = request->resumes ? "" : request->name;
-    struct submission *submission = make_submission(tool_name, context, on_done, user_data);
+    const char *tool_name = plue_request_tool(request);
+    struct submission *submission =
+        make_submission(tool_name == NULL ? "" : tool_name, context, on_done, user_data);
     if (submission == NULL) {
         plue_frame_free_all(frame);
         return plue_outcome_out_of_memory();
@@ -243,6 +243,6 @@ int plue_tool_submit(const char *tool_name, const char *params_json,
 int plue_tool_submit_resume(const char *ticket, const char *answers_json,
                             const plue_tool_context_t *context, plue_done_t on_done,
                             void *user_data) {
-    const struct plue_request request = {.resumes = true, .name = ticket, .json = answers_json};
+    const struct plue_request request = {PLUE_RESUME_CALL, ticket, answers_json};
     return submit_request(&request, context, on_done, user_data);
 }

@@ -22,5 +22,6 @@ void suite_notices(void);
 void suite_offer(void);
 void suite_questions(void);
 void suite_log(void);
+void suite_tasks(void);
 
 #endif

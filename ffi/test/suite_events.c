@@ -459,6 +459,15 @@ void suite_tools(void) {
     CHECK(atomic_load(&destroyed) == 6 + 9, "%d", atomic_load(&destroyed));
 }
 
+/* Copies the value of a key out of JSON. */
+static void copy_value(char *value, size_t size, const char *json, const char *key) {
+    char start_text[40];
+    snprintf(start_text, sizeof start_text, "\"%s\":\"", key);
+    const char *start = strstr(json, start_text);
+    start = start == NULL ? "" : start + strlen(start_text);
+    snprintf(value, size, "%.*s", (int)strcspn(start, "\""), start);
+}
+
 /* ---------------------------------------------------------------------------------- questions */
 
 /* Answers as `user_data` says; NULL: not at all. */
@@ -474,19 +483,12 @@ static void answer(plue_invocation_t *invocation, const char *question, void *us
     }
 }
 
-/* Copies the value of "ticket" out of a failure. */
-static void copy_ticket(char *ticket, size_t size, const char *json) {
-    const char *start = strstr(json, "\"ticket\":\"");
-    start = start == NULL ? "" : start + strlen("\"ticket\":\"");
-    snprintf(ticket, size, "%.*s", (int)strcspn(start, "\""), start);
-}
-
 static void suspend(char *ticket, size_t size) {
     char *json = NULL;
     int status = plue_tool_call("confirm", "{}", NULL, &json);
     CHECK(status == PLUE_INPUT_REQUIRED && is_failure(json, "input_required"), "%d %s", status, json);
     CHECK(contains(json, "\"questions\":[{") && contains(json, "Really?"), "%s", json);
-    copy_ticket(ticket, size, json);
+    copy_value(ticket, size, json, "ticket");
     CHECK(*ticket != '\0', "%s", json);
     plue_free_json(json);
 }
@@ -529,6 +531,57 @@ void suite_questions(void) {
           "%s", plue_get_last_error());
     dispatch_until(&ends.count, 2);
     CHECK(strcmp(ends.json, "\"cancel\"") == 0, "%s", ends.json);
+}
+
+/* -------------------------------------------------------------------------------------- tasks */
+
+/* Polls until the task is no more at work. */
+static void await_task(const char *id, char *json_copy, size_t size) {
+    for (;;) {
+        char *json = NULL;
+        CHECK(plue_tool_poll(id, &json) == PLUE_OK, "%s", json);
+        bool is_working = contains(json, "\"status\":\"working\"");
+        snprintf(json_copy, size, "%s", json);
+        plue_free_json(json);
+        if (!is_working) {
+            return;
+        }
+        sleep_us(1000);
+    }
+}
+
+void suite_tasks(void) {
+    char id[100];
+    char state[4000];
+    char *json = NULL;
+    CHECK(plue_tool_start("echo", "{\"a\":1}", NULL, &json) == PLUE_OK, "%s", json);
+    copy_value(id, sizeof id, json, "id");
+    plue_free_json(json);
+    await_task(id, state, sizeof state);
+    CHECK(contains(state, "\"status\":\"completed\"") && contains(state, "\"content\":{\"a\":1}"), "%s",
+          state);
+
+    CHECK(plue_tool_start("confirm", "{}", NULL, &json) == PLUE_OK, "%s", json);
+    copy_value(id, sizeof id, json, "id");
+    plue_free_json(json);
+    await_task(id, state, sizeof state);
+    CHECK(contains(state, "\"status\":\"input_required\"") && contains(state, "Really?"), "%s", state);
+    CHECK(plue_tool_answer(id, "{\"sure\":{\"action\":\"accept\"}}", NULL, NULL) == PLUE_OK, "%s",
+          plue_get_last_error());
+    await_task(id, state, sizeof state);
+    CHECK(contains(state, "\"content\":\"accept\""), "%s", state);
+
+    CHECK(plue_tool_start("sleep", "{\"ms\":3600000}", NULL, &json) == PLUE_OK, "%s", json);
+    copy_value(id, sizeof id, json, "id");
+    plue_free_json(json);
+    CHECK(plue_tool_cancel(id, &json) == PLUE_OK, "%s", json);
+    CHECK(contains(json, "\"status\":\"cancelled\""), "%s", json);
+    plue_free_json(json);
+
+    CHECK(plue_tool_poll("nothing", NULL) == PLUE_UNKNOWN_TASK, "%s", plue_get_last_error());
+    CHECK(plue_tool_poll(NULL, NULL) == PLUE_INVALID_ARGUMENT, "%s", plue_get_last_error());
+    CHECK(contains(plue_get_last_error(), "task_id is NULL"), "%s", plue_get_last_error());
+    CHECK(plue_tool_start("nope", "{}", NULL, NULL) == PLUE_UNKNOWN_TOOL, "%s", plue_get_last_error());
 }
 
 static bool is_stopped;

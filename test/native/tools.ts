@@ -7,7 +7,7 @@
 import { existsSync, writeFileSync } from "node:fs";
 import process from "node:process";
 import { defineTool, ToolDispatcher, type ToolDispatcherOptions, ToolRegistry } from "../../mod.ts";
-import { memoryCallStore, storedTickets } from "../../src/execute/durable/mod.ts";
+import { callTasks, memoryCallStore, storedTickets } from "../../src/execute/durable/mod.ts";
 
 /** How many events a flood sends in each turn. */
 const EVENTS_OF_A_FLOOD = 100;
@@ -249,6 +249,8 @@ const tools = [
 
 /** The registry, as a tools module exports it. */
 export const registry: ToolRegistry = new ToolRegistry({ tools });
+
+export const tasks = callTasks({ store: memoryCallStore() });
 
 /** The suite moves 64 MiB at a time. */
 export const dispatch: ToolDispatcherOptions = {

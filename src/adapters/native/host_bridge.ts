@@ -6,13 +6,14 @@
  */
 
 import type { DispatchContext } from "../../execute/mod.ts";
-import { type Answers, isObject } from "../../tool/mod.ts";
+import { isObject, type ToolResult } from "../../tool/mod.ts";
 import { NativeConfigError, readNativeConfig } from "./config.ts";
 import {
   ABORTS_SIGNAL,
   ANSWERS_QUESTIONS,
   type Frame,
   FrameError,
+  OPERATION_SHIFT,
   PROTOCOL_VERSION,
   readFrames,
   readId,
@@ -20,7 +21,6 @@ import {
   readStrings,
   readText,
   REQUEST,
-  RESUMES,
   SIGNAL_BYTES,
   WANTS_ANSWER,
   WANTS_METADATA,
@@ -29,6 +29,7 @@ import {
 } from "./frames.ts";
 import { HOST_CALL, HostFunctions } from "./host_functions.ts";
 import { HostTools, type NativeTools, type Ticker } from "./host_tools.ts";
+import { isAnswer, operate, OPERATION, type Refusal } from "./operations.ts";
 import { Replies } from "./replies.ts";
 
 /** Options for {@linkcode HostBridge}. */
@@ -292,18 +293,13 @@ export class HostBridge {
   #dispatch(tools: HostTools | HostRefusal, call: HostCall): void {
     const { id, flags, strings: [name = "", params, sessionId, messageId] } = call;
     const wantsEvents = (flags & WANTS_METADATA) !== 0;
-    const resumes = (flags & RESUMES) !== 0;
+    const operation = flags >> OPERATION_SHIFT;
+    const isCall = operation === OPERATION.call;
     // A ticket is no name to tell.
-    const tool = wantsEvents ? resumes ? "" : name : undefined;
+    const tool = !wantsEvents ? undefined : isCall ? name : "";
     if (!(tools instanceof HostTools)) {
       this.#end(call);
       return this.#replies.failure(id, tools.code, tools.message, tool);
-    }
-    const answers = resumes ? readAnswers(params) : undefined;
-    if (resumes && answers === undefined) {
-      this.#end(call);
-      const message = "Cannot continue the call: answers_json must be a JSON object";
-      return this.#replies.failure(id, "invalid_argument", message, tool);
     }
     const { signal } = call.controller;
     let context: DispatchContext = { sessionId, messageId, signal };
@@ -316,24 +312,23 @@ export class HostBridge {
       };
     }
     // Only its own tools have to know which call of the host it is.
-    if (resumes || this.#functions.has(name)) {
+    if (!isCall || this.#functions.has(name)) {
       context = { ...context, services: { [HOST_CALL]: id } };
     }
-    tools.dispatcher
-      .dispatch(
-        answers === undefined ? { name, arguments: params } : { ticket: name, answers },
-        context,
-      )
-      .then((result) => {
-        this.#end(call);
-        if (!signal.aborted && this.#spare.length < MAX_SPARE) this.#spare.push(call.controller);
-        // The list goes first: the host may ask for it as soon as it has the result.
-        if (tools.isListStale && tools === this.#tools) this.#list(tools);
-        const said = !result.ok && result.error.code === "aborted"
-          ? { ...result, error: withReason(result.error, signal) }
-          : result;
-        this.#replies.result(id, said, tool);
-      });
+    const answer: Promise<ToolResult | Refusal> = isCall
+      ? tools.dispatcher.dispatch({ name, arguments: params }, context)
+      : operate(tools, operation, name, params, context);
+    answer.then((result) => {
+      this.#end(call);
+      if (!signal.aborted && this.#spare.length < MAX_SPARE) this.#spare.push(call.controller);
+      // The list goes first: the host may ask for it as soon as it has the result.
+      if (tools.isListStale && tools === this.#tools) this.#list(tools);
+      if (!isAnswer(result)) return this.#replies.failure(id, result.code, result.message, tool);
+      const said = !result.ok && result.error.code === "aborted"
+        ? { ...result, error: withReason(result.error, signal) }
+        : result;
+      this.#replies.result(id, said, tool);
+    });
   }
 
   #listening(id: number, signal: AbortSignal, context: DispatchContext): DispatchContext {
@@ -384,16 +379,6 @@ function withReason<Failure extends { readonly message: string }>(
   return why === NO_REASON
     ? failure
     : { ...failure, message: `${failure.message}: ${why.slice(0, MAX_REASON)}` };
-}
-
-/** The answers to questions; `undefined` if they are none. What is wrong with one is the dispatcher's to say. */
-function readAnswers(text = "{}"): Answers | undefined {
-  try {
-    const answers: unknown = JSON.parse(text);
-    return isObject(answers) ? answers as Answers : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 function refusalOf(error: unknown): HostRefusal {

@@ -6,6 +6,7 @@
 
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
+import type { CallTasks } from "../../execute/durable/mod.ts";
 import {
   ToolDispatcher,
   type ToolDispatcherOptions,
@@ -25,6 +26,8 @@ export interface ToolsModule {
   readonly dispatch?: ToolDispatcherOptions | undefined;
   /** The tools that any host may have; its configuration can only narrow them. */
   readonly selection?: Selection | undefined;
+  /** Keeps calls that have a life of their own: `callTasks` of `@plue/tools/calls`. */
+  readonly tasks?: CallTasks | undefined;
 }
 
 /**
@@ -48,12 +51,12 @@ export async function loadTools(
 
 /** The tools of a module that has been loaded. */
 function toolsOf(module: ToolsModule): NativeTools {
-  const { registry, transactions, dispatch, selection } = module;
+  const { registry, transactions, dispatch, selection, tasks } = module;
   const dispatcher = new ToolDispatcher(registry, {
     ...(transactions === undefined ? {} : { transactions }),
     ...dispatch,
   });
-  return { registry, dispatcher, selection };
+  return { registry, dispatcher, selection, tasks };
 }
 
 async function importTools(name: string): Promise<NativeTools> {

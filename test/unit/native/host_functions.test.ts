@@ -2,7 +2,7 @@ import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { describe, it } from "bun:test";
 import { FrameError, REQUEST, YIELD } from "../../../src/adapters/native/frames.ts";
 import { STATUS } from "../../../src/adapters/native/statuses.ts";
-import { memoryCallStore, storedTickets } from "../../../src/execute/durable/mod.ts";
+import { callTasks, memoryCallStore, storedTickets } from "../../../src/execute/durable/mod.ts";
 import { ToolDispatcher } from "../../../src/execute/mod.ts";
 import type { ToolContext } from "../../../src/tool/mod.ts";
 import { fakeRegistry, fakeTool } from "../registry/fakes.ts";
@@ -203,7 +203,8 @@ describe("a question of a call", () => {
     execute: async (_params: unknown, context: ToolContext<never, never>) =>
       (await context.ask("sure", { kind: "approval", message: "Really?" })).action,
   });
-  const ANSWERS = 4;
+  const ANSWERS = 2;
+  const RESUME = 1 << 2;
 
   async function asking(flags: number) {
     const registry = fakeRegistry({ tools: [confirm] });
@@ -249,7 +250,7 @@ describe("a question of a call", () => {
       assertEquals([failure.error, failure.questions[0]?.key], ["input_required", "sure"]);
       const answers = '{"sure":{"action":"accept"}}';
       const resume = call(0, failure.ticket, answers, undefined, undefined);
-      host.bridge.receive(frame(REQUEST.execute, 2, 2, resume));
+      host.bridge.receive(frame(REQUEST.execute, RESUME, 2, resume));
       assertEquals(await ended(host, 2), "accept");
     }
   });
@@ -258,11 +259,45 @@ describe("a question of a call", () => {
     const host = await asking(0);
     for (const [index, answers] of ["[", "[]", "1"].entries()) {
       const resume = call(0, "secret", answers, undefined, undefined);
-      host.bridge.receive(frame(REQUEST.execute, 2 | 1, 10 + index, resume));
+      host.bridge.receive(frame(REQUEST.execute, RESUME | 1, 10 + index, resume));
       await settle();
       const { error } = host.result(10 + index) as { readonly error: string };
       assertEquals(error, "invalid_argument");
     }
     assertEquals(JSON.stringify(host.replies).includes("secret"), false);
+  });
+});
+
+describe("a task", () => {
+  const OPERATIONS = { start: 2, poll: 3, cancel: 4, answer: 5 } as const;
+
+  async function ask(host: FakeHost, id: number, operation: number, ...texts: string[]) {
+    const [name = "", json] = texts;
+    const payload = call(0, name, json, undefined, undefined);
+    host.bridge.receive(frame(REQUEST.execute, operation << 2, id, payload));
+    while (host.result(id) === undefined) await new Promise((resolve) => setTimeout(resolve, 0));
+    return host.result(id) as { readonly [field: string]: unknown };
+  }
+
+  it("is started, polled and cancelled by its id", async () => {
+    const own = fakeTool("own", { execute: () => new Promise<never>(() => {}) });
+    const native = toolsOfRegistry(fakeRegistry({ tools: [own] }));
+    const tasks = callTasks({ store: memoryCallStore() });
+    const host = new FakeHost({ load: () => ({ ...native, tasks }) });
+    await host.configure();
+    const { id, status, tool } = await ask(host, 1, OPERATIONS.start, "own", "{}");
+    assertEquals([status, tool], ["working", "own"]);
+    assertEquals((await ask(host, 2, OPERATIONS.poll, String(id)))["status"], "working");
+    assertEquals((await ask(host, 3, OPERATIONS.cancel, String(id)))["status"], "cancelled");
+    assertEquals((await ask(host, 4, OPERATIONS.poll, "other"))["error"], "unknown_task");
+    assertEquals((await ask(host, 5, OPERATIONS.start, "other", "{}"))["error"], "unknown_tool");
+    assertEquals((await ask(host, 6, OPERATIONS.answer, "x", "["))["error"], "invalid_argument");
+  });
+
+  it("needs what keeps tasks", async () => {
+    const { host } = await hostOf();
+    const { error, message } = await ask(host, 1, OPERATIONS.start, "own", "{}");
+    assertEquals(error, "invalid_argument");
+    assertStringIncludes(String(message), "`tasks`");
   });
 });
