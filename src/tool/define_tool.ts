@@ -370,10 +370,12 @@ function schemaOf(side: "input" | "output"): Check<SchemaPair> {
   return (action, value, place) => {
     const standard = keepStandard(action, value);
     const given = standard === undefined ? value : standardJson(action, standard, place, side);
-    if (attempt(action, () => Object.values(Object(given)).some(isStandardSchema))) {
-      refuse(action, `${place} must be one schema: z.object({ … })`);
-    }
-    return { json: copyFor(action, checkForm(action, given, place), place), standard };
+    const form = checkForm(action, given, place);
+    const json = attempt(action, () => {
+      if (!Object.values(form).some(isStandardSchema)) return copyJson(form, place);
+      throw new TypeError(`${place} must be one schema, z.object({ … })`);
+    });
+    return { json, standard };
   };
 }
 
@@ -387,8 +389,8 @@ function standardJson(
   if (jsonSchema === undefined) {
     refuse(
       action,
-      `${vendor} cannot give the JSON Schema of ${place}: it takes ` +
-        "Zod 4.2, ArkType 2.1.28, toJSONSchema (zod/mini) or toStandardJsonSchema (Valibot)",
+      `${vendor} cannot give the JSON Schema of ${place}: use ` +
+        "toJSONSchema (zod/mini), toStandardJsonSchema (Valibot)",
     );
   }
   return attempt(

@@ -170,7 +170,7 @@ describe("defineTool()", () => {
       assertThrows(
         () => defineTool({ ...base, parameters: { city } }),
         TypeError,
-        "its parameters must be one schema: z.object({ … })",
+        "its parameters must be one schema, z.object({ … })",
       );
     }
   });
