@@ -80,6 +80,7 @@ export async function runDocs(folder) {
     "README.md",
     "docs/finding.md",
     "docs/frameworks.md",
+    "docs/calls.md",
   ]);
   return judge("deno", ended, countJunit(junit));
 }
