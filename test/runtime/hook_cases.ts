@@ -675,7 +675,6 @@ export const NO_HOOKS: Readonly<Record<string, string>> = {
     "ExportNames.nameOf",
     "RunToolsOptions.tools.available",
     "RunToolsOptions.tools.bridge.loadable",
-    "ToolLoopDispatcher.resume",
     "FormatService.exportPage",
     "FormatService.routes",
     "FormatService.routes()",

@@ -18,7 +18,6 @@ export {
   type RunToolsOptions,
   streamTools,
   type SuspendedTurn,
-  type ToolLoopDispatcher,
   type ToolRun,
   type ToolRunEvent,
 } from "./run_tools.ts";

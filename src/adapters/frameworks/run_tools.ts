@@ -17,11 +17,12 @@ import {
   type ExportOptions,
   Exposure,
   resolveTarget,
+  resumeTurn,
   type StreamTarget,
   type TargetName,
+  type TurnAnswers,
 } from "../../formats/mod.ts";
 import {
-  type Answers,
   isFunction,
   isObject,
   isSuspended,
@@ -40,12 +41,6 @@ import {
   type ResponseOf,
 } from "./client_formats.ts";
 
-/** Runs the calls of a loop. A `ToolDispatcher` is one. */
-export interface ToolLoopDispatcher<Context = unknown> extends CallDispatcher<Context> {
-  /** Continues a call that waits for answers. */
-  resume?(ticket: string, answers: Answers, context?: Context): Promise<ToolResult>;
-}
-
 /** The calls of a turn of which some wait for answers, with all results so far. It is JSON. */
 export interface SuspendedTurn {
   readonly calls: readonly DecodedCall[];
@@ -60,7 +55,7 @@ export interface RunToolsOptions<Target extends ClientTarget, Context = unknown>
   /** The tools: a toolset, or a list. A toolset is listed anew before each request. */
   readonly tools: Exportable;
   /** Runs the calls: a `ToolDispatcher` over the tools. */
-  readonly dispatcher: ToolLoopDispatcher<Context>;
+  readonly dispatcher: CallDispatcher<Context>;
   /** What the host adds to each call. */
   readonly context?: Context;
   /** How the tools are exported. */
@@ -76,7 +71,7 @@ export interface RunToolsOptions<Target extends ClientTarget, Context = unknown>
   /** Where an earlier run stopped, to go on from there with its `messages`. */
   readonly suspended?: SuspendedTurn;
   /** The answers for its questions, by the id of the call, then by the question's key. */
-  readonly answers?: { readonly [callId: string]: Answers };
+  readonly answers?: TurnAnswers;
 }
 
 const FIELDS: readonly (keyof RunToolsOptions<ClientTarget>)[] = [
@@ -266,9 +261,11 @@ async function* loop<Context>(
   }
 
   if (suspended !== undefined) {
-    const turn = await resumeTurn(suspended, options, context);
+    const { names } = exposure.adapter.export(options.tools);
+    const given = { dispatcher, names, context };
+    const turn = await resumeTurn(target, suspended, options.answers ?? {}, given);
     if (turn.results.some(isSuspended)) return yield ended("suspended", turn);
-    yield* close(turn, exposure.adapter.export(options.tools).names);
+    yield* close(turn, names);
   }
   for (let turn = 1;; turn++) {
     signal?.throwIfAborted();
@@ -342,28 +339,4 @@ function conversationOf(request: Json, { conversation }: ClientFormat): unknown[
     if (typeof value === "string") return [{ role: "user", content: value }];
   }
   return refuse(ACTION, `the request's ${conversation} must be a list`);
-}
-
-/** Continues the calls for which there are answers. */
-async function resumeTurn<Context>(
-  suspended: SuspendedTurn,
-  { dispatcher, answers = {} }: RunToolsOptions<ClientTarget, Context>,
-  context: Context,
-): Promise<SuspendedTurn> {
-  const { calls, results } = suspended;
-  if (!isObject(answers)) refuse(ACTION, "answers must be an object, by the ids of the calls");
-  for (const id of Object.keys(answers)) {
-    if (!calls.some(({ callId }) => callId === id)) {
-      refuse(ACTION, `answers has "${id}", and no call has that id`);
-    }
-  }
-  return {
-    calls,
-    results: await Promise.all(results.map((result, index) => {
-      const given = answers[calls[index]?.callId ?? ""];
-      if (!isSuspended(result) || given === undefined) return result;
-      return dispatcher.resume?.(result.ticket, given, context) ??
-        refuse(ACTION, "the dispatcher cannot continue calls: it has no resume");
-    })),
-  };
 }

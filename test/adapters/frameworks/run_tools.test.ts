@@ -105,21 +105,6 @@ describe("runTools()", () => {
     ]);
   });
 
-  it("refuses answers for calls that there are not", async () => {
-    const suspended: SuspendedTurn = { calls: [], results: [] };
-    await assertRejects(
-      () =>
-        runTools(clientOf(), request, {
-          ...options,
-          dispatcher: dispatcherOf(),
-          suspended,
-          answers: { nope: {} },
-        }),
-      TypeError,
-      'Cannot run the tools: answers has "nope", and no call has that id',
-    );
-  });
-
   it("lists the tools anew before each request", async () => {
     let up = true;
     const changing = buildToolset([
