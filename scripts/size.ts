@@ -30,6 +30,11 @@ const ENTRIES: readonly Entry[] = [
   { name: "@plue/tools/mcp", file: "src/adapters/mcp/mod.ts", packages: true },
   { name: "@plue/tools/finding", file: "src/finding/mod.ts", packages: false },
   { name: "@plue/tools/calls", file: "src/adapters/calls/mod.ts", packages: true },
+  {
+    name: "@plue/tools/frameworks",
+    file: "src/adapters/frameworks/mod.ts",
+    packages: false,
+  },
   { name: "@plue/tools/pins", file: "src/adapters/pins/mod.ts", packages: false },
   { name: "@plue/tools/explorer", file: "src/explorer/mod.ts", limitKb: 60, packages: false },
   { name: "@plue/tools/ajv", file: "src/adapters/ajv/mod.ts", packages: true },

@@ -79,6 +79,7 @@ export async function runDocs(folder) {
     "src",
     "README.md",
     "docs/finding.md",
+    "docs/frameworks.md",
     "docs/calls.md",
   ]);
   return judge("deno", ended, countJunit(junit));

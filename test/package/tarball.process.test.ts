@@ -84,23 +84,44 @@ const TYPES = `
   defineTool({ name: "noop" });
 `;
 
+/** The packages whose types an entry needs, besides plue's dependencies. */
+const TYPED_PEERS: { readonly [specifier: string]: readonly string[] } = {
+  "@plue/tools/ajv": ["ajv"],
+  "@plue/tools/explorer": ["hono"],
+  "@plue/tools/hono": ["hono"],
+  // The SDK's own types name Node's.
+  "@plue/tools/mcp": [
+    "@modelcontextprotocol/client",
+    "@modelcontextprotocol/server",
+    "@types/node",
+  ],
+};
+
+/** The entries that need the same packages. */
+const GROUPS = Map.groupBy(SPECIFIERS, (specifier) => TYPED_PEERS[specifier]?.join(" ") ?? "");
+
 /** Builds, packs, and installs the tarball into an app that links the dependencies. */
 function install(): void {
   run("node", ["scripts/build_packages.mjs", "--out", packed, "--only", "tools"], ROOT);
+  unpack(app, Object.keys(manifest.peerDependencies));
+  writeFileSync(join(app, "names.mjs"), PRINT_NAMES);
+  writeFileSync(join(app, "use.mjs"), USE);
+  writeFileSync(join(app, "types.ts"), TYPES);
+}
+
+/** Makes an app with the package and its dependencies, and links these besides. */
+function unpack(folder: string, packages: readonly string[]): void {
   const tarball = readdirSync(packed).find((name) => name.endsWith(".tgz")) ?? "";
-  const home = join(app, "node_modules", manifest.name);
+  const home = join(folder, "node_modules", manifest.name);
   mkdirSync(home, { recursive: true });
   run("tar", ["-xzf", join(packed, tarball), "-C", home, "--strip-components=1"], packed);
-  for (const name of Object.keys({ ...manifest.dependencies, ...manifest.peerDependencies })) {
-    const place = join(app, "node_modules", name);
+  for (const name of [...Object.keys(manifest.dependencies), ...packages]) {
+    const place = join(folder, "node_modules", name);
     // A scoped name is a folder in a folder.
     mkdirSync(dirname(place), { recursive: true });
     symlinkSync(join(ROOT, "node_modules", name), place);
   }
-  writeFileSync(join(app, "package.json"), '{ "type": "module", "private": true }');
-  writeFileSync(join(app, "names.mjs"), PRINT_NAMES);
-  writeFileSync(join(app, "use.mjs"), USE);
-  writeFileSync(join(app, "types.ts"), TYPES);
+  writeFileSync(join(folder, "package.json"), '{ "type": "module", "private": true }');
 }
 
 describe("the npm package", () => {
@@ -185,6 +206,33 @@ describe("the npm package", () => {
         "",
       );
     });
+  }
+
+  for (const [at, [peers, specifiers]] of [...GROUPS].entries()) {
+    test(`has types that are right in themselves, with ${peers || "no peer"}`, () => {
+      const folder = join(packed, `typed-${at}`);
+      unpack(folder, peers.split(" ").filter((peer) => peer !== ""));
+      const lines = specifiers.map((specifier, at) =>
+        `export * as entry${at} from "${specifier}";`
+      );
+      writeFileSync(join(folder, "entries.ts"), lines.join("\n"));
+      const tsc = join(ROOT, "node_modules/typescript/bin/tsc");
+      const options = ["--noEmit", "--strict", "--skipLibCheck", "false", "--target", "es2023"];
+      const types = peers.includes("@types/node") ? "node" : "";
+      const args = [tsc, ...options, "--module", "nodenext", "--types", types, "entries.ts"];
+      assertEquals(run("node", args, folder), "");
+    });
+  }
+
+  for (const node of [npmNode, "node"]) {
+    maybe(hasNpm && node !== undefined, "npm did not start this, so its Node is not known")(
+      `is loaded by require on ${node === "node" ? "Node 24" : "the Node that runs npm"}`,
+      () => {
+        const script = `console.log(typeof require("${manifest.name}").defineTool)`;
+        const args = ["--input-type=commonjs", "--no-warnings", "-e", script];
+        assertEquals(run(node ?? "", args, app).trim(), "function");
+      },
+    );
   }
 
   test("satisfies publint", async () => {

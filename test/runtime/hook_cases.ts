@@ -673,6 +673,8 @@ export const NO_HOOKS: Readonly<Record<string, string>> = {
     "ExportNames.encodingOf",
     "ExportNames.idOf",
     "ExportNames.nameOf",
+    "RunToolsOptions.tools.available",
+    "RunToolsOptions.tools.bridge.loadable",
     "FormatService.exportPage",
     "FormatService.routes",
     "FormatService.routes()",

@@ -168,6 +168,30 @@ describe("dispatchResponse()", () => {
     assertEquals(results[0]?.ok === false && results[0].error.code, "unknown_tool");
   });
 
+  it("names tools in failures as the model knows them", async () => {
+    const asked = chat(["city__weather", "{}"]);
+    const { results, messages } = await dispatchResponse("openai", asked, options);
+    assertStringIncludes(
+      results[0]?.ok === false ? results[0].error.message : "",
+      'Cannot call "city:weather": ',
+    );
+    assertStringIncludes(
+      messages[0]?.content ?? "",
+      'Error (invalid_arguments): Cannot call "city__weather": ',
+    );
+    const spaced = namesFor("openai.responses");
+    const item = { type: "function_call", call_id: "c", namespace: "city", name: "weather" };
+    const turn = await dispatchResponse("openai.responses", [{ ...item, arguments: "{}" }], {
+      dispatcher: options.dispatcher,
+      names: spaced,
+    });
+    const [answer] = turn.messages;
+    assertStringIncludes(
+      answer !== undefined && "output" in answer ? answer.output : "",
+      'Cannot call "weather" in namespace "city": ',
+    );
+  });
+
   it("hands the context on to the dispatcher", async () => {
     const context = { sessionId: "s1" };
     const seen: unknown[] = [];
