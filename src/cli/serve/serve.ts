@@ -57,7 +57,12 @@ export async function serve(
   using state = await openState(flags.state, loaded.state, terminal);
   const access = await accessOf(loaded, flags, settings, state, terminal);
   const { selection } = access;
-  const mcp = createMcpEndpoint(loaded.registry, { ...access, name: "plue", version: VERSION });
+  const mcp = createMcpEndpoint(loaded.registry, {
+    ...access,
+    tasks: state.tasks,
+    name: "plue",
+    version: VERSION,
+  });
   if (flags.stdio === true) {
     return await serveStdio(mcp, (name) => {
       const toolset = loaded.registry.select(selection);
