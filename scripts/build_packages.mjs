@@ -122,6 +122,7 @@ async function buildNative(name, folder, { script, env }) {
     "install",
     `BUILD=${build}`,
     `PREFIX=${folder}`,
+    `LIBEXECDIR=${library}`,
     `SYSTEM=${isLinux ? "Linux" : "Darwin"}`,
     `CC=zig cc -target ${platform.zig}`,
     "AR=zig ar",

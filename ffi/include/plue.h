@@ -26,9 +26,8 @@
  * CODES      From the dispatcher: unknown_tool unavailable denied not_executable invalid_arguments
  *            invalid_result approval_required aborted timeout transaction_failed output_too_large
  *            overloaded threw. From this library:
- *   invalid_argument     a NULL name, text that is not UTF-8, an abort signal that is none, more
- *                        than 256 MiB of arguments, or a config_json that the tools refuse. The
- *                        dispatcher takes and gives 1 MiB by default (invalid_arguments,
+ *   invalid_argument     a NULL name, text that is not UTF-8, more than 256 MiB of arguments, or a
+ *                        config_json that the tools refuse. The dispatcher takes and gives 1 MiB by default (invalid_arguments,
  *                        output_too_large), until the module of tools says otherwise:
  *                        export const dispatch = { maxArgumentBytes, maxOutputBytes };
  *   would_deadlock       called on the JavaScript thread itself (guest mode)
@@ -108,17 +107,17 @@ typedef struct plue_abort_signal plue_abort_signal_t;
 
 /* Returns a signal with one reference, or NULL when out of memory. */
 PLUE_API plue_abort_signal_t *plue_abort_signal_new(void);
-/* Adds a reference and returns `signal`; NULL if it is not a signal (any more). */
+/* Adds a reference and returns `signal`; NULL for NULL. */
 PLUE_API plue_abort_signal_t *plue_abort_signal_retain(plue_abort_signal_t *signal);
 /* Gives a reference back. A running call holds its own: the signal may be released, and still be
- * aborted, while a call carries it. NULL is fine; one release too many is ignored. */
+ * aborted, while a call carries it; one release too many takes nothing from the call. NULL is fine. */
 PLUE_API void plue_abort_signal_release(plue_abort_signal_t *signal);
-/* Aborts the running calls that carry the signal, and every later one. Never blocks; takes some 10
- * microseconds for each of those calls, and holds nobody else up for all of them. The first
+/* Aborts the running calls that carry the signal, and every later one. Never waits: not for a lock,
+ * a thread or a socket. Takes a microsecond or two for each of those calls, which it wakes. The first
  * reason wins; it may be NULL, is cut to 64 KiB, and what is not UTF-8 in it is replaced. Not for
- * signal handlers. */
+ * handlers of the system's signals: README.md says how Ctrl-C aborts a call. */
 PLUE_API void plue_abort_signal_abort(plue_abort_signal_t *signal, const char *reason);
-/* Returns 1 after plue_abort_signal_abort(), else 0. */
+/* Returns 1 after plue_abort_signal_abort(), else 0. Takes nanoseconds. */
 PLUE_API int plue_abort_signal_aborted(const plue_abort_signal_t *signal);
 
 /* ---------------------------------------------------------------------------------- lifecycle */
@@ -139,8 +138,9 @@ typedef struct {
      * how tools are configured: "config", by id. NULL is "{}". An unknown field is an error. */
     const char *config_json;
     /* The program that runs the tools, and its arguments, up to a NULL. Default: $PLUE_SIDECAR, else
-     * "plue-sidecar" beside libplue, else "bun" with the "plue-sidecar.js" beside libplue. Beside
-     * libplue is beside the program or plugin that it is linked into, if it is linked statically. */
+     * "plue-sidecar" beside libplue or where `make install` put it, else "bun", or "node", with the
+     * "plue-sidecar.js" there. Beside libplue is beside the program or plugin that it is linked into,
+     * if it is linked statically. */
     const char *const *sidecar_argv;
     const char *sidecar_cwd;   /* the working directory of the sidecar; that of this process */
     uint32_t start_timeout_ms; /* how long the tools may take to be ready; 10000 */

@@ -1,237 +1,266 @@
 #include "abort.h"
 
-#include "cancellation.h"
+#include "guest.h"
 #include "platform.h"
-#include "runtime.h"
-#include "settings.h"
-#include "state.h"
+#include "sidecar.h"
 #include "text.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Lives as long as the host has a reference, or a call carries it. The two are counted apart, so
- * that a host that gives one reference back too often takes none from a call. */
-struct plue_abort_signal {
-    struct plue_abort_signal *next_alive;
-    size_t references; /* the host's */
-    bool aborted;
-    char *reason; /* may be NULL; stays as it is once the signal is aborted */
-    struct plue_call *calls;
-    struct plue_call *told_calls; /* that they are aborted */
-    bool is_telling;              /* a thread goes through the calls */
+struct abort_reason {
+    uint64_t at_ms;
+    const char *text; /* behind the struct */
 };
 
-/* A longer reason is cut: it is sent for each call. */
+/* Stands in where there is no memory for a reason: the grace period is then over at once. */
+static struct abort_reason no_reason = {0, ""};
+
+struct plue_abort_signal {
+    /* The host's references are counted in the low half, those of calls in the high half. So a host
+     * that gives back one too many takes none from a call. */
+    atomic_uint_fast64_t references;
+    uint64_t id;
+    _Atomic(struct abort_reason *) reason; /* NULL until the signal is aborted */
+    struct plue_call *calls PLUE_GUARDED;
+    struct plue_abort_signal *next_due;
+};
+
+static const uint64_t one_of_host = 1;
+static const uint64_t one_of_call = UINT64_C(1) << 32;
+
+static uint64_t count_of_host(uint64_t references) {
+    return references & (one_of_call - 1);
+}
+
+/* A longer reason is cut. */
 enum { MAX_REASON = 64 << 10 };
 
-/* All signals that are alive, by address: a pointer that a host hands in is looked up here before
- * it is followed, so that a wrong one is an error and not a crash. */
-enum { BUCKETS = 256 };
-static struct plue_abort_signal *alive[BUCKETS];
+static atomic_uint_fast64_t last_id;
 
-static struct plue_abort_signal **bucket_of(const void *pointer) {
-    uintptr_t address = (uintptr_t)pointer;
-    return &alive[(address >> 4 ^ address >> 12) % BUCKETS];
+static struct abort_reason *reason_of(const struct plue_abort_signal *signal) {
+    return signal == NULL ? NULL : atomic_load(&signal->reason);
 }
 
-bool plue_abort_is_signal(const void *pointer) {
-    for (struct plue_abort_signal *at = *bucket_of(pointer); at != NULL; at = at->next_alive) {
-        if (at == pointer) {
-            return true;
+bool plue_abort_is_aborted(const plue_abort_signal_t *signal) {
+    return reason_of(signal) != NULL;
+}
+
+uint64_t plue_abort_time(const plue_abort_signal_t *signal) {
+    return reason_of(signal)->at_ms;
+}
+
+const char *plue_abort_reason(const plue_abort_signal_t *signal) {
+    return reason_of(signal)->text;
+}
+
+uint64_t plue_abort_id(const plue_abort_signal_t *signal) {
+    return signal == NULL ? 0 : signal->id;
+}
+
+struct plue_frame *plue_abort_frame(const plue_abort_signal_t *signal) {
+    const char *reason = plue_abort_reason(signal);
+    return plue_frame_new(PLUE_FRAME_ABORT, PLUE_ABORT_OF_SIGNAL, signal->id, reason,
+                          strlen(reason));
+}
+
+/* ------------------------------------------------------------------------------- references */
+
+static void give_back(struct plue_abort_signal *signal, uint64_t one) {
+    if (atomic_fetch_sub(&signal->references, one) == one) {
+        struct abort_reason *reason = reason_of(signal);
+        if (reason != &no_reason) {
+            free(reason);
         }
+        free(signal);
     }
-    return false;
 }
 
-static void forget(struct plue_abort_signal *signal) {
-    struct plue_abort_signal **at = bucket_of(signal);
-    while (*at != signal) {
-        at = &(*at)->next_alive;
+void plue_abort_carry(plue_abort_signal_t *signal) {
+    if (signal != NULL) {
+        atomic_fetch_add(&signal->references, one_of_call);
     }
-    *at = signal->next_alive;
 }
 
-static void free_if_unused(struct plue_abort_signal *signal) {
-    bool is_carried = signal->calls != NULL || signal->told_calls != NULL;
-    if (signal->references > 0 || is_carried || signal->is_telling) {
+void plue_abort_drop(plue_abort_signal_t *signal) {
+    if (signal != NULL) {
+        give_back(signal, one_of_call);
+    }
+}
+
+void plue_abort_tie(struct plue_call *call) {
+    struct plue_abort_signal *signal = call->signal;
+    if (signal == NULL) {
         return;
     }
-    forget(signal);
-    free(signal->reason);
-    free(signal);
-}
-
-static const char *reason_of(const struct plue_abort_signal *signal) {
-    return signal->reason == NULL ? "" : signal->reason;
-}
-
-static void link_call(struct plue_call **first, struct plue_call *call) {
-    call->next_of_signal = *first;
-    call->previous_of_signal = first;
-    if (*first != NULL) {
-        (*first)->previous_of_signal = &call->next_of_signal;
+    call->next_of_signal = signal->calls;
+    call->previous_of_signal = &signal->calls;
+    if (signal->calls != NULL) {
+        signal->calls->previous_of_signal = &call->next_of_signal;
     }
-    *first = call;
+    signal->calls = call;
 }
 
-static void unlink_call(struct plue_call *call) {
+void plue_abort_untie(struct plue_call *call) {
+    if (call->signal == NULL || call->previous_of_signal == NULL) {
+        return;
+    }
     *call->previous_of_signal = call->next_of_signal;
     if (call->next_of_signal != NULL) {
         call->next_of_signal->previous_of_signal = call->previous_of_signal;
     }
+    call->previous_of_signal = NULL;
 }
 
-void plue_abort_tie(plue_abort_signal_t *signal, struct plue_call *call) {
-    call->signal = signal;
-    call->aborted = signal->aborted;
-    link_call(signal->aborted ? &signal->told_calls : &signal->calls, call);
+/* ---------------------------------------------------------------------------------- telling */
+
+/* Aborted signals whose calls are to be told, each with a reference. */
+static _Atomic(struct plue_abort_signal *) first_due;
+
+bool plue_aborts_are_due(void) {
+    /* A compare-and-swap, because it is ordered with the one of make_due(): either this finds the
+     * signal, or that thread finds the lock free, which was given back before. */
+    struct plue_abort_signal *none = NULL;
+    return !atomic_compare_exchange_strong(&first_due, &none, NULL);
 }
 
-void plue_abort_untie(struct plue_call *call) {
-    if (call->signal == NULL) {
-        return;
+static void make_due(struct plue_abort_signal *signal) {
+    signal->next_due = atomic_load(&first_due);
+    while (!atomic_compare_exchange_weak(&first_due, &signal->next_due, signal)) {
     }
-    unlink_call(call);
-    free_if_unused(call->signal);
-    call->signal = NULL;
 }
 
-/* Has the next calls know that they are aborted, as many as can be told to their tools at once. One
- * that is done may still have events to deliver, for which it has the grace period as well; its
- * thread is in a callback, or about to return. plue_lock is held. */
-static void mark_calls(struct plue_abort_signal *signal, struct plue_aborts *aborts,
-                       struct plue_wakeups *wakeups) {
-    uint64_t deadline = plue_now_ms() + plue_settings.abort_grace_ms;
-    bool is_one_starting = false;
-    for (int i = 0; i < PLUE_ABORTS_MAX && signal->calls != NULL; i++) {
-        struct plue_call *call = signal->calls;
-        bool is_running = call->sent && !call->done;
-        if (is_running && !plue_aborts_add(aborts, call)) {
-            break;
-        }
-        unlink_call(call);
-        link_call(&signal->told_calls, call);
-        call->aborted = true;
-        call->abort_deadline_ms = deadline;
-        is_one_starting |= !call->sent;
-        if (is_running) {
-            plue_wakeups_add(wakeups, call->waiter);
+/* Wakes the calls, and has the runtimes that they are on told. */
+static void tell(struct plue_abort_signal *signal, struct plue_aborts *aborts) PLUE_LOCKED {
+    struct plue_peer *guest = plue_guest_peer();
+    uint64_t guests = guest == NULL ? 0 : guest->generation;
+    bool is_in_guest = false;
+    bool is_starting = false;
+    for (struct plue_call *call = signal->calls; call != NULL; call = call->next_of_signal) {
+        plue_call_notify(call, PLUE_CALL_ABORTED, &aborts->wakeups);
+        if (call->generation == 0) {
+            is_starting = true;
+        } else if (call->generation == guests) {
+            is_in_guest = true;
+        } else if (aborts->sidecar == NULL) {
+            aborts->sidecar = plue_sidecar_hold(call->generation);
         }
     }
-    if (is_one_starting) {
-        pthread_cond_broadcast(&plue_changed); /* it may wait for its runtime */
+    if (is_starting) {
+        plue_change();
+    }
+    /* Without memory for a frame, the grace period still frees the callers. */
+    struct plue_frame *frame = is_in_guest ? plue_abort_frame(signal) : NULL;
+    if (frame != NULL) {
+        plue_guest_enqueue(frame);
+    }
+    frame = aborts->sidecar != NULL ? plue_abort_frame(signal) : NULL;
+    if (frame != NULL) {
+        frame->next = aborts->frames;
+        aborts->frames = frame;
     }
 }
 
-/* Tells all calls of an aborted signal, and their tools: some at a time, so that whoever else wants
- * the lock, or waits for what is sent here, does not wait for all of them. plue_lock is held, and is
- * given up in between. */
-static void tell_calls(struct plue_abort_signal *signal) {
-    signal->is_telling = true;
-    while (signal->calls != NULL) {
-        struct plue_aborts aborts = {0};
-        struct plue_wakeups wakeups = {0};
-        mark_calls(signal, &aborts, &wakeups);
-        pthread_mutex_unlock(&plue_lock);
-        plue_aborts_send(&aborts, reason_of(signal));
-        plue_wakeups_carry_out(&wakeups);
-        pthread_mutex_lock(&plue_lock);
+struct plue_aborts plue_aborts_take(void) {
+    struct plue_aborts aborts = {.frames = NULL};
+    struct plue_abort_signal *signal =
+        atomic_load(&first_due) == NULL ? NULL : atomic_exchange(&first_due, NULL);
+    while (signal != NULL) {
+        struct plue_abort_signal *next = signal->next_due;
+        tell(signal, &aborts);
+        plue_abort_drop(signal);
+        signal = next;
     }
-    signal->is_telling = false;
-    free_if_unused(signal);
+    return aborts;
 }
 
-const char *plue_abort_reason(const struct plue_call *call) {
-    return reason_of(call->signal);
-}
-
-struct plue_outcome plue_abort_outcome(const struct plue_call *call) {
-    const char *reason = plue_abort_reason(call);
-    return plue_outcome_failure("aborted", *reason == '\0' ? "The call was aborted" : reason);
+void plue_aborts_carry_out(struct plue_aborts *aborts) {
+    while (aborts->frames != NULL) {
+        struct plue_frame *frame = aborts->frames;
+        aborts->frames = frame->next;
+        frame->next = NULL;
+        plue_sidecar_send(aborts->sidecar, frame);
+    }
+    if (aborts->sidecar != NULL) {
+        plue_sidecar_unhold(aborts->sidecar);
+    }
+    plue_wakeups_carry_out(&aborts->wakeups);
 }
 
 /* -------------------------------------------------------------------------- public functions */
 
 plue_abort_signal_t *plue_abort_signal_new(void) {
-    if (plue_is_forked()) {
-        return NULL;
+    struct plue_abort_signal *signal = plue_is_forked() ? NULL : calloc(1, sizeof *signal);
+    if (signal != NULL) {
+        signal->id = atomic_fetch_add(&last_id, 1) + 1;
+        atomic_init(&signal->references, one_of_host);
     }
-    struct plue_abort_signal *signal = calloc(1, sizeof *signal);
-    if (signal == NULL) {
-        return NULL;
-    }
-    signal->references = 1;
-    pthread_mutex_lock(&plue_lock);
-    struct plue_abort_signal **bucket = bucket_of(signal);
-    signal->next_alive = *bucket;
-    *bucket = signal;
-    pthread_mutex_unlock(&plue_lock);
     return signal;
 }
 
 plue_abort_signal_t *plue_abort_signal_retain(plue_abort_signal_t *signal) {
-    if (plue_is_forked()) {
+    if (signal == NULL || plue_is_forked()) {
         return NULL;
     }
-    pthread_mutex_lock(&plue_lock);
-    bool is_signal = plue_abort_is_signal(signal);
-    if (is_signal) {
-        signal->references++;
-    }
-    pthread_mutex_unlock(&plue_lock);
-    return is_signal ? signal : NULL;
+    atomic_fetch_add(&signal->references, one_of_host);
+    return signal;
 }
 
 void plue_abort_signal_release(plue_abort_signal_t *signal) {
-    if (plue_is_forked()) {
+    if (signal == NULL || plue_is_forked()) {
         return;
     }
-    pthread_mutex_lock(&plue_lock);
     /* Without one there is nothing to give back: only calls hold the signal. */
-    if (plue_abort_is_signal(signal) && signal->references > 0) {
-        signal->references--;
-        free_if_unused(signal);
+    if (count_of_host(atomic_load(&signal->references)) > 0) {
+        give_back(signal, one_of_host);
     }
-    pthread_mutex_unlock(&plue_lock);
 }
 
-/* A copy of the reason as UTF-8, or NULL: there is none, or there is no memory. */
-static char *copy_reason(const char *reason) {
+/* The reason as UTF-8, and the time. */
+static struct abort_reason *make_reason(const char *text) {
+    size_t length = text == NULL ? 0 : plue_text_prefix(text, MAX_REASON);
+    char *repaired = plue_text_repair(text == NULL ? "" : text, length);
+    struct abort_reason *reason = NULL;
+    if (repaired != NULL) {
+        length = plue_text_prefix(repaired, MAX_REASON); /* a replacement is longer */
+        reason = malloc(sizeof *reason + length + 1);
+    }
     if (reason == NULL) {
-        return NULL;
+        free(repaired);
+        return &no_reason;
     }
-    char *copy = plue_text_repair(reason, plue_text_prefix(reason, MAX_REASON));
-    if (copy != NULL) {
-        copy[plue_text_prefix(copy, MAX_REASON)] = '\0'; /* a replacement is longer */
-    }
-    return copy;
+    char *copy = (char *)(reason + 1);
+    memcpy(copy, repaired, length);
+    copy[length] = '\0';
+    free(repaired);
+    *reason = (struct abort_reason){plue_now_ms(), copy};
+    return reason;
 }
 
-void plue_abort_signal_abort(plue_abort_signal_t *signal, const char *reason) {
-    if (plue_is_forked()) {
+void plue_abort_signal_abort(plue_abort_signal_t *signal, const char *text) {
+    if (signal == NULL || plue_is_forked() || plue_abort_is_aborted(signal)) {
         return;
     }
     int cancellation = plue_cancellation_off();
-    char *copy = copy_reason(reason);
-    pthread_mutex_lock(&plue_lock);
-    if (plue_abort_is_signal(signal) && !signal->aborted) {
-        signal->aborted = true;
-        signal->reason = copy;
-        copy = NULL;
-        tell_calls(signal);
+    struct abort_reason *reason = make_reason(text);
+    struct abort_reason *none = NULL;
+    /* The reference is for the list of those that are due, and for this function. */
+    plue_abort_carry(signal);
+    if (atomic_compare_exchange_strong(&signal->reason, &none, reason)) {
+        make_due(signal);
+        if (plue_try_lock()) {
+            plue_unlock();
+        }
+    } else {
+        if (reason != &no_reason) {
+            free(reason);
+        }
+        plue_abort_drop(signal);
     }
-    pthread_mutex_unlock(&plue_lock);
-    free(copy);
     plue_cancellation_restore(cancellation);
 }
 
 int plue_abort_signal_aborted(const plue_abort_signal_t *signal) {
-    if (plue_is_forked()) {
-        return 0;
-    }
-    pthread_mutex_lock(&plue_lock);
-    int aborted = plue_abort_is_signal(signal) && signal->aborted;
-    pthread_mutex_unlock(&plue_lock);
-    return aborted;
+    return !plue_is_forked() && plue_abort_is_aborted(signal);
 }

@@ -1,13 +1,10 @@
 #include "call.h"
 
 #include "abort.h"
-#include "cancellation.h"
 #include "frame.h"
 #include "platform.h"
 #include "runtime.h"
 #include "settings.h"
-#include "state.h"
-#include "text.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,19 +13,71 @@
 
 enum { MAX_EVENTS_SIZE = 16 << 20 };
 
+/* ---------------------------------------------------------------------------------- wakeups */
+
+enum { WAKEUPS_WITHOUT_MEMORY = sizeof((struct plue_wakeups *)0)->first / sizeof(atomic_uint *) };
+
+static void wake_all(struct plue_wakeups *wakeups) {
+    for (size_t i = 0; i < wakeups->count; i++) {
+        plue_unpark(i < WAKEUPS_WITHOUT_MEMORY ? wakeups->first[i]
+                                               : wakeups->more[i - WAKEUPS_WITHOUT_MEMORY]);
+    }
+    wakeups->count = 0;
+}
+
+void plue_wakeups_carry_out(struct plue_wakeups *wakeups) {
+    wake_all(wakeups);
+    free(wakeups->more);
+    wakeups->more = NULL;
+    wakeups->room_for_more = 0;
+}
+
+/* Makes room for one. Without memory it wakes those that there are. */
+static void make_room(struct plue_wakeups *wakeups) {
+    if (wakeups->count < WAKEUPS_WITHOUT_MEMORY + wakeups->room_for_more) {
+        return;
+    }
+    size_t room = wakeups->room_for_more == 0 ? 256 : 2 * wakeups->room_for_more;
+    const atomic_uint **more = realloc(wakeups->more, room * sizeof *more);
+    if (more == NULL) {
+        wake_all(wakeups);
+        return;
+    }
+    wakeups->more = more;
+    wakeups->room_for_more = room;
+}
+
+static void add_wakeup(struct plue_wakeups *wakeups, const atomic_uint *word) {
+    make_room(wakeups);
+    if (wakeups->count < WAKEUPS_WITHOUT_MEMORY) {
+        wakeups->first[wakeups->count] = word;
+    } else {
+        wakeups->more[wakeups->count - WAKEUPS_WITHOUT_MEMORY] = word;
+    }
+    wakeups->count++;
+}
+
+void plue_call_notify(struct plue_call *call, unsigned news, struct plue_wakeups *wakeups) {
+    /* After this store a call that is done may be gone. */
+    const atomic_uint *word = &call->news;
+    if ((atomic_fetch_or(&call->news, news) & news) == 0) {
+        add_wakeup(wakeups, word);
+    }
+}
+
 /* ------------------------------------------------------------------------------- the table */
 
 enum { BUCKETS = 256 };
-static struct plue_call *table[BUCKETS];
-static uint64_t last_id;
+static struct plue_call *table[BUCKETS] PLUE_GUARDED;
+static uint64_t last_id PLUE_GUARDED;
 
-static void add_to_table(struct plue_call *call) {
+static void add_to_table(struct plue_call *call) PLUE_LOCKED {
     call->id = ++last_id;
     call->next_in_table = table[call->id % BUCKETS];
     table[call->id % BUCKETS] = call;
 }
 
-static void remove_from_table(struct plue_call *call) {
+static void remove_from_table(struct plue_call *call) PLUE_LOCKED {
     struct plue_call **at = &table[call->id % BUCKETS];
     while (*at != call) {
         at = &(*at)->next_in_table;
@@ -53,22 +102,35 @@ struct plue_call *plue_call_find(uint64_t generation, uint64_t id) {
     return call != NULL && call->generation == generation ? call : NULL;
 }
 
+/* Takes the call from all who know it, and has its thread return. */
+static void end(struct plue_call *call, struct plue_wakeups *wakeups) PLUE_LOCKED {
+    remove_from_table(call);
+    plue_abort_untie(call);
+    plue_call_notify(call, PLUE_CALL_DONE, wakeups);
+}
+
 void plue_call_finish(struct plue_call *call, struct plue_outcome outcome,
                       struct plue_wakeups *wakeups) {
-    call->done = true;
+    call->answered = true;
     call->outcome = outcome;
-    plue_wakeups_add(wakeups, call->waiter);
+    end(call, wakeups);
 }
 
 void plue_calls_fail(uint64_t generation, const char *code, const char *message) {
-    struct plue_wakeups wakeups = {0};
+    struct plue_wakeups wakeups = {.count = 0};
+    struct plue_shared_text *text = plue_shared_text_new(message, strlen(message));
     for (int i = 0; i < BUCKETS; i++) {
-        for (struct plue_call *call = table[i]; call != NULL; call = call->next_in_table) {
-            if (call->generation == generation && !call->done) {
-                plue_call_finish(call, plue_outcome_failure(code, message), &wakeups);
+        struct plue_call *next;
+        for (struct plue_call *call = table[i]; call != NULL; call = next) {
+            next = call->next_in_table;
+            if (call->generation == generation) {
+                call->failure = code;
+                call->message = plue_shared_text_retain(text);
+                end(call, &wakeups);
             }
         }
     }
+    plue_shared_text_release(text);
     /* With the lock held, because the caller holds it; this is rare. */
     plue_wakeups_carry_out(&wakeups);
 }
@@ -89,52 +151,62 @@ struct plue_event *plue_event_new(const void *json, size_t length) {
 
 bool plue_call_add_event(struct plue_call *call, struct plue_event *event,
                          struct plue_wakeups *wakeups) {
-    if (event == NULL || event->size > MAX_EVENTS_SIZE - call->events_size) {
-        call->dropped_events++;
+    if (event == NULL || event->size > MAX_EVENTS_SIZE - atomic_load(&call->events_size)) {
+        atomic_fetch_add(&call->dropped_events, 1);
         return false;
     }
     *call->events_end = event;
     call->events_end = &event->next;
-    call->events_size += event->size;
-    plue_wakeups_add(wakeups, call->waiter);
+    atomic_fetch_add(&call->events_size, event->size);
+    plue_call_notify(call, PLUE_CALL_EVENTS, wakeups);
     return true;
 }
 
-/* Hands the first waiting event to the host. The lock is given up in between. */
-static void deliver_event(struct plue_call *call, const plue_tool_context_t *context) {
-    struct plue_event *event = call->first_event;
-    size_t size = event->size;
-    call->first_event = event->next;
-    if (call->first_event == NULL) {
-        call->events_end = &call->first_event;
-    }
-    pthread_mutex_unlock(&plue_lock);
-    if (context->metadata_callback != NULL) {
-        context->metadata_callback(event->json, context->user_data);
-    }
-    free(event);
-    pthread_mutex_lock(&plue_lock);
-    call->events_size -= size;
+static struct plue_event *take_events(struct plue_call *call) PLUE_UNLOCKED {
+    plue_lock();
+    struct plue_event *events = call->first_event;
+    call->first_event = NULL;
+    call->events_end = &call->first_event;
+    atomic_fetch_and(&call->news, ~(unsigned)PLUE_CALL_EVENTS);
+    plue_unlock();
+    return events;
 }
 
-/* Frees and counts what waits although the call is over. Without the lock, because it can be much,
- * and nobody knows the call any more. */
-static void drop_events(struct plue_call *call) {
-    while (call->first_event != NULL) {
-        struct plue_event *event = call->first_event;
-        call->first_event = event->next;
-        call->dropped_events++;
+/* When the call's time is over: once it is aborted, at the end of the grace period. */
+static uint64_t deadline_of(const struct plue_call *call) {
+    return plue_abort_is_aborted(call->signal) ? plue_abort_time(call->signal) + call->grace_ms
+                                               : PLUE_NEVER_MS;
+}
+
+static bool is_late(const struct plue_call *call) {
+    uint64_t deadline = deadline_of(call);
+    return deadline != PLUE_NEVER_MS && plue_now_ms() >= deadline;
+}
+
+/* Hands the events that wait to the host, and drops those whose time is over. */
+static void deliver_events(struct plue_call *call,
+                           const plue_tool_context_t *context) PLUE_UNLOCKED {
+    struct plue_event *event = take_events(call);
+    while (event != NULL) {
+        struct plue_event *next = event->next;
+        if (is_late(call)) {
+            atomic_fetch_add(&call->dropped_events, 1);
+        } else if (context->metadata_callback != NULL) {
+            context->metadata_callback(event->json, context->user_data);
+        }
+        atomic_fetch_sub(&call->events_size, event->size);
         free(event);
+        event = next;
     }
 }
 
-static void report_dropped(const struct plue_call *call, const plue_tool_context_t *context) {
-    if (call->dropped_events == 0 || context->metadata_callback == NULL) {
+static void report_dropped(struct plue_call *call, const plue_tool_context_t *context) {
+    uint64_t dropped = atomic_load(&call->dropped_events);
+    if (dropped == 0 || context->metadata_callback == NULL) {
         return;
     }
     char json[80];
-    snprintf(json, sizeof json, "{\"type\":\"dropped\",\"count\":%" PRIu64 "}",
-             call->dropped_events);
+    snprintf(json, sizeof json, "{\"type\":\"dropped\",\"count\":%" PRIu64 "}", dropped);
     context->metadata_callback(json, context->user_data);
 }
 
@@ -171,7 +243,7 @@ static struct plue_frame *make_frame(const char *tool_name, const char *params_j
         "session_id is not UTF-8",
         "message_id is not UTF-8",
     };
-    if (plue_frame_strings_size(texts, 4) > PLUE_FRAME_MAX) {
+    if (plue_frame_strings_size(texts, 4) > PLUE_FRAME_MAX - PLUE_EXEC_OVERHEAD) {
         *failure = invalid_argument("The arguments are larger than 256 MiB");
         return NULL;
     }
@@ -182,86 +254,98 @@ static struct plue_frame *make_frame(const char *tool_name, const char *params_j
         }
     }
     uint8_t flags = context->metadata_callback == NULL ? 0 : PLUE_EXEC_WANTS_METADATA;
-    struct plue_frame *frame = plue_frame_of_strings(PLUE_FRAME_EXEC, flags, 0, texts, 4);
+    struct plue_frame *frame =
+        plue_frame_of_call(flags, plue_abort_id(context->abort_signal), texts);
     if (frame == NULL) {
         *failure = plue_outcome_out_of_memory();
     }
     return frame;
 }
 
-/* Finds a runtime and sends the call to it: takes the frame. Returns false when the call has ended
- * without. plue_lock is held. */
-static bool begin(struct plue_call *call, struct plue_frame *frame) {
-    struct plue_outcome failure = {NULL, NULL};
-    struct plue_peer *peer = plue_runtime_ready(true, &call->aborted, &failure);
+/* Gives the call to a runtime, and takes the frame. Returns false if the call has ended before. */
+static bool begin(struct plue_call *call, struct plue_frame **frame) PLUE_UNLOCKED {
+    plue_lock();
+    plue_abort_tie(call);
+    call->events_end = &call->first_event;
+    call->grace_ms = plue_settings.abort_grace_ms;
+    struct plue_peer *peer = plue_runtime_ready(true, call->signal, &call->outcome);
     if (peer == NULL) {
-        call->outcome = call->aborted ? plue_abort_outcome(call) : failure;
+        plue_abort_untie(call);
+        plue_unlock();
         return false;
     }
     call->generation = peer->generation;
     add_to_table(call);
-    plue_frame_set_id(frame, call->id);
-    plue_runtime_send(peer, call, frame);
+    plue_frame_set_id(*frame, call->id);
+    plue_runtime_send_and_unlock(peer, call->signal, *frame);
+    *frame = NULL;
     return true;
 }
 
-/* Waits until the call has ended, and delivers its events meanwhile. A call that is aborted lasts
- * until its deadline at most, however many events there are. plue_lock is held. */
-static void await_end(struct plue_call *call, const plue_tool_context_t *context) {
+/* Ends a call whose time is over, unless it has just ended. */
+static void give_up(struct plue_call *call) PLUE_UNLOCKED {
+    struct plue_wakeups wakeups = {.count = 0};
+    struct plue_outcome outcome = plue_outcome_failure(
+        "aborted",
+        "The call was aborted; its tool did not stop within the grace period and goes on");
+    plue_lock();
+    if (!(atomic_load(&call->news) & PLUE_CALL_DONE)) {
+        plue_runtime_suspect(call->generation);
+        call->outcome = outcome;
+        outcome = (struct plue_outcome){NULL, NULL};
+        end(call, &wakeups);
+    }
+    plue_unlock();
+    plue_outcome_free(outcome);
+}
+
+/* Waits until the call has ended, and delivers its events meanwhile. */
+static void await_end(struct plue_call *call, const plue_tool_context_t *context) PLUE_UNLOCKED {
     for (;;) {
-        bool is_late = call->aborted && plue_now_ms() >= call->abort_deadline_ms;
-        if (is_late && !call->done) {
-            plue_runtime_suspect(call);
-            call->done = true;
-            call->outcome = plue_outcome_failure(
-                "aborted",
-                "The call was aborted; its tool did not stop within the grace period and goes on");
-        }
-        if (call->done && (is_late || call->first_event == NULL)) {
+        unsigned news = atomic_load(&call->news);
+        if (news & PLUE_CALL_EVENTS) {
+            deliver_events(call, context);
+        } else if (news & PLUE_CALL_DONE) {
             return;
         }
-        if (call->first_event != NULL) {
-            deliver_event(call, context);
-        } else if (call->aborted) {
-            plue_condition_wait_until(&call->waiter->changed, &plue_lock, call->abort_deadline_ms);
-        } else {
-            pthread_cond_wait(&call->waiter->changed, &plue_lock);
+        if (!(news & PLUE_CALL_DONE) && is_late(call)) {
+            give_up(call);
+        } else if (!(news & (PLUE_CALL_DONE | PLUE_CALL_EVENTS))) {
+            plue_park(&call->news, news, deadline_of(call));
         }
     }
+}
+
+static struct plue_outcome aborted(const plue_abort_signal_t *signal) {
+    const char *reason = plue_abort_reason(signal);
+    return plue_outcome_failure("aborted", *reason == '\0' ? "The call was aborted" : reason);
+}
+
+/* Makes the outcome of a call that failed together with others. */
+static struct plue_outcome failed(struct plue_call *call) {
+    struct plue_outcome outcome = call->message == NULL
+                                      ? plue_outcome_out_of_memory()
+                                      : plue_outcome_failure(call->failure, call->message->bytes);
+    plue_shared_text_release(call->message);
+    return outcome;
 }
 
 /* Makes the call. Takes the frame. */
 static struct plue_outcome run(struct plue_frame *frame, const char *tool_name,
-                               const plue_tool_context_t *context) {
-    struct plue_call call;
-    memset(&call, 0, sizeof call);
-    call.events_end = &call.first_event;
-    pthread_mutex_lock(&plue_lock);
-    if (context->abort_signal != NULL) {
-        if (!plue_abort_is_signal(context->abort_signal)) {
-            pthread_mutex_unlock(&plue_lock);
-            plue_frame_free_all(frame);
-            return told(invalid_argument("abort_signal is not a plue_abort_signal_t"), tool_name,
-                        context);
-        }
-        plue_abort_tie(context->abort_signal, &call);
+                               const plue_tool_context_t *context) PLUE_UNLOCKED {
+    struct plue_call call = {.signal = context->abort_signal};
+    plue_abort_carry(call.signal);
+    if (!plue_abort_is_aborted(call.signal) && begin(&call, &frame)) {
+        await_end(&call, context);
     }
-    struct plue_frame *unsent = frame; /* large, maybe, so not freed while the lock is held */
-    call.waiter = plue_waiter_take();
-    if (call.waiter == NULL) {
-        call.outcome = plue_outcome_out_of_memory();
-    } else {
-        if (begin(&call, frame)) {
-            unsent = NULL;
-            await_end(&call, context);
-            remove_from_table(&call);
-        }
-        plue_waiter_give_back(call.waiter);
+    plue_frame_free_all(frame);
+    if (call.failure != NULL) {
+        call.outcome = failed(&call);
+    } else if (call.id == 0 && plue_abort_is_aborted(call.signal)) {
+        plue_outcome_free(call.outcome);
+        call.outcome = aborted(call.signal);
     }
-    plue_abort_untie(&call);
-    pthread_mutex_unlock(&plue_lock);
-    plue_frame_free_all(unsent);
-    drop_events(&call);
+    plue_abort_drop(call.signal);
     if (call.outcome.message != NULL && !call.answered) {
         told(call.outcome, tool_name, context);
     }
@@ -274,7 +358,7 @@ static struct plue_outcome forked(void) {
 }
 
 static struct plue_outcome execute(const char *tool_name, const char *params_json,
-                                   const plue_tool_context_t *context) {
+                                   const plue_tool_context_t *context) PLUE_UNLOCKED {
     static const plue_tool_context_t none;
     if (context == NULL) {
         context = &none;
@@ -287,16 +371,15 @@ static struct plue_outcome execute(const char *tool_name, const char *params_jso
     return frame == NULL ? told(failure, tool_name, context) : run(frame, tool_name, context);
 }
 
-static struct plue_outcome list(void) {
+static struct plue_outcome list(void) PLUE_UNLOCKED {
     if (plue_is_forked()) {
         return forked();
     }
-    static const bool never = false;
     struct plue_outcome outcome = {NULL, NULL};
-    pthread_mutex_lock(&plue_lock);
-    struct plue_peer *peer = plue_runtime_ready(false, &never, &outcome);
+    plue_lock();
+    struct plue_peer *peer = plue_runtime_ready(false, NULL, &outcome);
     struct plue_shared_text *tools = peer == NULL ? NULL : plue_shared_text_retain(peer->tools);
-    pthread_mutex_unlock(&plue_lock);
+    plue_unlock();
     if (tools != NULL) {
         /* Without the lock: the list of many tools takes its time. */
         outcome.json = plue_text_copy(tools->bytes, tools->length);

@@ -4,8 +4,10 @@
 
 #include "outcome.h"
 #include "plue.h"
-#include "waiter.h"
+#include "state.h"
+#include "text.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -17,50 +19,70 @@ struct plue_event {
     char json[];
 };
 
-/* plue_lock is held for all of it. */
+/* What the thread of a call is to look at. */
+enum {
+    PLUE_CALL_DONE = 1, /* the call has ended; from then on its own thread alone uses it */
+    PLUE_CALL_EVENTS = 2,
+    PLUE_CALL_ABORTED = 4,
+};
+
 struct plue_call {
-    uint64_t id;         /* 0: not in the table yet */
-    uint64_t generation; /* of the peer that runs it */
+    atomic_uint news;    /* PLUE_CALL_... */
+    uint64_t id;         /* 0: it was not given to a peer */
+    uint64_t generation; /* of the peer that runs it; 0: none yet */
     struct plue_call *next_in_table;
-    struct plue_waiter *waiter;
 
-    bool done;
-    bool answered; /* by the tools side, which tells of its failures itself */
+    /* How it ended: with an outcome, or with a failure of which the thread makes one. */
     struct plue_outcome outcome;
+    const char *failure; /* the code; NULL: `outcome` counts */
+    struct plue_shared_text *message;
+    bool answered; /* by the tools side, which tells of its failures itself */
 
-    struct plue_event *first_event;
-    struct plue_event **events_end;
-    size_t events_size; /* waiting or being delivered */
-    uint64_t dropped_events;
+    struct plue_event *first_event PLUE_GUARDED;
+    struct plue_event **events_end PLUE_GUARDED;
+    atomic_size_t events_size; /* of those that wait or are being delivered */
+    atomic_uint_fast64_t dropped_events;
 
-    bool sent;
-    bool aborted;
-    uint64_t abort_deadline_ms;
     plue_abort_signal_t *signal;
+    uint32_t grace_ms;
     struct plue_call *next_of_signal;
     struct plue_call **previous_of_signal;
 };
 
+/* Threads to wake once the lock has been given back, so that they do not wake up only to wait for
+ * the lock. Their calls may be gone by then: the addresses alone are used. Starts as {0}. */
+struct plue_wakeups {
+    const atomic_uint *first[32];
+    const atomic_uint **more;
+    size_t count;
+    size_t room_for_more;
+};
+
+/* Wakes all. Without the lock. */
+void plue_wakeups_carry_out(struct plue_wakeups *wakeups);
+
 /* NULL when out of memory. Needs no lock. */
 struct plue_event *plue_event_new(const void *json, size_t length);
 
-/* plue_lock is held for the rest. */
-
-/* Says whether any thread is in a call that has been given to a peer. */
-bool plue_calls_are_running(void);
+/* Whether any thread is in a call that has been given to a peer. */
+bool plue_calls_are_running(void) PLUE_LOCKED;
 
 /* NULL when no such call runs on that peer. */
-struct plue_call *plue_call_find(uint64_t generation, uint64_t id);
+struct plue_call *plue_call_find(uint64_t generation, uint64_t id) PLUE_LOCKED;
 
-/* Ends a call that is not done. Takes the outcome. */
+/* Has the thread look at something. */
+void plue_call_notify(struct plue_call *call, unsigned news,
+                      struct plue_wakeups *wakeups) PLUE_LOCKED;
+
+/* Ends a running call, whose answer this is. Takes the outcome. */
 void plue_call_finish(struct plue_call *call, struct plue_outcome outcome,
-                      struct plue_wakeups *wakeups);
+                      struct plue_wakeups *wakeups) PLUE_LOCKED;
 
 /* Takes the event, or returns false: it was NULL, or too much is waiting. */
 bool plue_call_add_event(struct plue_call *call, struct plue_event *event,
-                         struct plue_wakeups *wakeups);
+                         struct plue_wakeups *wakeups) PLUE_LOCKED;
 
-/* Ends all calls of a peer. */
-void plue_calls_fail(uint64_t generation, const char *code, const char *message);
+/* Ends all calls of a peer with a failure. */
+void plue_calls_fail(uint64_t generation, const char *code, const char *message) PLUE_LOCKED;
 
 #endif

@@ -65,20 +65,8 @@ struct plue_frame *plue_frame_new(enum plue_frame_type type, uint8_t flags, uint
     return frame;
 }
 
-struct plue_frame *plue_frame_repeated(enum plue_frame_type type, const uint64_t *ids, size_t count,
-                                       const void *payload, size_t length) {
-    size_t size = PLUE_FRAME_HEADER + length;
-    struct plue_frame *frames = allocate(count * size);
-    for (size_t i = 0; frames != NULL && i < count; i++) {
-        uint8_t *bytes = frames->bytes + i * size;
-        write_header(bytes, type, 0, ids[i], size);
-        memcpy(bytes + PLUE_FRAME_HEADER, payload, length);
-    }
-    return frames;
-}
-
 size_t plue_frame_strings_size(const char *const *strings, size_t count) {
-    size_t size = PLUE_FRAME_HEADER + 4 * count;
+    size_t size = 4 * count;
     for (size_t i = 0; i < count; i++) {
         if (strings[i] != NULL) {
             size += strlen(strings[i]);
@@ -88,13 +76,14 @@ size_t plue_frame_strings_size(const char *const *strings, size_t count) {
 }
 
 struct plue_frame *plue_frame_of_strings(enum plue_frame_type type, uint8_t flags, uint64_t id,
-                                         const char *const *strings, size_t count) {
-    size_t size = plue_frame_strings_size(strings, count);
+                                         size_t before, const char *const *strings, size_t count) {
+    size_t size = PLUE_FRAME_HEADER + before + plue_frame_strings_size(strings, count);
     struct plue_frame *frame = frame_of_length(type, flags, id, size);
     if (frame == NULL) {
         return NULL;
     }
-    uint8_t *lengths = frame->bytes + PLUE_FRAME_HEADER;
+    memset(frame->bytes + PLUE_FRAME_HEADER, 0, before);
+    uint8_t *lengths = frame->bytes + PLUE_FRAME_HEADER + before;
     uint8_t *text = lengths + 4 * count;
     for (size_t i = 0; i < count; i++) {
         if (strings[i] == NULL) {
@@ -105,6 +94,15 @@ struct plue_frame *plue_frame_of_strings(enum plue_frame_type type, uint8_t flag
         write_u32(lengths + 4 * i, (uint32_t)length);
         memcpy(text, strings[i], length);
         text += length;
+    }
+    return frame;
+}
+
+struct plue_frame *plue_frame_of_call(uint8_t flags, uint64_t signal, const char *const strings[4]) {
+    struct plue_frame *frame =
+        plue_frame_of_strings(PLUE_FRAME_EXEC, flags, 0, sizeof signal, strings, 4);
+    if (frame != NULL) {
+        write_u64(frame->bytes + PLUE_FRAME_HEADER, signal);
     }
     return frame;
 }

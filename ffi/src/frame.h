@@ -7,9 +7,10 @@
 #include <stdint.h>
 
 enum {
-    PLUE_PROTOCOL_VERSION = 1,
+    PLUE_PROTOCOL_VERSION = 2,
     PLUE_FRAME_HEADER = 16,
     PLUE_FRAME_MAX = 256 << 20,
+    PLUE_EXEC_OVERHEAD = PLUE_FRAME_HEADER + 8, /* before the strings of a call */
 };
 
 enum plue_frame_type {
@@ -28,6 +29,7 @@ enum plue_frame_type {
 
 enum {
     PLUE_EXEC_WANTS_METADATA = 1,
+    PLUE_ABORT_OF_SIGNAL = 1,
     PLUE_RESULT_FAILED = 1,
     PLUE_FAILED_BY_CONFIGURATION = 1,
 };
@@ -59,17 +61,16 @@ struct plue_frame_view {
 struct plue_frame *plue_frame_new(enum plue_frame_type type, uint8_t flags, uint64_t id,
                                   const void *payload, size_t length);
 
-/* Frames that differ in their ids alone, one after the other, to be sent as one. NULL when out of
- * memory. */
-struct plue_frame *plue_frame_repeated(enum plue_frame_type type, const uint64_t *ids, size_t count,
-                                       const void *payload, size_t length);
-
-/* The number of bytes that a frame with a block of `count` strings has. */
+/* The number of bytes that a block of `count` strings has. */
 size_t plue_frame_strings_size(const char *const *strings, size_t count);
 
-/* A frame with a block of strings, some of which may be NULL. NULL when out of memory. */
+/* A frame with `before` zeroed bytes, and then a block of strings, some of which may be NULL. NULL
+ * when out of memory. */
 struct plue_frame *plue_frame_of_strings(enum plue_frame_type type, uint8_t flags, uint64_t id,
-                                         const char *const *strings, size_t count);
+                                         size_t before, const char *const *strings, size_t count);
+
+/* A frame of a call, whose id is set when it is sent. `signal` is the id of its abort signal. */
+struct plue_frame *plue_frame_of_call(uint8_t flags, uint64_t signal, const char *const strings[4]);
 
 void plue_frame_set_id(struct plue_frame *frame, uint64_t id);
 

@@ -1,11 +1,10 @@
 #include "guest.h"
 
 #include "call.h"
-#include "cancellation.h"
 #include "platform.h"
 #include "plue_guest.h"
-#include "state.h"
 
+#include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -17,10 +16,14 @@ static struct {
     struct plue_frame_queue queue;
     void (*wake)(void); /* NULL: by a byte through the socket */
     int wake_socket;
-    int retired_socket; /* of a runtime that detached while a thread was still about to wake it */
-    bool wake_pending;  /* it was woken and has not emptied the queue yet */
-    int wakers;
-} guest = {.wake_socket = -1, .retired_socket = -1};
+    bool wake_pending; /* it was woken, or is about to be, and has not emptied the queue yet */
+    bool wake_due;     /* by the thread that has the lock */
+} guest PLUE_GUARDED = {.wake_socket = -1};
+
+/* Threads that are waking the runtime, or about to. */
+static atomic_int wakers;
+/* The socket of a runtime that has detached: the last of those threads closes it. */
+static atomic_int retired_socket = -1;
 
 struct plue_peer *plue_guest_peer(void) {
     return guest.attached ? &guest.peer : NULL;
@@ -34,69 +37,59 @@ bool plue_guest_is_this_thread(void) {
     return guest.attached && pthread_equal(pthread_self(), guest.thread);
 }
 
-void plue_guest_enqueue(struct plue_frame *frame, struct plue_wake *wake) {
+void plue_guest_enqueue(struct plue_frame *frame) {
     plue_frame_queue_push(&guest.queue, frame);
-    if (guest.wake_pending) {
+    if (!guest.wake_pending) {
+        guest.wake_pending = true;
+        guest.wake_due = true;
+        atomic_fetch_add(&wakers, 1);
+    }
+}
+
+struct plue_wake plue_guest_take_wake(void) {
+    struct plue_wake wake = {.due = guest.wake_due};
+    if (wake.due) {
+        guest.wake_due = false;
+        wake.callback = guest.wake;
+        wake.socket = guest.wake_socket;
+    }
+    return wake;
+}
+
+static void finish_wake(void) PLUE_UNLOCKED {
+    if (atomic_fetch_sub(&wakers, 1) == 1 && atomic_load(&retired_socket) >= 0) {
+        plue_lock();
+        int socket = atomic_load(&wakers) == 0 ? atomic_exchange(&retired_socket, -1) : -1;
+        plue_unlock();
+        if (socket >= 0) {
+            close(socket);
+        }
+    }
+}
+
+void plue_guest_wake(const struct plue_wake *wake) {
+    if (!wake->due) {
         return;
     }
-    guest.wake_pending = true;
-    guest.wakers++;
-    *wake = (struct plue_wake){.due = true, .callback = guest.wake, .socket = guest.wake_socket};
-}
-
-/* What a wake does once the foreign code has run. plue_lock is held. */
-static void finish_wake(void) {
-    guest.wakers--;
-    if (guest.wakers == 0 && guest.retired_socket >= 0) {
-        close(guest.retired_socket);
-        guest.retired_socket = -1;
-    }
-}
-
-static void carry_out(const struct plue_wake *wake) {
+    int cancellation = plue_cancellation_off();
     if (wake->callback != NULL) {
         wake->callback();
     } else {
         /* A full socket is as good: then the runtime has bytes to read. */
         plue_send(wake->socket, "", 1);
     }
-}
-
-void plue_guest_wake(struct plue_wake *wake) {
-    if (!wake->due) {
-        return;
-    }
-    int cancellation = plue_cancellation_off();
-    carry_out(wake);
-    wake->due = false;
-    pthread_mutex_lock(&plue_lock);
     finish_wake();
-    pthread_mutex_unlock(&plue_lock);
     plue_cancellation_restore(cancellation);
 }
 
-void plue_guest_wake_and_relock(struct plue_wake *wake) {
-    if (!wake->due) {
-        return;
-    }
-    pthread_mutex_unlock(&plue_lock);
-    carry_out(wake);
-    wake->due = false;
-    pthread_mutex_lock(&plue_lock);
-    finish_wake();
-}
-
-void plue_guest_configure(struct plue_wake *wake) {
-    if (!guest.attached) {
-        return;
-    }
-    struct plue_frame *frame = plue_peer_configure(&guest.peer);
+void plue_guest_configure(void) {
+    struct plue_frame *frame = guest.attached ? plue_peer_configure(&guest.peer) : NULL;
     if (frame != NULL) {
-        plue_guest_enqueue(frame, wake);
+        plue_guest_enqueue(frame);
     }
 }
 
-void plue_guest_shutdown(struct plue_wake *wake) {
+void plue_guest_shutdown(void) {
     guest.was_attached = guest.attached;
     if (!guest.attached) {
         return;
@@ -104,13 +97,13 @@ void plue_guest_shutdown(struct plue_wake *wake) {
     plue_calls_fail(guest.peer.generation, "shutdown", "plue_shutdown() was called");
     struct plue_frame *frame = plue_frame_new(PLUE_FRAME_SHUTDOWN, 0, 0, NULL, 0);
     if (frame != NULL) {
-        plue_guest_enqueue(frame, wake);
+        plue_guest_enqueue(frame);
     }
 }
 
 /* ------------------------------------------------------------------------------- the seam */
 
-static void attach(void (*wake)(void), int wake_socket) {
+static void attach(void (*wake)(void), int wake_socket) PLUE_LOCKED {
     plue_peer_open(&guest.peer);
     plue_frame_queue_init(&guest.queue);
     guest.attached = true;
@@ -120,9 +113,8 @@ static void attach(void (*wake)(void), int wake_socket) {
     guest.wake_socket = wake_socket;
     /* The runtime drains without being asked for the first time, because CONFIG waits for it. */
     guest.wake_pending = true;
-    struct plue_wake none = {0};
-    plue_guest_configure(&none);
-    pthread_cond_broadcast(&plue_changed);
+    plue_guest_configure();
+    plue_change();
 }
 
 int plue_guest_attach(void (*wake)(void)) {
@@ -133,13 +125,13 @@ int plue_guest_attach(void (*wake)(void)) {
     if (wake == NULL && plue_socket_pair(pair) != 0) {
         return -1;
     }
-    pthread_mutex_lock(&plue_lock);
+    plue_lock();
     /* Not while threads are on their way into the last runtime's wake. */
-    bool possible = !guest.attached && guest.wakers == 0;
+    bool possible = !guest.attached && atomic_load(&wakers) == 0;
     if (possible) {
         attach(wake, pair[0]);
     }
-    pthread_mutex_unlock(&plue_lock);
+    plue_unlock();
     if (possible) {
         return wake == NULL ? pair[1] : 0;
     }
@@ -158,9 +150,9 @@ int32_t plue_guest_drain(uint8_t *buffer, uint32_t capacity) {
     if (plue_is_forked()) {
         return 0;
     }
-    pthread_mutex_lock(&plue_lock);
+    plue_lock();
     if (!guest.attached) {
-        pthread_mutex_unlock(&plue_lock);
+        plue_unlock();
         return 0;
     }
     while (guest.queue.first != NULL && guest.queue.first->length <= capacity - used) {
@@ -174,7 +166,7 @@ int32_t plue_guest_drain(uint8_t *buffer, uint32_t capacity) {
     } else {
         answer = used > 0 ? (int32_t)used : -(int32_t)guest.queue.first->length;
     }
-    pthread_mutex_unlock(&plue_lock);
+    plue_unlock();
     for (struct plue_frame *frame = taken.first; frame != NULL; frame = frame->next) {
         memcpy(buffer, frame->bytes, frame->length);
         buffer += frame->length;
@@ -183,15 +175,21 @@ int32_t plue_guest_drain(uint8_t *buffer, uint32_t capacity) {
     return answer;
 }
 
+/* Without the lock: the thread that attaches and detaches is the one that asks. */
+static struct plue_peer *peer_of_this_thread(void) PLUE_CHECKED(no_thread_safety_analysis) {
+    return guest.attached && !plue_is_forked() ? &guest.peer : NULL;
+}
+
 int plue_guest_push(const uint8_t *frames, uint32_t length) {
     size_t at = 0;
-    struct plue_wakeups wakeups = {0};
-    bool is_right = guest.attached && !plue_is_forked();
+    struct plue_wakeups wakeups = {.count = 0};
+    struct plue_peer *peer = peer_of_this_thread();
+    bool is_right = peer != NULL;
     while (is_right && at < length) {
         struct plue_frame_view view;
         size_t wanted;
         int64_t size = plue_frame_read(frames + at, length - at, &view, &wanted);
-        is_right = size > 0 && plue_peer_receive(&guest.peer, &view, &wakeups);
+        is_right = size > 0 && plue_peer_receive(peer, &view, &wakeups);
         at += is_right ? (size_t)size : 0;
     }
     plue_wakeups_carry_out(&wakeups);
@@ -200,34 +198,32 @@ int plue_guest_push(const uint8_t *frames, uint32_t length) {
 
 void plue_guest_detach(void) {
     struct plue_frame *waiting = NULL;
+    bool is_detached = false;
     if (plue_is_forked()) {
         return;
     }
-    pthread_mutex_lock(&plue_lock);
+    plue_lock();
     if (guest.attached) {
         guest.attached = false;
         guest.wake = NULL;
-        guest.retired_socket = guest.wake_socket;
+        /* Closed by this thread below, unless another is still about to write to it. */
+        atomic_fetch_add(&wakers, 1);
+        atomic_store(&retired_socket, guest.wake_socket);
         guest.wake_socket = -1;
+        is_detached = true;
         plue_calls_fail(guest.peer.generation, "runtime_gone",
                         "The JavaScript runtime detached while the call was running");
         plue_peer_close(&guest.peer);
         waiting = plue_frame_queue_take(&guest.queue);
-        /* Closes the socket unless a thread is still about to write to it. */
-        guest.wakers++;
-        finish_wake();
-        pthread_cond_broadcast(&plue_changed);
+        plue_change();
     }
-    pthread_mutex_unlock(&plue_lock);
+    plue_unlock();
+    if (is_detached) {
+        finish_wake();
+    }
     plue_frame_free_all(waiting);
 }
 
 int plue_guest_wakers(void) {
-    if (plue_is_forked()) {
-        return 0;
-    }
-    pthread_mutex_lock(&plue_lock);
-    int wakers = guest.wakers;
-    pthread_mutex_unlock(&plue_lock);
-    return wakers;
+    return plue_is_forked() ? 0 : atomic_load(&wakers);
 }

@@ -1,44 +1,39 @@
-/* The runtime that has attached itself in this process, and the frames that wait for it.
- * plue_lock is held for all of it, but for plue_guest_wake(). */
+/* The runtime that has attached itself in this process, and the frames that wait for it. */
 #ifndef PLUE_GUEST_INTERNAL_H
 #define PLUE_GUEST_INTERNAL_H
 
 #include "frame.h"
 #include "peer.h"
+#include "state.h"
 
 #include <stdbool.h>
 
-/* A wake that is due. It is carried out without the lock, because it runs foreign code. Each one must
- * be: whoever gives the lock up carries out what is due before another frame is added with the same
- * wake, since by then the runtime may have to be woken again. */
-struct plue_wake {
-    bool due;
-    void (*callback)(void);
-    int socket;
-};
-
 /* NULL while no runtime is attached. */
-struct plue_peer *plue_guest_peer(void);
+struct plue_peer *plue_guest_peer(void) PLUE_LOCKED;
 
-/* Says whether one has been attached since the last plue_shutdown(). */
-bool plue_guest_was_attached(void);
+/* Whether one has been attached since the last plue_shutdown(). */
+bool plue_guest_was_attached(void) PLUE_LOCKED;
 
-/* Says whether the calling thread is the one that runs JavaScript. */
-bool plue_guest_is_this_thread(void);
+/* Whether the calling thread is the one that runs JavaScript. */
+bool plue_guest_is_this_thread(void) PLUE_LOCKED;
 
-/* Adds a frame to those that wait. `wake` gets due if the runtime must be woken. */
-void plue_guest_enqueue(struct plue_frame *frame, struct plue_wake *wake);
+/* Adds a frame to those that wait. The runtime is woken when the lock is given back. */
+void plue_guest_enqueue(struct plue_frame *frame) PLUE_LOCKED;
 
 /* Sends the runtime, if there is one, the options that hold now. */
-void plue_guest_configure(struct plue_wake *wake);
+void plue_guest_configure(void) PLUE_LOCKED;
 
 /* Fails the running calls, and has the runtime abort their tools. */
-void plue_guest_shutdown(struct plue_wake *wake);
+void plue_guest_shutdown(void) PLUE_LOCKED;
 
-/* Carries the wake out, if it is due. Called without the lock. */
-void plue_guest_wake(struct plue_wake *wake);
-
-/* The same, called and left with the lock held; it is given up in between. */
-void plue_guest_wake_and_relock(struct plue_wake *wake);
+/* A wake that is due. plue_unlock() takes it, and carries it out without the lock, because it runs
+ * foreign code. */
+struct plue_wake {
+    bool due;
+    void (*callback)(void); /* NULL: by a byte into the socket */
+    int socket;
+};
+struct plue_wake plue_guest_take_wake(void) PLUE_LOCKED;
+void plue_guest_wake(const struct plue_wake *wake);
 
 #endif

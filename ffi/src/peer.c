@@ -1,24 +1,20 @@
 #include "peer.h"
 
-#include "call.h"
-#include "image.h"
-#include "path.h"
 #include "platform.h"
+#include "program.h"
 #include "settings.h"
-#include "state.h"
-#include "text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static uint64_t last_generation;
+static uint64_t last_generation PLUE_GUARDED;
 
 void plue_peer_open(struct plue_peer *peer) {
     *peer = (struct plue_peer){.generation = ++last_generation};
 }
 
-static void forget(struct plue_peer *peer) {
+static void forget(struct plue_peer *peer) PLUE_LOCKED {
     free(peer->refusal);
     plue_shared_text_release(peer->tools);
     peer->refusal = NULL;
@@ -27,7 +23,7 @@ static void forget(struct plue_peer *peer) {
 }
 
 /* NULL unless the environment names the tools. */
-static const char *module_of_environment(void) {
+static const char *module_of_environment(void) PLUE_LOCKED {
     return plue_settings.tools_module == NULL ? plue_environment("PLUE_TOOLS") : NULL;
 }
 
@@ -53,12 +49,12 @@ struct plue_frame *plue_peer_configure(struct plue_peer *peer) {
     }
     const char *strings[] = {tools_module, plue_settings.config_json};
     struct plue_frame *frame = plue_frame_of_strings(
-        PLUE_FRAME_CONFIG, PLUE_PROTOCOL_VERSION, peer->configuration, strings, 2);
+        PLUE_FRAME_CONFIG, PLUE_PROTOCOL_VERSION, peer->configuration, 0, strings, 2);
     free(from_environment);
     return frame;
 }
 
-void plue_peer_close(struct plue_peer *peer) {
+void plue_peer_close(struct plue_peer *peer) PLUE_CHECKED(no_thread_safety_analysis) {
     forget(peer);
 }
 
@@ -69,13 +65,13 @@ struct plue_outcome plue_peer_refusal(const struct plue_peer *peer) {
     return plue_outcome_failure(peer->refusal_code, peer->refusal);
 }
 
-/* Takes `reason`, which may be NULL: out of memory. plue_lock is held. */
-static void refuse(struct plue_peer *peer, const char *code, char *reason) {
+/* Takes `reason`, which may be NULL: out of memory. */
+static void refuse(struct plue_peer *peer, const char *code, char *reason) PLUE_LOCKED {
     free(peer->refusal);
     peer->refusal = reason;
     peer->refusal_code = code;
     peer->state = PLUE_PEER_REFUSED;
-    pthread_cond_broadcast(&plue_changed);
+    plue_change();
 }
 
 /* Says whether the bytes may be JSON, which libplue does not read: what a host gets is a string that
@@ -113,44 +109,43 @@ static bool read_outcome(const struct plue_frame_view *view, struct plue_outcome
 }
 
 static bool receive_result(struct plue_peer *peer, const struct plue_frame_view *view,
-                           struct plue_wakeups *wakeups) {
+                           struct plue_wakeups *wakeups) PLUE_UNLOCKED {
     struct plue_outcome outcome;
     if (!read_outcome(view, &outcome)) {
         return false;
     }
-    pthread_mutex_lock(&plue_lock);
+    plue_lock();
     peer->has_answered = true;
     struct plue_call *call = plue_call_find(peer->generation, view->id);
-    bool wanted = call != NULL && !call->done;
-    if (wanted) {
-        call->answered = true;
+    if (call != NULL) {
         plue_call_finish(call, outcome, wakeups);
     }
-    pthread_mutex_unlock(&plue_lock);
-    if (!wanted) {
+    plue_unlock();
+    if (call == NULL) {
         plue_outcome_free(outcome);
     }
     return true;
 }
 
 static bool receive_event(struct plue_peer *peer, const struct plue_frame_view *view,
-                          struct plue_wakeups *wakeups) {
+                          struct plue_wakeups *wakeups) PLUE_UNLOCKED {
     if (!may_be_json(view->payload, view->length)) {
         return false;
     }
     /* Copied before the lock is taken. Out of memory counts as dropped. */
     struct plue_event *event = plue_event_new(view->payload, view->length);
-    pthread_mutex_lock(&plue_lock);
+    plue_lock();
     struct plue_call *call = plue_call_find(peer->generation, view->id);
-    bool kept = call != NULL && !call->done && plue_call_add_event(call, event, wakeups);
-    pthread_mutex_unlock(&plue_lock);
+    bool kept = call != NULL && plue_call_add_event(call, event, wakeups);
+    plue_unlock();
     if (!kept) {
         free(event);
     }
     return true;
 }
 
-static bool receive_tools(struct plue_peer *peer, const struct plue_frame_view *view) {
+static bool receive_tools(struct plue_peer *peer,
+                          const struct plue_frame_view *view) PLUE_UNLOCKED {
     if (!may_be_json(view->payload, view->length)) {
         return false;
     }
@@ -158,23 +153,24 @@ static bool receive_tools(struct plue_peer *peer, const struct plue_frame_view *
     if (tools == NULL) {
         return true; /* the last list stands */
     }
-    pthread_mutex_lock(&plue_lock);
+    plue_lock();
     if (view->id == peer->configuration) {
         struct plue_shared_text *old = peer->tools;
         peer->tools = tools;
         tools = old;
     }
-    pthread_mutex_unlock(&plue_lock);
+    plue_unlock();
     plue_shared_text_release(tools);
     return true;
 }
 
-static bool receive_hello(struct plue_peer *peer, const struct plue_frame_view *view) {
+static bool receive_hello(struct plue_peer *peer,
+                          const struct plue_frame_view *view) PLUE_UNLOCKED {
     bool right = view->flags == PLUE_PROTOCOL_VERSION;
     char text[100];
     snprintf(text, sizeof text, "The tools speak version %d of the protocol, this library version %d",
              view->flags, PLUE_PROTOCOL_VERSION);
-    pthread_mutex_lock(&plue_lock);
+    plue_lock();
     if (view->id == peer->configuration && peer->state == PLUE_PEER_WAITING) {
         if (!right) {
             refuse(peer, "runtime_unavailable", plue_text_copy(text, strlen(text)));
@@ -182,29 +178,30 @@ static bool receive_hello(struct plue_peer *peer, const struct plue_frame_view *
             right = false; /* a HELLO without a TOOLS before it */
         } else {
             peer->state = PLUE_PEER_READY;
-            pthread_cond_broadcast(&plue_changed);
+            plue_change();
         }
     }
-    pthread_mutex_unlock(&plue_lock);
+    plue_unlock();
     return right;
 }
 
-static void receive_failed(struct plue_peer *peer, const struct plue_frame_view *view) {
+static void receive_failed(struct plue_peer *peer,
+                          const struct plue_frame_view *view) PLUE_UNLOCKED {
     bool by_configuration = view->flags & PLUE_FAILED_BY_CONFIGURATION;
     char *reason = plue_text_repair(view->payload, view->length);
-    pthread_mutex_lock(&plue_lock);
+    plue_lock();
     if (view->id == peer->configuration) {
         refuse(peer, by_configuration ? "invalid_argument" : "runtime_unavailable", reason);
         reason = NULL;
     }
-    pthread_mutex_unlock(&plue_lock);
+    plue_unlock();
     free(reason);
 }
 
-static void receive_pong(struct plue_peer *peer) {
-    pthread_mutex_lock(&plue_lock);
+static void receive_pong(struct plue_peer *peer) PLUE_UNLOCKED {
+    plue_lock();
     peer->pong_due_ms = 0;
-    pthread_mutex_unlock(&plue_lock);
+    plue_unlock();
 }
 
 bool plue_peer_receive(struct plue_peer *peer, const struct plue_frame_view *view,

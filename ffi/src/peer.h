@@ -2,10 +2,11 @@
 #ifndef PLUE_PEER_H
 #define PLUE_PEER_H
 
+#include "call.h"
 #include "frame.h"
 #include "outcome.h"
-#include "shared_text.h"
-#include "waiter.h"
+#include "state.h"
+#include "text.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,37 +19,35 @@ enum plue_peer_state {
 };
 
 struct plue_peer {
-    uint64_t generation; /* tells this connection's calls from those of all others */
-    uint64_t configuration;
-    enum plue_peer_state state;
-    const char *refusal_code;
-    char *refusal;
-    struct plue_shared_text *tools; /* their list as JSON; NULL until it is known */
-    bool has_answered;    /* it has given a result */
-    uint64_t pong_due_ms; /* 0: no PING is unanswered */
+    uint64_t generation; /* tells this connection's calls from those of all others; set once */
+    uint64_t configuration PLUE_GUARDED;
+    enum plue_peer_state state PLUE_GUARDED;
+    const char *refusal_code PLUE_GUARDED;
+    char *refusal PLUE_GUARDED;
+    struct plue_shared_text *tools PLUE_GUARDED; /* as JSON; NULL until they are known */
+    bool has_answered PLUE_GUARDED;              /* it has given a result */
+    uint64_t pong_due_ms PLUE_GUARDED;           /* 0: no PING is unanswered */
 };
 
-/* All but plue_peer_receive() are called with plue_lock held. */
-
 /* Begins a connection. */
-void plue_peer_open(struct plue_peer *peer);
+void plue_peer_open(struct plue_peer *peer) PLUE_LOCKED;
 
 /* What is wrong with $PLUE_TOOLS, where it is what names the tools; NULL: nothing. It is for a sidecar
  * to judge: a guest needs no name. */
-const char *plue_peer_fault(void);
+const char *plue_peer_fault(void) PLUE_LOCKED;
 
 /* Forgets what was known and makes the CONFIG frame that asks for it anew. NULL: out of memory. */
-struct plue_frame *plue_peer_configure(struct plue_peer *peer);
+struct plue_frame *plue_peer_configure(struct plue_peer *peer) PLUE_LOCKED;
 
-/* Frees what the peer holds. */
+/* Frees what the peer holds. With the lock, or once no other thread knows the peer. */
 void plue_peer_close(struct plue_peer *peer);
 
 /* What a call gets while the peer is PLUE_PEER_REFUSED. */
-struct plue_outcome plue_peer_refusal(const struct plue_peer *peer);
+struct plue_outcome plue_peer_refusal(const struct plue_peer *peer) PLUE_LOCKED;
 
 /* Acts on a frame from the tools side. Returns false when it breaks the protocol. The threads in
  * `wakeups` are to be woken once there is no further frame at hand. */
 bool plue_peer_receive(struct plue_peer *peer, const struct plue_frame_view *view,
-                       struct plue_wakeups *wakeups);
+                       struct plue_wakeups *wakeups) PLUE_UNLOCKED;
 
 #endif

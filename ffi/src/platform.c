@@ -2,11 +2,17 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
+
+#if defined(__linux__)
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#endif
 
 uint64_t plue_now_ms(void) {
     struct timespec now;
@@ -14,30 +20,96 @@ uint64_t plue_now_ms(void) {
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-void plue_condition_init(pthread_cond_t *condition) {
-#if defined(__APPLE__)
-    pthread_cond_init(condition, NULL);
-#else
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(condition, &attributes);
-    pthread_condattr_destroy(&attributes);
-#endif
+/* ------------------------------------------------------------------------------- sleeping */
+
+#if defined(__linux__) && !defined(PLUE_PORTABLE)
+
+void plue_park(atomic_uint *word, unsigned value, uint64_t at_ms) {
+    struct timespec at = {(time_t)(at_ms / 1000), (long)(at_ms % 1000) * 1000000};
+    syscall(SYS_futex, word, FUTEX_WAIT_BITSET_PRIVATE, value, at_ms == PLUE_NEVER_MS ? NULL : &at,
+            NULL, FUTEX_BITSET_MATCH_ANY);
 }
 
-void plue_condition_wait_until(pthread_cond_t *condition, pthread_mutex_t *mutex, uint64_t at_ms) {
+void plue_unpark(const atomic_uint *word) {
+    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
+
+#else
+
+/* Words share conditions by their addresses. A condition does not belong to the word, which may be
+ * gone when its thread is woken. */
+enum { SPOTS = 64 };
+static struct spot {
+    pthread_mutex_t mutex;
+    pthread_cond_t condition;
+} spots[SPOTS];
+static pthread_once_t spots_made = PTHREAD_ONCE_INIT;
+
+static void make_spots(void) {
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+#if !defined(__APPLE__)
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+#endif
+    for (int i = 0; i < SPOTS; i++) {
+        pthread_mutex_init(&spots[i].mutex, NULL);
+        pthread_cond_init(&spots[i].condition, &attributes);
+    }
+    pthread_condattr_destroy(&attributes);
+}
+
+static struct spot *spot_of(const atomic_uint *word) {
+    pthread_once(&spots_made, make_spots);
+    return &spots[((uintptr_t)word >> 4 ^ (uintptr_t)word >> 12) % SPOTS];
+}
+
+static void wait_until(struct spot *spot, uint64_t at_ms) {
 #if defined(__APPLE__)
     /* macOS has no other clock for conditions, but it can wait for a span of time. */
     uint64_t now = plue_now_ms();
     uint64_t span = at_ms > now ? at_ms - now : 0;
     struct timespec relative = {(time_t)(span / 1000), (long)(span % 1000) * 1000000};
-    pthread_cond_timedwait_relative_np(condition, mutex, &relative);
+    pthread_cond_timedwait_relative_np(&spot->condition, &spot->mutex, &relative);
 #else
     struct timespec absolute = {(time_t)(at_ms / 1000), (long)(at_ms % 1000) * 1000000};
-    pthread_cond_timedwait(condition, mutex, &absolute);
+    pthread_cond_timedwait(&spot->condition, &spot->mutex, &absolute);
 #endif
 }
+
+void plue_park(atomic_uint *word, unsigned value, uint64_t at_ms) {
+    struct spot *spot = spot_of(word);
+    pthread_mutex_lock(&spot->mutex);
+    if (atomic_load(word) != value) {
+        /* It was changed before this thread had the mutex. */
+    } else if (at_ms == PLUE_NEVER_MS) {
+        pthread_cond_wait(&spot->condition, &spot->mutex);
+    } else {
+        wait_until(spot, at_ms);
+    }
+    pthread_mutex_unlock(&spot->mutex);
+}
+
+void plue_unpark(const atomic_uint *word) {
+    struct spot *spot = spot_of(word);
+    pthread_mutex_lock(&spot->mutex);
+    pthread_mutex_unlock(&spot->mutex);
+    pthread_cond_broadcast(&spot->condition);
+}
+
+#endif
+
+int plue_cancellation_off(void) {
+    int state = PTHREAD_CANCEL_ENABLE;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+    return state;
+}
+
+void plue_cancellation_restore(int state) {
+    int ignored;
+    pthread_setcancelstate(state, &ignored);
+}
+
+/* ----------------------------------------------------------------------------- descriptors */
 
 #if defined(__APPLE__)
 static void set_flags(int descriptor) {

@@ -3,6 +3,7 @@
 #define PLUE_PLATFORM_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -10,9 +11,20 @@
 /* Milliseconds of a clock that nobody sets. */
 uint64_t plue_now_ms(void);
 
-/* A condition whose timed waits use the clock of plue_now_ms(). */
-void plue_condition_init(pthread_cond_t *condition);
-void plue_condition_wait_until(pthread_cond_t *condition, pthread_mutex_t *mutex, uint64_t at_ms);
+/* Sleeps until the word has another value than `value`, at the latest until `at_ms`. May return
+ * earlier: look again. */
+enum { PLUE_NEVER_MS = 0 };
+void plue_park(atomic_uint *word, unsigned value, uint64_t at_ms);
+
+/* Wakes the threads that sleep on the word, which has been changed. Uses its address alone: the word
+ * may be gone already. */
+void plue_unpark(const atomic_uint *word);
+
+/* pthread_cancel() must not end a thread inside the library: its call lives on that thread's stack,
+ * and it may hold the lock. Each function that waits or writes has cancellation off meanwhile, also
+ * in callbacks; a cancellation that was asked for happens after its return. Returns what to restore. */
+int plue_cancellation_off(void);
+void plue_cancellation_restore(int state);
 
 /* A variable of the environment; NULL if it is not set, or if this process has more rights than
  * whoever started it and chose the environment. */

@@ -240,7 +240,7 @@ static void explain(const char *where, const char *name, const char *reason, cha
                     size_t why_size) {
     snprintf(why, why_size, "Cannot start %s\"%.*s\"%s: %.*s", where,
              (int)plue_text_prefix(name, 100), name, *where == '\0' ? "" : " (sidecar_cwd)",
-             (int)plue_text_prefix(reason, 80), reason);
+             (int)plue_text_prefix(reason, 160), reason);
 }
 
 pid_t plue_process_start(char *const *argv, const char *working_directory, int socket,

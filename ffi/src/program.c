@@ -1,12 +1,129 @@
 #include "program.h"
 
-#include "image.h"
 #include "platform.h"
+#include "text.h"
 
+#include <dlfcn.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#if defined(__linux__)
+#include <sys/auxv.h>
+#endif
+
+/* ---------------------------------------------------------------------------------- paths */
+
+void plue_path_current(char folder[PATH_MAX]) {
+    /* Linux calls a folder that cannot be reached from the root "(unreachable)...". */
+    if (getcwd(folder, PATH_MAX) == NULL || *folder != '/') {
+        *folder = '\0';
+    }
+}
+
+char *plue_path_from(const char *folder, const char *path) {
+    if (*path == '/' || *path == '\0' || *folder == '\0') {
+        return plue_text_copy(path, strlen(path));
+    }
+    size_t size = strlen(folder) + 1 + strlen(path) + 1;
+    char *whole = malloc(size);
+    if (whole != NULL) {
+        snprintf(whole, size, "%s/%s", folder, path);
+    }
+    return whole;
+}
+
+/* Says whether it begins with a scheme. */
+static bool is_url(const char *text) {
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    static const char others[] = "0123456789+-.";
+    size_t length = strspn(text, letters);
+    while (length > 0 && text[length] != '\0' &&
+           (strchr(letters, text[length]) != NULL || strchr(others, text[length]) != NULL)) {
+        length++;
+    }
+    return length > 0 && text[length] == ':';
+}
+
+char *plue_path_of_module(const char *folder, const char *module) {
+    bool stays = is_url(module) || !plue_text_is_utf8(folder, strlen(folder));
+    return plue_path_from(stays ? "" : folder, module);
+}
+
+/* ----------------------------------------------------------------------------- this library */
+
+static char image_folder[PATH_MAX];
+static char start_folder[PATH_MAX];
+
+static void keep_loaded(const char *file) {
+    /* The handle is never closed. */
+    if (dlopen(file, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE) == NULL) {
+        dlerror(); /* not the host's concern */
+    }
+}
+
+/* Says whether `image` is the running program, and not a library. */
+static bool is_program(const Dl_info *image) {
+#if defined(__linux__)
+    Dl_info program;
+    return dladdr((const void *)(uintptr_t)getauxval(AT_ENTRY), &program) != 0 &&
+           program.dli_fbase == image->dli_fbase;
+#else
+    (void)image;
+    return false;
+#endif
+}
+
+/* Writes the path of the running program: what the loader calls it is whatever its caller chose. */
+static bool find_program(char path[PATH_MAX]) {
+    ssize_t length = readlink("/proc/self/exe", path, PATH_MAX - 1);
+    path[length < 0 ? 0 : length] = '\0';
+    return length > 0;
+}
+
+/* Cuts the name off the path. Where the file is a link, the folder is the link's: what lies beside
+ * it was put there on purpose. */
+static void find_folder(char *path) {
+    char *slash = strrchr(path, '/');
+    if (slash == NULL) {
+        strcpy(image_folder, start_folder);
+        return;
+    }
+    *slash = '\0';
+    char resolved[PATH_MAX];
+    if (realpath(*path == '\0' ? "/" : path, resolved) != NULL) {
+        strcpy(image_folder, resolved);
+    }
+}
+
+void plue_image_prepare(void) {
+    plue_path_current(start_folder);
+    Dl_info image;
+    char path[PATH_MAX];
+    /* Not by a function of plue.h: that could be the one of another libplue in this process. In a
+     * program without any shared library there is nobody to ask. */
+    bool known = dladdr(image_folder, &image) != 0 && image.dli_fname != NULL;
+    if ((!known || is_program(&image)) && find_program(path)) {
+        find_folder(path);
+    } else if (known && strlen(image.dli_fname) < sizeof path) {
+        keep_loaded(image.dli_fname);
+        strcpy(path, image.dli_fname);
+        find_folder(path);
+    }
+}
+
+const char *plue_image_folder(void) {
+    return image_folder;
+}
+
+const char *plue_image_start_folder(void) {
+    return start_folder;
+}
+
+/* ------------------------------------------------------------------------------ the sidecar */
 
 static const char not_in_path[] = "there is no such program in PATH";
 
@@ -15,12 +132,18 @@ static bool is_file(const char *path, int mode) {
     return stat(path, &status) == 0 && S_ISREG(status.st_mode) && access(path, mode) == 0;
 }
 
-/* Writes the path of a file in the folder of this library (in that of the program that it is
- * linked into, if it is linked statically). */
-static bool find_beside_library(const char *name, char *path) {
-    const char *folder = plue_image_folder();
+static bool find_in(const char *folder, const char *name, char *path) {
     int length = snprintf(path, PATH_MAX, "%s/%s", folder, name);
     return *folder != '\0' && length < PATH_MAX && is_file(path, R_OK);
+}
+
+/* Writes the path of a file in the folder of this library (in that of the program that it is
+ * linked into, if it is linked statically), or where `make install` puts sidecars. */
+static bool find_installed(const char *name, char *path) {
+#if !defined(PLUE_LIBEXECDIR)
+#define PLUE_LIBEXECDIR ""
+#endif
+    return find_in(plue_image_folder(), name, path) || find_in(PLUE_LIBEXECDIR, name, path);
 }
 
 /* Looks `name` up in $PATH. */
@@ -48,27 +171,41 @@ static void use_given(struct plue_program *program, const char *given) {
     program->lack = not_in_path;
     bool is_path = strchr(given, '/') != NULL;
     const char *folder = is_path && *given != '/' ? plue_image_start_folder() : "";
-    snprintf(program->default_text, PATH_MAX, "%s%s%s", folder, *folder == '\0' ? "" : "/", given);
+    int length = snprintf(program->default_text, PATH_MAX, "%s%s%s", folder,
+                          *folder == '\0' ? "" : "/", given);
+    if (length >= PATH_MAX) {
+        program->default_text[0] = '\0'; /* there is no file with such a path */
+    }
     program->default_argv[0] = program->default_text;
 }
 
-static void use_default(struct plue_program *program) {
+/* Uses the script, with the first runtime that is in PATH. */
+static void use_script(struct plue_program *program) {
     static char bun[] = "bun";
+    static char node[] = "node";
+    program->lack = "plue-sidecar.js beside libplue needs Bun or Node, and neither is in PATH";
+    program->default_argv[0] = bun;
+    program->default_argv[1] = program->default_text;
+    if (!find_in_path(bun, program->path) && find_in_path(node, program->path)) {
+        program->default_argv[0] = node;
+    }
+}
+
+static void use_default(struct plue_program *program) {
     static char sidecar[] = "plue-sidecar";
     program->argv = program->default_argv;
     program->default_argv[0] = sidecar;
     program->default_argv[1] = NULL;
     program->default_argv[2] = NULL;
-    program->lack = "it is neither beside libplue nor in PATH; PLUE_SIDECAR can name another";
+    program->lack = "it is neither beside libplue nor in PATH; PLUE_SIDECAR can name another, and "
+                    "\"bun build --compile my-sidecar.ts --outfile plue-sidecar\" makes one";
     const char *given = plue_environment("PLUE_SIDECAR");
     if (given != NULL && *given != '\0') {
         use_given(program, given);
-    } else if (find_beside_library("plue-sidecar", program->default_text)) {
+    } else if (find_installed(sidecar, program->default_text)) {
         program->default_argv[0] = program->default_text;
-    } else if (find_beside_library("plue-sidecar.js", program->default_text)) {
-        program->lack = "plue-sidecar.js beside libplue needs it, and it is not in PATH";
-        program->default_argv[0] = bun;
-        program->default_argv[1] = program->default_text;
+    } else if (find_installed("plue-sidecar.js", program->default_text)) {
+        use_script(program);
     }
 }
 

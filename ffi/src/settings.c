@@ -2,8 +2,7 @@
 
 #include "guest.h"
 #include "outcome.h"
-#include "path.h"
-#include "state.h"
+#include "program.h"
 #include "text.h"
 
 #include <stdlib.h>
@@ -163,15 +162,13 @@ int plue_init_with_options(const plue_options_t *given) {
         free_settings(&settings);
         return fail("out_of_memory", "Out of memory");
     }
-    struct plue_wake wake = {0};
-    pthread_mutex_lock(&plue_lock);
+    plue_lock();
     bool too_late = plue_settings.in_use || plue_stopping;
     if (!too_late) {
         plue_settings = settings;
-        plue_guest_configure(&wake);
+        plue_guest_configure();
     }
-    pthread_mutex_unlock(&plue_lock);
-    plue_guest_wake(&wake);
+    plue_unlock();
     if (too_late) {
         free_settings(&settings);
         return fail("invalid_argument",

@@ -3,11 +3,11 @@
 #define PLUE_SETTINGS_H
 
 #include "plue.h"
+#include "state.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* plue_lock is held for all of it. */
 struct plue_settings {
     bool in_use; /* a call or plue_init() has been made: too late for another plue_init() */
     int mode;
@@ -19,9 +19,9 @@ struct plue_settings {
     uint32_t abort_grace_ms;
 };
 
-extern struct plue_settings plue_settings;
+extern struct plue_settings plue_settings PLUE_GUARDED;
 
 /* Forgets everything: the defaults hold again. */
-void plue_settings_reset(void);
+void plue_settings_reset(void) PLUE_LOCKED;
 
 #endif

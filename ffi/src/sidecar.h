@@ -5,6 +5,7 @@
 #include "frame.h"
 #include "outcome.h"
 #include "peer.h"
+#include "state.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,44 +14,40 @@ struct plue_sidecar;
 
 enum plue_sidecar_state { PLUE_SIDECAR_READY, PLUE_SIDECAR_FAILED, PLUE_SIDECAR_STARTING };
 
-/* ---- with plue_lock held ---- */
-
 /* Starts the sidecar if none runs. READY sets `*peer`, FAILED sets `*failure`. After STARTING: wait
- * for plue_changed, and ask again with the same `*waited`, which is false at first; a start that
+ * for plue_change(), and ask again with the same `*waited`, which is false at first; a start that
  * failed in between is then reported instead of tried again. */
 enum plue_sidecar_state plue_sidecar_ensure(bool *waited, struct plue_peer **peer,
-                                            struct plue_outcome *failure);
+                                            struct plue_outcome *failure) PLUE_LOCKED;
 
 /* Says whether there is one, or the thread of one that has ended. */
-bool plue_sidecar_exists(void);
+bool plue_sidecar_exists(void) PLUE_LOCKED;
 
 /* The running sidecar whose peer has that generation; NULL if it has ended. */
-struct plue_sidecar *plue_sidecar_of(uint64_t generation);
+struct plue_sidecar *plue_sidecar_of(uint64_t generation) PLUE_LOCKED;
 
 /* The same; keeps its memory and its socket. */
-struct plue_sidecar *plue_sidecar_hold(uint64_t generation);
+struct plue_sidecar *plue_sidecar_hold(uint64_t generation) PLUE_LOCKED;
 
 /* Asks the sidecar for a sign of life, and has it killed if none comes. */
-void plue_sidecar_ping(struct plue_sidecar *sidecar);
+void plue_sidecar_ping(struct plue_sidecar *sidecar) PLUE_LOCKED;
 
 /* Fails the running calls and asks the sidecar to end. Returns it, or NULL if there is none. */
-struct plue_sidecar *plue_sidecar_begin_shutdown(void);
+struct plue_sidecar *plue_sidecar_begin_shutdown(void) PLUE_LOCKED;
 
 /* Forgets the sidecar and the failed starts, after plue_sidecar_join(). The sidecar is then to be
  * unheld. */
-void plue_sidecar_end_shutdown(void);
-
-/* ---- without it ---- */
+void plue_sidecar_end_shutdown(void) PLUE_LOCKED;
 
 /* Undoes plue_sidecar_hold(). */
 void plue_sidecar_unhold(struct plue_sidecar *sidecar);
 
 /* Sends a frame, or queues what the socket does not take. Never blocks. Takes the frame.
- * May be called with plue_lock held, too. */
+ * May be called with the lock held, too. */
 void plue_sidecar_send(struct plue_sidecar *sidecar, struct plue_frame *frame);
 
 /* Waits for the sidecar's end. */
-void plue_sidecar_join(struct plue_sidecar *sidecar);
+void plue_sidecar_join(struct plue_sidecar *sidecar) PLUE_UNLOCKED;
 
 /* In the child of a fork(): closes the copy of the socket, so that the sidecar still sees its
  * host's end. */

@@ -1,16 +1,54 @@
 #include "state.h"
 
+#include "abort.h"
 #include "call.h"
 #include "guest.h"
-#include "image.h"
 #include "outcome.h"
 #include "platform.h"
+#include "plue.h"
 #include "process.h"
+#include "program.h"
+#include "settings.h"
 #include "sidecar.h"
 
-pthread_mutex_t plue_lock = PTHREAD_MUTEX_INITIALIZER;
-pthread_cond_t plue_changed;
+struct plue_mutex plue_mutex = {PTHREAD_MUTEX_INITIALIZER};
 bool plue_stopping;
+
+/* How often plue_change() was called. */
+static atomic_uint changes;
+
+void plue_lock(void) PLUE_CHECKED(no_thread_safety_analysis) {
+    pthread_mutex_lock(&plue_mutex.mutex);
+}
+
+bool plue_try_lock(void) PLUE_CHECKED(no_thread_safety_analysis) {
+    return pthread_mutex_trylock(&plue_mutex.mutex) == 0;
+}
+
+void plue_unlock(void) PLUE_CHECKED(no_thread_safety_analysis) {
+    do {
+        struct plue_aborts aborts = plue_aborts_take();
+        struct plue_wake wake = plue_guest_take_wake();
+        pthread_mutex_unlock(&plue_mutex.mutex);
+        plue_guest_wake(&wake);
+        plue_aborts_carry_out(&aborts);
+        /* A thread that aborted a signal meanwhile found the lock taken, and left it to this one. */
+    } while (plue_aborts_are_due() && plue_try_lock());
+}
+
+void plue_change(void) {
+    atomic_fetch_add(&changes, 1);
+    plue_unpark(&changes);
+}
+
+void plue_wait_for_change(uint64_t at_ms) {
+    unsigned seen = atomic_load(&changes);
+    plue_unlock();
+    plue_park(&changes, seen, at_ms);
+    plue_lock();
+}
+
+/* ------------------------------------------------------------------------------------- fork */
 
 const char plue_forked_message[] =
     "This process was made by fork() while libplue was at work: call plue_shutdown() before fork(), "
@@ -22,38 +60,36 @@ static bool forked;
  * that the child finds everything as it should be. */
 static _Thread_local bool passes_on;
 
-/* A thread, a process or a runtime that the child would not have. */
-static bool is_at_work(void) {
+/* Whether there is a thread, a process or a runtime that the child would not have. */
+static bool is_at_work(void) PLUE_LOCKED {
     return plue_stopping || plue_sidecar_exists() || plue_guest_peer() != NULL ||
            plue_calls_are_running();
 }
 
-static void before_fork(void) {
+static void before_fork(void) PLUE_CHECKED(no_thread_safety_analysis) {
     /* Never waits: a signal handler may fork while its thread has the lock. */
-    if (pthread_mutex_trylock(&plue_lock) == 0) {
+    if (plue_try_lock()) {
         passes_on = !forked && !is_at_work();
         if (!passes_on) {
-            pthread_mutex_unlock(&plue_lock);
+            pthread_mutex_unlock(&plue_mutex.mutex);
         }
     }
     plue_process_before_fork();
 }
 
-static void after_fork_in_parent(void) {
+static void after_fork_in_parent(void) PLUE_CHECKED(no_thread_safety_analysis) {
     plue_process_after_fork_in_parent();
     if (passes_on) {
         passes_on = false;
-        pthread_mutex_unlock(&plue_lock);
+        plue_unlock();
     }
 }
 
-static void after_fork_in_child(void) {
+static void after_fork_in_child(void) PLUE_CHECKED(no_thread_safety_analysis) {
     plue_process_after_fork_in_child();
     if (passes_on) {
         passes_on = false;
-        /* A thread that the child does not have may just have been leaving it. */
-        plue_condition_init(&plue_changed);
-        pthread_mutex_unlock(&plue_lock);
+        plue_unlock();
         return;
     }
     forked = true;
@@ -67,8 +103,59 @@ bool plue_is_forked(void) {
 /* When the library is loaded, and so before any thread can use it. Statically linked, before the
  * constructors of the program's own objects, which may call tools: 101 is the first that is free. */
 __attribute__((constructor(101))) static void initialise(void) {
-    plue_condition_init(&plue_changed);
     plue_outcome_prepare();
     plue_image_prepare();
     pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+}
+
+/* --------------------------------------------------------------------------------- shutdown */
+
+static void wait_for_other_shutdown(void) PLUE_LOCKED {
+    while (plue_stopping) {
+        plue_wait_for_change(PLUE_NEVER_MS);
+    }
+}
+
+static void shut_down(void) PLUE_UNLOCKED {
+    plue_lock();
+    if (plue_stopping) {
+        wait_for_other_shutdown();
+        plue_unlock();
+        return;
+    }
+    plue_stopping = true;
+    plue_change();
+    plue_guest_shutdown();
+    struct plue_sidecar *sidecar = plue_sidecar_begin_shutdown();
+    plue_unlock();
+    if (sidecar != NULL) {
+        plue_sidecar_join(sidecar);
+    }
+    plue_lock();
+    plue_sidecar_end_shutdown();
+    plue_settings_reset();
+    plue_guest_configure(); /* it forgets what it was asked to offer */
+    plue_stopping = false;
+    plue_change();
+    plue_unlock();
+    if (sidecar != NULL) {
+        plue_sidecar_unhold(sidecar);
+    }
+}
+
+void plue_shutdown(void) {
+    if (plue_is_forked()) {
+        return;
+    }
+    int cancellation = plue_cancellation_off();
+    shut_down();
+    plue_cancellation_restore(cancellation);
+}
+
+uint32_t plue_abi_version(void) {
+    return PLUE_ABI_VERSION;
+}
+
+const char *plue_get_version(void) {
+    return PLUE_VERSION;
 }

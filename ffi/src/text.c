@@ -126,3 +126,27 @@ size_t plue_text_prefix(const char *text, size_t most) {
     }
     return is_continuation(bytes[end]) ? most : end;
 }
+
+struct plue_shared_text *plue_shared_text_new(const void *bytes, size_t length) {
+    struct plue_shared_text *text = malloc(sizeof *text + length + 1);
+    if (text != NULL) {
+        atomic_init(&text->references, 1);
+        text->length = length;
+        memcpy(text->bytes, bytes, length);
+        text->bytes[length] = '\0';
+    }
+    return text;
+}
+
+struct plue_shared_text *plue_shared_text_retain(struct plue_shared_text *text) {
+    if (text != NULL) {
+        atomic_fetch_add(&text->references, 1);
+    }
+    return text;
+}
+
+void plue_shared_text_release(struct plue_shared_text *text) {
+    if (text != NULL && atomic_fetch_sub(&text->references, 1) == 1) {
+        free(text);
+    }
+}

@@ -2,6 +2,7 @@
 #ifndef PLUE_TEXT_H
 #define PLUE_TEXT_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -22,5 +23,20 @@ char *plue_text_repair(const void *text, size_t length);
 /* The length of the longest beginning of a string that has at most `most` bytes and cuts no
  * character in two: printf("%.*s", (int)plue_text_prefix(text, 100), text). */
 size_t plue_text_prefix(const char *text, size_t most);
+
+/* A text that threads read while another one replaces it: it is counted, and freed with the last
+ * reference. */
+struct plue_shared_text {
+    atomic_size_t references;
+    size_t length;
+    char bytes[]; /* and a NUL */
+};
+
+/* Copies the bytes, with one reference. NULL when out of memory. */
+struct plue_shared_text *plue_shared_text_new(const void *bytes, size_t length);
+
+/* NULL is fine for both. */
+struct plue_shared_text *plue_shared_text_retain(struct plue_shared_text *text);
+void plue_shared_text_release(struct plue_shared_text *text);
 
 #endif

@@ -96,7 +96,7 @@ static void test_bad_starts(void) {
         {"unknown_frame", "broke the protocol"},
         {"short_result", "broke the protocol"},
         {"close", "(killed by signal 9)"},
-        {"old", "version 9 of the protocol, this library version 1"},
+        {"old", "version 9 of the protocol, this library version 2"},
     };
     for (size_t i = 0; i < sizeof starts / sizeof *starts; i++) {
         expect_bad_start(starts[i][0], starts[i][1]);

@@ -54,7 +54,7 @@ static void drain(struct fake_tools *tools, uint8_t **buffer, uint32_t *size) {
 
 /* One attachment, until it is told to stop or has run enough calls. */
 static void attach_and_serve(void) {
-    struct fake_tools tools = {.send = push, .version = 1};
+    struct fake_tools tools = {.send = push, .version = 2};
     uint32_t size = 20;
     uint8_t *buffer = malloc(size);
     int wakes = plue_guest_attach(by_socket ? NULL : wake);

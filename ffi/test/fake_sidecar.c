@@ -79,7 +79,7 @@ static void babble(struct fake_tools *tools) {
 
 int main(int count, char **arguments) {
     const char *manner = count > 1 ? arguments[1] : "";
-    struct fake_tools tools = {.send = send_all, .version = 1};
+    struct fake_tools tools = {.send = send_all, .version = 2};
     if (strcmp(manner, "exit") == 0) {
         return 5;
     }

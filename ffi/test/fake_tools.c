@@ -18,6 +18,7 @@ enum { EVENTS_OF_A_FLOOD = 100 }; /* in each turn */
 struct fake_call {
     struct fake_call *next;
     uint64_t id;
+    uint64_t signal;
     uint64_t until_ms; /* HELD: until it is released */
     bool is_deaf;
     bool is_flooding;
@@ -83,6 +84,7 @@ static void fail(struct fake_tools *tools, uint64_t id, const char *code, const 
 
 struct request {
     uint64_t id;
+    uint64_t signal;
     bool wants_metadata;
     char *name;
     char *params;
@@ -97,10 +99,11 @@ static long number(const char *json, const char *key) {
     return at == NULL ? 0 : strtol(at + strlen(pattern), NULL, 10);
 }
 
-static struct fake_call *sleep_until(struct fake_tools *tools, uint64_t id, uint64_t until_ms,
-                                     const char *answer) {
+static struct fake_call *sleep_until(struct fake_tools *tools, const struct request *request,
+                                     uint64_t until_ms, const char *answer) {
     struct fake_call *call = calloc(1, sizeof *call);
-    call->id = id;
+    call->id = request->id;
+    call->signal = request->signal;
     call->until_ms = until_ms;
     snprintf(call->answer, sizeof call->answer, "%s", answer);
     call->next = tools->sleeping;
@@ -109,7 +112,7 @@ static struct fake_call *sleep_until(struct fake_tools *tools, uint64_t id, uint
 }
 
 static void hold(struct fake_tools *tools, const struct request *request) {
-    struct fake_call *call = sleep_until(tools, request->id, HELD, "{\"held\":true}");
+    struct fake_call *call = sleep_until(tools, request, HELD, "{\"held\":true}");
     call->is_deaf = strstr(request->params, "\"deaf\":true") != NULL;
     call->is_flooding =
         request->wants_metadata && strstr(request->params, "\"flood\":true") != NULL;
@@ -211,10 +214,10 @@ static void run_tool(struct fake_tools *tools, const struct request *request) {
     } else if (strcmp(name, "echo") == 0) {
         succeed(tools, id, params);
     } else if (strcmp(name, "later") == 0) {
-        sleep_until(tools, id, now_ms(), params);
+        sleep_until(tools, request, now_ms(), params);
     } else if (strcmp(name, "sleep") == 0) {
         snprintf(json, sizeof json, "{\"slept\":%ld}", number(params, "ms"));
-        sleep_until(tools, id, now_ms() + (uint64_t)number(params, "ms"), json);
+        sleep_until(tools, request, now_ms() + (uint64_t)number(params, "ms"), json);
     } else if (strcmp(name, "hold") == 0) {
         hold(tools, request);
     } else if (strcmp(name, "release") == 0) {
@@ -267,8 +270,10 @@ static char *read_string(const uint8_t *lengths, int index, const uint8_t **text
 }
 
 static void execute(struct fake_tools *tools, uint64_t id, int flags, const uint8_t *payload) {
+    struct request request = {
+        .id = id, .signal = read_u64(payload), .wants_metadata = flags & 1};
+    payload += 8;
     const uint8_t *text = payload + 16;
-    struct request request = {.id = id, .wants_metadata = flags & 1};
     request.name = read_string(payload, 0, &text, "");
     request.params = read_string(payload, 1, &text, "{}");
     request.session = read_string(payload, 2, &text, "");
@@ -283,7 +288,7 @@ static void execute(struct fake_tools *tools, uint64_t id, int flags, const uint
 
 static void configure(struct fake_tools *tools, uint64_t id, const uint8_t *payload) {
     static const char list[] = "{\"echo\":{\"name\":\"echo\"},\"pid\":{\"name\":\"pid\"}}";
-    static const char hello[] = "{\"protocol\":1,\"runtime\":\"C\"}";
+    static const char hello[] = "{\"protocol\":2,\"runtime\":\"C\"}";
     const uint8_t *text = payload + 8;
     tools->configuration = id;
     char *module = read_string(payload, 0, &text, "");
@@ -300,18 +305,20 @@ static void configure(struct fake_tools *tools, uint64_t id, const uint8_t *payl
     free(config);
 }
 
-static void end_sleep(struct fake_tools *tools, uint64_t id, const char *reason) {
+/* Ends the sleep of the call with the id, or the sleeps of all calls with that signal. */
+static void end_sleeps(struct fake_tools *tools, bool is_of_signal, uint64_t id,
+                       const char *reason) {
     struct fake_call **at = &tools->sleeping;
-    while (*at != NULL && (*at)->id != id) {
-        at = &(*at)->next;
+    while (*at != NULL) {
+        struct fake_call *call = *at;
+        if (call->is_deaf || (is_of_signal ? call->signal : call->id) != id) {
+            at = &call->next;
+            continue;
+        }
+        *at = call->next;
+        fail(tools, call->id, "aborted", reason);
+        free(call);
     }
-    if (*at == NULL || (*at)->is_deaf) {
-        return;
-    }
-    struct fake_call *call = *at;
-    *at = call->next;
-    fail(tools, id, "aborted", reason);
-    free(call);
 }
 
 static void act(struct fake_tools *tools, const uint8_t *frame, size_t length) {
@@ -324,7 +331,7 @@ static void act(struct fake_tools *tools, const uint8_t *frame, size_t length) {
     case ABORT: {
         char reason[200];
         snprintf(reason, sizeof reason, "%.*s", (int)(length - HEADER), (const char *)payload);
-        end_sleep(tools, id, reason);
+        end_sleeps(tools, frame[5] & 1, id, reason);
         break;
     }
     case CONFIG:

@@ -388,7 +388,8 @@ static void test_no_environment(void) {
 static void test_no_program(void) {
     init_with((plue_options_t){.mode = PLUE_MODE_AUTO});
     expect_failure("echo", "{}", "runtime_unavailable",
-                   "it is neither beside libplue nor in PATH; PLUE_SIDECAR can name another");
+                   "it is neither beside libplue nor in PATH; PLUE_SIDECAR can name another, and "
+                   "\"bun build --compile my-sidecar.ts --outfile plue-sidecar\" makes one");
     plue_shutdown();
 }
 

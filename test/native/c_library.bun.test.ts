@@ -109,6 +109,11 @@ describe("libplue.so", () => {
 });
 
 describe("the C half", () => {
+  maybe(hasProgram("clang") && missing === undefined, "there is no clang")(
+    "takes its lock where it must, and gives it back, says clang",
+    () => make("check"),
+  );
+
   withCompiler(
     "passes its unit tests",
     () => passWithFake(join(PROGRAMS, "units")),

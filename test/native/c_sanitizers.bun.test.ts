@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { maybe } from "../support/skip.ts";
-import { BUILD, hasProgram, make, noCompiler, PROGRAMS, ROOT, run, said } from "./support.ts";
+import { BUILD, hasProgram, make, noCompiler, PROGRAMS, run, said } from "./support.ts";
 
 /** Seconds for each long run; `npm run test:soak` sets it. */
 const SOAK = Number(process.env["PLUE_SOAK"] ?? 0);
@@ -119,7 +119,7 @@ for (const sanitizer of ["thread", "address,undefined"]) {
   });
 }
 
-describe("under valgrind", () => {
+describe("under valgrind, without what only Linux has", () => {
   const withValgrind = maybe(
     missing === undefined && hasProgram("valgrind"),
     missing ?? "there is no valgrind",
@@ -132,40 +132,31 @@ describe("under valgrind", () => {
     "race:30",
     "stress:4:100:echo",
   ];
-  const tools = {
-    memcheck: [
-      "--leak-check=full",
-      "--errors-for-leak-kinds=definite,possible",
-    ],
-    helgrind: [`--suppressions=${join(ROOT, "ffi", "test", "helgrind.supp")}`],
-  };
-  for (const [tool, flags] of Object.entries(tools)) {
+  withValgrind("memcheck reports nothing", async () => {
+    const build = join(BUILD, "portable");
+    const programs = join(build, "test");
+    make("all", "test-programs");
+    make("-j2", `BUILD=${build}`, "PORTABLE=1", "all", "test-programs");
     const valgrind = [
       "valgrind",
       "-q",
       // One thread runs at a time, and a busy one would keep the others out for long.
       "--fair-sched=yes",
-      `--tool=${tool}`,
       "--error-exitcode=9",
-      ...flags,
+      "--leak-check=full",
+      "--errors-for-leak-kinds=definite,possible",
     ];
-    // What helgrind sees, ThreadSanitizer sees too, and sooner.
-    const isShort = tool === "memcheck" || SOAK > 0;
-    const whenTime = isShort ? withValgrind : maybe(false, "long: npm run test:soak");
-    whenTime(`${tool} reports nothing`, async () => {
-      make("all", "test-programs");
-      await succeed(
-        [...valgrind, join(PROGRAMS, "fake_guest"), "callback", "50", ...few],
-        [...valgrind, join(PROGRAMS, "suite"), ...few, "shutdown"],
-        [
-          ...valgrind,
-          join(PROGRAMS, "process"),
-          join(PROGRAMS, "fake_sidecar"),
-          "no_stdio",
-        ],
-      );
-    });
-  }
+    await succeed(
+      [...valgrind, join(programs, "fake_guest"), "callback", "50", ...few],
+      [...valgrind, join(programs, "suite"), ...few, "shutdown"],
+      [
+        ...valgrind,
+        join(programs, "process"),
+        join(PROGRAMS, "fake_sidecar"),
+        "no_stdio",
+      ],
+    );
+  });
 });
 
 describe("over a million calls", () => {

@@ -12,6 +12,7 @@ import {
   readFileSync,
   realpathSync,
   rmSync,
+  symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
@@ -261,6 +262,26 @@ describe("a host in C", () => {
       lines.replace(/^npm install .*\n/m, ""),
     ]);
     assertStringIncludes(output, 'result: {"message":"hello"}');
+  });
+
+  test("runs its tools in Node where there is no Bun", async () => {
+    const bin = join(folder, "bin");
+    mkdirSync(bin);
+    symlinkSync(
+      (await succeed(["sh", "-ec", "command -v node"])).trim(),
+      join(bin, "node"),
+    );
+    const env = { PATH: bin, PLUE_TOOLS: join(app, "tools.ts") };
+    const host = join(app, "host");
+    const outcome = await run([
+      "/bin/sh",
+      "-ec",
+      'exec "$@"',
+      "sh",
+      host,
+      "echo",
+    ], { env });
+    assertStringIncludes(outcome.stdout, "result: {}", said(outcome));
   });
 
   test("runs with the sidecar that ffi/README.md compiles", async () => {

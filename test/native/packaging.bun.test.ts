@@ -200,6 +200,28 @@ describe("a host of another project", () => {
     },
   );
 
+  withPkgConfig(
+    "finds the sidecar of the same prefix, linked either way",
+    async () => {
+      const prefix = join(folder, "with_sidecar");
+      make("-s", "install", `PREFIX=${prefix}`);
+      cpSync(
+        FAKE_SIDECAR.PLUE_SIDECAR,
+        join(prefix, "libexec", "plue-sidecar"),
+      );
+      const archive = `${prefix}/lib/libplue.a -pthread -ldl`;
+      const shared = `-L${prefix}/lib -lplue -Wl,-rpath,${prefix}/lib`;
+      for (const libraries of [archive, shared]) {
+        const host = join(folder, "host_with_sidecar");
+        await shell(
+          `cc ${SOURCE} -o ${host} -I${prefix}/include ${libraries}`,
+          prefix,
+        );
+        await succeed([host, "echo"]);
+      }
+    },
+  );
+
   withCmake("is refused another minor version by CMake", async () => {
     for (
       const [version, isFound] of [

@@ -6,7 +6,7 @@
  */
 
 /** The protocol that this side speaks. */
-export const PROTOCOL_VERSION = 1;
+export const PROTOCOL_VERSION = 2;
 
 /** How many bytes stand before a frame's payload. */
 const HEADER_BYTES = 16;
@@ -44,6 +44,12 @@ export type ReplyType = typeof REPLY[keyof typeof REPLY];
 
 /** The flag of an execute frame: the caller listens to metadata. */
 export const WANTS_METADATA = 1;
+
+/** The flag of an abort frame: its id is that of an abort signal, not of a call. */
+export const ABORTS_SIGNAL = 1;
+
+/** How many bytes stand before the strings of an execute frame: the id of its abort signal. */
+export const SIGNAL_BYTES = 8;
 
 /** The flag of a result frame: the call failed. */
 export const CALL_FAILED = 1;
@@ -86,12 +92,18 @@ export function readFrames(bytes: Uint8Array, handle: (frame: Frame) => void): n
     handle({
       type: byteAt(bytes, at + 4),
       flags: byteAt(bytes, at + 5),
-      id: readU32(bytes, at + 8) + readU32(bytes, at + 12) * 2 ** 32,
+      id: readU64(bytes, at + 8),
       payload: bytes.subarray(at + HEADER_BYTES, at + size),
     });
     at += size;
   }
   return at;
+}
+
+/** The id of a call or an abort signal at the beginning of bytes. */
+export function readId(bytes: Uint8Array): number {
+  if (bytes.length < SIGNAL_BYTES) throw new FrameError("Cannot read an id: it is cut off");
+  return readU64(bytes, 0);
 }
 
 /** Text that is a payload, or a part of one. */
@@ -123,6 +135,10 @@ export function readStrings(payload: Uint8Array, count: number): (string | undef
   }
   if (at !== payload.length) throw new FrameError("Cannot read strings: bytes are left over");
   return strings;
+}
+
+function readU64(bytes: Uint8Array, at: number): number {
+  return readU32(bytes, at) + readU32(bytes, at + 4) * 2 ** 32;
 }
 
 function readU32(bytes: Uint8Array, at: number): number {

@@ -9,13 +9,16 @@ import type { DispatchContext } from "../../execute/mod.ts";
 import { isObject } from "../../tool/mod.ts";
 import { NativeConfigError, readNativeConfig } from "./config.ts";
 import {
+  ABORTS_SIGNAL,
   type Frame,
   FrameError,
   PROTOCOL_VERSION,
   readFrames,
+  readId,
   readStrings,
   readText,
   REQUEST,
+  SIGNAL_BYTES,
   WANTS_METADATA,
 } from "./frames.ts";
 import { HostTools, type NativeTools, type Ticker } from "./host_tools.ts";
@@ -52,6 +55,18 @@ const MAX_SPARE = 64;
 /** The id before the first configuration, and after the last. */
 const NONE = -1;
 
+/** The id of no abort signal. */
+const NO_SIGNAL = 0;
+
+/** A call of the host. */
+interface HostCall {
+  readonly id: number;
+  readonly signalId: number;
+  readonly wantsEvents: boolean;
+  readonly strings: (string | undefined)[];
+  readonly controller: AbortController;
+}
+
 /** Why there are no tools. */
 interface HostRefusal {
   readonly code: "invalid_argument" | "runtime_unavailable";
@@ -66,6 +81,8 @@ export class HostBridge {
   readonly #replies: Replies;
   /** The controller of each running call, by the call's id. */
   readonly #running: Map<number, AbortController> = new Map();
+  /** The running calls that carry an abort signal, by the signal's id. */
+  readonly #carriers: Map<number, Set<number>> = new Map();
   /**
    * Controllers that aborted nothing, for later calls. Only the dispatcher has seen their signals,
    * and it has let go of them: tools are given another signal. To make a controller is a tenth of a
@@ -114,9 +131,9 @@ export class HostBridge {
   #take({ type, flags, id, payload }: Frame): void {
     switch (type) {
       case REQUEST.execute:
-        return this.#execute(id, (flags & WANTS_METADATA) !== 0, readStrings(payload, 4));
+        return this.#execute(id, flags, payload);
       case REQUEST.abort:
-        return this.#abort(id, readText(payload));
+        return this.#abort(id, (flags & ABORTS_SIGNAL) !== 0, readText(payload));
       case REQUEST.shutdown:
         this.#abortAll("The host shuts down");
         return this.#options.onShutdown?.();
@@ -199,28 +216,41 @@ export class HostBridge {
     return false;
   }
 
-  #execute(id: number, wantsEvents: boolean, strings: (string | undefined)[]): void {
+  #execute(id: number, flags: number, payload: Uint8Array): void {
     const tools = this.#tools;
-    const controller = this.#spare.pop() ?? new AbortController();
-    this.#running.set(id, controller);
-    if (tools instanceof Promise) {
-      tools.then((ready) => this.#dispatch(ready, id, wantsEvents, strings, controller));
-    } else this.#dispatch(tools, id, wantsEvents, strings, controller);
+    const call: HostCall = {
+      id,
+      signalId: readId(payload),
+      wantsEvents: (flags & WANTS_METADATA) !== 0,
+      strings: readStrings(payload.subarray(SIGNAL_BYTES), 4),
+      controller: this.#spare.pop() ?? new AbortController(),
+    };
+    this.#running.set(id, call.controller);
+    if (call.signalId !== NO_SIGNAL) {
+      const carriers = this.#carriers.get(call.signalId);
+      if (carriers === undefined) this.#carriers.set(call.signalId, new Set([id]));
+      else carriers.add(id);
+    }
+    if (tools instanceof Promise) tools.then((ready) => this.#dispatch(ready, call));
+    else this.#dispatch(tools, call);
   }
 
-  #dispatch(
-    tools: HostTools | HostRefusal,
-    id: number,
-    wantsEvents: boolean,
-    [name = "", params, sessionId, messageId]: (string | undefined)[],
-    controller: AbortController,
-  ): void {
+  #end({ id, signalId }: HostCall): void {
+    this.#running.delete(id);
+    if (signalId === NO_SIGNAL) return;
+    const carriers = this.#carriers.get(signalId);
+    carriers?.delete(id);
+    if (carriers?.size === 0) this.#carriers.delete(signalId);
+  }
+
+  #dispatch(tools: HostTools | HostRefusal, call: HostCall): void {
+    const { id, wantsEvents, strings: [name = "", params, sessionId, messageId] } = call;
     const tool = wantsEvents ? name : undefined;
     if (!(tools instanceof HostTools)) {
-      this.#running.delete(id);
+      this.#end(call);
       return this.#replies.failure(id, tools.code, tools.message, tool);
     }
-    const { signal } = controller;
+    const { signal } = call.controller;
     const context: DispatchContext = { sessionId, messageId, signal };
     tools.dispatcher
       .dispatch(
@@ -228,8 +258,8 @@ export class HostBridge {
         wantsEvents ? this.#listening(id, signal, context) : context,
       )
       .then((result) => {
-        this.#running.delete(id);
-        if (!signal.aborted && this.#spare.length < MAX_SPARE) this.#spare.push(controller);
+        this.#end(call);
+        if (!signal.aborted && this.#spare.length < MAX_SPARE) this.#spare.push(call.controller);
         // The list goes first: the host may ask for it as soon as it has the result.
         if (tools.isListStale && tools === this.#tools) this.#list(tools);
         const said = !result.ok && result.error.code === "aborted"
@@ -249,8 +279,9 @@ export class HostBridge {
     };
   }
 
-  #abort(id: number, reason: string): void {
-    this.#running.get(id)?.abort(abortError(reason));
+  #abort(id: number, isSignal: boolean, reason: string): void {
+    const ids = isSignal ? this.#carriers.get(id) ?? [] : [id];
+    for (const call of ids) this.#running.get(call)?.abort(abortError(reason));
   }
 
   #abortAll(reason: string): void {

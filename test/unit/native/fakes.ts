@@ -49,6 +49,13 @@ export function strings(...texts: readonly (string | undefined)[]): Uint8Array {
   return block;
 }
 
+/** The payload of an execute frame: the id of its abort signal, and a block of strings. */
+export function call(signal: number, ...texts: readonly (string | undefined)[]): Uint8Array {
+  const id = new Uint8Array(8);
+  new DataView(id.buffer).setBigUint64(0, BigInt(signal), true);
+  return join(id, strings(...texts));
+}
+
 /** Several frames in a row. */
 export function join(...frames: readonly Uint8Array[]): Uint8Array {
   const all = new Uint8Array(frames.reduce((sum, { length }) => sum + length, 0));
@@ -127,6 +134,8 @@ interface ExecuteRequest {
   readonly metadata?: boolean;
   readonly session?: string;
   readonly message?: string;
+  /** The id of the abort signal; 0 is none. */
+  readonly signal?: number;
 }
 
 /** A host that talks to a bridge, and remembers what it was told. */
@@ -157,7 +166,7 @@ export class FakeHost {
 
   async configure(
     config?: unknown,
-    { id = 1, version = 1, module }: ConfigureRequest = {},
+    { id = 1, version = 2, module }: ConfigureRequest = {},
   ): Promise<void> {
     const json = config === undefined || typeof config === "string"
       ? config
@@ -170,18 +179,23 @@ export class FakeHost {
     id: number,
     tool: string,
     params?: unknown,
-    { metadata = false, session, message }: ExecuteRequest = {},
+    { metadata = false, session, message, signal = 0 }: ExecuteRequest = {},
   ): Promise<void> {
     const json = params === undefined || typeof params === "string"
       ? params
       : JSON.stringify(params);
-    const payload = strings(tool, json, session, message);
+    const payload = call(signal, tool, json, session, message);
     this.bridge.receive(frame(REQUEST.execute, metadata ? 1 : 0, id, payload));
     await settle();
   }
 
   async abort(id: number, reason: string): Promise<void> {
     this.bridge.receive(frame(REQUEST.abort, 0, id, encoder.encode(reason)));
+    await settle();
+  }
+
+  async abortSignal(signal: number, reason: string): Promise<void> {
+    this.bridge.receive(frame(REQUEST.abort, 1, signal, encoder.encode(reason)));
     await settle();
   }
 

@@ -3,11 +3,11 @@ import { describe, it } from "bun:test";
 import { Guest, type GuestLibrary, type GuestRuntime } from "../../../src/adapters/native/guest.ts";
 import { REQUEST } from "../../../src/adapters/native/frames.ts";
 import { fakeRegistry, fakeTool } from "../registry/fakes.ts";
-import { frame, readReplies, type Reply, settle, strings, toolsOfRegistry } from "./fakes.ts";
+import { call, frame, readReplies, type Reply, settle, strings, toolsOfRegistry } from "./fakes.ts";
 
 /** libplue as a guest sees it, with one configuration waiting. */
 class FakeLibrary implements GuestLibrary {
-  readonly frames: Uint8Array[] = [frame(REQUEST.configure, 1, 1, strings(undefined, undefined))];
+  readonly frames: Uint8Array[] = [frame(REQUEST.configure, 2, 1, strings(undefined, undefined))];
   readonly replies: Reply[] = [];
   readonly events: string[] = [];
   version = 1;
@@ -57,7 +57,7 @@ class FakeLibrary implements GuestLibrary {
 
   /** A native thread calls a tool. */
   async execute(id: number, tool: string, params: string) {
-    this.frames.push(frame(REQUEST.execute, 0, id, strings(tool, params, undefined, undefined)));
+    this.frames.push(frame(REQUEST.execute, 0, id, call(0, tool, params, undefined, undefined)));
     this.wake?.();
     await settle();
   }
@@ -155,7 +155,7 @@ describe("Guest, when it is woken", () => {
     const library = new FakeLibrary();
     const guest = await attach(library);
     for (const id of [1, 2, 3]) {
-      const payload = strings("echo", `{"id":${id}}`, undefined, undefined);
+      const payload = call(0, "echo", `{"id":${id}}`, undefined, undefined);
       library.frames.push(frame(REQUEST.execute, 0, id, payload));
     }
     library.wake?.();
@@ -168,7 +168,7 @@ describe("Guest, when it is woken", () => {
   it("takes the frames behind one that it cannot read, which wake it no more", async () => {
     const library = new FakeLibrary();
     const guest = await attach(library);
-    const payload = strings("echo", '{"id":2}', undefined, undefined);
+    const payload = call(0, "echo", '{"id":2}', undefined, undefined);
     library.frames.push(frame(99, 0, 1, new Uint8Array()));
     library.frames.push(frame(REQUEST.execute, 0, 2, payload));
     assertThrows(() => library.wake?.(), Error, "there is no type 99");

@@ -3,7 +3,7 @@ import { describe, it } from "bun:test";
 import { FrameError, REQUEST } from "../../../src/adapters/native/frames.ts";
 import type { ToolContext } from "../../../src/tool/mod.ts";
 import { fakeRegistry, fakeTool } from "../registry/fakes.ts";
-import { FakeHost, frame, join, settle, strings, toolsOfRegistry } from "./fakes.ts";
+import { call, FakeHost, frame, join, settle, strings, toolsOfRegistry } from "./fakes.ts";
 
 const anything = { type: "object" } as const;
 const echo = fakeTool("echo", { parameters: anything, execute: (params: unknown) => params });
@@ -36,8 +36,8 @@ describe("HostBridge, when it is configured", () => {
     const { host } = hostOf({ tools: [echo] });
     await host.configure(undefined, { id: 9 });
     assertEquals(host.replies.map(({ type, id }) => [type, id]), [["tools", 9], ["hello", 9]]);
-    assertEquals(host.of("hello")[0]?.value, { protocol: 1, runtime: "fake 1.0" });
-    assertEquals(host.of("hello")[0]?.flags, 1);
+    assertEquals(host.of("hello")[0]?.value, { protocol: 2, runtime: "fake 1.0" });
+    assertEquals(host.of("hello")[0]?.flags, 2);
     assertEquals(host.sent, 1);
   });
 
@@ -104,9 +104,9 @@ describe("HostBridge, when it is configured", () => {
 
   it("refuses another version of the protocol, which is not the configuration's fault", async () => {
     const { host } = hostOf({ tools: [echo] });
-    await host.configure({}, { version: 2 });
+    await host.configure({}, { version: 1 });
     assertEquals(host.of("failed").map(({ flags }) => flags), [0]);
-    assertStringIncludes(String(host.of("failed")[0]?.value), "version 2");
+    assertStringIncludes(String(host.of("failed")[0]?.value), "version 1");
     await host.execute(1, "echo");
     assertEquals((host.result(1) as { error: string }).error, "runtime_unavailable");
   });
@@ -137,8 +137,8 @@ describe("HostBridge, when it is configured", () => {
       onFailed: () => events.push(...host.replies.map(({ type }) => type), "onFailed"),
     });
     host.bridge.receive(join(
-      frame(REQUEST.configure, 1, 1, strings("x", undefined)),
-      frame(REQUEST.execute, 0, 1, strings("echo", undefined, undefined, undefined)),
+      frame(REQUEST.configure, 2, 1, strings("x", undefined)),
+      frame(REQUEST.execute, 0, 1, call(0, "echo", undefined, undefined, undefined)),
     ));
     await settle();
     assertEquals(events, ["failed", "onFailed"]);
@@ -338,7 +338,7 @@ describe("HostBridge, for a call", () => {
     host.bridge.receive(
       join(
         ...[1, 2, 3].map((id) =>
-          frame(REQUEST.execute, 0, id, strings("echo", `{"id":${id}}`, undefined, undefined))
+          frame(REQUEST.execute, 0, id, call(0, "echo", `{"id":${id}}`, undefined, undefined))
         ),
       ),
     );
@@ -402,6 +402,32 @@ describe("HostBridge, for an abort", () => {
     assertEquals(host.of("metadata").map(({ value }) => value), [
       { type: "error", tool: "a", error: "aborted", message },
     ]);
+  });
+
+  it("aborts the running calls that carry an abort signal, and no other", async () => {
+    const [a, b, c] = [held("a"), held("b"), held("c")];
+    const { host } = hostOf({ tools: [a.tool, b.tool, c.tool, echo] });
+    await host.configure();
+    await host.execute(1, "a", {}, { signal: 7 });
+    await host.execute(2, "b", {}, { signal: 7 });
+    await host.execute(3, "c", {}, { signal: 8 });
+    await host.execute(4, "echo", {}, { signal: 7 });
+    await host.abortSignal(7, "window closed");
+    await host.abortSignal(7, "twice");
+    await host.abortSignal(9, "of no call");
+    const signals = [a, b, c].map(({ context }) => context()?.signal);
+    assertEquals(signals.map((signal) => signal?.aborted), [true, true, false]);
+    assertEquals((signals[1]?.reason as DOMException).message, "window closed");
+    for (const { end } of [a, b, c]) end(null);
+    await settle();
+    assertStringIncludes((host.result(2) as { message: string }).message, ": window closed");
+    assertEquals([host.result(3), host.result(4)], [null, {}]);
+    // The next call with the same signal's id is another one.
+    await host.execute(5, "a", {}, { signal: 7 });
+    assertEquals(a.context()?.signal.aborted, false);
+    a.end(null);
+    await settle();
+    assertEquals(host.bridge.running, 0);
   });
 
   it("does without a reason, and does not care for a call that is over", async () => {

@@ -5,7 +5,16 @@ import { type SidecarProcess, startSidecar } from "../../../src/adapters/native/
 import type { SidecarSocketEvents } from "../../../src/adapters/native/sidecar.ts";
 import type { ToolContext } from "../../../src/tool/mod.ts";
 import { fakeRegistry, fakeTool } from "../registry/fakes.ts";
-import { frame, join, readReplies, type Reply, settle, strings, toolsOfRegistry } from "./fakes.ts";
+import {
+  call,
+  frame,
+  join,
+  readReplies,
+  type Reply,
+  settle,
+  strings,
+  toolsOfRegistry,
+} from "./fakes.ts";
 
 /** A process with a host at the other end of its socket. */
 function start(options: Partial<SidecarProcess> = {}, registry = fakeRegistry()) {
@@ -43,7 +52,7 @@ function start(options: Partial<SidecarProcess> = {}, registry = fakeRegistry())
   };
 }
 
-const configure = frame(REQUEST.configure, 1, 1, strings("tools.ts", undefined));
+const configure = frame(REQUEST.configure, 2, 1, strings("tools.ts", undefined));
 
 describe("startSidecar()", () => {
   it("loads the module that the host names, and answers", async () => {
@@ -55,8 +64,8 @@ describe("startSidecar()", () => {
         return Promise.resolve(tools);
       },
     });
-    const call = strings("a", undefined, undefined, undefined);
-    await host.send(configure, frame(REQUEST.execute, 0, 7, call));
+    const payload = call(0, "a", undefined, undefined, undefined);
+    await host.send(configure, frame(REQUEST.execute, 0, 7, payload));
     assertEquals(names, ["tools.ts"]);
     assertEquals(host.replies.map(({ type }) => type), ["tools", "hello", "result"]);
   });
@@ -84,8 +93,8 @@ describe("startSidecar()", () => {
       execute: () => 1,
     });
     const host = start({}, fakeRegistry({ tools: [tool] }));
-    const call = strings("a", undefined, undefined, undefined);
-    await host.send(configure, frame(REQUEST.execute, 0, 7, call));
+    const payload = call(0, "a", undefined, undefined, undefined);
+    await host.send(configure, frame(REQUEST.execute, 0, 7, payload));
     await host.send(frame(REQUEST.shutdown, 0, 0));
     await host.hangUp();
     await host.hangUp();
@@ -103,8 +112,8 @@ describe("startSidecar()", () => {
         }),
     });
     const host = start({}, fakeRegistry({ tools: [tool] }));
-    const call = strings("a", undefined, undefined, undefined);
-    await host.send(configure, frame(REQUEST.execute, 0, 7, call));
+    const payload = call(0, "a", undefined, undefined, undefined);
+    await host.send(configure, frame(REQUEST.execute, 0, 7, payload));
     assertEquals([signal?.aborted, host.events], [false, []]);
     await host.hangUp();
     assertEquals([signal?.aborted, host.events], [true, ["exit 0"]]);
@@ -125,8 +134,8 @@ describe("startSidecar()", () => {
       execute: () => 1,
     });
     const host = start({}, fakeRegistry({ tools: [tool] }));
-    const call = strings("a", undefined, undefined, undefined);
-    await host.send(configure, frame(REQUEST.execute, 0, 7, call));
+    const payload = call(0, "a", undefined, undefined, undefined);
+    await host.send(configure, frame(REQUEST.execute, 0, 7, payload));
     await host.hangUp();
     assertEquals(host.events.at(-1), "exit 1");
     assertEquals(host.events.length, 2);
