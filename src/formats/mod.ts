@@ -54,6 +54,7 @@ export {
   accumulateCalls,
   type AccumulateOptions,
   type CallAccumulator,
+  type PartialCall,
   type StreamTarget,
 } from "./stream.ts";
 export { encodeResult, encodeResults } from "./encode.ts";
