@@ -1,6 +1,6 @@
 // The checks that are not test files. Each is one program, judged by its exit code.
 
-import { existsSync } from "node:fs";
+import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { capture } from "./process.mjs";
 import { ROOT } from "./paths.mjs";
@@ -78,7 +78,8 @@ export async function runDocs(folder) {
     "mod.ts",
     "src",
     "README.md",
-    "docs/finding.md",
+    ...readdirSync(join(ROOT, "docs")).filter((name) => name.endsWith(".md"))
+      .map((name) => `docs/${name}`),
   ]);
   return judge("deno", ended, countJunit(junit));
 }
