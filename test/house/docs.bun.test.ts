@@ -1,10 +1,75 @@
 import { assertEquals, assertGreater, assertStringIncludes } from "@std/assert";
 import { describe, it } from "bun:test";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { maybe } from "../support/skip.ts";
 import { jsonOf } from "./source_tree.ts";
 
 const ENTRIES = Object.values(jsonOf("deno.json")["exports"] as Readonly<Record<string, string>>);
+
+/** The guides: what the README's table links to. */
+const GUIDES = [
+  ...readFileSync("README.md", "utf8").matchAll(/^\| \[[^\]]*\]\((docs\/\w+\.md)\)/gm),
+]
+  .map(([, file]) => file ?? "");
+/** Written for people, and linked from the guides. */
+const REFERENCES = ["docs/formats.md", "docs/specification.md"];
+
+describe("the guides", () => {
+  it("are all pages in docs, linked from the README", () => {
+    const pages = [...new Bun.Glob("docs/*.md").scanSync(".")];
+    assertGreater(pages.length, 10);
+    assertEquals(GUIDES.toSorted(), pages.filter((page) => !REFERENCES.includes(page)).toSorted());
+  });
+
+  it("take ten minutes at most", () => {
+    // 200 words of prose a minute. Code and tables are looked at, not read word by word.
+    const words = (file: string): number =>
+      readFileSync(file, "utf8").replaceAll(/^```.*?^```|^\|.*$/gms, "").split(/\s+/).length;
+    assertEquals(GUIDES.filter((file) => words(file) > 2_000), []);
+  });
+
+  it("leave no code out of the tests but what needs packages that are not here", () => {
+    const ignored = GUIDES.flatMap((file) =>
+      [...readFileSync(file, "utf8").matchAll(/^```[jt]s ignore$/gm)].map(() => file)
+    );
+    // The frameworks of http.md have a test in test/edge.
+    assertEquals(ignored.toSorted(), [
+      "docs/finding.md",
+      "docs/http.md",
+      "docs/http.md",
+      "docs/mcp.md",
+      "docs/mcp.md",
+    ]);
+  });
+});
+
+describe("the links of the documentation", () => {
+  const pages = ["README.md", "CONTRIBUTING.md", "ARCHITECTURE.md", "SECURITY.md"]
+    .concat([...new Bun.Glob("{docs,examples,ffi,bench}/**/*.md").scanSync(".")])
+    .filter((page) => !page.includes("node_modules"));
+  /** What a heading is called in a link. */
+  const slug = (heading: string): string =>
+    heading.toLowerCase().replaceAll(/[^\p{L}\p{N} _-]/gu, "").replaceAll(" ", "-");
+
+  it("lead to files and headings that are there", () => {
+    const dead = pages.flatMap((page) => {
+      const text = readFileSync(page, "utf8").replaceAll(/^```.*?^```/gms, "");
+      return [...text.matchAll(/\]\(([^)\s]+)\)|\b(?:src|href)="([^"]+)"/g)]
+        .map(([, link, source]) => link ?? source ?? "")
+        .filter((link) => !/^[a-z]+:/.test(link))
+        .filter((link) => {
+          const [path = "", heading] = link.split("#");
+          const file = path === "" ? page : join(dirname(page), path);
+          if (!existsSync(file)) return true;
+          return heading !== undefined && !readFileSync(file, "utf8").split("\n")
+            .some((line) => /^#+ /.test(line) && slug(line.replace(/^#+ /, "")) === heading);
+        })
+        .map((link) => `${page}: ${link}`);
+    });
+    assertEquals(dead, []);
+  });
+});
 
 describe("the documentation", () => {
   maybe(Bun.which("deno") !== null, "Deno is not here")(
