@@ -5,11 +5,15 @@ import { dirname, join } from "node:path";
 import { maybe } from "../support/skip.ts";
 import { jsonOf } from "./source_tree.ts";
 
-const ENTRIES = Object.values(jsonOf("deno.json")["exports"] as Readonly<Record<string, string>>);
+const ENTRIES = Object.values(
+  jsonOf("deno.json")["exports"] as Readonly<Record<string, string>>,
+);
 
 /** The guides: what the README's table links to. */
 const GUIDES = [
-  ...readFileSync("README.md", "utf8").matchAll(/^\| \[[^\]]*\]\((docs\/\w+\.md)\)/gm),
+  ...readFileSync("README.md", "utf8").matchAll(
+    /^\| \[[^\]]*\]\((docs\/\w+\.md)\)/gm,
+  ),
 ]
   .map(([, file]) => file ?? "");
 /** Written for people, and linked from the guides. */
@@ -19,19 +23,26 @@ describe("the guides", () => {
   it("are all pages in docs, linked from the README", () => {
     const pages = [...new Bun.Glob("docs/*.md").scanSync(".")];
     assertGreater(pages.length, 10);
-    assertEquals(GUIDES.toSorted(), pages.filter((page) => !REFERENCES.includes(page)).toSorted());
+    assertEquals(
+      GUIDES.toSorted(),
+      pages.filter((page) => !REFERENCES.includes(page)).toSorted(),
+    );
   });
 
   it("take ten minutes at most", () => {
     // 200 words of prose a minute. Code and tables are looked at, not read word by word.
     const words = (file: string): number =>
-      readFileSync(file, "utf8").replaceAll(/^```.*?^```|^\|.*$/gms, "").split(/\s+/).length;
+      readFileSync(file, "utf8").replaceAll(/^```.*?^```|^\|.*$/gms, "").split(
+        /\s+/,
+      ).length;
     assertEquals(GUIDES.filter((file) => words(file) > 2_000), []);
   });
 
   it("leave no code out of the tests but what needs packages that are not here", () => {
     const ignored = GUIDES.flatMap((file) =>
-      [...readFileSync(file, "utf8").matchAll(/^```[jt]s ignore$/gm)].map(() => file)
+      [...readFileSync(file, "utf8").matchAll(/^```[jt]s ignore$/gm)].map(() =>
+        file
+      )
     );
     // The frameworks of http.md have a test in test/edge.
     assertEquals(ignored.toSorted(), [
@@ -45,12 +56,22 @@ describe("the guides", () => {
 });
 
 describe("the links of the documentation", () => {
-  const pages = ["README.md", "CONTRIBUTING.md", "ARCHITECTURE.md", "SECURITY.md"]
-    .concat([...new Bun.Glob("{docs,examples,ffi,bench}/**/*.md").scanSync(".")])
+  const pages = [
+    "README.md",
+    "CONTRIBUTING.md",
+    "ARCHITECTURE.md",
+    "SECURITY.md",
+  ]
+    .concat([
+      ...new Bun.Glob("{docs,examples,ffi,bench}/**/*.md").scanSync("."),
+    ])
     .filter((page) => !page.includes("node_modules"));
   /** What a heading is called in a link. */
   const slug = (heading: string): string =>
-    heading.toLowerCase().replaceAll(/[^\p{L}\p{N} _-]/gu, "").replaceAll(" ", "-");
+    heading.toLowerCase().replaceAll(/[^\p{L}\p{N} _-]/gu, "").replaceAll(
+      " ",
+      "-",
+    );
 
   it("lead to files and headings that are there", () => {
     const dead = pages.flatMap((page) => {
@@ -62,8 +83,11 @@ describe("the links of the documentation", () => {
           const [path = "", heading] = link.split("#");
           const file = path === "" ? page : join(dirname(page), path);
           if (!existsSync(file)) return true;
-          return heading !== undefined && !readFileSync(file, "utf8").split("\n")
-            .some((line) => /^#+ /.test(line) && slug(line.replace(/^#+ /, "")) === heading);
+          return heading !== undefined &&
+            !readFileSync(file, "utf8").split("\n")
+              .some((line) =>
+                /^#+ /.test(line) && slug(line.replace(/^#+ /, "")) === heading
+              );
         })
         .map((link) => `${page}: ${link}`);
     });
@@ -83,7 +107,9 @@ describe("the documentation", () => {
       // Members of interfaces may speak for themselves, so the linter always has something to say.
       assertStringIncludes(problems, "documentation lint errors");
       const missing = [
-        ...problems.matchAll(/error\[missing-jsdoc\].*\n *--> (.*)\n[ |]*\n *\d+ \| export /g),
+        ...problems.matchAll(
+          /error\[missing-jsdoc\].*\n *--> (.*)\n[ |]*\n *\d+ \| export /g,
+        ),
       ].map(([, place]) => place);
       assertEquals(missing, []);
     },
@@ -95,18 +121,29 @@ describe("the documentation", () => {
       [...new Bun.Glob("{test,examples,ffi}/**/*.{test.ts,c,h}").scanSync(".")]
         .map((file) => file.split("/").at(-1)),
     );
-    const tests = [...text.matchAll(/`(?:[\w/]+\/)?(\w[\w.]*\.(?:test\.ts|c|h))`/g)]
+    const tests = [
+      ...text.matchAll(/`(?:[\w/]+\/)?(\w[\w.]*\.(?:test\.ts|c|h))`/g),
+    ]
       .map(([, name]) => name ?? "");
     assertGreater(tests.length, 30);
     assertEquals([...new Set(tests)].filter((name) => !files.has(name)), []);
 
     const exported = new Set(
-      ["mod.ts", "ffi/include/plue.h", ...new Bun.Glob("src/**/mod.ts").scanSync(".")]
+      [
+        "mod.ts",
+        "ffi/include/plue.h",
+        ...new Bun.Glob("src/**/mod.ts").scanSync("."),
+      ]
         .flatMap((file) => readFileSync(file, "utf8").match(/\b\w+\b/g) ?? []),
     );
-    const symbols = [...text.matchAll(/`([A-Z][a-z]\w+|plue_\w+|by[A-Z]\w+)[`.(]/g)]
+    const symbols = [
+      ...text.matchAll(/`([A-Z][a-z]\w+|plue_\w+|by[A-Z]\w+)[`.(]/g),
+    ]
       .map(([, name]) => name ?? "");
     assertGreater(symbols.length, 30);
-    assertEquals([...new Set(symbols)].filter((name) => !exported.has(name)), []);
+    assertEquals(
+      [...new Set(symbols)].filter((name) => !exported.has(name)),
+      [],
+    );
   });
 });

@@ -6,13 +6,18 @@ import { findHooks } from "./find_hooks.ts";
 
 /** The sources of the package's entries. */
 const ENTRIES = Object.values(packageJson.exports).flatMap((entry) =>
-  typeof entry === "string" ? [] : [entry.default.replace("./dist/", "").replace(/\.js$/, ".ts")]
+  typeof entry === "string"
+    ? []
+    : [entry.default.replace("./dist/", "").replace(/\.js$/, ".ts")]
 );
 
 describe("the hooks that an owner may hand in", () => {
   it("each have a case in test/runtime/hook_cases.ts", async () => {
     const found = await findHooks(ENTRIES);
-    const known = new Set([...Object.keys(HOOK_CASES), ...Object.keys(NO_HOOKS)]);
+    const known = new Set([
+      ...Object.keys(HOOK_CASES),
+      ...Object.keys(NO_HOOKS),
+    ]);
     assertEquals(found.filter((name) => !known.has(name)), []);
     // A case for what is no hook any more tests nothing.
     assertEquals([...known].filter((name) => !found.includes(name)), []);

@@ -52,10 +52,18 @@ describe("deno.json and package.json", () => {
   }
 
   it("pin every dependency of development", () => {
-    const others = ["test/oracles", "test/edge", "test/explorer", "bench/peers"]
+    const others = [
+      "test/oracles",
+      "test/edge",
+      "test/explorer",
+      "scripts/site",
+      "bench/peers",
+    ]
       .map((folder) => jsonOf(`${folder}/package.json`));
     const loose = [npm, ...others]
-      .flatMap((manifest) => Object.entries(manifest["devDependencies"] as Names))
+      .flatMap((manifest) =>
+        Object.entries(manifest["devDependencies"] as Names)
+      )
       .filter(([, version]) => !/^\d+\.\d+\.\d+$/.test(version));
     assertEquals(loose, []);
   });
@@ -63,16 +71,24 @@ describe("deno.json and package.json", () => {
 
 describe("the packages that the adapters name", () => {
   const declared = new Set(
-    ["dependencies", "peerDependencies"].flatMap((field) => Object.keys(npm[field] as Names)),
+    ["dependencies", "peerDependencies"].flatMap((field) =>
+      Object.keys(npm[field] as Names)
+    ),
   );
   const named = new Set(
     filesBelow("src/adapters", (path) => path.endsWith(".ts"))
       .flatMap((file) => specifiersOf(textOf(file)))
       .filter((specifier) => !/^(\.|node:)/.test(specifier))
-      .map((specifier) => /^(?:@[^/]+\/)?[^/]+/.exec(specifier)?.[0] ?? specifier),
+      .map((specifier) =>
+        /^(?:@[^/]+\/)?[^/]+/.exec(specifier)?.[0] ?? specifier
+      ),
   );
   // Imported by a variable, so that nobody needs it for the types.
-  if (textOf("src/adapters/native/guest_runtimes.ts").includes('const module = "koffi"')) {
+  if (
+    textOf("src/adapters/native/guest_runtimes.ts").includes(
+      'const module = "koffi"',
+    )
+  ) {
     named.add("koffi");
   }
 
@@ -87,7 +103,9 @@ describe("tsconfig.json", () => {
     const paths = tsconfig["paths"] as Readonly<
       Record<string, readonly string[]>
     >;
-    const wanted = Object.entries(imports).filter(([name]) => name !== "bun:test")
+    const wanted = Object.entries(imports).filter(([name]) =>
+      name !== "bun:test"
+    )
       // Without its extension, so that TypeScript finds the types and Bun the code.
       .map((
         [name, path],
@@ -106,6 +124,8 @@ describe("the lock files", () => {
     "test/edge/",
     "test/explorer/",
     "test/native/",
+    "test/package/",
+    "scripts/site/",
     "scripts/zig/",
   ];
   for (const file of folders.map((folder) => `${folder}package-lock.json`)) {
