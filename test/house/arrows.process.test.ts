@@ -1,12 +1,7 @@
 import { assertEquals, assertGreater } from "@std/assert";
 import { dirname, join } from "node:path/posix";
 import { describe, it } from "bun:test";
-import {
-  filesBelow,
-  specifiersOf,
-  textOf,
-  withoutComments,
-} from "./source_tree.ts";
+import { filesBelow, specifiersOf, textOf, withoutComments } from "./source_tree.ts";
 
 /**
  * Which folders of `src` a folder may import from. The adapters may import all of these. The formats
@@ -24,9 +19,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
 };
 const FOLDERS = Object.keys(ARROWS);
 /** What `src/core.ts` is made of, and `mod.ts` with it. */
-const CORE = FOLDERS.filter((folder) =>
-  !["formats", "finding"].includes(folder)
-);
+const CORE = FOLDERS.filter((folder) => !["formats", "finding"].includes(folder));
 const ENDS: readonly string[] = ["cli", "explorer"];
 
 /** `tool` of `src/tool/tool.ts`. */
@@ -39,9 +32,7 @@ const DEFAULT_ENGINE = "src/adapters/typebox/";
 function problem(file: string, specifier: string): string | undefined {
   const from = file === "mod.ts" ? "mod.ts" : folderOf(file);
   if (!specifier.startsWith(".")) {
-    return ["adapters", ...ENDS].includes(from)
-      ? undefined
-      : `names the package "${specifier}"`;
+    return ["adapters", ...ENDS].includes(from) ? undefined : `names the package "${specifier}"`;
   }
   if (!/\.tsx?$/.test(specifier)) return `leaves out ".ts" in "${specifier}"`;
   const target = join(dirname(file), specifier);
@@ -60,9 +51,7 @@ function problem(file: string, specifier: string): string | undefined {
     : from === "adapters"
     ? FOLDERS
     : ARROWS[from] ?? [];
-  return allowed.includes(to)
-    ? undefined
-    : `must not import from src/${to}: "${specifier}"`;
+  return allowed.includes(to) ? undefined : `must not import from src/${to}: "${specifier}"`;
 }
 
 const FILES = ["mod.ts", ...filesBelow("src", (path) => /\.tsx?$/.test(path))];
@@ -152,9 +141,7 @@ type Imports = ReadonlyMap<string, readonly string[]>;
 function importsOf(files: readonly string[]): Imports {
   const known = new Set(files);
   return new Map(files.map((file) => {
-    const targets = specifiersOf(textOf(file)).filter((specifier) =>
-      specifier.startsWith(".")
-    )
+    const targets = specifiersOf(textOf(file)).filter((specifier) => specifier.startsWith("."))
       .map((specifier) => join(dirname(file), specifier));
     return [file, targets.filter((target) => known.has(target))];
   }));
@@ -182,9 +169,7 @@ function circlesIn(imports: Imports): readonly (readonly string[])[] {
   const files = [...imports.keys()].sort();
   return files
     // The first file of a circle stands for it.
-    .filter((file) =>
-      isMutual(file, file) && file === files.find((one) => isMutual(one, file))
-    )
+    .filter((file) => isMutual(file, file) && file === files.find((one) => isMutual(one, file)))
     .map((first) => files.filter((file) => isMutual(file, first)));
 }
 

@@ -2,6 +2,10 @@ import { assertEquals, assertGreater, assertStringIncludes } from "@std/assert";
 import { describe, it } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { FAILURE_CODES, RISK_LEVELS, type ToolDefinition, ToolRegistry } from "@plue/tools";
+import { explorer } from "@plue/tools/explorer";
+import * as formats from "@plue/tools/formats";
+import { createToolHandler, serveFormats } from "@plue/tools/hono";
 import { maybe } from "../support/skip.ts";
 import { jsonOf } from "./source_tree.ts";
 
@@ -9,10 +13,45 @@ const ENTRIES = Object.values(
   jsonOf("deno.json")["exports"] as Readonly<Record<string, string>>,
 );
 
+/** Every field of a definition; the types know when one is missing. */
+const FIELDS_OF_DEFINITIONS: { readonly [Field in keyof ToolDefinition]-?: true } = {
+  name: true,
+  namespace: true,
+  aliases: true,
+  title: true,
+  description: true,
+  version: true,
+  parameters: true,
+  returns: true,
+  category: true,
+  risk: true,
+  tags: true,
+  roles: true,
+  allowedRoles: true,
+  scopes: true,
+  requiresTransaction: true,
+  requiresApproval: true,
+  isAvailable: true,
+  unavailableReason: true,
+  annotations: true,
+  examples: true,
+  icons: true,
+  deprecated: true,
+  timeoutMs: true,
+  outputOverflow: true,
+  idempotent: true,
+  execution: true,
+  config: true,
+  meta: true,
+  init: true,
+  dispose: true,
+  validate: true,
+  execute: true,
+};
 /** The guides: what the README's table links to. */
 const GUIDES = [
   ...readFileSync("README.md", "utf8").matchAll(
-    /^\| \[[^\]]*\]\((docs\/\w+\.md)\)/gm,
+    /^\| \[[^\]]*\]\((docs\/[\w-]+\.md)\)/gm,
   ),
 ]
   .map(([, file]) => file ?? "");
@@ -40,9 +79,7 @@ describe("the guides", () => {
 
   it("leave no code out of the tests but what needs packages that are not here", () => {
     const ignored = GUIDES.flatMap((file) =>
-      [...readFileSync(file, "utf8").matchAll(/^```[jt]s ignore$/gm)].map(() =>
-        file
-      )
+      [...readFileSync(file, "utf8").matchAll(/^```[jt]s ignore$/gm)].map(() => file)
     );
     // The frameworks of http.md have a test in test/edge.
     assertEquals(ignored.toSorted(), [
@@ -52,6 +89,34 @@ describe("the guides", () => {
       "docs/mcp.md",
       "docs/mcp.md",
     ]);
+  });
+});
+
+describe("what the guides list", () => {
+  const textOf = (file: string): string => readFileSync(file, "utf8");
+
+  it("has every route", () => {
+    const app = createToolHandler(new ToolRegistry(), {
+      explorer,
+      formats: serveFormats(formats),
+    });
+    const missing = app.routes.filter(({ path }) => !textOf("docs/http.md").includes(` ${path}\``));
+    assertEquals(missing.map(({ path }) => path), []);
+  });
+
+  it("has every failure code, risk level and field of a definition", () => {
+    const calling = textOf("docs/calling.md");
+    assertEquals(Object.keys(FAILURE_CODES).filter((code) => !calling.includes(`\`${code}\``)), []);
+    const defining = textOf("docs/defining.md");
+    const fields = Object.keys(FIELDS_OF_DEFINITIONS);
+    const missing = [...fields, ...RISK_LEVELS].filter((name) => !defining.includes(`\`${name}\``));
+    assertEquals(missing, []);
+  });
+
+  it("has the number of targets", () => {
+    for (const file of ["README.md", "docs/providers.md"]) {
+      assertStringIncludes(textOf(file), `${formats.listTargets().length} targets`);
+    }
   });
 });
 
@@ -85,9 +150,7 @@ describe("the links of the documentation", () => {
           if (!existsSync(file)) return true;
           return heading !== undefined &&
             !readFileSync(file, "utf8").split("\n")
-              .some((line) =>
-                /^#+ /.test(line) && slug(line.replace(/^#+ /, "")) === heading
-              );
+              .some((line) => /^#+ /.test(line) && slug(line.replace(/^#+ /, "")) === heading);
         })
         .map((link) => `${page}: ${link}`);
     });

@@ -126,9 +126,7 @@ class HookReader {
       const parent = await member.getParent();
       if (parent !== undefined && !isOwn(parent)) continue;
       const isNamed = parent !== undefined && !parent.name.startsWith("__");
-      const owner = isNamed
-        ? parent.name
-        : (await type.getAliasSymbol())?.name ?? name;
+      const owner = isNamed ? parent.name : (await type.getAliasSymbol())?.name ?? name;
       await this.read(
         await checker.getTypeOfSymbol(member),
         `${owner}.${member.name}`,

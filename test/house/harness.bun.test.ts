@@ -1,11 +1,6 @@
 // `npm test` must not be green by mistake: not when a suite crashes, not when no test ran.
 
-import {
-  assertEquals,
-  assertGreater,
-  assertMatch,
-  assertStringIncludes,
-} from "@std/assert";
+import { assertEquals, assertGreater, assertMatch, assertStringIncludes } from "@std/assert";
 import { afterAll, beforeAll, describe, it } from "bun:test";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";

@@ -6,9 +6,7 @@ import { findHooks } from "./find_hooks.ts";
 
 /** The sources of the package's entries. */
 const ENTRIES = Object.values(packageJson.exports).flatMap((entry) =>
-  typeof entry === "string"
-    ? []
-    : [entry.default.replace("./dist/", "").replace(/\.js$/, ".ts")]
+  typeof entry === "string" ? [] : [entry.default.replace("./dist/", "").replace(/\.js$/, ".ts")]
 );
 
 describe("the hooks that an owner may hand in", () => {

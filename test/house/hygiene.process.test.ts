@@ -74,9 +74,7 @@ describe("the core", () => {
       "src",
       (file) => file.endsWith(".ts") && !/\/(adapters|explorer)\//.test(file),
     );
-    const loud = core.filter((file) =>
-      /\bconsole\./.test(withoutComments(textOf(file)))
-    );
+    const loud = core.filter((file) => /\bconsole\./.test(withoutComments(textOf(file))));
     assertEquals(loud, []);
   });
 });
@@ -100,9 +98,7 @@ describe("the test files", () => {
 
 describe("CHANGELOG.md", () => {
   it("says of each change whether it was added, changed or fixed", () => {
-    const lines = exists("CHANGELOG.md")
-      ? textOf("CHANGELOG.md").split("\n")
-      : [];
+    const lines = exists("CHANGELOG.md") ? textOf("CHANGELOG.md").split("\n") : [];
     const wrong = lines.filter((line) => line.startsWith("- "))
       .filter((line) => !/^- (Add|Change|Fix)\b/.test(line));
     assertEquals(wrong, []);

@@ -61,9 +61,7 @@ describe("deno.json and package.json", () => {
     ]
       .map((folder) => jsonOf(`${folder}/package.json`));
     const loose = [npm, ...others]
-      .flatMap((manifest) =>
-        Object.entries(manifest["devDependencies"] as Names)
-      )
+      .flatMap((manifest) => Object.entries(manifest["devDependencies"] as Names))
       .filter(([, version]) => !/^\d+\.\d+\.\d+$/.test(version));
     assertEquals(loose, []);
   });
@@ -71,17 +69,13 @@ describe("deno.json and package.json", () => {
 
 describe("the packages that the adapters name", () => {
   const declared = new Set(
-    ["dependencies", "peerDependencies"].flatMap((field) =>
-      Object.keys(npm[field] as Names)
-    ),
+    ["dependencies", "peerDependencies"].flatMap((field) => Object.keys(npm[field] as Names)),
   );
   const named = new Set(
     filesBelow("src/adapters", (path) => path.endsWith(".ts"))
       .flatMap((file) => specifiersOf(textOf(file)))
       .filter((specifier) => !/^(\.|node:)/.test(specifier))
-      .map((specifier) =>
-        /^(?:@[^/]+\/)?[^/]+/.exec(specifier)?.[0] ?? specifier
-      ),
+      .map((specifier) => /^(?:@[^/]+\/)?[^/]+/.exec(specifier)?.[0] ?? specifier),
   );
   // Imported by a variable, so that nobody needs it for the types.
   if (
@@ -103,9 +97,7 @@ describe("tsconfig.json", () => {
     const paths = tsconfig["paths"] as Readonly<
       Record<string, readonly string[]>
     >;
-    const wanted = Object.entries(imports).filter(([name]) =>
-      name !== "bun:test"
-    )
+    const wanted = Object.entries(imports).filter(([name]) => name !== "bun:test")
       // Without its extension, so that TypeScript finds the types and Bun the code.
       .map((
         [name, path],
