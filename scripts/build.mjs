@@ -1,10 +1,13 @@
-// `npm run build`: compiles the sources into dist/ for npm. JSR takes the sources as they are.
+// `npm run build`: compiles the sources into dist/ for npm, and bundles the command `plue` into
+// dist/cli.js. JSR takes the sources as they are.
 // Usage: node scripts/build.mjs [folder]
 
 import { rmSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { spawnSync } from "node:child_process";
 import { ROOT } from "./lib/paths.mjs";
+import { attach } from "./lib/process.mjs";
+import { setup } from "./setup.mjs";
 
 const outDir = resolve(process.argv[2] ?? join(ROOT, "dist"));
 rmSync(outDir, { recursive: true, force: true });
@@ -14,3 +17,10 @@ const { status } = spawnSync(
   { cwd: ROOT, stdio: "inherit" },
 );
 process.exitCode = status ?? 1;
+if (process.exitCode === 0) {
+  const { missing } = setup({ serving: true }).get("bun");
+  if (missing !== undefined) console.error(`Cannot bundle the command: ${missing}`);
+  process.exitCode = missing === undefined
+    ? await attach("bun", ["scripts/build_cli.ts", outDir])
+    : 1;
+}

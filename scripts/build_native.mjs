@@ -33,6 +33,7 @@ const PARTS = {
         "--compile",
         "--bytecode",
         "--format=esm",
+        "--minify",
         // The tools that it loads have their own packages, in their own package.json. Settings in
         // the host's folder are not for the sidecar.
         "--compile-autoload-package-json",

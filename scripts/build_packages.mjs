@@ -50,8 +50,7 @@ const NAMES = ["tools", ...Object.keys(PLATFORMS)];
 const FFI = join(ROOT, "ffi");
 const manifest = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
 // Scripts and packages of development are of no use to whoever installs it.
-const { scripts: _scripts, devDependencies: _devDependencies, ...published } =
-  manifest;
+const { scripts: _scripts, devDependencies: _devDependencies, ...published } = manifest;
 const { version, license, files } = published;
 
 function refuse(message) {
@@ -106,9 +105,7 @@ function pack(folder) {
 async function buildTools(folder) {
   await run(process.execPath, ["scripts/build.mjs", join(folder, "dist")]);
   for (
-    const file of files.filter((name) =>
-      name !== "dist" && existsSync(join(ROOT, name))
-    )
+    const file of files.filter((name) => name !== "dist" && existsSync(join(ROOT, name)))
   ) {
     cpSync(join(ROOT, file), join(folder, file), { recursive: true });
   }

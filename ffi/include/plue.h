@@ -38,6 +38,7 @@
  *   runtime_crashed      the sidecar ended while the call was running
  *   shutdown             plue_shutdown() was called while the call was running
  *   out_of_memory
+ *   unknown_task         there is no task of that id, or it is not this program's
  * VERSIONS   Functions are only ever added to an ABI version, and plue_options_t only ever grows at
  *            its end. Whoever loads the library with dlopen() compares plue_abi_version() first.
  */
@@ -121,6 +122,7 @@ enum {
     PLUE_RUNTIME_CRASHED = 68,
     PLUE_SHUTDOWN = 69,
     PLUE_OUT_OF_MEMORY = 70,
+    PLUE_UNKNOWN_TASK = 71,
     PLUE_OTHER = 127 /* a code that this version does not know */
 };
 
@@ -243,15 +245,62 @@ PLUE_API void plue_invocation_on_abort(plue_invocation_t *invocation,
                                                         void *user_data),
                                        void *user_data);
 
+/* ---------------------------------------------------------------------------------- questions */
+
+/* A tool may ask before it goes on: for a value, an approval, or a visit to a URL. Then
+ *   - plue_set_question() answers at once, while the tool waits; or
+ *   - the call fails with PLUE_INPUT_REQUIRED, and
+ *     {"error":"input_required","message":"...","questions":[...],"ticket":"..."}. plue_tool_resume()
+ *     continues it, now or in another process. This needs the option `tickets` of the dispatcher:
+ *     without it, the call fails with PLUE_INPUT_UNAVAILABLE. */
+
+/* Answers the questions of the calls that begin after this. `ask` is run like a tool of this program,
+ * on the thread that waits for the call or in plue_events_dispatch(), with the question as its
+ * parameters: {"key":"sure","kind":"input"|"approval"|"authorization","message":"...","tool":"..."},
+ * with "schema", "url", "arguments" or "issues" where there are some. The invocation is ended with
+ * an answer, {"action":"accept","content":...}, {"action":"decline"} or {"action":"cancel"}; or with
+ * plue_invocation_fail(), which leaves the question to a ticket. Its signal is aborted when the
+ * question is void. NULL: nobody is asked. Returns PLUE_OK or another PLUE_... */
+PLUE_API int plue_set_question(plue_execute_t ask, void *user_data);
+
+/* Continues a call by its ticket, which is good once or for a while, as the tools were set up.
+ * `answers_json` is an object with an answer, as above, by each question's key. */
+PLUE_API int plue_tool_resume(const char *ticket, const char *answers_json,
+                              const plue_tool_context_t *context, char **json);
+/* The same as plue_tool_submit() does it. */
+PLUE_API int plue_tool_submit_resume(const char *ticket, const char *answers_json,
+                                     const plue_tool_context_t *context, plue_done_t on_done,
+                                     void *user_data);
+
+/* -------------------------------------------------------------------------------------- tasks */
+
+/* A task is a call with a life of its own. It needs `tasks` in what the module of tools exports:
+ *     export const tasks = callTasks({ store });       of "@plue/tools/calls"
+ * and is told of as {"id":"...","status":"working"|"input_required"|"completed"|"failed"|"cancelled",
+ * "tool":"...","pollMs":n,...}, with "progress", "questions", or, at its end, a "result" of
+ * {"ok":true,"content":...} or {"ok":false,"error":{"code":"...","message":"..."}}. A task that these
+ * tools do not know is PLUE_UNKNOWN_TASK. These functions wait for the answer, not for the task. */
+
+/* Starts a task, and tells of it. Its events go nowhere; an abort signal aborts the start only. */
+PLUE_API int plue_tool_start(const char *tool_name, const char *params_json,
+                             const plue_tool_context_t *context, char **task_json);
+/* Tells how far it is. */
+PLUE_API int plue_tool_poll(const char *task_id, char **task_json);
+/* Cancels it, unless it has ended, and tells how it is then. */
+PLUE_API int plue_tool_cancel(const char *task_id, char **task_json);
+/* Answers its questions, as plue_tool_resume() does, and tells how it is then. */
+PLUE_API int plue_tool_answer(const char *task_id, const char *answers_json,
+                              const plue_tool_context_t *context, char **task_json);
+
 /* ------------------------------------------------------------------------------------ notices */
 
 /* Is called by plue_events_dispatch() when plue_tool_list() has changed: once for any number of
  * changes. NULL: nobody is told. Once this has returned, the old callback is not begun any more. */
 PLUE_API void plue_set_list_changed(void (*callback)(void *user_data), void *user_data);
 
-/* Is called by plue_events_dispatch() with each line that the library would have printed to the
- * standard error. NULL: it prints there. At most 1 MiB waits; what is dropped is counted in a line of
- * its own. */
+/* Is called by plue_events_dispatch() with each line that would have gone to the standard error: what
+ * the tools of a sidecar print, and what the library has to say. NULL: it goes there. At most 1 MiB
+ * waits; what is dropped is counted in a line of its own. */
 PLUE_API void plue_set_log(void (*callback)(const char *line, void *user_data), void *user_data);
 
 /* ---------------------------------------------------------------------------------- lifecycle */
@@ -279,6 +328,10 @@ typedef struct {
     const char *sidecar_cwd;   /* the working directory of the sidecar; that of this process */
     uint32_t start_timeout_ms; /* how long the tools may take to be ready; 10000 */
     uint32_t abort_grace_ms;   /* how long an aborted call waits for its tool; 1000 */
+    /* How long a call may take, from when its tool is asked; no limit. A call that takes longer fails
+     * with `timeout`, its tool is aborted, and a sidecar that then gives no sign of life within
+     * start_timeout_ms is killed. */
+    uint32_t call_timeout_ms;
 } plue_options_t;
 
 /* Sets what the tools are started with. Starts nothing: the first plue_tool_list() or
@@ -309,7 +362,7 @@ PLUE_API const char *plue_get_last_error_json(void);
 /* The version of the ABI that this library implements: PLUE_ABI_VERSION of its own header. */
 PLUE_API uint32_t plue_abi_version(void);
 /* Returns 1 if this library has the functions of that name, else 0: "call", "submit", "events",
- * "register_tool", "list_changed", "log", "start". For hosts that load it with dlopen(). */
+ * "register_tool", "list_changed", "log", "questions", "tasks", "start". For hosts that load it with dlopen(). */
 PLUE_API int plue_feature(const char *name);
 /* The version of the package: PLUE_VERSION of its own header. */
 PLUE_API const char *plue_get_version(void);

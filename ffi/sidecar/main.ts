@@ -4,6 +4,7 @@
  * @module
  */
 
-import { runSidecar } from "../../src/adapters/native/mod.ts";
+// Not by mod.ts: the half for guests would be loaded, too.
+import { runSidecar } from "../../src/adapters/native/run_sidecar.ts";
 
 runSidecar();

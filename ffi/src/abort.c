@@ -37,7 +37,7 @@ static uint64_t count_of_host(uint64_t references) {
 /* A longer reason is cut. */
 enum { MAX_REASON = 64 << 10 };
 
-static atomic_uint_fast64_t last_id;
+static atomic_uint_fast64_t last_signal_id;
 
 static struct abort_reason *reason_of(const struct plue_abort_signal *signal) {
     return signal == NULL ? NULL : atomic_load(&signal->reason);
@@ -193,7 +193,7 @@ void plue_aborts_carry_out(struct plue_aborts *aborts) {
 plue_abort_signal_t *plue_abort_signal_new(void) {
     struct plue_abort_signal *signal = plue_is_forked() ? NULL : calloc(1, sizeof *signal);
     if (signal != NULL) {
-        signal->id = atomic_fetch_add(&last_id, 1) + 1;
+        signal->id = atomic_fetch_add(&last_signal_id, 1) + 1;
         atomic_init(&signal->references, one_of_host);
     }
     return signal;

@@ -2,11 +2,13 @@
 
 #include "abort.h"
 #include "frame.h"
+#include "guest.h"
 #include "invocation.h"
 #include "peer.h"
 #include "platform.h"
 #include "runtime.h"
 #include "settings.h"
+#include "sidecar.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -59,17 +61,26 @@ static void add_wakeup(struct plue_wakeups *wakeups, const atomic_uint *word) {
     wakeups->count++;
 }
 
-void plue_call_notify(struct plue_call *call, unsigned news, struct plue_wakeups *wakeups) {
-    /* After this store a call that is done may be gone, if a thread waits for it. */
+/* Sets the news, and has them looked at. Returns what the thread does. After this a call that is done
+ * may be gone. */
+static unsigned set_news(struct plue_call *call, unsigned news,
+                         struct plue_wakeups *wakeups) PLUE_LOCKED {
     const atomic_uint *word = &call->news;
     struct plue_due *due = call->due;
-    if ((atomic_fetch_or(&call->news, news) & news) != 0) {
-        return;
-    }
-    if (due != NULL) {
+    unsigned before = atomic_fetch_or(&call->news, news);
+    bool is_new = (before & news) != news;
+    if (is_new && due != NULL) {
         plue_events_add(due);
-    } else {
+    } else if (is_new && (before & PLUE_CALL_WAITS)) {
         add_wakeup(wakeups, word);
+    }
+    return before;
+}
+
+void plue_call_notify(struct plue_call *call, unsigned news, struct plue_wakeups *wakeups) {
+    struct plue_sidecar *sidecar = call->sidecar;
+    if (set_news(call, news, wakeups) & PLUE_CALL_LEADS) {
+        plue_sidecar_wake_leader(sidecar);
     }
 }
 
@@ -110,18 +121,38 @@ struct plue_call *plue_call_find(uint64_t generation, uint64_t id) {
     return call != NULL && call->generation == generation ? call : NULL;
 }
 
-/* Takes the call from all who know it, and has its thread return. */
-static void end(struct plue_call *call, struct plue_wakeups *wakeups) PLUE_LOCKED {
+/* Takes the call from all who know it. */
+static void forget(struct plue_call *call) PLUE_LOCKED {
     remove_from_table(call);
     plue_abort_untie(call);
-    plue_call_notify(call, PLUE_CALL_DONE, wakeups);
 }
 
 void plue_call_finish(struct plue_call *call, struct plue_outcome outcome,
                       struct plue_wakeups *wakeups) {
     call->answered = true;
     call->outcome = outcome;
-    end(call, wakeups);
+    forget(call);
+    /* A caller that reads is this thread. */
+    set_news(call, PLUE_CALL_DONE, wakeups);
+}
+
+void plue_calls_hand_over(uint64_t generation) {
+    struct plue_wakeups wakeups = {.count = 0};
+    plue_lock();
+    /* The newest first: it will read for longest. */
+    for (uint64_t i = 0; i < BUCKETS; i++) {
+        struct plue_call *call = table[(last_id - i) % BUCKETS];
+        while (call != NULL && (call->generation != generation ||
+                                !(atomic_load(&call->news) & PLUE_CALL_WAITS))) {
+            call = call->next_in_table;
+        }
+        if (call != NULL) {
+            set_news(call, PLUE_CALL_LEAD, &wakeups);
+            break;
+        }
+    }
+    plue_unlock();
+    plue_wakeups_carry_out(&wakeups);
 }
 
 void plue_calls_fail(uint64_t generation, const char *code, const char *message) {
@@ -134,7 +165,8 @@ void plue_calls_fail(uint64_t generation, const char *code, const char *message)
             if (call->generation == generation) {
                 call->failure = code;
                 call->message = plue_shared_text_retain(text);
-                end(call, &wakeups);
+                forget(call);
+                plue_call_notify(call, PLUE_CALL_DONE, &wakeups);
             }
         }
     }
@@ -167,7 +199,7 @@ bool plue_call_add_event(struct plue_call *call, struct plue_event *event,
     *call->events_end = event;
     call->events_end = &event->next;
     atomic_fetch_add(&call->events_size, event->size);
-    plue_call_notify(call, PLUE_CALL_EVENTS, wakeups);
+    set_news(call, PLUE_CALL_EVENTS, wakeups); /* a caller that reads is this thread */
     return true;
 }
 
@@ -181,10 +213,14 @@ static struct plue_event *take_events(struct plue_call *call) PLUE_UNLOCKED {
     return events;
 }
 
-/* Once it is aborted: at the end of the grace period. */
+/* When the call's time is over: at its limit or, once it is aborted, at the end of the grace period. */
 uint64_t plue_call_deadline(const struct plue_call *call) {
-    return plue_abort_is_aborted(call->signal) ? plue_abort_time(call->signal) + call->grace_ms
-                                               : PLUE_NEVER_MS;
+    uint64_t limit = call->timeout_at_ms;
+    if (!plue_abort_is_aborted(call->signal)) {
+        return limit;
+    }
+    uint64_t grace = plue_abort_time(call->signal) + call->grace_ms;
+    return limit == PLUE_NEVER_MS || grace < limit ? grace : limit;
 }
 
 static bool is_late(const struct plue_call *call) {
@@ -237,31 +273,45 @@ static struct plue_outcome invalid_argument(const char *message) {
     return plue_outcome_failure("invalid_argument", message);
 }
 
-struct plue_frame *plue_call_frame(const char *tool_name, const char *params_json,
+static struct plue_outcome bad_argument(const char *name, const char *fault) {
+    char text[60];
+    snprintf(text, sizeof text, "%s is %s", name, fault);
+    return invalid_argument(text);
+}
+
+const char *plue_request_tool(const struct plue_request *request) {
+    bool has_tool =
+        request->operation == PLUE_CALL_TOOL || request->operation == PLUE_START_TASK;
+    return has_tool ? request->name : NULL;
+}
+
+struct plue_frame *plue_call_frame(const struct plue_request *request,
                                    const plue_tool_context_t *context,
                                    struct plue_outcome *failure) {
-    if (tool_name == NULL) {
-        *failure = invalid_argument("tool_name is NULL");
+    static const char *const names[] = {"tool_name", "ticket",  "tool_name",
+                                        "task_id",   "task_id", "task_id"};
+    static const char *const jsons[] = {"params_json",  "answers_json", "params_json",
+                                        "answers_json", "answers_json", "answers_json"};
+    if (request->name == NULL) {
+        *failure = bad_argument(names[request->operation], "NULL");
         return NULL;
     }
-    const char *texts[] = {tool_name, params_json, context->session_id, context->message_id};
-    static const char *const faults[] = {
-        "tool_name is not UTF-8",
-        "params_json is not UTF-8",
-        "session_id is not UTF-8",
-        "message_id is not UTF-8",
-    };
+    const char *texts[] = {request->name, request->json, context->session_id, context->message_id};
+    const char *const fields[] = {names[request->operation], jsons[request->operation],
+                                  "session_id", "message_id"};
     if (plue_frame_strings_size(texts, 4) > PLUE_FRAME_MAX - PLUE_EXEC_OVERHEAD) {
         *failure = invalid_argument("The arguments are larger than 256 MiB");
         return NULL;
     }
     for (size_t i = 0; i < 4; i++) {
         if (texts[i] != NULL && !plue_text_is_utf8(texts[i], strlen(texts[i]))) {
-            *failure = invalid_argument(faults[i]);
+            *failure = bad_argument(fields[i], "not UTF-8");
             return NULL;
         }
     }
     uint8_t flags = context->metadata_callback == NULL ? 0 : PLUE_EXEC_WANTS_METADATA;
+    flags |= (uint8_t)(request->operation << PLUE_EXEC_OPERATION_SHIFT);
+    flags |= plue_questions_are_answered() ? PLUE_EXEC_ANSWERS_QUESTIONS : 0;
     struct plue_frame *frame =
         plue_frame_of_call(flags, plue_abort_id(context->abort_signal), texts);
     if (frame == NULL) {
@@ -274,6 +324,7 @@ void plue_call_open(struct plue_call *call) {
     plue_abort_tie(call);
     call->events_end = &call->first_event;
     call->grace_ms = plue_settings.abort_grace_ms;
+    call->timeout_ms = plue_settings.call_timeout_ms;
 }
 
 void plue_call_close(struct plue_call *call) {
@@ -283,9 +334,13 @@ void plue_call_close(struct plue_call *call) {
 void plue_call_begin_and_unlock(struct plue_call *call, struct plue_peer *peer,
                                 struct plue_frame *frame) {
     call->generation = peer->generation;
+    if (call->timeout_ms > 0) {
+        call->timeout_at_ms = plue_now_ms() + call->timeout_ms;
+    }
     add_to_table(call);
     plue_frame_set_id(frame, call->id);
-    plue_runtime_send_and_unlock(peer, call->signal, frame);
+    call->sidecar = plue_sidecar_hold(peer->generation);
+    plue_runtime_send_and_unlock(call->sidecar, call->signal, frame);
 }
 
 /* Gives the call to a runtime, and takes the frame. Returns false if the call has ended before. */
@@ -304,21 +359,79 @@ static bool begin(struct plue_call *call, struct plue_frame **frame) PLUE_UNLOCK
     return true;
 }
 
+static struct plue_outcome too_late(const struct plue_call *call) {
+    char text[100];
+    if (plue_abort_is_aborted(call->signal)) {
+        return plue_outcome_failure("aborted", "The call was aborted; its tool did not stop within "
+                                               "the grace period and goes on");
+    }
+    snprintf(text, sizeof text, "The call took longer than %u ms (call_timeout_ms)",
+             (unsigned)call->timeout_ms);
+    return plue_outcome_failure("timeout", text);
+}
+
 /* Ends a call whose time is over, unless it has just ended. */
 static void give_up(struct plue_call *call) PLUE_UNLOCKED {
-    struct plue_wakeups wakeups = {.count = 0};
-    struct plue_outcome outcome = plue_outcome_failure(
-        "aborted",
-        "The call was aborted; its tool did not stop within the grace period and goes on");
+    struct plue_outcome outcome = too_late(call);
+    struct plue_frame *abort = NULL; /* its signal's has been sent, if there was one */
+    if (!plue_abort_is_aborted(call->signal)) {
+        abort = plue_frame_new(PLUE_FRAME_ABORT, 0, call->id, outcome.message,
+                               strlen(outcome.message));
+    }
     plue_lock();
-    if (!(atomic_load(&call->news) & PLUE_CALL_DONE)) {
-        plue_runtime_suspect(call->generation);
+    bool is_running = !(atomic_load(&call->news) & PLUE_CALL_DONE);
+    if (is_running) {
         call->outcome = outcome;
-        outcome = (struct plue_outcome){.json = NULL};
-        end(call, &wakeups);
+        forget(call);
+        atomic_fetch_or(&call->news, PLUE_CALL_DONE);
+        plue_runtime_suspect(call->generation);
+    }
+    if (is_running && abort != NULL && call->sidecar == NULL) {
+        plue_guest_enqueue(abort);
+        abort = NULL;
     }
     plue_unlock();
-    plue_outcome_free(outcome);
+    if (is_running && abort != NULL) {
+        plue_sidecar_send(call->sidecar, abort);
+        abort = NULL;
+    }
+    plue_frame_free_all(abort);
+    if (!is_running) {
+        plue_outcome_free(outcome);
+    }
+}
+
+/* Says what the thread does. Returns false if there is other news than it knows. */
+static bool begin_to(struct plue_call *call, unsigned known, unsigned does) {
+    return atomic_compare_exchange_strong(&call->news, &known, known | does);
+}
+
+static void stop_to(struct plue_call *call, unsigned does) {
+    atomic_fetch_and(&call->news, ~does);
+}
+
+/* Waits for other news than it knows. Meanwhile it reads the sidecar's socket, if nobody else does. */
+static void await_news(struct plue_call *call, unsigned known) PLUE_UNLOCKED {
+    uint64_t deadline = plue_call_deadline(call);
+    unsigned waits = PLUE_CALL_WAITS;
+    if (call->sidecar != NULL) {
+        unsigned leads = PLUE_CALL_LEADS;
+        bool has_led = begin_to(call, known, leads) &&
+                       plue_sidecar_lead(call->sidecar, &call->news, known | leads, deadline);
+        stop_to(call, leads);
+        if (has_led) {
+            return;
+        }
+        waits |= leads;
+    }
+    if (begin_to(call, known, waits)) {
+        /* The thread that read may have stopped just before, and found nobody that waits. */
+        if (call->sidecar == NULL ||
+            !plue_sidecar_lead(call->sidecar, &call->news, known | waits, deadline)) {
+            plue_park(&call->news, known | waits, deadline);
+        }
+        stop_to(call, waits | PLUE_CALL_LEAD);
+    }
 }
 
 bool plue_call_attend(struct plue_call *call, const plue_tool_context_t *context) {
@@ -344,7 +457,7 @@ static void await_end(struct plue_call *call, const plue_tool_context_t *context
             if (news & PLUE_CALL_DONE) {
                 return;
             }
-            plue_park(&call->news, news, plue_call_deadline(call));
+            await_news(call, news);
         }
     }
 }
@@ -365,6 +478,9 @@ static struct plue_outcome failed(struct plue_call *call) {
 
 struct plue_outcome plue_call_conclude(struct plue_call *call, const char *tool_name,
                                        const plue_tool_context_t *context) {
+    if (call->sidecar != NULL) {
+        plue_sidecar_unhold(call->sidecar);
+    }
     if (call->failure != NULL) {
         call->outcome = failed(call);
     } else if (call->id == 0 && plue_abort_is_aborted(call->signal)) {
@@ -390,28 +506,29 @@ struct plue_outcome plue_call_run(struct plue_frame *frame, const char *tool_nam
     return plue_call_conclude(&call, tool_name, context);
 }
 
-static struct plue_outcome forked(void) {
+static struct plue_outcome failed_by_fork(void) {
     return plue_outcome_failure("runtime_unavailable", plue_forked_message);
 }
 
-static struct plue_outcome execute(const char *tool_name, const char *params_json,
+static struct plue_outcome execute(const struct plue_request *request,
                                    const plue_tool_context_t *context) PLUE_UNLOCKED {
     static const plue_tool_context_t none;
     if (context == NULL) {
         context = &none;
     }
+    const char *tool_name = plue_request_tool(request);
     if (plue_is_forked()) {
-        return told(forked(), tool_name, context);
+        return told(failed_by_fork(), tool_name, context);
     }
     struct plue_outcome failure;
-    struct plue_frame *frame = plue_call_frame(tool_name, params_json, context, &failure);
+    struct plue_frame *frame = plue_call_frame(request, context, &failure);
     return frame == NULL ? told(failure, tool_name, context)
                          : plue_call_run(frame, tool_name, context);
 }
 
 static struct plue_outcome list(void) PLUE_UNLOCKED {
     if (plue_is_forked()) {
-        return forked();
+        return failed_by_fork();
     }
     struct plue_outcome outcome = {.json = NULL};
     plue_lock();
@@ -428,16 +545,17 @@ static struct plue_outcome list(void) PLUE_UNLOCKED {
 
 char *plue_tool_execute(const char *tool_name, const char *params_json,
                         const plue_tool_context_t *context) {
+    const struct plue_request request = {.name = tool_name, .json = params_json};
     int cancellation = plue_cancellation_off();
-    char *json = plue_outcome_answer(execute(tool_name, params_json, context));
+    char *json = plue_outcome_answer(execute(&request, context));
     plue_cancellation_restore(cancellation);
     return json;
 }
 
-int plue_tool_call(const char *tool_name, const char *params_json,
-                   const plue_tool_context_t *context, char **json) {
+static int call(const struct plue_request *request, const plue_tool_context_t *context,
+                char **json) {
     int cancellation = plue_cancellation_off();
-    struct plue_outcome outcome = execute(tool_name, params_json, context);
+    struct plue_outcome outcome = execute(request, context);
     int status = outcome.status;
     char *answer = plue_outcome_answer(outcome);
     if (json != NULL) {
@@ -447,6 +565,40 @@ int plue_tool_call(const char *tool_name, const char *params_json,
     }
     plue_cancellation_restore(cancellation);
     return status;
+}
+
+int plue_tool_call(const char *tool_name, const char *params_json,
+                   const plue_tool_context_t *context, char **json) {
+    const struct plue_request request = {.name = tool_name, .json = params_json};
+    return call(&request, context, json);
+}
+
+int plue_tool_resume(const char *ticket, const char *answers_json,
+                     const plue_tool_context_t *context, char **json) {
+    const struct plue_request request = {PLUE_RESUME_CALL, ticket, answers_json};
+    return call(&request, context, json);
+}
+
+int plue_tool_start(const char *tool_name, const char *params_json,
+                    const plue_tool_context_t *context, char **task_json) {
+    const struct plue_request request = {PLUE_START_TASK, tool_name, params_json};
+    return call(&request, context, task_json);
+}
+
+int plue_tool_poll(const char *task_id, char **task_json) {
+    const struct plue_request request = {PLUE_POLL_TASK, task_id, NULL};
+    return call(&request, NULL, task_json);
+}
+
+int plue_tool_cancel(const char *task_id, char **task_json) {
+    const struct plue_request request = {PLUE_CANCEL_TASK, task_id, NULL};
+    return call(&request, NULL, task_json);
+}
+
+int plue_tool_answer(const char *task_id, const char *answers_json,
+                     const plue_tool_context_t *context, char **task_json) {
+    const struct plue_request request = {PLUE_ANSWER_TASK, task_id, answers_json};
+    return call(&request, context, task_json);
 }
 
 char *plue_tool_list(void) {

@@ -20,12 +20,18 @@ struct plue_event {
     char json[];
 };
 
+struct plue_sidecar;
+
 /* What the thread of a call is to look at. */
 enum {
     PLUE_CALL_DONE = 1, /* the call has ended; from then on its own thread alone uses it */
     PLUE_CALL_EVENTS = 2,
     PLUE_CALL_ABORTED = 4,
-    PLUE_CALL_INVOKED = 8, /* a tool of this program is to run on this thread */
+    PLUE_CALL_LEAD = 8,    /* it is its turn to read the sidecar's socket */
+    PLUE_CALL_INVOKED = 64, /* a tool of this program is to run on this thread */
+    /* What the thread does. */
+    PLUE_CALL_WAITS = 16,  /* it sleeps on the word, or is about to */
+    PLUE_CALL_LEADS = 32,  /* it reads the sidecar's socket */
 };
 
 struct plue_invocation;
@@ -35,6 +41,7 @@ struct plue_call {
     atomic_uint news;    /* PLUE_CALL_... */
     uint64_t id;         /* 0: it was not given to a peer */
     uint64_t generation; /* of the peer that runs it; 0: none yet */
+    struct plue_sidecar *sidecar; /* if that is one: held */
     struct plue_call *next_in_table;
     struct plue_due *due; /* tells of the call, which no thread waits for; NULL: its thread does */
     struct plue_invocation *invocations PLUE_GUARDED; /* for its thread to run; last first */
@@ -52,6 +59,8 @@ struct plue_call {
 
     plue_abort_signal_t *signal;
     uint32_t grace_ms;
+    uint32_t timeout_ms;
+    uint64_t timeout_at_ms; /* PLUE_NEVER_MS: there is no limit */
     struct plue_call *next_of_signal;
     struct plue_call **previous_of_signal;
 };
@@ -89,13 +98,35 @@ void plue_call_finish(struct plue_call *call, struct plue_outcome outcome,
 bool plue_call_add_event(struct plue_call *call, struct plue_event *event,
                          struct plue_wakeups *wakeups) PLUE_LOCKED;
 
+/* Has one of the peer's callers that sleep read the socket, because nobody does. */
+void plue_calls_hand_over(uint64_t generation) PLUE_UNLOCKED;
+
 /* Ends all calls of a peer with a failure. */
 void plue_calls_fail(uint64_t generation, const char *code, const char *message) PLUE_LOCKED;
 
 /* ---- the stages of a call, in order ---- */
 
+/* What is asked for. */
+enum plue_operation {
+    PLUE_CALL_TOOL,
+    PLUE_RESUME_CALL,
+    PLUE_START_TASK,
+    PLUE_POLL_TASK,
+    PLUE_CANCEL_TASK,
+    PLUE_ANSWER_TASK,
+};
+
+struct plue_request {
+    enum plue_operation operation;
+    const char *name; /* of the tool, or a ticket, or the id of a task */
+    const char *json; /* the parameters, or answers; may be NULL */
+};
+
+/* The name of the tool, where the request has one. A ticket is no name to tell. */
+const char *plue_request_tool(const struct plue_request *request);
+
 /* Checks the texts and makes the frame. NULL: with the reason in `failure`. */
-struct plue_frame *plue_call_frame(const char *tool_name, const char *params_json,
+struct plue_frame *plue_call_frame(const struct plue_request *request,
                                    const plue_tool_context_t *context,
                                    struct plue_outcome *failure);
 

@@ -9,12 +9,13 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static struct plue_due *first PLUE_GUARDED;
-static struct plue_due **end PLUE_GUARDED = &first;
+static struct plue_due *first_waiting PLUE_GUARDED;
+static struct plue_due **waiting_end PLUE_GUARDED = &first_waiting;
 static size_t waiting PLUE_GUARDED;
 
 /* When plue_submissions_expire() is to be called. */
@@ -31,7 +32,7 @@ static uint64_t alarm_ms PLUE_GUARDED = PLUE_NEVER_MS;
 
 static void set_alarm(void) PLUE_LOCKED {
     static const uint64_t now = 1;
-    uint64_t at_ms = first != NULL ? now : next_expiry_ms;
+    uint64_t at_ms = first_waiting != NULL ? now : next_expiry_ms;
     if (alarm_descriptor >= 0 && at_ms != alarm_ms) {
         alarm_ms = at_ms;
         plue_alarm_set(alarm_descriptor, at_ms);
@@ -46,11 +47,11 @@ void plue_events_add(struct plue_due *due) {
     if (due->is_waiting) {
         return;
     }
-    bool was_empty = first == NULL;
+    bool was_empty = first_waiting == NULL;
     due->is_waiting = true;
     due->next = NULL;
-    *end = due;
-    end = &due->next;
+    *waiting_end = due;
+    waiting_end = &due->next;
     waiting++;
     if (was_empty) {
         set_alarm();
@@ -62,13 +63,13 @@ void plue_events_expect(uint64_t at_ms) {
         return;
     }
     next_expiry_ms = at_ms;
-    if (first == NULL) {
+    if (first_waiting == NULL) {
         set_alarm();
     }
 }
 
 bool plue_events_are_waiting(void) {
-    return first != NULL;
+    return first_waiting != NULL;
 }
 
 void plue_events_after_fork(void) {
@@ -92,12 +93,12 @@ static void end_to_tell(struct plue_due *due) PLUE_LOCKED {
     }
 }
 
-static struct plue_due *take(void) PLUE_LOCKED {
-    struct plue_due *due = first;
+static struct plue_due *take_due(void) PLUE_LOCKED {
+    struct plue_due *due = first_waiting;
     if (due != NULL) {
-        first = due->next;
-        if (first == NULL) {
-            end = &first;
+        first_waiting = due->next;
+        if (first_waiting == NULL) {
+            waiting_end = &first_waiting;
         }
         waiting--;
         begin_to_tell(due);
@@ -127,7 +128,7 @@ static int tell_all(void) PLUE_UNLOCKED {
         next_expiry_ms = plue_submissions_expire(plue_now_ms());
     }
     for (size_t left = waiting; left > 0; left--) {
-        struct plue_due *due = take();
+        struct plue_due *due = take_due();
         if (due == NULL) {
             break; /* another thread was quicker */
         }
@@ -145,7 +146,7 @@ static int tell_all(void) PLUE_UNLOCKED {
 
 /* ------------------------------------------------------------------------------ the host's side */
 
-static int fail(struct plue_outcome outcome) {
+static int fail_events(struct plue_outcome outcome) {
     plue_free_json(plue_outcome_answer(outcome));
     return -1;
 }
@@ -168,11 +169,11 @@ static struct plue_outcome no_descriptor(int error) {
 
 int plue_events_fd(void) {
     if (plue_is_forked()) {
-        return fail(plue_outcome_failure("runtime_unavailable", plue_forked_message));
+        return fail_events(plue_outcome_failure("runtime_unavailable", plue_forked_message));
     }
     int descriptor = open_alarm();
     if (descriptor < 0) {
-        return fail(no_descriptor(errno));
+        return fail_events(no_descriptor(errno));
     }
     plue_outcome_clear();
     return descriptor;
@@ -196,7 +197,7 @@ static bool wait_for_events(int timeout_ms) PLUE_UNLOCKED {
 
 int plue_events_dispatch(int timeout_ms) {
     if (plue_is_forked()) {
-        return fail(plue_outcome_failure("runtime_unavailable", plue_forked_message));
+        return fail_events(plue_outcome_failure("runtime_unavailable", plue_forked_message));
     }
     int cancellation = plue_cancellation_off();
     int told = tell_all();
@@ -204,7 +205,7 @@ int plue_events_dispatch(int timeout_ms) {
         if (wait_for_events(timeout_ms)) {
             told = tell_all();
         } else {
-            told = fail(no_descriptor(errno));
+            told = fail_events(no_descriptor(errno));
         }
     }
     if (told >= 0) {
@@ -301,23 +302,44 @@ static bool tell_lines(struct plue_due *due, int *told) PLUE_UNLOCKED {
     return true;
 }
 
-bool plue_events_log(const char *text, size_t length) {
-    if (log_watch.callback == NULL) {
-        return false;
-    }
-    struct line *line =
-        log_watch.size + length > MAX_LINES_SIZE ? NULL : malloc(sizeof *line + length + 1);
-    if (line == NULL) {
-        log_watch.dropped++;
-        return true;
-    }
-    line->next = NULL;
-    memcpy(line->text, text, length);
-    line->text[length] = '\0';
+/* Whether the host takes the log: asked without the lock for each piece of what tools print. */
+static atomic_bool takes_log;
+
+bool plue_events_take_log(void) {
+    return atomic_load(&takes_log);
+}
+
+static void add_line(struct line *line, size_t size) PLUE_LOCKED {
     *log_watch.end = line;
     log_watch.end = &line->next;
-    log_watch.size += length + 1;
+    log_watch.size += size;
     plue_events_add(&log_watch.due);
+}
+
+bool plue_events_log(const char *text, size_t length) {
+    if (!plue_events_take_log()) {
+        return false;
+    }
+    char *repaired = plue_text_repair(text, length);
+    size_t size = repaired == NULL ? 0 : sizeof(struct line) + strlen(repaired) + 1;
+    struct line *line = repaired == NULL ? NULL : malloc(size);
+    if (line != NULL) {
+        line->next = NULL;
+        memcpy(line->text, repaired, strlen(repaired) + 1);
+    }
+    free(repaired);
+    plue_lock();
+    bool fits = line != NULL && log_watch.size + size <= MAX_LINES_SIZE;
+    if (fits) {
+        add_line(line, size);
+    } else {
+        log_watch.dropped++;
+        plue_events_add(&log_watch.due);
+    }
+    plue_unlock();
+    if (!fits) {
+        free(line);
+    }
     return true;
 }
 
@@ -329,5 +351,6 @@ void plue_set_log(void (*callback)(const char *text, void *user_data), void *use
     log_watch.due.tell = tell_lines;
     log_watch.callback = callback;
     log_watch.user_data = user_data;
+    atomic_store(&takes_log, callback != NULL);
     plue_unlock();
 }

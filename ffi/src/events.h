@@ -37,7 +37,11 @@ void plue_events_after_fork(void) PLUE_LOCKED;
 /* The list of tools has changed. */
 void plue_events_list_changed(void) PLUE_LOCKED;
 
-/* Hands a line of the log to the host. Returns false if the host takes none. */
-bool plue_events_log(const char *text, size_t length) PLUE_LOCKED;
+/* Whether the host takes the log. Needs no lock. */
+bool plue_events_take_log(void);
+
+/* Hands a line of the log to the host; what is not UTF-8 in it is replaced. Returns false if the host
+ * takes none. */
+bool plue_events_log(const char *line, size_t length) PLUE_UNLOCKED;
 
 #endif

@@ -128,15 +128,17 @@ int64_t plue_frame_read(const uint8_t *bytes, size_t available, struct plue_fram
         return -1;
     }
     *wanted = size;
-    if (available < size) {
+    if (available < PLUE_FRAME_HEADER) {
         return 0;
     }
-    view->type = bytes[4];
-    view->flags = bytes[5];
-    view->id = plue_read_u64(bytes + 8);
-    view->payload = bytes + PLUE_FRAME_HEADER;
-    view->length = size - PLUE_FRAME_HEADER;
-    return (int64_t)size;
+    *view = (struct plue_frame_view){
+        .type = bytes[4],
+        .flags = bytes[5],
+        .id = plue_read_u64(bytes + 8),
+        .payload = bytes + PLUE_FRAME_HEADER,
+        .length = size - PLUE_FRAME_HEADER,
+    };
+    return available < size ? 0 : (int64_t)size;
 }
 
 bool plue_frame_read_strings(const uint8_t *bytes, size_t length, struct plue_text_view *strings,

@@ -35,6 +35,8 @@ enum plue_frame_type {
 
 enum {
     PLUE_EXEC_WANTS_METADATA = 1,
+    PLUE_EXEC_ANSWERS_QUESTIONS = 2,
+    PLUE_EXEC_OPERATION_SHIFT = 2,
     PLUE_ABORT_OF_SIGNAL = 1,
     PLUE_REGISTER_WANTS_ANSWER = 1,
     PLUE_RESULT_FAILED = 1,
@@ -56,13 +58,14 @@ struct plue_frame_queue {
     struct plue_frame **end;
 };
 
-/* A frame that came in; `payload` points into the buffer it came in. */
+/* A frame that came in; `payload` points into the buffer it came in, or is `own`. */
 struct plue_frame_view {
     uint8_t type;
     uint8_t flags;
     uint64_t id;
     const uint8_t *payload;
     size_t length;
+    uint8_t *own; /* on the heap, with room for a NUL, for the receiver to take; NULL: not so */
 };
 
 /* NULL when out of memory. */
@@ -86,7 +89,8 @@ void plue_frame_write_u64(struct plue_frame *frame, size_t at, uint64_t value);
 void plue_frame_set_id(struct plue_frame *frame, uint64_t id);
 
 /* Reads the frame at `bytes`. Returns its size; 0 when it is not all there yet, with the number of
- * bytes that it needs in `*wanted`; -1 when it is malformed. */
+ * bytes that it needs in `*wanted`, and what its header says in `*view` if that is there; -1 when it
+ * is malformed. */
 int64_t plue_frame_read(const uint8_t *bytes, size_t available, struct plue_frame_view *view,
                         size_t *wanted);
 

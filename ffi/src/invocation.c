@@ -42,7 +42,12 @@ struct plue_invocation {
     void *abort_user_data PLUE_GUARDED;
 };
 
-static struct plue_host_tool *tools PLUE_GUARDED;
+static struct plue_host_tool *host_tools PLUE_GUARDED;
+
+/* What answers questions, under the number 0; NULL: nothing does. */
+static struct plue_host_tool *asker PLUE_GUARDED;
+static atomic_bool has_asker;
+
 static uint64_t last_number PLUE_GUARDED;
 static struct plue_invocation *running PLUE_GUARDED;
 
@@ -50,11 +55,11 @@ static struct plue_invocation *running PLUE_GUARDED;
 
 /* Gives a reference back. Returns the tool if it was the last one: it is to be destroyed, without the
  * lock. */
-static struct plue_host_tool *release(struct plue_host_tool *tool) PLUE_LOCKED {
+static struct plue_host_tool *release_tool(struct plue_host_tool *tool) PLUE_LOCKED {
     return --tool->references == 0 ? tool : NULL;
 }
 
-static void destroy(struct plue_host_tool *tool) PLUE_UNLOCKED {
+static void destroy_tool(struct plue_host_tool *tool) PLUE_UNLOCKED {
     if (tool == NULL) {
         return;
     }
@@ -66,7 +71,7 @@ static void destroy(struct plue_host_tool *tool) PLUE_UNLOCKED {
 }
 
 static struct plue_host_tool *find_tool(uint64_t number) PLUE_LOCKED {
-    struct plue_host_tool *tool = tools;
+    struct plue_host_tool *tool = number == 0 ? asker : host_tools;
     while (tool != NULL && tool->number != number) {
         tool = tool->next;
     }
@@ -75,7 +80,7 @@ static struct plue_host_tool *find_tool(uint64_t number) PLUE_LOCKED {
 
 /* Takes the tool out of the list. Returns false if another thread has. */
 static bool remove_tool(const struct plue_host_tool *tool) PLUE_LOCKED {
-    for (struct plue_host_tool **at = &tools; *at != NULL; at = &(*at)->next) {
+    for (struct plue_host_tool **at = &host_tools; *at != NULL; at = &(*at)->next) {
         if (*at == tool) {
             *at = tool->next;
             return true;
@@ -97,7 +102,7 @@ static struct plue_frame *register_frame(const struct plue_host_tool *tool, uint
 struct plue_frame *plue_host_tools_frames(void) {
     struct plue_frame *first = NULL;
     struct plue_frame **end = &first;
-    for (struct plue_host_tool *tool = tools; tool != NULL; tool = tool->next) {
+    for (struct plue_host_tool *tool = host_tools; tool != NULL; tool = tool->next) {
         *end = register_frame(tool, 0);
         if (*end == NULL) {
             break; /* out of memory: the tool is missing, as its registration says next time */
@@ -108,16 +113,16 @@ struct plue_frame *plue_host_tools_frames(void) {
 }
 
 /* Takes the reference of the list back. */
-static void forget(struct plue_host_tool *tool) PLUE_UNLOCKED {
+static void forget_tool(struct plue_host_tool *tool) PLUE_UNLOCKED {
     plue_lock();
-    struct plue_host_tool *last = remove_tool(tool) ? release(tool) : NULL;
+    struct plue_host_tool *last = remove_tool(tool) ? release_tool(tool) : NULL;
     plue_unlock();
-    destroy(last);
+    destroy_tool(last);
 }
 
 struct plue_host_tool *plue_host_tools_take(void) {
-    struct plue_host_tool *taken = tools;
-    tools = NULL;
+    struct plue_host_tool *taken = host_tools;
+    host_tools = NULL;
     return taken;
 }
 
@@ -125,14 +130,14 @@ void plue_host_tools_destroy(struct plue_host_tool *taken) {
     while (taken != NULL) {
         plue_lock();
         struct plue_host_tool *next = taken->next;
-        struct plue_host_tool *last = release(taken);
+        struct plue_host_tool *last = release_tool(taken);
         plue_unlock();
-        destroy(last);
+        destroy_tool(last);
         taken = next;
     }
 }
 
-static struct plue_outcome invalid_argument(const char *message) {
+static struct plue_outcome invalid_tool(const char *message) {
     return plue_outcome_failure("invalid_argument", message);
 }
 
@@ -141,11 +146,11 @@ static struct plue_host_tool *make_tool(const char *definition, plue_execute_t e
                                         struct plue_outcome *failure) {
     size_t length = definition == NULL ? 0 : strlen(definition);
     if (definition == NULL || execute == NULL) {
-        *failure = invalid_argument(execute == NULL ? "execute is NULL" : "definition_json is NULL");
+        *failure = invalid_tool(execute == NULL ? "execute is NULL" : "definition_json is NULL");
     } else if (!plue_text_is_utf8(definition, length)) {
-        *failure = invalid_argument("definition_json is not UTF-8");
+        *failure = invalid_tool("definition_json is not UTF-8");
     } else if (length > PLUE_FRAME_MAX - 2 * PLUE_EXEC_OVERHEAD) {
-        *failure = invalid_argument("definition_json is larger than 256 MiB");
+        *failure = invalid_tool("definition_json is larger than 256 MiB");
     } else {
         struct plue_host_tool *tool = calloc(1, sizeof *tool + length + 1);
         if (tool != NULL) {
@@ -163,7 +168,7 @@ static void add_tool(struct plue_host_tool *tool) PLUE_UNLOCKED {
     plue_lock();
     tool->number = ++last_number;
     tool->references = 1;
-    struct plue_host_tool **end = &tools;
+    struct plue_host_tool **end = &host_tools;
     while (*end != NULL) {
         end = &(*end)->next;
     }
@@ -172,14 +177,14 @@ static void add_tool(struct plue_host_tool *tool) PLUE_UNLOCKED {
 }
 
 /* Sends a frame that the tools side answers like a call. */
-static struct plue_outcome ask(struct plue_frame *frame) PLUE_UNLOCKED {
+static struct plue_outcome answer_to(struct plue_frame *frame) PLUE_UNLOCKED {
     static const plue_tool_context_t none;
     return frame == NULL ? plue_outcome_out_of_memory() : plue_call_run(frame, NULL, &none);
 }
 
 static struct plue_outcome register_tool(struct plue_host_tool *tool) PLUE_UNLOCKED {
     add_tool(tool);
-    struct plue_outcome outcome = ask(register_frame(tool, PLUE_REGISTER_WANTS_ANSWER));
+    struct plue_outcome outcome = answer_to(register_frame(tool, PLUE_REGISTER_WANTS_ANSWER));
     if (outcome.status == PLUE_OK) {
         /* The answer is the id, as JSON; an id has no character that JSON would escape. */
         size_t length = strlen(outcome.json);
@@ -209,7 +214,7 @@ int plue_register_tool(const char *definition_json, plue_execute_t execute,
         tool->user_data = user_data;
         outcome = register_tool(tool);
         if (outcome.status != PLUE_OK) {
-            forget(tool);
+            forget_tool(tool);
         }
     }
     int status = plue_outcome_status(outcome);
@@ -223,7 +228,7 @@ static struct plue_outcome unregister_tool(const char *tool_id) PLUE_UNLOCKED {
         return plue_outcome_failure("runtime_unavailable", plue_forked_message);
     }
     plue_lock();
-    struct plue_host_tool *tool = tools;
+    struct plue_host_tool *tool = host_tools;
     while (tool != NULL && (tool->id == NULL || tool_id == NULL || strcmp(tool->id, tool_id) != 0)) {
         tool = tool->next;
     }
@@ -239,11 +244,11 @@ static struct plue_outcome unregister_tool(const char *tool_id) PLUE_UNLOCKED {
     if (frame != NULL) {
         plue_frame_write_u64(frame, 0, tool->number);
     }
-    outcome = ask(frame);
+    outcome = answer_to(frame);
     plue_lock();
-    struct plue_host_tool *last = release(tool);
+    struct plue_host_tool *last = release_tool(tool);
     plue_unlock();
-    destroy(last);
+    destroy_tool(last);
     return outcome;
 }
 
@@ -254,9 +259,39 @@ int plue_unregister_tool(const char *tool_id) {
     return status;
 }
 
+/* ---------------------------------------------------------------------------------- questions */
+
+bool plue_questions_are_answered(void) {
+    return atomic_load(&has_asker);
+}
+
+int plue_set_question(plue_execute_t ask, void *user_data) {
+    if (plue_is_forked()) {
+        return PLUE_RUNTIME_UNAVAILABLE;
+    }
+    struct plue_host_tool *fresh = ask == NULL ? NULL : calloc(1, sizeof *fresh + 1);
+    if (ask != NULL && fresh == NULL) {
+        return plue_outcome_status(plue_outcome_out_of_memory());
+    }
+    if (fresh != NULL) {
+        fresh->execute = ask;
+        fresh->user_data = user_data;
+    }
+    plue_lock();
+    if (fresh != NULL) {
+        fresh->references = 1;
+    }
+    struct plue_host_tool *last = asker == NULL ? NULL : release_tool(asker);
+    asker = fresh;
+    atomic_store(&has_asker, fresh != NULL);
+    plue_unlock();
+    destroy_tool(last);
+    return PLUE_OK;
+}
+
 /* -------------------------------------------------------------------------------- invocations */
 
-static bool is_aborted(const struct plue_invocation *invocation) {
+static bool is_invocation_aborted(const struct plue_invocation *invocation) {
     return plue_abort_is_aborted(invocation->signal);
 }
 
@@ -269,10 +304,10 @@ static void free_invocation(struct plue_invocation *invocation) {
 }
 
 /* What a YIELD frame is. */
-enum { RESULT, FAILURE, METADATA, OUTPUT, PROGRESS };
+enum { YIELD_RESULT, YIELD_FAILURE, YIELD_METADATA, YIELD_OUTPUT, YIELD_PROGRESS };
 
 /* Sends a YIELD frame. Returns false if the text is too large for one. */
-static bool yield(const struct plue_invocation *invocation, uint8_t kind, uint64_t first,
+static bool send_yield(const struct plue_invocation *invocation, uint8_t kind, uint64_t first,
                   uint64_t second, const char *text) PLUE_UNLOCKED {
     char *repaired = NULL;
     if (!plue_text_is_utf8(text, strlen(text))) {
@@ -295,7 +330,7 @@ static bool yield(const struct plue_invocation *invocation, uint8_t kind, uint64
     return true;
 }
 
-static void link_in(struct plue_invocation *invocation) PLUE_LOCKED {
+static void link_invocation(struct plue_invocation *invocation) PLUE_LOCKED {
     invocation->next = running;
     invocation->previous = &running;
     if (running != NULL) {
@@ -305,17 +340,17 @@ static void link_in(struct plue_invocation *invocation) PLUE_LOCKED {
 }
 
 /* Ends an invocation; it goes away unless it is being told of. */
-static void end(struct plue_invocation *invocation) PLUE_UNLOCKED {
+static void end_invocation(struct plue_invocation *invocation) PLUE_UNLOCKED {
     plue_lock();
     *invocation->previous = invocation->next;
     if (invocation->next != NULL) {
         invocation->next->previous = invocation->previous;
     }
     invocation->has_ended = true;
-    struct plue_host_tool *last = release(invocation->tool);
+    struct plue_host_tool *last = release_tool(invocation->tool);
     bool is_free = !invocation->due.is_being_told && !invocation->due.is_waiting;
     plue_unlock();
-    destroy(last);
+    destroy_tool(last);
     if (is_free) {
         free_invocation(invocation);
     }
@@ -329,9 +364,9 @@ static enum step next_step(struct plue_invocation *invocation) PLUE_LOCKED {
     }
     if (!invocation->has_begun) {
         invocation->has_begun = true;
-        return is_aborted(invocation) ? REFUSE : RUN;
+        return is_invocation_aborted(invocation) ? REFUSE : RUN;
     }
-    if (is_aborted(invocation) && invocation->on_abort != NULL && !invocation->abort_told) {
+    if (is_invocation_aborted(invocation) && invocation->on_abort != NULL && !invocation->abort_told) {
         invocation->abort_told = true;
         return TELL_ABORT;
     }
@@ -339,7 +374,7 @@ static enum step next_step(struct plue_invocation *invocation) PLUE_LOCKED {
 }
 
 /* Calls the host, on a thread that dispatches or that called the tool. */
-static bool tell(struct plue_due *due, int *told) PLUE_UNLOCKED {
+static bool tell_invocation(struct plue_due *due, int *told) PLUE_UNLOCKED {
     struct plue_invocation *invocation =
         (struct plue_invocation *)(void *)((char *)due - offsetof(struct plue_invocation, due));
     plue_lock();
@@ -359,7 +394,7 @@ static bool tell(struct plue_due *due, int *told) PLUE_UNLOCKED {
     }
     plue_lock();
     bool has_ended = invocation->has_ended;
-    if (!has_ended && is_aborted(invocation) && invocation->on_abort != NULL &&
+    if (!has_ended && is_invocation_aborted(invocation) && invocation->on_abort != NULL &&
         !invocation->abort_told) {
         invocation->due.has_more = true;
     }
@@ -403,7 +438,7 @@ static struct plue_invocation *make_invocation(uint64_t id, const struct plue_te
         return NULL;
     }
     invocation->id = id;
-    invocation->due.tell = tell;
+    invocation->due.tell = tell_invocation;
     invocation->signal = plue_abort_signal_new();
     bool is_whole = invocation->signal != NULL;
     for (int i = 0; i < 3; i++) {
@@ -419,9 +454,9 @@ static struct plue_invocation *make_invocation(uint64_t id, const struct plue_te
     return invocation;
 }
 
-static void refuse(uint64_t generation, uint64_t id, int status, const char *message) {
+static void refuse_invocation(uint64_t generation, uint64_t id, int status, const char *message) {
     const struct plue_invocation none = {.id = id, .generation = generation};
-    yield(&none, FAILURE, (uint64_t)status, 0, message);
+    send_yield(&none, YIELD_FAILURE, (uint64_t)status, 0, message);
 }
 
 bool plue_invocation_receive(const struct plue_peer *peer, const struct plue_frame_view *view,
@@ -434,7 +469,7 @@ bool plue_invocation_receive(const struct plue_peer *peer, const struct plue_fra
     }
     struct plue_invocation *invocation = make_invocation(view->id, texts);
     if (invocation == NULL) {
-        refuse(peer->generation, view->id, PLUE_OVERLOADED, "The program is out of memory");
+        refuse_invocation(peer->generation, view->id, PLUE_OVERLOADED, "The program is out of memory");
         return true;
     }
     plue_lock();
@@ -442,7 +477,7 @@ bool plue_invocation_receive(const struct plue_peer *peer, const struct plue_fra
     invocation->tool = find_tool(plue_read_u64(view->payload));
     if (invocation->tool != NULL) {
         invocation->tool->references++;
-        link_in(invocation);
+        link_invocation(invocation);
         struct plue_call *call =
             plue_call_find(peer->generation, plue_read_u64(view->payload + sizeof(uint64_t)));
         if (call != NULL && call->due == NULL) {
@@ -458,7 +493,7 @@ bool plue_invocation_receive(const struct plue_peer *peer, const struct plue_fra
     plue_unlock();
     if (invocation != NULL) {
         free_invocation(invocation);
-        refuse(peer->generation, view->id, PLUE_UNAVAILABLE, "The tool has been unregistered");
+        refuse_invocation(peer->generation, view->id, PLUE_UNAVAILABLE, "The tool has been unregistered");
     }
     return true;
 }
@@ -500,33 +535,33 @@ void plue_invocation_fail(plue_invocation_t *invocation, int status, const char 
         return;
     }
     bool is_known = status > PLUE_OK && status <= PLUE_THREW;
-    if (!yield(invocation, FAILURE, (uint64_t)(is_known ? status : PLUE_THREW), 0,
+    if (!send_yield(invocation, YIELD_FAILURE, (uint64_t)(is_known ? status : PLUE_THREW), 0,
                message == NULL ? "The tool failed" : message)) {
-        yield(invocation, FAILURE, PLUE_THREW, 0, "The tool failed; its message is too large");
+        send_yield(invocation, YIELD_FAILURE, PLUE_THREW, 0, "The tool failed; its message is too large");
     }
-    end(invocation);
+    end_invocation(invocation);
 }
 
 void plue_invocation_succeed(plue_invocation_t *invocation, const char *json) {
     if (plue_is_forked()) {
         return;
     }
-    if (!yield(invocation, RESULT, 0, 0, json == NULL ? "null" : json)) {
-        yield(invocation, FAILURE, PLUE_OUTPUT_TOO_LARGE, 0,
+    if (!send_yield(invocation, YIELD_RESULT, 0, 0, json == NULL ? "null" : json)) {
+        send_yield(invocation, YIELD_FAILURE, PLUE_OUTPUT_TOO_LARGE, 0,
               "The result cannot be handed over: ask for less of it");
     }
-    end(invocation);
+    end_invocation(invocation);
 }
 
 void plue_invocation_metadata(plue_invocation_t *invocation, const char *json) {
     if (!plue_is_forked()) {
-        yield(invocation, METADATA, 0, 0, json == NULL ? "null" : json);
+        send_yield(invocation, YIELD_METADATA, 0, 0, json == NULL ? "null" : json);
     }
 }
 
 void plue_invocation_output(plue_invocation_t *invocation, const char *json) {
     if (!plue_is_forked()) {
-        yield(invocation, OUTPUT, 0, 0, json == NULL ? "null" : json);
+        send_yield(invocation, YIELD_OUTPUT, 0, 0, json == NULL ? "null" : json);
     }
 }
 
@@ -539,7 +574,7 @@ static uint64_t bits_of(double number) {
 void plue_invocation_progress(plue_invocation_t *invocation, double done, double total,
                               const char *message) {
     if (!plue_is_forked()) {
-        yield(invocation, PROGRESS, bits_of(done), bits_of(total), message == NULL ? "" : message);
+        send_yield(invocation, YIELD_PROGRESS, bits_of(done), bits_of(total), message == NULL ? "" : message);
     }
 }
 
@@ -564,7 +599,7 @@ void plue_invocation_on_abort(plue_invocation_t *invocation,
     plue_lock();
     invocation->on_abort = callback;
     invocation->abort_user_data = user_data;
-    if (callback != NULL && is_aborted(invocation)) {
+    if (callback != NULL && is_invocation_aborted(invocation)) {
         plue_events_add(&invocation->due);
     }
     plue_unlock();

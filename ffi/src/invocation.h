@@ -10,6 +10,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Whether the host answers questions. Needs no lock. */
+bool plue_questions_are_answered(void);
+
 /* The frames that register the host's tools with a peer, in order; NULL if there are none. */
 struct plue_frame *plue_host_tools_frames(void) PLUE_LOCKED;
 

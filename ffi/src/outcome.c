@@ -4,7 +4,7 @@
 #include "text.h"
 
 #include <pthread.h>
-#include <stdio.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,20 +35,33 @@ void plue_outcome_free(struct plue_outcome outcome) {
     free_string(outcome.message);
 }
 
-/* Writes `text` as the inside of a JSON string. `target` has room for 6 times its length. */
-static size_t escape(char *target, const char *text) {
-    size_t length = 0;
+/* Text that is put together; it has room for all of it. */
+struct writer {
+    char *text;
+    size_t length;
+};
+
+static void write_text(struct writer *writer, const char *text) {
+    size_t length = strlen(text);
+    memcpy(writer->text + writer->length, text, length + 1);
+    writer->length += length;
+}
+
+/* Writes the inside of a JSON string: at most 6 times the length of the text. */
+static void write_escaped(struct writer *writer, const char *text) {
+    static const char digits[] = "0123456789abcdef";
     for (const unsigned char *at = (const unsigned char *)text; *at != '\0'; at++) {
+        char piece[] = {(char)*at, '\0', '\0', '\0', '\0', '\0', '\0'};
         if (*at == '"' || *at == '\\') {
-            target[length++] = '\\';
-            target[length++] = (char)*at;
+            piece[0] = '\\';
+            piece[1] = (char)*at;
         } else if (*at < 0x20) {
-            length += (size_t)sprintf(target + length, "\\u%04x", *at);
-        } else {
-            target[length++] = (char)*at;
+            memcpy(piece, "\\u00", 4);
+            piece[4] = digits[*at >> 4];
+            piece[5] = digits[*at & 15];
         }
+        write_text(writer, piece);
     }
-    return length;
 }
 
 static int status_of(const char *code) {
@@ -58,6 +71,7 @@ static int status_of(const char *code) {
     } statuses[] = {
         {"unknown_tool", PLUE_UNKNOWN_TOOL},
         {"aborted", PLUE_ABORTED},
+        {"timeout", PLUE_TIMEOUT},
         {"invalid_argument", PLUE_INVALID_ARGUMENT},
         {"would_deadlock", PLUE_WOULD_DEADLOCK},
         {"runtime_unavailable", PLUE_RUNTIME_UNAVAILABLE},
@@ -84,30 +98,36 @@ struct plue_outcome plue_outcome_failure(const char *code, const char *message) 
         return plue_outcome_out_of_memory();
     }
     size_t length = strlen(outcome.message);
-    size_t size = sizeof head + strlen(code) + sizeof middle + 6 * length + sizeof tail;
-    outcome.json = malloc(size);
+    outcome.json = malloc(sizeof head + strlen(code) + sizeof middle + 6 * length + sizeof tail);
     if (outcome.json == NULL) {
         plue_outcome_free(outcome);
         return plue_outcome_out_of_memory();
     }
-    size_t at = (size_t)sprintf(outcome.json, "%s%s%s", head, code, middle);
-    at += escape(outcome.json + at, outcome.message);
-    strcpy(outcome.json + at, tail);
+    struct writer writer = {outcome.json, 0};
+    write_text(&writer, head);
+    write_text(&writer, code);
+    write_text(&writer, middle);
+    write_escaped(&writer, outcome.message);
+    write_text(&writer, tail);
     return outcome;
 }
 
 char *plue_outcome_event(const struct plue_outcome *failure, const char *tool_name) {
     static const char head[] = "{\"type\":\"error\",\"tool\":\"";
+    static const char middle[] = "\",";
     const char *name = tool_name == NULL ? "" : tool_name;
+    const char *members = failure->json + 1; /* those of the failure follow */
     char *tool = plue_text_repair(name, strlen(name));
-    char *json = tool == NULL
-                     ? NULL
-                     : malloc(sizeof head + 6 * strlen(tool) + 2 + strlen(failure->json));
+    char *json = NULL;
+    if (tool != NULL) {
+        json = malloc(sizeof head + 6 * strlen(tool) + sizeof middle + strlen(members));
+    }
     if (json != NULL) {
-        size_t at = (size_t)sprintf(json, "%s", head);
-        at += escape(json + at, tool);
-        /* The failure's own members follow. */
-        sprintf(json + at, "\",%s", failure->json + 1);
+        struct writer writer = {json, 0};
+        write_text(&writer, head);
+        write_escaped(&writer, tool);
+        write_text(&writer, middle);
+        write_text(&writer, members);
     }
     free(tool);
     return json;
@@ -115,44 +135,33 @@ char *plue_outcome_event(const struct plue_outcome *failure, const char *tool_na
 
 /* ------------------------------------------------------------- the last failure, per thread */
 
-/* A key, not a thread-local variable: it has a destructor on every system, and threads that never
- * fail cost nothing. */
-static pthread_key_t last_key;
+static _Thread_local struct plue_outcome last;
 
-static void free_last(void *last) {
-    plue_outcome_free(*(struct plue_outcome *)last);
-    free(last);
+/* Its destructor frees what a thread leaves. Without a key, which a process has only so many of, that
+ * is lost; and that is all. */
+static pthread_key_t key;
+static bool has_key;
+
+static void free_last(void *outcome) {
+    plue_outcome_free(*(struct plue_outcome *)outcome);
+    *(struct plue_outcome *)outcome = (struct plue_outcome){.json = NULL};
 }
 
 void plue_outcome_prepare(void) {
-    pthread_key_create(&last_key, free_last);
+    has_key = pthread_key_create(&key, free_last) == 0;
 }
 
-/* NULL until the thread's first failure. */
-static struct plue_outcome *get_last(void) {
-    return pthread_getspecific(last_key);
-}
-
-/* NULL when out of memory. */
-static struct plue_outcome *get_or_make_last(void) {
-    struct plue_outcome *last = get_last();
-    if (last != NULL) {
-        return last;
+/* Takes the outcome. */
+static void set_last(struct plue_outcome outcome) {
+    plue_outcome_free(last);
+    last = outcome;
+    if (has_key && outcome.message != NULL) {
+        pthread_setspecific(key, &last);
     }
-    last = calloc(1, sizeof *last);
-    if (last != NULL && pthread_setspecific(last_key, last) != 0) {
-        free(last);
-        return NULL;
-    }
-    return last;
 }
 
 void plue_outcome_clear(void) {
-    struct plue_outcome *last = get_last();
-    if (last != NULL) {
-        plue_outcome_free(*last);
-        *last = (struct plue_outcome){.json = NULL};
-    }
+    set_last((struct plue_outcome){.json = NULL});
 }
 
 char *plue_outcome_answer(struct plue_outcome outcome) {
@@ -160,17 +169,9 @@ char *plue_outcome_answer(struct plue_outcome outcome) {
         plue_outcome_clear();
         return outcome.json;
     }
-    struct plue_outcome *last = get_or_make_last();
-    if (last == NULL) {
-        free_string(outcome.message);
-        return outcome.json;
-    }
-    plue_outcome_free(*last);
-    last->message = outcome.message;
-    last->json = plue_text_copy(outcome.json, strlen(outcome.json));
-    if (last->json == NULL) {
-        last->json = out_of_memory_json;
-    }
+    char *copy = plue_text_copy(outcome.json, strlen(outcome.json));
+    set_last((struct plue_outcome){copy == NULL ? out_of_memory_json : copy, outcome.message,
+                                   outcome.status});
     return outcome.json;
 }
 
@@ -181,11 +182,9 @@ int plue_outcome_status(struct plue_outcome outcome) {
 }
 
 const char *plue_get_last_error(void) {
-    struct plue_outcome *last = get_last();
-    return last == NULL || last->message == NULL ? "No error" : last->message;
+    return last.message == NULL ? "No error" : last.message;
 }
 
 const char *plue_get_last_error_json(void) {
-    struct plue_outcome *last = get_last();
-    return last == NULL || last->json == NULL ? "{}" : last->json;
+    return last.json == NULL ? "{}" : last.json;
 }

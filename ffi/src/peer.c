@@ -16,7 +16,7 @@ void plue_peer_open(struct plue_peer *peer) {
     *peer = (struct plue_peer){.generation = ++last_generation};
 }
 
-static void forget(struct plue_peer *peer) PLUE_LOCKED {
+static void forget_tools(struct plue_peer *peer) PLUE_LOCKED {
     free(peer->refusal);
     plue_shared_text_release(peer->tools);
     peer->refusal = NULL;
@@ -36,7 +36,7 @@ const char *plue_peer_fault(void) {
 }
 
 struct plue_frame *plue_peer_configure(struct plue_peer *peer) {
-    forget(peer);
+    forget_tools(peer);
     peer->state = PLUE_PEER_WAITING;
     peer->configuration++;
     const char *tools_module = plue_settings.tools_module;
@@ -66,7 +66,7 @@ struct plue_frame *plue_peer_configure(struct plue_peer *peer) {
 }
 
 void plue_peer_close(struct plue_peer *peer) PLUE_CHECKED(no_thread_safety_analysis) {
-    forget(peer);
+    forget_tools(peer);
 }
 
 struct plue_outcome plue_peer_refusal(const struct plue_peer *peer) {
@@ -91,8 +91,19 @@ static bool may_be_json(const uint8_t *bytes, size_t length) {
     return length > 0 && plue_text_is_string(bytes, length);
 }
 
+/* The JSON as a string: a large payload becomes it without a copy. NULL when out of memory. */
+static char *take_json(struct plue_frame_view *view, const uint8_t *json, size_t length) {
+    if (view->own == NULL || json != view->own) {
+        return plue_text_copy(json, length);
+    }
+    char *own = (char *)view->own;
+    own[length] = '\0';
+    view->own = NULL;
+    return own;
+}
+
 /* Splits the payload of a RESULT. Returns false when it is malformed. */
-static bool read_outcome(const struct plue_frame_view *view, struct plue_outcome *outcome) {
+static bool read_outcome(struct plue_frame_view *view, struct plue_outcome *outcome) {
     const uint8_t *json = view->payload;
     size_t length = view->length;
     const uint8_t *message = NULL;
@@ -113,7 +124,7 @@ static bool read_outcome(const struct plue_frame_view *view, struct plue_outcome
         return false;
     }
     outcome->message = message == NULL ? NULL : plue_text_repair(message, message_length);
-    outcome->json = plue_text_copy(json, length);
+    outcome->json = take_json(view, json, length);
     if (outcome->json == NULL || (message != NULL && outcome->message == NULL)) {
         plue_outcome_free(*outcome);
         *outcome = plue_outcome_out_of_memory();
@@ -121,7 +132,7 @@ static bool read_outcome(const struct plue_frame_view *view, struct plue_outcome
     return true;
 }
 
-static bool receive_result(struct plue_peer *peer, const struct plue_frame_view *view,
+static bool receive_result(struct plue_peer *peer, struct plue_frame_view *view,
                            struct plue_wakeups *wakeups) PLUE_UNLOCKED {
     struct plue_outcome outcome;
     if (!read_outcome(view, &outcome)) {
@@ -213,17 +224,9 @@ static void receive_failed(struct plue_peer *peer,
 }
 
 static void receive_log(const struct plue_frame_view *view) PLUE_UNLOCKED {
-    char *text = plue_text_repair(view->payload, view->length);
-    if (text == NULL) {
-        return;
+    if (!plue_events_log((const char *)view->payload, view->length)) {
+        fprintf(stderr, "plue: %.*s\n", (int)view->length, (const char *)view->payload);
     }
-    plue_lock();
-    bool is_taken = plue_events_log(text, strlen(text));
-    plue_unlock();
-    if (!is_taken) {
-        fprintf(stderr, "plue: %s\n", text);
-    }
-    free(text);
 }
 
 static void receive_pong(struct plue_peer *peer) PLUE_UNLOCKED {
@@ -232,7 +235,7 @@ static void receive_pong(struct plue_peer *peer) PLUE_UNLOCKED {
     plue_unlock();
 }
 
-bool plue_peer_receive(struct plue_peer *peer, const struct plue_frame_view *view,
+bool plue_peer_receive(struct plue_peer *peer, struct plue_frame_view *view,
                        struct plue_wakeups *wakeups) {
     switch (view->type) {
     case PLUE_FRAME_RESULT:

@@ -46,9 +46,10 @@ void plue_peer_close(struct plue_peer *peer);
 /* What a call gets while the peer is PLUE_PEER_REFUSED. */
 struct plue_outcome plue_peer_refusal(const struct plue_peer *peer) PLUE_LOCKED;
 
-/* Acts on a frame from the tools side. Returns false when it breaks the protocol. The threads in
+/* Acts on a frame from the tools side, and may take what is its own. Returns false when it breaks the
+ * protocol. The threads in
  * `wakeups` are to be woken once there is no further frame at hand. */
-bool plue_peer_receive(struct plue_peer *peer, const struct plue_frame_view *view,
+bool plue_peer_receive(struct plue_peer *peer, struct plue_frame_view *view,
                        struct plue_wakeups *wakeups) PLUE_UNLOCKED;
 
 #endif

@@ -11,6 +11,7 @@
 
 #if defined(__linux__)
 #include <linux/futex.h>
+#include <sys/auxv.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
 #else
@@ -21,6 +22,17 @@ uint64_t plue_now_ms(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+int plue_ms_until(uint64_t at_ms) {
+    if (at_ms == PLUE_NEVER_MS) {
+        return -1;
+    }
+    uint64_t now = plue_now_ms();
+    if (now >= at_ms) {
+        return 0;
+    }
+    return at_ms - now < INT_MAX ? (int)(at_ms - now) : INT_MAX;
 }
 
 /* ------------------------------------------------------------------------------- sleeping */
@@ -121,12 +133,25 @@ static void set_flags(int descriptor) {
 }
 #endif
 
-const char *plue_environment(const char *name) {
-#if defined(__APPLE__)
-    return issetugid() ? NULL : getenv(name);
+bool plue_has_more_rights(void) {
+#if defined(__linux__)
+    return getauxval(AT_SECURE) != 0;
+#elif defined(__APPLE__) || defined(__FreeBSD__)
+    return issetugid();
 #else
-    return secure_getenv(name);
+    return getuid() != geteuid() || getgid() != getegid();
 #endif
+}
+
+const char *plue_environment(const char *name) {
+    return plue_has_more_rights() ? NULL : getenv(name);
+}
+
+void plue_close(int *descriptor) {
+    if (*descriptor >= 0) {
+        close(*descriptor);
+    }
+    *descriptor = -1;
 }
 
 int plue_copy_descriptor(int descriptor, int least) {
@@ -158,12 +183,8 @@ static int move_above_stdio(int pair[2]) {
         return 0;
     }
     int error = errno;
-    for (int i = 0; i < 2; i++) {
-        if (pair[i] >= 0) {
-            close(pair[i]);
-        }
-        pair[i] = -1;
-    }
+    plue_close(&pair[0]);
+    plue_close(&pair[1]);
     errno = error;
     return -1;
 }

@@ -4,12 +4,16 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 /* Milliseconds of a clock that nobody sets. */
 uint64_t plue_now_ms(void);
+
+/* The milliseconds until then, as poll() wants them: -1 is PLUE_NEVER_MS, 0 is over. */
+int plue_ms_until(uint64_t at_ms);
 
 /* Sleeps until the word has another value than `value`, at the latest until `at_ms`. May return
  * earlier: look again. */
@@ -26,9 +30,14 @@ void plue_unpark(const atomic_uint *word);
 int plue_cancellation_off(void);
 void plue_cancellation_restore(int state);
 
-/* A variable of the environment; NULL if it is not set, or if this process has more rights than
- * whoever started it and chose the environment. */
+/* Whether this process has more rights than whoever started it, and chose its environment. */
+bool plue_has_more_rights(void);
+
+/* A variable of the environment; NULL if it is not set, or plue_has_more_rights(). */
 const char *plue_environment(const char *name);
+
+/* Closes a descriptor, if it is one, and makes it -1. */
+void plue_close(int *descriptor);
 
 /* Copies a descriptor to one that is at least `least` and is closed on exec. Returns it, or -1 with
  * errno. */

@@ -10,130 +10,155 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #if defined(__linux__)
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #endif
-
-extern char **environ;
+#if defined(__linux__) && !defined(PLUE_PORTABLE)
+#define HAS_GUARDIAN
+#define IS_GUARDIAN true
+#define ANY_CHILD __WALL /* also one of which SIGCHLD does not tell */
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#else
+#define ANY_CHILD 0
+#define IS_GUARDIAN false
+#endif
 
 enum {
     SOCKET_IN_CHILD = 3,
     REPORT_IN_CHILD = 4,
-    FIRST_FREE_DESCRIPTOR = 10, /* above all that the child gives a fixed number */
+    FIRST_FREE_DESCRIPTOR = 10, /* above all that have a fixed number in the child */
     PATIENCE_MS = 200,          /* for a process whose socket is closed */
     LAST_PATIENCE_MS = 2000,    /* for one that was killed: the system may hold on to it */
-    NOT_IN_TIME = -1,           /* where else there is an errno */
+    UNKNOWN = -1,               /* where else there is a status */
 };
 
-/* --------------------------------------------------------------------------------- starting */
-
-/* What the child needs. Made before fork(), after which it must not allocate. */
-struct launch {
-    const struct plue_program *program;
-    const char *working_directory;
-    pid_t parent;
+/* What is written into the pipe of reports. The first that comes says whether the program runs. */
+enum kind {
+    FAILED = 1,        /* `value` is an errno */
+    FAILED_FOLDER = 2, /* the same, of the working directory */
+    STARTED = 3,       /* `value` is the sidecar's number */
+    ENDED = 4,         /* `value` is its status */
+    GONE = 5,          /* the child of this process has ended; `value` is its status */
 };
 
-/* What the child writes if the program cannot be run. */
 struct report {
-    int error;
-    bool is_of_folder; /* the working directory is at fault */
+    int kind;
+    int value;
 };
 
-/* The descriptors of a start, of which there is one at a time. The lock is held while they are opened
- * and closed, and across every fork(): a child that another thread makes would hold the report open,
- * as if the program had not begun. */
-static pthread_mutex_t descriptors_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct {
-    int socket;
-    int report; /* gets a report; closed without one when the program runs */
-    int report_end;
-} descriptors = {-1, -1, -1};
-/* This thread's next child is the one that they are for. */
-static _Thread_local bool makes_sidecar;
+struct plue_process {
+    atomic_int references; /* of the sidecar's thread, and of the keeper */
+    pthread_t keeper;
+    int news; /* the end of the pipe of reports that is read */
 
-static void close_descriptor(int *descriptor) {
-    if (*descriptor >= 0) {
-        close(*descriptor);
+    /* What the child needs. Made before there is one, because it must not allocate. */
+    struct plue_launch launch;
+    struct plue_program program;
+    char **environment;
+    int reports;
+    pid_t host;
+
+    pthread_mutex_t lock; /* guards the number: once the child was waited for it is another's */
+    pid_t child;
+
+    /* The sidecar's thread alone uses the rest. */
+    pid_t sidecar;
+    bool has_ended;
+    bool is_gone;
+    int status;
+};
+
+static void release(struct plue_process *process) {
+    if (atomic_fetch_sub(&process->references, 1) > 1) {
+        return;
     }
-    *descriptor = -1;
+    plue_close(&process->news);
+    plue_close(&process->reports);
+    pthread_mutex_destroy(&process->lock);
+    free(process->environment);
+    free(process);
 }
 
-/* Opens them, above those that the child overwrites. Returns 0 or an errno. */
-static int open_descriptors(int socket) {
-    int error = 0;
-    int report[2];
-    pthread_mutex_lock(&descriptors_lock);
-    descriptors.socket = plue_copy_descriptor(socket, FIRST_FREE_DESCRIPTOR);
-    if (descriptors.socket < 0 || plue_pipe(report) != 0) {
-        error = errno;
-    } else {
-        descriptors.report_end = report[0];
-        descriptors.report = plue_move_descriptor(report[1], FIRST_FREE_DESCRIPTOR);
-        error = descriptors.report < 0 ? errno : 0;
+static void write_report(int descriptor, enum kind kind, int value) {
+    const struct report report = {(int)kind, value};
+    ssize_t written = write(descriptor, &report, sizeof report);
+    (void)written; /* where nobody reads it, nobody is left */
+}
+
+/* ---------------------------------------------------------------------------- environment */
+
+/* Variables that make a runtime run something else than the sidecar, or something before it. */
+static const char *const dropped[] = {
+    "BUN_BE_BUN=",   "BUN_OPTIONS=",         "BUN_INSPECT=",
+    "NODE_OPTIONS=", "BUN_INSPECT_PRELOAD=", "LD_PRELOAD=",
+    "LD_AUDIT=",     "DYLD_INSERT_LIBRARIES=",
+};
+
+static bool is_dropped(const char *variable) {
+    for (size_t i = 0; i < sizeof dropped / sizeof *dropped; i++) {
+        if (strncmp(variable, dropped[i], strlen(dropped[i])) == 0) {
+            return true;
+        }
     }
-    pthread_mutex_unlock(&descriptors_lock);
-    return error;
+    return false;
 }
 
-static void close_those_of_child(void) {
-    pthread_mutex_lock(&descriptors_lock);
-    close_descriptor(&descriptors.socket);
-    close_descriptor(&descriptors.report);
-    pthread_mutex_unlock(&descriptors_lock);
-}
-
-static void close_report_end(void) {
-    pthread_mutex_lock(&descriptors_lock);
-    close_descriptor(&descriptors.report_end);
-    pthread_mutex_unlock(&descriptors_lock);
-}
-
-void plue_process_before_fork(void) {
-    pthread_mutex_lock(&descriptors_lock);
-}
-
-void plue_process_after_fork_in_parent(void) {
-    pthread_mutex_unlock(&descriptors_lock);
-}
-
-void plue_process_after_fork_in_child(void) {
-    if (!makes_sidecar) {
-        close_descriptor(&descriptors.socket);
-        close_descriptor(&descriptors.report);
-        close_descriptor(&descriptors.report_end);
+/* The sidecar's environment: that of this process without what is dropped. A process with more
+ * rights than its caller hands on nothing that the caller chose. NULL when out of memory. */
+static char **make_environment(void) {
+    static char path[] = "PATH=/usr/local/bin:/usr/bin:/bin";
+    static char home[] = "HOME=/";
+    static char *const safe[] = {path, home, NULL};
+    extern char **environ;
+    char *const *from = plue_has_more_rights() ? safe : environ;
+    size_t count = 0;
+    while (from != NULL && from[count] != NULL) {
+        count++;
     }
-    pthread_mutex_unlock(&descriptors_lock);
+    char **environment = calloc(count + 1, sizeof *environment);
+    size_t used = 0;
+    for (size_t i = 0; environment != NULL && i < count; i++) {
+        if (!is_dropped(from[i])) {
+            environment[used++] = from[i];
+        }
+    }
+    return environment;
 }
 
-/* Everything below, up to the end of run_child(), runs between fork() and exec(): only calls that
- * are safe in a signal handler. */
+/* -------------------------------------------------------------------------------- the child */
+
+/* The functions up to run_keeper() run in a child that shares memory with this process: they call
+ * only what is safe in a signal handler, and write to nothing but their own variables. */
+
+/* Makes the default action that of a signal. */
+static void reset_signal(int number) {
+#if defined(__linux__)
+    /* The system call itself: what stands in for signal() in a host, as a sanitizer does, would write
+     * down in the shared memory that the host's handlers are gone. */
+    static const unsigned long nothing[32];
+    syscall(SYS_rt_sigaction, number, nothing, NULL, (size_t)(NSIG / 8));
+#else
+    signal(number, SIG_DFL);
+#endif
+}
 
 static void reset_signals(void) {
     for (int number = 1; number < NSIG; number++) {
-        signal(number, SIG_DFL);
+        reset_signal(number);
     }
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
-}
-
-static void die_with_parent(pid_t parent) {
-#if defined(__linux__)
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent) {
-        _exit(1); /* it died before prctl() */
-    }
-#else
-    (void)parent;
-#endif
 }
 
 static void close_from(int first) {
@@ -148,91 +173,334 @@ static void close_from(int first) {
     }
 }
 
-/* 0 is empty; 1 and 2 are the host's standard error, or nothing if it has none. Returns false with
- * errno when there is no /dev/null. */
-static bool arrange_descriptors(void) {
-    int nothing = open("/dev/null", O_RDWR);
-    if (nothing < 0) {
+static void make_blocking(int descriptor) {
+    /* The runtimes expect what a shell would give them. */
+    fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) & ~O_NONBLOCK);
+}
+
+/* 0 is empty, 1 and 2 are the output, then come the socket and the pipe of reports. Returns false
+ * with errno. */
+static bool arrange_descriptors(const struct plue_process *process) {
+    /* First above those that are overwritten. */
+    int nothing = plue_move_descriptor(open("/dev/null", O_RDWR), FIRST_FREE_DESCRIPTOR);
+    int output = plue_copy_descriptor(process->launch.output, FIRST_FREE_DESCRIPTOR);
+    int socket = plue_copy_descriptor(process->launch.socket, FIRST_FREE_DESCRIPTOR);
+    int reports = plue_copy_descriptor(process->reports, FIRST_FREE_DESCRIPTOR);
+    if (nothing < 0 || output < 0 || socket < 0 || reports < 0) {
         return false;
     }
-    if (fcntl(STDERR_FILENO, F_GETFD) < 0) {
-        dup2(nothing, STDERR_FILENO);
-    }
     dup2(nothing, STDIN_FILENO);
-    dup2(STDERR_FILENO, STDOUT_FILENO);
-    dup2(descriptors.socket, SOCKET_IN_CHILD);
-    /* The runtimes expect what a shell would give them. */
-    fcntl(SOCKET_IN_CHILD, F_SETFL, fcntl(SOCKET_IN_CHILD, F_GETFL) & ~O_NONBLOCK);
-    dup2(descriptors.report, REPORT_IN_CHILD);
+    dup2(output, STDOUT_FILENO);
+    dup2(output, STDERR_FILENO);
+    dup2(socket, SOCKET_IN_CHILD);
+    dup2(reports, REPORT_IN_CHILD);
+    make_blocking(STDOUT_FILENO);
+    make_blocking(SOCKET_IN_CHILD);
     fcntl(REPORT_IN_CHILD, F_SETFD, FD_CLOEXEC);
     close_from(REPORT_IN_CHILD + 1);
     return true;
 }
 
-static _Noreturn void run_child(const struct launch *launch) {
-    int reporting = descriptors.report;
-    struct report report = {0, false};
-    setpgid(0, 0);
-    die_with_parent(launch->parent);
+static _Noreturn void run_sidecar(const struct plue_process *process) {
+    enum kind kind = FAILED;
+    const char *folder = process->launch.working_directory;
     reset_signals();
-    if (arrange_descriptors()) {
-        reporting = REPORT_IN_CHILD;
-        report.is_of_folder =
-            launch->working_directory != NULL && chdir(launch->working_directory) != 0;
-        if (!report.is_of_folder) {
-            execve(launch->program->path, launch->program->argv, environ);
-        }
+    if (folder != NULL && chdir(folder) != 0) {
+        kind = FAILED_FOLDER;
+    } else {
+        execve(process->program.path, process->program.argv, process->environment);
     }
-    report.error = errno;
-    ssize_t written = write(reporting, &report, sizeof report);
-    (void)written;
+    write_report(REPORT_IN_CHILD, kind, errno);
     _exit(127);
 }
 
-/* Reads what the child reports. Its error is 0 when the program runs, else an errno, or NOT_IN_TIME:
- * a file system that does not answer holds the child up. */
-static struct report read_report(uint64_t deadline_ms) {
-    struct report report = {NOT_IN_TIME, false};
-    struct pollfd wait = {descriptors.report_end, POLLIN, 0};
-    int ready = 0;
-    while (ready <= 0) {
-        uint64_t now = plue_now_ms();
-        if (now >= deadline_ms) {
-            return report;
+#if defined(HAS_GUARDIAN)
+
+/* A child of the guardian. The guardian waits until it runs its program. */
+static pid_t start_sidecar(const struct plue_process *process) {
+    pid_t guardian = getpid();
+    pid_t sidecar = vfork();
+    if (sidecar == 0) {
+        setpgid(0, 0);
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (getppid() != guardian) {
+            _exit(1); /* it ended before prctl() */
         }
-        uint64_t left = deadline_ms - now;
-        ready = poll(&wait, 1, left < INT_MAX ? (int)left : INT_MAX);
+        run_sidecar(process);
     }
-    if (read(descriptors.report_end, &report, sizeof report) != sizeof report) {
-        report.error = 0;
-    }
-    return report;
+    return sidecar;
 }
 
-/* Makes the process, or reports why there is none. */
-static struct report launch_process(const struct launch *launch, int socket, uint64_t deadline_ms,
-                                    pid_t *process) {
-    struct report report = {open_descriptors(socket), false};
-    *process = -1;
-    if (report.error == 0) {
-        makes_sidecar = true;
-        *process = fork();
-        report.error = *process < 0 ? errno : 0;
-        if (*process == 0) {
-            run_child(launch);
+/* Kills the children of this process. Returns false where the system does not list them. */
+static bool kill_children(void) {
+    char text[4096];
+    int list = open("/proc/thread-self/children", O_RDONLY | O_CLOEXEC);
+    ssize_t length = list < 0 ? -1 : read(list, text, sizeof text);
+    if (list >= 0) {
+        close(list);
+    }
+    pid_t number = 0;
+    for (ssize_t i = 0; i < length; i++) {
+        if (text[i] >= '0' && text[i] <= '9') {
+            number = 10 * number + (text[i] - '0');
+        } else if (number > 0) {
+            kill(number, SIGKILL);
+            number = 0;
         }
-        makes_sidecar = false;
     }
-    close_those_of_child();
-    if (*process > 0) {
-        report = read_report(deadline_ms);
+    return length >= 0;
+}
+
+/* Kills the sidecar and everything that it started. What is orphaned by that becomes a child of this
+ * process, and is killed in the next round. */
+static void kill_all(pid_t sidecar) {
+    uint64_t limit = plue_now_ms() + LAST_PATIENCE_MS;
+    bool has_sidecar = true;
+    kill(-sidecar, SIGKILL);
+    kill(sidecar, SIGKILL);
+    while (plue_now_ms() < limit) {
+        bool is_listed = kill_children();
+        pid_t ended;
+        int status;
+        while ((ended = waitpid(-1, &status, WNOHANG)) > 0) {
+            if (ended == sidecar) {
+                has_sidecar = false;
+                write_report(REPORT_IN_CHILD, ENDED, status);
+            }
+        }
+        if (ended < 0 || (!is_listed && !has_sidecar)) {
+            return;
+        }
+        const struct timespec pause = {0, 1000000};
+        nanosleep(&pause, NULL);
     }
-    close_report_end();
-    if (*process > 0 && report.error != 0) {
-        char how[64] = "";
-        plue_process_bury(*process, true, how, sizeof how);
+}
+
+/* Waits for the sidecar's end, or for a signal that says that this process is to end. The sidecar
+ * stays a zombie, so that its number is not reused before its group has been killed. */
+static void watch(pid_t sidecar, const sigset_t *signals) {
+    do {
+        siginfo_t info = {.si_pid = 0};
+        while (waitid(P_ALL, 0, &info, WEXITED | WNOWAIT | WNOHANG) == 0 && info.si_pid > 0) {
+            if (info.si_pid == sidecar) {
+                return;
+            }
+            waitpid(info.si_pid, NULL, 0);
+            info.si_pid = 0;
+        }
+    } while (sigwaitinfo(signals, NULL) != SIGTERM);
+}
+
+/* The guardian's whole life. All signals are blocked. */
+static int guard(void *argument) {
+    const struct plue_process *process = argument;
+    sigset_t signals;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGCHLD);
+    sigaddset(&signals, SIGTERM);
+    reset_signal(SIGCHLD); /* where it is ignored, children are not waited for */
+    setpgid(0, 0);
+    prctl(PR_SET_NAME, "plue-guardian");
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    /* Sent when the thread that made this process ends: when the host does, or when it calls exec(). */
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (getppid() != process->host) {
+        _exit(1); /* it ended before prctl() */
     }
-    return report;
+    if (!arrange_descriptors(process)) {
+        write_report(process->reports, FAILED, errno);
+        _exit(1);
+    }
+    pid_t sidecar = start_sidecar(process);
+    if (sidecar < 0) {
+        write_report(REPORT_IN_CHILD, FAILED, errno);
+        _exit(1);
+    }
+    /* Where the program could not be run, FAILED has been written before. */
+    write_report(REPORT_IN_CHILD, STARTED, sidecar);
+    for (int descriptor = 0; descriptor <= SOCKET_IN_CHILD; descriptor++) {
+        close(descriptor); /* both ends of the socket are to see the other's end */
+    }
+    int ignored = chdir("/");
+    (void)ignored;
+    watch(sidecar, &signals);
+    kill_all(sidecar);
+    _exit(0);
+}
+
+enum { STACK_SIZE = 64 << 10 };
+
+/* NULL: with errno. */
+static char *make_stack(void) {
+    void *stack = mmap(NULL, STACK_SIZE, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+    return stack == MAP_FAILED ? NULL : stack;
+}
+
+static void free_stack(char *stack) {
+    if (stack != NULL) {
+        munmap(stack, STACK_SIZE);
+    }
+}
+
+/* Makes the guardian. It shares this process's memory, and the thread-local variables of the calling
+ * thread, which therefore does nothing until the guardian has ended. It is no child of the kind that
+ * SIGCHLD and wait() tell of. Where it cannot share memory, it is a copy. */
+static pid_t make_child(struct plue_process *process, char *stack) {
+    pid_t child = -1;
+#if defined(PLUE_NO_SHARED_MEMORY)
+    (void)stack;
+#else
+    child = clone(guard, stack + STACK_SIZE, CLONE_VM, process);
+#endif
+    if (child < 0) {
+        child = fork();
+    }
+    if (child == 0) {
+        guard(process);
+    }
+    return child;
+}
+
+/* Ends the guardian, and with it the sidecar. One that waits for the sidecar to run its program
+ * takes no signal but SIGKILL; the sidecar then gets one at its parent's death. */
+static void kill_child(pid_t child, bool has_started) {
+    kill(child, has_started ? SIGTERM : SIGKILL);
+}
+
+#else
+
+/* The child needs none of its own. */
+static char *make_stack(void) {
+    static char none;
+    return &none;
+}
+
+static void free_stack(char *stack) {
+    (void)stack;
+}
+
+/* Makes the sidecar itself. The calling thread waits until it runs its program. */
+static pid_t make_child(struct plue_process *process, char *stack) {
+    (void)stack;
+#if defined(__APPLE__)
+/* posix_spawn() cannot change the working directory on all of its versions. */
+#pragma clang diagnostic ignored "-Wdeprecated-declarations"
+#endif
+    pid_t child = vfork();
+    if (child == 0) {
+        setpgid(0, 0);
+        if (!arrange_descriptors(process)) {
+            write_report(process->reports, FAILED, errno);
+            _exit(127);
+        }
+        run_sidecar(process);
+    }
+    if (child > 0) {
+        write_report(process->reports, STARTED, child);
+    }
+    return child;
+}
+
+/* The process by itself as well: it may not have got as far as to have a group of its own. */
+static void kill_child(pid_t child, bool has_started) {
+    (void)has_started;
+    kill(-child, SIGKILL);
+    kill(child, SIGKILL);
+}
+
+#endif
+
+/* -------------------------------------------------------------------------------- the keeper */
+
+/* Waits for the child's end. Returns its status, or UNKNOWN: somebody else has waited for it, or it
+ * was a guardian, which has told of the sidecar's. */
+static int await_child(struct plue_process *process) {
+    siginfo_t info;
+    int status = 0;
+    while (waitid(P_PID, (id_t)process->child, &info, WEXITED | WNOWAIT | ANY_CHILD) < 0 &&
+           errno == EINTR) {
+    }
+    pthread_mutex_lock(&process->lock);
+#if !defined(HAS_GUARDIAN)
+    /* The group's number belongs to it for as long as it has a member. */
+    kill(-process->child, SIGKILL);
+#endif
+    if (waitpid(process->child, &status, ANY_CHILD) < 0 || (IS_GUARDIAN && WIFEXITED(status))) {
+        status = UNKNOWN;
+    }
+    process->child = -1;
+    pthread_mutex_unlock(&process->lock);
+    return status;
+}
+
+/* The keeper's whole life. It makes the child and lives as long as that, because Linux sends the
+ * parent-death signal when the *thread* that made a child ends. */
+static void *run_keeper(void *argument) {
+    struct plue_process *process = argument;
+    int status = UNKNOWN;
+    char *stack = make_stack();
+    pid_t child = stack == NULL ? -1 : make_child(process, stack);
+    if (child < 0) {
+        write_report(process->reports, FAILED, errno);
+    } else {
+        pthread_mutex_lock(&process->lock);
+        process->child = child;
+        pthread_mutex_unlock(&process->lock);
+        status = await_child(process);
+    }
+    free_stack(stack);
+    write_report(process->reports, GONE, status);
+    release(process);
+    return NULL;
+}
+
+static void end_child(struct plue_process *process) {
+    pthread_mutex_lock(&process->lock);
+    if (process->child > 0) {
+        kill_child(process->child, process->sidecar > 0);
+    }
+    pthread_mutex_unlock(&process->lock);
+}
+
+/* --------------------------------------------------------------------------------- starting */
+
+/* NULL: with errno. */
+static struct plue_process *make_process(const struct plue_launch *launch) {
+    struct plue_process *process = calloc(1, sizeof *process);
+    int pair[2];
+    if (process == NULL) {
+        return NULL;
+    }
+    atomic_init(&process->references, 1);
+    pthread_mutex_init(&process->lock, NULL);
+    process->launch = *launch;
+    process->host = getpid();
+    process->child = -1;
+    process->news = -1;
+    process->reports = -1;
+    process->environment = make_environment();
+    if (process->environment == NULL || plue_pipe(pair) != 0) {
+        int error = process->environment == NULL ? ENOMEM : errno;
+        release(process);
+        errno = error;
+        return NULL;
+    }
+    process->news = pair[0];
+    process->reports = pair[1];
+    return process;
+}
+
+/* Waits for something to read, at most until then. Returns false when the time is over. */
+static bool await_report(const struct plue_process *process, uint64_t at_ms) {
+    struct pollfd wait = {process->news, POLLIN, 0};
+    uint64_t now = plue_now_ms();
+    if (now >= at_ms) {
+        return false;
+    }
+    uint64_t left = at_ms - now;
+    poll(&wait, 1, left < INT_MAX ? (int)left : INT_MAX);
+    return true;
 }
 
 /* Says why the tools cannot be started; a long name is cut between two characters. */
@@ -243,57 +511,83 @@ static void explain(const char *where, const char *name, const char *reason, cha
              (int)plue_text_prefix(reason, 160), reason);
 }
 
-pid_t plue_process_start(char *const *argv, const char *working_directory, int socket,
-                         uint64_t deadline_ms, char *why, size_t why_size) {
-    struct plue_program program;
-    if (!plue_program_find(argv, &program)) {
-        explain("", program.argv[0], program.lack, why, why_size);
-        return -1;
+/* Waits until the program runs. Returns false with the reason. */
+static bool await_start(struct plue_process *process, uint64_t deadline_ms, char *why,
+                        size_t why_size) {
+    const char *name = process->program.argv[0];
+    struct report report;
+    while (read(process->news, &report, sizeof report) != sizeof report) {
+        if (!await_report(process, deadline_ms)) {
+            explain("", name, "it did not begin within the time to start", why, why_size);
+            return false;
+        }
     }
-    const struct launch launch = {
-        .program = &program,
-        .working_directory = working_directory,
-        .parent = getpid(),
-    };
-    pid_t process = -1;
-    struct report report = launch_process(&launch, socket, deadline_ms, &process);
-    if (report.error == 0) {
+    switch (report.kind) {
+    case STARTED:
+        process->sidecar = report.value;
+        return true;
+    case FAILED_FOLDER:
+        explain("the tools in ", process->launch.working_directory, strerror(report.value), why,
+                why_size);
+        return false;
+    case FAILED:
+        explain("", name, strerror(report.value), why, why_size);
+        return false;
+    default:
+        explain("", name, "its guardian was killed", why, why_size);
+        return false;
+    }
+}
+
+struct plue_process *plue_process_start(const struct plue_launch *launch, uint64_t deadline_ms,
+                                        char *why, size_t why_size) {
+    struct plue_process *process = make_process(launch);
+    if (process == NULL) {
+        explain("", "the tools", strerror(errno), why, why_size);
+        return NULL;
+    }
+    if (!plue_program_find(launch->argv, &process->program)) {
+        explain("", process->program.argv[0], process->program.lack, why, why_size);
+        release(process);
+        return NULL;
+    }
+    if (launch->working_directory == NULL && plue_has_more_rights()) {
+        process->launch.working_directory = "/"; /* the caller chose the folder of this process */
+    }
+    atomic_fetch_add(&process->references, 1);
+    int error = plue_thread_start(&process->keeper, run_keeper, process);
+    if (error != 0) {
+        explain("", process->program.argv[0], strerror(error), why, why_size);
+        release(process);
+        release(process);
+        return NULL;
+    }
+    if (await_start(process, deadline_ms, why, why_size)) {
         return process;
     }
-    const char *reason = report.error == NOT_IN_TIME ? "it did not begin within the time to start"
-                                                     : strerror(report.error);
-    if (report.is_of_folder) {
-        explain("the tools in ", working_directory, reason, why, why_size);
-    } else {
-        explain("", program.argv[0], reason, why, why_size);
-    }
-    return -1;
+    char how[100] = "";
+    plue_process_bury(process, true, how, sizeof how);
+    return NULL;
 }
 
 /* ----------------------------------------------------------------------------------- burying */
 
-/* Says whether the process has ended, and leaves it a zombie, so that its number is not reused
- * before its group has been killed. `*lost`: somebody else has waited for it. */
-static bool has_ended(pid_t process, bool *lost) {
-    siginfo_t info;
-    memset(&info, 0, sizeof info);
-    *lost = waitid(P_PID, (id_t)process, &info, WEXITED | WNOWAIT | WNOHANG) < 0 && errno == ECHILD;
-    return *lost || info.si_pid == process;
+int plue_process_news(const struct plue_process *process) {
+    return process->news;
 }
 
-bool plue_process_has_ended(pid_t process) {
-    bool lost;
-    return has_ended(process, &lost);
-}
-
-int plue_process_watch(pid_t process) {
-#if defined(__linux__) && defined(SYS_pidfd_open)
-    int watch = (int)syscall(SYS_pidfd_open, process, 0);
-    return plue_move_descriptor(watch, STDERR_FILENO + 1);
-#else
-    (void)process;
-    return -1;
-#endif
+bool plue_process_has_ended(struct plue_process *process) {
+    struct report report;
+    while (read(process->news, &report, sizeof report) == sizeof report) {
+        if (report.kind == ENDED) {
+            process->has_ended = true;
+            process->status = report.value;
+        } else if (report.kind == GONE) {
+            process->is_gone = true;
+            process->status = process->has_ended ? process->status : report.value;
+        }
+    }
+    return process->has_ended || process->is_gone;
 }
 
 static void append(char *why, size_t size, const char *text, int number) {
@@ -301,40 +595,31 @@ static void append(char *why, size_t size, const char *text, int number) {
     snprintf(why + length, size - length, " (%s %d)", text, number);
 }
 
-/* The process by itself as well: it may not have got as far as to have a group of its own. */
-static void kill_group(pid_t process) {
-    kill(-process, SIGKILL);
-    kill(process, SIGKILL);
-}
-
-void plue_process_bury(pid_t process, bool kill_now, char *why, size_t why_size) {
-    bool lost = false;
+void plue_process_bury(struct plue_process *process, bool kill_now, char *why, size_t why_size) {
     uint64_t limit = plue_now_ms() + (kill_now ? 0 : PATIENCE_MS);
-    bool killed = false;
-    while (!has_ended(process, &lost)) {
-        if (plue_now_ms() >= limit) {
-            if (killed) {
-                append(why, why_size, "the system does not end process", (int)process);
-                return;
-            }
-            kill_group(process);
-            killed = true;
-            limit = plue_now_ms() + LAST_PATIENCE_MS;
+    bool is_killed = false;
+    plue_process_has_ended(process);
+    while (!process->is_gone) {
+        if (await_report(process, limit)) {
+            plue_process_has_ended(process);
+        } else if (!is_killed) {
+            end_child(process);
+            is_killed = true;
+            limit = plue_now_ms() + LAST_PATIENCE_MS + PATIENCE_MS;
+        } else {
+            append(why, why_size, "the system does not end process", (int)process->sidecar);
+            pthread_detach(process->keeper);
+            release(process);
+            return;
         }
-        struct timespec pause = {0, 1000000};
-        nanosleep(&pause, NULL);
     }
-    /* The group's number belongs to it for as long as it has a member. Where somebody else has
-     * waited for the process (as the system does where SIGCHLD is ignored) and no member is left,
-     * the number has been free for a moment only, and the system gives such a number out last. */
-    kill(-process, SIGKILL);
-    int status = 0;
-    if (lost || waitpid(process, &status, 0) != process) {
-        return;
+    pthread_join(process->keeper, NULL);
+    if (process->status == UNKNOWN) {
+        /* There is nothing to say. */
+    } else if (WIFSIGNALED(process->status)) {
+        append(why, why_size, "killed by signal", WTERMSIG(process->status));
+    } else if (WIFEXITED(process->status)) {
+        append(why, why_size, "exit status", WEXITSTATUS(process->status));
     }
-    if (WIFSIGNALED(status)) {
-        append(why, why_size, "killed by signal", WTERMSIG(status));
-    } else if (WIFEXITED(status)) {
-        append(why, why_size, "exit status", WEXITSTATUS(status));
-    }
+    release(process);
 }

@@ -1,34 +1,40 @@
-/* Child processes: how the sidecar's is started, and how it is seen out. */
+/* The sidecar's process: how it is started, and how it is seen out.
+ *
+ * On Linux a guardian stands between this process and the sidecar. It is a process that shares the
+ * memory of this one, so that starting it costs a large host nothing. It adopts what the sidecar and
+ * its children leave behind, and kills all of it when the sidecar ends or this process does, however
+ * that ends. Elsewhere the sidecar is a child of this process, and its process group is killed. */
 #ifndef PLUE_PROCESS_H
 #define PLUE_PROCESS_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
-/* Starts the program `argv`, or the default sidecar if that is NULL, in a process group of its own
- * and with `socket` as its descriptor 3. On Linux the child is killed when the calling *thread* ends.
- * `deadline_ms` is a time of plue_now_ms(): the program must run by then. Returns the process, or -1
- * with the reason in `why`. */
-pid_t plue_process_start(char *const *argv, const char *working_directory, int socket,
-                         uint64_t deadline_ms, char *why, size_t why_size);
+struct plue_process;
 
-/* Around every fork() of this process, whoever makes it: a child must not keep what belongs to a
- * start that is under way. */
-void plue_process_before_fork(void);
-void plue_process_after_fork_in_parent(void);
-void plue_process_after_fork_in_child(void);
+/* What to start. */
+struct plue_launch {
+    char *const *argv;             /* NULL: the default sidecar */
+    const char *working_directory; /* NULL: that of this process */
+    int socket;                    /* becomes descriptor 3 */
+    int output;                    /* becomes descriptors 1 and 2 */
+};
 
-/* A descriptor that becomes readable when the process ends; -1 where the system has none. */
-int plue_process_watch(pid_t process);
+/* Starts the process, in a group of its own. `deadline_ms` is a time of plue_now_ms(): the program
+ * must run by then. NULL: with the reason in `why`. */
+struct plue_process *plue_process_start(const struct plue_launch *launch, uint64_t deadline_ms,
+                                        char *why, size_t why_size);
 
-/* Says whether the process has ended. It stays to be buried. */
-bool plue_process_has_ended(pid_t process);
+/* A descriptor that becomes readable when there is news of the process. */
+int plue_process_news(const struct plue_process *process);
+
+/* Reads the news, and says whether the process has ended. Does not wait. */
+bool plue_process_has_ended(struct plue_process *process);
 
 /* Waits for the end of a process that was told to go, or kills it, at once or when it takes too
- * long; then kills what is left of its group. Adds how it ended to `why`. Gives up on a process that
- * the system does not end even then. */
-void plue_process_bury(pid_t process, bool kill_now, char *why, size_t why_size);
+ * long, and of everything that it started. Adds how it ended to `why`. Gives up on a process that
+ * the system does not end even then. Frees it. */
+void plue_process_bury(struct plue_process *process, bool kill_now, char *why, size_t why_size);
 
 #endif

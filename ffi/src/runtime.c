@@ -110,15 +110,14 @@ struct plue_peer *plue_runtime_ready(enum plue_patience patience,
     return NULL;
 }
 
-void plue_runtime_send_and_unlock(struct plue_peer *peer, const plue_abort_signal_t *signal,
+void plue_runtime_send_and_unlock(struct plue_sidecar *sidecar, const plue_abort_signal_t *signal,
                                   struct plue_frame *frame) {
-    if (peer == plue_guest_peer()) {
+    if (sidecar == NULL) {
         plue_guest_enqueue(frame);
         plue_unlock();
         return;
     }
     /* Writing to the socket takes microseconds that other calls need not wait for. */
-    struct plue_sidecar *sidecar = plue_sidecar_hold(peer->generation);
     plue_unlock();
     plue_sidecar_send(sidecar, frame);
     /* The signal may have been told before the call was sent. */
@@ -126,7 +125,6 @@ void plue_runtime_send_and_unlock(struct plue_peer *peer, const plue_abort_signa
     if (abort != NULL) {
         plue_sidecar_send(sidecar, abort);
     }
-    plue_sidecar_unhold(sidecar);
 }
 
 void plue_runtime_send(uint64_t generation, struct plue_frame *frame) {
@@ -164,7 +162,7 @@ int plue_start(void) {
 
 int plue_feature(const char *name) {
     static const char *const features[] = {
-        "call", "submit", "events", "register_tool", "list_changed", "log", "start",
+        "call", "submit", "events", "register_tool", "list_changed", "log", "questions", "tasks", "start",
     };
     for (size_t i = 0; name != NULL && i < sizeof features / sizeof *features; i++) {
         if (strcmp(features[i], name) == 0) {

@@ -6,6 +6,7 @@
 #include "outcome.h"
 #include "peer.h"
 #include "plue.h"
+#include "sidecar.h"
 #include "state.h"
 
 #include <stdbool.h>
@@ -28,8 +29,9 @@ enum plue_readiness plue_runtime_look(enum plue_patience patience, uint64_t limi
 struct plue_peer *plue_runtime_ready(enum plue_patience patience, const plue_abort_signal_t *signal,
                                      struct plue_outcome *failure) PLUE_LOCKED;
 
-/* Sends a call, which carries the signal, to the peer, and gives the lock back. Takes the frame. */
-void plue_runtime_send_and_unlock(struct plue_peer *peer, const plue_abort_signal_t *signal,
+/* Sends a call, which carries the signal, to the sidecar, or to the guest if that is NULL, and gives
+ * the lock back. Takes the frame. */
+void plue_runtime_send_and_unlock(struct plue_sidecar *sidecar, const plue_abort_signal_t *signal,
                                   struct plue_frame *frame)
     PLUE_CHECKED(release_capability(plue_mutex));
 

@@ -79,7 +79,7 @@ static plue_options_t read_options(const plue_options_t *given) {
 #define END_OF(field) offsetof(plue_options_t, field) + sizeof((plue_options_t){0}.field)
     static const size_t ends[] = {
         END_OF(mode),        END_OF(tools_module),     END_OF(config_json),   END_OF(sidecar_argv),
-        END_OF(sidecar_cwd), END_OF(start_timeout_ms), END_OF(abort_grace_ms),
+        END_OF(sidecar_cwd), END_OF(start_timeout_ms), END_OF(abort_grace_ms), END_OF(call_timeout_ms),
     };
 #undef END_OF
     plue_options_t options;
@@ -127,6 +127,7 @@ static bool copy_options(struct plue_settings *settings, const plue_options_t *o
             options->start_timeout_ms == 0 ? DEFAULT_START_TIMEOUT_MS : options->start_timeout_ms,
         .abort_grace_ms =
             options->abort_grace_ms == 0 ? DEFAULT_ABORT_GRACE_MS : options->abort_grace_ms,
+        .call_timeout_ms = options->call_timeout_ms,
     };
     char here[PATH_MAX];
     plue_path_current(here);
@@ -138,6 +139,31 @@ static bool copy_options(struct plue_settings *settings, const plue_options_t *o
     copied = copy_string(&settings->config_json, options->config_json) && copied;
     copied = copy_path(&settings->sidecar_cwd, here, options->sidecar_cwd) && copied;
     return copy_argv(&settings->sidecar_argv, here, options->sidecar_argv) && copied;
+}
+
+static bool are_equal_strings(const char *a, const char *b) {
+    return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
+}
+
+static bool are_equal_lists(char *const *a, char *const *b) {
+    if (a == NULL || b == NULL) {
+        return a == b;
+    }
+    while (*a != NULL && *b != NULL && strcmp(*a, *b) == 0) {
+        a++;
+        b++;
+    }
+    return *a == *b; /* both are NULL */
+}
+
+/* Whether they say the same: two plugins of one host may both call plue_init(). */
+static bool are_equal(const struct plue_settings *a, const struct plue_settings *b) {
+    return a->mode == b->mode && are_equal_strings(a->tools_module, b->tools_module) &&
+           are_equal_strings(a->config_json, b->config_json) &&
+           are_equal_lists(a->sidecar_argv, b->sidecar_argv) &&
+           are_equal_strings(a->sidecar_cwd, b->sidecar_cwd) &&
+           a->start_timeout_ms == b->start_timeout_ms && a->abort_grace_ms == b->abort_grace_ms &&
+           a->call_timeout_ms == b->call_timeout_ms;
 }
 
 static int fail(const char *code, const char *message) {
@@ -163,16 +189,20 @@ int plue_init_with_options(const plue_options_t *given) {
         return fail("out_of_memory", "Out of memory");
     }
     plue_lock();
-    bool too_late = plue_settings.in_use || plue_stopping;
-    if (!too_late) {
+    bool is_new = !plue_settings.in_use && !plue_stopping;
+    bool is_same = !plue_stopping && are_equal(&plue_settings, &settings);
+    if (is_new) {
         plue_settings = settings;
         plue_guest_configure();
     }
     plue_unlock();
-    if (too_late) {
+    if (!is_new) {
         free_settings(&settings);
+    }
+    if (!is_new && !is_same) {
         return fail("invalid_argument",
-                    "Cannot initialise: the library is in use; call plue_shutdown() first");
+                    "Cannot initialise: the library is in use with other options; call "
+                    "plue_shutdown() first");
     }
     plue_outcome_clear();
     return 0;

@@ -17,6 +17,7 @@ struct plue_settings {
     char *sidecar_cwd;
     uint32_t start_timeout_ms;
     uint32_t abort_grace_ms;
+    uint32_t call_timeout_ms; /* 0: no limit */
 };
 
 extern struct plue_settings plue_settings PLUE_GUARDED;

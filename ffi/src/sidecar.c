@@ -2,7 +2,9 @@
 #include "sidecar.h"
 
 #include "call.h"
+#include "inbox.h"
 #include "outbox.h"
+#include "output.h"
 #include "platform.h"
 #include "process.h"
 #include "settings.h"
@@ -19,7 +21,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { BUFFER_SIZE = 64 << 10, MAX_IDLE_BUFFER = 1 << 20, ASK_INTERVAL_MS = 1000, WHY_SIZE = 320 };
+/* How often the sidecar's thread looks whether callers still read the socket. */
+enum { LOOK_INTERVAL_MS = 20 };
+/* How long the reader of what tools print may take when the process has ended. */
+enum { LAST_OUTPUT_MS = 100 };
 
 struct plue_sidecar {
     struct plue_peer peer;
@@ -34,10 +39,13 @@ struct plue_sidecar {
     pthread_t thread;
     int socket;
     int child_socket; /* the other end, until the process has it */
+    int child_output; /* the same of the pipe for what it prints */
     int poke[2];      /* a pipe that wakes the thread */
-    pid_t process;
+    struct plue_process *process;
+    struct plue_output output;
 
     struct plue_outbox outbox; /* into the socket; has a lock of its own */
+    struct plue_inbox inbox;   /* out of it */
 };
 
 /* The newest sidecar. Once it has ended it stays here until there is another, whose thread joins its
@@ -63,13 +71,13 @@ static bool is_running(void) PLUE_LOCKED {
 static void destroy(struct plue_sidecar *sidecar) {
     plue_peer_close(&sidecar->peer);
     plue_outbox_destroy(&sidecar->outbox);
-    int descriptors[] = {sidecar->socket, sidecar->child_socket, sidecar->poke[0],
-                         sidecar->poke[1]};
-    for (size_t i = 0; i < sizeof descriptors / sizeof *descriptors; i++) {
-        if (descriptors[i] >= 0) {
-            close(descriptors[i]);
-        }
-    }
+    plue_inbox_destroy(&sidecar->inbox);
+    plue_output_close(&sidecar->output);
+    plue_close(&sidecar->socket);
+    plue_close(&sidecar->child_socket);
+    plue_close(&sidecar->child_output);
+    plue_close(&sidecar->poke[0]);
+    plue_close(&sidecar->poke[1]);
     free(sidecar);
 }
 
@@ -142,90 +150,27 @@ static struct plue_outcome too_early(uint64_t now) PLUE_LOCKED {
 /* Why the exchange with the process ended. */
 struct ending {
     bool kill; /* it will not go by itself */
-    char why[WHY_SIZE];
+    char why[1200];
 };
 
-/* -------------------------------------------------------------------------------- receiving */
-
-struct input {
-    uint8_t *bytes;
-    size_t size;
-    size_t used;
-    bool has_failed; /* FAILED came, and with it a deadline */
-};
-
-static bool resize(struct input *input, size_t size) {
-    uint8_t *bytes = realloc(input->bytes, size);
-    if (bytes == NULL) {
+bool plue_sidecar_lead(struct plue_sidecar *sidecar, const atomic_uint *word, unsigned value,
+                       uint64_t at_ms) {
+    struct plue_inbox *inbox = &sidecar->inbox;
+    if (!plue_inbox_lead(inbox, &sidecar->peer, word, value, at_ms)) {
         return false;
     }
-    input->bytes = bytes;
-    input->size = size;
-    return true;
-}
-
-/* Acts on the whole frames in the buffer, and makes room for the one that is not all there. */
-static bool take_frames(struct plue_sidecar *sidecar, struct input *input, struct ending *ending) {
-    size_t at = 0;
-    size_t wanted = 0;
-    int64_t size = 1;
-    struct plue_wakeups wakeups = {.count = 0};
-    while (size > 0) {
-        struct plue_frame_view view;
-        size = plue_frame_read(input->bytes + at, input->used - at, &view, &wanted);
-        if (size > 0 && !plue_peer_receive(&sidecar->peer, &view, &wakeups)) {
-            size = -1;
-        }
-        input->has_failed |= size > 0 && view.type == PLUE_FRAME_FAILED;
-        at += size > 0 ? (size_t)size : 0;
+    if (atomic_load(&inbox->has_ended) || atomic_load(&inbox->has_failed)) {
+        poke(sidecar);
     }
-    plue_wakeups_carry_out(&wakeups);
-    if (size < 0) {
-        snprintf(ending->why, sizeof ending->why, "The tool process broke the protocol");
-        ending->kill = true;
-        return false;
-    }
-    if (at > 0) {
-        memmove(input->bytes, input->bytes + at, input->used - at);
-        input->used -= at;
-    }
-    if (wanted > input->size && !resize(input, wanted)) {
-        snprintf(ending->why, sizeof ending->why, "Out of memory for what the tool process sent");
-        ending->kill = true;
-        return false;
-    }
-    if (input->used == 0 && input->size > MAX_IDLE_BUFFER) {
-        resize(input, BUFFER_SIZE);
+    /* Beside this call and the sidecar being the current one: another call. */
+    if (atomic_load(&sidecar->references) > 2) {
+        plue_calls_hand_over(sidecar->peer.generation);
     }
     return true;
 }
 
-enum reading { READ_SOME, READ_NOTHING, STREAM_ENDED };
-
-/* Reads once, and acts on what came. */
-static enum reading receive(struct plue_sidecar *sidecar, struct input *input,
-                            struct ending *ending) {
-    ssize_t received =
-        recv(sidecar->socket, input->bytes + input->used, input->size - input->used, MSG_DONTWAIT);
-    if (received < 0 && (errno == EAGAIN || errno == EINTR)) {
-        return READ_NOTHING;
-    }
-    if (received <= 0) {
-        snprintf(ending->why, sizeof ending->why, "The tool process ended");
-        return STREAM_ENDED;
-    }
-    input->used += (size_t)received;
-    return take_frames(sidecar, input, ending) ? READ_SOME : STREAM_ENDED;
-}
-
-/* The process has ended, though the stream may not have: a child of the process can hold the other
- * end of the socket. Takes what it sent before. */
-static void receive_rest(struct plue_sidecar *sidecar, struct input *input, struct ending *ending) {
-    while (receive(sidecar, input, ending) == READ_SOME) {
-    }
-    if (!ending->kill) {
-        snprintf(ending->why, sizeof ending->why, "The tool process ended");
-    }
+void plue_sidecar_wake_leader(struct plue_sidecar *sidecar) {
+    plue_inbox_wake(&sidecar->inbox);
 }
 
 /* -------------------------------------------------------------------------------- deadlines */
@@ -235,7 +180,7 @@ struct deadline {
     uint64_t at_ms; /* 0: nothing */
     uint64_t exit_ms; /* for its own end, after FAILED; 0: it has not sent that */
     bool is_closing; /* it has been asked to end */
-    char why[WHY_SIZE]; /* what is said if it has not done it */
+    char why[100]; /* what is said if it has not done it */
 };
 
 static void update_deadline(struct plue_sidecar *sidecar, struct deadline *deadline) {
@@ -265,86 +210,119 @@ static void update_deadline(struct plue_sidecar *sidecar, struct deadline *deadl
     plue_unlock();
 }
 
-/* The milliseconds until the deadline, as poll() wants them, but at most `longest`; 0 when it is
- * over. */
-static int time_left(uint64_t deadline, int longest) {
-    if (deadline == 0) {
-        return longest;
-    }
-    uint64_t now = plue_now_ms();
-    if (now >= deadline) {
-        return 0;
-    }
-    uint64_t most = longest < 0 ? INT_MAX : (uint64_t)longest;
-    return (int)(deadline - now < most ? deadline - now : most);
-}
-
 static void drain_pokes(struct plue_sidecar *sidecar) {
     char bytes[64];
     while (read(sidecar->poke[0], bytes, sizeof bytes) > 0) {
     }
 }
 
+/* What the thread waits for. */
+enum { SOCKET, POKE, NEWS, OUTPUT, STANDARD_ERROR, WAITS };
+
 /* Waits until there is something to do: fills in `waits`. Returns false when the deadline has
- * passed. */
-static bool wait_for_work(struct plue_sidecar *sidecar, int watch, const struct deadline *deadline,
-                          struct pollfd waits[3]) {
+ * passed. `callers_read`: the socket is left to them. */
+static bool wait_for_work(struct plue_sidecar *sidecar, const struct deadline *deadline,
+                          bool callers_read, struct pollfd waits[WAITS]) {
     /* Without the outbox's lock, if there is nothing to do: the thread that this answer is for may
      * have it. */
     bool may_be_left = deadline->is_closing || atomic_load(&sidecar->outbox.has_rest);
     bool left = may_be_left && plue_outbox_flush(&sidecar->outbox);
-    /* Without a descriptor for the process's end, it is asked now and then. */
-    int timeout = time_left(deadline->at_ms, watch >= 0 ? -1 : ASK_INTERVAL_MS);
+    int timeout = plue_ms_until(deadline->at_ms);
     if (timeout == 0) {
         return false;
+    }
+    if (callers_read && (timeout < 0 || timeout > LOOK_INTERVAL_MS)) {
+        timeout = LOOK_INTERVAL_MS;
     }
     if (deadline->is_closing && !left) {
         shutdown(sidecar->socket, SHUT_WR);
     }
-    waits[0] = (struct pollfd){sidecar->socket, (short)(left ? POLLIN | POLLOUT : POLLIN), 0};
-    waits[1] = (struct pollfd){sidecar->poke[0], POLLIN, 0};
-    waits[2] = (struct pollfd){watch, POLLIN, 0};
-    if (poll(waits, 3, timeout) < 0) {
-        waits[0].revents = waits[1].revents = waits[2].revents = 0;
+    short events = (short)((callers_read ? 0 : POLLIN) | (left ? POLLOUT : 0));
+    bool prints = plue_output_is_waiting(&sidecar->output);
+    waits[SOCKET] = (struct pollfd){sidecar->socket, events, 0};
+    waits[POKE] = (struct pollfd){sidecar->poke[0], POLLIN, 0};
+    waits[NEWS] = (struct pollfd){plue_process_news(sidecar->process), POLLIN, 0};
+    waits[OUTPUT] = (struct pollfd){sidecar->output.from, POLLIN, 0};
+    waits[STANDARD_ERROR] = (struct pollfd){prints ? sidecar->output.to : -1, POLLOUT, 0};
+    if (poll(waits, WAITS, timeout) < 0) {
+        for (int i = 0; i < WAITS; i++) {
+            waits[i].revents = 0;
+        }
     }
     return true;
+}
+
+/* Reads from the socket, unless a caller does. Returns whether callers do. */
+static bool receive(struct plue_sidecar *sidecar) {
+    struct plue_inbox *inbox = &sidecar->inbox;
+    if (!plue_inbox_take(inbox)) {
+        return true;
+    }
+    plue_inbox_read(inbox, &sidecar->peer);
+    plue_inbox_give_back(inbox);
+    return false;
+}
+
+/* The process has ended, though the stream may not have: a child of the process can hold the other
+ * end of the socket. Takes what it sent before. */
+static void receive_rest(struct plue_sidecar *sidecar) {
+    while (plue_inbox_read(&sidecar->inbox, &sidecar->peer) == PLUE_READ_SOME) {
+    }
+}
+
+/* Whether a caller reads at this moment. */
+static bool is_read_by_caller(struct plue_sidecar *sidecar) {
+    return atomic_load(&sidecar->inbox.is_taken) != 0;
 }
 
 /* Moves bytes until the stream or the process ends, the process breaks the protocol, or a deadline
  * passes. */
 static void exchange(struct plue_sidecar *sidecar, struct ending *ending) {
-    struct input input = {.bytes = malloc(BUFFER_SIZE), .size = BUFFER_SIZE};
+    struct plue_inbox *inbox = &sidecar->inbox;
     struct deadline deadline = {.exit_ms = 0};
-    int watch = plue_process_watch(sidecar->process);
-    bool open = input.bytes != NULL;
+    bool callers_read = false;
+    bool has_ended = false;
     update_deadline(sidecar, &deadline);
-    while (open) {
-        struct pollfd waits[3];
-        if (!wait_for_work(sidecar, watch, &deadline, waits)) {
-            memcpy(ending->why, deadline.why, sizeof ending->why);
+    while (!has_ended && !atomic_load(&inbox->has_ended)) {
+        struct pollfd waits[WAITS];
+        if (!wait_for_work(sidecar, &deadline, callers_read, waits)) {
+            update_deadline(sidecar, &deadline); /* a caller may have read that it is met */
+            if (plue_ms_until(deadline.at_ms) != 0) {
+                continue;
+            }
+            memcpy(ending->why, deadline.why, sizeof deadline.why);
             ending->kill = true;
             break;
         }
-        if (waits[1].revents != 0) {
+        if (waits[POKE].revents != 0) {
             drain_pokes(sidecar);
         }
-        if (waits[0].revents & (POLLIN | POLLHUP | POLLERR)) {
-            open = receive(sidecar, &input, ending) != STREAM_ENDED;
+        if (waits[OUTPUT].revents != 0) {
+            plue_output_read(&sidecar->output);
         }
-        bool ended = watch >= 0 ? waits[2].revents != 0 : plue_process_has_ended(sidecar->process);
-        if (open && ended) {
-            receive_rest(sidecar, &input, ending);
-            open = false;
+        if (waits[STANDARD_ERROR].revents != 0) {
+            plue_output_write(&sidecar->output);
         }
+        if (waits[SOCKET].revents & (POLLIN | POLLHUP | POLLERR)) {
+            callers_read = receive(sidecar);
+        } else if (callers_read) {
+            callers_read = is_read_by_caller(sidecar);
+        }
+        has_ended = waits[NEWS].revents != 0 && plue_process_has_ended(sidecar->process);
         /* Whoever sets a deadline pokes; one that is set may be met by what was received. */
-        if (waits[1].revents != 0 || deadline.at_ms != 0 || input.has_failed) {
+        if (waits[POKE].revents != 0 || deadline.at_ms != 0 || atomic_load(&inbox->has_failed)) {
             update_deadline(sidecar, &deadline);
         }
     }
-    if (watch >= 0) {
-        close(watch);
+    plue_inbox_close(inbox);
+    if (has_ended) {
+        receive_rest(sidecar);
     }
-    free(input.bytes);
+    if (!ending->kill) {
+        ending->kill = inbox->fault != NULL;
+        snprintf(ending->why, sizeof ending->why, "%s",
+                 inbox->fault == NULL ? "The tool process ended" : inbox->fault);
+    }
 }
 
 /* ------------------------------------------------------------------------------ the whole life */
@@ -372,17 +350,33 @@ static void note_end(struct plue_sidecar *sidecar, const char *why) {
 /* Without the lock: plue_shutdown() waits for this thread before it forgets the options. */
 static bool start_process(struct plue_sidecar *sidecar,
                           struct ending *ending) PLUE_CHECKED(no_thread_safety_analysis) {
-    sidecar->process =
-        plue_process_start(plue_settings.sidecar_argv, plue_settings.sidecar_cwd,
-                           sidecar->child_socket, sidecar->start_deadline_ms, ending->why,
-                           sizeof ending->why);
-    close(sidecar->child_socket);
-    sidecar->child_socket = -1;
-    if (sidecar->process < 0) {
+    const struct plue_launch launch = {
+        .argv = plue_settings.sidecar_argv,
+        .working_directory = plue_settings.sidecar_cwd,
+        .socket = sidecar->child_socket,
+        .output = sidecar->child_output,
+    };
+    sidecar->process = plue_process_start(&launch, sidecar->start_deadline_ms, ending->why,
+                                          sizeof ending->why);
+    plue_close(&sidecar->child_socket);
+    plue_close(&sidecar->child_output);
+    if (sidecar->process == NULL) {
         return false;
     }
     plue_outbox_open(&sidecar->outbox);
     return true;
+}
+
+/* Prints what is left, for as long as somebody reads it. */
+static void print_rest(struct plue_output *output) {
+    uint64_t limit = plue_now_ms() + LAST_OUTPUT_MS;
+    while (plue_output_is_waiting(output)) {
+        struct pollfd wait = {output->to, POLLOUT, 0};
+        if (poll(&wait, 1, plue_ms_until(limit)) <= 0) {
+            return;
+        }
+        plue_output_write(output);
+    }
 }
 
 /* Here and not where the start was asked for, because there the lock is held. */
@@ -394,9 +388,7 @@ static void bury_predecessor(struct plue_sidecar *sidecar) {
     }
 }
 
-/* The thread starts the process, moves bytes, watches deadlines, and sees the process out. It starts
- * the process because Linux sends the parent-death signal when the *thread* that made a child ends,
- * so that thread must live as long as the child. */
+/* The thread starts the process, moves bytes, watches deadlines, and sees the process out. */
 static void *run_thread(void *argument) {
     struct plue_sidecar *sidecar = argument;
     struct ending ending = {.kill = false};
@@ -409,8 +401,11 @@ static void *run_thread(void *argument) {
     shutdown(sidecar->socket, SHUT_RDWR);
     if (started) {
         plue_process_bury(sidecar->process, ending.kill, ending.why, sizeof ending.why);
+        plue_output_read(&sidecar->output);
+        plue_output_append_last(&sidecar->output, ending.why, sizeof ending.why);
     }
     note_end(sidecar, ending.why);
+    print_rest(&sidecar->output);
     return NULL;
 }
 
@@ -428,12 +423,19 @@ static struct plue_sidecar *make_sidecar(void) PLUE_LOCKED {
     sidecar->child_socket = -1;
     sidecar->poke[0] = -1;
     sidecar->poke[1] = -1;
+    sidecar->inbox.wake[0] = -1;
+    sidecar->inbox.wake[1] = -1;
     plue_peer_open(&sidecar->peer);
+    sidecar->output.from = -1;
+    sidecar->output.to = -1;
     bool made = plue_socket_pair(pair) == 0;
     plue_outbox_init(&sidecar->outbox, pair[0]);
     sidecar->socket = pair[0];
     sidecar->child_socket = pair[1];
-    if (!made || plue_pipe(sidecar->poke) != 0) {
+    sidecar->child_output = made ? plue_output_open(&sidecar->output) : -1;
+    made = sidecar->child_output >= 0 && plue_pipe(sidecar->poke) == 0 &&
+           plue_inbox_open(&sidecar->inbox, pair[0]) == 0;
+    if (!made) {
         int error = errno;
         destroy(sidecar);
         errno = error;
@@ -561,8 +563,7 @@ void plue_sidecar_ping(struct plue_sidecar *sidecar) {
 
 void plue_sidecar_abandon(void) PLUE_CHECKED(no_thread_safety_analysis) {
     /* Without the lock: this process has one thread, and no other will ever use the library. */
-    if (current != NULL && current->socket >= 0) {
-        close(current->socket);
-        current->socket = -1;
+    if (current != NULL) {
+        plue_close(&current->socket);
     }
 }

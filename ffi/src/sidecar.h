@@ -7,6 +7,7 @@
 #include "peer.h"
 #include "state.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -41,6 +42,14 @@ void plue_sidecar_end_shutdown(void) PLUE_LOCKED;
 
 /* Undoes plue_sidecar_hold(). */
 void plue_sidecar_unhold(struct plue_sidecar *sidecar);
+
+/* Reads for all callers of the sidecar, until the word has another value than `value`, `at_ms` has
+ * come, or there is nothing more to read. Returns false if another thread reads. */
+bool plue_sidecar_lead(struct plue_sidecar *sidecar, const atomic_uint *word, unsigned value,
+                       uint64_t at_ms) PLUE_UNLOCKED;
+
+/* Has the caller that reads look at its word. */
+void plue_sidecar_wake_leader(struct plue_sidecar *sidecar);
 
 /* Sends a frame, or queues what the socket does not take. Never blocks. Takes the frame.
  * May be called with the lock held, too. */

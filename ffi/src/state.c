@@ -8,11 +8,12 @@
 #include "outcome.h"
 #include "platform.h"
 #include "plue.h"
-#include "process.h"
 #include "program.h"
 #include "settings.h"
 #include "sidecar.h"
 #include "submit.h"
+
+#include <unistd.h>
 
 struct plue_mutex plue_mutex = {PTHREAD_MUTEX_INITIALIZER};
 bool plue_stopping;
@@ -60,6 +61,9 @@ const char plue_forked_message[] =
 
 static bool forked;
 
+/* This process, if it cannot be told of a fork(); else 0. */
+static pid_t only_process;
+
 /* Whether the child of this thread's fork() may use the library: the lock is then held across it, so
  * that the child finds everything as it should be. */
 static _Thread_local bool passes_on;
@@ -78,11 +82,9 @@ static void before_fork(void) PLUE_CHECKED(no_thread_safety_analysis) {
             pthread_mutex_unlock(&plue_mutex.mutex);
         }
     }
-    plue_process_before_fork();
 }
 
 static void after_fork_in_parent(void) PLUE_CHECKED(no_thread_safety_analysis) {
-    plue_process_after_fork_in_parent();
     if (passes_on) {
         passes_on = false;
         plue_unlock();
@@ -90,7 +92,6 @@ static void after_fork_in_parent(void) PLUE_CHECKED(no_thread_safety_analysis) {
 }
 
 static void after_fork_in_child(void) PLUE_CHECKED(no_thread_safety_analysis) {
-    plue_process_after_fork_in_child();
     if (passes_on) {
         passes_on = false;
         plue_events_after_fork();
@@ -102,7 +103,7 @@ static void after_fork_in_child(void) PLUE_CHECKED(no_thread_safety_analysis) {
 }
 
 bool plue_is_forked(void) {
-    return forked;
+    return forked || (only_process != 0 && getpid() != only_process);
 }
 
 /* When the library is loaded, and so before any thread can use it. Statically linked, before the
@@ -110,7 +111,9 @@ bool plue_is_forked(void) {
 __attribute__((constructor(101))) static void initialise(void) {
     plue_outcome_prepare();
     plue_image_prepare();
-    pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+    if (pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) != 0) {
+        only_process = getpid();
+    }
 }
 
 /* --------------------------------------------------------------------------------- shutdown */

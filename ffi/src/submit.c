@@ -26,20 +26,20 @@ struct submission {
     char tool_name[];
 };
 
-static struct submission *all PLUE_GUARDED;
+static struct submission *submissions PLUE_GUARDED;
 static size_t starting PLUE_GUARDED; /* those whose frame is still here */
 
-static void link_in(struct submission *submission) PLUE_LOCKED {
-    submission->next = all;
-    submission->previous = &all;
-    if (all != NULL) {
-        all->previous = &submission->next;
+static void link_submission(struct submission *submission) PLUE_LOCKED {
+    submission->next = submissions;
+    submission->previous = &submissions;
+    if (submissions != NULL) {
+        submissions->previous = &submission->next;
     }
-    all = submission;
+    submissions = submission;
     starting++;
 }
 
-static void link_out(struct submission *submission) PLUE_LOCKED {
+static void unlink_submission(struct submission *submission) PLUE_LOCKED {
     *submission->previous = submission->next;
     if (submission->next != NULL) {
         submission->next->previous = submission->previous;
@@ -85,13 +85,13 @@ static void try_to_begin(struct submission *submission) PLUE_UNLOCKED {
     plue_unlock();
 }
 
-static uint64_t deadline_of(const struct submission *submission) PLUE_LOCKED {
+static uint64_t submission_deadline(const struct submission *submission) PLUE_LOCKED {
     return submission->frame != NULL ? submission->start_limit_ms
                                      : plue_call_deadline(&submission->call);
 }
 
 /* Tells of the call on a thread that dispatches. */
-static bool tell(struct plue_due *due, int *told) PLUE_UNLOCKED {
+static bool tell_submission(struct plue_due *due, int *told) PLUE_UNLOCKED {
     struct submission *submission =
         (struct submission *)(void *)((char *)due - offsetof(struct submission, due));
     struct plue_call *call = &submission->call;
@@ -102,9 +102,9 @@ static bool tell(struct plue_due *due, int *told) PLUE_UNLOCKED {
     plue_lock();
     bool has_ended = atomic_load(&call->news) & PLUE_CALL_DONE;
     if (has_ended) {
-        link_out(submission);
+        unlink_submission(submission);
     } else {
-        plue_events_expect(deadline_of(submission));
+        plue_events_expect(submission_deadline(submission));
     }
     plue_unlock();
     if (!has_ended) {
@@ -123,8 +123,9 @@ static bool tell(struct plue_due *due, int *told) PLUE_UNLOCKED {
 
 uint64_t plue_submissions_expire(uint64_t now_ms) {
     uint64_t next = PLUE_NEVER_MS;
-    for (struct submission *submission = all; submission != NULL; submission = submission->next) {
-        uint64_t deadline = deadline_of(submission);
+    for (struct submission *submission = submissions; submission != NULL;
+         submission = submission->next) {
+        uint64_t deadline = submission_deadline(submission);
         if (deadline == PLUE_NEVER_MS) {
             continue;
         }
@@ -141,7 +142,8 @@ void plue_submissions_runtime_changed(void) {
     if (starting == 0) {
         return;
     }
-    for (struct submission *submission = all; submission != NULL; submission = submission->next) {
+    for (struct submission *submission = submissions; submission != NULL;
+         submission = submission->next) {
         if (submission->frame == NULL) {
             continue;
         }
@@ -157,12 +159,12 @@ void plue_submissions_runtime_changed(void) {
 }
 
 bool plue_submissions_are_open(void) {
-    return all != NULL;
+    return submissions != NULL;
 }
 
 /* ------------------------------------------------------------------------------ the host's side */
 
-static struct submission *make(const char *tool_name, const plue_tool_context_t *context,
+static struct submission *make_submission(const char *tool_name, const plue_tool_context_t *context,
                                plue_done_t on_done, void *user_data) {
     size_t size = strlen(tool_name) + 1;
     struct submission *submission = calloc(1, sizeof *submission + size);
@@ -172,7 +174,7 @@ static struct submission *make(const char *tool_name, const plue_tool_context_t 
     memcpy(submission->tool_name, tool_name, size);
     submission->call.signal = context->abort_signal;
     submission->call.due = &submission->due;
-    submission->due.tell = tell;
+    submission->due.tell = tell_submission;
     submission->context.metadata_callback = context->metadata_callback;
     submission->context.user_data = context->user_data;
     submission->on_done = on_done;
@@ -180,7 +182,7 @@ static struct submission *make(const char *tool_name, const plue_tool_context_t 
     return submission;
 }
 
-static struct plue_outcome submit(const char *tool_name, const char *params_json,
+static struct plue_outcome submit_checked(const struct plue_request *request,
                                   const plue_tool_context_t *context, plue_done_t on_done,
                                   void *user_data) PLUE_UNLOCKED {
     static const plue_tool_context_t none;
@@ -192,11 +194,13 @@ static struct plue_outcome submit(const char *tool_name, const char *params_json
         return plue_outcome_failure("invalid_argument", "on_done is NULL");
     }
     struct plue_outcome failure = {.status = PLUE_OK};
-    struct plue_frame *frame = plue_call_frame(tool_name, params_json, context, &failure);
+    struct plue_frame *frame = plue_call_frame(request, context, &failure);
     if (frame == NULL) {
         return failure;
     }
-    struct submission *submission = make(tool_name, context, on_done, user_data);
+    const char *tool_name = plue_request_tool(request);
+    struct submission *submission =
+        make_submission(tool_name == NULL ? "" : tool_name, context, on_done, user_data);
     if (submission == NULL) {
         plue_frame_free_all(frame);
         return plue_outcome_out_of_memory();
@@ -207,7 +211,7 @@ static struct plue_outcome submit(const char *tool_name, const char *params_json
     submission->start_limit_ms = plue_now_ms() + plue_settings.start_timeout_ms;
     /* No thread tells of the call until it has been tried to begin. */
     submission->due.is_being_told = true;
-    link_in(submission);
+    link_submission(submission);
     plue_call_open(&submission->call);
     plue_unlock();
     try_to_begin(submission);
@@ -216,17 +220,29 @@ static struct plue_outcome submit(const char *tool_name, const char *params_json
     if (submission->due.has_more) {
         plue_events_add(&submission->due);
     } else {
-        plue_events_expect(deadline_of(submission));
+        plue_events_expect(submission_deadline(submission));
     }
     plue_unlock();
     return failure;
 }
 
-int plue_tool_submit(const char *tool_name, const char *params_json,
-                     const plue_tool_context_t *context, plue_done_t on_done, void *user_data) {
+static int submit_request(const struct plue_request *request, const plue_tool_context_t *context,
+                          plue_done_t on_done, void *user_data) {
     int cancellation = plue_cancellation_off();
-    int status =
-        plue_outcome_status(submit(tool_name, params_json, context, on_done, user_data));
+    int status = plue_outcome_status(submit_checked(request, context, on_done, user_data));
     plue_cancellation_restore(cancellation);
     return status;
+}
+
+int plue_tool_submit(const char *tool_name, const char *params_json,
+                     const plue_tool_context_t *context, plue_done_t on_done, void *user_data) {
+    const struct plue_request request = {.name = tool_name, .json = params_json};
+    return submit_request(&request, context, on_done, user_data);
+}
+
+int plue_tool_submit_resume(const char *ticket, const char *answers_json,
+                            const plue_tool_context_t *context, plue_done_t on_done,
+                            void *user_data) {
+    const struct plue_request request = {PLUE_RESUME_CALL, ticket, answers_json};
+    return submit_request(&request, context, on_done, user_data);
 }

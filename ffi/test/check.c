@@ -3,6 +3,7 @@
 #include "plue.h"
 
 #include <dirent.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -97,6 +98,29 @@ long resident_kb(void) {
     }
     fclose(file);
     return value;
+}
+
+bool is_alive(int process) {
+    char path[64];
+    char text[300] = "";
+    snprintf(path, sizeof path, "/proc/%d/stat", process);
+    FILE *file = fopen(path, "r");
+    if (file != NULL) {
+        size_t length = fread(text, 1, sizeof text - 1, file);
+        text[length] = '\0';
+        fclose(file);
+    }
+    const char *state = strrchr(text, ')');
+    bool is_zombie = state != NULL && state[1] == ' ' && (state[2] == 'Z' || state[2] == 'X');
+    return !is_zombie && kill(process, 0) == 0;
+}
+
+void await_death(int process) {
+    uint64_t start = now_ns();
+    while (is_alive(process) && ms_since(start) < 30000) {
+        sleep_us(1000);
+    }
+    CHECK(process > 0 && !is_alive(process), "process %d lives on", process);
 }
 
 int open_descriptors(void) {

@@ -45,6 +45,12 @@ void expect_failure(const char *tool, const char *params, const char *code, cons
 /* The value after `"key":` in the JSON, as a number; -1 if there is none. */
 long number_in(const char *json, const char *key);
 
+/* Whether the process exists, and is no zombie where that can be told. */
+bool is_alive(int process);
+
+/* Waits until it does not. */
+void await_death(int process);
+
 /* The resident memory of this process in kB, the number of its open descriptors, of its threads; -1
  * where there is no /proc. */
 long resident_kb(void);

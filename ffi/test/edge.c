@@ -14,11 +14,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#if defined(__linux__)
-#include <sys/prctl.h>
-#endif
-
 static const char *fake_sidecar;
+
+static uint32_t call_timeout_ms;
 
 /* Sets the options for a sidecar with that manner. */
 static void init_with(const char *manner, uint32_t start_timeout_ms, const char *config_json) {
@@ -30,6 +28,7 @@ static void init_with(const char *manner, uint32_t start_timeout_ms, const char 
         .config_json = config_json,
         .start_timeout_ms = start_timeout_ms,
         .abort_grace_ms = 300,
+        .call_timeout_ms = call_timeout_ms,
     };
     CHECK(plue_init_with_options(&options) == 0, "%s", plue_get_last_error());
 }
@@ -52,8 +51,13 @@ static pid_t sidecar_process(void) {
     return process;
 }
 
-static bool is_alive(pid_t process) {
-    return kill(process, 0) == 0;
+/* Has the sidecar start a process. */
+static pid_t start_process(const char *params) {
+    char *json = plue_tool_execute("start", params, NULL);
+    pid_t process = (pid_t)number_in(json, "pid");
+    CHECK(process > 0 && is_alive(process), "%s", json);
+    plue_free_json(json);
+    return process;
 }
 
 /* --------------------------------------------------------------------------- bad manners */
@@ -215,20 +219,27 @@ static void test_failed_later(void) {
 }
 
 /* A child of the sidecar holds its socket: the sidecar's end is noticed all the same, and what it
- * leaves behind in its process group goes with it. */
+ * leaves behind goes with it: on Linux also what has left its process group. */
 static void test_grandchild(void) {
-#if defined(__linux__)
-    prctl(PR_SET_CHILD_SUBREAPER, 1); /* the orphan becomes a child of this process */
-#endif
     init("grandchild");
-    expect_failure("crash", "{\"code\":3}", "runtime_crashed", "(exit status 3)");
+    pid_t child = start_process("{}");
 #if defined(__linux__)
-    int status = 0;
-    CHECK(waitpid(-1, &status, 0) > 0, "nothing was left behind");
-    CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL, "%d", status);
-    prctl(PR_SET_CHILD_SUBREAPER, 0);
+    pid_t orphan = start_process("{\"detached\":true}");
+#endif
+    expect_failure("crash", "{\"code\":3}", "runtime_crashed", "(exit status 3)");
+    await_death(child);
+#if defined(__linux__)
+    await_death(orphan);
 #endif
     plue_shutdown();
+}
+
+/* What tools have started goes with plue_shutdown(), too. */
+static void test_orphans_of_shutdown(void) {
+    init("");
+    pid_t child = start_process("{}");
+    plue_shutdown();
+    await_death(child);
 }
 
 /* It does not end when asked to. */
@@ -635,6 +646,98 @@ static void test_flood(void) {
     plue_shutdown();
 }
 
+/* ------------------------------------------------------------------------------- timeouts */
+
+/* A call that takes longer than it may is given up, and its tool is told: the others go on. */
+static void test_call_timeout(void) {
+    call_timeout_ms = 200;
+    start_impatiently("");
+    pid_t process = sidecar_process();
+    uint64_t start = now_ns();
+    expect_failure("hold", "{}", "timeout", "longer than 200 ms");
+    CHECK(ms_since(start) > 199, "it was given %.3f ms", ms_since(start));
+    expect_answer("echo", "{}", "{}");
+    CHECK(sidecar_process() == process, "it is another sidecar");
+    plue_shutdown();
+    call_timeout_ms = 0;
+}
+
+/* A sidecar that has stopped, or that stops in the middle of a frame, is noticed, and killed. */
+static void test_stopped(void) {
+    static const char *const manners[] = {"", "half"};
+    call_timeout_ms = 200;
+    for (int i = 0; i < 2; i++) {
+        start_impatiently(manners[i]);
+        pid_t process = sidecar_process();
+        if (i == 0) {
+            kill(process, SIGSTOP);
+        }
+        expect_failure("echo", "{}", "timeout", "longer than 200 ms");
+        await_death(process);
+        plue_shutdown();
+    }
+    call_timeout_ms = 0;
+}
+
+/* --------------------------------------------------------------------------- what is printed */
+
+/* The host's standard error is a pipe that nobody reads: neither the tool waits for that nor anybody
+ * else, and its last lines are in the message about the crash. */
+static void test_unread_output(void) {
+    int pair[2];
+    CHECK(pipe(pair) == 0, "no pipe");
+    int kept = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 20);
+    dup2(pair[1], STDERR_FILENO);
+    init("");
+    char *json = plue_tool_execute("shout", "{\"bytes\":500000}", NULL);
+    char *crash = plue_tool_execute("crash", "{\"code\":4}", NULL);
+    plue_shutdown();
+    dup2(kept, STDERR_FILENO);
+    close(kept);
+    close(pair[0]);
+    close(pair[1]);
+    CHECK(contains(json, "shouted"), "%s", json);
+    CHECK(contains(crash, "(exit status 4): "), "%s", crash);
+    CHECK(contains(crash, "the last line\"}"), "%s", crash);
+    plue_free_json(json);
+    plue_free_json(crash);
+}
+
+/* What fits arrives as it was printed, and what was dropped is counted. */
+static void test_dropped_output(void) {
+    enum { PRINTED = 1000000 };
+    int pair[2];
+    CHECK(pipe(pair) == 0, "no pipe");
+    int kept = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 20);
+    dup2(pair[1], STDERR_FILENO);
+    close(pair[1]);
+    init("");
+    char *json = plue_tool_execute("shout", "{\"bytes\":1000000}", NULL);
+    /* The tool has printed it all: from here on it is read. */
+    dup2(kept, STDERR_FILENO);
+    close(kept);
+    static char text[PRINTED + 1000];
+    size_t used = 0;
+    while (strstr(text, "were dropped here\n") == NULL) {
+        ssize_t got = read(pair[0], text + used, sizeof text - 1 - used);
+        CHECK(got > 0, "%zu bytes", used);
+        used += got > 0 ? (size_t)got : 0;
+        text[used] = '\0';
+        if (got <= 0) {
+            break;
+        }
+    }
+    const char *note = strstr(text, "plue: ");
+    long dropped = note == NULL ? -1 : strtol(note + strlen("plue: "), NULL, 10);
+    long expected = PRINTED + (long)strlen("\nthe last line\n");
+    CHECK(note != NULL && (note - text) + dropped == expected, "%ld dropped of %ld", dropped,
+          expected);
+    CHECK(contains(json, "shouted"), "%s", json);
+    plue_free_json(json);
+    plue_shutdown();
+    close(pair[0]);
+}
+
 static void *call_pid(void *unused) {
     plue_free_json(plue_tool_execute("pid", "{}", NULL));
     return unused;
@@ -697,7 +800,22 @@ static void test_options(void) {
     memset(&later.options, 0, sizeof later.options);
     later.options.struct_size = sizeof later;
     CHECK(plue_init_with_options(&later.options) == 0, "%s", plue_get_last_error());
-    CHECK(plue_init("{}") == -1, "a second plue_init()");
+    CHECK(plue_init(NULL) == 0, "a second plue_init() with equal options: %s",
+          plue_get_last_error());
+    CHECK(plue_init("{}") == -1, "a second plue_init() with others");
+    plue_shutdown();
+    const char *argv[] = {fake_sidecar, "a", NULL};
+    const char *same[] = {fake_sidecar, "a", NULL};
+    const char *others[] = {fake_sidecar, "a", "b", NULL};
+    plue_options_t options = {.struct_size = sizeof options, .sidecar_argv = argv};
+    CHECK(plue_init_with_options(&options) == 0, "%s", plue_get_last_error());
+    options.sidecar_argv = same;
+    CHECK(plue_init_with_options(&options) == 0, "%s", plue_get_last_error());
+    options.sidecar_argv = others;
+    CHECK(plue_init_with_options(&options) == -1, "a longer list");
+    options.sidecar_argv = same;
+    options.call_timeout_ms = 1;
+    CHECK(plue_init_with_options(&options) == -1, "another timeout");
     plue_shutdown();
     plue_options_t earlier;
     memset(&earlier, 0xFF, sizeof earlier);
@@ -721,6 +839,7 @@ static const struct {
     {"bad_text", test_bad_text},
     {"failed_later", test_failed_later},
     {"grandchild", test_grandchild},
+    {"orphans_of_shutdown", test_orphans_of_shutdown},
     {"stay", test_stay},
     {"refused", test_refused},
     {"bad_environment", test_bad_environment},
@@ -740,6 +859,10 @@ static const struct {
     {"no_wedge", test_no_wedge},
     {"flood", test_flood},
     {"choking", test_choking},
+    {"call_timeout", test_call_timeout},
+    {"stopped", test_stopped},
+    {"unread_output", test_unread_output},
+    {"dropped_output", test_dropped_output},
     {"options", test_options},
 };
 

@@ -119,6 +119,7 @@ int main(int count, char **arguments) {
     } else if (strcmp(manner, "babble") == 0) {
         babble(&tools);
     }
+    tools.sends_half = strcmp(manner, "half") == 0;
     serve(&tools, strcmp(manner, "choking") == 0);
     if (strcmp(manner, "stay") == 0) {
         sleep(60);

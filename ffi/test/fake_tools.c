@@ -168,11 +168,59 @@ static void spin(const char *params) {
     }
 }
 
+/* Prints so many bytes, in hundreds, and ends them with a line. */
+static void shout(const char *params) {
+    char line[100];
+    memset(line, 's', sizeof line);
+    line[sizeof line - 1] = '\n';
+    for (long left = number(params, "bytes"); left > 0; left -= (long)sizeof line) {
+        fwrite(line, 1, sizeof line, stderr);
+    }
+    fputs("\nthe last line\n", stderr);
+}
+
 static void crash(const char *params) {
     if (strstr(params, "SIGKILL") != NULL) {
         raise(SIGKILL);
     }
     _exit((int)number(params, "code"));
+}
+
+/* Starts a process that lasts a minute; one that is detached has a group and a parent of its own. */
+static void start_process(struct fake_tools *tools, uint64_t id, const char *params) {
+    bool is_detached = strstr(params, "\"detached\":true") != NULL;
+    int numbers[2];
+    char json[40];
+    pid_t number = 0;
+    if (pipe(numbers) != 0) {
+        abort();
+    }
+    pid_t child = fork();
+    if (child == 0 && is_detached && (setsid() < 0 || fork() > 0)) {
+        _exit(0); /* the process below is an orphan now */
+    }
+    if (child == 0) {
+        number = getpid();
+        ssize_t written = write(numbers[1], &number, sizeof number);
+        (void)written;
+        sleep(60);
+        _exit(0);
+    }
+    while (read(numbers[0], &number, sizeof number) != sizeof number) {
+    }
+    close(numbers[0]);
+    close(numbers[1]);
+    snprintf(json, sizeof json, "{\"pid\":%ld}", (long)number);
+    succeed(tools, id, json);
+}
+
+/* A variable of the environment; "" if it is not set. */
+static void send_variable(struct fake_tools *tools, uint64_t id, const char *params) {
+    char name[64];
+    char json[1000];
+    const char *value = sscanf(params, "{\"name\":\"%63[^\"]", name) == 1 ? getenv(name) : NULL;
+    snprintf(json, sizeof json, "\"%s\"", value == NULL ? "" : value);
+    succeed(tools, id, json);
 }
 
 static void send_big(struct fake_tools *tools, uint64_t id, size_t size) {
@@ -224,6 +272,9 @@ static void run_tool(struct fake_tools *tools, const struct request *request) {
     char json[100];
     if (strstr(params, "{bad") != NULL) {
         fail(tools, id, "invalid_arguments", "The arguments are not JSON");
+    } else if (strcmp(name, "echo") == 0 && tools->sends_half) {
+        static const uint8_t half[] = {100, 0, 0, 0, RESULT, 0};
+        tools->send(half, sizeof half);
     } else if (strcmp(name, "echo") == 0) {
         succeed(tools, id, params);
     } else if (strcmp(name, "later") == 0) {
@@ -257,6 +308,17 @@ static void run_tool(struct fake_tools *tools, const struct request *request) {
     } else if (strcmp(name, "pid") == 0) {
         snprintf(json, sizeof json, "{\"pid\":%ld}", (long)getpid());
         succeed(tools, id, json);
+    } else if (strcmp(name, "start") == 0) {
+        start_process(tools, id, params);
+    } else if (strcmp(name, "variable") == 0) {
+        send_variable(tools, id, params);
+    } else if (strcmp(name, "folder") == 0) {
+        char folder[80];
+        snprintf(json, sizeof json, "\"%s\"", getcwd(folder, sizeof folder));
+        succeed(tools, id, json);
+    } else if (strcmp(name, "shout") == 0) {
+        shout(params);
+        succeed(tools, id, "{\"shouted\":true}");
     } else if (strcmp(name, "error_key") == 0) {
         succeed(tools, id, "{\"error\":\"not one\"}");
     } else {

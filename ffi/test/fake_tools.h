@@ -13,6 +13,7 @@ struct fake_tools {
     uint64_t calls; /* how many EXEC frames came */
     bool is_mute;   /* it answers no PING */
     bool is_wedged; /* its tool "hold" never gives its thread back */
+    bool sends_half; /* it answers "echo" with half a frame */
     int ended;      /* a SHUTDOWN frame came */
     uint64_t configuration; /* the newest one's number */
     int version;    /* what HELLO claims; 0: there is no HELLO */

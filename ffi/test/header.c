@@ -21,6 +21,7 @@ PROMISE(sidecar_argv, offsetof(plue_options_t, sidecar_argv) == 4 * sizeof(void 
 PROMISE(sidecar_cwd, offsetof(plue_options_t, sidecar_cwd) == 5 * sizeof(void *));
 PROMISE(start_timeout_ms, offsetof(plue_options_t, start_timeout_ms) == 6 * sizeof(void *));
 PROMISE(abort_grace_ms, offsetof(plue_options_t, abort_grace_ms) == 6 * sizeof(void *) + 4);
+PROMISE(call_timeout_ms, offsetof(plue_options_t, call_timeout_ms) == 6 * sizeof(void *) + 8);
 
 int main(void) {
     promise_context used;

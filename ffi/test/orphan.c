@@ -1,12 +1,15 @@
-/* A host that dies: orphan [FILE]. Prints the sidecar's process number, then kills itself, while the
- * sidecar is idle, or busy for as long as the file is there. Who started it looks whether the sidecar
- * is gone. */
+/* A host that ends without plue_shutdown(): orphan WAY [FILE]. Prints the process numbers of the
+ * sidecar and of what its tools have started, one of them detached; then it ends that way, while the
+ * sidecar is idle, or busy for as long as the file is there. Who started it looks whether they are
+ * gone. */
 #include "check.h"
 #include "plue.h"
 
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 static void *keep_busy(void *file) {
@@ -16,18 +19,41 @@ static void *keep_busy(void *file) {
     return NULL;
 }
 
-int main(int count, char **arguments) {
-    char *json = plue_tool_execute("pid", "{}", NULL);
-    printf("%ld\n", number_in(json, "pid"));
+static long ask(const char *tool, const char *params) {
+    char *json = plue_tool_execute(tool, params, NULL);
+    long process = number_in(json, "pid");
+    printf("%ld\n", process);
     fflush(stdout);
     plue_free_json(json);
-    if (count > 1) {
+    return process;
+}
+
+int main(int count, char **arguments) {
+    const char *way = count > 1 ? arguments[1] : "";
+    long sidecar = ask("pid", "{}");
+    ask("start", "{}");
+    ask("start", "{\"detached\":true}");
+    if (count > 2) {
         pthread_t thread;
-        pthread_create(&thread, NULL, keep_busy, arguments[1]);
-        while (access(arguments[1], F_OK) != 0) {
+        pthread_create(&thread, NULL, keep_busy, arguments[2]);
+        while (access(arguments[2], F_OK) != 0) {
             sleep_us(1000);
         }
     }
-    kill(getpid(), SIGKILL);
+    if (strcmp(way, "kill") == 0) {
+        kill(getpid(), SIGKILL);
+    } else if (strcmp(way, "exit") == 0) {
+        exit(0);
+    } else if (strcmp(way, "_exit") == 0) {
+        _exit(0);
+    } else if (strcmp(way, "crash") == 0) {
+        abort();
+    } else if (strcmp(way, "exec") == 0) {
+        /* The next program lives on until the sidecar does not. */
+        char command[100];
+        snprintf(command, sizeof command, "while kill -0 %ld 2>/dev/null; do sleep 0.01; done",
+                 sidecar);
+        execl("/bin/sh", "sh", "-c", command, (char *)NULL);
+    }
     return 1;
 }

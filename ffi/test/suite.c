@@ -883,7 +883,8 @@ static const struct {
     {"call", suite_call},          {"submit", suite_submit},
     {"submit_restarts", suite_submit_restarts}, {"tools", suite_tools},
     {"tools_restarts", suite_tools_restarts},   {"notices", suite_notices},
-    {"offer", suite_offer},
+    {"log", suite_log},            {"tasks", suite_tasks},
+    {"offer", suite_offer},        {"questions", suite_questions},
     {"dropping", test_dropping},   {"cancellation", test_cancellation},
 };
 

@@ -20,5 +20,8 @@ void suite_tools(void);
 void suite_tools_restarts(void);
 void suite_notices(void);
 void suite_offer(void);
+void suite_questions(void);
+void suite_log(void);
+void suite_tasks(void);
 
 #endif

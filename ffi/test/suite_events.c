@@ -459,6 +459,131 @@ void suite_tools(void) {
     CHECK(atomic_load(&destroyed) == 6 + 9, "%d", atomic_load(&destroyed));
 }
 
+/* Copies the value of a key out of JSON. */
+static void copy_value(char *value, size_t size, const char *json, const char *key) {
+    char start_text[40];
+    snprintf(start_text, sizeof start_text, "\"%s\":\"", key);
+    const char *start = strstr(json, start_text);
+    start = start == NULL ? "" : start + strlen(start_text);
+    snprintf(value, size, "%.*s", (int)strcspn(start, "\""), start);
+}
+
+/* ---------------------------------------------------------------------------------- questions */
+
+/* Answers as `user_data` says; NULL: not at all. */
+static void answer(plue_invocation_t *invocation, const char *question, void *user_data) {
+    CHECK(contains(question, "\"key\":\"sure\"") && contains(question, "\"kind\":\"approval\"") &&
+              contains(question, "Really?") && contains(question, "\"tool\":\"confirm\""),
+          "%s", question);
+    runs_here++;
+    if (user_data == NULL) {
+        plue_invocation_fail(invocation, PLUE_UNAVAILABLE, "Nobody is there");
+    } else {
+        plue_invocation_succeed(invocation, user_data);
+    }
+}
+
+static void suspend(char *ticket, size_t size) {
+    char *json = NULL;
+    int status = plue_tool_call("confirm", "{}", NULL, &json);
+    CHECK(status == PLUE_INPUT_REQUIRED && is_failure(json, "input_required"), "%d %s", status, json);
+    CHECK(contains(json, "\"questions\":[{") && contains(json, "Really?"), "%s", json);
+    copy_value(ticket, size, json, "ticket");
+    CHECK(*ticket != '\0', "%s", json);
+    plue_free_json(json);
+}
+
+static void expect_resumed(const char *ticket, const char *answers, int wanted, const char *part) {
+    char *json = NULL;
+    int status = plue_tool_resume(ticket, answers, NULL, &json);
+    CHECK(status == wanted && contains(json, part), "%d %s", status, json);
+    plue_free_json(json);
+}
+
+void suite_questions(void) {
+    char ticket[2000];
+    static char accepted[] = "{\"action\":\"accept\"}";
+    static char declined[] = "{\"action\":\"decline\"}";
+    runs_here = 0;
+    plue_set_question(answer, accepted);
+    expect_answer("confirm", "{}", "\"accept\"");
+    plue_set_question(answer, declined);
+    expect_answer("confirm", "{}", "\"decline\"");
+    CHECK(runs_here == 2, "it was asked on another thread");
+
+    struct ends ends = {.count = 0};
+    plue_tool_submit("confirm", "{}", NULL, note_end, &ends);
+    dispatch_until(&ends.count, 1);
+    CHECK(strcmp(ends.json, "\"decline\"") == 0 && runs_here == 3, "%s", ends.json);
+
+    plue_set_question(answer, NULL);
+    suspend(ticket, sizeof ticket);
+    plue_set_question(NULL, NULL);
+    expect_resumed(ticket, "{\"sure\":{\"action\":\"accept\"}}", PLUE_OK, "\"accept\"");
+    expect_resumed(ticket, "{\"sure\":{\"action\":\"accept\"}}", PLUE_TICKET_REFUSED, "ticket");
+
+    suspend(ticket, sizeof ticket);
+    expect_resumed(ticket, "[", PLUE_INVALID_ARGUMENT, "answers_json");
+    expect_resumed("nonsense", "{}", PLUE_TICKET_REFUSED, "ticket");
+    expect_resumed(NULL, "{}", PLUE_INVALID_ARGUMENT, "ticket is NULL");
+    CHECK(plue_tool_submit_resume(ticket, "{\"sure\":{\"action\":\"cancel\"}}", NULL, note_end,
+                                  &ends) == PLUE_OK,
+          "%s", plue_get_last_error());
+    dispatch_until(&ends.count, 2);
+    CHECK(strcmp(ends.json, "\"cancel\"") == 0, "%s", ends.json);
+}
+
+/* -------------------------------------------------------------------------------------- tasks */
+
+/* Polls until the task is no more at work. */
+static void await_task(const char *id, char *json_copy, size_t size) {
+    for (;;) {
+        char *json = NULL;
+        CHECK(plue_tool_poll(id, &json) == PLUE_OK, "%s", json);
+        bool is_working = contains(json, "\"status\":\"working\"");
+        snprintf(json_copy, size, "%s", json);
+        plue_free_json(json);
+        if (!is_working) {
+            return;
+        }
+        sleep_us(1000);
+    }
+}
+
+void suite_tasks(void) {
+    char id[100];
+    char state[4000];
+    char *json = NULL;
+    CHECK(plue_tool_start("echo", "{\"a\":1}", NULL, &json) == PLUE_OK, "%s", json);
+    copy_value(id, sizeof id, json, "id");
+    plue_free_json(json);
+    await_task(id, state, sizeof state);
+    CHECK(contains(state, "\"status\":\"completed\"") && contains(state, "\"content\":{\"a\":1}"), "%s",
+          state);
+
+    CHECK(plue_tool_start("confirm", "{}", NULL, &json) == PLUE_OK, "%s", json);
+    copy_value(id, sizeof id, json, "id");
+    plue_free_json(json);
+    await_task(id, state, sizeof state);
+    CHECK(contains(state, "\"status\":\"input_required\"") && contains(state, "Really?"), "%s", state);
+    CHECK(plue_tool_answer(id, "{\"sure\":{\"action\":\"accept\"}}", NULL, NULL) == PLUE_OK, "%s",
+          plue_get_last_error());
+    await_task(id, state, sizeof state);
+    CHECK(contains(state, "\"content\":\"accept\""), "%s", state);
+
+    CHECK(plue_tool_start("sleep", "{\"ms\":3600000}", NULL, &json) == PLUE_OK, "%s", json);
+    copy_value(id, sizeof id, json, "id");
+    plue_free_json(json);
+    CHECK(plue_tool_cancel(id, &json) == PLUE_OK, "%s", json);
+    CHECK(contains(json, "\"status\":\"cancelled\""), "%s", json);
+    plue_free_json(json);
+
+    CHECK(plue_tool_poll("nothing", NULL) == PLUE_UNKNOWN_TASK, "%s", plue_get_last_error());
+    CHECK(plue_tool_poll(NULL, NULL) == PLUE_INVALID_ARGUMENT, "%s", plue_get_last_error());
+    CHECK(contains(plue_get_last_error(), "task_id is NULL"), "%s", plue_get_last_error());
+    CHECK(plue_tool_start("nope", "{}", NULL, NULL) == PLUE_UNKNOWN_TOOL, "%s", plue_get_last_error());
+}
+
 static bool is_stopped;
 
 static void run_stop(plue_invocation_t *invocation, const char *params, void *user_data) {
@@ -501,6 +626,20 @@ void suite_tools_restarts(void) {
 
 static void count(void *user_data) {
     ++*(int *)user_data;
+}
+
+static void find_line(const char *line, void *user_data) {
+    CHECK(strchr(line, '\n') == NULL, "%s", line);
+    *(int *)user_data += strcmp(line, "first of two") == 0 || strcmp(line, "second of two") == 0;
+}
+
+/* What the tools print goes to the host, line by line. */
+void suite_log(void) {
+    int found = 0;
+    plue_set_log(find_line, &found);
+    expect_answer("print", "{\"text\":\"first of two\\nsecond of two\"}", "null");
+    dispatch_until(&found, 2);
+    plue_set_log(NULL, NULL);
 }
 
 void suite_notices(void) {

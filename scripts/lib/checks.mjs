@@ -14,7 +14,7 @@ const present = () => DENO_FOLDERS.filter((name) => existsSync(join(ROOT, name))
 
 /**
  * The checks. `quick`: `npm run check` runs it. `show`: what it prints is shown at the end. `keep`:
- * the lines to show when it fails.
+ * the lines to show when it fails. `packages`: the folder with the packages that only it needs.
  */
 export const CHECKS = [
   {
@@ -45,6 +45,12 @@ export const CHECKS = [
   },
   // Whether the explorer's page is what its sources make.
   { name: "page", steps: () => [["bun", "scripts/build_explorer.ts", "--check"]] },
+  // Whether the site can be built: links that lead nowhere, pages that load from other hosts.
+  {
+    name: "site",
+    packages: "scripts/site",
+    steps: () => [[process.execPath, "scripts/build_docs.mjs"]],
+  },
   { name: "size", show: true, steps: () => [["bun", "scripts/size.ts"]] },
 ];
 

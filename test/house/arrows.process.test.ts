@@ -43,7 +43,7 @@ function problem(file: string, specifier: string): string | undefined {
   if (from === to) return undefined;
   if (from === "mod.ts" && target.startsWith(DEFAULT_ENGINE)) return undefined;
   const allowed = ENDS.includes(from)
-    ? [...FOLDERS, "adapters", "core.ts"]
+    ? [...FOLDERS, "adapters", "core.ts", ...(from === "cli" ? ["explorer"] : [])]
     : from === "mod.ts"
     ? [...CORE, "core.ts"]
     : from === "core.ts"

@@ -29,6 +29,10 @@ describe("deno.json and package.json", () => {
     });
   }
 
+  it("agree with the command on the version", () => {
+    assertEquals(textOf("src/cli/version.ts").includes(`VERSION = "${npm["version"]}"`), true);
+  });
+
   it("export the same entry points, in the same order", () => {
     assertEquals(Object.keys(npmExports), Object.keys(denoExports));
   });

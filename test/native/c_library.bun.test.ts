@@ -2,7 +2,7 @@
 // On one runtime is enough: JavaScript only starts the programs.
 
 import { afterAll, beforeAll, describe } from "bun:test";
-import { assertEquals } from "@std/assert";
+import { assertEquals, assertStringIncludes } from "@std/assert";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -185,7 +185,8 @@ describe("the C half", () => {
     garble: "fails all calls of a sidecar that breaks the protocol in the middle of them",
     bad_text: "hands a host no text that is empty, cut short or not UTF-8",
     failed_later: "kills a sidecar that gives up while calls run, and stays",
-    grandchild: "notices a crash although a child of the sidecar holds its socket",
+    grandchild:
+      "notices a crash although a child of the sidecar holds its socket, and ends what it started",
     stay: "kills a sidecar that does not end when asked to",
     refused: "passes on why the tools refuse config_json",
     bad_environment: "refuses a name of tools in the environment that is not UTF-8",
@@ -206,6 +207,13 @@ describe("the C half", () => {
     flood:
       "neither waits for the end of a tool's events after an abort, nor trusts its sidecar then",
     choking: "keeps no thread waiting for a sidecar that does not read",
+    orphans_of_shutdown: "ends what tools have started at plue_shutdown()",
+    call_timeout: "ends a call that takes longer than it may, and leaves the others alone",
+    stopped:
+      "kills a sidecar that has stopped, also in the middle of a frame, after call_timeout_ms",
+    unread_output:
+      "waits for no reader of what tools print, and says the end of it in the message about a crash",
+    dropped_output: "counts what it drops of what tools print",
     options: "checks its options, and takes those of older and newer callers",
   };
   for (const [name, does] of Object.entries(cases)) {
@@ -221,10 +229,53 @@ describe("the C half", () => {
   }
 });
 
-describe("a host that is killed", () => {
+describe("plue.c and plue.h", () => {
+  const folder = mkdtempSync(join(tmpdir(), "plue-amalgamation-"));
+  afterAll(() => rmSync(folder, { recursive: true }));
+  withCompiler("are all of libplue, and pass the suite", async () => {
+    const script = join(ROOT, "scripts", "amalgamate.mjs");
+    await succeed(["node", script, folder]);
+    const suite = join(folder, "suite");
+    const sources = ["suite_main.c", "suite.c", "suite_events.c", "check.c"].map((name) =>
+      join(FFI, "test", name)
+    );
+    const flags = ["-std=c11", ...WARNINGS, "-O2", "-pthread", "-fno-asynchronous-unwind-tables"];
+    const plue = join(folder, "plue.o");
+    await succeed(["cc", ...flags, "-c", join(folder, "plue.c"), "-o", plue]);
+    const test = ["-D_GNU_SOURCE", `-I${folder}`, `-I${join(FFI, "test")}`, ...sources, plue];
+    await succeed(["cc", ...flags, ...test, "-o", suite, "-ldl"]);
+    await passWithFake(
+      suite,
+      "basic",
+      "call",
+      "submit",
+      "big",
+      "metadata:1000",
+      "abort",
+      "crash",
+      "shutdown",
+    );
+  });
+});
+
+describe("an exception out of a callback", () => {
+  maybe(missing === undefined && hasProgram("c++"), "there is no c++")(
+    "ends the host at once, and does not go through the library",
+    async () => {
+      make("all", "test-programs", "build/test/throws");
+      const outcome = await run([join(PROGRAMS, "throws")], {
+        env: { PLUE_SIDECAR: FAKE_SIDECAR },
+      });
+      assertEquals(outcome.code, undefined, said(outcome));
+      assertStringIncludes(outcome.stderr, "out of a callback");
+    },
+  );
+});
+
+describe("a host that ends without plue_shutdown()", () => {
   const onLinux = maybe(
     missing === undefined && process.platform === "linux",
-    "the signal at a parent's death is Linux's",
+    "the guardian is Linux's",
   );
   const isAlive = (id: number): boolean => {
     try {
@@ -238,20 +289,34 @@ describe("a host that is killed", () => {
   const folder = mkdtempSync(join(tmpdir(), "plue-orphan-"));
   afterAll(() => rmSync(folder, { recursive: true }));
   const spinning = join(folder, "spinning");
-  for (const [state, args] of [["idle", []], ["busy", [spinning]]] as const) {
-    onLinux(`takes its ${state} sidecar with it`, async () => {
-      const outcome = await run([join(PROGRAMS, "orphan"), ...args], {
-        env: { PLUE_SIDECAR: FAKE_SIDECAR },
-      });
-      const sidecar = Number(outcome.stdout);
-      assertEquals(sidecar > 0, true, said(outcome));
-      // A busy one by itself would go on for a minute, because its file is still there.
-      const limit = performance.now() + 30_000;
-      while (isAlive(sidecar) && performance.now() < limit) {
-        await new Promise((resolve) => setTimeout(resolve, 2));
-      }
-      assertEquals(isAlive(sidecar), false);
-      assertEquals(existsSync(spinning), state === "busy");
-    });
+  const ways = {
+    "is killed": ["kill"],
+    "is killed while a tool keeps the sidecar busy": ["kill", spinning],
+    "calls exit()": ["exit"],
+    "calls _exit()": ["_exit"],
+    "crashes": ["crash"],
+    "becomes another program by exec()": ["exec"],
+  };
+  for (const [how, args] of Object.entries(ways)) {
+    onLinux(
+      `takes everything that its tools have started along when it ${how}`,
+      async () => {
+        const outcome = await run([join(PROGRAMS, "orphan"), ...args], {
+          env: { PLUE_SIDECAR: FAKE_SIDECAR },
+        });
+        // The sidecar, a process of a tool, and one that has left the sidecar's group and parent.
+        const processes = outcome.stdout.trim().split("\n").map(Number);
+        assertEquals(processes.length, 3, said(outcome));
+        assertEquals(processes.every((id) => id > 0), true, said(outcome));
+        // By themselves they would go on for a minute.
+        const limit = performance.now() + 30_000;
+        while (processes.some(isAlive) && performance.now() < limit) {
+          await new Promise((resolve) => setTimeout(resolve, 2));
+        }
+        assertEquals(processes.filter(isAlive), []);
+        assertEquals(existsSync(spinning), args.includes(spinning));
+        rmSync(spinning, { force: true });
+      },
+    );
   }
 });

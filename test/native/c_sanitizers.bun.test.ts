@@ -74,6 +74,8 @@ const RACES = [
   "fork_race",
   "abort_of_start",
   "flood",
+  "call_timeout",
+  "unread_output",
 ];
 
 for (const sanitizer of ["thread", "address,undefined"]) {
@@ -115,7 +117,14 @@ for (const sanitizer of ["thread", "address,undefined"]) {
       prepare();
       const main = join(ROOT, "ffi", "sidecar", "main.ts");
       const outcome = await run(
-        [join(programs, "suite"), "tools", "tools_restarts", "notices", "submit_restarts"],
+        [
+          join(programs, "suite"),
+          "tools",
+          "tools_restarts",
+          "questions",
+          "notices",
+          "submit_restarts",
+        ],
         {
           env: {
             ...STRICT,
@@ -183,6 +192,29 @@ describe("under valgrind, without what only Linux has", () => {
       ],
     );
   });
+});
+
+describe("libFuzzer", () => {
+  const SECONDS = 60;
+  /** Whether clang is there with its libFuzzer, which is a package of its own. */
+  const hasFuzzer = (): boolean => {
+    if (missing !== undefined || !hasProgram("clang")) return false;
+    const folder = mkdtempSync(join(tmpdir(), "plue-fuzzer-"));
+    const source = join(folder, "empty.c");
+    writeFileSync(source, "int LLVMFuzzerTestOneInput(void) { return 0; }\n");
+    const command = ["-fsanitize=fuzzer,address", source, "-o", join(folder, "empty")];
+    const { status } = spawnSync("clang", command);
+    rmSync(folder, { recursive: true });
+    return status === 0;
+  };
+  maybe(SOAK > 0 && hasFuzzer(), SOAK > 0 ? "there is no libFuzzer" : "long: npm run test:soak")(
+    `finds nothing in ${SECONDS} seconds of what a tools side may send`,
+    async () => {
+      make("all", "build/test/fuzz");
+      const limits = [`-max_total_time=${SECONDS}`, "-max_len=2000", "-timeout=20"];
+      await succeed([join(PROGRAMS, "fuzz"), ...limits, "-artifact_prefix=/tmp/plue-"]);
+    },
+  );
 });
 
 describe("over a million calls", () => {

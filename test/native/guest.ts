@@ -18,7 +18,7 @@ import {
   type WakeKind,
 } from "../../src/adapters/native/mod.ts";
 import { findKoffi, loadSuite } from "./suite_library.ts";
-import { dispatch, registry } from "./tools.ts";
+import { dispatch, registry, tasks } from "./tools.ts";
 
 const [path = "", ...rest] = process.argv.slice(2);
 const wake = rest.find((word) => word.startsWith("--wake="))?.slice(
@@ -32,6 +32,7 @@ const parts = rest.filter((word) => !word.startsWith("--"));
 function attach(): Promise<NativeAttachment> {
   return attachNative(registry, {
     library: path,
+    tasks,
     dispatch: rest.includes("--exit") ? counted : dispatch,
     wake: wake as WakeKind | undefined,
     koffi: findKoffi(),

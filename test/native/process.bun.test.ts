@@ -69,8 +69,23 @@ describe("the sidecar's process", () => {
   );
 
   onLinux(
-    "takes its group with it where SIGCHLD is ignored",
+    "takes what it has started with it where SIGCHLD is ignored",
     () => pass([PROCESS, FAKE_SIDECAR, "group"]),
+  );
+
+  onLinux(
+    "is no child that the host would wait for",
+    () => pass([PROCESS, FAKE_SIDECAR, "no_child"]),
+  );
+
+  onLinux(
+    "costs a host with much memory no copy of it and no page fault",
+    () => pass([PROCESS, FAKE_SIDECAR, "large_host"]),
+  );
+
+  withCompiler(
+    "is handed nothing of the environment that would run something else",
+    () => pass([PROCESS, FAKE_SIDECAR, "hostile_environment"]),
   );
 });
 
@@ -135,7 +150,7 @@ describe("a host without a sidecar", () => {
       process.getuid?.() === 0,
     missing ?? "it takes root, and Linux",
   )(
-    "does not ask the environment if it has more rights than its caller",
+    "hands on nothing that its caller chose if it has more rights than its caller",
     () => {
       chmodSync(folder, 0o755);
       mkdirSync(asOther);
@@ -143,8 +158,9 @@ describe("a host without a sidecar", () => {
       copyFileSync(PROCESS, host);
       chownSync(host, 65_534, 65_534);
       chmodSync(host, 0o4755);
-      return pass([host, "-", "no_environment"], {
+      return pass([host, join(folder, "plue-sidecar"), "no_environment"], {
         PLUE_SIDECAR: FAKE_SIDECAR,
+        PLUE_TEST_EVIL: "1",
       });
     },
   );

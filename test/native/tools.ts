@@ -7,6 +7,7 @@
 import { existsSync, writeFileSync } from "node:fs";
 import process from "node:process";
 import { defineTool, ToolDispatcher, type ToolDispatcherOptions, ToolRegistry } from "../../mod.ts";
+import { callTasks, memoryCallStore, storedTickets } from "../../src/execute/durable/mod.ts";
 
 /** How many events a flood sends in each turn. */
 const EVENTS_OF_A_FLOOD = 100;
@@ -72,6 +73,23 @@ const tools = [
       const result = await new ToolDispatcher(registry).dispatch({ name, arguments: params });
       if (!result.ok) throw new Error(result.error.message);
       return result.content;
+    },
+  }),
+  defineTool({
+    name: "print",
+    description: "Prints a text, and a line's end.",
+    parameters: { type: "object", properties: { text: { type: "string" } }, required: ["text"] },
+    execute({ text }) {
+      console.log(text);
+      return null;
+    },
+  }),
+  defineTool({
+    name: "confirm",
+    description: "Asks before it answers.",
+    async execute(_params, context) {
+      const answer = await context.ask("sure", { kind: "approval", message: "Really?" });
+      return answer.action;
     },
   }),
   defineTool({
@@ -232,11 +250,14 @@ const tools = [
 /** The registry, as a tools module exports it. */
 export const registry: ToolRegistry = new ToolRegistry({ tools });
 
+export const tasks = callTasks({ store: memoryCallStore() });
+
 /** The suite moves 64 MiB at a time. */
 export const dispatch: ToolDispatcherOptions = {
   maxArgumentBytes: 256 * 1024 * 1024,
   maxOutputBytes: 512 * 1024 * 1024,
   graceMs: 60_000,
+  tickets: storedTickets(memoryCallStore()),
 };
 
 function collectGarbage(): void {

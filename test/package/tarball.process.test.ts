@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe } from "bun:test";
 import { spawnSync } from "node:child_process";
 import {
   chmodSync,
+  cpSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -20,13 +21,12 @@ const manifest = JSON.parse(
   readFileSync(join(ROOT, "package.json"), "utf8"),
 ) as {
   readonly name: string;
+  readonly bin: { readonly plue: string };
   readonly exports: Readonly<Record<string, unknown>>;
   readonly dependencies: Readonly<Record<string, string>>;
   readonly peerDependencies: Readonly<Record<string, string>>;
 };
-const SPECIFIERS = Object.keys(manifest.exports).map((entry) =>
-  entry.replace(".", manifest.name)
-);
+const SPECIFIERS = Object.keys(manifest.exports).map((entry) => entry.replace(".", manifest.name));
 
 /** Runs a program; what it prints on its standard output is the answer. */
 function run(
@@ -85,14 +85,8 @@ const RUN_README = `
 
 const TYPES = `
   import { defineTool, type Tool } from "${manifest.name}";
-  ${
-  SPECIFIERS.map((specifier, at) =>
-    `import * as entry${at} from "${specifier}";`
-  ).join("\n")
-}
-  export const entries: readonly object[] = [${
-  SPECIFIERS.map((_, at) => `entry${at}`)
-}];
+  ${SPECIFIERS.map((specifier, at) => `import * as entry${at} from "${specifier}";`).join("\n")}
+  export const entries: readonly object[] = [${SPECIFIERS.map((_, at) => `entry${at}`)}];
   export const tool: Tool = defineTool({ name: "noop", description: "Does nothing." });
   // @ts-expect-error -- a description is not optional
   defineTool({ name: "noop" });
@@ -227,6 +221,28 @@ describe("the npm package", () => {
     );
   }
 
+  for (
+    const [name, command, args] of [...runtimes, [
+      "Node 20.19",
+      join(import.meta.dirname, "node_modules/node20/bin/node"),
+      [],
+    ]] as const
+  ) {
+    maybe(hasNpm && command !== "" && isThere(command), `${name} is not here`)(
+      `has the command plue on ${name}, without any other package`,
+      () => {
+        const alone = join(packed, `alone-${name.replaceAll(" ", "-")}`);
+        const home = join(alone, "node_modules", manifest.name);
+        mkdirSync(home, { recursive: true });
+        cpSync(join(app, "node_modules", manifest.name), home, { recursive: true });
+        const tool = '{ name: "ping", description: "Answers.", execute: () => "pong" }';
+        writeFileSync(join(alone, "tools.mjs"), `export const tool = ${tool};`);
+        const words = [...args, join(home, manifest.bin.plue), "call", "-f", "tools.mjs", "ping"];
+        assertEquals(run(command, words, alone), "pong\n");
+      },
+    );
+  }
+
   for (const resolution of ["nodenext", "bundler"]) {
     test(`has types that TypeScript finds with moduleResolution "${resolution}"`, () => {
       const module = resolution === "bundler" ? "preserve" : "nodenext";
@@ -274,9 +290,7 @@ describe("the npm package", () => {
     const home = join(app, "node_modules", manifest.name);
     const files = readdirSync(home, { recursive: true, encoding: "utf8" });
     assertEquals(
-      files.filter((file) =>
-        /\.test\.|(^|\/)test\/|node_modules|\.tsbuildinfo/.test(file)
-      ),
+      files.filter((file) => /\.test\.|(^|\/)test\/|node_modules|\.tsbuildinfo/.test(file)),
       [],
     );
     const wanted = [

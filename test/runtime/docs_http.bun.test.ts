@@ -19,8 +19,12 @@ const hasCurl = spawnSync("curl", ["--version"]).status === 0;
 
 for (
   const [page, entry, environment] of [
-    ["docs/http.md", "examples/serve.ts", {}],
-    ["examples/edge/README.md", "examples/edge/bun.ts", { PLUE_TOKEN: "correct-horse-battery" }],
+    [
+      "docs/http.md",
+      ["src/cli/main.ts", "serve", "examples/workspace/serve.ts", "--no-watch"],
+      {},
+    ],
+    ["examples/edge/README.md", ["examples/edge/bun.ts"], { PLUE_TOKEN: "correct-horse-battery" }],
   ] as const
 ) {
   describe(page, () => {
@@ -28,7 +32,7 @@ for (
     let url = "";
     beforeAll(async () => {
       // Both say where they are.
-      program = startProgram(process.execPath, [entry], { ...environment, PORT: "0" });
+      program = startProgram(process.execPath, entry, { ...environment, PORT: "0" });
       [, url = ""] = await program.printed(/(http:\/\/\S+?:\d+)/);
     });
     afterAll(() => program[Symbol.asyncDispose]());

@@ -32,6 +32,12 @@ describe("search over the tools of GitHub's MCP server", () => {
     assertGreaterOrEqual(all.mrr, 0.8);
   });
 
+  withData("loses at most two points of recall by saying nothing", () => {
+    const all = measureQuality(plueSearch(tools, { minScore: 0 }), SEARCH_QUESTIONS);
+    const some = measureQuality(plueSearch(tools), SEARCH_QUESTIONS);
+    assertGreaterOrEqual(some.recall5, all.recall5 - 0.02);
+  });
+
   withData("is as good on the questions that it was not tuned on", () => {
     assertGreaterOrEqual(measureQuality(plueSearch(tools), HELD_OUT).recall5, 0.925);
   });
@@ -71,13 +77,16 @@ describe("search over the catalogues of others", () => {
     const set = sets.get(name);
     const withSet = maybe(set !== undefined, `../shared/data/search/${name}.json is not there`);
     withSet(
-      `finds as much of ${name} as MiniSearch in every figure, and says nothing at little cost`,
+      `finds more of ${name} than MiniSearch in every figure, and says nothing at little cost`,
       () => {
         const { tools = [], questions = [] } = set ?? {};
         // Like MiniSearch, it answers every question here.
         const all = measureQuality(plueSearch(tools, { minScore: 0 }), questions);
         for (const [figure, value] of Object.entries(least)) {
-          assertGreaterOrEqual(all[figure as keyof SearchQuality], value, figure);
+          const reached = all[figure as keyof SearchQuality];
+          // Nine of LiveMCPBench's 28 questions: what would be a tenth is a matter of luck.
+          if (name === "dev_livemcp" && figure === "all5") assertGreaterOrEqual(reached, value);
+          else assertGreater(reached, value, figure);
         }
         const some = measureQuality(plueSearch(tools), questions);
         assertGreaterOrEqual(some.recall5, all.recall5 - 0.02);
@@ -85,15 +94,31 @@ describe("search over the catalogues of others", () => {
     );
   }
 
-  const foreign = sets.get("dev_sealtools")?.questions;
-  const catalogue = sets.get("dev_metatool")?.tools;
-  const withBoth = maybe(
-    foreign !== undefined && catalogue !== undefined,
-    "../shared/data/search is not there",
-  );
-  withBoth("says nothing to half of the questions that no tool of a catalogue serves", () => {
-    const plue = plueSearch(catalogue ?? []);
-    const silent = foreign?.filter(({ query }) => plue(query).length === 0) ?? [];
-    assertGreater(silent.length / (foreign?.length ?? 0), 0.5);
-  });
+  const catalogues = new Map([...sets].map(([name, set]) => [name, set.tools]));
+  if (github !== undefined) catalogues.set("GitHub", github);
+  // Other pairs of a catalogue and questions are left out: they have tools for most of them.
+  for (
+    const [catalogue, asked] of [
+      ["dev_metatool", "dev_sealtools"],
+      ["dev_livemcp", "dev_sealtools"],
+      ["GitHub", "dev_sealtools"],
+      ["GitHub", "dev_metatool"],
+      ["GitHub", "dev_livemcp"],
+    ] as const
+  ) {
+    const given = catalogues.get(catalogue);
+    const questions = sets.get(asked)?.questions;
+    const withBoth = maybe(
+      given !== undefined && questions !== undefined,
+      "../shared/data is not there",
+    );
+    withBoth(
+      `says nothing to half of ${asked}'s questions, which ${catalogue} does not serve`,
+      () => {
+        const plue = plueSearch(given ?? []);
+        const silent = questions?.filter(({ query }) => plue(query).length === 0) ?? [];
+        assertGreater(silent.length / (questions?.length ?? 0), 0.5);
+      },
+    );
+  }
 });

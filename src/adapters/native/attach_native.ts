@@ -7,6 +7,7 @@
 
 import process from "node:process";
 import { fileURLToPath } from "node:url";
+import type { CallTasks } from "../../execute/durable/mod.ts";
 import { ToolDispatcher, type ToolDispatcherOptions } from "../../execute/mod.ts";
 import type { ToolRegistry } from "../../registry/mod.ts";
 import type { Selection } from "../../select/mod.ts";
@@ -28,6 +29,8 @@ export interface AttachNativeOptions {
   readonly selection?: Selection | undefined;
   /** Runs the calls. Absent: one is made of `dispatch`. */
   readonly dispatcher?: ToolDispatcher | undefined;
+  /** Keeps calls that have a life of their own. Absent: native code cannot start tasks. */
+  readonly tasks?: CallTasks | undefined;
   /** Options for the dispatcher that is made. */
   readonly dispatch?: ToolDispatcherOptions | undefined;
   /**
@@ -98,7 +101,7 @@ export async function attachNative(
   const guest = await Guest.attach({
     runtime,
     library: pathOf(options.library),
-    tools: { registry, dispatcher, selection: options.selection },
+    tools: { registry, dispatcher, selection: options.selection, tasks: options.tasks },
     wake,
     keepAlive: options.keepAlive ?? true,
   });

@@ -66,6 +66,12 @@ export type ReplyType = typeof REPLY[keyof typeof REPLY];
 /** The flag of an execute frame: the caller listens to metadata. */
 export const WANTS_METADATA = 1;
 
+/** The flag of an execute frame: the host answers questions. */
+export const ANSWERS_QUESTIONS = 2;
+
+/** The flags of an execute frame above this are the operation. */
+export const OPERATION_SHIFT = 2;
+
 /** The flag of an abort frame: its id is that of an abort signal, not of a call. */
 export const ABORTS_SIGNAL = 1;
 

@@ -6,12 +6,14 @@
  */
 
 import type { DispatchContext } from "../../execute/mod.ts";
-import { isObject } from "../../tool/mod.ts";
+import { isObject, type ToolResult } from "../../tool/mod.ts";
 import { NativeConfigError, readNativeConfig } from "./config.ts";
 import {
   ABORTS_SIGNAL,
+  ANSWERS_QUESTIONS,
   type Frame,
   FrameError,
+  OPERATION_SHIFT,
   PROTOCOL_VERSION,
   readFrames,
   readId,
@@ -25,8 +27,9 @@ import {
   YIELD,
   YIELD_BYTES,
 } from "./frames.ts";
-import { HostFunctions } from "./host_functions.ts";
+import { HOST_CALL, HostFunctions } from "./host_functions.ts";
 import { HostTools, type NativeTools, type Ticker } from "./host_tools.ts";
+import { isAnswer, operate, OPERATION, type Refusal } from "./operations.ts";
 import { Replies } from "./replies.ts";
 
 /** Options for {@linkcode HostBridge}. */
@@ -67,7 +70,7 @@ const NO_SIGNAL = 0;
 interface HostCall {
   readonly id: number;
   readonly signalId: number;
-  readonly wantsEvents: boolean;
+  readonly flags: number;
   readonly strings: (string | undefined)[];
   readonly controller: AbortController;
 }
@@ -265,7 +268,7 @@ export class HostBridge {
     const call: HostCall = {
       id,
       signalId: readId(payload),
-      wantsEvents: (flags & WANTS_METADATA) !== 0,
+      flags,
       strings: readStrings(payload.subarray(SIGNAL_BYTES), 4),
       controller: this.#spare.pop() ?? new AbortController(),
     };
@@ -288,31 +291,44 @@ export class HostBridge {
   }
 
   #dispatch(tools: HostTools | HostRefusal, call: HostCall): void {
-    const { id, wantsEvents, strings: [name = "", params, sessionId, messageId] } = call;
-    const tool = wantsEvents ? name : undefined;
+    const { id, flags, strings: [name = "", params, sessionId, messageId] } = call;
+    const wantsEvents = (flags & WANTS_METADATA) !== 0;
+    const operation = flags >> OPERATION_SHIFT;
+    const isCall = operation === OPERATION.call;
+    // A ticket is no name to tell.
+    const tool = !wantsEvents ? undefined : isCall ? name : "";
     if (!(tools instanceof HostTools)) {
       this.#end(call);
       return this.#replies.failure(id, tools.code, tools.message, tool);
     }
     const { signal } = call.controller;
-    const context: DispatchContext = { sessionId, messageId, signal };
-    const callId = this.#functions.nameCall(id, name);
-    tools.dispatcher
-      .dispatch(
-        { name, arguments: params, callId },
-        wantsEvents ? this.#listening(id, signal, context) : context,
-      )
-      .then((result) => {
-        this.#end(call);
-        if (callId !== undefined) this.#functions.forgetCall(callId);
-        if (!signal.aborted && this.#spare.length < MAX_SPARE) this.#spare.push(call.controller);
-        // The list goes first: the host may ask for it as soon as it has the result.
-        if (tools.isListStale && tools === this.#tools) this.#list(tools);
-        const said = !result.ok && result.error.code === "aborted"
-          ? { ...result, error: withReason(result.error, signal) }
-          : result;
-        this.#replies.result(id, said, tool);
-      });
+    let context: DispatchContext = { sessionId, messageId, signal };
+    if (wantsEvents) context = this.#listening(id, signal, context);
+    if ((flags & ANSWERS_QUESTIONS) !== 0) {
+      context = {
+        ...context,
+        onQuestion: (question, { tool, signal }) =>
+          this.#functions.ask(id, { ...question, tool: tool.id }, signal),
+      };
+    }
+    // Only its own tools have to know which call of the host it is.
+    if (!isCall || this.#functions.has(name)) {
+      context = { ...context, services: { [HOST_CALL]: id } };
+    }
+    const answer: Promise<ToolResult | Refusal> = isCall
+      ? tools.dispatcher.dispatch({ name, arguments: params }, context)
+      : operate(tools, operation, name, params, context);
+    answer.then((result) => {
+      this.#end(call);
+      if (!signal.aborted && this.#spare.length < MAX_SPARE) this.#spare.push(call.controller);
+      // The list goes first: the host may ask for it as soon as it has the result.
+      if (tools.isListStale && tools === this.#tools) this.#list(tools);
+      if (!isAnswer(result)) return this.#replies.failure(id, result.code, result.message, tool);
+      const said = !result.ok && result.error.code === "aborted"
+        ? { ...result, error: withReason(result.error, signal) }
+        : result;
+      this.#replies.result(id, said, tool);
+    });
   }
 
   #listening(id: number, signal: AbortSignal, context: DispatchContext): DispatchContext {

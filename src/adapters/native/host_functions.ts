@@ -7,8 +7,10 @@
 
 import type { ToolRegistry } from "../../registry/mod.ts";
 import {
+  type Answer,
   type FailureCode,
   isObject,
+  isToolResult,
   parseToolId,
   type ToolContext,
   type ToolDefinition,
@@ -29,9 +31,20 @@ export interface Yielded {
   readonly text: string;
 }
 
-/** One call of a tool of the host. */
+/**
+ * The service by which a tool of the host's is told which call of the host it runs for: it then runs
+ * on the thread that waits for that call.
+ */
+export const HOST_CALL = "plue:hostCall";
+const NO_CALL = 0;
+
+/** The number that stands for the function of the host that answers questions. */
+const ASK = 0;
+
+/** One call of a function of the host. */
 interface Invocation {
-  readonly context: ToolContext;
+  /** Of a tool; questions have none. */
+  readonly context: ToolContext | undefined;
   /** What it has yielded as output, and nobody has taken. */
   readonly output: unknown[];
   result: unknown;
@@ -50,8 +63,6 @@ export class HostFunctions {
   readonly #registered: Map<number, string> = new Map();
   readonly #ids: Set<string> = new Set();
   readonly #invocations: Map<number, Invocation> = new Map();
-  /** The host's calls of its own tools, by the names that the dispatcher knows them by. */
-  readonly #callers: Map<string, number> = new Map();
   #registry: ToolRegistry | undefined;
   #lastInvocation = 0;
 
@@ -118,20 +129,9 @@ export class HostFunctions {
     this.#invocations.clear();
   }
 
-  /**
-   * Names a call of the host by which its own tool knows it again: it then runs on the thread that
-   * waits for the call. `undefined` for other tools.
-   */
-  nameCall(call: number, tool: string): string | undefined {
-    if (!this.#ids.has(tool)) return undefined;
-    const name = crypto.randomUUID();
-    this.#callers.set(name, call);
-    return name;
-  }
-
-  /** Forgets the name of a call. */
-  forgetCall(name: string): void {
-    this.#callers.delete(name);
+  /** Whether a tool is one of the host's. */
+  has(id: string): boolean {
+    return this.#ids.has(id);
   }
 
   /** Takes what the host says of an invocation. What comes after its end is ignored. */
@@ -145,12 +145,12 @@ export class HostFunctions {
       case YIELD.failure:
         return this.#end(id, invocation, ToolResult.error(codeOf(first) as FailureCode, text));
       case YIELD.metadata:
-        return context.metadata(valueOf(text));
+        return context?.metadata(valueOf(text));
       case YIELD.output:
         invocation.output.push(valueOf(text));
         return invocation.wake();
       case YIELD.progress:
-        return context.progress(
+        return context?.progress(
           first,
           second > 0 ? second : undefined,
           text === "" ? undefined : text,
@@ -190,10 +190,36 @@ export class HostFunctions {
     return id;
   }
 
-  async *#invoke(
+  /**
+   * Asks the host a question of one of its calls.
+   *
+   * @param call The call.
+   * @param signal Aborts when the question is void.
+   * @returns What the host answered; `undefined` if it cannot.
+   */
+  async ask(call: number, question: unknown, signal: AbortSignal): Promise<Answer | undefined> {
+    const invocation = this.#run(ASK, call, undefined, [JSON.stringify(question)], signal);
+    const { value } = await invocation.next();
+    return isToolResult(value) ? undefined : value as Answer;
+  }
+
+  #invoke(
     number: number,
     params: unknown,
     context: ToolContext,
+  ): AsyncGenerator<unknown, unknown, void> {
+    const { signal, services, sessionId, messageId } = context;
+    const { [HOST_CALL]: call } = services;
+    const strings = [JSON.stringify(params), sessionId, messageId];
+    return this.#run(number, typeof call === "number" ? call : NO_CALL, context, strings, signal);
+  }
+
+  async *#run(
+    number: number,
+    call: number,
+    context: ToolContext | undefined,
+    [params, sessionId, messageId]: readonly (string | undefined)[],
+    signal: AbortSignal,
   ): AsyncGenerator<unknown, unknown, void> {
     const id = ++this.#lastInvocation;
     const invocation: Invocation = {
@@ -204,11 +230,8 @@ export class HostFunctions {
       wake: () => {},
     };
     this.#invocations.set(id, invocation);
-    const { signal, callId, sessionId, messageId } = context;
     const cancel = (): void => this.#replies.cancel(id, reasonOf(signal));
-    const parent = this.#callers.get(callId) ?? 0;
-    const text = JSON.stringify(params);
-    if (!this.#replies.invoke(id, number, parent, [text, sessionId, messageId])) {
+    if (!this.#replies.invoke(id, number, call, [params, sessionId, messageId])) {
       this.#invocations.delete(id);
       return ToolResult.error("invalid_arguments", "The arguments are larger than 256 MiB");
     }

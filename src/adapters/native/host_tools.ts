@@ -5,6 +5,7 @@
  * @module
  */
 
+import type { CallTasks } from "../../execute/durable/mod.ts";
 import type { ToolDispatcher } from "../../execute/mod.ts";
 import type { ToolRegistry } from "../../registry/mod.ts";
 import { createToolBridge } from "../../finding/mod.ts";
@@ -19,6 +20,8 @@ export interface NativeTools {
   readonly dispatcher: ToolDispatcher;
   /** Which of them hosts may have, whatever their configuration says. */
   readonly selection?: Selection | undefined;
+  /** Keeps calls that have a life of their own. */
+  readonly tasks?: CallTasks | undefined;
 }
 
 /** Calls `run` every `ms` milliseconds until the function that it returns is called. */
@@ -82,6 +85,11 @@ export class HostTools {
   /** All tools, of which the host may see some. */
   get registry(): ToolRegistry {
     return this.#tools.registry;
+  }
+
+  /** Keeps tasks, if the tools have some. */
+  get tasks(): CallTasks | undefined {
+    return this.#tools.tasks;
   }
 
   /** Runs calls of the tools as they are now. */

@@ -4,7 +4,7 @@
  * @module
  */
 
-import type { FailureCode, ToolResult } from "../../tool/mod.ts";
+import type { FailureCode, ToolFailure, ToolResult } from "../../tool/mod.ts";
 import {
   BAD_CONFIGURATION,
   CALL_FAILED,
@@ -20,6 +20,9 @@ import { type BridgeFailureCode, STATUS } from "./statuses.ts";
 interface Failure {
   readonly error: FailureCode | BridgeFailureCode;
   readonly message: string;
+  readonly issues?: ToolFailure["error"]["issues"] | undefined;
+  readonly questions?: ToolFailure["questions"] | undefined;
+  readonly ticket?: string | undefined;
 }
 
 /** More than this is sent at once: a tool that never waits may send without end. */
@@ -92,9 +95,9 @@ export class Replies {
    */
   result(call: number, result: ToolResult, tool: string | undefined): void {
     if (!result.ok) {
-      const { code, message, issues } = result.error;
-      const failure = { error: code, message, ...(issues === undefined ? {} : { issues }) };
-      return this.#failure(call, failure);
+      const { error: { code, message, issues }, questions, ticket } = result;
+      // JSON leaves out what is undefined.
+      return this.#failure(call, { error: code, message, issues, questions, ticket });
     }
     const text = writeJson(result.content);
     if (text === undefined || !this.#add(REPLY.result, call, text)) {

@@ -5,7 +5,6 @@
  */
 
 import { statSync } from "node:fs";
-import { Socket } from "node:net";
 import process from "node:process";
 import { EXIT, type SidecarSocket, type SidecarSocketEvents, startSidecar } from "./sidecar.ts";
 import { loadTools, type ToolsModule } from "./tools_module.ts";
@@ -127,6 +126,8 @@ function openSidecarSocket(descriptor: number, events: SidecarSocketEvents): Sid
 }
 
 function openNodeSocket(fd: number, events: SidecarSocketEvents): SidecarSocket {
+  // Bun does without this module, which takes it milliseconds to load.
+  const { Socket } = process.getBuiltinModule("node:net");
   const socket = new Socket({ fd, readable: true, writable: true });
   socket.on("data", (bytes: Uint8Array) => events.data(bytes));
   for (const event of ["end", "close", "error"]) socket.on(event, () => events.end());

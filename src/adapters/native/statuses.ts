@@ -7,7 +7,11 @@
 import type { FailureCode } from "../../tool/mod.ts";
 
 /** Codes of failures between libplue and the dispatcher. */
-export type BridgeFailureCode = "invalid_argument" | "runtime_unavailable" | "output_too_large";
+export type BridgeFailureCode =
+  | "invalid_argument"
+  | "runtime_unavailable"
+  | "output_too_large"
+  | "unknown_task";
 
 /** `PLUE_UNKNOWN_TOOL` and so on. */
 export const STATUS: { readonly [Code in FailureCode | BridgeFailureCode]: number } = {
@@ -29,6 +33,7 @@ export const STATUS: { readonly [Code in FailureCode | BridgeFailureCode]: numbe
   ticket_refused: 16,
   invalid_argument: 64,
   runtime_unavailable: 66,
+  unknown_task: 71,
 };
 
 /** The code of a number; `threw` for those that are none. */

@@ -6,6 +6,7 @@
 
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
+import type { CallTasks } from "../../execute/durable/mod.ts";
 import {
   ToolDispatcher,
   type ToolDispatcherOptions,
@@ -25,6 +26,8 @@ export interface ToolsModule {
   readonly dispatch?: ToolDispatcherOptions | undefined;
   /** The tools that any host may have; its configuration can only narrow them. */
   readonly selection?: Selection | undefined;
+  /** Keeps calls that have a life of their own: `callTasks` of `@plue/tools/calls`. */
+  readonly tasks?: CallTasks | undefined;
 }
 
 /**
@@ -48,24 +51,17 @@ export async function loadTools(
 
 /** The tools of a module that has been loaded. */
 function toolsOf(module: ToolsModule): NativeTools {
-  const { registry, transactions, dispatch, selection } = module;
+  const { registry, transactions, dispatch, selection, tasks } = module;
   const dispatcher = new ToolDispatcher(registry, {
     ...(transactions === undefined ? {} : { transactions }),
     ...dispatch,
   });
-  return { registry, dispatcher, selection };
+  return { registry, dispatcher, selection, tasks };
 }
 
 async function importTools(name: string): Promise<NativeTools> {
-  const url = URL.canParse(name) ? name : pathToFileURL(resolve(name)).href;
-  let module: Readonly<Record<string, unknown>>;
-  try {
-    module = await import(url);
-  } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause);
-    throw new Error(`Cannot load the tools of "${name}": ${why}`, { cause });
-  }
-  const registry = [module["registry"], module["default"]].find(isRegistry);
+  const module = await importToolsModule(name);
+  const registry = registryIn(module);
   if (registry === undefined) {
     throw new TypeError(
       `Cannot use the tools of "${name}": it must export a ToolRegistry as "registry" or by default`,
@@ -73,6 +69,56 @@ async function importTools(name: string): Promise<NativeTools> {
   }
   // The dispatcher and the registry check what else there is when they are given it.
   return toolsOf({ ...module, registry });
+}
+
+/**
+ * Imports a module by its path, from the current folder, or its URL.
+ *
+ * @throws {Error} If there is no such module, or it throws.
+ */
+export async function importToolsModule(name: string): Promise<Readonly<Record<string, unknown>>> {
+  const url = URL.canParse(name) ? name : pathToFileURL(resolve(name)).href;
+  try {
+    return await import(url);
+  } catch (cause) {
+    throw new Error(`Cannot load the tools of "${name}": ${whyNotLoaded(cause)}`, { cause });
+  }
+}
+
+/** How many of a module's mistakes are told. */
+const MAX_MISTAKES = 3;
+
+/** What of an error says where the mistake is. */
+interface LoadError {
+  /** In Bun, of several mistakes. */
+  readonly errors?: readonly unknown[];
+  /** In Bun, of one. */
+  readonly position?: { readonly file: string; readonly line: number; readonly column: number };
+  /** In Node it begins with the file and the line; Deno has them in the message. */
+  readonly stack?: string;
+}
+
+/** Why a module cannot be loaded, with the file and the line if the runtime says them. */
+function whyNotLoaded(error: unknown): string {
+  if (typeof error !== "object" || error === null) return String(error);
+  const { errors = [], position, stack = "" } = error as LoadError;
+  if (errors.length > 0) {
+    const more = errors.length > MAX_MISTAKES ? `; and ${errors.length - MAX_MISTAKES} more` : "";
+    return errors.slice(0, MAX_MISTAKES).map(whyNotLoaded).join("; ") + more;
+  }
+  // Bun's mistakes are no instances of Error.
+  const message = String((error as { readonly message?: unknown }).message).replace(COLOURS, "");
+  if (position) return `${position.file}:${position.line}:${position.column}: ${message}`;
+  const place = /^\/.{1,4096}:\d+$/m.exec(stack.slice(0, stack.indexOf("\n") + 1))?.[0];
+  return place === undefined ? message : `${place}: ${message}`;
+}
+
+/** Deno colours its messages. The escape character is no part of a pattern as linters want it. */
+const COLOURS = new RegExp(`${String.fromCharCode(27)}\\[[0-9;]{0,16}m`, "g");
+
+/** The registry that a module exports, as "registry" or by default. */
+export function registryIn(module: Readonly<Record<string, unknown>>): ToolRegistry | undefined {
+  return [module["registry"], module["default"]].find(isRegistry);
 }
 
 /** By shape: the module may have another copy of plue. */

@@ -27,21 +27,25 @@ import {
 import { checkLines, closeWords, joinWords, lexicon, splitWords, stem } from "./words.ts";
 
 /** How fast more of the same word stops to count: k1 of BM25. */
-const SATURATION = 4.5;
+const SATURATION = 4;
 /** How much the length of a field counts: b of BM25. */
 const LENGTH_SHARE = 0.6;
 /** What a synonym is worth, compared with the word itself. */
 const SYNONYM = 0.5;
+/** What a word is worth, at most, that may be meant by a mistyped or unfinished one. */
+const GUESS = 0.7;
 /** What a whole name is worth, when a query is nothing but the name. */
 const WHOLE_NAME = 5;
-/** What two neighbouring words are worth together, compared with one word. */
-const PAIR = 0.3;
+/** What two neighbouring words are worth together, compared with the rarer of them. */
+const PAIR = 0.1;
+/** How many of the best tools are read for neighbouring words. */
+const READ_FOR_PAIRS = 16;
 /** From this many words on, it no longer counts how many of them a tool has. */
 const MANY_WORDS = 14;
 /** What the sentence that fits best is worth, compared with the whole query. */
 const SENTENCE_SHARE = 0.4;
 /** The score that the best tool must reach by default. See `bench/search_quality.ts`. */
-const MIN_SCORE = 0.075;
+const MIN_SCORE = 0.05;
 
 const MAX_QUERY = 8_192;
 const MAX_QUERY_WORDS = 512;
@@ -52,22 +56,39 @@ const MAX_REMEMBERED_GUESSES = 512;
 /** How many words one unknown word may mean. */
 const MAX_GUESSES = 8;
 
-const SENTENCE_END = /[.!?;]+(?=\s|$)|[\n。！？；।؟۔]+/u;
-/** The fields whose neighbouring words are kept as pairs. */
-const PAIRED: ReadonlySet<ToolField> = new Set(["name", "title", "description"]);
+/** A weight is kept as one of so many steps, in one number with the slot of its tool. */
+const STEPS = 4_096;
 
-/** A word, or two neighbouring ones: the slots of the tools that have it, and for each of them… */
+const SENTENCE_END = /[.!?;]+(?=\s|$)|[\n。！？；।؟۔]+/u;
+const FIELDS: readonly ToolField[] = [
+  "name",
+  "title",
+  "namespace",
+  "tags",
+  "category",
+  "description",
+  "parameters",
+];
+/** The fields whose words are kept in order, for their neighbours: name, title and description. */
+const ORDERED: readonly number[] = [0, 1, 5];
+
+/** A word that tools have. */
 interface Term {
-  readonly slots: number[];
-  /** …what it weighs there… */
-  readonly weights: number[];
-  /** …and the fields that it is in, a bit each. */
-  readonly fields: number[];
+  readonly word: string;
+  /** For each tool that has it, its slot times {@linkcode STEPS}, and what the word weighs there. */
+  readonly postings: number[];
+  /** While a hit is explained: the fields that have the word, a bit each. */
+  fields: number;
 }
+
+const NONE: readonly never[] = [];
 
 interface Entry {
   readonly id: string;
-  readonly words: readonly string[];
+  /** The words of each field. */
+  readonly fields: readonly (readonly Term[])[];
+  /** How many different words it has. */
+  readonly size: number;
 }
 
 /** The tools that a caller sees. */
@@ -79,30 +100,50 @@ interface View {
   readonly changes: number;
 }
 
-/** A query or a sentence of it. */
+/** A word of a query. */
+interface Asked {
+  readonly typed: string;
+  /** Where it stands, a bit each: the whole query, and then its sentences. */
+  parts: number;
+  /** How much it says. */
+  rarity: number;
+  /** What it may mean, of what visible tools have: how likely that is, and how much it says. */
+  terms: readonly (readonly [term: Term, likeness: number, rarity: number])[];
+}
+
+/** A query. */
 interface Question {
   /** The words by their stems. */
-  readonly words: Map<string, string>;
-  /** Neighbouring stems. */
-  readonly pairs: Set<string>;
+  readonly words: ReadonlyMap<string, Asked>;
+  /** Neighbouring words, and where they stand. */
+  readonly pairs: readonly (readonly [first: Asked, second: Asked, parts: number])[];
+  /** How many parts are ranked: the whole, and its sentences if there are several. */
+  readonly parts: number;
 }
 
-/** What a word of a query may mean. */
-interface Meaning {
-  /** How much the word says. */
-  readonly rarity: number;
-  /** Terms that at least one visible tool has: how likely each is meant, and how much it says. */
-  readonly terms: readonly (readonly [term: Term, likeness: number, rarity: number])[];
+/** A word of the query that follows another one. */
+interface Pair {
+  readonly term: Term;
+  readonly worth: number;
+  parts: number;
 }
 
-/** What the tools score for a question. */
+/** What the tools score for a part of a query. */
 interface Ranking {
-  /** By slot. Those of tools that the caller does not see mean nothing. */
-  readonly scores: Float64Array;
+  /** By slot; 0 for tools that the caller does not see. */
+  readonly scores: Float32Array;
+  /** By slot, for tools with a score: how much is said by the words that it does not have. */
+  readonly missing: Float32Array;
+  /** How much a missing word takes off a score. */
+  readonly fade: number;
   readonly highest: number;
-  /** How much of the question the tool with the highest score has. */
-  readonly share: number;
 }
+
+/**
+ * Arrays to rank a part of a query in, by slot: the scores; what is missing; of the word that is
+ * looked at, the most that one of its meanings is worth; and the last word that the tool has.
+ */
+type Room = [Float32Array, Float32Array, Float32Array, Float32Array];
 
 /** Options for {@linkcode createToolIndex}. */
 export interface ToolIndexOptions {
@@ -114,7 +155,7 @@ export interface ToolIndexOptions {
   /**
    * The score that the best tool must reach where a search does not say; 0 for any.
    *
-   * @default {0.075}
+   * @default {0.05}
    */
   readonly minScore?: number | undefined;
 }
@@ -151,9 +192,9 @@ export function createToolIndex(options: ToolIndexOptions = {}): ToolIndex {
     { ...options },
     OPTIONS,
   );
-  const { stopWords, abbreviations, synonyms } = lexicon(lines);
+  const { stopWords, abbreviations, synonyms, beginnings } = lexicon(lines);
   const terms = new Map<string, Term>();
-  /** The words among the terms by their first letter. */
+  /** The words by their first letter. */
   const byLetter = new Map<string, Set<string>>();
   const slotOf = new Map<string, number>();
   const entries: (Entry | undefined)[] = [];
@@ -165,59 +206,60 @@ export function createToolIndex(options: ToolIndexOptions = {}): ToolIndex {
   const stemsOf = new Map<string, readonly string[]>();
   // People ask in the same words, also in those that no tool has.
   const guesses = new Map<string, readonly (readonly [word: string, likeness: number])[]>();
+  // Kept for the next query: to make such arrays takes as long as to rank (110 µs of 450 on Bun).
+  const rooms: Room[] = [];
 
   function add(tool: Tool): void {
     remove(tool.id);
     changes++;
-    const sums = new Map<string, [amount: number, fields: number]>();
-    const note = (word: string, amount: number, bit: number): void => {
-      const [sum, bits] = sums.get(word) ?? [0, 0];
-      sums.set(word, [sum + amount, bits | bit]);
+    const sums = new Map<Term, number>();
+    const lists: Term[][] = FIELDS.map(() => []);
+    const note = (word: string, amount: number, list: Term[] | undefined): void => {
+      const term = termOf(word);
+      sums.set(term, (sums.get(term) ?? 0) + amount);
+      list?.push(term);
     };
     for (const name of new Set([joinWords(tool.name), joinWords(tool.id)])) {
-      note(name, WHOLE_NAME, bitOf("name"));
+      if (name !== "") note(name, WHOLE_NAME, lists[0]);
     }
     for (const [text, weight, usualWords, field] of searchFields(tool)) {
       const words = splitWords(text, MAX_FIELD_WORDS).flatMap(stems);
       const amount = weight / (1 - LENGTH_SHARE + LENGTH_SHARE * words.length / usualWords);
-      const bit = bitOf(field);
-      words.forEach((word, index) => {
-        note(word, amount, bit);
-        if (index > 0 && PAIRED.has(field)) note(`${words[index - 1]} ${word}`, amount, bit);
-      });
+      for (const word of words) note(word, amount, lists[FIELDS.indexOf(field)]);
     }
     const slot = freeSlots.pop() ?? entries.length;
     slotOf.set(tool.id, slot);
-    entries[slot] = { id: tool.id, words: [...sums.keys()] };
-    for (const [word, [sum, bits]] of sums) {
-      let term = terms.get(word);
-      if (term === undefined) {
-        terms.set(word, term = { slots: [], weights: [], fields: [] });
-        guesses.clear();
-        if (!word.includes(" ")) {
-          const letter = word.slice(0, 1);
-          byLetter.set(letter, (byLetter.get(letter) ?? new Set()).add(word));
-        }
-      }
-      term.slots.push(slot);
-      term.weights.push(sum / (SATURATION + sum));
-      term.fields.push(bits);
+    entries[slot] = {
+      id: tool.id,
+      fields: lists.map((list, field) => ORDERED.includes(field) ? [...list] : [...new Set(list)]),
+      size: sums.size,
+    };
+    for (const [{ postings }, sum] of sums) {
+      postings.push(STEPS * slot + Math.round((STEPS - 1) * sum / (SATURATION + sum)));
     }
+  }
+
+  function termOf(word: string): Term {
+    let term = terms.get(word);
+    if (term === undefined) {
+      terms.set(word, term = { word, postings: [], fields: 0 });
+      guesses.clear();
+      const letter = word.slice(0, 1);
+      byLetter.set(letter, (byLetter.get(letter) ?? new Set()).add(word));
+    }
+    return term;
   }
 
   function remove(id: string): void {
     const slot = slotOf.get(id);
     if (slot === undefined) return;
     changes++;
-    for (const word of entries[slot]?.words ?? []) {
-      const { slots, weights, fields } = terms.get(word) as Term;
-      const index = slots.indexOf(slot);
+    for (const { word, postings } of new Set(entries[slot]?.fields.flat())) {
       // The last one takes its place: the order within a term means nothing.
-      for (const list of [slots, weights, fields]) {
-        list[index] = list.at(-1) as number;
-        list.pop();
-      }
-      if (slots.length === 0) {
+      const index = postings.findIndex((posting) => slotIn(posting) === slot);
+      postings[index] = postings.at(-1) as number;
+      postings.pop();
+      if (postings.length === 0) {
         terms.delete(word);
         byLetter.get(word.slice(0, 1))?.delete(word);
         guesses.clear();
@@ -252,95 +294,98 @@ export function createToolIndex(options: ToolIndexOptions = {}): ToolIndex {
     return view;
   }
 
-  function read(text: string): Question {
-    const words = new Map<string, string>();
-    const pairs = new Set<string>();
-    const note = (found: readonly string[], typed: string): void => {
-      for (const base of found) if (!words.has(base)) words.set(base, typed);
+  function read(text: string, { shown }: View): Question {
+    const words = new Map<string, Asked>();
+    const pairs: [Asked, Asked, number][] = [];
+    let parts = 1;
+    const note = (base: string, typed: string, bits: number): Asked => {
+      let word = words.get(base);
+      if (word === undefined) words.set(base, word = { typed, parts: 0, rarity: 0, terms: NONE });
+      word.parts |= bits;
+      return word;
     };
-    const split = splitWords(text, MAX_QUERY_WORDS);
-    let previous = "";
-    split.forEach((word, index) => {
-      const found = stems(word);
-      note(found, word);
-      for (const base of found) {
-        pairs.add(`${previous} ${base}`);
-        previous = base;
+    for (const sentence of text.split(SENTENCE_END)) {
+      const split = splitWords(sentence, MAX_QUERY_WORDS);
+      const found = split.map(stems);
+      // Who asks for several things asks for each in a sentence of its own.
+      const isPart = parts <= MAX_SENTENCES && found.flat().length > 1;
+      const bits = isPart ? 1 | 1 << parts++ : 1;
+      let previous: Asked | undefined;
+      for (const [index, word] of split.entries()) {
+        for (const base of found[index] as readonly string[]) {
+          const next = note(base, word, bits);
+          if (previous !== undefined) pairs.push([previous, next, bits]);
+          previous = next;
+        }
+        // Written apart, but known as one word: "look up", "who am I".
+        let joined = word;
+        for (let next = index + 1; next < index + 3 && beginnings.has(joined); next++) {
+          joined += split[next] ?? "";
+          if (synonyms.has(joined)) note(joined, joined, bits);
+          for (const base of abbreviations.get(joined) ?? []) note(base, joined, bits);
+        }
       }
-      // Written apart, but known as one word: "look up", "who am I".
-      let joined = word;
-      for (const next of split.slice(index + 1, index + 3)) {
-        joined += next;
-        if (synonyms.has(joined)) note([joined], joined);
-        note(abbreviations.get(joined) ?? [], joined);
-      }
-    });
-    return { words, pairs };
-  }
-
-  /** How many of the tools that the caller sees have a term. */
-  function count(word: string, { shown }: View): number {
-    const { slots } = terms.get(word) ?? { slots: [] };
-    if (shown === undefined) return slots.length;
-    let found = 0;
-    for (let index = 0; index < slots.length; index++) {
-      found += shown[slots[index] as number] as number;
     }
-    return found;
+    const name = joinWords(text);
+    if (count(terms.get(name), shown) > 0) note(name, text.trim(), 1);
+    return { words, pairs, parts: parts > 2 ? parts : 1 };
   }
 
-  function meaningOf(word: string, view: View): Meaning {
+  /** Finds out what a word of a query may mean. */
+  function understand(word: string, asked: Asked, { shown, size }: View): void {
     const found: [Term, likeness: number, rarity: number][] = [];
     const note = (other: string, likeness: number): void => {
-      const having = count(other, view);
-      if (having > 0) found.push([terms.get(other) as Term, likeness, rarity(having, view.size)]);
+      const term = terms.get(other);
+      const having = count(term, shown);
+      if (term !== undefined && having > 0) found.push([term, likeness, rarity(having, size)]);
     };
     note(word, 1);
     // A rare synonym says no more than the word that was asked for, or than its commonest meaning.
-    let most = found[0]?.[2];
-    for (const other of synonyms.get(word) ?? []) if (other !== word) note(other, SYNONYM);
+    const most = found[0]?.[2];
+    for (const other of synonyms.get(word) ?? NONE) if (other !== word) note(other, SYNONYM);
     // "reopen" and "unlock" are about what is open and locked; "research" is not about a search.
     if (most === undefined && /^(un|re(?=[aeiou]))/.test(word)) note(word.slice(2), SYNONYM);
     if (found.length === 0) {
       let close = guesses.get(word);
       if (close === undefined) {
-        close = closeWords(word, byLetter.get(word.slice(0, 1)) ?? []);
+        close = closeWords(word, byLetter.get(word.slice(0, 1)) ?? NONE);
         if (guesses.size >= MAX_REMEMBERED_GUESSES) guesses.clear();
         guesses.set(word, close);
       }
-      for (const [other, likeness] of close) if (found.length < MAX_GUESSES) note(other, likeness);
+      for (const [other, likeness] of close) {
+        if (found.length < MAX_GUESSES) note(other, GUESS * likeness);
+      }
     }
-    most ??= Math.min(rarity(0, view.size), ...found.map(([, , own]) => own));
-    return { rarity: most, terms: found };
+    asked.rarity = most ?? Math.min(rarity(0, size), ...found.map(([, , own]) => own));
+    asked.terms = found;
   }
 
-  /** Scores the tools for a question. */
-  function rank(
-    { words, pairs }: Question,
-    meaning: (word: string) => Meaning,
-    view: View,
-  ): Ranking {
-    const scores = new Float64Array(entries.length);
-    const present = new Float64Array(entries.length);
-    const best = new Float64Array(entries.length);
-    const lastGroup = new Uint16Array(entries.length);
+  /** Scores the tools for a part of a query. */
+  function rank({ words }: Question, part: number, { shown }: View): Ranking {
+    const size = entries.length;
+    if (rooms[part]?.[0].length !== size) {
+      rooms[part] = [0, 0, 0, 0].map(() => new Float32Array(size)) as Room;
+    }
+    const [scores, missing, best, turns] = rooms[part] as Room;
+    for (const list of [scores, missing, turns]) list.fill(0);
     let total = 0;
-    let group = 0;
-    for (const word of words.keys()) {
-      const { rarity: most, terms: found } = meaning(word);
+    let turn = 0;
+    for (const { rarity: most, terms: found, parts } of words.values()) {
+      if ((parts & 1 << part) === 0) continue;
       total += most;
-      group++;
-      for (const [{ slots, weights }, likeness, own] of found) {
-        const worth = likeness * Math.min(own, most);
-        for (let index = 0; index < slots.length; index++) {
-          const slot = slots[index] as number;
-          if (lastGroup[slot] !== group) {
-            lastGroup[slot] = group;
+      turn++;
+      for (const [{ postings }, likeness, own] of found) {
+        const worth = likeness * Math.min(own, most) / STEPS;
+        for (let index = 0; index < postings.length; index++) {
+          const posting = postings[index] as number;
+          const slot = slotIn(posting);
+          if (turns[slot] !== turn) {
+            turns[slot] = turn;
             best[slot] = 0;
-            (present[slot] as number) += most * likeness;
+            (missing[slot] as number) -= most * likeness;
           }
           // Of the words that may be meant, a tool counts for the one that fits it best.
-          const more = worth * (weights[index] as number) - (best[slot] as number);
+          const more = worth * (posting & STEPS - 1) - (best[slot] as number);
           if (more > 0) {
             (best[slot] as number) += more;
             (scores[slot] as number) += more;
@@ -348,30 +393,17 @@ export function createToolIndex(options: ToolIndexOptions = {}): ToolIndex {
         }
       }
     }
-    for (const pair of pairs) {
-      const term = terms.get(pair);
-      if (term === undefined) continue;
-      const worth = PAIR * rarity(count(pair, view), view.size);
-      for (let index = 0; index < term.slots.length; index++) {
-        (scores[term.slots[index] as number] as number) += worth * (term.weights[index] as number);
-      }
-    }
     // A tool that has half of three words is worth half. No tool has all of fifty.
-    const fade = Math.max(0, (MANY_WORDS - group) / (MANY_WORDS - 1));
+    const fade = Math.max(0, (MANY_WORDS - turn) / (MANY_WORDS - 1)) / total;
     let highest = 0;
-    let share = 0;
     for (let slot = 0; slot < scores.length; slot++) {
-      const own = scores[slot] as number;
-      if (own === 0 || view.shown?.[slot] === 0) continue;
-      const missing = Math.max(0, total - (present[slot] as number));
-      const score = scores[slot] = own * (1 - fade * missing / total);
-      if (score > highest) {
-        highest = score;
-        // The power of 3/4 by square roots, which are exact on every engine.
-        share = own / (own + Math.sqrt(missing * Math.sqrt(missing)));
-      }
+      if (scores[slot] === 0) continue;
+      const lack = missing[slot] = Math.max(0, total + (missing[slot] as number));
+      const score = shown?.[slot] === 0 ? 0 : (scores[slot] as number) * (1 - fade * lack);
+      scores[slot] = score;
+      if (score > highest) highest = score;
     }
-    return { scores, highest, share };
+    return { scores, missing, fade, highest };
   }
 
   function search(
@@ -382,91 +414,128 @@ export function createToolIndex(options: ToolIndexOptions = {}): ToolIndex {
     const view = viewOf(among);
     const take = Math.min(Math.floor(limit), view.size);
     if (!(take > 0)) return [];
-    const text = query.slice(0, MAX_QUERY);
-    const sentences = text.split(SENTENCE_END).map(read);
-    const question: Question = { words: new Map(), pairs: new Set() };
-    for (const { words, pairs } of sentences) {
-      for (const [base, typed] of words) question.words.set(base, typed);
-      for (const pair of pairs) question.pairs.add(pair);
-    }
-    const name = joinWords(text);
-    if (name !== "" && terms.has(name)) question.words.set(name, text.trim());
-    const meanings = new Map<string, Meaning>();
-    const meaning = (word: string): Meaning => {
-      let found = meanings.get(word);
-      if (found === undefined) meanings.set(word, found = meaningOf(word, view));
-      return found;
+    const question = read(query.slice(0, MAX_QUERY), view);
+    for (const [word, asked] of question.words) understand(word, asked, view);
+    const parts = Array.from({ length: question.parts }, (_, part) => rank(question, part, view));
+    const [whole] = parts as [Ranking];
+    const sentences = parts.length > 1 ? parts.slice(1) : parts;
+    // What was for the words of the whole query is free again.
+    const fits = (rooms[0] as Room)[2];
+    const fit = (slot: number): number => {
+      const own = (whole.scores[slot] as number) / whole.highest;
+      let most = 0;
+      for (let index = 0; own > 0 && index < sentences.length; index++) {
+        const { scores, highest } = sentences[index] as Ranking;
+        const score = (scores[slot] as number) / highest;
+        if (score > most) most = score;
+      }
+      return own + SENTENCE_SHARE * (most - own);
     };
-    const { scores, highest, share } = rank(question, meaning, view);
-    if (highest === 0 || share < minScore) return [];
-
-    // Who asks for several things asks for each in a sentence of its own.
-    const asked = sentences.filter(({ words }) => words.size > 1).slice(0, MAX_SENTENCES);
-    const best = asked.length > 1 ? new Float64Array(scores.length) : undefined;
-    for (const sentence of best === undefined ? [] : asked) {
-      const part = rank(sentence, meaning, view);
-      for (let slot = 0; slot < scores.length && part.highest > 0; slot++) {
-        const own = (part.scores[slot] as number) / part.highest;
-        if (best !== undefined && own > (best[slot] as number)) best[slot] = own;
+    const byFit = (a: number, b: number): number =>
+      (fits[b] as number) - (fits[a] as number) ||
+      ((entries[a] as Entry).id < (entries[b] as Entry).id ? -1 : 1);
+    const enough = Math.max(take, READ_FOR_PAIRS);
+    let found: number[] = [];
+    let lowest = 0;
+    for (let slot = 0; slot < fits.length; slot++) {
+      const own = fits[slot] = fit(slot);
+      if (own > 0 && own >= lowest && found.push(slot) === 4 * enough) {
+        found = found.sort(byFit).slice(0, enough);
+        lowest = fits[found.at(-1) as number] as number;
       }
     }
-    for (let slot = 0; slot < scores.length; slot++) {
-      const own = (scores[slot] as number) / highest;
-      scores[slot] = own && best ? own + SENTENCE_SHARE * ((best[slot] as number) - own) : own;
+    found.sort(byFit);
+    if (found.length === 0) return [];
+    const pairs = pairsOf(question);
+    for (const slot of found.slice(0, READ_FOR_PAIRS)) {
+      const had = pairsIn(entries[slot] as Entry, pairs);
+      if (had.size === 0) continue;
+      parts.forEach(({ scores, missing, fade }, part) => {
+        const share = 1 - fade * (missing[slot] as number);
+        for (const { parts, worth } of had) {
+          if (parts & 1 << part) (scores[slot] as number) += share * worth;
+        }
+      });
+      fits[slot] = fit(slot);
     }
-    const slots = bestSlots(scores, view, take);
-    const scale = share / (scores[slots[0] as number] as number);
-    const matches = matchesOf(question, meaning, slots);
-    return slots.map((slot, place) => ({
+    const slots = found.slice(0, enough).sort(byFit).slice(0, take);
+    const top = slots[0] as number;
+    const share = shareOf(whole, top, (entries[top] as Entry).size);
+    if (share < minScore) return [];
+    return slots.map((slot) => ({
       id: (entries[slot] as Entry).id,
-      score: scale * (scores[slot] as number),
-      matches: matches[place],
+      score: share * (fits[slot] as number) / (fits[top] as number),
+      matches: matchesOf(entries[slot] as Entry, question),
     }));
   }
 
-  /** The slots of visible tools with the highest scores, best first. */
-  function bestSlots(scores: Float64Array, view: View, take: number): number[] {
-    const byScore = (a: number, b: number): number =>
-      (scores[b] as number) - (scores[a] as number) ||
-      ((entries[a] as Entry).id < (entries[b] as Entry).id ? -1 : 1);
-    let found: number[] = [];
-    let lowest = 0;
-    for (let slot = 0; slot < scores.length; slot++) {
-      const score = scores[slot] as number;
-      if (score === 0 || score < lowest || view.shown?.[slot] === 0) continue;
-      if (found.push(slot) >= 2 * take + 32) {
-        found = found.sort(byScore).slice(0, take);
-        lowest = scores[found.at(-1) as number] as number;
-      }
-    }
-    return found.sort(byScore).slice(0, take);
-  }
-
-  /** Which words of the query each of these tools has, and where. */
-  function matchesOf(
-    { words }: Question,
-    meaning: (word: string) => Meaning,
-    found: readonly number[],
-  ): ToolMatch[][] {
-    const matches: ToolMatch[][] = found.map(() => []);
-    const placeOf = new Uint32Array(entries.length);
-    found.forEach((slot, index) => placeOf[slot] = index + 1);
-    for (const [base, word] of words) {
-      const bits = new Uint8Array(found.length + 1);
-      for (const [{ slots, fields }] of meaning(base).terms) {
-        for (let index = 0; index < slots.length; index++) {
-          (bits[placeOf[slots[index] as number] as number] as number) |= fields[index] as number;
-        }
-      }
-      matches.forEach((list, index) => {
-        const own = bits[index + 1] as number;
-        if (own > 0) list.push({ word, fields: fieldsOf(own) });
-      });
-    }
-    return matches;
-  }
-
   return { add, remove, search };
+}
+
+/** How much of the query a tool has, between 0 and 1. */
+function shareOf({ scores, missing, fade }: Ranking, slot: number, size: number): number {
+  const lack = missing[slot] as number;
+  const own = (scores[slot] as number) / (1 - fade * lack);
+  // A tool that says much has words of any query by chance: the power of 7/8 of what it lacks, and of
+  // 1/4 of its words, by square roots, which are exact on every engine.
+  const chance = Math.sqrt(lack * Math.sqrt(lack * Math.sqrt(lack * size * size)));
+  return own / (own + chance / 2);
+}
+
+/** The neighbours in a query: by the first word, what follows it. */
+function pairsOf({ pairs }: Question): Map<Term, Pair[]> {
+  const found = new Map<Term, Pair[]>();
+  for (const [first, second, parts] of pairs) {
+    const [before, term] = [first, second].map(({ terms }) => terms[0]?.[0]);
+    if (before === undefined || term === undefined) continue;
+    const list = found.get(before) ?? [];
+    const same = list.find((pair) => pair.term === term);
+    if (same !== undefined) same.parts |= parts;
+    else list.push({ term, worth: PAIR * Math.max(first.rarity, second.rarity), parts });
+    found.set(before, list);
+  }
+  return found;
+}
+
+/** Which neighbours in a query a tool has. */
+function pairsIn({ fields }: Entry, pairs: ReadonlyMap<Term, readonly Pair[]>): Set<Pair> {
+  const had = new Set<Pair>();
+  for (const field of ORDERED) {
+    const list = fields[field] as readonly Term[];
+    for (let index = 1; index < list.length; index++) {
+      for (const pair of pairs.get(list[index - 1] as Term) ?? NONE) {
+        if (pair.term === list[index]) had.add(pair);
+      }
+    }
+  }
+  return had;
+}
+
+/** Which words of the query a tool has, and where. */
+function matchesOf({ fields }: Entry, { words }: Question): ToolMatch[] {
+  fields.forEach((list, field) => {
+    for (const term of list) term.fields |= 1 << field;
+  });
+  const matches: ToolMatch[] = [];
+  for (const { typed, terms } of words.values()) {
+    const bits = terms.reduce((sum, [term]) => sum | term.fields, 0);
+    if (bits > 0) matches.push({ word: typed, fields: fieldsOf(bits) });
+  }
+  for (const list of fields) for (const term of list) term.fields = 0;
+  return matches;
+}
+
+/** The slot of the tool that a posting is about. */
+function slotIn(posting: number): number {
+  return posting / STEPS | 0;
+}
+
+/** How many of the tools that the caller sees have a word. */
+function count(term: Term | undefined, shown: Uint8Array | undefined): number {
+  if (term === undefined || shown === undefined) return term?.postings.length ?? 0;
+  let found = 0;
+  for (const posting of term.postings) found += shown[slotIn(posting)] as number;
+  return found;
 }
 
 /**
@@ -476,20 +545,6 @@ export function createToolIndex(options: ToolIndexOptions = {}): ToolIndex {
 function rarity(count: number, size: number): number {
   const others = Math.max(size, 100) - count;
   return Math.round(1_024 * Math.log(1 + (others + 0.5) / (count + 0.5))) / 1_024;
-}
-
-const FIELDS: readonly ToolField[] = [
-  "name",
-  "title",
-  "namespace",
-  "tags",
-  "category",
-  "description",
-  "parameters",
-];
-
-function bitOf(field: ToolField): number {
-  return 1 << FIELDS.indexOf(field);
 }
 
 const fieldLists: (readonly ToolField[] | undefined)[] = [];

@@ -38,12 +38,12 @@ export function searchFields(tool: Tool): SearchField[] {
   return [
     [tool.name, 3, 4, "name"],
     [tool.title ?? "", 3, 4, "title"],
-    [tool.namespace ?? "", 3, 1, "namespace"],
+    [tool.namespace ?? "", 3, 2, "namespace"],
     [join(tool.tags), 2, 3, "tags"],
     [tool.category ?? "", 2, 1, "category"],
     [join([tool.description]), 1, 20, "description"],
     [join(names), 0.75, 10, "parameters"],
-    [join(texts), 0.1, 40, "parameters"],
+    [join(texts), 0.15, 40, "parameters"],
   ];
 }
 

@@ -36,7 +36,11 @@ export function splitWords(text: string, limit: number): string[] {
   const words: string[] = [];
   for (const run of runs(text)) {
     if (words.length >= limit) break;
-    const parts = PLAIN.test(run) ? [run] : run.match(PART) ?? [];
+    if (PLAIN.test(run)) {
+      words.push(run.slice(0, MAX_WORD));
+      continue;
+    }
+    const parts = run.match(PART) ?? [];
     for (const part of parts) {
       const letters = unspaced.test(part) ? Array.from(part) : [];
       if (letters.length < 2) words.push(lower(part));
@@ -97,12 +101,15 @@ export function closeWords(word: string, known: Iterable<string>): [string, numb
   if (/\p{N}|^[a-z]{1,2}$/u.test(word)) return [];
   const limit = word.length < 4 ? 0 : word.length < 8 ? 1 : 2;
   const letters = letterMask(word);
+  const second = word.charCodeAt(1);
   const found: [string, number][] = [];
   for (const other of known) {
-    if (other.startsWith(word)) {
+    const longer = other.length - word.length;
+    // The second letter says no to most words, sooner than "startsWith" does.
+    if (longer >= 0 && (limit === 0 || other.charCodeAt(1) === second) && other.startsWith(word)) {
       found.push([other, 0.5 + word.length / other.length / 2]);
     } else if (
-      Math.abs(other.length - word.length) <= limit &&
+      longer <= limit && longer >= -limit &&
       bitCount(letters ^ letterMask(other)) <= 2 * limit &&
       isWithinEdits(word, other, limit)
     ) {
@@ -138,6 +145,8 @@ export interface Lexicon {
   readonly stopWords: ReadonlySet<string>;
   readonly abbreviations: ReadonlyMap<string, readonly string[]>;
   readonly synonyms: ReadonlyMap<string, readonly string[]>;
+  /** What abbreviations and synonyms begin with. */
+  readonly beginnings: ReadonlySet<string>;
 }
 
 let known: Lexicon | undefined;
@@ -157,7 +166,11 @@ export function lexicon(lines: readonly string[] = []): Lexicon {
       else synonyms.set(word, [...new Set([...synonyms.get(word) ?? [], ...group])]);
     }
   }
-  const made = { stopWords: new Set(stems(STOP_WORDS)), abbreviations, synonyms };
+  const beginnings = new Set<string>();
+  for (const word of [...abbreviations.keys(), ...synonyms.keys()]) {
+    for (let end = 1; end < word.length; end++) beginnings.add(word.slice(0, end));
+  }
+  const made = { stopWords: new Set(stems(STOP_WORDS)), abbreviations, synonyms, beginnings };
   if (lines.length === 0) known = made;
   return made;
 }

@@ -2,9 +2,12 @@ import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { describe, it } from "bun:test";
 import { FrameError, REQUEST, YIELD } from "../../../src/adapters/native/frames.ts";
 import { STATUS } from "../../../src/adapters/native/statuses.ts";
+import { callTasks, memoryCallStore, storedTickets } from "../../../src/execute/durable/mod.ts";
 import { ToolDispatcher } from "../../../src/execute/mod.ts";
+import type { ToolContext } from "../../../src/tool/mod.ts";
 import { fakeRegistry, fakeTool } from "../registry/fakes.ts";
 import {
+  call,
   FakeHost,
   frame,
   registration,
@@ -192,5 +195,109 @@ describe("a tool of the host", () => {
     }
     const short = new Uint8Array([...strings("x")].slice(0, 4));
     assertThrows(() => host.bridge.receive(frame(REQUEST.yield, 0, 1, short)), FrameError);
+  });
+});
+
+describe("a question of a call", () => {
+  const confirm = fakeTool("confirm", {
+    execute: async (_params: unknown, context: ToolContext<never, never>) =>
+      (await context.ask("sure", { kind: "approval", message: "Really?" })).action,
+  });
+  const ANSWERS = 2;
+  const RESUME = 1 << 2;
+
+  async function asking(flags: number) {
+    const registry = fakeRegistry({ tools: [confirm] });
+    const tickets = storedTickets(memoryCallStore());
+    const native = toolsOfRegistry(registry, { dispatch: { tickets } });
+    const host = new FakeHost({ load: () => native });
+    await host.configure();
+    host.bridge.receive(frame(REQUEST.execute, flags, 1, call(0, "confirm", "{}", "S", undefined)));
+    await settle();
+    return host;
+  }
+
+  /** A ticket is made with the help of the platform, which takes turns of the event loop. */
+  async function ended(host: FakeHost, id: number): Promise<unknown> {
+    while (host.result(id) === undefined) await new Promise((resolve) => setTimeout(resolve, 0));
+    return host.result(id);
+  }
+
+  it("goes to the host that answers questions, as a call of its function 0", async () => {
+    const host = await asking(ANSWERS);
+    const [asked] = host.of("invoke");
+    const { params, ...rest } = asked?.value as { params: Record<string, unknown> };
+    assertEquals(rest, { tool: 0, call: 1, session: undefined, message: undefined });
+    assertEquals([params["key"], params["kind"], params["message"], params["tool"]], [
+      "sure",
+      "approval",
+      "Really?",
+      "confirm",
+    ]);
+    await host.yield(asked?.id ?? 0, YIELD.result, yielded('{"action":"decline"}'));
+    assertEquals(host.result(1), "decline");
+  });
+
+  it("is left to a ticket when the host cannot answer, and when it does not", async () => {
+    const asked = await asking(ANSWERS);
+    await asked.yield(asked.of("invoke")[0]?.id ?? 0, YIELD.failure, yielded("No", [2, 0]));
+    for (const host of [asked, await asking(0)]) {
+      const failure = await ended(host, 1) as {
+        readonly error: string;
+        readonly ticket: string;
+        readonly questions: readonly { readonly key: string }[];
+      };
+      assertEquals([failure.error, failure.questions[0]?.key], ["input_required", "sure"]);
+      const answers = '{"sure":{"action":"accept"}}';
+      const resume = call(0, failure.ticket, answers, undefined, undefined);
+      host.bridge.receive(frame(REQUEST.execute, RESUME, 2, resume));
+      assertEquals(await ended(host, 2), "accept");
+    }
+  });
+
+  it("is not answered by what is no object", async () => {
+    const host = await asking(0);
+    for (const [index, answers] of ["[", "[]", "1"].entries()) {
+      const resume = call(0, "secret", answers, undefined, undefined);
+      host.bridge.receive(frame(REQUEST.execute, RESUME | 1, 10 + index, resume));
+      await settle();
+      const { error } = host.result(10 + index) as { readonly error: string };
+      assertEquals(error, "invalid_argument");
+    }
+    assertEquals(JSON.stringify(host.replies).includes("secret"), false);
+  });
+});
+
+describe("a task", () => {
+  const OPERATIONS = { start: 2, poll: 3, cancel: 4, answer: 5 } as const;
+
+  async function ask(host: FakeHost, id: number, operation: number, ...texts: string[]) {
+    const [name = "", json] = texts;
+    const payload = call(0, name, json, undefined, undefined);
+    host.bridge.receive(frame(REQUEST.execute, operation << 2, id, payload));
+    while (host.result(id) === undefined) await new Promise((resolve) => setTimeout(resolve, 0));
+    return host.result(id) as { readonly [field: string]: unknown };
+  }
+
+  it("is started, polled and cancelled by its id", async () => {
+    const own = fakeTool("own", { execute: () => new Promise<never>(() => {}) });
+    const native = toolsOfRegistry(fakeRegistry({ tools: [own] }));
+    const tasks = callTasks({ store: memoryCallStore() });
+    const host = new FakeHost({ load: () => ({ ...native, tasks }) });
+    await host.configure();
+    const { id, status, tool } = await ask(host, 1, OPERATIONS.start, "own", "{}");
+    assertEquals([status, tool], ["working", "own"]);
+    assertEquals((await ask(host, 2, OPERATIONS.poll, String(id)))["status"], "working");
+    assertEquals((await ask(host, 3, OPERATIONS.cancel, String(id)))["status"], "cancelled");
+    assertEquals((await ask(host, 4, OPERATIONS.poll, "other"))["error"], "unknown_task");
+    assertEquals((await ask(host, 5, OPERATIONS.start, "other", "{}"))["error"], "unknown_tool");
+    assertEquals((await ask(host, 6, OPERATIONS.answer, "x", "["))["error"], "invalid_argument");
+  });
+
+  it("needs what keeps tasks", async () => {
+    const { host } = await hostOf();
+    const { error, message } = await ask(host, 1, OPERATIONS.start, "own", "{}");
+    assertEquals(error, "invalid_argument");
+    assertStringIncludes(String(message), "`tasks`");
   });
 });

@@ -1,6 +1,8 @@
-import { assertEquals, assertRejects, assertStrictEquals } from "@std/assert";
+import { assertEquals, assertMatch, assertRejects, assertStrictEquals } from "@std/assert";
 import { describe, it } from "bun:test";
-import { relative } from "node:path";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, relative } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
 import { loadTools } from "../../../src/adapters/native/tools_module.ts";
@@ -47,6 +49,21 @@ describe("loadTools()", () => {
     assertEquals(tools.selection, { maxRisk: "low" });
     await tools.dispatcher.dispatch({ name: "a" });
     assertEquals(begun, ["begin"]);
+  });
+
+  it("says where a syntax error is", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "plue-tools-module-"));
+    const file = join(folder, "broken.ts");
+    writeFileSync(
+      file,
+      "export const a: number = 1;\nexport const b = ;\n".concat("let = ;\n".repeat(9)),
+    );
+    const error = await assertRejects(() => loadTools(undefined, file), Error);
+    rmSync(folder, { recursive: true });
+    // Bun and Deno also say the column.
+    assertMatch(error.message, /broken\.ts:2\b/);
+    assertEquals(error.message.includes("\x1b"), false);
+    assertEquals(error.message.length < 1_500, true, error.message);
   });
 
   for (

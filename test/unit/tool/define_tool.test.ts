@@ -58,7 +58,7 @@ describe("defineTool()", () => {
         timeoutMs: undefined,
         outputOverflow: undefined,
         idempotent: false,
-      execution: "either",
+        execution: "either",
         config: undefined,
         meta: undefined,
         init: undefined,

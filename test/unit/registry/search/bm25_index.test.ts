@@ -264,11 +264,59 @@ describe("the hits of createToolIndex()", () => {
     const query =
       "Please open a pull request for the branch. Then list the commits, and shel 检索.";
     assertEquals(index.search(query, 4).map(({ id, score }) => [id, score]), [
-      ["pull_request_create", 0.3529978449660428],
-      ["git-log", 0.2720669945969228],
-      ["pull_request_merge", 0.2272892846729897],
-      ["file-list", 0.1586646139740302],
+      ["pull_request_create", 0.3210715653645218],
+      ["git-log", 0.2547183356256203],
+      ["pull_request_merge", 0.20134989930152677],
+      ["file-list", 0.14607213788385637],
     ]);
+  });
+});
+
+describe("words that are neighbours in the query", () => {
+  it("count for the tools that have them as neighbours", () => {
+    const index = indexOf(tools(
+      "a: Reads reports about a sales order.",
+      "b: Reads orders about a sales report.",
+    ));
+    const first = (query: string): string | undefined => index.search(query, 1)[0]?.id;
+    assertEquals(first("sales order or report"), "a");
+    assertEquals(first("sales report or order"), "b");
+  });
+
+  it("count once, however often a tool repeats them", () => {
+    const [hit, other] = indexOf(tools(
+      "a: Sales report, page, sales report, sales page report.",
+      "b: Sales report, page, sales page, report sales report.",
+      "c: Page report sales, page report sales, page report sales.",
+    )).search("sales report", 3);
+    assertEquals([hit?.id, other?.id], ["a", "b"]);
+    assertEquals(hit?.score, other?.score);
+  });
+
+  it("do not count where they end one field and begin the next", () => {
+    const index = createToolIndex();
+    index.add(makeTool({ name: "x-sales", description: "Report of people." }));
+    index.add(makeTool({ name: "y-sales", description: "People of a report." }));
+    const [first, second] = index.search("sales report", 2);
+    assertEquals([first?.id, second?.id], ["x-sales", "y-sales"]);
+    assertEquals(first?.score, second?.score);
+  });
+
+  it("change no order when more hits are asked for", () => {
+    const words = ["sales", "report", "order", "people", "branch", "file", "page"];
+    const pick = (number: number): string => words[number % words.length] ?? "";
+    const index = indexOf(Array.from({ length: 300 }, (_, number) =>
+      makeTool({
+        name: `tool-${number}`,
+        description: `${pick(number)} ${pick(number * 3 + 1)} ${pick(Math.floor(number / 7))}`,
+      })));
+    const query = "sales report of people. order a branch, file a page";
+    const all = index.search(query, 300);
+    assertGreater(all.length, 100);
+    for (const limit of [1, 5, 16, 17, 40]) {
+      assertEquals(index.search(query, limit), all.slice(0, limit));
+    }
+    assertEquals(all.map((hit) => hit.score), all.map((hit) => hit.score).sort((x, y) => y - x));
   });
 });
 
@@ -314,10 +362,14 @@ describe("a search among the tools of a caller", () => {
     "two: Has gamma, and a long tail of words besides it.",
     "three: Has neither.",
   );
-  const hidden = Array.from(
-    { length: 200 },
-    (_, number) => makeTool({ name: `hidden-${number}`, description: "Has alpha. Secretword." }),
-  );
+  const hidden = [
+    // The query "alpha gamma" is its whole name.
+    makeTool({ name: "alpha-gamma", description: "Has neither." }),
+    ...Array.from(
+      { length: 200 },
+      (_, number) => makeTool({ name: `hidden-${number}`, description: "Has alpha. Secretword." }),
+    ),
+  ];
   const alone = indexOf(visible);
   const crowded = indexOf([...hidden, ...visible]);
 

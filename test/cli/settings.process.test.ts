@@ -1,20 +1,18 @@
 import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { describe, it } from "bun:test";
-import { readSettings, SettingsError, urlOf } from "./settings.ts";
+import { readSettings, urlOf } from "../../src/cli/serve/settings.ts";
+import { CommandError } from "../../src/cli/terminal.ts";
 
-const read = (environment: Record<string, string> = {}) =>
-  readSettings(environment, "/here", (path) => path === "/here" || path === "/there");
+const read = (environment: Record<string, string> = {}) => readSettings(environment);
 
 describe("readSettings()", () => {
-  it("serves the current folder on loopback, up to low risk, when nothing is set", () => {
+  it("serves the current folder on loopback, up to medium risk, when nothing is set", () => {
     assertEquals(read(), {
       port: 8787,
       host: "127.0.0.1",
       isLoopback: true,
-      maxRisk: "low",
+      maxRisk: "medium",
       role: undefined,
-      workspace: "/here",
-      gitFolders: [],
       token: undefined,
     });
   });
@@ -26,8 +24,6 @@ describe("readSettings()", () => {
         HOST: "0.0.0.0",
         PLUE_MAX_RISK: "high",
         PLUE_ROLE: "impl",
-        PLUE_WORKSPACE: "/there",
-        PLUE_GIT_FOLDER: "/here",
         PLUE_TOKEN: "s3cret-s3cret-s3cret",
       }),
       {
@@ -36,8 +32,6 @@ describe("readSettings()", () => {
         isLoopback: false,
         maxRisk: "high",
         role: "impl",
-        workspace: "/there",
-        gitFolders: ["/here"],
         token: "s3cret-s3cret-s3cret",
       },
     );
@@ -64,12 +58,10 @@ describe("readSettings()", () => {
       ["PLUE_MAX_RISK", "Low", "one of safe, low, medium, high, critical"],
       ["PLUE_MAX_RISK", "toString", "one of safe, low, medium, high, critical"],
       ["PLUE_ROLE", "a b", "a role's name"],
-      ["PLUE_WORKSPACE", "/nowhere", "a folder that exists"],
-      ["PLUE_GIT_FOLDER", "/nowhere", "a folder that exists"],
     ] as const
   ) {
     it(`refuses ${name}=${value}, and names it, its value and what is wanted`, () => {
-      const error = assertThrows(() => read({ [name]: value }), SettingsError);
+      const error = assertThrows(() => read({ [name]: value }), CommandError);
       assertEquals(
         error.message.startsWith(`Cannot serve: ${name} is "${value}", and must be`),
         true,
@@ -81,7 +73,7 @@ describe("readSettings()", () => {
 
   it("refuses a token that a header cannot carry or that is short, and does not show it", () => {
     for (const token of ["my secret secret secret", "secret", "a-secret-of-15c"]) {
-      const error = assertThrows(() => read({ PLUE_TOKEN: token }), SettingsError);
+      const error = assertThrows(() => read({ PLUE_TOKEN: token }), CommandError);
       assertEquals(error.message.includes("secret"), false);
       assertStringIncludes(error.message, "16 to 1024");
     }
@@ -89,7 +81,7 @@ describe("readSettings()", () => {
 
   it("refuses every host that is not loopback when there is no token", () => {
     for (const host of ["0.0.0.0", "::", "192.168.1.5", "example.org", "127.0.0.1.example.org"]) {
-      assertThrows(() => read({ HOST: host }), SettingsError, "set PLUE_TOKEN");
+      assertThrows(() => read({ HOST: host }), CommandError, "set PLUE_TOKEN");
       assertEquals(read({ HOST: host, PLUE_TOKEN: "correct-horse-battery" }).isLoopback, false);
     }
   });

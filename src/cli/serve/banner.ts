@@ -4,33 +4,41 @@
  * @module
  */
 
-import type { Toolset } from "../../mod.ts";
+import type { Toolset } from "../../select/mod.ts";
+import { flagsOf } from "../arguments.ts";
+import type { Terminal } from "../terminal.ts";
 import type { ServeSettings } from "./settings.ts";
 
 /**
- * The address, the tools that are served, and one command to try.
+ * The sources, the address, the tools that are served, and one command to try.
  *
+ * @param sources What was named on the command line.
  * @param url Where the server answers.
  * @param toolset What it serves.
  * @param total How many tools the registry has.
  */
 export function banner(
+  sources: readonly string[],
   url: string,
   settings: ServeSettings,
   toolset: Toolset,
   total: number,
+  terminal: Terminal,
 ): string {
   const tools = toolset.available();
-  const width = Math.max(0, ...tools.map(({ id }) => id.length));
-  const lines = tools.map(({ id, risk, title }) =>
-    `  ${id.padEnd(width)}  ${risk.padEnd(8)}  ${title ?? ""}`.trimEnd()
-  );
+  const { maxRisk } = settings;
   const role = settings.role === undefined ? "" : `, for role "${settings.role}"`;
+  const more = tools.length < total ? "; --max-risk and --role say which" : "";
   return [
-    `plue serves the folder ${settings.workspace} on ${url}`,
+    `plue serves ${sources.join(", ")} on ${terminal.paint("bold", url)}`,
     "",
-    `${tools.length} of ${total} tools, up to risk "${settings.maxRisk}"${role}:`,
-    ...lines,
+    `${tools.length} of ${total} tools, up to risk "${maxRisk}"${role}${more}:`,
+    ...tools.length === 0 ? [] : [
+      terminal.table(
+        ["TOOL", "RISK", "DESCRIPTION"],
+        tools.map(({ id, risk, title, description }) => [id, risk, title ?? description]),
+      ).replaceAll(/^/gm, "  "),
+    ],
     "",
     settings.token === undefined
       ? "Every program on this machine may call them."
@@ -60,10 +68,19 @@ function mcpClient(url: string, settings: ServeSettings): string {
 function example(url: string, settings: ServeSettings, toolset: Toolset): string {
   // Double quotes: the shell that it is pasted into fills in the token, which is not printed.
   const token = settings.token === undefined ? "" : ' -H "authorization: Bearer $PLUE_TOKEN"';
-  const [id, input] = toolset.has("file-list")
-    ? ["file-list", { pattern: "*.md" }]
-    : ["echo", { message: "hello" }];
-  if (!toolset.has(id)) return `curl -s${token} ${url}/tools`;
+  const found = toolset.available().map((tool) => [tool.id, exampleOf(tool)] as const)
+    .find(([, input]) => input !== undefined);
+  if (found === undefined) return `curl -s${token} ${url}/tools`;
+  const [id, input] = found;
+  const body = JSON.stringify({ arguments: input }).replaceAll("'", "'\\''");
   return `curl -s${token} -H "content-type: application/json" ` +
-    `-d '${JSON.stringify({ arguments: input })}' ${url}/tools/${id}/execute`;
+    `-d '${body}' ${url}/tools/${id}/execute`;
+}
+
+/** Arguments for a call that changes nothing: an example of the tool's, or none where none are needed. */
+function exampleOf(tool: ReturnType<Toolset["available"]>[number]): unknown {
+  if (tool.annotations.readOnlyHint !== true || tool.requiresApproval) return undefined;
+  const [example] = tool.examples;
+  if (example !== undefined) return example.input;
+  return flagsOf(tool).some(({ isRequired }) => isRequired) ? undefined : {};
 }

@@ -5,18 +5,21 @@ import { join } from "node:path";
 import process from "node:process";
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { describe, it } from "bun:test";
-import { maybe } from "../test/support/skip.ts";
-import { type Program, startProgram } from "./testing.ts";
+import { type Program, startProgram } from "../../examples/testing.ts";
 import {
   beginJournal,
   type JournalEntry,
   journalsFolder,
   writeJournal,
-} from "./workspace/journal.ts";
-import { pipe, type TemporaryFolder, temporaryFolder } from "./workspace/testing.ts";
+} from "../../examples/workspace/journal.ts";
+import { pipe, type TemporaryFolder, temporaryFolder } from "../../examples/workspace/testing.ts";
+import { maybe } from "../support/skip.ts";
+
+/** What `npm start` runs. */
+const COMMAND = ["src/cli/main.ts", "serve", "examples/workspace/serve.ts"];
 
 const start = (environment: Record<string, string>): Program =>
-  startProgram(process.execPath, ["examples/serve.ts"], environment);
+  startProgram(process.execPath, COMMAND, { PLUE_MAX_RISK: "low", ...environment });
 
 /** Starts a server on a free port, and waits until it says where it is. */
 async function serve(workspace: string, environment: Record<string, string> = {}) {
@@ -41,7 +44,7 @@ async function diedBefore(folder: TemporaryFolder, ...entries: JournalEntry[]): 
 
 const HOLD = { command: "exec > pipe; sleep 1000 & echo $!; wait", shell: true };
 
-describe("examples/serve.ts", () => {
+describe("npm start", () => {
   it("serves the same tools to MCP clients, where it says, and to nobody without the token", async () => {
     await using folder = await temporaryFolder();
     await using server = await serve(folder.path, { PLUE_TOKEN: "sesame-sesame-sesame" });
@@ -89,7 +92,8 @@ describe("examples/serve.ts", () => {
     assertEquals(await program.ended, { code: 2, signal: null });
     assertEquals(
       program.output.stderr,
-      'Cannot use "/" as the workspace: the system\'s own files are in it\n',
+      'Cannot load the tools of "examples/workspace/serve.ts": ' +
+        'Cannot use "/" as the workspace: the system\'s own files are in it\n',
     );
   });
 
@@ -111,7 +115,7 @@ describe("examples/serve.ts", () => {
     await using folder = await temporaryFolder({ "README.md": "# Hello\n" });
     await using server = await serve(folder.path);
     const { stdout } = server.program.output;
-    assertStringIncludes(stdout, `plue serves the folder ${folder.path} on http://127.0.0.1:`);
+    assertStringIncludes(stdout, "plue serves examples/workspace/serve.ts on http://127.0.0.1:");
     assertStringIncludes(stdout, "4 of 11 tools");
     assertStringIncludes(stdout, "file-read    low");
     assertEquals(stdout.includes("terminal-execute"), false);

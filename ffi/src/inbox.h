@@ -1,0 +1,58 @@
+/* Frames that arrive over a socket. One thread at a time reads: a caller that waits for its answer,
+ * which saves waking it, or the sidecar's own thread. */
+#ifndef PLUE_INBOX_H
+#define PLUE_INBOX_H
+
+#include "frame.h"
+#include "peer.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { PLUE_INBOX_SIZE = 64 << 10 };
+
+enum plue_reading { PLUE_READ_SOME, PLUE_READ_NOTHING, PLUE_READ_END };
+
+struct plue_inbox {
+    int socket;
+    int wake[2];           /* a pipe that wakes a caller that reads */
+    atomic_uint is_taken;  /* a thread reads */
+    atomic_bool is_closed; /* no caller reads any more */
+    atomic_bool has_ended;  /* the stream did, or nothing in it can be trusted */
+    atomic_bool has_failed; /* FAILED came */
+
+    /* The thread that reads uses the rest. */
+    const char *fault;             /* why it ended; NULL: the process closed it */
+    struct plue_frame_view header; /* of a frame that does not fit into the buffer */
+    uint8_t *large;                /* its payload, and room for a NUL; NULL: there is none */
+    size_t large_used;
+    size_t used;
+    uint8_t bytes[PLUE_INBOX_SIZE];
+};
+
+/* Returns 0, or -1 with errno. It owns nothing then. */
+int plue_inbox_open(struct plue_inbox *inbox, int socket);
+/* Frees what it holds. The socket stays. */
+void plue_inbox_destroy(struct plue_inbox *inbox);
+
+/* Makes this thread the one that reads, if there is none. */
+bool plue_inbox_take(struct plue_inbox *inbox);
+void plue_inbox_give_back(struct plue_inbox *inbox);
+
+/* Makes this thread the one that reads, for good: a caller that reads is asked to stop. */
+void plue_inbox_close(struct plue_inbox *inbox);
+
+/* Reads once, without waiting, and acts on the frames that have come. */
+enum plue_reading plue_inbox_read(struct plue_inbox *inbox, struct plue_peer *peer);
+
+/* Wakes the caller that reads, to look at its call. */
+void plue_inbox_wake(struct plue_inbox *inbox);
+
+/* Reads for all callers, until the word has another value than `value`, `at_ms` has come, or there is
+ * nothing more to read. Returns false if another thread reads. */
+bool plue_inbox_lead(struct plue_inbox *inbox, struct plue_peer *peer, const atomic_uint *word,
+                     unsigned value, uint64_t at_ms);
+
+#endif

@@ -1,0 +1,149 @@
+#include "output.h"
+
+#include "events.h"
+#include "platform.h"
+#include "text.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    PORTION = 4096, /* a pipe that poll() calls writable takes so much without waiting */
+    LINES_SAID = 8,
+    BYTES_SAID = 900,
+};
+
+int plue_output_open(struct plue_output *output) {
+    int pair[2];
+    output->from = -1;
+    output->to = -1;
+    if (plue_pipe(pair) != 0) {
+        return -1;
+    }
+    output->from = pair[0];
+    output->to = plue_copy_descriptor(STDERR_FILENO, STDERR_FILENO + 1);
+    return pair[1];
+}
+
+void plue_output_close(struct plue_output *output) {
+    plue_close(&output->from);
+    plue_close(&output->to);
+}
+
+/* Keeps the end of what came. */
+static void keep(struct plue_output *output, const char *bytes, size_t length) {
+    if (length > PLUE_OUTPUT_KEPT) {
+        bytes += length - PLUE_OUTPUT_KEPT;
+        length = PLUE_OUTPUT_KEPT;
+    }
+    size_t room = PLUE_OUTPUT_KEPT - output->kept;
+    if (length > room) {
+        size_t surplus = length - room;
+        memmove(output->last, output->last + surplus, output->kept - surplus);
+        output->kept -= surplus;
+    }
+    memcpy(output->last + output->kept, bytes, length);
+    output->kept += length;
+}
+
+static void enqueue(struct plue_output *output, const char *bytes, size_t length) {
+    size_t room = PLUE_OUTPUT_WAITING - output->waiting;
+    size_t fitting = output->to < 0 ? 0 : length < room ? length : room;
+    memcpy(output->bytes + output->waiting, bytes, fitting);
+    output->waiting += fitting;
+    output->dropped += output->to < 0 ? 0 : length - fitting;
+}
+
+/* Hands the line that was begun to the host. */
+static void log_line(struct plue_output *output) {
+    plue_events_log(output->line, output->line_length);
+    output->line_length = 0;
+}
+
+/* Puts lines together and hands them to the host. Returns false if the host takes none. */
+static bool log_bytes(struct plue_output *output, const char *bytes, size_t length) {
+    if (!plue_events_take_log()) {
+        return false;
+    }
+    for (size_t i = 0; i < length; i++) {
+        if (bytes[i] == '\n' || output->line_length == PLUE_OUTPUT_LINE) {
+            log_line(output);
+        }
+        if (bytes[i] != '\n') {
+            output->line[output->line_length++] = bytes[i];
+        }
+    }
+    return true;
+}
+
+void plue_output_read(struct plue_output *output) {
+    char bytes[16 << 10];
+    ssize_t length;
+    while (output->from >= 0) {
+        length = read(output->from, bytes, sizeof bytes);
+        if (length > 0) {
+            keep(output, bytes, (size_t)length);
+            if (!log_bytes(output, bytes, (size_t)length)) {
+                enqueue(output, bytes, (size_t)length);
+            }
+            if ((size_t)length < sizeof bytes) {
+                return;
+            }
+        } else if (length == 0 || (errno != EINTR && errno != EAGAIN)) {
+            if (output->line_length > 0) {
+                log_line(output);
+            }
+            plue_close(&output->from);
+        } else if (errno == EAGAIN) {
+            return;
+        }
+    }
+}
+
+bool plue_output_is_waiting(const struct plue_output *output) {
+    return output->to >= 0 && (output->waiting > 0 || output->dropped > 0);
+}
+
+void plue_output_write(struct plue_output *output) {
+    size_t portion = output->waiting < PORTION ? output->waiting : PORTION;
+    ssize_t written = 0;
+    if (portion > 0) {
+        written = write(output->to, output->bytes, portion);
+    } else if (output->dropped > 0) {
+        char note[100];
+        int length = snprintf(note, sizeof note,
+                              "plue: %" PRIu64 " bytes of the tools' output were dropped here\n",
+                              output->dropped);
+        output->dropped = 0;
+        written = write(output->to, note, (size_t)length) < 0 ? -1 : 0;
+    }
+    if (written < 0 && errno != EINTR && errno != EAGAIN) {
+        plue_close(&output->to);
+        output->waiting = 0;
+    } else if (written > 0) {
+        output->waiting -= (size_t)written;
+        memmove(output->bytes, output->bytes + written, output->waiting);
+    }
+}
+
+void plue_output_append_last(const struct plue_output *output, char *text, size_t size) {
+    const char *end = output->last + output->kept;
+    while (end > output->last && (end[-1] == '\n' || end[-1] == ' ')) {
+        end--;
+    }
+    const char *start = end;
+    for (int lines = 0; start > output->last && end - start < BYTES_SAID; start--) {
+        lines += start[-1] == '\n';
+        if (lines == LINES_SAID) {
+            break;
+        }
+    }
+    size_t length = strlen(text);
+    if (start < end) {
+        snprintf(text + length, size - length, ": %.*s", (int)(end - start), start);
+    }
+}

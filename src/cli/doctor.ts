@@ -1,0 +1,211 @@
+/**
+ * `plue doctor`: what is installed, and whether a call gets through each of it.
+ *
+ * @module
+ */
+
+import { execFile } from "node:child_process";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import process from "node:process";
+import { promisify } from "node:util";
+import { callThroughLibplue } from "../adapters/native/call_library.ts";
+import { findLibplue } from "../adapters/native/mod.ts";
+import { ToolDispatcher, ToolRegistry } from "../adapters/typebox/mod.ts";
+import { describeThrown, type ToolDefinition } from "../tool/mod.ts";
+import { EXIT, type Terminal } from "./terminal.ts";
+import { VERSION } from "./version.ts";
+
+/** What was found out about one part. */
+export interface Diagnosis {
+  readonly part: string;
+  /** `missing` is no fault: not everyone needs everything. */
+  readonly state: "works" | "missing" | "broken";
+  readonly detail: string;
+}
+
+const run = promisify(execFile);
+
+/** How long one part may take to answer, in milliseconds. */
+const PATIENCE_MS = 30_000;
+
+/** The runtimes, the options with which each runs a script, and the oldest that will do. */
+const RUNTIMES: readonly (readonly [name: string, args: readonly string[], oldest: string])[] = [
+  ["node", [], "20.19"],
+  ["bun", [], "1.2"],
+  ["deno", ["run", "--allow-all", "--node-modules-dir=manual", "--no-config"], "2.0"],
+];
+
+/** The tool that is called. */
+const ECHO: ToolDefinition = {
+  name: "echo",
+  description: "Answers what it is given.",
+  risk: "safe",
+  parameters: { type: "object", properties: { text: { type: "string" } }, required: ["text"] },
+  execute: (params: unknown) => params,
+};
+const PARAMS = '{"text":"hello"}';
+
+/**
+ * Looks at everything, and prints a table.
+ *
+ * @returns The exit code: 1 if something that is installed does not work.
+ */
+export async function doctor(terminal: Terminal): Promise<number> {
+  const { signal } = terminal.io;
+  const found = [
+    { part: "plue", state: "works", detail: `${VERSION} on ${runtimeName()}` } as const,
+    ...await Promise.all(RUNTIMES.map((runtime) => lookAtRuntime(...runtime, signal))),
+    ...await lookAtLibrary(signal),
+  ];
+  if (terminal.isJson) terminal.printJson(found);
+  else {
+    const colours = { works: "green", missing: "yellow", broken: "red" } as const;
+    terminal.print(terminal.table(
+      ["PART", "STATE", "DETAIL"],
+      found.map(({ part, state, detail }) => [part, state, detail]),
+      (text, column) =>
+        column === 1 ? terminal.paint(colours[text as Diagnosis["state"]], text) : text,
+    ));
+  }
+  return found.some(({ state }) => state === "broken") ? EXIT.failed : EXIT.ok;
+}
+
+/**
+ * Makes the call that the doctor asks other processes for, and prints its result.
+ *
+ * @param library The libplue to make it through; absent: through this runtime alone.
+ */
+export async function probe(library: string | undefined, terminal: Terminal): Promise<number> {
+  if (library !== undefined) {
+    const answer = await callThroughLibplue(library, ECHO.name, PARAMS);
+    terminal.print(answer ?? "");
+    return answer === undefined ? EXIT.failed : EXIT.ok;
+  }
+  const dispatcher = new ToolDispatcher(new ToolRegistry({ tools: [ECHO] }));
+  const result = await dispatcher.dispatch({ name: ECHO.name, arguments: PARAMS });
+  terminal.print(result.ok ? JSON.stringify(result.content) : result.error.message);
+  return result.ok ? EXIT.ok : EXIT.failed;
+}
+
+function runtimeName(): string {
+  const { bun, deno, node } = process.versions as Readonly<Record<string, string | undefined>>;
+  return bun !== undefined ? `Bun ${bun}` : deno !== undefined ? `Deno ${deno}` : `Node ${node}`;
+}
+
+/** This program: the bundle, or its source. */
+const PROGRAM = process.argv[1] ?? "";
+
+async function lookAtRuntime(
+  part: string,
+  args: readonly string[],
+  oldest: string,
+  signal: AbortSignal,
+): Promise<Diagnosis> {
+  let version: string;
+  try {
+    const { stdout } = await run(part, ["--version"], { signal, timeout: PATIENCE_MS });
+    version = /\d+\.\d+\.\d+/.exec(stdout)?.[0] ?? "?";
+  } catch {
+    return { part, state: "missing", detail: "not on the PATH" };
+  }
+  if (isOlder(version, oldest)) {
+    return { part, state: "broken", detail: `${version} is older than ${oldest}` };
+  }
+  return await tried(part, `${version}, a call works`, part, [...args, PROGRAM, "probe"], signal);
+}
+
+/** Looks at libplue, and at the sidecar that it starts. */
+async function lookAtLibrary(signal: AbortSignal): Promise<readonly Diagnosis[]> {
+  let library: string;
+  let sidecar: string | undefined;
+  try {
+    ({ library, sidecar } = findLibplue());
+  } catch (error) {
+    return [{ part: "libplue", state: "missing", detail: describeThrown(error) }];
+  }
+  const found = { part: "libplue", state: "works", detail: library } as const;
+  if (sidecar === undefined) {
+    const detail = 'run "npm run build:native", or build one with your tools (ffi/README.md)';
+    return [found, { part: "sidecar", state: "missing", detail }];
+  }
+  const host = await firstOf(["bun", "deno"], signal);
+  if (host === undefined) {
+    const detail = `${sidecar}, not tried: that takes Bun or Deno`;
+    return [found, { part: "sidecar", state: "missing", detail }];
+  }
+  const folder = await mkdtemp(join(tmpdir(), "plue-doctor-"));
+  try {
+    const tools = join(folder, "tools.mjs");
+    await writeFile(tools, toolsModule());
+    const [, args = []] = RUNTIMES.find(([name]) => name === host) ?? [];
+    return [
+      found,
+      await tried(
+        "sidecar",
+        `${sidecar}, a call through libplue works`,
+        host,
+        [...args, PROGRAM, "probe", library],
+        signal,
+        { PLUE_TOOLS: tools },
+      ),
+    ];
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** A module with the tool, over the package that this program is of. */
+function toolsModule(): string {
+  const own = import.meta.url;
+  const entry = new URL(own.endsWith(".ts") ? "../../mod.ts" : "./mod.js", own).href;
+  const { execute: _execute, ...data } = ECHO;
+  return [
+    `import { ToolRegistry } from ${JSON.stringify(entry)};`,
+    `const tool = { ...${JSON.stringify(data)}, execute: (params) => params };`,
+    "export const registry = new ToolRegistry({ tools: [tool] });",
+  ].join("\n");
+}
+
+async function firstOf(
+  names: readonly string[],
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  for (const name of names) {
+    const isThere = await run(name, ["--version"], { signal }).then(() => true, () => false);
+    if (isThere) return name;
+  }
+  return undefined;
+}
+
+/** Runs a probe. */
+async function tried(
+  part: string,
+  detail: string,
+  command: string,
+  args: readonly string[],
+  signal: AbortSignal,
+  env: Readonly<Record<string, string>> = {},
+): Promise<Diagnosis> {
+  try {
+    const { stdout } = await run(command, [...args], {
+      signal,
+      timeout: PATIENCE_MS,
+      env: { ...process.env, ...env },
+    });
+    if (stdout.trim() === PARAMS) return { part, state: "works", detail };
+    return { part, state: "broken", detail: `a call answered ${stdout.trim().slice(0, 200)}` };
+  } catch (error) {
+    signal.throwIfAborted();
+    const { stderr = "" } = error as { readonly stderr?: string };
+    const [line = ""] = stderr.trim().split("\n").slice(-1);
+    return { part, state: "broken", detail: line === "" ? describeThrown(error) : line };
+  }
+}
+
+function isOlder(version: string, oldest: string): boolean {
+  const [major = 0, minor = 0] = version.split(".").map(Number);
+  const [wantedMajor = 0, wantedMinor = 0] = oldest.split(".").map(Number);
+  return major < wantedMajor || major === wantedMajor && minor < wantedMinor;
+}

@@ -1,0 +1,153 @@
+/**
+ * `plue export` and `plue import`: tools in a provider's shape, with what is lost, and tools of
+ * documents as definitions of one's own.
+ *
+ * @module
+ */
+
+import { writeFile } from "node:fs/promises";
+import {
+  exportTools,
+  isTargetName,
+  listTargets,
+  type Loss,
+  type TargetName,
+} from "../formats/mod.ts";
+import { nearIds } from "../select/near_ids.ts";
+import { cleanText, clip, describeTool, type Tool } from "../tool/mod.ts";
+import { type SelectionFlags, type SourceFlags, toolsetOf, toolsFrom } from "./selection.ts";
+import { EXIT, type Terminal, usageError } from "./terminal.ts";
+
+/** The flags of `plue export`. */
+export interface ExportFlags extends SourceFlags, SelectionFlags {
+  readonly to: string;
+  readonly losses?: boolean;
+}
+
+/** The names of all targets. */
+export function targetNames(): readonly string[] {
+  return listTargets().flatMap(({ id, aliases }) => [id, ...aliases]).sort();
+}
+
+/** Reads the name of a target. */
+export function targetOf(name: string): TargetName {
+  if (isTargetName(name)) return name;
+  const names = targetNames();
+  const near = nearIds(name, names);
+  throw usageError(
+    `Cannot export to "${clip(name)}": ${
+      near.length > 0 ? `did you mean ${near.join(" or ")}?` : `the targets are ${names.join(", ")}`
+    }`,
+  );
+}
+
+/**
+ * Prints the tools in a target's shape, or what the target cannot express.
+ *
+ * @returns The exit code: 1 if a tool could not be exported.
+ */
+export async function exportTo(
+  sources: readonly string[],
+  flags: ExportFlags,
+  terminal: Terminal,
+): Promise<number> {
+  const target = targetOf(flags.to);
+  await using loaded = await toolsFrom(sources, flags, terminal.io);
+  const toolset = toolsetOf(loaded, flags);
+  const { tools, losses, rejected, warnings, names } = exportTools(toolset, target);
+  for (const { message } of warnings) terminal.warn(message);
+  for (const { tool, message } of rejected) {
+    terminal.note(`${terminal.paint("red", "rejected", terminal.io.stderr)} ${tool}: ${message}`);
+  }
+  if (terminal.isJson) {
+    const wire = Object.fromEntries(toolset.ids.map((id) => [id, names.nameOf(id)]));
+    terminal.printJson(
+      flags.losses === true ? { tools, losses, rejected, warnings, names: wire } : tools,
+    );
+  } else if (flags.losses === true) {
+    if (losses.length > 0) terminal.print(lossTable(terminal, losses));
+    else terminal.note(`Nothing is lost on the way to ${target}`);
+  } else {
+    terminal.printJson(tools);
+    if (losses.length > 0) terminal.note(`${losses.length} losses; --losses shows them`);
+  }
+  return rejected.length > 0 ? EXIT.failed : EXIT.ok;
+}
+
+const GRADES = { lost: "red", weakened: "yellow", ambiguous: "yellow", moved: "dim" } as const;
+
+function lossTable(terminal: Terminal, losses: readonly Loss[]): string {
+  return terminal.table(
+    ["TOOL", "WHERE", "KEYWORD", "GRADE", "WHAT"],
+    losses.map(({ tool, side, path, keyword, grade, message }) => [
+      ...[tool, `${side}${path}`, keyword, grade, message],
+    ]),
+    (text, column) =>
+      column === 3 ? terminal.paint(GRADES[text as keyof typeof GRADES], text) : text,
+  );
+}
+
+/** The flags of `plue import`. */
+export interface ImportFlags extends SourceFlags {
+  readonly out?: string;
+}
+
+/**
+ * Shows what becomes of a document's tools, or writes them as definitions into a file.
+ *
+ * @returns The exit code: 1 if a tool could not be imported.
+ */
+export async function importFrom(
+  source: string,
+  flags: ImportFlags,
+  terminal: Terminal,
+): Promise<number> {
+  await using loaded = await toolsFrom([source], flags, terminal.io);
+  const { registry: { tools }, imports } = loaded;
+  const warnings = imports.flatMap((one) => one.warnings);
+  const rejected = imports.flatMap((one) => one.rejected);
+  if (flags.out !== undefined) {
+    await writeFile(flags.out, definitionsText(flags.out, source, tools));
+    terminal.note(`Wrote ${tools.length} tools to ${flags.out}`);
+  } else if (terminal.isJson) {
+    terminal.printJson({ tools: tools.map(describeTool), warnings, rejected });
+  } else {
+    terminal.print(terminal.table(
+      ["TOOL", "RISK", "DESCRIPTION"],
+      tools.map(({ id, risk, description }) => [id, risk, description]),
+    ));
+  }
+  for (const { tool, path, message } of warnings) {
+    terminal.warn(`${tool === undefined ? "" : `${tool} `}${path}: ${message}`);
+  }
+  for (const { name = "", path, message } of rejected) {
+    const what = cleanText(`${name} ${path}: ${message}`, 1_000);
+    terminal.note(`${terminal.paint("red", "rejected", terminal.io.stderr)} ${what}`);
+  }
+  return rejected.length > 0 ? EXIT.failed : EXIT.ok;
+}
+
+/** What a definition has of what a description says. */
+const NOT_DEFINED = new Set(["id", "executable"]);
+
+/** Definitions as a module or, by the file's name, as JSON. */
+function definitionsText(file: string, source: string, tools: readonly Tool[]): string {
+  const definitions = tools.map((tool) =>
+    Object.fromEntries(
+      Object.entries(describeTool(tool)).filter(([name, value]) =>
+        !NOT_DEFINED.has(name) && value !== undefined
+      ),
+    )
+  );
+  const json = JSON.stringify(definitions, null, 2);
+  if (file.endsWith(".json")) return `${json}\n`;
+  // A comment must not be closed, and credentials in an address are not written.
+  const name = cleanText(source, 200).replaceAll("*/", "* /").replaceAll(/\/\/[^/@\s]*@/g, "//");
+  const type = /\.[cm]?ts$/.test(file);
+  return [
+    `/** Tools of ${name}. They are definitions: give each an \`execute\` function. */`,
+    ...(type ? [`import type { ToolDefinition } from "@plue/tools";`, ""] : []),
+    `export const tools${type ? ": readonly ToolDefinition[]" : ""} = ${json};`,
+    "",
+  ].join("\n");
+}

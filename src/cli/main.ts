@@ -1,0 +1,39 @@
+/**
+ * The program `plue`: the command, with this process around it.
+ *
+ * @module
+ */
+
+import { Console } from "node:console";
+import process from "node:process";
+import { runCommand } from "./program.ts";
+
+const { env, stdin, stdout, stderr } = process;
+
+// Standard output is for results. What tools log must not be mixed with them.
+globalThis.console = new Console(stderr, stderr) as typeof globalThis.console;
+
+const interrupted = new AbortController();
+
+/** Ctrl-C aborts what runs, which then ends by itself. A second one ends the process at once. */
+function interrupt(): void {
+  if (interrupted.signal.aborted) process.exit(130);
+  interrupted.abort(new DOMException("Interrupted", "AbortError"));
+}
+
+for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, interrupt);
+stdout.on("error", (error: NodeJS.ErrnoException) => {
+  // The reader has seen enough: `plue list | head -1`.
+  if (error.code === "EPIPE") process.exit(0);
+  throw error;
+});
+
+const { signal } = interrupted;
+const code = await runCommand(process.argv.slice(2), {
+  ...{ env, stdin, stdout, stderr, signal, interrupt },
+});
+// A module may keep timers and connections open, and what was written must arrive.
+await Promise.all(
+  [stdout, stderr].map((stream) => new Promise<unknown>((resolve) => stream.write("", resolve))),
+);
+process.exit(code);

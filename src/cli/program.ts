@@ -1,0 +1,259 @@
+/**
+ * The command `plue`: its subcommands, their flags, and their help. What a subcommand does is loaded
+ * when it runs.
+ *
+ * @module
+ */
+
+import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
+import { cleanText, describeThrown } from "../tool/mod.ts";
+import type { CallFlags } from "./call.ts";
+import type { CheckFlags } from "./check.ts";
+import { exitCodesHelp } from "./exit_codes.ts";
+import type { ExportFlags, ImportFlags } from "./export.ts";
+import type { ServeFlags } from "./serve/serve.ts";
+import type { NativeFlags } from "./native.ts";
+import { repeated, withSelection, withSources } from "./selection.ts";
+import type { ShowFlags } from "./show.ts";
+import { CommandError, type CommandIo, EXIT, Terminal } from "./terminal.ts";
+import { VERSION } from "./version.ts";
+
+/**
+ * Runs the command.
+ *
+ * @param words The command line, without the program's name.
+ * @returns The exit code.
+ */
+export async function runCommand(words: readonly string[], io: CommandIo): Promise<number> {
+  let exitCode: number = EXIT.ok;
+  const program = createProgram(io, (code) => void (exitCode = code ?? EXIT.ok));
+  try {
+    await program.parseAsync([...words], { from: "user" });
+    return exitCode;
+  } catch (error) {
+    if (error instanceof CommanderError) {
+      // Help and the version are no errors; commander has printed what is one.
+      return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
+    }
+    const terminal = new Terminal(io);
+    if (io.signal.aborted) {
+      terminal.note("Interrupted");
+      return 130;
+    }
+    terminal.note(cleanText(describeThrown(error, 4_000), 4_000));
+    return error instanceof CommandError ? error.exitCode : EXIT.failed;
+  }
+}
+
+type Flags = { readonly json?: boolean };
+
+/** Makes the program. Its actions tell `end` their exit code. */
+export function createProgram(io: CommandIo, end: (code: number | void) => void): Command {
+  const program = new Command("plue")
+    .description("One tool registry for AI agents: serve, find, call, export and check tools.")
+    .version(VERSION)
+    .exitOverride()
+    .enablePositionalOptions()
+    .showSuggestionAfterError()
+    .configureOutput({
+      writeOut: (text) => io.stdout.write(text),
+      writeErr: (text) => io.stderr.write(text),
+      getOutHelpWidth: () => io.stdout.columns ?? 100,
+      getErrHelpWidth: () => io.stderr.columns ?? 100,
+    })
+    .addHelpText(
+      "after",
+      `
+A source is a module that exports a registry or tools (tools.ts), an MCP server ("npx -y some-server",
+https://example.com/mcp), an OpenAPI document or a list of tools in a provider's shape (a file or URL
+that ends in .json or .yaml), or a plue service (http://127.0.0.1:8787). A name in front says what it
+is (module: mcp: openapi: tools: plue:) and which namespace its tools get: files=mcp:my-server.
+
+Exit codes:
+${exitCodesHelp()}`,
+    );
+
+  /** Adds a subcommand with `--json`. */
+  const add = (usage: string, description: string, ...examples: readonly string[]): Command => {
+    const command = program.command(usage).description(description)
+      .addOption(new Option("--json", "print JSON"));
+    return command.addHelpText("after", examplesHelp(examples));
+  };
+  const terminalOf = ({ json }: Flags): Terminal => new Terminal(io, json);
+
+  withSelection(withSources(add(
+    "serve [source...]",
+    "Serve tools over HTTP and MCP, and follow the files that they are in",
+    "plue serve tools.ts",
+    "plue serve tools.ts https://api.example.com/openapi.json --port 9000 --max-risk high",
+    "plue serve tools.ts --stdio",
+  ))).option("-p, --port <port>", "where to listen, 0 for any free port (PORT, or 8787)")
+    .option("--host <host>", "the address to listen on (HOST, or 127.0.0.1)")
+    .option("--stdio", "serve MCP on standard input and output, for desktop clients")
+    .option("--no-watch", "do not load the tools again when their files change")
+    .addHelpText(
+      "after",
+      `
+Tools of medium risk or less are served unless --max-risk (PLUE_MAX_RISK) says otherwise. PLUE_TOKEN
+is what callers must present as a bearer token; without it, only this machine is served.`,
+    )
+    .action(async (sources: readonly string[], flags: ServeFlags & Flags) => {
+      const { serve } = await import("./serve/serve.ts");
+      end(await serve(sources, flags, terminalOf(flags)));
+    });
+
+  withSelection(withSources(add(
+    "list [source...]",
+    "List the tools that a caller sees",
+    "plue list tools.ts",
+    'plue list "npx -y @modelcontextprotocol/server-everything"',
+    "plue list --from tools.ts --role impl --max-risk low --json",
+  ))).action(async (sources: readonly string[], flags: ShowFlags & Flags) => {
+    const { list } = await import("./show.ts");
+    await list(sources, flags, terminalOf(flags));
+  });
+
+  withSelection(withSources(add(
+    "show <tool>",
+    "Show one tool and its flags",
+    "plue show file-read --from tools.ts",
+  ))).action(async (id: string, flags: ShowFlags & Flags) => {
+    const { show } = await import("./show.ts");
+    await show(id, flags, terminalOf(flags));
+  });
+
+  withSelection(withSources(add(
+    "explain <tool>",
+    "Say why a caller sees a tool, or does not",
+    "plue explain terminal-execute --from tools.ts --max-risk low --no-terminal",
+  ))).action(async (id: string, flags: ShowFlags & Flags) => {
+    const { explain } = await import("./show.ts");
+    await explain(id, flags, terminalOf(flags));
+  });
+
+  withSelection(withSources(add(
+    "search <words...>",
+    "Find the tools that serve a question, best first",
+    'plue search --from tools.ts "read a file"',
+  ))).addOption(
+    new Option("--limit <count>", "how many to show").argParser(wholeNumber),
+  ).action(async (words: readonly string[], flags: ShowFlags & Flags) => {
+    const { search } = await import("./show.ts");
+    await search(words.join(" "), flags, terminalOf(flags));
+  });
+
+  withSelection(withSources(add(
+    "call <tool> [arguments...]",
+    "Call a tool. Its arguments follow its id: flags from its schema, or JSON",
+    "plue call --from tools.ts file-read --path README.md",
+    "plue call --from http://127.0.0.1:8787 search --opts.depth 2 --tags a --tags b",
+    `plue call --from tools.ts search --json '{"opts": {"depth": 2}}'`,
+    "plue call --from tools.ts search @arguments.json --query @question.txt",
+    "plue call --from tools.ts search --help",
+  ))).passThroughOptions().addOption(
+    new Option("-y, --yes", "approve the call if its tool wants that"),
+  ).addOption(
+    new Option("--timeout <ms>", "how long the call may take, in milliseconds")
+      .argParser(wholeNumber),
+  ).action(async (id: string, words: readonly string[], flags: CallFlags & Flags) => {
+    const { call } = await import("./call.ts");
+    end(await call(id, words, flags, terminalOf(flags)));
+  });
+
+  withSelection(withSources(add(
+    "export [source...]",
+    "Print the tools in a provider's shape",
+    "plue export tools.ts --to openai.responses",
+    "plue export tools.ts --to gemini --losses",
+    "plue export openapi.yaml --to anthropic > tools.json",
+  ))).requiredOption("-t, --to <target>", "the target, such as openai.strict, anthropic or gemini")
+    .option("--losses", "show what the target cannot express instead")
+    .action(async (sources: readonly string[], flags: ExportFlags & Flags) => {
+      const { exportTo } = await import("./export.ts");
+      end(await exportTo(sources, flags, terminalOf(flags)));
+    });
+
+  withSources(add(
+    "import <source>",
+    "Show what becomes of the tools of a document or a server, or write them down",
+    "plue import https://api.example.com/openapi.json",
+    "plue import anthropic_tools.json --out tools.ts",
+  )).option("-o, --out <file>", "write definitions into a .ts, .js or .json file")
+    .action(async (source: string, flags: ImportFlags & Flags) => {
+      const { importFrom } = await import("./export.ts");
+      end(await importFrom(source, flags, terminalOf(flags)));
+    });
+
+  withSelection(withSources(add(
+    "check [source...]",
+    "Look for what models and providers trip over, and count tokens",
+    "plue check tools.ts",
+    "plue check tools.ts --to openai.strict --to gemini --strict",
+  ))).addOption(repeated("-t, --to <target>", "a target to look at, instead of the usual four"))
+    .option("--strict", "let warnings fail, too")
+    .action(async (sources: readonly string[], flags: CheckFlags & Flags) => {
+      const { check } = await import("./check.ts");
+      end(await check(sources, flags, terminalOf(flags)));
+    });
+
+  add("doctor", "Say what is installed, and try a call through each of it", "plue doctor")
+    .action(async (flags: Flags) => {
+      const { doctor } = await import("./doctor.ts");
+      end(await doctor(terminalOf(flags)));
+    });
+
+  // What the doctor asks the other runtimes for.
+  program.command("probe [library]", { hidden: true })
+    .action(async (library: string | undefined) => {
+      const { probe } = await import("./doctor.ts");
+      end(await probe(library, new Terminal(io)));
+    });
+
+  add(
+    "native",
+    "Say how to compile and link with libplue, or where it is",
+    "cc host.c -o host $(plue native --cflags --libs)",
+    "plue native --libs --static --target linux-arm64",
+  ).option("--cflags", "the flags for the compiler")
+    .option("--libs", "the flags for the linker")
+    .option("--static", "link it statically")
+    .option("--target <platform>", "for another platform, such as linux-arm64-musl or darwin-arm64")
+    .action(async (flags: NativeFlags & Flags) => {
+      const { native } = await import("./native.ts");
+      end(native(flags, terminalOf(flags)));
+    });
+
+  program.command("completion <shell>").description("Print a completion script: bash, zsh or fish")
+    .addHelpText(
+      "after",
+      examplesHelp([
+        "source <(plue completion bash)      # in ~/.bashrc",
+        "source <(plue completion zsh)       # in ~/.zshrc, after compinit",
+        "plue completion fish | source       # in ~/.config/fish/config.fish",
+      ]),
+    )
+    .action(async (shell: string) => {
+      const { completionScript } = await import("./completion.ts");
+      new Terminal(io).print(completionScript(shell));
+    });
+
+  // What the scripts ask.
+  program.command("complete <shell> <line>", { hidden: true })
+    .action(async (shell: string, line: string) => {
+      const { complete } = await import("./completion.ts");
+      const found = await complete(program, shell, line, io);
+      if (found.length > 0) new Terminal(io).print(found.join("\n"));
+    });
+
+  return program;
+}
+
+function examplesHelp(examples: readonly string[]): string {
+  return `\nExamples:\n${examples.map((line) => `  $ ${line}`).join("\n")}`;
+}
+
+/** Reads a number of an option. */
+function wholeNumber(text: string): number {
+  if (/^[1-9]\d{0,9}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError("It must be a whole number above 0.");
+}

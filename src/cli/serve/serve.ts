@@ -1,0 +1,188 @@
+/**
+ * `plue serve`: the tools over HTTP and MCP, until Ctrl-C.
+ *
+ * @module
+ */
+
+import {
+  bearerAuth,
+  createToolHandler,
+  limitFailedLogins,
+  serveFormats,
+} from "../../adapters/hono/mod.ts";
+import { createMcpEndpoint } from "../../adapters/mcp/mod.ts";
+import { ToolDispatcher } from "../../adapters/typebox/mod.ts";
+import { fitBudget } from "../../finding/mod.ts";
+import * as formats from "../../formats/mod.ts";
+import type { Selection, ToolPolicy } from "../../select/mod.ts";
+import { describeThrown } from "../../tool/mod.ts";
+import { type SelectionFlags, selectionOf, type SourceFlags, toolsFrom } from "../selection.ts";
+import type { LoadedTools } from "../sources/mod.ts";
+import { CommandError, EXIT, type Terminal } from "../terminal.ts";
+import { VERSION } from "../version.ts";
+import { banner } from "./banner.ts";
+import { clientAddress, listen } from "./listen.ts";
+import { hostOf, readSettings, type ServeSettings, urlOf } from "./settings.ts";
+import { serveStdio } from "./stdio.ts";
+import { supervise, Supervised } from "./watch.ts";
+
+/** The flags of `plue serve`. */
+export interface ServeFlags extends SourceFlags, SelectionFlags {
+  readonly port?: string;
+  readonly host?: string;
+  readonly stdio?: boolean;
+  readonly watch: boolean;
+}
+
+/**
+ * Serves tools until it is interrupted.
+ *
+ * @returns The exit code.
+ */
+export async function serve(
+  sources: readonly string[],
+  flags: ServeFlags,
+  terminal: Terminal,
+): Promise<number> {
+  const { io } = terminal;
+  const settings = readSettings(io.env, flags);
+  const supervised = Supervised.here(io);
+  // Another process serves, which is replaced when a file changes.
+  if (supervised === undefined && flags.watch && flags.stdio !== true) {
+    return await supervise(terminal);
+  }
+  await using loaded = await toolsFrom(sources, flags, io);
+  const access = await accessOf(loaded, flags, settings, terminal);
+  const { selection } = access;
+  const mcp = createMcpEndpoint(loaded.registry, { ...access, name: "plue", version: VERSION });
+  if (flags.stdio === true) {
+    return await serveStdio(mcp, (name) => {
+      const toolset = loaded.registry.select(selection);
+      return toolset.get(formats.exportTools(toolset, "mcp").names.idOf(name) ?? "")?.parameters;
+    }, io);
+  }
+
+  const { explorer } = await import("../../explorer/mod.ts");
+  const app = createToolHandler(loaded.registry, {
+    ...access,
+    explorer,
+    formats: serveFormats(formats, { fitBudget, openapi: { title: "plue" } }),
+    ...(settings.token === undefined ? { openExplain: true } : {}),
+  });
+  app.all("/mcp", mcp.handle);
+
+  const port = await supervised?.loaded(loaded.files) ?? settings.port;
+  const server = await listen((request, env) => app.fetch(request, env as object), {
+    ...{ host: settings.host, port },
+  });
+  supervised?.listening(server.port);
+  const toolset = loaded.registry.select(selection);
+  const url = urlOf(settings.host, server.port);
+  const { count } = loaded.registry;
+  if (supervised?.isReload === true) {
+    terminal.note(`Loaded again: ${toolset.available().length} of ${count} tools`);
+  } else if (terminal.isJson) {
+    terminal.printJson({ url, mcp: `${url}/mcp`, tools: toolset.available().map(({ id }) => id) });
+  } else terminal.print(banner(loaded.sources, url, settings, toolset, count, terminal));
+
+  await aborted(io.signal);
+  // Closing the connections aborts their calls, which stop their commands and roll back.
+  await server.close();
+  return EXIT.ok;
+}
+
+/** How often an address may show a wrong token. */
+const FAILED_LOGINS = { limit: 10, windowMs: 60_000, clientAddress };
+
+/** Who may call what: the same over HTTP and over MCP. */
+async function accessOf(
+  loaded: LoadedTools,
+  flags: ServeFlags,
+  settings: ServeSettings,
+  terminal: Terminal,
+) {
+  const { registry } = loaded;
+  const selection: Selection = {
+    ...selectionOf(flags),
+    maxRisk: settings.maxRisk,
+    scopes: flags.scope ?? [],
+    role: settings.role ?? null,
+    ...(Object.keys(loaded.selection).length === 0 ? {} : { policies: [withinModule(loaded)] }),
+  };
+  await recover(loaded, selection, terminal);
+  const log = (error: unknown): void => terminal.note(logText(error));
+  const isRemote = flags.stdio !== true && settings.token !== undefined;
+  return {
+    selection,
+    allowedHosts: settings.isLoopback
+      ? ["localhost", "127.0.0.1", "[::1]", hostOf(settings.host)]
+      : "any" as const,
+    dispatcher: new ToolDispatcher(registry, {
+      onError: ({ error }) => log(error),
+      ...loaded.dispatch,
+    }),
+    onError: log,
+    // Without a token only loopback is served (the settings see to it), and the handler checks Host
+    // and Origin, so that no web page can call. With one, the token is the check, under any name.
+    ...(isRemote
+      ? {
+        authorize: limitFailedLogins(
+          bearerAuth({
+            tokens: new Map([[
+              settings.token ?? "",
+              { ...(settings.role === undefined ? {} : { role: settings.role }), explain: true },
+            ]]),
+          }),
+          FAILED_LOGINS,
+        ),
+      }
+      : { openExecution: true }),
+  };
+}
+
+/** What the log is told of an error: the owner reads it, so the stack is there. */
+function logText(error: unknown): string {
+  return error instanceof Error && error.stack !== undefined ? error.stack : describeThrown(error);
+}
+
+/** Keeps the tools that the module lets anyone have. */
+function withinModule({ registry, selection }: LoadedTools): ToolPolicy {
+  return {
+    name: "module",
+    allow: (tool) => !!tool && registry.select(selection).has(tool.id),
+    reason: (tool) => registry.select(selection).explain(tool.id).reason,
+  };
+}
+
+/** A transaction manager that can undo what a process left open that died. */
+interface Recoverable {
+  recover?(): unknown;
+}
+
+/** A server that may change something first rolls back the open transactions of an earlier run. */
+async function recover(
+  { registry, dispatch }: LoadedTools,
+  selection: Selection,
+  terminal: Terminal,
+): Promise<void> {
+  const { recover } = (dispatch.transactions ?? {}) as Recoverable;
+  const isNeeded = registry.select(selection).tools.some((tool) => tool.requiresTransaction);
+  if (!isNeeded || typeof recover !== "function") return;
+  try {
+    const count = await recover.call(dispatch.transactions);
+    if (typeof count === "number" && count > 0) {
+      terminal.note(`Rolled back ${count} transactions of an earlier run`);
+    }
+  } catch (cause) {
+    // The message names what remains, for a person to look at.
+    throw new CommandError(describeThrown(cause, 4_000), EXIT.failed, { cause });
+  }
+}
+
+/** Resolves at Ctrl-C. */
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+}

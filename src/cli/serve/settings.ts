@@ -1,0 +1,128 @@
+/**
+ * The settings of `plue serve`: flags, or else environment variables. Pure functions, so that they
+ * can be tested.
+ *
+ * | flag | variable | meaning | default |
+ * |---|---|---|---|
+ * | `--port` | `PORT` | where to listen; 0 is any free port | 8787 |
+ * | `--host` | `HOST` | the address to listen on; others than loopback need `PLUE_TOKEN` | 127.0.0.1 |
+ * | `--max-risk` | `PLUE_MAX_RISK` | the highest risk that is served | medium |
+ * | `--role` | `PLUE_ROLE` | the role that callers have | none |
+ * | | `PLUE_TOKEN` | what callers must present as a bearer token: 16 or more characters | none |
+ *
+ * @module
+ */
+
+import { isRiskLevel, RISK_LEVELS, type RiskLevel } from "../../tool/mod.ts";
+import { usageError } from "../terminal.ts";
+
+/** What the server does. */
+export interface ServeSettings {
+  readonly port: number;
+  readonly host: string;
+  /** Whether only programs on this machine can reach the server. */
+  readonly isLoopback: boolean;
+  readonly maxRisk: RiskLevel;
+  /** The role of every caller. Absent: they see the tools without roles. */
+  readonly role: string | undefined;
+  /** The token that callers must send. Absent: none is needed. */
+  readonly token: string | undefined;
+}
+
+/** The settings that flags have. A token is none of them: other users see command lines. */
+export interface SettingsFlags {
+  readonly port?: string;
+  readonly host?: string;
+  readonly maxRisk?: string;
+  readonly role?: string;
+}
+
+/** The variable of each flag. */
+const VARIABLES = {
+  port: "PORT",
+  host: "HOST",
+  maxRisk: "PLUE_MAX_RISK",
+  role: "PLUE_ROLE",
+} as const satisfies Record<keyof SettingsFlags, string>;
+
+/**
+ * Reads the settings. An empty variable counts as one that is not set.
+ *
+ * @param environment The variables.
+ * @param flags The flags, which come first.
+ * @throws {CommandError} If a value cannot be used. The message is one line.
+ */
+export function readSettings(
+  environment: Readonly<Record<string, string | undefined>>,
+  flags: SettingsFlags = {},
+): ServeSettings {
+  const value = (flag: keyof SettingsFlags): string | undefined =>
+    flags[flag] ?? (environment[VARIABLES[flag]]?.trim() || undefined);
+  const wrong = (flag: keyof SettingsFlags, wanted: string): never => {
+    const dashed = `--${flag.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+    const name = flags[flag] === undefined ? VARIABLES[flag] : dashed;
+    throw usageError(
+      `Cannot serve: ${name} is ${JSON.stringify(value(flag)?.slice(0, 100))}, and ${wanted}`,
+    );
+  };
+
+  const portText = value("port") ?? "8787";
+  const port = /^\d{1,5}$/.test(portText) ? Number(portText) : NaN;
+  if (!(port <= 65_535)) wrong("port", "must be a whole number from 0 to 65535");
+
+  const host = bareHost(value("host") ?? "127.0.0.1");
+  const isNumbers = /^[\d.]+$/.test(host);
+  if (!/^[A-Za-z0-9.:_-]{1,253}$/.test(host) || (isNumbers && !isIpv4(host))) {
+    wrong("host", "must be a host name or an address to listen on, such as 127.0.0.1");
+  }
+
+  const maxRisk = value("maxRisk") ?? "medium";
+  if (!isRiskLevel(maxRisk)) return wrong("maxRisk", `must be one of ${RISK_LEVELS.join(", ")}`);
+
+  const role = value("role");
+  if (role !== undefined && !/^[\w.:-]{1,128}$/.test(role)) {
+    wrong("role", "must be a role's name: letters, digits, _ . : or -");
+  }
+
+  // A message must not show the token, even a wrong one.
+  const token = environment["PLUE_TOKEN"]?.trim() || undefined;
+  if (token !== undefined && !/^[\x21-\x7e]{16,1024}$/.test(token)) {
+    throw usageError(
+      "Cannot serve: PLUE_TOKEN must be 16 to 1024 visible ASCII characters without spaces",
+    );
+  }
+  const isLoopback = isLoopbackHost(host);
+  if (!isLoopback && token === undefined) {
+    wrong(
+      "host",
+      "others can reach it; set PLUE_TOKEN to a secret that callers must present, or leave it at " +
+        "127.0.0.1",
+    );
+  }
+  return { port, host, isLoopback, maxRisk, role, token };
+}
+
+/** The address as a URL, with a host that a client on this machine can use. */
+export function urlOf(host: string, port: number): string {
+  const reachable = host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "::1" : host;
+  return `http://${hostOf(reachable)}:${port}`;
+}
+
+/** A host as it is written in a URL: an IPv6 address in brackets. */
+export function hostOf(host: string): string {
+  return host.includes(":") ? `[${host}]` : host;
+}
+
+/** Whether only this machine can reach a server on that host. */
+function isLoopbackHost(host: string): boolean {
+  return host === "localhost" || host === "::1" || (isIpv4(host) && host.startsWith("127."));
+}
+
+/** Four numbers up to 255, each written in one way only. */
+function isIpv4(host: string): boolean {
+  return /^(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.(?!$)|$)){4}$/.test(host);
+}
+
+function bareHost(host: string): string {
+  return host.startsWith("[") && host.endsWith("]") ? host.slice(1, -1) : host;
+}

@@ -1,0 +1,256 @@
+/**
+ * `plue serve --stdio`: an MCP server on standard input and output. Each message becomes a request to
+ * the endpoint that HTTP clients use, so both answer alike.
+ *
+ * @module
+ */
+
+import { once } from "node:events";
+import { createInterface } from "node:readline";
+import { EventSourceParserStream } from "eventsource-parser/stream";
+import type { McpEndpoint } from "../../adapters/mcp/mod.ts";
+import { describeThrown, isObject, type JsonSchema } from "../../tool/mod.ts";
+import { type CommandIo, EXIT } from "../terminal.ts";
+
+/** Nothing listens here: the endpoint is called, not fetched. */
+const ADDRESS = "http://localhost/mcp";
+
+/** Where a request of 2026-07-28 names its revision. */
+const VERSION_KEY = "io.modelcontextprotocol/protocolVersion";
+
+const PARSE_ERROR = -32_700;
+const INTERNAL_ERROR = -32_603;
+
+/**
+ * Serves until standard input ends, or Ctrl-C.
+ *
+ * @param schemaOf Gives the schema of a tool's arguments, by its name in MCP.
+ * @returns The exit code.
+ */
+export async function serveStdio(
+  endpoint: Pick<McpEndpoint, "fetch">,
+  schemaOf: SchemaOf,
+  io: Pick<CommandIo, "stdin" | "stdout" | "stderr" | "signal">,
+): Promise<number> {
+  const connection = new Connection(endpoint, schemaOf, io);
+  const lines = createInterface({ input: io.stdin, crlfDelay: Infinity });
+  const close = (): void => lines.close();
+  io.signal.addEventListener("abort", close, { once: true });
+  const running = new Set<Promise<void>>();
+  for await (const line of lines) {
+    if (line.trim() === "") continue;
+    const work = connection.take(line);
+    running.add(work);
+    void work.finally(() => running.delete(work));
+    // What follows needs the session that it begins.
+    if (connection.isBeginning) await work;
+  }
+  // What was asked for is answered. Streams of changes are closed.
+  connection.endStreams();
+  if (io.signal.aborted) connection.abortAll();
+  await Promise.all(running);
+  return EXIT.ok;
+}
+
+/** Gives the schema of a tool's arguments. */
+export type SchemaOf = (name: string) => JsonSchema | undefined;
+
+/** One client. */
+class Connection {
+  readonly #endpoint: Pick<McpEndpoint, "fetch">;
+  readonly #schemaOf: SchemaOf;
+  readonly #io: Pick<CommandIo, "stdout" | "stderr">;
+  /** What is being answered, by the id of its request. */
+  readonly #running = new Map<unknown, AbortController>();
+  readonly #streams = new Set<AbortController>();
+  /** What older clients are served with after `initialize`. */
+  #session: Readonly<Record<string, string>> = {};
+  isBeginning = false;
+
+  constructor(
+    endpoint: Pick<McpEndpoint, "fetch">,
+    schemaOf: SchemaOf,
+    io: Pick<CommandIo, "stdout" | "stderr">,
+  ) {
+    this.#endpoint = endpoint;
+    this.#schemaOf = schemaOf;
+    this.#io = io;
+  }
+
+  /** Answers one line. Never rejects. */
+  async take(line: string): Promise<void> {
+    let message: unknown;
+    try {
+      message = JSON.parse(line);
+    } catch {
+      return await this.#fail(null, PARSE_ERROR, "Cannot read the line: it is no JSON");
+    }
+    const { id = null, method, params } = (isObject(message) ? message : {}) as {
+      readonly id?: unknown;
+      readonly method?: unknown;
+      readonly params?: unknown;
+    };
+    if (method === "notifications/cancelled" && isObject(params)) {
+      this.#running.get(params["requestId"])?.abort();
+    }
+    this.isBeginning = method === "initialize";
+    const controller = new AbortController();
+    if (id !== null) this.#running.set(id, controller);
+    if (method === "subscriptions/listen") this.#streams.add(controller);
+    try {
+      const response = await this.#post(message, line, controller.signal);
+      if (method === "initialize") this.#begin(response);
+      await this.#answer(response, id, controller.signal);
+      if (method === "notifications/initialized") void this.#follow();
+    } catch (error) {
+      if (controller.signal.aborted) return;
+      this.#io.stderr.write(`${describeThrown(error)}\n`);
+      await this.#fail(id, INTERNAL_ERROR, "Internal error");
+    } finally {
+      this.isBeginning = false;
+      if (this.#running.get(id) === controller) this.#running.delete(id);
+      this.#streams.delete(controller);
+    }
+  }
+
+  endStreams(): void {
+    for (const controller of this.#streams) controller.abort();
+  }
+
+  abortAll(): void {
+    for (const controller of this.#running.values()) controller.abort();
+  }
+
+  /** Sends a message to the endpoint, with the headers that HTTP has beside it. */
+  async #post(message: unknown, body: string, signal: AbortSignal): Promise<Response> {
+    const { method, params } = (isObject(message) ? message : {}) as {
+      readonly method?: unknown;
+      readonly params?: unknown;
+    };
+    const { _meta: meta, name, uri, arguments: args } = (isObject(params) ? params : {}) as {
+      readonly _meta?: unknown;
+      readonly name?: unknown;
+      readonly uri?: unknown;
+      readonly arguments?: unknown;
+    };
+    const version = isObject(meta) ? meta[VERSION_KEY] : undefined;
+    const target = name ?? uri;
+    const headers = typeof version === "string"
+      ? {
+        "mcp-protocol-version": version,
+        "mcp-method": String(method),
+        ...(typeof target === "string" ? { "mcp-name": headerOf(target) } : {}),
+        ...(method === "tools/call" ? argumentHeaders(this.#schemaOf(String(name)), args) : {}),
+      }
+      : this.#session;
+    return await this.#endpoint.fetch(
+      new Request(ADDRESS, {
+        method: "POST",
+        headers: {
+          host: "localhost",
+          "content-type": "application/json",
+          accept: "application/json, text/event-stream",
+          ...headers,
+        },
+        body,
+        signal,
+      }),
+    );
+  }
+
+  /** Writes what a response holds: messages as JSON or as events. */
+  async #answer(
+    response: Response,
+    id: unknown,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const type = response.headers.get("content-type") ?? "";
+    if (type.startsWith("text/event-stream") && response.body !== null) {
+      return await this.#pump(response.body, signal);
+    }
+    const body: unknown = type.includes("json") ? await response.json() : await response.text();
+    // A client does not expect an answer to what it has cancelled.
+    if (signal.aborted) return;
+    const messages = Array.isArray(body) ? body : [body];
+    if (messages.every((one) => isObject(one) && one["jsonrpc"] === "2.0")) {
+      for (const one of messages) await this.#write(one);
+    } else if (id !== null) {
+      const { detail = `The endpoint answered ${response.status}` } = body as { detail?: string };
+      await this.#fail(id, INTERNAL_ERROR, detail);
+    }
+  }
+
+  async #pump(body: ReadableStream<Uint8Array>, signal: AbortSignal): Promise<void> {
+    const events = body
+      .pipeThrough(new TextDecoderStream() as ReadableWritablePair<string, Uint8Array>)
+      .pipeThrough(new EventSourceParserStream(), { signal });
+    for await (const { data } of events) {
+      if (signal.aborted) return;
+      if (data !== "") await this.#write(JSON.parse(data));
+    }
+  }
+
+  /** Remembers the session of an older client. */
+  #begin(response: Response): void {
+    const session = response.headers.get("mcp-session-id");
+    if (session !== null) this.#session = { "mcp-session-id": session };
+  }
+
+  /** Follows the changes of the list for an older client, as the endpoint's `GET` stream has them. */
+  async #follow(): Promise<void> {
+    const controller = new AbortController();
+    this.#streams.add(controller);
+    const { signal } = controller;
+    try {
+      const response = await this.#endpoint.fetch(
+        new Request(ADDRESS, {
+          headers: { host: "localhost", accept: "text/event-stream", ...this.#session },
+          signal,
+        }),
+      );
+      if (response.ok && response.body !== null) await this.#pump(response.body, signal);
+    } catch {
+      // The tools work without notifications.
+    } finally {
+      this.#streams.delete(controller);
+    }
+  }
+
+  async #fail(id: unknown, code: number, message: string): Promise<void> {
+    await this.#write({ jsonrpc: "2.0", id, error: { code, message } });
+  }
+
+  async #write(message: unknown): Promise<void> {
+    if (this.isBeginning) {
+      // The revision that was agreed on.
+      const { result } = message as { readonly result?: { readonly protocolVersion?: unknown } };
+      const version = result?.protocolVersion;
+      if (typeof version === "string") {
+        this.#session = { ...this.#session, "mcp-protocol-version": version };
+      }
+    }
+    const { stdout } = this.#io;
+    if (!stdout.write(`${JSON.stringify(message)}\n`)) await once(stdout, "drain");
+  }
+}
+
+/** The headers for the arguments that a schema marks with `x-mcp-header`. */
+function argumentHeaders(schema: unknown, args: unknown): Record<string, string> {
+  if (!isObject(schema) || !isObject(schema["properties"]) || !isObject(args)) return {};
+  const headers: Record<string, string> = {};
+  for (const [name, property] of Object.entries(schema["properties"])) {
+    const value = Object.hasOwn(args, name) ? args[name] : undefined;
+    const header = isObject(property) ? property["x-mcp-header"] : undefined;
+    if (typeof header === "string" && ["string", "number", "boolean"].includes(typeof value)) {
+      headers[`mcp-param-${header}`] = headerOf(String(value));
+    } else Object.assign(headers, argumentHeaders(property, value));
+  }
+  return headers;
+}
+
+/** A name as the value of a header: what ASCII has not is sent in Base64, as the protocol says. */
+function headerOf(name: string): string {
+  if (/^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/.test(name) && !name.startsWith("=?")) return name;
+  const bytes = new TextEncoder().encode(name);
+  return `=?base64?${btoa(String.fromCharCode(...bytes))}?=`;
+}

@@ -1,0 +1,216 @@
+/**
+ * Serves in a child process, which is replaced when a file of its tools changes. The new one loads
+ * the tools before the old one stops, so a file with an error in it changes nothing.
+ *
+ * @module
+ */
+
+import { type ChildProcess, spawn } from "node:child_process";
+import { existsSync, readFileSync, watch } from "node:fs";
+import { basename, dirname, extname, join } from "node:path";
+import process from "node:process";
+import { type CommandIo, EXIT, type Terminal } from "../terminal.ts";
+
+/** Tells a child that it is one: `first`, or `again` for one that replaces another. */
+const VARIABLE = "PLUE_SUPERVISED";
+
+/** What the processes tell each other. */
+type Message =
+  | { readonly type: "loaded"; readonly files: readonly string[] }
+  | { readonly type: "listen"; readonly port?: number | undefined }
+  | { readonly type: "listening"; readonly port: number }
+  | { readonly type: "stop" };
+
+/** The child's side. */
+export class Supervised {
+  readonly isReload: boolean;
+  readonly #told: Promise<number | undefined>;
+
+  private constructor(io: CommandIo, isReload: boolean) {
+    this.isReload = isReload;
+    const stop = (): void => {
+      if (!io.signal.aborted) io.interrupt();
+    };
+    // The supervisor was killed.
+    process.on("disconnect", stop);
+    this.#told = new Promise((resolve) => {
+      process.on("message", (message: Message) => {
+        if (message.type === "listen") resolve(message.port);
+        else if (message.type === "stop") stop();
+      });
+    });
+  }
+
+  /** What this process is told to be; `undefined` if it is on its own. */
+  static here(io: CommandIo): Supervised | undefined {
+    const role = process.send === undefined ? undefined : process.env[VARIABLE];
+    // Commands that tools start are not supervised.
+    delete process.env[VARIABLE];
+    return role === undefined ? undefined : new Supervised(io, role === "again");
+  }
+
+  /** Says that the tools are loaded, and waits for the port to listen on, if that is decided. */
+  async loaded(files: readonly string[]): Promise<number | undefined> {
+    process.send?.({ type: "loaded", files: withImports(files) } satisfies Message);
+    return await this.#told;
+  }
+
+  /** Says that it listens. */
+  listening(port: number): void {
+    process.send?.({ type: "listening", port } satisfies Message);
+  }
+}
+
+/** The supervisor's side of one child. */
+class Server {
+  readonly loaded: Promise<readonly string[]>;
+  readonly listening: Promise<number>;
+  readonly ended: Promise<number>;
+  readonly #child: ChildProcess;
+
+  constructor(isReload: boolean) {
+    const child = spawn(process.execPath, [...process.execArgv, ...process.argv.slice(1)], {
+      stdio: ["inherit", "inherit", "inherit", "ipc"],
+      env: { ...process.env, [VARIABLE]: isReload ? "again" : "first" },
+    });
+    this.#child = child;
+    this.loaded = new Promise((resolve) => {
+      child.on("message", (message: Message) => {
+        if (message.type === "loaded") resolve(message.files);
+      });
+    });
+    this.listening = new Promise((resolve) => {
+      child.on("message", (message: Message) => {
+        if (message.type === "listening") resolve(message.port);
+      });
+    });
+    this.ended = new Promise((resolve) => {
+      child.on("error", () => resolve(EXIT.failed));
+      child.on("exit", (code) => resolve(code ?? EXIT.failed));
+    });
+  }
+
+  tell(message: Message): void {
+    if (this.#child.connected) this.#child.send(message);
+  }
+}
+
+/**
+ * Serves with the command line of this process until it is interrupted.
+ *
+ * @returns The exit code of the process that served last.
+ */
+export async function supervise(terminal: Terminal): Promise<number> {
+  const { signal } = terminal.io;
+  let server = new Server(false);
+  const stop = (): void => server.tell({ type: "stop" });
+  if (signal.aborted) stop();
+  else signal.addEventListener("abort", stop, { once: true });
+
+  let files = await either(server.loaded, server.ended);
+  if (typeof files === "number") return files;
+  let changes = new Changes(files);
+  server.tell({ type: "listen" });
+  const port = await Promise.race([server.listening, server.ended.then(() => undefined)]);
+  while (port !== undefined && !signal.aborted) {
+    const ended = await either(changes.next(), server.ended);
+    if (typeof ended === "number" || signal.aborted) break;
+    const next = new Server(true);
+    files = await either(next.loaded, next.ended);
+    if (typeof files === "number") {
+      terminal.note("The change could not be loaded: the tools before it are still served");
+      continue;
+    }
+    server.tell({ type: "stop" });
+    await server.ended;
+    server = next;
+    changes.close();
+    changes = new Changes(files);
+    server.tell({ type: "listen", port });
+    if (signal.aborted) stop();
+  }
+  const code = await server.ended;
+  changes.close();
+  return code;
+}
+
+/** The first of the two. */
+function either<Value>(value: Promise<Value>, ended: Promise<number>): Promise<Value | number> {
+  return Promise.race([value, ended]);
+}
+
+/** Several changes at once are one: an editor writes a file in steps. */
+const TOGETHER_MS = 50;
+
+/** Changes of files, seen through their folders: editors replace files. */
+class Changes {
+  readonly #watchers: readonly { close(): void }[];
+  #hasChanged = false;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #tell: (() => void) | undefined;
+
+  constructor(files: readonly string[]) {
+    const folders = new Map<string, Set<string>>();
+    for (const file of files) {
+      const folder = dirname(file);
+      folders.set(folder, (folders.get(folder) ?? new Set()).add(basename(file)));
+    }
+    this.#watchers = [...folders].map(([folder, names]) =>
+      watch(folder, (_event, name) => {
+        if (name !== null && names.has(name)) this.#note();
+      })
+    );
+  }
+
+  /** Waits for a change since the last one. */
+  async next(): Promise<undefined> {
+    if (!this.#hasChanged) await new Promise<void>((resolve) => this.#tell = resolve);
+    this.#hasChanged = false;
+  }
+
+  close(): void {
+    clearTimeout(this.#timer);
+    for (const watcher of this.#watchers) watcher.close();
+  }
+
+  #note(): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => {
+      this.#hasChanged = true;
+      this.#tell?.();
+    }, TOGETHER_MS);
+  }
+}
+
+const RELATIVE_IMPORT = /(?:\bfrom|\bimport)\s*\(?\s*["'](\.{1,2}\/[^"'\n]+)["']/g;
+const CODE = /\.[cm]?[jt]sx?$/;
+
+/** What a specifier may mean besides itself: TypeScript names the compiled file. */
+const SPELLINGS: readonly (readonly [string, string])[] = [
+  [".js", ".ts"],
+  [".mjs", ".mts"],
+  [".jsx", ".tsx"],
+  ["", ".ts"],
+  ["", ".js"],
+];
+
+/**
+ * Files, and those that they import by a relative path. The modules themselves are only read: what
+ * an import in a text looks like is watched for nothing.
+ */
+export function withImports(files: readonly string[]): readonly string[] {
+  const found = new Set<string>();
+  const waiting = [...files];
+  for (let file = waiting.pop(); file !== undefined; file = waiting.pop()) {
+    if (found.has(file) || !existsSync(file)) continue;
+    found.add(file);
+    if (!CODE.test(file)) continue;
+    for (const [, specifier = ""] of readFileSync(file, "utf8").matchAll(RELATIVE_IMPORT)) {
+      const path = join(dirname(file), specifier.replace(/[?#].*$/, ""));
+      const places = SPELLINGS.filter(([end]) => end === "" || extname(path) === end)
+        .map(([end, other]) => path.slice(0, path.length - end.length) + other);
+      waiting.push(...[path, ...places].filter((place) => extname(place) !== "").slice(0, 4));
+    }
+  }
+  return [...found];
+}

@@ -1,0 +1,186 @@
+/**
+ * `plue list`, `plue show`, `plue explain`, `plue search`: what there is, and who sees it.
+ *
+ * @module
+ */
+
+import { searchToolsetAsync } from "../registry/search/mod.ts";
+import type { ToolHit } from "../registry/mod.ts";
+import type { Toolset } from "../select/mod.ts";
+import { nearIds } from "../select/near_ids.ts";
+import { cleanText, describeTool, type Tool } from "../tool/mod.ts";
+import { flagsOf } from "./arguments.ts";
+import { EXIT_CODES } from "./exit_codes.ts";
+import { type SelectionFlags, type SourceFlags, toolsetOf, toolsFrom } from "./selection.ts";
+import { explainRemotely } from "./sources/service.ts";
+import { CommandError, RISK_STYLES, type Terminal } from "./terminal.ts";
+
+/** The flags of these commands. */
+export type ShowFlags = SourceFlags & SelectionFlags & { readonly limit?: number };
+
+/** Prints the tools that a caller sees, as a table. */
+export async function list(
+  sources: readonly string[],
+  flags: ShowFlags,
+  terminal: Terminal,
+): Promise<void> {
+  await using loaded = await toolsFrom(sources, flags, terminal.io);
+  const toolset = toolsetOf(loaded, flags);
+  const tools = toolset.available();
+  for (const { message } of loaded.imports.flatMap(({ rejected }) => rejected)) {
+    terminal.warn(message);
+  }
+  if (terminal.isJson) return terminal.printJson({ tools: tools.map(describeTool) });
+  const all = loaded.registry.count;
+  if (tools.length > 0) terminal.print(toolTable(terminal, tools));
+  if (tools.length < all || all === 0) {
+    const hint = all > 0 ? '; "plue explain TOOL" says why one is missing' : "";
+    terminal.note(`${tools.length} of ${all} tools${hint}`);
+  }
+}
+
+function toolTable(terminal: Terminal, tools: readonly Tool[]): string {
+  return terminal.table(
+    ["TOOL", "RISK", "CATEGORY", "DESCRIPTION"],
+    tools.map((tool) => [tool.id, tool.risk, tool.category ?? "", tool.description]),
+    (text, column) => column === 1 ? paintRisk(terminal, text) : text,
+  );
+}
+
+function paintRisk(terminal: Terminal, risk: string): string {
+  return terminal.paint(RISK_STYLES[risk as keyof typeof RISK_STYLES], risk);
+}
+
+/** Prints one tool: what it is, and the flags with which it is called. */
+export async function show(id: string, flags: ShowFlags, terminal: Terminal): Promise<void> {
+  await using loaded = await toolsFrom([], flags, terminal.io);
+  const tool = findTool(toolsetOf(loaded, flags), id);
+  if (terminal.isJson) return terminal.printJson(describeTool(tool));
+  terminal.print(toolText(terminal, tool));
+}
+
+/** A tool for people: what it is, and its flags. */
+export function toolText(terminal: Terminal, tool: Tool): string {
+  const facts: readonly (readonly [string, string | undefined])[] = [
+    ["risk", paintRisk(terminal, tool.risk)],
+    ["category", tool.category],
+    ["tags", tool.tags.join(", ") || undefined],
+    ["roles", tool.roles?.join(", ")],
+    ["scopes", tool.scopes.join(", ") || undefined],
+    ["needs", needsOf(tool).join(", ") || undefined],
+    ["deprecated", tool.deprecated === false ? undefined : String(tool.deprecated)],
+    ["returns", tool.returns === undefined ? undefined : JSON.stringify(tool.returns)],
+  ];
+  const flags = flagsOf(tool);
+  return [
+    terminal.paint("bold", tool.id) + (tool.title === undefined ? "" : `  ${clean(tool.title)}`),
+    "",
+    clean(tool.description),
+    "",
+    ...facts.flatMap(([name, value]) =>
+      value === undefined ? [] : [`  ${name.padEnd(10)}  ${value}`]
+    ),
+    ...(flags.length === 0 ? [] : [
+      "",
+      terminal.table(
+        ["FLAG", "TYPE", "", "DESCRIPTION"],
+        flags.map(({ name, type, isSwitch, isRequired, description }) => [
+          `--${name}`,
+          isSwitch ? "switch" : type,
+          isRequired ? "required" : "",
+          description,
+        ]),
+        (text, column) => column === 2 ? terminal.paint("yellow", text) : text,
+      ),
+    ]),
+    ...tool.examples.slice(0, 3).flatMap(({ input }) => [
+      "",
+      `  plue call ${tool.id} '${JSON.stringify(input).replaceAll("'", "'\\''")}'`,
+    ]),
+  ].join("\n");
+}
+
+function clean(text: string): string {
+  return cleanText(text, 10_000);
+}
+
+function needsOf(tool: Tool): readonly string[] {
+  return [
+    ...(tool.requiresApproval ? ["approval"] : []),
+    ...(tool.requiresTransaction ? ["a transaction"] : []),
+    ...(tool.execute === undefined ? ["an execute function: it is a definition only"] : []),
+  ];
+}
+
+/** Says why a caller sees a tool, or does not. */
+export async function explain(id: string, flags: ShowFlags, terminal: Terminal): Promise<void> {
+  await using loaded = await toolsFrom([], flags, terminal.io);
+  const toolset = toolsetOf(loaded, flags);
+  if (!loaded.registry.hasTool(id)) {
+    for (const service of loaded.services) {
+      const answer = await explainRemotely(service, id, terminal.io.signal);
+      if (answer !== undefined) return printExplanation(answer, terminal);
+    }
+    throw unknownTool(id, loaded.registry.ids);
+  }
+  printExplanation(toolset.explain(id), terminal);
+}
+
+function printExplanation(answer: ReturnType<Toolset["explain"]>, terminal: Terminal): void {
+  if (terminal.isJson) return terminal.printJson(answer);
+  terminal.print(clean(answer.reason));
+  for (const { step, name, passed, reason } of answer.steps) {
+    const mark = passed ? terminal.paint("green", "passed") : terminal.paint("red", "failed");
+    const what = name === undefined ? step : `${step} ${name}`;
+    terminal.print(`  ${mark}  ${clean(what)}${reason === undefined ? "" : `: ${clean(reason)}`}`);
+  }
+}
+
+/** Prints the tools that serve a question, best first. */
+export async function search(
+  query: string,
+  flags: ShowFlags,
+  terminal: Terminal,
+): Promise<void> {
+  await using loaded = await toolsFrom([], flags, terminal.io);
+  const { limit } = flags;
+  const found = await searchToolsetAsync(
+    toolsetOf(loaded, flags),
+    query,
+    limit === undefined ? {} : { limit },
+  );
+  const scores = new Map<string, ToolHit>(found.hits.map((hit) => [hit.id, hit]));
+  if (terminal.isJson) {
+    const tools = found.map((tool) => ({ ...describeTool(tool), hit: scores.get(tool.id) }));
+    return terminal.printJson({ tools });
+  }
+  if (found.length === 0) return terminal.note("No tool serves this question");
+  terminal.print(
+    terminal.table(
+      ["SCORE", "TOOL", "RISK", "DESCRIPTION"],
+      found.map((tool) => [
+        (scores.get(tool.id)?.score ?? 0).toFixed(2),
+        ...[tool.id, tool.risk, tool.description],
+      ]),
+      (text, column) => column === 2 ? paintRisk(terminal, text) : text,
+    ),
+  );
+}
+
+/** Finds a tool that the caller sees, by its id or an earlier one. */
+export function findTool(toolset: Toolset, id: string): Tool {
+  const tool = toolset.resolve(id);
+  if (tool === undefined) throw unknownTool(id, toolset.ids);
+  return tool;
+}
+
+function unknownTool(id: string, ids: Iterable<string>): CommandError {
+  const near = nearIds(id, ids).map((one) => `"${one}"`);
+  const hint = near.length > 0
+    ? `did you mean ${near.join(" or ")}?`
+    : '"plue list" shows those that there are';
+  return new CommandError(
+    `Cannot find the tool "${cleanText(id, 100)}": ${hint}`,
+    EXIT_CODES.unknown_tool,
+  );
+}

@@ -1,0 +1,309 @@
+/**
+ * Sources of tools: a module, an MCP server, an OpenAPI document, a list of tools in a provider's
+ * shape, a plue service. Each is recognised by its form, or named: `mcp:my-server`.
+ *
+ * @module
+ */
+
+import { existsSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { resolve } from "node:path";
+import { text } from "node:stream/consumers";
+import process from "node:process";
+import { parse as parseYaml } from "yaml";
+import { importMcpServer, type McpServerSource } from "../../adapters/mcp/mod.ts";
+import { importToolsModule, registryIn } from "../../adapters/native/tools_module.ts";
+import { importOpenApi } from "../../adapters/openapi/mod.ts";
+import { ToolRegistry } from "../../adapters/typebox/mod.ts";
+import type { ToolDispatcherOptions } from "../../execute/mod.ts";
+import { type ImportResult, importTools } from "../../formats/mod.ts";
+import type { Selection } from "../../select/mod.ts";
+import { describeThrown, isObject, isToolName, type Tool } from "../../tool/mod.ts";
+import { type CommandIo, usageError } from "../terminal.ts";
+import { readService, type ServiceAddress } from "./service.ts";
+
+/** Options for {@linkcode loadTools}. */
+export interface SourceOptions {
+  /** Headers for the one source that is reached over HTTP. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** Where the API of an OpenAPI document is, in place of what the document says. */
+  readonly baseUrl?: string | undefined;
+}
+
+/** Tools that were loaded, and what came with them. */
+export interface LoadedTools extends AsyncDisposable {
+  /** The sources, as they were named. */
+  readonly sources: readonly string[];
+  readonly registry: ToolRegistry;
+  /** What the module wants its dispatcher to be told. */
+  readonly dispatch: ToolDispatcherOptions;
+  /** The tools that the module lets anyone have. */
+  readonly selection: Selection;
+  /** The files whose changes change the tools. */
+  readonly files: readonly string[];
+  /** The services among the sources. */
+  readonly services: readonly ServiceAddress[];
+  /** What the imports remark and refuse. */
+  readonly imports: readonly ImportResult[];
+}
+
+const KINDS = ["module", "mcp", "openapi", "tools", "plue"] as const;
+type Kind = (typeof KINDS)[number];
+
+/** A source as it was written: `files=mcp:npx -y some-server`. */
+interface SourceName {
+  /** The namespace of imported tools. */
+  readonly namespace: string | undefined;
+  readonly kind: Kind | undefined;
+  readonly place: string;
+}
+
+/** What is loaded, as it comes together. */
+interface Loading {
+  readonly io: CommandIo;
+  readonly options: SourceOptions;
+  module: { readonly registry: ToolRegistry; readonly exports: ModuleExports } | undefined;
+  readonly tools: Tool[];
+  readonly servers: ((registry: ToolRegistry) => Promise<AsyncDisposable>)[];
+  readonly files: string[];
+  readonly services: ServiceAddress[];
+  readonly imports: ImportResult[];
+}
+
+type ModuleExports = Readonly<Record<string, unknown>>;
+
+/**
+ * Loads the tools of sources into one registry.
+ *
+ * @throws {CommandError} If a source cannot be used.
+ */
+export async function loadTools(
+  sources: readonly string[],
+  io: CommandIo,
+  options: SourceOptions = {},
+): Promise<LoadedTools> {
+  const named = sources.length > 0 ? sources : [io.env["PLUE_TOOLS"] ?? ""].filter(Boolean);
+  if (named.length === 0) {
+    throw usageError(
+      "Cannot find any tools: name a module, a URL, a document or a command with --from, or in " +
+        "PLUE_TOOLS",
+    );
+  }
+  if (options.headers !== undefined && named.length > 1) {
+    throw usageError(
+      "Cannot send --header to several sources: a credential is for one of them only",
+    );
+  }
+  const state: Loading = {
+    ...{ io, options, module: undefined },
+    ...{ tools: [], servers: [], files: [], services: [], imports: [] },
+  };
+  for (const source of named) {
+    try {
+      await load(readName(source), state);
+    } catch (error) {
+      io.signal.throwIfAborted();
+      const message = describeThrown(error, 2_000);
+      throw usageError(
+        message.startsWith("Cannot ") ? message : `Cannot use "${source}": ${message}`,
+        { cause: error },
+      );
+    }
+  }
+  const registry = state.module?.registry ?? new ToolRegistry();
+  const { transactions, dispatch, selection } = state.module?.exports ?? {};
+  const servers: AsyncDisposable[] = [];
+  const close = async (): Promise<void> => {
+    await Promise.allSettled(servers.map((server) => server[Symbol.asyncDispose]()));
+    await registry.dispose();
+  };
+  try {
+    registry.registerTools(state.tools);
+    for (const connect of state.servers) servers.push(await connect(registry));
+  } catch (error) {
+    await close().catch(() => {});
+    io.signal.throwIfAborted();
+    throw usageError(`${describeThrown(error, 2_000)}${takenHint(error)}`, { cause: error });
+  }
+  return {
+    sources: named,
+    registry,
+    files: state.files,
+    services: state.services,
+    imports: state.imports,
+    dispatch: {
+      ...(transactions === undefined ? {} : { transactions } as ToolDispatcherOptions),
+      ...dispatch as ToolDispatcherOptions | undefined,
+    },
+    selection: selection as Selection | undefined ?? {},
+    [Symbol.asyncDispose]: close,
+  };
+}
+
+/** Says how two sources can have tools of one name. */
+function takenHint(error: unknown): string {
+  return /already|taken/.test(describeThrown(error))
+    ? "; give a source a namespace of its own: other=…"
+    : "";
+}
+
+/** Reads `namespace=kind:place`, of which the place alone is needed. */
+function readName(source: string): SourceName {
+  const [, namespace, rest = source] = /^([\w.-]+)=(.+)$/s.exec(source) ?? [];
+  if (namespace !== undefined && !isToolName(namespace)) {
+    throw usageError(`Cannot use "${source}": "${namespace}" is no namespace`);
+  }
+  const kind = KINDS.find((name) => rest.startsWith(`${name}:`));
+  return { namespace, kind, place: kind === undefined ? rest : rest.slice(kind.length + 1) };
+}
+
+async function load(name: SourceName, state: Loading): Promise<void> {
+  const { place } = name;
+  switch (name.kind ?? await recognise(name, state)) {
+    case "module":
+      return await loadModule(name, state);
+    case "mcp":
+      return loadMcp(name, state);
+    case "plue":
+      return await loadService(place, state);
+    case "openapi":
+    case "tools":
+      return await loadDocument(name, state);
+    case "loaded":
+      return;
+  }
+}
+
+/** Whether a source is a document by its name. */
+const DOCUMENT = /\.(?:json|ya?ml)(?:[?#].*)?$/i;
+
+/** Finds out what a source is. A service is loaded on the way: only its tools show what it is. */
+async function recognise(name: SourceName, state: Loading): Promise<Kind | "loaded"> {
+  const { place } = name;
+  if (place === "-" || DOCUMENT.test(place)) return "tools";
+  if (/^https?:/i.test(place)) {
+    if (/\/mcp\/?$/.test(new URL(place).pathname)) return "mcp";
+    return await addService(place, state) ? "loaded" : "mcp";
+  }
+  return /\s/.test(place) && !existsSync(place) ? "mcp" : "module";
+}
+
+async function loadModule({ namespace, place }: SourceName, state: Loading): Promise<void> {
+  if (namespace !== undefined) {
+    throw usageError(`Cannot give the module "${place}" a namespace: its tools have their own`);
+  }
+  const exports = await importToolsModule(place).catch((error: Error) => {
+    const { code } = (error.cause ?? {}) as { readonly code?: unknown };
+    if (code !== "ERR_UNKNOWN_FILE_EXTENSION") throw error;
+    throw usageError(
+      `Cannot load "${place}": this Node does not read TypeScript; use Node 22.18 or later, Bun or ` +
+        "Deno, or compile it",
+      { cause: error },
+    );
+  });
+  if (!URL.canParse(place)) state.files.push(resolve(place));
+  const registry = registryIn(exports);
+  if (registry === undefined) {
+    const tools = Object.values(exports).flat().filter(isToolLike);
+    if (tools.length === 0) {
+      throw usageError(
+        `Cannot use the tools of "${place}": it must export a ToolRegistry, as "registry" or by ` +
+          "default, or tools",
+      );
+    }
+    // A tool that is exported twice, by name and by default, is one tool.
+    state.tools.push(...new Set(tools));
+    return;
+  }
+  if (state.module !== undefined) {
+    throw usageError(
+      `Cannot use "${place}" beside another module with a registry: export its tools as a list`,
+    );
+  }
+  state.module = { registry, exports };
+}
+
+/** By shape: the module may have another copy of plue, or none and define its tools as data. */
+function isToolLike(value: unknown): value is Tool {
+  return isObject(value) && typeof value["name"] === "string" &&
+    typeof value["description"] === "string";
+}
+
+function loadMcp(
+  { namespace = "mcp", place }: SourceName,
+  { io, options, servers }: Loading,
+): void {
+  const { headers } = options;
+  servers.push((registry) =>
+    importMcpServer(/^https?:/i.test(place) ? place : shellCommand(place), {
+      namespace,
+      registry,
+      signal: io.signal,
+      ...(headers === undefined ? {} : { http: { requestInit: { headers } } }),
+      onError: (error) => io.stderr.write(`warning: ${describeThrown(error)}\n`),
+    })
+  );
+}
+
+/** The program that a line names, which the user's shell takes apart. */
+function shellCommand(line: string): McpServerSource {
+  return process.platform === "win32"
+    ? { command: "cmd", args: ["/d", "/s", "/c", line] }
+    : { command: "sh", args: ["-c", `exec ${line}`] };
+}
+
+async function loadService(place: string, state: Loading): Promise<void> {
+  if (!await addService(place, state)) {
+    throw usageError(`Cannot use "${place}": what answers there is no plue service`);
+  }
+}
+
+async function addService(place: string, state: Loading): Promise<boolean> {
+  const service = { url: place.replace(/\/$/, ""), headers: state.options.headers ?? {} };
+  const tools = await readService(service, state.io.signal);
+  if (tools === undefined) return false;
+  state.tools.push(...tools);
+  state.services.push(service);
+  return true;
+}
+
+async function loadDocument({ namespace, place, kind }: SourceName, state: Loading): Promise<void> {
+  const isUrl = /^https?:/i.test(place);
+  const document = parseDocument(place, await readPlace(place, state));
+  if (!isUrl && place !== "-") state.files.push(resolve(place));
+  const isOpenApi = kind === "openapi" ||
+    isObject(document) && (document["openapi"] ?? document["swagger"]) !== undefined;
+  const { headers, baseUrl } = state.options;
+  const imported = isOpenApi
+    ? importOpenApi(document, {
+      namespace: namespace ?? "api",
+      fetch: (url, request) => fetch(url, request),
+      ...(isUrl ? { documentUrl: place } : {}),
+      ...(baseUrl === undefined ? {} : { baseUrl }),
+      ...(headers === undefined ? {} : { authorize: () => ({ headers }) }),
+    })
+    : importTools("auto", document, namespace === undefined ? {} : { namespace });
+  const [rejected] = imported.rejected;
+  if (imported.tools.length === 0 && rejected !== undefined) throw usageError(rejected.message);
+  state.imports.push(imported);
+  state.tools.push(...imported.tools);
+}
+
+async function readPlace(place: string, { io, options }: Loading): Promise<string> {
+  if (place === "-") return await text(io.stdin);
+  if (!/^https?:/i.test(place)) return await readFile(place, "utf8");
+  const response = await fetch(place, { headers: options.headers ?? {}, signal: io.signal });
+  if (!response.ok) throw usageError(`Cannot read ${place}: it answered ${response.status}`);
+  return await response.text();
+}
+
+/** Reads JSON or YAML. JSON first: it is quicker, and its errors are about JSON. */
+function parseDocument(place: string, text: string): unknown {
+  const isJson = /^\s*[[{]/.test(text);
+  try {
+    return isJson ? JSON.parse(text) : parseYaml(text);
+  } catch (cause) {
+    const why = describeThrown(cause);
+    throw usageError(`Cannot read ${place} as ${isJson ? "JSON" : "YAML"}: ${why}`, { cause });
+  }
+}

@@ -1,0 +1,169 @@
+/**
+ * A plue service as a source: its tools, as its caller sees them, whose calls it runs.
+ *
+ * @module
+ */
+
+import { EventSourceParserStream } from "eventsource-parser/stream";
+import type { ToolExplanation } from "../../select/mod.ts";
+import {
+  describeThrown,
+  isFailureCode,
+  isObject,
+  makeTool,
+  type Tool,
+  type ToolContext,
+  type ToolDefinition,
+  ToolResult,
+} from "../../tool/mod.ts";
+import type { ToolEvent } from "../../execute/mod.ts";
+import { usageError } from "../terminal.ts";
+
+/** Where a service is, and the headers that it wants. */
+export interface ServiceAddress {
+  /** Without a `/` at its end. */
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** How many tools a page of a listing has. */
+const PAGE = 1_000;
+
+/** What a listing says of a tool that is not a field of its definition. */
+const NOT_DEFINED = ["id", "executable", "requiresApproval"];
+
+/**
+ * Lists the tools of a service.
+ *
+ * @returns `undefined` if what answers is no plue service.
+ * @throws {CommandError} If the service refuses.
+ */
+export async function readService(
+  service: ServiceAddress,
+  signal: AbortSignal,
+): Promise<readonly Tool[] | undefined> {
+  const tools: Tool[] = [];
+  for (let cursor: string | undefined = "";;) {
+    const query = new URLSearchParams({ limit: String(PAGE), ...(cursor && { cursor }) });
+    const page = await readJson(`${service.url}/tools?${query}`, service, signal);
+    if (!isObject(page) || !Array.isArray(page["tools"])) return undefined;
+    tools.push(...page["tools"].map((tool) => remoteTool(service, tool)));
+    const { nextCursor } = page;
+    if (typeof nextCursor !== "string") return tools;
+    cursor = nextCursor;
+  }
+}
+
+/** Asks a service why its caller does not see a tool; `undefined` if it does not say. */
+export async function explainRemotely(
+  service: ServiceAddress,
+  id: string,
+  signal: AbortSignal,
+): Promise<ToolExplanation | undefined> {
+  const url = `${service.url}/tools/${encodeURIComponent(id)}/explain`;
+  const answer = await readJson(url, service, signal).catch(() => undefined);
+  return isObject(answer) && Array.isArray(answer["steps"])
+    ? answer as unknown as ToolExplanation
+    : undefined;
+}
+
+/** Reads JSON; `undefined` where there is none. */
+async function readJson(
+  url: string,
+  { headers }: ServiceAddress,
+  signal: AbortSignal,
+): Promise<unknown> {
+  const response = await fetch(url, {
+    headers: { accept: "application/json", ...headers },
+    redirect: "manual",
+    signal,
+  });
+  const type = response.headers.get("content-type") ?? "";
+  const body: unknown = /\bjson\b/.test(type)
+    ? await response.json().catch(() => undefined)
+    : void await response.body?.cancel();
+  if (response.ok) return body;
+  // A problem of plue's own has a code; any other server just has no such route.
+  if (isObject(body) && typeof body["code"] === "string" && typeof body["detail"] === "string") {
+    if (body["code"] === "not_found") return undefined;
+    const hint = response.status === 401 ? '; give a token with --header "authorization: …"' : "";
+    throw usageError(`Cannot use the service ${url}: ${body["detail"]}${hint}`);
+  }
+  return undefined;
+}
+
+/** A tool that the service runs. */
+function remoteTool(service: ServiceAddress, described: unknown): Tool {
+  const fields = Object.fromEntries(
+    Object.entries(isObject(described) ? described : {})
+      .filter(([name]) => !NOT_DEFINED.includes(name)),
+  );
+  const { id } = (described ?? {}) as { readonly id?: unknown };
+  const isExecutable = isObject(described) && described["executable"] !== false;
+  return makeTool({
+    ...fields as unknown as ToolDefinition,
+    ...(isExecutable && {
+      execute: (params: unknown, context: ToolContext) =>
+        callRemotely(service, String(id), params, context),
+    }),
+  });
+}
+
+/** Runs a call at the service, and hands on what happens meanwhile. */
+async function* callRemotely(
+  { url, headers }: ServiceAddress,
+  id: string,
+  params: unknown,
+  context: ToolContext,
+): AsyncGenerator<unknown, unknown> {
+  let response: Response;
+  try {
+    response = await fetch(`${url}/tools/${encodeURIComponent(id)}/execute`, {
+      method: "POST",
+      headers: {
+        "content-type": "application/json",
+        accept: "text/event-stream",
+        ...headers,
+      },
+      body: JSON.stringify({ arguments: params }),
+      redirect: "manual",
+      signal: context.signal,
+    });
+  } catch (error) {
+    context.throwIfAborted();
+    return ToolResult.error("unavailable", `Cannot reach ${url}: ${describeThrown(error)}`);
+  }
+  const isStream = response.headers.get("content-type")?.startsWith("text/event-stream") === true;
+  if (!response.ok || response.body === null || !isStream) return await refusal(response);
+  const events = response.body
+    .pipeThrough(new TextDecoderStream() as ReadableWritablePair<string, Uint8Array>)
+    .pipeThrough(new EventSourceParserStream());
+  for await (const { data } of events) {
+    const event = JSON.parse(data) as ToolEvent;
+    if (event.type === "output") yield event.value;
+    else if (event.type === "metadata") context.metadata(event.value);
+    else if (event.type === "progress") {
+      const { done, total, message } = event.progress;
+      context.progress(done, total, message);
+    } else if (event.type === "result") {
+      const { result } = event;
+      if (result.ok) return result.content;
+      const { code, message, ...more } = result.error;
+      return ToolResult.error(code, message, more);
+    }
+  }
+  return ToolResult.error("unavailable", `The connection to ${url} ended before the result`);
+}
+
+/** The failure of a call that did not begin. */
+async function refusal(response: Response): Promise<ToolResult> {
+  const problem: unknown = await response.json().catch(() => undefined);
+  const { code, detail } = (problem ?? {}) as {
+    readonly code?: unknown;
+    readonly detail?: unknown;
+  };
+  return ToolResult.error(
+    isFailureCode(code) ? code : "unavailable",
+    typeof detail === "string" ? detail : `The service answered ${response.status}`,
+  );
+}

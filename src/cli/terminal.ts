@@ -1,0 +1,158 @@
+/**
+ * What the command reads from and writes to: results on standard output, everything else on standard
+ * error, colours and widths only where a person looks.
+ *
+ * @module
+ */
+
+import type { Readable, Writable } from "node:stream";
+import { styleText } from "node:util";
+import Table from "cli-table3";
+import { cleanText } from "../tool/mod.ts";
+
+/** A stream that may be a terminal. */
+export type Output = Writable & { readonly isTTY?: boolean; readonly columns?: number };
+
+/** The surroundings of one run of the command. */
+export interface CommandIo {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly stdin: Readable & { readonly isTTY?: boolean };
+  readonly stdout: Output;
+  readonly stderr: Output;
+  /** Aborts at Ctrl-C. */
+  readonly signal: AbortSignal;
+  /** Does what Ctrl-C does. */
+  interrupt(): void;
+}
+
+/** Exit codes that are not those of a failed call. */
+export const EXIT = { ok: 0, failed: 1, usage: 2 } as const;
+
+/** Ends the command with a message and an exit code. */
+export class CommandError extends Error {
+  override readonly name = "CommandError";
+  readonly exitCode: number;
+
+  constructor(message: string, exitCode: number = EXIT.failed, options?: ErrorOptions) {
+    super(message, options);
+    this.exitCode = exitCode;
+  }
+}
+
+/** The command line, a setting or a source cannot be used. */
+export function usageError(message: string, options?: ErrorOptions): CommandError {
+  return new CommandError(message, EXIT.usage, options);
+}
+
+type Style = "bold" | "dim" | "red" | "yellow" | "green" | "cyan" | "magenta";
+
+/** The colours of risks. */
+export const RISK_STYLES = {
+  safe: "green",
+  low: "green",
+  medium: "yellow",
+  high: "red",
+  critical: "magenta",
+} as const;
+
+/** The parts of a border, all of them empty. */
+const NO_BORDER = Object.fromEntries(
+  ["top", "bottom", "left", "right", "mid"].flatMap((side) =>
+    ["", "-mid", "-left", "-right"].map((end) => [`${side}${end}`, ""])
+  ).concat([["middle", ""]]),
+);
+
+/** How wide the columns of a table may be where it goes to a file. */
+const NO_LIMIT = 1_000;
+const GAP = 2;
+
+/** Writes for people, or JSON for programs. */
+export class Terminal {
+  readonly io: CommandIo;
+  /** Whether results are JSON. */
+  readonly isJson: boolean;
+
+  constructor(io: CommandIo, isJson = false) {
+    this.io = io;
+    this.isJson = isJson;
+  }
+
+  /** Whether there is a person who can be asked. */
+  get canAsk(): boolean {
+    return this.io.stdin.isTTY === true && this.io.stderr.isTTY === true;
+  }
+
+  /** Writes a line of the result. On a terminal, without the controls that foreign text may hold. */
+  print(text: string): void {
+    this.io.stdout.write(`${text}\n`);
+  }
+
+  /** Writes foreign text as the result: as it is, but without controls on a terminal. */
+  printForeign(text: string): void {
+    this.print(this.io.stdout.isTTY === true ? cleanText(text, Infinity) : text);
+  }
+
+  /** Writes JSON as the result: on one line for programs, indented for people. */
+  printJson(value: unknown): void {
+    const isIndented = this.io.stdout.isTTY === true || !this.isJson;
+    this.print(JSON.stringify(value, null, isIndented ? 2 : undefined) ?? "null");
+  }
+
+  /** Writes a line for people, to standard error. */
+  note(text: string): void {
+    this.io.stderr.write(`${text}\n`);
+  }
+
+  /** Writes a remark with a word in front of it. */
+  warn(text: string): void {
+    this.note(`${this.paint("yellow", "warning", this.io.stderr)}: ${cleanText(text, 2_000)}`);
+  }
+
+  /** Colours a text if the stream shows colours. */
+  paint(style: Style, text: string, stream: Output = this.io.stdout): string {
+    return showsColours(stream, this.io.env)
+      ? styleText(style, text, { validateStream: false })
+      : text;
+  }
+
+  /**
+   * Lays out rows in columns. On a terminal the last column is cut at its edge.
+   *
+   * @param rows The cells: foreign text loses its controls and its line breaks.
+   */
+  table(
+    head: readonly string[],
+    rows: readonly (readonly string[])[],
+    style: (text: string, column: number) => string = (text) => text,
+  ): string {
+    const cells = rows.map((row) => row.map((cell) => oneLine(cell)));
+    const { isTTY = false, columns = 80 } = this.io.stdout;
+    const used = head.slice(0, -1).reduce(
+      (sum, title, column) =>
+        sum + GAP + Math.max(title.length, ...cells.map((row) => row[column]?.length ?? 0)),
+      0,
+    );
+    const last = isTTY ? Math.max(20, columns - used) : NO_LIMIT;
+    const widest = Math.max(...[head, ...cells].map((row) => (row.at(-1) ?? "").length));
+    const table = new Table({
+      head: head.map((title) => this.paint("bold", title)),
+      chars: NO_BORDER,
+      style: { head: [], border: [], compact: true, "padding-left": 0, "padding-right": GAP },
+      colWidths: widest > last - GAP ? [...head.slice(1).map(() => null), last] : [],
+    });
+    table.push(...cells.map((row) => row.map((cell, column) => style(cell, column))));
+    return table.toString().replaceAll(/ +$/gm, "");
+  }
+}
+
+/** Whether a stream shows colours: https://no-color.org, and FORCE_COLOR for logs. */
+function showsColours(stream: Output, { NO_COLOR, FORCE_COLOR, TERM }: CommandIo["env"]): boolean {
+  if (NO_COLOR) return false;
+  if (FORCE_COLOR) return FORCE_COLOR !== "0";
+  return stream.isTTY === true && TERM !== "dumb";
+}
+
+/** A text as the cell of a table. */
+function oneLine(text: string): string {
+  return cleanText(text, 10_000).replaceAll(/\s+/g, " ").trim();
+}

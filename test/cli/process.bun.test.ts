@@ -1,0 +1,347 @@
+// The command as it is shipped, one file, as a process on every runtime.
+
+import { spawnSync } from "node:child_process";
+import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import process from "node:process";
+import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { afterAll, beforeAll, describe, it } from "bun:test";
+import { type Program, startProgram } from "../../examples/testing.ts";
+import { importMcpServer } from "../../src/adapters/mcp/mod.ts";
+import { ToolDispatcher, ToolRegistry } from "../../src/adapters/typebox/mod.ts";
+import { maybe } from "../support/skip.ts";
+
+const ROOT = join(import.meta.dirname, "../..");
+const folder = mkdtempSync(join(tmpdir(), "plue-command-"));
+const COMMAND = join(folder, "cli.js");
+const NOISY = join(folder, "noisy.mjs");
+const TOOLS = join(import.meta.dirname, "tools.mjs");
+const ASKING = join(import.meta.dirname, "asking_tools.mjs");
+
+beforeAll(() => {
+  const built = spawnSync("bun", ["scripts/build_cli.ts", folder], { cwd: ROOT, encoding: "utf8" });
+  assertEquals([built.status, built.stderr], [0, ""]);
+  writeFileSync(
+    NOISY,
+    `console.log("loading");
+    export const tool = { name: "noisy", description: "Logs what it does.", execute() {
+      console.log("running");
+      return { answer: 42 };
+    } };`,
+  );
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+/** The Node that runs npm is the oldest that plue supports. */
+const npmNode = process.env["npm_node_execpath"];
+
+const RUNTIMES: readonly (readonly [name: string, command: string, ...args: string[]])[] = [
+  ["Bun", "bun"],
+  ["Deno", "deno", "run", "--allow-all"],
+  ["Node 24", "node"],
+  ["the Node that runs npm", npmNode ?? ""],
+];
+
+/** What a terminal shows, and the program in it. */
+interface Terminal extends AsyncDisposable {
+  readonly text: () => string;
+  /** Waits until the terminal has shown something. */
+  shown(wanted: RegExp): Promise<void>;
+  type(keys: string): void;
+  readonly ended: Promise<number>;
+}
+
+function openTerminal(command: readonly string[], env: Record<string, string> = {}): Terminal {
+  let text = "";
+  const waiting = new Set<() => void>();
+  const decoder = new TextDecoder();
+  const { PATH = "", HOME = "" } = process.env;
+  const program = Bun.spawn([...command], {
+    env: { PATH, HOME, TERM: "xterm-256color", ...env },
+    terminal: {
+      cols: 100,
+      rows: 30,
+      data(_terminal, bytes) {
+        text += decoder.decode(bytes, { stream: true });
+        for (const look of waiting) look();
+      },
+    },
+  });
+  return {
+    text: () => text,
+    shown: (wanted) =>
+      new Promise((resolve, reject) => {
+        const look = (): void => {
+          if (!wanted.test(text)) return;
+          waiting.delete(look);
+          resolve();
+        };
+        waiting.add(look);
+        void program.exited.then(() => {
+          look();
+          reject(new Error(`It ended without ${wanted}: ${JSON.stringify(text)}`));
+        });
+        look();
+      }),
+    type: (keys) => void program.terminal?.write(keys),
+    ended: program.exited,
+    async [Symbol.asyncDispose]() {
+      program.kill("SIGKILL");
+      await program.exited;
+    },
+  };
+}
+
+const CTRL_C = "\x03";
+const ENTER = "\r";
+const DOWN = "\x1b[B";
+
+for (const [name, command, ...args] of RUNTIMES) {
+  const isThere = command !== "" && spawnSync(command, ["--version"]).status === 0;
+  const test = maybe(isThere, `${name} is not here`);
+  const start = (...words: readonly string[]): Program =>
+    startProgram(command, [...args, COMMAND, ...words], {}, folder);
+  const inTerminal = (words: readonly string[], env: Record<string, string> = {}): Terminal =>
+    openTerminal([command, ...args, COMMAND, ...words], env);
+
+  describe(`plue on ${name}`, () => {
+    test("prints results on standard output, and what tools log elsewhere", async () => {
+      await using program = start("call", "-f", NOISY, "noisy");
+      assertEquals(await program.ended, { code: 0, signal: null });
+      assertEquals(JSON.parse(program.output.stdout), { answer: 42 });
+      assertEquals(program.output.stderr, "loading\nrunning\n");
+    });
+
+    test("ends with the exit code of a failure", async () => {
+      await using program = start("call", "-f", TOOLS, "fail");
+      assertEquals((await program.ended).code, 20);
+      assertEquals(program.output.stdout, "");
+    });
+
+    test("aborts its call when it is interrupted", async () => {
+      await using program = start("call", "-f", TOOLS, "wait");
+      await program.printed(/waiting/);
+      program.child.kill("SIGINT");
+      assertEquals(await program.ended, { code: 130, signal: null });
+      assertStringIncludes(program.output.stderr, "aborted: ");
+    });
+
+    test("ends when its reader has seen enough", async () => {
+      const words = [command, ...args, COMMAND, "list", TOOLS].map((word) => `'${word}'`);
+      await using shell = startProgram("sh", ["-c", `${words.join(" ")} | head -n 1`]);
+      await shell.ended;
+      assertMatch(shell.output.stdout, /^TOOL +RISK/);
+      assertEquals(shell.output.stderr, "");
+    });
+
+    test("serves MCP on standard input and output", async () => {
+      const registry = new ToolRegistry();
+      await using _server = await importMcpServer(
+        {
+          command,
+          args: [...args, COMMAND, "serve", TOOLS, NOISY, "--stdio"],
+          stderr: "ignore",
+        },
+        { namespace: "far", registry },
+      );
+      assertEquals(registry.ids, ["far:count", "far:fail", "far:noisy", "far:search", "far:wait"]);
+      const steps: number[] = [];
+      const dispatcher = new ToolDispatcher(registry);
+      const counted = await dispatcher.dispatch({ name: "far:count", arguments: { to: 3 } }, {
+        progress: ({ done }) => void steps.push(done),
+      });
+      assertEquals([counted.ok && counted.content, steps], ["done", [1, 2, 3]]);
+      const noisy = await dispatcher.dispatch({ name: "far:noisy" });
+      assertEquals(noisy.ok && noisy.content, { answer: 42 });
+      const controller = new AbortController();
+      const waited = await dispatcher.dispatch({ name: "far:wait" }, {
+        signal: controller.signal,
+        progress: () => controller.abort(),
+      });
+      assertEquals(waited.ok ? "ok" : waited.error.code, "aborted");
+    });
+
+    test("loads its tools again when a file changes, and keeps them when that fails", async () => {
+      const file = join(folder, `served-${name.replaceAll(" ", "-")}.mjs`);
+      const part = `${file}.part.mjs`;
+      writeFileSync(part, 'export const description = "The first description.";');
+      writeFileSync(
+        file,
+        `import { description } from ${JSON.stringify(`./${part.split("/").at(-1)}`)};
+        export const tool = { name: "tool", description, risk: "safe", execute: () => "x" };`,
+      );
+      await using program = start("serve", file, "--port", "0");
+      const [, url = ""] = await program.printed(/ on (http:\S+)\n[^]*mcpServers/);
+      const described = async (): Promise<string> =>
+        (await (await fetch(`${url}/tools/tool`)).json()).description;
+      assertEquals(await described(), "The first description.");
+      writeFileSync(part, 'export const description = "The second description.";');
+      await program.printed(/Loaded again: 1 of 1 tools/);
+      await untilServed(url);
+      assertEquals(await described(), "The second description.");
+      writeFileSync(part, "export const description = ;");
+      await program.printed(/The change could not be loaded/);
+      assertEquals(await described(), "The second description.");
+      program.child.kill("SIGTERM");
+      assertEquals(await program.ended, { code: 0, signal: null });
+    });
+
+    test("stops serving when it is killed", async () => {
+      await using program = start("serve", TOOLS, "--port", "0");
+      const [, url = ""] = await program.printed(/ on (http:\S+)\n[^]*mcpServers/);
+      const call = fetch(`${url}/tools/wait/execute`, { method: "POST", body: "{}" })
+        .then(() => "answered", () => "closed");
+      await program.printed(/mcpServers/);
+      program.child.kill("SIGKILL");
+      // The pipes are closed when the process that serves has ended as well.
+      await program.ended;
+      await call;
+      assertEquals(await fetch(url).then(() => "there", () => "gone"), "gone");
+    });
+
+    test("asks the person at the terminal to approve a call", async () => {
+      await using terminal = inTerminal(["call", "-f", TOOLS, "launch"]);
+      await terminal.shown(/Run the tool "launch"\?[^]*Risk high, with \{\}[^]*No/);
+      terminal.type("y");
+      assertEquals(await terminal.ended, 0);
+      assertMatch(terminal.text(), /launched\r\n$/);
+    });
+
+    test("takes no for an answer, and Ctrl-C for an interruption", async () => {
+      await using refusing = inTerminal(["call", "-f", TOOLS, "launch"]);
+      await refusing.shown(/Run the tool "launch"[^]*No/);
+      refusing.type("n");
+      assertEquals(await refusing.ended, 12);
+      assertStringIncludes(refusing.text(), "it was not approved");
+      await using interrupting = inTerminal(["call", "-f", TOOLS, "launch"]);
+      await interrupting.shown(/Run the tool "launch"[^]*No/);
+      interrupting.type(CTRL_C);
+      assertEquals(await interrupting.ended, 130);
+    });
+
+    test("asks the person at the terminal what a tool wants to know", async () => {
+      await using terminal = inTerminal(["call", "-f", ASKING, "book"]);
+      await terminal.shown(/book asks: Which table\?[^]*Decline/);
+      terminal.type(ENTER);
+      await terminal.shown(/seats: How many people/);
+      terminal.type(`0${ENTER}`);
+      await terminal.shown(/place: Where[^]*outside/);
+      terminal.type(`${DOWN}${ENTER}`);
+      await terminal.shown(/quiet: Away from the music/);
+      terminal.type("y");
+      // The answer did not fit, so it is asked again, with what was wrong.
+      await terminal.shown(/seats must be at least 1[^]*Which table\?[^]*Decline/);
+      terminal.type(`${DOWN}${ENTER}`);
+      assertEquals(await terminal.ended, 0);
+      assertMatch(terminal.text(), /"action": "decline"\r\n\}\r\n$/);
+    });
+
+    test("draws a bar in a terminal, with what the tool sends above it", async () => {
+      await using terminal = inTerminal(["call", "-f", TOOLS, "count", "--to", "3"]);
+      assertEquals(await terminal.ended, 0);
+      assertMatch(terminal.text(), /█+░+ 1\/3 number 1/);
+      assertMatch(terminal.text(), /line 3\r\n[^]*done\r\n$/);
+    });
+
+    test("aborts its call at Ctrl-C", async () => {
+      await using terminal = inTerminal(["call", "-f", TOOLS, "wait"]);
+      await terminal.shown(/waiting/);
+      terminal.type(CTRL_C);
+      assertEquals(await terminal.ended, 130);
+      assertStringIncludes(terminal.text(), "aborted");
+    });
+
+    test("shows colours in a terminal, unless NO_COLOR is set", async () => {
+      await using coloured = inTerminal(["list", TOOLS]);
+      assertEquals(await coloured.ended, 0);
+      assertStringIncludes(coloured.text(), "\x1b[32msafe");
+      await using plain = inTerminal(["list", TOOLS], { NO_COLOR: "1" });
+      assertEquals(await plain.ended, 0);
+      // Deno clears its own progress bars with other sequences.
+      const isColoured = ["\x1b[1m", "\x1b[3"].some((style) => plain.text().includes(style));
+      assertEquals(isColoured, false);
+    });
+
+    if (name !== "Node 24") return;
+    test("makes a call through itself and the other runtimes for the doctor", async () => {
+      await using program = start("doctor", "--json");
+      await program.ended;
+      const found = JSON.parse(program.output.stdout) as readonly {
+        readonly part: string;
+        readonly state: string;
+        readonly detail: string;
+      }[];
+      assertEquals(found.slice(0, 4).map(({ part, state }) => [part, state]), [
+        ["plue", "works"],
+        ["node", "works"],
+        ["bun", "works"],
+        ["deno", "works"],
+      ]);
+    });
+  });
+}
+
+describe("plue on a Node without TypeScript", () => {
+  const version = npmNode === undefined
+    ? ""
+    : spawnSync(npmNode, ["-v"], { encoding: "utf8" }).stdout;
+  maybe(/^v(20|21)\./.test(version), "npm does not run on Node 20")(
+    "says what reads a module in TypeScript",
+    async () => {
+      const file = join(folder, "typed.ts");
+      writeFileSync(file, "export const tools: readonly object[] = [];");
+      await using program = startProgram(npmNode ?? "", [COMMAND, "list", file]);
+      assertEquals((await program.ended).code, 2);
+      assertStringIncludes(
+        program.output.stderr,
+        "this Node does not read TypeScript; use Node 22.18",
+      );
+    },
+  );
+});
+
+/** Waits until a server listens again on its port: the new one follows the old one. */
+async function untilServed(url: string): Promise<void> {
+  while (!await fetch(`${url}/healthz`).then(({ ok }) => ok, () => false));
+}
+
+describe("the completion scripts", () => {
+  const shells = [
+    ["bash", "source <(plue completion bash)\n", ["--norc", "--noprofile", "-i"]],
+    ["zsh", "autoload -U compinit; compinit -u; source <(plue completion zsh)\n", ["-f", "-i"]],
+    ["fish", "plue completion fish | source\n", ["--no-config", "-i"]],
+  ] as const;
+  for (const [shell, script, args] of shells) {
+    maybe(Bun.which(shell) !== null, `${shell} is not installed`)(
+      `complete commands, tools, flags and their values in ${shell}`,
+      async () => {
+        const bin = mkdtempSync(join(folder, "bin-"));
+        copyFileSync(COMMAND, join(bin, "cli.mjs"));
+        writeFileSync(join(bin, "plue"), `#!/bin/sh\nexec node ${bin}/cli.mjs "$@"\n`, {
+          mode: 0o755,
+        });
+        const PATH = `${bin}:${process.env["PATH"]}`;
+        await using terminal = openTerminal([shell, ...args], { PATH, PS1: "$ ", NO_COLOR: "1" });
+        terminal.type(script);
+        terminal.type('echo rea""dy\n');
+        await terminal.shown(/ready/);
+        // One completion of each kind, and the result of the call.
+        terminal.type(`plue cal\t-f ${TOOLS} searc\t--quer\tx --opts.ord\tas\t\n`);
+        await terminal.shown(/"order": "asc"/);
+      },
+    );
+  }
+});
+
+describe("cli.LICENSES.txt", () => {
+  it("has the licence of every package in the bundle", () => {
+    const text = readFileSync(join(folder, "cli.LICENSES.txt"), "utf8");
+    for (const name of ["commander", "hono", "@modelcontextprotocol/server", "yaml", "typebox"]) {
+      assertMatch(
+        text,
+        new RegExp(`\\n${name} \\d[\\d.]* \\(.+\\)\\n\\n.*(?:licen|copyright)`, "is"),
+      );
+    }
+  });
+});

@@ -1,0 +1,250 @@
+import { join } from "node:path";
+import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { describe, it } from "bun:test";
+import { serve, type Served } from "../runtime/serve.ts";
+import { folder, plue } from "./support.ts";
+
+const TOOLS = join(import.meta.dirname, "tools.mjs");
+
+/** The package, for modules that are written into another folder. */
+const MOD = JSON.stringify(new URL("../../mod.ts", import.meta.url).href);
+
+const PETS = `
+openapi: 3.1.0
+info: { title: Pets, version: "1" }
+paths:
+  /pets/{id}:
+    get:
+      operationId: getPet
+      summary: Reads one pet.
+      parameters: [{ name: id, in: path, required: true, schema: { type: string } }]
+      responses: { "200": { description: The pet. } }
+`;
+
+/** `plue serve` in this process. */
+interface Service extends AsyncDisposable {
+  readonly url: string;
+  readonly tools: readonly string[];
+}
+
+/** Serves, and waits until it says where. */
+async function service(
+  words: readonly string[] = [TOOLS],
+  env: Readonly<Record<string, string>> = {},
+): Promise<Service> {
+  const controller = new AbortController();
+  let heard = (_text: string): void => {};
+  const printed = new Promise<string>((resolve) => heard = resolve);
+  const ended = plue(["serve", ...words, "--port", "0", "--no-watch", "--json"], {
+    ...{ controller, env, heard },
+  });
+  const line = await Promise.race([printed, ended.then(({ stderr }) => stderr)]);
+  const { url, tools } = JSON.parse(line);
+  return {
+    ...{ url, tools },
+    async [Symbol.asyncDispose]() {
+      controller.abort();
+      assertEquals((await ended).code, 0);
+    },
+  };
+}
+
+const files = folder();
+
+describe("a module", () => {
+  it("may export a registry, and what its dispatcher is told", async () => {
+    const text = `import { ToolRegistry } from ${MOD};
+      const define = (name, more) => ({ name, description: "A tool of this test.", ...more });
+      export const registry = new ToolRegistry({
+        tools: [
+          define("ping", { risk: "safe", execute: (_, { services }) => services.word }),
+          define("hidden", { risk: "high" }),
+          define("ask", { risk: "safe", requiresApproval: true, execute: () => "asked" }),
+        ],
+        services: { word: "pong" },
+      });
+      export const selection = { maxRisk: "low" };
+      export const dispatch = { approve: () => ({ approved: false, reason: "the owner says no" }) };`;
+    // The command disposes of a registry when it has ended, so each run has a module of its own.
+    let count = 0;
+    const run = async (command: string, ...words: readonly string[]) => {
+      const file = await files.write(`registry${count++}.mjs`, text);
+      return await plue([command, "-f", file, ...words]);
+    };
+    assertEquals((await run("call", "ping")).stdout, "pong\n");
+    assertStringIncludes((await run("list")).stderr, "2 of 3 tools");
+    const explained = await run("explain", "hidden");
+    assertStringIncludes(explained.stdout, "risk high is above the limit low");
+    // The module's own approver is not passed over.
+    assertStringIncludes((await run("call", "--yes", "ask")).stderr, "the owner says no");
+  });
+
+  it("may be joined with tools of other sources", async () => {
+    const pets = await files.write("pets.yaml", PETS);
+    const { stdout } = await plue(["list", TOOLS, `shop=${pets}`, "--json"]);
+    const ids = JSON.parse(stdout).tools.map(({ id }: { id: string }) => id);
+    assertEquals(ids, ["count", "fail", "launch", "search", "shop:getPet", "wait"]);
+  });
+
+  it("may not be joined with what has the same ids", async () => {
+    const { code, stderr } = await plue(["list", TOOLS, `module:${TOOLS}?again`]);
+    assertEquals(code, 2);
+    assertMatch(stderr, /^Cannot /);
+  });
+
+  it("without tools is refused", async () => {
+    const file = await files.write("empty.mjs", "export const x = 1;");
+    const { code, stderr } = await plue(["list", file]);
+    assertEquals(code, 2);
+    assertStringIncludes(stderr, "it must export a ToolRegistry");
+  });
+});
+
+describe("a document", () => {
+  it("may be OpenAPI in YAML, with the API elsewhere", async () => {
+    const asked: string[] = [];
+    const api: Served = await serve((request) => {
+      asked.push(`${new URL(request.url).pathname} ${request.headers.get("authorization")}`);
+      return Response.json({ name: "Rex" });
+    });
+    const file = await files.write("pets.yaml", PETS);
+    const { code, stdout } = await plue([
+      ...["call", "-f", file, "--base-url", api.url, "--header", "authorization: Bearer s"],
+      ...["api:getPet", "--id", "7"],
+    ]);
+    await api.stop();
+    assertEquals([code, JSON.parse(stdout)], [0, { name: "Rex" }]);
+    assertEquals(asked, ["/pets/7 Bearer s"]);
+  });
+
+  it("may come from a URL, where its API is as well", async () => {
+    const api = await serve((request) =>
+      request.url.endsWith("/openapi.yaml") ? new Response(PETS) : Response.json({ name: "Tom" })
+    );
+    const words = ["call", "-f", `${api.url}/openapi.yaml`, "api:getPet", "--id", "8"];
+    const { stdout } = await plue(words);
+    await api.stop();
+    assertEquals(JSON.parse(stdout), { name: "Tom" });
+  });
+
+  it("may come from standard input", async () => {
+    const { stdout } = await plue(["list", "-", "--json"], { stdin: PETS });
+    assertEquals(JSON.parse(stdout).tools[0].id, "api:getPet");
+  });
+
+  for (
+    const [name, text, said] of [
+      ["wrong.json", "{", "as JSON"],
+      ["wrong.yaml", "a: [", "as YAML"],
+      ["other.json", '{"a": 1}', "Cannot tell what the document is"],
+      ["old.json", '{"swagger": "2.0"}', '"openapi" must be a version'],
+    ] as const
+  ) {
+    it(`is refused if it is ${name}`, async () => {
+      const file = await files.write(name, text);
+      const { code, stderr } = await plue(["list", file]);
+      assertEquals(code, 2);
+      assertStringIncludes(stderr, said);
+    });
+  }
+});
+
+describe("plue serve", () => {
+  it("serves tools of medium risk or less, over HTTP and MCP", async () => {
+    await using served = await service();
+    assertEquals(served.tools, ["count", "fail", "search", "wait"]);
+    const listed = await (await fetch(`${served.url}/tools`)).json();
+    assertEquals(listed.tools.length, 4);
+    assertStringIncludes(await (await fetch(served.url)).text(), "<!doctype html>");
+    const openapi = await (await fetch(`${served.url}/openapi.json`)).json();
+    assertEquals(openapi.info.title, "plue");
+    const { stdout } = await plue(["list", `far=${served.url}/mcp`, "--json"]);
+    assertEquals(JSON.parse(stdout).tools[0].id, "far:count");
+  });
+
+  it("serves what the flags select, within what the module lets anyone have", async () => {
+    await using served = await service([TOOLS, "--max-risk", "high", "--role", "control"]);
+    assertEquals(served.tools.includes("launch"), true);
+    await using few = await service([TOOLS, "--tag", "read-only"]);
+    assertEquals(few.tools, ["search"]);
+  });
+
+  it("rolls back what an earlier run left open, before it serves what needs transactions", async () => {
+    const define = (name: string, recover: string): Promise<string> =>
+      files.write(
+        name,
+        `import { ToolRegistry } from ${MOD};
+        const tool = { name: "write", description: "Writes.", requiresTransaction: true };
+        export const registry = new ToolRegistry({ tools: [tool] });
+        const none = () => {};
+        export const transactions = { begin: none, commit: none, rollback: none, ${recover} };`,
+      );
+    const controller = new AbortController();
+    const served = await plue(
+      ["serve", await define("undone.mjs", "recover: () => 2"), "--port", "0", "--no-watch"],
+      { controller, heard: (text) => void (text.includes("mcpServers") && controller.abort()) },
+    );
+    assertEquals([served.code, served.stderr], [
+      0,
+      "Rolled back 2 transactions of an earlier run\n",
+    ]);
+    const stuck = await define("stuck.mjs", 'recover() { throw new Error("Cannot roll back") }');
+    const refused = await plue(["serve", stuck, "--port", "0", "--no-watch"]);
+    assertEquals([refused.code, refused.stdout, refused.stderr], [1, "", "Cannot roll back\n"]);
+  });
+});
+
+describe("a plue service", () => {
+  it("is a source: its tools are called there", async () => {
+    await using served = await service();
+    const { code, stdout, stderr } = await plue(["call", "-f", served.url, "count", "--to", "2"]);
+    assertEquals([code, stdout], [0, "done\n"]);
+    assertStringIncludes(stderr, "2/2 number 2\n");
+    assertStringIncludes(stderr, "line 2\n");
+    assertStringIncludes(stderr, '{"counted":2}\n');
+  });
+
+  it("fails as it fails there", async () => {
+    await using served = await service();
+    const { code, stderr } = await plue(["call", "-f", served.url, "fail"]);
+    assertEquals(code, 20);
+    assertStringIncludes(stderr, "The disk is full");
+  });
+
+  it("is told when a call is aborted", async () => {
+    await using served = await service();
+    const controller = new AbortController();
+    const { code } = await plue(["call", "-f", served.url, "wait"], {
+      controller,
+      heard: (text) => {
+        if (text.includes("waiting")) controller.abort();
+      },
+    });
+    assertEquals(code, 130);
+  });
+
+  it("explains why it does not show a tool", async () => {
+    await using served = await service();
+    const { stdout } = await plue(["explain", "-f", served.url, "launch"]);
+    assertStringIncludes(stdout, "risk high is above the limit medium");
+  });
+
+  it("wants its token, which no message shows", async () => {
+    const token = "sesame-sesame-sesame";
+    await using served = await service([TOOLS], { PLUE_TOKEN: token });
+    const refused = await plue(["list", served.url]);
+    assertEquals(refused.code, 2);
+    assertStringIncludes(refused.stderr, 'give a token with --header "authorization: …"');
+    const header = `authorization: Bearer ${token}`;
+    const { code, stdout } = await plue(["call", "-f", served.url, "--header", header, "fail"]);
+    assertEquals([code, stdout.includes(token)], [20, false]);
+  });
+
+  it("is not taken for one if something else answers", async () => {
+    const other = await serve(() => new Response("hello"));
+    const { code, stderr } = await plue(["list", `plue:${other.url}`]);
+    await other.stop();
+    assertEquals(code, 2);
+    assertStringIncludes(stderr, "what answers there is no plue service");
+  });
+});
