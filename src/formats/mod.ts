@@ -61,8 +61,11 @@ export {
   type CallDispatcher,
   dispatchCalls,
   dispatchResponse,
+  resumeTurn,
   type Turn,
+  type TurnAnswers,
   type TurnOptions,
+  type WaitingTurnCall,
 } from "./dispatch_response.ts";
 export {
   type ArgumentChoice,

@@ -88,6 +88,7 @@ describe("the guides", () => {
       "docs/http.md",
       "docs/mcp.md",
       "docs/mcp.md",
+      "docs/mcp.md",
     ]);
   });
 });

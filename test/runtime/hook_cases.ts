@@ -664,6 +664,8 @@ export const NO_HOOKS: Readonly<Record<string, string>> = {
     "ImportPins.check",
     "PinnedImport.approve",
     "CallTickets.suspend",
+    "KeptKeys.claim",
+    "KeptKeys.claim()",
     "CallTickets.resume",
     "Resumption.release",
     "ArgumentChoice.accepts",

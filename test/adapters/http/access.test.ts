@@ -71,6 +71,8 @@ const ROUTES: readonly {
   },
   { path: "/executions/nothing/abort", init: { method: "POST" }, own: 404, hidden: 404 },
   { path: "/explain", own: 200, hidden: 200 },
+  { path: "/calls", own: 200, hidden: 200 },
+  { path: "/calls/nothing", own: 404, hidden: 404 },
   { path: "/events", own: 200, hidden: 200 },
   { path: "/metrics", own: 200, hidden: 200 },
   { path: "/healthz", own: 200, hidden: 200 },
@@ -79,7 +81,10 @@ const ROUTES: readonly {
 describe("access", () => {
   it("is tried on every route", () => {
     const shown = new Set(
-      ROUTES.map(({ path }) => path.replace("task:approve", ":id").replace("nothing", ":callId")),
+      ROUTES.map(({ path }) =>
+        path.replace("task:approve", ":id").replace("/calls/nothing", "/calls/:id")
+          .replace("nothing", ":callId")
+      ),
     );
     assertEquals(app.routes.map(({ path }) => path).filter((path) => !shown.has(path)), []);
   });
