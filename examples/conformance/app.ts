@@ -30,10 +30,7 @@ const dispatcher = new ToolDispatcher(registry, {
 /** Removes a tool, or adds it if it is missing, so that the list changes. */
 function change(): void {
   if (!registry.unregisterTool("test_changing_tool")) {
-    registry.registerTool({
-      name: "test_changing_tool",
-      description: "Comes and goes.",
-    });
+    registry.registerTool({ name: "test_changing_tool", description: "Comes and goes." });
   }
 }
 

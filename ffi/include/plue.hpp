@@ -48,6 +48,7 @@ enum class Status : int {
     runtime_crashed = PLUE_RUNTIME_CRASHED,
     shutdown = PLUE_SHUTDOWN,
     out_of_memory = PLUE_OUT_OF_MEMORY,
+    unknown_task = PLUE_UNKNOWN_TASK,
     other = PLUE_OTHER
 };
 
@@ -387,6 +388,7 @@ struct Options {
     std::string sidecar_cwd;
     std::chrono::milliseconds start_timeout{0};
     std::chrono::milliseconds abort_grace{0};
+    std::chrono::milliseconds call_timeout{0};
     int mode = PLUE_MODE_AUTO;
 };
 
@@ -412,6 +414,7 @@ class Library {
         given.sidecar_cwd = detail::or_null(options.sidecar_cwd);
         given.start_timeout_ms = static_cast<uint32_t>(options.start_timeout.count());
         given.abort_grace_ms = static_cast<uint32_t>(options.abort_grace.count());
+        given.call_timeout_ms = static_cast<uint32_t>(options.call_timeout.count());
         detail::check(plue_init_with_options(&given) == 0 ? PLUE_OK : PLUE_INVALID_ARGUMENT);
     }
     ~Library() { plue_shutdown(); }

@@ -220,6 +220,11 @@ void test_options() {
         CHECK(plue::call("greet").value() == "{\"word\":\"hi\"}", "the configuration");
         expect_error(plue::Status::invalid_argument, "in use", [] { plue::Library second; });
     }
+    options.call_timeout = std::chrono::milliseconds(50);
+    {
+        const plue::Library library(options);
+        CHECK(plue::call("hold").status == plue::Status::timeout, "no timeout");
+    }
     options.sidecar = {"/nowhere/plue-sidecar"};
     const plue::Library library(options);
     expect_error(plue::Status::runtime_unavailable, "nowhere", [] { plue::tools(); });

@@ -25,6 +25,7 @@ from ._errors import (
     ToolTimeoutError,
     TransactionFailedError,
     UnavailableError,
+    UnknownTaskError,
     UnknownToolError,
     WouldDeadlockError,
 )
@@ -60,6 +61,7 @@ __all__ = [
     "ToolTimeoutError",
     "TransactionFailedError",
     "UnavailableError",
+    "UnknownTaskError",
     "UnknownToolError",
     "WouldDeadlockError",
     "call",

@@ -34,6 +34,7 @@ class Code(IntEnum):
     RUNTIME_CRASHED = 68
     SHUTDOWN = 69
     OUT_OF_MEMORY = 70
+    UNKNOWN_TASK = 71
     OTHER = 127
 
 
@@ -159,3 +160,7 @@ class ShutdownError(ToolError):
 
 class OutOfMemoryError(ToolError, MemoryError):
     code = Code.OUT_OF_MEMORY
+
+
+class UnknownTaskError(ToolError):
+    code = Code.UNKNOWN_TASK

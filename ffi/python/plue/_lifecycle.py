@@ -27,6 +27,7 @@ def init(
     sidecar_cwd: str | os.PathLike[str] | None = None,
     start_timeout: float = 10,
     abort_grace: float = 1,
+    call_timeout: float | None = None,
     mode: Mode = Mode.AUTO,
 ) -> None:
     """Says how the tools are started. The first call of anything starts them.
@@ -36,6 +37,7 @@ def init(
     :param sidecar: the program that runs the tools, and its arguments
     :param start_timeout: how long the tools may take to be ready, in seconds
     :param abort_grace: how long an aborted call waits for its tool, in seconds
+    :param call_timeout: how long a call may take, in seconds; ``None`` is without a limit
     :raises InvalidArgumentError: an option is bad, or the library is in use already
     """
     options = Options(
@@ -46,6 +48,7 @@ def init(
         sidecar_cwd=_path(sidecar_cwd, "sidecar_cwd"),
         start_timeout_ms=_milliseconds(start_timeout),
         abort_grace_ms=_milliseconds(abort_grace),
+        call_timeout_ms=0 if call_timeout is None else _milliseconds(call_timeout),
     )
     if sidecar is not None:
         words = [_path(word, "sidecar") for word in sidecar]

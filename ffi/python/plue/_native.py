@@ -45,6 +45,7 @@ class Options(ctypes.Structure):
         ("sidecar_cwd", c_char_p),
         ("start_timeout_ms", c_uint32),
         ("abort_grace_ms", c_uint32),
+        ("call_timeout_ms", c_uint32),
     ]
 
 

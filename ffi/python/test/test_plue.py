@@ -341,6 +341,11 @@ class Living(unittest.TestCase):
         with self.assertRaises(plue.InvalidArgumentError):
             plue.init(config={})
 
+    def test_limits_how_long_a_call_takes(self):
+        plue.init(call_timeout=0.05)
+        with self.assertRaises(plue.ToolTimeoutError):
+            plue.call("hold")
+
     def test_says_which_option_is_wrong(self):
         plue.init(config={"colour": 1})
         with self.assertRaisesRegex(plue.InvalidArgumentError, "colour"):

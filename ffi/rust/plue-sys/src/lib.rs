@@ -35,6 +35,7 @@ statuses! {
     PLUE_RUNTIME_CRASHED = 68,
     PLUE_SHUTDOWN = 69,
     PLUE_OUT_OF_MEMORY = 70,
+    PLUE_UNKNOWN_TASK = 71,
     PLUE_OTHER = 127,
     PLUE_MODE_AUTO = 0,
     PLUE_MODE_GUEST = 1,
@@ -86,6 +87,7 @@ pub struct plue_options_t {
     pub sidecar_cwd: *const c_char,
     pub start_timeout_ms: u32,
     pub abort_grace_ms: u32,
+    pub call_timeout_ms: u32,
 }
 
 extern "C" {
@@ -164,6 +166,21 @@ extern "C" {
         context: *const plue_tool_context_t,
         on_done: plue_done_t,
         user_data: *mut c_void,
+    ) -> c_int;
+
+    pub fn plue_tool_start(
+        tool_name: *const c_char,
+        params_json: *const c_char,
+        context: *const plue_tool_context_t,
+        task_json: *mut *mut c_char,
+    ) -> c_int;
+    pub fn plue_tool_poll(task_id: *const c_char, task_json: *mut *mut c_char) -> c_int;
+    pub fn plue_tool_cancel(task_id: *const c_char, task_json: *mut *mut c_char) -> c_int;
+    pub fn plue_tool_answer(
+        task_id: *const c_char,
+        answers_json: *const c_char,
+        context: *const plue_tool_context_t,
+        task_json: *mut *mut c_char,
     ) -> c_int;
 
     pub fn plue_set_list_changed(callback: Option<plue_destroy_t>, user_data: *mut c_void);

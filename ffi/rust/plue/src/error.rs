@@ -53,6 +53,7 @@ codes! {
     RuntimeCrashed = PLUE_RUNTIME_CRASHED,
     Shutdown = PLUE_SHUTDOWN,
     OutOfMemory = PLUE_OUT_OF_MEMORY,
+    UnknownTask = PLUE_UNKNOWN_TASK,
     /// A code that this version does not know.
     Other = PLUE_OTHER,
 }

@@ -23,6 +23,8 @@ pub struct Options {
     pub sidecar_cwd: Option<String>,
     pub start_timeout: Option<Duration>,
     pub abort_grace: Option<Duration>,
+    /// How long a call may take; `None` is without a limit.
+    pub call_timeout: Option<Duration>,
 }
 
 /// The tools, until it is dropped, which ends them.
@@ -54,6 +56,7 @@ impl Library {
             sidecar_cwd: text::pointer(&sidecar_cwd),
             start_timeout_ms: milliseconds(options.start_timeout),
             abort_grace_ms: milliseconds(options.abort_grace),
+            call_timeout_ms: milliseconds(options.call_timeout),
         };
         match unsafe { plue_sys::plue_init_with_options(&given) } {
             0 => Ok(Library(())),

@@ -18,6 +18,11 @@ fn the_tools_are_started_with_options_and_ended() {
         let error = Library::new(&Options::default()).unwrap_err();
         assert_eq!(error.code(), Code::InvalidArgument);
     }
+    options.call_timeout = Some(Duration::from_millis(50));
+    {
+        let _library = Library::new(&options).unwrap();
+        assert_eq!(Call::new("hold").wait().unwrap_err().code(), Code::Timeout);
+    }
     options.sidecar = vec!["/nowhere/plue-sidecar".into()];
     let _library = Library::new(&options).unwrap();
     assert_eq!(plue::tools().unwrap_err().code(), Code::RuntimeUnavailable);

@@ -28,6 +28,7 @@ public enum Code: Int32, Sendable {
     case runtimeCrashed = 68
     case shutdown = 69
     case outOfMemory = 70
+    case unknownTask = 71
     /// A code that this version does not know.
     case other = 127
 }

@@ -14,6 +14,7 @@ public enum Plue {
         public var sidecarFolder: String?
         public var startTimeoutMilliseconds: UInt32 = 0
         public var abortGraceMilliseconds: UInt32 = 0
+        public var callTimeoutMilliseconds: UInt32 = 0
 
         public init() {}
     }
@@ -42,6 +43,7 @@ public enum Plue {
                         given.sidecar_cwd = sidecarFolder
                         given.start_timeout_ms = options.startTimeoutMilliseconds
                         given.abort_grace_ms = options.abortGraceMilliseconds
+                        given.call_timeout_ms = options.callTimeoutMilliseconds
                         return plue_init_with_options(&given)
                     }
                 }
