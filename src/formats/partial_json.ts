@@ -57,7 +57,7 @@ export function readPartialJson(text: string): JsonValue | undefined {
   function readText(): { readonly value: string; readonly ended: boolean } {
     const [, inside = "", end] = take(TEXT) ?? [];
     // Half of a pair may come alone, and control characters are written as they are by some models.
-    const escaped = inside.replace(/[\0-\x1f]/g, (one) => JSON.stringify(one).slice(1, -1));
+    const escaped = inside.replace(/\p{Cc}/gu, (one) => JSON.stringify(one).slice(1, -1));
     const value: string = JSON.parse(`"${escaped}"`);
     const ended = end === '"';
     return { value: ended ? value : value.replace(/[\ud800-\udbff]$/, ""), ended };
