@@ -21,7 +21,10 @@ async function start(folder: string) {
   const ended = once(child, "close");
   let output = "";
   child.stdout.setEncoding("utf8").on("data", (text: string) => output += text);
-  while (!output.includes("yes or no")) await once(child.stdout, "data");
+  while (!output.includes("yes or no")) {
+    const more = await Promise.race([once(child.stdout, "data"), ended]);
+    if (more.length === 2) throw new Error(`The agent ended with ${more}, and printed ${output}`);
+  }
   return {
     async kill() {
       child.kill("SIGKILL");
