@@ -2,7 +2,7 @@
 // dist/cli.js. JSR takes the sources as they are.
 // Usage: node scripts/build.mjs [folder]
 
-import { rmSync } from "node:fs";
+import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { spawnSync } from "node:child_process";
 import { ROOT } from "./lib/paths.mjs";
@@ -18,9 +18,25 @@ const { status } = spawnSync(
 );
 process.exitCode = status ?? 1;
 if (process.exitCode === 0) {
+  for (const name of readdirSync(outDir, { recursive: true })) {
+    if (name.endsWith(".d.ts")) declareDisposal(join(outDir, name));
+  }
   const { missing } = setup({ serving: true }).get("bun");
   if (missing !== undefined) console.error(`Cannot bundle the command: ${missing}`);
   process.exitCode = missing === undefined
     ? await attach("bun", ["scripts/build_cli.ts", outDir])
     : 1;
+}
+
+/**
+ * Names the library that has `AsyncDisposable`, so that declarations compile where only that of
+ * es2023 is set. The sources cannot: JSR refuses such lines.
+ */
+function declareDisposal(file) {
+  const text = readFileSync(file, "utf8");
+  if (!/asyncDispose|AsyncDisposable/.test(text)) return;
+  writeFileSync(file, `/// <reference lib="esnext.disposable" />\n${text}`);
+  const map = JSON.parse(readFileSync(`${file}.map`, "utf8"));
+  // A semicolon stands for the new line.
+  writeFileSync(`${file}.map`, JSON.stringify({ ...map, mappings: `;${map.mappings}` }));
 }

@@ -19,17 +19,39 @@ import { findZig } from "./lib/zig.mjs";
 
 /** The platforms: Zig's name of each, and npm's words for it. */
 const PLATFORMS = {
-  "linux-x64": { zig: "x86_64-linux-gnu.2.28", os: "linux", cpu: "x64", libc: "glibc" },
-  "linux-arm64": { zig: "aarch64-linux-gnu.2.28", os: "linux", cpu: "arm64", libc: "glibc" },
-  "linux-x64-musl": { zig: "x86_64-linux-musl", os: "linux", cpu: "x64", libc: "musl" },
-  "linux-arm64-musl": { zig: "aarch64-linux-musl", os: "linux", cpu: "arm64", libc: "musl" },
+  "linux-x64": {
+    zig: "x86_64-linux-gnu.2.28",
+    os: "linux",
+    cpu: "x64",
+    libc: "glibc",
+  },
+  "linux-arm64": {
+    zig: "aarch64-linux-gnu.2.28",
+    os: "linux",
+    cpu: "arm64",
+    libc: "glibc",
+  },
+  "linux-x64-musl": {
+    zig: "x86_64-linux-musl",
+    os: "linux",
+    cpu: "x64",
+    libc: "musl",
+  },
+  "linux-arm64-musl": {
+    zig: "aarch64-linux-musl",
+    os: "linux",
+    cpu: "arm64",
+    libc: "musl",
+  },
   "darwin-x64": { zig: "x86_64-macos", os: "darwin", cpu: "x64" },
   "darwin-arm64": { zig: "aarch64-macos", os: "darwin", cpu: "arm64" },
 };
 const NAMES = ["tools", ...Object.keys(PLATFORMS)];
 const FFI = join(ROOT, "ffi");
 const manifest = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
-const { version, license, files } = manifest;
+// Scripts and packages of development are of no use to whoever installs it.
+const { scripts: _scripts, devDependencies: _devDependencies, ...published } = manifest;
+const { version, license, files } = published;
 
 function refuse(message) {
   console.error(`Cannot build the packages: ${message}`);
@@ -41,7 +63,9 @@ function readArguments(args) {
   for (let at = 0; at < args.length; at += 2) {
     const [name, value] = args.slice(at, at + 2);
     if (value === undefined || !["--out", "--only"].includes(name)) {
-      console.error("Usage: node scripts/build_packages.mjs [--out folder] [--only name,…]");
+      console.error(
+        "Usage: node scripts/build_packages.mjs [--out folder] [--only name,…]",
+      );
       console.error(`Names: ${NAMES.join(", ")}`);
       process.exit(2);
     }
@@ -49,7 +73,9 @@ function readArguments(args) {
     else options.only = value.split(",");
   }
   const unknown = options.only.find((name) => !NAMES.includes(name));
-  if (unknown !== undefined) refuse(`"${unknown}" is none of ${NAMES.join(", ")}`);
+  if (unknown !== undefined) {
+    refuse(`"${unknown}" is none of ${NAMES.join(", ")}`);
+  }
   return options;
 }
 
@@ -64,7 +90,13 @@ function write(path, text) {
 
 /** Packs a folder into a tarball in `out`. */
 function pack(folder) {
-  return run("npm", ["pack", "--ignore-scripts", "--silent", "--pack-destination", out], {
+  return run("npm", [
+    "pack",
+    "--ignore-scripts",
+    "--silent",
+    "--pack-destination",
+    out,
+  ], {
     cwd: folder,
   });
 }
@@ -72,7 +104,9 @@ function pack(folder) {
 /** `@plue/tools` as it is published: compiled, and with the platforms' packages. */
 async function buildTools(folder) {
   await run(process.execPath, ["scripts/build.mjs", join(folder, "dist")]);
-  for (const file of files.filter((name) => name !== "dist" && existsSync(join(ROOT, name)))) {
+  for (
+    const file of files.filter((name) => name !== "dist" && existsSync(join(ROOT, name)))
+  ) {
     cpSync(join(ROOT, file), join(folder, file), { recursive: true });
   }
   // Not in the repository's package.json: `npm ci` would look for them before they are published.
@@ -81,7 +115,7 @@ async function buildTools(folder) {
   );
   write(
     join(folder, "package.json"),
-    JSON.stringify({ ...manifest, optionalDependencies }, undefined, 2),
+    JSON.stringify({ ...published, optionalDependencies }, undefined, 2),
   );
 }
 
@@ -90,9 +124,13 @@ async function buildTools(folder) {
  * links. Linkers read it. A copy of the library could be loaded beside the library.
  */
 function linkText({ zig, os }) {
-  if (os === "linux") return ["libplue.so", "/* GNU ld script */\nINPUT(libplue.so.1)\n"];
+  if (os === "linux") {
+    return ["libplue.so", "/* GNU ld script */\nINPUT(libplue.so.1)\n"];
+  }
   const target = zig.replace("aarch64", "arm64");
-  const symbols = readFileSync(join(FFI, "symbols.txt"), "utf8").trim().split("\n")
+  const symbols = readFileSync(join(FFI, "symbols.txt"), "utf8").trim().split(
+    "\n",
+  )
     .map((symbol) => `_${symbol}`).join(", ");
   return [
     "libplue.tbd",
@@ -172,7 +210,13 @@ const zig = isNative ? findZig() : {};
 if (zig.missing !== undefined) refuse(zig.missing);
 if (isNative) {
   const main = join(FFI, "sidecar", "main.ts");
-  await run("bun", ["build", main, "--target=node", "--minify", `--outfile=${script}`]);
+  await run("bun", [
+    "build",
+    main,
+    "--target=node",
+    "--minify",
+    `--outfile=${script}`,
+  ]);
 }
 
 async function build(name) {
@@ -186,7 +230,9 @@ async function build(name) {
 }
 const queue = [...only];
 async function worker() {
-  for (let name = queue.shift(); name !== undefined; name = queue.shift()) await build(name);
+  for (let name = queue.shift(); name !== undefined; name = queue.shift()) {
+    await build(name);
+  }
 }
 await Promise.all([worker(), worker()]);
 rmSync(join(out, "build"), { recursive: true, force: true });

@@ -70,7 +70,9 @@ export function setupPackages(name) {
   if (isInstalled(folder, { dev: true })) return undefined;
   console.log(`Installing the packages that ${name}/package-lock.json pins`);
   try {
-    npm(folder, ["ci"]);
+    // Not always `npm ci`: the lock file of the site names packages of other machines without
+    // saying where they are, which `npm ci` refuses.
+    npm(folder, name === "scripts/site" ? ["install", "--no-save"] : ["ci"]);
     return undefined;
   } catch (error) {
     return error.message;

@@ -31,20 +31,23 @@ const coverageFolders = [];
 
 const plan = planRuns({ ...options, match });
 /** Why the packages of a suite are missing, by their folder. */
+const checks = CHECKS.filter(({ name }) => wanted(name, "host"));
 const lacks = new Map(
-  [...new Set(plan.flatMap(({ packages }) => packages ?? []))]
+  [...new Set([...plan, ...checks].flatMap(({ packages }) => packages ?? []))]
     .map((name) => [name, setupPackages(name)]),
 );
+
+/** The count of a job that cannot run. */
+function skipped({ suite, runtime }, reason) {
+  const skips = [`${suite} on ${runtime}: ${reason}`];
+  return { passed: 0, failed: 0, skipped: 1, skips, ms: 0, failures: [], output: "" };
+}
 
 /** The work: a row and a column of the table, and the function that fills the cell. */
 const jobs = plan.map((run) => {
   const missing = runtimes.get(run.runtime).missing ??
     lacks.get(run.packages);
-  if (missing !== undefined) {
-    const skips = [`${run.suite} on ${run.runtime}: ${missing}`];
-    const count = { passed: 0, failed: 0, skipped: 1, skips, ms: 0, failures: [], output: "" };
-    return { ...run, run: () => count };
-  }
+  if (missing !== undefined) return { ...run, run: () => skipped(run, missing) };
   if (run.runtime !== "bun" || !run.coverage) return { ...run, run: () => runSuite(run) };
   const coverageDir = join(folder, `coverage-${run.suite}`);
   mkdirSync(coverageDir);
@@ -54,10 +57,10 @@ const jobs = plan.map((run) => {
 if (wanted("doc", "deno")) {
   jobs.push({ suite: "doc", runtime: "deno", run: () => runDocs(folder) });
 }
-for (const check of CHECKS) {
-  if (wanted(check.name, "host")) {
-    jobs.push({ suite: check.name, runtime: "host", run: () => runCheck(check) });
-  }
+for (const check of checks) {
+  const job = { suite: check.name, runtime: "host" };
+  const missing = lacks.get(check.packages);
+  jobs.push({ ...job, run: () => missing === undefined ? runCheck(check) : skipped(job, missing) });
 }
 if (jobs.length === 0) {
   console.error("Cannot test: no suite, runtime and file are left by these options");

@@ -5,20 +5,26 @@
  */
 
 import { ToolDispatcher, ToolRegistry } from "@plue/tools";
-import { memoryCallStore, sealedTickets } from "@plue/tools/calls";
+import { callTasks, memoryCallStore, sealedTickets } from "@plue/tools/calls";
 import { createMcpEndpoint, type McpEndpoint } from "@plue/tools/mcp";
 import { Hono } from "hono";
 import { askingTools } from "./asking_tools.ts";
 import { extend } from "./extension.ts";
+import { taskTools } from "./task_tools.ts";
 import { conformanceTools } from "./tools.ts";
 
 const registry: ToolRegistry = new ToolRegistry({
-  tools: [...conformanceTools(change, () => mcp.notify.promptsChanged()), ...askingTools()],
+  tools: [
+    ...conformanceTools(change, () => mcp.notify.promptsChanged()),
+    ...askingTools(),
+    ...taskTools(),
+  ],
 });
 // A key of one's own is read from a secret: other processes, and this one after a restart, need it.
 const key = new TextEncoder().encode("32 bytes that are for tests only");
+const store = memoryCallStore();
 const dispatcher = new ToolDispatcher(registry, {
-  tickets: sealedTickets({ keys: [key], store: memoryCallStore() }),
+  tickets: sealedTickets({ keys: [key], store }),
 });
 
 /** Removes a tool, or adds it if it is missing, so that the list changes. */
@@ -33,6 +39,8 @@ const mcp: McpEndpoint = createMcpEndpoint(registry, {
   version: "0.1.0",
   openExecution: true,
   dispatcher,
+  tasks: callTasks({ store, pollMs: 100 }),
+  taskAfterMs: 200,
   extend,
 });
 

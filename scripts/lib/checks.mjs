@@ -1,6 +1,6 @@
 // The checks that are not test files. Each is one program, judged by its exit code.
 
-import { existsSync } from "node:fs";
+import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { capture } from "./process.mjs";
 import { ROOT } from "./paths.mjs";
@@ -14,7 +14,7 @@ const present = () => DENO_FOLDERS.filter((name) => existsSync(join(ROOT, name))
 
 /**
  * The checks. `quick`: `npm run check` runs it. `show`: what it prints is shown at the end. `keep`:
- * the lines to show when it fails.
+ * the lines to show when it fails. `packages`: the folder with the packages that only it needs.
  */
 export const CHECKS = [
   {
@@ -45,6 +45,12 @@ export const CHECKS = [
   },
   // Whether the explorer's page is what its sources make.
   { name: "page", steps: () => [["bun", "scripts/build_explorer.ts", "--check"]] },
+  // Whether the site can be built: links that lead nowhere, pages that load from other hosts.
+  {
+    name: "site",
+    packages: "scripts/site",
+    steps: () => [[process.execPath, "scripts/build_docs.mjs"]],
+  },
   { name: "size", show: true, steps: () => [["bun", "scripts/size.ts"]] },
 ];
 
@@ -78,7 +84,8 @@ export async function runDocs(folder) {
     "mod.ts",
     "src",
     "README.md",
-    "docs/finding.md",
+    ...readdirSync(join(ROOT, "docs")).filter((name) => name.endsWith(".md"))
+      .map((name) => `docs/${name}`),
   ]);
   return judge("deno", ended, countJunit(junit));
 }

@@ -46,7 +46,7 @@ const SUITES = [
   },
   // libplue and its hosts; the tests start the other runtimes themselves.
   { name: "native", folders: ["test/native"], on: ["bun"], coverage: true },
-  { name: "package", folders: ["test/package"], on: ["bun"] },
+  { name: "package", folders: ["test/package"], on: ["bun"], packages: "test/package" },
   { name: "house", folders: ["test/house"], on: ["bun"] },
 ];
 

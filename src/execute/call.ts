@@ -32,10 +32,11 @@ import { Deadline, type InterruptCause } from "./deadline.ts";
 import { type EventQueue, tellFailure } from "./events.ts";
 import { failure, interruption } from "./failures.ts";
 import { CallQuestions } from "./questions.ts";
-import type { IdempotencyStore, SettleKey } from "./idempotency.ts";
+import type { IdempotencyStore } from "./idempotency.ts";
 import type { Gate } from "./limits.ts";
 import type { ToolStats } from "./metrics.ts";
 import { type DispatchPhase, MIN_OUTPUT_BYTES, type Settings } from "./options.ts";
+import type { SettleKey } from "./ports.ts";
 import type { DispatchContext, ToolCall } from "./request.ts";
 
 /** What a step says: nothing to go on with the next step, or the result of the call. */
@@ -281,7 +282,7 @@ export class Call {
   }
 
   /** The end: everything is given back, and the call is counted. */
-  #record(result: ToolResult): ToolResult {
+  #record(result: ToolResult): ToolResult | Promise<ToolResult> {
     const { stats } = this.#plan;
     const now = this.settings.clock.now();
     (result as Settable<ToolResult>).durationMs = now - this.#startedAt;
@@ -290,13 +291,25 @@ export class Call {
     this.giveTurnBack?.();
     if (this.#runtime !== undefined) this.release(this.#runtime);
     const isFinal = this.ran && (result.ok || isFinalFailure(result));
-    this.settleKey?.(result, isFinal, this.resultBytes);
+    const settled = this.settleKey?.(result, isFinal, this.resultBytes);
     stats.inFlight--;
     stats.record(result, now);
     if (!result.ok && result.error.code !== "input_required") {
       tellFailure(this.options, this.tool.id, result, (error) => this.report("metadata", error));
     }
-    return result;
+    return settled === undefined ? result : this.#whenSettled(settled, result);
+  }
+
+  /** The result, once it is kept for its key: then no other process runs the tool again. */
+  async #whenSettled(settled: Promise<void>, result: ToolResult): Promise<ToolResult> {
+    const { clock, closeTimeoutMs } = this.settings;
+    try {
+      if (await within(clock, closeTimeoutMs, settled) !== TIME_OVER) return result;
+      throw new RangeError(`The result was not kept within ${closeTimeoutMs} ms`);
+    } catch (error) {
+      this.report("internal", error);
+      return result;
+    }
   }
 
   get callId(): string {

@@ -10,9 +10,10 @@
  * @module
  */
 
-import { canonicalJson, type Clock, fnv1a, type ToolResult } from "../tool/mod.ts";
+import { canonicalJson, type Clock, fnv1a, ToolResult } from "../tool/mod.ts";
 import { frozenCopy } from "./json_value.ts";
-import type { IdempotencyOptions } from "./options.ts";
+import type { IdempotencySettings } from "./options.ts";
+import type { ClaimedKey, SettleKey } from "./ports.ts";
 
 /** A call that runs, or the result of one that has ended. */
 interface KeyOf<Result> {
@@ -35,15 +36,8 @@ interface Owner {
   bytes: number;
 }
 
-/** Ends a call that was the first with its key: its result, whether to keep it, and its size. */
-export type SettleKey = (result: ToolResult, keep: boolean, bytes: number) => void;
-
-/**
- * What a key means for a call that brings it. The first runs the tool, and tells the outcome; later
- * ones get its result. `conflict`: the key was used with other arguments. `full`: the principal has
- * as many running calls with keys as it may have keys.
- */
-export type Claim = SettleKey | ToolResult | Promise<ToolResult> | "conflict" | "full";
+/** What a key means; a promise where that is not known yet. */
+export type Claim = ClaimedKey | Promise<ClaimedKey>;
 
 /**
  * Remembers keys, a bounded number of them and of bytes. Where there are too many, a principal that
@@ -52,20 +46,20 @@ export type Claim = SettleKey | ToolResult | Promise<ToolResult> | "conflict" | 
  */
 export class IdempotencyStore {
   readonly #clock: Clock;
-  readonly #limits: Required<IdempotencyOptions>;
+  readonly #limits: IdempotencySettings;
   /** Those that have keys. */
   readonly #owners: Map<string | undefined, Owner> = new Map();
   #results = 0;
   #bytes = 0;
 
-  constructor(clock: Clock, limits: Required<IdempotencyOptions>) {
+  constructor(clock: Clock, limits: IdempotencySettings) {
     this.#clock = clock;
     this.#limits = limits;
   }
 
   /** Says what `scope` (the key, and whose it is) means for a call with these arguments. */
   claim(principal: string | undefined, scope: string, fingerprint: string): Claim {
-    const { windowMs, maxKeys, maxBytes } = this.#limits;
+    const { windowMs, maxKeys, maxBytes, kept } = this.#limits;
     const owner = this.#owners.get(principal) ??
       { principal, running: new Map(), results: new Map(), bytes: 0 };
     const { running, results } = owner;
@@ -84,7 +78,7 @@ export class IdempotencyStore {
     const told = new Promise<ToolResult>((resolve) => tell = resolve);
     running.set(scope, { fingerprint, result: told });
     this.#owners.set(principal, owner);
-    return (result, keep, bytes) => {
+    const settle: SettleKey = (result, keep, bytes) => {
       running.delete(scope);
       // A copy: the first caller may change what it got.
       const frozen = frozenCopy(result);
@@ -99,6 +93,9 @@ export class IdempotencyStore {
       this.#dropIfEmpty(owner);
       tell(frozen ?? result);
     };
+    if (kept === undefined) return settle;
+    const now1970 = this.#clock.timestamp();
+    return claimKept(kept.claim({ principal, scope, fingerprint, windowMs, now: now1970 }), settle);
   }
 
   /** Forgets a result of a principal that has more than its share: of this one, if it has. */
@@ -128,6 +125,29 @@ export class IdempotencyStore {
   #dropIfEmpty({ principal, running, results }: Owner): void {
     if (running.size + results.size === 0) this.#owners.delete(principal);
   }
+}
+
+/** Claims a key beyond this process, for all calls of this process that wait for it. */
+async function claimKept(claim: Promise<ClaimedKey>, settle: SettleKey): Promise<ClaimedKey> {
+  let claimed: ClaimedKey | undefined;
+  try {
+    claimed = await claim;
+  } finally {
+    // Calls that wait for a claim that came to nothing try for themselves.
+    const again = ToolResult.error("aborted", "The key could not be claimed");
+    if (typeof claimed !== "function") {
+      void settle(typeof claimed === "object" ? claimed : again, false, 0);
+    }
+  }
+  if (typeof claimed !== "function") return claimed;
+  const settleKept = claimed;
+  return async (result, keep, bytes) => {
+    try {
+      await settleKept(result, keep, bytes);
+    } finally {
+      void settle(result, keep, bytes);
+    }
+  };
 }
 
 /**

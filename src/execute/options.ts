@@ -22,7 +22,7 @@ import {
   systemClock,
   type ToolRuleAnswer,
 } from "../tool/mod.ts";
-import type { Approver, CallInfo, ToolHooks, TransactionManager } from "./ports.ts";
+import type { Approver, CallInfo, KeptKeys, ToolHooks, TransactionManager } from "./ports.ts";
 import type { CallTickets } from "./suspension.ts";
 
 /**
@@ -77,6 +77,11 @@ export interface IdempotencyOptions {
    * @default {16_777_216}
    */
   readonly maxBytes?: number;
+  /**
+   * Keeps keys and results where they outlive the process and other processes find them, too:
+   * `storedKeys` of `@plue/tools/calls`.
+   */
+  readonly kept?: KeptKeys;
 }
 
 /** In which step of a call something was thrown that the call's result does not tell in full. */
@@ -240,7 +245,7 @@ const LIMITS: Readonly<Record<keyof ConcurrencyLimits, Range>> = {
   maxQueued: [256, 0],
 };
 
-const IDEMPOTENCY: Readonly<Record<keyof IdempotencyOptions, Range>> = {
+const IDEMPOTENCY: Readonly<Record<Exclude<keyof IdempotencyOptions, "kept">, Range>> = {
   windowMs: [600_000, 1],
   maxKeys: [1_000, 1],
   maxBytes: [16_777_216, 0],
@@ -274,7 +279,12 @@ export interface Settings
   /** In the order in which they run, which is the reverse of the order given. */
   readonly afterHooks: readonly ToolHooks[];
   readonly limits: Required<ConcurrencyLimits>;
-  readonly idempotency: Required<IdempotencyOptions>;
+  readonly idempotency: IdempotencySettings;
+}
+
+/** What {@linkcode IdempotencyOptions} say, complete. */
+export interface IdempotencySettings extends Required<Omit<IdempotencyOptions, "kept">> {
+  readonly kept: KeptKeys | undefined;
 }
 
 const ACTION = "make a dispatcher";
@@ -306,6 +316,7 @@ export function resolveSettings(options: ToolDispatcherOptions): Settings {
   if (onError !== undefined) checkFunction(ACTION, onError, "onError");
   checkPort("transactions", transactions, ["begin", "commit", "rollback"]);
   checkPort("tickets", tickets, ["suspend", "resume"]);
+  checkPort("idempotency.kept", options.idempotency?.kept, ["claim"]);
   return Object.freeze({
     engine,
     transactions,
@@ -319,7 +330,10 @@ export function resolveSettings(options: ToolDispatcherOptions): Settings {
     clock,
     ...numbers("", options, NUMBERS, OTHERS),
     limits: numbers("limits.", options.limits, LIMITS),
-    idempotency: numbers("idempotency.", options.idempotency, IDEMPOTENCY),
+    idempotency: {
+      ...numbers("idempotency.", options.idempotency, IDEMPOTENCY, ["kept"]),
+      kept: options.idempotency?.kept,
+    },
   });
 }
 

@@ -181,3 +181,35 @@ export interface TransactionManager<Tx extends Transaction = Transaction> {
   /** `reason` is why the call failed. */
   rollback(transaction: Tx, reason: ToolCallError): void | Promise<void>;
 }
+
+/**
+ * Ends a call that was the first with its key: its result, whether to keep it, and its size in bytes
+ * of JSON.
+ */
+export type SettleKey = (
+  result: ToolResult,
+  keep: boolean,
+  bytes: number,
+) => void | Promise<void>;
+
+/**
+ * What a key means for a call that brings it. The first runs the tool, and tells the outcome; later
+ * ones get its result. `conflict`: the key was used with other arguments. `full`: the principal has
+ * as many running calls with keys as it may have keys.
+ */
+export type ClaimedKey = SettleKey | ToolResult | "conflict" | "full";
+
+/** Keeps idempotency keys and results beyond one process. `storedKeys` makes it. */
+export interface KeptKeys {
+  /** Says what a key means for the first call of this process that brings it. */
+  claim(claim: {
+    readonly principal: string | undefined;
+    /** The key, and whose it is. */
+    readonly scope: string;
+    /** The same for the same arguments. */
+    readonly fingerprint: string;
+    readonly windowMs: number;
+    /** Milliseconds since 1970. */
+    readonly now: number;
+  }): Promise<ClaimedKey>;
+}

@@ -34,6 +34,7 @@ import {
   utf8Length,
 } from "./json_value.ts";
 import type { Settings } from "./options.ts";
+import type { ClaimedKey } from "./ports.ts";
 import { InputUnavailable } from "./questions.ts";
 import { readOutput } from "./output.ts";
 import {
@@ -69,7 +70,11 @@ const ORDER: readonly OrderedStep<unknown>[] = [
     when: (tool) => !tool.execute,
   },
   { doing: "reading the arguments", run: readArguments },
-  { doing: "waiting for the first call with its key", run: claimKey },
+  {
+    doing: "waiting for the first call with its key",
+    run: claimKey,
+    rejected: keyNotClaimed,
+  },
   step({ doing: "starting up", run: acquireTool, settled: hold, rejected: notReady }),
   {
     doing: "waiting for a hook",
@@ -273,6 +278,22 @@ function claimKey(call: Call): StepAnswer | Promise<StepAnswer> {
 
 function claim(call: Call, scope: string, fingerprint: string): StepAnswer | Promise<StepAnswer> {
   const claimed = call.shared.keys.claim(call.options.principal, scope, fingerprint);
+  if (!(claimed instanceof Promise)) return takeKey(call, claimed);
+  return claimed.then((answer) => {
+    if (call.over) {
+      // The call has ended meanwhile, so its key is free.
+      const ended = call.fail("aborted", "it had ended before its key was claimed");
+      if (typeof answer === "function") void answer(ended, false, 0);
+      return undefined;
+    }
+    // The first call's caller gave up; this one has not.
+    return typeof answer === "object" && !answer.ok && answer.error.code === "aborted"
+      ? claim(call, scope, fingerprint)
+      : takeKey(call, answer);
+  });
+}
+
+function takeKey(call: Call, claimed: ClaimedKey): StepAnswer {
   if (typeof claimed === "function") {
     call.settleKey = claimed;
     return undefined;
@@ -286,13 +307,12 @@ function claim(call: Call, scope: string, fingerprint: string): StepAnswer | Pro
   if (claimed === "full") {
     return call.fail("overloaded", "too many calls with idempotency keys are running");
   }
-  if (!(claimed instanceof Promise)) return replay(call, claimed);
-  return claimed.then((result) => {
-    if (call.over) return undefined;
-    // The first call's caller gave up; this one has not.
-    if (!result.ok && result.error.code === "aborted") return claim(call, scope, fingerprint);
-    return replay(call, result);
-  });
+  return replay(call, claimed);
+}
+
+function keyNotClaimed(call: Call, error: unknown): ToolFailure {
+  const why = "its idempotency key cannot be looked up now; nothing has run";
+  return call.failed("internal", error, "unavailable", why);
 }
 
 function replay(call: Call, result: ToolResult): ToolResult {

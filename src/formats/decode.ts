@@ -4,11 +4,10 @@
  * @module
  */
 
-import { clip } from "../tool/mod.ts";
 import { nearIds } from "../select/mod.ts";
 import { type ArgumentRewrite, decodeArguments } from "./argument_rewrite.ts";
 import { isWhole, parsed, type WireCall } from "./call_format.ts";
-import type { ExportNames, WireName } from "./export_names.ts";
+import { type ExportNames, quoted } from "./export_names.ts";
 import { findTarget, type TargetLike } from "./targets.ts";
 
 /** Why a call is not run. */
@@ -163,11 +162,6 @@ function problemOf(
 /** A problem, worded like the dispatcher's failures. */
 export function refused(code: CallProblem["code"], wire: WireCall, why: string): CallProblem {
   return { code, message: `Cannot call ${quoted(wire)}: ${why}` };
-}
-
-function quoted({ name, namespace }: WireName | WireCall): string {
-  const text = JSON.stringify(clip(name));
-  return namespace === undefined ? text : `${text} in namespace ${JSON.stringify(clip(namespace))}`;
 }
 
 function unknownTool(wire: WireCall, names: ExportNames): CallProblem {

@@ -252,5 +252,4 @@ const TARGET: Fields<Target> = {
   strictMode: [checkOtherTarget],
   fallback: [checkOtherTarget],
   assemble: [checkFunction],
-  lend: [checkFunction],
 };

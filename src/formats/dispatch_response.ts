@@ -4,7 +4,15 @@
  * @module
  */
 
-import { clip, refuseOthers, ToolResult } from "../tool/mod.ts";
+import {
+  type Answers,
+  clip,
+  isSuspended,
+  type Question,
+  refuse,
+  refuseOthers,
+  ToolResult,
+} from "../tool/mod.ts";
 import { decodeCalls, type DecodedCall, type RoutedCall } from "./decode.ts";
 import { encodeResults } from "./encode.ts";
 import type { ExportNames } from "./export_names.ts";
@@ -20,11 +28,10 @@ import type { MessageOf, TargetLike } from "./targets.ts";
  */
 export interface CallDispatcher<Context = unknown> {
   dispatchAll(
-    calls: readonly {
-      readonly name: string;
-      readonly arguments?: unknown;
-      readonly callId?: string;
-    }[],
+    calls: readonly (
+      | { readonly name: string; readonly arguments?: unknown; readonly callId?: string }
+      | { readonly ticket: string; readonly answers?: Answers }
+    )[],
     context?: Context,
   ): Promise<readonly ToolResult[]>;
 }
@@ -41,13 +48,33 @@ export interface TurnOptions<Context = unknown> {
 
 const FIELDS: readonly (keyof TurnOptions)[] = ["dispatcher", "names", "context"];
 
-/** A turn. */
+/** A call of a turn that waits for answers. */
+export interface WaitingTurnCall {
+  /** The id under which the model gets the answer. */
+  readonly callId: string;
+  /** Names the tool as the model does. */
+  readonly wireName: string;
+  readonly questions: readonly Question[];
+  readonly ticket: string;
+}
+
+/** A turn. JSON: it may be kept while its calls wait, and continued in another process. */
 export interface Turn<Message = unknown> {
   readonly calls: readonly DecodedCall[];
   /** The result of each call, in their order. */
   readonly results: readonly ToolResult[];
-  /** What to send back; empty if the model called nothing. */
+  /**
+   * What to send back; empty if the model called nothing. The answers of calls that wait are not in
+   * it, and providers want all of them: send it once `suspended` is empty.
+   */
   readonly messages: readonly Message[];
+  /** The calls that wait for answers. {@linkcode resumeTurn} continues them. */
+  readonly suspended: readonly WaitingTurnCall[];
+}
+
+/** The answers to the questions of a turn, by the ids of its calls. */
+export interface TurnAnswers {
+  readonly [callId: string]: Answers;
 }
 
 /**
@@ -114,18 +141,7 @@ export async function dispatchCalls<Like extends TargetLike, Context = unknown>(
   calls: readonly DecodedCall[],
   options: TurnOptions<Context>,
 ): Promise<Turn<MessageOf<Like>>> {
-  refuseOthers(
-    "dispatch the calls",
-    options,
-    FIELDS,
-    () => 'what the host adds to each call goes into "context"',
-  );
-  const { dispatcher, names, context } = options;
-  if (typeof dispatcher?.dispatchAll !== "function") {
-    throw new TypeError(
-      "Cannot dispatch the calls: the option dispatcher must be a ToolDispatcher",
-    );
-  }
+  const { dispatcher, names, context } = checkOptions(options);
   const routed = calls.filter((call): call is RoutedCall => call.problem === undefined);
   const answered = routed.length === 0 ? [] : await dispatcher.dispatchAll(
     routed.map(({ name, arguments: args, callId }) => ({ name, arguments: args, callId })),
@@ -140,5 +156,128 @@ export async function dispatchCalls<Like extends TargetLike, Context = unknown>(
       )
       : ToolResult.error(problem.code, problem.message)
   );
-  return { calls, results, messages: encodeResults(target, calls, results, names) };
+  return turnOf(target, calls, results, names);
+}
+
+/**
+ * Continues the calls of a turn that wait for answers, in this process or another one with the same
+ * tickets. Calls without an answer go on waiting.
+ *
+ * @example Usage
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { ToolDispatcher, ToolRegistry } from "@plue/tools";
+ * import { memoryCallStore, storedTickets } from "@plue/tools/calls";
+ * import { dispatchResponse, exportTools, resumeTurn } from "@plue/tools/formats";
+ *
+ * const toolset = new ToolRegistry({
+ *   tools: [{ name: "rm", description: "Deletes.", requiresApproval: true, execute: () => "gone" }],
+ * }).select();
+ * const dispatcher = new ToolDispatcher(toolset, {
+ *   approve: "ask",
+ *   tickets: storedTickets(memoryCallStore()),
+ * });
+ * const { names } = exportTools(toolset, "anthropic");
+ *
+ * const turn = await dispatchResponse("anthropic", {
+ *   content: [{ type: "tool_use", id: "t1", name: "rm", input: {} }],
+ * }, { dispatcher, names });
+ * assert.deepEqual([turn.messages, turn.suspended.length], [[], 1]);
+ *
+ * const answers = { t1: { "plue:approval": { action: "accept" } } } as const;
+ * const { messages } = await resumeTurn("anthropic", turn, answers, { dispatcher, names });
+ * assert.deepEqual(messages, [{
+ *   role: "user",
+ *   content: [{ type: "tool_result", tool_use_id: "t1", content: "gone" }],
+ * }]);
+ * ```
+ *
+ * @typeParam Like The target.
+ * @param target The target of the turn.
+ * @param turn The turn, which may have been JSON meanwhile.
+ * @param answers By the ids of the calls, as `suspended` has them.
+ * @param options What runs the calls, and the names of the export.
+ * @returns The turn with the results that there are now: `messages` has all of them.
+ * @throws {RangeError} If there is no such target.
+ * @throws {TypeError} If an answer is to no question of its call, or is none. Nothing has run then.
+ */
+export async function resumeTurn<Like extends TargetLike, Context = unknown>(
+  target: Like,
+  turn: Pick<Turn, "calls" | "results">,
+  answers: TurnAnswers,
+  options: TurnOptions<Context>,
+): Promise<Turn<MessageOf<Like>>> {
+  const { dispatcher, names, context } = checkOptions(options);
+  const { calls } = turn;
+  const results = [...turn.results];
+  const places: number[] = [];
+  const resumed: { readonly ticket: string; readonly answers: Answers }[] = [];
+  results.forEach((result, place) => {
+    const callId = calls[place]?.callId ?? "";
+    const given = Object.hasOwn(answers, callId) ? answers[callId] : undefined;
+    if (!isSuspended(result) || given === undefined) return;
+    checkAnswers(callId, result.questions, given);
+    places.push(place);
+    resumed.push({ ticket: result.ticket, answers: given });
+  });
+  const answered = resumed.length === 0
+    ? []
+    : await dispatcher.dispatchAll(resumed, ...(context === undefined ? [] : [context]));
+  places.forEach((place, index) => {
+    const result = answered[index];
+    if (result !== undefined) results[place] = result;
+  });
+  return turnOf(target, calls, results, names);
+}
+
+function checkAnswers(callId: string, questions: readonly Question[], answers: Answers): void {
+  for (const [key, answer] of Object.entries(answers)) {
+    const action = `resume the call ${JSON.stringify(clip(callId))}`;
+    const shown = JSON.stringify(clip(key));
+    if (!questions.some((question) => question.key === key)) {
+      refuse(action, `it has no question ${shown}`);
+    }
+    if (!["accept", "decline", "cancel"].includes(answer?.action)) {
+      refuse(action, `the answer to ${shown} must be {"action": "accept"}, "decline" or "cancel"`);
+    }
+  }
+}
+
+/** A turn with these results: messages for those that are there. */
+function turnOf<Like extends TargetLike>(
+  target: Like,
+  calls: readonly DecodedCall[],
+  results: readonly ToolResult[],
+  names: ExportNames,
+): Turn<MessageOf<Like>> {
+  const suspended: WaitingTurnCall[] = [];
+  const answered: DecodedCall[] = [];
+  const given: ToolResult[] = [];
+  calls.forEach((call, index) => {
+    // There is a result for each call.
+    const result = results[index] as ToolResult;
+    if (isSuspended(result)) {
+      const { questions, ticket } = result;
+      suspended.push({ callId: call.callId, wireName: call.wireName, questions, ticket });
+    } else {
+      answered.push(call);
+      given.push(result);
+    }
+  });
+  return { calls, results, messages: encodeResults(target, answered, given, names), suspended };
+}
+
+function checkOptions<Context>(options: TurnOptions<Context>): TurnOptions<Context> {
+  refuseOthers(
+    "dispatch the calls",
+    options,
+    FIELDS,
+    () => 'what the host adds to each call goes into "context"',
+  );
+  if (typeof options.dispatcher?.dispatchAll !== "function") {
+    throw new TypeError(
+      "Cannot dispatch the calls: the option dispatcher must be a ToolDispatcher",
+    );
+  }
+  return options;
 }

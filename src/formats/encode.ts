@@ -7,14 +7,15 @@
 import { type JsonValue, type ToolCallError, ToolResult } from "../tool/mod.ts";
 import type { Answer, AnsweredCall } from "./call_format.ts";
 import { loadFound } from "./export.ts";
-import type { ExportNames, ToolEncoding } from "./export_names.ts";
+import { type ExportNames, quoted, type ToolEncoding } from "./export_names.ts";
 import { listIn, textIn } from "./json_fields.ts";
 import { type AnswerOf, findTarget, type MessageOf, type TargetLike } from "./targets.ts";
 
 /**
  * Writes the result of one call as the provider's message, part, block or item. A failure is a text
- * that a model can act on, marked as a failure if the target has a mark for that. A result that
- * cannot be sent (no JSON, too long) is answered with a failure that says so.
+ * that a model can act on, which names tools as the model knows them, marked as a failure if the
+ * target has a mark for that. A result that cannot be sent (no JSON, too long) is answered with a
+ * failure that says so.
  *
  * @example Usage
  * ```ts
@@ -49,6 +50,10 @@ export function encodeResult<Like extends TargetLike>(
   const { calls: format } = found;
   const encoding = call.name === undefined ? undefined : names?.encodingOf(call.name);
   let answer = answerOf(result, encoding, format.maxCharacters);
+  // What a call of an unknown name is refused with has the model's words already.
+  if (names !== undefined && encoding !== undefined && !answer.ok) {
+    answer = { ...answer, text: inWireNames(answer.text, names) };
+  }
   if (names !== undefined && encoding?.searches === true && answer.ok) {
     answer = { ...answer, found: loadFound(found, names, idsIn(answer.value)) };
   }
@@ -101,6 +106,14 @@ export function encodeResults<Like extends TargetLike>(
   );
   if (parts.length === 0) return [];
   return (format.gather?.(parts) ?? parts) as readonly MessageOf<Like>[];
+}
+
+/** The ids of exported tools in a text, replaced by the names that the model knows. */
+function inWireNames(text: string, names: ExportNames): string {
+  return text.replace(/"([\w.:-]{1,257})"/g, (found, id: string) => {
+    const encoding = names.encodingOf(id);
+    return encoding === undefined ? found : quoted(encoding);
+  });
 }
 
 /** The ids in the result of a search for tools. */

@@ -35,11 +35,14 @@ import {
   type ToolsOf,
 } from "./targets.ts";
 
-/** What an export gives. It is frozen. */
+/** What an export gives. Its reports are frozen. */
 export interface ExportResult<Tools = unknown, Id extends string = string> {
   /** The target's id. */
   readonly target: Id;
-  /** What goes into a request, in the target's shape. */
+  /**
+   * What goes into a request, in the target's shape. It is this result's own copy, made when it is
+   * first read, because frameworks and clients write to the tools that they are given.
+   */
   readonly tools: Tools;
   /** What the target cannot express, in the order of the tools, then of their schemas. */
   readonly losses: readonly Loss[];
@@ -103,9 +106,8 @@ const exported = new WeakMap<readonly Tool[], Map<string, ExportResult>>();
  * Exports tools to a target: the tools in its shape, what is lost, which tools cannot be sent, and
  * the names by which calls are decoded.
  *
- * The same frozen list, target and options give the same object, at the cost of a look-up. It is
- * shared, and so it is deeply frozen. Google's client writes to typed declarations, so each export
- * has its own copies of those.
+ * The same frozen list, target and options are exported once: a repeated export costs a look-up, and
+ * a copy of the tools when they are read.
  *
  * @example Usage
  * ```ts
@@ -147,12 +149,33 @@ export function exportTools<Like extends TargetLike>(
       byKey.set(key, result);
     }
   }
-  // Some clients write to the tools that they are given.
-  if (found.lend !== undefined) {
-    result = Object.freeze({ ...result, tools: found.lend(result.tools) });
-  }
   // The types follow from the same record as the tools.
-  return result as ExportResult<ToolsOf<Like>, TargetOf<Like>["id"]>;
+  return lend(result) as ExportResult<ToolsOf<Like>, TargetOf<Like>["id"]>;
+}
+
+/** The export with tools of its own: the kept ones stay as they are. */
+function lend(kept: ExportResult): ExportResult {
+  const { target, losses, rejected, names, warnings } = kept;
+  let tools: unknown;
+  return {
+    target,
+    get tools() {
+      return tools ??= copyOf(kept.tools);
+    },
+    losses,
+    rejected,
+    names,
+    warnings,
+  };
+}
+
+/** Copies lists and objects, also what objects have under symbols; functions stay the same. */
+function copyOf(value: unknown): unknown {
+  if (typeof value !== "object" || value === null) return value;
+  if (Array.isArray(value)) return value.map(copyOf);
+  const copy: Record<string, unknown> = { ...value };
+  for (const key of Object.keys(copy)) copy[key] = copyOf(copy[key]);
+  return copy;
 }
 
 /** The key of an export among those of one list. */

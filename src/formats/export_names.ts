@@ -4,7 +4,7 @@
  * @module
  */
 
-import { parseToolId, type Tool } from "../tool/mod.ts";
+import { clip, parseToolId, type Tool } from "../tool/mod.ts";
 import type { ArgumentRewrite } from "./argument_rewrite.ts";
 import { isLegalName, legalName, mapNames, type NameRule } from "../select/mod.ts";
 import { hintsOf } from "./provider_hints.ts";
@@ -14,6 +14,14 @@ export interface WireName {
   readonly name: string;
   /** The namespace, where the target has its own namespaces (OpenAI Responses). */
   readonly namespace?: string;
+}
+
+/** A name on the wire as messages have it. */
+export function quoted(
+  { name, namespace }: { readonly name: string; readonly namespace?: string | undefined },
+): string {
+  const text = JSON.stringify(clip(name));
+  return namespace === undefined ? text : `${text} in namespace ${JSON.stringify(clip(namespace))}`;
 }
 
 /** How one tool was exported, to decode a call of it and to encode its result. */

@@ -54,6 +54,7 @@ export {
   accumulateCalls,
   type AccumulateOptions,
   type CallAccumulator,
+  type PartialCall,
   type StreamTarget,
 } from "./stream.ts";
 export { encodeResult, encodeResults } from "./encode.ts";
@@ -61,8 +62,11 @@ export {
   type CallDispatcher,
   dispatchCalls,
   dispatchResponse,
+  resumeTurn,
   type Turn,
+  type TurnAnswers,
   type TurnOptions,
+  type WaitingTurnCall,
 } from "./dispatch_response.ts";
 export {
   type ArgumentChoice,

@@ -5,9 +5,11 @@
  */
 
 import { isObject, wholeFrom } from "../tool/mod.ts";
+import { decodeArguments } from "./argument_rewrite.ts";
 import { isWhole, type StreamStep, type WireCall } from "./call_format.ts";
 import { type DecodedCall, decodeWireCall, isOurs, refused } from "./decode.ts";
 import type { ExportNames } from "./export_names.ts";
+import { readPartialJson } from "./partial_json.ts";
 import type { Target, Unstreamed } from "./target.ts";
 import { findTarget, type TargetName, type TargetOf } from "./targets.ts";
 
@@ -28,6 +30,22 @@ export interface AccumulateOptions {
   readonly maxCalls?: number;
 }
 
+/** A call of which not all has come yet. It is for showing, and cannot be run. */
+export interface PartialCall {
+  /** The provider's id of the call; `undefined` while it is not known. */
+  readonly callId: string | undefined;
+  /** The name as far as the model has written it. */
+  readonly wireName: string;
+  /** The id of the tool, once the name is that of an exported tool. It may still become longer. */
+  readonly tool: string | undefined;
+  /**
+   * What is known of the arguments, in the form of the tool's own schema; `undefined` before they
+   * begin. Texts may be cut, lists and objects incomplete, and the numbers and words that have not
+   * ended are left out.
+   */
+  readonly partialArguments: unknown;
+}
+
 /** The calls of one streamed response, as they come. */
 export interface CallAccumulator {
   /**
@@ -40,6 +58,11 @@ export interface CallAccumulator {
   push(event: unknown): readonly DecodedCall[];
   /** The calls that are complete so far, in the order in which they began. */
   calls(): readonly DecodedCall[];
+  /**
+   * The calls that have begun and are not complete, in that order: for showing what the model is
+   * writing. It reads all of their text, so ask once per picture that is drawn, not per event.
+   */
+  partial(): readonly PartialCall[];
   /**
    * Ends the stream, also one that broke off. Calls that are incomplete are refused.
    *
@@ -131,6 +154,19 @@ export function accumulateCalls(
 
   function calls(): readonly DecodedCall[] {
     return [...slots.values()].flatMap(({ call }) => call === undefined ? [] : [call]);
+  }
+
+  function partial(): readonly PartialCall[] {
+    return [...slots.values()].filter(({ opened, call }) => opened && call === undefined).map(
+      (slot) => {
+        const { id: callId, name: wireName, namespace } = rebuild(slot, false);
+        const tool = names.idOf(wireName, namespace);
+        const known = readPartialJson(slot.text);
+        const rewrite = tool === undefined ? undefined : names.encodingOf(tool)?.input;
+        const partialArguments = known === undefined ? undefined : decodeArguments(known, rewrite);
+        return { callId, wireName, tool, partialArguments };
+      },
+    );
   }
 
   function end(): readonly DecodedCall[] {
@@ -256,5 +292,5 @@ export function accumulateCalls(
     return slot.call;
   }
 
-  return { push, calls, end };
+  return { push, calls, partial, end };
 }

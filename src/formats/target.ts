@@ -195,8 +195,6 @@ export interface Target<
   wire(view: ToolView): Wire;
   /** Writes all tools in the target's shape. */
   assemble(tools: readonly { readonly view: ToolView; readonly wire: Wire }[]): Tools;
-  /** Copies the parts of the tools that the target's client writes to. */
-  lend?(tools: Tools): Tools;
   /** How its calls are read, and their results written. */
   readonly calls: CallFormat<Part, Message>;
 }

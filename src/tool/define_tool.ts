@@ -370,7 +370,12 @@ function schemaOf(side: "input" | "output"): Check<SchemaPair> {
   return (action, value, place) => {
     const standard = keepStandard(action, value);
     const given = standard === undefined ? value : standardJson(action, standard, place, side);
-    return { json: copyFor(action, checkForm(action, given, place), place), standard };
+    const form = checkForm(action, given, place);
+    const json = attempt(action, () => {
+      if (!Object.values(form).some(isStandardSchema)) return copyJson(form, place);
+      throw new TypeError(`${place} must be one schema, z.object({ … })`);
+    });
+    return { json, standard };
   };
 }
 
@@ -384,8 +389,8 @@ function standardJson(
   if (jsonSchema === undefined) {
     refuse(
       action,
-      `${place} schema, made with ${vendor}, cannot give its JSON Schema: it needs ` +
-        '"~standard".jsonSchema (Zod 4.2, ArkType 2.1.28, Valibot through toStandardJsonSchema)',
+      `${vendor} cannot give the JSON Schema of ${place}: use ` +
+        "toJSONSchema (zod/mini), toStandardJsonSchema (Valibot)",
     );
   }
   return attempt(

@@ -42,6 +42,7 @@ export {
   type Answers,
   brandResult,
   checkOverflow,
+  CONTENT_FORMAT,
   FAILURE_CODES,
   type FailureCode,
   HTTP_STATUS,

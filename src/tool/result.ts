@@ -250,6 +250,12 @@ class Branded extends Identity {
   }
 }
 
+/**
+ * Names the format that the content of a result is in already, such as the blocks of MCP. It is a
+ * symbol, so that callers who want JSON do not see it. All copies of plue share it.
+ */
+export const CONTENT_FORMAT: unique symbol = Symbol.for("plue.content_format") as never;
+
 /** Marks a result that the dispatcher made: a tool that dispatches to another may return it. */
 export function brandResult(result: ToolResult): void {
   new Branded(result);

@@ -23,7 +23,8 @@ const start = (environment: Record<string, string>): Program =>
 
 /** Starts a server on a free port, and waits until it says where it is. */
 async function serve(workspace: string, environment: Record<string, string> = {}) {
-  const program = start({ PORT: "0", PLUE_WORKSPACE: workspace, ...environment });
+  const state = { PLUE_STATE: `${workspace}.journals` };
+  const program = start({ PORT: "0", PLUE_WORKSPACE: workspace, ...state, ...environment });
   const [, url = ""] = await program.printed(/ on (http:\S+)\n[^]*execute\n/);
   const post = (tool: string, args: unknown, init: RequestInit = {}) =>
     fetch(`${url}/tools/${tool}/execute`, {

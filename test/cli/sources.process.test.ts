@@ -137,7 +137,7 @@ describe("a document", () => {
       ["wrong.json", "{", "as JSON"],
       ["wrong.yaml", "a: [", "as YAML"],
       ["other.json", '{"a": 1}', "Cannot tell what the document is"],
-      ["old.json", '{"swagger": "2.0"}', '"openapi" must be a version'],
+      ["old.json", '{"swagger": "2.0"}', "it is Swagger 2.0: convert it to OpenAPI 3 first"],
     ] as const
   ) {
     it(`is refused if it is ${name}`, async () => {

@@ -149,6 +149,15 @@ export function describeCallStore(
       assertGreater(await written(store.create("a.x", bytes("new"))), revision);
     });
 
+    it("takes an end that is between two milliseconds", async () => {
+      const time = at();
+      const store = await made(time);
+      await store.create("a", bytes("one"), { expiresAt: START + 0.5 });
+      assertEquals(text((await store.get("a"))?.value), "one");
+      time.now = START + 1;
+      assertEquals(await store.get("a"), undefined);
+    });
+
     it("takes the end anew with each update", async () => {
       const time = at();
       const store = await made(time);

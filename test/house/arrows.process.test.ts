@@ -36,7 +36,9 @@ function problem(file: string, specifier: string): string | undefined {
   }
   if (!/\.tsx?$/.test(specifier)) return `leaves out ".ts" in "${specifier}"`;
   const target = join(dirname(file), specifier);
-  if (!target.startsWith("src/")) return `reaches out of src/ with "${specifier}"`;
+  if (!target.startsWith("src/")) {
+    return `reaches out of src/ with "${specifier}"`;
+  }
   const to = folderOf(target);
   if (from === to) return undefined;
   if (from === "mod.ts" && target.startsWith(DEFAULT_ENGINE)) return undefined;
@@ -126,7 +128,8 @@ describe("the arrows between the folders of src", () => {
 
   it("cannot be hidden in an import whose specifier is computed", () => {
     const hidden = FILES.filter((file) =>
-      !file.startsWith("src/adapters/") && /\bimport\((?!\s*")/.test(withoutComments(textOf(file)))
+      !file.startsWith("src/adapters/") &&
+      /\bimport\((?!\s*")/.test(withoutComments(textOf(file)))
     );
     assertEquals(hidden, []);
   });
@@ -158,7 +161,9 @@ function reachedFrom(start: string, imports: Imports): ReadonlySet<string> {
 
 /** The groups of files that import each other, directly or through others, each group sorted. */
 function circlesIn(imports: Imports): readonly (readonly string[])[] {
-  const reached = new Map([...imports.keys()].map((file) => [file, reachedFrom(file, imports)]));
+  const reached = new Map(
+    [...imports.keys()].map((file) => [file, reachedFrom(file, imports)]),
+  );
   const isMutual = (a: string, b: string): boolean =>
     reached.get(a)?.has(b) === true && reached.get(b)?.has(a) === true;
   const files = [...imports.keys()].sort();

@@ -32,25 +32,39 @@ const HANDED_IN = new Set([
 ]);
 
 /** The names of all hooks, such as `HttpOptions.onError`. */
-export async function findHooks(entries: readonly string[]): Promise<readonly string[]> {
+export async function findHooks(
+  entries: readonly string[],
+): Promise<readonly string[]> {
   const api = new API({ cwd: ROOT });
   try {
-    const snapshot = await api.updateSnapshot({ openProjects: [join(ROOT, "tsconfig.json")] });
+    const snapshot = await api.updateSnapshot({
+      openProjects: [join(ROOT, "tsconfig.json")],
+    });
     const [project] = snapshot.getProjects();
-    if (project === undefined) throw new TypeError("The compiler finds no project");
+    if (project === undefined) {
+      throw new TypeError("The compiler finds no project");
+    }
     const { program, checker } = project;
     const hooks = new HookReader(checker);
     for (const entry of entries) {
       const file = await program.getSourceFile(join(ROOT, entry));
       const module = file && await checker.getSymbolAtLocation(file);
-      if (module === undefined) throw new TypeError(`The compiler finds no module ${entry}`);
+      if (module === undefined) {
+        throw new TypeError(`The compiler finds no module ${entry}`);
+      }
       for (const exported of await checker.getExportsOfModule(module)) {
         const symbol = exported.flags & SymbolFlags.Alias
           ? await checker.getAliasedSymbol(exported)
           : exported;
-        const isType = symbol.flags & (SymbolFlags.Interface | SymbolFlags.TypeAlias);
-        if (isType && (/Options$/.test(symbol.name) || HANDED_IN.has(symbol.name))) {
-          await hooks.read(await checker.getDeclaredTypeOfSymbol(symbol), symbol.name);
+        const isType = symbol.flags &
+          (SymbolFlags.Interface | SymbolFlags.TypeAlias);
+        if (
+          isType && (/Options$/.test(symbol.name) || HANDED_IN.has(symbol.name))
+        ) {
+          await hooks.read(
+            await checker.getDeclaredTypeOfSymbol(symbol),
+            symbol.name,
+          );
         }
       }
     }
@@ -82,19 +96,29 @@ class HookReader {
     }
     const checker = this.#checker;
     if (await checker.isArrayLikeType(type) && type.isTypeReference()) {
-      for (const item of await checker.getTypeArguments(type)) await this.read(item, name);
+      for (const item of await checker.getTypeArguments(type)) {
+        await this.read(item, name);
+      }
       return;
     }
-    const signatures = await checker.getSignaturesOfType(type, SignatureKind.Call);
+    const signatures = await checker.getSignaturesOfType(
+      type,
+      SignatureKind.Call,
+    );
     if (signatures.length > 0) this.names.add(name);
     // What a hook answers may have hooks too: a span of telemetry, the check of a schema.
     for (const signature of signatures) {
-      await this.read(await checker.getReturnTypeOfSignature(signature), `${name}()`);
+      await this.read(
+        await checker.getReturnTypeOfSignature(signature),
+        `${name}()`,
+      );
     }
     if (this.#seen.has(type.id)) return;
     this.#seen.add(type.id);
     if (type.isTypeReference() && isOf(await type.getSymbol(), "Promise")) {
-      for (const settled of await checker.getTypeArguments(type)) await this.read(settled, name);
+      for (const settled of await checker.getTypeArguments(type)) {
+        await this.read(settled, name);
+      }
       return;
     }
     if (!isOwn(await type.getSymbol())) return;
@@ -103,7 +127,10 @@ class HookReader {
       if (parent !== undefined && !isOwn(parent)) continue;
       const isNamed = parent !== undefined && !parent.name.startsWith("__");
       const owner = isNamed ? parent.name : (await type.getAliasSymbol())?.name ?? name;
-      await this.read(await checker.getTypeOfSymbol(member), `${owner}.${member.name}`);
+      await this.read(
+        await checker.getTypeOfSymbol(member),
+        `${owner}.${member.name}`,
+      );
     }
   }
 }

@@ -61,15 +61,25 @@ describe("runSuite()", () => {
     const place = together ? `${runtime}, in one process` : runtime;
 
     test(`counts tests, not groups, on ${place}`, async () => {
-      const { passed, failed, skipped, skips } = await run("mixed.test.ts", MIXED);
-      assertEquals({ passed, failed, skipped }, { passed: 3, failed: 2, skipped: 2 });
+      const { passed, failed, skipped, skips } = await run(
+        "mixed.test.ts",
+        MIXED,
+      );
+      assertEquals({ passed, failed, skipped }, {
+        passed: 3,
+        failed: 2,
+        skipped: 2,
+      });
       assertEquals(skips.length, 2);
     });
 
     test(`shows on ${place} what failed and why, and nothing else`, async () => {
       const { failures, output } = await run("mixed.test.ts", MIXED);
       const lines = output.split("\n");
-      assertEquals(lines.slice(0, 3), [...failures.map((failure) => `failed: ${failure}`), ""]);
+      assertEquals(lines.slice(0, 3), [
+        ...failures.map((failure) => `failed: ${failure}`),
+        "",
+      ]);
       assertMatch(lines[0] ?? "", /\bfails\b/);
       assertMatch(lines[1] ?? "", /\brejects\b/);
       // The stacks of workerd name its bundle only.
@@ -83,7 +93,9 @@ describe("runSuite()", () => {
 
     test(`shows on ${place} an error outside of tests beside what failed`, async () => {
       const { output } = await run("hook.test.ts", BROKEN_HOOK);
-      for (const reason of ["in a test", "in a hook"]) assertStringIncludes(output, reason);
+      for (const reason of ["in a test", "in a hook"]) {
+        assertStringIncludes(output, reason);
+      }
     });
 
     test(`fails on ${place} when no test was registered`, async () => {
@@ -101,7 +113,10 @@ describe("runSuite()", () => {
     });
 
     test(`fails on ${place} when a file cannot be resolved`, async () => {
-      const { failed } = await run("unresolved.test.ts", 'import "./not_there.ts";');
+      const { failed } = await run(
+        "unresolved.test.ts",
+        'import "./not_there.ts";',
+      );
       assertGreater(failed, 0);
     });
   }
@@ -121,7 +136,9 @@ describe("planRuns()", () => {
 
   it("runs every test file somewhere", () => {
     const planned = new Set(planRuns().flatMap(({ files }) => files));
-    const all = [...new Bun.Glob("{test,examples,src,bench}/**/*.test.ts").scanSync(ROOT)]
+    const all = [
+      ...new Bun.Glob("{test,examples,src,bench}/**/*.test.ts").scanSync(ROOT),
+    ]
       .filter((file) => !file.includes("node_modules"));
     assertEquals(all.filter((file) => !planned.has(file)), []);
   });
@@ -136,7 +153,10 @@ describe("planRuns()", () => {
 
 describe("the options of npm test and npm run bench", () => {
   const run = (...args: readonly string[]) => {
-    const { exitCode, stdout, stderr } = Bun.spawnSync([process.execPath, ...args], { cwd: ROOT });
+    const { exitCode, stdout, stderr } = Bun.spawnSync([
+      process.execPath,
+      ...args,
+    ], { cwd: ROOT });
     return { exitCode, stdout: stdout.toString(), stderr: stderr.toString() };
   };
   const helps: readonly [script: string, values: readonly string[]][] = [
@@ -151,7 +171,10 @@ describe("the options of npm test and npm run bench", () => {
   for (const [script, values] of helps) {
     for (const option of ["--help", "-h"]) {
       it(`${script} ${option} lists them and their values`, () => {
-        const { exitCode, stdout, stderr } = run(`scripts/${script}.mjs`, option);
+        const { exitCode, stdout, stderr } = run(
+          `scripts/${script}.mjs`,
+          option,
+        );
         assertEquals([exitCode, stderr], [0, ""]);
         for (const part of values) assertStringIncludes(stdout, part);
       });
@@ -159,16 +182,31 @@ describe("the options of npm test and npm run bench", () => {
   }
 
   const refused: readonly [args: readonly string[], message: string][] = [
-    [["test", "--only", "unti"], 'Cannot read "--only": "unti" must be one of those below'],
-    [["test", "--only=unit,unti"], 'Cannot read "--only": "unti" must be one of those below'],
-    [["test", "--on", "nod"], 'Cannot read "--on": "nod" must be one of those below'],
+    [
+      ["test", "--only", "unti"],
+      'Cannot read "--only": "unti" must be one of those below',
+    ],
+    [
+      ["test", "--only=unit,unti"],
+      'Cannot read "--only": "unti" must be one of those below',
+    ],
+    [
+      ["test", "--on", "nod"],
+      'Cannot read "--on": "nod" must be one of those below',
+    ],
     [["test", "--only"], 'Cannot read "--only": it needs a value'],
     [["test", "--onyl=unit"], 'Cannot read "--onyl": there is no such option'],
-    [["bench", "--on", "workerd"], 'Cannot read "--on": "workerd" must be one of those below'],
+    [
+      ["bench", "--on", "workerd"],
+      'Cannot read "--on": "workerd" must be one of those below',
+    ],
   ];
   for (const [[script, ...args], message] of refused) {
     it(`${script} refuses ${args.join(" ")}, and says what there is`, () => {
-      const { exitCode, stdout, stderr } = run(`scripts/${script}.mjs`, ...args);
+      const { exitCode, stdout, stderr } = run(
+        `scripts/${script}.mjs`,
+        ...args,
+      );
       assertEquals([exitCode, stdout], [2, ""]);
       assertEquals(stderr.split("\n")[0], message);
       assertStringIncludes(stderr, "\n  --on");

@@ -12,7 +12,10 @@ const ENTRIES = Object.values(packageJson.exports).flatMap((entry) =>
 describe("the hooks that an owner may hand in", () => {
   it("each have a case in test/runtime/hook_cases.ts", async () => {
     const found = await findHooks(ENTRIES);
-    const known = new Set([...Object.keys(HOOK_CASES), ...Object.keys(NO_HOOKS)]);
+    const known = new Set([
+      ...Object.keys(HOOK_CASES),
+      ...Object.keys(NO_HOOKS),
+    ]);
     assertEquals(found.filter((name) => !known.has(name)), []);
     // A case for what is no hook any more tests nothing.
     assertEquals([...known].filter((name) => !found.includes(name)), []);

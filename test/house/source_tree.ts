@@ -10,17 +10,25 @@ import { join, relative, sep } from "node:path";
 const ROOT = join(import.meta.dirname, "../..");
 
 /** What npm, the builds and git put into the folders; not written by people. */
-const NOT_OURS = new Set(["node_modules", ".git", "dist", "coverage", "bin"]);
+const NOT_OURS = new Set(["node_modules", ".git", "dist", "coverage", "bin", "target", ".build"]);
 
 /** Paths of the files below `folder` of which `choose` says yes, from the root, with `/`. */
-export function filesBelow(folder: string, choose: (path: string) => boolean): readonly string[] {
+export function filesBelow(
+  folder: string,
+  choose: (path: string) => boolean,
+): readonly string[] {
   if (!existsSync(join(ROOT, folder))) return [];
-  return readdirSync(join(ROOT, folder), { withFileTypes: true }).flatMap((entry) => {
-    if (NOT_OURS.has(entry.name)) return [];
-    const path = relative(ROOT, join(ROOT, folder, entry.name)).split(sep).join("/");
-    if (entry.isDirectory()) return filesBelow(path, choose);
-    return choose(path) ? [path] : [];
-  }).sort();
+  return readdirSync(join(ROOT, folder), { withFileTypes: true }).flatMap(
+    (entry) => {
+      if (NOT_OURS.has(entry.name)) return [];
+      const path = relative(ROOT, join(ROOT, folder, entry.name)).split(sep)
+        .join("/");
+      if (entry.isDirectory()) {
+        return filesBelow(path, choose);
+      }
+      return choose(path) ? [path] : [];
+    },
+  ).sort();
 }
 
 /** The text of a file, named from the root. */
@@ -39,7 +47,10 @@ export function exists(path: string): boolean {
 
 /** A source without its comments, which may show imports in examples. */
 export function withoutComments(source: string): string {
-  return source.replace(/^[ \t]*\/\*[\s\S]*?\*\//gm, "").replace(/^[ \t]*\/\/.*$/gm, "");
+  return source.replace(/^[ \t]*\/\*[\s\S]*?\*\//gm, "").replace(
+    /^[ \t]*\/\/.*$/gm,
+    "",
+  );
 }
 
 /** The specifiers that a source imports or exports from, types included. */

@@ -70,16 +70,21 @@ describe("the example host", () => {
       async () => {
         const own = join(folder, language);
         cpSync(join(ROOT, "ffi", dirname(file)), own, { recursive: true });
+        const isCargo = program === "cargo";
+        const cwd = isCargo ? join(ROOT, "ffi", "rust") : own;
         const shell = (line: string): Promise<Outcome> =>
-          run(["sh", "-ec", `cd '${own}' && ${line}`], {
+          run(["sh", "-ec", `cd '${cwd}' && ${line}`], {
             env: {
               ...zig.env,
               PREFIX: prefix,
+              CARGO_TARGET_DIR: join(own, "target"),
+              PLUE_STATIC: "1",
+              PYTHONPATH: join(ROOT, "ffi", "python"),
               PKG_CONFIG_PATH: join(prefix, "lib", "pkgconfig"),
               PLUE_SIDECAR: join(PROGRAMS, "fake_sidecar"),
             },
           });
-        const isScript = language === "Python";
+        const isScript = language === "Python" || isCargo;
         if (!isScript) {
           const built = await shell(command);
           assertEquals([built.code, built.stderr], [0, ""], said(built));

@@ -218,6 +218,7 @@ describe("npm install @plue/tools", () => {
       "include/CPlue",
       "include/CPlue/module.modulemap",
       "include/plue.h",
+      "include/plue.hpp",
       "lib",
       "lib/cmake",
       "lib/cmake/plue",

@@ -1,5 +1,5 @@
 import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
-import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
@@ -9,11 +9,13 @@ import {
   BUILD,
   buildPrograms,
   type Outcome,
+  program,
   PROGRAMS,
   ROOT,
   run,
   RUNTIMES,
   said,
+  sidecarOn,
 } from "./support.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "plue-sidecar-"));
@@ -48,23 +50,12 @@ async function compileHost(): Promise<void> {
   assertEquals(outcome.code, 0, said(outcome));
 }
 
-/** A program that runs a script: `$PLUE_SIDECAR` is the path of one file. */
-function program(name: string, command: readonly string[]): string {
-  const file = join(folder, name);
-  writeFileSync(
-    file,
-    `#!/bin/sh\nexec ${command.map((word) => `'${word}'`).join(" ")}\n`,
-  );
-  chmodSync(file, 0o755);
-  return file;
-}
-
 /** The sidecar on each runtime. */
-const SIDECARS = Object.entries(RUNTIMES).map(([name, command]) => ({
+const SIDECARS = Object.keys(RUNTIMES).map((name) => ({
   name,
-  file: program(name, [...command, MAIN]),
+  file: program(join(folder, name), sidecarOn(name)),
 }));
-const onBun = program("sidecar-on-bun", [...RUNTIMES["bun"] ?? [], MAIN]);
+const onBun = program(join(folder, "sidecar-on-bun"), sidecarOn("bun"));
 
 /** What a sidecar can be asked, in sizes that take about a second. */
 const PARTS =
@@ -353,7 +344,7 @@ describe("a compiled sidecar", () => {
       const outcome = await run([HOST, "{}", "echo", '{"a":1}'], { env });
       assertStringIncludes(outcome.stdout, 'echo {"a":1}', said(outcome));
       for (const { name } of SIDECARS) {
-        const script = program(`script-${name}`, [
+        const script = program(join(folder, `script-${name}`), [
           ...RUNTIMES[name] ?? [],
           join(BUILD, "plue-sidecar.js"),
         ]);

@@ -5,7 +5,7 @@
  */
 
 import { spawn, spawnSync } from "node:child_process";
-import { existsSync } from "node:fs";
+import { chmodSync, existsSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
@@ -18,6 +18,11 @@ export const ROOT: string = dirname(
 export const BUILD: string = join(ROOT, "ffi", "build");
 /** The folder of the host suite and the other test programs. */
 export const PROGRAMS: string = join(BUILD, "test");
+/** The shared library, under the name that programs load. */
+export const SHARED_LIBRARY: string = join(
+  BUILD,
+  process.platform === "darwin" ? "libplue.1.dylib" : "libplue.so.1",
+);
 /** The host suite as a library. */
 export const SUITE_LIBRARY: string = join(
   PROGRAMS,
@@ -40,6 +45,18 @@ export const RUNTIMES: { readonly [name: string]: readonly string[] } = {
   ],
   node: ["node", "--disable-warning=ExperimentalWarning"],
 };
+
+/** Makes a program of a command: `$PLUE_SIDECAR` is the path of one file. */
+export function program(file: string, command: readonly string[]): string {
+  writeFileSync(file, `#!/bin/sh\nexec ${command.map((word) => `'${word}'`).join(" ")}\n`);
+  chmodSync(file, 0o755);
+  return file;
+}
+
+/** The command of the sidecar on a runtime. */
+export function sidecarOn(runtime: string): readonly string[] {
+  return [...RUNTIMES[runtime] ?? [], join(ROOT, "ffi", "sidecar", "main.ts")];
+}
 
 /** Whether a program can be found. */
 export function hasProgram(name: string): boolean {

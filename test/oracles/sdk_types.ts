@@ -26,8 +26,12 @@ import type {
   ListToolsResult as OldListToolsResult,
   Tool as OldMcpSdkTool,
 } from "@modelcontextprotocol/sdk/types.js";
+import type { FunctionTool as AgentsFunctionTool } from "@openai/agents-core";
 import { generateText, type ToolSet } from "ai";
+import type { ToolSet as ToolSet6 } from "ai6";
 import type { Cohere } from "cohere-ai";
+import type { BindToolsInput } from "langchain-core-14/language_models/chat_models";
+import type { StructuredToolParams as StructuredToolParams14 } from "langchain-core-14/tools";
 import type { Tool as OllamaSdkTool } from "ollama";
 import type { ChatCompletionTool } from "openai/resources/chat/completions";
 import type {
@@ -61,6 +65,7 @@ import {
   type OpenAiResponsesFunction,
   type OpenAiResponsesNamespace,
 } from "../../src/formats/mod.ts";
+import type { AgentsTool, RunnableAiSdkTool } from "../../src/adapters/frameworks/mod.ts";
 import { SIMPLE } from "./tools.ts";
 
 /** A value of a type, for types only. */
@@ -79,6 +84,9 @@ export const mistral: MistralSdkTool = some<MistralTool>();
 export const cohere: Cohere.ToolV2 = some<CohereTool>();
 export const ollama: OllamaSdkTool = some<OllamaTool>();
 export const langChain: StructuredToolParams = some<LangChainTool>();
+export const langChain14: StructuredToolParams14 = some<LangChainTool>();
+export const bound14: BindToolsInput[] = exportTools(SIMPLE, "langchain").tools;
+export const agents: AgentsFunctionTool = some<AgentsTool>();
 export const mcp: McpSdkTool = some<McpTool>();
 export const oldMcp: OldMcpSdkTool = some<Mcp2025Tool>();
 
@@ -102,6 +110,9 @@ export const converse: ConverseCommandInput = {
   toolConfig: { tools: exportTools(SIMPLE, "bedrock").tools },
 };
 export const toolSet: ToolSet = exportTools(SIMPLE, "ai-sdk").tools;
+export const toolSet6: ToolSet6 = exportTools(SIMPLE, "ai-sdk").tools;
+export const runnable: ToolSet = some<{ [name: string]: RunnableAiSdkTool }>();
+export const runnable6: ToolSet6 = some<{ [name: string]: RunnableAiSdkTool }>();
 export const mcpList: ListToolsResult = {
   resultType: "complete",
   ttlMs: 0,

@@ -1,7 +1,15 @@
-import { assertEquals, assertGreater } from "@std/assert";
+import { assertEquals, assertGreater, assertMatch } from "@std/assert";
 import { afterAll, beforeAll, describe } from "bun:test";
 import { spawnSync } from "node:child_process";
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync } from "node:fs";
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+} from "node:fs";
 import { rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -9,7 +17,9 @@ import { publint } from "publint";
 import { maybe } from "../support/skip.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
-const manifest = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as {
+const manifest = JSON.parse(
+  readFileSync(join(ROOT, "package.json"), "utf8"),
+) as {
   readonly name: string;
   readonly bin: { readonly plue: string };
   readonly exports: Readonly<Record<string, unknown>>;
@@ -19,12 +29,24 @@ const manifest = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as
 const SPECIFIERS = Object.keys(manifest.exports).map((entry) => entry.replace(".", manifest.name));
 
 /** Runs a program; what it prints on its standard output is the answer. */
-function run(command: string, args: readonly string[], cwd: string): string {
-  const { status, stdout, stderr, error } = spawnSync(command, args, { cwd, encoding: "utf8" });
+function run(
+  command: string,
+  args: readonly string[],
+  cwd: string,
+  env: NodeJS.ProcessEnv = process.env,
+): string {
+  const { status, stdout, stderr, error } = spawnSync(command, args, {
+    cwd,
+    env,
+    encoding: "utf8",
+  });
   if (status !== 0) {
-    throw new Error(`Cannot run ${command} ${args.join(" ")}: ${stdout}${stderr}`, {
-      cause: error,
-    });
+    throw new Error(
+      `Cannot run ${command} ${args.join(" ")}: ${stdout}${stderr}`,
+      {
+        cause: error,
+      },
+    );
   }
   return stdout;
 }
@@ -38,8 +60,6 @@ function isThere(command: string): boolean {
   }
 }
 
-/** The Node that runs npm is the oldest that plue supports; the one on PATH is the pinned one. */
-const npmNode = process.env["npm_node_execpath"];
 const hasNpm = isThere("npm") && isThere("node") &&
   existsSync(join(ROOT, "node_modules/typescript/bin/tsc"));
 
@@ -56,23 +76,11 @@ const PRINT_NAMES = `
   console.log(JSON.stringify(names));
 `;
 
-/** Uses the package as its README does: defines a tool, registers it, and runs it. */
-const USE = `
-  import { defineTool, ToolDispatcher, ToolRegistry } from "${manifest.name}";
-  const add = defineTool({
-    name: "add",
-    description: "Adds two numbers.",
-    parameters: {
-      type: "object",
-      properties: { a: { type: "number" }, b: { type: "number" } },
-      required: ["a", "b"],
-    },
-    execute: ({ a, b }) => a + b,
-  });
-  const dispatcher = new ToolDispatcher(new ToolRegistry({ tools: [add] }));
-  const right = await dispatcher.dispatch({ name: "add", arguments: '{"a":2,"b":3}' });
-  const wrong = await dispatcher.dispatch({ name: "add", arguments: '{"a":2}' });
-  console.log(JSON.stringify([right.content, wrong.error.code]));
+/** Runs the code of the README, and says on which version of a runtime. */
+const RUN_README = `
+  for (const code of README) await import("./" + code);
+  const { node, bun, deno } = process.versions;
+  console.log(deno ?? bun ?? node, "ran " + README.length);
 `;
 
 const TYPES = `
@@ -84,27 +92,61 @@ const TYPES = `
   defineTool({ name: "noop" });
 `;
 
+/** The packages whose types an entry needs, besides plue's dependencies. */
+const TYPED_PEERS: { readonly [specifier: string]: readonly string[] } = {
+  "@plue/tools/ajv": ["ajv"],
+  "@plue/tools/explorer": ["hono"],
+  "@plue/tools/hono": ["hono"],
+  // The SDK's own types name Node's.
+  "@plue/tools/mcp": [
+    "@modelcontextprotocol/client",
+    "@modelcontextprotocol/server",
+    "@types/node",
+  ],
+};
+
+/** The entries that need the same packages. */
+const GROUPS = Map.groupBy(SPECIFIERS, (specifier) => TYPED_PEERS[specifier]?.join(" ") ?? "");
+
 /** Builds, packs, and installs the tarball into an app that links the dependencies. */
 function install(): void {
   run("node", ["scripts/build_packages.mjs", "--out", packed, "--only", "tools"], ROOT);
+  unpack(app, Object.keys(manifest.peerDependencies));
+  writeFileSync(join(app, "names.mjs"), PRINT_NAMES);
+  const readme = readFileSync(join(app, "node_modules", manifest.name, "README.md"), "utf8");
+  const typescript = new Bun.Transpiler({ loader: "ts" });
+  const codes = [...readme.matchAll(/^```ts\n(.*?)^```/gms)].map(([, code = ""], at) => {
+    // Node 20 and 22 run no TypeScript.
+    writeFileSync(join(app, `readme${at}.mjs`), typescript.transformSync(code));
+    return `readme${at}.mjs`;
+  });
+  writeFileSync(join(app, "readme.mjs"), `const README = ${JSON.stringify(codes)};${RUN_README}`);
+  writeFileSync(join(app, "types.ts"), TYPES);
+}
+
+/** Makes an app with the package and its dependencies, and links these besides. */
+function unpack(folder: string, packages: readonly string[]): void {
   const tarball = readdirSync(packed).find((name) => name.endsWith(".tgz")) ?? "";
-  const home = join(app, "node_modules", manifest.name);
+  const home = join(folder, "node_modules", manifest.name);
   mkdirSync(home, { recursive: true });
   run("tar", ["-xzf", join(packed, tarball), "-C", home, "--strip-components=1"], packed);
-  for (const name of Object.keys({ ...manifest.dependencies, ...manifest.peerDependencies })) {
-    const place = join(app, "node_modules", name);
+  for (const name of [...Object.keys(manifest.dependencies), ...packages]) {
+    const place = join(folder, "node_modules", name);
     // A scoped name is a folder in a folder.
     mkdirSync(dirname(place), { recursive: true });
     symlinkSync(join(ROOT, "node_modules", name), place);
   }
-  writeFileSync(join(app, "package.json"), '{ "type": "module", "private": true }');
-  writeFileSync(join(app, "names.mjs"), PRINT_NAMES);
-  writeFileSync(join(app, "use.mjs"), USE);
-  writeFileSync(join(app, "types.ts"), TYPES);
+  writeFileSync(
+    join(folder, "package.json"),
+    JSON.stringify({ type: "module", private: true, scripts: { test: "node readme.mjs" } }),
+  );
 }
 
 describe("the npm package", () => {
-  const test = maybe(hasNpm, "npm, Node and the packages of package-lock.json are not all here");
+  const test = maybe(
+    hasNpm,
+    "npm, Node and the packages of package-lock.json are not all here",
+  );
 
   beforeAll(() => {
     if (hasNpm) install();
@@ -120,7 +162,9 @@ describe("the npm package", () => {
     const onRuntime = maybe(hasNpm && isThere(command), `${name} is not here`);
 
     onRuntime(`exports on ${name} what the sources export`, async () => {
-      const names = JSON.parse(run(command, [...args, "names.mjs"], app)) as Record<
+      const names = JSON.parse(
+        run(command, [...args, "names.mjs"], app),
+      ) as Record<
         string,
         unknown
       >;
@@ -131,23 +175,49 @@ describe("the npm package", () => {
         assertEquals(names[specifier], Object.keys(source).sort());
       }
     });
-
-    onRuntime(`defines, registers and runs a tool on ${name}`, () => {
-      assertEquals(run(command, [...args, "use.mjs"], app).trim(), '[5,"invalid_arguments"]');
-    });
   }
 
-  maybe(hasNpm && npmNode !== undefined, "npm did not start this, so its Node is not known")(
-    "defines, registers and runs a tool on the Node that runs npm",
-    () => {
-      assertEquals(run(npmNode ?? "", ["use.mjs"], app).trim(), '[5,"invalid_arguments"]');
-    },
+  // The version, and how the code of the README is started with it.
+  const nodes = (["node20", "node22"] as const).map((name) =>
+    join(import.meta.dirname, "node_modules", name, "bin/node")
   );
+  const hosts: readonly (readonly [string, string, string])[] = [
+    ["20.19.", nodes[0] ?? "", "Node 20.19"],
+    ["22.", nodes[1] ?? "", "Node 22"],
+    ["24.", Bun.which("node") ?? "", "Node 24"],
+  ];
+  for (const [version, node, name] of hosts) {
+    maybe(hasNpm && existsSync(node), `${name} is not here`)(
+      `runs the code of the README on ${name}, by npm test`,
+      () => {
+        chmodSync(node, 0o755);
+        const env = {
+          ...process.env,
+          PATH: `${dirname(node)}:${process.env["PATH"]}`,
+        };
+        const printed = run("npm", ["test", "--silent"], app, env).trim();
+        assertMatch(
+          printed,
+          new RegExp(`^${version.replaceAll(".", "\\.")}[\\d.]* ran [3-9]$`),
+        );
+      },
+    );
+  }
+  for (const [name, command, args] of runtimes.slice(1)) {
+    maybe(hasNpm && isThere(command), `${name} is not here`)(
+      `runs the code of the README on ${name}`,
+      () =>
+        assertMatch(
+          run(command, [...args, "readme.mjs"], app),
+          / ran [3-9]\n$/,
+        ),
+    );
+  }
 
   for (
     const [name, command, args] of [...runtimes, [
-      "the Node that runs npm",
-      npmNode ?? "",
+      "Node 20.19",
+      join(import.meta.dirname, "node_modules/node20/bin/node"),
       [],
     ]] as const
   ) {
@@ -170,8 +240,21 @@ describe("the npm package", () => {
     test(`has types that TypeScript finds with moduleResolution "${resolution}"`, () => {
       const module = resolution === "bundler" ? "preserve" : "nodenext";
       const tsc = join(ROOT, "node_modules/typescript/bin/tsc");
-      const options = ["--noEmit", "--strict", "--exactOptionalPropertyTypes", "--skipLibCheck"];
-      const args = [...options, "--target", "es2023", "--lib", "esnext,dom", "--types", ""];
+      const options = [
+        "--noEmit",
+        "--strict",
+        "--exactOptionalPropertyTypes",
+        "--skipLibCheck",
+      ];
+      const args = [
+        ...options,
+        "--target",
+        "es2023",
+        "--lib",
+        "esnext,dom",
+        "--types",
+        "",
+      ];
       assertEquals(
         run("node", [
           tsc,
@@ -187,15 +270,56 @@ describe("the npm package", () => {
     });
   }
 
+  for (const [at, [peers, specifiers]] of [...GROUPS].entries()) {
+    test(`has types that are right in themselves, with ${peers || "no peer"}`, () => {
+      const folder = join(packed, `typed-${at}`);
+      unpack(folder, peers.split(" ").filter((peer) => peer !== ""));
+      const lines = specifiers.map((specifier, at) =>
+        `export * as entry${at} from "${specifier}";`
+      );
+      writeFileSync(join(folder, "entries.ts"), lines.join("\n"));
+      const tsc = join(ROOT, "node_modules/typescript/bin/tsc");
+      const options = ["--noEmit", "--strict", "--skipLibCheck", "false", "--target", "es2023"];
+      const types = peers.includes("@types/node") ? "node" : "";
+      const args = [tsc, ...options, "--module", "nodenext", "--types", types, "entries.ts"];
+      assertEquals(run("node", args, folder), "");
+    });
+  }
+
+  for (const [, node, name] of hosts) {
+    maybe(hasNpm && existsSync(node), `${name} is not here`)(
+      `is loaded by require on ${name}`,
+      () => {
+        const script = `console.log(typeof require("${manifest.name}").defineTool)`;
+        const args = ["--input-type=commonjs", "--no-warnings", "-e", script];
+        assertEquals(run(node, args, app).trim(), "function");
+      },
+    );
+  }
+
   test("satisfies publint", async () => {
-    const { messages } = await publint({ pkgDir: staged, strict: true, pack: false });
+    const { messages } = await publint({
+      pkgDir: staged,
+      strict: true,
+      pack: false,
+    });
     assertEquals(messages, []);
   });
 
-  test("holds sources and builds, and nothing else", () => {
+  test("holds sources, builds, guides and examples, and no tests", () => {
     const home = join(app, "node_modules", manifest.name);
     const files = readdirSync(home, { recursive: true, encoding: "utf8" });
-    assertEquals(files.filter((file) => /test|node_modules|\.tsbuildinfo/.test(file)), []);
-    assertEquals(files.includes(join("dist", "mod.js")) && files.includes("mod.ts"), true);
+    assertEquals(
+      files.filter((file) => /\.test\.|(^|\/)test\/|node_modules|\.tsbuildinfo/.test(file)),
+      [],
+    );
+    const wanted = [
+      "dist/mod.js",
+      "mod.ts",
+      "docs/first-tool.md",
+      "docs/defining.md",
+      "examples/script.ts",
+    ];
+    assertEquals(wanted.filter((file) => !files.includes(file)), []);
   });
 });

@@ -5,7 +5,8 @@ import { type } from "arktype";
 import Type from "typebox";
 import * as v from "valibot";
 import { z } from "zod";
-import { defineTool } from "../../src/adapters/typebox/mod.ts";
+import * as mini from "zod/mini";
+import { defineTool, type InferParams, type InferResult } from "../../src/adapters/typebox/mod.ts";
 import type { JsonSchema, JsonSchemaObject } from "../../src/tool/mod.ts";
 
 /** Compiles if both types are the same. */
@@ -187,6 +188,11 @@ defineTool({
 });
 defineTool({
   ...base,
+  parameters: mini.toJSONSchema(mini.object({ city: mini._default(mini.string(), "Rome") })),
+  execute: (params) => void isExactly<string>()(params.city),
+});
+defineTool({
+  ...base,
   parameters: type({ city: "string", "days?": "number" }),
   execute(params) {
     isExactly<string>()(params.city);
@@ -206,6 +212,20 @@ const streamed = defineTool({
   },
 });
 isExactly<{ n: number }>()(null as never as Parameters<NonNullable<typeof streamed.execute>>[0]);
+
+// --- What a tool is given and answers, of the tool itself ---------------------------------------
+
+const greet = defineTool({
+  ...base,
+  parameters: z.object({ who: z.string().default("you") }),
+  returns: { type: "string" },
+  execute: ({ who }) => `Hello, ${who}`,
+});
+isExactly<{ who: string }>()(null as never as InferParams<typeof greet>);
+isExactly<string>()(null as never as InferResult<typeof greet>);
+isExactly<{ n: number }>()(null as never as InferParams<typeof streamed>);
+const schema = z.object({ at: z.string().transform(Number) });
+isExactly<{ at: number }>()(null as never as InferParams<typeof schema>);
 
 // --- Fields -----------------------------------------------------------------------------------
 

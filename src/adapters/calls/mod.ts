@@ -19,6 +19,7 @@ export {
   memoryCallStore,
   type MemoryCallStoreOptions,
   type StoredEntry,
+  storedKeys,
   storedTickets,
   type StoredValue,
   type StoreOptions,

@@ -6,8 +6,15 @@
  */
 
 import type { Context } from "hono";
-import type { DispatchContext, ToolCall, ToolDispatcher } from "../../execute/mod.ts";
-import { isObject, systemClock, type ToolFailure, ToolResult } from "../../tool/mod.ts";
+import type { CallTasks, TaskState } from "../../execute/durable/mod.ts";
+import type { DispatchContext, ResumedCall, ToolCall, ToolDispatcher } from "../../execute/mod.ts";
+import {
+  isObject,
+  isSuspended,
+  systemClock,
+  type ToolFailure,
+  ToolResult,
+} from "../../tool/mod.ts";
 import {
   CALL_ID_HEADERS,
   chooseType,
@@ -26,16 +33,22 @@ import {
   type RunningCall,
   targetOf,
   type ToolRequest,
+  withHeaders,
 } from "../http/mod.ts";
 import type { RouteAnswer, ShowTools } from "./route.ts";
 
 const TYPES = ["application/json", "text/event-stream"] as const;
 
-/** A call that is about to run. */
-interface PreparedCall {
+/** A call that is about to run, or to go on. */
+export interface PreparedCall {
   readonly request: ToolRequest;
   readonly dispatcher: ToolDispatcher;
-  readonly call: ToolCall & { readonly callId: string };
+  readonly call: ToolCall | ResumedCall;
+  readonly callId: string;
+  /** The tool's name, as the caller wrote it. */
+  readonly name: string;
+  /** The call named a bridge. */
+  readonly isLed: boolean;
   readonly context: DispatchContext;
   readonly running: RunningCall;
   readonly recorded: RequestCall;
@@ -62,20 +75,89 @@ async function execute(request: ToolRequest, c: Context, show: ShowTools): Promi
   const running = server.running.begin({ principal, callId }, raw);
   const recorded = request.beginCall({ toolId, callId, tool, sessionId });
   const context = { sessionId, messageId, idempotencyKey, principal, signal: () => running.signal };
+  const prepared = { request, dispatcher, call, callId, name, isLed, context, running, recorded };
+  const { tasks, taskAfterMs } = server;
+  const wantsTask = tool?.execution === "task" || prefersAsync(raw.headers);
+  if (tasks !== undefined && tool !== undefined && wantsTask && tool.execution !== "sync") {
+    return await answerTask(prepared, tasks.start(dispatcher, call, context), wantsTask);
+  }
   // An unknown tool is answered with a status, also if the client asked for a stream.
-  if (
-    tool !== undefined && chooseType(raw.headers.get("accept"), TYPES) === "text/event-stream"
-  ) return streamEvents({ request, dispatcher, call, context, running, recorded });
-  const result = recorded.run(() => dispatcher.dispatch(call, context));
+  const streams = tool !== undefined && wantsStream(raw.headers);
+  return !streams && tasks !== undefined && taskAfterMs !== undefined
+    ? await answerTask(
+      prepared,
+      recorded.run(() => tasks.run(dispatcher, call, context, { afterMs: taskAfterMs })),
+    )
+    : await answerCall(prepared, streams);
+}
+
+/** Whether the client wants events. */
+export function wantsStream(headers: Headers): boolean {
+  return chooseType(headers.get("accept"), TYPES) === "text/event-stream";
+}
+
+/** Whether the client asks for a task (RFC 7240). */
+function prefersAsync(headers: Headers): boolean {
+  const prefer = headers.get("prefer") ?? "";
+  return prefer.length < 1_024 && /(^|,)\s*respond-async\s*(,|;|$)/i.test(prefer);
+}
+
+/** Runs a call, and answers with its result or with a stream of events. */
+export async function answerCall(prepared: PreparedCall, streams: boolean): Promise<Response> {
+  if (streams) return streamEvents(prepared);
+  const { dispatcher, call, context, recorded } = prepared;
+  return await answerResult(prepared, recorded.run(() => dispatcher.dispatch(call, context)));
+}
+
+async function answerResult(
+  prepared: PreparedCall,
+  result: Promise<ToolResult>,
+): Promise<Response> {
+  const { request, running, recorded, name } = prepared;
   // Asking Hono for the platform may throw and catch: a call that ends at once skips it.
   running.whenLong(() => request.keepAlive(result));
   const answer = await result;
   running.end();
-  const response = respond(call, answer, isLed);
-  const sent = response === undefined ? resultChanged(toolId) : answer;
+  const response = respond(prepared, answer);
+  const sent = response === undefined ? resultChanged(name) : answer;
   recorded.end(sent);
   // A failure is plain data, so the second response can be written.
-  return response ?? respond(call, sent, isLed) as Response;
+  return response ?? respond(prepared, sent) as Response;
+}
+
+/** Answers with the task of a call, or with its result where it did not become one. */
+async function answerTask(
+  prepared: PreparedCall,
+  work: Promise<TaskState | ToolResult>,
+  isPreferred = false,
+): Promise<Response> {
+  const { request, running, recorded, context: { principal } } = prepared;
+  running.whenLong(() => request.keepAlive(work.catch(() => {})));
+  const task = await work.finally(() => running.end());
+  if (!("id" in task)) return await answerResult(prepared, Promise.resolve(task));
+  // Platforms that end what a request has begun let the task go on for some time.
+  const { tasks } = request.server;
+  if (tasks !== undefined) request.outlast(endOf(tasks, task, principal));
+  recorded.end(ToolResult.ok(null));
+  return withHeaders(json(task, 202), [
+    ["location", placeOf(request.raw, task.id)],
+    ...(isPreferred ? [["preference-applied", "respond-async"] as const] : []),
+  ]);
+}
+
+async function endOf(tasks: CallTasks, { id }: TaskState, principal?: string): Promise<void> {
+  try {
+    for await (const _ of tasks.follow(id, { principal }));
+  } catch {
+    // The store is out of reach; the task tells its own log.
+  }
+}
+
+/** The path of a call, at this server and wherever it is mounted. */
+function placeOf({ url }: Request, id: string): string {
+  const { pathname } = new URL(url);
+  const root = pathname.replace(/\/(tools\/[^/]*\/execute|calls\/[^/]*)\/?$/, "");
+  return `${root}/calls/${encodeURIComponent(id)}`;
 }
 
 /** Aborts a call of this caller. The call ends when its tool stops, or after the grace period. */
@@ -90,10 +172,14 @@ export const abortExecution: RouteAnswer = ({ raw, server, caller: { principal }
 
 /** The response with a result; `undefined` for one that cannot be written. */
 function respond(
-  { name, callId }: PreparedCall["call"],
+  { request, name, callId, isLed }: PreparedCall,
   answer: ToolResult,
-  isLed: boolean,
 ): Response | undefined {
+  if (isSuspended(answer)) {
+    return withHeaders(json({ callId, status: "input_required", ...answer }, 202), [
+      ["location", placeOf(request.raw, callId)],
+    ]);
+  }
   if (!answer.ok) {
     // A model reads what a bridge answers: the failure's message says what was meant.
     return problemResponse(
@@ -116,7 +202,7 @@ function resultChanged(name: string): ToolFailure {
 }
 
 function streamEvents(prepared: PreparedCall): Response {
-  const { request, dispatcher, call, context, running, recorded } = prepared;
+  const { request, dispatcher, call, callId, name, context, running, recorded } = prepared;
   const { heartbeatMs } = request.server;
   const began = systemClock.now();
   const events = dispatcher.stream(call, context);
@@ -132,11 +218,12 @@ function streamEvents(prepared: PreparedCall): Response {
       const { sequence, type } = value;
       try {
         const text = frame(sequence, type, value);
-        if (type === "result") end(value.result);
-        return text;
+        if (type !== "result") return text;
+        end(value.result);
+        return questionFrame(value.result) + text;
       } catch {
         await events.return?.();
-        const result = resultChanged(call.name);
+        const result = resultChanged(name);
         end(result);
         return frame(sequence, "result", { type: "result", sequence, result });
       }
@@ -147,9 +234,16 @@ function streamEvents(prepared: PreparedCall): Response {
       const { error } = ToolResult.error("aborted", "The client went away");
       end({ ok: false, error, durationMs: systemClock.now() - began });
     },
-  }, { heartbeatMs, signal: request.raw.signal, headers: { "x-call-id": call.callId } });
+  }, { heartbeatMs, signal: request.raw.signal, headers: { "x-call-id": callId } });
   request.streamsUntil(ended);
   return response;
+}
+
+/** What a call asks, as an event of its own before the result. */
+function questionFrame(result: ToolResult): string {
+  if (!isSuspended(result)) return "";
+  const { questions, ticket } = result;
+  return `event: question\ndata: ${JSON.stringify({ type: "question", questions, ticket })}\n\n`;
 }
 
 function noSuchCall(callId: string): Problem {

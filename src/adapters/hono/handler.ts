@@ -27,6 +27,7 @@ import {
   ToolServer,
   withHeaders,
 } from "../http/mod.ts";
+import { cancelCall, continueCall, listCalls, showCall } from "./calls.ts";
 import { abortExecution, executeTool } from "./execute_tool.ts";
 import { checkExplorer, type ExplorerPage, explorerResponse } from "./explorer_page.ts";
 import { explainTool, explainTools, followTools, listTools, showTool } from "./list_tools.ts";
@@ -169,15 +170,14 @@ export function createToolHandler(
   const show = showThrough(options.bridge);
   const app = new Hono();
 
-  /** Adds a route. One entry for all methods keeps the list short that Hono's router walks. */
-  function add(method: "GET" | "POST", path: string, answer: Handler): void {
-    const allow = method === "GET" ? "GET, HEAD" : method;
+  /** Adds a path. One entry for all methods keeps the list short that Hono's router walks. */
+  function add(path: string, answers: Readonly<Record<string, Handler>>): void {
+    const allow = Object.keys(answers).join(", ").replace("GET", "GET, HEAD");
     app.all(path, (c) => {
       const { raw } = c.req;
       const isHead = raw.method === "HEAD";
-      const response = raw.method === method || (isHead && method === "GET")
-        ? answer(c)
-        : server.open(raw, methodNotAllowed(allow));
+      const answer = answers[isHead ? "GET" : raw.method];
+      const response = answer?.(c) ?? server.open(raw, methodNotAllowed(allow));
       return isHead ? headOf(response) : response;
     });
   }
@@ -205,27 +205,34 @@ export function createToolHandler(
     ["GET", "/explain", explainTools],
     ["POST", "/tools/:id/execute", executeTool(show)],
     ["POST", "/executions/:callId/abort", abortExecution],
+    ["GET", "/calls", listCalls],
+    ["GET", "/calls/:id", showCall],
+    ["POST", "/calls/:id", continueCall],
+    ["DELETE", "/calls/:id", cancelCall],
     ["GET", "/events", followTools],
     ["GET", "/metrics", showMetrics],
     ...(formats?.routes(server, pages, show) ?? []),
   ];
+  const paths = new Map<string, Record<string, Handler>>();
   for (const [method, path, answer] of routes) {
-    add(method, path, (c) => server.answer(c, path, (request) => answer(request, c)));
+    const answers = paths.get(path) ?? {};
+    answers[method] = (c) => server.answer(c, path, (request) => answer(request, c));
+    paths.set(path, answers);
   }
+  for (const [path, answers] of paths) add(path, answers);
   if (protectedResource !== undefined) {
     const metadata = resourceMetadata(protectedResource);
     for (const path of metadataPaths(protectedResource.resource)) {
-      add("GET", path, (c) => server.answerPublic(c.req.raw, path, () => json(metadata)));
+      add(path, { GET: (c) => server.answerPublic(c.req.raw, path, () => json(metadata)) });
     }
   }
   if (explorer !== undefined) {
-    add(
-      "GET",
-      "/",
-      ({ req: { raw } }) => server.answerPublic(raw, "/", () => explorerResponse(raw, explorer)),
-    );
+    add("/", {
+      GET: ({ req: { raw } }) =>
+        server.answerPublic(raw, "/", () => explorerResponse(raw, explorer)),
+    });
   }
-  add("GET", "/healthz", (c) => server.open(c.req.raw, json({ status: "ok" })));
+  add("/healthz", { GET: (c) => server.open(c.req.raw, json({ status: "ok" })) });
   app.notFound((c) => {
     const response = server.open(c.req.raw, problemResponse(NO_ROUTE));
     return c.req.raw.method === "HEAD" ? headOf(response) : response;

@@ -114,7 +114,7 @@ function toolsetAskedFor({ raw, server, caller, toolset }: ToolRequest): Toolset
 }
 
 /** It does not say whose streams they are: the caller must not learn how many others there are. */
-const TOO_MANY: Problem = {
+export const TOO_MANY: Problem = {
   status: 503,
   code: "overloaded",
   detail: "Cannot follow the tools: too many streams are open",

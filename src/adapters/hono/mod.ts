@@ -45,6 +45,7 @@ export {
   remoteKeys,
   type RemoteKeysOptions,
   resourceMetadata,
+  storedRateLimits,
   type TokenVerifier,
   type TraceParent,
 } from "../http/mod.ts";

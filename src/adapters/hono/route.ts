@@ -50,7 +50,7 @@ export type RouteAnswer = (request: ToolRequest, c: Context) => Response | Promi
 
 /** A route and what answers it. */
 export type Route = readonly [
-  method: "GET" | "POST",
+  method: "GET" | "POST" | "DELETE",
   path: string,
   answer: RouteAnswer,
 ];

@@ -167,12 +167,14 @@ function dispatchTurn(formats: FormatFunctions, show: ShowTools): RouteAnswer {
       context: { ...ids, principal, signal: running.signal },
     }).finally(() => running.end());
     request.keepAlive(turn.catch(() => {}));
-    const { messages, results } = await turn;
+    const { messages, results, suspended } = await turn;
     results.forEach((result, index) => recorded[index]?.end(result));
     return withHeaders(
       json({
         target: exported.target,
         messages,
+        // Each goes on with its ticket at /calls/:id.
+        ...(suspended.length === 0 ? {} : { suspended }),
         calls: calls.map(({ callId, name, wireName }, index) => ({
           callId,
           name: name ?? null,

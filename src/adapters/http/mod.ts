@@ -28,6 +28,7 @@ export {
   type RateLimitVerdict,
   type RateLimitWindow,
 } from "./rate_limit.ts";
+export { storedRateLimits } from "./stored_rate_limits.ts";
 export { type FailedLoginsOptions, limitFailedLogins } from "./failed_logins.ts";
 export { createGuard, type GuardOptions } from "./guard.ts";
 export type { Authorize, Caller } from "./identity.ts";

@@ -4,6 +4,7 @@
  * @module
  */
 
+import type { CallTasks } from "../../execute/durable/mod.ts";
 import type { ToolDispatcher, ToolDispatcherOptions } from "../../execute/mod.ts";
 import { checkSelection, type Selection } from "../../select/mod.ts";
 import {
@@ -38,6 +39,16 @@ export interface HttpOptions extends GuardOptions {
   readonly dispatcher?: ToolDispatcher;
   /** Options for the dispatcher that is made if there is no `dispatcher`. */
   readonly dispatch?: ToolDispatcherOptions;
+  /**
+   * Runs calls as tasks, which outlive their requests: `callTasks` of `@plue/tools/calls`. Absent:
+   * every call runs in its request.
+   */
+  readonly tasks?: CallTasks;
+  /**
+   * After so many milliseconds a call becomes a task, as far as its tool allows that. Absent: only
+   * where the client asks for it (`Prefer: respond-async`), or the tool's `execution` is `task`.
+   */
+  readonly taskAfterMs?: number;
   /**
    * How large a request's body may be, in bytes.
    *
@@ -89,6 +100,8 @@ export const HTTP_CHECKS: { readonly [Option in keyof HttpOptions]-?: Check } = 
   openExecution: checkFlag,
   dispatcher: having("withToolset", "a ToolDispatcher"),
   dispatch: checkObject,
+  tasks: having("start", "what callTasks() gives"),
+  taskAfterMs: numberFrom(0, MAX_TIMEOUT_MS),
   maxBodyBytes: checkCount,
   bodyTimeoutMs: numberFrom(1, MAX_TIMEOUT_MS),
   heartbeatMs: numberFrom(1, MAX_TIMEOUT_MS),

@@ -6,6 +6,7 @@
  * @module
  */
 
+import type { CallTasks } from "../../execute/durable/mod.ts";
 import { ToolDispatcher } from "../../execute/mod.ts";
 import type { ToolRegistry } from "../../registry/mod.ts";
 import { Toolset } from "../../select/mod.ts";
@@ -121,6 +122,10 @@ export class ToolServer {
   /** Why no one may execute tools, if so. */
   readonly executionClosed: Problem | undefined;
   readonly heartbeatMs: number;
+  /** Runs calls as tasks; `undefined` where there are none. */
+  readonly tasks: CallTasks | undefined;
+  /** After how long a call becomes a task. */
+  readonly taskAfterMs: number | undefined;
   readonly body: BodyBounds;
   readonly cors: Cors | undefined;
   /** Observes a request while it is answered; `undefined` if `observe` is not set. */
@@ -171,6 +176,8 @@ export class ToolServer {
       onError: ({ error }) => this.log(error),
       ...options.dispatch,
     });
+    this.tasks = options.tasks;
+    this.taskAfterMs = options.taskAfterMs;
     this.heartbeatMs = options.heartbeatMs ?? defaultHeartbeatMs();
     // The dispatcher's own bound on arguments, with room for the envelope.
     this.body = {
@@ -486,6 +493,11 @@ export class ToolRequest {
   keepAlive(work: Promise<unknown>): void {
     this.#mayBeSilent(0);
     void work.then(() => this.#mayBeSilent(BUN_IDLE_S));
+    this.#waitUntil(work);
+  }
+
+  /** Lets work go on after the answer, where the platform would end it. */
+  outlast(work: Promise<unknown>): void {
     this.#waitUntil(work);
   }
 

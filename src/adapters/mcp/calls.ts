@@ -13,14 +13,16 @@ import {
   type ServerContext,
   specTypeSchemas,
 } from "@modelcontextprotocol/server";
-import type { ToolProgress } from "../../execute/mod.ts";
-import { decodeCalls, encodeResult, type RoutedCall } from "../../formats/mod.ts";
-import { isSuspended, ToolResult } from "../../tool/mod.ts";
+import type { TaskState } from "../../execute/durable/mod.ts";
+import type { DispatchContext, ToolProgress } from "../../execute/mod.ts";
+import { type AnsweredCall, decodeCalls, encodeResult } from "../../formats/mod.ts";
+import { isSuspended, type Tool, ToolResult } from "../../tool/mod.ts";
 import { type ClientSignal, targetOf, type ToolRequest } from "../http/mod.ts";
 import { CallQuestions, type ClientInput } from "./asking.ts";
 import { isMcpContent } from "./content.ts";
 import type { McpToolList } from "./lists.ts";
 import { MODERN } from "./message.ts";
+import { createdTask, knowsTasks, outlastRequest, requireTasks } from "./tasks.ts";
 
 /** The JSON-RPC request of a call, and the way back to its client. */
 export interface CallChannel extends Pick<ServerContext["mcpReq"], "id"> {
@@ -51,7 +53,7 @@ export async function callTool(
   params: CallToolRequestParams,
   channel: CallChannel,
 ): Promise<CallToolResult | InputRequiredResult> {
-  const { server, caller: { principal }, toolset } = request;
+  const { server, server: { tasks }, caller: { principal }, toolset } = request;
   if (server.executionClosed !== undefined) {
     throw new ProtocolError(ProtocolErrorCode.InvalidRequest, server.executionClosed.detail);
   }
@@ -79,25 +81,32 @@ export async function callTool(
     ? client
     : server.running.begin({ principal, session, callId: channel.id }, client);
   try {
-    const work = observed.run(() =>
-      request.dispatcher.dispatch({
-        name: call.name,
-        arguments: call.arguments,
-        ...questions.continuation() ?? { callId },
-      }, {
-        sessionId: session,
-        principal,
-        signal: () => running.signal,
-        onQuestion: (question, { signal }) => questions.answer(question, signal),
-        ...sender?.listeners,
-      })
+    const { name, arguments: args } = call;
+    const start = { name, arguments: args, ...questions.continuation() ?? { callId } };
+    const context: DispatchContext = {
+      sessionId: session,
+      principal,
+      signal: () => running.signal,
+      onQuestion: (question, { signal }) => questions.answer(question, signal),
+      ...sender?.listeners,
+    };
+    const afterMs = list.target === NEWEST ? taskAfter(request, tool, channel.input) : undefined;
+    const work: Promise<ToolResult | TaskState> = observed.run(() =>
+      tasks === undefined || afterMs === undefined
+        ? request.dispatcher.dispatch(start, context)
+        : tasks.run(request.dispatcher, start, context, { afterMs })
     );
     // Asking for the platform may throw and catch: a call that ends at once skips it.
-    running.whenLong(() => request.keepAlive(work));
+    running.whenLong(() => request.keepAlive(work.catch(() => {})));
     const result = await work;
-    observed.end(result);
     // After the result, the client would not know what a message belongs to.
     await sender?.sent;
+    if ("id" in result) {
+      observed.end(ToolResult.ok(null));
+      outlastRequest(request, result);
+      return createdTask(result);
+    }
+    observed.end(result);
     if (result.ok) return write(list, call, result);
     if (isSuspended(result)) return questions.inputRequired(result);
     const { code, message } = result.error;
@@ -110,6 +119,40 @@ export async function callTool(
   } finally {
     running.end();
   }
+}
+
+/**
+ * After how many milliseconds a call becomes a task; `undefined` if it does not.
+ *
+ * @throws {MissingRequiredClientCapabilityError} If it must be one, and the client knows none.
+ */
+function taskAfter(
+  { server: { tasks, taskAfterMs } }: ToolRequest,
+  tool: Tool | undefined,
+  { declared }: ClientInput,
+): number | undefined {
+  if (tasks === undefined || tool === undefined || tool.execution === "sync") return undefined;
+  if (tool.execution === "task") {
+    requireTasks(declared);
+    return 0;
+  }
+  return knowsTasks(declared) ? taskAfterMs : undefined;
+}
+
+/** Writes the result of a task as that of its call. */
+export function writeTaskResult(
+  list: McpToolList,
+  toolId: string,
+  result: ToolResult,
+): CallToolResult {
+  const encoding = list.names.encodingOf(toolId);
+  // A tool behind a bridge is not in the list; the bridge's answers have no schema.
+  const call = {
+    callId: "",
+    wireName: toolId,
+    ...(encoding === undefined ? {} : { name: toolId }),
+  };
+  return { ...write(list, call, result), resultType: "complete" };
 }
 
 const NEWEST = `mcp@${MODERN}`;
@@ -145,7 +188,7 @@ function traceHeaders(
 
 function write(
   { target, names }: McpToolList,
-  call: RoutedCall,
+  call: AnsweredCall,
   result: ToolResult,
 ): CallToolResult {
   if (!result.ok || !isMcpContent(result.content)) {

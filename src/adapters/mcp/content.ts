@@ -5,6 +5,7 @@
  */
 
 import type { ContentBlock } from "@modelcontextprotocol/server";
+import { CONTENT_FORMAT } from "../../tool/mod.ts";
 
 /** The content of an answer, block by block. */
 export interface McpContent {
@@ -14,8 +15,8 @@ export interface McpContent {
   readonly _meta?: { readonly [key: string]: unknown };
 }
 
-/** Content is marked by membership: a value that has the same shape stays a value. */
-const made = new WeakSet<object>();
+/** The name of the format. Content is marked with it: a value that has the same shape stays a value. */
+const FORMAT = "mcp";
 
 /**
  * Lets a tool answer images, audio, resources, or several blocks. MCP clients get the blocks as they
@@ -39,12 +40,12 @@ const made = new WeakSet<object>();
  * ```
  */
 export function mcpContent(content: McpContent): McpContent {
-  const own = Object.freeze({ ...content });
-  made.add(own);
-  return own;
+  const own = { ...content };
+  return Object.freeze(Object.defineProperty(own, CONTENT_FORMAT, { value: FORMAT }));
 }
 
 /** Whether `value` was made by {@linkcode mcpContent}. */
 export function isMcpContent(value: unknown): value is McpContent {
-  return typeof value === "object" && value !== null && made.has(value);
+  return typeof value === "object" && value !== null &&
+    (value as { readonly [CONTENT_FORMAT]?: unknown })[CONTENT_FORMAT] === FORMAT;
 }

@@ -24,13 +24,14 @@ import {
   type ToolRequest,
   ToolServer,
 } from "../http/mod.ts";
-import { ReaderPace } from "./calls.ts";
+import { ReaderPace, writeTaskResult } from "./calls.ts";
 import { answerPlainCall, answerPlainList, plainRequestOf } from "./fast_path.ts";
 import { type McpToolList, McpToolLists } from "./lists.ts";
 import {
   boundsRefusal,
   cancelledIn,
   initializedBy,
+  isForTask,
   isForTools,
   isJson,
   isListen,
@@ -58,6 +59,7 @@ import { MCP_CHECKS, type McpEndpointOptions } from "./options.ts";
 import { NO_VALIDATOR, type ServerParts, type ServerRequest, ToolsetServer } from "./server.ts";
 import { ClientAnswers, nameSession, ResourceSubscriptions, sessionOf } from "./sessions.ts";
 import { streamIfSlow } from "./streams.ts";
+import { serveTasks, taskRefusal } from "./tasks.ts";
 
 /** The execution context of Workers. */
 export interface McpExecutionContext {
@@ -244,6 +246,10 @@ class McpService {
     const methods = this.#methods[version === MODERN ? "modern" : "legacy"];
     const wrong = plain === undefined ? paramsRefusal(value, methods) : undefined;
     if (wrong !== undefined) return refusalResponse(wrong);
+    const notForTasks = version === MODERN && plain === undefined && server.tasks !== undefined
+      ? taskRefusal(value, headers)
+      : undefined;
+    if (notForTasks !== undefined) return refusalResponse(notForTasks);
     const limited = await request.charge(requestsIn(value) - 1);
     if (limited !== undefined) return limited;
     const session = sessionOf(headers);
@@ -335,7 +341,16 @@ class McpService {
     const list = (): McpToolList => this.#listOf(request, era);
     const answers = era === "legacy" && !isWorkers() ? this.#answers : undefined;
     const made = new ToolsetServer(this.#parts, { request, body, session, pace, answers, list });
-    if (this.#extend === undefined || isForTools(body)) return made;
+    if (isForTools(body)) return made;
+    const { tasks, executionClosed } = request.server;
+    if (era === "modern" && tasks !== undefined && executionClosed === undefined) {
+      serveTasks(made.server, {
+        request,
+        tasks,
+        write: (toolId, result) => writeTaskResult(list(), toolId, result),
+      });
+    }
+    if (this.#extend === undefined || isForTask(body)) return made;
     const { caller, raw } = request;
     await this.#extend(made, { caller, request: raw });
     if (era === "legacy") {

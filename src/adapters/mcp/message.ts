@@ -73,6 +73,14 @@ export function isForTools(message: unknown): boolean {
   return method === "tools/call" || method === "tools/list";
 }
 
+/** The methods about one task. */
+const TASK_METHODS: ReadonlySet<unknown> = new Set(["tasks/get", "tasks/update", "tasks/cancel"]);
+
+/** Whether a body is one message about a task. */
+export function isForTask(message: unknown): boolean {
+  return TASK_METHODS.has(methodOf(message));
+}
+
 /** How many messages a body has, which is more than one in a batch only. */
 export function messageCount(body: unknown): number {
   return messagesOf(body).length;
@@ -129,7 +137,7 @@ export interface JsonRpcRefusal {
   /** 400 for a body beyond the bounds; 200 for a well-formed request with wrong params. */
   readonly status: 200 | 400;
   readonly id: string | number | null;
-  readonly error: { readonly code: number; readonly message: string };
+  readonly error: { readonly code: number; readonly message: string; readonly data?: unknown };
 }
 
 /** Arguments have `MAX_DEPTH` levels; the params, the message and the batch are around them. */
@@ -297,7 +305,8 @@ function isDeeper(value: unknown, levels: number): boolean {
   return levels === 0 || Object.values(value).some((member) => isDeeper(member, levels - 1));
 }
 
-function idOf(message: unknown): JsonRpcRefusal["id"] {
+/** The id of a message, as its answer repeats it. */
+export function idOf(message: unknown): JsonRpcRefusal["id"] {
   const id = isRequest(message) ? message.id : null;
   return typeof id === "string" && !isTooLong(id) || Number.isSafeInteger(id)
     ? id as string | number

@@ -31,11 +31,14 @@ import {
   isListOf,
   isObject,
   isWord,
+  type JsonSchema,
   type JsonSchemaObject,
   must,
   refuse,
+  type ToolResult,
   wholeFrom,
 } from "../../tool/mod.ts";
+import { checkWithoutEngine } from "../../schema/mod.ts";
 import { type ReadBody, readBody } from "./request_body.ts";
 import {
   ApiDocument,
@@ -79,11 +82,14 @@ export interface OpenApiImportOptions extends ImportOptions, ServerOptions {
   readonly deprecated?: boolean;
   /**
    * Check results against the schemas of the responses. Turn it off for a server that does not
-   * keep to its document.
+   * keep to its document. With `"reads"`, only operations that change nothing (GET, HEAD, OPTIONS,
+   * QUERY) fail because of their results; those of others are given as they are, with a warning by
+   * `context.metadata`, and their tools have no `returns`. A model would repeat a write that seems
+   * to have failed. Without `fetch` this is the same as `true`.
    *
    * @default {true}
    */
-  readonly returns?: boolean;
+  readonly returns?: boolean | "reads";
 }
 
 const MAX_RESPONSE_BYTES = 1_048_576;
@@ -170,7 +176,10 @@ const CHECKS = {
   authorize: checkFunction,
   maxResponseBytes: wholeFrom(1),
   deprecated: checkFlag,
-  returns: checkFlag,
+  returns: must(
+    'true, false or "reads"',
+    (value): value is boolean | "reads" => typeof value === "boolean" || value === "reads",
+  ),
 } satisfies { readonly [Option in keyof OpenApiImportOptions]: Check };
 
 function isHttpUrl(value: unknown): value is string {
@@ -196,12 +205,7 @@ function checkOptions(options: OpenApiImportOptions): void {
 function readRoot(session: ImportSession, document: unknown): JsonRecord | undefined {
   const version = textIn(document, "openapi");
   if (!isObject(document) || version === undefined || !/^3\.[0-2](\.|$)/.test(version)) {
-    session.reject(
-      undefined,
-      "",
-      "openapi",
-      'Cannot read the document: its "openapi" must be a version from "3.0" to "3.2"',
-    );
+    session.reject(undefined, "", "openapi", `Cannot read the document: ${wantedForm(document)}`);
     return undefined;
   }
   try {
@@ -211,6 +215,19 @@ function readRoot(session: ImportSession, document: unknown): JsonRecord | undef
     session.reject(undefined, "", "document", message);
     return undefined;
   }
+}
+
+/** What a document that cannot be read should be. */
+function wantedForm(document: unknown): string {
+  if (typeof document === "string") {
+    return "it is text: give the value that JSON.parse makes of it or, if it is YAML, a parser such " +
+      'as the npm package "yaml"';
+  }
+  if (textIn(document, "swagger") !== undefined) {
+    return "it is Swagger 2.0: convert it to OpenAPI 3 first, such as with the npm package " +
+      '"swagger2openapi"';
+  }
+  return 'its "openapi" must be a version from "3.0" to "3.2"';
 }
 
 /** The import of one document. */
@@ -311,13 +328,34 @@ function importOperation(api: OpenApiImport, one: FoundOperation, wantedName: st
   const { schema, refs } = inputOf(parameters, body);
   draft.parameters = schemas.withDefinitions(schema, refs, "input") as JsonSchemaObject;
   // The responses of a HEAD are described like those of a GET, but they have no body.
-  if (options.returns !== false && one.method !== "head") {
-    draft.returns = readReturns(context, operation);
-  }
+  const returns = options.returns === false || one.method === "head"
+    ? undefined
+    : readReturns(context, operation);
+  const onlyReads = METHOD_HINTS.get(one.method.toLowerCase())?.readOnlyHint === true;
+  const isWarning = options.returns === "reads" && !onlyReads && api.client !== undefined;
+  if (!isWarning) draft.returns = returns;
   if (body !== undefined && body.examples.length > 0) draft.examples = body.examples;
   readDescription(context, draft, one);
   bindTool(api, context, draft, one, parameters, body);
+  if (isWarning && returns !== undefined) warnOfMisfits(draft, returns);
   session.add(draft);
+}
+
+/** Lets a tool give results that do not fit, and say so. */
+function warnOfMisfits(draft: ImportedTool, returns: JsonSchema): void {
+  const { execute, sourceName } = draft;
+  if (execute === undefined) return;
+  let fits: ((value: unknown) => boolean) | undefined;
+  draft.execute = async (args, context) => {
+    const result = await execute(args, context) as ToolResult;
+    if (!result.ok) return result;
+    fits ??= checkWithoutEngine(returns);
+    if (!fits(result.content)) {
+      const message = `The response to ${sourceName} does not fit its schema; the call was made`;
+      context.metadata({ type: "warning", message });
+    }
+    return result;
+  };
 }
 
 /** Methods whose request has no body. */

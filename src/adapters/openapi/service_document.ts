@@ -134,6 +134,7 @@ function operationOf(
           "text/event-stream": { schema: TEXT },
         },
       },
+      "202": ACCEPTED,
       default: PROBLEM,
     },
   };
@@ -173,6 +174,15 @@ const PROBLEM: Json = {
   content: { "application/problem+json": { schema: ref("Problem") } },
 };
 
+/** The response of a call that waits for answers, and of one that became a task. */
+const ACCEPTED: Json = {
+  description: "The call waits for answers, or runs as a task. Location says where it is.",
+  headers: { location: { schema: { type: "string" } } },
+  content: {
+    "application/json": { schema: { anyOf: [ref("SuspendedCall"), ref("Task")] } },
+  },
+};
+
 /** The id of a call, in the body or in a header. */
 const ID: Json = {
   type: "string",
@@ -209,6 +219,47 @@ const SCHEMAS: Json = {
     expected: TEXT,
     message: TEXT,
   }),
+  Question: object({
+    key: described("The answer comes under this key.", TEXT),
+    kind: { type: "string", enum: ["input", "approval", "authorization"] },
+    message: TEXT,
+    schema: described("JSON Schema of the content of an answer."),
+    url: described("Where to go, for an authorization.", TEXT),
+    arguments: described("The arguments of the call, to be shown."),
+    issues: listOf(ref("Issue")),
+  }, ["key", "kind", "message"]),
+  Answers: described("By the keys of the questions.", {
+    type: "object",
+    additionalProperties: object({
+      action: { type: "string", enum: ["accept", "decline", "cancel"] },
+      content: {},
+    }, ["action"]),
+  }),
+  SuspendedCall: object({
+    callId: TEXT,
+    status: { const: "input_required" },
+    ok: { const: false },
+    error: { type: "object" },
+    questions: listOf(ref("Question")),
+    ticket: described("Continues the call.", TEXT),
+    durationMs: { type: "number" },
+  }),
+  Task: object({
+    id: TEXT,
+    status: {
+      type: "string",
+      enum: ["working", "input_required", "completed", "failed", "cancelled"],
+    },
+    tool: TEXT,
+    callId: TEXT,
+    createdAt: described("Milliseconds since 1970.", { type: "number" }),
+    updatedAt: described("Milliseconds since 1970.", { type: "number" }),
+    ttlMs: { type: "number" },
+    pollMs: { type: "number" },
+    progress: { type: "object" },
+    questions: listOf(ref("Question")),
+    result: described("Once it has ended.", { type: "object" }),
+  }, ["id", "status", "tool", "callId", "createdAt", "updatedAt", "ttlMs", "pollMs"]),
   Tool: object({
     id: TEXT,
     name: TEXT,
@@ -239,13 +290,14 @@ const SCHEMAS: Json = {
   Turn: object({
     target: TEXT,
     messages: described("What to send back, in the target's shape."),
+    suspended: described("The calls that wait for answers.", LIST),
     calls: listOf(object({
       callId: TEXT,
       name: described("The tool's id; null if there is none.", { type: ["string", "null"] }),
       wireName: TEXT,
       result: { type: "object" },
     })),
-  }),
+  }, ["target", "messages", "calls"]),
 };
 
 const query = (name: string, description: string, schema = TEXT): Json => ({
@@ -359,6 +411,47 @@ const ROUTES: Json = {
         object({ callId: TEXT, status: { const: "aborting" } }),
       ),
     }, { parameters: [inPath("callId", "The call's id.")] }),
+  },
+  "/calls": {
+    get: operation("listTasks", "The caller's tasks, the newest first", {
+      "200": json("A page.", object({ tasks: listOf(ref("Task")), nextCursor: TEXT }, ["tasks"])),
+    }, {
+      parameters: [
+        query("limit", "How many at most.", { type: "integer", minimum: 1, maximum: 1000 }),
+        query("cursor", "The nextCursor of the page before."),
+      ],
+    }),
+  },
+  "/calls/{id}": {
+    get: operation("getTask", "One of the caller's tasks", {
+      "200": {
+        description: 'The task; or a stream of events "task" until it has ended.',
+        content: {
+          "application/json": { schema: ref("Task") },
+          "text/event-stream": { schema: TEXT },
+        },
+      },
+    }, { parameters: [inPath("id", "The task's id.")] }),
+    post: operation("continueCall", "Answers the questions of a call or a task", {
+      "200": json("The result of the call.", { type: "object" }),
+      "202": ACCEPTED,
+    }, {
+      parameters: [inPath("id", "The call's or the task's id.")],
+      requestBody: {
+        required: true,
+        content: {
+          "application/json": {
+            schema: object({
+              ticket: described("Of a call that waits. Absent for a task.", TEXT),
+              answers: ref("Answers"),
+            }, []),
+          },
+        },
+      },
+    }),
+    delete: operation("cancelTask", "Cancels one of the caller's tasks", {
+      "200": json("The task.", ref("Task")),
+    }, { parameters: [inPath("id", "The task's id.")] }),
   },
   "/dispatch/{target}": {
     post: operation(

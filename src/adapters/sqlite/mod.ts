@@ -234,7 +234,8 @@ function storeIn(
 
   function insert(key: string, value: Uint8Array, { expiresAt = null }: Given): number | undefined {
     const owner = key.split(".", 2)[1] ?? "";
-    const row = statements.insert.get(key, owner, value, expiresAt) as Row | undefined;
+    const ends = expiresAt === null ? null : Math.ceil(expiresAt);
+    const row = statements.insert.get(key, owner, value, ends) as Row | undefined;
     if (row === undefined) return undefined;
     const { bytes } = statements.owner.get(owner) as { readonly bytes: number };
     if (bytes > maxOwnerBytes) {

@@ -100,13 +100,18 @@ type IsLiteral<Schema> = boolean extends Schema ? false
 type InferJson<Schema, Otherwise> = IsLiteral<Schema> extends true ? NotAny<XStatic<Schema>>
   : Otherwise;
 
-/** What a tool is given: what its `parameters` give after validation. */
-export type InferParams<Schema> = Schema extends StandardSchema ? InferStandardOutput<Schema>
-  : InferJson<Schema, { readonly [name: string]: unknown }>;
+/**
+ * What a tool is given: what its `parameters` give after validation. Of a tool (`typeof tool`), or
+ * of a schema.
+ */
+export type InferParams<Of> = Of extends Tool<infer Params, infer _Result> ? Params
+  : Of extends StandardSchema ? InferStandardOutput<Of>
+  : InferJson<Of, { readonly [name: string]: unknown }>;
 
-/** What a tool may answer: what its `returns` accept. */
-export type InferResult<Schema> = Schema extends StandardSchema ? InferStandardInput<Schema>
-  : InferJson<Schema, unknown>;
+/** What a tool may answer: what its `returns` accept. Of a tool (`typeof tool`), or of a schema. */
+export type InferResult<Of> = Of extends Tool<infer _Params, infer Result> ? Result
+  : Of extends StandardSchema ? InferStandardInput<Of>
+  : InferJson<Of, unknown>;
 
 /** A tool's configuration: what its `config` accepts, since only its JSON Schema checks that. */
 export type InferConfig<Schema> = InferResult<Schema>;

@@ -23,6 +23,7 @@ import { VERSION } from "../version.ts";
 import { banner } from "./banner.ts";
 import { clientAddress, listen } from "./listen.ts";
 import { hostOf, readSettings, type ServeSettings, urlOf } from "./settings.ts";
+import { openState, type ServeState } from "./state.ts";
 import { serveStdio } from "./stdio.ts";
 import { supervise, Supervised } from "./watch.ts";
 
@@ -31,6 +32,7 @@ export interface ServeFlags extends SourceFlags, SelectionFlags {
   readonly port?: string;
   readonly host?: string;
   readonly stdio?: boolean;
+  readonly state?: string;
   readonly watch: boolean;
 }
 
@@ -52,9 +54,15 @@ export async function serve(
     return await supervise(terminal);
   }
   await using loaded = await toolsFrom(sources, flags, io);
-  const access = await accessOf(loaded, flags, settings, terminal);
+  using state = await openState(flags.state, loaded.state, terminal);
+  const access = await accessOf(loaded, flags, settings, state, terminal);
   const { selection } = access;
-  const mcp = createMcpEndpoint(loaded.registry, { ...access, name: "plue", version: VERSION });
+  const mcp = createMcpEndpoint(loaded.registry, {
+    ...access,
+    tasks: state.tasks,
+    name: "plue",
+    version: VERSION,
+  });
   if (flags.stdio === true) {
     return await serveStdio(mcp, (name) => {
       const toolset = loaded.registry.select(selection);
@@ -65,6 +73,7 @@ export async function serve(
   const { explorer } = await import("../../explorer/mod.ts");
   const app = createToolHandler(loaded.registry, {
     ...access,
+    tasks: state.tasks,
     explorer,
     formats: serveFormats(formats, { fitBudget, openapi: { title: "plue" } }),
     ...(settings.token === undefined ? { openExplain: true } : {}),
@@ -76,6 +85,7 @@ export async function serve(
     ...{ host: settings.host, port },
   });
   supervised?.listening(server.port);
+  state.recover(access.dispatcher, io.signal);
   const toolset = loaded.registry.select(selection);
   const url = urlOf(settings.host, server.port);
   const { count } = loaded.registry;
@@ -92,13 +102,14 @@ export async function serve(
 }
 
 /** How often an address may show a wrong token. */
-const FAILED_LOGINS = { limit: 10, windowMs: 60_000, clientAddress };
+const FAILED_LOGINS = { limit: 10, windowMs: 60_000, clientAddress } as const;
 
 /** Who may call what: the same over HTTP and over MCP. */
 async function accessOf(
   loaded: LoadedTools,
   flags: ServeFlags,
   settings: ServeSettings,
+  state: ServeState,
   terminal: Terminal,
 ) {
   const { registry } = loaded;
@@ -119,6 +130,7 @@ async function accessOf(
       : "any" as const,
     dispatcher: new ToolDispatcher(registry, {
       onError: ({ error }) => log(error),
+      ...state.dispatch,
       ...loaded.dispatch,
     }),
     onError: log,
@@ -133,7 +145,7 @@ async function accessOf(
               { ...(settings.role === undefined ? {} : { role: settings.role }), explain: true },
             ]]),
           }),
-          FAILED_LOGINS,
+          { ...FAILED_LOGINS, store: state.logins },
         ),
       }
       : { openExecution: true }),

@@ -127,14 +127,16 @@ class Connection {
       readonly method?: unknown;
       readonly params?: unknown;
     };
-    const { _meta: meta, name, uri, arguments: args } = (isObject(params) ? params : {}) as {
-      readonly _meta?: unknown;
-      readonly name?: unknown;
-      readonly uri?: unknown;
-      readonly arguments?: unknown;
-    };
+    const { _meta: meta, name, uri, taskId, arguments: args } =
+      (isObject(params) ? params : {}) as {
+        readonly _meta?: unknown;
+        readonly name?: unknown;
+        readonly uri?: unknown;
+        readonly taskId?: unknown;
+        readonly arguments?: unknown;
+      };
     const version = isObject(meta) ? meta[VERSION_KEY] : undefined;
-    const target = name ?? uri;
+    const target = name ?? uri ?? taskId;
     const headers = typeof version === "string"
       ? {
         "mcp-protocol-version": version,

@@ -39,6 +39,8 @@ export interface LoadedTools extends AsyncDisposable {
   readonly dispatch: ToolDispatcherOptions;
   /** The tools that the module lets anyone have. */
   readonly selection: Selection;
+  /** The folder that the module has for what must outlive the process. */
+  readonly state: string | undefined;
   /** The files whose changes change the tools. */
   readonly files: readonly string[];
   /** The services among the sources. */
@@ -111,7 +113,7 @@ export async function loadTools(
     }
   }
   const registry = state.module?.registry ?? new ToolRegistry();
-  const { transactions, dispatch, selection } = state.module?.exports ?? {};
+  const { transactions, dispatch, selection, state: folder } = state.module?.exports ?? {};
   const servers: AsyncDisposable[] = [];
   const close = async (): Promise<void> => {
     await Promise.allSettled(servers.map((server) => server[Symbol.asyncDispose]()));
@@ -136,6 +138,7 @@ export async function loadTools(
       ...dispatch as ToolDispatcherOptions | undefined,
     },
     selection: selection as Selection | undefined ?? {},
+    state: typeof folder === "string" && folder !== "" ? folder : undefined,
     [Symbol.asyncDispose]: close,
   };
 }

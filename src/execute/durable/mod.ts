@@ -15,7 +15,8 @@ export {
   type StoreOptions,
 } from "./call_store.ts";
 export { memoryCallStore, type MemoryCallStoreOptions } from "./memory_store.ts";
-export { definitionDigest } from "./digest.ts";
+export { definitionDigest, ownerDigest } from "./digest.ts";
+export { storedKeys } from "./stored_keys.ts";
 export {
   createTickets,
   storedTickets,

@@ -10,6 +10,8 @@ import {
   callHook,
   clip,
   type Clock,
+  CONTENT_FORMAT,
+  isObject,
   isSuspended,
   NO_LOG,
   numberFrom,
@@ -25,7 +27,7 @@ import {
 import type { ToolDispatcher } from "../dispatcher.ts";
 import { failure, unknownTool } from "../failures.ts";
 import { readJson } from "../json_value.ts";
-import type { DispatchContext, ToolCall, ToolProgress } from "../request.ts";
+import type { DispatchContext, ResumedCall, ToolCall, ToolProgress } from "../request.ts";
 import type { CallStore } from "./call_store.ts";
 import { base64url, ownerDigest } from "./digest.ts";
 import { wrongAnswers } from "./tickets.ts";
@@ -130,11 +132,19 @@ interface TaskRecord extends Omit<TaskState, "pollMs"> {
   readonly attempts: number;
   readonly idempotent: boolean;
   readonly ticket?: string;
+  /** Those that came, while answers to other questions are missing. */
+  readonly answers?: Answers;
+  /** The format of the result's content, which JSON does not hold. */
+  readonly contentFormat?: string;
 }
+
+/** What a task waits for, and what it has of that. */
+type Asked = Pick<TaskRecord, "ticket" | "questions" | "answers">;
 
 /** A call that runs in this process, and may be a task. */
 interface Run {
-  readonly controller: AbortController;
+  /** Aborts the call. */
+  readonly abort: () => void;
   readonly owner: string;
   result: Promise<ToolResult>;
   progress: ToolProgress | undefined;
@@ -262,16 +272,19 @@ export class CallTasks {
    * Runs a call, which becomes a task if it takes longer than `afterMs` milliseconds, as far as its
    * tool allows that.
    *
+   * @param call A call, or one that goes on and is repeated with its ticket.
    * @returns The result, or the task.
    */
   async run(
     dispatcher: ToolDispatcher,
-    call: ToolCall,
+    call: ToolCall | ResumedCall & Pick<ToolCall, "name">,
     context: DispatchContext,
     { afterMs }: { readonly afterMs: number },
   ): Promise<ToolResult | TaskState> {
     const [tool, led] = findTool(dispatcher, call);
-    if (tool?.execution === "task") return await this.start(dispatcher, call, context);
+    if (tool?.execution === "task" && !("ticket" in call)) {
+      return await this.start(dispatcher, call, context);
+    }
     if (tool === undefined || tool.execution === "sync") {
       return await dispatcher.dispatch(call, context);
     }
@@ -326,12 +339,13 @@ export class CallTasks {
           ),
         ),
     );
-    this.#runs.get(key)?.controller.abort(new DOMException("The task was cancelled", "AbortError"));
+    this.#runs.get(key)?.abort();
     return record && this.#shown(record);
   }
 
   /**
-   * Answers the questions of a task, which then goes on in this process.
+   * Answers questions of a task, which then goes on in this process. It keeps the answers, and goes on
+   * waiting, as long as others are missing.
    *
    * @returns The task; why the answers were not taken; `undefined` if the principal has no such task.
    */
@@ -350,13 +364,19 @@ export class CallTasks {
       return ToolResult.error("invalid_arguments", `Cannot answer the task: ${wrong}`);
     }
     const holder = newId();
-    const { ticket = "", questions = [] } = before;
+    const { ticket = "" } = before;
+    let asked: Asked = {};
     // Only the ticket that was read is used, and by one of those who answer.
     const after = await this.#change(key, (now) => {
       if (now.status !== "input_required" || now.ticket !== ticket) return undefined;
-      const { questions: _questions, ticket: _ticket, ...rest } = now;
-      return { ...rest, status: "working", holder, ...this.#held() };
+      const { questions = [], ticket: _, answers: earlier, ...rest } = now;
+      asked = { ticket, questions, ...(earlier && { answers: earlier }) };
+      const missing = questions.filter((question) => !Object.hasOwn(answers, question.key));
+      return missing.length > 0
+        ? { ...now, questions: missing, answers: { ...answers, ...earlier }, holder }
+        : { ...rest, status: "working", holder, ...this.#held() };
     });
+    if (after?.holder === holder && after.status === "input_required") return this.#shown(after);
     if (after?.holder !== holder) {
       return after && ToolResult.error(
         "ticket_refused",
@@ -364,8 +384,9 @@ export class CallTasks {
       );
     }
     const owner = await ownerDigest(principal);
-    const run = this.#begin(owner, context, (own) => dispatcher.resume(ticket, answers, own));
-    this.#hold(owner, after, run, { ticket, questions });
+    const all = { ...answers, ...asked.answers };
+    const run = this.#begin(owner, context, (own) => dispatcher.resume(ticket, all, own));
+    this.#hold(owner, after, run, asked);
     return this.#shown(after);
   }
 
@@ -478,8 +499,13 @@ export class CallTasks {
     const caller = typeof signal === "function" ? signal() : signal;
     const abort = (): void => controller.abort(caller?.reason);
     let isAttached = true;
+    let cancel = (): void => {};
+    // On Workers, the request that cancels a task must not run the code of the one that began it.
+    void new Promise<void>((resolve) => cancel = resolve).then(() =>
+      controller.abort(new DOMException("The task was cancelled", "AbortError"))
+    );
     const run: Run = {
-      controller,
+      abort: cancel,
       owner,
       progress: undefined,
       changed: () => {},
@@ -527,7 +553,7 @@ export class CallTasks {
     owner: string,
     { id, holder }: TaskRecord,
     run: Run,
-    asked?: Pick<TaskRecord, "ticket" | "questions">,
+    asked?: Asked,
   ): void {
     const key = `task.${owner}.${id}`;
     run.detach();
@@ -556,7 +582,7 @@ export class CallTasks {
         try {
           const record = await own((before) => ({ ...before, ...this.#held() }));
           // Another process has cancelled it, or has taken it up.
-          if (record?.holder !== holder || record.status !== "working") run.controller.abort();
+          if (record?.holder !== holder || record.status !== "working") run.abort();
         } catch (error) {
           this.#log(error);
         }
@@ -580,7 +606,7 @@ export class CallTasks {
     given: ToolResult,
     own: (change: (record: TaskRecord) => TaskRecord) => Promise<TaskRecord | undefined>,
     run: Run,
-    asked: Pick<TaskRecord, "ticket" | "questions"> | undefined,
+    asked: Asked | undefined,
   ): Promise<void> {
     let result = given;
     // The answers were not taken: nothing has run, so they may come again.
@@ -591,13 +617,16 @@ export class CallTasks {
         await own((record) => {
           const now = { ...record, ...progressOf(run) };
           if (isSuspended(result) || waits) {
-            const { questions, ticket } = isSuspended(result) ? result : asked ?? {};
+            const { questions, ticket, answers }: Asked = isSuspended(result)
+              ? result
+              : asked ?? {};
             return {
               ...now,
               ...this.#touched(),
               status: "input_required",
               ...(questions && { questions }),
               ...(ticket && { ticket }),
+              ...(answers && { answers }),
             };
           }
           return this.#ended(now, result.ok ? "completed" : "failed", result);
@@ -617,8 +646,12 @@ export class CallTasks {
   }
 
   #ended(record: TaskRecord, status: TaskStatus, result: ToolResult): TaskRecord {
-    const { questions: _questions, ticket: _ticket, ...rest } = record;
-    return { ...rest, ...this.#touched(), status, result };
+    const { questions: _questions, ticket: _ticket, answers: _answers, ...rest } = record;
+    const contentFormat = result.ok ? formatOf(result.content) : undefined;
+    return {
+      ...{ ...rest, ...this.#touched(), status, result },
+      ...(contentFormat === undefined ? {} : { contentFormat }),
+    };
   }
 
   #died(record: TaskRecord): TaskRecord {
@@ -760,5 +793,19 @@ function bytesOf(record: TaskRecord): Uint8Array {
 }
 
 function parse(value: Uint8Array): TaskRecord {
-  return JSON.parse(DECODER.decode(value));
+  const record: TaskRecord = JSON.parse(DECODER.decode(value));
+  const { result, contentFormat } = record;
+  if (result?.ok === true && contentFormat !== undefined && isObject(result.content)) {
+    Object.defineProperty(result.content, CONTENT_FORMAT, { value: contentFormat });
+  }
+  return record;
+}
+
+function formatOf(content: unknown): string | undefined {
+  const format = isObject(content) ? (content as Formatted)[CONTENT_FORMAT] : undefined;
+  return typeof format === "string" ? format : undefined;
+}
+
+interface Formatted {
+  readonly [CONTENT_FORMAT]?: unknown;
 }

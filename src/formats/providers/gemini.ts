@@ -557,11 +557,6 @@ const GEMINI_TYPED: GeminiTarget<"gemini.typed", GeminiTypedFunction> = makeTarg
   typed: true,
   wire: typedWire,
   assemble,
-  // @google/genai replaces the schemas of declarations, and does not write to the schemas.
-  lend: (tools) =>
-    tools.map(({ functionDeclarations }) => ({
-      functionDeclarations: functionDeclarations.map((declaration) => ({ ...declaration })),
-    })),
 });
 
 /** The `tools` of a `generateContent` request to Vertex AI. */

@@ -45,7 +45,7 @@ const MANY_WORDS = 14;
 /** What the sentence that fits best is worth, compared with the whole query. */
 const SENTENCE_SHARE = 0.4;
 /** The score that the best tool must reach by default. See `bench/search_quality.ts`. */
-const MIN_SCORE = 0.05;
+const MIN_SCORE = 0.048;
 
 const MAX_QUERY = 8_192;
 const MAX_QUERY_WORDS = 512;
@@ -155,7 +155,7 @@ export interface ToolIndexOptions {
   /**
    * The score that the best tool must reach where a search does not say; 0 for any.
    *
-   * @default {0.05}
+   * @default {0.048}
    */
   readonly minScore?: number | undefined;
 }
@@ -476,9 +476,10 @@ export function createToolIndex(options: ToolIndexOptions = {}): ToolIndex {
 function shareOf({ scores, missing, fade }: Ranking, slot: number, size: number): number {
   const lack = missing[slot] as number;
   const own = (scores[slot] as number) / (1 - fade * lack);
-  // A tool that says much has words of any query by chance: the power of 7/8 of what it lacks, and of
-  // 1/4 of its words, by square roots, which are exact on every engine.
-  const chance = Math.sqrt(lack * Math.sqrt(lack * Math.sqrt(lack * size * size)));
+  // A tool that says much has words of any query by chance. It counts by the power of 1/4, from ten
+  // words on, and what is missing by 7/8: by square roots, which are exact on every engine.
+  const words = Math.max(size, 10);
+  const chance = Math.sqrt(lack * Math.sqrt(lack * Math.sqrt(lack * words * words)));
   return own / (own + chance / 2);
 }
 

@@ -1,6 +1,12 @@
 import { describe, it } from "bun:test";
 import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
-import { isSuspended, type SuspendedCall, ToolDispatcher, ToolRegistry } from "@plue/tools";
+import {
+  isSuspended,
+  type SuspendedCall,
+  systemClock,
+  ToolDispatcher,
+  ToolRegistry,
+} from "@plue/tools";
 import { memoryCallStore, sealedTickets } from "@plue/tools/calls";
 import { describeCallTickets } from "../../contract/call_tickets_contract.ts";
 
@@ -65,6 +71,43 @@ describe("sealedTickets()", () => {
     const result = await withKeys(`${url}\n`).resume(ticket, ANN);
     assertEquals(result.ok, true);
   });
+
+  it("leaves nothing behind for 10,000 calls that wait", async () => {
+    let timers = 0;
+    const dispatcher = new ToolDispatcher(registry, {
+      tickets: sealedTickets({ keys: [secret(1)] }),
+      clock: {
+        ...systemClock,
+        setTimeout(wake, ms) {
+          timers++;
+          const stop = systemClock.setTimeout(() => (timers--, wake()), ms);
+          return () => (timers--, stop());
+        },
+      },
+    });
+    const client = new AbortController();
+    let listeners = 0;
+    const { addEventListener, removeEventListener } = client.signal;
+    client.signal.addEventListener = (...args: Parameters<typeof addEventListener>) => {
+      listeners++;
+      addEventListener.apply(client.signal, args);
+    };
+    client.signal.removeEventListener = (...args: Parameters<typeof removeEventListener>) => {
+      listeners--;
+      removeEventListener.apply(client.signal, args);
+    };
+    for (let round = 0; round < 100; round++) {
+      await Promise.all(
+        Array.from(
+          { length: 100 },
+          () => dispatcher.dispatch({ name: "greet" }, { signal: client.signal }),
+        ),
+      );
+    }
+    const { inFlight, tools: [tool] } = dispatcher.metrics();
+    assertEquals([inFlight, tool?.suspended, tool?.abandoned], [0, 10_000, 0]);
+    assertEquals([timers, listeners], [0, 0]);
+  }, 60_000);
 
   it("costs nothing for a call that waits, and takes room in a store for one that went on", async () => {
     const store = memoryCallStore();

@@ -57,6 +57,16 @@ const executions = ({ paths }: Document): readonly string[] =>
   Object.keys(paths).filter((path) => path.endsWith("/execute")).sort();
 
 describe("GET /openapi.json", () => {
+  it("has every route of the handler", async () => {
+    const app = serve();
+    const { paths } = await documentOf(app);
+    const routes = app.routes.map(({ path }) => path.replaceAll(/:(\w+)/g, "{$1}"));
+    // Each tool has a path of its own there, and the document does not name itself.
+    const others = ["/tools/{id}/execute", "/openapi.json"];
+    const missing = routes.filter((path) => !others.includes(path) && !(path in paths));
+    assertEquals(missing, []);
+  });
+
   it("has an operation for each of the caller's tools, and no other's", async () => {
     const control = await documentOf(serve({ authorize: () => ({ role: "control" }) }));
     assertEquals(executions(control), [

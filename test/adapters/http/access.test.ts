@@ -70,12 +70,25 @@ const ROUTES: readonly {
     hidden: 404,
   },
   { path: "/executions/nothing/abort", init: { method: "POST" }, own: 404, hidden: 404 },
+  { path: "/explain", own: 200, hidden: 200 },
+  { path: "/calls", own: 200, hidden: 200 },
+  { path: "/calls/nothing", own: 404, hidden: 404 },
   { path: "/events", own: 200, hidden: 200 },
   { path: "/metrics", own: 200, hidden: 200 },
   { path: "/healthz", own: 200, hidden: 200 },
 ];
 
 describe("access", () => {
+  it("is tried on every route", () => {
+    const shown = new Set(
+      ROUTES.map(({ path }) =>
+        path.replace("task:approve", ":id").replace("/calls/nothing", "/calls/:id")
+          .replace("nothing", ":callId")
+      ),
+    );
+    assertEquals(app.routes.map(({ path }) => path).filter((path) => !shown.has(path)), []);
+  });
+
   for (const { path, init, ...wanted } of ROUTES) {
     for (const { who, headers, status } of CALLERS) {
       const expected = typeof status === "string"

@@ -1,7 +1,7 @@
 import { describe, it } from "bun:test";
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { type Credentials, importOpenApi } from "../../../src/adapters/openapi/mod.ts";
-import type { ToolResult } from "../../../mod.ts";
+import { ToolDispatcher, ToolRegistry, type ToolResult } from "../../../mod.ts";
 import { call } from "../../support/call_tool.ts";
 import { type Asked, fakeApi, respond, respondWith } from "./fake_api.ts";
 import { petStore } from "./pet_store.ts";
@@ -44,6 +44,37 @@ const LIST = [3, "a b", "ü&"];
 const OBJECT = { a: 1, "b=": "x y" };
 
 describe("an imported operation", () => {
+  it("says of a write, where only reads are checked, that its response does not fit", async () => {
+    const responses = {
+      "200": { content: { "application/json": { schema: { type: "object" } } } },
+    };
+    const paths = {
+      "/orders": {
+        get: { operationId: "list", responses },
+        post: { operationId: "order", responses },
+      },
+    };
+    const { fetch, asked } = fakeApi(() => respond(200, "[1]"));
+    const { tools } = importOpenApi({ openapi: "3.1.0", paths }, {
+      fetch,
+      baseUrl: "https://api.example",
+      returns: "reads",
+    });
+    const dispatcher = new ToolDispatcher(new ToolRegistry({ tools }));
+    const said: unknown[] = [];
+    const metadata = (value: unknown) => void said.push(value);
+    const read = await dispatcher.dispatch({ name: "list" }, { metadata });
+    assertEquals(!read.ok && read.error.code, "invalid_result");
+    said.length = 0;
+    const written = await dispatcher.dispatch({ name: "order" }, { metadata });
+    assertEquals(written.ok && written.content, [1]);
+    assertEquals(said, [{
+      type: "warning",
+      message: "The response to order does not fit its schema; the call was made",
+    }]);
+    assertEquals(asked.length, 2);
+  });
+
   it("sends its parameters where they belong", async () => {
     const { asked, result } = await ask("listPets", {
       "X-Trace": "t-1",

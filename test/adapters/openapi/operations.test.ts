@@ -524,6 +524,24 @@ describe("importOpenApi()", () => {
     assertEquals(Object.keys(tools[0]?.parameters["properties"] as object), ["X-Fine"]);
   });
 
+  it("says what to do with YAML, JSON as text, and Swagger 2.0", () => {
+    const messageOf = (document: unknown) => importOpenApi(document).rejected[0]?.message;
+    assertEquals(
+      messageOf("openapi: 3.1.0"),
+      "Cannot read the document: it is text: give the value that JSON.parse makes of it or, if it " +
+        'is YAML, a parser such as the npm package "yaml"',
+    );
+    assertEquals(
+      messageOf({ swagger: "2.0", paths: {} }),
+      "Cannot read the document: it is Swagger 2.0: convert it to OpenAPI 3 first, such as with " +
+        'the npm package "swagger2openapi"',
+    );
+    assertEquals(
+      messageOf({ openapi: "4.0.0" }),
+      'Cannot read the document: its "openapi" must be a version from "3.0" to "3.2"',
+    );
+  });
+
   it("refuses documents of other versions, and what is none", () => {
     for (const document of [{ swagger: "2.0" }, { openapi: "4.0.0" }, {}, [], null, "openapi", 1]) {
       const { tools, rejected } = importOpenApi(document);
@@ -643,7 +661,7 @@ describe("importOpenApi()", () => {
     ["an address with a password", { baseUrl: "https://a:b@c.example" }, "without credentials"],
     ["an address of a file", { baseUrl: "file:///etc" }, "baseUrl must be an address"],
     ["a size of nothing", { maxResponseBytes: 0 }, "must be a whole number, 1 or above, not 0"],
-    ["a flag that is none", { returns: 1 }, "returns must be true or false, not 1"],
+    ["a flag that is none", { returns: 1 }, 'returns must be true, false or "reads", not 1'],
   ];
   for (const [what, options, message] of WRONG) {
     it(`throws for ${what}`, () => {

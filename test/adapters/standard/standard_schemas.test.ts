@@ -12,6 +12,7 @@ import { describe, it } from "bun:test";
 import Type from "typebox";
 import * as v from "valibot";
 import { z } from "zod";
+import * as mini from "zod/mini";
 import { defineTool, typeboxEngine } from "../../../src/adapters/typebox/mod.ts";
 import { checkSchema, compileOnce, validateStandard } from "../../../src/schema/mod.ts";
 import type { Issue, Tool } from "../../../src/tool/mod.ts";
@@ -153,11 +154,37 @@ describe("defineTool()", () => {
     assertEquals(compileOnce(engine, tool.returns ?? false).check({ degrees: "3" }), false);
   });
 
+  it("takes what zod/mini gives for JSON Schema, and validates with zod", async () => {
+    const schema = mini.object({ city: mini._default(mini.string(), "Rome") });
+    const tool = defineTool({
+      ...base,
+      parameters: mini.toJSONSchema(schema),
+      execute: ({ city }) => city,
+    });
+    assertEquals(tool.parameters["required"], undefined);
+    assertEquals(await validate(tool, {}), { city: "Rome" });
+  });
+
+  it("refuses an object of schemas, and says what makes one of it", () => {
+    for (const city of [z.string(), mini.string(), v.string(), type("string")]) {
+      assertThrows(
+        () => defineTool({ ...base, parameters: { city } }),
+        TypeError,
+        "its parameters must be one schema, z.object({ … })",
+      );
+    }
+  });
+
   it("refuses a schema whose library cannot give JSON Schema, and says what would", () => {
     assertThrows(
       () => defineTool({ ...base, parameters: v.object({ city: v.string() }) }),
       TypeError,
-      "made with valibot, cannot give its JSON Schema",
+      "toStandardJsonSchema (Valibot)",
+    );
+    assertThrows(
+      () => defineTool({ ...base, parameters: mini.object({ city: mini.string() }) }),
+      TypeError,
+      "toJSONSchema (zod/mini)",
     );
     assertThrows(
       () => defineTool({ ...base, parameters: z.object({ at: z.date() }) }),

@@ -77,8 +77,8 @@ for (const runtime of RUNTIME_NAMES) {
         const { code, output } = await run(server.url, revision, baseline);
         assertEquals(code, 0, output.slice(output.indexOf("=== SUMMARY ===")));
         assertStringIncludes(output, "✓ tools-list");
-        // The suite does not score what is pending: here it must pass too. Tasks are not served yet.
-        const failed = [...output.matchAll(/^✗ (?!tasks-)(\S+):/gm)].map(([, name = ""]) => name);
+        // The suite does not score what is pending and extensions: here they must pass too.
+        const failed = [...output.matchAll(/^✗ (\S+):/gm)].map(([, name = ""]) => name);
         assertEquals(failed, entriesOf(baseline));
       });
     }

@@ -1,9 +1,16 @@
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { describe, it } from "bun:test";
-import { type CallDispatcher, dispatchCalls, dispatchResponse } from "../../../src/formats/mod.ts";
+import { type Tool, ToolDispatcher, ToolRegistry } from "../../../mod.ts";
+import { memoryCallStore, storedTickets } from "../../../src/execute/durable/mod.ts";
+import {
+  type CallDispatcher,
+  dispatchCalls,
+  dispatchResponse,
+  resumeTurn,
+} from "../../../src/formats/mod.ts";
 import { defineTool, ToolResult } from "../../../src/tool/mod.ts";
 import { FIXTURES } from "./call_fixtures.ts";
-import { dispatcherOf, namesFor } from "./call_support.ts";
+import { dispatcherOf, namesFor, TOOLS } from "./call_support.ts";
 
 const chat = (
   ...calls: readonly (readonly [name: string, args: string, id?: string])[]
@@ -38,6 +45,22 @@ describe("dispatchResponse()", () => {
       });
     }
   }
+
+  it("says which calls wait, and answers the others", async () => {
+    const { messages, suspended, results } = await dispatchResponse(
+      "openai",
+      chat(["city__weather", '{"city":"Rome"}'], ["city__weather", '{"city":"Oslo"}']),
+      { dispatcher: asking().dispatcher, names },
+    );
+    assertEquals(
+      suspended.map(({ callId, wireName, questions }) => [
+        ...[callId, wireName],
+        ...questions.map(({ key }) => key),
+      ]),
+      [["c0", "city__weather", "plue:approval"], ["c1", "city__weather", "plue:approval"]],
+    );
+    assertEquals([messages, results.map(({ ok }) => ok)], [[], [false, false]]);
+  });
 
   it("answers every call in its place, whatever became of it", async () => {
     const { results, messages } = await dispatchResponse(
@@ -94,7 +117,7 @@ describe("dispatchResponse()", () => {
       dispatcher,
       names,
     });
-    assertEquals(turn, { calls: [], results: [], messages: [] });
+    assertEquals(turn, { calls: [], results: [], messages: [], suspended: [] });
   });
 
   it("answers 129 calls: the last one with overloaded", async () => {
@@ -143,6 +166,30 @@ describe("dispatchResponse()", () => {
       options,
     );
     assertEquals(results[0]?.ok === false && results[0].error.code, "unknown_tool");
+  });
+
+  it("names tools in failures as the model knows them", async () => {
+    const asked = chat(["city__weather", "{}"]);
+    const { results, messages } = await dispatchResponse("openai", asked, options);
+    assertStringIncludes(
+      results[0]?.ok === false ? results[0].error.message : "",
+      'Cannot call "city:weather": ',
+    );
+    assertStringIncludes(
+      messages[0]?.content ?? "",
+      'Error (invalid_arguments): Cannot call "city__weather": ',
+    );
+    const spaced = namesFor("openai.responses");
+    const item = { type: "function_call", call_id: "c", namespace: "city", name: "weather" };
+    const turn = await dispatchResponse("openai.responses", [{ ...item, arguments: "{}" }], {
+      dispatcher: options.dispatcher,
+      names: spaced,
+    });
+    const [answer] = turn.messages;
+    assertStringIncludes(
+      answer !== undefined && "output" in answer ? answer.output : "",
+      'Cannot call "weather" in namespace "city": ',
+    );
   });
 
   it("hands the context on to the dispatcher", async () => {
@@ -194,5 +241,106 @@ describe("dispatchCalls()", () => {
     const call = { name: "clear", wireName: "clear", callId: "1", arguments: {}, raw: undefined };
     const { results } = await dispatchCalls("anthropic", [call, call], options);
     assertEquals(results.map(({ ok }) => ok), [true, true]);
+  });
+});
+
+const YES = { "plue:approval": { action: "accept" } } as const;
+
+/** Dispatchers over the same tools, which want each call of `city:weather` approved. */
+function asking(
+  tickets = storedTickets(memoryCallStore()),
+): { readonly dispatcher: ToolDispatcher } {
+  const registry = new ToolRegistry({ tools: [...TOOLS] });
+  const asks = ({ id }: Tool): boolean => id === "city:weather";
+  const toolset = registry.select({ policies: [{ allow: () => true, asks }] });
+  return { dispatcher: new ToolDispatcher(toolset, { approve: "ask", tickets }) };
+}
+
+describe("resumeTurn()", () => {
+  for (const { targets, name, call, levels } of FIXTURES) {
+    for (const target of targets) {
+      it(`gives ${target} the messages of a turn that never waited, also in another process`, async () => {
+        const wrap = Object.values(levels)[0];
+        assert(wrap !== undefined);
+        const response = wrap([
+          call(name, { city: "Rome" }, "abcdefgh1"),
+          call(name, { city: "Oslo" }, "abcdefgh2"),
+        ]);
+        const names = namesFor(target);
+        const wanted = await dispatchResponse(target, response, {
+          dispatcher: dispatcherOf(),
+          names,
+        });
+        const store = memoryCallStore();
+        const waiting = await dispatchResponse(target, response, {
+          dispatcher: asking(storedTickets(store)).dispatcher,
+          names,
+        });
+        assertEquals([waiting.messages, waiting.suspended.length], [[], waiting.calls.length]);
+        const kept = JSON.parse(JSON.stringify(waiting));
+        const ids = waiting.suspended.map(({ callId }) => callId);
+        const { messages, suspended } = await resumeTurn(
+          target,
+          kept,
+          Object.fromEntries(ids.map((id) => [id, YES])),
+          { dispatcher: asking(storedTickets(store)).dispatcher, names },
+        );
+        assertEquals(suspended, []);
+        // A target without ids has others in each response.
+        const text = (list: readonly unknown[], known: readonly string[]): string =>
+          known.reduce((said, id) => said.replaceAll(id, "id"), JSON.stringify(list));
+        assertEquals(
+          text(messages, ids),
+          text(wanted.messages, wanted.calls.map(({ callId }) => callId)),
+        );
+      });
+    }
+  }
+
+  it("continues the calls that are answered, and leaves the others waiting", async () => {
+    const { dispatcher } = asking();
+    const turn = await dispatchResponse(
+      "openai",
+      chat(
+        ["city__weather", '{"city":"Rome"}'],
+        ["clear", "{}"],
+        ["city__weather", '{"city":"Oslo"}'],
+      ),
+      { dispatcher, names },
+    );
+    assertEquals(turn.messages.length, 1);
+    const half = await resumeTurn("openai", turn, { c2: YES }, { dispatcher, names });
+    assertEquals([half.messages.length, half.suspended.map(({ callId }) => callId)], [2, ["c0"]]);
+    const no = { "plue:approval": { action: "decline" } } as const;
+    const whole = await resumeTurn("openai", half, { c0: no, c2: YES }, { dispatcher, names });
+    assertEquals(whole.suspended, []);
+    assertEquals(
+      whole.messages.map((message) => (message as { tool_call_id: string }).tool_call_id),
+      ["c0", "c1", "c2"],
+    );
+    assertStringIncludes(JSON.stringify(whole.messages[0]), "it was not approved");
+  });
+
+  it("throws for answers to no question, and runs nothing", async () => {
+    const { dispatcher } = asking();
+    const options = { dispatcher, names };
+    const turn = await dispatchResponse(
+      "openai",
+      chat(["city__weather", '{"city":"Rome"}']),
+      options,
+    );
+    for (
+      const [answers, words] of [
+        [{ c0: { other: { action: "accept" } } }, 'it has no question "other"'],
+        [{ c0: { "plue:approval": true } }, 'the answer to "plue:approval" must be'],
+      ] as const
+    ) {
+      const error = await assertRejects(
+        () => resumeTurn("openai", turn, answers as never, options),
+        TypeError,
+      );
+      assertStringIncludes(error.message, words);
+    }
+    assertEquals((await resumeTurn("openai", turn, { c0: YES }, options)).suspended, []);
   });
 });

@@ -1,6 +1,7 @@
 import {
   assert,
   assertEquals,
+  assertNotEquals,
   assertNotStrictEquals,
   assertStrictEquals,
   assertStringIncludes,
@@ -38,18 +39,29 @@ const openMap = tool("env", {
   },
 });
 
+/** Writes to every list and object in a value. */
+function overwrite(value: unknown): void {
+  if (typeof value !== "object" || value === null) return;
+  for (const part of Object.values(value)) overwrite(part);
+  if (Array.isArray(value)) value.push("written");
+  else Object.assign(value, { written: true });
+}
+
 describe("exportTools()", () => {
   it("remembers the export of a list, a target and options", () => {
     const list = Object.freeze([withUnit]);
-    const first = exportTools(list, "anthropic");
-    assertStrictEquals(exportTools(list, "anthropic"), first);
+    const first = exportTools(list, "anthropic").names;
+    assertStrictEquals(exportTools(list, "anthropic").names, first);
     assertStrictEquals(exportTools(list, "anthropic", { onLoss: "warn" }).tools.length, 1);
     assertStrictEquals(
-      exportTools(list, "anthropic", { onLoss: "warn" }),
-      exportTools(list, "anthropic", { onLoss: "warn" }),
+      exportTools(list, "anthropic", { onLoss: "warn" }).names,
+      exportTools(list, "anthropic", { onLoss: "warn" }).names,
     );
-    assertNotStrictEquals(exportTools(list, "anthropic", { onLoss: "warn" }), first);
-    assertNotStrictEquals<unknown>(exportTools(list, "bedrock"), exportTools(list, "mistral"));
+    assertNotStrictEquals(exportTools(list, "anthropic", { onLoss: "warn" }).names, first);
+    assertNotStrictEquals(
+      exportTools(list, "bedrock").names,
+      exportTools(list, "mistral").names,
+    );
   });
 
   it("does not remember a list that can change", () => {
@@ -78,24 +90,29 @@ describe("exportTools()", () => {
     assertEquals(exportTools(set, "openai").names.encodings.map(({ id }) => id), ["weather"]);
   });
 
-  it("answers with lists that nobody can change", () => {
-    const { tools, losses, rejected, warnings } = exportTools([withUnit], "openai");
-    for (const list of [tools, losses, rejected, warnings]) assert(Object.isFrozen(list));
+  it("answers with reports that nobody can change", () => {
+    const { losses, rejected, warnings, names } = exportTools([withUnit], "openai");
+    for (const part of [losses, rejected, warnings, names]) assert(Object.isFrozen(part));
   });
 
-  it("gives Google's client declarations of its own to write to", () => {
+  it("gives each export tools of its own to write to, for every target", () => {
     const list = Object.freeze([withUnit]);
-    const declarationOf = (tools: readonly Tool[]) =>
-      exportTools(tools, "gemini.typed").tools[0]?.functionDeclarations[0];
-    const first = declarationOf(list);
-    assert(first !== undefined);
-    const before = JSON.stringify(first);
-    assert(Object.isFrozen(first.parameters) && Object.isFrozen(first.parameters.properties));
-    first.parameters = { type: "STRING" };
-    assertEquals(JSON.stringify(declarationOf(list)), before);
-    // The schema is remembered with the tool, so another list has it too.
-    assertEquals(JSON.stringify(declarationOf([withUnit])), before);
-    assert(Object.isFrozen(exportTools(list, "gemini").tools[0]?.functionDeclarations[0]));
+    for (const { id } of listTargets()) {
+      const first = exportTools(list, id);
+      assertStrictEquals(first.tools, first.tools);
+      const before = JSON.stringify(first.tools);
+      overwrite(first.tools);
+      assertNotEquals(JSON.stringify(first.tools), before);
+      assertEquals(JSON.stringify(exportTools(list, id).tools), before);
+      // The schema is kept with the tool, so another list has it too.
+      assertEquals(JSON.stringify(exportTools([withUnit], id).tools), before);
+    }
+  });
+
+  it("copies what the tools have under symbols", () => {
+    const [schema] = Object.values(exportTools([withUnit], "ai-sdk").tools)
+      .map(({ inputSchema }) => inputSchema);
+    assertEquals(Object.getOwnPropertySymbols(schema ?? {}), [Symbol.for("vercel.ai.schema")]);
   });
 
   it("takes no tool at all", () => {

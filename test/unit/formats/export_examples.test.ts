@@ -77,9 +77,12 @@ describe("examples in an export", () => {
     assertEquals(exportTools(list, "anthropic").tools[0]?.input_examples?.length, 2);
     const checked = exportTools(list, "anthropic", { engine });
     assertEquals(checked.tools[0]?.input_examples, [GOOD.input]);
-    assertStrictEquals(exportTools(list, "anthropic", { engine }), checked);
+    assertStrictEquals(exportTools(list, "anthropic", { engine }).names, checked.names);
     const other = typeboxEngine({ codeGeneration: false });
-    assertNotStrictEquals(exportTools(list, "anthropic", { engine: other }), checked);
+    assertNotStrictEquals(
+      exportTools(list, "anthropic", { engine: other }).names,
+      checked.names,
+    );
   });
 
   it("are checked without the engine where it cannot compile the schema", () => {

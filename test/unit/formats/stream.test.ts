@@ -7,7 +7,7 @@ import {
   encodeResult,
   type StreamTarget,
 } from "../../../src/formats/mod.ts";
-import { ToolResult } from "../../../src/tool/mod.ts";
+import { defineTool, ToolResult } from "../../../src/tool/mod.ts";
 import { namesFor } from "./call_support.ts";
 
 type Seen = readonly [id: string, name: string | undefined, args: unknown];
@@ -631,5 +631,46 @@ describe("the use of accumulateCalls()", () => {
       }
       assertEquals(stream.end(), []);
     }
+  });
+});
+
+describe("partial()", () => {
+  it("shows the calls that are being written, and none that are complete", () => {
+    const stream = accumulateCalls("anthropic", namesFor("anthropic"));
+    assertEquals(stream.partial(), []);
+    stream.push(blockStart(0, "toolu_1", "city__weather"));
+    const shown = { callId: "toolu_1", wireName: "city__weather", tool: "city:weather" };
+    assertEquals(stream.partial(), [{ ...shown, partialArguments: undefined }]);
+    stream.push(blockDelta(0, '{"city":"Par'));
+    assertEquals(stream.partial(), [{ ...shown, partialArguments: { city: "Par" } }]);
+    stream.push(blockDelta(0, 'is"}'));
+    assertEquals(seen(stream.push(blockStop(0))), [["toolu_1", "city:weather", { city: "Paris" }]]);
+    assertEquals(stream.partial(), []);
+  });
+
+  it("undoes in them what the export has changed", () => {
+    const odd = defineTool({
+      name: "odd",
+      description: "Has a key that strict modes rename or take null for.",
+      parameters: {
+        type: "object",
+        properties: { note: { type: "string" }, more: { type: "string" } },
+        required: ["more"],
+      },
+    });
+    const stream = accumulateCalls("openai.chat.strict", namesFor("openai.chat.strict", [odd]));
+    stream.push(chatOpen(0, "call_1", "odd", '{"note":null,"more":"ab'));
+    assertEquals(stream.partial().map((one) => one.partialArguments), [{ more: "ab" }]);
+  });
+
+  it("shows a name as far as it has come, and the id of a tool that has it", () => {
+    const stream = accumulateCalls("openai.chat", namesFor("openai.chat"));
+    stream.push(chatOpen(0, "call_1", "nothing_of_this_name", '{"a":"b'));
+    assertEquals(stream.partial(), [{
+      callId: "call_1",
+      wireName: "nothing_of_this_name",
+      tool: undefined,
+      partialArguments: { a: "b" },
+    }]);
   });
 });

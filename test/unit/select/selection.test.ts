@@ -214,3 +214,30 @@ describe("selectionKey()", () => {
     assertThrows(() => selectionKey({ maxRisk: "x" as "low" }), TypeError, "/maxRisk");
   });
 });
+
+describe("a selection", () => {
+  /** One of each field; the types know when one is missing. */
+  const ONE_OF_EACH: { readonly [Field in keyof Required<Selection>]: Required<Selection>[Field] } =
+    {
+      context: { hasTerminal: false },
+      role: null,
+      scopes: ["a"],
+      namespace: "a",
+      allowIds: ["a"],
+      denyIds: ["a"],
+      maxRisk: "low",
+      categories: ["a"],
+      excludeCategories: ["a"],
+      tagsAny: ["a"],
+      tagsAll: ["a"],
+      filters: [() => true],
+      policies: [{ name: "a", allow: () => true }],
+    };
+  for (const [field, value] of Object.entries(ONE_OF_EACH)) {
+    it(`has a step for ${field}`, () => {
+      const plain = buildToolset([fakeTool("x")]).explain("x").steps.length;
+      const { steps } = buildToolset([fakeTool("x")], { [field]: value }).explain("x");
+      assertEquals(steps.length, plain + 1);
+    });
+  }
+});

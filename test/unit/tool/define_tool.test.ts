@@ -326,8 +326,8 @@ describe("defineTool(), on schemas of libraries", () => {
     assertThrows(
       () => makeTool(definition({ parameters: schema })),
       TypeError,
-      'Cannot define tool "echo": its parameters schema, made with old, cannot give its JSON Schema: ' +
-        'it needs "~standard".jsonSchema',
+      'Cannot define tool "echo": old cannot give the JSON Schema of its parameters: ' +
+        "use toJSONSchema (zod/mini), ",
     );
   });
 

@@ -3,6 +3,7 @@ import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/
 import {
   type Answer,
   type DispatchContext,
+  isSuspended,
   ToolDispatcher,
   type ToolFailure,
   ToolRegistry,
@@ -16,6 +17,7 @@ import {
   storedTickets,
   type TaskState,
 } from "../../../../src/execute/durable/mod.ts";
+import { CONTENT_FORMAT } from "../../../../src/tool/mod.ts";
 import { deferred, FakeClock, type FakeTool, fakeTool, outcome, until } from "../support.ts";
 
 const ANN = { principal: "ann" };
@@ -190,6 +192,77 @@ describe("a task", () => {
     await tasks.answer(dispatcher, id, { "plue:approval": { action: "decline" } }, ANN);
     const { result } = await when(id, "failed");
     assertEquals([result && outcome(result), ran], ["denied", 0]);
+  });
+
+  it("keeps an answer, and waits, until the other questions are answered", async () => {
+    let ran = 0;
+    const { start, when, tasks, dispatcher, store, clock } = processOf([{
+      name: "two",
+      async execute(_, { ask }) {
+        ran++;
+        const [a, b] = await Promise.all([
+          ask("a", { message: "a?", schema: { type: "integer" } }),
+          ask("b", { message: "b?" }),
+        ]);
+        return [a, b];
+      },
+    }]);
+    const { id } = await start("two");
+    await when(id, "input_required");
+    const one: Answer = { action: "accept", content: 1 };
+    const partly = await tasks.answer(dispatcher, id, { a: one }, ANN);
+    assert(partly !== undefined && "id" in partly);
+    assertEquals([partly.status, partly.questions?.map(({ key }) => key)], [
+      "input_required",
+      ["b"],
+    ]);
+    assertEquals(partly, await tasks.get(id, ANN));
+    // What is answered is not asked any more.
+    const again = await tasks.answer(dispatcher, id, { a: { action: "decline" } }, ANN);
+    assertEquals([codeOf(again), ran], ["invalid_arguments", 1]);
+    // Another process has the answer too.
+    const other = callTasks({ store, clock });
+    await other.answer(dispatcher, id, { b: YES }, ANN);
+    let last: TaskState | undefined;
+    for await (last of other.follow(id, ANN));
+    assertEquals([last?.result && outcome(last.result), ran], [[one, YES], 2]);
+  });
+
+  it("keeps the answers that came before when the last one could not be used", async () => {
+    let isOpen = true;
+    const { start, when, tasks, dispatcher } = processOf([{
+      name: "two",
+      isAvailable: () => isOpen,
+      execute: (_, { ask }) => Promise.all(["a", "b"].map((key) => ask(key, { message: key }))),
+    }]);
+    const { id } = await start("two");
+    await when(id, "input_required");
+    await tasks.answer(dispatcher, id, { a: YES }, ANN);
+    isOpen = false;
+    await tasks.answer(dispatcher, id, { b: { action: "decline" } }, ANN);
+    const { questions } = await when(id, "input_required");
+    assertEquals(questions?.map(({ key }) => key), ["b"]);
+    isOpen = true;
+    await tasks.answer(dispatcher, id, { b: YES }, ANN);
+    const { result } = await when(id, "completed");
+    assertEquals(result && outcome(result), [YES, YES]);
+  });
+
+  it("keeps the format of its result's content", async () => {
+    const inFormat = (format: unknown): object =>
+      Object.defineProperty({ blocks: [] }, CONTENT_FORMAT, { value: format });
+    for (const [given, kept] of [["mcp", "mcp"], [7, undefined]]) {
+      const { start, when } = processOf([{ name: "draw", execute: () => inFormat(given) }]);
+      const { id } = await start("draw");
+      const { result } = await when(id, "completed");
+      const content = result?.ok && result.content as { readonly [CONTENT_FORMAT]?: unknown };
+      assert(content);
+      assertEquals([content, content[CONTENT_FORMAT]], [{ blocks: [] }, kept]);
+      assertEquals(
+        Object.getOwnPropertyDescriptor(content, CONTENT_FORMAT)?.enumerable ?? false,
+        false,
+      );
+    }
   });
 
   it("asks several questions, one after the other", async () => {
@@ -429,6 +502,30 @@ describe("callTasks().run()", () => {
     work.resolve("done");
     const { result, progress } = await when(task.id, "completed");
     assertEquals([result && outcome(result), progress], ["done", { done: 1, total: 2 }]);
+  });
+
+  it("gives a task for a call that goes on, also of a tool that is always one", async () => {
+    for (const execution of ["either", "task"] as const) {
+      const work = deferred<string>();
+      const { tasks, dispatcher, when, clock } = processOf([{
+        name: "slow",
+        execution,
+        async execute(_, { ask }) {
+          const { action } = await ask("name", { message: "Who?" });
+          return `${action} ${await work.promise}`;
+        },
+      }]);
+      const waiting = await dispatcher.dispatch({ name: "slow" }, ANN);
+      assert(isSuspended(waiting));
+      const call = { name: "slow", ticket: waiting.ticket, answers: { name: YES } };
+      const running = tasks.run(dispatcher, call, ANN, { afterMs: 100 });
+      await clock.pass(100);
+      const task = await running;
+      assert("id" in task);
+      work.resolve("done");
+      const { result } = await when(task.id, "completed");
+      assertEquals(result && outcome(result), "accept done");
+    }
   });
 
   it("aborts a call whose caller leaves before it is a task", async () => {

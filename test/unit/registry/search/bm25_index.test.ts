@@ -264,10 +264,10 @@ describe("the hits of createToolIndex()", () => {
     const query =
       "Please open a pull request for the branch. Then list the commits, and shel 检索.";
     assertEquals(index.search(query, 4).map(({ id, score }) => [id, score]), [
-      ["pull_request_create", 0.3210715653645218],
-      ["git-log", 0.2547183356256203],
-      ["pull_request_merge", 0.20134989930152677],
-      ["file-list", 0.14607213788385637],
+      ["pull_request_create", 0.2938915353565792],
+      ["git-log", 0.23315537972195005],
+      ["pull_request_merge", 0.18430480127517737],
+      ["file-list", 0.1337065299655718],
     ]);
   });
 });

@@ -1,0 +1,430 @@
+// plue.hpp - plue.h for C++17: strings, signals and functions that free themselves.
+//
+// JSON stays text, for the library of JSON that a program has already. What fails is a plue::Error, or
+// a plue::Result to look at. No exception crosses C: what a callback throws comes out of the function
+// of this header that the callback runs in, and what a tool throws ends its call.
+#ifndef PLUE_HPP
+#define PLUE_HPP
+
+#include "plue.h"
+
+#include <chrono>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <new>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace plue {
+
+/// How a call ended.
+enum class Status : int {
+    ok = PLUE_OK,
+    unknown_tool = PLUE_UNKNOWN_TOOL,
+    unavailable = PLUE_UNAVAILABLE,
+    denied = PLUE_DENIED,
+    not_executable = PLUE_NOT_EXECUTABLE,
+    invalid_arguments = PLUE_INVALID_ARGUMENTS,
+    invalid_result = PLUE_INVALID_RESULT,
+    approval_required = PLUE_APPROVAL_REQUIRED,
+    aborted = PLUE_ABORTED,
+    timeout = PLUE_TIMEOUT,
+    transaction_failed = PLUE_TRANSACTION_FAILED,
+    output_too_large = PLUE_OUTPUT_TOO_LARGE,
+    overloaded = PLUE_OVERLOADED,
+    threw = PLUE_THREW,
+    input_required = PLUE_INPUT_REQUIRED,
+    input_unavailable = PLUE_INPUT_UNAVAILABLE,
+    ticket_refused = PLUE_TICKET_REFUSED,
+    invalid_argument = PLUE_INVALID_ARGUMENT,
+    would_deadlock = PLUE_WOULD_DEADLOCK,
+    runtime_unavailable = PLUE_RUNTIME_UNAVAILABLE,
+    runtime_gone = PLUE_RUNTIME_GONE,
+    runtime_crashed = PLUE_RUNTIME_CRASHED,
+    shutdown = PLUE_SHUTDOWN,
+    out_of_memory = PLUE_OUT_OF_MEMORY,
+    unknown_task = PLUE_UNKNOWN_TASK,
+    other = PLUE_OTHER
+};
+
+/// A failure. `what()` is its JSON, or the message that a tool of this program throws.
+class Error : public std::runtime_error {
+  public:
+    Error(Status status, const std::string &text) : std::runtime_error(text), status_(status) {}
+    Status status() const noexcept { return status_; }
+
+  private:
+    Status status_;
+};
+
+/// The end of a call.
+struct Result {
+    Status status = Status::ok;
+    std::string json; ///< the tool's result, or the failure
+
+    explicit operator bool() const noexcept { return status == Status::ok; }
+    /// The tool's result. Throws an Error if the call failed.
+    const std::string &value() const & {
+        check();
+        return json;
+    }
+    std::string value() && {
+        check();
+        return std::move(json);
+    }
+
+  private:
+    void check() const {
+        if (status != Status::ok) {
+            throw Error(status, json);
+        }
+    }
+};
+
+/// Stops the calls that carry it, from any thread. Copies are the same signal.
+class AbortSignal {
+  public:
+    AbortSignal() : signal_(plue_abort_signal_new()) {
+        if (signal_ == nullptr) {
+            throw std::bad_alloc();
+        }
+    }
+    /// The same signal as one of plue.h.
+    explicit AbortSignal(plue_abort_signal_t *signal) : signal_(plue_abort_signal_retain(signal)) {}
+    AbortSignal(const AbortSignal &other) : AbortSignal(other.signal_) {}
+    AbortSignal(AbortSignal &&other) noexcept : signal_(std::exchange(other.signal_, nullptr)) {}
+    AbortSignal &operator=(AbortSignal other) noexcept {
+        std::swap(signal_, other.signal_);
+        return *this;
+    }
+    ~AbortSignal() { plue_abort_signal_release(signal_); }
+
+    /// Aborts the running calls and all later ones. Never waits. The first reason wins.
+    void abort(const std::string &reason = "") const noexcept {
+        plue_abort_signal_abort(signal_, reason.empty() ? nullptr : reason.c_str());
+    }
+    bool aborted() const noexcept { return plue_abort_signal_aborted(signal_) != 0; }
+    plue_abort_signal_t *get() const noexcept { return signal_; }
+
+  private:
+    plue_abort_signal_t *signal_;
+};
+
+using EventCallback = std::function<void(std::string_view json)>;
+
+/// What goes with a call. All of it may be left out.
+struct CallOptions {
+    std::string session_id;
+    std::string message_id;
+    const AbortSignal *signal = nullptr;
+    EventCallback on_event; ///< is called with each event of the running tool
+};
+
+namespace detail {
+
+struct FreeJson {
+    void operator()(char *json) const noexcept { plue_free_json(json); }
+};
+using Json = std::unique_ptr<char, FreeJson>;
+
+// What callbacks threw, of the functions of this header that run on this thread, the innermost last.
+inline thread_local std::exception_ptr *thrown = nullptr;
+
+// Catches what callbacks throw until finish(), which throws the first of it.
+class Catcher {
+  public:
+    Catcher() noexcept : outer_(std::exchange(thrown, &first_)) {}
+    ~Catcher() { thrown = outer_; }
+    Catcher(const Catcher &) = delete;
+    Catcher &operator=(const Catcher &) = delete;
+    void finish() const {
+        if (first_) {
+            std::rethrow_exception(first_);
+        }
+    }
+
+  private:
+    std::exception_ptr first_;
+    std::exception_ptr *outer_;
+};
+
+// Runs a callback of C. Without a function of this header around it, an exception ends the program.
+template <class Function> void guard(Function run) noexcept {
+    if (thrown == nullptr) {
+        run();
+        return;
+    }
+    try {
+        run();
+    } catch (...) {
+        if (!*thrown) {
+            *thrown = std::current_exception();
+        }
+    }
+}
+
+inline const char *or_null(const std::string &text) noexcept {
+    return text.empty() ? nullptr : text.c_str();
+}
+
+// C reads a string up to a NUL.
+inline const char *c_string(const std::string &text) {
+    if (text.find('\0') != std::string::npos) {
+        throw Error(Status::invalid_argument, "Cannot pass a string to libplue: it has a NUL");
+    }
+    return text.c_str();
+}
+
+inline plue_tool_context_t context_of(const CallOptions &options,
+                                      void (*on_event)(const char *, void *), void *user_data) {
+    c_string(options.session_id);
+    c_string(options.message_id);
+    plue_tool_context_t context = {};
+    context.session_id = or_null(options.session_id);
+    context.message_id = or_null(options.message_id);
+    context.abort_signal = options.signal == nullptr ? nullptr : options.signal->get();
+    context.metadata_callback = options.on_event ? on_event : nullptr;
+    context.user_data = user_data;
+    return context;
+}
+
+inline void check(int status) {
+    if (status != PLUE_OK) {
+        throw Error(static_cast<Status>(status), plue_get_last_error_json());
+    }
+}
+
+} // namespace detail
+
+/// Lists the tools that this process may call, as JSON: their definitions by their names.
+inline std::string tools() {
+    const detail::Json json(plue_tool_list());
+    const std::string failure = plue_get_last_error_json();
+    if (failure != "{}") {
+        detail::check(plue_start()); // has the status
+        throw Error(Status::other, failure);
+    }
+    return json.get();
+}
+
+/// Calls a tool, and waits for its end. Throws what `on_event` throws, when the tool has ended.
+inline Result call(const std::string &tool, const std::string &params_json = "{}",
+                   const CallOptions &options = {}) {
+    struct Events {
+        const EventCallback &tell;
+        bool is_over;
+    } events = {options.on_event, false};
+    const auto on_event = [](const char *json, void *user_data) {
+        auto &of_call = *static_cast<Events *>(user_data);
+        if (of_call.is_over) {
+            return;
+        }
+        of_call.is_over = true; // unless this returns
+        detail::guard([&] {
+            of_call.tell(json);
+            of_call.is_over = false;
+        });
+    };
+    const auto context = detail::context_of(options, on_event, &events);
+    const char *name = detail::c_string(tool);
+    const char *params = detail::c_string(params_json);
+    const detail::Catcher catcher;
+    char *json = nullptr;
+    const int status = plue_tool_call(name, params, &context, &json);
+    const detail::Json owned(json);
+    catcher.finish();
+    return {static_cast<Status>(status), json};
+}
+
+/// Begins a call, and returns at once. `on_done` is called with its Result by dispatch(), and so is
+/// `on_event` before. Throws an Error if the call cannot begin; then neither is called.
+inline void submit(const std::string &tool, const std::string &params_json, CallOptions options,
+                   std::function<void(Result)> on_done) {
+    struct Pending {
+        EventCallback on_event;
+        std::function<void(Result)> on_done;
+    };
+    auto pending = std::make_unique<Pending>(Pending{options.on_event, std::move(on_done)});
+    const auto on_event = [](const char *json, void *user_data) {
+        detail::guard([&] { static_cast<Pending *>(user_data)->on_event(json); });
+    };
+    const auto end = [](int status, const char *json, void *user_data) {
+        const std::unique_ptr<Pending> own(static_cast<Pending *>(user_data));
+        detail::guard([&] { own->on_done({static_cast<Status>(status), json}); });
+    };
+    const auto context = detail::context_of(options, on_event, pending.get());
+    detail::check(plue_tool_submit(detail::c_string(tool), detail::c_string(params_json), &context,
+                                   end, pending.get()));
+    pending.release(); // on_done has it now
+}
+
+/// A descriptor that is readable while dispatch() has something to tell.
+inline int events_fd() {
+    const int descriptor = plue_events_fd();
+    detail::check(descriptor < 0 ? PLUE_OTHER : PLUE_OK);
+    return descriptor;
+}
+
+/// Tells what waits, on this thread; where nothing does, waits for it, if `timeout` is negative for as
+/// long as it takes. Returns how many callbacks were called, and throws the first that one threw.
+inline int dispatch(std::chrono::milliseconds timeout = std::chrono::milliseconds(-1)) {
+    const detail::Catcher catcher;
+    const int count = plue_events_dispatch(static_cast<int>(timeout.count()));
+    catcher.finish();
+    detail::check(count < 0 ? PLUE_OTHER : PLUE_OK);
+    return count;
+}
+
+/// One call of a tool of this program. Ended once, from any thread; one that is dropped before fails.
+class Invocation {
+  public:
+    explicit Invocation(plue_invocation_t *invocation) noexcept : invocation_(invocation) {}
+    Invocation(Invocation &&other) noexcept
+        : invocation_(std::exchange(other.invocation_, nullptr)) {}
+    Invocation &operator=(Invocation &&other) noexcept {
+        std::swap(invocation_, other.invocation_);
+        return *this;
+    }
+    ~Invocation() { fail(Status::threw, "The tool ended without a result"); }
+
+    // After the end they do nothing.
+    void succeed(const std::string &json = "null") noexcept {
+        if (auto *ended = std::exchange(invocation_, nullptr)) {
+            plue_invocation_succeed(ended, json.c_str());
+        }
+    }
+    void fail(Status status, const std::string &message) noexcept {
+        if (auto *ended = std::exchange(invocation_, nullptr)) {
+            plue_invocation_fail(ended, static_cast<int>(status), message.c_str());
+        }
+    }
+    /// Ends it with what is being handled: within `catch`.
+    void fail_with_current_exception() noexcept {
+        try {
+            throw;
+        } catch (const Error &error) {
+            fail(error.status(), error.what());
+        } catch (const std::exception &error) {
+            fail(Status::threw, error.what());
+        } catch (...) {
+            fail(Status::threw, "The tool threw what is no std::exception");
+        }
+    }
+
+    void metadata(const std::string &json) noexcept {
+        if (invocation_ != nullptr) {
+            plue_invocation_metadata(invocation_, json.c_str());
+        }
+    }
+    void output(const std::string &json) noexcept {
+        if (invocation_ != nullptr) {
+            plue_invocation_output(invocation_, json.c_str());
+        }
+    }
+    /// Says how far it is; `total` 0 is unknown.
+    void progress(double done, double total = 0, const std::string &message = "") noexcept {
+        if (invocation_ != nullptr) {
+            plue_invocation_progress(invocation_, done, total, detail::or_null(message));
+        }
+    }
+
+    // Before the end, and not after it.
+    std::string session_id() const { return or_empty(plue_invocation_session_id(invocation_)); }
+    std::string message_id() const { return or_empty(plue_invocation_message_id(invocation_)); }
+    /// Is aborted when the call is. It may be kept, and carried by calls that the tool makes.
+    AbortSignal signal() const { return AbortSignal(plue_invocation_signal(invocation_)); }
+
+  private:
+    static std::string or_empty(const char *text) { return text == nullptr ? "" : text; }
+    plue_invocation_t *invocation_;
+};
+
+/// Registers a tool that this program runs. `run` is called with the Invocation and the JSON of the
+/// parameters. If it takes `Invocation &` and returns a string, that is the result; if it takes
+/// `Invocation &&`, it moves it to where it is ended later. What it throws ends the call: an Error with
+/// its status, all else with `threw`. Throws an Error for a bad definition.
+///
+///     plue::register_tool(definition, [](plue::Invocation &invocation, std::string_view params) {
+///         return "{\"sum\":5}";
+///     });
+template <class Function> void register_tool(const std::string &definition_json, Function run) {
+    const auto execute = [](plue_invocation_t *pointer, const char *params, void *user_data) {
+        auto &own = *static_cast<Function *>(user_data);
+        Invocation invocation(pointer);
+        try {
+            if constexpr (std::is_invocable_r_v<std::string, Function &, Invocation &,
+                                                std::string_view>) {
+                const std::string result = own(invocation, params);
+                invocation.succeed(result);
+            } else {
+                own(std::move(invocation), params);
+            }
+        } catch (...) {
+            invocation.fail_with_current_exception();
+        }
+    };
+    const auto destroy = [](void *user_data) { delete static_cast<Function *>(user_data); };
+    const char *definition = detail::c_string(definition_json);
+    // libplue destroys it, also when this fails.
+    detail::check(
+        plue_register_tool(definition, execute, destroy, new Function(std::move(run))));
+}
+
+/// Takes back a tool of this program, by its id. Running invocations go on.
+inline void unregister_tool(const std::string &tool_id) {
+    detail::check(plue_unregister_tool(detail::c_string(tool_id)));
+}
+
+/// How the tools are started. What is left out has the default of plue_options_t.
+struct Options {
+    std::string tools_module;
+    std::string config_json;
+    std::vector<std::string> sidecar;
+    std::string sidecar_cwd;
+    std::chrono::milliseconds start_timeout{0};
+    std::chrono::milliseconds abort_grace{0};
+    std::chrono::milliseconds call_timeout{0};
+    int mode = PLUE_MODE_AUTO;
+};
+
+/// The tools, until the end of its scope, which ends them. One at a time.
+class Library {
+  public:
+    explicit Library(const Options &options = {}) {
+        std::vector<const char *> words;
+        for (const std::string &word : options.sidecar) {
+            words.push_back(detail::c_string(word));
+        }
+        words.push_back(nullptr);
+        plue_options_t given = {};
+        given.struct_size = sizeof given;
+        given.mode = options.mode;
+        for (const std::string *text :
+             {&options.tools_module, &options.config_json, &options.sidecar_cwd}) {
+            detail::c_string(*text);
+        }
+        given.tools_module = detail::or_null(options.tools_module);
+        given.config_json = detail::or_null(options.config_json);
+        given.sidecar_argv = options.sidecar.empty() ? nullptr : words.data();
+        given.sidecar_cwd = detail::or_null(options.sidecar_cwd);
+        given.start_timeout_ms = static_cast<uint32_t>(options.start_timeout.count());
+        given.abort_grace_ms = static_cast<uint32_t>(options.abort_grace.count());
+        given.call_timeout_ms = static_cast<uint32_t>(options.call_timeout.count());
+        detail::check(plue_init_with_options(&given) == 0 ? PLUE_OK : PLUE_INVALID_ARGUMENT);
+    }
+    ~Library() { plue_shutdown(); }
+    Library(const Library &) = delete;
+    Library &operator=(const Library &) = delete;
+
+    /// Starts the tools, and waits until they are ready. Optional.
+    void start() const { detail::check(plue_start()); }
+};
+
+} // namespace plue
+
+#endif

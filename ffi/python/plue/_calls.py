@@ -1,0 +1,266 @@
+"""Calls of tools: those that block, and those that asyncio waits for."""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import json
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+from weakref import WeakSet
+
+from ._errors import ToolError
+from ._native import DONE, METADATA, Context, Handles, last_error, library, text, to_json
+
+EventCallback = Callable[[Any], object]
+
+
+class AbortSignal:
+    """Stops the calls that carry it, from any thread. One-shot."""
+
+    def __init__(self) -> None:
+        self._pointer = library().plue_abort_signal_new()
+        self._release = library().plue_abort_signal_release
+        if self._pointer is None:
+            raise MemoryError("Cannot make an abort signal")
+
+    @classmethod
+    def retained(cls, pointer: int) -> AbortSignal:
+        signal = cls.__new__(cls)
+        signal._pointer = library().plue_abort_signal_retain(pointer)
+        signal._release = library().plue_abort_signal_release
+        return signal
+
+    def abort(self, reason: str | None = None) -> None:
+        """Aborts the running calls and all later ones. The first reason wins."""
+        library().plue_abort_signal_abort(self._pointer, text(reason, "the reason"))
+
+    @property
+    def aborted(self) -> bool:
+        return bool(library().plue_abort_signal_aborted(self._pointer))
+
+    def __del__(self) -> None:
+        # Missing after an __init__() that raised.
+        if getattr(self, "_pointer", None) is not None:
+            self._release(self._pointer)
+
+
+class _BlockingCall:
+    """A call whose thread waits for it, and runs its callback."""
+
+    def __init__(self, on_event: EventCallback) -> None:
+        self._on_event = on_event
+        self.error: BaseException | None = None
+
+    def event(self, event: bytes) -> None:
+        if self.error is None:
+            try:
+                self._on_event(json.loads(event))
+            except BaseException as error:
+                self.error = error
+
+
+class _AsyncCall:
+    """A call that a task waits for. What it is told on another thread goes to the task's."""
+
+    def __init__(self, on_event: EventCallback | None, signal: AbortSignal) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._thread = threading.get_ident()
+        self._news: deque[tuple[int | None, bytes]] = deque()
+        self._on_event = on_event
+        self._signal = signal
+        self.future: asyncio.Future[Any] = self._loop.create_future()
+
+    def event(self, event: bytes) -> None:
+        self._tell(None, event)
+
+    def done(self, status: int, answer: bytes) -> None:
+        self._tell(status, answer)
+
+    def _tell(self, status: int | None, answer: bytes) -> None:
+        self._news.append((status, answer))
+        if threading.get_ident() == self._thread:
+            self._read()
+            return
+        try:
+            self._loop.call_soon_threadsafe(self._read)
+        except RuntimeError:
+            pass  # The loop is closed, and nobody waits.
+
+    def _read(self) -> None:
+        while self._news:
+            status, answer = self._news.popleft()
+            if self.future.done():
+                continue
+            try:
+                if status is not None:
+                    self.future.set_result((status, answer))
+                elif self._on_event is not None:
+                    self._on_event(json.loads(answer))
+            except Exception as error:
+                self._signal.abort("the callback for its events raised an exception")
+                self.future.set_exception(error)
+
+
+_open: Handles[_BlockingCall | _AsyncCall] = Handles()
+_waiting = threading.local()
+_watched: WeakSet[asyncio.AbstractEventLoop] = WeakSet()
+
+
+@METADATA
+def _on_metadata(event: bytes, number: int) -> None:
+    call = _open.get(number)
+    if call is not None:
+        call.event(event)
+
+
+@DONE
+def _on_done(status: int, answer: bytes, number: int) -> None:
+    call = _open.take(number)
+    if isinstance(call, _AsyncCall):
+        call.done(status, answer)
+
+
+_NO_METADATA = METADATA()
+
+
+def _context(
+    session_id: str | None,
+    message_id: str | None,
+    signal: AbortSignal | None,
+    number: int,
+    has_events: bool,
+) -> Context:
+    return Context(
+        session_id=text(session_id, "session_id"),
+        message_id=text(message_id, "message_id"),
+        abort_signal=None if signal is None else signal._pointer,
+        metadata_callback=_on_metadata if has_events else _NO_METADATA,
+        user_data=number,
+    )
+
+
+def _params(params: Any) -> bytes | None:
+    return None if params is None else to_json(params)
+
+
+def _answer(status: int, answer: bytes) -> Any:
+    value = json.loads(answer)
+    if status != 0:
+        raise ToolError.of(value)
+    return value
+
+
+def is_waiting() -> bool:
+    """Whether this thread is inside call()."""
+    return getattr(_waiting, "depth", 0) > 0
+
+
+def tools() -> dict[str, dict[str, Any]]:
+    """The definition of each tool that this process may call, by its name.
+
+    :raises ToolError: the runtime cannot be started
+    """
+    pointer = library().plue_tool_list()
+    failure = json.loads(library().plue_get_last_error_json())
+    answer = ctypes.string_at(pointer)
+    library().plue_free_json(pointer)
+    if failure:
+        raise ToolError.of(failure)
+    listed: dict[str, dict[str, Any]] = json.loads(answer)
+    return listed
+
+
+def call(
+    tool: str,
+    params: Any = None,
+    *,
+    session_id: str | None = None,
+    message_id: str | None = None,
+    signal: AbortSignal | None = None,
+    on_event: EventCallback | None = None,
+) -> Any:
+    """Calls a tool, waits for its end, and returns its result. Other threads of Python run meanwhile.
+
+    :param params: what becomes the JSON of its parameters; ``None`` is ``{}``
+    :param signal: aborts the call, from another thread
+    :param on_event: is called on this thread with each event of the running tool. When it raises,
+        the rest of the events are not told, and its exception is raised when the tool has ended
+    :raises ToolError: the call failed; there is a class for each code
+    """
+    call = None if on_event is None else _BlockingCall(on_event)
+    name, arguments = text(tool, "the tool's name"), _params(params)
+    number = 0 if call is None else _open.keep(call)
+    pointer = ctypes.c_void_p()
+    _waiting.depth = getattr(_waiting, "depth", 0) + 1
+    try:
+        context = _context(session_id, message_id, signal, number, call is not None)
+        status = library().plue_tool_call(
+            name, arguments, ctypes.byref(context), ctypes.byref(pointer)
+        )
+    finally:
+        _waiting.depth -= 1
+        _open.take(number)
+    answer = ctypes.string_at(pointer.value or 0)
+    library().plue_free_json(pointer)
+    if call is not None and call.error is not None:
+        raise call.error
+    return _answer(status, answer)
+
+
+async def call_async(
+    tool: str,
+    params: Any = None,
+    *,
+    session_id: str | None = None,
+    message_id: str | None = None,
+    on_event: EventCallback | None = None,
+) -> Any:
+    """Calls a tool without a thread for it. When the task is cancelled, the call is aborted.
+
+    :param on_event: is called in the event loop with each event of the running tool. When it
+        raises, the call is aborted, and its exception is raised
+    :raises ToolError: the call failed; there is a class for each code
+    """
+    watch(asyncio.get_running_loop())
+    signal = AbortSignal()
+    call = _AsyncCall(on_event, signal)
+    name, arguments = text(tool, "the tool's name"), _params(params)
+    context = _context(session_id, message_id, signal, 0, on_event is not None)
+    number = _open.keep(call)
+    context.user_data = number
+    if library().plue_tool_submit(name, arguments, ctypes.byref(context), _on_done, number) != 0:
+        _open.take(number)
+        raise last_error()
+    try:
+        return _answer(*await call.future)
+    except asyncio.CancelledError:
+        signal.abort("its task was cancelled")
+        raise
+
+
+def watch(loop: asyncio.AbstractEventLoop) -> None:
+    """Has an event loop dispatch what the library tells."""
+    if loop in _watched:
+        return
+    descriptor = library().plue_events_fd()
+    if descriptor < 0:
+        raise last_error()
+    loop.add_reader(descriptor, dispatch, 0)
+    _watched.add(loop)
+
+
+def dispatch(timeout: float | None = None) -> int:
+    """Tells what the library has to tell, on this thread: calls of this program's tools, changes of
+    the list, log lines. An event loop in which call_async() or an async tool was used does it by
+    itself. Programs without one have a thread that does it.
+
+    :param timeout: how long to wait where nothing has happened, in seconds; ``None`` is for ever
+    :returns: how many callbacks were called
+    """
+    count: int = library().plue_events_dispatch(-1 if timeout is None else round(timeout * 1000))
+    if count < 0:
+        raise last_error()
+    return count

@@ -1,0 +1,117 @@
+"""How the tools are started and ended, and what the library says by itself."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Callable, Mapping, Sequence
+from enum import IntEnum
+from typing import Any
+
+from ._native import LIST_CHANGED, LOG, Options, last_error, library, text, to_json
+
+
+class Mode(IntEnum):
+    """Who runs the tools: a child process, or the runtime that loaded this program."""
+
+    AUTO = 0
+    GUEST = 1
+    SIDECAR = 2
+
+
+def init(
+    *,
+    tools: str | os.PathLike[str] | None = None,
+    config: Mapping[str, Any] | None = None,
+    sidecar: Sequence[str | os.PathLike[str]] | None = None,
+    sidecar_cwd: str | os.PathLike[str] | None = None,
+    start_timeout: float = 10,
+    abort_grace: float = 1,
+    call_timeout: float | None = None,
+    mode: Mode = Mode.AUTO,
+) -> None:
+    """Says how the tools are started. The first call of anything starts them.
+
+    :param tools: the TypeScript module that exports the registry; ``$PLUE_TOOLS``
+    :param config: which tools this program sees, and how they are configured
+    :param sidecar: the program that runs the tools, and its arguments
+    :param start_timeout: how long the tools may take to be ready, in seconds
+    :param abort_grace: how long an aborted call waits for its tool, in seconds
+    :param call_timeout: how long a call may take, in seconds; ``None`` is without a limit
+    :raises InvalidArgumentError: an option is bad, or the library is in use already
+    """
+    options = Options(
+        struct_size=ctypes.sizeof(Options),
+        mode=mode,
+        tools_module=_path(tools, "tools"),
+        config_json=None if config is None else to_json(config),
+        sidecar_cwd=_path(sidecar_cwd, "sidecar_cwd"),
+        start_timeout_ms=_milliseconds(start_timeout),
+        abort_grace_ms=_milliseconds(abort_grace),
+        call_timeout_ms=0 if call_timeout is None else _milliseconds(call_timeout),
+    )
+    if sidecar is not None:
+        words = [_path(word, "sidecar") for word in sidecar]
+        options.sidecar_argv = (ctypes.c_char_p * (len(words) + 1))(*words, None)
+    if library().plue_init_with_options(ctypes.byref(options)) != 0:
+        raise last_error()
+
+
+def _path(path: str | os.PathLike[str] | None, what: str) -> bytes | None:
+    return None if path is None else text(os.fspath(path), what)
+
+
+def _milliseconds(seconds: float) -> int:
+    # To libplue, 0 is the default.
+    return max(1, round(seconds * 1000))
+
+
+def start() -> None:
+    """Starts the tools, and waits until they are ready. Optional.
+
+    :raises ToolError: they cannot be started
+    """
+    if library().plue_start() != 0:
+        raise last_error()
+
+
+def shutdown() -> None:
+    """Fails every running call with ShutdownError, and ends the tools. A later call starts them
+    again, with new options. The end of Python does it, too."""
+    library().plue_shutdown()
+
+
+def version() -> str:
+    """The version of libplue."""
+    found: bytes = library().plue_get_version()
+    return found.decode()
+
+
+_list_changed: Callable[[], object] | None = None
+_log: Callable[[str], object] | None = None
+
+
+@LIST_CHANGED
+def _on_list_changed(_: None) -> None:
+    if _list_changed is not None:
+        _list_changed()
+
+
+@LOG
+def _on_log(line: bytes, _: None) -> None:
+    if _log is not None:
+        _log(line.decode())
+
+
+def on_list_changed(callback: Callable[[], object] | None) -> None:
+    """Has ``callback`` called by dispatch() when tools() has changed."""
+    global _list_changed
+    _list_changed = callback
+    library().plue_set_list_changed(_on_list_changed if callback else LIST_CHANGED(), None)
+
+
+def on_log(callback: Callable[[str], object] | None) -> None:
+    """Has ``callback`` called by dispatch() with each line that libplue would print to stderr."""
+    global _log
+    _log = callback
+    library().plue_set_log(_on_log if callback else LOG(), None)

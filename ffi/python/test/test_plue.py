@@ -1,0 +1,372 @@
+"""The package against a real sidecar: test/native/python.bun.test.ts runs it."""
+
+import asyncio
+import gc
+import os
+import threading
+import time
+import unittest
+import weakref
+
+import plue
+
+NUMBERS = {
+    "type": "object",
+    "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}},
+    "required": ["a", "b"],
+}
+
+
+def definition(name, **more):
+    return {"name": f"host:{name}", "description": "A tool of Python.", **more}
+
+
+class Calling(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        plue.start()
+
+    def test_lists_the_tools(self):
+        self.assertEqual(plue.tools()["echo"]["name"], "echo")
+
+    def test_returns_the_result(self):
+        self.assertEqual(plue.call("echo", {"text": "Grüße \0 🙂"}), {"text": "Grüße \0 🙂"})
+        self.assertEqual(plue.call("echo"), {})
+        self.assertEqual(plue.call("error_key"), {"error": "not one"})
+
+    def test_raises_each_failure_as_its_class(self):
+        with self.assertRaises(plue.UnknownToolError) as caught:
+            plue.call("nope")
+        self.assertIn("there is no such tool", str(caught.exception))
+        self.assertIs(caught.exception.code, plue.Code.UNKNOWN_TOOL)
+        with self.assertRaises(plue.InvalidArgumentsError) as caught:
+            plue.call("sleep", {"ms": "long"})
+        self.assertEqual(caught.exception.details["issues"][0]["path"], "/ms")
+        with self.assertRaises(plue.ThrewError):
+            plue.call("fail")
+
+    def test_refuses_what_c_would_cut(self):
+        for arguments in [("echo\0",), ("echo\ud800",)]:
+            with self.assertRaises(plue.InvalidArgumentError):
+                plue.call(*arguments)
+        with self.assertRaises(plue.InvalidArgumentError):
+            plue.call("echo", session_id="a\0b")
+        with self.assertRaises(ValueError):
+            plue.call("echo", {"x": float("nan")})
+
+    def test_hands_over_ids_and_events_on_its_thread(self):
+        events = []
+        result = plue.call(
+            "progress",
+            {"n": 3},
+            session_id="S",
+            message_id="M",
+            on_event=lambda event: events.append((event, threading.get_ident())),
+        )
+        self.assertEqual(result, {"n": 3, "session": "S", "message": "M"})
+        here = threading.get_ident()
+        self.assertEqual(events, [({"i": i}, here) for i in range(3)])
+
+    def test_raises_what_the_callback_raised(self):
+        calls = []
+
+        def refuse(event):
+            calls.append(event)
+            raise KeyError("mine")
+
+        with self.assertRaisesRegex(KeyError, "mine"):
+            plue.call("progress", {"n": 3}, on_event=refuse)
+        self.assertEqual(calls, [{"i": 0}])
+
+    def test_is_aborted_from_another_thread(self):
+        signal = plue.AbortSignal()
+
+        def stop(event):
+            threading.Thread(target=signal.abort, args=["enough"]).start()
+
+        with self.assertRaisesRegex(plue.AbortedError, "enough"):
+            plue.call("hold", signal=signal, on_event=stop)
+        self.assertTrue(signal.aborted)
+        with self.assertRaises(plue.AbortedError):
+            plue.call("echo", signal=signal)
+
+    def test_runs_on_many_threads(self):
+        wrong = []
+
+        def work(first):
+            for i in range(first, first + 200):
+                if plue.call("echo", {"i": i}) != {"i": i}:
+                    wrong.append(i)
+
+        threads = [threading.Thread(target=work, args=[n * 1000]) for n in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(wrong, [])
+
+
+class CallingAtOnce(unittest.TestCase):
+    # Not an IsolatedAsyncioTestCase: that has asyncio record where each task was made.
+    def test_waits_for_1000_calls_in_one_thread(self):
+        async def wait():
+            return await asyncio.gather(
+                *(plue.call_async("sleep", {"ms": 100}) for _ in range(1000)),
+            )
+
+        plue.start()
+        before = threading.active_count()
+        began = time.perf_counter()
+        results = asyncio.run(wait())
+        print(f"1000 calls that wait 100 ms: {time.perf_counter() - began:.3f} s", flush=True)
+        self.assertEqual(results, [{"slept": 100}] * 1000)
+        self.assertEqual(threading.active_count(), before)
+
+
+class CallingAsync(unittest.IsolatedAsyncioTestCase):
+    async def test_raises_failures(self):
+        with self.assertRaises(plue.UnknownToolError):
+            await plue.call_async("nope")
+        with self.assertRaises(plue.InvalidArgumentError):
+            await plue.call_async("a\0b")
+
+    async def test_tells_events_before_the_end(self):
+        events = []
+        await plue.call_async("progress", {"n": 100}, on_event=events.append)
+        self.assertEqual(events, [{"i": i} for i in range(100)])
+
+    async def test_raises_what_the_callback_raised(self):
+        def refuse(event):
+            raise KeyError("mine")
+
+        with self.assertRaisesRegex(KeyError, "mine"):
+            await plue.call_async("hold", on_event=refuse)
+
+    async def test_aborts_the_call_of_a_cancelled_task(self):
+        began, aborted = asyncio.Event(), asyncio.Event()
+
+        async def wait(params, invocation):
+            began.set()
+            try:
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                aborted.set()
+                raise
+
+        plue.register(definition("wait"), wait)
+        task = asyncio.create_task(plue.call_async("host:wait"))
+        await began.wait()
+        task.cancel()
+        with self.assertRaises(asyncio.CancelledError):
+            await task
+        await aborted.wait()
+        plue.unregister("host:wait")
+
+    async def test_keeps_to_a_timeout(self):
+        with self.assertRaises(asyncio.TimeoutError):
+            await asyncio.wait_for(plue.call_async("hold"), 0.05)
+
+    async def test_works_in_two_loops_at_once(self):
+        async def many(count):
+            events = []
+            for _ in range(count):
+                await plue.call_async("progress", {"n": 20}, on_event=events.append)
+            return events
+
+        other = asyncio.to_thread(asyncio.run, many(50))
+        mine, others = await asyncio.gather(many(50), other)
+        self.assertEqual(mine, [{"i": i} for i in range(20)] * 50)
+        self.assertEqual(others, mine)
+
+
+class Offering(unittest.TestCase):
+    def setUp(self):
+        self.addCleanup(plue.shutdown)
+
+    def test_registers_a_function(self):
+        threads = []
+
+        def add(params, invocation):
+            threads.append(threading.get_ident())
+            return {"sum": params["a"] + params["b"]}
+
+        plue.register(definition("add", parameters=NUMBERS, risk="safe"), add)
+        self.assertEqual(plue.tools()["host:add"]["risk"], "safe")
+        self.assertEqual(plue.call("host:add", {"a": 2, "b": 3}), {"sum": 5})
+        self.assertEqual(threads, [threading.get_ident()])
+        with self.assertRaises(plue.InvalidArgumentsError):
+            plue.call("host:add", {"a": 2})
+        with self.assertRaisesRegex(plue.InvalidArgumentError, "host:add"):
+            plue.register(definition("add"), add)
+        with self.assertRaisesRegex(plue.InvalidArgumentError, "colour"):
+            plue.register(definition("red", colour=1), add)
+        plue.unregister("host:add")
+        with self.assertRaises(plue.UnknownToolError):
+            plue.unregister("host:add")
+
+    def test_tells_the_call_and_speaks_to_it(self):
+        def talk(params, invocation):
+            invocation.metadata({"session": invocation.session_id, "no": invocation.message_id})
+            invocation.progress(1, 2, "half")
+            invocation.output("part")
+
+        events = []
+        plue.register(definition("talk"), talk)
+        self.assertIsNone(plue.call("host:talk", session_id="S", on_event=events.append))
+        self.assertEqual(events[0], {"session": "S", "no": None})
+        self.assertEqual(events[1], {"type": "progress", "done": 1, "total": 2, "message": "half"})
+        self.assertEqual(events[2], {"type": "output", "value": "part"})
+
+    def test_ends_with_what_the_function_raises(self):
+        kept = []
+
+        def refuse(params, invocation):
+            kept.append(invocation)
+            raise {"denied": plue.DeniedError("Not yours"), "broken": ValueError("bro\0ken")}[
+                params["how"]
+            ]
+
+        plue.register(definition("refuse", parameters={"type": "object"}), refuse)
+        with self.assertRaisesRegex(plue.DeniedError, "Not yours"):
+            plue.call("host:refuse", {"how": "denied"})
+        with self.assertRaisesRegex(plue.ThrewError, "bro\ufffdken"):
+            plue.call("host:refuse", {"how": "broken"})
+        plue.register(definition("unsayable"), lambda params, invocation: object())
+        with self.assertRaisesRegex(plue.ThrewError, "not JSON serializable"):
+            plue.call("host:unsayable")
+        kept[0].metadata("too late")
+        self.assertFalse(kept[0].aborted)
+
+    def test_is_called_by_a_tool_in_typescript_on_a_thread_that_dispatches(self):
+        plue.register(definition("where"), lambda params, invocation: threading.get_ident())
+        is_over = threading.Event()
+
+        def serve():
+            while not is_over.is_set():
+                plue.dispatch(0.01)
+
+        server = threading.Thread(target=serve)
+        server.start()
+        answer = plue.call("relay", {"name": "host:where", "params": {}})
+        is_over.set()
+        server.join()
+        self.assertEqual(answer, server.ident)
+
+    def test_forgets_what_is_gone(self):
+        class Tool:
+            def __call__(self, params, invocation):
+                return None
+
+        gone = threading.Event()
+        tool = Tool()
+        finalizer = weakref.finalize(tool, gone.set)
+        plue.register(definition("brief"), tool)
+        plue.call("host:brief")
+        del tool
+        gc.collect()
+        self.assertTrue(finalizer.alive)
+        plue.shutdown()
+        gc.collect()
+        self.assertTrue(gone.is_set())
+
+    def test_tells_of_changes_of_the_list(self):
+        changes = []
+        plue.start()
+        plue.on_list_changed(lambda: changes.append(1))
+        plue.register(definition("new"), lambda params, invocation: None)
+        while not changes:
+            plue.dispatch()
+        plue.on_list_changed(None)
+
+    def test_needs_a_loop_for_an_async_function(self):
+        async def later(params, invocation):
+            return None
+
+        with self.assertRaisesRegex(RuntimeError, "no event loop"):
+            plue.register(definition("later"), later)
+
+
+class OfferingAsync(unittest.IsolatedAsyncioTestCase):
+    def setUp(self):
+        self.addCleanup(plue.shutdown)
+
+    async def test_runs_in_the_loop_and_is_called_by_others(self):
+        loop = asyncio.get_running_loop()
+
+        async def later(params, invocation):
+            await asyncio.sleep(0)
+            self.assertIs(asyncio.get_running_loop(), loop)
+            return params
+
+        plue.register(definition("later", parameters={"type": "object"}), later)
+        self.assertEqual(await plue.call_async("host:later", {"a": 1}), {"a": 1})
+        relayed = await plue.call_async("relay", {"name": "host:later", "params": {"a": 2}})
+        self.assertEqual(relayed, {"a": 2})
+        # From another thread, which waits while this loop runs the tool.
+        self.assertEqual(await asyncio.to_thread(plue.call, "host:later", {"a": 3}), {"a": 3})
+        with self.assertRaisesRegex(plue.ThrewError, "use call_async"):
+            plue.call("host:later", {})
+
+    async def test_is_cancelled_by_the_timeout_of_its_call(self):
+        cancelled = asyncio.Event()
+
+        async def wait(params, invocation):
+            try:
+                await asyncio.Event().wait()
+            finally:
+                cancelled.set()
+
+        plue.register(definition("wait", timeoutMs=50), wait)
+        with self.assertRaises(plue.ToolTimeoutError):
+            await plue.call_async("host:wait")
+        await cancelled.wait()
+
+    async def test_ends_with_what_the_function_raises(self):
+        async def refuse(params, invocation):
+            raise plue.DeniedError("Not yours")
+
+        plue.register(definition("refuse"), refuse)
+        with self.assertRaisesRegex(plue.DeniedError, "Not yours"):
+            await plue.call_async("host:refuse")
+
+
+class Living(unittest.TestCase):
+    def setUp(self):
+        self.addCleanup(plue.shutdown)
+
+    def test_takes_options(self):
+        plue.init(config={"role": "user", "config": {"greet": {"word": "hi"}}}, abort_grace=0.5)
+        self.assertEqual(plue.call("greet"), {"word": "hi"})
+        self.assertNotIn("hidden", plue.tools())
+        with self.assertRaises(plue.InvalidArgumentError):
+            plue.init(config={})
+
+    def test_limits_how_long_a_call_takes(self):
+        plue.init(call_timeout=0.05)
+        with self.assertRaises(plue.ToolTimeoutError):
+            plue.call("hold")
+
+    def test_says_which_option_is_wrong(self):
+        plue.init(config={"colour": 1})
+        with self.assertRaisesRegex(plue.InvalidArgumentError, "colour"):
+            plue.call("echo")
+
+    def test_says_what_cannot_be_started(self):
+        plue.init(sidecar=["/nowhere/plue-sidecar"])
+        with self.assertRaises(plue.RuntimeUnavailableError):
+            plue.start()
+
+    def test_survives_a_crash_of_the_tools(self):
+        plue.register(definition("mine"), lambda params, invocation: 1)
+        with self.assertRaises(plue.RuntimeCrashedError):
+            plue.call("crash")
+        self.assertEqual(plue.call("host:mine"), 1)
+
+    def test_has_the_version_of_the_library(self):
+        self.assertEqual(plue.version(), "0.1.0")
+        with self.assertRaisesRegex(RuntimeError, "was loaded from"):
+            plue.load(os.devnull)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,267 @@
+//! Calls: those that block, and those that a task waits for.
+
+use std::any::Any;
+use std::ffi::{c_char, c_int, c_void, CString};
+use std::future::Future;
+use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
+use std::pin::Pin;
+use std::ptr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+use plue_sys::{plue_tool_context_t, PLUE_OK};
+
+use crate::{text, AbortSignal, Error};
+
+type Panic = Box<dyn Any + Send>;
+type Outcome = Result<String, Error>;
+
+/// One call of a tool: what it is called with, and then [`Call::wait`] or [`Call::start`].
+#[must_use = "it is made by wait() or start()"]
+pub struct Call<F = fn(&str)> {
+    tool: String,
+    params: String,
+    session_id: Option<String>,
+    message_id: Option<String>,
+    signal: Option<AbortSignal>,
+    on_event: Option<F>,
+}
+
+impl Call {
+    /// A call with the parameters `{}`.
+    pub fn new(tool: impl Into<String>) -> Call {
+        Call {
+            tool: tool.into(),
+            params: "{}".into(),
+            session_id: None,
+            message_id: None,
+            signal: None,
+            on_event: None,
+        }
+    }
+}
+
+impl<F> Call<F> {
+    /// The parameters, as JSON.
+    pub fn params(mut self, json: impl Into<String>) -> Self {
+        self.params = json.into();
+        self
+    }
+
+    /// Is handed to the tool.
+    pub fn session_id(mut self, id: impl Into<String>) -> Self {
+        self.session_id = Some(id.into());
+        self
+    }
+
+    /// Is handed to the tool.
+    pub fn message_id(mut self, id: impl Into<String>) -> Self {
+        self.message_id = Some(id.into());
+        self
+    }
+
+    /// Aborts the call.
+    pub fn signal(mut self, signal: &AbortSignal) -> Self {
+        self.signal = Some(signal.clone());
+        self
+    }
+
+    /// Is called with the JSON of each event of the running tool: on the thread that waits, or on one
+    /// that dispatches. When it panics, the rest of the events are not told, and the thread that
+    /// waits for the call panics at its end.
+    pub fn on_event<G: FnMut(&str)>(self, on_event: G) -> Call<G> {
+        Call {
+            tool: self.tool,
+            params: self.params,
+            session_id: self.session_id,
+            message_id: self.message_id,
+            signal: self.signal,
+            on_event: Some(on_event),
+        }
+    }
+
+    fn prepare(&self) -> Result<Prepared, Error> {
+        Ok(Prepared {
+            tool: text::to_c(&self.tool)?,
+            params: text::to_c(&self.params)?,
+            session_id: text::to_c_or_null(self.session_id.as_deref())?,
+            message_id: text::to_c_or_null(self.message_id.as_deref())?,
+        })
+    }
+}
+
+/// The strings of a call for C.
+struct Prepared {
+    tool: CString,
+    params: CString,
+    session_id: Option<CString>,
+    message_id: Option<CString>,
+}
+
+impl Prepared {
+    fn context(&self, signal: Option<&AbortSignal>) -> plue_tool_context_t {
+        plue_tool_context_t {
+            session_id: text::pointer(&self.session_id),
+            message_id: text::pointer(&self.message_id),
+            abort_signal: signal.map_or(ptr::null_mut(), |signal| signal.as_ptr().cast()),
+            metadata_callback: None,
+            user_data: ptr::null_mut(),
+        }
+    }
+}
+
+fn outcome(status: c_int, json: String) -> Outcome {
+    if status == PLUE_OK {
+        Ok(json)
+    } else {
+        Err(Error::of(status, json))
+    }
+}
+
+/// What is told of the events of a call.
+struct Listener<F> {
+    on_event: Option<F>,
+    panic: Option<Panic>,
+}
+
+impl<F: FnMut(&str)> Listener<F> {
+    /// # Safety
+    /// `json` ends with a NUL.
+    unsafe fn tell(&mut self, json: *const c_char) {
+        if let (Some(on_event), None) = (&mut self.on_event, &self.panic) {
+            let json = text::copy(json);
+            self.panic = catch_unwind(AssertUnwindSafe(|| on_event(&json))).err();
+        }
+    }
+}
+
+impl<F: FnMut(&str)> Call<F> {
+    /// Makes the call, and blocks this thread until the tool has ended.
+    pub fn wait(self) -> Outcome {
+        unsafe extern "C" fn on_event<F: FnMut(&str)>(json: *const c_char, user_data: *mut c_void) {
+            (*user_data.cast::<Listener<F>>()).tell(json);
+        }
+        let prepared = self.prepare()?;
+        let mut context = prepared.context(self.signal.as_ref());
+        let mut listener = Listener { on_event: self.on_event, panic: None };
+        if listener.on_event.is_some() {
+            context.metadata_callback = Some(on_event::<F>);
+            context.user_data = ptr::addr_of_mut!(listener).cast();
+        }
+        let mut json = ptr::null_mut();
+        let (status, json) = unsafe {
+            let (tool, params) = (prepared.tool.as_ptr(), prepared.params.as_ptr());
+            let status = plue_sys::plue_tool_call(tool, params, &context, &mut json);
+            (status, text::take(json))
+        };
+        match listener.panic {
+            Some(panic) => resume_unwind(panic),
+            None => outcome(status, json),
+        }
+    }
+}
+
+#[derive(Default)]
+struct State {
+    end: Option<Result<Outcome, Panic>>,
+    waker: Option<Waker>,
+}
+
+type Shared = Arc<Mutex<State>>;
+
+fn lock(state: &Shared) -> MutexGuard<'_, State> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A call that has begun; its `await` is its outcome. Dropped before its end, it aborts the call,
+/// unless that carries a signal of its own. Its end is told by [`crate::dispatch`], which a thread
+/// or an event loop has to call.
+#[must_use = "dropping it aborts the call"]
+pub struct Pending {
+    state: Shared,
+    own_signal: Option<AbortSignal>,
+}
+
+/// What the library keeps of a call that has begun.
+struct Started<F> {
+    listener: Listener<F>,
+    state: Shared,
+}
+
+impl<F: FnMut(&str) + Send + 'static> Call<F> {
+    /// Begins the call, and returns at once.
+    pub fn start(self) -> Result<Pending, Error> {
+        unsafe extern "C" fn on_event<F: FnMut(&str)>(json: *const c_char, user_data: *mut c_void) {
+            (*user_data.cast::<Started<F>>()).listener.tell(json);
+        }
+        unsafe extern "C" fn on_done<F>(
+            status: c_int,
+            json: *const c_char,
+            user_data: *mut c_void,
+        ) {
+            let started = Box::from_raw(user_data.cast::<Started<F>>());
+            let end = match started.listener.panic {
+                Some(panic) => Err(panic),
+                None => Ok(outcome(status, text::copy(json))),
+            };
+            let waker = {
+                let mut state = lock(&started.state);
+                state.end = Some(end);
+                state.waker.take()
+            };
+            if let Some(waker) = waker {
+                waker.wake();
+            }
+        }
+        let prepared = self.prepare()?;
+        let own_signal = if self.signal.is_none() { Some(AbortSignal::new()) } else { None };
+        let mut context = prepared.context(self.signal.as_ref().or(own_signal.as_ref()));
+        if self.on_event.is_some() {
+            context.metadata_callback = Some(on_event::<F>);
+        }
+        let state = Shared::default();
+        let started = Box::into_raw(Box::new(Started {
+            listener: Listener { on_event: self.on_event, panic: None },
+            state: Arc::clone(&state),
+        }));
+        context.user_data = started.cast();
+        let status = unsafe {
+            let (tool, params) = (prepared.tool.as_ptr(), prepared.params.as_ptr());
+            plue_sys::plue_tool_submit(tool, params, &context, on_done::<F>, started.cast())
+        };
+        if status != PLUE_OK {
+            let error = Error::last(status);
+            drop(unsafe { Box::from_raw(started) });
+            return Err(error);
+        }
+        Ok(Pending { state, own_signal })
+    }
+}
+
+impl Future for Pending {
+    type Output = Outcome;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Outcome> {
+        let mut state = lock(&self.state);
+        match state.end.take() {
+            Some(Ok(outcome)) => Poll::Ready(outcome),
+            Some(Err(panic)) => {
+                drop(state);
+                resume_unwind(panic)
+            }
+            None => {
+                state.waker = Some(context.waker().clone());
+                Poll::Pending
+            }
+        }
+    }
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        // After the end, this stops nothing.
+        if let Some(signal) = &self.own_signal {
+            signal.abort("nobody waits for it any more");
+        }
+    }
+}

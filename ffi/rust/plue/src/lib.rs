@@ -1,0 +1,16 @@
+#![doc = include_str!("../README.md")]
+
+mod call;
+mod error;
+mod events;
+mod library;
+mod signal;
+mod text;
+mod tool;
+
+pub use call::{Call, Pending};
+pub use error::{Code, Error};
+pub use events::{dispatch, events_fd};
+pub use library::{tools, version, Library, Options};
+pub use signal::AbortSignal;
+pub use tool::{register_deferred_tool, register_tool, unregister_tool, Invocation};

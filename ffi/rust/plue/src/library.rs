@@ -1,0 +1,111 @@
+//! How the tools are started and ended.
+
+use std::ffi::{c_char, CString};
+use std::mem::size_of;
+use std::ptr;
+use std::time::Duration;
+
+use plue_sys::{
+    plue_options_t, PLUE_ABI_VERSION, PLUE_INVALID_ARGUMENT, PLUE_MODE_AUTO, PLUE_OK, PLUE_OTHER,
+};
+
+use crate::{text, Code, Error};
+
+/// How the tools are started. `None` and empty are the defaults of `plue_options_t`.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// The TypeScript module that exports the registry.
+    pub tools_module: Option<String>,
+    /// Which tools this program sees, and how they are configured.
+    pub config_json: Option<String>,
+    /// The program that runs the tools, and its arguments.
+    pub sidecar: Vec<String>,
+    pub sidecar_cwd: Option<String>,
+    pub start_timeout: Option<Duration>,
+    pub abort_grace: Option<Duration>,
+    /// How long a call may take; `None` is without a limit.
+    pub call_timeout: Option<Duration>,
+}
+
+/// The tools, until it is dropped, which ends them.
+#[derive(Debug)]
+pub struct Library(());
+
+impl Library {
+    /// Says how the tools are started. The first call of anything starts them.
+    ///
+    /// # Errors
+    /// A bad option, or a library that is in use.
+    pub fn new(options: &Options) -> Result<Library, Error> {
+        if unsafe { plue_sys::plue_abi_version() } != PLUE_ABI_VERSION {
+            return Err(Error::new(Code::RuntimeUnavailable, "libplue has another ABI version"));
+        }
+        let tools_module = text::to_c_or_null(options.tools_module.as_deref())?;
+        let config_json = text::to_c_or_null(options.config_json.as_deref())?;
+        let sidecar_cwd = text::to_c_or_null(options.sidecar_cwd.as_deref())?;
+        let words: Vec<CString> =
+            options.sidecar.iter().map(|word| text::to_c(word)).collect::<Result<_, _>>()?;
+        let mut argv: Vec<*const c_char> = words.iter().map(|word| word.as_ptr()).collect();
+        argv.push(ptr::null());
+        let given = plue_options_t {
+            struct_size: size_of::<plue_options_t>(),
+            mode: PLUE_MODE_AUTO,
+            tools_module: text::pointer(&tools_module),
+            config_json: text::pointer(&config_json),
+            sidecar_argv: if words.is_empty() { ptr::null() } else { argv.as_ptr() },
+            sidecar_cwd: text::pointer(&sidecar_cwd),
+            start_timeout_ms: milliseconds(options.start_timeout),
+            abort_grace_ms: milliseconds(options.abort_grace),
+            call_timeout_ms: milliseconds(options.call_timeout),
+        };
+        match unsafe { plue_sys::plue_init_with_options(&given) } {
+            0 => Ok(Library(())),
+            _ => Err(Error::last(PLUE_INVALID_ARGUMENT)),
+        }
+    }
+
+    /// Starts the tools, and waits until they are ready. Optional.
+    ///
+    /// # Errors
+    /// They cannot be started.
+    pub fn start(&self) -> Result<(), Error> {
+        start()
+    }
+}
+
+impl Drop for Library {
+    fn drop(&mut self) {
+        unsafe { plue_sys::plue_shutdown() }
+    }
+}
+
+fn start() -> Result<(), Error> {
+    match unsafe { plue_sys::plue_start() } {
+        PLUE_OK => Ok(()),
+        status => Err(Error::last(status)),
+    }
+}
+
+/// To libplue, 0 is the default.
+fn milliseconds(span: Option<Duration>) -> u32 {
+    span.map_or(0, |span| u32::try_from(span.as_millis()).unwrap_or(u32::MAX).max(1))
+}
+
+/// Lists the tools that this program may call, as JSON: their definitions by their names.
+///
+/// # Errors
+/// The tools cannot be started.
+pub fn tools() -> Result<String, Error> {
+    let list = unsafe { text::take(plue_sys::plue_tool_list()) };
+    let failure = Error::last(PLUE_OTHER);
+    if failure.json() == Some("{}") {
+        return Ok(list);
+    }
+    start()?; // has the status
+    Err(failure)
+}
+
+/// The version of libplue.
+pub fn version() -> String {
+    unsafe { text::copy(plue_sys::plue_get_version()) }
+}

@@ -1,0 +1,47 @@
+//! Strings on their way to C and back.
+
+use std::ffi::{c_char, CStr, CString};
+use std::ptr;
+
+use crate::{Code, Error};
+
+/// A string for C, which reads it up to a NUL.
+pub fn to_c(text: &str) -> Result<CString, Error> {
+    CString::new(text).map_err(|_| {
+        Error::new(Code::InvalidArgument, "Cannot pass a string to libplue: it has a NUL")
+    })
+}
+
+pub fn to_c_or_null(text: Option<&str>) -> Result<Option<CString>, Error> {
+    text.map(to_c).transpose()
+}
+
+pub fn pointer(text: &Option<CString>) -> *const c_char {
+    text.as_ref().map_or(ptr::null(), |text| text.as_ptr())
+}
+
+/// A string for a model, in which a NUL is replaced.
+pub fn to_c_lossy(text: &str) -> CString {
+    CString::new(text.replace('\0', "\u{fffd}")).unwrap_or_default()
+}
+
+/// Copies a string of libplue, which is UTF-8; NULL is empty.
+///
+/// # Safety
+/// `text` is NULL, or ends with a NUL.
+pub unsafe fn copy(text: *const c_char) -> String {
+    if text.is_null() {
+        return String::new();
+    }
+    CStr::from_ptr(text).to_string_lossy().into_owned()
+}
+
+/// Copies a string that was returned to be freed, and frees it.
+///
+/// # Safety
+/// libplue returned `json`, and nobody has freed it.
+pub unsafe fn take(json: *mut c_char) -> String {
+    let text = copy(json);
+    plue_sys::plue_free_json(json);
+    text
+}

@@ -1,0 +1,155 @@
+//! Tools in Rust, in the same registry as those in TypeScript.
+
+use std::any::Any;
+use std::ffi::{c_char, c_void, CString};
+use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::ptr;
+
+use plue_sys::{plue_invocation_t, PLUE_OK};
+
+use crate::{text, AbortSignal, Error};
+
+/// One call of a tool of this program. Ended once, from any thread; one that is dropped fails.
+#[derive(Debug)]
+pub struct Invocation(*mut plue_invocation_t);
+
+// The functions of invocations may be called from every thread.
+unsafe impl Send for Invocation {}
+unsafe impl Sync for Invocation {}
+
+impl Invocation {
+    /// Ends it with a result, as JSON, or with a failure.
+    pub fn end(mut self, outcome: Result<String, Error>) {
+        self.end_once(outcome);
+    }
+
+    fn end_once(&mut self, outcome: Result<String, Error>) {
+        let ended = std::mem::replace(&mut self.0, ptr::null_mut());
+        if ended.is_null() {
+            return;
+        }
+        match outcome.and_then(|json| text::to_c(&json)) {
+            Ok(json) => unsafe { plue_sys::plue_invocation_succeed(ended, json.as_ptr()) },
+            Err(error) => {
+                let message = text::to_c_lossy(error.message());
+                let status = error.code().status();
+                unsafe { plue_sys::plue_invocation_fail(ended, status, message.as_ptr()) }
+            }
+        }
+    }
+
+    /// Sends something about the running call to its caller, as JSON.
+    pub fn metadata(&self, json: &str) {
+        let json = text::to_c_lossy(json);
+        unsafe { plue_sys::plue_invocation_metadata(self.0, json.as_ptr()) }
+    }
+
+    /// Sends a part of the output, as JSON.
+    pub fn output(&self, json: &str) {
+        let json = text::to_c_lossy(json);
+        unsafe { plue_sys::plue_invocation_output(self.0, json.as_ptr()) }
+    }
+
+    /// Says how far it is; `total` 0 is unknown.
+    pub fn progress(&self, done: f64, total: f64, message: Option<&str>) {
+        let message: Option<CString> = message.map(text::to_c_lossy);
+        let message = text::pointer(&message);
+        unsafe { plue_sys::plue_invocation_progress(self.0, done, total, message) }
+    }
+
+    pub fn session_id(&self) -> Option<String> {
+        unsafe { id(plue_sys::plue_invocation_session_id(self.0)) }
+    }
+
+    pub fn message_id(&self) -> Option<String> {
+        unsafe { id(plue_sys::plue_invocation_message_id(self.0)) }
+    }
+
+    /// Is aborted when the call is: a long function looks now and then. Calls that the tool makes may
+    /// carry it.
+    pub fn signal(&self) -> AbortSignal {
+        unsafe { AbortSignal::retained(plue_sys::plue_invocation_signal(self.0)) }
+    }
+}
+
+unsafe fn id(text: *const c_char) -> Option<String> {
+    (!text.is_null()).then(|| text::copy(text))
+}
+
+impl Drop for Invocation {
+    fn drop(&mut self) {
+        self.end_once(Err("The tool ended without a result".into()));
+    }
+}
+
+fn said(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "The tool panicked".into())
+}
+
+/// Registers a tool that this program runs. `run` gets the JSON of the parameters, which fit their
+/// schema, and returns that of the result; a panic is a failure. It runs on the thread that calls
+/// the tool by [`crate::Call::wait`], and otherwise in [`crate::dispatch`]. Starts the tools, and
+/// waits until they have taken this one.
+///
+/// # Errors
+/// A bad definition, or a name that is taken.
+pub fn register_tool<F>(definition_json: &str, run: F) -> Result<(), Error>
+where
+    F: Fn(&Invocation, &str) -> Result<String, Error> + Send + Sync + 'static,
+{
+    register_deferred_tool(definition_json, move |invocation, params| {
+        let outcome = catch_unwind(AssertUnwindSafe(|| run(&invocation, params)))
+            .unwrap_or_else(|panic| Err(said(&*panic).into()));
+        invocation.end(outcome);
+    })
+}
+
+/// [`register_tool`] for a function that returns before its tool has ended: it sends the
+/// [`Invocation`] to where it is ended.
+///
+/// # Errors
+/// A bad definition, or a name that is taken.
+pub fn register_deferred_tool<F>(definition_json: &str, run: F) -> Result<(), Error>
+where
+    F: Fn(Invocation, &str) + Send + Sync + 'static,
+{
+    unsafe extern "C" fn execute<F: Fn(Invocation, &str)>(
+        invocation: *mut plue_invocation_t,
+        params: *const c_char,
+        user_data: *mut c_void,
+    ) {
+        let run = &*user_data.cast::<F>();
+        let params = text::copy(params);
+        // The invocation fails when the panic drops it.
+        drop(catch_unwind(AssertUnwindSafe(|| run(Invocation(invocation), &params))));
+    }
+    unsafe extern "C" fn destroy<F>(user_data: *mut c_void) {
+        drop(Box::from_raw(user_data.cast::<F>()));
+    }
+    let definition = text::to_c(definition_json)?;
+    let user_data = Box::into_raw(Box::new(run)).cast();
+    // libplue destroys it, also when this fails.
+    let status = unsafe {
+        let definition = definition.as_ptr();
+        plue_sys::plue_register_tool(definition, execute::<F>, Some(destroy::<F>), user_data)
+    };
+    if status == PLUE_OK {
+        Ok(())
+    } else {
+        Err(Error::last(status))
+    }
+}
+
+/// Takes back a tool of this program, by its id. Running invocations go on.
+///
+/// # Errors
+/// [`crate::Code::UnknownTool`]: this program registered no such tool.
+pub fn unregister_tool(tool_id: &str) -> Result<(), Error> {
+    let id = text::to_c(tool_id)?;
+    match unsafe { plue_sys::plue_unregister_tool(id.as_ptr()) } {
+        PLUE_OK => Ok(()),
+        status => Err(Error::last(status)),
+    }
+}

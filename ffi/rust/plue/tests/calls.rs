@@ -1,0 +1,236 @@
+//! Calls and tools, with a real sidecar: test/native/rust.bun.test.ts runs them.
+
+use std::cell::RefCell;
+use std::future::Future;
+use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{mpsc, Arc};
+use std::task::{Context, Poll, Wake};
+use std::thread::{self, Thread};
+use std::time::{Duration, Instant};
+
+use plue::{AbortSignal, Call, Code, Error, Invocation};
+
+fn definition(name: &str) -> String {
+    format!(
+        r#"{{"name":"host:{name}","description":"A tool of Rust.","parameters":{{"type":"object"}}}}"#
+    )
+}
+
+/// Runs a future on this thread, which tells itself what it waits for.
+fn block_on<F: Future>(future: F) -> F::Output {
+    struct Unpark(Thread);
+    impl Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+    let waker = Arc::new(Unpark(thread::current())).into();
+    let mut future = Box::pin(future);
+    loop {
+        match future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            Poll::Ready(output) => return output,
+            // Another test's thread may have told: this one looks again.
+            Poll::Pending => drop(plue::dispatch(Some(Duration::from_millis(10)))),
+        }
+    }
+}
+
+#[test]
+fn a_call_returns_the_result() {
+    assert!(plue::tools().unwrap().contains(r#""echo":{"name":"echo""#));
+    assert_eq!(Call::new("echo").params(r#"{"a":"ü"}"#).wait().unwrap(), r#"{"a":"ü"}"#);
+    assert_eq!(Call::new("echo").wait().unwrap(), "{}");
+    assert_eq!(plue::version(), env!("CARGO_PKG_VERSION"));
+}
+
+#[test]
+fn a_failure_has_its_code_and_message() {
+    let error = Call::new("nope").wait().unwrap_err();
+    assert_eq!(error.code(), Code::UnknownTool);
+    assert_eq!(error.to_string(), "Cannot call \"nope\": there is no such tool");
+    assert!(error.json().unwrap().starts_with(r#"{"error":"unknown_tool""#));
+    let error = Call::new("sleep").params(r#"{"ms":"long"}"#).wait().unwrap_err();
+    assert_eq!(error.code(), Code::InvalidArguments);
+    assert!(error.json().unwrap().contains(r#""issues":[{"#), "{error:?}");
+    let error = Call::new("a\0b").wait().unwrap_err();
+    assert_eq!(error.code(), Code::InvalidArgument);
+}
+
+#[test]
+fn events_come_in_order_before_the_end() {
+    let events = RefCell::new(Vec::new());
+    let call = Call::new("progress").params(r#"{"n":3}"#).session_id("S").message_id("M");
+    let result = call.on_event(|json| events.borrow_mut().push(json.to_owned())).wait();
+    assert_eq!(result.unwrap(), r#"{"n":3,"session":"S","message":"M"}"#);
+    assert_eq!(events.into_inner(), [r#"{"i":0}"#, r#"{"i":1}"#, r#"{"i":2}"#]);
+}
+
+#[test]
+fn a_panic_of_the_callback_comes_out_of_wait_and_await() {
+    let mut count = 0;
+    let panic = catch_unwind(AssertUnwindSafe(|| {
+        let call = Call::new("progress").params(r#"{"n":3}"#).on_event(|_| {
+            count += 1;
+            panic!("mine");
+        });
+        drop(call.wait());
+    }));
+    assert_eq!(panic.unwrap_err().downcast_ref(), Some(&"mine"));
+    assert_eq!(count, 1);
+    let call = Call::new("progress").params(r#"{"n":3}"#).on_event(|_| panic!("mine"));
+    let pending = call.start().unwrap();
+    assert!(catch_unwind(AssertUnwindSafe(|| block_on(pending))).is_err());
+}
+
+#[test]
+fn a_signal_aborts_the_calls_that_carry_it() {
+    let signal = AbortSignal::new();
+    let stop = signal.clone();
+    let call = Call::new("hold").signal(&signal);
+    let error = call.on_event(move |_| stop.abort("enough")).wait().unwrap_err();
+    assert_eq!(error.code(), Code::Aborted);
+    assert!(error.message().contains("enough"), "{error}");
+    assert!(signal.aborted());
+    assert_eq!(Call::new("echo").signal(&signal).wait().unwrap_err().code(), Code::Aborted);
+}
+
+#[test]
+fn a_thousand_calls_wait_in_one_thread() {
+    drop(Call::new("echo").wait());
+    let began = Instant::now();
+    let calls: Vec<_> =
+        (0..1000).map(|_| Call::new("sleep").params(r#"{"ms":100}"#).start().unwrap()).collect();
+    for call in calls {
+        assert_eq!(block_on(call).unwrap(), r#"{"slept":100}"#);
+    }
+    println!("1000 calls that wait 100 ms: {:.3} s", began.elapsed().as_secs_f64());
+    assert!(plue::events_fd().unwrap() >= 0);
+}
+
+#[test]
+fn a_call_that_is_dropped_is_aborted() {
+    let (send, invocations) = mpsc::channel();
+    plue::register_deferred_tool(&definition("dropped"), move |invocation, _| {
+        send.send(invocation).unwrap();
+    })
+    .unwrap();
+    let pending = Call::new("host:dropped").start().unwrap();
+    let invocation: Invocation = loop {
+        drop(plue::dispatch(Some(Duration::from_millis(10))));
+        if let Ok(invocation) = invocations.try_recv() {
+            break invocation;
+        }
+    };
+    let signal = invocation.signal();
+    assert!(!signal.aborted());
+    drop(pending);
+    while !signal.aborted() {
+        drop(plue::dispatch(Some(Duration::from_millis(10))));
+    }
+    plue::unregister_tool("host:dropped").unwrap();
+}
+
+#[test]
+fn a_tool_runs_on_its_callers_thread_and_speaks() {
+    let ran_on = Arc::new(std::sync::Mutex::new(None));
+    let noted = Arc::clone(&ran_on);
+    plue::register_tool(&definition("talk"), move |invocation, params| {
+        *noted.lock().unwrap() = Some(thread::current().id());
+        assert_eq!(invocation.message_id(), None);
+        invocation.metadata(&format!(r#"{{"session":"{}"}}"#, invocation.session_id().unwrap()));
+        invocation.progress(1.0, 2.0, Some("half"));
+        invocation.output(r#""part""#);
+        Ok(params.to_owned())
+    })
+    .unwrap();
+    let mut events = Vec::new();
+    let call = Call::new("host:talk").params(r#"{"a":1}"#).session_id("S");
+    let result = call.on_event(|json| events.push(json.to_owned())).wait();
+    assert_eq!(result.unwrap(), r#"{"a":1}"#);
+    assert_eq!(*ran_on.lock().unwrap(), Some(thread::current().id()));
+    assert_eq!(
+        events,
+        [
+            r#"{"session":"S"}"#,
+            r#"{"type":"progress","done":1,"total":2,"message":"half"}"#,
+            r#"{"type":"output","value":"part"}"#
+        ]
+    );
+}
+
+#[test]
+fn a_tool_fails_with_its_error_or_its_panic() {
+    plue::register_tool(&definition("refuse"), |_, params| match params {
+        "{}" => Err(Error::new(Code::Denied, "Not yours")),
+        r#"{"nul":true}"# => Ok("a\0b".into()),
+        _ => panic!("It broke: {params}"),
+    })
+    .unwrap();
+    let error = Call::new("host:refuse").wait().unwrap_err();
+    assert_eq!((error.code(), error.message()), (Code::Denied, "Not yours"));
+    let error = Call::new("host:refuse").params(r#"{"a":1}"#).wait().unwrap_err();
+    assert_eq!((error.code(), error.message()), (Code::Threw, r#"It broke: {"a":1}"#));
+    let error = Call::new("host:refuse").params(r#"{"nul":true}"#).wait().unwrap_err();
+    assert!(error.message().contains("NUL"), "{error}");
+}
+
+#[test]
+fn a_deferred_tool_ends_on_another_thread_or_fails() {
+    plue::register_deferred_tool(&definition("later"), |invocation, params| match params {
+        "{}" => drop(thread::spawn(move || invocation.end(Ok("1".into())))),
+        r#"{"panic":true}"# => panic!("in the tool"),
+        _ => drop(invocation),
+    })
+    .unwrap();
+    assert_eq!(Call::new("host:later").wait().unwrap(), "1");
+    for params in [r#"{"drop":true}"#, r#"{"panic":true}"#] {
+        let error = Call::new("host:later").params(params).wait().unwrap_err();
+        assert_eq!(
+            (error.code(), error.message()),
+            (Code::Threw, "The tool ended without a result")
+        );
+    }
+}
+
+#[test]
+fn a_tool_is_called_by_a_tool_in_typescript() {
+    plue::register_tool(&definition("called"), |_, params| Ok(params.to_owned())).unwrap();
+    let params = r#"{"name":"host:called","params":{"a":1}}"#;
+    let is_over = Arc::new(AtomicBool::new(false));
+    let told = Arc::clone(&is_over);
+    let server = thread::spawn(move || {
+        while !told.load(Ordering::SeqCst) {
+            plue::dispatch(Some(Duration::from_millis(10))).unwrap();
+        }
+    });
+    assert_eq!(Call::new("relay").params(params).wait().unwrap(), r#"{"a":1}"#);
+    is_over.store(true, Ordering::SeqCst);
+    server.join().unwrap();
+}
+
+#[test]
+fn a_tool_is_dropped_when_it_is_gone_and_when_it_is_refused() {
+    struct Noted(Arc<AtomicUsize>);
+    impl Drop for Noted {
+        fn drop(&mut self) {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+    let drops = Arc::new(AtomicUsize::new(0));
+    let register = || {
+        let noted = Noted(Arc::clone(&drops));
+        plue::register_tool(&definition("brief"), move |_, _| {
+            let _ = &noted;
+            Ok("null".into())
+        })
+    };
+    register().unwrap();
+    let error = register().unwrap_err();
+    assert_eq!(error.code(), Code::InvalidArgument);
+    assert!(error.message().contains("host:brief"), "{error}");
+    assert_eq!(drops.load(Ordering::SeqCst), 1);
+    plue::unregister_tool("host:brief").unwrap();
+    assert_eq!(drops.load(Ordering::SeqCst), 2);
+    assert_eq!(plue::unregister_tool("host:brief").unwrap_err().code(), Code::UnknownTool);
+}

@@ -1,0 +1,1 @@
+#include <plue.h>

@@ -1,0 +1,140 @@
+import CPlue
+
+/// What goes with a call. All of it may be left out.
+public struct CallOptions: Sendable {
+    public var sessionID: String?
+    public var messageID: String?
+    /// Is called with the JSON of each event of the running tool, before the end of the call.
+    public var onEvent: (@Sendable (String) -> Void)?
+
+    public init(
+        sessionID: String? = nil, messageID: String? = nil,
+        onEvent: (@Sendable (String) -> Void)? = nil
+    ) {
+        self.sessionID = sessionID
+        self.messageID = messageID
+        self.onEvent = onEvent
+    }
+
+    /// Calls `body` with the context for C, which it may use until it returns.
+    func withContext<Result>(
+        _ signal: AbortSignal?, _ body: (inout plue_tool_context_t) throws -> Result
+    ) throws -> Result {
+        try checkText(sessionID, messageID)
+        return try withOptionalCString(sessionID) { sessionID in
+            try withOptionalCString(messageID) { messageID in
+                var context = plue_tool_context_t()
+                context.session_id = sessionID
+                context.message_id = messageID
+                context.abort_signal = signal.map { UnsafeMutableRawPointer($0.pointer) }
+                return try withExtendedLifetime(signal) { try body(&context) }
+            }
+        }
+    }
+}
+
+/// Carries a closure through C.
+private final class Listener {
+    let onEvent: @Sendable (String) -> Void
+    init(_ onEvent: @escaping @Sendable (String) -> Void) { self.onEvent = onEvent }
+}
+
+/// A call that a task waits for.
+private final class Started {
+    let onEvent: (@Sendable (String) -> Void)?
+    let continuation: CheckedContinuation<String, any Error>
+
+    init(
+        _ onEvent: (@Sendable (String) -> Void)?,
+        _ continuation: CheckedContinuation<String, any Error>
+    ) {
+        self.onEvent = onEvent
+        self.continuation = continuation
+    }
+}
+
+extension Plue {
+    /// Calls a tool, and blocks this thread until it has ended: not for the main thread, nor for tasks.
+    public static func callAndWait(
+        _ tool: String, _ params: String = "{}", _ options: CallOptions = CallOptions(),
+        signal: AbortSignal? = nil
+    ) throws -> String {
+        try checkText(tool, params)
+        let listener = options.onEvent.map { Listener($0) }
+        return try options.withContext(signal) { context in
+            if let listener {
+                context.user_data = Unmanaged.passUnretained(listener).toOpaque()
+                context.metadata_callback = { json, userData in
+                    guard let json, let userData else { return }
+                    let listener = Unmanaged<Listener>.fromOpaque(userData).takeUnretainedValue()
+                    listener.onEvent(String(cString: json))
+                }
+            }
+            var json: UnsafeMutablePointer<CChar>?
+            let status = withExtendedLifetime(listener) {
+                plue_tool_call(tool, params, &context, &json)
+            }
+            let text = take(json)
+            guard status == 0 else { throw ToolError(status: status, json: text) }
+            return text
+        }
+    }
+
+    /// Calls a tool without a thread for it. When the task is cancelled, the call is aborted, and this
+    /// throws a `CancellationError`.
+    public static func call(
+        _ tool: String, _ params: String = "{}", _ options: CallOptions = CallOptions()
+    ) async throws -> String {
+        try checkText(tool, params)
+        _ = dispatcher
+        let signal = AbortSignal()
+        do {
+            return try await withTaskCancellationHandler {
+                try await withCheckedThrowingContinuation { continuation in
+                    begin(tool, params, options, signal, continuation)
+                }
+            } onCancel: {
+                signal.abort("its task was cancelled")
+            }
+        } catch let error as ToolError where error.code == .aborted && Task.isCancelled {
+            throw CancellationError()
+        }
+    }
+
+    private static func begin(
+        _ tool: String, _ params: String, _ options: CallOptions, _ signal: AbortSignal,
+        _ continuation: CheckedContinuation<String, any Error>
+    ) {
+        let started = Unmanaged.passRetained(Started(options.onEvent, continuation))
+        do {
+            try options.withContext(signal) { context in
+                context.user_data = started.toOpaque()
+                if options.onEvent != nil {
+                    context.metadata_callback = { json, userData in
+                        guard let json, let userData else { return }
+                        let started = Unmanaged<Started>.fromOpaque(userData).takeUnretainedValue()
+                        started.onEvent?(String(cString: json))
+                    }
+                }
+                let status = plue_tool_submit(
+                    tool, params, &context,
+                    { status, json, userData in
+                        guard let json, let userData else { return }
+                        let started = Unmanaged<Started>.fromOpaque(userData).takeRetainedValue()
+                        let text = String(cString: json)
+                        if status == 0 {
+                            started.continuation.resume(returning: text)
+                        } else {
+                            started.continuation.resume(
+                                throwing: ToolError(status: status, json: text))
+                        }
+                    }, started.toOpaque())
+                try check(status)
+            }
+        } catch {
+            // It has not begun, so that its end is not told.
+            started.release()
+            continuation.resume(throwing: error)
+        }
+    }
+}

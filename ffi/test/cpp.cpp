@@ -1,0 +1,247 @@
+// plue.hpp against a real sidecar: test/native/cpp.bun.test.ts builds and runs it.
+#include <plue.hpp>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <optional>
+#include <thread>
+
+namespace {
+
+#define CHECK(condition, text)                                                                     \
+    do {                                                                                           \
+        if (!(condition)) {                                                                        \
+            std::fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #condition,                \
+                         std::string(text).c_str());                                               \
+            std::exit(1);                                                                          \
+        }                                                                                          \
+    } while (0)
+
+bool contains(const std::string &text, std::string_view part) {
+    return text.find(part) != std::string::npos;
+}
+
+template <class Function> void expect_error(plue::Status status, const char *part, Function run) {
+    try {
+        run();
+    } catch (const plue::Error &error) {
+        CHECK(error.status() == status, error.what());
+        CHECK(contains(error.what(), part), error.what());
+        return;
+    }
+    CHECK(false, "it threw nothing");
+}
+
+std::string definition(const std::string &name) {
+    return "{\"name\":\"host:" + name + R"(","description":"A tool of C++.",)" +
+           R"("parameters":{"type":"object"}})";
+}
+
+void test_calls() {
+    CHECK(contains(plue::tools(), "\"echo\""), plue::tools());
+    CHECK(plue::call("echo", "{\"a\":1}").value() == "{\"a\":1}", "echo");
+    const plue::Result failed = plue::call("nope");
+    CHECK(!failed && failed.status == plue::Status::unknown_tool, failed.json);
+    expect_error(plue::Status::unknown_tool, "nope", [] { plue::call("nope").value(); });
+    expect_error(plue::Status::invalid_argument, "NUL", [] { plue::call({"a\0b", 3}); });
+    expect_error(plue::Status::invalid_argument, "NUL", [] {
+        plue::CallOptions options;
+        options.session_id = {"a\0b", 3};
+        plue::call("echo", "{}", options);
+    });
+}
+
+void test_events() {
+    int count = 0;
+    plue::CallOptions options;
+    options.session_id = "S";
+    options.on_event = [&](std::string_view json) {
+        CHECK(json == "{\"i\":" + std::to_string(count) + "}", json);
+        count++;
+        plue::call("progress", "{\"n\":1}").value();
+    };
+    const plue::Result result = plue::call("progress", "{\"n\":3}", options);
+    CHECK(contains(result.value(), "\"session\":\"S\"") && count == 3, result.json);
+
+    count = 0;
+    options.on_event = [&](std::string_view) {
+        count++;
+        throw std::out_of_range("mine");
+    };
+    try {
+        plue::call("progress", "{\"n\":3}", options);
+        CHECK(false, "it threw nothing");
+    } catch (const std::out_of_range &error) {
+        CHECK(count == 1, error.what());
+    }
+}
+
+void test_abort() {
+    const plue::AbortSignal signal;
+    std::thread other;
+    plue::CallOptions options;
+    options.signal = &signal;
+    options.on_event = [&](std::string_view json) {
+        if (json == "{\"i\":0}") {
+            other = std::thread([copy = signal] { copy.abort("enough"); });
+        }
+    };
+    const plue::Result result = plue::call("hold", "{}", options);
+    other.join();
+    CHECK(result.status == plue::Status::aborted && contains(result.json, "enough"), result.json);
+    CHECK(signal.aborted(), "not aborted");
+}
+
+void test_submit() {
+    int done = 0;
+    int events = 0;
+    plue::CallOptions options;
+    options.on_event = [&](std::string_view) { events++; };
+    for (int i = 0; i < 100; i++) {
+        plue::submit("progress", "{\"n\":2}", options, [&](const plue::Result &result) {
+            CHECK(result, result.json);
+            done++;
+        });
+    }
+    while (done < 100) {
+        plue::dispatch();
+    }
+    CHECK(events == 200, std::to_string(events));
+    CHECK(plue::events_fd() >= 0, "no descriptor");
+    CHECK(plue::dispatch(std::chrono::milliseconds(0)) == 0, "something is left");
+
+    plue::submit("echo", "{}", {}, [](const plue::Result &) { throw std::out_of_range("mine"); });
+    try {
+        while (true) {
+            plue::dispatch();
+        }
+    } catch (const std::out_of_range &) {
+    }
+    expect_error(plue::Status::invalid_argument, "NUL",
+                 [] { plue::submit({"\0", 1}, "{}", {}, [](const plue::Result &) {}); });
+}
+
+void test_tools() {
+    const auto counter = std::make_shared<int>(0);
+    plue::register_tool(definition("add"), [counter](plue::Invocation &call, std::string_view params) {
+        ++*counter;
+        call.metadata("{\"session\":\"" + call.session_id() + call.message_id() + "\"}");
+        call.progress(1, 2, "half");
+        call.output("\"part\"");
+        CHECK(!call.signal().aborted(), "aborted");
+        return std::string(params);
+    });
+    CHECK(counter.use_count() == 2, "copies");
+    std::string events;
+    plue::CallOptions options;
+    options.session_id = "S";
+    options.on_event = [&](std::string_view json) { events += json; };
+    CHECK(plue::call("host:add", "{\"a\":1}", options).value() == "{\"a\":1}", "the result");
+    CHECK(contains(events, "{\"session\":\"S\"}") && contains(events, "half") &&
+              contains(events, "\"part\""),
+          events);
+    expect_error(plue::Status::invalid_argument, "host:add", [&] {
+        plue::register_tool(definition("add"), [counter](plue::Invocation &, std::string_view) {
+            return std::string("null");
+        });
+    });
+    CHECK(counter.use_count() == 2, "what was refused is not destroyed");
+    plue::unregister_tool("host:add");
+    CHECK(counter.use_count() == 1, "not destroyed");
+    expect_error(plue::Status::unknown_tool, "no such tool", [] { plue::unregister_tool("host:add"); });
+
+    plue::register_tool(definition("throws"), [](plue::Invocation &, std::string_view params) {
+        if (params == "{}") {
+            throw plue::Error(plue::Status::denied, "Not yours");
+        }
+        throw std::runtime_error("It broke");
+        return std::string();
+    });
+    const plue::Result denied = plue::call("host:throws");
+    CHECK(denied.status == plue::Status::denied && contains(denied.json, "Not yours"), denied.json);
+    const plue::Result broken = plue::call("host:throws", "{\"a\":1}");
+    CHECK(broken.status == plue::Status::threw && contains(broken.json, "It broke"), broken.json);
+}
+
+void test_ending_later() {
+    std::optional<plue::Invocation> kept;
+    plue::register_tool(definition("later"), [&](plue::Invocation &&call, std::string_view params) {
+        if (params != "{}") {
+            throw plue::Error(plue::Status::denied, "Not later");
+        }
+        kept.emplace(std::move(call));
+    });
+    plue::Result last;
+    bool is_over = false;
+    const auto call_it = [&](const std::string &params) {
+        is_over = false;
+        plue::submit("host:later", params, {}, [&](plue::Result result) {
+            last = std::move(result);
+            is_over = true;
+        });
+    };
+    const auto until_kept = [&] {
+        while (!kept) {
+            plue::dispatch();
+        }
+    };
+    const auto until_over = [&] {
+        while (!is_over) {
+            plue::dispatch();
+        }
+    };
+    call_it("{}");
+    until_kept();
+    std::thread([&] { kept->succeed("{\"later\":true}"); }).join();
+    kept->metadata("1"); // after the end: nothing happens
+    kept.reset();
+    until_over();
+    CHECK(last.value() == "{\"later\":true}", last.json);
+
+    call_it("{}");
+    until_kept();
+    kept.reset();
+    until_over();
+    CHECK(last.status == plue::Status::threw && contains(last.json, "without a result"), last.json);
+
+    call_it("{\"a\":1}");
+    until_over();
+    CHECK(last.status == plue::Status::denied && contains(last.json, "Not later"), last.json);
+}
+
+void test_options() {
+    plue::Options options;
+    options.config_json = R"({"role":"user","config":{"greet":{"word":"hi"}}})";
+    options.abort_grace = std::chrono::milliseconds(500);
+    {
+        const plue::Library library(options);
+        library.start();
+        CHECK(plue::call("greet").value() == "{\"word\":\"hi\"}", "the configuration");
+        expect_error(plue::Status::invalid_argument, "in use", [] { plue::Library second; });
+    }
+    options.call_timeout = std::chrono::milliseconds(50);
+    {
+        const plue::Library library(options);
+        CHECK(plue::call("hold").status == plue::Status::timeout, "no timeout");
+    }
+    options.sidecar = {"/nowhere/plue-sidecar"};
+    const plue::Library library(options);
+    expect_error(plue::Status::runtime_unavailable, "nowhere", [] { plue::tools(); });
+}
+
+} // namespace
+
+int main() {
+    {
+        const plue::Library library;
+        test_calls();
+        test_events();
+        test_abort();
+        test_submit();
+        test_tools();
+        test_ending_later();
+    }
+    test_options();
+    std::puts("ok");
+}

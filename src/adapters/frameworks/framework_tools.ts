@@ -1,0 +1,246 @@
+/**
+ * Tools that frameworks run themselves: the AI SDK, LangChain and the OpenAI Agents SDK. None of
+ * them is imported. A call goes through the dispatcher, which checks its arguments.
+ *
+ * @module
+ */
+
+import {
+  type AiSdkTool,
+  type CallDispatcher,
+  dispatchResponse,
+  type Exportable,
+  type ExportOptions,
+  Exposure,
+  type LangChainTool,
+  type LangChainToolMessage,
+  type MessageOf,
+  targetOf,
+  type ToolsOf,
+} from "../../formats/mod.ts";
+import { isFunction, refuse, refuseOthers, setOwn } from "../../tool/mod.ts";
+
+/** Options of tools that a framework runs. */
+export interface FrameworkOptions<Context = unknown> {
+  /** Runs the calls: a `ToolDispatcher` over the tools. */
+  readonly dispatcher: CallDispatcher<Context>;
+  /** What the host adds to each call. */
+  readonly context?: Context;
+  /** How the tools are exported. */
+  readonly options?: ExportOptions;
+}
+
+const FIELDS: readonly (keyof FrameworkOptions)[] = ["dispatcher", "context", "options"];
+
+const KIT: readonly (keyof LangChainKit)[] = ["tool", "ToolMessage"];
+
+type FrameworkTarget = "ai-sdk" | "langchain" | "openai.chat.strict";
+
+/** The tools of an export, and the function that answers a call of one. */
+interface Runnable<Target extends FrameworkTarget> {
+  readonly tools: ToolsOf<Target>;
+  answer(call: unknown, signal: AbortSignal | undefined): Promise<MessageOf<Target>>;
+}
+
+function runnable<Target extends FrameworkTarget, Context>(
+  target: Target,
+  source: Exportable,
+  given: FrameworkOptions<Context>,
+  fields: readonly string[] = FIELDS,
+): Runnable<Target> {
+  const action = `make tools for ${targetOf(target).title}`;
+  refuseOthers(action, Object(given), fields);
+  const { dispatcher, context, options }: FrameworkOptions<Context> = Object(given);
+  if (!isFunction(dispatcher?.dispatchAll)) {
+    refuse(action, "the option dispatcher must be a ToolDispatcher over them");
+  }
+  const exposure = new Exposure(source, target, options);
+  const tools = exposure.export();
+  const { names } = exposure.adapter.export(source);
+  return {
+    tools,
+    async answer(call, signal) {
+      const more = { ...context, ...(signal === undefined ? {} : { signal }) } as Context;
+      const turn = await dispatchResponse(target, call, { dispatcher, names, context: more });
+      // One call has one message.
+      return turn.messages[0] as MessageOf<Target>;
+    },
+  };
+}
+
+/** A tool that the AI SDK runs. */
+export interface RunnableAiSdkTool extends AiSdkTool {
+  execute(
+    input: unknown,
+    options: { readonly toolCallId: string; readonly abortSignal?: AbortSignal | undefined },
+  ): Promise<unknown>;
+}
+
+/**
+ * The tools as a `ToolSet` of the AI SDK (`ai` 6 and 7), which runs them. A call that fails throws
+ * its message, which the SDK shows to the model. The abort signal of the SDK aborts the call.
+ *
+ * @example Usage
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { defineTool, ToolDispatcher, ToolRegistry } from "@plue/tools";
+ * import { toAiSdkTools } from "@plue/tools/frameworks";
+ *
+ * const ping = defineTool({ name: "ping", description: "Answers.", execute: () => "pong" });
+ * const toolset = new ToolRegistry({ tools: [ping] }).select();
+ * const tools = toAiSdkTools(toolset, { dispatcher: new ToolDispatcher(toolset) });
+ * // await generateText({ model, prompt, tools, stopWhen: isStepCount(10) });
+ * assert.equal(await tools["ping"]?.execute({}, { toolCallId: "call_1" }), "pong");
+ * ```
+ *
+ * @param source A toolset, or a list of tools.
+ * @param options What runs the calls.
+ * @returns The tools by the names that the model sees.
+ * @throws {TypeError} If an option is wrong, or a tool cannot be exported.
+ */
+export function toAiSdkTools<Context>(
+  source: Exportable,
+  options: FrameworkOptions<Context>,
+): { [name: string]: RunnableAiSdkTool } {
+  const { tools, answer } = runnable("ai-sdk", source, options);
+  const set: { [name: string]: RunnableAiSdkTool } = {};
+  for (const [toolName, tool] of Object.entries(tools)) {
+    const execute: RunnableAiSdkTool["execute"] = async (input, { toolCallId, abortSignal }) => {
+      const call = { type: "tool-call", toolCallId, toolName, input };
+      const { content: [part] } = await answer(call, abortSignal);
+      if (part?.output.type === "error-text") throw new Error(part.output.value);
+      return part?.output.value;
+    };
+    setOwn(set, toolName, { ...tool, execute });
+  }
+  return set;
+}
+
+/** What `langchain` and `@langchain/core` export under these names. */
+export interface LangChainKit {
+  readonly tool: (run: never, fields: never) => unknown;
+  readonly ToolMessage: new (fields: never) => unknown;
+}
+
+/** How LangChain runs a tool. */
+type LangChainRun = (
+  args: unknown,
+  config: { readonly signal?: AbortSignal; readonly toolCall?: { readonly id?: string } },
+) => Promise<unknown>;
+
+/**
+ * The tools for LangChain JS: for `createAgent`, `ToolNode` and `bindTools`. A call that fails is a
+ * `ToolMessage` whose status is `error`, so the agent goes on. Outside of an agent, where a tool is
+ * invoked with arguments alone, it throws.
+ *
+ * LangChain checks arguments by the schema too, before plue does, and words what it refuses itself.
+ *
+ * @example Usage
+ * ```ts ignore
+ * import { createAgent, tool, ToolMessage } from "langchain";
+ *
+ * const tools = toLangChainTools(toolset, { dispatcher, tool, ToolMessage });
+ * const agent = createAgent({ model, tools });
+ * ```
+ *
+ * @param source A toolset, or a list of tools.
+ * @param options What runs the calls, and LangChain's `tool` and `ToolMessage`.
+ * @returns The tools.
+ * @throws {TypeError} If an option is wrong, or a tool cannot be exported.
+ */
+export function toLangChainTools<Kit extends LangChainKit, Context>(
+  source: Exportable,
+  options: FrameworkOptions<Context> & Kit,
+): ReturnType<Kit["tool"]>[] {
+  const { tools, answer } = runnable("langchain", source, options, [...FIELDS, ...KIT]);
+  for (const name of KIT) {
+    if (!isFunction(options[name])) {
+      refuse("make tools for LangChain JS", `the option ${name} must be LangChain's`);
+    }
+  }
+  // LangChain's types have overloads for each library of schemas; this is what they take.
+  const { tool, ToolMessage } = options as unknown as {
+    tool(run: LangChainRun, fields: LangChainTool): ReturnType<Kit["tool"]>;
+    readonly ToolMessage: new (fields: LangChainToolMessage) => unknown;
+  };
+  return tools.map((fields) =>
+    tool(async (args, { signal, toolCall }) => {
+      const id = toolCall?.id;
+      const call = { type: "tool_call", name: fields.name, args, id };
+      const message = await answer(call, signal);
+      if (id !== undefined) return new ToolMessage(message);
+      if (message.status === "error") throw new Error(message.content);
+      return message.content;
+    }, fields)
+  );
+}
+
+/** A tool that the OpenAI Agents SDK runs, as its `tool()` makes one. */
+export interface AgentsTool {
+  type: "function";
+  name: string;
+  description: string;
+  parameters: {
+    type: "object";
+    properties: { [name: string]: unknown };
+    required: string[];
+    additionalProperties: false;
+  };
+  strict: boolean;
+  invoke(
+    runContext: unknown,
+    input: string,
+    details?: {
+      readonly toolCall?: { readonly callId: string };
+      readonly signal?: AbortSignal;
+    },
+  ): Promise<string>;
+  needsApproval(): Promise<boolean>;
+  isEnabled(): Promise<boolean>;
+}
+
+/**
+ * The tools for an agent of the OpenAI Agents SDK (`@openai/agents`). They are strict where their
+ * schemas allow it. A call that fails is answered with its message, which begins with its code.
+ *
+ * @example Usage
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { defineTool, ToolDispatcher, ToolRegistry } from "@plue/tools";
+ * import { toOpenAiAgentsTools } from "@plue/tools/frameworks";
+ *
+ * const ping = defineTool({ name: "ping", description: "Answers.", execute: () => "pong" });
+ * const toolset = new ToolRegistry({ tools: [ping] }).select();
+ * const [tool] = toOpenAiAgentsTools(toolset, { dispatcher: new ToolDispatcher(toolset) });
+ * // new Agent({ name: "Assistant", tools: [tool] })
+ * assert.equal(await tool?.invoke(undefined, "{}"), "pong");
+ * ```
+ *
+ * @param source A toolset, or a list of tools.
+ * @param options What runs the calls.
+ * @returns The tools.
+ * @throws {TypeError} If an option is wrong, or a tool cannot be exported.
+ */
+export function toOpenAiAgentsTools<Context>(
+  source: Exportable,
+  options: FrameworkOptions<Context>,
+): AgentsTool[] {
+  const { tools, answer } = runnable("openai.chat.strict", source, options);
+  return tools.map((
+    { type, function: { name, description = "", parameters, strict = false } },
+  ) => ({
+    type,
+    name,
+    description,
+    // Only strict tools have all that the SDK's type wants; the SDK sends the schema as it is.
+    parameters: parameters as AgentsTool["parameters"],
+    strict,
+    async invoke(_runContext, input, details) {
+      const id = details?.toolCall?.callId ?? "call_1";
+      const call = { id, type: "function", function: { name, arguments: input } };
+      return (await answer(call, details?.signal)).content;
+    },
+    needsApproval: () => Promise.resolve(false),
+    isEnabled: () => Promise.resolve(true),
+  }));
+}

@@ -1,0 +1,154 @@
+/**
+ * `/calls`: calls that wait for answers, and tasks.
+ *
+ * @module
+ */
+
+import type { CallTasks, TaskState } from "../../execute/durable/mod.ts";
+import type { DispatchContext } from "../../execute/mod.ts";
+import { type Answers, isObject } from "../../tool/mod.ts";
+import {
+  eventStream,
+  frame,
+  json,
+  type Problem,
+  problemOfFailure,
+  problemResponse,
+  refuseQuery,
+  RequestError,
+  type ToolRequest,
+} from "../http/mod.ts";
+import { answerCall, wantsStream } from "./execute_tool.ts";
+import { TOO_MANY } from "./list_tools.ts";
+import type { RouteAnswer } from "./route.ts";
+
+/** Continues a call with its ticket, or a task, with answers to its questions. */
+export const continueCall: RouteAnswer = async (request, c) => {
+  const { raw, server, caller: { principal }, dispatcher } = request;
+  refuseQuery(raw.url);
+  if (server.executionClosed !== undefined) return problemResponse(server.executionClosed);
+  const callId = c.req.param("id") ?? "";
+  const { ticket, answers } = readAnswers(await request.readJson());
+  if (ticket === undefined) return await answerTask(request, callId, answers);
+  const running = server.running.begin({ principal, callId }, raw);
+  // Which tool it calls is in the ticket.
+  const recorded = request.beginCall({ toolId: "", callId });
+  const context: DispatchContext = { principal, signal: () => running.signal };
+  const call = { ticket, answers };
+  return await answerCall(
+    { request, dispatcher, call, callId, name: "", isLed: true, context, running, recorded },
+    wantsStream(raw.headers),
+  );
+};
+
+async function answerTask(request: ToolRequest, id: string, answers: Answers): Promise<Response> {
+  const { server: { tasks }, caller: { principal }, dispatcher } = request;
+  const answer = await tasks?.answer(dispatcher, id, answers, { principal });
+  if (answer === undefined) return problemResponse(noSuchTask(id));
+  return "id" in answer ? json(answer, 202) : problemResponse(problemOfFailure(answer, id));
+}
+
+/** A task as it is, or a stream of its states until it has ended. */
+export const showCall: RouteAnswer = async (request, c) => {
+  const { raw, server, caller: { principal } } = request;
+  refuseQuery(raw.url);
+  const id = c.req.param("id") ?? "";
+  const { tasks } = server;
+  const task = await tasks?.get(id, { principal });
+  if (tasks === undefined || task === undefined) return problemResponse(noSuchTask(id));
+  return raw.method !== "HEAD" && wantsStream(raw.headers)
+    ? followTask(request, tasks, task)
+    : json(task);
+};
+
+function followTask(request: ToolRequest, tasks: CallTasks, { id }: TaskState): Response {
+  const { raw, server, caller: { principal } } = request;
+  const release = server.streams.take(principal);
+  if (release === undefined) return problemResponse(TOO_MANY);
+  const controller = new AbortController();
+  const states = tasks.follow(id, { principal, signal: controller.signal });
+  let count = 0;
+  const { response, ended } = eventStream({
+    async next() {
+      try {
+        const { value } = await states.next();
+        return value === undefined ? undefined : frame(count++, "task", value);
+      } catch (error) {
+        server.log(error);
+        return undefined;
+      }
+    },
+    cancel: () => Promise.resolve(controller.abort()),
+  }, { heartbeatMs: server.heartbeatMs, signal: raw.signal });
+  void ended.then(release);
+  request.streamsUntil(ended);
+  return response;
+}
+
+/** Cancels a task. */
+export const cancelCall: RouteAnswer = async ({ raw, server, caller: { principal } }, c) => {
+  refuseQuery(raw.url);
+  if (server.executionClosed !== undefined) return problemResponse(server.executionClosed);
+  const id = c.req.param("id") ?? "";
+  const task = await server.tasks?.cancel(id, { principal });
+  return task === undefined ? problemResponse(noSuchTask(id)) : json(task);
+};
+
+/** The caller's tasks, the newest first. */
+export const listCalls: RouteAnswer = async ({ raw, server, caller: { principal } }) => {
+  const query = new URL(raw.url).searchParams;
+  for (const name of query.keys()) {
+    if (name !== "limit" && name !== "cursor") {
+      throw new RequestError(
+        `Cannot read the query: ${JSON.stringify(name.slice(0, 60))} is neither limit nor cursor`,
+      );
+    }
+  }
+  const limit = Number(query.get("limit") ?? 50);
+  if (!Number.isInteger(limit) || limit < 1 || limit > 1_000) {
+    throw new RequestError("Cannot read the query: limit must be a whole number from 1 to 1000");
+  }
+  const cursor = query.get("cursor");
+  return json(
+    await server.tasks?.list({ principal, limit, ...(cursor !== null && { cursor }) }) ??
+      { tasks: [] },
+  );
+};
+
+function noSuchTask(id: string): Problem {
+  return {
+    status: 404,
+    code: "not_found",
+    detail: `Cannot find a task ${JSON.stringify(id.slice(0, 60))} of this caller`,
+  };
+}
+
+/** @throws {RequestError} If the body has another form. */
+function readAnswers(
+  body: unknown,
+): { readonly ticket: string | undefined; readonly answers: Answers } {
+  if (!isObject(body)) {
+    throw new RequestError(
+      'Cannot read the body: it must be an object such as {"ticket": "…", "answers": {}}',
+    );
+  }
+  for (const field of Object.keys(body)) {
+    if (field !== "ticket" && field !== "answers") {
+      throw new RequestError(
+        `Cannot read the body: ${
+          JSON.stringify(field.slice(0, 60))
+        } is neither "ticket" nor "answers"`,
+        `/${field.slice(0, 60)}`,
+      );
+    }
+  }
+  const { ticket, answers = {} } = body;
+  if (ticket !== undefined && typeof ticket !== "string") {
+    throw new RequestError('Cannot read the body: "ticket" must be a string', "/ticket");
+  }
+  if (!isObject(answers)) {
+    throw new RequestError('Cannot read the body: "answers" must be an object', "/answers");
+  }
+  // The dispatcher checks each of them.
+  return { ticket, answers: answers as unknown as Answers };
+}

@@ -1,0 +1,284 @@
+/**
+ * Calls with a life of their own, as the extension `io.modelcontextprotocol/tasks` of revision
+ * 2026-07-28 has them: a call answers with its task, and the client asks about it, answers its
+ * questions and cancels it.
+ *
+ * @module
+ */
+
+import {
+  type CallToolResult,
+  type ClientCapabilities,
+  type InputRequest,
+  type InputRequests,
+  MissingRequiredClientCapabilityError,
+  ProtocolError,
+  ProtocolErrorCode,
+  type Server,
+  type StandardSchemaV1,
+} from "@modelcontextprotocol/server";
+import type { CallTasks, TaskState } from "../../execute/durable/mod.ts";
+import { type Answer, isObject, type Question, type ToolResult } from "../../tool/mod.ts";
+import { isWorkers, type ToolRequest } from "../http/mod.ts";
+import { CallQuestions } from "./asking.ts";
+import { idOf, isForTask, isListen, isRequest, type JsonRpcRefusal } from "./message.ts";
+import {
+  answerOf,
+  capabilitiesFor,
+  declaredBy,
+  hasOneField,
+  missingOf,
+  requestOf,
+  UnaskableError,
+} from "./questions.ts";
+
+/** What a client must have declared for tasks, and what a server with tasks announces. */
+export const TASKS_CAPABILITY: ClientCapabilities = {
+  extensions: { "io.modelcontextprotocol/tasks": {} },
+};
+
+/** Whether a client knows tasks. */
+export function knowsTasks(declared: ClientCapabilities): boolean {
+  return missingOf(TASKS_CAPABILITY, declared) === undefined;
+}
+
+/**
+ * Refuses a client that has not declared the extension.
+ *
+ * @throws {MissingRequiredClientCapabilityError}
+ */
+export function requireTasks(declared: ClientCapabilities): void {
+  const missing = missingOf(TASKS_CAPABILITY, declared);
+  if (missing !== undefined) {
+    throw new MissingRequiredClientCapabilityError({ requiredCapabilities: missing });
+  }
+}
+
+/** The protocol's code for a header that is not what the body says. */
+const HEADER_MISMATCH = -32_020;
+
+/**
+ * Says why a request is refused that names tasks, if it is. The SDK does not know the headers and
+ * subscriptions of the extension.
+ */
+export function taskRefusal(message: unknown, headers: Headers): JsonRpcRefusal | undefined {
+  if (!isRequest(message) || !isObject(message.params)) return undefined;
+  const { taskId, notifications, _meta } = message.params;
+  if (isForTask(message) && headers.get("mcp-name") !== taskId) {
+    const why = "Cannot answer: the header mcp-name must be /params/taskId";
+    return { status: 400, id: idOf(message), error: { code: HEADER_MISMATCH, message: why } };
+  }
+  if (!isListen(message) || !isObject(notifications) || notifications["taskIds"] === undefined) {
+    return undefined;
+  }
+  try {
+    requireTasks(declaredBy(isObject(_meta) ? _meta : undefined));
+    return undefined;
+  } catch (error) {
+    const { code, message: why, data } = error as MissingRequiredClientCapabilityError;
+    return { status: 400, id: idOf(message), error: { code, message: why, data } };
+  }
+}
+
+/** A task as every answer has it. */
+interface WireTask {
+  readonly taskId: string;
+  readonly status: TaskState["status"];
+  readonly statusMessage?: string;
+  readonly createdAt: string;
+  readonly lastUpdatedAt: string;
+  readonly ttlMs: number;
+  readonly pollIntervalMs: number;
+}
+
+/** A task with what its status adds. */
+interface DetailedTask extends WireTask {
+  readonly inputRequests?: InputRequests;
+  readonly result?: CallToolResult;
+  readonly error?: { readonly code: number; readonly message: string };
+}
+
+/** The answer to a call that is a task. The SDK has no such result: it adds an empty `content`. */
+export function createdTask(task: TaskState): CallToolResult {
+  return { ...wireTask(task), resultType: "task" } as unknown as CallToolResult;
+}
+
+function wireTask(
+  { id, status, progress, createdAt, updatedAt, ttlMs, pollMs }: TaskState,
+): WireTask {
+  return {
+    taskId: id,
+    status,
+    ...(status !== "working" || progress?.message === undefined
+      ? {}
+      : { statusMessage: progress.message }),
+    createdAt: new Date(createdAt).toISOString(),
+    lastUpdatedAt: new Date(updatedAt).toISOString(),
+    // MCP counts from the beginning, and the tasks from their last change.
+    ttlMs: updatedAt - createdAt + ttlMs,
+    pollIntervalMs: pollMs,
+  };
+}
+
+/**
+ * Lets a task go on after the answer to its request. A Worker ends what a request has begun, unless
+ * it is told to wait; elsewhere nothing has to be done.
+ */
+export function outlastRequest(request: ToolRequest, { id }: TaskState): void {
+  const { server: { tasks }, caller: { principal } } = request;
+  if (tasks !== undefined && isWorkers()) request.outlast(untilEnded(tasks, id, principal));
+}
+
+/** Resolves when a task has ended, or waits for answers that come with another request. */
+async function untilEnded(tasks: CallTasks, id: string, principal?: string): Promise<void> {
+  try {
+    for await (const { status } of tasks.follow(id, { principal })) {
+      if (status !== "working") return;
+    }
+  } catch {
+    // The store is out of reach; the tasks tell their own log.
+  }
+}
+
+/** What the methods about tasks need of their request. */
+export interface TaskRequest {
+  readonly request: ToolRequest;
+  readonly tasks: CallTasks;
+  /** Writes the result of a tool's call. May throw a `ProtocolError`. */
+  write(toolId: string, result: ToolResult): CallToolResult;
+}
+
+/** Answers the methods about tasks. A task that is another caller's is not found. */
+export function serveTasks(server: Server, { request, tasks, write }: TaskRequest): void {
+  const { dispatcher, caller: { principal }, toolset } = request;
+  const { behind } = toolset.bridge ?? { behind: toolset };
+  server.registerCapabilities(TASKS_CAPABILITY);
+
+  const declared = (): ClientCapabilities => server.getClientCapabilities() ?? {};
+
+  async function find(taskId: string): Promise<TaskState> {
+    requireTasks(declared());
+    const task = await tasks.get(taskId, { principal });
+    // A caller that no longer sees the tool sees no result of it either.
+    if (task !== undefined && behind.get(task.tool) !== undefined) return task;
+    throw new ProtocolError(
+      ProtocolErrorCode.InvalidParams,
+      "Cannot find the task: this caller has none with that id, or its time is over",
+    );
+  }
+
+  server.setRequestHandler("tasks/get", { params: TASK_PARAMS }, async ({ taskId }) => {
+    const task = await find(taskId);
+    const detailed: DetailedTask = { ...wireTask(task), ...detailsOf(task, declared(), write) };
+    return { ...detailed };
+  });
+  server.setRequestHandler(
+    "tasks/update",
+    { params: TASK_PARAMS },
+    async ({ taskId }, { mcpReq: { inputResponses } }) => {
+      const task = await find(taskId);
+      // The SDK takes them out of the params.
+      if (inputResponses === undefined) {
+        throw new ProtocolError(
+          ProtocolErrorCode.InvalidParams,
+          "Invalid params for tasks/update: /inputResponses must be an object",
+        );
+      }
+      const answers = answersTo(task, inputResponses);
+      if (Object.keys(answers).length === 0) return {};
+      const questions = new CallQuestions({ declared: declared() }, true);
+      const answered = await tasks.answer(dispatcher, task.id, answers, {
+        principal,
+        onQuestion: (question, { signal }) => questions.answer(question, signal),
+      });
+      // Answers that came too late are ignored, as the protocol wants.
+      if (answered !== undefined && "id" in answered) outlastRequest(request, answered);
+      return {};
+    },
+  );
+  server.setRequestHandler("tasks/cancel", { params: TASK_PARAMS }, async ({ taskId }) => {
+    const { id } = await find(taskId);
+    await tasks.cancel(id, { principal });
+    return {};
+  });
+}
+
+/** What the status of a task adds to it. */
+function detailsOf(
+  task: TaskState,
+  declared: ClientCapabilities,
+  write: TaskRequest["write"],
+): Partial<DetailedTask> {
+  const { status, questions = [], result, tool } = task;
+  if (status === "input_required") {
+    const asked = questions.flatMap((question) => {
+      const request = askable(question, declared);
+      return request === undefined ? [] : [[keyOf(task, question), request] as const];
+    });
+    return {
+      inputRequests: Object.fromEntries(asked),
+      ...(asked.length === questions.length
+        ? {}
+        : { statusMessage: "It waits for an answer that this client cannot give" }),
+    };
+  }
+  if (result === undefined || status !== "completed" && status !== "failed") return {};
+  try {
+    // A failure of the tool is a result, which the model reads.
+    return { status: "completed", result: write(tool, result) };
+  } catch (error) {
+    if (!(error instanceof ProtocolError)) throw error;
+    const { code, message } = error;
+    return { status: "failed", statusMessage: message, error: { code, message } };
+  }
+}
+
+/** The request that asks a question; `undefined` if the client cannot be asked it. */
+function askable(question: Question, declared: ClientCapabilities): InputRequest | undefined {
+  try {
+    const request = requestOf(question);
+    return missingOf(capabilitiesFor(request), declared) === undefined ? request : undefined;
+  } catch (error) {
+    if (error instanceof UnaskableError) return undefined;
+    throw error;
+  }
+}
+
+/** The client's answers to the questions of a task. Others are ignored, as the protocol wants. */
+function answersTo(
+  task: TaskState,
+  inputResponses: Readonly<Record<string, unknown>>,
+): { [key: string]: Answer } {
+  const answers: [string, Answer][] = [];
+  for (const question of task.questions ?? []) {
+    const key = keyOf(task, question);
+    const answer = Object.hasOwn(inputResponses, key)
+      ? answerOf(inputResponses[key], hasOneField(question))
+      : undefined;
+    if (answer !== undefined) answers.push([question.key, answer]);
+  }
+  return Object.fromEntries(answers);
+}
+
+/** A question that is asked again has another key: clients answer each key once. */
+function keyOf({ updatedAt }: TaskState, { key, issues }: Question): string {
+  return issues === undefined ? key : `${key}~${updatedAt.toString(36)}`;
+}
+
+interface TaskParams {
+  readonly taskId: string;
+}
+
+/** The SDK has schemas for the methods of the protocol only. */
+const TASK_PARAMS: StandardSchemaV1<unknown, TaskParams> = {
+  "~standard": {
+    version: 1,
+    vendor: "plue",
+    validate(value) {
+      const taskId = isObject(value) ? value["taskId"] : undefined;
+      return typeof taskId === "string"
+        ? { value: { taskId } }
+        : { issues: [{ message: "/taskId must be a string" }] };
+    },
+  },
+};

@@ -1,0 +1,74 @@
+/**
+ * What a server keeps of calls: those that wait, tasks, idempotency keys, failed logins.
+ *
+ * @module
+ */
+
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import {
+  type CallStore,
+  type CallTasks,
+  callTasks,
+  memoryCallStore,
+  storedKeys,
+  storedTickets,
+} from "../../adapters/calls/mod.ts";
+import { type RateLimitStore, storedRateLimits } from "../../adapters/hono/mod.ts";
+import { sqliteCallStore } from "../../adapters/sqlite/mod.ts";
+import type { ToolDispatcher, ToolDispatcherOptions } from "../../execute/mod.ts";
+import { describeThrown } from "../../tool/mod.ts";
+import { CommandError, EXIT, type Terminal } from "../terminal.ts";
+
+/** What a server keeps of calls. */
+export interface ServeState extends Disposable {
+  /** For the dispatcher. */
+  readonly dispatch: Pick<ToolDispatcherOptions, "tickets" | "idempotency">;
+  readonly tasks: CallTasks;
+  readonly logins: RateLimitStore;
+  /** Goes on with the tasks of an earlier run, now and while the server runs. */
+  recover(dispatcher: ToolDispatcher, signal: AbortSignal): void;
+}
+
+/** How often tasks of other processes that died are looked for, in milliseconds. */
+const RECOVER_MS = 30_000;
+
+/**
+ * Opens the state in a folder, which is made if it is not there.
+ *
+ * @param wanted The folder that the user wants; `undefined`: that of the module.
+ * @param own The folder that the module has for it. Absent: the state ends with the process.
+ * @throws {CommandError} If the folder that the user wants cannot be used.
+ */
+export async function openState(
+  wanted: string | undefined,
+  own: string | undefined,
+  terminal: Terminal,
+): Promise<ServeState> {
+  const folder = wanted ?? own;
+  let store: CallStore & Partial<Disposable> = memoryCallStore();
+  try {
+    if (folder !== undefined) {
+      await mkdir(folder, { recursive: true, mode: 0o700 });
+      store = await sqliteCallStore(join(folder, "calls.db"));
+    }
+  } catch (cause) {
+    const why = describeThrown(cause, 1_000);
+    if (wanted !== undefined) throw new CommandError(why, EXIT.failed, { cause });
+    terminal.note(`${why}. What calls leave is kept until this process ends`);
+  }
+  const log = (error: unknown): void => terminal.note(describeThrown(error));
+  const tasks = callTasks({ store, onError: log });
+  return {
+    dispatch: { tickets: storedTickets(store), idempotency: { kept: storedKeys(store) } },
+    tasks,
+    logins: storedRateLimits(store),
+    recover(dispatcher, signal) {
+      const look = (): void => void tasks.recover(dispatcher).catch(log);
+      look();
+      const timer = setInterval(look, RECOVER_MS);
+      signal.addEventListener("abort", () => clearInterval(timer), { once: true });
+    },
+    [Symbol.dispose]: () => store[Symbol.dispose]?.(),
+  };
+}

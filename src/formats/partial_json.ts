@@ -1,0 +1,94 @@
+/**
+ * What is known of a JSON value of which only the beginning has come.
+ *
+ * @module
+ */
+
+import { type JsonValue, setOwn } from "../tool/mod.ts";
+
+/** How deep a value is read. What is deeper is left out. */
+const MAX_DEPTH = 64;
+
+const WHITE = /[ \t\n\r]*/y;
+const SCALAR = /(?:true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?)(?=[ \t\n\r,\]}])/y;
+/** A text up to its end, or up to the last character that is whole. */
+const TEXT = /"([^"\\]*(?:\\(?:["\\/bfnrt]|u[\da-fA-F]{4})[^"\\]*)*)("?)/y;
+
+/**
+ * Reads the beginning of a JSON text. What may still change is left out: numbers and words at the
+ * very end, and members whose value has not begun. Texts, lists and objects may grow, so a value
+ * that is returned is always the beginning of the values that are returned for more of the text.
+ *
+ * @param text The beginning. What is no JSON ends it.
+ * @returns The value, or `undefined` if nothing is known yet.
+ */
+export function readPartialJson(text: string): JsonValue | undefined {
+  let at = 0;
+
+  /** The text that `pattern` finds here, which is stepped over. */
+  function take(pattern: RegExp): RegExpExecArray | null {
+    pattern.lastIndex = at;
+    const found = pattern.exec(text);
+    if (found !== null) at = pattern.lastIndex;
+    return found;
+  }
+
+  function is(character: string): boolean {
+    take(WHITE);
+    if (text[at] !== character) return false;
+    at++;
+    return true;
+  }
+
+  /** `ended` is false if more of the value may come, or it is no JSON. */
+  function read(depth: number): { readonly value: JsonValue; readonly ended: boolean } | undefined {
+    take(WHITE);
+    if (depth > MAX_DEPTH) return undefined;
+    if (text[at] === '"') {
+      const { value, ended } = readText();
+      return { value, ended };
+    }
+    if (is("[")) return readList(depth);
+    if (is("{")) return readObject(depth);
+    const scalar = take(SCALAR);
+    return scalar === null ? undefined : { value: JSON.parse(scalar[0]), ended: true };
+  }
+
+  function readText(): { readonly value: string; readonly ended: boolean } {
+    const [, inside = "", end] = take(TEXT) ?? [];
+    // Half of a pair may come alone, and control characters are written as they are by some models.
+    const escaped = inside.replace(/\p{Cc}/gu, (one) => JSON.stringify(one).slice(1, -1));
+    const value: string = JSON.parse(`"${escaped}"`);
+    const ended = end === '"';
+    return { value: ended ? value : value.replace(/[\ud800-\udbff]$/, ""), ended };
+  }
+
+  function readList(depth: number): { readonly value: JsonValue[]; readonly ended: boolean } {
+    const value: JsonValue[] = [];
+    if (is("]")) return { value, ended: true };
+    for (;;) {
+      const item = read(depth + 1);
+      if (item !== undefined) value.push(item.value);
+      if (item?.ended !== true) return { value, ended: false };
+      if (!is(",")) return { value, ended: is("]") };
+    }
+  }
+
+  function readObject(
+    depth: number,
+  ): { readonly value: { [name: string]: JsonValue }; readonly ended: boolean } {
+    const value: { [name: string]: JsonValue } = {};
+    if (is("}")) return { value, ended: true };
+    for (;;) {
+      take(WHITE);
+      const name = text[at] === '"' ? readText() : undefined;
+      if (name?.ended !== true || !is(":")) return { value, ended: false };
+      const member = read(depth + 1);
+      if (member !== undefined) setOwn(value, name.value, member.value);
+      if (member?.ended !== true) return { value, ended: false };
+      if (!is(",")) return { value, ended: is("}") };
+    }
+  }
+
+  return read(0)?.value;
+}

@@ -1,0 +1,120 @@
+import { assertEquals, assertRejects, assertThrows } from "@std/assert";
+import { describe, it } from "bun:test";
+import {
+  type FrameworkOptions,
+  toAiSdkTools,
+  toLangChainTools,
+  toOpenAiAgentsTools,
+} from "../../../src/adapters/frameworks/mod.ts";
+import { typeboxEngine } from "../../../src/adapters/typebox/mod.ts";
+import { type DispatchContext, ToolDispatcher } from "../../../src/execute/mod.ts";
+import { buildToolset } from "../../../src/select/mod.ts";
+import { defineTool } from "../../../src/tool/mod.ts";
+
+const seen: unknown[] = [];
+const wait = defineTool({
+  namespace: "clock",
+  name: "wait",
+  description: "Waits.",
+  parameters: { type: "object", properties: { for: { type: "string" } } },
+  execute: (_params, { callId, sessionId, signal }) => {
+    seen.push([callId, sessionId, signal.aborted]);
+    return "waited";
+  },
+});
+const toolset = buildToolset([wait]);
+const dispatcher = new ToolDispatcher(toolset, { engine: typeboxEngine() });
+const context: DispatchContext = { sessionId: "s1" };
+/** What stands in for LangChain. */
+const kit = {
+  tool: <Run>(run: Run, fields: object) => ({ ...fields, run }),
+  ToolMessage: class {
+    constructor(fields: object) {
+      Object.assign(this, fields);
+    }
+  },
+};
+
+describe("toAiSdkTools()", () => {
+  it("hands on the call's id, the host's context and the signal", async () => {
+    seen.length = 0;
+    const execute = toAiSdkTools(toolset, { dispatcher, context })["clock__wait"]?.execute;
+    const { signal } = new AbortController();
+    assertEquals(await execute?.({}, { toolCallId: "c1", abortSignal: signal }), "waited");
+    assertEquals(seen, [["c1", "s1", false]]);
+    await assertRejects(
+      async () => {
+        await execute?.({}, { toolCallId: "c2", abortSignal: AbortSignal.abort() });
+      },
+      Error,
+      'Cannot call "clock__wait": ',
+    );
+    assertEquals(seen.length, 1);
+  });
+
+  it("gives tools that may be written to, and new ones each time", () => {
+    const first = toAiSdkTools(toolset, { dispatcher });
+    Object.assign(first["clock__wait"] ?? {}, { description: "Other." });
+    assertEquals(toAiSdkTools(toolset, { dispatcher })["clock__wait"]?.description, "Waits.");
+  });
+});
+
+describe("toLangChainTools()", () => {
+  it("answers with LangChain's message where a call has an id, and throws where it has none", async () => {
+    const [tool] = toLangChainTools(toolset, { dispatcher, ...kit }) as {
+      readonly name: string;
+      run(args: unknown, config: object): Promise<unknown>;
+    }[];
+    assertEquals(tool?.name, "clock__wait");
+    const message = await tool?.run({}, { toolCall: { id: "c1" } });
+    assertEquals({ ...Object(message) }, {
+      type: "tool",
+      tool_call_id: "c1",
+      name: "clock__wait",
+      content: "waited",
+      status: "success",
+    });
+    assertEquals(await tool?.run({}, {}), "waited");
+    await assertRejects(async () => void await tool?.run({ for: 1 }, {}), Error, '"clock__wait"');
+  });
+
+  it("says which of LangChain's two is missing", () => {
+    assertThrows(
+      () => toLangChainTools(toolset, { dispatcher, ...kit, ToolMessage: undefined as never }),
+      TypeError,
+      "Cannot make tools for LangChain JS: the option ToolMessage must be LangChain's",
+    );
+  });
+});
+
+describe("toOpenAiAgentsTools()", () => {
+  it("undoes what strict mode changed, and answers text", async () => {
+    const [tool] = toOpenAiAgentsTools(toolset, { dispatcher });
+    assertEquals([tool?.strict, tool?.parameters.required], [true, ["for"]]);
+    assertEquals(await tool?.invoke(undefined, '{"for":null}'), "waited");
+    assertEquals(
+      await tool?.invoke(undefined, "{"),
+      'Error (invalid_arguments): Cannot call "clock__wait": its arguments are not JSON',
+    );
+    assertEquals(await tool?.needsApproval(), false);
+    assertEquals(await tool?.isEnabled(), true);
+  });
+});
+
+describe("tools for frameworks", () => {
+  it("refuse wrong options, and tools that cannot be exported", () => {
+    for (const make of [toAiSdkTools, toOpenAiAgentsTools]) {
+      assertThrows(() => make(toolset, undefined as never), TypeError, "dispatcher must be");
+      assertThrows(
+        () => make(toolset, { dispatcher, contxt: 1 } as FrameworkOptions),
+        TypeError,
+        'did you mean "context"?',
+      );
+    }
+    const many = Array.from(
+      { length: 129 },
+      (_, index) => defineTool({ name: `t${index}`, description: "One." }),
+    );
+    assertThrows(() => toOpenAiAgentsTools(many, { dispatcher }), TypeError, "Cannot export");
+  });
+});

@@ -1,0 +1,256 @@
+import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
+import { describe, it } from "bun:test";
+import { sealedTickets } from "../../../src/adapters/calls/mod.ts";
+import {
+  runTools,
+  type RunToolsOptions,
+  streamTools,
+  type SuspendedTurn,
+  type ToolRun,
+} from "../../../src/adapters/frameworks/mod.ts";
+import { typeboxEngine } from "../../../src/adapters/typebox/mod.ts";
+import { ToolDispatcher } from "../../../src/execute/mod.ts";
+import type { ClientTarget } from "../../../src/adapters/frameworks/mod.ts";
+import { buildToolset } from "../../../src/select/mod.ts";
+import { type Answers, defineTool, isSuspended } from "../../../src/tool/mod.ts";
+
+interface Body {
+  readonly model: string;
+  readonly messages: readonly unknown[];
+  readonly tools?: readonly unknown[];
+}
+
+/** A client that plays what it is given, and keeps what it is sent. */
+function clientOf(...replies: readonly object[]) {
+  const bodies: Body[] = [];
+  const left = [...replies];
+  const create = (body: Body): Promise<object> => {
+    bodies.push(body);
+    const next = left.shift();
+    return next === undefined ? Promise.reject(new Error("no reply")) : Promise.resolve(next);
+  };
+  return { bodies, messages: { create } };
+}
+
+const uses = (...names: readonly string[]): object => ({
+  content: names.map((name, index) => ({ type: "tool_use", id: `t${index}`, name, input: {} })),
+});
+const done = { content: [{ type: "text", text: "Done." }] };
+const request = { model: "m", messages: [{ role: "user", content: "Go." }] };
+
+const runs: string[] = [];
+const ping = defineTool({ name: "ping", description: "Answers.", execute: () => "pong" });
+const launch = defineTool({
+  namespace: "rocket",
+  name: "launch",
+  description: "Launches.",
+  requiresApproval: true,
+  execute: () => {
+    runs.push("launch");
+    return "launched";
+  },
+});
+const tools = buildToolset([ping, launch]);
+const tickets = sealedTickets({ keys: [new Uint8Array(32).fill(7)] });
+/** A dispatcher of its own for each process. */
+const dispatcherOf = () =>
+  new ToolDispatcher(tools, { engine: typeboxEngine(), approve: "ask", tickets });
+const options = { target: "anthropic", tools } as const;
+
+describe("runTools()", () => {
+  it("stops where a call waits, and goes on from JSON in another process", async () => {
+    runs.length = 0;
+    const context = { principal: "ann" };
+    const first = await runTools(clientOf(uses("ping", "rocket__launch")), request, {
+      ...options,
+      dispatcher: dispatcherOf(),
+      context,
+    });
+    assertEquals([first.stop, runs.length, first.messages.length], ["suspended", 0, 2]);
+    assert(first.suspended !== undefined);
+    const kept = JSON.parse(JSON.stringify(first)) as ToolRun<never> & {
+      readonly suspended: SuspendedTurn;
+    };
+    const [, waiting] = kept.suspended.results;
+    assert(waiting !== undefined && isSuspended(waiting));
+    const again = {
+      ...options,
+      dispatcher: dispatcherOf(),
+      context,
+      suspended: kept.suspended,
+    };
+    const goOn = (more: object, ...replies: readonly object[]) =>
+      runTools(clientOf(...replies), { ...request, messages: kept.messages }, {
+        ...again,
+        ...more,
+      });
+
+    // Without an answer it waits on, and asks the model nothing.
+    const still = await goOn({});
+    assertEquals([still.stop, still.response, runs.length], ["suspended", undefined, 0]);
+
+    const [question] = waiting.questions;
+    const answers: Answers = { [question?.key ?? ""]: { action: "accept" } };
+    const last = await goOn({ answers: { t1: answers } }, done);
+    assertEquals([last.stop, runs], ["answer", ["launch"]]);
+    assertEquals<readonly unknown[]>(last.messages.slice(2), [
+      {
+        role: "user",
+        content: [
+          { type: "tool_result", tool_use_id: "t0", content: "pong" },
+          { type: "tool_result", tool_use_id: "t1", content: "launched" },
+        ],
+      },
+      { role: "assistant", content: done.content },
+    ]);
+  });
+
+  it("lists the tools anew before each request", async () => {
+    let up = true;
+    const changing = buildToolset([
+      ping,
+      defineTool({ name: "once", description: "Once.", isAvailable: () => up }),
+    ]);
+    const client = clientOf(uses("ping"), done);
+    const create = client.messages.create;
+    client.messages.create = (body) => {
+      up = client.bodies.length > 0 ? up : false;
+      return create(body);
+    };
+    await runTools(client, request, {
+      target: "anthropic",
+      tools: changing,
+      dispatcher: new ToolDispatcher(changing, { engine: typeboxEngine() }),
+    });
+    assertEquals(client.bodies.map((body) => body.tools?.length), [2, 1]);
+  });
+
+  it("changes neither the request nor its messages", async () => {
+    const messages = Object.freeze([Object.freeze({ role: "user", content: "Go." })]);
+    const client = clientOf(uses("ping"), done);
+    await runTools(client, Object.freeze({ model: "m", messages }), {
+      ...options,
+      dispatcher: dispatcherOf(),
+    });
+    assertEquals(client.bodies.map((body) => body.messages.length), [1, 3]);
+  });
+
+  it("aborts the calls with its signal", async () => {
+    const controller = new AbortController();
+    let aborted = false;
+    const slow = buildToolset([
+      defineTool({
+        name: "slow",
+        description: "Waits.",
+        execute: async (_params, { signal }) => {
+          controller.abort(new Error("enough"));
+          aborted = signal.aborted;
+          await Promise.resolve();
+        },
+      }),
+    ]);
+    await assertRejects(
+      () =>
+        runTools(clientOf(uses("slow")), request, {
+          target: "anthropic",
+          tools: slow,
+          dispatcher: new ToolDispatcher(slow, { engine: typeboxEngine() }),
+          signal: controller.signal,
+        }),
+      Error,
+      "enough",
+    );
+    assertEquals(aborted, true);
+  });
+
+  it("says what is wrong with its options, its client and its request", async () => {
+    const dispatcher = dispatcherOf();
+    const right = { ...options, dispatcher };
+    const rows: readonly (readonly [unknown, unknown, unknown, string])[] = [
+      [clientOf(), request, { ...right, dispatcher: undefined }, "dispatcher must be a"],
+      [clientOf(), request, { ...right, maxTurn: 1 }, 'did you mean "maxTurns"?'],
+      [clientOf(), request, { ...right, maxTurns: 0 }, "maxTurns"],
+      [clientOf(), request, { ...right, target: "gemini" }, "there is no client for the target"],
+      [clientOf(), request, { ...right, target: "nobody" }, 'Cannot find the target "nobody"'],
+      [clientOf(), request, { ...right, target: "openai" }, "chat.completions.create"],
+      [{}, request, right, "the client must have the function messages.create"],
+      [clientOf(), { model: "m" }, right, "the request's messages must be a list"],
+      [clientOf(), { ...request, conversation: "c" }, right, "must not name a conversation"],
+      [clientOf(), undefined, right, "the request's messages must be a list"],
+      [clientOf(), request, undefined, "target"],
+    ];
+    for (const [client, body, given, words] of rows) {
+      const error = await runTools(
+        client as ReturnType<typeof clientOf>,
+        body as typeof request,
+        given as RunToolsOptions<"anthropic">,
+      ).then(() => undefined, (error: unknown) => error);
+      assert(error instanceof TypeError || error instanceof RangeError, words);
+      assertStringIncludes(error.message, words);
+    }
+  });
+
+  it("throws for a tool that cannot be sent", async () => {
+    const many = Array.from(
+      { length: 129 },
+      (_, index) => defineTool({ name: `t${index}`, description: "One." }),
+    );
+    const create = (_body: Body) => Promise.resolve({ choices: [] });
+    const given = { target: "openai.chat", tools: many, dispatcher: dispatcherOf() } as const;
+    await assertRejects(
+      () => runTools({ chat: { completions: { create } } }, request, given),
+      TypeError,
+      'Cannot export "t',
+    );
+  });
+});
+
+describe("streamTools()", () => {
+  it("ends the request when its reader leaves", async () => {
+    let closed = false;
+    async function* events() {
+      try {
+        yield { type: "message_start", message: {} };
+        yield { type: "message_stop" };
+      } finally {
+        closed = true;
+      }
+    }
+    const client = { messages: { create: (_body: Body) => Promise.resolve(events()) } };
+    for await (
+      const event of streamTools(client, request, { ...options, dispatcher: dispatcherOf() })
+    ) {
+      assertEquals(event.type, "event");
+      break;
+    }
+    assertEquals(closed, true);
+  });
+
+  it("takes every target that has a client", async () => {
+    const targets: readonly ClientTarget[] = [
+      "openai",
+      "openai.strict",
+      "openai.chat",
+      "openai.chat.strict",
+      "openai.responses",
+      "openai.responses.strict",
+      "anthropic",
+      "anthropic.strict",
+    ];
+    const create = (body: Body) => Promise.resolve({ choices: [], output: [], content: [], body });
+    const client = {
+      chat: { completions: { create } },
+      responses: { create },
+      messages: { create },
+    };
+    for (const target of targets) {
+      const body = { model: "m", messages: [], input: [] };
+      const { stop } = await runTools(client, body, {
+        target,
+        tools,
+        dispatcher: dispatcherOf(),
+      });
+      assertEquals(stop, "answer");
+    }
+  });
+});

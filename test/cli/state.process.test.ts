@@ -1,0 +1,95 @@
+import { describe, it } from "bun:test";
+import { assertEquals, assertStringIncludes } from "@std/assert";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import process from "node:process";
+import { startProgram } from "../../examples/testing.ts";
+
+const RUN = "Deno" in globalThis
+  ? ["run", "--allow-all", "--no-config", "--import-map=deno.json", "--node-modules-dir=manual"]
+  : [];
+const YES = { sure: { action: "accept" } };
+
+/** A folder with the state of a server, and the servers that use it, one after the other. */
+async function folder() {
+  const path = await mkdtemp(join(tmpdir(), "plue-state-"));
+  const ran = join(path, "ran");
+  await writeFile(ran, "");
+  return {
+    path,
+    ran: async () => (await readFile(ran, "utf8")).trim().split("\n"),
+    async serve() {
+      const program = startProgram(process.execPath, [
+        ...RUN,
+        ...["src/cli/main.ts", "serve", "test/cli/state_tools.mjs", "--no-watch"],
+        ...["--port", "0", "--state", join(path, "state")],
+      ], { RAN: ran });
+      const [, url = ""] = await program.printed(/ on (http:\S+)\n/);
+      return {
+        program,
+        async ask(method: string, place: string, body?: unknown, headers = {}) {
+          const response = await fetch(url + place, {
+            method,
+            headers: { "content-type": "application/json", ...headers },
+            ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+          });
+          return { status: response.status, body: await response.json() };
+        },
+        async kill() {
+          program.child.kill("SIGKILL");
+          await program.ended;
+        },
+        [Symbol.asyncDispose]: () => program[Symbol.asyncDispose](),
+      };
+    },
+    [Symbol.asyncDispose]: () => rm(path, { recursive: true }),
+  };
+}
+
+describe("plue serve --state", () => {
+  it("goes on with tickets, tasks and idempotency keys after it was killed", async () => {
+    await using state = await folder();
+    const key = { "idempotency-key": "order-7" };
+    const erase = "/tools/erase/execute";
+    await using first = await state.serve();
+    const paid = await first.ask("POST", "/tools/pay/execute", {}, key);
+    assertEquals(paid.body.content, "paid");
+    const waiting = await first.ask("POST", erase, {});
+    assertEquals(waiting.status, 202);
+    const { body: { id } } = await first.ask("POST", erase, {}, { prefer: "respond-async" });
+    let task = (await first.ask("GET", `/calls/${id}`)).body;
+    while (task.status === "working") task = (await first.ask("GET", `/calls/${id}`)).body;
+    assertEquals(task.status, "input_required");
+    await first.kill();
+
+    await using second = await state.serve();
+    const again = await second.ask("POST", "/tools/pay/execute", {}, key);
+    assertEquals([again.body.content, again.body.replayed], ["paid", true]);
+    const { ticket, callId } = waiting.body;
+    const resumed = await second.ask("POST", `/calls/${callId}`, { ticket, answers: YES });
+    assertEquals(resumed.body.content, "erased");
+    await second.kill();
+
+    await using third = await state.serve();
+    const used = await third.ask("POST", `/calls/${callId}`, { ticket, answers: YES });
+    assertEquals([used.status, used.body.code], [410, "ticket_refused"]);
+    await third.ask("POST", `/calls/${id}`, { answers: YES });
+    do task = (await third.ask("GET", `/calls/${id}`)).body; while (task.status === "working");
+    assertEquals(task.result.content, "erased");
+    // Each once: neither the steps nor what was approved have run again.
+    assertEquals(await state.ran(), ["pay", "look", "look", "erase", "erase"]);
+  }, 60_000);
+
+  it("says what is wrong with a state that it cannot use", async () => {
+    await using state = await folder();
+    await writeFile(join(state.path, "file"), "");
+    await using program = startProgram(process.execPath, [
+      ...RUN,
+      ...["src/cli/main.ts", "serve", "test/cli/state_tools.mjs", "--no-watch"],
+      ...["--port", "0", "--state", join(state.path, "file", "state")],
+    ], { RAN: join(state.path, "ran") });
+    assertEquals((await program.ended).code, 1);
+    assertStringIncludes(program.output.stderr, "ENOTDIR");
+  }, 60_000);
+});

@@ -1,0 +1,152 @@
+/** The official client for tasks, against the conformance tools on all four runtimes. */
+
+import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import {
+  type ApplicationInputHandler,
+  createTaskSessionFromClient,
+} from "@modelcontextprotocol/ext-tasks/client";
+import { afterAll, beforeAll, describe, it } from "bun:test";
+import { assertEquals } from "@std/assert";
+import { join } from "node:path";
+import { RUNTIME_NAMES } from "../../../scripts/lib/serve_app.mjs";
+import { ROOT, type RunningServer, startServer } from "../servers.ts";
+
+const REVISION = "2026-07-28";
+const FRAMING = {
+  protocolVersion: REVISION,
+  clientInfo: { name: "test", version: "1.0.0" },
+  clientCapabilities: {
+    elicitation: { form: {} },
+    extensions: { "io.modelcontextprotocol/tasks": {} },
+  },
+};
+
+interface Sent {
+  readonly method: string;
+  readonly params: { readonly name?: string; readonly taskId?: string };
+}
+
+/** Sends the requests of the tasks' client, which the client of the SDK would not. */
+async function dispatch(url: URL, request: unknown) {
+  const { method, params } = request as Sent;
+  const response = await fetch(url, {
+    method: "POST",
+    headers: {
+      "content-type": "application/json",
+      accept: "application/json, text/event-stream",
+      "mcp-protocol-version": REVISION,
+      "mcp-method": method,
+      "mcp-name": params.taskId ?? params.name ?? "",
+    },
+    body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }),
+  });
+  const text = await response.text();
+  const last = text.startsWith("{")
+    ? text
+    : text.split("\n").filter((line) => line.startsWith("data: ")).at(-1)
+      ?.slice(6) ?? "";
+  const { result, error } = JSON.parse(last);
+  return error === undefined
+    ? { kind: "result" as const, result }
+    : { kind: "error" as const, error };
+}
+
+/** The text of a result. */
+function textOf(result: object): unknown {
+  const { content } = result as {
+    readonly content?: readonly { readonly text?: string }[];
+  };
+  return content?.[0]?.text;
+}
+
+for (const runtime of RUNTIME_NAMES) {
+  describe(`the official client for tasks, on ${runtime}`, () => {
+    let server: RunningServer;
+    beforeAll(async () => {
+      server = await startServer(
+        runtime,
+        join(ROOT, "examples/conformance/worker.ts"),
+      );
+    });
+    afterAll(() => server.stop());
+
+    /** Has a tool called, and tells what was asked on the way, and what came of it. */
+    async function settle(
+      name: string,
+      args: Record<string, number | string> = {},
+    ) {
+      const client = new Client(FRAMING.clientInfo, {
+        versionNegotiation: { mode: "auto" },
+      });
+      await client.connect(new StreamableHTTPClientTransport(server.url));
+      const asked: string[] = [];
+      const answer: ApplicationInputHandler["handle"] = (
+        { params },
+        { delivery },
+      ) => {
+        asked.push(`${delivery}: ${params?.["message"]}`);
+        const { properties = {} } = params?.["requestedSchema"] as {
+          properties?: object;
+        };
+        const content = "name" in properties ? { name: "Ann" } : { confirm: true };
+        // The tools ask by forms only.
+        return Promise.resolve({ action: "accept", content } as never);
+      };
+      const session = createTaskSessionFromClient(client, {
+        endpointId: "test",
+        rawDispatch: (request) => dispatch(server.url, request),
+        v2RequestFraming: FRAMING,
+        onInputRequest: answer,
+      });
+      try {
+        const execution = await session.callTool(name, args);
+        const { outcome } = await execution.settle();
+        const said = outcome.status === "completed" ? textOf(outcome.result) : undefined;
+        return {
+          kind: execution.kind,
+          status: outcome.status,
+          said,
+          asked: asked.sort(),
+        };
+      } finally {
+        await session.close();
+        await client.close();
+      }
+    }
+
+    it("waits for the result of a task", async () => {
+      assertEquals(
+        await settle("slow_compute", { seconds: 0.5, label: "it" }),
+        {
+          kind: "task",
+          status: "completed",
+          said: "Computed it in 0.5 seconds.",
+          asked: [],
+        },
+      );
+    });
+
+    it("answers what a task asks", async () => {
+      assertEquals(await settle("multi_input"), {
+        kind: "task",
+        status: "completed",
+        said: "accept accept",
+        asked: ["task-update: Go on?", "task-update: What is your name?"],
+      });
+    });
+
+    it("answers before there is a task", async () => {
+      assertEquals(await settle("test_tool_with_task"), {
+        kind: "task",
+        status: "completed",
+        said: 'Hello, {"name":"Ann"}!',
+        asked: ["request-retry: What is your name?"],
+      });
+    });
+
+    it("is told of a task that has failed", async () => {
+      const { kind, status } = await settle("protocol_error_job");
+      assertEquals([kind, status], ["task", "failed"]);
+    });
+  });
+}

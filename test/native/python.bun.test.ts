@@ -1,0 +1,101 @@
+// The package for Python: its own tests, its wheel, and the programs of its README.
+
+import { afterAll, describe } from "bun:test";
+import { assertEquals, assertStringIncludes } from "@std/assert";
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { maybe } from "../support/skip.ts";
+import {
+  buildPrograms,
+  hasProgram,
+  program,
+  ROOT,
+  run,
+  said,
+  SHARED_LIBRARY,
+  sidecarOn,
+} from "./support.ts";
+
+const PACKAGE = join(ROOT, "ffi", "python");
+const missing = buildPrograms() ?? (hasProgram("python3") ? undefined : "there is no python3");
+const test = maybe(missing === undefined, missing ?? "");
+const folder = mkdtempSync(join(tmpdir(), "plue-python-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const env = {
+  PLUE_LIBRARY: SHARED_LIBRARY,
+  PLUE_SIDECAR: program(join(folder, "sidecar"), sidecarOn("bun")),
+  PLUE_TOOLS: join(ROOT, "test", "native", "tools.ts"),
+  PYTHONDONTWRITEBYTECODE: "1",
+  PYTHONPATH: PACKAGE,
+};
+
+async function python(
+  args: readonly string[],
+  more: { readonly [name: string]: string } = {},
+): Promise<string> {
+  const outcome = await run(["python3", ...args], { env: { ...env, ...more } });
+  assertEquals(outcome.code, 0, said(outcome));
+  return outcome.stdout;
+}
+
+describe("the package for Python", () => {
+  test("passes its own tests", async () => {
+    const output = await python(["-W", "error", join(PACKAGE, "test", "test_plue.py")]);
+    console.log(output.trim());
+  });
+
+  test("has the version of libplue", () => {
+    const { version } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
+    const project = readFileSync(join(PACKAGE, "pyproject.toml"), "utf8");
+    assertStringIncludes(project, `\nversion = "${version}"\n`);
+  });
+
+  test("is packed into a wheel that brings libplue along", async () => {
+    const wheel = (await python([join(PACKAGE, "build_wheel.py"), folder])).trim();
+    const installed = join(folder, "installed");
+    // An installer unpacks a wheel, and does nothing else with this one.
+    await python(["-m", "zipfile", "-e", join(folder, wheel), installed]);
+    const script = `import plue; print(plue.__file__, plue.call("echo", {"from": "a wheel"}))`;
+    const output = await python(["-c", script], { PYTHONPATH: installed, PLUE_LIBRARY: "" });
+    assertEquals(output, `${installed}/plue/__init__.py {'from': 'a wheel'}\n`);
+  });
+
+  test("is installed by pip, without a network", async () => {
+    const { code } = await run(["python3", "-m", "pip", "--version"]);
+    if (code !== 0) return;
+    const source = join(folder, "source");
+    const target = join(folder, "by-pip");
+    cpSync(PACKAGE, source, { recursive: true });
+    await python(
+      ["-m", "pip", "install", "--quiet", "--no-index", "--target", target, source],
+      { PLUE_LIBRARY: "", PIP_DISABLE_PIP_VERSION_CHECK: "1", PYTHONPATH: "" },
+    );
+    const output = await python(["-c", "import plue; print(plue.call('echo'))"], {
+      PYTHONPATH: target,
+    });
+    assertEquals(output, "{}\n");
+  });
+});
+
+describe("ffi/python/README.md", () => {
+  const readme = readFileSync(join(PACKAGE, "README.md"), "utf8");
+  const programs = [...readme.matchAll(/```python\n([^]*?)```/g)].map(([, text = ""]) => text);
+  const printed: readonly RegExp[] = [
+    /^\[.*'echo'.*\]\n\{'message': 'hello'\}\n.*no such tool UNKNOWN_TOOL\n$/,
+    /^1000\n$/,
+    /^\{'sum': 5\}\n$/,
+    /^$/,
+  ];
+
+  programs.forEach((text, i) =>
+    test(`says what works, program ${i + 1}`, async () => {
+      const file = join(folder, `readme_${i}.py`);
+      writeFileSync(file, text.replace('tools="tools.ts", ', ""));
+      assertEquals((await python([file])).replace(printed[i] ?? /$^/, ""), "");
+    })
+  );
+
+  test("has four programs", () => assertEquals(programs.length, printed.length));
+});

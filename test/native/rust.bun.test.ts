@@ -1,0 +1,49 @@
+// The crates for Rust: their tests, which include the programs of their README.
+
+import { afterAll, describe } from "bun:test";
+import { assertEquals, assertStringIncludes } from "@std/assert";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { maybe } from "../support/skip.ts";
+import {
+  BUILD,
+  buildPrograms,
+  hasProgram,
+  program,
+  ROOT,
+  run,
+  said,
+  sidecarOn,
+} from "./support.ts";
+
+const WORKSPACE = join(ROOT, "ffi", "rust");
+const missing = buildPrograms() ?? (hasProgram("cargo") ? undefined : "there is no cargo");
+const test = maybe(missing === undefined, missing ?? "");
+const folder = mkdtempSync(join(tmpdir(), "plue-rust-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+describe("the crates for Rust", () => {
+  test("pass their tests, and compile without a warning", async () => {
+    const manifest = join(WORKSPACE, "Cargo.toml");
+    const command = ["cargo", "test", "--quiet", "--offline", "--locked"];
+    const outcome = await run([...command, "--manifest-path", manifest, "--", "--nocapture"], {
+      env: {
+        CARGO_TARGET_DIR: join(folder, "target"),
+        LD_LIBRARY_PATH: BUILD,
+        PLUE_LIB_DIR: BUILD,
+        PLUE_SIDECAR: program(join(folder, "sidecar"), sidecarOn("bun")),
+        PLUE_TOOLS: join(ROOT, "test", "native", "tools.ts"),
+        RUSTFLAGS: "-D warnings",
+      },
+    });
+    assertEquals(outcome.code, 0, said(outcome));
+    console.log(/1000 calls .*/.exec(outcome.stdout)?.[0]);
+  });
+
+  maybe(true, "")("have the version of libplue", () => {
+    const { version } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
+    const manifest = readFileSync(join(WORKSPACE, "Cargo.toml"), "utf8");
+    assertStringIncludes(manifest, `\nversion = "${version}"\n`);
+  });
+});

@@ -1,0 +1,273 @@
+/**
+ * Tools that frameworks run themselves, run by the frameworks: both versions of the AI SDK,
+ * LangChain's agent with both versions of its core, and the OpenAI Agents SDK.
+ *
+ * @module
+ */
+
+import {
+  Agent,
+  type Model,
+  type ModelResponse,
+  Runner,
+  setTracingDisabled,
+  Usage,
+} from "@openai/agents-core";
+import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
+import { generateText, stepCountIs, streamText } from "ai";
+import {
+  generateText as generateText6,
+  stepCountIs as stepCountIs6,
+  streamText as streamText6,
+} from "ai6";
+import { MockLanguageModelV3, simulateReadableStream as simulate6 } from "ai6/test";
+import { MockLanguageModelV4, simulateReadableStream } from "ai/test";
+import { describe, it } from "bun:test";
+import {
+  AIMessage,
+  createAgent,
+  fakeModel,
+  type StructuredTool,
+  tool,
+  ToolMessage,
+} from "langchain";
+import { convertToOpenAITool } from "@langchain/core/utils/function_calling";
+import { ToolMessage as ToolMessage14 } from "langchain-core-14/messages";
+import { type StructuredTool as StructuredTool14, tool as tool14 } from "langchain-core-14/tools";
+import { convertToOpenAITool as convertToOpenAITool14 } from "langchain-core-14/utils/function_calling";
+import {
+  toAiSdkTools,
+  toLangChainTools,
+  toOpenAiAgentsTools,
+} from "../../src/adapters/frameworks/mod.ts";
+import { typeboxEngine } from "../../src/adapters/typebox/mod.ts";
+import { type DispatchContext, ToolDispatcher } from "../../src/execute/mod.ts";
+import { exportTools } from "../../src/formats/mod.ts";
+import { buildToolset } from "../../src/select/mod.ts";
+import { defineTool } from "../../src/tool/mod.ts";
+
+const seen: (string | undefined)[] = [];
+const add = defineTool({
+  namespace: "math",
+  name: "add",
+  description: "Adds two numbers.",
+  parameters: {
+    type: "object",
+    properties: { a: { type: "number" }, b: { type: "number" }, note: { type: "string" } },
+    required: ["a", "b"],
+  },
+  execute: ({ a, b, note }, { callId }) => {
+    seen.push(callId);
+    return { sum: a + b, noted: note !== undefined };
+  },
+});
+const divide = defineTool({
+  namespace: "math",
+  name: "divide",
+  description: "Divides.",
+  execute: () => {
+    throw new Error("by zero");
+  },
+});
+const toolset = buildToolset([add, divide]);
+const dispatcher = new ToolDispatcher(toolset, { engine: typeboxEngine() });
+const context: DispatchContext = { sessionId: "s1" };
+const RIGHT = '{"a":1,"b":2}';
+/** One right call, one whose arguments do not fit, and one that fails. */
+const CALLS = [
+  ["c1", "math__add", RIGHT],
+  ["c2", "math__add", '{"a":1}'],
+  ["c3", "math__divide", "{}"],
+] as const;
+const WRONG = 'Cannot call "math__add": ';
+const THREW = 'Cannot call "math__divide": the tool threw: by zero';
+
+describe("toAiSdkTools()", () => {
+  const usage = {
+    inputTokens: { total: 1, noCache: 1, cacheRead: 0, cacheWrite: 0 },
+    outputTokens: { total: 1, text: 1, reasoning: 0 },
+  };
+  const calls = CALLS.map(([toolCallId, toolName, input]) => ({
+    type: "tool-call" as const,
+    toolCallId,
+    toolName,
+    input,
+  }));
+  const asks = {
+    content: calls,
+    finishReason: { unified: "tool-calls" as const, raw: "tool_calls" },
+    usage,
+    warnings: [],
+  };
+  const done = { unified: "stop" as const, raw: "stop" };
+  const answers = {
+    content: [{ type: "text" as const, text: "3" }],
+    finishReason: done,
+    usage,
+    warnings: [],
+  };
+  const asking = [
+    ...calls,
+    { type: "finish" as const, finishReason: asks.finishReason, usage },
+  ];
+  const answering = [
+    { type: "text-start" as const, id: "t" },
+    { type: "text-delta" as const, id: "t", delta: "3" },
+    { type: "text-end" as const, id: "t" },
+    { type: "finish" as const, finishReason: done, usage },
+  ];
+
+  /** What the model was told of its calls. */
+  function told(prompt: unknown): void {
+    const [last] = (prompt as { content: { toolCallId: string; output: unknown }[] }[]).slice(-1);
+    const outputs = last?.content.map(({ output }) => output as { type: string; value: unknown });
+    assertEquals(outputs?.[0], { type: "json", value: { sum: 3, noted: false } });
+    assertEquals(outputs?.map(({ type }) => type), ["json", "error-text", "error-text"]);
+    assertStringIncludes(String(outputs?.[1]?.value), WRONG);
+    assertStringIncludes(String(outputs?.[2]?.value), THREW);
+  }
+
+  it("makes tools that ai 7 runs", async () => {
+    const model = new MockLanguageModelV4({ doGenerate: [asks, answers] });
+    const tools = toAiSdkTools(toolset, { dispatcher, context });
+    const { text } = await generateText({ model, tools, prompt: "?", stopWhen: stepCountIs(3) });
+    assertEquals(text, "3");
+    told(model.doGenerateCalls[1]?.prompt);
+    assert(seen.includes("c1"));
+  });
+
+  it("makes tools that ai 7 runs while it streams", async () => {
+    const model = new MockLanguageModelV4({
+      doStream: [
+        { stream: simulateReadableStream({ chunks: asking }) },
+        { stream: simulateReadableStream({ chunks: answering }) },
+      ],
+    });
+    const tools = toAiSdkTools(toolset, { dispatcher });
+    const run = streamText({ model, tools, prompt: "?", stopWhen: stepCountIs(3) });
+    assertEquals(await run.text, "3");
+    told(model.doStreamCalls[1]?.prompt);
+  });
+
+  it("makes tools that ai 6 runs", async () => {
+    const model = new MockLanguageModelV3({ doGenerate: [asks, answers] });
+    const tools = toAiSdkTools(toolset, { dispatcher });
+    const { text } = await generateText6({ model, tools, prompt: "?", stopWhen: stepCountIs6(3) });
+    assertEquals(text, "3");
+    told(model.doGenerateCalls[1]?.prompt);
+  });
+
+  it("makes tools that ai 6 runs while it streams", async () => {
+    const model = new MockLanguageModelV3({
+      doStream: [
+        { stream: simulate6({ chunks: asking }) },
+        { stream: simulate6({ chunks: answering }) },
+      ],
+    });
+    const tools = toAiSdkTools(toolset, { dispatcher });
+    const run = streamText6({ model, tools, prompt: "?", stopWhen: stepCountIs6(3) });
+    assertEquals(await run.text, "3");
+    told(model.doStreamCalls[1]?.prompt);
+  });
+});
+
+describe("toLangChainTools()", () => {
+  const kit = { tool, ToolMessage };
+  const asked = CALLS.map(([id, name, text]) => ({ id, name, args: JSON.parse(text) }));
+
+  it("makes tools that an agent runs, and answers failures", async () => {
+    const model = fakeModel().respondWithTools([asked[0], asked[2]].map((call) => call as never))
+      .respond(new AIMessage("3"));
+    const tools = toLangChainTools(toolset, { dispatcher, context, ...kit });
+    const agent = createAgent({ model, tools });
+    const { messages } = await agent.invoke({ messages: [{ role: "user", content: "?" }] });
+    assertEquals(messages.at(-1)?.content, "3");
+    const answers = messages.filter((message) => ToolMessage.isInstance(message));
+    assertEquals(
+      answers.map(({ tool_call_id, status, content }) => [tool_call_id, status, content]),
+      [["c1", "success", '{"sum":3,"noted":false}'], ["c3", "error", THREW]],
+    );
+  });
+
+  it("has arguments that do not fit refused by LangChain, and the agent goes on", async () => {
+    const model = fakeModel().respondWithTools([asked[1] as never]).respond(new AIMessage("sorry"));
+    const tools = toLangChainTools(toolset, { dispatcher, ...kit });
+    const { messages } = await createAgent({ model, tools })
+      .invoke({ messages: [{ role: "user", content: "?" }] });
+    const [answer] = messages.filter((message) => ToolMessage.isInstance(message));
+    assertEquals(answer?.status, "error");
+    assertStringIncludes(String(answer?.content), "math__add");
+  });
+
+  it("throws outside of an agent, where there is no message", async () => {
+    // By its type, `tool` makes one of two kinds of tools; it makes the one kind of JSON schemas.
+    const [one, other] = toLangChainTools(toolset, { dispatcher, ...kit }) as StructuredTool[];
+    assertEquals(await one?.invoke({ a: 1, b: 2 }), '{"sum":3,"noted":false}');
+    await assertRejects(async () => void await other?.invoke({}), Error, THREW);
+  });
+
+  it("makes tools of core 1.4 too, which writes to what it is given", async () => {
+    const kit14 = { tool: tool14, ToolMessage: ToolMessage14 };
+    const [one] = toLangChainTools(toolset, { dispatcher, ...kit14 }) as StructuredTool14[];
+    const answer: unknown = await one?.invoke(
+      { type: "tool_call", id: "c1", name: "math__add", args: { a: 1, b: 2 } } as never,
+    );
+    assert(ToolMessage14.isInstance(answer));
+    assertEquals([answer.status, answer.content], ["success", '{"sum":3,"noted":false}']);
+    for (const convert of [convertToOpenAITool, convertToOpenAITool14]) {
+      const plain = exportTools(toolset, "langchain").tools.map((one) => convert(one));
+      assertEquals<unknown>(plain, exportTools(toolset, "openai.chat").tools);
+    }
+  });
+});
+
+describe("toOpenAiAgentsTools()", () => {
+  setTracingDisabled(true);
+  const reply = (output: ModelResponse["output"]): ModelResponse => ({
+    usage: new Usage(),
+    output,
+  });
+
+  it("makes tools that an agent runs, and answers failures", async () => {
+    const replies = [
+      reply(CALLS.map(([callId, name, text]) => ({
+        type: "function_call",
+        callId,
+        name,
+        status: "completed",
+        // Strict mode makes of an optional argument one that may be null.
+        arguments: text === RIGHT ? '{"a":1,"b":2,"note":null}' : text,
+      }))),
+      reply([{
+        type: "message",
+        role: "assistant",
+        status: "completed",
+        content: [{ type: "output_text", text: "3" }],
+      }]),
+    ];
+    const inputs: unknown[] = [];
+    const model: Model = {
+      getResponse: (request) => {
+        inputs.push(request.input);
+        const next = replies.shift();
+        return next === undefined ? Promise.reject(new Error("no reply")) : Promise.resolve(next);
+      },
+      getStreamedResponse: () => {
+        throw new Error("not streamed");
+      },
+    };
+    const tools = toOpenAiAgentsTools(toolset, { dispatcher, context });
+    assertEquals(tools.map(({ name, strict }) => [name, strict]), [
+      ["math__add", true],
+      ["math__divide", true],
+    ]);
+    const agent = new Agent({ name: "a", instructions: "i", model, tools });
+    const { finalOutput } = await new Runner().run(agent, "1 + 2?");
+    assertEquals(finalOutput, "3");
+    const outputs = (inputs[1] as { type: string; output: { text: string } }[])
+      .filter(({ type }) => type === "function_call_result").map(({ output }) => output.text);
+    assertEquals(outputs[0], '{"sum":3,"noted":false}');
+    assertStringIncludes(outputs[1] ?? "", `Error (invalid_arguments): ${WRONG}`);
+    assertEquals(outputs[2], `Error (threw): ${THREW}`);
+  });
+});

@@ -1,0 +1,81 @@
+import { assert, assertEquals } from "@std/assert";
+import { describe, it } from "bun:test";
+import fc from "fast-check";
+import { readPartialJson } from "../../../src/formats/partial_json.ts";
+import { isObject } from "../../../src/tool/mod.ts";
+
+// The same cases on every runtime and in every run. To search for new ones, leave the seed out.
+fc.configureGlobal({ seed: 20261122 });
+
+/** Whether `whole` may be what `part` becomes when more comes. */
+function begins(part: unknown, whole: unknown): boolean {
+  if (typeof part === "string" && typeof whole === "string") return whole.startsWith(part);
+  if (Array.isArray(part)) {
+    return Array.isArray(whole) && part.every((item, at) => begins(item, whole[at]));
+  }
+  if (isObject(part)) {
+    return isObject(whole) &&
+      Object.keys(part).every((name) =>
+        Object.hasOwn(whole, name) && begins(part[name], whole[name])
+      );
+  }
+  return Object.is(part, whole);
+}
+
+describe("readPartialJson()", () => {
+  it("reads of every beginning what stays true for the whole", () => {
+    fc.assert(
+      fc.property(fc.jsonValue({ maxDepth: 4 }), fc.boolean(), (value, spaced) => {
+        const whole = JSON.parse(JSON.stringify(value));
+        const text = JSON.stringify(value, null, spaced ? 2 : undefined);
+        let before: unknown;
+        for (let end = 0; end <= text.length; end++) {
+          const part = readPartialJson(text.slice(0, end));
+          if (part === undefined) {
+            assertEquals(before, undefined);
+            continue;
+          }
+          assert(begins(part, whole), `${text.slice(0, end)} gave ${JSON.stringify(part)}`);
+          assert(before === undefined || begins(before, part));
+          before = part;
+        }
+        // A number may go on for as long as nothing follows it.
+        assertEquals(readPartialJson(`${text} `), whole);
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  const CASES: readonly (readonly [text: string, value: unknown])[] = [
+    ["", undefined],
+    [" ", undefined],
+    ["12", undefined],
+    ["tru", undefined],
+    ['"', ""],
+    ['"a\\', "a"],
+    ['"a\\u00', "a"],
+    ['"a\\ud83d', "a"],
+    ["{", {}],
+    ['{"a', {}],
+    ['{"a"', {}],
+    ['{"a":', {}],
+    ['{"a":1', {}],
+    ['{"a":1,', { a: 1 }],
+    ['{"a":[1,2', { a: [1] }],
+    ['{"a":"x","__proto__":{"b":"y', { a: "x", ["__proto__"]: { b: "y" } }],
+    ['{"a":"x"} and more', { a: "x" }],
+    ['{"a":"x" "b":1}', { a: "x" }],
+    ["[,1]", []],
+    ['{"text":"two\nlines', { text: "two\nlines" }],
+  ];
+  for (const [text, value] of CASES) {
+    it(`reads ${JSON.stringify(text)} as ${JSON.stringify(value)}`, () => {
+      assertEquals(readPartialJson(text), value as never);
+    });
+  }
+
+  it("reads 64 levels, and ends on more", () => {
+    const value = readPartialJson("[".repeat(100_000));
+    assertEquals(JSON.stringify(value).length, 2 * 65);
+  });
+});
