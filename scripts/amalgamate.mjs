@@ -1,9 +1,8 @@
 // `node scripts/amalgamate.mjs [folder]`: writes libplue as two files, `plue.c` and `plue.h`, for
-// projects that add it to their own sources. The files of `ffi/src` share no name, so this only puts
-// them one after the other.
+// projects that add it to their own sources.
 
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import process from "node:process";
 
 const FFI = join(import.meta.dirname, "..", "ffi");
@@ -33,13 +32,43 @@ function inline(path, done) {
   });
 }
 
-const folder = process.argv[2] ?? join(FFI, "build", "amalgamation");
+/** The functions and variables that a file keeps to itself. */
+function ownNames(text) {
+  const lines = text.match(/^(?:static |\} \w).*$/gm) ?? [];
+  return new Set(lines.map((line) => /(\w+)(?:\(|\[| =|;| PLUE_GUARDED)/.exec(line)?.[1] ?? ""));
+}
+
+const listed = (ending) =>
+  readdirSync(SOURCES).filter((name) => name.endsWith(ending)).sort()
+    .map((name) => join(SOURCES, name));
 const done = new Set(["plue.h"]);
-const files = readdirSync(SOURCES).filter((name) => name.endsWith(".c")).sort();
+const headers = listed(".h").filter((path) => !done.has(basename(path)))
+  .map((path) => done.has(basename(path)) ? "" : inline(path, done.add(basename(path))));
+const bodies = listed(".c").map((path) => ({
+  name: basename(path, ".c"),
+  text: inline(path, done),
+}));
+const owners = new Map();
+for (const { text } of bodies) {
+  for (const name of ownNames(text)) owners.set(name, (owners.get(name) ?? 0) + 1);
+}
+
+/** Words; and as one piece: text, comments, the members of structs and where they are used. */
+const PIECES =
+  /\bstruct(?: \w+)? \{[^}]*\}|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|\/\*[^]*?\*\/|(?:\.|->)\w+|\w+/g;
+
+/** A file whose names that another has, too, begin with its own name. */
+function section({ name: file, text }) {
+  const own = ownNames(text);
+  const renamed = text.replace(
+    PIECES,
+    (word) => own.has(word) && owners.get(word) > 1 ? `${file}_${word}` : word,
+  );
+  return `/* ${"-".repeat(80 - file.length)} ${file}.c */\n\n${renamed}`;
+}
+
+const folder = process.argv[2] ?? join(FFI, "build", "amalgamation");
 mkdirSync(folder, { recursive: true });
 writeFileSync(join(folder, "plue.h"), readFileSync(join(PUBLIC, "plue.h")));
-writeFileSync(
-  join(folder, "plue.c"),
-  [HEAD, ...files.map((name) => inline(join(SOURCES, name), done))].join("\n"),
-);
+writeFileSync(join(folder, "plue.c"), [HEAD, ...headers, ...bodies.map(section)].join("\n"));
 console.log(`Wrote plue.c and plue.h to ${folder}`);

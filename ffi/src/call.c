@@ -136,8 +136,9 @@ void plue_call_finish(struct plue_call *call, struct plue_outcome outcome,
     set_news(call, PLUE_CALL_DONE, wakeups);
 }
 
-void plue_calls_hand_over(uint64_t generation) {
+bool plue_calls_hand_over(uint64_t generation) {
     struct plue_wakeups wakeups = {.count = 0};
+    bool is_found = false;
     plue_lock();
     /* The newest first: it will read for longest. */
     for (uint64_t i = 0; i < BUCKETS; i++) {
@@ -148,11 +149,13 @@ void plue_calls_hand_over(uint64_t generation) {
         }
         if (call != NULL) {
             set_news(call, PLUE_CALL_LEAD, &wakeups);
+            is_found = true;
             break;
         }
     }
     plue_unlock();
     plue_wakeups_carry_out(&wakeups);
+    return is_found;
 }
 
 void plue_calls_fail(uint64_t generation, const char *code, const char *message) {

@@ -27,11 +27,11 @@ enum {
     PLUE_CALL_DONE = 1, /* the call has ended; from then on its own thread alone uses it */
     PLUE_CALL_EVENTS = 2,
     PLUE_CALL_ABORTED = 4,
-    PLUE_CALL_LEAD = 8,    /* it is its turn to read the sidecar's socket */
-    PLUE_CALL_INVOKED = 64, /* a tool of this program is to run on this thread */
+    PLUE_CALL_INVOKED = 8, /* a tool of this program is to run on this thread */
+    PLUE_CALL_LEAD = 16,   /* it is its turn to read the sidecar's socket */
     /* What the thread does. */
-    PLUE_CALL_WAITS = 16,  /* it sleeps on the word, or is about to */
-    PLUE_CALL_LEADS = 32,  /* it reads the sidecar's socket */
+    PLUE_CALL_WAITS = 32, /* it sleeps on the word, or is about to */
+    PLUE_CALL_LEADS = 64, /* it reads the sidecar's socket */
 };
 
 struct plue_invocation;
@@ -98,8 +98,9 @@ void plue_call_finish(struct plue_call *call, struct plue_outcome outcome,
 bool plue_call_add_event(struct plue_call *call, struct plue_event *event,
                          struct plue_wakeups *wakeups) PLUE_LOCKED;
 
-/* Has one of the peer's callers that sleep read the socket, because nobody does. */
-void plue_calls_hand_over(uint64_t generation) PLUE_UNLOCKED;
+/* Has one of the peer's callers that sleep read the socket, because nobody does. Returns false if
+ * none sleeps. */
+bool plue_calls_hand_over(uint64_t generation) PLUE_UNLOCKED;
 
 /* Ends all calls of a peer with a failure. */
 void plue_calls_fail(uint64_t generation, const char *code, const char *message) PLUE_LOCKED;

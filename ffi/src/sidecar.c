@@ -159,12 +159,11 @@ bool plue_sidecar_lead(struct plue_sidecar *sidecar, const atomic_uint *word, un
     if (!plue_inbox_lead(inbox, &sidecar->peer, word, value, at_ms)) {
         return false;
     }
-    if (atomic_load(&inbox->has_ended) || atomic_load(&inbox->has_failed)) {
-        poke(sidecar);
-    }
     /* Beside this call and the sidecar being the current one: another call. */
-    if (atomic_load(&sidecar->references) > 2) {
-        plue_calls_hand_over(sidecar->peer.generation);
+    bool is_for_others = atomic_load(&sidecar->references) > 2;
+    bool is_read = !is_for_others || plue_calls_hand_over(sidecar->peer.generation);
+    if (!is_read || atomic_load(&inbox->has_ended) || atomic_load(&inbox->has_failed)) {
+        poke(sidecar); /* the sidecar's thread reads for calls that no thread waits for */
     }
     return true;
 }
@@ -217,7 +216,7 @@ static void drain_pokes(struct plue_sidecar *sidecar) {
 }
 
 /* What the thread waits for. */
-enum { SOCKET, POKE, NEWS, OUTPUT, STANDARD_ERROR, WAITS };
+enum { SOCKET, POKE, NEWS, PRINTED, STANDARD_ERROR, WAITS };
 
 /* Waits until there is something to do: fills in `waits`. Returns false when the deadline has
  * passed. `callers_read`: the socket is left to them. */
@@ -242,7 +241,7 @@ static bool wait_for_work(struct plue_sidecar *sidecar, const struct deadline *d
     waits[SOCKET] = (struct pollfd){sidecar->socket, events, 0};
     waits[POKE] = (struct pollfd){sidecar->poke[0], POLLIN, 0};
     waits[NEWS] = (struct pollfd){plue_process_news(sidecar->process), POLLIN, 0};
-    waits[OUTPUT] = (struct pollfd){sidecar->output.from, POLLIN, 0};
+    waits[PRINTED] = (struct pollfd){sidecar->output.from, POLLIN, 0};
     waits[STANDARD_ERROR] = (struct pollfd){prints ? sidecar->output.to : -1, POLLOUT, 0};
     if (poll(waits, WAITS, timeout) < 0) {
         for (int i = 0; i < WAITS; i++) {
@@ -297,7 +296,7 @@ static void exchange(struct plue_sidecar *sidecar, struct ending *ending) {
         if (waits[POKE].revents != 0) {
             drain_pokes(sidecar);
         }
-        if (waits[OUTPUT].revents != 0) {
+        if (waits[PRINTED].revents != 0) {
             plue_output_read(&sidecar->output);
         }
         if (waits[STANDARD_ERROR].revents != 0) {

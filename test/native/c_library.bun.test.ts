@@ -3,7 +3,7 @@
 
 import { afterAll, beforeAll, describe } from "bun:test";
 import { assertEquals, assertStringIncludes } from "@std/assert";
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
@@ -236,9 +236,9 @@ describe("plue.c and plue.h", () => {
     const script = join(ROOT, "scripts", "amalgamate.mjs");
     await succeed(["node", script, folder]);
     const suite = join(folder, "suite");
-    const sources = ["suite_main.c", "suite.c", "suite_events.c", "check.c"].map((name) =>
-      join(FFI, "test", name)
-    );
+    const sources = readdirSync(join(FFI, "test"))
+      .filter((name) => /^(suite(?!_library).*|check)\.c$/.test(name))
+      .map((name) => join(FFI, "test", name));
     const flags = ["-std=c11", ...WARNINGS, "-O2", "-pthread", "-fno-asynchronous-unwind-tables"];
     const plue = join(folder, "plue.o");
     await succeed(["cc", ...flags, "-c", join(folder, "plue.c"), "-o", plue]);

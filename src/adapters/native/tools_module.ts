@@ -6,6 +6,7 @@
 
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
+import { stripVTControlCharacters } from "node:util";
 import type { CallTasks } from "../../execute/durable/mod.ts";
 import {
   ToolDispatcher,
@@ -101,20 +102,19 @@ interface LoadError {
 /** Why a module cannot be loaded, with the file and the line if the runtime says them. */
 function whyNotLoaded(error: unknown): string {
   if (typeof error !== "object" || error === null) return String(error);
-  const { errors = [], position, stack = "" } = error as LoadError;
-  if (errors.length > 0) {
+  const { errors, position, stack } = error as LoadError;
+  if (Array.isArray(errors) && errors.length > 0) {
     const more = errors.length > MAX_MISTAKES ? `; and ${errors.length - MAX_MISTAKES} more` : "";
     return errors.slice(0, MAX_MISTAKES).map(whyNotLoaded).join("; ") + more;
   }
-  // Bun's mistakes are no instances of Error.
-  const message = String((error as { readonly message?: unknown }).message).replace(COLOURS, "");
+  // Bun's mistakes are no instances of Error; Deno's messages are coloured.
+  const { message: coloured = error } = error as { readonly message?: unknown };
+  const message = stripVTControlCharacters(String(coloured));
   if (position) return `${position.file}:${position.line}:${position.column}: ${message}`;
-  const place = /^\/.{1,4096}:\d+$/m.exec(stack.slice(0, stack.indexOf("\n") + 1))?.[0];
+  const [first = ""] = String(stack).split("\n", 1);
+  const place = /^\/.{1,4096}:\d+$/.exec(first)?.[0];
   return place === undefined ? message : `${place}: ${message}`;
 }
-
-/** Deno colours its messages. The escape character is no part of a pattern as linters want it. */
-const COLOURS = new RegExp(`${String.fromCharCode(27)}\\[[0-9;]{0,16}m`, "g");
 
 /** The registry that a module exports, as "registry" or by default. */
 export function registryIn(module: Readonly<Record<string, unknown>>): ToolRegistry | undefined {
