@@ -90,6 +90,7 @@ ${exitCodesHelp()}`,
   ))).option("-p, --port <port>", "where to listen, 0 for any free port (PORT, or 8787)")
     .option("--host <host>", "the address to listen on (HOST, or 127.0.0.1)")
     .option("--state <folder>", "keep calls that wait, tasks and idempotency keys in a folder")
+    .option("--bridge", "show MCP clients three tools that find, describe and call the others")
     .option("--stdio", "serve MCP on standard input and output, for desktop clients")
     .option("--no-watch", "do not load the tools again when their files change")
     .addHelpText(

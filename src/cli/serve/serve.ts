@@ -12,7 +12,7 @@ import {
 } from "../../adapters/hono/mod.ts";
 import { createMcpEndpoint } from "../../adapters/mcp/mod.ts";
 import { ToolDispatcher } from "../../adapters/typebox/mod.ts";
-import { fitBudget } from "../../finding/mod.ts";
+import { createToolBridge, fitBudget } from "../../finding/mod.ts";
 import * as formats from "../../formats/mod.ts";
 import type { Selection, ToolPolicy } from "../../select/mod.ts";
 import { describeThrown } from "../../tool/mod.ts";
@@ -33,6 +33,7 @@ export interface ServeFlags extends SourceFlags, SelectionFlags {
   readonly host?: string;
   readonly stdio?: boolean;
   readonly state?: string;
+  readonly bridge?: boolean;
   readonly watch: boolean;
 }
 
@@ -60,6 +61,7 @@ export async function serve(
   const mcp = createMcpEndpoint(loaded.registry, {
     ...access,
     tasks: state.tasks,
+    ...(flags.bridge === true ? { tools: "bridge" as const } : {}),
     name: "plue",
     version: VERSION,
   });
@@ -75,6 +77,7 @@ export async function serve(
     ...access,
     tasks: state.tasks,
     explorer,
+    bridge: createToolBridge,
     formats: serveFormats(formats, { fitBudget, openapi: { title: "plue" } }),
     ...(settings.token === undefined ? { openExplain: true } : {}),
   });
