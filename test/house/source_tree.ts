@@ -10,7 +10,16 @@ import { join, relative, sep } from "node:path";
 const ROOT = join(import.meta.dirname, "../..");
 
 /** What npm, the builds and git put into the folders; not written by people. */
-const NOT_OURS = new Set(["node_modules", ".git", "dist", "coverage", "bin", "target", ".build"]);
+const NOT_OURS = new Set([
+  "node_modules",
+  ".git",
+  "dist",
+  "build",
+  "coverage",
+  "bin",
+  "target",
+  ".build",
+]);
 
 /** Paths of the files below `folder` of which `choose` says yes, from the root, with `/`. */
 export function filesBelow(
