@@ -297,8 +297,17 @@ describe("a host that ends without plue_shutdown()", () => {
     "crashes": ["crash"],
     "becomes another program by exec()": ["exec"],
   };
-  for (const [how, args] of Object.entries(ways)) {
-    onLinux(
+  const ofRoot = {
+    "has dropped its privileges, and is killed": ["drop-kill", spinning],
+    "has dropped its privileges, and calls exit()": ["drop-exit"],
+    "has dropped its privileges, and calls plue_shutdown()": ["drop-shutdown", spinning],
+  };
+  const asRoot = maybe(
+    missing === undefined && process.platform === "linux" && process.getuid?.() === 0,
+    missing ?? "it takes root, and Linux",
+  );
+  for (const [how, args] of Object.entries({ ...ways, ...ofRoot })) {
+    (how in ofRoot ? asRoot : onLinux)(
       `takes everything that its tools have started along when it ${how}`,
       async () => {
         const outcome = await run([join(PROGRAMS, "orphan"), ...args], {
