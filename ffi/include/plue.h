@@ -320,9 +320,9 @@ typedef struct {
     /* Which tools this process sees: "role", "scopes", "context" (what is available) and others; and
      * how tools are configured: "config", by id. NULL is "{}". An unknown field is an error. */
     const char *config_json;
-    /* The program that runs the tools, and its arguments, up to a NULL. Default: $PLUE_SIDECAR, else
-     * "plue-sidecar" beside libplue or where `make install` put it, else "bun", or "node", with the
-     * "plue-sidecar.js" there. Beside libplue is beside the program or plugin that it is linked into,
+    /* The program that runs the tools, and its arguments, up to a NULL. Default: $PLUE_SIDECAR (a
+     * program, or a script *.js), else "plue-sidecar" beside libplue or where `make install` put it,
+     * else the "plue-sidecar.js" there; scripts are run by "bun" or "node". Beside libplue is beside the program or plugin that it is linked into,
      * if it is linked statically. */
     const char *const *sidecar_argv;
     const char *sidecar_cwd;   /* the working directory of the sidecar; that of this process */

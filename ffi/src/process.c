@@ -520,7 +520,7 @@ static void explain(const char *where, const char *name, const char *reason, cha
                     size_t why_size) {
     snprintf(why, why_size, "Cannot start %s\"%.*s\"%s: %.*s", where,
              (int)plue_text_prefix(name, 100), name, *where == '\0' ? "" : " (sidecar_cwd)",
-             (int)plue_text_prefix(reason, 160), reason);
+             (int)plue_text_prefix(reason, 400), reason);
 }
 
 /* Waits until the program runs. Returns false with the reason. */
