@@ -563,8 +563,11 @@ struct plue_process *plue_process_start(const struct plue_launch *launch, uint64
         release(process);
         return NULL;
     }
-    if (launch->working_directory == NULL && plue_has_more_rights()) {
-        process->launch.working_directory = "/"; /* the caller chose the folder of this process */
+    char here[PATH_MAX];
+    plue_path_current(here);
+    if (launch->working_directory == NULL && (*here == '\0' || plue_has_more_rights())) {
+        /* The folder of this process was removed, or its caller chose it. */
+        process->launch.working_directory = "/";
     }
     atomic_fetch_add(&process->references, 1);
     int error = plue_thread_start(&process->keeper, run_keeper, process);

@@ -429,10 +429,24 @@ static void test_hostile_environment(void) {
     plue_shutdown();
 }
 
+/* What a sidecar prints that is never ready is the reason, whatever it prints. */
+static void test_last_words(void) {
+    const char *argv[] = {"/bin/sh", "-c", "printf 'a NUL: \\0 the reason' >&2; exit 3", NULL};
+    expect_lack((plue_options_t){.sidecar_argv = argv},
+                "The tool process ended (exit status 3): a NUL:   the reason");
+}
+
 /* The folder of this one has settings for the sidecar's runtime. */
 static void test_hostile_folder(void) {
     init_with((plue_options_t){.mode = PLUE_MODE_AUTO});
     expect_answer("variable", "{\"name\":\"PLUE_TEST_EVIL\"}", "\"\"");
+    plue_shutdown();
+}
+
+/* A host whose folder was removed has tools all the same. */
+static void test_folder_gone(void) {
+    init("", FOREVER_MS);
+    expect_answer("folder", "{}", "\"/\"");
     plue_shutdown();
 }
 
@@ -507,6 +521,8 @@ static const struct {
     {"half_a_field", test_half_a_field},
     {"no_environment", test_no_environment},
     {"hostile_folder", test_hostile_folder},
+    {"last_words", test_last_words},
+    {"folder_gone", test_folder_gone},
     {"relative_program", test_relative_program},
     {"relative_path_variable", test_relative_path_variable},
     {"relative_module", test_relative_module},

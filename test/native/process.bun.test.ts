@@ -84,6 +84,12 @@ describe("the sidecar's process", () => {
     () => pass([PROCESS, FAKE_SIDECAR, "large_host"]),
   );
 
+  withCompiler("begins in / where the host's folder was removed", () => {
+    const removed = join(folder, "removed");
+    mkdirSync(removed);
+    return pass(within(removed, `rmdir ../removed && exec ${PROCESS} ${FAKE_SIDECAR} folder_gone`));
+  });
+
   withCompiler(
     "is handed nothing of the environment that would run something else",
     () => pass([PROCESS, FAKE_SIDECAR, "hostile_environment"]),
@@ -180,6 +186,11 @@ describe("a host without a sidecar", () => {
   withCompiler(
     "says of a working directory that it is missing",
     () => pass(within(folder, "exec ./host - no_folder")),
+  );
+
+  withCompiler(
+    "says what the sidecar has printed that was never ready",
+    () => pass([PROCESS, "-", "last_words"]),
   );
 
   withCompiler(
