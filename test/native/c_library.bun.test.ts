@@ -212,8 +212,9 @@ describe("the C half", () => {
     stopped:
       "kills a sidecar that has stopped, also in the middle of a frame, after call_timeout_ms",
     unread_output:
-      "waits for no reader of what tools print, and says the end of it in the message about a crash",
+      "waits for no reader of what tools print, and says nothing of it in the message about a crash",
     dropped_output: "counts what it drops of what tools print",
+    two_users: "ends the tools when the last of several users calls plue_shutdown()",
     options: "checks its options, and takes those of older and newer callers",
   };
   for (const [name, does] of Object.entries(cases)) {
