@@ -109,6 +109,9 @@ export const listCalls: RouteAnswer = async ({ raw, server, caller: { principal 
     throw new RequestError("Cannot read the query: limit must be a whole number from 1 to 1000");
   }
   const cursor = query.get("cursor");
+  if (cursor !== null && !/^[\w-]{1,64}$/.test(cursor)) {
+    throw new RequestError("Cannot read the query: cursor must be the nextCursor of a page");
+  }
   return json(
     await server.tasks?.list({ principal, limit, ...(cursor !== null && { cursor }) }) ??
       { tasks: [] },

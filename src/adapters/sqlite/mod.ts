@@ -278,9 +278,9 @@ function storeIn(
         return true;
       });
     },
-    async *list(prefix) {
+    async *list(prefix, after = "") {
       if (prefix !== "") checkStoreKey(prefix);
-      for (let last = "";;) {
+      for (let last = after;;) {
         const row = await attempt(() => statements.next.get(last, prefix) as Row | undefined);
         if (row === undefined) return;
         last = row.key;

@@ -59,10 +59,13 @@ export interface CallStore {
   /** Deletes the value with that revision. Answers whether it was there. */
   delete(key: string, revision: number): Promise<boolean>;
   /**
-   * The entries whose keys begin with these whole words, in any order: `ticket.bob` has
-   * `ticket.bob.17` and not `ticket.bobby.1`; `""` has all. What changes meanwhile may be seen or not.
+   * The entries whose keys begin with these whole words: `ticket.bob` has `ticket.bob.17` and not
+   * `ticket.bobby.1`; `""` has all. They come in the order of their keys, by their characters' codes,
+   * and are read as they are taken. What changes meanwhile may be seen or not.
+   *
+   * @param after Leaves out this key and those before it.
    */
-  list(prefix: string): AsyncIterable<StoredEntry>;
+  list(prefix: string, after?: string): AsyncIterable<StoredEntry>;
 }
 
 /** How long a key may be, in characters. */

@@ -16,12 +16,14 @@ import {
   NO_LOG,
   numberFrom,
   type Question,
+  refuse,
   refuseOthers,
   systemClock,
   TIME_OVER,
   type Tool,
   type ToolFailure,
   ToolResult,
+  wholeFrom,
   within,
 } from "../../tool/mod.ts";
 import type { ToolDispatcher } from "../dispatcher.ts";
@@ -156,11 +158,16 @@ interface Run {
 
 /** Runs of a task whose processes died, at most. */
 const MAX_ATTEMPTS = 3;
+/** The last millisecond that an id has digits for, in the year 2527. */
+const END_OF_TIME = 2 ** 44 - 1;
 /** How often a change is tried while others change the record. */
 const MAX_CHANGES = 32;
 /** How often the end of a task is tried to be written. */
 const MAX_ENDINGS = 10;
-const ID = /^[\w-]{22}$/;
+/** How many bytes the records of a page may have together. */
+const MAX_PAGE_BYTES = 4_194_304;
+const ID = /^[0-9a-f]{11}[\w-]{22}$/;
+const CURSOR = /^[\w-]{1,64}$/;
 const ENCODER = new TextEncoder();
 const DECODER = new TextDecoder();
 
@@ -390,25 +397,31 @@ export class CallTasks {
     return this.#shown(after);
   }
 
-  /** The tasks of a principal, the newest first. */
+  /**
+   * The tasks of a principal, the newest first. A page ends early where its tasks are large.
+   *
+   * @throws {TypeError | RangeError} If the limit is no whole number from 1 on, or the cursor is not one
+   * that a page gave.
+   */
   async list({ principal, limit = 50, cursor }: TaskListOptions = {}): Promise<TaskList> {
-    const found: TaskRecord[] = [];
-    for await (
-      const { value } of atOnce(this.#store.list(`task.${await ownerDigest(principal)}`))
-    ) {
-      found.push(parse(value));
+    const action = "list tasks";
+    wholeFrom(1)(action, limit, "limit");
+    if (cursor !== undefined && !CURSOR.test(cursor)) {
+      refuse(action, "the cursor must be the nextCursor of a page");
     }
-    const place = ({ createdAt, id }: TaskRecord): string =>
-      `${String(createdAt).padStart(15, "0")}.${id}`;
-    const rest = found.map((record) => [place(record), record] as const)
-      .sort(([a], [b]) => a < b ? 1 : -1)
-      .filter(([at]) => cursor === undefined || at < cursor);
-    const page = rest.slice(0, Math.max(1, limit));
-    const tasks = page.map(([, record]) => this.#shown(this.#judged(record)));
-    const [last] = page.at(-1) ?? [];
-    return page.length < rest.length && last !== undefined
-      ? { tasks, nextCursor: last }
-      : { tasks };
+    const owned = `task.${await ownerDigest(principal)}`;
+    const after = cursor === undefined ? undefined : `${owned}.${cursor}`;
+    const tasks: TaskState[] = [];
+    let bytes = 0;
+    for await (const { value } of atOnce(this.#store.list(owned, after))) {
+      const last = tasks.at(-1);
+      bytes += value.byteLength;
+      if (last && (tasks.length === limit || bytes > MAX_PAGE_BYTES)) {
+        return { tasks, nextCursor: last.id };
+      }
+      tasks.push(this.#shown(this.#judged(parse(value))));
+    }
+    return { tasks };
   }
 
   /** The task now and after each change, until it has ended. Nothing for one that is not found. */
@@ -532,9 +545,10 @@ export class CallTasks {
   }
 
   #newRecord(tool: Tool, call: ToolCall, context: DispatchContext): TaskRecord {
-    const id = newId();
     const { principal = null, sessionId, messageId, idempotencyKey } = context;
     const now = this.#clock.timestamp();
+    // A store lists by key: the newer a task, the smaller the number that its id begins with.
+    const id = (END_OF_TIME - Math.floor(now)).toString(16).padStart(11, "0") + newId();
     return {
       ...{ version: 1, id, status: "working", tool: tool.id, callId: call.callId ?? id },
       ...{ createdAt: now, updatedAt: now, ttlMs: this.#ttlMs, principal },

@@ -272,10 +272,28 @@ describe("a task over HTTP", () => {
     assertEquals((await app.request(`${BASE}/calls`)).status, 200);
   });
 
+  it("is listed in pages, the newest first", async () => {
+    const ask = service({}, [{ name: "rm", description: "Deletes.", execute: () => "gone" }]);
+    const ids: string[] = [];
+    for (let index = 0; index < 3; index++) {
+      ids.push((await ask("POST", RUN, {}, ASYNC)).body.id);
+    }
+    const seen: string[] = [];
+    for (let query = "?limit=2"; query !== "";) {
+      const { body } = await ask("GET", `/calls${query}`);
+      seen.push(...body.tasks.map(({ id }: { id: string }) => id));
+      query = body.nextCursor === undefined ? "" : `?limit=2&cursor=${body.nextCursor}`;
+    }
+    assertEquals(seen, ids.toSorted());
+    assertEquals((await ask("GET", "/calls", undefined, { "x-user": "bob" })).body.tasks, []);
+  });
+
   it("is refused for an unknown tool, wrong arguments and a wrong query", async () => {
     const ask = service();
     assertEquals((await ask("POST", "/tools/none/execute", {}, ASYNC)).status, 404);
-    for (const query of ["?limit=0", "?limit=x", "?limit=1001", "?who=ann"]) {
+    for (
+      const query of ["?limit=0", "?limit=x", "?limit=1001", "?who=ann", "?cursor=", "?cursor=a.b"]
+    ) {
       assertEquals((await ask("GET", `/calls${query}`)).status, 400);
     }
     const task = await ask("POST", RUN, { arguments: { path: 7 } }, ASYNC);

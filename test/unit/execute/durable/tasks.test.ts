@@ -467,6 +467,54 @@ describe("callTasks().list()", () => {
     } while (cursor !== undefined);
     assertEquals(seen, ids);
   });
+
+  it("reads no more of the store than its page", async () => {
+    const { start, tasks, clock, store } = processOf([DOUBLE]);
+    for (let index = 0; index < 9; index++) {
+      await start("double");
+      clock.advance(1);
+    }
+    let read = 0;
+    const counting: CallStore = {
+      ...store,
+      async *list(prefix, after) {
+        for await (const entry of store.list(prefix, after)) {
+          read++;
+          yield entry;
+        }
+      },
+    };
+    const counted = callTasks({ store: counting, clock });
+    const { nextCursor } = await counted.list({ ...ANN, limit: 3 });
+    assertEquals([nextCursor === undefined, read], [false, 4]);
+    assertEquals(
+      (await counted.list({ ...ANN, limit: 3, cursor: nextCursor ?? "" })).tasks.map(({ id }) =>
+        id
+      ),
+      (await tasks.list(ANN)).tasks.slice(3, 6).map(({ id }) => id),
+    );
+    assertEquals(read, 8);
+  });
+
+  it("ends a page early where the tasks are large", async () => {
+    const large: FakeTool = { name: "large", execute: () => "x".repeat(900_000) };
+    const { start, when, tasks } = processOf([large]);
+    for (let index = 0; index < 6; index++) await when((await start("large")).id, "completed");
+    const page = await tasks.list(ANN);
+    assertEquals(page.tasks.length, 4);
+    const { tasks: rest, nextCursor } = await tasks.list({ ...ANN, cursor: page.nextCursor ?? "" });
+    assertEquals([rest.length, nextCursor], [2, undefined]);
+  });
+
+  it("refuses a wrong limit and a cursor that no page gave", async () => {
+    const { tasks } = processOf([DOUBLE]);
+    for (const limit of [0, -1, 1.5, NaN]) {
+      await assertRejects(() => tasks.list({ limit }), RangeError, "limit must be a whole number");
+    }
+    for (const cursor of ["", "a.b", "x".repeat(65)]) {
+      await assertRejects(() => tasks.list({ cursor }), TypeError, "nextCursor of a page");
+    }
+  });
 });
 
 describe("callTasks().run()", () => {
