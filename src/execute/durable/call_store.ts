@@ -4,7 +4,7 @@
  * @module
  */
 
-import { refuse } from "../../tool/mod.ts";
+import { checkPort, isObject, refuse } from "../../tool/mod.ts";
 
 /** A value in a store. */
 export interface StoredValue {
@@ -74,6 +74,12 @@ export const MAX_STORE_KEY = 256;
 export const MAX_STORED_BYTES = 1_048_576;
 
 const KEY = /^[\w-]+(?:\.[\w-]+)*$/;
+
+/** Refuses what is no store. @throws {TypeError} */
+export function checkStore(action: string, store: CallStore): void {
+  if (!isObject(store)) refuse(action, "store must be a CallStore");
+  checkPort(action, "store", store as CallStore, ["get", "create", "update", "delete", "list"]);
+}
 
 /** Refuses what is no key. @throws {TypeError} */
 export function checkStoreKey(key: string): void {

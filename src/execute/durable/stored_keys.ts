@@ -6,7 +6,7 @@
 
 import { type Clock, numberFrom, refuseOthers, ToolResult } from "../../tool/mod.ts";
 import type { KeptKeys } from "../ports.ts";
-import { type CallStore, MAX_STORED_BYTES, type StoredValue } from "./call_store.ts";
+import { type CallStore, checkStore, MAX_STORED_BYTES, type StoredValue } from "./call_store.ts";
 import { base64url, digestOf, ownerDigest } from "./digest.ts";
 
 /** Options for {@linkcode storedKeys}. */
@@ -61,6 +61,7 @@ interface KeptKey {
  */
 export function storedKeys(store: CallStore, options: StoredKeysOptions = {}): KeptKeys {
   const action = "keep keys";
+  checkStore(action, store);
   refuseOthers(action, options, ["leaseMs"]);
   const leaseMs = numberFrom(1)(action, options.leaseMs ?? 30_000, "leaseMs");
   return {

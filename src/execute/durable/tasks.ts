@@ -30,7 +30,7 @@ import type { ToolDispatcher } from "../dispatcher.ts";
 import { failure, unknownTool } from "../failures.ts";
 import { readJson } from "../json_value.ts";
 import type { DispatchContext, ResumedCall, ToolCall, ToolProgress } from "../request.ts";
-import type { CallStore } from "./call_store.ts";
+import { type CallStore, checkStore } from "./call_store.ts";
 import { base64url, ownerDigest } from "./digest.ts";
 import { wrongAnswers } from "./tickets.ts";
 
@@ -43,6 +43,7 @@ export interface TaskState {
   readonly status: TaskStatus;
   /** The tool's id. */
   readonly tool: string;
+  /** The id of the call; the task's own for one that was continued with a ticket. */
   readonly callId: string;
   /** Milliseconds since 1970. */
   readonly createdAt: number;
@@ -223,6 +224,7 @@ export class CallTasks {
   constructor(options: CallTasksOptions) {
     const action = "make tasks";
     const names = ["ttlMs", "leaseMs", "pollMs", "maxRunning"] as const;
+    checkStore(action, options?.store);
     refuseOthers(action, options, ["store", "onError", "clock", ...names]);
     const positive = numberFrom(1);
     const [ttlMs, leaseMs, pollMs, maxRunning] = [86_400_000, 30_000, 1_000, 64].map(
@@ -260,7 +262,8 @@ export class CallTasks {
     if (args.kind !== "json") {
       return failure("invalid_arguments", tool.id, "its arguments are not JSON, or too large");
     }
-    const record = this.#newRecord(tool, { ...led, arguments: args.value }, context);
+    const id = this.#newId();
+    const record = this.#newRecord(id, tool, { ...led, arguments: args.value }, context);
     await this.#create(owner, record);
     const { name, arguments: given, callId } = { ...led, ...record };
     this.#hold(
@@ -296,7 +299,11 @@ export class CallTasks {
       return await dispatcher.dispatch(call, context);
     }
     const owner = await ownerDigest(context.principal);
-    const run = this.#begin(owner, context, (own) => dispatcher.dispatch(call, own));
+    const id = this.#newId();
+    // The tool is told the id that its task has; a call that goes on has one in its ticket.
+    const isResumed = "ticket" in call;
+    const named = isResumed ? call : { ...call, callId: call.callId ?? id };
+    const run = this.#begin(owner, context, (own) => dispatcher.dispatch(named, own));
     const result = await within(this.#clock, afterMs, run.result);
     if (result !== TIME_OVER) {
       run.detach();
@@ -307,7 +314,9 @@ export class CallTasks {
       if (this.#refuse(tool, led, owner) !== undefined || args.kind !== "json") {
         return await run.result;
       }
-      const record = this.#newRecord(tool, { ...led, arguments: args.value }, context);
+      const made = this.#newRecord(id, tool, { ...led, arguments: args.value }, context);
+      // What it was told until it went on is in its ticket: it cannot be taken up.
+      const record = isResumed ? { ...made, idempotent: false } : made;
       await this.#create(owner, record);
       this.#hold(owner, record, run);
       return this.#shown(record);
@@ -544,11 +553,15 @@ export class CallTasks {
     return run;
   }
 
-  #newRecord(tool: Tool, call: ToolCall, context: DispatchContext): TaskRecord {
+  /** A store lists by key: the newer a task, the smaller the number that its id begins with. */
+  #newId(): string {
+    const age = END_OF_TIME - Math.floor(this.#clock.timestamp());
+    return age.toString(16).padStart(11, "0") + newId();
+  }
+
+  #newRecord(id: string, tool: Tool, call: ToolCall, context: DispatchContext): TaskRecord {
     const { principal = null, sessionId, messageId, idempotencyKey } = context;
     const now = this.#clock.timestamp();
-    // A store lists by key: the newer a task, the smaller the number that its id begins with.
-    const id = (END_OF_TIME - Math.floor(now)).toString(16).padStart(11, "0") + newId();
     return {
       ...{ version: 1, id, status: "working", tool: tool.id, callId: call.callId ?? id },
       ...{ createdAt: now, updatedAt: now, ttlMs: this.#ttlMs, principal },

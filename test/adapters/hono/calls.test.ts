@@ -151,6 +151,10 @@ describe("a call that waits, over HTTP", () => {
       assertEquals(answer.status, status, words);
       assertStringIncludes(answer.body.detail, words);
     }
+    const { body } = await ask("POST", "/calls/c%201", { "a/b~": 1 });
+    assertEquals(body.pointer ?? body.issues?.[0]?.path, "/a~1b~0");
+    const place = await ask("POST", "/calls/zzz%0Aabc", { ticket, answers: YES });
+    assertEquals([place.status, place.body.code], [400, "bad_request"]);
   });
 
   it("waits nowhere if execution is closed", async () => {
@@ -233,8 +237,9 @@ describe("a task over HTTP", () => {
       execution: "task",
       execute: () => new Promise(() => {}),
     }]);
-    const { status, body: { id } } = await ask("POST", RUN, {});
-    assertEquals(status, 202);
+    const { status, headers, body: { id } } = await ask("POST", RUN, {});
+    // The tool wants to be a task; the client has preferred nothing.
+    assertEquals([status, headers.get("preference-applied")], [202, null]);
     assertEquals((await ask("DELETE", `/calls/${id}`, undefined, { "x-user": "bob" })).status, 404);
     assertEquals((await ask("DELETE", `/calls/${id}`)).body.status, "cancelled");
     assertEquals((await ask("GET", `/calls/${id}`)).body.result.error.code, "aborted");

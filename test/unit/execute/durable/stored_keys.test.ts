@@ -1,5 +1,5 @@
 import { describe, it } from "bun:test";
-import { assertEquals, assertStringIncludes } from "@std/assert";
+import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import type { ToolResult } from "../../../../mod.ts";
 import {
   type CallStore,
@@ -163,6 +163,12 @@ describe("storedKeys()", () => {
     assertEquals(outcome(await start().call("pay", {}, KEY)), "unavailable");
     assertEquals(outcome(await late()), "late");
     assertEquals(outcome(await start().call("pay", {}, KEY)), "late");
+  });
+
+  it("refuses what is no store, and a wrong lease", () => {
+    assertThrows(() => storedKeys({} as CallStore), TypeError, "store must have a get function");
+    const store = memoryCallStore();
+    assertThrows(() => storedKeys(store, { leaseMs: 0 }), RangeError, "leaseMs must be a number");
   });
 
   it("does not run a call again because its result is too large to keep", async () => {

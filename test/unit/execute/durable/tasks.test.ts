@@ -1,5 +1,11 @@
 import { describe, it } from "bun:test";
-import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
+import {
+  assert,
+  assertEquals,
+  assertRejects,
+  assertStringIncludes,
+  assertThrows,
+} from "@std/assert";
 import {
   type Answer,
   type DispatchContext,
@@ -76,6 +82,15 @@ const DOUBLE: FakeTool = { name: "double", execute: (args) => ({ got: args }) };
 const HANG: FakeTool = { name: "hang", execute: () => new Promise(() => {}) };
 const codeOf = (answer: TaskState | ToolFailure | undefined): unknown =>
   answer === undefined ? undefined : "id" in answer ? answer.status : answer.error.code;
+
+describe("callTasks()", () => {
+  it("refuses what is no store", () => {
+    const wrong = [undefined, {}, { store: null }, { store: { get: () => {} } }];
+    for (const options of wrong) {
+      assertThrows(() => callTasks(options as CallTasksOptions), TypeError, "store must");
+    }
+  });
+});
 
 describe("callTasks().start()", () => {
   it("runs a call that outlives its request", async () => {
@@ -574,6 +589,48 @@ describe("callTasks().run()", () => {
       const { result } = await when(task.id, "completed");
       assertEquals(result && outcome(result), "accept done");
     }
+  });
+
+  it("tells the tool the id of the call that its task has", async () => {
+    const ids: string[] = [];
+    const slow: FakeTool = {
+      name: "slow",
+      idempotent: true,
+      execute: (_, { callId }) => (ids.push(callId), new Promise(() => {})),
+    };
+    const first = processOf([slow]);
+    const running = first.tasks.run(first.dispatcher, { name: "slow" }, ANN, { afterMs: 100 });
+    await first.clock.pass(100);
+    const task = await running;
+    assert("id" in task);
+    const clock = new FakeClock();
+    clock.advance(30_101);
+    const second = processOf([slow], { store: first.store, clock });
+    assertEquals(await second.tasks.recover(second.dispatcher), 1);
+    assertEquals(ids, [task.callId, task.callId]);
+  });
+
+  it("does not run a call again that went on with a ticket, since its answers are gone", async () => {
+    const { tasks, dispatcher, clock, store } = processOf([{
+      name: "slow",
+      idempotent: true,
+      async execute(_, { ask }) {
+        await ask("sure", { message: "?" });
+        return await new Promise(() => {});
+      },
+    }]);
+    const waiting = await dispatcher.dispatch({ name: "slow", arguments: { n: 5 } }, ANN);
+    assert(isSuspended(waiting));
+    const call = { name: "slow", ticket: waiting.ticket, answers: { sure: YES } };
+    const running = tasks.run(dispatcher, call, ANN, { afterMs: 100 });
+    await clock.pass(100);
+    const task = await running;
+    assert("id" in task);
+    const later = new FakeClock();
+    later.advance(30_101);
+    const other = processOf([DOUBLE], { store, clock: later });
+    assertEquals(await other.tasks.recover(other.dispatcher), 0);
+    assertEquals((await other.tasks.get(task.id, ANN))?.status, "failed");
   });
 
   it("aborts a call whose caller leaves before it is a task", async () => {
