@@ -7,10 +7,12 @@
 import {
   type Answers,
   clip,
+  isObject,
   isSuspended,
   type Question,
   refuse,
   refuseOthers,
+  type ToolCallError,
   ToolResult,
 } from "../tool/mod.ts";
 import { decodeCalls, type DecodedCall, type RoutedCall } from "./decode.ts";
@@ -56,6 +58,8 @@ export interface WaitingTurnCall {
   readonly wireName: string;
   readonly questions: readonly Question[];
   readonly ticket: string;
+  /** Why it could not be continued just now. Its ticket is still good. */
+  readonly error?: ToolCallError;
 }
 
 /** A turn. JSON: it may be kept while its calls wait, and continued in another process. */
@@ -161,7 +165,8 @@ export async function dispatchCalls<Like extends TargetLike, Context = unknown>(
 
 /**
  * Continues the calls of a turn that wait for answers, in this process or another one with the same
- * tickets. Calls without an answer go on waiting.
+ * tickets. Calls without an answer go on waiting, and so do those that cannot run now, because the
+ * store of their tickets is out of reach or too many calls are running.
  *
  * @example Usage
  * ```ts
@@ -199,7 +204,8 @@ export async function dispatchCalls<Like extends TargetLike, Context = unknown>(
  * @param options What runs the calls, and the names of the export.
  * @returns The turn with the results that there are now: `messages` has all of them.
  * @throws {RangeError} If there is no such target.
- * @throws {TypeError} If an answer is to no question of its call, or is none. Nothing has run then.
+ * @throws {TypeError} If an answer is to no call or no question of the turn, or is none. Nothing has run
+ * then.
  */
 export async function resumeTurn<Like extends TargetLike, Context = unknown>(
   target: Like,
@@ -210,35 +216,57 @@ export async function resumeTurn<Like extends TargetLike, Context = unknown>(
   const { dispatcher, names, context } = checkOptions(options);
   const { calls } = turn;
   const results = [...turn.results];
+  checkAnswers(turn, answers);
   const places: number[] = [];
   const resumed: { readonly ticket: string; readonly answers: Answers }[] = [];
   results.forEach((result, place) => {
-    const callId = calls[place]?.callId ?? "";
-    const given = Object.hasOwn(answers, callId) ? answers[callId] : undefined;
+    const given = answersTo(calls[place], answers);
     if (!isSuspended(result) || given === undefined) return;
-    checkAnswers(callId, result.questions, given);
     places.push(place);
     resumed.push({ ticket: result.ticket, answers: given });
   });
   const answered = resumed.length === 0
     ? []
     : await dispatcher.dispatchAll(resumed, ...(context === undefined ? [] : [context]));
+  const errors = new Map<number, ToolCallError>();
   places.forEach((place, index) => {
     const result = answered[index];
-    if (result !== undefined) results[place] = result;
+    if (result === undefined) return;
+    // A call that could not run now keeps its ticket, and with it what a person has to answer.
+    if (!result.ok && isPassing(result.error)) errors.set(place, result.error);
+    else results[place] = result;
   });
-  return turnOf(target, calls, results, names);
+  return turnOf(target, calls, results, names, errors);
 }
 
-function checkAnswers(callId: string, questions: readonly Question[], answers: Answers): void {
-  for (const [key, answer] of Object.entries(answers)) {
+function answersTo(call: DecodedCall | undefined, answers: TurnAnswers): Answers | undefined {
+  const { callId = "" } = call ?? {};
+  return Object.hasOwn(answers, callId) ? answers[callId] : undefined;
+}
+
+/** Whether a call may run later that was refused now. */
+function isPassing({ code, retryable }: ToolCallError): boolean {
+  return retryable && (code === "unavailable" || code === "overloaded");
+}
+
+/** Refuses answers that are none, or are to no call or question of the turn. @throws {TypeError} */
+function checkAnswers({ calls, results }: Pick<Turn, "calls" | "results">, given: unknown): void {
+  if (!isObject(given)) refuse("resume the turn", "its answers must be an object, by call");
+  for (const [callId, answers] of Object.entries(given)) {
     const action = `resume the call ${JSON.stringify(clip(callId))}`;
-    const shown = JSON.stringify(clip(key));
-    if (!questions.some((question) => question.key === key)) {
-      refuse(action, `it has no question ${shown}`);
-    }
-    if (!["accept", "decline", "cancel"].includes(answer?.action)) {
-      refuse(action, `the answer to ${shown} must be {"action": "accept"}, "decline" or "cancel"`);
+    const named = results.filter((_, place) => calls[place]?.callId === callId);
+    if (named.length === 0) refuse(action, "the turn does not have it");
+    if (!isObject(answers)) refuse(action, "its answers must be an object, by key");
+    for (const [key, answer] of Object.entries(answers)) {
+      const shown = JSON.stringify(clip(key));
+      const asks = (result: ToolResult): boolean =>
+        !isSuspended(result) || result.questions.some((question) => question.key === key);
+      if (!named.every(asks)) refuse(action, `it has no question ${shown}`);
+      const chosen = isObject(answer) ? answer["action"] : undefined;
+      if (chosen !== "accept" && chosen !== "decline" && chosen !== "cancel") {
+        const form = '{"action": "accept"}, "decline" or "cancel"';
+        refuse(action, `the answer to ${shown} must be ${form}`);
+      }
     }
   }
 }
@@ -249,6 +277,7 @@ function turnOf<Like extends TargetLike>(
   calls: readonly DecodedCall[],
   results: readonly ToolResult[],
   names: ExportNames,
+  errors?: ReadonlyMap<number, ToolCallError>,
 ): Turn<MessageOf<Like>> {
   const suspended: WaitingTurnCall[] = [];
   const answered: DecodedCall[] = [];
@@ -258,7 +287,11 @@ function turnOf<Like extends TargetLike>(
     const result = results[index] as ToolResult;
     if (isSuspended(result)) {
       const { questions, ticket } = result;
-      suspended.push({ callId: call.callId, wireName: call.wireName, questions, ticket });
+      const error = errors?.get(index);
+      suspended.push({
+        ...{ callId: call.callId, wireName: call.wireName, questions, ticket },
+        ...(error && { error }),
+      });
     } else {
       answered.push(call);
       given.push(result);

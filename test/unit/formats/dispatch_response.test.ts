@@ -321,6 +321,23 @@ describe("resumeTurn()", () => {
     assertStringIncludes(JSON.stringify(whole.messages[0]), "it was not approved");
   });
 
+  it("keeps a call waiting that cannot run now", async () => {
+    const store = memoryCallStore();
+    let isBroken = false;
+    const get: typeof store.get = (key) =>
+      isBroken ? Promise.reject(new Error("locked")) : store.get(key);
+    const options = { ...asking(storedTickets({ ...store, get })), names };
+    const response = chat(["city__weather", '{"city":"Rome"}']);
+    const turn = await dispatchResponse("openai", response, options);
+    isBroken = true;
+    const waiting = await resumeTurn("openai", turn, { c0: YES }, options);
+    assertEquals([waiting.messages, waiting.suspended.length], [[], 1]);
+    assertStringIncludes(waiting.suspended[0]?.error?.message ?? "", "cannot be looked up now");
+    isBroken = false;
+    const whole = await resumeTurn("openai", waiting, { c0: YES }, options);
+    assertEquals([whole.messages.length, whole.suspended], [1, []]);
+  });
+
   it("throws for answers to no question, and runs nothing", async () => {
     const { dispatcher } = asking();
     const options = { dispatcher, names };
@@ -333,6 +350,12 @@ describe("resumeTurn()", () => {
       const [answers, words] of [
         [{ c0: { other: { action: "accept" } } }, 'it has no question "other"'],
         [{ c0: { "plue:approval": true } }, 'the answer to "plue:approval" must be'],
+        [{ c0: { "plue:approval": null } }, 'the answer to "plue:approval" must be'],
+        [{ c0: YES, c9: YES }, 'Cannot resume the call "c9": the turn does not have it'],
+        [{ c0: 5 }, "its answers must be an object, by key"],
+        [{ c0: [] }, "its answers must be an object, by key"],
+        [null, "Cannot resume the turn: its answers must be an object, by call"],
+        [undefined, "its answers must be an object, by call"],
       ] as const
     ) {
       const error = await assertRejects(
