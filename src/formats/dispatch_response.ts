@@ -7,6 +7,7 @@
 import {
   type Answers,
   clip,
+  isObject,
   isSuspended,
   type Question,
   refuse,
@@ -161,7 +162,8 @@ export async function dispatchCalls<Like extends TargetLike, Context = unknown>(
 
 /**
  * Continues the calls of a turn that wait for answers, in this process or another one with the same
- * tickets. Calls without an answer go on waiting.
+ * tickets. Calls without an answer go on waiting, and so do those that cannot be continued now because
+ * a store is out of reach or too many calls run: give their answers again later.
  *
  * @example Usage
  * ```ts
@@ -210,13 +212,13 @@ export async function resumeTurn<Like extends TargetLike, Context = unknown>(
   const { dispatcher, names, context } = checkOptions(options);
   const { calls } = turn;
   const results = [...turn.results];
+  checkTurnAnswers(turn, answers);
   const places: number[] = [];
   const resumed: { readonly ticket: string; readonly answers: Answers }[] = [];
   results.forEach((result, place) => {
     const callId = calls[place]?.callId ?? "";
     const given = Object.hasOwn(answers, callId) ? answers[callId] : undefined;
     if (!isSuspended(result) || given === undefined) return;
-    checkAnswers(callId, result.questions, given);
     places.push(place);
     resumed.push({ ticket: result.ticket, answers: given });
   });
@@ -225,9 +227,33 @@ export async function resumeTurn<Like extends TargetLike, Context = unknown>(
     : await dispatcher.dispatchAll(resumed, ...(context === undefined ? [] : [context]));
   places.forEach((place, index) => {
     const result = answered[index];
-    if (result !== undefined) results[place] = result;
+    // Nothing has run, and the ticket is good: the call waits on, and may be answered again.
+    if (result !== undefined && !isPutOff(result)) results[place] = result;
   });
   return turnOf(target, calls, results, names);
+}
+
+/** Whether a call was not continued because that cannot be done now. */
+function isPutOff(result: ToolResult): boolean {
+  return !result.ok && result.error.retryable &&
+    (result.error.code === "unavailable" || result.error.code === "overloaded");
+}
+
+function checkTurnAnswers(
+  { calls, results }: Pick<Turn, "calls" | "results">,
+  answers: TurnAnswers,
+): void {
+  if (!isObject(answers)) refuse("resume the turn", "the answers must be an object");
+  for (const [callId, given] of Object.entries(answers)) {
+    const action = `resume the call ${JSON.stringify(clip(callId))}`;
+    // Calls may share an id.
+    const meant = results.filter((_, place) => calls[place]?.callId === callId);
+    if (meant.length === 0) refuse(action, "the turn has no call with that id");
+    if (!isObject(given)) refuse(action, "its answers must be an object");
+    for (const result of meant) {
+      if (isSuspended(result)) checkAnswers(callId, result.questions, given);
+    }
+  }
 }
 
 function checkAnswers(callId: string, questions: readonly Question[], answers: Answers): void {
