@@ -32,7 +32,7 @@ import {
 } from "../tool/mod.ts";
 import { type CallSource, CallView } from "./context.ts";
 import { fingerprintOf } from "./idempotency.ts";
-import { describeRefusal, frozenCopy, readJson } from "./json_value.ts";
+import { describeRefusal, frozenCopy, readJson, utf8Length } from "./json_value.ts";
 import type { Settings } from "./options.ts";
 import type { ToolCall } from "./request.ts";
 import type { KeptAnswer, Resumption } from "./suspension.ts";
@@ -233,7 +233,7 @@ export class CallQuestions {
     this.#memory.set(key, kept);
     // Nothing is known of a result that is too large alone.
     const isLarge = "result" in kept && kept.result === undefined;
-    if (isLarge || JSON.stringify([...this.#memory]).length > MAX_MEMORY_BYTES) {
+    if (isLarge || utf8Length(JSON.stringify([...this.#memory])) > MAX_MEMORY_BYTES) {
       const limit = `${MAX_MEMORY_BYTES} bytes of JSON`;
       refuse("keep the answers and steps of a call", `they have more than ${limit} together`);
     }
@@ -284,7 +284,7 @@ export class CallQuestions {
       }));
     } catch (error) {
       call.report("ask", error);
-      return waits ? call.fail("input_unavailable", "its ticket could not be made") : result;
+      return waits ? call.fail("unavailable", "its ticket could not be made") : result;
     }
   }
 }

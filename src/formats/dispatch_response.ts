@@ -165,8 +165,8 @@ export async function dispatchCalls<Like extends TargetLike, Context = unknown>(
 
 /**
  * Continues the calls of a turn that wait for answers, in this process or another one with the same
- * tickets. Calls without an answer go on waiting, and so do those that cannot run now, because the
- * store of their tickets is out of reach or too many calls are running.
+ * tickets. Calls without an answer go on waiting, and so do those that cannot be continued now because
+ * a store is out of reach or too many calls run: give their answers again later.
  *
  * @example Usage
  * ```ts
@@ -204,8 +204,7 @@ export async function dispatchCalls<Like extends TargetLike, Context = unknown>(
  * @param options What runs the calls, and the names of the export.
  * @returns The turn with the results that there are now: `messages` has all of them.
  * @throws {RangeError} If there is no such target.
- * @throws {TypeError} If an answer is to no call or no question of the turn, or is none. Nothing has run
- * then.
+ * @throws {TypeError} If an answer is to no question of its call, or is none. Nothing has run then.
  */
 export async function resumeTurn<Like extends TargetLike, Context = unknown>(
   target: Like,
@@ -216,11 +215,12 @@ export async function resumeTurn<Like extends TargetLike, Context = unknown>(
   const { dispatcher, names, context } = checkOptions(options);
   const { calls } = turn;
   const results = [...turn.results];
-  checkAnswers(turn, answers);
+  checkTurnAnswers(turn, answers);
   const places: number[] = [];
   const resumed: { readonly ticket: string; readonly answers: Answers }[] = [];
   results.forEach((result, place) => {
-    const given = answersTo(calls[place], answers);
+    const callId = calls[place]?.callId ?? "";
+    const given = Object.hasOwn(answers, callId) ? answers[callId] : undefined;
     if (!isSuspended(result) || given === undefined) return;
     places.push(place);
     resumed.push({ ticket: result.ticket, answers: given });
@@ -232,41 +232,44 @@ export async function resumeTurn<Like extends TargetLike, Context = unknown>(
   places.forEach((place, index) => {
     const result = answered[index];
     if (result === undefined) return;
-    // A call that could not run now keeps its ticket, and with it what a person has to answer.
+    // Nothing has run, and the ticket is good: the call waits on, and may be answered again.
     if (!result.ok && isPassing(result.error)) errors.set(place, result.error);
     else results[place] = result;
   });
   return turnOf(target, calls, results, names, errors);
 }
 
-function answersTo(call: DecodedCall | undefined, answers: TurnAnswers): Answers | undefined {
-  const { callId = "" } = call ?? {};
-  return Object.hasOwn(answers, callId) ? answers[callId] : undefined;
-}
-
-/** Whether a call may run later that was refused now. */
+/** Whether a call was not continued because that cannot be done now. */
 function isPassing({ code, retryable }: ToolCallError): boolean {
   return retryable && (code === "unavailable" || code === "overloaded");
 }
 
-/** Refuses answers that are none, or are to no call or question of the turn. @throws {TypeError} */
-function checkAnswers({ calls, results }: Pick<Turn, "calls" | "results">, given: unknown): void {
-  if (!isObject(given)) refuse("resume the turn", "its answers must be an object, by call");
-  for (const [callId, answers] of Object.entries(given)) {
+function checkTurnAnswers(
+  { calls, results }: Pick<Turn, "calls" | "results">,
+  answers: TurnAnswers,
+): void {
+  if (!isObject(answers)) refuse("resume the turn", "the answers must be an object");
+  for (const [callId, given] of Object.entries(answers)) {
     const action = `resume the call ${JSON.stringify(clip(callId))}`;
-    const named = results.filter((_, place) => calls[place]?.callId === callId);
-    if (named.length === 0) refuse(action, "the turn does not have it");
-    if (!isObject(answers)) refuse(action, "its answers must be an object, by key");
-    for (const [key, answer] of Object.entries(answers)) {
-      const shown = JSON.stringify(clip(key));
-      const asks = (result: ToolResult): boolean =>
-        !isSuspended(result) || result.questions.some((question) => question.key === key);
-      if (!named.every(asks)) refuse(action, `it has no question ${shown}`);
-      const chosen = isObject(answer) ? answer["action"] : undefined;
-      if (chosen !== "accept" && chosen !== "decline" && chosen !== "cancel") {
-        const form = '{"action": "accept"}, "decline" or "cancel"';
-        refuse(action, `the answer to ${shown} must be ${form}`);
-      }
+    // Calls may share an id.
+    const meant = results.filter((_, place) => calls[place]?.callId === callId);
+    if (meant.length === 0) refuse(action, "the turn has no call with that id");
+    if (!isObject(given)) refuse(action, "its answers must be an object");
+    for (const result of meant) {
+      if (isSuspended(result)) checkAnswers(callId, result.questions, given);
+    }
+  }
+}
+
+function checkAnswers(callId: string, questions: readonly Question[], answers: Answers): void {
+  for (const [key, answer] of Object.entries(answers)) {
+    const action = `resume the call ${JSON.stringify(clip(callId))}`;
+    const shown = JSON.stringify(clip(key));
+    if (!questions.some((question) => question.key === key)) {
+      refuse(action, `it has no question ${shown}`);
+    }
+    if (!["accept", "decline", "cancel"].includes(answer?.action)) {
+      refuse(action, `the answer to ${shown} must be {"action": "accept"}, "decline" or "cancel"`);
     }
   }
 }

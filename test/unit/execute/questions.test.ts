@@ -535,7 +535,7 @@ describe("context.ask()", () => {
       },
     });
     const result = await call("greet", {});
-    assertEquals(outcome(result), "input_unavailable");
+    assertEquals(outcome(result), "unavailable");
     assertEquals(messageOf(result), 'Cannot call "greet": its ticket could not be made');
     assertEquals(reports.map(({ phase, error }) => [phase, String(error)]), [
       ["ask", "Error: The store is full"],
