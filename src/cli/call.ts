@@ -102,7 +102,9 @@ function printFailure(
   }
   if (code === "approval_required" && yes !== true) {
     terminal.note(
-      terminal.canAsk ? "  Add --yes" : "  Call it on a terminal, where you are asked, or add --yes",
+      terminal.canAsk
+        ? "  Add --yes"
+        : "  Call it on a terminal, where you are asked, or add --yes",
     );
   } else if (code.startsWith("input_")) {
     terminal.note("  Call it on a terminal, where you are asked");

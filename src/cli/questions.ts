@@ -86,7 +86,9 @@ class Prompts {
     if (kind === "approval") {
       const shown = argumentsText(args, MAX_TEXT);
       if (shown === undefined) {
-        this.#terminal.warn(`${words} Its arguments are too long to be shown, so you are not asked`);
+        this.#terminal.warn(
+          `${words} Its arguments are too long to be shown, so you are not asked`,
+        );
         return null;
       }
       return await this.#confirm(`${words}\nRisk ${tool.risk}, with ${shown}`, false);

@@ -105,7 +105,10 @@ describe("plue serve --state", () => {
         ...["--port", "0", "--state", join(state.path, place)],
       ], { RAN: join(state.path, "ran") });
       assertEquals((await program.ended).code, 1);
-      assertMatch(program.output.stderr, /Cannot keep the state in ".*file.*": it must be a folder/);
+      assertMatch(
+        program.output.stderr,
+        /Cannot keep the state in ".*file.*": it must be a folder/,
+      );
     }
   }, 60_000);
 });
