@@ -6,7 +6,7 @@
 
 import { confirm, isCancel, log, select, text } from "@clack/prompts";
 import type { CallInfo, DispatchContext } from "../execute/mod.ts";
-import { type Answer, cleanText, type Question, setOwn } from "../tool/mod.ts";
+import { type Answer, cleanText, outlineArguments, type Question, setOwn } from "../tool/mod.ts";
 import { type AskedField, askedFields } from "./arguments.ts";
 import type { Terminal } from "./terminal.ts";
 
@@ -72,7 +72,7 @@ class Prompts {
     const { tool } = this.#call;
     const words = cleanText(message, MAX_TEXT);
     if (kind === "approval") {
-      const shown = cleanText(JSON.stringify(args) ?? "", MAX_TEXT);
+      const shown = cleanText(outlineArguments(args, MAX_TEXT), MAX_TEXT);
       return await this.#confirm(`${words}\nRisk ${tool.risk}, with ${shown}`, false);
     }
     if (kind === "authorization") {

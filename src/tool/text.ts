@@ -36,6 +36,40 @@ export function cleanText(text: string, length: number): string {
   return clip(part.replace(CONTROLS, "").replace(INVISIBLE, "").replace(STRAY, ""), length);
 }
 
+/**
+ * The arguments of a call as JSON in about `length` characters, for who approves it. Where that is too
+ * short, each argument has its beginning, its end and its size: what matters may stand at the end.
+ *
+ * @param indent How the JSON is indented where it fits.
+ */
+export function outlineArguments(args: unknown, length: number, indent?: number): string {
+  const text = JSON.stringify(args, undefined, indent) ?? "";
+  if (text.length <= length) return text;
+  const entries = typeof args === "object" && args !== null
+    ? Object.entries(args)
+    : [["", args] as const];
+  const shown = entries.slice(0, Math.max(1, Math.floor(length / MIN_OUTLINE)));
+  const share = Math.floor(length / (shown.length + 1)) - 2;
+  const lines = shown.map(([name, value]) =>
+    ends(`${JSON.stringify(name)}: ${JSON.stringify(value) ?? "null"}`, share)
+  );
+  const rest = entries.length - shown.length;
+  return [...lines, ...(rest > 0 ? [`and ${rest} more arguments that are not shown`] : [])]
+    .join("\n");
+}
+
+/** How many characters each argument has at least. */
+const MIN_OUTLINE = 100;
+
+/** The beginning and the end of a text that is longer than `length`. */
+function ends(text: string, length: number): string {
+  if (text.length <= length) return text;
+  const half = Math.floor((length - 40) / 2);
+  return `${clip(text, half)} (${text.length - 2 * half} more characters) …${
+    text.slice(-half).toWellFormed()
+  }`;
+}
+
 /** A value in a few words: text in quotes; of a list, an object or a function only what it is. */
 export function describe(value: unknown): string {
   if (typeof value === "string") return JSON.stringify(clip(value, 100));

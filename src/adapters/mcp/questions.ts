@@ -19,6 +19,7 @@ import {
   isObject,
   type JsonSchemaObject,
   type JsonValue,
+  outlineArguments,
   type Question,
   type QuestionFields,
 } from "../../tool/mod.ts";
@@ -149,7 +150,7 @@ function cannotAsk(key: string): string {
 
 function messageOf({ kind, message, arguments: args, issues = [] }: Question): string {
   const shown = kind === "approval" && args !== undefined
-    ? `\n\n${clip(JSON.stringify(args, undefined, 2), MAX_ARGUMENTS)}`
+    ? `\n\n${outlineArguments(args, MAX_ARGUMENTS, 2)}`
     : "";
   const wrong = issues.length === 0
     ? ""

@@ -7,6 +7,7 @@ import {
   describeThrown,
   fnv1a,
   isWithinEdits,
+  outlineArguments,
 } from "../../../src/tool/mod.ts";
 
 group("clip()", () => {
@@ -19,6 +20,33 @@ group("clip()", () => {
       assert(clip("a😀😀😀😀", length).isWellFormed());
       assert(clip("a😀😀😀😀", length).length <= length);
     }
+  });
+});
+
+group("outlineArguments()", () => {
+  it("gives JSON where it fits", () => {
+    assertEquals(outlineArguments({ path: "a" }, 100), '{"path":"a"}');
+    assertEquals(outlineArguments(undefined, 100), "");
+  });
+
+  it("shows the name, the beginning, the end and the size of each argument otherwise", () => {
+    const path = `begin${"x".repeat(3_000)}end`;
+    const text = outlineArguments({ path, force: true, list: [path, "last"] }, 2_000);
+    assert(text.length <= 2_000);
+    for (const part of ['"path": "begin', 'end"\n"force": true\n"list": ["begin', ',"last"]']) {
+      assert(text.includes(part), part);
+    }
+    assert(/\(2\d{3} more characters\)/.test(text));
+  });
+
+  it("says how many arguments are not shown", () => {
+    const many = Object.fromEntries(
+      Array.from({ length: 50 }, (_, n) => [`a${n}`, "x".repeat(99)]),
+    );
+    const text = outlineArguments(many, 2_000);
+    assert(text.length <= 2_000);
+    assert(text.endsWith("and 30 more arguments that are not shown"));
+    assert(outlineArguments("😀".repeat(5_000), 2_000).isWellFormed());
   });
 });
 
