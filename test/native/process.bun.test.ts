@@ -147,10 +147,13 @@ export default new ToolRegistry({
   });
   const env = { PLUE_TOOLS: join(withScript, "tools.mjs") };
 
-  withCompiler("runs nothing that lies in the host's folder, and takes no variable of it", async () => {
-    await pass(within(hostile, `exec ${host} - hostile_folder`), env);
-    assertEquals(existsSync(evil), false);
-  });
+  withCompiler(
+    "runs nothing that lies in the host's folder, and takes no variable of it",
+    async () => {
+      await pass(within(hostile, `exec ${host} - hostile_folder`), env);
+      assertEquals(existsSync(evil), false);
+    },
+  );
 
   withCompiler("may be what PLUE_SIDECAR names", async () => {
     const named = { ...env, PLUE_SIDECAR: "with-script/plue-sidecar.js" };

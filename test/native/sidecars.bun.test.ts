@@ -289,7 +289,10 @@ describe("the sidecar", () => {
         const { lines, stderr } = await host(join(MODULES, "late.ts"), {}, calls, file);
         const failure = JSON.parse(lines.at(-1)?.replace("late ", "") ?? "");
         assertEquals(failure.error, "runtime_crashed", name);
-        assertMatch(failure.message, /^The tool process ended: TypeError: late boom \(late\.ts:18:\d+\)$/);
+        assertMatch(
+          failure.message,
+          /^The tool process ended: TypeError: late boom \(late\.ts:18:\d+\)$/,
+        );
         for (const text of ["a secret of another call", "late boom"]) {
           assertStringIncludes(stderr, text);
         }
