@@ -139,7 +139,7 @@ const STOP_WORDS =
 
 /** Abbreviations with what they stand for, and groups of words that are used for one another. */
 const WORDS =
-  "pr=pull request|repo=repository|dir=directory|org=organization|config=configuration|db=database|doc=document|msg=message|env=environment|whoami=current user profile|delete remove drop erase discard|create make new add open|list show get fetch view read|open read view|update edit change modify set|write save put|rename title|search find lookup query grep|comment reply answer|ci workflow pipeline build job|directory folder|run execute trigger start|stop cancel abort|copy duplicate clone fork|issue ticket bug|user person account member|latest newest last recent|version release|notification inbox alert|terminal shell command|send post submit|access permission";
+  "pr=pull request|repo=repository|dir=directory|org=organization|config=configuration|db=database|doc=document|env=environment|whoami=current user profile|delete remove drop erase discard|create make new add open|list show get fetch view read|open read view|update edit change modify set|write save put|rename title|search find lookup query grep|comment reply answer|ci workflow pipeline build job|directory folder|run execute trigger start|stop cancel abort|copy duplicate clone fork|issue ticket bug|user person account member|latest newest last recent|version release|notification inbox alert|terminal shell command|send post submit|access permission|log history";
 
 /** The lexicon, every word as its stem. */
 export interface Lexicon {
