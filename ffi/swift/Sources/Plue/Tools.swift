@@ -106,6 +106,25 @@ private final class Tool {
     init(_ run: @escaping (Invocation, String) -> Void) { self.run = run }
 }
 
+/// What answers questions. One that is replaced may still be running.
+private final class Asker: @unchecked Sendable {
+    static let shared = Asker()
+    private let lock = NSLock()
+    private var tool: Tool?
+
+    func set(_ tool: Tool?) {
+        lock.lock()
+        defer { lock.unlock() }
+        self.tool = tool
+    }
+
+    func get() -> Tool? {
+        lock.lock()
+        defer { lock.unlock() }
+        return tool
+    }
+}
+
 extension Plue {
     /// Registers a tool that this program runs. `run` gets the JSON of the parameters, which fit their
     /// schema, and returns that of the result; what it throws ends the call, a `ToolError` with its
@@ -114,17 +133,47 @@ extension Plue {
     public static func register(
         _ definitionJSON: String, _ run: @escaping @Sendable (Invocation, String) throws -> String
     ) throws {
-        try register(
-            definitionJSON,
-            Tool { invocation, params in
-                do {
-                    let result = try run(invocation, params)
-                    try checkText(result)
-                    invocation.succeed(result)
-                } catch {
-                    invocation.fail(error)
-                }
-            })
+        try register(definitionJSON, ending(run))
+    }
+
+    /// Answers the questions of tools. `run` gets the JSON of a question where a tool would run, and
+    /// returns that of an answer: `{"action":"accept","content":...}`, `{"action":"decline"}` or
+    /// `{"action":"cancel"}`. When it throws, or with `nil`, the call fails with `inputRequired`.
+    public static func setQuestion(
+        _ run: (@Sendable (Invocation, String) throws -> String)?
+    ) throws {
+        guard let run else {
+            try check(plue_set_question(nil, nil))
+            Asker.shared.set(nil)
+            return
+        }
+        _ = dispatcher
+        Asker.shared.set(ending(run))
+        try check(
+            plue_set_question(
+                { pointer, question, _ in
+                    guard let pointer, let question else { return }
+                    let invocation = Invocation(pointer)
+                    guard let asker = Asker.shared.get() else {
+                        invocation.fail(ToolError(.unavailable, "Nothing answers questions"))
+                        return
+                    }
+                    asker.run(invocation, String(cString: question))
+                }, nil))
+    }
+
+    private static func ending(
+        _ run: @escaping @Sendable (Invocation, String) throws -> String
+    ) -> Tool {
+        Tool { invocation, json in
+            do {
+                let result = try run(invocation, json)
+                try checkText(result)
+                invocation.succeed(result)
+            } catch {
+                invocation.fail(error)
+            }
+        }
     }
 
     /// Registers a tool that runs in a task. The task is cancelled when its call is aborted.
