@@ -84,12 +84,16 @@ describe("plue serve --state", () => {
   it("says what is wrong with a state that it cannot use", async () => {
     await using state = await folder();
     await writeFile(join(state.path, "file"), "");
-    await using program = startProgram(process.execPath, [
-      ...RUN,
-      ...["src/cli/main.ts", "serve", "test/cli/state_tools.mjs", "--no-watch"],
-      ...["--port", "0", "--state", join(state.path, "file", "state")],
-    ], { RAN: join(state.path, "ran") });
-    assertEquals((await program.ended).code, 1);
-    assertStringIncludes(program.output.stderr, "ENOTDIR");
+    for (
+      const [place, words] of [["file/state", "ENOTDIR"], ["file", "must be a folder"]] as const
+    ) {
+      await using program = startProgram(process.execPath, [
+        ...RUN,
+        ...["src/cli/main.ts", "serve", "test/cli/state_tools.mjs", "--no-watch"],
+        ...["--port", "0", "--state", join(state.path, place)],
+      ], { RAN: join(state.path, "ran") });
+      assertEquals((await program.ended).code, 1);
+      assertStringIncludes(program.output.stderr, words);
+    }
   }, 60_000);
 });

@@ -101,7 +101,7 @@ interface Row {
 
 /**
  * Opens a {@linkcode CallStore} in a file, which is made if it is not there; its folder must be. Only
- * the user of the process may read it.
+ * the user of the process may read a file that is made; the rights of one that is there stay.
  *
  * @example Usage
  * ```ts ignore

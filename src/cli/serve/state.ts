@@ -53,7 +53,10 @@ export async function openState(
       store = await sqliteCallStore(join(folder, "calls.db"));
     }
   } catch (cause) {
-    const why = describeThrown(cause, 1_000);
+    const isFile = (cause as { readonly code?: unknown }).code === "EEXIST";
+    const why = isFile
+      ? `"${folder}" is a file, and must be a folder`
+      : describeThrown(cause, 1_000);
     if (wanted !== undefined) throw new CommandError(why, EXIT.failed, { cause });
     terminal.note(`${why}. What calls leave is kept until this process ends`);
   }
