@@ -12,6 +12,7 @@ import {
   type Question,
   refuse,
   refuseOthers,
+  type ToolCallError,
   ToolResult,
 } from "../tool/mod.ts";
 import { decodeCalls, type DecodedCall, type RoutedCall } from "./decode.ts";
@@ -57,6 +58,8 @@ export interface WaitingTurnCall {
   readonly wireName: string;
   readonly questions: readonly Question[];
   readonly ticket: string;
+  /** Why it could not be continued just now. Its ticket is still good. */
+  readonly error?: ToolCallError;
 }
 
 /** A turn. JSON: it may be kept while its calls wait, and continued in another process. */
@@ -225,18 +228,20 @@ export async function resumeTurn<Like extends TargetLike, Context = unknown>(
   const answered = resumed.length === 0
     ? []
     : await dispatcher.dispatchAll(resumed, ...(context === undefined ? [] : [context]));
+  const errors = new Map<number, ToolCallError>();
   places.forEach((place, index) => {
     const result = answered[index];
+    if (result === undefined) return;
     // Nothing has run, and the ticket is good: the call waits on, and may be answered again.
-    if (result !== undefined && !isPutOff(result)) results[place] = result;
+    if (!result.ok && isPassing(result.error)) errors.set(place, result.error);
+    else results[place] = result;
   });
-  return turnOf(target, calls, results, names);
+  return turnOf(target, calls, results, names, errors);
 }
 
 /** Whether a call was not continued because that cannot be done now. */
-function isPutOff(result: ToolResult): boolean {
-  return !result.ok && result.error.retryable &&
-    (result.error.code === "unavailable" || result.error.code === "overloaded");
+function isPassing({ code, retryable }: ToolCallError): boolean {
+  return retryable && (code === "unavailable" || code === "overloaded");
 }
 
 function checkTurnAnswers(
@@ -275,6 +280,7 @@ function turnOf<Like extends TargetLike>(
   calls: readonly DecodedCall[],
   results: readonly ToolResult[],
   names: ExportNames,
+  errors?: ReadonlyMap<number, ToolCallError>,
 ): Turn<MessageOf<Like>> {
   const suspended: WaitingTurnCall[] = [];
   const answered: DecodedCall[] = [];
@@ -284,7 +290,11 @@ function turnOf<Like extends TargetLike>(
     const result = results[index] as ToolResult;
     if (isSuspended(result)) {
       const { questions, ticket } = result;
-      suspended.push({ callId: call.callId, wireName: call.wireName, questions, ticket });
+      const error = errors?.get(index);
+      suspended.push({
+        ...{ callId: call.callId, wireName: call.wireName, questions, ticket },
+        ...(error && { error }),
+      });
     } else {
       answered.push(call);
       given.push(result);

@@ -62,13 +62,13 @@ export {
   type ToolSuccess,
 } from "./result.ts";
 export {
+  argumentsText,
   cleanText,
   clip,
   describe,
   describeThrown,
   fnv1a,
   isWithinEdits,
-  outlineArguments,
 } from "./text.ts";
 export {
   canonicalJson,

@@ -36,38 +36,30 @@ export function cleanText(text: string, length: number): string {
   return clip(part.replace(CONTROLS, "").replace(INVISIBLE, "").replace(STRAY, ""), length);
 }
 
+/** How much is kept of a text in the arguments of an approval, in characters. */
+const KEPT_TEXTS = [Infinity, 400, 60];
+
 /**
- * The arguments of a call as JSON in about `length` characters, for who approves it. Where that is too
- * short, each argument has its beginning, its end and its size: what matters may stand at the end.
+ * The arguments of a call as JSON for the person who approves it, in at most `length` characters. Of a
+ * long text it has the beginning and the end, and how much is left out between them: nothing is cut off
+ * where it cannot be seen.
  *
- * @param indent How the JSON is indented where it fits.
+ * @returns The text; `undefined` if the arguments are too many to show.
  */
-export function outlineArguments(args: unknown, length: number, indent?: number): string {
-  const text = JSON.stringify(args, undefined, indent) ?? "";
-  if (text.length <= length) return text;
-  const entries = typeof args === "object" && args !== null
-    ? Object.entries(args)
-    : [["", args] as const];
-  const shown = entries.slice(0, Math.max(1, Math.floor(length / MIN_OUTLINE)));
-  const share = Math.floor(length / (shown.length + 1)) - 2;
-  const lines = shown.map(([name, value]) =>
-    ends(`${JSON.stringify(name)}: ${JSON.stringify(value) ?? "null"}`, share)
-  );
-  const rest = entries.length - shown.length;
-  return [...lines, ...(rest > 0 ? [`and ${rest} more arguments that are not shown`] : [])]
-    .join("\n");
+export function argumentsText(args: unknown, length: number, indent?: number): string | undefined {
+  for (const kept of KEPT_TEXTS) {
+    const shorten = (_key: string, value: unknown): unknown =>
+      typeof value === "string" && value.length > kept ? middleOut(value, kept) : value;
+    const text = JSON.stringify(args, shorten, indent) ?? "";
+    if (text.length <= length) return cleanText(text, length);
+  }
+  return undefined;
 }
 
-/** How many characters each argument has at least. */
-const MIN_OUTLINE = 100;
-
-/** The beginning and the end of a text that is longer than `length`. */
-function ends(text: string, length: number): string {
-  if (text.length <= length) return text;
-  const half = Math.floor((length - 40) / 2);
-  return `${clip(text, half)} (${text.length - 2 * half} more characters) …${
-    text.slice(-half).toWellFormed()
-  }`;
+function middleOut(text: string, kept: number): string {
+  const start = text.slice(0, kept / 2);
+  const end = text.slice(-kept / 2);
+  return `${start} […${text.length - kept} more characters…] ${end}`;
 }
 
 /** A value in a few words: text in quotes; of a list, an object or a function only what it is. */

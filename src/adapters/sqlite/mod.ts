@@ -101,7 +101,8 @@ interface Row {
 
 /**
  * Opens a {@linkcode CallStore} in a file, which is made if it is not there; its folder must be. Only
- * the user of the process may read a file that is made; the rights of one that is there stay.
+ * the user of the process may read a new file; one that was there keeps its mode. What it holds is not
+ * encrypted.
  *
  * @example Usage
  * ```ts ignore

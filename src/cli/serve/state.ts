@@ -49,14 +49,11 @@ export async function openState(
   let store: CallStore & Partial<Disposable> = memoryCallStore();
   try {
     if (folder !== undefined) {
-      await mkdir(folder, { recursive: true, mode: 0o700 });
+      await makeFolder(folder);
       store = await sqliteCallStore(join(folder, "calls.db"));
     }
   } catch (cause) {
-    const isFile = (cause as { readonly code?: unknown }).code === "EEXIST";
-    const why = isFile
-      ? `"${folder}" is a file, and must be a folder`
-      : describeThrown(cause, 1_000);
+    const why = describeThrown(cause, 1_000);
     if (wanted !== undefined) throw new CommandError(why, EXIT.failed, { cause });
     terminal.note(`${why}. What calls leave is kept until this process ends`);
   }
@@ -74,4 +71,13 @@ export async function openState(
     },
     [Symbol.dispose]: () => store[Symbol.dispose]?.(),
   };
+}
+
+async function makeFolder(path: string): Promise<void> {
+  try {
+    await mkdir(path, { recursive: true, mode: 0o700 });
+  } catch (cause) {
+    const why = `it must be a folder, or one that can be made (${describeThrown(cause)})`;
+    throw new Error(`Cannot keep the state in "${path}": ${why}`, { cause });
+  }
 }

@@ -10,11 +10,11 @@ import type { ToolEvent } from "../../execute/mod.ts";
 import {
   type Answer,
   type Answers,
+  argumentsText,
   describeThrown,
   isFailureCode,
   isObject,
   isSuspended,
-  outlineArguments,
   type Question,
   type ToolContext,
   type ToolFailure,
@@ -170,10 +170,14 @@ class Asker {
   ): Promise<Answer> {
     // Hooks of the service may have changed the arguments that are asked about.
     const differ = args !== undefined && JSON.stringify(args) !== JSON.stringify(this.#params);
+    const shown = differ ? argumentsText(args, MAX_ARGUMENTS) : "";
+    if (shown === undefined) {
+      throw new RangeError("The service asks about other arguments, too long to be shown");
+    }
     const words = [
       ...issues.map((issue) => issue.message),
       message,
-      ...(differ ? [`It runs with ${outlineArguments(args, MAX_ARGUMENTS)}`] : []),
+      ...(differ ? [`It runs with ${shown}`] : []),
     ];
     // The keys of the service need not be new ones here.
     return await this.#context.ask(`question-${++this.#asked}`, {

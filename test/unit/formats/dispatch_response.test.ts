@@ -308,7 +308,9 @@ describe("resumeTurn()", () => {
     const turn = await dispatchResponse("openai", response, { dispatcher, names });
     isDown = true;
     const later = await resumeTurn("openai", turn, { c0: YES }, { dispatcher, names });
-    assertEquals([later.messages, later.suspended], [[], turn.suspended]);
+    const [waiting] = later.suspended;
+    assertEquals([later.messages, waiting?.ticket], [[], turn.suspended[0]?.ticket]);
+    assertStringIncludes(waiting?.error?.message ?? "", "cannot be looked up now");
     isDown = false;
     const whole = await resumeTurn("openai", later, { c0: YES }, { dispatcher, names });
     assertEquals([whole.messages.length, whole.suspended], [1, []]);

@@ -1,13 +1,13 @@
-import { assert, assertEquals, assertNotEquals } from "@std/assert";
+import { assert, assertEquals, assertMatch, assertNotEquals } from "@std/assert";
 import { describe as group, it } from "bun:test";
 import {
+  argumentsText,
   cleanText,
   clip,
   describe,
   describeThrown,
   fnv1a,
   isWithinEdits,
-  outlineArguments,
 } from "../../../src/tool/mod.ts";
 
 group("clip()", () => {
@@ -20,33 +20,6 @@ group("clip()", () => {
       assert(clip("a😀😀😀😀", length).isWellFormed());
       assert(clip("a😀😀😀😀", length).length <= length);
     }
-  });
-});
-
-group("outlineArguments()", () => {
-  it("gives JSON where it fits", () => {
-    assertEquals(outlineArguments({ path: "a" }, 100), '{"path":"a"}');
-    assertEquals(outlineArguments(undefined, 100), "");
-  });
-
-  it("shows the name, the beginning, the end and the size of each argument otherwise", () => {
-    const path = `begin${"x".repeat(3_000)}end`;
-    const text = outlineArguments({ path, force: true, list: [path, "last"] }, 2_000);
-    assert(text.length <= 2_000);
-    for (const part of ['"path": "begin', 'end"\n"force": true\n"list": ["begin', ',"last"]']) {
-      assert(text.includes(part), part);
-    }
-    assert(/\(2\d{3} more characters\)/.test(text));
-  });
-
-  it("says how many arguments are not shown", () => {
-    const many = Object.fromEntries(
-      Array.from({ length: 50 }, (_, n) => [`a${n}`, "x".repeat(99)]),
-    );
-    const text = outlineArguments(many, 2_000);
-    assert(text.length <= 2_000);
-    assert(text.endsWith("and 30 more arguments that are not shown"));
-    assert(outlineArguments("😀".repeat(5_000), 2_000).isWellFormed());
   });
 });
 
@@ -173,5 +146,25 @@ group("fnv1a()", () => {
 
   it("is another hash with another seed and factor", () => {
     assertNotEquals(fnv1a("a", 0x9e3779b9, 0x85ebca6b), fnv1a("a"));
+  });
+});
+
+group("argumentsText()", () => {
+  it("is the JSON where that is short enough, without hidden characters", () => {
+    assertEquals(argumentsText({ a: "b\u202ec", n: [1] }, 100), '{"a":"bc","n":[1]}');
+    assertEquals(argumentsText({ a: 1 }, 100, 2), '{\n  "a": 1\n}');
+    assertEquals(argumentsText(undefined, 100), "");
+  });
+
+  it("has both ends of a long text, and how much is between", () => {
+    const text = argumentsText({ path: `a${"x".repeat(1_000)}b`, list: ["c"] }, 500) ?? "";
+    assertMatch(text, /^\{"path":"ax{199} \[…602 more characters…\] x{199}b","list":\["c"\]\}$/);
+    const texts = Array.from({ length: 8 }, () => "x".repeat(300));
+    assertMatch(argumentsText(texts, 1_000) ?? "", /^\["x{30} \[…240 more/);
+  });
+
+  it("is nothing where not all of it can be seen", () => {
+    assertEquals(argumentsText({ ["k".repeat(101)]: 1 }, 100), undefined);
+    assertEquals(argumentsText(Array(101).fill(0), 100), undefined);
   });
 });
