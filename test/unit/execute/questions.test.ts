@@ -601,7 +601,7 @@ describe("context.ask()", () => {
       outcome(await dispatcher.resume(ticket, answers, strayContext)),
       "invalid_arguments",
     );
-    for (const wrong of [{ ticket, answer: answers }, { ticket, answers, callId: "c" }]) {
+    for (const wrong of [{ ticket, answer: answers }, { ticket, answers, sessionId: "s" }]) {
       const result = await dispatcher.dispatch(wrong);
       assertEquals(outcome(result), "invalid_arguments");
       assertStringIncludes(messageOf(result), "is not one of its fields, ticket, answers, name");
