@@ -281,6 +281,14 @@ describe("the sidecar", () => {
     },
   );
 
+  withLibrary("prints the lines of the log that the host has not taken", async () => {
+    const outcome = await suite(onBun, "log_left");
+    assertEquals(outcome.code, 0, said(outcome));
+    const lines = outcome.stderr.split("\n");
+    const left = ["left two", "left three", "shut down one", "shut down two"];
+    assertEquals(left.filter((line) => !lines.includes(line)), [], outcome.stderr);
+  });
+
   withLibrary("runs the workspace tools, with their transactions", async () => {
     const workspace = mkdtempSync(join(folder, "workspace-"));
     const module = join(ROOT, "examples", "workspace", "mod.ts");
