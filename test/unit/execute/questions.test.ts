@@ -254,9 +254,16 @@ describe("context.ask()", () => {
         await step("not a key", () => 1).catch(() => {});
         return await asked;
       },
+    }, {
+      name: "no-message",
+      execute: (_, { ask }) => Promise.all([ask("k", { message: "?" }), ask("l", {} as never)]),
     }]);
     for (
-      const [name, words] of [["twice", "was used before"], ["swallows", "must be 1 to 64 letters"]]
+      const [name, words] of [
+        ["twice", "was used before"],
+        ["swallows", "must be 1 to 64 letters"],
+        ["no-message", 'Cannot ask "l": it has no "/message"'],
+      ]
     ) {
       const result = await call(name as string, {});
       assertEquals(outcome(result), "threw");
