@@ -206,9 +206,9 @@ typedef void (*plue_execute_t)(plue_invocation_t *invocation, const char *params
  * "parameters", "returns", "category", "risk", "tags", "annotations", "examples", "deprecated",
  * "requiresApproval", "timeoutMs", "idempotent"; and "aliases", "roles", "scopes". Starts the runtime,
  * and waits until it has taken the tool. A sidecar that is started again gets it again.
- * `destroy` may be NULL; it is called once, when the tool is gone and its last invocation has ended,
- * and also if this fails. Returns PLUE_OK; PLUE_INVALID_ARGUMENT for a bad definition or a name that
- * is taken; or another PLUE_...; with plue_get_last_error() set. */
+ * `destroy` may be NULL; it is called once, when the tool is gone, its last invocation has ended and
+ * `execute` has returned, and also if this fails. Returns PLUE_OK; PLUE_INVALID_ARGUMENT for a bad
+ * definition or a name that is taken; or another PLUE_...; with plue_get_last_error() set. */
 PLUE_API int plue_register_tool(const char *definition_json, plue_execute_t execute,
                                 void (*destroy)(void *user_data), void *user_data);
 
@@ -294,13 +294,17 @@ PLUE_API int plue_tool_answer(const char *task_id, const char *answers_json,
 
 /* ------------------------------------------------------------------------------------ notices */
 
+/* Both functions below replace a callback. Once they have returned, the old one is not begun any more,
+ * and it has ended, unless they were called in it: do not hold a lock for which it waits. */
+
 /* Is called by plue_events_dispatch() when plue_tool_list() has changed: once for any number of
- * changes. NULL: nobody is told. Once this has returned, the old callback is not begun any more. */
+ * changes. NULL: nobody is told. */
 PLUE_API void plue_set_list_changed(void (*callback)(void *user_data), void *user_data);
 
 /* Is called by plue_events_dispatch() with each line that would have gone to the standard error: what
- * the tools of a sidecar print, and what the library has to say. NULL: it goes there. At most 1 MiB
- * waits; what is dropped is counted in a line of its own. */
+ * the tools of a sidecar print, and what the library has to say. NULL: it goes there, and so does what
+ * waits then, or at the end of plue_shutdown(). At most 1 MiB waits; what is dropped is counted in a
+ * line of its own. */
 PLUE_API void plue_set_log(void (*callback)(const char *line, void *user_data), void *user_data);
 
 /* ---------------------------------------------------------------------------------- lifecycle */

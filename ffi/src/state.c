@@ -148,6 +148,7 @@ static void shut_down(void) PLUE_UNLOCKED {
     plue_change();
     plue_unlock();
     plue_host_tools_destroy(tools);
+    plue_events_print_log();
     if (sidecar != NULL) {
         plue_sidecar_unhold(sidecar);
     }

@@ -32,7 +32,7 @@ import {
 } from "../tool/mod.ts";
 import { type CallSource, CallView } from "./context.ts";
 import { fingerprintOf } from "./idempotency.ts";
-import { describeRefusal, frozenCopy, readJson } from "./json_value.ts";
+import { describeRefusal, frozenCopy, readJson, utf8Length } from "./json_value.ts";
 import type { Settings } from "./options.ts";
 import type { ToolCall } from "./request.ts";
 import type { KeptAnswer, Resumption } from "./suspension.ts";
@@ -80,6 +80,8 @@ export class CallQuestions {
   readonly #waiting: Map<string, Question> = new Map();
   /** The steps that are being taken. */
   readonly #taken: Set<Promise<unknown>> = new Set();
+  /** What was wrong with a question or a step of the tool. */
+  #misuse: string | undefined;
   /** How many questions the caller is being asked. */
   #asking = 0;
   #resumeTime: (() => void) | undefined;
@@ -187,6 +189,7 @@ export class CallQuestions {
 
   async #step<Result>(key: string, work: () => Result | Promise<Result>): Promise<Result> {
     const action = this.#begin("take the step", key, KEY.test(key));
+    if (this.#call.transaction) refuse(action, "its transaction may be rolled back");
     // What was kept is the result of an earlier run of the same step.
     const before = this.#memory.get(key);
     if (before?.result !== undefined) return copyOf(before.result) as Result;
@@ -203,7 +206,7 @@ export class CallQuestions {
     const verdict = readJson(await work() ?? null, MAX_MEMORY_BYTES, true);
     if (verdict.kind === "refused") refuse(action, describeRefusal(verdict));
     const value = verdict.kind === "json" ? verdict.value : undefined;
-    this.#keep(key, { result: value });
+    this.#keep(key, { result: value }, verdict.kind === "large");
     return copyOf(value) as Result;
   }
 
@@ -214,23 +217,21 @@ export class CallQuestions {
     deadline.throwIfAborted();
     if (over) refuse(action, "the call has ended");
     if (typeof key !== "string" || !isKey) {
-      refuse(action, 'its key must be 1 to 64 letters, digits, "_", "." or "-"');
+      this.#misuse = 'its key must be 1 to 64 letters, digits, "_", "." or "-"';
+    } else if (this.#keys.has(key)) this.#misuse = "its key was used before in this call";
+    else if (this.#keys.size === MAX_KEYS) {
+      this.#misuse = `a call has at most ${MAX_KEYS} questions and steps`;
     }
-    if (this.#keys.has(key)) refuse(action, "its key was used before in this call");
-    if (this.#keys.size === MAX_KEYS) {
-      refuse(action, `a call has at most ${MAX_KEYS} questions and steps`);
-    }
+    if (this.#misuse !== undefined) refuse(action, this.#misuse);
     this.#keys.add(key);
     return action;
   }
 
-  #keep(key: string, kept: KeptAnswer): void {
+  #keep(key: string, kept: KeptAnswer, isLarge = false): void {
     this.#memory.set(key, kept);
-    // Nothing is known of a result that is too large alone.
-    const isLarge = "result" in kept && kept.result === undefined;
-    if (isLarge || JSON.stringify([...this.#memory]).length > MAX_MEMORY_BYTES) {
-      const limit = `${MAX_MEMORY_BYTES} bytes of JSON`;
-      refuse("keep the answers and steps of a call", `they have more than ${limit} together`);
+    if (isLarge || utf8Length(JSON.stringify([...this.#memory])) > MAX_MEMORY_BYTES) {
+      const problem = `they have more than ${MAX_MEMORY_BYTES} bytes of JSON together`;
+      refuse("keep the answers and steps of a call", problem);
     }
   }
 
@@ -259,12 +260,15 @@ export class CallQuestions {
     const waits = this.isSuspended || (this.#waiting.size > 0 && result.ok);
     try {
       if (!waits || tickets === undefined) {
-        // A call that did not come to its tool may be continued again.
-        const isUnused = !call.ran && !result.ok && result.error.retryable;
+        // A call that did not come to its tool, or to its answers, may be continued again.
+        const isUnused = !call.ran && !result.ok &&
+          (result.error.retryable || this.#keys.size === 0);
         if (isUnused && this.#resumed) await inTime(this.#resumed.release());
         return result;
       }
       await this.#settleSteps();
+      // Nobody is asked for answers that the tool could not use.
+      if (this.#misuse !== undefined) return call.fail("threw", this.#misuse);
       return await inTime(tickets.suspend({
         tool: call.tool,
         callId: call.callId,
@@ -276,7 +280,7 @@ export class CallQuestions {
       }));
     } catch (error) {
       call.report("ask", error);
-      return waits ? call.fail("input_unavailable", "its ticket could not be made") : result;
+      return waits ? call.fail("unavailable", "its ticket could not be made") : result;
     }
   }
 }
@@ -306,6 +310,12 @@ function shownArguments(call: AskingCall): unknown {
 
 const KINDS: readonly QuestionKind[] = ["input", "approval", "authorization"];
 
+const checkAddress = must(
+  "an address that begins with https:// or http://",
+  (url): url is string =>
+    URL.canParse(url as string) && /^https?:$/.test(new URL(url as string).protocol),
+);
+
 /** What the fields of a question must be. */
 const FIELDS = {
   kind: must(KINDS.join(" or "), (kind): kind is QuestionKind => KINDS.includes(kind as never)),
@@ -315,7 +325,9 @@ const FIELDS = {
     checkSchema(schema as JsonSchema);
     return frozenCopy(schema as JsonSchema) ?? true;
   },
-  url: must("an address that begins with https:// or http://", isWebAddress),
+  // Written anew: people would be shown a line feed or an escape that is in it.
+  url: (action: string, url: unknown, place: string): string =>
+    new URL(checkAddress(action, url, place)).href,
 };
 
 /** Checks a question. @throws {TypeError} */
@@ -330,14 +342,6 @@ function readQuestion(action: string, key: string, fields: QuestionFields): Ques
     refuse(action, 'only a question for input has a "/schema"');
   }
   return { key, kind, message, ...more };
-}
-
-function isWebAddress(url: unknown): url is string {
-  try {
-    return /^https?:$/.test(new URL(url as string).protocol);
-  } catch {
-    return false;
-  }
 }
 
 /** Reads an answer; `undefined` if it is none. */

@@ -9,6 +9,7 @@ export {
   type Check,
   checkFlag,
   checkFunction,
+  checkPort,
   checkText,
   checkWord,
   type FieldHint,
@@ -60,7 +61,15 @@ export {
   ToolResult,
   type ToolSuccess,
 } from "./result.ts";
-export { cleanText, clip, describe, describeThrown, fnv1a, isWithinEdits } from "./text.ts";
+export {
+  argumentsText,
+  cleanText,
+  clip,
+  describe,
+  describeThrown,
+  fnv1a,
+  isWithinEdits,
+} from "./text.ts";
 export {
   canonicalJson,
   copyJson,

@@ -237,6 +237,40 @@ for (const [name, command, ...args] of RUNTIMES) {
       assertMatch(terminal.text(), /"action": "decline"\r\n\}\r\n$/);
     });
 
+    test("asks one thing after the other, though the tool asks both at once", async () => {
+      await using terminal = inTerminal(["call", "-f", ASKING, "tidy"]);
+      await terminal.shown(/list\n?[^]*No/);
+      assertEquals(terminal.text().includes("erase"), false);
+      terminal.type("y");
+      await terminal.shown(/erase[^]*No/);
+      terminal.type("n");
+      assertEquals(await terminal.ended, 0);
+      assertMatch(terminal.text(), /\[\s+"accept",\s+"decline"\s+\]\r\n$/);
+    });
+
+    test("hides no end of the arguments that are approved", async () => {
+      const long = ["--path", `${"x".repeat(3_000)}/../secret`];
+      await using terminal = inTerminal(["call", "-f", ASKING, "rm", ...long]);
+      await terminal.shown(/"path":"x+[^]*more[^]*characters[^]*\.\.\/secret"[^]*No/);
+      terminal.type("n");
+      assertEquals(await terminal.ended, 12);
+      const many = Object.fromEntries(Array.from({ length: 500 }, (_, i) => [`key${i}`, i]));
+      const words = ["call", "-f", ASKING, "rm", JSON.stringify({ path: "x", ...many })];
+      await using refusing = inTerminal(words);
+      assertEquals(await refusing.ended, 16);
+      assertMatch(refusing.text(), /too long to be shown, so you are not asked[^]*Add --yes/);
+    });
+
+    test("asks in a terminal that does not know its width", async () => {
+      await using terminal = openTerminal([
+        ...["sh", "-c", 'stty cols 0 && exec "$@"', "sh"],
+        ...[command, ...args, COMMAND, "call", "-f", TOOLS, "launch"],
+      ]);
+      await terminal.shown(/Run the tool "launch"\?[^]*No/);
+      terminal.type("y");
+      assertEquals(await terminal.ended, 0);
+    });
+
     test("draws a bar in a terminal, with what the tool sends above it", async () => {
       await using terminal = inTerminal(["call", "-f", TOOLS, "count", "--to", "3"]);
       assertEquals(await terminal.ended, 0);

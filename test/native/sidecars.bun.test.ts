@@ -8,6 +8,7 @@ import { maybe } from "../support/skip.ts";
 import {
   BUILD,
   buildPrograms,
+  LONG_LIMIT_MS,
   type Outcome,
   program,
   PROGRAMS,
@@ -280,6 +281,14 @@ describe("the sidecar", () => {
     },
   );
 
+  withLibrary("prints the lines of the log that the host has not taken", async () => {
+    const outcome = await suite(onBun, "log_left");
+    assertEquals(outcome.code, 0, said(outcome));
+    const lines = outcome.stderr.split("\n");
+    const left = ["left two", "left three", "shut down one", "shut down two"];
+    assertEquals(left.filter((line) => !lines.includes(line)), [], outcome.stderr);
+  });
+
   withLibrary("runs the workspace tools, with their transactions", async () => {
     const workspace = mkdtempSync(join(folder, "workspace-"));
     const module = join(ROOT, "examples", "workspace", "mod.ts");
@@ -326,7 +335,7 @@ describe("a compiled sidecar", () => {
     "passes the host suite, with tools of the module that the host names",
     async () => {
       const script = join(ROOT, "scripts", "build_native.mjs");
-      const built = await run(["node", script, "--sidecar"]);
+      const built = await run(["node", script, "--sidecar"], { limitMs: LONG_LIMIT_MS });
       assertEquals(built.code, 0, said(built));
       const outcome = await suite(
         join(BUILD, "plue-sidecar"),

@@ -4,16 +4,18 @@
  * @module
  */
 
-import type { CallTasks, TaskState } from "../../execute/durable/mod.ts";
+import type { CallTasks, TaskOwner, TaskState } from "../../execute/durable/mod.ts";
 import type { DispatchContext } from "../../execute/mod.ts";
-import { type Answers, isObject } from "../../tool/mod.ts";
+import { type Answers, isObject, pointerStep } from "../../tool/mod.ts";
 import {
   eventStream,
   frame,
   json,
   type Problem,
+  ProblemError,
   problemOfFailure,
   problemResponse,
+  readCallIds,
   refuseQuery,
   RequestError,
   type ToolRequest,
@@ -27,9 +29,10 @@ export const continueCall: RouteAnswer = async (request, c) => {
   const { raw, server, caller: { principal }, dispatcher } = request;
   refuseQuery(raw.url);
   if (server.executionClosed !== undefined) return problemResponse(server.executionClosed);
-  const callId = c.req.param("id") ?? "";
+  const id = c.req.param("id") ?? "";
   const { ticket, answers } = readAnswers(await request.readJson());
-  if (ticket === undefined) return await answerTask(request, callId, answers);
+  if (ticket === undefined) return await answerTask(request, id, answers);
+  const { callId = id } = readCallIds({ callId: id }, new Headers());
   const running = server.running.begin({ principal, callId }, raw);
   // Which tool it calls is in the ticket.
   const recorded = request.beginCall({ toolId: "", callId });
@@ -43,18 +46,17 @@ export const continueCall: RouteAnswer = async (request, c) => {
 
 async function answerTask(request: ToolRequest, id: string, answers: Answers): Promise<Response> {
   const { server: { tasks }, caller: { principal }, dispatcher } = request;
-  const answer = await tasks?.answer(dispatcher, id, answers, { principal });
+  const answer = await reached(request, tasks?.answer(dispatcher, id, answers, { principal }));
   if (answer === undefined) return problemResponse(noSuchTask(id));
   return "id" in answer ? json(answer, 202) : problemResponse(problemOfFailure(answer, id));
 }
 
 /** A task as it is, or a stream of its states until it has ended. */
 export const showCall: RouteAnswer = async (request, c) => {
-  const { raw, server, caller: { principal } } = request;
+  const { raw, server: { tasks } } = request;
   refuseQuery(raw.url);
   const id = c.req.param("id") ?? "";
-  const { tasks } = server;
-  const task = await tasks?.get(id, { principal });
+  const task = await reached(request, tasks?.get(id, ownerIn(request)));
   if (tasks === undefined || task === undefined) return problemResponse(noSuchTask(id));
   return raw.method !== "HEAD" && wantsStream(raw.headers)
     ? followTask(request, tasks, task)
@@ -66,7 +68,7 @@ function followTask(request: ToolRequest, tasks: CallTasks, { id }: TaskState): 
   const release = server.streams.take(principal);
   if (release === undefined) return problemResponse(TOO_MANY);
   const controller = new AbortController();
-  const states = tasks.follow(id, { principal, signal: controller.signal });
+  const states = tasks.follow(id, { ...ownerIn(request), signal: controller.signal });
   let count = 0;
   const { response, ended } = eventStream({
     async next() {
@@ -86,16 +88,21 @@ function followTask(request: ToolRequest, tasks: CallTasks, { id }: TaskState): 
 }
 
 /** Cancels a task. */
-export const cancelCall: RouteAnswer = async ({ raw, server, caller: { principal } }, c) => {
+export const cancelCall: RouteAnswer = async (request, c) => {
+  const { raw, server } = request;
   refuseQuery(raw.url);
   if (server.executionClosed !== undefined) return problemResponse(server.executionClosed);
   const id = c.req.param("id") ?? "";
-  const task = await server.tasks?.cancel(id, { principal });
+  const task = await reached(request, server.tasks?.cancel(id, ownerIn(request)));
   return task === undefined ? problemResponse(noSuchTask(id)) : json(task);
 };
 
-/** The caller's tasks, the newest first. */
-export const listCalls: RouteAnswer = async ({ raw, server, caller: { principal } }) => {
+/**
+ * The caller's tasks, the newest first. None for callers without a name: they are one for the server,
+ * and only who has the id of a task may see it.
+ */
+export const listCalls: RouteAnswer = async (request) => {
+  const { raw, server: { tasks }, caller: { principal } } = request;
   const query = new URL(raw.url).searchParams;
   for (const name of query.keys()) {
     if (name !== "limit" && name !== "cursor") {
@@ -109,11 +116,35 @@ export const listCalls: RouteAnswer = async ({ raw, server, caller: { principal 
     throw new RequestError("Cannot read the query: limit must be a whole number from 1 to 1000");
   }
   const cursor = query.get("cursor");
-  return json(
-    await server.tasks?.list({ principal, limit, ...(cursor !== null && { cursor }) }) ??
-      { tasks: [] },
-  );
+  if (cursor !== null && !/^[\w-]{1,64}$/.test(cursor)) {
+    throw new RequestError("Cannot read the query: cursor must be the nextCursor of a page");
+  }
+  const options = { ...ownerIn(request), limit, ...(cursor !== null && { cursor }) };
+  const listed = principal === undefined ? undefined : tasks?.list(options);
+  return json(await reached(request, listed) ?? { tasks: [] });
 };
+
+/** Whose tasks a request is about: those of tools that its caller sees. */
+function ownerIn({ caller: { principal }, toolset }: ToolRequest): TaskOwner {
+  return { principal, toolset };
+}
+
+/** Waits for the store of the tasks. */
+async function reached<T>({ server }: ToolRequest, work: Promise<T> | undefined): Promise<
+  T | undefined
+> {
+  try {
+    return await work;
+  } catch (error) {
+    server.log(error);
+    throw new ProblemError({
+      status: 503,
+      code: "unavailable",
+      detail: "Cannot reach the tasks now; try again later",
+      retryable: true,
+    });
+  }
+}
 
 function noSuchTask(id: string): Problem {
   return {
@@ -138,7 +169,7 @@ function readAnswers(
         `Cannot read the body: ${
           JSON.stringify(field.slice(0, 60))
         } is neither "ticket" nor "answers"`,
-        `/${field.slice(0, 60)}`,
+        pointerStep(field.slice(0, 60)),
       );
     }
   }

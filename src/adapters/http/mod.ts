@@ -68,6 +68,7 @@ export {
   noSuchTool,
   type Problem,
   type ProblemCode,
+  ProblemError,
   problemOfFailure,
   problemResponse,
   RequestError,

@@ -311,8 +311,9 @@ export class HostBridge {
           this.#functions.ask(id, { ...question, tool: tool.id }, signal),
       };
     }
-    // Only its own tools have to know which call of the host it is.
-    if (!isCall || this.#functions.has(name)) {
+    // Its own tools have to know which call of the host it is. A name may lead to one of them: it can
+    // be an alias, or the bridge's.
+    if (!isCall || !this.#functions.isEmpty) {
       context = { ...context, services: { [HOST_CALL]: id } };
     }
     const answer: Promise<ToolResult | Refusal> = isCall

@@ -13,6 +13,7 @@ import {
   type StoredEntry,
 } from "../../execute/durable/mod.ts";
 import {
+  checkWord,
   describeThrown,
   numberFrom,
   refuse,
@@ -100,7 +101,8 @@ interface Row {
 
 /**
  * Opens a {@linkcode CallStore} in a file, which is made if it is not there; its folder must be. Only
- * the user of the process may read it.
+ * the user of the process may read a new file; one that was there keeps its mode. What it holds is not
+ * encrypted.
  *
  * @example Usage
  * ```ts ignore
@@ -126,6 +128,7 @@ export async function sqliteCallStore(
     "syncsEachWrite",
     "clock",
   ]);
+  checkWord(ACTION, path, "its path");
   const maxBytes = numberFrom(65_536)(ACTION, options.maxBytes ?? 2 ** 30, "maxBytes");
   const maxOwnerBytes = numberFrom(1)(
     ACTION,
@@ -138,20 +141,27 @@ export async function sqliteCallStore(
     refuse(ACTION, "this runtime has no node:sqlite; Node has it from version 22.13 on", cause)
   );
   const { open } = await import("node:fs/promises");
+  const { resolve } = await import("node:path");
 
   let db: DatabaseSync | undefined;
   try {
-    await (await open(path, "a", 0o600)).close();
-    const opened = db = new sqlite.DatabaseSync(path);
+    // SQLite reads ":memory:" and "file:" at the beginning of a path as something else than a file.
+    const file = resolve(path);
+    await (await open(file, "a", 0o600)).close();
+    const opened = db = new sqlite.DatabaseSync(file);
     await whenUnlocked(lockTimeoutMs, () => prepare(opened, syncsEachWrite));
     const pageSize = numberIn(opened, "page_size");
     opened.exec(`pragma max_page_count = ${Math.floor(maxBytes / pageSize)}`);
     return storeIn(opened, { maxOwnerBytes, lockTimeoutMs, clock });
   } catch (cause) {
     db?.close();
-    throw new Error(`Cannot ${ACTION} "${path}": ${problemOf(cause)}`, { cause });
+    const why = cause instanceof OtherVersion ? cause.message : problemOf(cause);
+    throw new Error(`Cannot ${ACTION} "${path}": ${why}`, { cause });
   }
 }
+
+/** A file is a store that is not read here. */
+class OtherVersion extends Error {}
 
 /** Makes the tables of a new file. */
 function prepare(db: DatabaseSync, syncsEachWrite: boolean): void {
@@ -166,7 +176,7 @@ function prepare(db: DatabaseSync, syncsEachWrite: boolean): void {
     // Another process may have made them meanwhile.
     const version = numberIn(db, "user_version");
     if (version === 0) db.exec(SCHEMA);
-    else if (version !== VERSION) refuse(ACTION, "another version of plue has made it");
+    else if (version !== VERSION) throw new OtherVersion("another version of plue has made it");
     db.exec("commit");
   } catch (error) {
     rollBack(db);
@@ -278,9 +288,9 @@ function storeIn(
         return true;
       });
     },
-    async *list(prefix) {
+    async *list(prefix, after = "") {
       if (prefix !== "") checkStoreKey(prefix);
-      for (let last = "";;) {
+      for (let last = after;;) {
         const row = await attempt(() => statements.next.get(last, prefix) as Row | undefined);
         if (row === undefined) return;
         last = row.key;
@@ -336,7 +346,7 @@ function problemOf(error: unknown): string {
     [/not a database|malformed|corrupt/, "the file is damaged, or no store"],
     [/\b(locked|busy)\b/, "another process holds it"],
     [/readonly|read-only/, "the file may not be written"],
-    [/not open|closed|finalized/, "it is closed"],
+    [/\bis not open\b|closed|finalized/, "it is closed"],
   ];
   const [, words] = known.find(([pattern]) => pattern.test(said)) ?? [];
   return words === undefined ? said : `${words} (${said})`;

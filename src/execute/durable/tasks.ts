@@ -16,21 +16,24 @@ import {
   NO_LOG,
   numberFrom,
   type Question,
+  refuse,
   refuseOthers,
   systemClock,
   TIME_OVER,
   type Tool,
   type ToolFailure,
   ToolResult,
+  wholeFrom,
   within,
 } from "../../tool/mod.ts";
+import type { Toolset } from "../../select/mod.ts";
 import type { ToolDispatcher } from "../dispatcher.ts";
 import { failure, unknownTool } from "../failures.ts";
 import { readJson } from "../json_value.ts";
 import type { DispatchContext, ResumedCall, ToolCall, ToolProgress } from "../request.ts";
-import type { CallStore } from "./call_store.ts";
+import { type CallStore, checkStore } from "./call_store.ts";
 import { base64url, ownerDigest } from "./digest.ts";
-import { wrongAnswers } from "./tickets.ts";
+import { tooLarge, wrongAnswers } from "./tickets.ts";
 
 /** How far a task is. The last three are its end. */
 export type TaskStatus = "working" | "input_required" | "completed" | "failed" | "cancelled";
@@ -41,6 +44,7 @@ export interface TaskState {
   readonly status: TaskStatus;
   /** The tool's id. */
   readonly tool: string;
+  /** The id of the call; the task's own for one that was continued with a ticket. */
   readonly callId: string;
   /** Milliseconds since 1970. */
   readonly createdAt: number;
@@ -95,6 +99,11 @@ export interface CallTasksOptions {
 /** Whose tasks are meant. */
 export interface TaskOwner {
   readonly principal?: string | undefined;
+  /**
+   * What the caller sees now. A task whose tool is not in it, nor behind its bridge, is not found.
+   * Absent: all of the principal's tasks are.
+   */
+  readonly toolset?: Toolset | undefined;
 }
 
 /** Which tasks to list. */
@@ -156,11 +165,16 @@ interface Run {
 
 /** Runs of a task whose processes died, at most. */
 const MAX_ATTEMPTS = 3;
+/** The last millisecond that an id has digits for, in the year 2527. */
+const END_OF_TIME = 2 ** 44 - 1;
 /** How often a change is tried while others change the record. */
 const MAX_CHANGES = 32;
 /** How often the end of a task is tried to be written. */
 const MAX_ENDINGS = 10;
-const ID = /^[\w-]{22}$/;
+/** How many bytes the records of a page may have together. */
+const MAX_PAGE_BYTES = 4_194_304;
+const ID = /^[0-9a-f]{11}[\w-]{22}$/;
+const CURSOR = /^[\w-]{1,64}$/;
 const ENCODER = new TextEncoder();
 const DECODER = new TextDecoder();
 
@@ -216,6 +230,7 @@ export class CallTasks {
   constructor(options: CallTasksOptions) {
     const action = "make tasks";
     const names = ["ttlMs", "leaseMs", "pollMs", "maxRunning"] as const;
+    checkStore(action, options?.store);
     refuseOthers(action, options, ["store", "onError", "clock", ...names]);
     const positive = numberFrom(1);
     const [ttlMs, leaseMs, pollMs, maxRunning] = [86_400_000, 30_000, 1_000, 64].map(
@@ -238,7 +253,7 @@ export class CallTasks {
    *
    * @param dispatcher Runs the call, for the tools that its caller sees.
    * @param context What the host adds. The task outlives its signal and its callbacks.
-   * @returns The task, or why there is none. Rejects if the store does.
+   * @returns The task, or why there is none.
    */
   async start(
     dispatcher: ToolDispatcher,
@@ -253,8 +268,14 @@ export class CallTasks {
     if (args.kind !== "json") {
       return failure("invalid_arguments", tool.id, "its arguments are not JSON, or too large");
     }
-    const record = this.#newRecord(tool, { ...led, arguments: args.value }, context);
-    await this.#create(owner, record);
+    const id = this.#newId();
+    const record = this.#newRecord(id, tool, { ...led, arguments: args.value }, context);
+    try {
+      await this.#create(owner, record);
+    } catch (error) {
+      this.#log(error);
+      return failure("unavailable", tool.id, "its task cannot be kept now; nothing has run");
+    }
     const { name, arguments: given, callId } = { ...led, ...record };
     this.#hold(
       owner,
@@ -289,7 +310,11 @@ export class CallTasks {
       return await dispatcher.dispatch(call, context);
     }
     const owner = await ownerDigest(context.principal);
-    const run = this.#begin(owner, context, (own) => dispatcher.dispatch(call, own));
+    const id = this.#newId();
+    // The tool is told the id that its task has; a call that goes on has one in its ticket.
+    const isResumed = "ticket" in call;
+    const named = isResumed ? call : { ...call, callId: call.callId ?? id };
+    const run = this.#begin(owner, context, (own) => dispatcher.dispatch(named, own));
     const result = await within(this.#clock, afterMs, run.result);
     if (result !== TIME_OVER) {
       run.detach();
@@ -300,7 +325,9 @@ export class CallTasks {
       if (this.#refuse(tool, led, owner) !== undefined || args.kind !== "json") {
         return await run.result;
       }
-      const record = this.#newRecord(tool, { ...led, arguments: args.value }, context);
+      const made = this.#newRecord(id, tool, { ...led, arguments: args.value }, context);
+      // What it was told until it went on is in its ticket: it cannot be taken up.
+      const record = isResumed ? { ...made, idempotent: false } : made;
       await this.#create(owner, record);
       this.#hold(owner, record, run);
       return this.#shown(record);
@@ -312,10 +339,15 @@ export class CallTasks {
   }
 
   /** The task with that id; `undefined` if the principal has none. */
-  async get(id: string, { principal }: TaskOwner = {}): Promise<TaskState | undefined> {
+  async get(id: string, owner: TaskOwner = {}): Promise<TaskState | undefined> {
+    const record = await this.#find(id, owner);
+    return record && this.#shown(record);
+  }
+
+  async #find(id: string, { principal, toolset }: TaskOwner): Promise<TaskRecord | undefined> {
     const key = await keyOf(id, principal);
     const record = key === undefined ? undefined : await this.#read(key);
-    return record && this.#shown(record);
+    return record && isSeen(record, toolset) ? record : undefined;
   }
 
   /**
@@ -323,9 +355,9 @@ export class CallTasks {
    *
    * @returns The task; `undefined` if the principal has none with that id.
    */
-  async cancel(id: string, { principal }: TaskOwner = {}): Promise<TaskState | undefined> {
-    const key = await keyOf(id, principal);
-    if (key === undefined) return undefined;
+  async cancel(id: string, owner: TaskOwner = {}): Promise<TaskState | undefined> {
+    const key = await keyOf(id, owner.principal);
+    if (key === undefined || await this.#find(id, owner) === undefined) return undefined;
     const record = await this.#change(
       key,
       (before) =>
@@ -352,17 +384,20 @@ export class CallTasks {
   async answer(
     dispatcher: ToolDispatcher,
     id: string,
-    answers: Answers,
+    given: Answers,
     context: DispatchContext = {},
   ): Promise<TaskState | ToolFailure | undefined> {
     const { principal } = context;
+    const { toolset } = dispatcher;
     const key = await keyOf(id, principal);
-    const before = key === undefined ? undefined : await this.#read(key);
+    const before = await this.#find(id, { principal, toolset });
     if (key === undefined || before === undefined) return undefined;
-    const wrong = wrongAnswers(answers, (before.questions ?? []).map((question) => question.key));
+    const keys = (before.questions ?? []).map((question) => question.key);
+    const wrong = wrongAnswers(given, keys) ?? tooLarge({ ...given, ...before.answers });
     if (before.status === "input_required" && wrong !== undefined) {
       return ToolResult.error("invalid_arguments", `Cannot answer the task: ${wrong}`);
     }
+    const answers = given ?? {};
     const holder = newId();
     const { ticket = "" } = before;
     let asked: Asked = {};
@@ -390,31 +425,42 @@ export class CallTasks {
     return this.#shown(after);
   }
 
-  /** The tasks of a principal, the newest first. */
-  async list({ principal, limit = 50, cursor }: TaskListOptions = {}): Promise<TaskList> {
-    const found: TaskRecord[] = [];
-    for await (
-      const { value } of atOnce(this.#store.list(`task.${await ownerDigest(principal)}`))
-    ) {
-      found.push(parse(value));
+  /**
+   * The tasks of a principal, the newest first. A page ends early where its tasks are large, and may
+   * be empty where the caller does not see their tools.
+   *
+   * @throws {TypeError | RangeError} If the limit is no whole number from 1 on, or the cursor is not one
+   * that a page gave.
+   */
+  async list(
+    { principal, toolset, limit = 50, cursor }: TaskListOptions = {},
+  ): Promise<TaskList> {
+    const action = "list tasks";
+    wholeFrom(1)(action, limit, "limit");
+    if (cursor !== undefined && !CURSOR.test(cursor)) {
+      refuse(action, "the cursor must be the nextCursor of a page");
     }
-    const place = ({ createdAt, id }: TaskRecord): string =>
-      `${String(createdAt).padStart(15, "0")}.${id}`;
-    const rest = found.map((record) => [place(record), record] as const)
-      .sort(([a], [b]) => a < b ? 1 : -1)
-      .filter(([at]) => cursor === undefined || at < cursor);
-    const page = rest.slice(0, Math.max(1, limit));
-    const tasks = page.map(([, record]) => this.#shown(this.#judged(record)));
-    const [last] = page.at(-1) ?? [];
-    return page.length < rest.length && last !== undefined
-      ? { tasks, nextCursor: last }
-      : { tasks };
+    const owned = `task.${await ownerDigest(principal)}`;
+    const after = cursor === undefined ? undefined : `${owned}.${cursor}`;
+    const tasks: TaskState[] = [];
+    let bytes = 0;
+    let last: string | undefined;
+    for await (const { value } of atOnce(this.#store.list(owned, after))) {
+      bytes += value.byteLength;
+      if (last !== undefined && (tasks.length === limit || bytes > MAX_PAGE_BYTES)) {
+        return { tasks, nextCursor: last };
+      }
+      const record = parse(value);
+      last = record.id;
+      if (isSeen(record, toolset)) tasks.push(this.#shown(this.#judged(record)));
+    }
+    return { tasks };
   }
 
   /** The task now and after each change, until it has ended. Nothing for one that is not found. */
   async *follow(
     id: string,
-    { principal, signal }: TaskOwner & { readonly signal?: AbortSignal } = {},
+    { principal, toolset, signal }: TaskOwner & { readonly signal?: AbortSignal } = {},
   ): AsyncGenerator<TaskState, void> {
     const key = await keyOf(id, principal);
     if (key === undefined) return;
@@ -423,7 +469,7 @@ export class CallTasks {
       const change = this.#nextChange(key, signal);
       try {
         const record = await this.#read(key);
-        if (record === undefined) return;
+        if (record === undefined || !isSeen(record, toolset)) return;
         const state = this.#shown(record);
         const text = JSON.stringify(state);
         if (text !== last) yield state;
@@ -456,8 +502,9 @@ export class CallTasks {
       });
       if (after?.holder !== holder) continue;
       const { tool: name, arguments: args, callId, principal, ...ids } = after;
-      const { sessionId, messageId, idempotencyKey } = ids;
-      const context = { principal: principal ?? undefined, sessionId, messageId, idempotencyKey };
+      const { sessionId, messageId } = ids;
+      // Without its idempotency key, which the run that has died may still hold.
+      const context = { principal: principal ?? undefined, sessionId, messageId };
       const owner = key.split(".")[1] ?? "";
       this.#hold(
         owner,
@@ -531,8 +578,13 @@ export class CallTasks {
     return run;
   }
 
-  #newRecord(tool: Tool, call: ToolCall, context: DispatchContext): TaskRecord {
-    const id = newId();
+  /** A store lists by key: the newer a task, the smaller the number that its id begins with. */
+  #newId(): string {
+    const age = END_OF_TIME - Math.floor(this.#clock.timestamp());
+    return age.toString(16).padStart(11, "0") + newId();
+  }
+
+  #newRecord(id: string, tool: Tool, call: ToolCall, context: DispatchContext): TaskRecord {
     const { principal = null, sessionId, messageId, idempotencyKey } = context;
     const now = this.#clock.timestamp();
     return {
@@ -551,7 +603,7 @@ export class CallTasks {
   /** Keeps the record of a run up to date until the run has ended. */
   #hold(
     owner: string,
-    { id, holder }: TaskRecord,
+    { id, holder, tool }: TaskRecord,
     run: Run,
     asked?: Asked,
   ): void {
@@ -595,7 +647,7 @@ export class CallTasks {
     void run.result.then(async (result) => {
       run.changed = () => {};
       await writing;
-      await this.#end(result, own, run, asked);
+      await this.#end(result, tool, own, run, asked);
       disarm();
       this.#runs.delete(key);
     });
@@ -604,6 +656,7 @@ export class CallTasks {
   /** Writes how a run has ended. */
   async #end(
     given: ToolResult,
+    tool: string,
     own: (change: (record: TaskRecord) => TaskRecord) => Promise<TaskRecord | undefined>,
     run: Run,
     asked: Asked | undefined,
@@ -635,7 +688,7 @@ export class CallTasks {
       } catch (error) {
         this.#log(error);
         if (error instanceof RangeError) {
-          result = failure("output_too_large", "", "its result is larger than a task can keep");
+          result = failure("output_too_large", tool, `it ended, and ${error.message}`);
         } else {
           await new Promise<void>((resolve) =>
             void this.#clock.setTimeout(resolve, this.#leaseMs / 6)
@@ -763,6 +816,11 @@ function findTool(
   return bridge && led
     ? [bridge.behind.resolve(led.name), led]
     : [toolset.resolve(call.name), call];
+}
+
+/** Whether a caller sees the tool of a task. */
+function isSeen({ tool }: TaskRecord, toolset: Toolset | undefined): boolean {
+  return toolset === undefined || (toolset.bridge?.behind ?? toolset).get(tool) !== undefined;
 }
 
 function hasEnded({ status }: TaskRecord): boolean {

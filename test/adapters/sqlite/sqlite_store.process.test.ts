@@ -141,6 +141,34 @@ describe("sqliteCallStore()", () => {
     );
   });
 
+  it("keeps what it has in a file, whatever SQLite reads in its name", async () => {
+    const before = process.cwd();
+    process.chdir(folder);
+    try {
+      for (const path of [":memory:", "file:memory.db?mode=memory", "file::memory:"]) {
+        (await (await open(path)).create("a.b", value), opened.at(-1))?.close();
+        assert(statSync(join(folder, path)).size > 0);
+        assert(await (await open(path)).get("a.b") !== undefined, path);
+      }
+    } finally {
+      process.chdir(before);
+    }
+    for (const path of [undefined, "", 7]) {
+      await assertRejects(() => sqliteCallStore(path as string), TypeError, "its path must be");
+    }
+  });
+
+  it("says that another version has made its file", async () => {
+    const path = newPath();
+    (await open(path)).close();
+    const { DatabaseSync } = await import("node:sqlite");
+    const db = new DatabaseSync(path);
+    db.exec("pragma user_version = 7");
+    db.close();
+    const { message } = await assertRejects(() => open(path), Error);
+    assertEquals(message, `Cannot open the store "${path}": another version of plue has made it`);
+  });
+
   it("rejects when it is full, and has room again after a deletion", async () => {
     const store = await open(newPath(), { maxBytes: 131_072, maxOwnerBytes: 131_072 });
     const fill = async (): Promise<void> => {
@@ -205,7 +233,7 @@ describe("sqliteCallStore()", () => {
       const result = await dispatcher.dispatch({ name });
       return result.ok ? "ok" : result.error.code;
     };
-    assertEquals([await code("plain"), await code("asks")], ["ok", "input_unavailable"]);
+    assertEquals([await code("plain"), await code("asks")], ["ok", "unavailable"]);
     const resumed = await dispatcher.resume(waiting.ticket, {});
     assertEquals(resumed.ok ? "ok" : resumed.error.code, "unavailable");
   });
