@@ -195,7 +195,7 @@ class NatsCallStore implements CallStore {
     });
   }
 
-  async *list(prefix: string): AsyncIterable<StoredEntry> {
+  async *list(prefix: string, after = ""): AsyncIterable<StoredEntry> {
     if (prefix !== "") checkStoreKey(prefix);
     const keys = await this.#attempt(async () => {
       const found: string[] = [];
@@ -204,7 +204,8 @@ class NatsCallStore implements CallStore {
       }
       return prefix === "" ? found : [prefix, ...found];
     });
-    for (const key of keys) {
+    // A bucket has no order, so all keys are read at once, and values as they are taken.
+    for (const key of keys.filter((key) => key > after).sort()) {
       const entry = await this.get(key);
       if (entry !== undefined) yield entry;
     }
