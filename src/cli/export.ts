@@ -14,9 +14,9 @@ import {
   type TargetName,
 } from "../formats/mod.ts";
 import { nearIds } from "../select/near_ids.ts";
-import { cleanText, clip, describeTool, type Tool } from "../tool/mod.ts";
+import { cleanText, clip, describeThrown, describeTool, type Tool } from "../tool/mod.ts";
 import { type SelectionFlags, type SourceFlags, toolsetOf, toolsFrom } from "./selection.ts";
-import { EXIT, type Terminal, usageError } from "./terminal.ts";
+import { counted, EXIT, type Terminal, usageError } from "./terminal.ts";
 
 /** The flags of `plue export`. */
 export interface ExportFlags extends SourceFlags, SelectionFlags {
@@ -69,7 +69,7 @@ export async function exportTo(
     else terminal.note(`Nothing is lost on the way to ${target}`);
   } else {
     terminal.printJson(tools);
-    if (losses.length > 0) terminal.note(`${losses.length} losses; --losses shows them`);
+    if (losses.length > 0) terminal.note(`${counted(losses.length, "loss")}; --losses shows them`);
   }
   return rejected.length > 0 ? EXIT.failed : EXIT.ok;
 }
@@ -107,8 +107,11 @@ export async function importFrom(
   const warnings = imports.flatMap((one) => one.warnings);
   const rejected = imports.flatMap((one) => one.rejected);
   if (flags.out !== undefined) {
-    await writeFile(flags.out, definitionsText(flags.out, source, tools));
-    terminal.note(`Wrote ${tools.length} tools to ${flags.out}`);
+    const text = definitionsText(flags.out, loaded.sources, tools);
+    await writeFile(flags.out, text).catch((cause: unknown) => {
+      throw usageError(`Cannot write "${flags.out}": ${describeThrown(cause)}`, { cause });
+    });
+    terminal.note(`Wrote ${counted(tools.length, "tool")} to ${flags.out}`);
   } else if (terminal.isJson) {
     terminal.printJson({ tools: tools.map(describeTool), warnings, rejected });
   } else {
@@ -131,7 +134,11 @@ export async function importFrom(
 const NOT_DEFINED = new Set(["id", "executable"]);
 
 /** Definitions as a module or, by the file's name, as JSON. */
-function definitionsText(file: string, source: string, tools: readonly Tool[]): string {
+function definitionsText(
+  file: string,
+  sources: readonly string[],
+  tools: readonly Tool[],
+): string {
   const definitions = tools.map((tool) =>
     Object.fromEntries(
       Object.entries(describeTool(tool)).filter(([name, value]) =>
@@ -141,8 +148,8 @@ function definitionsText(file: string, source: string, tools: readonly Tool[]): 
   );
   const json = JSON.stringify(definitions, null, 2);
   if (file.endsWith(".json")) return `${json}\n`;
-  // A comment must not be closed, and credentials in an address are not written.
-  const name = cleanText(source, 200).replaceAll("*/", "* /").replaceAll(/\/\/[^/@\s]*@/g, "//");
+  // A comment must not be closed.
+  const name = cleanText(sources.join(", "), 200).replaceAll("*/", "* /");
   const type = /\.[cm]?ts$/.test(file);
   return [
     `/** Tools of ${name}. They are definitions: give each an \`execute\` function. */`,

@@ -28,6 +28,9 @@ stdout.on("error", (error: NodeJS.ErrnoException) => {
   throw error;
 });
 
+// A terminal that nobody looks at may have no columns, and prompts would be one letter wide.
+for (const stream of [stdout, stderr]) if (stream.isTTY && !stream.columns) stream.columns = 80;
+
 const { signal } = interrupted;
 const code = await runCommand(process.argv.slice(2), {
   ...{ env, stdin, stdout, stderr, signal, interrupt },

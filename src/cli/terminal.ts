@@ -145,6 +145,11 @@ export class Terminal {
   }
 }
 
+/** A number of things: `1 tool`, `2 tools`, `2 losses`. */
+export function counted(count: number, thing: string): string {
+  return `${count} ${thing}${count === 1 ? "" : thing.endsWith("s") ? "es" : "s"}`;
+}
+
 /** Whether a stream shows colours: https://no-color.org, and FORCE_COLOR for logs. */
 function showsColours(stream: Output, { NO_COLOR, FORCE_COLOR, TERM }: CommandIo["env"]): boolean {
   if (NO_COLOR) return false;

@@ -136,7 +136,7 @@ describe("a document", () => {
     const [name, text, said] of [
       ["wrong.json", "{", "as JSON"],
       ["wrong.yaml", "a: [", "as YAML"],
-      ["other.json", '{"a": 1}', "Cannot tell what the document is"],
+      ["other.json", '{"a": 1}', 'other.json": it is neither an OpenAPI document nor'],
       ["old.json", '{"swagger": "2.0"}', "it is Swagger 2.0: convert it to OpenAPI 3 first"],
     ] as const
   ) {
@@ -147,6 +147,62 @@ describe("a document", () => {
       assertStringIncludes(stderr, said);
     });
   }
+});
+
+describe("a URL", () => {
+  for (
+    const [source, said] of [
+      [
+        "https://ann:hunter2@127.0.0.1/api.json?key=s3cret",
+        'go into --header "authorization: Basic',
+      ],
+      ["http://ann:hunter2@127.0.0.1/mcp", 'go into --header "authorization: Basic'],
+      ["plue:http://127.0.0.1:1/?key=s3cret", "the address of a plue service has no query"],
+    ] as const
+  ) {
+    it(`is refused without its credentials in the message: ${source}`, async () => {
+      const { code, stderr } = await plue(["list", source]);
+      assertEquals([code, stderr.match(/ann:|hunter2|s3cret/)], [2, null]);
+      assertStringIncludes(stderr, said);
+    });
+  }
+
+  it("that cannot be read is named without its query, with the reason", async () => {
+    const api = await serve(() => new Response("no", { status: 403 }));
+    const refused = await plue(["list", `${api.url}/api.json?key=s3cret`]);
+    await api.stop();
+    assertEquals(refused.stderr, `Cannot read ${api.url}/api.json: it answered 403\n`);
+    const gone = await plue(["list", `${api.url}/api.json?key=s3cret`]);
+    assertEquals([gone.code, gone.stderr.includes("s3cret")], [2, false]);
+    assertMatch(gone.stderr, /^Cannot reach http:\S+\/api\.json: .*(?:refused|ECONNREFUSED)/i);
+    assertMatch(
+      (await plue(["list", api.url])).stderr,
+      /^Cannot reach .*(?:refused|ECONNREFUSED)/i,
+    );
+  });
+
+  it("with a query is not asked for a service's tools", async () => {
+    const asked: string[] = [];
+    const other = await serve((request) => {
+      asked.push(new URL(request.url).pathname);
+      return new Response("no", { status: 404 });
+    });
+    const { code } = await plue(["list", `${other.url}/some?key=s3cret`]);
+    await other.stop();
+    assertEquals([code, new Set(asked)], [2, new Set(["/some"])]);
+  });
+});
+
+describe("a command", () => {
+  it("that does not start an MCP server is named, without its arguments", async () => {
+    const { code, stderr } = await plue(["list", "no-such-server --token s3cret"]);
+    assertEquals(code, 2);
+    assertMatch(
+      stderr,
+      /Cannot import the MCP server "no-such-server": it ended with exit code 127/,
+    );
+    assertEquals(stderr.includes("s3cret"), false);
+  });
 });
 
 describe("plue serve", () => {

@@ -5,9 +5,9 @@
  */
 
 import { EventSourceParserStream } from "eventsource-parser/stream";
+import { messagesOf } from "../../adapters/mcp/server_errors.ts";
 import type { ToolExplanation } from "../../select/mod.ts";
 import {
-  describeThrown,
   isFailureCode,
   isObject,
   makeTool,
@@ -21,7 +21,7 @@ import { usageError } from "../terminal.ts";
 
 /** Where a service is, and the headers that it wants. */
 export interface ServiceAddress {
-  /** Without a `/` at its end. */
+  /** Without a query, and without a `/` at its end. */
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
 }
@@ -45,7 +45,7 @@ export async function readService(
   const tools: Tool[] = [];
   for (let cursor: string | undefined = "";;) {
     const query = new URLSearchParams({ limit: String(PAGE), ...(cursor && { cursor }) });
-    const page = await readJson(`${service.url}/tools?${query}`, service, signal);
+    const page = await readJson(service, `/tools?${query}`, signal);
     if (!isObject(page) || !Array.isArray(page["tools"])) return undefined;
     tools.push(...page["tools"].map((tool) => remoteTool(service, tool)));
     const { nextCursor } = page;
@@ -60,20 +60,34 @@ export async function explainRemotely(
   id: string,
   signal: AbortSignal,
 ): Promise<ToolExplanation | undefined> {
-  const url = `${service.url}/tools/${encodeURIComponent(id)}/explain`;
-  const answer = await readJson(url, service, signal).catch(() => undefined);
+  const path = `/tools/${encodeURIComponent(id)}/explain`;
+  const answer = await readJson(service, path, signal).catch(() => undefined);
   return isObject(answer) && Array.isArray(answer["steps"])
     ? answer as unknown as ToolExplanation
     : undefined;
 }
 
+/**
+ * Asks a server.
+ *
+ * @throws {CommandError} If nothing answers.
+ */
+export async function reach(url: string, request: RequestInit): Promise<Response> {
+  try {
+    return await fetch(url, request);
+  } catch (cause) {
+    request.signal?.throwIfAborted();
+    throw usageError(`Cannot reach ${url}: ${messagesOf(cause)}`, { cause });
+  }
+}
+
 /** Reads JSON; `undefined` where there is none. */
 async function readJson(
-  url: string,
-  { headers }: ServiceAddress,
+  { url, headers }: ServiceAddress,
+  path: string,
   signal: AbortSignal,
 ): Promise<unknown> {
-  const response = await fetch(url, {
+  const response = await reach(url + path, {
     headers: { accept: "application/json", ...headers },
     redirect: "manual",
     signal,
@@ -131,7 +145,7 @@ async function* callRemotely(
     });
   } catch (error) {
     context.throwIfAborted();
-    return ToolResult.error("unavailable", `Cannot reach ${url}: ${describeThrown(error)}`);
+    return ToolResult.error("unavailable", `Cannot reach ${url}: ${messagesOf(error)}`);
   }
   const isStream = response.headers.get("content-type")?.startsWith("text/event-stream") === true;
   if (!response.ok || response.body === null || !isStream) return await refusal(response);

@@ -17,7 +17,7 @@ import type {
   Shape,
   Variant,
 } from "./schema_form.ts";
-import { parse, pointerOf, withMember } from "./json_text.ts";
+import { isRounded, parse, pointerOf, withMember } from "./json_text.ts";
 import { Button } from "./parts.tsx";
 
 type Element = JSX.Element;
@@ -128,7 +128,7 @@ function Field(props: FieldProps): Element {
   );
   const called = (
     <>
-      {name}
+      {name === "" ? '""' : name}
       {title !== undefined && title !== name && <span class="faint">{title}</span>}
     </>
   );
@@ -466,7 +466,9 @@ const NUMBER = /^-?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/;
 /** A text as a number. What is no number stays a text, and the check says so. */
 function numberOf(text: string): unknown {
   if (text === "") return undefined;
-  return NUMBER.test(text) && Number.isFinite(Number(text)) ? Number(text) : text;
+  return NUMBER.test(text) && Number.isFinite(Number(text)) && !isRounded(text)
+    ? Number(text)
+    : text;
 }
 
 function NumberInput({
