@@ -136,14 +136,14 @@ void plue_call_finish(struct plue_call *call, struct plue_outcome outcome,
     set_news(call, PLUE_CALL_DONE, wakeups);
 }
 
-bool plue_calls_hand_over(uint64_t generation) {
+bool plue_calls_hand_over(uint64_t generation, const atomic_uint *word) {
     struct plue_wakeups wakeups = {.count = 0};
     bool is_found = false;
     plue_lock();
     /* The newest first: it will read for longest. */
     for (uint64_t i = 0; i < BUCKETS; i++) {
         struct plue_call *call = table[(last_id - i) % BUCKETS];
-        while (call != NULL && (call->generation != generation ||
+        while (call != NULL && (call->generation != generation || &call->news == word ||
                                 !(atomic_load(&call->news) & PLUE_CALL_WAITS))) {
             call = call->next_in_table;
         }

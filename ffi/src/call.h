@@ -98,9 +98,9 @@ void plue_call_finish(struct plue_call *call, struct plue_outcome outcome,
 bool plue_call_add_event(struct plue_call *call, struct plue_event *event,
                          struct plue_wakeups *wakeups) PLUE_LOCKED;
 
-/* Has one of the peer's callers that sleep read the socket, because nobody does. Returns false if
- * none sleeps. */
-bool plue_calls_hand_over(uint64_t generation) PLUE_UNLOCKED;
+/* Has one of the peer's callers that sleep read the socket, because nobody does; not the one with that
+ * word, which has read until now. Returns false if none sleeps. */
+bool plue_calls_hand_over(uint64_t generation, const atomic_uint *word) PLUE_UNLOCKED;
 
 /* Ends all calls of a peer with a failure. */
 void plue_calls_fail(uint64_t generation, const char *code, const char *message) PLUE_LOCKED;

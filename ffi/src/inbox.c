@@ -158,14 +158,18 @@ static void drain(int descriptor) {
     }
 }
 
+/* Whether the sidecar's thread alone reads from now on. After FAILED it has a deadline to watch. */
+static bool is_closed_to_callers(struct plue_inbox *inbox) {
+    return atomic_load(&inbox->is_closed) || atomic_load(&inbox->has_ended) ||
+           atomic_load(&inbox->has_failed);
+}
+
 bool plue_inbox_lead(struct plue_inbox *inbox, struct plue_peer *peer, const atomic_uint *word,
                      unsigned value, uint64_t at_ms) {
-    bool is_over = atomic_load(&inbox->is_closed) || atomic_load(&inbox->has_ended);
-    if (is_over || !plue_inbox_take(inbox)) {
+    if (is_closed_to_callers(inbox) || !plue_inbox_take(inbox)) {
         return false;
     }
-    while (atomic_load(word) == value && !atomic_load(&inbox->is_closed) &&
-           !atomic_load(&inbox->has_ended)) {
+    while (atomic_load(word) == value && !is_closed_to_callers(inbox)) {
         struct pollfd waits[2] = {{inbox->socket, POLLIN, 0}, {inbox->wake[0], POLLIN, 0}};
         int timeout = plue_ms_until(at_ms);
         if (timeout == 0) {

@@ -51,7 +51,7 @@ enum plue_reading plue_inbox_read(struct plue_inbox *inbox, struct plue_peer *pe
 void plue_inbox_wake(struct plue_inbox *inbox);
 
 /* Reads for all callers, until the word has another value than `value`, `at_ms` has come, or there is
- * nothing more to read. Returns false if another thread reads. */
+ * nothing more for callers to read. Returns false if another thread reads. */
 bool plue_inbox_lead(struct plue_inbox *inbox, struct plue_peer *peer, const atomic_uint *word,
                      unsigned value, uint64_t at_ms);
 

@@ -161,7 +161,7 @@ bool plue_sidecar_lead(struct plue_sidecar *sidecar, const atomic_uint *word, un
     }
     /* Beside this call and the sidecar being the current one: another call. */
     bool is_for_others = atomic_load(&sidecar->references) > 2;
-    bool is_read = !is_for_others || plue_calls_hand_over(sidecar->peer.generation);
+    bool is_read = !is_for_others || plue_calls_hand_over(sidecar->peer.generation, word);
     if (!is_read || atomic_load(&inbox->has_ended) || atomic_load(&inbox->has_failed)) {
         poke(sidecar); /* the sidecar's thread reads for calls that no thread waits for */
     }

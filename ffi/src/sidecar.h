@@ -44,7 +44,7 @@ void plue_sidecar_end_shutdown(void) PLUE_LOCKED;
 void plue_sidecar_unhold(struct plue_sidecar *sidecar);
 
 /* Reads for all callers of the sidecar, until the word has another value than `value`, `at_ms` has
- * come, or there is nothing more to read. Returns false if another thread reads. */
+ * come, or there is nothing more for callers to read. Returns false if another thread reads. */
 bool plue_sidecar_lead(struct plue_sidecar *sidecar, const atomic_uint *word, unsigned value,
                        uint64_t at_ms) PLUE_UNLOCKED;
 

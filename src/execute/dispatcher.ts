@@ -10,6 +10,8 @@ import {
   type Answers,
   atOnce,
   clip,
+  type FailureCode,
+  NO_LOG,
   refuse,
   TIME_OVER,
   type ToolFailure,
@@ -320,22 +322,23 @@ export class ToolDispatcher {
     const { tickets, clock, closeTimeoutMs } = this.#state.settings;
     let resumed: Resumption | ToolFailure;
     try {
-      if (tickets === undefined) refuse("continue a call", "the option tickets is not given");
-      const answer = await within(
-        clock,
-        closeTimeoutMs,
-        tickets.resume({
-          request,
-          principal: options.principal,
-          findTool: (id) => this.toolset.get(id),
-          now: clock.timestamp(),
-        }),
-      );
-      resumed = answer === TIME_OVER ? refuse("continue a call", "it took too long") : answer;
+      const asked = tickets?.resume({
+        request,
+        principal: options.principal,
+        findTool: (id) => this.toolset.get(id),
+        now: clock.timestamp(),
+      });
+      const answer = asked && await within(clock, closeTimeoutMs, asked);
+      if (answer === TIME_OVER) {
+        // Nothing has run, so the ticket stays good.
+        asked?.then((late) => "ok" in late ? undefined : late.release()).catch(NO_LOG);
+        refuse("use the ticket", "it took too long");
+      }
+      resumed = answer ?? cannotContinue("ticket_refused", "the option tickets is not set");
     } catch (error) {
       this.#state.report(nameOf(request) ?? "", "", "ask", error);
-      const why = "Cannot continue the call: its ticket cannot be looked up now; nothing has run";
-      resumed = ToolResult.error("unavailable", why);
+      const why = "its ticket cannot be looked up now; nothing has run";
+      resumed = cannotContinue("unavailable", why);
     }
     if ("ok" in resumed) return this.#refuse(request, options, resumed);
     const call = await this.#resolve(resumed.call, { ...options, ...resumed.context }, events);
@@ -396,6 +399,10 @@ export class ToolDispatcher {
   #idOf(request: ToolCall | ResumedCall): string {
     return chosenCallId(request as Partial<ToolCall>) ?? this.#state.nextCallId();
   }
+}
+
+function cannotContinue(code: FailureCode, why: string): ToolFailure {
+  return ToolResult.error(code, `Cannot continue the call: ${why}`);
 }
 
 /** The context of one of several calls: a key for all becomes a key for each. */

@@ -58,7 +58,12 @@ export class IdempotencyStore {
   }
 
   /** Says what `scope` (the key, and whose it is) means for a call with these arguments. */
-  claim(principal: string | undefined, scope: string, fingerprint: string): Claim {
+  claim(
+    principal: string | undefined,
+    scope: string,
+    fingerprint: string,
+    idempotent: boolean,
+  ): Claim {
     const { windowMs, maxKeys, maxBytes, kept } = this.#limits;
     const owner = this.#owners.get(principal) ??
       { principal, running: new Map(), results: new Map(), bytes: 0 };
@@ -94,8 +99,11 @@ export class IdempotencyStore {
       tell(frozen ?? result);
     };
     if (kept === undefined) return settle;
-    const now1970 = this.#clock.timestamp();
-    return claimKept(kept.claim({ principal, scope, fingerprint, windowMs, now: now1970 }), settle);
+    const clock = this.#clock;
+    return claimKept(
+      kept.claim({ principal, scope, fingerprint, idempotent, windowMs, clock }),
+      settle,
+    );
   }
 
   /** Forgets a result of a principal that has more than its share: of this one, if it has. */

@@ -9,6 +9,7 @@ import {
   type Check,
   checkFunction,
   checkOverflow,
+  checkPort,
   type Clock,
   isFunction,
   isListOf,
@@ -314,9 +315,10 @@ export function resolveSettings(options: ToolDispatcherOptions): Settings {
   const hooks = [options.hooks ?? []].flat().map((hook) => checkHook(ACTION, hook, "a hook"));
   if (approve !== undefined && approve !== "ask") checkFunction(ACTION, approve, "approve");
   if (onError !== undefined) checkFunction(ACTION, onError, "onError");
-  checkPort("transactions", transactions, ["begin", "commit", "rollback"]);
-  checkPort("tickets", tickets, ["suspend", "resume"]);
-  checkPort("idempotency.kept", options.idempotency?.kept, ["claim"]);
+  const kept = options.idempotency?.kept;
+  checkPort(ACTION, "transactions", transactions, ["begin", "commit", "rollback"]);
+  checkPort(ACTION, "tickets", tickets, ["suspend", "resume"]);
+  checkPort(ACTION, "idempotency.kept", kept, ["claim"]);
   return Object.freeze({
     engine,
     transactions,
@@ -332,21 +334,9 @@ export function resolveSettings(options: ToolDispatcherOptions): Settings {
     limits: numbers("limits.", options.limits, LIMITS),
     idempotency: {
       ...numbers("idempotency.", options.idempotency, IDEMPOTENCY, ["kept"]),
-      kept: options.idempotency?.kept,
+      kept,
     },
   });
-}
-
-function checkPort<Port extends object>(
-  name: string,
-  port: Port | undefined,
-  methods: readonly (keyof Port & string)[],
-): void {
-  for (const method of methods) {
-    if (port !== undefined && !isFunction(port[method])) {
-      refuse(ACTION, `${name} must have a ${method} function`);
-    }
-  }
 }
 
 /** Reads a group of options that are numbers, and refuses what is neither one nor among `others`. */

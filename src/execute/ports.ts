@@ -4,7 +4,7 @@
  * @module
  */
 
-import type { Services, Tool, ToolCallError, ToolResult, Transaction } from "../tool/mod.ts";
+import type { Clock, Services, Tool, ToolCallError, ToolResult, Transaction } from "../tool/mod.ts";
 
 /** The call that a hook, a rule or an approver is asked about. */
 export interface CallInfo {
@@ -208,8 +208,9 @@ export interface KeptKeys {
     readonly scope: string;
     /** The same for the same arguments. */
     readonly fingerprint: string;
+    /** Whether the tool may run again with these arguments. */
+    readonly idempotent: boolean;
     readonly windowMs: number;
-    /** Milliseconds since 1970. */
-    readonly now: number;
+    readonly clock: Clock;
   }): Promise<ClaimedKey>;
 }

@@ -80,6 +80,8 @@ export class CallQuestions {
   readonly #waiting: Map<string, Question> = new Map();
   /** The steps that are being taken. */
   readonly #taken: Set<Promise<unknown>> = new Set();
+  /** What was wrong with a question or a step of the tool. */
+  #misuse: string | undefined;
   /** How many questions the caller is being asked. */
   #asking = 0;
   #resumeTime: (() => void) | undefined;
@@ -187,6 +189,9 @@ export class CallQuestions {
 
   async #step<Result>(key: string, work: () => Result | Promise<Result>): Promise<Result> {
     const action = this.#begin("take the step", key, KEY.test(key));
+    if (this.#call.transaction !== undefined) {
+      refuse(action, "its transaction may be rolled back");
+    }
     // What was kept is the result of an earlier run of the same step.
     const before = this.#memory.get(key);
     if (before?.result !== undefined) return copyOf(before.result) as Result;
@@ -214,12 +219,12 @@ export class CallQuestions {
     deadline.throwIfAborted();
     if (over) refuse(action, "the call has ended");
     if (typeof key !== "string" || !isKey) {
-      refuse(action, 'its key must be 1 to 64 letters, digits, "_", "." or "-"');
+      this.#misuse = 'its key must be 1 to 64 letters, digits, "_", "." or "-"';
+    } else if (this.#keys.has(key)) this.#misuse = "its key was used before in this call";
+    else if (this.#keys.size === MAX_KEYS) {
+      this.#misuse = `a call has at most ${MAX_KEYS} questions and steps`;
     }
-    if (this.#keys.has(key)) refuse(action, "its key was used before in this call");
-    if (this.#keys.size === MAX_KEYS) {
-      refuse(action, `a call has at most ${MAX_KEYS} questions and steps`);
-    }
+    if (this.#misuse !== undefined) refuse(action, this.#misuse);
     this.#keys.add(key);
     return action;
   }
@@ -259,12 +264,15 @@ export class CallQuestions {
     const waits = this.isSuspended || (this.#waiting.size > 0 && result.ok);
     try {
       if (!waits || tickets === undefined) {
-        // A call that did not come to its tool may be continued again.
-        const isUnused = !call.ran && !result.ok && result.error.retryable;
+        // A call that did not come to its tool, or to its answers, may be continued again.
+        const isUnused = !call.ran && !result.ok &&
+          (result.error.retryable || this.#keys.size === 0);
         if (isUnused && this.#resumed) await inTime(this.#resumed.release());
         return result;
       }
       await this.#settleSteps();
+      // Nobody is asked for answers that the tool could not use.
+      if (this.#misuse !== undefined) return call.fail("threw", this.#misuse);
       return await inTime(tickets.suspend({
         tool: call.tool,
         callId: call.callId,
@@ -306,6 +314,12 @@ function shownArguments(call: AskingCall): unknown {
 
 const KINDS: readonly QuestionKind[] = ["input", "approval", "authorization"];
 
+const checkAddress = must(
+  "an address that begins with https:// or http://",
+  (url): url is string =>
+    URL.canParse(url as string) && /^https?:$/.test(new URL(url as string).protocol),
+);
+
 /** What the fields of a question must be. */
 const FIELDS = {
   kind: must(KINDS.join(" or "), (kind): kind is QuestionKind => KINDS.includes(kind as never)),
@@ -315,7 +329,9 @@ const FIELDS = {
     checkSchema(schema as JsonSchema);
     return frozenCopy(schema as JsonSchema) ?? true;
   },
-  url: must("an address that begins with https:// or http://", isWebAddress),
+  // Written anew: people would be shown a line feed or an escape that is in it.
+  url: (action: string, url: unknown, place: string): string =>
+    new URL(checkAddress(action, url, place)).href,
 };
 
 /** Checks a question. @throws {TypeError} */
@@ -330,14 +346,6 @@ function readQuestion(action: string, key: string, fields: QuestionFields): Ques
     refuse(action, 'only a question for input has a "/schema"');
   }
   return { key, kind, message, ...more };
-}
-
-function isWebAddress(url: unknown): url is string {
-  try {
-    return /^https?:$/.test(new URL(url as string).protocol);
-  } catch {
-    return false;
-  }
 }
 
 /** Reads an answer; `undefined` if it is none. */

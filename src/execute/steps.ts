@@ -277,7 +277,8 @@ function claimKey(call: Call): StepAnswer | Promise<StepAnswer> {
 }
 
 function claim(call: Call, scope: string, fingerprint: string): StepAnswer | Promise<StepAnswer> {
-  const claimed = call.shared.keys.claim(call.options.principal, scope, fingerprint);
+  const { tool: { idempotent }, options: { principal } } = call;
+  const claimed = call.shared.keys.claim(principal, scope, fingerprint, idempotent);
   if (!(claimed instanceof Promise)) return takeKey(call, claimed);
   return claimed.then((answer) => {
     if (call.over) {

@@ -58,8 +58,8 @@ export interface Resumption {
  * `@plue/tools/calls` make it.
  */
 export interface CallTickets {
-  /** The result of a call that waits, with its ticket. */
-  suspend(call: WaitingCall): Promise<SuspendedCall>;
+  /** The result of a call that waits, with its ticket; or a failure that says why it has none. */
+  suspend(call: WaitingCall): Promise<SuspendedCall | ToolFailure>;
   /** How the call of a ticket goes on, or why it does not. Rejects if that cannot be told now. */
   resume(ticket: ReturnedTicket): Promise<Resumption | ToolFailure>;
 }

@@ -78,6 +78,20 @@ export const checkText: Check<string> = must("a string", (value) => typeof value
 export const checkWord: Check<string> = must("a string that is not empty", isWord);
 export const checkFunction: Check<() => unknown> = must("a function", isFunction);
 
+/** Checks that what a host handed in, if it did, has these functions. */
+export function checkPort<Port extends object>(
+  action: string,
+  name: string,
+  port: Port | undefined,
+  methods: readonly (keyof Port & string)[],
+): void {
+  for (const method of methods) {
+    if (port !== undefined && !isFunction(port[method])) {
+      refuse(action, `${name} must have a ${method} function`);
+    }
+  }
+}
+
 /** The check of a number from `least` to `most`. Throws a `RangeError`. */
 export function numberFrom(least: number, most: number = Infinity): Check<number> {
   return inRange(

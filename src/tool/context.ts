@@ -78,7 +78,8 @@ export interface ToolContext<Config = unknown, State = unknown> {
   ask<Content = unknown>(key: string, question: QuestionFields): Promise<Answer<Content>>;
   /**
    * Does something that must not be done again when the call continues. Its result, which is JSON,
-   * is kept with the call, and given when `execute` runs again. What throws is not kept.
+   * is kept with the call, and given when `execute` runs again. What throws is not kept. In a
+   * transaction it is refused: what the tool does there is rolled back when the call waits.
    *
    * @param key Names the step, as that of a question does.
    * @returns A copy of the result.

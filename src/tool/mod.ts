@@ -9,6 +9,7 @@ export {
   type Check,
   checkFlag,
   checkFunction,
+  checkPort,
   checkText,
   checkWord,
   type FieldHint,

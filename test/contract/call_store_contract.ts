@@ -188,6 +188,25 @@ export function describeCallStore(
       }
     });
 
+    it("lists in the order of the keys, from any of them on", async () => {
+      const store = await made();
+      const keys = ["a.0", "a.1", "a.10", "a.A", "a.B", "a._", "a.a", "a.a.b", "a.b", "b.0"];
+      for (const index of [3, 8, 0, 5, 9, 1, 7, 2, 6, 4]) {
+        await store.create(keys[index] as string, bytes(""));
+      }
+      const listed = async (prefix: string, after?: string): Promise<readonly string[]> => {
+        const found: string[] = [];
+        for await (const { key } of store.list(prefix, after)) found.push(key);
+        return found;
+      };
+      assertEquals(await listed(""), keys);
+      assertEquals(await listed("a"), keys.slice(0, 9));
+      assertEquals(await listed("a", "a.B"), keys.slice(5, 9));
+      assertEquals(await listed("a", "a.C"), keys.slice(5, 9));
+      assertEquals(await listed("a", "a.b"), []);
+      assertEquals(await listed("b", "a.b"), ["b.0"]);
+    });
+
     it("may be changed while it is listed", async () => {
       const store = await made();
       for (let index = 0; index < 20; index++) await store.create(`a.${index}`, bytes("x"));

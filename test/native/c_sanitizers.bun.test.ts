@@ -8,7 +8,17 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { maybe } from "../support/skip.ts";
-import { BUILD, hasProgram, make, noCompiler, PROGRAMS, ROOT, run, said } from "./support.ts";
+import {
+  BUILD,
+  hasProgram,
+  LONG_LIMIT_MS,
+  make,
+  noCompiler,
+  PROGRAMS,
+  ROOT,
+  run,
+  said,
+} from "./support.ts";
 
 /** Seconds for each long run; `npm run test:soak` sets it. */
 const SOAK = Number(process.env["PLUE_SOAK"] ?? 0);
@@ -44,7 +54,7 @@ async function succeed(
 ): Promise<void> {
   const env = { ...STRICT, PLUE_SIDECAR: join(PROGRAMS, "fake_sidecar") };
   const outcomes = await Promise.all(
-    commands.map((command) => run(command, { env })),
+    commands.map((command) => run(command, { env, limitMs: LONG_LIMIT_MS })),
   );
   const failed = outcomes.map((outcome, at) => `${commands[at]?.join(" ")}: ${said(outcome)}`)
     .filter((_, at) => outcomes[at]?.code !== 0);
@@ -126,6 +136,7 @@ for (const sanitizer of ["thread", "address,undefined"]) {
           "submit_restarts",
         ],
         {
+          limitMs: LONG_LIMIT_MS,
           env: {
             ...STRICT,
             PLUE_SIDECAR: program("sidecar-on-bun", `exec bun '${main}'`),

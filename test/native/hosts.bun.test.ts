@@ -10,6 +10,7 @@ import { maybe } from "../support/skip.ts";
 import {
   buildPrograms,
   hasProgram,
+  LONG_LIMIT_MS,
   make,
   type Outcome,
   PROGRAMS,
@@ -74,6 +75,7 @@ describe("the example host", () => {
         const cwd = isCargo ? join(ROOT, "ffi", "rust") : own;
         const shell = (line: string): Promise<Outcome> =>
           run(["sh", "-ec", `cd '${cwd}' && ${line}`], {
+            limitMs: LONG_LIMIT_MS,
             env: {
               ...zig.env,
               PREFIX: prefix,

@@ -21,7 +21,7 @@ import process from "node:process";
 import { findZig } from "../../scripts/lib/zig.mjs";
 import { findLibplue, type Libplue } from "../../src/adapters/native/mod.ts";
 import { maybe } from "../support/skip.ts";
-import { buildPrograms, hasProgram, PROGRAMS, ROOT, run, said } from "./support.ts";
+import { buildPrograms, hasProgram, LONG_LIMIT_MS, PROGRAMS, ROOT, run, said } from "./support.ts";
 
 /** The platforms: Zig's name, and what npm is asked for. */
 const PLATFORMS: {
@@ -93,7 +93,7 @@ async function succeed(
     'cd "$0" && exec "$@"',
     cwd,
     ...command,
-  ], { env });
+  ], { env, limitMs: LONG_LIMIT_MS });
   assertEquals(outcome.code, 0, `${command.join(" ")}: ${said(outcome)}`);
   return outcome.stdout;
 }

@@ -15,7 +15,16 @@ import {
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { maybe } from "../support/skip.ts";
-import { buildPrograms, hasProgram, make, PROGRAMS, ROOT, run, said } from "./support.ts";
+import {
+  buildPrograms,
+  hasProgram,
+  LONG_LIMIT_MS,
+  make,
+  PROGRAMS,
+  ROOT,
+  run,
+  said,
+} from "./support.ts";
 
 const SOURCE = join(ROOT, "ffi", "examples", "host.c");
 const missing = buildPrograms();
@@ -41,7 +50,7 @@ async function succeed(
   command: readonly string[],
   env: { readonly [name: string]: string } = {},
 ): Promise<string> {
-  const outcome = await run(command, { env });
+  const outcome = await run(command, { env, limitMs: LONG_LIMIT_MS });
   assertEquals(outcome.code, 0, `${command.join(" ")}: ${said(outcome)}`);
   return outcome.stdout.trim();
 }
@@ -92,7 +101,7 @@ describe("npm run build:native", () => {
         });
       }
       const script = join(clone, "scripts", "build_native.mjs");
-      const outcome = await run(["node", script]);
+      const outcome = await run(["node", script], { limitMs: LONG_LIMIT_MS });
       assertEquals(outcome.code, 0, said(outcome));
       assertStringIncludes(outcome.stdout, "Built ffi/build/libplue");
       assertEquals(existsSync(join(clone, "ffi", "build", "libplue.a")), true);

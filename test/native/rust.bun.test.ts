@@ -10,6 +10,7 @@ import {
   BUILD,
   buildPrograms,
   hasProgram,
+  LONG_LIMIT_MS,
   program,
   ROOT,
   run,
@@ -28,6 +29,7 @@ describe("the crates for Rust", () => {
     const manifest = join(WORKSPACE, "Cargo.toml");
     const command = ["cargo", "test", "--quiet", "--offline", "--locked"];
     const outcome = await run([...command, "--manifest-path", manifest, "--", "--nocapture"], {
+      limitMs: LONG_LIMIT_MS,
       env: {
         CARGO_TARGET_DIR: join(folder, "target"),
         LD_LIBRARY_PATH: BUILD,

@@ -8,6 +8,7 @@ import { maybe } from "../support/skip.ts";
 import {
   BUILD,
   buildPrograms,
+  LONG_LIMIT_MS,
   type Outcome,
   program,
   PROGRAMS,
@@ -326,7 +327,7 @@ describe("a compiled sidecar", () => {
     "passes the host suite, with tools of the module that the host names",
     async () => {
       const script = join(ROOT, "scripts", "build_native.mjs");
-      const built = await run(["node", script, "--sidecar"]);
+      const built = await run(["node", script, "--sidecar"], { limitMs: LONG_LIMIT_MS });
       assertEquals(built.code, 0, said(built));
       const outcome = await suite(
         join(BUILD, "plue-sidecar"),

@@ -5,7 +5,7 @@
  */
 
 import { spawn, spawnSync } from "node:child_process";
-import { chmodSync, existsSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
@@ -117,13 +117,58 @@ export interface Outcome {
   readonly stderr: string;
 }
 
-/** For a program that hangs: far more than a busy machine needs, and less than a test may take. */
-const LIMIT_MS = 500_000 + Number(process.env["PLUE_SOAK"] ?? 0) * 1_000;
+/** What `run` takes. */
+export interface RunOptions {
+  readonly env?: { readonly [name: string]: string };
+  /** For a program that hangs: far more than a busy machine needs. */
+  readonly limitMs?: number;
+}
+
+const LIMIT_MS = 120_000 + Number(process.env["PLUE_SOAK"] ?? 0) * 1_000;
+
+/** The limit of what compiles, installs, or runs under an instrument. */
+export const LONG_LIMIT_MS: number = LIMIT_MS + 360_000;
+
+/** What the system says of a thread; "" if it does not. */
+function fact(id: number, thread: string, name: string): string {
+  try {
+    return readFileSync(`/proc/${id}/task/${thread}/${name}`, "utf8").trim();
+  } catch {
+    return "";
+  }
+}
+
+/** The threads of a process; none where the system does not list them. */
+function threads(id: number): string[] {
+  const folder = `/proc/${id}/task`;
+  return existsSync(folder) ? readdirSync(folder) : [];
+}
+
+/** A process and its descendants. */
+function family(id: number): number[] {
+  const children = threads(id).flatMap((thread) =>
+    fact(id, thread, "children").split(" ").filter((child) => child !== "").map(Number)
+  );
+  return [id, ...children.flatMap(family)];
+}
+
+/** Where the threads of a process are: by gdb, or what Linux says of each. */
+function stacks(id: number): string {
+  const gdb = ["-p", String(id), "-batch", "-ex", "thread apply all backtrace 16"];
+  const { status, stdout } = spawnSync("gdb", gdb, { encoding: "utf8", timeout: 30_000 });
+  if (status === 0) return stdout;
+  return threads(id).map((thread) => {
+    const facts = ["comm", "wchan", "syscall", "stack"];
+    return `thread ${thread}: ${
+      facts.map((name) => `${name} ${fact(id, thread, name)}`).join(", ")
+    }`;
+  }).join("\n");
+}
 
 /** Runs a program to its end, and ends it with everything that it started if it hangs. */
 export function run(
   [command = "", ...args]: readonly string[],
-  { env = {} }: { readonly env?: { readonly [name: string]: string } } = {},
+  { env = {}, limitMs = LIMIT_MS }: RunOptions = {},
 ): Promise<Outcome> {
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, {
@@ -135,9 +180,16 @@ export function run(
     let stdout = "";
     let stderr = "";
     const timer = setTimeout(() => {
-      stderr += `\nstopped: it ran longer than ${LIMIT_MS} ms`;
-      if (child.pid !== undefined) process.kill(-child.pid, "SIGKILL");
-    }, LIMIT_MS);
+      if (child.pid === undefined) return;
+      const processes = family(child.pid);
+      stderr += processes.map((id) => `\nprocess ${id}:\n${stacks(id)}`).join("");
+      stderr += `\nstopped: it ran longer than ${limitMs} ms`;
+      for (const id of processes) kill(id);
+      kill(-child.pid);
+      // A process that has left both would keep them open.
+      child.stdout.destroy();
+      child.stderr.destroy();
+    }, limitMs);
     child.stdout.setEncoding("utf8").on(
       "data",
       (text: string) => stdout += text,
@@ -154,7 +206,16 @@ export function run(
   });
 }
 
+/** Kills a process, or a group of them, that may be gone. */
+function kill(id: number): void {
+  try {
+    process.kill(id, "SIGKILL");
+  } catch {
+    // It is gone.
+  }
+}
+
 /** What a program said, for the message of a failed assertion. */
 export function said({ code, stdout, stderr }: Outcome): string {
-  return `exit code ${code}\n${stdout.slice(-4_000)}\n${stderr.slice(-4_000)}`;
+  return `exit code ${code}\n${stdout.slice(-4_000)}\n${stderr.slice(-12_000)}`;
 }

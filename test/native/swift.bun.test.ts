@@ -6,7 +6,17 @@ import { cpSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { maybe } from "../support/skip.ts";
-import { buildPrograms, hasProgram, make, program, ROOT, run, said, sidecarOn } from "./support.ts";
+import {
+  buildPrograms,
+  hasProgram,
+  LONG_LIMIT_MS,
+  make,
+  program,
+  ROOT,
+  run,
+  said,
+  sidecarOn,
+} from "./support.ts";
 
 const PACKAGE = join(ROOT, "ffi", "swift");
 const folder = mkdtempSync(join(tmpdir(), "plue-swift-"));
@@ -28,6 +38,7 @@ describe("the package for Swift", () => {
     const own = join(folder, "package");
     cpSync(PACKAGE, own, { recursive: true });
     const outcome = await run(["swift", "test", "--package-path", own], {
+      limitMs: LONG_LIMIT_MS,
       env: {
         LD_LIBRARY_PATH: join(prefix, "lib"),
         PKG_CONFIG_PATH: join(prefix, "lib", "pkgconfig"),

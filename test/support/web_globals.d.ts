@@ -43,6 +43,7 @@ declare class TextDecoder {
   decode(bytes?: Uint8Array): string;
 }
 declare class URL {
+  static canParse(url: string): boolean;
   constructor(url: string, base?: string);
   readonly href: string;
   readonly origin: string;

@@ -20,6 +20,7 @@ export {
   type MemoryCallStoreOptions,
   type StoredEntry,
   storedKeys,
+  type StoredKeysOptions,
   storedTickets,
   type StoredValue,
   type StoreOptions,

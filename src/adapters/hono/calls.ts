@@ -6,7 +6,7 @@
 
 import type { CallTasks, TaskState } from "../../execute/durable/mod.ts";
 import type { DispatchContext } from "../../execute/mod.ts";
-import { type Answers, isObject } from "../../tool/mod.ts";
+import { type Answers, isObject, pointerStep } from "../../tool/mod.ts";
 import {
   eventStream,
   frame,
@@ -14,6 +14,7 @@ import {
   type Problem,
   problemOfFailure,
   problemResponse,
+  readCallIds,
   refuseQuery,
   RequestError,
   type ToolRequest,
@@ -27,9 +28,10 @@ export const continueCall: RouteAnswer = async (request, c) => {
   const { raw, server, caller: { principal }, dispatcher } = request;
   refuseQuery(raw.url);
   if (server.executionClosed !== undefined) return problemResponse(server.executionClosed);
-  const callId = c.req.param("id") ?? "";
+  const id = c.req.param("id") ?? "";
   const { ticket, answers } = readAnswers(await request.readJson());
-  if (ticket === undefined) return await answerTask(request, callId, answers);
+  if (ticket === undefined) return await answerTask(request, id, answers);
+  const { callId = id } = readCallIds({ callId: id }, new Headers());
   const running = server.running.begin({ principal, callId }, raw);
   // Which tool it calls is in the ticket.
   const recorded = request.beginCall({ toolId: "", callId });
@@ -109,6 +111,9 @@ export const listCalls: RouteAnswer = async ({ raw, server, caller: { principal 
     throw new RequestError("Cannot read the query: limit must be a whole number from 1 to 1000");
   }
   const cursor = query.get("cursor");
+  if (cursor !== null && !/^[\w-]{1,64}$/.test(cursor)) {
+    throw new RequestError("Cannot read the query: cursor must be the nextCursor of a page");
+  }
   return json(
     await server.tasks?.list({ principal, limit, ...(cursor !== null && { cursor }) }) ??
       { tasks: [] },
@@ -138,7 +143,7 @@ function readAnswers(
         `Cannot read the body: ${
           JSON.stringify(field.slice(0, 60))
         } is neither "ticket" nor "answers"`,
-        `/${field.slice(0, 60)}`,
+        pointerStep(field.slice(0, 60)),
       );
     }
   }

@@ -77,9 +77,10 @@ async function execute(request: ToolRequest, c: Context, show: ShowTools): Promi
   const context = { sessionId, messageId, idempotencyKey, principal, signal: () => running.signal };
   const prepared = { request, dispatcher, call, callId, name, isLed, context, running, recorded };
   const { tasks, taskAfterMs } = server;
-  const wantsTask = tool?.execution === "task" || prefersAsync(raw.headers);
+  const isPreferred = prefersAsync(raw.headers);
+  const wantsTask = tool?.execution === "task" || isPreferred;
   if (tasks !== undefined && tool !== undefined && wantsTask && tool.execution !== "sync") {
-    return await answerTask(prepared, tasks.start(dispatcher, call, context), wantsTask);
+    return await answerTask(prepared, tasks.start(dispatcher, call, context), isPreferred);
   }
   // An unknown tool is answered with a status, also if the client asked for a stream.
   const streams = tool !== undefined && wantsStream(raw.headers);

@@ -13,6 +13,7 @@ import {
   type StoredEntry,
 } from "../../execute/durable/mod.ts";
 import {
+  checkWord,
   describeThrown,
   numberFrom,
   refuse,
@@ -126,6 +127,7 @@ export async function sqliteCallStore(
     "syncsEachWrite",
     "clock",
   ]);
+  checkWord(ACTION, path, "its path");
   const maxBytes = numberFrom(65_536)(ACTION, options.maxBytes ?? 2 ** 30, "maxBytes");
   const maxOwnerBytes = numberFrom(1)(
     ACTION,
@@ -138,11 +140,14 @@ export async function sqliteCallStore(
     refuse(ACTION, "this runtime has no node:sqlite; Node has it from version 22.13 on", cause)
   );
   const { open } = await import("node:fs/promises");
+  const { resolve } = await import("node:path");
 
   let db: DatabaseSync | undefined;
   try {
-    await (await open(path, "a", 0o600)).close();
-    const opened = db = new sqlite.DatabaseSync(path);
+    // SQLite reads ":memory:" and "file:" at the beginning of a path as something else than a file.
+    const file = resolve(path);
+    await (await open(file, "a", 0o600)).close();
+    const opened = db = new sqlite.DatabaseSync(file);
     await whenUnlocked(lockTimeoutMs, () => prepare(opened, syncsEachWrite));
     const pageSize = numberIn(opened, "page_size");
     opened.exec(`pragma max_page_count = ${Math.floor(maxBytes / pageSize)}`);
@@ -278,9 +283,9 @@ function storeIn(
         return true;
       });
     },
-    async *list(prefix) {
+    async *list(prefix, after = "") {
       if (prefix !== "") checkStoreKey(prefix);
-      for (let last = "";;) {
+      for (let last = after;;) {
         const row = await attempt(() => statements.next.get(last, prefix) as Row | undefined);
         if (row === undefined) return;
         last = row.key;

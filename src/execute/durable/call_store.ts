@@ -4,7 +4,7 @@
  * @module
  */
 
-import { refuse } from "../../tool/mod.ts";
+import { checkPort, isObject, refuse } from "../../tool/mod.ts";
 
 /** A value in a store. */
 export interface StoredValue {
@@ -59,10 +59,13 @@ export interface CallStore {
   /** Deletes the value with that revision. Answers whether it was there. */
   delete(key: string, revision: number): Promise<boolean>;
   /**
-   * The entries whose keys begin with these whole words, in any order: `ticket.bob` has
-   * `ticket.bob.17` and not `ticket.bobby.1`; `""` has all. What changes meanwhile may be seen or not.
+   * The entries whose keys begin with these whole words: `ticket.bob` has `ticket.bob.17` and not
+   * `ticket.bobby.1`; `""` has all. They come in the order of their keys, by their characters' codes,
+   * and are read as they are taken. What changes meanwhile may be seen or not.
+   *
+   * @param after Leaves out this key and those before it.
    */
-  list(prefix: string): AsyncIterable<StoredEntry>;
+  list(prefix: string, after?: string): AsyncIterable<StoredEntry>;
 }
 
 /** How long a key may be, in characters. */
@@ -71,6 +74,12 @@ export const MAX_STORE_KEY = 256;
 export const MAX_STORED_BYTES = 1_048_576;
 
 const KEY = /^[\w-]+(?:\.[\w-]+)*$/;
+
+/** Refuses what is no store. @throws {TypeError} */
+export function checkStore(action: string, store: CallStore): void {
+  if (!isObject(store)) refuse(action, "store must be a CallStore");
+  checkPort(action, "store", store as CallStore, ["get", "create", "update", "delete", "list"]);
+}
 
 /** Refuses what is no key. @throws {TypeError} */
 export function checkStoreKey(key: string): void {

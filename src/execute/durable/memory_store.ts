@@ -148,12 +148,12 @@ export function memoryCallStore(options: MemoryCallStoreOptions = {}): CallStore
         forget(key, entry);
         return true;
       }),
-    async *list(prefix) {
+    async *list(prefix, after = "") {
       if (prefix !== "") checkStoreKey(prefix);
       forgetExpired();
       const isListed = (key: string): boolean =>
-        prefix === "" || key === prefix || key.startsWith(`${prefix}.`);
-      for (const key of [...entries.keys()].filter(isListed)) {
+        key > after && (prefix === "" || key === prefix || key.startsWith(`${prefix}.`));
+      for (const key of [...entries.keys()].filter(isListed).sort()) {
         const entry = shown(find(key));
         if (entry !== undefined) yield await Promise.resolve({ key, ...entry });
       }

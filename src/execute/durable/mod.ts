@@ -16,7 +16,7 @@ export {
 } from "./call_store.ts";
 export { memoryCallStore, type MemoryCallStoreOptions } from "./memory_store.ts";
 export { definitionDigest, ownerDigest } from "./digest.ts";
-export { storedKeys } from "./stored_keys.ts";
+export { storedKeys, type StoredKeysOptions } from "./stored_keys.ts";
 export {
   createTickets,
   storedTickets,

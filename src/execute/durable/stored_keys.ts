@@ -4,26 +4,40 @@
  * @module
  */
 
-import { ToolResult } from "../../tool/mod.ts";
+import { type Clock, numberFrom, refuseOthers, ToolResult } from "../../tool/mod.ts";
 import type { KeptKeys } from "../ports.ts";
-import { type CallStore, MAX_STORED_BYTES } from "./call_store.ts";
-import { digestOf, ownerDigest } from "./digest.ts";
+import { type CallStore, checkStore, MAX_STORED_BYTES, type StoredValue } from "./call_store.ts";
+import { base64url, digestOf, ownerDigest } from "./digest.ts";
+
+/** Options for {@linkcode storedKeys}. */
+export interface StoredKeysOptions {
+  /**
+   * How long a process holds the key of a call that it runs without renewing it, in milliseconds. After
+   * that the process is known to be dead.
+   *
+   * @default {30_000}
+   */
+  readonly leaseMs?: number;
+}
 
 /** A key whose call runs, or has ended with a result. */
 interface KeptKey {
   readonly fingerprint: string;
+  readonly idempotent: boolean;
+  /** Names the run that holds the key. */
+  readonly holder: string;
+  /** Until when, in milliseconds since 1970. */
+  readonly heldUntil: number;
   readonly result?: ToolResult;
 }
-
-/** How long a call may run at most, by default. */
-const LONGEST_CALL_MS = 3_600_000;
 
 /**
  * Keeps idempotency keys in a store, for the option `idempotency.kept` of a dispatcher: a call with a
  * key runs once, whichever process gets it, and also when the process is started anew.
  *
- * A call whose process died while it ran is not run again while its key lives: whether it has run is
- * not known, and the answer says so.
+ * A process holds the keys of the calls that it runs, and renews that. When it dies, a call with the
+ * same key runs again if the tool is `idempotent`. Other calls do not run again while the key lives:
+ * whether the first one took effect is not known. The answer says so, and is not retryable.
  *
  * @example Usage
  * ```ts
@@ -42,39 +56,104 @@ const LONGEST_CALL_MS = 3_600_000;
  * const again = await process().dispatch({ name: "pay" }, { idempotencyKey: "order-7" });
  * assert.equal(again.ok && again.content, 1);
  * ```
+ *
+ * @throws {TypeError | RangeError} If an option is wrong.
  */
-export function storedKeys(store: CallStore): KeptKeys {
+export function storedKeys(store: CallStore, options: StoredKeysOptions = {}): KeptKeys {
+  const action = "keep keys";
+  checkStore(action, store);
+  refuseOthers(action, options, ["leaseMs"]);
+  const leaseMs = numberFrom(1)(action, options.leaseMs ?? 30_000, "leaseMs");
   return {
-    async claim({ principal, scope, fingerprint, windowMs, now }) {
+    async claim({ principal, scope, fingerprint, idempotent, windowMs, clock }) {
       const key = `key.${await ownerDigest(principal)}.${await digestOf(scope)}`;
+      const holder = base64url(crypto.getRandomValues(new Uint8Array(16)));
+      const held = (): readonly [Uint8Array, { readonly expiresAt: number }] => {
+        const heldUntil = clock.timestamp() + leaseMs;
+        const value = bytesOf({ fingerprint, idempotent, holder, heldUntil });
+        return [value, { expiresAt: heldUntil + windowMs }];
+      };
       for (;;) {
-        const revision = await store.create(key, bytesOf({ fingerprint }), {
-          expiresAt: now + windowMs + LONGEST_CALL_MS,
-        });
-        if (revision !== undefined) {
-          return async (result, keep) => {
-            const value = bytesOf({ fingerprint, result });
-            if (!keep || value.byteLength > MAX_STORED_BYTES) {
-              await store.delete(key, revision);
-            } else {
-              const expiresAt = now + result.durationMs + windowMs;
-              await store.update(key, value, revision, { expiresAt });
-            }
-          };
-        }
+        if (await store.create(key, ...held()) !== undefined) break;
         const stored = await store.get(key);
         // The other call has given it back.
         if (stored === undefined) continue;
-        const kept: KeptKey = JSON.parse(new TextDecoder().decode(stored.value));
+        const kept = read(stored);
         if (kept.fingerprint !== fingerprint) return "conflict";
-        return kept.result ?? ToolResult.error(
-          "unavailable",
-          "Cannot run the call: one with its idempotency key runs in another process, or was cut " +
-            "off and may have run",
-        );
+        const known = kept.result ?? unfinished(kept, clock);
+        if (known !== undefined) return known;
+        const [value, life] = held();
+        if (await store.update(key, value, stored.revision, life) !== undefined) break;
       }
+      /** Does something with the key, unless another run has taken it over. */
+      const own = async (change: (revision: number) => Promise<unknown>): Promise<void> => {
+        const stored = await store.get(key);
+        if (stored !== undefined && read(stored).holder === holder) await change(stored.revision);
+      };
+      const stop = renewed(clock, leaseMs / 3, () =>
+        own((revision) => {
+          const [value, life] = held();
+          return store.update(key, value, revision, life);
+        }));
+      return async (result, keep) => {
+        await stop();
+        const now = clock.timestamp();
+        const ended = { fingerprint, idempotent, holder, heldUntil: now };
+        let value = bytesOf({ ...ended, result });
+        // The call has run, so it does not run again because of the size of its result.
+        if (value.byteLength > MAX_STORED_BYTES) value = bytesOf({ ...ended, result: TOO_LARGE });
+        await own((revision) =>
+          keep
+            ? store.update(key, value, revision, { expiresAt: now + windowMs })
+            : store.delete(key, revision)
+        );
+      };
     },
   };
+}
+
+const TOO_LARGE = ToolResult.error(
+  "output_too_large",
+  "Cannot repeat the result of the call: it has run, and its result was too large to keep",
+);
+
+/** Why a call without a result is not run again; `undefined` if it is. */
+function unfinished({ heldUntil, idempotent }: KeptKey, clock: Clock): ToolResult | undefined {
+  if (heldUntil > clock.timestamp()) {
+    return ToolResult.error(
+      "unavailable",
+      "Cannot run the call: one with its idempotency key runs in another process; try again later",
+    );
+  }
+  return idempotent ? undefined : ToolResult.error(
+    "unavailable",
+    "Cannot run the call: its outcome is unknown. A call with its idempotency key was cut off when " +
+      "its process ended, and may have taken effect. Find out whether it has; if not, call again " +
+      "with a new key",
+    { retryable: false },
+  );
+}
+
+/** Does something again and again, until what it answers is called. That waits for the last time. */
+function renewed(clock: Clock, ms: number, work: () => Promise<void>): () => Promise<void> {
+  let last: Promise<unknown> = Promise.resolve();
+  let disarm = (): void => {};
+  const arm = (): void => {
+    disarm = clock.setTimeout(() => {
+      // What goes wrong may pass before the lease is over.
+      last = work().catch(() => {});
+      arm();
+    }, ms);
+  };
+  arm();
+  return async () => {
+    disarm();
+    await last;
+  };
+}
+
+function read({ value }: StoredValue): KeptKey {
+  return JSON.parse(new TextDecoder().decode(value));
 }
 
 function bytesOf(key: KeptKey): Uint8Array {

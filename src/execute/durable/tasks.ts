@@ -16,19 +16,21 @@ import {
   NO_LOG,
   numberFrom,
   type Question,
+  refuse,
   refuseOthers,
   systemClock,
   TIME_OVER,
   type Tool,
   type ToolFailure,
   ToolResult,
+  wholeFrom,
   within,
 } from "../../tool/mod.ts";
 import type { ToolDispatcher } from "../dispatcher.ts";
 import { failure, unknownTool } from "../failures.ts";
 import { readJson } from "../json_value.ts";
 import type { DispatchContext, ResumedCall, ToolCall, ToolProgress } from "../request.ts";
-import type { CallStore } from "./call_store.ts";
+import { type CallStore, checkStore } from "./call_store.ts";
 import { base64url, ownerDigest } from "./digest.ts";
 import { wrongAnswers } from "./tickets.ts";
 
@@ -41,6 +43,7 @@ export interface TaskState {
   readonly status: TaskStatus;
   /** The tool's id. */
   readonly tool: string;
+  /** The id of the call; the task's own for one that was continued with a ticket. */
   readonly callId: string;
   /** Milliseconds since 1970. */
   readonly createdAt: number;
@@ -156,11 +159,16 @@ interface Run {
 
 /** Runs of a task whose processes died, at most. */
 const MAX_ATTEMPTS = 3;
+/** The last millisecond that an id has digits for, in the year 2527. */
+const END_OF_TIME = 2 ** 44 - 1;
 /** How often a change is tried while others change the record. */
 const MAX_CHANGES = 32;
 /** How often the end of a task is tried to be written. */
 const MAX_ENDINGS = 10;
-const ID = /^[\w-]{22}$/;
+/** How many bytes the records of a page may have together. */
+const MAX_PAGE_BYTES = 4_194_304;
+const ID = /^[0-9a-f]{11}[\w-]{22}$/;
+const CURSOR = /^[\w-]{1,64}$/;
 const ENCODER = new TextEncoder();
 const DECODER = new TextDecoder();
 
@@ -216,6 +224,7 @@ export class CallTasks {
   constructor(options: CallTasksOptions) {
     const action = "make tasks";
     const names = ["ttlMs", "leaseMs", "pollMs", "maxRunning"] as const;
+    checkStore(action, options?.store);
     refuseOthers(action, options, ["store", "onError", "clock", ...names]);
     const positive = numberFrom(1);
     const [ttlMs, leaseMs, pollMs, maxRunning] = [86_400_000, 30_000, 1_000, 64].map(
@@ -253,7 +262,8 @@ export class CallTasks {
     if (args.kind !== "json") {
       return failure("invalid_arguments", tool.id, "its arguments are not JSON, or too large");
     }
-    const record = this.#newRecord(tool, { ...led, arguments: args.value }, context);
+    const id = this.#newId();
+    const record = this.#newRecord(id, tool, { ...led, arguments: args.value }, context);
     await this.#create(owner, record);
     const { name, arguments: given, callId } = { ...led, ...record };
     this.#hold(
@@ -289,7 +299,11 @@ export class CallTasks {
       return await dispatcher.dispatch(call, context);
     }
     const owner = await ownerDigest(context.principal);
-    const run = this.#begin(owner, context, (own) => dispatcher.dispatch(call, own));
+    const id = this.#newId();
+    // The tool is told the id that its task has; a call that goes on has one in its ticket.
+    const isResumed = "ticket" in call;
+    const named = isResumed ? call : { ...call, callId: call.callId ?? id };
+    const run = this.#begin(owner, context, (own) => dispatcher.dispatch(named, own));
     const result = await within(this.#clock, afterMs, run.result);
     if (result !== TIME_OVER) {
       run.detach();
@@ -300,7 +314,9 @@ export class CallTasks {
       if (this.#refuse(tool, led, owner) !== undefined || args.kind !== "json") {
         return await run.result;
       }
-      const record = this.#newRecord(tool, { ...led, arguments: args.value }, context);
+      const made = this.#newRecord(id, tool, { ...led, arguments: args.value }, context);
+      // What it was told until it went on is in its ticket: it cannot be taken up.
+      const record = isResumed ? { ...made, idempotent: false } : made;
       await this.#create(owner, record);
       this.#hold(owner, record, run);
       return this.#shown(record);
@@ -390,25 +406,31 @@ export class CallTasks {
     return this.#shown(after);
   }
 
-  /** The tasks of a principal, the newest first. */
+  /**
+   * The tasks of a principal, the newest first. A page ends early where its tasks are large.
+   *
+   * @throws {TypeError | RangeError} If the limit is no whole number from 1 on, or the cursor is not one
+   * that a page gave.
+   */
   async list({ principal, limit = 50, cursor }: TaskListOptions = {}): Promise<TaskList> {
-    const found: TaskRecord[] = [];
-    for await (
-      const { value } of atOnce(this.#store.list(`task.${await ownerDigest(principal)}`))
-    ) {
-      found.push(parse(value));
+    const action = "list tasks";
+    wholeFrom(1)(action, limit, "limit");
+    if (cursor !== undefined && !CURSOR.test(cursor)) {
+      refuse(action, "the cursor must be the nextCursor of a page");
     }
-    const place = ({ createdAt, id }: TaskRecord): string =>
-      `${String(createdAt).padStart(15, "0")}.${id}`;
-    const rest = found.map((record) => [place(record), record] as const)
-      .sort(([a], [b]) => a < b ? 1 : -1)
-      .filter(([at]) => cursor === undefined || at < cursor);
-    const page = rest.slice(0, Math.max(1, limit));
-    const tasks = page.map(([, record]) => this.#shown(this.#judged(record)));
-    const [last] = page.at(-1) ?? [];
-    return page.length < rest.length && last !== undefined
-      ? { tasks, nextCursor: last }
-      : { tasks };
+    const owned = `task.${await ownerDigest(principal)}`;
+    const after = cursor === undefined ? undefined : `${owned}.${cursor}`;
+    const tasks: TaskState[] = [];
+    let bytes = 0;
+    for await (const { value } of atOnce(this.#store.list(owned, after))) {
+      const last = tasks.at(-1);
+      bytes += value.byteLength;
+      if (last && (tasks.length === limit || bytes > MAX_PAGE_BYTES)) {
+        return { tasks, nextCursor: last.id };
+      }
+      tasks.push(this.#shown(this.#judged(parse(value))));
+    }
+    return { tasks };
   }
 
   /** The task now and after each change, until it has ended. Nothing for one that is not found. */
@@ -531,8 +553,13 @@ export class CallTasks {
     return run;
   }
 
-  #newRecord(tool: Tool, call: ToolCall, context: DispatchContext): TaskRecord {
-    const id = newId();
+  /** A store lists by key: the newer a task, the smaller the number that its id begins with. */
+  #newId(): string {
+    const age = END_OF_TIME - Math.floor(this.#clock.timestamp());
+    return age.toString(16).padStart(11, "0") + newId();
+  }
+
+  #newRecord(id: string, tool: Tool, call: ToolCall, context: DispatchContext): TaskRecord {
     const { principal = null, sessionId, messageId, idempotencyKey } = context;
     const now = this.#clock.timestamp();
     return {

@@ -8,6 +8,7 @@ import {
   type Answers,
   canonicalJson,
   clip,
+  describe,
   isObject,
   numberFrom,
   refuse,
@@ -24,7 +25,7 @@ import type {
   WaitingCall,
 } from "../suspension.ts";
 import { MAX_MEMORY_BYTES, readAnswer } from "../questions.ts";
-import type { CallStore } from "./call_store.ts";
+import { type CallStore, checkStore } from "./call_store.ts";
 import { base64url, definitionDigest, ownerDigest } from "./digest.ts";
 
 /** Why a ticket cannot be opened. */
@@ -87,6 +88,8 @@ interface TicketContent {
   readonly memory: CallMemory;
 }
 
+/** The fields of a call that goes on. Another one was misspelt, and would be ignored. */
+const FIELDS: readonly string[] = ["ticket", "answers", "name", "arguments"];
 /** How large the content of a ticket may be, in bytes. */
 const MAX_CONTENT = 524_288;
 /** Tickets are not longer: sealing makes a third more of the content. */
@@ -105,6 +108,7 @@ export function createTickets(sealer: TicketSealer, options: TicketOptions = {})
   const action = "make tickets";
   refuseOthers(action, options, ["ttlMs", "store"]);
   const { store } = options;
+  if (store !== undefined) checkStore(action, store);
   const ttlMs = numberFrom(1, MAX_TTL_MS)(action, options.ttlMs ?? 86_400_000, "ttlMs");
   return {
     async suspend(call) {
@@ -114,9 +118,9 @@ export function createTickets(sealer: TicketSealer, options: TicketOptions = {})
         JSON.stringify(await contentOf(call, id, expiresAt)),
       );
       if (content.byteLength > MAX_CONTENT) {
-        throw new RangeError(
-          `Cannot make a ticket: it would hold ${content.byteLength} bytes, and ${MAX_CONTENT} are allowed`,
-        );
+        const why = `its ticket would hold ${content.byteLength} bytes of arguments, answers and ` +
+          `steps, and ${MAX_CONTENT} are allowed`;
+        return failure("input_unavailable", call.tool.id, why);
       }
       const { tool, questions, context: { principal } } = call;
       const label = { id, owner: await ownerDigest(principal), expiresAt };
@@ -128,6 +132,11 @@ export function createTickets(sealer: TicketSealer, options: TicketOptions = {})
     },
     async resume(returned) {
       const { request: { ticket }, principal, findTool, now } = returned;
+      const stray = Object.keys(returned.request).find((field) => !FIELDS.includes(field));
+      if (stray !== undefined) {
+        const fields = `${describe(stray)} is not one of its fields, ${FIELDS.join(", ")}`;
+        return ToolResult.error("invalid_arguments", `Cannot continue the call: ${fields}`);
+      }
       if (typeof ticket !== "string" || ticket.length > MAX_TICKET) {
         return refused(UNOPENED.damaged);
       }
@@ -168,6 +177,7 @@ export function storedTickets(
   store: CallStore,
   options: Omit<TicketOptions, "store"> = {},
 ): CallTickets {
+  checkStore("make tickets", store);
   return createTickets({
     async seal(content, { id, owner, expiresAt }) {
       await store.create(`ticket.${owner}.${id}`, content, { expiresAt });

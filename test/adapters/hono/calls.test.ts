@@ -151,6 +151,10 @@ describe("a call that waits, over HTTP", () => {
       assertEquals(answer.status, status, words);
       assertStringIncludes(answer.body.detail, words);
     }
+    const { body } = await ask("POST", "/calls/c%201", { "a/b~": 1 });
+    assertEquals(body.pointer ?? body.issues?.[0]?.path, "/a~1b~0");
+    const place = await ask("POST", "/calls/zzz%0Aabc", { ticket, answers: YES });
+    assertEquals([place.status, place.body.code], [400, "bad_request"]);
   });
 
   it("waits nowhere if execution is closed", async () => {
@@ -233,8 +237,9 @@ describe("a task over HTTP", () => {
       execution: "task",
       execute: () => new Promise(() => {}),
     }]);
-    const { status, body: { id } } = await ask("POST", RUN, {});
-    assertEquals(status, 202);
+    const { status, headers, body: { id } } = await ask("POST", RUN, {});
+    // The tool wants to be a task; the client has preferred nothing.
+    assertEquals([status, headers.get("preference-applied")], [202, null]);
     assertEquals((await ask("DELETE", `/calls/${id}`, undefined, { "x-user": "bob" })).status, 404);
     assertEquals((await ask("DELETE", `/calls/${id}`)).body.status, "cancelled");
     assertEquals((await ask("GET", `/calls/${id}`)).body.result.error.code, "aborted");
@@ -272,10 +277,28 @@ describe("a task over HTTP", () => {
     assertEquals((await app.request(`${BASE}/calls`)).status, 200);
   });
 
+  it("is listed in pages, the newest first", async () => {
+    const ask = service({}, [{ name: "rm", description: "Deletes.", execute: () => "gone" }]);
+    const ids: string[] = [];
+    for (let index = 0; index < 3; index++) {
+      ids.push((await ask("POST", RUN, {}, ASYNC)).body.id);
+    }
+    const seen: string[] = [];
+    for (let query = "?limit=2"; query !== "";) {
+      const { body } = await ask("GET", `/calls${query}`);
+      seen.push(...body.tasks.map(({ id }: { id: string }) => id));
+      query = body.nextCursor === undefined ? "" : `?limit=2&cursor=${body.nextCursor}`;
+    }
+    assertEquals(seen, ids.toSorted());
+    assertEquals((await ask("GET", "/calls", undefined, { "x-user": "bob" })).body.tasks, []);
+  });
+
   it("is refused for an unknown tool, wrong arguments and a wrong query", async () => {
     const ask = service();
     assertEquals((await ask("POST", "/tools/none/execute", {}, ASYNC)).status, 404);
-    for (const query of ["?limit=0", "?limit=x", "?limit=1001", "?who=ann"]) {
+    for (
+      const query of ["?limit=0", "?limit=x", "?limit=1001", "?who=ann", "?cursor=", "?cursor=a.b"]
+    ) {
       assertEquals((await ask("GET", `/calls${query}`)).status, 400);
     }
     const task = await ask("POST", RUN, { arguments: { path: 7 } }, ASYNC);

@@ -141,6 +141,23 @@ describe("sqliteCallStore()", () => {
     );
   });
 
+  it("keeps what it has in a file, whatever SQLite reads in its name", async () => {
+    const before = process.cwd();
+    process.chdir(folder);
+    try {
+      for (const path of [":memory:", "file:memory.db?mode=memory", "file::memory:"]) {
+        (await (await open(path)).create("a.b", value), opened.at(-1))?.close();
+        assert(statSync(join(folder, path)).size > 0);
+        assert(await (await open(path)).get("a.b") !== undefined, path);
+      }
+    } finally {
+      process.chdir(before);
+    }
+    for (const path of [undefined, "", 7]) {
+      await assertRejects(() => sqliteCallStore(path as string), TypeError, "its path must be");
+    }
+  });
+
   it("rejects when it is full, and has room again after a deletion", async () => {
     const store = await open(newPath(), { maxBytes: 131_072, maxOwnerBytes: 131_072 });
     const fill = async (): Promise<void> => {

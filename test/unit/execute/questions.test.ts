@@ -15,6 +15,7 @@ import {
 import { memoryCallStore, storedTickets } from "../../../src/execute/durable/mod.ts";
 import {
   deferred,
+  FakeClock,
   type FakeTool,
   type Fixture,
   fixture as plainFixture,
@@ -231,16 +232,36 @@ describe("context.ask()", () => {
         )).length,
     });
     const { call, dispatcher } = fixture([asking(64), asking(65)]);
-    const resumed = async (name: string): Promise<ToolResult> => {
-      const waiting = await suspended(call(name));
-      assertEquals(waiting.questions.length, 64);
-      const answers: Answers = Object.fromEntries(keysOf(waiting).map((key) => [key, accept()]));
-      return await dispatcher.resume(waiting.ticket, answers);
-    };
-    assertEquals(outcome(await resumed("ask-64")), 64);
-    const result = await resumed("ask-65");
+    const waiting = await suspended(call("ask-64"));
+    assertEquals(waiting.questions.length, 64);
+    const answers: Answers = Object.fromEntries(keysOf(waiting).map((key) => [key, accept()]));
+    assertEquals(outcome(await dispatcher.resume(waiting.ticket, answers)), 64);
+    // Nobody answers 64 questions for a call that cannot use them.
+    const result = await call("ask-65");
     assertEquals(outcome(result), "threw");
     assertStringIncludes(messageOf(result), "a call has at most 64 questions and steps");
+  });
+
+  it("fails, rather than asks, where another question of the tool is a mistake", async () => {
+    const { call } = fixture([{
+      name: "twice",
+      execute: (_, { ask }) =>
+        Promise.all([ask("k", { message: "?" }), ask("k", { message: "?" })]),
+    }, {
+      name: "swallows",
+      async execute(_, { ask, step }) {
+        const asked = ask("k", { message: "?" });
+        await step("not a key", () => 1).catch(() => {});
+        return await asked;
+      },
+    }]);
+    for (
+      const [name, words] of [["twice", "was used before"], ["swallows", "must be 1 to 64 letters"]]
+    ) {
+      const result = await call(name as string, {});
+      assertEquals(outcome(result), "threw");
+      assertStringIncludes(messageOf(result), words as string);
+    }
   });
 
   it("suspends a call whose tool swallows the error", async () => {
@@ -471,6 +492,22 @@ describe("context.ask()", () => {
     assertEquals(outcome(await dispatcher.resume(ticket, { login: accept() })), "accept");
   });
 
+  it("writes an address so that it cannot pass for something else", async () => {
+    const { call } = fixture([{
+      name: "mail",
+      execute: (_, { ask }) =>
+        ask("login", {
+          kind: "authorization",
+          message: "Log in",
+          url: "https://mail.example/\u001b[31m\nplue: all is well",
+        }),
+    }]);
+    const { questions } = await suspended(call("mail"));
+    assertEquals(questions.map(({ url }) => url), [
+      "https://mail.example/%1B[31mplue:%20all%20is%20well",
+    ]);
+  });
+
   it("asks for an approval again whose question has changed", async () => {
     let files = 3;
     const { call, dispatcher } = fixture([{
@@ -503,6 +540,72 @@ describe("context.ask()", () => {
     assertEquals(reports.map(({ phase, error }) => [phase, String(error)]), [
       ["ask", "Error: The store is full"],
     ]);
+  });
+
+  it("says how large a ticket would be that is too large", async () => {
+    const { call } = fixture([NAME], { maxArgumentBytes: 2_000_000 });
+    const result = await call("greet", { text: "x".repeat(600_000) });
+    assertEquals(outcome(result), "input_unavailable");
+    assertMatch(messageOf(result), /its ticket would hold 600\d{3} bytes of .*524288 are allowed/);
+  });
+
+  it("says that there are no tickets where the option is not set", async () => {
+    const { dispatcher } = plainFixture([NAME]);
+    const result = await dispatcher.resume("ticket", {});
+    assertEquals(outcome(result), "ticket_refused");
+    assertStringIncludes(messageOf(result), "the option tickets is not set");
+    assertEquals(!result.ok && result.error.retryable, false);
+  });
+
+  it("keeps a ticket good that a store has used up too late", async () => {
+    const clock = new FakeClock();
+    const store = memoryCallStore({ clock });
+    const used = deferred();
+    const slow = deferred();
+    let creations = 0;
+    const { call, dispatcher } = plainFixture([NAME], {
+      clock,
+      tickets: storedTickets({
+        ...store,
+        async create(key, value, options) {
+          // The first keeps the ticket, the second uses it up.
+          if (++creations === 2) {
+            used.resolve();
+            await slow.promise;
+          }
+          return await store.create(key, value, options);
+        },
+      }),
+    });
+    const { ticket } = await suspended(call("greet"));
+    const answers = { name: accept("Ann") };
+    const late = dispatcher.resume(ticket, answers);
+    await used.promise;
+    await clock.pass(60_000);
+    assertEquals(outcome(await late), "unavailable");
+    slow.resolve();
+    let result = await dispatcher.resume(ticket, answers);
+    for (let turn = 0; turn < 100 && outcome(result) === "ticket_refused"; turn++) {
+      result = await dispatcher.resume(ticket, answers);
+    }
+    assertEquals(outcome(result), "Hello Ann");
+  });
+
+  it("keeps a ticket good whose call was continued in a wrong way", async () => {
+    const { call, dispatcher } = fixture([NAME]);
+    const { ticket } = await suspended(call("greet"));
+    const answers = { name: accept("Ann") };
+    const strayContext = { user: "ann" } as DispatchContext;
+    assertEquals(
+      outcome(await dispatcher.resume(ticket, answers, strayContext)),
+      "invalid_arguments",
+    );
+    for (const wrong of [{ ticket, answer: answers }, { ticket, answers, callId: "c" }]) {
+      const result = await dispatcher.dispatch(wrong);
+      assertEquals(outcome(result), "invalid_arguments");
+      assertStringIncludes(messageOf(result), "is not one of its fields, ticket, answers, name");
+    }
+    assertEquals(outcome(await dispatcher.resume(ticket, answers)), "Hello Ann");
   });
 
   it("says when a ticket cannot be looked up, and runs nothing", async () => {
@@ -594,6 +697,18 @@ describe("context.step()", () => {
     const { ticket } = await waiting;
     assertEquals(outcome(await dispatcher.resume(ticket, { k: accept() })), ["accept", "done"]);
     assertEquals(taken, 1);
+  });
+
+  it("is refused in a transaction, which would be rolled back without it", async () => {
+    let rows = 0;
+    const { call } = fixture([{
+      name: "insert",
+      requiresTransaction: true,
+      execute: (_, { step }) => step("row", () => ++rows),
+    }], { transactions: { begin: () => ({ id: "1" }), commit: () => {}, rollback: () => {} } });
+    const result = await call("insert");
+    assertEquals([outcome(result), rows], ["threw", 0]);
+    assertStringIncludes(messageOf(result), "its transaction may be rolled back");
   });
 
   it("may ask, and is taken again then", async () => {

@@ -1,5 +1,6 @@
 import { describe, it } from "bun:test";
-import { assertEquals, assertStringIncludes } from "@std/assert";
+import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
+import type { ToolResult } from "../../../../mod.ts";
 import {
   type CallStore,
   memoryCallStore,
@@ -38,6 +39,39 @@ function processes(
   };
 }
 
+/**
+ * Begins the call in a process that does not renew its lease, as if it were stopped, until the lease is
+ * over. Gives what lets the process go on and end the call.
+ */
+async function cutOff(
+  store: CallStore,
+  clock: FakeClock,
+  tool: Partial<FakeTool>,
+): Promise<() => Promise<ToolResult>> {
+  const work = deferred<string>();
+  const started = deferred();
+  const own = new FakeClock();
+  const { start } = processes(
+    { timeoutMs: 3_600_000, execute: () => (started.resolve(), work.promise), ...tool },
+    own,
+    store,
+  );
+  const call = start().call("pay", {}, KEY);
+  await started.promise;
+  clock.advance(30_001);
+  return () => {
+    own.timers.clear();
+    own.advance(30_001);
+    work.resolve("late");
+    return call;
+  };
+}
+
+/** Lets the promises of a store in memory settle. */
+async function settled(): Promise<void> {
+  for (let turn = 0; turn < 20; turn++) await undefined;
+}
+
 describe("storedKeys()", () => {
   it("gives the result of another process, and does not run again", async () => {
     const { ran, start } = processes();
@@ -57,22 +91,92 @@ describe("storedKeys()", () => {
     assertStringIncludes(messageOf(other), "was used before with other arguments");
   });
 
-  it("does not run what runs elsewhere, or was cut off", async () => {
+  it("does not run what runs elsewhere", async () => {
     const work = deferred<string>();
     const started = deferred();
     let ran = 0;
-    const { start } = processes({ execute: () => (ran++, started.resolve(), work.promise) });
+    const clock = new FakeClock();
+    const { start } = processes({
+      idempotent: true,
+      timeoutMs: 3_600_000,
+      execute: () => (ran++, started.resolve(), work.promise),
+    }, clock);
     const first = start().call("pay", {}, KEY);
     await started.promise;
-    const other = await start().call("pay", {}, KEY);
-    assertEquals([outcome(other), ran], ["unavailable", 1]);
-    assertStringIncludes(
-      messageOf(other),
-      "runs in another process, or was cut off and may have run",
-    );
+    for (let turn = 0; turn < 10; turn++) {
+      const other = await start().call("pay", {}, KEY);
+      assertEquals([outcome(other), ran], ["unavailable", 1]);
+      assertStringIncludes(messageOf(other), "runs in another process; try again later");
+      assertEquals(!other.ok && other.error.retryable, true);
+      // Longer than the lease and the window together: the process renews it.
+      clock.advance(10_000);
+      await settled();
+    }
     work.resolve("paid");
     assertEquals(outcome(await first), "paid");
     assertEquals(outcome(await start().call("pay", {}, KEY)), "paid");
+    assertEquals(ran, 1);
+  });
+
+  it("says that the outcome is unknown of a call whose process died", async () => {
+    const clock = new FakeClock();
+    const store = memoryCallStore({ clock });
+    await cutOff(store, clock, {});
+    const { ran, start } = processes({}, clock, store);
+    const again = await start().call("pay", {}, KEY);
+    assertEquals([outcome(again), ran.length], ["unavailable", 0]);
+    assertEquals(!again.ok && again.error.retryable, false);
+    assertStringIncludes(messageOf(again), "its outcome is unknown");
+    assertStringIncludes(messageOf(again), "if not, call again with a new key");
+    assertEquals(outcome(await start().call("pay", {}, { ...KEY, idempotencyKey: "new" })), 1);
+    clock.advance(10_000);
+    assertEquals(outcome(await start().call("pay", {}, KEY)), 2);
+  });
+
+  it("runs a call of an idempotent tool again whose process died, once", async () => {
+    const clock = new FakeClock();
+    const store = memoryCallStore({ clock });
+    await cutOff(store, clock, { idempotent: true });
+    const { ran, start } = processes({ idempotent: true }, clock, store);
+    const all = await Promise.all([1, 2, 3].map(() => start().call("pay", {}, KEY)));
+    assertEquals(ran.length, 1);
+    assertEquals(all.map(outcome).filter((one) => one !== 1 && one !== "unavailable"), []);
+    assertEquals(outcome(await start().call("pay", {}, KEY)), 1);
+    assertEquals(outcome(await start().call("pay", { n: 2 }, KEY)), "invalid_arguments");
+  });
+
+  it("keeps the result of the run that took a key over, not the one that came back late", async () => {
+    const clock = new FakeClock();
+    const store = memoryCallStore({ clock });
+    const late = await cutOff(store, clock, { idempotent: true });
+    const { start } = processes({ idempotent: true }, clock, store);
+    assertEquals(outcome(await start().call("pay", {}, KEY)), 1);
+    assertEquals(outcome(await late()), "late");
+    assertEquals(outcome(await start().call("pay", {}, KEY)), 1);
+  });
+
+  it("keeps the result of a run that came back late, where no other took its key", async () => {
+    const clock = new FakeClock();
+    const store = memoryCallStore({ clock });
+    const late = await cutOff(store, clock, {});
+    const { start } = processes({}, clock, store);
+    assertEquals(outcome(await start().call("pay", {}, KEY)), "unavailable");
+    assertEquals(outcome(await late()), "late");
+    assertEquals(outcome(await start().call("pay", {}, KEY)), "late");
+  });
+
+  it("refuses what is no store, and a wrong lease", () => {
+    assertThrows(() => storedKeys({} as CallStore), TypeError, "store must have a get function");
+    const store = memoryCallStore();
+    assertThrows(() => storedKeys(store, { leaseMs: 0 }), RangeError, "leaseMs must be a number");
+  });
+
+  it("does not run a call again because its result is too large to keep", async () => {
+    const { start } = processes({ execute: () => "x".repeat(1_048_500) });
+    assertEquals((await start().call("pay", {}, KEY)).ok, true);
+    const again = await start().call("pay", {}, KEY);
+    assertEquals(outcome(again), "output_too_large");
+    assertStringIncludes(messageOf(again), "it has run");
   });
 
   it("lets the calls of one process wait for the first", async () => {

@@ -1,5 +1,11 @@
 import { describe, it } from "bun:test";
-import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
+import {
+  assert,
+  assertEquals,
+  assertRejects,
+  assertStringIncludes,
+  assertThrows,
+} from "@std/assert";
 import {
   type Answer,
   type DispatchContext,
@@ -76,6 +82,15 @@ const DOUBLE: FakeTool = { name: "double", execute: (args) => ({ got: args }) };
 const HANG: FakeTool = { name: "hang", execute: () => new Promise(() => {}) };
 const codeOf = (answer: TaskState | ToolFailure | undefined): unknown =>
   answer === undefined ? undefined : "id" in answer ? answer.status : answer.error.code;
+
+describe("callTasks()", () => {
+  it("refuses what is no store", () => {
+    const wrong = [undefined, {}, { store: null }, { store: { get: () => {} } }];
+    for (const options of wrong) {
+      assertThrows(() => callTasks(options as CallTasksOptions), TypeError, "store must");
+    }
+  });
+});
 
 describe("callTasks().start()", () => {
   it("runs a call that outlives its request", async () => {
@@ -467,6 +482,54 @@ describe("callTasks().list()", () => {
     } while (cursor !== undefined);
     assertEquals(seen, ids);
   });
+
+  it("reads no more of the store than its page", async () => {
+    const { start, tasks, clock, store } = processOf([DOUBLE]);
+    for (let index = 0; index < 9; index++) {
+      await start("double");
+      clock.advance(1);
+    }
+    let read = 0;
+    const counting: CallStore = {
+      ...store,
+      async *list(prefix, after) {
+        for await (const entry of store.list(prefix, after)) {
+          read++;
+          yield entry;
+        }
+      },
+    };
+    const counted = callTasks({ store: counting, clock });
+    const { nextCursor } = await counted.list({ ...ANN, limit: 3 });
+    assertEquals([nextCursor === undefined, read], [false, 4]);
+    assertEquals(
+      (await counted.list({ ...ANN, limit: 3, cursor: nextCursor ?? "" })).tasks.map(({ id }) =>
+        id
+      ),
+      (await tasks.list(ANN)).tasks.slice(3, 6).map(({ id }) => id),
+    );
+    assertEquals(read, 8);
+  });
+
+  it("ends a page early where the tasks are large", async () => {
+    const large: FakeTool = { name: "large", execute: () => "x".repeat(900_000) };
+    const { start, when, tasks } = processOf([large]);
+    for (let index = 0; index < 6; index++) await when((await start("large")).id, "completed");
+    const page = await tasks.list(ANN);
+    assertEquals(page.tasks.length, 4);
+    const { tasks: rest, nextCursor } = await tasks.list({ ...ANN, cursor: page.nextCursor ?? "" });
+    assertEquals([rest.length, nextCursor], [2, undefined]);
+  });
+
+  it("refuses a wrong limit and a cursor that no page gave", async () => {
+    const { tasks } = processOf([DOUBLE]);
+    for (const limit of [0, -1, 1.5, NaN]) {
+      await assertRejects(() => tasks.list({ limit }), RangeError, "limit must be a whole number");
+    }
+    for (const cursor of ["", "a.b", "x".repeat(65)]) {
+      await assertRejects(() => tasks.list({ cursor }), TypeError, "nextCursor of a page");
+    }
+  });
 });
 
 describe("callTasks().run()", () => {
@@ -526,6 +589,48 @@ describe("callTasks().run()", () => {
       const { result } = await when(task.id, "completed");
       assertEquals(result && outcome(result), "accept done");
     }
+  });
+
+  it("tells the tool the id of the call that its task has", async () => {
+    const ids: string[] = [];
+    const slow: FakeTool = {
+      name: "slow",
+      idempotent: true,
+      execute: (_, { callId }) => (ids.push(callId), new Promise(() => {})),
+    };
+    const first = processOf([slow]);
+    const running = first.tasks.run(first.dispatcher, { name: "slow" }, ANN, { afterMs: 100 });
+    await first.clock.pass(100);
+    const task = await running;
+    assert("id" in task);
+    const clock = new FakeClock();
+    clock.advance(30_101);
+    const second = processOf([slow], { store: first.store, clock });
+    assertEquals(await second.tasks.recover(second.dispatcher), 1);
+    assertEquals(ids, [task.callId, task.callId]);
+  });
+
+  it("does not run a call again that went on with a ticket, since its answers are gone", async () => {
+    const { tasks, dispatcher, clock, store } = processOf([{
+      name: "slow",
+      idempotent: true,
+      async execute(_, { ask }) {
+        await ask("sure", { message: "?" });
+        return await new Promise(() => {});
+      },
+    }]);
+    const waiting = await dispatcher.dispatch({ name: "slow", arguments: { n: 5 } }, ANN);
+    assert(isSuspended(waiting));
+    const call = { name: "slow", ticket: waiting.ticket, answers: { sure: YES } };
+    const running = tasks.run(dispatcher, call, ANN, { afterMs: 100 });
+    await clock.pass(100);
+    const task = await running;
+    assert("id" in task);
+    const later = new FakeClock();
+    later.advance(30_101);
+    const other = processOf([DOUBLE], { store, clock: later });
+    assertEquals(await other.tasks.recover(other.dispatcher), 0);
+    assertEquals((await other.tasks.get(task.id, ANN))?.status, "failed");
   });
 
   it("aborts a call whose caller leaves before it is a task", async () => {
