@@ -57,7 +57,8 @@ export async function exportTo(
   const { tools, losses, rejected, warnings, names } = exportTools(toolset, target);
   for (const { message } of warnings) terminal.warn(message);
   for (const { tool, message } of rejected) {
-    terminal.note(`${terminal.paint("red", "rejected", terminal.io.stderr)} ${tool}: ${message}`);
+    const what = cleanText(`${tool}: ${message}`, 1_000);
+    terminal.note(`${terminal.paint("red", "rejected", terminal.io.stderr)} ${what}`);
   }
   if (terminal.isJson) {
     const wire = Object.fromEntries(toolset.ids.map((id) => [id, names.nameOf(id)]));

@@ -63,7 +63,6 @@ export async function show(id: string, flags: ShowFlags, terminal: Terminal): Pr
 /** A tool for people: what it is, and its flags. */
 export function toolText(terminal: Terminal, tool: Tool): string {
   const facts: readonly (readonly [string, string | undefined])[] = [
-    ["risk", paintRisk(terminal, tool.risk)],
     ["category", tool.category],
     ["tags", tool.tags.join(", ") || undefined],
     ["roles", tool.roles?.join(", ")],
@@ -78,8 +77,9 @@ export function toolText(terminal: Terminal, tool: Tool): string {
     "",
     clean(tool.description),
     "",
+    `  ${"risk".padEnd(10)}  ${paintRisk(terminal, tool.risk)}`,
     ...facts.flatMap(([name, value]) =>
-      value === undefined ? [] : [`  ${name.padEnd(10)}  ${value}`]
+      value === undefined ? [] : [`  ${name.padEnd(10)}  ${clean(value)}`]
     ),
     ...(flags.length === 0 ? [] : [
       "",
@@ -96,7 +96,7 @@ export function toolText(terminal: Terminal, tool: Tool): string {
     ]),
     ...tool.examples.slice(0, 3).flatMap(({ input }) => [
       "",
-      `  plue call ${tool.id} '${JSON.stringify(input).replaceAll("'", "'\\''")}'`,
+      `  plue call ${tool.id} '${clean(JSON.stringify(input).replaceAll("'", "'\\''"))}'`,
     ]),
   ].join("\n");
 }

@@ -123,8 +123,36 @@ describe("plue list, show, explain and search", () => {
         }],
       }),
     );
-    const { stdout } = await plue(["list", file], { columns: 80, env: { NO_COLOR: "1" } });
-    assertEquals([stdout.includes("\x1b"), stdout.includes("\x07")], [false, false]);
+    const controls = /[\x00-\x09\x0b-\x1f\x7f-\x9f]/;
+    const options = { columns: 80, env: { NO_COLOR: "1" } };
+    assertEquals((await plue(["list", file], options)).stdout.match(controls), null);
+    const hostile = "\x1b]0;owned\x07\x9b2J";
+    const module = await files.write(
+      "hostile.mjs",
+      `const hostile = ${JSON.stringify(hostile)};
+      export const evil = {
+        name: "evil", description: hostile, title: hostile, category: hostile, tags: [hostile],
+        roles: [hostile], scopes: [hostile], deprecated: hostile,
+        returns: { type: "object", description: hostile, properties: { [hostile]: {} } },
+        parameters: { type: "object", properties: { [hostile]: { description: hostile } } },
+        examples: [{ input: { [hostile]: hostile } }],
+        execute: () => ({ [hostile]: hostile }),
+      };`,
+    );
+    for (
+      const words of [
+        ["show", "evil", "-f", module],
+        ["show", "evil", "-f", module, "--json"],
+        ["call", "-f", module, "evil"],
+        ["call", "-f", module, "evil", "--help"],
+        ["explain", "evil", "-f", module, "--role", "other"],
+        ["export", module, "--to", "anthropic"],
+        ["check", module],
+      ]
+    ) {
+      const { stdout, stderr } = await plue(words, options);
+      assertEquals([stdout.match(controls), stderr.match(controls)], [null, null], words.join(" "));
+    }
   });
 
   it("show a tool with its flags", async () => {

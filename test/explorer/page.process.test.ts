@@ -639,6 +639,53 @@ describe("the calls", () => {
       assertEquals(await argumentsOf(page), { title: "Long" });
     }));
 
+  test("may be tasks, which are followed, asked, and go on without the page", async () => {
+    open.registry.registerTool(defineTool({
+      name: "bake",
+      description: "Bakes bread, in the time that it takes.",
+      execution: "task",
+      async execute(_, context) {
+        context.progress(1, 3, "kneaded");
+        const form = await context.ask("form", {
+          message: "Which form?",
+          schema: { type: "object", properties: { name: { type: "string" } } },
+        });
+        context.progress(2, 3, "formed");
+        await open.step(context.signal);
+        return form;
+      },
+    }));
+    const bake = async (page: Page): Promise<void> => {
+      await button(page, "Run").click();
+      await field(page, "name").fill("loaf");
+      await button(page, "Answer").click();
+      await open.waits();
+      await says(page.locator(".call"), "2 of 3 formed");
+    };
+    try {
+      await look(tryPath("bake"), async (page) => {
+        await bake(page);
+        open.release();
+        await says(page.locator(".status"), "succeeded");
+        await says(page.getByRole("region", { name: "Result" }), "loaf");
+        await bake(page);
+        assertEquals(await axe(page), []);
+      });
+      // Another page of the same caller finds what still runs, and ends it.
+      await look("#/calls", async (page) => {
+        const [running, ended] = [0, 1].map((at) => page.locator(".history > li").nth(at));
+        assert(running !== undefined && ended !== undefined);
+        await says(running, "running");
+        await page.getByLabel("Progress of bake").waitFor();
+        await says(ended, "succeeded");
+        await button(page, "Cancel bake").click();
+        await says(running, "failed: aborted");
+      });
+    } finally {
+      open.registry.unregisterTool("bake");
+    }
+  });
+
   test("are counted and measured by the service", () =>
     look(tryPath("git:commit", { message: "counted" }), async (page) => {
       await button(page, "Run").click();

@@ -10,7 +10,7 @@ import { Hono } from "hono";
 import { defineTool, type Tool, ToolRegistry, ToolResult } from "../../mod.ts";
 import { explorer } from "../../src/explorer/mod.ts";
 import { bearerAuth, createToolHandler, serveFormats } from "../../src/adapters/hono/mod.ts";
-import { memoryCallStore, storedTickets } from "../../src/adapters/calls/mod.ts";
+import { callTasks, memoryCallStore, storedTickets } from "../../src/adapters/calls/mod.ts";
 import * as formats from "../../src/formats/mod.ts";
 
 /** A picture of 48 by 32 pixels. */
@@ -24,6 +24,8 @@ export interface Controls {
   release(): void;
   /** Resolves when `report:build` waits for its next step. */
   waits(): Promise<void>;
+  /** Waits for `release()`: a step of `report:build`, or of a tool of a test. */
+  step(signal: AbortSignal): Promise<void>;
   /** How many calls of `report:build` were aborted. */
   aborted: number;
   readonly registry: ToolRegistry;
@@ -299,6 +301,7 @@ export async function startService({
     explorer,
     formats: serveFormats(formats),
     dispatch: { approve: "ask", tickets: storedTickets(memoryCallStore()) },
+    tasks: callTasks({ store: memoryCallStore(), pollMs: 100 }),
     ...(authorizes
       ? {
         authorize: bearerAuth({
@@ -318,6 +321,7 @@ export async function startService({
   return {
     registry,
     url: `http://127.0.0.1:${port}/`,
+    step: (signal) => state.step(signal),
     release: () => release(),
     waits: () => isWaiting,
     get aborted() {

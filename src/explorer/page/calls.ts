@@ -7,7 +7,15 @@
 import { signal } from "@preact/signals";
 import type { DispatcherMetrics } from "../../execute/mod.ts";
 import { isObject, type Issue, type JsonSchema } from "../../tool/mod.ts";
-import { ApiError, ask, eventsOf, newCallId, send, type StreamEvent } from "./api.ts";
+import {
+  ApiError,
+  ask,
+  eventsOf,
+  newCallId,
+  type RequestOptions,
+  send,
+  type StreamEvent,
+} from "./api.ts";
 
 /** Something that a call wants to know before it goes on. */
 export interface Question {
@@ -32,11 +40,14 @@ export interface CallFailure {
   readonly issues: readonly Issue[];
 }
 
-/** A call of this page. */
+/** A call of this page, or a task of its caller. */
 export interface PageCall {
   readonly callId: string;
+  /** The task that the call became, if it is one. */
+  readonly task?: string;
   readonly tool: string;
-  readonly arguments: unknown;
+  /** Absent for a task that another page or program began. */
+  readonly arguments?: unknown;
   readonly startedAt: number;
   readonly status: "running" | "waiting" | "ok" | "failed";
   readonly progress?: { readonly done: number; readonly total?: number; readonly message?: string };
@@ -63,7 +74,12 @@ const readers = new Map<string, AbortController>();
 
 /** The newest call of a tool. */
 export function lastCallOf(tool: string): PageCall | undefined {
-  return calls.value.find((call) => call.tool === tool);
+  return calls.value.find((call) => call.tool === tool && Object.hasOwn(call, "arguments"));
+}
+
+/** Whether a call has not ended. */
+export function isOpen({ status }: PageCall): boolean {
+  return status === "running" || status === "waiting";
 }
 
 function change(callId: string, edit: (call: PageCall) => Partial<PageCall>): void {
@@ -85,7 +101,6 @@ export async function run(tool: string, input: unknown): Promise<void> {
     streamed: [],
     dropped: 0,
   };
-  const isOpen = ({ status }: PageCall): boolean => status === "running" || status === "waiting";
   calls.value = [call, ...calls.value].filter((one, index) => index < MAX_CALLS || isOpen(one));
   const path = `tools/${encodeURIComponent(tool)}/execute`;
   await follow(callId, path, { arguments: input, callId });
@@ -93,15 +108,19 @@ export async function run(tool: string, input: unknown): Promise<void> {
 
 /** Continues a call that waits for answers. */
 export async function answer(
-  { callId, ticket }: PageCall,
+  { callId, task, ticket }: PageCall,
   answers: Readonly<Record<string, Answer>>,
 ): Promise<void> {
   change(callId, () => ({ status: "running" }));
-  await follow(callId, `calls/${encodeURIComponent(callId)}`, { ticket, answers });
+  if (task === undefined) {
+    return await follow(callId, `calls/${encodeURIComponent(callId)}`, { ticket, answers });
+  }
+  await changeTask(callId, task, { method: "POST", body: { answers } });
 }
 
-/** Aborts a call that runs. What waits for an answer is only forgotten here. */
-export async function abort({ callId, status }: PageCall): Promise<void> {
+/** Aborts a call that runs, or a task. Another call that waits is only forgotten here. */
+export async function abort({ callId, task, status }: PageCall): Promise<void> {
+  if (task !== undefined) return await changeTask(callId, task, { method: "DELETE" });
   if (status !== "running") {
     return change(callId, () => ({
       status: "failed",
@@ -127,7 +146,8 @@ async function follow(callId: string, path: string, body: unknown): Promise<void
       signal: reader.signal,
     });
     if (response.headers.get("content-type")?.startsWith("text/event-stream") !== true) {
-      return end(callId, await response.json());
+      const answer: unknown = await response.json();
+      return isTask(answer) ? await followTask(callId, answer) : end(callId, answer);
     }
     for await (const events of eventsOf(response)) {
       note(callId, events);
@@ -148,6 +168,92 @@ async function follow(callId: string, path: string, body: unknown): Promise<void
   } finally {
     readers.delete(callId);
   }
+}
+
+/** A task, as the service tells it. */
+interface TaskState extends Pick<PageCall, "progress" | "questions"> {
+  readonly id: string;
+  readonly callId: string;
+  readonly status: "working" | "input_required" | "completed" | "failed" | "cancelled";
+  readonly tool: string;
+  readonly createdAt: number;
+  readonly pollMs: number;
+  readonly result?: unknown;
+}
+
+function isTask(answer: unknown): answer is TaskState {
+  return isObject(answer) && typeof answer["id"] === "string" &&
+    typeof answer["createdAt"] === "number";
+}
+
+/** The tasks whose events are read. What other requests tell of them may be older. */
+const followed = new Set<string>();
+
+/** Follows a task until it has ended. The task goes on while the service cannot be reached. */
+async function followTask(callId: string, task: TaskState): Promise<void> {
+  const { id, pollMs } = task;
+  noteTask(callId, task);
+  followed.add(id);
+  try {
+    for (;;) {
+      try {
+        const response = await send(placeOf(id), { accept: "text/event-stream" });
+        for await (const events of eventsOf(response)) {
+          for (const { data } of events) if (isTask(data)) noteTask(callId, data);
+        }
+      } catch (error) {
+        if (error instanceof ApiError) return fail(callId, error.code, error.message, error);
+      }
+      const call = calls.value.find((one) => one.callId === callId);
+      if (call === undefined || !isOpen(call)) return;
+      await new Promise((resolve) => setTimeout(resolve, pollMs));
+    }
+  } finally {
+    followed.delete(id);
+  }
+}
+
+function placeOf(task: string): string {
+  return `calls/${encodeURIComponent(task)}`;
+}
+
+/** Answers or cancels a task. */
+async function changeTask(callId: string, id: string, options: RequestOptions): Promise<void> {
+  try {
+    await send(placeOf(id), options);
+    if (!followed.has(id)) await loadTasks();
+  } catch (error) {
+    if (error instanceof ApiError) return fail(callId, error.code, error.message, error);
+    fail(callId, "network", `The service cannot be reached: ${String(error)}`);
+  }
+}
+
+/** Adds the caller's tasks, also those that were not begun here, and notes how they are. */
+export async function loadTasks(): Promise<void> {
+  const { tasks } = await ask<{ readonly tasks: readonly TaskState[] }>("calls");
+  for (const task of tasks) {
+    const { id, tool, createdAt: startedAt } = task;
+    if (followed.has(id)) continue;
+    const known = calls.value.find((call) => call.task === id);
+    if (known === undefined) {
+      const call = { callId: `task-${id}`, task: id, tool, startedAt };
+      calls.value = [...calls.value, { ...call, status: "running", streamed: [], dropped: 0 }];
+    }
+    if (known === undefined || isOpen(known)) noteTask(known?.callId ?? `task-${id}`, task);
+  }
+}
+
+/** Notes how a task is. */
+function noteTask(callId: string, task: TaskState): void {
+  const { id, status, progress, questions = [], result } = task;
+  change(callId, (call) => ({
+    task: id,
+    status: status === "input_required" ? "waiting" : "running",
+    // The same questions keep what was filled in.
+    ...(JSON.stringify(call.questions) === JSON.stringify(questions) ? {} : { questions }),
+    ...(progress === undefined ? {} : { progress }),
+  }));
+  if (result !== undefined) end(callId, result);
 }
 
 /** Notes what came together, in one change: each change is a rendering. */

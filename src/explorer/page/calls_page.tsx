@@ -6,7 +6,7 @@
 
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { abort, calls, measure, type PageCall, type Sample, samples } from "./calls.ts";
+import { abort, calls, isOpen, loadTasks, measure, type Sample, samples } from "./calls.ts";
 import { CallView, Status } from "./call_view.tsx";
 import { Button, milliseconds } from "./parts.tsx";
 import { hrefOf } from "./route.ts";
@@ -21,7 +21,7 @@ export function Calls(): JSX.Element {
     let isGone = false;
     const look = (): void => {
       if (document.visibilityState === "hidden") return;
-      measure().then(
+      Promise.all([measure(), loadTasks()]).then(
         () => setError(undefined),
         (thrown: unknown) => {
           if (!isGone) {
@@ -52,7 +52,6 @@ function History(): JSX.Element {
   const [open, setOpen] = useState<string>();
   const list = calls.value;
   if (list.length === 0) return <p>Nothing was called from this page yet.</p>;
-  const isOpen = ({ status }: PageCall): boolean => status === "running" || status === "waiting";
   const sorted = [...list.filter(isOpen), ...list.filter((call) => !isOpen(call))];
   return (
     <ul class="history" aria-label="Calls of this page">
@@ -67,11 +66,12 @@ function History(): JSX.Element {
                 page: "tool",
                 id: call.tool,
                 view: "try",
-                arguments: JSON.stringify(call.arguments),
+                ...("arguments" in call ? { arguments: JSON.stringify(call.arguments) } : {}),
               })}
             >
               <code>{call.tool}</code>
             </a>
+            {call.task !== undefined && <span class="faint">task</span>}
             <Status call={call} />
             {call.status === "running" && call.progress?.total !== undefined && (
               <progress
