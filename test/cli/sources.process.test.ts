@@ -1,6 +1,13 @@
 import { join } from "node:path";
-import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { Readable, Writable } from "node:stream";
+import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { describe, it } from "bun:test";
+import { memoryCallStore, storedTickets } from "../../src/adapters/calls/mod.ts";
+import { ToolDispatcher } from "../../src/adapters/typebox/mod.ts";
+import { EXIT_CODES } from "../../src/cli/exit_codes.ts";
+import { loadTools } from "../../src/cli/sources/mod.ts";
+import type { CommandIo } from "../../src/cli/terminal.ts";
+import { isSuspended } from "../../src/tool/mod.ts";
 import { serve, type Served } from "../runtime/serve.ts";
 import { folder, plue } from "./support.ts";
 
@@ -50,6 +57,16 @@ async function service(
 }
 
 const files = folder();
+
+/** The surroundings of a command that nobody looks at. */
+const quiet: CommandIo = {
+  env: {},
+  stdin: Readable.from([]),
+  stdout: new Writable(),
+  stderr: new Writable(),
+  signal: new AbortController().signal,
+  interrupt() {},
+};
 
 describe("a module", () => {
   it("may export a registry, and what its dispatcher is told", async () => {
@@ -277,6 +294,75 @@ describe("a plue service", () => {
       },
     });
     assertEquals(code, 130);
+  });
+
+  describe("that asks", () => {
+    const schema = { type: "object", properties: { seats: { type: "integer" } } };
+    const text = `import { ToolRegistry } from ${MOD};
+      let begun = 0;
+      const tool = (name, more) => ({ name, description: "A tool of this test.", ...more });
+      const execute = async (_, { ask, step, progress }) => {
+        progress(1, 2, "looked");
+        await step("begin", () => void begun++);
+        const { content } = await ask("form", { message: "How many?", schema: ${
+      JSON.stringify(schema)
+    } });
+        return { begun, ...content };
+      };
+      const write = { requiresApproval: true, requiresTransaction: true, execute: () => "written" };
+      export const registry = new ToolRegistry({
+        tools: [
+          tool("book", { execute }),
+          tool("cook", { execute, execution: "task" }),
+          tool("write", write),
+        ],
+      });
+      const none = () => {};
+      export const transactions = { begin: () => ({ id: "1" }), commit: none, rollback: none };
+      export const dispatch = { approve: "ask" };`;
+    let count = 0;
+    const asking = async (): Promise<Service> =>
+      await service([await files.write(`asking${count++}.mjs`, text)]);
+
+    for (const name of ["book", "cook"]) {
+      it(`is answered by who calls ${name}`, async () => {
+        await using served = await asking();
+        await using loaded = await loadTools([served.url], quiet);
+        const heard: unknown[] = [];
+        const result = await new ToolDispatcher(loaded.registry).dispatch({ name }, {
+          onQuestion: ({ message }) => ({ action: "accept", content: { seats: message.length } }),
+          progress: ({ message }) => void heard.push(message),
+        });
+        assertEquals(result.ok && result.content, { begun: 1, seats: 9 });
+        assertEquals(heard.includes("looked"), true);
+      });
+
+      it(`is not called twice where ${name} waits here as well`, async () => {
+        await using served = await asking();
+        await using loaded = await loadTools([served.url], quiet);
+        const tickets = storedTickets(memoryCallStore());
+        const dispatcher = new ToolDispatcher(loaded.registry, { tickets });
+        const waiting = await dispatcher.dispatch({ name });
+        assert(isSuspended(waiting));
+        const [question] = waiting.questions;
+        assertEquals(question?.message, "How many?");
+        const answers = {
+          [question?.key ?? ""]: { action: "accept", content: { seats: 4 } },
+        } as const;
+        const result = await dispatcher.resume(waiting.ticket, answers);
+        assertEquals(result.ok && result.content, { begun: 1, seats: 4 });
+      });
+    }
+
+    it("is approved by --yes, and has its own transactions", async () => {
+      await using served = await asking();
+      const { stdout, stderr } = await plue(["call", "-f", served.url, "--yes", "write"]);
+      assertEquals([stdout, stderr], ["written\n", ""]);
+      assertEquals(
+        (await plue(["call", "-f", served.url, "write"])).code,
+        EXIT_CODES.input_unavailable,
+      );
+    });
   });
 
   it("explains why it does not show a tool", async () => {
