@@ -91,6 +91,7 @@ function lossTable(terminal: Terminal, losses: readonly Loss[]): string {
 /** The flags of `plue import`. */
 export interface ImportFlags extends SourceFlags {
   readonly out?: string;
+  readonly force?: boolean;
 }
 
 /**
@@ -103,14 +104,21 @@ export async function importFrom(
   flags: ImportFlags,
   terminal: Terminal,
 ): Promise<number> {
+  if (flags.out !== undefined && !/\.(?:[cm]?[jt]s|json)$/.test(flags.out)) {
+    throw usageError(`Cannot write "${flags.out}": its name must end in .ts, .js or .json`);
+  }
   await using loaded = await toolsFrom([source], flags, terminal.io);
   const { registry: { tools }, imports } = loaded;
   const warnings = imports.flatMap((one) => one.warnings);
   const rejected = imports.flatMap((one) => one.rejected);
   if (flags.out !== undefined) {
     const text = definitionsText(flags.out, loaded.sources, tools);
-    await writeFile(flags.out, text).catch((cause: unknown) => {
-      throw usageError(`Cannot write "${flags.out}": ${describeThrown(cause)}`, { cause });
+    const flag = flags.force === true ? "w" : "wx";
+    await writeFile(flags.out, text, { flag }).catch((cause: NodeJS.ErrnoException) => {
+      const why = cause.code === "EEXIST"
+        ? "it is there already; --force writes over it"
+        : describeThrown(cause);
+      throw usageError(`Cannot write "${flags.out}": ${why}`, { cause });
     });
     terminal.note(`Wrote ${counted(tools.length, "tool")} to ${flags.out}`);
   } else if (terminal.isJson) {

@@ -58,6 +58,8 @@ describe("plue", () => {
       [["call", "-f", TOOLS, "wait", "--yes"], "plue's own flags stand before the tool's id\n"],
       [["call", "-f", TOOLS, "search", "@/no/such"], 'Cannot read the arguments in "@/no/such": '],
       [["import", TOOLS, "--out", "/no/such/x.ts"], 'Cannot write "/no/such/x.ts": '],
+      [["import", TOOLS, "--out", "x.py"], 'Cannot write "x.py": its name must end in .ts'],
+      [["import", TOOLS, "--out", TOOLS], 'tools.mjs": it is there already; --force writes'],
       [["list", TOOLS, TOOLS], 'Cannot register tool "search": the id is taken\n'],
       [["export", TOOLS, "--to", "opnai"], "did you mean openai?"],
       [["export", TOOLS, "--to", "zzz"], "the targets are ai-sdk"],
@@ -123,7 +125,7 @@ describe("plue list, show, explain and search", () => {
         }],
       }),
     );
-    const controls = /[\x00-\x09\x0b-\x1f\x7f-\x9f]/;
+    const controls = /[^\P{Cc}\n]/u;
     const options = { columns: 80, env: { NO_COLOR: "1" } };
     assertEquals((await plue(["list", file], options)).stdout.match(controls), null);
     const hostile = "\x1b]0;owned\x07\x9b2J";

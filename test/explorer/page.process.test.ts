@@ -265,6 +265,20 @@ describe("the form of a tool", () => {
       assertEquals(await field(page, "message").getAttribute("aria-invalid"), "true");
     }));
 
+  test("shows the first of many items, and keeps the others", () => {
+    const exclude = Array.from({ length: 60 }, (_, index) => `folder-${index}`);
+    return look(tryPath("files:search", { pattern: "x", options: { exclude } }), async (page) => {
+      await field(page, "exclude 50").waitFor();
+      assertEquals(await field(page, "exclude 51").count(), 0);
+      await page.getByText("10 more are in the JSON").waitFor();
+      await field(page, "exclude 1").fill("first");
+      assertEquals(await argumentsOf(page), {
+        pattern: "x",
+        options: { exclude: ["first", ...exclude.slice(1)] },
+      });
+    });
+  });
+
   test("refuses a number with more digits than it keeps", () =>
     look(tryPath("files:search", { pattern: "x" }), async (page) => {
       await editor(page).fill('{"pattern": "x", "limit": 12345678901234567890}');

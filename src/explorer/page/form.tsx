@@ -233,6 +233,14 @@ const BOOLEANS: readonly Choice[] = [
 ];
 const NULLS: readonly Choice[] = [{ label: "null", value: null }];
 
+/** How many parts of a list or an object have a field: each is laid out at every key. */
+const MAX_SHOWN = 50;
+
+/** Says that there are parts without a field. */
+function More({ count }: { readonly count: number }): Element | null {
+  return count > 0 ? <p class="faint">{count} more are in the JSON</p> : null;
+}
+
 function ObjectField({
   state,
   path,
@@ -266,7 +274,7 @@ function ObjectField({
           required={required.has(name)}
         />
       ))}
-      {others.map((name) => (
+      {others.slice(0, MAX_SHOWN).map((name) => (
         <Field
           key={name}
           state={state}
@@ -277,6 +285,7 @@ function ObjectField({
           required={required.has(name)}
         />
       ))}
+      <More count={others.length - MAX_SHOWN} />
       {rest !== undefined && (
         <div class="row">
           <label for={id} class="hidden">
@@ -316,7 +325,7 @@ function ListField({
   };
   return (
     <div class="members">
-      {list.map((item: unknown, index) => (
+      {list.slice(0, MAX_SHOWN).map((item: unknown, index) => (
         <div key={index} class="item">
           <Field
             state={state}
@@ -346,6 +355,7 @@ function ListField({
           </div>
         </div>
       ))}
+      <More count={list.length - MAX_SHOWN} />
       {next !== undefined && list.length < maxItems && (
         <Button
           kind="quiet"
