@@ -61,7 +61,15 @@ export {
   ToolResult,
   type ToolSuccess,
 } from "./result.ts";
-export { cleanText, clip, describe, describeThrown, fnv1a, isWithinEdits } from "./text.ts";
+export {
+  argumentsText,
+  cleanText,
+  clip,
+  describe,
+  describeThrown,
+  fnv1a,
+  isWithinEdits,
+} from "./text.ts";
 export {
   canonicalJson,
   copyJson,

@@ -1,13 +1,11 @@
 import { join } from "node:path";
 import { Readable, Writable } from "node:stream";
-import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { describe, it } from "bun:test";
-import { memoryCallStore, storedTickets } from "../../src/adapters/calls/mod.ts";
 import { ToolDispatcher } from "../../src/adapters/typebox/mod.ts";
 import { EXIT_CODES } from "../../src/cli/exit_codes.ts";
 import { loadTools } from "../../src/cli/sources/mod.ts";
 import type { CommandIo } from "../../src/cli/terminal.ts";
-import { isSuspended } from "../../src/tool/mod.ts";
 import { serve, type Served } from "../runtime/serve.ts";
 import { folder, plue } from "./support.ts";
 
@@ -277,6 +275,39 @@ describe("a plue service", () => {
     assertStringIncludes(stderr, '{"counted":2}\n');
   });
 
+  it("asks here what its tools ask, also those that run as tasks", async () => {
+    const asking = await files.write(
+      `remote.mjs`,
+      `import { ToolRegistry } from ${MOD};
+      const define = (name, more) => ({ name, description: "A tool of this test.", ...more });
+      const ask = async (_, { ask, progress }) => {
+        progress(1, 2, "looked");
+        const { action } = await ask("plue", { kind: "approval", message: "Really?" });
+        return "it was: " + action;
+      };
+      export const registry = new ToolRegistry({ tools: [
+        define("approved", { requiresApproval: true, execute: () => "ran" }),
+        define("asks", { execute: ask }),
+        define("task", { execution: "task", execute: ask }),
+      ] });
+      export const dispatch = { approve: "ask" };`,
+    );
+    await using served = await service([asking]);
+    const call = async (...words: readonly string[]): Promise<readonly [number, string]> => {
+      const { code, stdout } = await plue(["call", "-f", served.url, ...words]);
+      return [code, stdout];
+    };
+    assertEquals(await call("--yes", "approved"), [0, "ran\n"]);
+    assertEquals(await call("--yes", "asks"), [0, "it was: accept\n"]);
+    assertEquals(await call("--yes", "task"), [0, "it was: accept\n"]);
+    for (const name of ["approved", "asks", "task"]) {
+      const { code, stderr } = await plue(["call", "-f", served.url, name]);
+      assertEquals(code, 22, stderr);
+      assertStringIncludes(stderr, "it asks a question, and its caller cannot be asked");
+      assertStringIncludes(stderr, "Call it on a terminal, where you are asked");
+    }
+  });
+
   it("fails as it fails there", async () => {
     await using served = await service();
     const { code, stderr } = await plue(["call", "-f", served.url, "fail"]);
@@ -335,22 +366,6 @@ describe("a plue service", () => {
         });
         assertEquals(result.ok && result.content, { begun: 1, seats: 9 });
         assertEquals(heard.includes("looked"), true);
-      });
-
-      it(`is not called twice where ${name} waits here as well`, async () => {
-        await using served = await asking();
-        await using loaded = await loadTools([served.url], quiet);
-        const tickets = storedTickets(memoryCallStore());
-        const dispatcher = new ToolDispatcher(loaded.registry, { tickets });
-        const waiting = await dispatcher.dispatch({ name });
-        assert(isSuspended(waiting));
-        const [question] = waiting.questions;
-        assertEquals(question?.message, "How many?");
-        const answers = {
-          [question?.key ?? ""]: { action: "accept", content: { seats: 4 } },
-        } as const;
-        const result = await dispatcher.resume(waiting.ticket, answers);
-        assertEquals(result.ok && result.content, { begun: 1, seats: 4 });
       });
     }
 

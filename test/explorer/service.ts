@@ -24,8 +24,6 @@ export interface Controls {
   release(): void;
   /** Resolves when `report:build` waits for its next step. */
   waits(): Promise<void>;
-  /** Waits for `release()`: a step of `report:build`, or of a tool of a test. */
-  step(signal: AbortSignal): Promise<void>;
   /** How many calls of `report:build` were aborted. */
   aborted: number;
   readonly registry: ToolRegistry;
@@ -301,7 +299,7 @@ export async function startService({
     explorer,
     formats: serveFormats(formats),
     dispatch: { approve: "ask", tickets: storedTickets(memoryCallStore()) },
-    tasks: callTasks({ store: memoryCallStore(), pollMs: 100 }),
+    tasks: callTasks({ store: memoryCallStore(), pollMs: 20 }),
     ...(authorizes
       ? {
         authorize: bearerAuth({
@@ -321,7 +319,6 @@ export async function startService({
   return {
     registry,
     url: `http://127.0.0.1:${port}/`,
-    step: (signal) => state.step(signal),
     release: () => release(),
     waits: () => isWaiting,
     get aborted() {

@@ -4,38 +4,23 @@
  * @module
  */
 
-import { EventSourceParserStream } from "eventsource-parser/stream";
 import { messagesOf } from "../../adapters/mcp/server_errors.ts";
 import type { ToolExplanation } from "../../select/mod.ts";
 import {
-  type Answer,
-  isFailureCode,
   isObject,
-  isSuspended,
   makeTool,
-  type Question,
-  setOwn,
   type Tool,
   type ToolContext,
   type ToolDefinition,
-  ToolResult,
 } from "../../tool/mod.ts";
-import type { TaskState } from "../../execute/durable/mod.ts";
-import type { ToolEvent, ToolProgress } from "../../execute/mod.ts";
 import { usageError } from "../terminal.ts";
-
-/** Where a service is, and the headers that it wants. */
-export interface ServiceAddress {
-  /** Without a query, and without a `/` at its end. */
-  readonly url: string;
-  readonly headers: Readonly<Record<string, string>>;
-}
+import { callRemotely, type ServiceAddress } from "./remote_call.ts";
 
 /** How many tools a page of a listing has. */
 const PAGE = 1_000;
 
 /** What a listing says of a tool that is not a field of its definition, or is done by the service. */
-const NOT_DEFINED = ["id", "executable", "requiresApproval", "requiresTransaction", "execution"];
+const NOT_DEFINED = ["id", "executable", "requiresApproval", "requiresTransaction"];
 
 /**
  * Lists the tools of a service.
@@ -126,132 +111,4 @@ function remoteTool(service: ServiceAddress, described: unknown): Tool {
         callRemotely(service, String(id), params, context),
     }),
   });
-}
-
-/** What a call at the service came to. */
-type Outcome = ToolResult | Waiting;
-
-/** It waits for answers: a call with a ticket, or a task. */
-interface Waiting {
-  readonly questions: readonly Question[];
-  /** The place of its answers, below the service. */
-  readonly path: string;
-  readonly ticket?: string;
-}
-
-/** Runs a call at the service, hands on what happens meanwhile, and asks what the service asks. */
-async function* callRemotely(
-  service: ServiceAddress,
-  id: string,
-  params: unknown,
-  context: ToolContext,
-): AsyncGenerator<unknown, unknown> {
-  const { callId } = context;
-  let path = `/tools/${encodeURIComponent(id)}/execute`;
-  let body: unknown = { arguments: params, callId };
-  for (let round = 1;; round++) {
-    // If the call here waits and comes back, the call there must not begin again.
-    let begins = false;
-    await context.step(`begun.${round}`, () => begins = true);
-    const outcome = begins ? yield* send(service, path, body, context) : undefined;
-    if (outcome !== undefined && "ok" in outcome) return outcome.ok ? outcome.content : outcome;
-    const waiting = await context.step<Waiting | null>(`asked.${round}`, () => outcome ?? null);
-    if (waiting === null) {
-      return ToolResult.error("unavailable", "The call was interrupted; it may have run");
-    }
-    const answers: Record<string, Answer> = {};
-    for (const [index, { key, kind, message, schema, url }] of waiting.questions.entries()) {
-      const asked = { kind, message, ...(schema && { schema }), ...(url && { url }) };
-      setOwn(answers, key, await context.ask(`asks.${round}.${index}`, asked));
-    }
-    ({ path } = waiting);
-    body = { answers, ...(waiting.ticket && { ticket: waiting.ticket }) };
-  }
-}
-
-/** Sends a call, or answers to its questions, and hears what comes of it. */
-async function* send(
-  { url, headers }: ServiceAddress,
-  path: string,
-  body: unknown,
-  context: ToolContext,
-): AsyncGenerator<unknown, Outcome> {
-  const { signal } = context;
-  const ask = (at: string, request: RequestInit): Promise<Response> =>
-    fetch(url + at, {
-      headers: { "content-type": "application/json", accept: "text/event-stream", ...headers },
-      redirect: "manual",
-      ...request,
-    });
-  try {
-    const response = await ask(path, { method: "POST", body: JSON.stringify(body), signal });
-    const isJson = /\bjson\b/.test(response.headers.get("content-type") ?? "");
-    const task: unknown = response.status === 202 && isJson ? await response.json() : undefined;
-    if (!isObject(task)) return yield* hear(response, context);
-    const place = `/calls/${encodeURIComponent(String(task["id"]))}`;
-    const cancel = (): void => void ask(place, { method: "DELETE" }).catch(() => {});
-    signal.addEventListener("abort", cancel, { once: true });
-    try {
-      return yield* hear(await ask(place, { signal }), context);
-    } finally {
-      signal.removeEventListener("abort", cancel);
-    }
-  } catch (error) {
-    context.throwIfAborted();
-    return ToolResult.error("unavailable", `Cannot reach ${url}: ${messagesOf(error)}`);
-  }
-}
-
-/** Hears the events of a call, or the states of a task, until it ends or asks. */
-async function* hear(
-  response: Response,
-  context: ToolContext,
-): AsyncGenerator<unknown, Outcome> {
-  const isStream = response.headers.get("content-type")?.startsWith("text/event-stream") === true;
-  if (!response.ok || response.body === null || !isStream) return await refusal(response);
-  const events = response.body
-    .pipeThrough(new TextDecoderStream() as ReadableWritablePair<string, Uint8Array>)
-    .pipeThrough(new EventSourceParserStream());
-  for await (const { event: name, data } of events) {
-    if (name === "task") {
-      const { id, progress, questions, result } = JSON.parse(data) as TaskState;
-      if (progress !== undefined) hearProgress(progress, context);
-      if (result !== undefined) return outcomeOf(result, id);
-      if (questions !== undefined) return { questions, path: `/calls/${encodeURIComponent(id)}` };
-      continue;
-    }
-    const event = JSON.parse(data) as ToolEvent;
-    if (event.type === "output") yield event.value;
-    else if (event.type === "metadata") context.metadata(event.value);
-    else if (event.type === "progress") hearProgress(event.progress, context);
-    else if (event.type === "result") return outcomeOf(event.result, context.callId);
-  }
-  return ToolResult.error("unavailable", "The connection ended before the result");
-}
-
-function hearProgress({ done, total, message }: ToolProgress, context: ToolContext): void {
-  context.progress(done, total, message);
-}
-
-function outcomeOf(result: ToolResult, id: string): Outcome {
-  if (isSuspended(result)) {
-    const { questions, ticket } = result;
-    return { questions, ticket, path: `/calls/${encodeURIComponent(id)}` };
-  }
-  if (result.ok) return result;
-  const { code, message, ...more } = result.error;
-  return ToolResult.error(code, message, more);
-}
-
-/** The failure of a call that did not begin. */
-async function refusal(response: Response): Promise<ToolResult> {
-  const problem: unknown = await response.json().catch(() => undefined);
-  const { code, detail } = (problem ?? {}) as {
-    readonly code?: unknown;
-    readonly detail?: unknown;
-  };
-  return ToolResult.error(
-    isFailureCode(code) ? code : "unavailable",
-    typeof detail === "string" ? detail : `The service answered ${response.status}`,
-  );
 }

@@ -5,28 +5,12 @@
  */
 
 import { signal } from "@preact/signals";
+import type { TaskState } from "../../execute/durable/mod.ts";
 import type { DispatcherMetrics } from "../../execute/mod.ts";
-import { isObject, type Issue, type JsonSchema } from "../../tool/mod.ts";
-import {
-  ApiError,
-  ask,
-  eventsOf,
-  newCallId,
-  type RequestOptions,
-  send,
-  type StreamEvent,
-} from "./api.ts";
+import { isObject, type Issue, type Question } from "../../tool/mod.ts";
+import { ApiError, ask, eventsOf, newCallId, send, type StreamEvent } from "./api.ts";
 
-/** Something that a call wants to know before it goes on. */
-export interface Question {
-  readonly key: string;
-  readonly kind: "input" | "approval" | "authorization";
-  readonly message: string;
-  readonly schema?: JsonSchema;
-  readonly url?: string;
-  readonly arguments?: unknown;
-  readonly issues?: readonly Issue[];
-}
+export type { Question };
 
 /** The answer to a question. */
 export type Answer =
@@ -40,14 +24,11 @@ export interface CallFailure {
   readonly issues: readonly Issue[];
 }
 
-/** A call of this page, or a task of its caller. */
+/** A call of this page. */
 export interface PageCall {
   readonly callId: string;
-  /** The task that the call became, if it is one. */
-  readonly task?: string;
   readonly tool: string;
-  /** Absent for a task that another page or program began. */
-  readonly arguments?: unknown;
+  readonly arguments: unknown;
   readonly startedAt: number;
   readonly status: "running" | "waiting" | "ok" | "failed";
   readonly progress?: { readonly done: number; readonly total?: number; readonly message?: string };
@@ -57,6 +38,8 @@ export interface PageCall {
   readonly dropped: number;
   readonly questions?: readonly Question[];
   readonly ticket?: string;
+  /** The id of the task that the call is. */
+  readonly task?: string;
   readonly content?: unknown;
   readonly truncated?: boolean;
   readonly failure?: CallFailure;
@@ -74,12 +57,7 @@ const readers = new Map<string, AbortController>();
 
 /** The newest call of a tool. */
 export function lastCallOf(tool: string): PageCall | undefined {
-  return calls.value.find((call) => call.tool === tool && Object.hasOwn(call, "arguments"));
-}
-
-/** Whether a call has not ended. */
-export function isOpen({ status }: PageCall): boolean {
-  return status === "running" || status === "waiting";
+  return calls.value.find((call) => call.tool === tool);
 }
 
 function change(callId: string, edit: (call: PageCall) => Partial<PageCall>): void {
@@ -87,6 +65,11 @@ function change(callId: string, edit: (call: PageCall) => Partial<PageCall>): vo
     if (call.callId !== callId) return call;
     return { ...call, ...edit(call) };
   });
+}
+
+function add(call: PageCall): void {
+  const isOpen = ({ status }: PageCall): boolean => status === "running" || status === "waiting";
+  calls.value = [call, ...calls.value].filter((one, index) => index < MAX_CALLS || isOpen(one));
 }
 
 /** Runs a tool. */
@@ -101,26 +84,29 @@ export async function run(tool: string, input: unknown): Promise<void> {
     streamed: [],
     dropped: 0,
   };
-  calls.value = [call, ...calls.value].filter((one, index) => index < MAX_CALLS || isOpen(one));
+  add(call);
   const path = `tools/${encodeURIComponent(tool)}/execute`;
   await follow(callId, path, { arguments: input, callId });
 }
 
 /** Continues a call that waits for answers. */
 export async function answer(
-  { callId, task, ticket }: PageCall,
+  { callId, ticket, task }: PageCall,
   answers: Readonly<Record<string, Answer>>,
 ): Promise<void> {
   change(callId, () => ({ status: "running" }));
-  if (task === undefined) {
-    return await follow(callId, `calls/${encodeURIComponent(callId)}`, { ticket, answers });
+  if (task !== undefined) {
+    // Whoever follows the task is told how it goes on.
+    return await telling(callId, () => send(taskPath(task), { method: "POST", body: { answers } }));
   }
-  await changeTask(callId, task, { method: "POST", body: { answers } });
+  await follow(callId, `calls/${encodeURIComponent(callId)}`, { ticket, answers });
 }
 
-/** Aborts a call that runs, or a task. Another call that waits is only forgotten here. */
-export async function abort({ callId, task, status }: PageCall): Promise<void> {
-  if (task !== undefined) return await changeTask(callId, task, { method: "DELETE" });
+/** Aborts a call that runs, or a task. Another call that waits for an answer is only forgotten here. */
+export async function abort({ callId, status, task }: PageCall): Promise<void> {
+  if (task !== undefined) {
+    return await telling(callId, () => send(taskPath(task), { method: "DELETE" }));
+  }
   if (status !== "running") {
     return change(callId, () => ({
       status: "failed",
@@ -135,19 +121,57 @@ export async function abort({ callId, task, status }: PageCall): Promise<void> {
   }
 }
 
+/** Shows the tasks of this caller that were begun elsewhere, and follows those that have not ended. */
+export async function findTasks(): Promise<void> {
+  const { tasks } = await ask<{ readonly tasks: readonly TaskState[] }>("calls");
+  for (const { id, tool, createdAt } of tasks.toReversed()) {
+    if (calls.value.some((call) => call.task === id)) continue;
+    const found = { callId: id, task: id, tool, arguments: undefined, startedAt: createdAt };
+    add({ ...found, status: "running", streamed: [], dropped: 0 });
+    const reader = new AbortController();
+    void telling(id, () => followTask(id, id, reader.signal));
+  }
+}
+
+/** Follows a task until it has ended. */
+async function followTask(callId: string, task: string, signal: AbortSignal): Promise<void> {
+  const response = await send(taskPath(task), { accept: "text/event-stream", signal });
+  for await (const events of eventsOf(response)) {
+    // Each state is the whole task.
+    const data = events.findLast(({ event }) => event === "task")?.data;
+    if (!isObject(data)) continue;
+    const { status, progress, questions, result } = data as unknown as TaskState;
+    if (result !== undefined) return end(callId, result);
+    change(callId, () => ({
+      ...(progress === undefined ? {} : { progress }),
+      ...(questions === undefined ? {} : { questions }),
+      status: status === "input_required" ? "waiting" : "running",
+    }));
+  }
+  fail(callId, "network", "The connection ended before the task did");
+}
+
+function taskPath(task: string): string {
+  return `calls/${encodeURIComponent(task)}`;
+}
+
 async function follow(callId: string, path: string, body: unknown): Promise<void> {
   const reader = new AbortController();
   readers.set(callId, reader);
-  try {
+  const { signal } = reader;
+  await telling(callId, async () => {
     const response = await send(path, {
       method: "POST",
       body,
       accept: "text/event-stream",
-      signal: reader.signal,
+      signal,
     });
     if (response.headers.get("content-type")?.startsWith("text/event-stream") !== true) {
-      const answer: unknown = await response.json();
-      return isTask(answer) ? await followTask(callId, answer) : end(callId, answer);
+      const answered: unknown = await response.json();
+      const task = isObject(answered) && answered["ok"] === undefined ? answered["id"] : undefined;
+      if (response.status !== 202 || typeof task !== "string") return end(callId, answered);
+      change(callId, () => ({ task }));
+      return await followTask(callId, task, signal);
     }
     for await (const events of eventsOf(response)) {
       note(callId, events);
@@ -157,103 +181,26 @@ async function follow(callId: string, path: string, body: unknown): Promise<void
       await new Promise((resolve) => setTimeout(resolve));
     }
     fail(callId, "network", "The connection ended before the call did");
+  }, signal).finally(() => readers.delete(callId));
+}
+
+/** Does something for a call, which fails if that cannot be done. */
+async function telling(
+  callId: string,
+  work: () => Promise<unknown>,
+  signal?: AbortSignal,
+): Promise<void> {
+  try {
+    await work();
   } catch (error) {
     if (error instanceof ApiError) {
       return fail(callId, error.code, error.message, error);
     }
-    if (reader.signal.aborted) {
+    if (signal?.aborted === true) {
       return fail(callId, "aborted", "The call was aborted");
     }
     fail(callId, "network", `The service cannot be reached: ${String(error)}`);
-  } finally {
-    readers.delete(callId);
   }
-}
-
-/** A task, as the service tells it. */
-interface TaskState extends Pick<PageCall, "progress" | "questions"> {
-  readonly id: string;
-  readonly callId: string;
-  readonly status: "working" | "input_required" | "completed" | "failed" | "cancelled";
-  readonly tool: string;
-  readonly createdAt: number;
-  readonly pollMs: number;
-  readonly result?: unknown;
-}
-
-function isTask(answer: unknown): answer is TaskState {
-  return isObject(answer) && typeof answer["id"] === "string" &&
-    typeof answer["createdAt"] === "number";
-}
-
-/** The tasks whose events are read. What other requests tell of them may be older. */
-const followed = new Set<string>();
-
-/** Follows a task until it has ended. The task goes on while the service cannot be reached. */
-async function followTask(callId: string, task: TaskState): Promise<void> {
-  const { id, pollMs } = task;
-  noteTask(callId, task);
-  followed.add(id);
-  try {
-    for (;;) {
-      try {
-        const response = await send(placeOf(id), { accept: "text/event-stream" });
-        for await (const events of eventsOf(response)) {
-          for (const { data } of events) if (isTask(data)) noteTask(callId, data);
-        }
-      } catch (error) {
-        if (error instanceof ApiError) return fail(callId, error.code, error.message, error);
-      }
-      const call = calls.value.find((one) => one.callId === callId);
-      if (call === undefined || !isOpen(call)) return;
-      await new Promise((resolve) => setTimeout(resolve, pollMs));
-    }
-  } finally {
-    followed.delete(id);
-  }
-}
-
-function placeOf(task: string): string {
-  return `calls/${encodeURIComponent(task)}`;
-}
-
-/** Answers or cancels a task. */
-async function changeTask(callId: string, id: string, options: RequestOptions): Promise<void> {
-  try {
-    await send(placeOf(id), options);
-    if (!followed.has(id)) await loadTasks();
-  } catch (error) {
-    if (error instanceof ApiError) return fail(callId, error.code, error.message, error);
-    fail(callId, "network", `The service cannot be reached: ${String(error)}`);
-  }
-}
-
-/** Adds the caller's tasks, also those that were not begun here, and notes how they are. */
-export async function loadTasks(): Promise<void> {
-  const { tasks } = await ask<{ readonly tasks: readonly TaskState[] }>("calls");
-  for (const task of tasks) {
-    const { id, tool, createdAt: startedAt } = task;
-    if (followed.has(id)) continue;
-    const known = calls.value.find((call) => call.task === id);
-    if (known === undefined) {
-      const call = { callId: `task-${id}`, task: id, tool, startedAt };
-      calls.value = [...calls.value, { ...call, status: "running", streamed: [], dropped: 0 }];
-    }
-    if (known === undefined || isOpen(known)) noteTask(known?.callId ?? `task-${id}`, task);
-  }
-}
-
-/** Notes how a task is. */
-function noteTask(callId: string, task: TaskState): void {
-  const { id, status, progress, questions = [], result } = task;
-  change(callId, (call) => ({
-    task: id,
-    status: status === "input_required" ? "waiting" : "running",
-    // The same questions keep what was filled in.
-    ...(JSON.stringify(call.questions) === JSON.stringify(questions) ? {} : { questions }),
-    ...(progress === undefined ? {} : { progress }),
-  }));
-  if (result !== undefined) end(callId, result);
 }
 
 /** Notes what came together, in one change: each change is a rendering. */
