@@ -38,7 +38,6 @@ export function CallView({ call }: { readonly call: PageCall }): JSX.Element {
       <div class="row" role="status">
         <h2>Result</h2>
         <Status call={call} />
-        {call.task !== undefined && status === "running" && <span class="faint">as a task</span>}
         {status === "running" && (
           <Button kind="danger" onClick={() => void abort(call)}>
             Abort
@@ -199,7 +198,7 @@ function Questions({
           )
       )}
       <Button kind="quiet" onClick={() => void abort(call)}>
-        {call.task === undefined ? "Do not continue this call" : "Cancel this task"}
+        Do not continue this call
       </Button>
     </div>
   );
