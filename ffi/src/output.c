@@ -46,8 +46,9 @@ static void keep(struct plue_output *output, const char *bytes, size_t length) {
         memmove(output->last, output->last + surplus, output->kept - surplus);
         output->kept -= surplus;
     }
-    memcpy(output->last + output->kept, bytes, length);
-    output->kept += length;
+    for (size_t i = 0; i < length; i++) {
+        output->last[output->kept++] = bytes[i] == '\0' ? ' ' : bytes[i]; /* it goes into a string */
+    }
 }
 
 static void enqueue(struct plue_output *output, const char *bytes, size_t length) {
