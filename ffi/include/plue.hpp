@@ -12,11 +12,8 @@
 #include <chrono>
 #include <exception>
 #include <functional>
-<<<<<<< HEAD
-#include <map>
-=======
 #include <limits>
->>>>>>> main
+#include <map>
 #include <memory>
 #include <mutex>
 #include <new>
