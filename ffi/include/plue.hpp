@@ -466,22 +466,13 @@ void execute(Function &run, plue_invocation_t *pointer, const char *json) noexce
     }
 }
 
-// What answers questions. One that is replaced may still be running.
-struct Asker {
-    using Function = std::function<void(plue_invocation_t *, const char *)>;
-    std::mutex lock;
-    std::shared_ptr<Function> now;
-
-    void set(std::shared_ptr<Function> next) {
-        const std::lock_guard<std::mutex> hold(lock);
-        now.swap(next);
+// A function of the program as C takes it, with what frees it.
+template <class Function> struct Owned {
+    static void run(plue_invocation_t *invocation, const char *json, void *user_data) {
+        execute(*static_cast<Function *>(user_data), invocation, json);
     }
-    std::shared_ptr<Function> get() {
-        const std::lock_guard<std::mutex> hold(lock);
-        return now;
-    }
+    static void destroy(void *user_data) { delete static_cast<Function *>(user_data); }
 };
-inline Asker asker;
 
 } // namespace detail
 
@@ -494,40 +485,23 @@ inline Asker asker;
 ///         return "{\"sum\":5}";
 ///     });
 template <class Function> void register_tool(const std::string &definition_json, Function run) {
-    const auto execute = [](plue_invocation_t *invocation, const char *params, void *user_data) {
-        detail::execute(*static_cast<Function *>(user_data), invocation, params);
-    };
-    const auto destroy = [](void *user_data) { delete static_cast<Function *>(user_data); };
     const char *definition = detail::c_string(definition_json);
+    using Owned = detail::Owned<Function>;
     // libplue destroys it, also when this fails.
-    detail::check(
-        plue_register_tool(definition, execute, destroy, new Function(std::move(run))));
+    detail::check(plue_register_tool(definition, Owned::run, Owned::destroy,
+                                     new Function(std::move(run))));
 }
 
 /// Answers the questions of tools: `run` is one as register_tool() takes it, and is given a question. Its
 /// result is an answer: {"action":"accept","content":...}, {"action":"decline"}, {"action":"cancel"};
 /// one that throws leaves the question to a ticket.
 template <class Function> void set_question(Function run) {
-    const auto own = std::make_shared<Function>(std::move(run));
-    detail::asker.set(std::make_shared<detail::Asker::Function>(
-        [own](plue_invocation_t *invocation, const char *question) {
-            detail::execute(*own, invocation, question);
-        }));
-    const auto ask = [](plue_invocation_t *invocation, const char *question, void *) {
-        if (const auto now = detail::asker.get()) {
-            (*now)(invocation, question);
-        } else {
-            plue_invocation_fail(invocation, PLUE_UNAVAILABLE, "Nothing answers questions");
-        }
-    };
-    detail::check(plue_set_question(ask, nullptr));
+    using Owned = detail::Owned<Function>;
+    detail::check(plue_set_question(Owned::run, Owned::destroy, new Function(std::move(run))));
 }
 
 /// Has tools ask nobody any more.
-inline void clear_question() {
-    plue_set_question(nullptr, nullptr);
-    detail::asker.set(nullptr);
-}
+inline void clear_question() { detail::check(plue_set_question(nullptr, nullptr, nullptr)); }
 
 /// Takes back a tool of this program, by its id. Running invocations go on.
 inline void unregister_tool(const std::string &tool_id) {

@@ -283,28 +283,33 @@ bool plue_questions_are_answered(void) {
     return atomic_load(&has_asker);
 }
 
-int plue_set_question(plue_execute_t ask, void *user_data) {
+int plue_set_question(plue_execute_t ask, void (*destroy_user_data)(void *user_data),
+                      void *user_data) {
+    struct plue_outcome outcome = {.status = PLUE_OK};
+    struct plue_host_tool *fresh = NULL;
     if (plue_is_forked()) {
-        return PLUE_RUNTIME_UNAVAILABLE;
+        outcome = plue_outcome_failure("runtime_unavailable", plue_forked_message);
+    } else if (ask != NULL) {
+        fresh = make_tool("", ask, &outcome);
     }
-    struct plue_host_tool *fresh = ask == NULL ? NULL : calloc(1, sizeof *fresh + 1);
-    if (ask != NULL && fresh == NULL) {
-        return plue_outcome_status(plue_outcome_out_of_memory());
-    }
-    if (fresh != NULL) {
-        fresh->execute = ask;
-        fresh->user_data = user_data;
-    }
+    struct plue_host_tool *last = NULL;
     plue_lock();
+    if (outcome.status == PLUE_OK) {
+        last = asker == NULL ? NULL : release_tool(asker);
+        asker = fresh;
+        atomic_store(&has_asker, fresh != NULL);
+    }
     if (fresh != NULL) {
         fresh->references = 1;
+        fresh->destroy = destroy_user_data;
+        fresh->user_data = user_data;
     }
-    struct plue_host_tool *last = asker == NULL ? NULL : release_tool(asker);
-    asker = fresh;
-    atomic_store(&has_asker, fresh != NULL);
     plue_unlock();
     destroy_tool(last);
-    return PLUE_OK;
+    if (fresh == NULL && destroy_user_data != NULL) {
+        destroy_user_data(user_data);
+    }
+    return plue_outcome_status(outcome);
 }
 
 /* -------------------------------------------------------------------------------- invocations */

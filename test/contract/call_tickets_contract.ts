@@ -182,6 +182,7 @@ export function describeCallTickets(
         );
       }
       assertStringIncludes(refusal(await again({ name: "ls" })), "for another tool");
+      assertStringIncludes(refusal(await again({ callId: "c" })), "for another call");
       assertEquals(done, []);
       assertEquals(
         said(await again({ name: "rm", arguments: ' {"path": "a.txt"}' })),

@@ -79,7 +79,7 @@ _FUNCTIONS: Mapping[str, tuple[Any, ...]] = {
     "plue_invocation_message_id": (c_char_p, c_void_p),
     "plue_invocation_signal": (c_void_p, c_void_p),
     "plue_invocation_on_abort": (None, c_void_p, ON_ABORT, c_void_p),
-    "plue_set_question": (c_int, EXECUTE, c_void_p),
+    "plue_set_question": (c_int, EXECUTE, DESTROY, c_void_p),
     "plue_set_list_changed": (None, LIST_CHANGED, c_void_p),
     "plue_set_log": (None, LOG, c_void_p),
     "plue_init_with_options": (c_int, c_void_p),

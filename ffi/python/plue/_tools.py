@@ -222,19 +222,13 @@ def unregister(tool_id: str) -> None:
         raise last_error()
 
 
-_asker = 0
-
-
 def on_question(function: Function | None) -> None:
     """Has a function answer the questions of tools. It gets a question (``key``, ``kind``, ``message``
     and others) and an Invocation, runs where a tool of this program would, and may be ``async``. It
     returns an answer: ``{"action": "accept", "content": ...}``, ``{"action": "decline"}`` or
     ``{"action": "cancel"}``. When it raises, or with ``None``, the call raises InputRequiredError.
     """
-    global _asker
     number = 0 if function is None else _tools.keep(_Tool(function))
-    if library().plue_set_question(_execute if number else EXECUTE(), number) != 0:
-        _tools.take(number)
+    # When this fails, libplue calls _destroy().
+    if library().plue_set_question(_execute if number else EXECUTE(), _destroy, number) != 0:
         raise last_error()
-    before, _asker = _asker, number
-    _tools.take(before)

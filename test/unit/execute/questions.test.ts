@@ -254,9 +254,16 @@ describe("context.ask()", () => {
         await step("not a key", () => 1).catch(() => {});
         return await asked;
       },
+    }, {
+      name: "no-message",
+      execute: (_, { ask }) => Promise.all([ask("k", { message: "?" }), ask("l", {} as never)]),
     }]);
     for (
-      const [name, words] of [["twice", "was used before"], ["swallows", "must be 1 to 64 letters"]]
+      const [name, words] of [
+        ["twice", "was used before"],
+        ["swallows", "must be 1 to 64 letters"],
+        ["no-message", 'Cannot ask "l": it has no "/message"'],
+      ]
     ) {
       const result = await call(name as string, {});
       assertEquals(outcome(result), "threw");
@@ -601,7 +608,7 @@ describe("context.ask()", () => {
       outcome(await dispatcher.resume(ticket, answers, strayContext)),
       "invalid_arguments",
     );
-    for (const wrong of [{ ticket, answer: answers }, { ticket, answers, callId: "c" }]) {
+    for (const wrong of [{ ticket, answer: answers }, { ticket, answers, sessionId: "s" }]) {
       const result = await dispatcher.dispatch(wrong);
       assertEquals(outcome(result), "invalid_arguments");
       assertStringIncludes(messageOf(result), "is not one of its fields, ticket, answers, name");

@@ -152,7 +152,11 @@ extern "C" {
         user_data: *mut c_void,
     );
 
-    pub fn plue_set_question(ask: Option<plue_execute_t>, user_data: *mut c_void) -> c_int;
+    pub fn plue_set_question(
+        ask: Option<plue_execute_t>,
+        destroy: Option<plue_destroy_t>,
+        user_data: *mut c_void,
+    ) -> c_int;
     pub fn plue_tool_resume(
         ticket: *const c_char,
         answers_json: *const c_char,

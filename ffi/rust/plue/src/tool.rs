@@ -5,7 +5,7 @@ use std::ffi::CString;
 use std::os::raw::{c_char, c_void};
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::ptr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use plue_sys::{plue_invocation_t, PLUE_OK};
 
@@ -154,19 +154,6 @@ pub fn register_deferred_tool<F>(definition_json: &str, run: F) -> Result<(), Er
 where
     F: Fn(Invocation, &str) + Send + Sync + 'static,
 {
-    unsafe extern "C" fn execute<F: Fn(Invocation, &str)>(
-        invocation: *mut plue_invocation_t,
-        params: *const c_char,
-        user_data: *mut c_void,
-    ) {
-        let run = &*user_data.cast::<F>();
-        let params = text::copy(params);
-        // The invocation fails when the panic drops it.
-        drop(catch_unwind(AssertUnwindSafe(|| run(Invocation(invocation), &params))));
-    }
-    unsafe extern "C" fn destroy<F>(user_data: *mut c_void) {
-        drop(Box::from_raw(user_data.cast::<F>()));
-    }
     let definition = text::to_c(definition_json)?;
     let user_data = Box::into_raw(Box::new(run)).cast();
     // libplue destroys it, also when this fails.
@@ -181,6 +168,22 @@ where
     }
 }
 
+/// A function of the program as C takes it: `user_data` is a box with it.
+unsafe extern "C" fn execute<F: Fn(Invocation, &str)>(
+    invocation: *mut plue_invocation_t,
+    json: *const c_char,
+    user_data: *mut c_void,
+) {
+    let run = &*user_data.cast::<F>();
+    let json = text::copy(json);
+    // The invocation fails when the panic drops it.
+    drop(catch_unwind(AssertUnwindSafe(|| run(Invocation(invocation), &json))));
+}
+
+unsafe extern "C" fn destroy<F>(user_data: *mut c_void) {
+    drop(Box::from_raw(user_data.cast::<F>()));
+}
+
 /// Takes back a tool of this program, by its id. Running invocations go on.
 ///
 /// # Errors
@@ -192,11 +195,6 @@ pub fn unregister_tool(tool_id: &str) -> Result<(), Error> {
         status => Err(Error::last(status)),
     }
 }
-
-type Asker = Arc<dyn Fn(Invocation, &str) + Send + Sync>;
-
-/// What answers questions. One that is replaced may still be running.
-static ASKER: Mutex<Option<Asker>> = Mutex::new(None);
 
 /// Answers the questions of tools. `run` gets the JSON of a question, on the thread that waits for the
 /// call by [`crate::Call::wait`], and otherwise in [`crate::dispatch`]; it returns the JSON of an
@@ -221,21 +219,11 @@ pub fn set_deferred_question<F>(run: F) -> Result<(), Error>
 where
     F: Fn(Invocation, &str) + Send + Sync + 'static,
 {
-    unsafe extern "C" fn ask(
-        invocation: *mut plue_invocation_t,
-        question: *const c_char,
-        _: *mut c_void,
-    ) {
-        let invocation = Invocation(invocation); // fails where it is dropped
-        let asker = lock(&ASKER).clone();
-        if let Some(run) = asker {
-            let question = text::copy(question);
-            drop(catch_unwind(AssertUnwindSafe(|| run(invocation, &question))));
-        }
-    }
-    let before = lock(&ASKER).replace(Arc::new(run));
-    drop(before);
-    match unsafe { plue_sys::plue_set_question(Some(ask), ptr::null_mut()) } {
+    let user_data = Box::into_raw(Box::new(run)).cast();
+    // libplue destroys it, also when this fails.
+    let status =
+        unsafe { plue_sys::plue_set_question(Some(execute::<F>), Some(destroy::<F>), user_data) };
+    match status {
         PLUE_OK => Ok(()),
         status => Err(Error::last(status)),
     }
@@ -243,7 +231,5 @@ where
 
 /// Has tools ask nobody any more.
 pub fn clear_question() {
-    unsafe { plue_sys::plue_set_question(None, ptr::null_mut()) };
-    let before = lock(&ASKER).take();
-    drop(before);
+    unsafe { plue_sys::plue_set_question(None, None, ptr::null_mut()) };
 }

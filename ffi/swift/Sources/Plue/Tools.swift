@@ -106,23 +106,16 @@ private final class Tool {
     init(_ run: @escaping (Invocation, String) -> Void) { self.run = run }
 }
 
-/// What answers questions. One that is replaced may still be running.
-private final class Asker: @unchecked Sendable {
-    static let shared = Asker()
-    private let lock = NSLock()
-    private var tool: Tool?
+/// Runs the `Tool` that `userData` is.
+private let execute: plue_execute_t = { pointer, json, userData in
+    guard let pointer, let json, let userData else { return }
+    let tool = Unmanaged<Tool>.fromOpaque(userData).takeUnretainedValue()
+    tool.run(Invocation(pointer), String(cString: json))
+}
 
-    func set(_ tool: Tool?) {
-        lock.lock()
-        defer { lock.unlock() }
-        self.tool = tool
-    }
-
-    func get() -> Tool? {
-        lock.lock()
-        defer { lock.unlock() }
-        return tool
-    }
+private let destroy: @convention(c) (UnsafeMutableRawPointer?) -> Void = { userData in
+    guard let userData else { return }
+    Unmanaged<Tool>.fromOpaque(userData).release()
 }
 
 extension Plue {
@@ -143,23 +136,13 @@ extension Plue {
         _ run: (@Sendable (Invocation, String) throws -> String)?
     ) throws {
         guard let run else {
-            try check(plue_set_question(nil, nil))
-            Asker.shared.set(nil)
+            try check(plue_set_question(nil, nil, nil))
             return
         }
         _ = dispatcher
-        Asker.shared.set(ending(run))
-        try check(
-            plue_set_question(
-                { pointer, question, _ in
-                    guard let pointer, let question else { return }
-                    let invocation = Invocation(pointer)
-                    guard let asker = Asker.shared.get() else {
-                        invocation.fail(ToolError(.unavailable, "Nothing answers questions"))
-                        return
-                    }
-                    asker.run(invocation, String(cString: question))
-                }, nil))
+        // libplue gives the reference back, also when this fails.
+        let userData = Unmanaged.passRetained(ending(run)).toOpaque()
+        try check(plue_set_question(execute, destroy, userData))
     }
 
     private static func ending(
@@ -202,18 +185,7 @@ extension Plue {
         _ = dispatcher
         // libplue gives the reference back, also when this fails.
         let userData = Unmanaged.passRetained(tool).toOpaque()
-        let status = plue_register_tool(
-            definitionJSON,
-            { pointer, params, userData in
-                guard let pointer, let params, let userData else { return }
-                let tool = Unmanaged<Tool>.fromOpaque(userData).takeUnretainedValue()
-                tool.run(Invocation(pointer), String(cString: params))
-            },
-            { userData in
-                guard let userData else { return }
-                Unmanaged<Tool>.fromOpaque(userData).release()
-            }, userData)
-        try check(status)
+        try check(plue_register_tool(definitionJSON, execute, destroy, userData))
     }
 
     /// Takes back a tool of this program, by its id. Running invocations go on.
