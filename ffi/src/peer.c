@@ -193,7 +193,8 @@ static bool receive_hello(struct plue_peer *peer,
                           const struct plue_frame_view *view) PLUE_UNLOCKED {
     bool right = view->flags == PLUE_PROTOCOL_VERSION;
     char text[100];
-    snprintf(text, sizeof text, "The tools speak version %d of the protocol, this library version %d",
+    snprintf(text, sizeof text,
+             "The tools speak version %d of the protocol, this library version %d",
              view->flags, PLUE_PROTOCOL_VERSION);
     plue_lock();
     if (view->id == peer->configuration && peer->state == PLUE_PEER_WAITING) {
