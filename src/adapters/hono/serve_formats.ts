@@ -167,7 +167,7 @@ function dispatchTurn(formats: FormatFunctions, show: ShowTools): RouteAnswer {
       context: { ...ids, principal, signal: running.signal },
     }).finally(() => running.end());
     request.keepAlive(turn.catch(() => {}));
-    const { messages, results, suspended } = await turn;
+    const { messages, results, suspended, losses } = await turn;
     results.forEach((result, index) => recorded[index]?.end(result));
     return withHeaders(
       json({
@@ -175,6 +175,7 @@ function dispatchTurn(formats: FormatFunctions, show: ShowTools): RouteAnswer {
         messages,
         // Each goes on with its ticket at /calls/:id.
         ...(suspended.length === 0 ? {} : { suspended }),
+        ...(losses.length === 0 ? {} : { losses }),
         calls: calls.map(({ callId, name, wireName }, index) => ({
           callId,
           name: name ?? null,
