@@ -59,7 +59,8 @@ function keep(conversation: Conversation): Conversation {
 async function ask({ suspended }: Turn): Promise<Record<string, Answers>> {
   const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
   const answers: Record<string, Answers> = {};
-  for (const { callId, questions } of suspended) {
+  for (const { callId, questions, error } of suspended) {
+    if (error !== undefined) console.log(error.message);
     const given: Record<string, { readonly action: "accept" | "decline" }> = {};
     for (const { key, message, arguments: args } of questions) {
       console.log(`${message} ${JSON.stringify(args)} (yes or no)`);

@@ -204,11 +204,12 @@ typedef void (*plue_execute_t)(plue_invocation_t *invocation, const char *params
  * filtered, checked, exported and called like them. `definition_json` is an object with `name` and
  * `description`, and what else plue_tool_list() shows: "namespace", "title", "version",
  * "parameters", "returns", "category", "risk", "tags", "annotations", "examples", "deprecated",
- * "requiresApproval", "timeoutMs", "idempotent"; and "aliases", "roles", "scopes". Starts the runtime,
+ * "requiresApproval", "timeoutMs", "idempotent"; and "aliases", "roles", "scopes". Without
+ * "parameters" the tool takes none: a call with any is refused. Starts the runtime,
  * and waits until it has taken the tool. A sidecar that is started again gets it again.
- * `destroy` may be NULL; it is called once, when the tool is gone and its last invocation has ended,
- * and also if this fails. Returns PLUE_OK; PLUE_INVALID_ARGUMENT for a bad definition or a name that
- * is taken; or another PLUE_...; with plue_get_last_error() set. */
+ * `destroy` may be NULL; it is called once, when the tool is gone, its last invocation has ended and
+ * `execute` has returned, and also if this fails. Returns PLUE_OK; PLUE_INVALID_ARGUMENT for a bad
+ * definition or a name that is taken; or another PLUE_...; with plue_get_last_error() set. */
 PLUE_API int plue_register_tool(const char *definition_json, plue_execute_t execute,
                                 void (*destroy)(void *user_data), void *user_data);
 
@@ -294,13 +295,17 @@ PLUE_API int plue_tool_answer(const char *task_id, const char *answers_json,
 
 /* ------------------------------------------------------------------------------------ notices */
 
+/* Both functions below replace a callback. Once they have returned, the old one is not begun any more,
+ * and it has ended, unless they were called in it: do not hold a lock for which it waits. */
+
 /* Is called by plue_events_dispatch() when plue_tool_list() has changed: once for any number of
- * changes. NULL: nobody is told. Once this has returned, the old callback is not begun any more. */
+ * changes. NULL: nobody is told. */
 PLUE_API void plue_set_list_changed(void (*callback)(void *user_data), void *user_data);
 
 /* Is called by plue_events_dispatch() with each line that would have gone to the standard error: what
- * the tools of a sidecar print, and what the library has to say. NULL: it goes there. At most 1 MiB
- * waits; what is dropped is counted in a line of its own. */
+ * the tools of a sidecar print, and what the library has to say. NULL: it goes there, and so does what
+ * waits then, or at the end of plue_shutdown(). At most 1 MiB waits; what is dropped is counted in a
+ * line of its own. */
 PLUE_API void plue_set_log(void (*callback)(const char *line, void *user_data), void *user_data);
 
 /* ---------------------------------------------------------------------------------- lifecycle */
@@ -320,9 +325,9 @@ typedef struct {
     /* Which tools this process sees: "role", "scopes", "context" (what is available) and others; and
      * how tools are configured: "config", by id. NULL is "{}". An unknown field is an error. */
     const char *config_json;
-    /* The program that runs the tools, and its arguments, up to a NULL. Default: $PLUE_SIDECAR, else
-     * "plue-sidecar" beside libplue or where `make install` put it, else "bun", or "node", with the
-     * "plue-sidecar.js" there. Beside libplue is beside the program or plugin that it is linked into,
+    /* The program that runs the tools, and its arguments, up to a NULL. Default: $PLUE_SIDECAR (a
+     * program, or a script *.js), else "plue-sidecar" beside libplue or where `make install` put it,
+     * else the "plue-sidecar.js" there; scripts are run by "bun" or "node". Beside libplue is beside the program or plugin that it is linked into,
      * if it is linked statically. */
     const char *const *sidecar_argv;
     const char *sidecar_cwd;   /* the working directory of the sidecar; that of this process */
@@ -336,7 +341,8 @@ typedef struct {
 
 /* Sets what the tools are started with. Starts nothing: the first plue_tool_list() or
  * plue_tool_execute() does, and with defaults if plue_init() was not called. Returns 0, or -1 with
- * plue_get_last_error() set: when the library is in use already, or an option is bad. What
+ * plue_get_last_error() set: when the library is in use with other options, or an option is bad. Parts
+ * of a program that know nothing of each other may each call it, with equal options. What
  * config_json says is judged by the tools, when they start: a bad one makes every call fail with
  * `invalid_argument`. */
 PLUE_API int plue_init(const char *config_json);
@@ -347,7 +353,8 @@ PLUE_API int plue_init_with_options(const plue_options_t *options);
 PLUE_API int plue_start(void);
 
 /* Fails every running call with `shutdown`, ends the sidecar, joins the library's threads and
- * forgets the options. A later call starts again from zero. Not from a metadata callback, and
+ * forgets the options. Where plue_init() has succeeded n times, the n-th plue_shutdown() does so, and
+ * those before it nothing. A later call starts again from zero. Not from a metadata callback, and
  * not from an atexit() handler of a guest. */
 PLUE_API void plue_shutdown(void);
 

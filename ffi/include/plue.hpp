@@ -8,9 +8,11 @@
 
 #include "plue.h"
 
+#include <algorithm>
 #include <chrono>
 #include <exception>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <new>
 #include <stdexcept>
@@ -274,7 +276,9 @@ inline int events_fd() {
 /// long as it takes. Returns how many callbacks were called, and throws the first that one threw.
 inline int dispatch(std::chrono::milliseconds timeout = std::chrono::milliseconds(-1)) {
     const detail::Catcher catcher;
-    const int count = plue_events_dispatch(static_cast<int>(timeout.count()));
+    const auto longest = std::chrono::milliseconds(std::numeric_limits<int>::max());
+    const int count = plue_events_dispatch(
+        timeout.count() < 0 ? -1 : static_cast<int>(std::min(timeout, longest).count()));
     catcher.finish();
     detail::check(count < 0 ? PLUE_OTHER : PLUE_OK);
     return count;
@@ -380,6 +384,17 @@ inline void unregister_tool(const std::string &tool_id) {
     detail::check(plue_unregister_tool(detail::c_string(tool_id)));
 }
 
+namespace detail {
+/// A time as C takes it, in which 0 is the default.
+inline uint32_t time_of(std::chrono::milliseconds time, const char *option) {
+    if (time.count() < 0 || time.count() > std::numeric_limits<uint32_t>::max()) {
+        throw Error(Status::invalid_argument, std::string("Cannot initialise: ") + option +
+                                                  " must be 0 to 4294967295 milliseconds");
+    }
+    return static_cast<uint32_t>(time.count());
+}
+} // namespace detail
+
 /// How the tools are started. What is left out has the default of plue_options_t.
 struct Options {
     std::string tools_module;
@@ -392,7 +407,7 @@ struct Options {
     int mode = PLUE_MODE_AUTO;
 };
 
-/// The tools, until the end of its scope, which ends them. One at a time.
+/// The tools, until the end of its scope. Several have equal options, and the end of the last ends them.
 class Library {
   public:
     explicit Library(const Options &options = {}) {
@@ -412,9 +427,9 @@ class Library {
         given.config_json = detail::or_null(options.config_json);
         given.sidecar_argv = options.sidecar.empty() ? nullptr : words.data();
         given.sidecar_cwd = detail::or_null(options.sidecar_cwd);
-        given.start_timeout_ms = static_cast<uint32_t>(options.start_timeout.count());
-        given.abort_grace_ms = static_cast<uint32_t>(options.abort_grace.count());
-        given.call_timeout_ms = static_cast<uint32_t>(options.call_timeout.count());
+        given.start_timeout_ms = detail::time_of(options.start_timeout, "start_timeout");
+        given.abort_grace_ms = detail::time_of(options.abort_grace, "abort_grace");
+        given.call_timeout_ms = detail::time_of(options.call_timeout, "call_timeout");
         detail::check(plue_init_with_options(&given) == 0 ? PLUE_OK : PLUE_INVALID_ARGUMENT);
     }
     ~Library() { plue_shutdown(); }

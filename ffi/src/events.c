@@ -217,27 +217,64 @@ int plue_events_dispatch(int timeout_ms) {
 
 /* ------------------------------------------------------------------------- the list, and the log */
 
-static struct {
+/* A callback of the host's that stands until it is replaced. */
+struct watch {
     struct plue_due due;
-    void (*callback)(void *user_data);
+    void (*changed)(void *user_data);
+    void (*line)(const char *text, void *user_data);
     void *user_data;
-} list_watch PLUE_GUARDED;
+    bool is_called;  /* by the thread in `due.tell` */
+    bool is_awaited; /* another thread waits until it is not */
+    pthread_t caller;
+};
 
-static bool tell_list_changed(struct plue_due *due, int *told) PLUE_UNLOCKED {
-    (void)due;
-    plue_lock();
-    void (*callback)(void *) = list_watch.callback;
-    void *user_data = list_watch.user_data;
+/* Calls the callback that stands now, with the text if it takes lines. The lock is given up meanwhile.
+ * Returns false if there is none. */
+static bool call_watch(struct watch *watch, const char *text) PLUE_LOCKED {
+    void (*changed)(void *) = watch->changed;
+    void (*line)(const char *, void *) = watch->line;
+    void *user_data = watch->user_data;
+    if (changed == NULL && line == NULL) {
+        return false;
+    }
+    watch->is_called = true;
+    watch->caller = pthread_self();
     plue_unlock();
-    if (callback != NULL) {
-        callback(user_data);
-        ++*told;
+    if (line != NULL) {
+        line(text, user_data);
+    } else {
+        changed(user_data);
+    }
+    plue_lock();
+    watch->is_called = false;
+    if (watch->is_awaited) {
+        watch->is_awaited = false;
+        plue_change();
     }
     return true;
 }
 
+/* Waits until no other thread is in the callback that stood before. */
+static void await_watch(struct watch *watch) PLUE_LOCKED {
+    while (watch->is_called && !pthread_equal(watch->caller, pthread_self())) {
+        watch->is_awaited = true;
+        plue_wait_for_change(PLUE_NEVER_MS);
+    }
+}
+
+static bool tell_list_changed(struct plue_due *due, int *told) PLUE_UNLOCKED;
+static struct watch list_watch PLUE_GUARDED = {.due = {.tell = tell_list_changed}};
+
+static bool tell_list_changed(struct plue_due *due, int *told) PLUE_UNLOCKED {
+    (void)due;
+    plue_lock();
+    *told += call_watch(&list_watch, NULL);
+    plue_unlock();
+    return true;
+}
+
 void plue_events_list_changed(void) {
-    if (list_watch.callback != NULL) {
+    if (list_watch.changed != NULL) {
         plue_events_add(&list_watch.due);
     }
 }
@@ -247,59 +284,77 @@ void plue_set_list_changed(void (*callback)(void *user_data), void *user_data) {
         return;
     }
     plue_lock();
-    list_watch.due.tell = tell_list_changed;
-    list_watch.callback = callback;
+    list_watch.changed = callback;
     list_watch.user_data = user_data;
+    await_watch(&list_watch);
     plue_unlock();
 }
 
 /* A line that waits. */
 struct line {
     struct line *next;
+    size_t size;
     char text[];
 };
 
 /* Lines that wait for a host that does not dispatch are bounded; the newest are dropped. */
 enum { MAX_LINES_SIZE = 1 << 20 };
 
+static bool tell_lines(struct plue_due *due, int *told) PLUE_UNLOCKED;
+static struct watch log_watch PLUE_GUARDED = {.due = {.tell = tell_lines}};
+
 static struct {
-    struct plue_due due;
-    void (*callback)(const char *text, void *user_data);
-    void *user_data;
     struct line *first;
     struct line **end;
     size_t size;
     size_t dropped;
-} log_watch PLUE_GUARDED = {.end = &log_watch.first};
+} lines PLUE_GUARDED = {.end = &lines.first};
+
+/* Takes the lines that wait, and one about those that were dropped. */
+static struct line *take_lines(void) PLUE_LOCKED {
+    enum { SIZE = 80 };
+    struct line *note = lines.dropped == 0 ? NULL : calloc(1, sizeof *note + SIZE);
+    if (note != NULL) {
+        snprintf(note->text, SIZE, "plue: %zu lines of the log were dropped", lines.dropped);
+        lines.dropped = 0;
+    }
+    *lines.end = note;
+    struct line *taken = lines.first;
+    lines.first = NULL;
+    lines.end = &lines.first;
+    lines.size = 0;
+    return taken;
+}
+
+static void print_lines(struct line *line) PLUE_UNLOCKED {
+    while (line != NULL) {
+        struct line *next = line->next;
+        fprintf(stderr, "%s\n", line->text);
+        free(line);
+        line = next;
+    }
+}
 
 static bool tell_lines(struct plue_due *due, int *told) PLUE_UNLOCKED {
     (void)due;
     plue_lock();
-    struct line *lines = log_watch.first;
-    void (*callback)(const char *, void *) = log_watch.callback;
-    void *user_data = log_watch.user_data;
-    size_t dropped = log_watch.dropped;
-    log_watch.first = NULL;
-    log_watch.end = &log_watch.first;
-    log_watch.size = 0;
-    log_watch.dropped = 0;
-    plue_unlock();
-    while (lines != NULL) {
-        struct line *line = lines;
-        lines = line->next;
-        if (callback != NULL) {
-            callback(line->text, user_data);
-            ++*told;
-        }
-        free(line);
-    }
-    if (dropped > 0 && callback != NULL) {
-        char text[80];
-        snprintf(text, sizeof text, "plue: %zu lines of the log were dropped", dropped);
-        callback(text, user_data);
+    struct line *line = take_lines();
+    while (line != NULL && call_watch(&log_watch, line->text)) {
+        struct line *next = line->next;
         ++*told;
+        free(line);
+        line = next;
     }
+    plue_unlock();
+    print_lines(line); /* the host has taken its callback back meanwhile */
     return true;
+}
+
+void plue_events_print_log(void) {
+    plue_lock();
+    struct line *line = take_lines();
+    plue_unlock();
+    print_lines(line);
 }
 
 /* Whether the host takes the log: asked without the lock for each piece of what tools print. */
@@ -309,11 +364,10 @@ bool plue_events_take_log(void) {
     return atomic_load(&takes_log);
 }
 
-static void add_line(struct line *line, size_t size) PLUE_LOCKED {
-    *log_watch.end = line;
-    log_watch.end = &line->next;
-    log_watch.size += size;
-    plue_events_add(&log_watch.due);
+static void add_line(struct line *line) PLUE_LOCKED {
+    *lines.end = line;
+    lines.end = &line->next;
+    lines.size += line->size;
 }
 
 bool plue_events_log(const char *text, size_t length) {
@@ -325,22 +379,25 @@ bool plue_events_log(const char *text, size_t length) {
     struct line *line = repaired == NULL ? NULL : malloc(size);
     if (line != NULL) {
         line->next = NULL;
+        line->size = size;
         memcpy(line->text, repaired, strlen(repaired) + 1);
     }
     free(repaired);
     plue_lock();
-    bool fits = line != NULL && log_watch.size + size <= MAX_LINES_SIZE;
-    if (fits) {
-        add_line(line, size);
-    } else {
-        log_watch.dropped++;
+    bool is_taken = log_watch.line != NULL;
+    bool fits = line != NULL && lines.size + size <= MAX_LINES_SIZE;
+    if (is_taken && fits) {
+        add_line(line);
+        line = NULL;
+    } else if (is_taken) {
+        lines.dropped++;
+    }
+    if (is_taken) {
         plue_events_add(&log_watch.due);
     }
     plue_unlock();
-    if (!fits) {
-        free(line);
-    }
-    return true;
+    free(line);
+    return is_taken;
 }
 
 void plue_set_log(void (*callback)(const char *text, void *user_data), void *user_data) {
@@ -348,9 +405,12 @@ void plue_set_log(void (*callback)(const char *text, void *user_data), void *use
         return;
     }
     plue_lock();
-    log_watch.due.tell = tell_lines;
-    log_watch.callback = callback;
+    log_watch.line = callback;
     log_watch.user_data = user_data;
     atomic_store(&takes_log, callback != NULL);
+    await_watch(&log_watch);
     plue_unlock();
+    if (callback == NULL) {
+        plue_events_print_log();
+    }
 }

@@ -44,4 +44,7 @@ bool plue_events_take_log(void);
  * takes none. */
 bool plue_events_log(const char *line, size_t length) PLUE_UNLOCKED;
 
+/* Prints the lines that wait for the host, which no longer takes them. */
+void plue_events_print_log(void) PLUE_UNLOCKED;
+
 #endif

@@ -16,7 +16,8 @@
 struct plue_host_tool {
     struct plue_host_tool *next PLUE_GUARDED;
     uint64_t number;
-    size_t references PLUE_GUARDED; /* the list's, and one for each invocation */
+    /* Of the list, of the thread that registers it, of each invocation, and of each `execute`. */
+    size_t references PLUE_GUARDED;
     plue_execute_t execute;
     void (*destroy)(void *user_data);
     void *user_data;
@@ -112,10 +113,10 @@ struct plue_frame *plue_host_tools_frames(void) {
     return first;
 }
 
-/* Takes the reference of the list back. */
-static void forget_tool(struct plue_host_tool *tool) PLUE_UNLOCKED {
+/* Gives a reference back, and destroys the tool if it was the last one. */
+static void drop_tool(struct plue_host_tool *tool) PLUE_UNLOCKED {
     plue_lock();
-    struct plue_host_tool *last = remove_tool(tool) ? release_tool(tool) : NULL;
+    struct plue_host_tool *last = release_tool(tool);
     plue_unlock();
     destroy_tool(last);
 }
@@ -130,9 +131,8 @@ void plue_host_tools_destroy(struct plue_host_tool *taken) {
     while (taken != NULL) {
         plue_lock();
         struct plue_host_tool *next = taken->next;
-        struct plue_host_tool *last = release_tool(taken);
         plue_unlock();
-        destroy_tool(last);
+        drop_tool(taken);
         taken = next;
     }
 }
@@ -164,10 +164,11 @@ static struct plue_host_tool *make_tool(const char *definition, plue_execute_t e
     return NULL;
 }
 
+/* The caller keeps a reference. */
 static void add_tool(struct plue_host_tool *tool) PLUE_UNLOCKED {
     plue_lock();
     tool->number = ++last_number;
-    tool->references = 1;
+    tool->references = 2;
     struct plue_host_tool **end = &host_tools;
     while (*end != NULL) {
         end = &(*end)->next;
@@ -182,16 +183,45 @@ static struct plue_outcome answer_to(struct plue_frame *frame) PLUE_UNLOCKED {
     return frame == NULL ? plue_outcome_out_of_memory() : plue_call_run(frame, NULL, &none);
 }
 
+/* Has the tools side forget a tool. */
+static struct plue_outcome unregister(const struct plue_host_tool *tool) PLUE_UNLOCKED {
+    struct plue_frame *frame = plue_frame_of_strings(PLUE_FRAME_UNREGISTER, 0, 0,
+                                                     sizeof tool->number, NULL, 0);
+    if (frame != NULL) {
+        plue_frame_write_u64(frame, 0, tool->number);
+    }
+    return answer_to(frame);
+}
+
+/* Notes the id, which is the answer as JSON; an id has no character that JSON would escape. Returns
+ * false if the list no longer has the tool: a shutdown has taken it. */
+static bool note_id(struct plue_host_tool *tool, const char *json) PLUE_UNLOCKED {
+    size_t length = strlen(json);
+    plue_lock();
+    tool->id = length < 2 ? NULL : plue_text_copy(json + 1, length - 2);
+    bool is_listed = find_tool(tool->number) == tool;
+    plue_unlock();
+    return is_listed;
+}
+
 static struct plue_outcome register_tool(struct plue_host_tool *tool) PLUE_UNLOCKED {
     add_tool(tool);
     struct plue_outcome outcome = answer_to(register_frame(tool, PLUE_REGISTER_WANTS_ANSWER));
-    if (outcome.status == PLUE_OK) {
-        /* The answer is the id, as JSON; an id has no character that JSON would escape. */
-        size_t length = strlen(outcome.json);
-        plue_lock();
-        tool->id = length < 2 ? NULL : plue_text_copy(outcome.json + 1, length - 2);
-        plue_unlock();
+    if (outcome.status == PLUE_OK && !note_id(tool, outcome.json)) {
+        /* The runtime that has the tool is the one that came after the shutdown. */
+        plue_outcome_free(outcome);
+        plue_outcome_free(unregister(tool));
+        outcome = plue_outcome_failure("shutdown", "plue_shutdown() was called");
     }
+    if (outcome.status != PLUE_OK) {
+        plue_lock();
+        bool was_listed = remove_tool(tool);
+        plue_unlock();
+        if (was_listed) {
+            drop_tool(tool);
+        }
+    }
+    drop_tool(tool);
     return outcome;
 }
 
@@ -213,9 +243,6 @@ int plue_register_tool(const char *definition_json, plue_execute_t execute,
         tool->destroy = destroy_user_data;
         tool->user_data = user_data;
         outcome = register_tool(tool);
-        if (outcome.status != PLUE_OK) {
-            forget_tool(tool);
-        }
     }
     int status = plue_outcome_status(outcome);
     plue_cancellation_restore(cancellation);
@@ -223,7 +250,6 @@ int plue_register_tool(const char *definition_json, plue_execute_t execute,
 }
 
 static struct plue_outcome unregister_tool(const char *tool_id) PLUE_UNLOCKED {
-    struct plue_outcome outcome = {.status = PLUE_OK};
     if (plue_is_forked()) {
         return plue_outcome_failure("runtime_unavailable", plue_forked_message);
     }
@@ -239,16 +265,8 @@ static struct plue_outcome unregister_tool(const char *tool_id) PLUE_UNLOCKED {
     if (tool == NULL) {
         return plue_outcome_failure("unknown_tool", "This program has registered no such tool");
     }
-    struct plue_frame *frame = plue_frame_of_strings(PLUE_FRAME_UNREGISTER, 0, 0,
-                                                     sizeof tool->number, NULL, 0);
-    if (frame != NULL) {
-        plue_frame_write_u64(frame, 0, tool->number);
-    }
-    outcome = answer_to(frame);
-    plue_lock();
-    struct plue_host_tool *last = release_tool(tool);
-    plue_unlock();
-    destroy_tool(last);
+    struct plue_outcome outcome = unregister(tool);
+    drop_tool(tool);
     return outcome;
 }
 
@@ -364,7 +382,12 @@ static enum step next_step(struct plue_invocation *invocation) PLUE_LOCKED {
     }
     if (!invocation->has_begun) {
         invocation->has_begun = true;
-        return is_invocation_aborted(invocation) ? REFUSE : RUN;
+        if (is_invocation_aborted(invocation)) {
+            return REFUSE;
+        }
+        /* `execute` may end the invocation before it returns, and still use its user_data. */
+        invocation->tool->references++;
+        return RUN;
     }
     if (is_invocation_aborted(invocation) && invocation->on_abort != NULL && !invocation->abort_told) {
         invocation->abort_told = true;
@@ -383,8 +406,9 @@ static bool tell_invocation(struct plue_due *due, int *told) PLUE_UNLOCKED {
     void *user_data = invocation->abort_user_data;
     plue_unlock();
     if (step == RUN) {
-        const struct plue_host_tool *tool = invocation->tool;
+        struct plue_host_tool *tool = invocation->tool;
         tool->execute(invocation, invocation->strings[0], tool->user_data);
+        drop_tool(tool);
         ++*told;
     } else if (step == REFUSE) {
         plue_invocation_fail(invocation, PLUE_ABORTED, "The call was aborted before it began");

@@ -46,8 +46,9 @@ static void keep(struct plue_output *output, const char *bytes, size_t length) {
         memmove(output->last, output->last + surplus, output->kept - surplus);
         output->kept -= surplus;
     }
-    memcpy(output->last + output->kept, bytes, length);
-    output->kept += length;
+    for (size_t i = 0; i < length; i++) {
+        output->last[output->kept++] = bytes[i] == '\0' ? ' ' : bytes[i]; /* it goes into a string */
+    }
 }
 
 static void enqueue(struct plue_output *output, const char *bytes, size_t length) {
@@ -58,15 +59,22 @@ static void enqueue(struct plue_output *output, const char *bytes, size_t length
     output->dropped += output->to < 0 ? 0 : length - fitting;
 }
 
-/* Hands the line that was begun to the host. */
+/* Hands the line that was begun to the host, or prints it where the host no longer takes the log. */
 static void log_line(struct plue_output *output) {
-    plue_events_log(output->line, output->line_length);
+    if (!plue_events_log(output->line, output->line_length)) {
+        enqueue(output, output->line, output->line_length);
+        enqueue(output, "\n", 1);
+    }
     output->line_length = 0;
 }
 
 /* Puts lines together and hands them to the host. Returns false if the host takes none. */
 static bool log_bytes(struct plue_output *output, const char *bytes, size_t length) {
     if (!plue_events_take_log()) {
+        if (output->line_length > 0) {
+            enqueue(output, output->line, output->line_length);
+            output->line_length = 0;
+        }
         return false;
     }
     for (size_t i = 0; i < length; i++) {

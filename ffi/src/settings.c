@@ -122,6 +122,7 @@ static const char *find_fault(const plue_options_t *options) {
 static bool copy_options(struct plue_settings *settings, const plue_options_t *options) {
     *settings = (struct plue_settings){
         .in_use = true,
+        .users = 1,
         .mode = options->mode,
         .start_timeout_ms =
             options->start_timeout_ms == 0 ? DEFAULT_START_TIMEOUT_MS : options->start_timeout_ms,
@@ -191,6 +192,9 @@ int plue_init_with_options(const plue_options_t *given) {
     plue_lock();
     bool is_new = !plue_settings.in_use && !plue_stopping;
     bool is_same = !plue_stopping && are_equal(&plue_settings, &settings);
+    if (is_same) {
+        plue_settings.users++;
+    }
     if (is_new) {
         plue_settings = settings;
         plue_guest_configure();

@@ -131,6 +131,11 @@ static void shut_down(void) PLUE_UNLOCKED {
         plue_unlock();
         return;
     }
+    if (plue_settings.users > 1) {
+        plue_settings.users--; /* another part of the program uses the library */
+        plue_unlock();
+        return;
+    }
     plue_stopping = true;
     plue_change();
     plue_guest_shutdown();
@@ -148,6 +153,7 @@ static void shut_down(void) PLUE_UNLOCKED {
     plue_change();
     plue_unlock();
     plue_host_tools_destroy(tools);
+    plue_events_print_log();
     if (sidecar != NULL) {
         plue_sidecar_unhold(sidecar);
     }

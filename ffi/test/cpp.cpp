@@ -219,6 +219,12 @@ void test_options() {
         library.start();
         CHECK(plue::call("greet").value() == "{\"word\":\"hi\"}", "the configuration");
         expect_error(plue::Status::invalid_argument, "in use", [] { plue::Library second; });
+        { const plue::Library equal(options); }
+        CHECK(plue::call("greet").status == plue::Status::ok, "another library has ended it");
+        plue::Options other;
+        other.call_timeout = std::chrono::hours(10000);
+        expect_error(plue::Status::invalid_argument, "call_timeout must be",
+                     [&] { plue::Library second(other); });
     }
     options.call_timeout = std::chrono::milliseconds(50);
     {

@@ -882,8 +882,9 @@ static const struct {
     {"shared", suite_shared_abort}, {"crash", test_crash},  {"shutdown", test_shutdown},
     {"call", suite_call},          {"submit", suite_submit},
     {"submit_restarts", suite_submit_restarts}, {"tools", suite_tools},
-    {"tools_restarts", suite_tools_restarts},   {"notices", suite_notices},
-    {"log", suite_log},            {"tasks", suite_tasks},
+    {"tools_restarts", suite_tools_restarts},   {"tools_shutdown", suite_tools_shutdown},
+    {"notices", suite_notices},
+    {"log", suite_log},            {"log_left", suite_log_left}, {"tasks", suite_tasks},
     {"offer", suite_offer},        {"questions", suite_questions},
     {"dropping", test_dropping},   {"cancellation", test_cancellation},
 };

@@ -18,10 +18,12 @@ void suite_submit(void);
 void suite_submit_restarts(void);
 void suite_tools(void);
 void suite_tools_restarts(void);
+void suite_tools_shutdown(void);
 void suite_notices(void);
 void suite_offer(void);
 void suite_questions(void);
 void suite_log(void);
+void suite_log_left(void);
 void suite_tasks(void);
 
 #endif

@@ -349,6 +349,32 @@ static void collect(const char *json, void *user_data) {
     snprintf(text->all + length, sizeof text->all - length, "%s\n", json);
 }
 
+/* An alias leads to the tool: it runs on this thread, too, which would wait for itself otherwise. */
+static void test_alias(void) {
+    static const char aliased[] = "{\"name\":\"host:sum\",\"description\":\"Adds.\",\"aliases\":[\"plus\"],"
+                                  "\"parameters\":{\"type\":\"object\"}}";
+    expect_registered(aliased, run_add, "adder");
+    runs_here = 0;
+    expect_answer("plus", "{\"a\":2,\"b\":3}", "{\"sum\":5}");
+    CHECK(runs_here == 1, "it ran on another thread than its caller's");
+}
+
+/* Takes itself back and ends its invocation: what it was registered with is there until it returns. */
+static void run_leaving(plue_invocation_t *invocation, const char *params, void *user_data) {
+    (void)params;
+    int before = atomic_load(&destroyed);
+    CHECK(plue_unregister_tool("host:leaving") == PLUE_OK, "%s", plue_get_last_error());
+    plue_invocation_succeed(invocation, NULL);
+    CHECK(atomic_load(&destroyed) == before && strcmp(user_data, "leaving") == 0, "destroyed");
+}
+
+static void test_leaving(void) {
+    int before = atomic_load(&destroyed);
+    expect_registered(definition("leaving"), run_leaving, "leaving");
+    expect_answer("host:leaving", "{}", "null");
+    CHECK(atomic_load(&destroyed) == before + 1, "not destroyed");
+}
+
 static void test_talking(void) {
     struct text text = {""};
     plue_tool_context_t context = {"S", NULL, NULL, collect, &text};
@@ -443,20 +469,22 @@ static void test_threads(void) {
 void suite_tools(void) {
     atomic_store(&destroyed, 0);
     test_registering();
+    test_alias();
+    test_leaving();
     test_talking();
     test_dispatching();
     test_ending_later();
     test_unregistering();
     test_threads();
-    for (const char *const *name = (const char *const[]){"add", "verbose", "failing", "nested",
-                                                         "held", NULL};
+    for (const char *const *name = (const char *const[]){"add", "sum", "verbose", "failing",
+                                                         "nested", "held", NULL};
          *name != NULL; name++) {
         char id[40];
         snprintf(id, sizeof id, "host:%s", *name);
         CHECK(plue_unregister_tool(id) == PLUE_OK, "%s: %s", id, plue_get_last_error());
     }
-    /* 10 were refused. */
-    CHECK(atomic_load(&destroyed) == 6 + 9, "%d", atomic_load(&destroyed));
+    /* Refused, taken back before, and registered in the end. */
+    CHECK(atomic_load(&destroyed) == 9 + 2 + 6, "%d", atomic_load(&destroyed));
 }
 
 /* Copies the value of a key out of JSON. */
@@ -622,6 +650,37 @@ void suite_tools_restarts(void) {
     plue_shutdown();
 }
 
+static atomic_bool is_over;
+static int registrations;
+
+static void *keep_registering(void *unused) {
+    while (!atomic_load(&is_over)) {
+        int status = plue_register_tool(adder, run_add, note_destroyed, "adder");
+        CHECK(status == PLUE_OK || status == PLUE_SHUTDOWN || status == PLUE_RUNTIME_CRASHED, "%d: %s",
+              status, plue_get_last_error());
+        registrations++;
+        plue_unregister_tool("host:add");
+    }
+    return unused;
+}
+
+/* Each tool is destroyed once, also one that a shutdown takes while it is being registered. */
+void suite_tools_shutdown(void) {
+    pthread_t thread;
+    atomic_store(&destroyed, 0);
+    atomic_store(&is_over, false);
+    registrations = 0;
+    pthread_create(&thread, NULL, keep_registering, NULL);
+    for (int i = 0; i < 10; i++) {
+        CHECK(plue_start() == PLUE_OK, "%s", plue_get_last_error());
+        plue_shutdown();
+    }
+    atomic_store(&is_over, true);
+    pthread_join(thread, NULL);
+    plue_shutdown();
+    CHECK(atomic_load(&destroyed) == registrations, "%d of %d", atomic_load(&destroyed), registrations);
+}
+
 /* ---------------------------------------------------------------------------------- notices */
 
 static void count(void *user_data) {
@@ -642,6 +701,74 @@ void suite_log(void) {
     plue_set_log(NULL, NULL);
 }
 
+static void leave_log(const char *line, void *user_data) {
+    (void)line;
+    ++*(int *)user_data;
+    plue_set_log(NULL, NULL);
+}
+
+/* Has the tools print lines, and waits until the library has them. */
+static void print_and_wait(const char *params) {
+    struct pollfd events = {.fd = plue_events_fd(), .events = POLLIN};
+    expect_answer("print", params, "null");
+    poll(&events, 1, -1);
+}
+
+/* A callback that takes itself back is called no more, and what waits is printed: so it is with what
+ * waits at a shutdown. The caller looks at the standard error. */
+void suite_log_left(void) {
+    int told = 0;
+    plue_set_log(leave_log, &told);
+    print_and_wait("{\"text\":\"left one\\nleft two\\nleft three\"}");
+    plue_events_dispatch(0);
+    CHECK(told == 1, "%d lines", told);
+    plue_set_log(leave_log, &told);
+    print_and_wait("{\"text\":\"shut down one\\nshut down two\"}");
+    plue_shutdown();
+    plue_set_log(NULL, NULL);
+    CHECK(plue_events_dispatch(0) == 0 && told == 1, "%d lines", told);
+}
+
+/* A callback that is there while it is called, and says so if it is called when it is not. */
+static atomic_bool is_watched;
+static atomic_int late;
+
+static void watch_list(void *user_data) {
+    (void)user_data;
+    atomic_fetch_add(&late, !atomic_load(&is_watched));
+    sleep_us(10);
+    atomic_fetch_add(&late, !atomic_load(&is_watched));
+}
+
+static void *dispatch_all(void *unused) {
+    while (!atomic_load(&is_over)) {
+        plue_events_dispatch(1);
+    }
+    return unused;
+}
+
+/* A callback that was taken back is neither begun any more nor running. */
+static void test_taking_back(void) {
+    pthread_t threads[3];
+    atomic_store(&is_over, false);
+    atomic_store(&late, 0);
+    pthread_create(&threads[0], NULL, keep_registering, NULL);
+    pthread_create(&threads[1], NULL, dispatch_all, NULL);
+    pthread_create(&threads[2], NULL, dispatch_all, NULL);
+    for (int i = 0; i < 2000; i++) {
+        atomic_store(&is_watched, true);
+        plue_set_list_changed(watch_list, NULL);
+        sleep_us(50);
+        plue_set_list_changed(NULL, NULL);
+        atomic_store(&is_watched, false);
+    }
+    atomic_store(&is_over, true);
+    for (int i = 0; i < 3; i++) {
+        pthread_join(threads[i], NULL);
+    }
+    CHECK(atomic_load(&late) == 0, "%d times", atomic_load(&late));
+}
+
 void suite_notices(void) {
     CHECK(plue_start() == PLUE_OK, "%s", plue_get_last_error());
     CHECK(plue_feature("submit") == 1 && plue_feature("nope") == 0 && plue_feature(NULL) == 0,
@@ -656,4 +783,5 @@ void suite_notices(void) {
     expect_registered(adder, run_add, "adder");
     plue_unregister_tool("host:add");
     CHECK(plue_events_dispatch(0) == 0 && changes == 2, "%d", changes);
+    test_taking_back();
 }

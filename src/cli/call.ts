@@ -101,7 +101,11 @@ function printFailure(
     terminal.note(`  ${cleanText(isArgument ? flag + wrong.slice(path.length) : wrong, 1_000)}`);
   }
   if (code === "approval_required" && yes !== true) {
-    terminal.note("  Call it on a terminal, where you are asked, or add --yes");
+    terminal.note(
+      terminal.canAsk
+        ? "  Add --yes"
+        : "  Call it on a terminal, where you are asked, or add --yes",
+    );
   } else if (code.startsWith("input_")) {
     terminal.note("  Call it on a terminal, where you are asked");
   }

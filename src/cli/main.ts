@@ -7,13 +7,26 @@
 import { Console } from "node:console";
 import process from "node:process";
 import { runCommand } from "./program.ts";
+import type { Output } from "./terminal.ts";
 
-const { env, stdin, stdout, stderr } = process;
+const { env, stdin } = process;
+const [stdout, stderr] = [process.stdout, process.stderr].map(withWidth) as [Output, Output];
 
 // Standard output is for results. What tools log must not be mixed with them.
 globalThis.console = new Console(stderr, stderr) as typeof globalThis.console;
 
 const interrupted = new AbortController();
+
+/** A terminal that does not know its width reports 0 columns; tables and prompts take 80 there. */
+function withWidth(stream: Output): Output {
+  return stream.columns !== 0 ? stream : new Proxy(stream, {
+    get(target, name) {
+      const value: unknown = Reflect.get(target, name);
+      if (name === "columns") return value || 80;
+      return typeof value === "function" ? value.bind(target) : value;
+    },
+  });
+}
 
 /** Ctrl-C aborts what runs, which then ends by itself. A second one ends the process at once. */
 function interrupt(): void {

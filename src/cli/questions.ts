@@ -6,7 +6,7 @@
 
 import { confirm, isCancel, log, select, text } from "@clack/prompts";
 import type { CallInfo, DispatchContext } from "../execute/mod.ts";
-import { type Answer, cleanText, type Question, setOwn } from "../tool/mod.ts";
+import { type Answer, argumentsText, cleanText, type Question, setOwn } from "../tool/mod.ts";
 import { type AskedField, askedFields } from "./arguments.ts";
 import type { Terminal } from "./terminal.ts";
 
@@ -28,14 +28,22 @@ export function answerOnTerminal(
   isApproved: boolean,
   before: () => void,
 ): AnswerQuestion {
-  return async (question, call) => {
-    if (isApproved && question.kind === "approval") return { action: "accept" };
-    if (!terminal.canAsk) return undefined;
+  const ask: AnswerQuestion = async (question, call) => {
+    if (call.signal.aborted) return undefined;
     before();
     const answer = await new Prompts(terminal, call).ask(question);
     // In a prompt, Ctrl-C is a key and no signal.
-    if (answer.action === "cancel") terminal.io.interrupt();
+    if (answer?.action === "cancel") terminal.io.interrupt();
     return answer;
+  };
+  let last: Promise<unknown> = Promise.resolve();
+  return async (question, call) => {
+    if (isApproved && question.kind === "approval") return { action: "accept" };
+    if (!terminal.canAsk) return undefined;
+    // One at a time: each key that is typed goes to all prompts that are open.
+    const answer = last.then(() => ask(question, call));
+    last = answer.catch(() => {});
+    return await answer;
   };
 }
 
@@ -44,6 +52,7 @@ const LEFT: unique symbol = Symbol("left");
 
 /** The prompts for the questions of one call. */
 class Prompts {
+  readonly #terminal: Terminal;
   readonly #call: CallInfo;
   readonly #options: {
     readonly input: Terminal["io"]["stdin"];
@@ -51,12 +60,15 @@ class Prompts {
     readonly signal: AbortSignal;
   };
 
-  constructor({ io }: Terminal, call: CallInfo) {
+  constructor(terminal: Terminal, call: CallInfo) {
+    const { io } = terminal;
+    this.#terminal = terminal;
     this.#call = call;
     this.#options = { input: io.stdin, output: io.stderr, signal: call.signal };
   }
 
-  async ask(question: Question): Promise<Answer> {
+  /** @returns The answer; `null` if the question cannot be shown as a whole. */
+  async ask(question: Question): Promise<Answer | null> {
     for (const { message } of question.issues ?? []) {
       log.warn(cleanText(message, MAX_TEXT), { output: this.#options.output });
     }
@@ -68,11 +80,17 @@ class Prompts {
     }
   }
 
-  async #answer({ kind, message, schema, url, arguments: args }: Question): Promise<Answer> {
+  async #answer({ kind, message, schema, url, arguments: args }: Question): Promise<Answer | null> {
     const { tool } = this.#call;
     const words = cleanText(message, MAX_TEXT);
     if (kind === "approval") {
-      const shown = cleanText(JSON.stringify(args) ?? "", MAX_TEXT);
+      const shown = argumentsText(args, MAX_TEXT);
+      if (shown === undefined) {
+        this.#terminal.warn(
+          `${words} Its arguments are too long to be shown, so you are not asked`,
+        );
+        return null;
+      }
       return await this.#confirm(`${words}\nRisk ${tool.risk}, with ${shown}`, false);
     }
     if (kind === "authorization") {

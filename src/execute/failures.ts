@@ -63,10 +63,7 @@ export function interruption(
 export function readResult(value: unknown): ToolResult | undefined {
   if (!isObject(value)) return undefined;
   const { ok, content, error, blocks } = value;
-  if (ok === true) {
-    const isBlocks = blocks === true && isObject(content) && Array.isArray(content["content"]);
-    return { ok, content, ...(isBlocks && { blocks }), durationMs: 0 };
-  }
+  if (ok === true) return { ok, content, ...(blocks === true && { blocks }), durationMs: 0 };
   if (ok !== false || !isObject(error)) return undefined;
   const { code, message, issues, retryable, acknowledged } = error;
   if (!isFailureCode(code) || typeof message !== "string") return undefined;

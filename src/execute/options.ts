@@ -307,7 +307,7 @@ const checkHook: Check<ToolHooks> = must(
 /** Checks options. Throws a `TypeError` or a `RangeError` that names the option. */
 export function resolveSettings(options: ToolDispatcherOptions): Settings {
   if (typeof options !== "object" || options === null) {
-    refuse(ACTION, "the options must be an object");
+    refuse(ACTION, "its options must be an object");
   }
   const { engine, transactions, approve, onError, clock = systemClock } = options;
   const { tickets } = options;

@@ -44,7 +44,8 @@ export function toResult(call: Call, output: Output): ToolResult | Promise<ToolR
 
 /** What the schema of the result is about: with blocks, the value beside them. */
 function valueOf(content: unknown, blocks: true | undefined): unknown {
-  return blocks ? (content as ToolContent).structuredContent ?? null : content;
+  // A tool in JavaScript may have put anything beside the mark.
+  return blocks ? (content as ToolContent | null)?.structuredContent ?? null : content;
 }
 
 function accept(

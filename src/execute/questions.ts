@@ -32,7 +32,7 @@ import {
 } from "../tool/mod.ts";
 import { type CallSource, CallView } from "./context.ts";
 import { fingerprintOf } from "./idempotency.ts";
-import { describeRefusal, frozenCopy, readJson } from "./json_value.ts";
+import { describeRefusal, frozenCopy, readJson, utf8Length } from "./json_value.ts";
 import type { Settings } from "./options.ts";
 import type { ToolCall } from "./request.ts";
 import type { KeptAnswer, Resumption } from "./suspension.ts";
@@ -189,9 +189,7 @@ export class CallQuestions {
 
   async #step<Result>(key: string, work: () => Result | Promise<Result>): Promise<Result> {
     const action = this.#begin("take the step", key, KEY.test(key));
-    if (this.#call.transaction !== undefined) {
-      refuse(action, "its transaction may be rolled back");
-    }
+    if (this.#call.transaction) refuse(action, "its transaction may be rolled back");
     // What was kept is the result of an earlier run of the same step.
     const before = this.#memory.get(key);
     if (before?.result !== undefined) return copyOf(before.result) as Result;
@@ -208,7 +206,7 @@ export class CallQuestions {
     const verdict = readJson(await work() ?? null, MAX_MEMORY_BYTES, true);
     if (verdict.kind === "refused") refuse(action, describeRefusal(verdict));
     const value = verdict.kind === "json" ? verdict.value : undefined;
-    this.#keep(key, { result: value });
+    this.#keep(key, { result: value }, verdict.kind === "large");
     return copyOf(value) as Result;
   }
 
@@ -229,13 +227,11 @@ export class CallQuestions {
     return action;
   }
 
-  #keep(key: string, kept: KeptAnswer): void {
+  #keep(key: string, kept: KeptAnswer, isLarge = false): void {
     this.#memory.set(key, kept);
-    // Nothing is known of a result that is too large alone.
-    const isLarge = "result" in kept && kept.result === undefined;
-    if (isLarge || JSON.stringify([...this.#memory]).length > MAX_MEMORY_BYTES) {
-      const limit = `${MAX_MEMORY_BYTES} bytes of JSON`;
-      refuse("keep the answers and steps of a call", `they have more than ${limit} together`);
+    if (isLarge || utf8Length(JSON.stringify([...this.#memory])) > MAX_MEMORY_BYTES) {
+      const problem = `they have more than ${MAX_MEMORY_BYTES} bytes of JSON together`;
+      refuse("keep the answers and steps of a call", problem);
     }
   }
 
@@ -284,7 +280,7 @@ export class CallQuestions {
       }));
     } catch (error) {
       call.report("ask", error);
-      return waits ? call.fail("input_unavailable", "its ticket could not be made") : result;
+      return waits ? call.fail("unavailable", "its ticket could not be made") : result;
     }
   }
 }

@@ -21,9 +21,7 @@ import {
   checkFlag,
   clip,
   describeTool,
-  isListOf,
   isObject,
-  isToolId,
   makeTool,
   must,
   readFields,
@@ -33,7 +31,7 @@ import {
   type ToolDefinition,
   ToolResult,
 } from "../tool/mod.ts";
-import type { ToolDetail } from "./fit_budget.ts";
+import { checkIds, type ToolDetail } from "./fit_budget.ts";
 import { signatureOf } from "./signature.ts";
 
 /** Options for {@linkcode createToolBridge}. */
@@ -79,10 +77,7 @@ const DETAILS: readonly ToolDetail[] = ["signature", "no-examples", "full"];
 const MAX_QUERY = 8_192;
 
 const CHECKS = {
-  pinned: must(
-    "a list of ids of tools",
-    (value): value is readonly string[] => isListOf(value, isToolId),
-  ),
+  pinned: checkIds,
   limit: must(
     `a whole number from 1 to ${MAX_TOOLS}`,
     (value): value is number =>
@@ -107,7 +102,7 @@ const CHECKS = {
  * {@linkcode ToolBridgeOptions}. To narrow the bridge narrows what is behind it.
  *
  * A tool behind the bridge that has the id of one of the bridge's own is found and called through
- * `call_tool`.
+ * `call_tool`. While there is one, no provider is sent the search in its own form.
  *
  * @example Usage
  * ```ts
@@ -153,7 +148,7 @@ export function createToolBridge(toolset: Toolset, options: ToolBridgeOptions = 
   }
   return new ToolBridge(
     toolset.bridge?.behind ?? toolset,
-    readFields(ACTION, { ...options }, CHECKS),
+    readFields(ACTION, options, CHECKS),
   );
 }
 
@@ -234,14 +229,17 @@ class ToolBridge extends Toolset implements ToolsetBridge {
   }
 
   loadable(): readonly Tool[] | undefined {
-    if (this.#options.native === false) return undefined;
+    const { behind } = this;
+    const isTwin = (id: string): boolean => {
+      const tool = behind.get(id);
+      return tool !== undefined && behind.isAvailable(tool);
+    };
+    // Only `call_tool` can say which of two tools with one id is meant.
+    if (this.#options.native === false || this.#own.ids.some(isTwin)) return undefined;
     const listed = this.available();
     return this.#loadable ??= Object.freeze(inOrder([
       ...this.#own.tools.flatMap((tool) => tool.id === SEARCH ? [loadingSearch(tool)] : []),
-      ...this.behind.available().flatMap((tool) => {
-        if (this.#own.has(tool.id)) return [];
-        return listed.includes(tool) ? [tool] : [deferred(tool)];
-      }),
+      ...behind.available().map((tool) => listed.includes(tool) ? tool : deferred(tool)),
     ]));
   }
 }
@@ -343,15 +341,19 @@ const DESCRIBE_TOOL: Tool = makeTool({
   },
   execute(params: unknown, context: ToolContext) {
     const toolset = behind(context);
-    const tools: unknown[] = [];
+    // A tool may be asked for by its id and by an alias.
+    const tools = new Set<Tool>();
     const missing: string[] = [];
     for (const name of new Set((params as { names: readonly string[] }).names)) {
       const tool = toolset.resolve(name);
       if (tool === undefined) missing.push(unknown(name, toolset));
-      else if (toolset.isAvailable(tool)) tools.push(told(tool, "full"));
+      else if (toolset.isAvailable(tool)) tools.add(tool);
       else missing.push(`Tool "${tool.id}" is not available now`);
     }
-    return { tools, ...(missing.length > 0 && { missing }) };
+    return {
+      tools: Array.from(tools, (tool) => told(tool, "full")),
+      ...(missing.length > 0 && { missing }),
+    };
   },
 } as ToolDefinition);
 
@@ -414,7 +416,8 @@ function deferred(tool: Tool): Tool {
 /** The search, for targets that load what it finds. */
 function loadingSearch(tool: Tool): Tool {
   return variantOf(tool, { toolSearch: true }, {
-    description: "Finds tools by what they do, and loads them, to be called then.",
+    description: "Finds tools by what they do, and loads them, to be called then. Tools that are " +
+      "listed already are not loaded again.",
   });
 }
 

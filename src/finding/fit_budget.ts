@@ -9,6 +9,7 @@ import {
   type ExportOptions,
   type ExportResult,
   exportTools,
+  hintsOf,
   partsOf,
   type TargetLike,
   type TargetOf,
@@ -78,8 +79,9 @@ export function measureTokens(
 /** Counts the tokens of a value's JSON, or of a text. */
 function tokensOf(value: unknown, count: TokenCounter): number {
   const tokens: unknown = count(typeof value === "string" ? value : JSON.stringify(value));
-  return typeof tokens === "number" && tokens >= 0
-    ? tokens
+  // Whole, because budgets are: an estimate may have a fraction.
+  return Number.isFinite(tokens) && (tokens as number) >= 0
+    ? Math.ceil(tokens as number)
     : refuse("count tokens", `the counter must give a number, 0 or above, not ${describe(tokens)}`);
 }
 
@@ -143,15 +145,22 @@ export interface FittedTools<Tools = unknown, Id extends string = string> {
   readonly leftOut: readonly LeftOutTool[];
 }
 
+const checkList = must("a list of ids of tools", (value) => Array.isArray(value));
+const checkId = must("the id of a tool", isToolId);
+
+/** The check of a list of ids, which says which of them is wrong. */
+export const checkIds: Check<readonly string[]> = (action, value, place) =>
+  Array.from(
+    checkList(action, value, place) as readonly unknown[],
+    (id, index) => checkId(action, id, `${place.slice(0, -1)}/${index}"`),
+  );
+
 const CHECKS = {
   tokens: wholeFrom(1),
   target: (_action, value) => value as TargetLike,
   query: checkText,
   ranked: must("a list of tools", (value): value is readonly Tool[] => isListOf(value, isTool)),
-  pinned: must(
-    "a list of ids of tools",
-    (value): value is readonly string[] => isListOf(value, isToolId),
-  ),
+  pinned: checkIds,
   count: checkFunction as Check<unknown> as Check<TokenCounter>,
   options: (_action, value) => value as ExportOptions,
 } satisfies { readonly [Field in keyof FitBudgetOptions]-?: Check };
@@ -194,23 +203,27 @@ const DETAILS: readonly ToolDetail[] = ["full", "no-examples", "signature"];
  * assert.deepEqual(leftOut.map(({ id, reason }) => [id, reason]), [["mail", "query"]]);
  * ```
  *
- * @param source The tools to choose from: those of a toolset that are available now, or a list.
+ * @param source The tools to choose from: those of a toolset that are available now, or a list. Of a
+ * bridge, its own tools are always shown.
  * @returns The export, what is in it, and what was left out and why.
  * @throws {RangeError} If not even one tool, or not all pinned ones, fit: the message says what they
  * take at least.
- * @throws {TypeError} If an option is unknown or wrong, or a pinned tool is not available.
+ * @throws {TypeError} If an option is unknown or wrong, or a pinned tool is not available or cannot be
+ * sent to the target.
  */
 export function fitBudget<const Like extends TargetLike>(
   source: Toolset | readonly Tool[],
   options: FitBudgetOptions<Like>,
 ): FittedTools<ToolsOf<Like>, TargetOf<Like>["id"]> {
-  const read = readFields(ACTION, { ...options }, CHECKS);
-  const { query, ranked, pinned = [], count = countTokens, options: exportOptions } = read;
+  const read = readFields(ACTION, options, CHECKS);
+  const { query, ranked, count = countTokens, options: exportOptions } = read;
   const budget = read.tokens ?? refuse(ACTION, 'it needs "/tokens", a whole number, 1 or above');
   const target = (read.target ?? refuse(ACTION, 'it needs "/target"')) as Like;
-  const available = Array.isArray(source)
-    ? source as readonly Tool[]
-    : (source as Toolset).available();
+  const available = toolsOf(source);
+  // A bridge is nothing without its own tools.
+  const { bridge } = source as Toolset;
+  const own = bridge ? available.filter((tool) => bridge.behind.get(tool.id) !== tool) : [];
+  const pinned = [...own.map(({ id }) => id), ...read.pinned ?? []];
   if (query !== undefined && ranked !== undefined) {
     refuse(ACTION, '"/query" and "/ranked" both say what the tools are for: give one of them');
   }
@@ -233,8 +246,10 @@ export function fitBudget<const Like extends TargetLike>(
     const forms = remembers
       ? rememberedForms(tool, target as string, () => formsOf(tool, send, count))
       : formsOf(tool, send, count);
-    if (typeof forms === "string") leftOut.push({ id: tool.id, reason: "target", message: forms });
-    else candidates.push({ tool, value, forms, pinned: pinned.includes(tool.id) });
+    const isPinned = pinned.includes(tool.id);
+    if (typeof forms !== "string") candidates.push({ tool, value, forms, pinned: isPinned });
+    else if (isPinned) refuse(ACTION, `the pinned tool "${tool.id}" cannot be sent: ${forms}`);
+    else leftOut.push({ id: tool.id, reason: "target", message: forms });
   }
   /** What these tools take together, each in the least detail. */
   const measure = (of: readonly Candidate[]): number =>
@@ -244,16 +259,13 @@ export function fitBudget<const Like extends TargetLike>(
 
   // The tools by themselves do not take quite what they take together, so the whole is counted.
   for (let room = budget - around + SLACK, kept = candidates;;) {
-    const chosen = choose(kept, room);
+    let chosen = choose(kept, room);
+    if (chosen.length === 0 || pins.some((pin) => !chosen.some((one) => one.candidate === pin))) {
+      // By themselves they may take more than they do together.
+      chosen = leastChoice(budget, kept, pins, measure);
+    }
     const exported = send(chosen.map(({ form }) => form.tool));
     const tokens = tokensOf(exported.tools, count);
-    if (chosen.length === 0 && (candidates.length > 0 || tokens > budget)) {
-      throw tooSmall(budget, candidates, tokens, measure);
-    }
-    if (chosen.filter(({ candidate }) => candidate.pinned).length < pins.length) {
-      const least = measure(pins);
-      throw new RangeError(`Cannot ${ACTION} of ${budget} tokens: the pinned tools take ${least}`);
-    }
     const tooMany = exported.rejected.length;
     if (tokens <= budget && tooMany === 0) {
       const shown = new Set(chosen.map(({ candidate }) => candidate.tool));
@@ -289,6 +301,17 @@ export function fitBudget<const Like extends TargetLike>(
       room = taken - Math.max(1, (tokens - budget) >> 1);
     }
   }
+}
+
+function toolsOf(source: Toolset | readonly Tool[]): readonly Tool[] {
+  if (isListOf(source, isTool)) return source;
+  // Not `instanceof`: the module of a native host may have another copy of plue.
+  return typeof (source as Toolset)?.available === "function"
+    ? (source as Toolset).available()
+    : refuse(
+      ACTION,
+      "it needs a toolset or a list of tools; a registry gives a toolset by select()",
+    );
 }
 
 /** One way to show a tool. */
@@ -361,7 +384,7 @@ function formsOf(
       continue;
     }
     // With the comma that stands before it.
-    const tokens = Math.max(1, Math.ceil(tokensOf(`,${JSON.stringify(part.wire)}`, count)));
+    const tokens = Math.max(1, tokensOf(`,${JSON.stringify(part.wire)}`, count));
     const least = forms.at(-1)?.tokens ?? Infinity;
     if (tokens < least) forms.push({ detail, tool: shown, tokens, weight: tokens, worth: 0 });
   }
@@ -391,33 +414,52 @@ function variantOf(tool: Tool, detail: "no-examples" | "signature"): Tool {
     parameters: { type: "object" },
     returns: undefined,
     icons: [],
+    // A strict mode would make of any object one without properties.
+    meta: { ...tool.meta, provider: { ...hintsOf(tool), strict: false } },
   };
   return makeTool({ ...fields, ...shown } as ToolDefinition);
 }
 
-/** The error where not even one tool fits. */
-function tooSmall(
+/** A tool that is shown, and how. */
+interface Chosen {
+  readonly candidate: Candidate;
+  readonly form: Form;
+}
+
+/**
+ * The least that can be shown: the pinned tools, or else the smallest one.
+ *
+ * @throws {RangeError} If the budget does not fit it.
+ */
+function leastChoice(
   budget: number,
   candidates: readonly Candidate[],
-  around: number,
+  pins: readonly Candidate[],
   measure: (of: readonly Candidate[]) => number,
-): RangeError {
-  let what = "no tools at all take";
-  let least = candidates.length === 0 ? around : Infinity;
-  for (const candidate of candidates) {
-    const tokens = measure([candidate]);
-    if (tokens >= least) continue;
-    least = tokens;
-    what = `the smallest tool, "${candidate.tool.id}", takes`;
+): readonly Chosen[] {
+  let shown = pins;
+  let least = measure(pins);
+  let what = pins.length === 0 ? "no tools at all take" : "the pinned tools take";
+  if (pins.length === 0 && candidates.length > 0) {
+    least = Infinity;
+    for (const candidate of candidates) {
+      const tokens = measure([candidate]);
+      if (tokens >= least) continue;
+      [shown, least] = [[candidate], tokens];
+      what = `the smallest tool, "${candidate.tool.id}", takes`;
+    }
   }
-  return new RangeError(`Cannot ${ACTION} of ${budget} tokens: ${what} ${least}`);
+  if (least > budget) {
+    throw new RangeError(`Cannot ${ACTION} of ${budget} tokens: ${what} ${least}`);
+  }
+  return shown.flatMap((candidate) => {
+    const form = candidate.forms.at(-1);
+    return form === undefined ? [] : [{ candidate, form }];
+  });
 }
 
 /** Which form of which candidates to show: the pinned ones at least, in their order. */
-function choose(
-  candidates: readonly Candidate[],
-  room: number,
-): readonly { readonly candidate: Candidate; readonly form: Form }[] {
+function choose(candidates: readonly Candidate[], room: number): readonly Chosen[] {
   const most = candidates.length;
   const groups = candidates.map(({ forms, value, pinned }) =>
     forms.map((form): Form => ({

@@ -5,11 +5,20 @@
  * @module
  */
 
-import { checkWithoutEngine } from "../schema/mod.ts";
+import {
+  checkWithoutEngine,
+  detectDialect,
+  eachSchemaIn,
+  fragment,
+  isOldDraft,
+  KEYWORDS,
+  mapSchemasOf,
+} from "../schema/mod.ts";
 import {
   attempt,
   type Check,
   checkText,
+  checkWord,
   copyJson,
   isListOf,
   isObject,
@@ -17,6 +26,7 @@ import {
   isToolName,
   isWord,
   jsonEqual,
+  type JsonSchema,
   type JsonSchemaObject,
   makeTool,
   must,
@@ -55,11 +65,15 @@ const OPTIONS = {
   ),
   description: checkText,
   bind: checkValues,
-  rename: must(
-    "an object of names that are not empty",
-    (value): value is Record<string, string> =>
-      isObject(value) && isListOf(Object.values(value), isWord),
-  ),
+  rename: (action, value, place) => {
+    const names = checkValues(action, value, place);
+    return Object.fromEntries(
+      Object.entries(names).map(([argument, name]) => [
+        argument,
+        checkWord(action, name, `"/rename${pointerStep(argument)}"`),
+      ]),
+    );
+  },
   hide: must(
     "a list of arguments",
     (value): value is readonly string[] => isListOf(value, isWord),
@@ -115,10 +129,9 @@ const OPTIONS = {
 export function viewOf(tool: Tool, options: ViewOptions): Tool {
   const original = makeTool(tool);
   const action = `make a view of "${original.id}"`;
-  const given = isObject(options) ? options : refuse(action, "its options must be an object");
   const { name = original.name, description = original.description, ...read } = readFields(
     action,
-    given,
+    options,
     OPTIONS,
   );
   const { bind = {}, defaults = {} } = read;
@@ -130,6 +143,7 @@ export function viewOf(tool: Tool, options: ViewOptions): Tool {
   };
   checkChange(action, original.parameters, change);
   const examples = original.examples.flatMap((example) => shownExample(example, change));
+  const names = new Set(propertiesOf(original.parameters).map(([argument]) => argument));
   const fields = {
     ...original,
     id: toolId(name, original.namespace),
@@ -141,7 +155,7 @@ export function viewOf(tool: Tool, options: ViewOptions): Tool {
     view: Object.freeze({
       tool: original,
       lead: (args: unknown) => led(args as Args, change),
-      tell: (issue: Issue) => told(issue, change),
+      tell: (issue: Issue) => told(issue, change, names),
     }),
   };
   return makeTool(fields as ToolDefinition);
@@ -213,7 +227,7 @@ function checkChange(action: string, schema: JsonSchemaObject, change: Change): 
     if (other !== undefined) refuse(action, `"${other}" and "${name}" would both be "${now}"`);
     shown.set(now, name);
   }
-  const { required: _, ...single } = withoutRules(schema);
+  const { required: _, ...single } = withoutRules(linked(schema));
   const fits = attempt(action, () => checkWithoutEngine(single));
   for (const [field, values] of Object.entries({ bind, defaults })) {
     for (const [name, value] of values) {
@@ -240,9 +254,74 @@ function withoutRules(schema: JsonSchemaObject): JsonSchemaObject {
   return "dependencies" in kept ? { ...kept, dependencies: {} } : kept;
 }
 
+const REFERENCES = ["$ref", "$dynamicRef", "$recursiveRef"];
+const NAMES = ["$id", "id", "$anchor", "$dynamicAnchor", "$recursiveAnchor"];
+
+/**
+ * The same schema, in which references keep what they mean when its root is changed: if some lead to
+ * the root or into its properties, the whole moves into `$defs`, and they lead there.
+ */
+function linked(schema: JsonSchemaObject): JsonSchemaObject {
+  const dialect = detectDialect(schema);
+  const keywords = KEYWORDS[dialect];
+  const definitions = isOldDraft(dialect) ? "definitions" : "$defs";
+  const place = `#/${definitions}/tool`;
+  const leadsAnywhere = (part: JsonSchemaObject): boolean =>
+    REFERENCES.some((keyword) =>
+      keyword in part && !/^#\/(\$defs|definitions)\//.test(String(part[keyword]))
+    );
+  if (!has(schema, leadsAnywhere)) return schema;
+  const isPlaced = (part: JsonSchemaObject): boolean =>
+    [...REFERENCES, ...NAMES].some((keyword) => keyword in part);
+  const places = new Map<JsonSchema, string>();
+  eachSchemaIn(schema, keywords, (child, keyword, key) => {
+    const step = key === undefined ? [] : [String(key)];
+    // A copy would have the same names, and references to its old place.
+    if (isObject(child) && has(child, isPlaced)) {
+      places.set(child, fragment([definitions, "tool", keyword, ...step]));
+    }
+  });
+  const root = Object.entries(
+    changed(schema, (child) => places.has(child) ? { $ref: places.get(child) } : child),
+  ).filter(([keyword]) => !NAMES.includes(keyword));
+  return { ...Object.fromEntries(root), [definitions]: { tool: moved(schema) } };
+
+  function has(part: JsonSchemaObject, isWanted: (part: JsonSchemaObject) => boolean): boolean {
+    let found = isWanted(part);
+    eachSchemaIn(part, keywords, (child) => {
+      found ||= isObject(child) && has(child, isWanted);
+    });
+    return found;
+  }
+
+  /** The schema at its new place. */
+  function moved(part: JsonSchema): JsonSchema {
+    const id = isObject(part) ? part[dialect === "draft-04" ? "id" : "$id"] : undefined;
+    // What is in a document of its own refers to that.
+    if (!isObject(part) || (typeof id === "string" && !id.startsWith("#"))) return part;
+    return changed(part, moved);
+  }
+
+  /** The schema with its references led to the new place, and other schemas in it. */
+  function changed(
+    part: JsonSchemaObject,
+    change: (child: JsonSchema) => JsonSchema,
+  ): JsonSchemaObject {
+    return Object.fromEntries(
+      Object.entries(part).map(([keyword, value]) =>
+        REFERENCES.includes(keyword) && /^#(\/|$)/.test(String(value))
+          // Within one document, a recursive reference means what a plain one does.
+          ? ["$ref", place + String(value).slice(1)]
+          : [keyword, mapSchemasOf(value, keywords.get(keyword)?.shape ?? "any", change)]
+      ),
+    );
+  }
+}
+
 /** The schema that the view shows. */
-function shownSchema(schema: JsonSchemaObject, change: Change): JsonSchemaObject {
+function shownSchema(original: JsonSchemaObject, change: Change): JsonSchemaObject {
   const { defaults } = change;
+  const schema = linked(original);
   const properties: Record<string, unknown> = {};
   for (const [name, property] of propertiesOf(schema)) {
     const shown = shownName(name, change);
@@ -278,20 +357,40 @@ function led(args: Args, { bind, defaults, rename }: Change): Args {
   return result;
 }
 
-/** The issue in the view's words. What is wrong with a bound argument is not the caller's to know. */
-function told(issue: Issue, change: Change): Issue {
-  for (const name of [...change.bind.keys(), ...change.hide, ...change.rename.keys()]) {
-    const step = pointerStep(name);
-    if (issue.path !== step && !issue.path.startsWith(`${step}/`)) continue;
-    const shown = shownName(name, change);
-    if (shown === undefined) {
-      const message = "The arguments do not fit together with what this tool sets itself";
-      return { path: "", keyword: issue.keyword, expected: "other arguments", message };
-    }
-    const path = pointerStep(shown) + issue.path.slice(step.length);
-    return { ...issue, path, message: issue.message.replace(issue.path, () => path) };
+/**
+ * The issue in the view's words. What is wrong with a bound argument is not the caller's to know.
+ *
+ * @param names The arguments of the tool.
+ */
+function told(issue: Issue, change: Change, names: ReadonlySet<string>): Issue {
+  if (!changesNames(change)) return issue;
+  const { path, keyword, expected, message } = issue;
+  const name = [...names].find((one) => `${path}/`.startsWith(`${pointerStep(one)}/`));
+  const shown = name === undefined ? undefined : shownName(name, change);
+  if (name !== undefined && shown !== undefined) {
+    const place = pointerStep(shown) + path.slice(pointerStep(name).length);
+    return { ...issue, path: place, message: message.replace(path, () => place) };
   }
-  return issue;
+  // A rule of the tool's own says what it wants in words of its own.
+  if (name === undefined && keyword === "custom") return issue;
+  const inWords = new Map([...names].map((one) => {
+    const now = shownName(one, change);
+    return [JSON.stringify(one), now && JSON.stringify(now)];
+  }));
+  // A rule over all arguments is told if all that it names is shown. Other words in quotes may be
+  // bound values, and paths those of bound arguments.
+  const quoted = /"(?:[^"\\]|\\.)*"/g;
+  const tells = path === "" && !/\s\//.test(message) &&
+    (message.match(quoted) ?? []).every((word) => inWords.get(word) !== undefined);
+  if (tells) {
+    const [expectedNow = "", messageNow = ""] = [expected, message].map((text) =>
+      text.replace(quoted, (word) => inWords.get(word) ?? word)
+    );
+    return { path, keyword, expected: expectedNow, message: messageNow };
+  }
+  const isSet = change.bind.size + change.hide.size > 0;
+  const why = `The arguments do not fit together${isSet ? " with what this tool sets itself" : ""}`;
+  return { path: "", keyword, expected: "other arguments", message: why };
 }
 
 /** The example in the view's words; none where the view cannot say it. */

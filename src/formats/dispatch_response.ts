@@ -7,10 +7,12 @@
 import {
   type Answers,
   clip,
+  isObject,
   isSuspended,
   type Question,
   refuse,
   refuseOthers,
+  type ToolCallError,
   ToolResult,
 } from "../tool/mod.ts";
 import { decodeCalls, type DecodedCall, type RoutedCall } from "./decode.ts";
@@ -57,6 +59,8 @@ export interface WaitingTurnCall {
   readonly wireName: string;
   readonly questions: readonly Question[];
   readonly ticket: string;
+  /** Why it could not be continued just now. Its ticket is still good. */
+  readonly error?: ToolCallError;
 }
 
 /** A turn. JSON: it may be kept while its calls wait, and continued in another process. */
@@ -164,7 +168,8 @@ export async function dispatchCalls<Like extends TargetLike, Context = unknown>(
 
 /**
  * Continues the calls of a turn that wait for answers, in this process or another one with the same
- * tickets. Calls without an answer go on waiting.
+ * tickets. Calls without an answer go on waiting, and so do those that cannot be continued now because
+ * a store is out of reach or too many calls run: give their answers again later.
  *
  * @example Usage
  * ```ts
@@ -213,24 +218,50 @@ export async function resumeTurn<Like extends TargetLike, Context = unknown>(
   const { dispatcher, names, context } = checkOptions(options);
   const { calls } = turn;
   const results = [...turn.results];
+  checkTurnAnswers(turn, answers);
   const places: number[] = [];
   const resumed: { readonly ticket: string; readonly answers: Answers }[] = [];
   results.forEach((result, place) => {
     const callId = calls[place]?.callId ?? "";
     const given = Object.hasOwn(answers, callId) ? answers[callId] : undefined;
     if (!isSuspended(result) || given === undefined) return;
-    checkAnswers(callId, result.questions, given);
     places.push(place);
     resumed.push({ ticket: result.ticket, answers: given });
   });
   const answered = resumed.length === 0
     ? []
     : await dispatcher.dispatchAll(resumed, ...(context === undefined ? [] : [context]));
+  const errors = new Map<number, ToolCallError>();
   places.forEach((place, index) => {
     const result = answered[index];
-    if (result !== undefined) results[place] = result;
+    if (result === undefined) return;
+    // Nothing has run, and the ticket is good: the call waits on, and may be answered again.
+    if (!result.ok && isPassing(result.error)) errors.set(place, result.error);
+    else results[place] = result;
   });
-  return turnOf(target, calls, results, names);
+  return turnOf(target, calls, results, names, errors);
+}
+
+/** Whether a call was not continued because that cannot be done now. */
+function isPassing({ code, retryable }: ToolCallError): boolean {
+  return retryable && (code === "unavailable" || code === "overloaded");
+}
+
+function checkTurnAnswers(
+  { calls, results }: Pick<Turn, "calls" | "results">,
+  answers: TurnAnswers,
+): void {
+  if (!isObject(answers)) refuse("resume the turn", "the answers must be an object");
+  for (const [callId, given] of Object.entries(answers)) {
+    const action = `resume the call ${JSON.stringify(clip(callId))}`;
+    // Calls may share an id.
+    const meant = results.filter((_, place) => calls[place]?.callId === callId);
+    if (meant.length === 0) refuse(action, "the turn has no call with that id");
+    if (!isObject(given)) refuse(action, "its answers must be an object");
+    for (const result of meant) {
+      if (isSuspended(result)) checkAnswers(callId, result.questions, given);
+    }
+  }
 }
 
 function checkAnswers(callId: string, questions: readonly Question[], answers: Answers): void {
@@ -252,6 +283,7 @@ function turnOf<Like extends TargetLike>(
   calls: readonly DecodedCall[],
   results: readonly ToolResult[],
   names: ExportNames,
+  errors?: ReadonlyMap<number, ToolCallError>,
 ): Turn<MessageOf<Like>> {
   const suspended: WaitingTurnCall[] = [];
   const answered: DecodedCall[] = [];
@@ -261,7 +293,11 @@ function turnOf<Like extends TargetLike>(
     const result = results[index] as ToolResult;
     if (isSuspended(result)) {
       const { questions, ticket } = result;
-      suspended.push({ callId: call.callId, wireName: call.wireName, questions, ticket });
+      const error = errors?.get(index);
+      suspended.push({
+        ...{ callId: call.callId, wireName: call.wireName, questions, ticket },
+        ...(error && { error }),
+      });
     } else {
       answered.push(call);
       given.push(result);

@@ -90,7 +90,7 @@ const FIELDS = {
  * @throws {TypeError} If one is unknown or wrong.
  */
 export function checkExportOptions(options: ExportOptions): void {
-  readFields("export the tools", { ...options }, FIELDS, (field) => field);
+  readFields("export the tools", options, FIELDS, (field) => field);
 }
 
 /** Which part of a tool a loss is in: its `parameters`, its `returns`, or another field. */

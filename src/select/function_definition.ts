@@ -83,7 +83,6 @@ export class FunctionDefinition {
    * @throws {TypeError} If a field is unknown or wrong. The message names it.
    */
   constructor(fields: Partial<FunctionDefinitionJson> = {}) {
-    if (!isObject(fields)) refuse(ACTION, "its fields must be an object");
     const { name = "", description = "", parameters = NO_PARAMETERS } = readFields(
       ACTION,
       fields,

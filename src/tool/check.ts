@@ -162,11 +162,12 @@ export function refuseOthers(
  */
 export function readFields<Checks extends { readonly [field: string]: Check }>(
   action: string,
-  object: { readonly [field: string]: unknown },
+  object: object,
   checks: Checks,
   place: (field: string) => string = (field) => `"/${field}"`,
   hint?: FieldHint,
 ): ReadFields<Checks> {
+  if (!isObject(object)) refuse(action, "its options must be an object");
   refuseOthers(action, object, Object.keys(checks), hint);
   const read: Record<string, unknown> = {};
   for (const [field, check] of Object.entries(checks)) {

@@ -69,7 +69,15 @@ export type {
   TextBlock,
   ToolContent,
 } from "./content.ts";
-export { cleanText, clip, describe, describeThrown, fnv1a, isWithinEdits } from "./text.ts";
+export {
+  argumentsText,
+  cleanText,
+  clip,
+  describe,
+  describeThrown,
+  fnv1a,
+  isWithinEdits,
+} from "./text.ts";
 export {
   canonicalJson,
   copyJson,

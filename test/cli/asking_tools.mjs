@@ -21,4 +21,27 @@ export const tools = [
       return answer;
     },
   },
+  {
+    name: "tidy",
+    description: "Asks two things at once.",
+    risk: "safe",
+    async execute(_params, { ask }) {
+      const approval = (message) => ask(message, { kind: "approval", message });
+      const answers = await Promise.all([approval("list"), approval("erase")]);
+      return answers.map(({ action }) => action);
+    },
+  },
+  {
+    name: "rm",
+    description: "Removes a file, and wants approval.",
+    risk: "high",
+    requiresApproval: true,
+    parameters: {
+      type: "object",
+      properties: { path: { type: "string" } },
+      required: ["path"],
+      additionalProperties: true,
+    },
+    execute: () => "removed",
+  },
 ];

@@ -11,6 +11,7 @@ import { type Program, startProgram } from "../../examples/testing.ts";
 import { importMcpServer } from "../../src/adapters/mcp/mod.ts";
 import { ToolDispatcher, ToolRegistry } from "../../src/adapters/typebox/mod.ts";
 import { maybe } from "../support/skip.ts";
+import { plue } from "./support.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 const folder = mkdtempSync(join(tmpdir(), "plue-command-"));
@@ -235,6 +236,63 @@ for (const [name, command, ...args] of RUNTIMES) {
       terminal.type(`${DOWN}${ENTER}`);
       assertEquals(await terminal.ended, 0);
       assertMatch(terminal.text(), /"action": "decline"\r\n\}\r\n$/);
+    });
+
+    test("asks there what a tool of a service wants to know", async () => {
+      const controller = new AbortController();
+      let heard = (_text: string): void => {};
+      const printed = new Promise<string>((resolve) => heard = resolve);
+      const served = plue(["serve", ASKING, "--port", "0", "--no-watch", "--json"], {
+        ...{ controller, heard },
+      });
+      const { url } = JSON.parse(await printed);
+      await using terminal = inTerminal(["call", "-f", url, "book"]);
+      await terminal.shown(/book asks: Which table\?[^]*Decline/);
+      terminal.type(ENTER);
+      await terminal.shown(/seats: How many people/);
+      terminal.type(`2${ENTER}`);
+      await terminal.shown(/place: Where[^]*outside/);
+      terminal.type(`${DOWN}${ENTER}`);
+      await terminal.shown(/quiet: Away from the music/);
+      terminal.type("y");
+      assertEquals(await terminal.ended, 0);
+      assertMatch(terminal.text(), /"seats": 2,\r\n +"place": "outside"/);
+      controller.abort();
+      assertEquals((await served).code, 0);
+    });
+
+    test("asks one thing after the other, though the tool asks both at once", async () => {
+      await using terminal = inTerminal(["call", "-f", ASKING, "tidy"]);
+      await terminal.shown(/list\n?[^]*No/);
+      assertEquals(terminal.text().includes("erase"), false);
+      terminal.type("y");
+      await terminal.shown(/erase[^]*No/);
+      terminal.type("n");
+      assertEquals(await terminal.ended, 0);
+      assertMatch(terminal.text(), /\[\s+"accept",\s+"decline"\s+\]\r\n$/);
+    });
+
+    test("hides no end of the arguments that are approved", async () => {
+      const long = ["--path", `${"x".repeat(3_000)}/../secret`];
+      await using terminal = inTerminal(["call", "-f", ASKING, "rm", ...long]);
+      await terminal.shown(/"path":"x+[^]*more[^]*characters[^]*\.\.\/secret"[^]*No/);
+      terminal.type("n");
+      assertEquals(await terminal.ended, 12);
+      const many = Object.fromEntries(Array.from({ length: 500 }, (_, i) => [`key${i}`, i]));
+      const words = ["call", "-f", ASKING, "rm", JSON.stringify({ path: "x", ...many })];
+      await using refusing = inTerminal(words);
+      assertEquals(await refusing.ended, 16);
+      assertMatch(refusing.text(), /too long to be shown, so you are not asked[^]*Add --yes/);
+    });
+
+    test("asks in a terminal that does not know its width", async () => {
+      await using terminal = openTerminal([
+        ...["sh", "-c", 'stty cols 0 && exec "$@"', "sh"],
+        ...[command, ...args, COMMAND, "call", "-f", TOOLS, "launch"],
+      ]);
+      await terminal.shown(/Run the tool "launch"\?[^]*No/);
+      terminal.type("y");
+      assertEquals(await terminal.ended, 0);
     });
 
     test("draws a bar in a terminal, with what the tool sends above it", async () => {

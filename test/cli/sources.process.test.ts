@@ -204,6 +204,39 @@ describe("a plue service", () => {
     assertStringIncludes(stderr, '{"counted":2}\n');
   });
 
+  it("asks here what its tools ask, also those that run as tasks", async () => {
+    const asking = await files.write(
+      `remote.mjs`,
+      `import { ToolRegistry } from ${MOD};
+      const define = (name, more) => ({ name, description: "A tool of this test.", ...more });
+      const ask = async (_, { ask, progress }) => {
+        progress(1, 2, "looked");
+        const { action } = await ask("plue", { kind: "approval", message: "Really?" });
+        return "it was: " + action;
+      };
+      export const registry = new ToolRegistry({ tools: [
+        define("approved", { requiresApproval: true, execute: () => "ran" }),
+        define("asks", { execute: ask }),
+        define("task", { execution: "task", execute: ask }),
+      ] });
+      export const dispatch = { approve: "ask" };`,
+    );
+    await using served = await service([asking]);
+    const call = async (...words: readonly string[]): Promise<readonly [number, string]> => {
+      const { code, stdout } = await plue(["call", "-f", served.url, ...words]);
+      return [code, stdout];
+    };
+    assertEquals(await call("--yes", "approved"), [0, "ran\n"]);
+    assertEquals(await call("--yes", "asks"), [0, "it was: accept\n"]);
+    assertEquals(await call("--yes", "task"), [0, "it was: accept\n"]);
+    for (const name of ["approved", "asks", "task"]) {
+      const { code, stderr } = await plue(["call", "-f", served.url, name]);
+      assertEquals(code, 22, stderr);
+      assertStringIncludes(stderr, "it asks a question, and its caller cannot be asked");
+      assertStringIncludes(stderr, "Call it on a terminal, where you are asked");
+    }
+  });
+
   it("fails as it fails there", async () => {
     await using served = await service();
     const { code, stderr } = await plue(["call", "-f", served.url, "fail"]);

@@ -1,5 +1,5 @@
 import { describe, it } from "bun:test";
-import { assertEquals, assertStringIncludes } from "@std/assert";
+import { assertEquals, assertMatch } from "@std/assert";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -19,12 +19,12 @@ async function folder() {
   return {
     path,
     ran: async () => (await readFile(ran, "utf8")).trim().split("\n"),
-    async serve() {
+    async serve(env: Readonly<Record<string, string>> = {}) {
       const program = startProgram(process.execPath, [
         ...RUN,
         ...["src/cli/main.ts", "serve", "test/cli/state_tools.mjs", "--no-watch"],
         ...["--port", "0", "--state", join(path, "state")],
-      ], { RAN: ran });
+      ], { RAN: ran, ...env });
       const [, url = ""] = await program.printed(/ on (http:\S+)\n/);
       return {
         program,
@@ -81,15 +81,34 @@ describe("plue serve --state", () => {
     assertEquals(await state.ran(), ["pay", "look", "look", "erase", "erase"]);
   }, 60_000);
 
+  it("remembers wrong tokens after it was killed", async () => {
+    await using state = await folder();
+    const env = { PLUE_TOKEN: "the-right-token-of-the-test" };
+    const wrong = { authorization: "Bearer wrong" };
+    await using first = await state.serve(env);
+    let status = 401;
+    while (status === 401) ({ status } = await first.ask("GET", "/tools", undefined, wrong));
+    assertEquals(status, 429);
+    await first.kill();
+
+    await using second = await state.serve(env);
+    assertEquals((await second.ask("GET", "/tools", undefined, wrong)).status, 429);
+  }, 60_000);
+
   it("says what is wrong with a state that it cannot use", async () => {
     await using state = await folder();
     await writeFile(join(state.path, "file"), "");
-    await using program = startProgram(process.execPath, [
-      ...RUN,
-      ...["src/cli/main.ts", "serve", "test/cli/state_tools.mjs", "--no-watch"],
-      ...["--port", "0", "--state", join(state.path, "file", "state")],
-    ], { RAN: join(state.path, "ran") });
-    assertEquals((await program.ended).code, 1);
-    assertStringIncludes(program.output.stderr, "ENOTDIR");
+    for (const place of ["file", "file/state"]) {
+      await using program = startProgram(process.execPath, [
+        ...RUN,
+        ...["src/cli/main.ts", "serve", "test/cli/state_tools.mjs", "--no-watch"],
+        ...["--port", "0", "--state", join(state.path, place)],
+      ], { RAN: join(state.path, "ran") });
+      assertEquals((await program.ended).code, 1);
+      assertMatch(
+        program.output.stderr,
+        /Cannot keep the state in ".*file.*": it must be a folder/,
+      );
+    }
   }, 60_000);
 });

@@ -131,8 +131,10 @@ for (const sanitizer of ["thread", "address,undefined"]) {
           join(programs, "suite"),
           "tools",
           "tools_restarts",
+          "tools_shutdown",
           "questions",
           "notices",
+          "log_left",
           "submit_restarts",
         ],
         {

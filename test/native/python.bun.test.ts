@@ -53,10 +53,11 @@ describe("the package for Python", () => {
   });
 
   test("is packed into a wheel that brings libplue along", async () => {
-    const wheel = (await python([join(PACKAGE, "build_wheel.py"), folder])).trim();
+    const wheels = join(folder, "dist");
+    const wheel = (await python([join(PACKAGE, "build_wheel.py"), wheels])).trim();
     const installed = join(folder, "installed");
     // An installer unpacks a wheel, and does nothing else with this one.
-    await python(["-m", "zipfile", "-e", join(folder, wheel), installed]);
+    await python(["-m", "zipfile", "-e", join(wheels, wheel), installed]);
     const script = `import plue; print(plue.__file__, plue.call("echo", {"from": "a wheel"}))`;
     const output = await python(["-c", script], { PYTHONPATH: installed, PLUE_LIBRARY: "" });
     assertEquals(output, `${installed}/plue/__init__.py {'from': 'a wheel'}\n`);

@@ -281,6 +281,33 @@ describe("the sidecar", () => {
     },
   );
 
+  withLibrary(
+    "tells of an exception that nothing catches in a line, on every runtime",
+    async () => {
+      for (const { name, file } of SIDECARS) {
+        const calls = ["whisper", "{}", "late", "{}"];
+        const { lines, stderr } = await host(join(MODULES, "late.ts"), {}, calls, file);
+        const failure = JSON.parse(lines.at(-1)?.replace("late ", "") ?? "");
+        assertEquals(failure.error, "runtime_crashed", name);
+        assertMatch(
+          failure.message,
+          /^The tool process ended: TypeError: late boom \(late\.ts:18:\d+\)$/,
+        );
+        for (const text of ["a secret of another call", "late boom"]) {
+          assertStringIncludes(stderr, text);
+        }
+      }
+    },
+  );
+
+  withLibrary("prints the lines of the log that the host has not taken", async () => {
+    const outcome = await suite(onBun, "log_left");
+    assertEquals(outcome.code, 0, said(outcome));
+    const lines = outcome.stderr.split("\n");
+    const left = ["left two", "left three", "shut down one", "shut down two"];
+    assertEquals(left.filter((line) => !lines.includes(line)), [], outcome.stderr);
+  });
+
   withLibrary("runs the workspace tools, with their transactions", async () => {
     const workspace = mkdtempSync(join(folder, "workspace-"));
     const module = join(ROOT, "examples", "workspace", "mod.ts");

@@ -277,12 +277,32 @@ export const HOOK_CASES: Readonly<Record<string, HookCase>> = {
     run: (onQuestion) => call({ tool: ASKING, context: { onQuestion } }),
   },
   "TicketSealer.seal": {
-    right: "input_unavailable",
+    right: "unavailable",
     run: (seal) => resumed({ sealer: { ...SEALER, seal } }),
   },
   "TicketSealer.open": {
     right: "unavailable",
     run: (open) => resumed({ sealer: { ...SEALER, open } }),
+  },
+  "TicketSealer.use": {
+    right: {
+      throws: "unavailable",
+      rejects: "unavailable",
+      hangs: "unavailable",
+      "answers nonsense": "done",
+    },
+    run: (use) => resumed({ sealer: { ...SEALER, use } }),
+  },
+  "TicketSealer.use()": {
+    // What ended the call stays its result.
+    right: "unavailable",
+    run: (release) => {
+      let asked = 0;
+      return resumed({
+        sealer: { ...SEALER, use: () => Promise.resolve(release) },
+        tool: { isAvailable: () => asked++ === 0 },
+      });
+    },
   },
   "CallStore.create": {
     right: {
@@ -812,7 +832,7 @@ async function resumed(
 async function statusOfTask(options: CallTasksOptions): Promise<string> {
   const ended = Promise.withResolvers<void>();
   const registry = new ToolRegistry({ tools: [{ ...WAIT, execute: () => ended.resolve() }] });
-  const tasks = callTasks({ leaseMs: 60, ...options });
+  const tasks = callTasks({ leaseMs: 3_000, ...options });
   const task = await tasks.start(new ToolDispatcher(registry, SHORT), { name: "t" });
   await ended.promise;
   await new Promise((resolve) => setTimeout(resolve, 1));

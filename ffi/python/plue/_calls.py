@@ -12,7 +12,17 @@ from typing import Any
 from weakref import WeakSet
 
 from ._errors import ToolError
-from ._native import DONE, METADATA, Context, Handles, last_error, library, text, to_json
+from ._native import (
+    DONE,
+    METADATA,
+    Context,
+    Handles,
+    last_error,
+    library,
+    milliseconds,
+    text,
+    to_json,
+)
 
 EventCallback = Callable[[Any], object]
 
@@ -99,7 +109,7 @@ class _AsyncCall:
                     self.future.set_result((status, answer))
                 elif self._on_event is not None:
                     self._on_event(json.loads(answer))
-            except Exception as error:
+            except BaseException as error:
                 self._signal.abort("the callback for its events raised an exception")
                 self.future.set_exception(error)
 
@@ -260,7 +270,9 @@ def dispatch(timeout: float | None = None) -> int:
     :param timeout: how long to wait where nothing has happened, in seconds; ``None`` is for ever
     :returns: how many callbacks were called
     """
-    count: int = library().plue_events_dispatch(-1 if timeout is None else round(timeout * 1000))
+    longest = 0x7FFFFFFF
+    timeout_ms = -1 if timeout is None else milliseconds(timeout, "timeout", 0, longest)
+    count: int = library().plue_events_dispatch(timeout_ms)
     if count < 0:
         raise last_error()
     return count

@@ -157,6 +157,15 @@ def text(value: str | None, what: str) -> bytes | None:
         raise InvalidArgumentError(f"Cannot pass {what}: it has a lone surrogate") from error
 
 
+def milliseconds(seconds: float, what: str, least: int, most: int) -> int:
+    """A time as C takes it: what does not fit would be another time."""
+    if not least <= seconds * 1000 <= most:
+        raise InvalidArgumentError(
+            f"Cannot take {what}: it must be {least / 1000} to {most / 1000} seconds, not {seconds}"
+        )
+    return round(seconds * 1000)
+
+
 def to_json(value: Any) -> bytes:
     """JSON as every parser takes it: NaN and infinity are a ValueError."""
     return json.dumps(value, allow_nan=False, separators=(",", ":")).encode()

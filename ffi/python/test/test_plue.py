@@ -142,6 +142,17 @@ class CallingAsync(unittest.IsolatedAsyncioTestCase):
         with self.assertRaisesRegex(KeyError, "mine"):
             await plue.call_async("hold", on_event=refuse)
 
+    def test_raises_the_exit_that_the_callback_asked_for(self):
+        # The loop lets it through, so that this takes a loop of its own.
+        def leave(event):
+            raise SystemExit(3)
+
+        async def hold():
+            await plue.call_async("hold", on_event=leave)
+
+        with self.assertRaises(SystemExit):
+            asyncio.new_event_loop().run_until_complete(hold())
+
     async def test_aborts_the_call_of_a_cancelled_task(self):
         began, aborted = asyncio.Event(), asyncio.Event()
 
@@ -345,6 +356,15 @@ class Living(unittest.TestCase):
         plue.init(call_timeout=0.05)
         with self.assertRaises(plue.ToolTimeoutError):
             plue.call("hold")
+
+    def test_refuses_times_that_c_would_take_for_others(self):
+        for option in ["start_timeout", "abort_grace", "call_timeout"]:
+            for seconds in [0, -1, 5e6, float("inf"), float("nan")]:
+                with self.assertRaisesRegex(plue.InvalidArgumentError, option):
+                    plue.init(**{option: seconds})
+        for seconds in [-1, 3e6, float("nan")]:
+            with self.assertRaisesRegex(plue.InvalidArgumentError, "timeout"):
+                plue.dispatch(seconds)
 
     def test_says_which_option_is_wrong(self):
         plue.init(config={"colour": 1})

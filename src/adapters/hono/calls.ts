@@ -4,7 +4,7 @@
  * @module
  */
 
-import type { CallTasks, TaskState } from "../../execute/durable/mod.ts";
+import type { CallTasks, TaskOwner, TaskState } from "../../execute/durable/mod.ts";
 import type { DispatchContext } from "../../execute/mod.ts";
 import { type Answers, isObject, pointerStep } from "../../tool/mod.ts";
 import {
@@ -12,6 +12,7 @@ import {
   frame,
   json,
   type Problem,
+  ProblemError,
   problemOfFailure,
   problemResponse,
   readCallIds,
@@ -45,18 +46,17 @@ export const continueCall: RouteAnswer = async (request, c) => {
 
 async function answerTask(request: ToolRequest, id: string, answers: Answers): Promise<Response> {
   const { server: { tasks }, caller: { principal }, dispatcher } = request;
-  const answer = await tasks?.answer(dispatcher, id, answers, { principal });
+  const answer = await reached(request, tasks?.answer(dispatcher, id, answers, { principal }));
   if (answer === undefined) return problemResponse(noSuchTask(id));
   return "id" in answer ? json(answer, 202) : problemResponse(problemOfFailure(answer, id));
 }
 
 /** A task as it is, or a stream of its states until it has ended. */
 export const showCall: RouteAnswer = async (request, c) => {
-  const { raw, server, caller: { principal } } = request;
+  const { raw, server: { tasks } } = request;
   refuseQuery(raw.url);
   const id = c.req.param("id") ?? "";
-  const { tasks } = server;
-  const task = await tasks?.get(id, { principal });
+  const task = await reached(request, tasks?.get(id, ownerIn(request)));
   if (tasks === undefined || task === undefined) return problemResponse(noSuchTask(id));
   return raw.method !== "HEAD" && wantsStream(raw.headers)
     ? followTask(request, tasks, task)
@@ -68,7 +68,7 @@ function followTask(request: ToolRequest, tasks: CallTasks, { id }: TaskState): 
   const release = server.streams.take(principal);
   if (release === undefined) return problemResponse(TOO_MANY);
   const controller = new AbortController();
-  const states = tasks.follow(id, { principal, signal: controller.signal });
+  const states = tasks.follow(id, { ...ownerIn(request), signal: controller.signal });
   let count = 0;
   const { response, ended } = eventStream({
     async next() {
@@ -88,16 +88,21 @@ function followTask(request: ToolRequest, tasks: CallTasks, { id }: TaskState): 
 }
 
 /** Cancels a task. */
-export const cancelCall: RouteAnswer = async ({ raw, server, caller: { principal } }, c) => {
+export const cancelCall: RouteAnswer = async (request, c) => {
+  const { raw, server } = request;
   refuseQuery(raw.url);
   if (server.executionClosed !== undefined) return problemResponse(server.executionClosed);
   const id = c.req.param("id") ?? "";
-  const task = await server.tasks?.cancel(id, { principal });
+  const task = await reached(request, server.tasks?.cancel(id, ownerIn(request)));
   return task === undefined ? problemResponse(noSuchTask(id)) : json(task);
 };
 
-/** The caller's tasks, the newest first. */
-export const listCalls: RouteAnswer = async ({ raw, server, caller: { principal } }) => {
+/**
+ * The caller's tasks, the newest first. None for callers without a name: they are one for the server,
+ * and only who has the id of a task may see it.
+ */
+export const listCalls: RouteAnswer = async (request) => {
+  const { raw, server: { tasks }, caller: { principal } } = request;
   const query = new URL(raw.url).searchParams;
   for (const name of query.keys()) {
     if (name !== "limit" && name !== "cursor") {
@@ -114,11 +119,32 @@ export const listCalls: RouteAnswer = async ({ raw, server, caller: { principal 
   if (cursor !== null && !/^[\w-]{1,64}$/.test(cursor)) {
     throw new RequestError("Cannot read the query: cursor must be the nextCursor of a page");
   }
-  return json(
-    await server.tasks?.list({ principal, limit, ...(cursor !== null && { cursor }) }) ??
-      { tasks: [] },
-  );
+  const options = { ...ownerIn(request), limit, ...(cursor !== null && { cursor }) };
+  const listed = principal === undefined ? undefined : tasks?.list(options);
+  return json(await reached(request, listed) ?? { tasks: [] });
 };
+
+/** Whose tasks a request is about: those of tools that its caller sees. */
+function ownerIn({ caller: { principal }, toolset }: ToolRequest): TaskOwner {
+  return { principal, toolset };
+}
+
+/** Waits for the store of the tasks. */
+async function reached<T>({ server }: ToolRequest, work: Promise<T> | undefined): Promise<
+  T | undefined
+> {
+  try {
+    return await work;
+  } catch (error) {
+    server.log(error);
+    throw new ProblemError({
+      status: 503,
+      code: "unavailable",
+      detail: "Cannot reach the tasks now; try again later",
+      retryable: true,
+    });
+  }
+}
 
 function noSuchTask(id: string): Problem {
   return {

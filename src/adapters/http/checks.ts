@@ -47,5 +47,5 @@ export function checkOptions<Checks extends { readonly [option: string]: Check }
   options: object,
   checks: Checks,
 ): ReadFields<Checks> {
-  return readFields(action, { ...options }, checks, (name) => `its option ${name}`);
+  return readFields(action, options, checks, (name) => `its option ${name}`);
 }

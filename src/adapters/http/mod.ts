@@ -67,6 +67,7 @@ export {
   noSuchTool,
   type Problem,
   type ProblemCode,
+  ProblemError,
   problemOfFailure,
   problemResponse,
   RequestError,

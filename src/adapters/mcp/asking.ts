@@ -21,7 +21,14 @@ import {
   type ToolFailure,
   ToolResult,
 } from "../../tool/mod.ts";
-import { answerOf, capabilitiesFor, hasOneField, missingOf, requestOf } from "./questions.ts";
+import {
+  answerOf,
+  capabilitiesFor,
+  hasOneField,
+  missingOf,
+  requestOf,
+  UnaskableError,
+} from "./questions.ts";
 
 /** What a request says of the questions that its client can be asked, and of its answers. */
 export interface ClientInput {
@@ -57,6 +64,8 @@ export class CallQuestions {
   /** What the client cannot be asked, and what it would have to declare. */
   #unasked: readonly Question[] = NONE;
   #missing: ClientCapabilities | undefined;
+  /** Why no client could be asked the last of the questions that MCP has no form for. */
+  #unaskable: UnaskableError | undefined;
 
   constructor(input: ClientInput, isModern: boolean) {
     this.#input = input;
@@ -90,7 +99,7 @@ export class CallQuestions {
    */
   async answer(question: Question, signal: AbortSignal): Promise<Answer | undefined | null> {
     const { declared, ask, responses, state } = this.#input;
-    const request = requestOf(question);
+    const request = this.#requestOf(question);
     const missing = missingOf(capabilitiesFor(request), declared);
     if (missing !== undefined) this.#missing = { ...this.#missing, ...missing };
     else if (this.#isModern) {
@@ -105,6 +114,15 @@ export class CallQuestions {
     }
     this.#unasked = [...this.#unasked, question];
     return null;
+  }
+
+  #requestOf(question: Question): InputRequest {
+    try {
+      return requestOf(question);
+    } catch (error) {
+      if (error instanceof UnaskableError) this.#unaskable = error;
+      throw error;
+    }
   }
 
   /** The result of a suspended call: its questions, and what the client sends back with the answers. */
@@ -123,6 +141,10 @@ export class CallQuestions {
    * @throws {ProtocolError} If the protocol has an error for it.
    */
   unanswered(failure: ToolFailure): ToolFailure {
+    const { error: { code }, durationMs } = failure;
+    if (this.#unaskable !== undefined) {
+      return ToolResult.error(code, this.#unaskable.message, { durationMs });
+    }
     if (this.#unasked.length === 0) return failure;
     if (this.#isModern) {
       throw new MissingRequiredClientCapabilityError({ requiredCapabilities: this.#missing ?? {} });
@@ -142,7 +164,6 @@ export class CallQuestions {
     const asked = this.#unasked.map(({ message, url }) =>
       JSON.stringify(message) + (url === undefined ? "" : ` (visit ${url}, then call again)`)
     );
-    const { error: { code }, durationMs } = failure;
     const why = `The call needs an answer to ${asked.join(" and ")}, and this client cannot be ` +
       "asked here: use one of MCP 2026-07-28, or one that offers elicitation to a server that " +
       "keeps its session";

@@ -114,7 +114,8 @@ export async function callTool(
     if (code === "ticket_refused") {
       throw new ProtocolError(ProtocolErrorCode.InvalidParams, message, REFUSED_STATE);
     }
-    return write(list, call, code === "input_unavailable" ? questions.unanswered(result) : result);
+    const isUnanswered = code === "input_unavailable" || code === "approval_required";
+    return write(list, call, isUnanswered ? questions.unanswered(result) : result);
   } finally {
     running.end();
   }

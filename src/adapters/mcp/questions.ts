@@ -15,6 +15,7 @@ import {
 } from "@modelcontextprotocol/server";
 import {
   type Answer,
+  argumentsText,
   clip,
   isObject,
   type JsonSchemaObject,
@@ -105,6 +106,9 @@ export class UnaskableError extends TypeError {}
 export function requestOf(question: Question): InputRequest {
   const { key, kind, url, schema } = question;
   const message = messageOf(question);
+  if (message === undefined) {
+    throw new UnaskableError(`${cannotAsk(key)}: the call's arguments are too long to be shown`);
+  }
   if (kind === "authorization") {
     if (url === undefined) throw new UnaskableError(`${cannotAsk(key)}: it has no URL`);
     return inputRequired.elicitUrl({ message, url });
@@ -147,16 +151,21 @@ function cannotAsk(key: string): string {
   return `Cannot ask ${JSON.stringify(key)}`;
 }
 
-function messageOf({ kind, message, arguments: args, issues = [] }: Question): string {
+/** The words of a question; `undefined` if the arguments that it is about cannot be shown. */
+function messageOf(
+  { kind, message, arguments: args, issues = [] }: Question,
+): string | undefined {
   const shown = kind === "approval" && args !== undefined
-    ? `\n\n${clip(JSON.stringify(args, undefined, 2), MAX_ARGUMENTS)}`
+    ? argumentsText(args, MAX_ARGUMENTS, 2)
     : "";
+  if (shown === undefined) return undefined;
+  const about = shown && `\n\n${shown}`;
   const wrong = issues.length === 0
     ? ""
     : `\n\nThe last answer did not fit: ${
       issues.map(({ path, message }) => `${path}: ${message}`).join("; ")
     }`;
-  return `${message}${shown}${wrong}`;
+  return `${message}${about}${wrong}`;
 }
 
 /**

@@ -151,16 +151,15 @@ export interface TaskRequest {
 /** Answers the methods about tasks. A task that is another caller's is not found. */
 export function serveTasks(server: Server, { request, tasks, write }: TaskRequest): void {
   const { dispatcher, caller: { principal }, toolset } = request;
-  const { behind } = toolset.bridge ?? { behind: toolset };
   server.registerCapabilities(TASKS_CAPABILITY);
 
   const declared = (): ClientCapabilities => server.getClientCapabilities() ?? {};
 
   async function find(taskId: string): Promise<TaskState> {
     requireTasks(declared());
-    const task = await tasks.get(taskId, { principal });
     // A caller that no longer sees the tool sees no result of it either.
-    if (task !== undefined && behind.get(task.tool) !== undefined) return task;
+    const task = await tasks.get(taskId, { principal, toolset });
+    if (task !== undefined) return task;
     throw new ProtocolError(
       ProtocolErrorCode.InvalidParams,
       "Cannot find the task: this caller has none with that id, or its time is over",

@@ -204,6 +204,11 @@ export class HostBridge {
     if (this.#list(tools)) this.#replies.hello(this.#configuration, this.#options.runtime);
   }
 
+  /** Tells the host that the tools cannot be offered any more: its calls fail with the message. */
+  giveUp(message: string): void {
+    this.#refuse(new Error(message));
+  }
+
   #refuse(error: unknown): void {
     const refusal = refusalOf(error);
     this.#tools = refusal;
@@ -311,8 +316,9 @@ export class HostBridge {
           this.#functions.ask(id, { ...question, tool: tool.id }, signal),
       };
     }
-    // Only its own tools have to know which call of the host it is.
-    if (!isCall || this.#functions.has(name)) {
+    // Its own tools have to know which call of the host it is. A name may lead to one of them: it can
+    // be an alias, or the bridge's.
+    if (!isCall || !this.#functions.isEmpty) {
       context = { ...context, services: { [HOST_CALL]: id } };
     }
     const answer: Promise<ToolResult | Refusal> = isCall

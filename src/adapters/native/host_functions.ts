@@ -61,7 +61,6 @@ export class HostFunctions {
   readonly #definitions: Map<number, ToolDefinition> = new Map();
   /** The ids of those that are registered, by the host's numbers. */
   readonly #registered: Map<number, string> = new Map();
-  readonly #ids: Set<string> = new Set();
   readonly #invocations: Map<number, Invocation> = new Map();
   #registry: ToolRegistry | undefined;
   #lastInvocation = 0;
@@ -97,9 +96,7 @@ export class HostFunctions {
     const id = this.#registered.get(number);
     this.#registered.delete(number);
     this.#definitions.delete(number);
-    if (id === undefined) return;
-    this.#ids.delete(id);
-    this.#registry?.unregisterTool(id);
+    if (id !== undefined) this.#registry?.unregisterTool(id);
   }
 
   /** Registers the tools in a registry, and takes them out of the one before. */
@@ -107,7 +104,6 @@ export class HostFunctions {
     if (registry === this.#registry) return;
     for (const id of this.#registered.values()) this.#registry?.unregisterTool(id);
     this.#registered.clear();
-    this.#ids.clear();
     this.#registry = registry;
     if (registry === undefined) return;
     for (const [number, definition] of this.#definitions) {
@@ -129,9 +125,9 @@ export class HostFunctions {
     this.#invocations.clear();
   }
 
-  /** Whether a tool is one of the host's. */
-  has(id: string): boolean {
-    return this.#ids.has(id);
+  /** Whether the host has no tools. */
+  get isEmpty(): boolean {
+    return this.#registered.size === 0;
   }
 
   /** Takes what the host says of an invocation. What comes after its end is ignored. */
@@ -186,7 +182,6 @@ export class HostFunctions {
   #register(registry: ToolRegistry, number: number, definition: ToolDefinition): string {
     const { id } = registry.registerTool(definition);
     this.#registered.set(number, id);
-    this.#ids.add(id);
     return id;
   }
 

@@ -71,15 +71,16 @@ function askTasks(
   { sessionId, messageId, signal }: DispatchContext,
 ): Promise<TaskState | ToolFailure | undefined> {
   const context = { sessionId, messageId, signal };
+  const owner = { toolset: dispatcher.toolset };
   switch (operation) {
     case OPERATION.startTask:
       return tasks.start(dispatcher, { name, arguments: json }, context);
     case OPERATION.cancelTask:
-      return tasks.cancel(name, {});
+      return tasks.cancel(name, owner);
     case OPERATION.answerTask:
       return tasks.answer(dispatcher, name, answers, context);
     default:
-      return tasks.get(name, {});
+      return tasks.get(name, owner);
   }
 }
 

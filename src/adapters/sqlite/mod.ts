@@ -101,7 +101,8 @@ interface Row {
 
 /**
  * Opens a {@linkcode CallStore} in a file, which is made if it is not there; its folder must be. Only
- * the user of the process may read it.
+ * the user of the process may read a new file; one that was there keeps its mode. What it holds is not
+ * encrypted.
  *
  * @example Usage
  * ```ts ignore
@@ -154,9 +155,13 @@ export async function sqliteCallStore(
     return storeIn(opened, { maxOwnerBytes, lockTimeoutMs, clock });
   } catch (cause) {
     db?.close();
-    throw new Error(`Cannot ${ACTION} "${path}": ${problemOf(cause)}`, { cause });
+    const why = cause instanceof OtherVersion ? cause.message : problemOf(cause);
+    throw new Error(`Cannot ${ACTION} "${path}": ${why}`, { cause });
   }
 }
+
+/** A file is a store that is not read here. */
+class OtherVersion extends Error {}
 
 /** Makes the tables of a new file. */
 function prepare(db: DatabaseSync, syncsEachWrite: boolean): void {
@@ -171,7 +176,7 @@ function prepare(db: DatabaseSync, syncsEachWrite: boolean): void {
     // Another process may have made them meanwhile.
     const version = numberIn(db, "user_version");
     if (version === 0) db.exec(SCHEMA);
-    else if (version !== VERSION) refuse(ACTION, "another version of plue has made it");
+    else if (version !== VERSION) throw new OtherVersion("another version of plue has made it");
     db.exec("commit");
   } catch (error) {
     rollBack(db);
@@ -341,7 +346,7 @@ function problemOf(error: unknown): string {
     [/not a database|malformed|corrupt/, "the file is damaged, or no store"],
     [/\b(locked|busy)\b/, "another process holds it"],
     [/readonly|read-only/, "the file may not be written"],
-    [/not open|closed|finalized/, "it is closed"],
+    [/\bis not open\b|closed|finalized/, "it is closed"],
   ];
   const [, words] = known.find(([pattern]) => pattern.test(said)) ?? [];
   return words === undefined ? said : `${words} (${said})`;

@@ -49,7 +49,7 @@ export async function openState(
   let store: CallStore & Partial<Disposable> = memoryCallStore();
   try {
     if (folder !== undefined) {
-      await mkdir(folder, { recursive: true, mode: 0o700 });
+      await makeFolder(folder);
       store = await sqliteCallStore(join(folder, "calls.db"));
     }
   } catch (cause) {
@@ -71,4 +71,13 @@ export async function openState(
     },
     [Symbol.dispose]: () => store[Symbol.dispose]?.(),
   };
+}
+
+async function makeFolder(path: string): Promise<void> {
+  try {
+    await mkdir(path, { recursive: true, mode: 0o700 });
+  } catch (cause) {
+    const why = `it must be a folder, or one that can be made (${describeThrown(cause)})`;
+    throw new Error(`Cannot keep the state in "${path}": ${why}`, { cause });
+  }
 }

@@ -24,13 +24,14 @@ import {
   wholeFrom,
   within,
 } from "../../tool/mod.ts";
+import type { Toolset } from "../../select/mod.ts";
 import type { ToolDispatcher } from "../dispatcher.ts";
 import { failure, unknownTool } from "../failures.ts";
 import { readJson } from "../json_value.ts";
 import type { DispatchContext, ResumedCall, ToolCall, ToolProgress } from "../request.ts";
 import { type CallStore, checkStore } from "./call_store.ts";
 import { base64url, ownerDigest } from "./digest.ts";
-import { wrongAnswers } from "./tickets.ts";
+import { tooLarge, wrongAnswers } from "./tickets.ts";
 
 /** How far a task is. The last three are its end. */
 export type TaskStatus = "working" | "input_required" | "completed" | "failed" | "cancelled";
@@ -96,6 +97,11 @@ export interface CallTasksOptions {
 /** Whose tasks are meant. */
 export interface TaskOwner {
   readonly principal?: string | undefined;
+  /**
+   * What the caller sees now. A task whose tool is not in it, nor behind its bridge, is not found.
+   * Absent: all of the principal's tasks are.
+   */
+  readonly toolset?: Toolset | undefined;
 }
 
 /** Which tasks to list. */
@@ -243,7 +249,7 @@ export class CallTasks {
    *
    * @param dispatcher Runs the call, for the tools that its caller sees.
    * @param context What the host adds. The task outlives its signal and its callbacks.
-   * @returns The task, or why there is none. Rejects if the store does.
+   * @returns The task, or why there is none.
    */
   async start(
     dispatcher: ToolDispatcher,
@@ -260,7 +266,12 @@ export class CallTasks {
     }
     const id = this.#newId();
     const record = this.#newRecord(id, tool, { ...led, arguments: args.value }, context);
-    await this.#create(owner, record);
+    try {
+      await this.#create(owner, record);
+    } catch (error) {
+      this.#log(error);
+      return failure("unavailable", tool.id, "its task cannot be kept now; nothing has run");
+    }
     const { name, arguments: given, callId } = { ...led, ...record };
     this.#hold(
       owner,
@@ -324,10 +335,15 @@ export class CallTasks {
   }
 
   /** The task with that id; `undefined` if the principal has none. */
-  async get(id: string, { principal }: TaskOwner = {}): Promise<TaskState | undefined> {
+  async get(id: string, owner: TaskOwner = {}): Promise<TaskState | undefined> {
+    const record = await this.#find(id, owner);
+    return record && this.#shown(record);
+  }
+
+  async #find(id: string, { principal, toolset }: TaskOwner): Promise<TaskRecord | undefined> {
     const key = await keyOf(id, principal);
     const record = key === undefined ? undefined : await this.#read(key);
-    return record && this.#shown(record);
+    return record && isSeen(record, toolset) ? record : undefined;
   }
 
   /**
@@ -335,9 +351,9 @@ export class CallTasks {
    *
    * @returns The task; `undefined` if the principal has none with that id.
    */
-  async cancel(id: string, { principal }: TaskOwner = {}): Promise<TaskState | undefined> {
-    const key = await keyOf(id, principal);
-    if (key === undefined) return undefined;
+  async cancel(id: string, owner: TaskOwner = {}): Promise<TaskState | undefined> {
+    const key = await keyOf(id, owner.principal);
+    if (key === undefined || await this.#find(id, owner) === undefined) return undefined;
     const record = await this.#change(
       key,
       (before) =>
@@ -364,17 +380,20 @@ export class CallTasks {
   async answer(
     dispatcher: ToolDispatcher,
     id: string,
-    answers: Answers,
+    given: Answers,
     context: DispatchContext = {},
   ): Promise<TaskState | ToolFailure | undefined> {
     const { principal } = context;
+    const { toolset } = dispatcher;
     const key = await keyOf(id, principal);
-    const before = key === undefined ? undefined : await this.#read(key);
+    const before = await this.#find(id, { principal, toolset });
     if (key === undefined || before === undefined) return undefined;
-    const wrong = wrongAnswers(answers, (before.questions ?? []).map((question) => question.key));
+    const keys = (before.questions ?? []).map((question) => question.key);
+    const wrong = wrongAnswers(given, keys) ?? tooLarge({ ...given, ...before.answers });
     if (before.status === "input_required" && wrong !== undefined) {
       return ToolResult.error("invalid_arguments", `Cannot answer the task: ${wrong}`);
     }
+    const answers = given ?? {};
     const holder = newId();
     const { ticket = "" } = before;
     let asked: Asked = {};
@@ -403,12 +422,15 @@ export class CallTasks {
   }
 
   /**
-   * The tasks of a principal, the newest first. A page ends early where its tasks are large.
+   * The tasks of a principal, the newest first. A page ends early where its tasks are large, and may
+   * be empty where the caller does not see their tools.
    *
    * @throws {TypeError | RangeError} If the limit is no whole number from 1 on, or the cursor is not one
    * that a page gave.
    */
-  async list({ principal, limit = 50, cursor }: TaskListOptions = {}): Promise<TaskList> {
+  async list(
+    { principal, toolset, limit = 50, cursor }: TaskListOptions = {},
+  ): Promise<TaskList> {
     const action = "list tasks";
     wholeFrom(1)(action, limit, "limit");
     if (cursor !== undefined && !CURSOR.test(cursor)) {
@@ -418,13 +440,15 @@ export class CallTasks {
     const after = cursor === undefined ? undefined : `${owned}.${cursor}`;
     const tasks: TaskState[] = [];
     let bytes = 0;
+    let last: string | undefined;
     for await (const { value } of atOnce(this.#store.list(owned, after))) {
-      const last = tasks.at(-1);
       bytes += value.byteLength;
-      if (last && (tasks.length === limit || bytes > MAX_PAGE_BYTES)) {
-        return { tasks, nextCursor: last.id };
+      if (last !== undefined && (tasks.length === limit || bytes > MAX_PAGE_BYTES)) {
+        return { tasks, nextCursor: last };
       }
-      tasks.push(this.#shown(this.#judged(parse(value))));
+      const record = parse(value);
+      last = record.id;
+      if (isSeen(record, toolset)) tasks.push(this.#shown(this.#judged(record)));
     }
     return { tasks };
   }
@@ -432,7 +456,7 @@ export class CallTasks {
   /** The task now and after each change, until it has ended. Nothing for one that is not found. */
   async *follow(
     id: string,
-    { principal, signal }: TaskOwner & { readonly signal?: AbortSignal } = {},
+    { principal, toolset, signal }: TaskOwner & { readonly signal?: AbortSignal } = {},
   ): AsyncGenerator<TaskState, void> {
     const key = await keyOf(id, principal);
     if (key === undefined) return;
@@ -441,7 +465,7 @@ export class CallTasks {
       const change = this.#nextChange(key, signal);
       try {
         const record = await this.#read(key);
-        if (record === undefined) return;
+        if (record === undefined || !isSeen(record, toolset)) return;
         const state = this.#shown(record);
         const text = JSON.stringify(state);
         if (text !== last) yield state;
@@ -474,8 +498,9 @@ export class CallTasks {
       });
       if (after?.holder !== holder) continue;
       const { tool: name, arguments: args, callId, principal, ...ids } = after;
-      const { sessionId, messageId, idempotencyKey } = ids;
-      const context = { principal: principal ?? undefined, sessionId, messageId, idempotencyKey };
+      const { sessionId, messageId } = ids;
+      // Without its idempotency key, which the run that has died may still hold.
+      const context = { principal: principal ?? undefined, sessionId, messageId };
       const owner = key.split(".")[1] ?? "";
       this.#hold(
         owner,
@@ -574,7 +599,7 @@ export class CallTasks {
   /** Keeps the record of a run up to date until the run has ended. */
   #hold(
     owner: string,
-    { id, holder }: TaskRecord,
+    { id, holder, tool }: TaskRecord,
     run: Run,
     asked?: Asked,
   ): void {
@@ -618,7 +643,7 @@ export class CallTasks {
     void run.result.then(async (result) => {
       run.changed = () => {};
       await writing;
-      await this.#end(result, own, run, asked);
+      await this.#end(result, tool, own, run, asked);
       disarm();
       this.#runs.delete(key);
     });
@@ -627,6 +652,7 @@ export class CallTasks {
   /** Writes how a run has ended. */
   async #end(
     given: ToolResult,
+    tool: string,
     own: (change: (record: TaskRecord) => TaskRecord) => Promise<TaskRecord | undefined>,
     run: Run,
     asked: Asked | undefined,
@@ -658,7 +684,7 @@ export class CallTasks {
       } catch (error) {
         this.#log(error);
         if (error instanceof RangeError) {
-          result = failure("output_too_large", "", "its result is larger than a task can keep");
+          result = failure("output_too_large", tool, `it ended, and ${error.message}`);
         } else {
           await new Promise<void>((resolve) =>
             void this.#clock.setTimeout(resolve, this.#leaseMs / 6)
@@ -782,6 +808,11 @@ function findTool(
   return bridge && led
     ? [bridge.behind.resolve(led.name), led]
     : [toolset.resolve(call.name), call];
+}
+
+/** Whether a caller sees the tool of a task. */
+function isSeen({ tool }: TaskRecord, toolset: Toolset | undefined): boolean {
+  return toolset === undefined || (toolset.bridge?.behind ?? toolset).get(tool) !== undefined;
 }
 
 function hasEnded({ status }: TaskRecord): boolean {

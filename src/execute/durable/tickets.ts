@@ -17,6 +17,7 @@ import {
   ToolResult,
 } from "../../tool/mod.ts";
 import { failure, unknownTool } from "../failures.ts";
+import { utf8Length } from "../json_value.ts";
 import type {
   CallMemory,
   CallTickets,
@@ -52,6 +53,12 @@ export interface TicketLabel {
 export interface TicketSealer {
   seal(content: Uint8Array, label: TicketLabel): Promise<string>;
   open(ticket: string): Promise<Uint8Array | UnopenedTicket>;
+  /**
+   * Puts `used` in the place of a content that is kept. One of several at once succeeds, and gets what
+   * puts the content back; the others get `undefined`. Absent: the option `store` remembers what was
+   * used.
+   */
+  use?(ticket: string, used: Uint8Array): Promise<(() => Promise<void>) | undefined>;
 }
 
 /** Options that all tickets have. */
@@ -86,6 +93,8 @@ interface TicketContent {
   /** The keys of the questions that are to be answered. */
   readonly questions: readonly string[];
   readonly memory: CallMemory;
+  /** The call was continued: its arguments and its memory are gone. */
+  readonly used?: true;
 }
 
 /** The fields of a call that goes on. Another one was misspelt, and would be ignored. */
@@ -103,6 +112,8 @@ const UNOPENED: Readonly<Record<UnopenedTicket, string>> = {
   gone: "its ticket is not known here, or no longer",
 };
 
+const USED = "its ticket was used before";
+
 /** Makes tickets with a sealer. */
 export function createTickets(sealer: TicketSealer, options: TicketOptions = {}): CallTickets {
   const action = "make tickets";
@@ -114,9 +125,7 @@ export function createTickets(sealer: TicketSealer, options: TicketOptions = {})
     async suspend(call) {
       const id = base64url(crypto.getRandomValues(new Uint8Array(16)));
       const expiresAt = call.now + ttlMs;
-      const content = new TextEncoder().encode(
-        JSON.stringify(await contentOf(call, id, expiresAt)),
-      );
+      const content = bytesOf(await contentOf(call, id, expiresAt));
       if (content.byteLength > MAX_CONTENT) {
         const why = `its ticket would hold ${content.byteLength} bytes of arguments, answers and ` +
           `steps, and ${MAX_CONTENT} are allowed`;
@@ -142,11 +151,12 @@ export function createTickets(sealer: TicketSealer, options: TicketOptions = {})
       }
       const opened = await sealer.open(ticket);
       if (typeof opened === "string") return refused(UNOPENED[opened]);
-      const content: TicketContent = JSON.parse(new TextDecoder().decode(opened));
+      const content = contentIn(opened);
       // First: the others would tell another caller of the call.
       if (content.principal !== (principal ?? null)) {
         return refused("its ticket was given to another caller");
       }
+      if (content.used) return refused(USED);
       if (content.version !== 1) return refused(UNOPENED.damaged);
       if (content.expiresAt <= now) return refused("its ticket has expired; make the call anew");
       const tool = findTool(content.tool);
@@ -160,16 +170,20 @@ export function createTickets(sealer: TicketSealer, options: TicketOptions = {})
       if (typeof memory === "string") {
         return ToolResult.error("invalid_arguments", `Cannot continue the call: ${memory}`);
       }
-      const release = await claim(store, content);
-      if (release === undefined) return refused("its ticket was used before");
+      const release = sealer.use === undefined ? await claim(store, content) : await sealer.use(
+        ticket,
+        bytesOf({ ...content, arguments: null, memory: {}, used: true }),
+      );
+      if (release === undefined) return refused(USED);
       return resumptionOf(content, memory, release);
     },
   };
 }
 
 /**
- * Tickets that are short, and kept in a store with what they stand for. They need no key; each call
- * that waits takes room in the store until its ticket expires.
+ * Tickets that are short, and kept in a store with what they stand for, in the clear. They need no
+ * key. Each call that waits takes room in the store; once it goes on, a mark of it stays until its
+ * ticket expires.
  *
  * @throws {TypeError | RangeError} If an option is wrong.
  */
@@ -178,19 +192,38 @@ export function storedTickets(
   options: Omit<TicketOptions, "store"> = {},
 ): CallTickets {
   checkStore("make tickets", store);
+  const place = (ticket: string): string => `ticket.${ticket}`;
   return createTickets({
     async seal(content, { id, owner, expiresAt }) {
-      await store.create(`ticket.${owner}.${id}`, content, { expiresAt });
-      return `${owner}.${id}`;
+      const ticket = `${owner}.${id}`;
+      await store.create(place(ticket), content, { expiresAt });
+      return ticket;
     },
     async open(ticket) {
       if (!STORED.test(ticket)) return "damaged";
-      return (await store.get(`ticket.${ticket}`))?.value ?? "gone";
+      return (await store.get(place(ticket)))?.value ?? "gone";
+    },
+    async use(ticket, used) {
+      const stored = await store.get(place(ticket));
+      if (stored === undefined || contentIn(stored.value).used) return undefined;
+      const { value, revision, ...life } = stored;
+      const claimed = await store.update(place(ticket), used, revision, life);
+      return claimed === undefined
+        ? undefined
+        : async () => void await store.update(place(ticket), value, claimed, life);
     },
   }, { ...options, store });
 }
 
 const STORED = /^[\w-]{43}\.[\w-]{22}$/;
+
+function bytesOf(content: TicketContent): Uint8Array {
+  return new TextEncoder().encode(JSON.stringify(content));
+}
+
+function contentIn(bytes: Uint8Array): TicketContent {
+  return JSON.parse(new TextDecoder().decode(bytes));
+}
 
 async function contentOf(call: WaitingCall, id: string, expiresAt: number): Promise<TicketContent> {
   const { tool, callId, memory, context } = call;
@@ -251,9 +284,15 @@ function readAnswers(
     const answer = readAnswer(value);
     if (answer !== undefined) all.set(key, { ...memory[key], answer });
   }
-  return JSON.stringify([...all]).length > MAX_MEMORY_BYTES
+  const answered = Object.fromEntries(all);
+  return tooLarge(answered) ?? answered;
+}
+
+/** Says that answers, or what a ticket remembers, are too large; `undefined` if they are not. */
+export function tooLarge(memory: object): string | undefined {
+  return utf8Length(JSON.stringify(memory)) > MAX_MEMORY_BYTES
     ? `its answers and steps have more than ${MAX_MEMORY_BYTES} bytes of JSON together`
-    : Object.fromEntries(all);
+    : undefined;
 }
 
 /** Uses up a ticket. Gives what makes it valid again; `undefined` if it was used before. */

@@ -189,7 +189,7 @@ const OPTIONS = { synonyms: checkLines, minScore: numberFrom(0, 1) } satisfies {
 export function createToolIndex(options: ToolIndexOptions = {}): ToolIndex {
   const { synonyms: lines = [], minScore: least = MIN_SCORE } = readFields(
     "make a search index",
-    { ...options },
+    options,
     OPTIONS,
   );
   const { stopWords, abbreviations, synonyms, beginnings } = lexicon(lines);

@@ -131,7 +131,7 @@ export function findTools(
   checkText("search", query, "the query");
   const { limit = otherwise, minScore } = readFields(
     "search",
-    { ...options },
+    options,
     OPTIONS,
     (field) => `the ${field}`,
   );

@@ -75,10 +75,11 @@ function runs(text: string): readonly string[] {
 
 /**
  * The stem of one lower-case word: "deletes", "deleted", "deleting" and "deletion" have the same. It
- * need not be a word. Words of other alphabets, and with digits, stay as they are.
+ * need not be a word. An Arabic word loses its article. Other words stay as they are.
  */
 export function stem(word: string): string {
-  if (!/^[a-z]{3,}$/.test(word)) return word;
+  // The Arabic article, and what is written together with it: and, with, like, so.
+  if (!/^[a-z]{3,}$/.test(word)) return word.replace(/^[وبكف]?ال(?=..)/, "");
   return word
     .replace(/(ss|sh|ch|x|zz)es$|([^sui])s$/, "$1$2")
     // Not "string": what is left must have a vowel.
@@ -138,7 +139,7 @@ const STOP_WORDS =
 
 /** Abbreviations with what they stand for, and groups of words that are used for one another. */
 const WORDS =
-  "pr=pull request|repo=repository|dir=directory|org=organization|config=configuration|db=database|doc=document|msg=message|env=environment|ls=list|rm=remove|whoami=current user profile|delete remove drop erase discard|create make new add open|list show get fetch view read|open read view|update edit change modify set|write save put|rename title|search find lookup query grep|comment reply answer|ci workflow pipeline build job|directory folder|run execute trigger start|stop cancel abort|copy duplicate clone fork|issue ticket bug|user person account member|company organization|latest newest last recent|version release|notification inbox alert|secret credential token password|terminal shell command|send post submit|error fail|access permission|log history";
+  "pr=pull request|repo=repository|dir=directory|org=organization|config=configuration|db=database|doc=document|env=environment|whoami=current user profile|delete remove drop erase discard|create make new add open|list show get fetch view read|open read view|update edit change modify set|write save put|rename title|search find lookup query grep|comment reply answer|ci workflow pipeline build job|directory folder|run execute trigger start|stop cancel abort|copy duplicate clone fork|issue ticket bug|user person account member|latest newest last recent|version release|notification inbox alert|terminal shell command|send post submit|access permission|log history";
 
 /** The lexicon, every word as its stem. */
 export interface Lexicon {

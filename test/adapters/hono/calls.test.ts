@@ -277,6 +277,51 @@ describe("a task over HTTP", () => {
     assertEquals((await app.request(`${BASE}/calls`)).status, 200);
   });
 
+  it("is not found by a caller that does not see its tool any more", async () => {
+    const ask = service({
+      authorize: ({ headers }) => ({
+        principal: "ann",
+        role: headers.get("x-role") ?? "admin",
+      }),
+      tasks: callTasks({ store: memoryCallStore(), pollMs: 5 }),
+    }, [{ ...ASKS, allowedRoles: ["admin"] }]);
+    const { body: { id } } = await ask("POST", RUN, CALL, ASYNC);
+    let state = (await ask("GET", `/calls/${id}`)).body;
+    while (state.status === "working") state = (await ask("GET", `/calls/${id}`)).body;
+    const guest = { "x-role": "guest" };
+    for (const method of ["GET", "DELETE"]) {
+      assertEquals((await ask(method, `/calls/${id}`, undefined, guest)).status, 404);
+    }
+    assertEquals((await ask("POST", `/calls/${id}`, { answers: YES }, guest)).status, 404);
+    assertEquals((await ask("GET", "/calls", undefined, guest)).body.tasks, []);
+    assertEquals((await ask("GET", `/calls/${id}`)).body.status, "input_required");
+  });
+
+  it("is listed for callers with a name only, who are not one for the server", async () => {
+    const anonymous = service({
+      openExecution: true,
+      authorize: () => ({}),
+    }, [{ name: "rm", description: "Deletes.", execute: () => "gone" }]);
+    const { body: { id } } = await anonymous("POST", RUN, {}, ASYNC);
+    assertEquals((await anonymous("GET", `/calls/${id}`)).status, 200);
+    assertEquals((await anonymous("GET", "/calls")).body, { tasks: [] });
+  });
+
+  it("is unavailable, not lost, while its store is out of reach", async () => {
+    const fail = (): Promise<never> => Promise.reject(new Error("The disk is full"));
+    const store = { ...memoryCallStore(), create: fail, get: fail };
+    const ask = service({ tasks: callTasks({ store }), onError: () => {} });
+    const begun = await ask("POST", RUN, CALL, ASYNC);
+    assertEquals([begun.status, begun.body.code, begun.body.retryable], [409, "unavailable", true]);
+    assertStringIncludes(begun.body.detail, "its task cannot be kept now; nothing has run");
+    const id = `/calls/${"0".repeat(11)}${"x".repeat(22)}`;
+    for (const [method, body] of [["GET"], ["DELETE"], ["POST", { answers: YES }]] as const) {
+      const { status, body: { code, detail } } = await ask(method, id, body);
+      assertEquals([status, code], [503, "unavailable"], method);
+      assertStringIncludes(detail, "Cannot reach the tasks now");
+    }
+  });
+
   it("is listed in pages, the newest first", async () => {
     const ask = service({}, [{ name: "rm", description: "Deletes.", execute: () => "gone" }]);
     const ids: string[] = [];

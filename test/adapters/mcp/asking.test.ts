@@ -8,7 +8,13 @@ import {
   mcpQuestion,
 } from "@plue/tools/mcp";
 import { describe, it } from "bun:test";
-import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
+import {
+  assert,
+  assertEquals,
+  assertMatch,
+  assertRejects,
+  assertStringIncludes,
+} from "@std/assert";
 import { isWorkers } from "../../../src/adapters/http/mod.ts";
 import { fetchFrom, legacyRequest, messageIn, modernRequest, URL_OF_MCP } from "./support.ts";
 
@@ -303,6 +309,31 @@ describe("questions to clients of 2026-07-28", () => {
     });
   }
 
+  it("show the ends of long arguments with an approval, and do not ask where there are too many", async () => {
+    const mcp = endpoint([
+      asking(() => "done", { requiresApproval: true, parameters: { type: "object" } }),
+    ]);
+    const path = `${"x".repeat(10_000)}/../secret`;
+    const { result } = await call(mcp, { arguments: { path, other: "last" } });
+    const message = String(result?.inputRequests?.["plue:approval"]?.params?.["message"]);
+    assert(message.length < 5_000);
+    assertMatch(
+      message,
+      /"path": "x+ \[…9610 more characters…\] x+\/\.\.\/secret",\n +"other": "last"/,
+    );
+    const many = Object.fromEntries(Array.from({ length: 1_000 }, (_, i) => [`key${i}`, i]));
+    const { result: refused } = await call(mcp, { arguments: many });
+    assertEquals(refused?.isError, true);
+    assertStringIncludes(refused?.content?.[0]?.text ?? "", "arguments are too long to be shown");
+  });
+
+  it("name what the client must declare to approve", async () => {
+    const mcp = endpoint([asking(() => "done", { requiresApproval: true })]);
+    const { status, error } = await call(mcp, {}, { capabilities: {} });
+    assertEquals([status, error?.code], [400, -32021]);
+    assertEquals(error?.data, { requiredCapabilities: { elicitation: { form: {} } } });
+  });
+
   it("fail for the model where MCP has no form, and the log says why", async () => {
     const logged: string[] = [];
     const registry = new ToolRegistry({
@@ -322,7 +353,9 @@ describe("questions to clients of 2026-07-28", () => {
       dispatch: { tickets: sealedTickets({ keys: [KEY] }) },
       onError: (error) => void logged.push(String(error)),
     });
-    assertEquals((await call(mcp)).result?.isError, true);
+    const { result } = await call(mcp);
+    assertEquals(result?.isError, true);
+    assertStringIncludes(result?.content?.[0]?.text ?? "", "MCP asks forms of strings");
     assertEquals(logged.length, 1);
     assertStringIncludes(logged[0] ?? "", 'Cannot ask "deep": MCP asks forms of strings');
   });
@@ -532,6 +565,15 @@ describe("questions to clients before 2026-07-28", () => {
     const { isError, content } = await client.callTool({ name: "asks" });
     assertEquals(isError, true);
     assertStringIncludes(JSON.stringify(content), "What is your name?");
+    assertStringIncludes(JSON.stringify(content), "offers elicitation");
+    await client.close();
+  });
+
+  it("say what to do where a call needs approval", async () => {
+    const mcp = endpoint([asking(() => "done", { requiresApproval: true })]);
+    const { client } = await older(mcp, {}, () => {});
+    const { isError, content } = await client.callTool({ name: "asks" });
+    assertEquals(isError, true);
     assertStringIncludes(JSON.stringify(content), "offers elicitation");
     await client.close();
   });

@@ -158,6 +158,17 @@ describe("sqliteCallStore()", () => {
     }
   });
 
+  it("says that another version has made its file", async () => {
+    const path = newPath();
+    (await open(path)).close();
+    const { DatabaseSync } = await import("node:sqlite");
+    const db = new DatabaseSync(path);
+    db.exec("pragma user_version = 7");
+    db.close();
+    const { message } = await assertRejects(() => open(path), Error);
+    assertEquals(message, `Cannot open the store "${path}": another version of plue has made it`);
+  });
+
   it("rejects when it is full, and has room again after a deletion", async () => {
     const store = await open(newPath(), { maxBytes: 131_072, maxOwnerBytes: 131_072 });
     const fill = async (): Promise<void> => {
@@ -222,7 +233,7 @@ describe("sqliteCallStore()", () => {
       const result = await dispatcher.dispatch({ name });
       return result.ok ? "ok" : result.error.code;
     };
-    assertEquals([await code("plain"), await code("asks")], ["ok", "input_unavailable"]);
+    assertEquals([await code("plain"), await code("asks")], ["ok", "unavailable"]);
     const resumed = await dispatcher.resume(waiting.ticket, {});
     assertEquals(resumed.ok ? "ok" : resumed.error.code, "unavailable");
   });

@@ -535,7 +535,7 @@ describe("context.ask()", () => {
       },
     });
     const result = await call("greet", {});
-    assertEquals(outcome(result), "input_unavailable");
+    assertEquals(outcome(result), "unavailable");
     assertEquals(messageOf(result), 'Cannot call "greet": its ticket could not be made');
     assertEquals(reports.map(({ phase, error }) => [phase, String(error)]), [
       ["ask", "Error: The store is full"],
@@ -562,18 +562,19 @@ describe("context.ask()", () => {
     const store = memoryCallStore({ clock });
     const used = deferred();
     const slow = deferred();
-    let creations = 0;
+    let isSlow = true;
     const { call, dispatcher } = plainFixture([NAME], {
       clock,
       tickets: storedTickets({
         ...store,
-        async create(key, value, options) {
-          // The first keeps the ticket, the second uses it up.
-          if (++creations === 2) {
+        async update(key, value, revision, options) {
+          const waits = isSlow;
+          isSlow = false;
+          if (waits) {
             used.resolve();
             await slow.promise;
           }
-          return await store.create(key, value, options);
+          return await store.update(key, value, revision, options);
         },
       }),
     });

@@ -107,6 +107,9 @@ describe("createToolBridge()", () => {
         [{ limit: 51 }, '"/limit" must be'],
         [{ detail: "much" }, '"/detail" must be "signature", "no-examples" or "full"'],
         [{ pinned: "read" }, '"/pinned" must be a list of ids of tools'],
+        [{ pinned: ["read", "bad id!"] }, '"/pinned/1" must be the id of a tool, not "bad id!"'],
+        [null, "its options must be an object"],
+        [5, "its options must be an object"],
         [{ native: 1 }, '"/native" must be true or false'],
         [{ pined: [] }, '"/pined" is not one of its fields: did you mean "pinned"?'],
       ] as const
@@ -233,14 +236,14 @@ describe("search_tools", () => {
 });
 
 describe("describe_tools", () => {
-  it("tells the schema, and what is missing", async () => {
+  it("tells the schema of each tool once, and what is missing", async () => {
     const names = ["file:read", "file:cat", "file:reed", "nothing"];
     const { call } = bridgeOf();
     const content = contentOf(await call("describe_tools", { names })) as {
       readonly tools: readonly { readonly name: string; readonly parameters: unknown }[];
       readonly missing: readonly string[];
     };
-    assertEquals(content.tools.map(({ name }) => name), ["file:read", "file:read"]);
+    assertEquals(content.tools.map(({ name }) => name), ["file:read"]);
     assertEquals(content.tools[0]?.parameters, read.parameters);
     assertEquals(content.missing, [
       'There is no tool "file:reed". Did you mean "file:read"?',

@@ -166,6 +166,32 @@ describe("what targets are sent of a bridge", () => {
     });
   }
 
+  for (const id of native as readonly TargetId[]) {
+    for (const twin of ["search_tools", "call_tool"]) {
+      it(`is three tools for ${id}, where a tool behind it is called ${twin}`, async () => {
+        const registry = new ToolRegistry({
+          tools: [{ name: twin, description: "Opens a toolbox.", execute: () => "box" }],
+        });
+        const toolset = createToolBridge(registry.select());
+        assertEquals(exportTools(toolset, id).names.encodings.map(({ name }) => name), [
+          "call_tool",
+          "describe_tools",
+          "search_tools",
+        ]);
+        const found = await new ToolDispatcher(toolset).dispatch({
+          name: "call_tool",
+          arguments: { name: twin },
+        });
+        assertEquals(found.ok && found.content, "box");
+      });
+    }
+
+    it(`says for ${id} that a search does not load what is listed`, () => {
+      const { tools } = exportTools(bridge, id);
+      assert(JSON.stringify(tools).includes("Tools that are listed already are not loaded again."));
+    });
+  }
+
   it("is made once for as long as the tools stay the same", () => {
     for (const id of ["anthropic", "openai.chat"] as const) {
       const first = exportTools(bridge, id).names;

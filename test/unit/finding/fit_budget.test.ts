@@ -8,10 +8,22 @@ import {
 import { describe, it } from "bun:test";
 import fc from "fast-check";
 import { buildToolset, defineTool, type Tool, ToolRegistry, type Toolset } from "../../../mod.ts";
-import { countTokens, fitBudget, type ToolDetail } from "../../../src/finding/mod.ts";
+import {
+  countTokens,
+  createToolBridge,
+  fitBudget,
+  type FitBudgetOptions,
+  type ToolDetail,
+} from "../../../src/finding/mod.ts";
 import { chooseWithin } from "../../../src/finding/choose_within.ts";
 import { atDetail } from "../../../src/finding/fit_budget.ts";
-import { exportTools, listTargets, type TargetName } from "../../../src/formats/mod.ts";
+import {
+  defineTarget,
+  exportTools,
+  listTargets,
+  type TargetName,
+  targetOf,
+} from "../../../src/formats/mod.ts";
 
 // The same cases on every runtime and in every run.
 fc.configureGlobal({ seed: 20261122 });
@@ -62,6 +74,8 @@ function* everyWay(
     };
   }
 }
+
+const OPTIONS: FitBudgetOptions = { tokens: 900, target: "anthropic" };
 
 describe("fitBudget()", () => {
   it("shows everything where there is room", () => {
@@ -183,6 +197,87 @@ describe("fitBudget()", () => {
       })),
     );
   });
+
+  it("keeps to budgets that bind with a counter of fractions", () => {
+    const count = (text: string): number => text.length / 4.3;
+    for (const tokens of [80, 101, 150, 200]) {
+      const fitted = fitBudget(catalogue, { tokens, target: "openai.chat", count });
+      assert(fitted.tools.length > 0 && fitted.leftOut.length > 0);
+      assert(Number.isInteger(fitted.tokens) && fitted.tokens <= tokens);
+      assert(count(JSON.stringify(fitted.exported.tools)) <= tokens);
+    }
+  });
+
+  it("says once what pinned tools take, and fits them into just that", () => {
+    const pinned = catalogue.ids.slice(0, 3);
+    const fit = (tokens: number, pins: readonly string[] = pinned): readonly string[] =>
+      fitBudget(catalogue, { tokens, target: "anthropic", pinned: pins }).tools.map(({ id }) => id);
+    for (const pins of [pinned, []]) {
+      const { message } = assertThrows(() => fit(1, pins), RangeError);
+      assert(pins.length === 0 || message.includes("the pinned tools take"), message);
+      const least = Number(/ (\d+)$/.exec(message)?.[1]);
+      assertEquals(fit(least, pins).length, pins.length || 1);
+      assertEquals(
+        assertThrows(() => fit(least - 1, pins), RangeError).message,
+        message.replace(
+          "of 1 ",
+          `of ${least - 1} `,
+        ),
+      );
+    }
+  });
+
+  it("always shows the tools of a bridge", () => {
+    const bridge = createToolBridge(catalogue, { pinned: catalogue.ids.slice(0, 2) });
+    const { tools } = fitBudget(bridge, { tokens: 2_000, target: "openai.chat", query: "zzz" });
+    assertEquals(tools.map(({ id }) => id), ["call_tool", "describe_tools", "search_tools"]);
+  });
+
+  it("lets a signature take arguments in a strict mode", () => {
+    for (const target of ["openai.strict", "openai.responses.strict"] as const) {
+      const { exported, tools } = fitBudget([toolOf("long", 9, 9, 0)], { tokens: 180, target });
+      assertEquals(tools[0]?.detail, "signature");
+      assert(
+        JSON.stringify(exported.tools).includes('"parameters":{"type":"object"},"strict":false'),
+      );
+    }
+  });
+
+  it("refuses a pinned tool that the target cannot hold", () => {
+    const target = defineTarget({
+      ...targetOf("openai.chat"),
+      id: "none",
+      limits: [{ name: "maxTools", value: 0 }],
+    });
+    assertEquals(fitBudget([toolOf("one", 1, 1, 1)], { tokens: 900, target }).leftOut, [
+      {
+        id: "one",
+        reason: "target",
+        message: 'Cannot export "one" to none: it would make 1 of at most 0 tools in one request',
+      },
+    ]);
+    const { message } = assertThrows(
+      () => fitBudget([toolOf("one", 1, 1, 1)], { tokens: 900, target, pinned: ["one"] }),
+      TypeError,
+    );
+    assert(message.includes('the pinned tool "one" cannot be sent: Cannot export "one"'), message);
+  });
+
+  const misused: readonly (readonly [string, () => unknown, string])[] = [
+    ["a registry", () => fitBudget(new ToolRegistry() as never, OPTIONS), "it needs a toolset"],
+    ["a list of others", () => fitBudget([1] as never, OPTIONS), "it needs a toolset"],
+    ["options that are null", () => fitBudget(catalogue, null as never), "must be an object"],
+    [
+      "a wrong id among the pinned",
+      () => fitBudget(catalogue, { ...OPTIONS, pinned: ["file", "bad id!"] }),
+      '"/pinned/1" must be the id of a tool, not "bad id!"',
+    ],
+  ];
+  for (const [what, run, message] of misused) {
+    it(`refuses ${what}`, () => {
+      assertThrows(run, TypeError, message);
+    });
+  }
 
   it("takes a counter of one's own", () => {
     const count = (text: string): number => text.length;

@@ -16,7 +16,7 @@ import {
 } from "../../../mod.ts";
 import { viewOf, type ViewOptions } from "../../../src/finding/mod.ts";
 import { compileOnce } from "../../../src/schema/mod.ts";
-import { aSchema, aValue } from "../../support/arbitrary_schema.ts";
+import { type AnySchema, aSchema, aValue, aValueFor } from "../../support/arbitrary_schema.ts";
 
 // The same cases on every runtime and in every run.
 fc.configureGlobal({ seed: 20261122 });
@@ -226,7 +226,8 @@ describe("viewOf()", () => {
     ["two arguments of one name", { rename: { depth: "force" } }, 'would both be "force"'],
     ["an argument in two places", { bind: { depth: 1 }, hide: ["depth"] }, "is in"],
     ["a default of a bound argument", { bind: { depth: 1 }, defaults: { depth: 2 } }, "is in"],
-    ["a name that is empty", { rename: { depth: "" } }, "names that are not empty"],
+    ["a name that is empty", { rename: { depth: "" } }, '"/rename/depth" must be a string that is'],
+    ["options that are null", null as never, "its options must be an object"],
   ];
   for (const [what, options, message] of refused) {
     it(`refuses ${what}`, () => {
@@ -282,90 +283,263 @@ describe("a view in a selection", () => {
 const NAMES = ["a", "b", "c d", "constructor", "__proto__"] as const;
 const engine = typeboxEngine();
 
-/** A tool with generated arguments, and a view of it. */
-const aView = fc.record({
-  properties: fc.uniqueArray(fc.tuple(fc.constantFrom<string>(...NAMES), aSchema()), {
+/** Rules of a root over several arguments. */
+const aRule: fc.Arbitrary<Readonly<Record<string, unknown>>> = fc.oneof(
+  fc.record({ minProperties: fc.constantFrom(1, 2, 3) }),
+  fc.tuple(fc.constantFrom(...NAMES), fc.constantFrom(...NAMES)).map(([name, needed]) => ({
+    dependentRequired: Object.fromEntries([[name, [needed]]]),
+  })),
+  fc.tuple(fc.constantFrom(...NAMES), fc.constantFrom(...NAMES)).map(([one, other]) => ({
+    anyOf: [{ required: [one] }, { required: [other], not: { $ref: "#/$defs/one" } }],
+  })),
+  aSchema().map((schema) => ({ additionalProperties: schema })),
+);
+
+/** An object of generated members. */
+function someOf<Value>(
+  values: fc.Arbitrary<Value>,
+  maxLength: number,
+): fc.Arbitrary<Record<string, Value>> {
+  return fc.uniqueArray(fc.tuple(fc.constantFrom<string>(...NAMES), values), {
     selector: ([name]) => name,
-    maxLength: 4,
-  }),
+    maxLength,
+  }).map((entries) => Object.fromEntries(entries));
+}
+
+/** A tool with generated arguments, a view of it, and arguments that may fit the view. */
+const aView = fc.record({
+  properties: someOf(
+    fc.oneof(
+      aSchema(),
+      aSchema({ references: true }),
+      fc.constantFrom<AnySchema>(
+        { $ref: "#/properties/a" },
+        { type: "array", items: { $ref: "#" } },
+        { type: "array", items: { $ref: "#/properties/b" } },
+      ),
+    ),
+    4,
+  ),
+  definition: aSchema({ references: true }),
   required: fc.subarray([...NAMES]),
   closed: fc.boolean(),
-  bind: fc.uniqueArray(fc.tuple(fc.constantFrom<string>(...NAMES), aValue), {
-    selector: ([name]) => name,
-    maxLength: 2,
-  }),
-  defaults: fc.uniqueArray(fc.tuple(fc.constantFrom<string>(...NAMES), aValue), {
-    selector: ([name]) => name,
-    maxLength: 2,
-  }),
-  hide: fc.subarray([...NAMES], { maxLength: 2 }),
-  rename: fc.uniqueArray(
-    fc.tuple(fc.constantFrom<string>(...NAMES), fc.constantFrom<string>(...NAMES, "new")),
-    { selector: ([name]) => name, maxLength: 3 },
-  ),
-}).map(({ properties, required, closed, bind, defaults, hide, rename }) => {
-  const tool = defineTool({
-    name: "any",
-    description: "Has any arguments.",
-    parameters: {
-      type: "object",
-      properties: Object.fromEntries(properties),
-      required: required.filter((name) => properties.some(([key]) => key === name)),
-      ...(closed && { additionalProperties: false }),
-    },
-  }) as Tool;
-  const taken = new Set<string>();
-  const own = <Item>(list: readonly Item[], nameOf: (item: Item) => string): readonly Item[] =>
-    list.filter((item) => {
-      const name = nameOf(item);
-      if (taken.has(name) || !properties.some(([key]) => key === name)) return false;
-      taken.add(name);
-      return true;
-    });
-  const options = {
-    bind: Object.fromEntries(own(bind, ([name]) => name)),
-    hide: own(hide, (name) => name),
-    rename: Object.fromEntries(own(rename, ([name]) => name)),
-    defaults: Object.fromEntries(own(defaults, ([name]) => name)),
+  rule: fc.option(aRule, { freq: 3 }),
+  bind: someOf(aValue, 2),
+  defaults: someOf(aValue, 2),
+  hide: fc.subarray<string>([...NAMES], { maxLength: 2 }),
+  rename: someOf(fc.constantFrom("new", ...NAMES), 3),
+}).map(({ properties, definition, required, closed, rule, bind, defaults, hide, rename }) => {
+  const one = { type: "object", properties: { a: definition }, additionalProperties: false };
+  const parameters = {
+    type: "object",
+    properties,
+    required: required.filter((name) => Object.hasOwn(properties, name)),
+    ...(closed && { additionalProperties: false }),
+    ...rule,
+    ...(JSON.stringify([properties, rule]).includes("#/$defs") && { $defs: { one, two: one } }),
   };
+  const taken = new Set<string>();
+  const isFree = (name: string): boolean => {
+    if (taken.has(name) || !Object.hasOwn(properties, name)) return false;
+    taken.add(name);
+    return true;
+  };
+  const own = <Value>(members: Record<string, Value>): Record<string, Value> =>
+    Object.fromEntries(Object.entries(members).filter(([name]) => isFree(name)));
+  const options = {
+    bind: own(bind),
+    hide: hide.filter(isFree),
+    rename: own(rename),
+    defaults: own(defaults),
+  };
+  const tool = defineTool({ name: "any", description: "Has any arguments.", parameters }) as Tool;
   try {
-    return { tool, view: viewOf(tool, options) };
+    // References of a generated schema may lead nowhere, or in a circle.
+    new ToolRegistry({ tools: [tool] });
+    return { tool, view: viewOf(tool, options), options, isRuled: rule !== null };
   } catch (error) {
     // A bound value that does not fit, or a clash of names, is refused.
-    if (!(error instanceof TypeError)) throw error;
+    if (!(error instanceof TypeError || error instanceof RangeError)) throw error;
     return undefined;
   }
 })
   // Without an engine, `viewOf` cannot tell whether a bound value has its format: calls tell.
-  .filter((made) =>
-    made !== undefined && !JSON.stringify(made.tool).includes('"format"')
-  ) as fc.Arbitrary<{ readonly tool: Tool; readonly view: Tool }>;
+  .filter((made) => made !== undefined && !JSON.stringify(made.tool).includes('"format"'))
+  .chain((made) => {
+    const { tool, options: { bind, hide, rename } } = made as NonNullable<typeof made>;
+    const fitting = aValueFor(tool.parameters).map((value) =>
+      Object.fromEntries(
+        Object.entries(value as object).flatMap(([name, member]) =>
+          Object.hasOwn(bind, name) || hide.includes(name)
+            ? []
+            : [[Object.hasOwn(rename, name) ? String(rename[name]) : name, member]]
+        ),
+      )
+    );
+    return fc.record({
+      made: fc.constant(made as NonNullable<typeof made>),
+      values: fc.array(fc.oneof(fitting, someOf(aValue, 4)), { minLength: 2, maxLength: 2 }),
+    });
+  });
 
 describe("what is valid for a view", () => {
   let fitting = 0;
+  let linked = 0;
   // In parts, so that none takes long on a slow machine: 5,000 values in all.
   for (const part of [1, 2, 3, 4, 5]) {
     it(`is valid for its tool, once it is led back (part ${part})`, () => {
-      const args = fc.uniqueArray(
-        fc.tuple(fc.constantFrom<string>(...NAMES, "new"), aValue),
-        { selector: ([name]) => name, maxLength: 4 },
-      ).map((entries) => Object.fromEntries(entries));
       fc.assert(
-        fc.property(
-          aView,
-          fc.array(args, { minLength: 2, maxLength: 2 }),
-          ({ tool, view }, list) => {
-            for (const value of list) {
-              if (!compileOnce(engine, view.parameters).check(value)) continue;
-              fitting++;
-              assert(compileOnce(engine, tool.parameters).check(view.view?.lead(value)));
-            }
-          },
-        ),
+        fc.property(aView, ({ made: { tool, view, isRuled }, values }) => {
+          // A registry takes the view of a tool that it takes.
+          new ToolRegistry({ tools: [view] });
+          for (const value of values) {
+            if (!compileOnce(engine, view.parameters).check(value)) continue;
+            // What a rule over several arguments says is not shown: calls tell.
+            if (isRuled) continue;
+            fitting++;
+            if (JSON.stringify(view.parameters).includes('"tool"')) linked++;
+            assert(compileOnce(engine, tool.parameters).check(view.view?.lead(value)));
+          }
+        }),
         { numRuns: 500, seed: 20261122 + part },
       );
       // A law over values of which none fits would say nothing.
       assert(fitting > 50 * part, `only ${fitting} of ${1_000 * part} values fit`);
+      assert(linked > 5 * part, `only ${linked} of them fit a view with references to its root`);
     });
   }
+});
+
+/** A tool that answers its arguments. */
+function echo(parameters: object): Tool {
+  return defineTool({ name: "echo", description: "Echo.", parameters, execute: (args) => args });
+}
+
+describe("a view of a tool with references", () => {
+  const tree = {
+    type: "object",
+    properties: {
+      value: { type: "integer" },
+      label: { type: "string" },
+      kids: { type: "array", items: { $ref: "#" } },
+    },
+    required: ["value"],
+  };
+  it("keeps what they mean when the names are exchanged", async () => {
+    const view = viewOf(
+      echo({
+        type: "object",
+        properties: {
+          a: { type: "integer" },
+          b: { type: "string" },
+          c: { $ref: "#/properties/a" },
+        },
+      }),
+      { rename: { a: "b", b: "a" } },
+    );
+    assertEquals(answerOf(await call(view, { a: "x", b: 1, c: 2 })), { a: 1, b: "x", c: 2 });
+    assertEquals(
+      answerOf(await call(view, { c: "x" })),
+      'Cannot call "echo": its arguments do not fit: /c must be an integer, not a string',
+    );
+  });
+
+  const forms: readonly (readonly [string, object])[] = [
+    ["by the root", tree],
+    ["by a root with a URI", { $id: "https://example.com/tree", ...tree }],
+    ["of draft-07", { $schema: "http://json-schema.org/draft-07/schema#", ...tree }],
+    ["by a dynamic anchor", {
+      ...tree,
+      $dynamicAnchor: "node",
+      properties: { ...tree.properties, kids: { items: { $dynamicRef: "#node" } } },
+    }],
+    ["of 2019-09, recursively", {
+      ...tree,
+      $schema: "https://json-schema.org/draft/2019-09/schema",
+      $recursiveAnchor: true,
+      properties: { ...tree.properties, kids: { items: { $recursiveRef: "#" } } },
+    }],
+    ["through a definition", {
+      ...tree,
+      properties: { ...tree.properties, kids: { $ref: "#/$defs/kids" } },
+      $defs: { kids: { type: "array", items: { $ref: "#" } } },
+    }],
+  ];
+  for (const [how, parameters] of forms) {
+    it(`takes parts of the tool's own form, ${how}`, async () => {
+      const view = viewOf(echo(parameters), { bind: { value: 7 }, rename: { label: "text" } });
+      const kids = [{ value: 1, label: "x", kids: [{ value: 2 }] }];
+      assertEquals(answerOf(await call(view, { text: "top", kids })), {
+        value: 7,
+        label: "top",
+        kids,
+      });
+      assertEquals(
+        answerOf(await call(view, { kids: [{ text: "x" }] })),
+        'Cannot call "echo": its arguments do not fit: /kids/0 must have the property "value"',
+      );
+    });
+  }
+
+  it("makes an argument optional at the root only", async () => {
+    const view = viewOf(echo(tree), { defaults: { value: 7 } });
+    assertEquals(answerOf(await call(view, {})), { value: 7 });
+    assert(String(answerOf(await call(view, { kids: [{}] }))).includes('the property "value"'));
+  });
+
+  it("refuses a bound value that the root refuses further down", () => {
+    assertThrows(
+      () => viewOf(echo(tree), { bind: { kids: [{}] } }),
+      TypeError,
+      '"/bind/kids" does not fit',
+    );
+  });
+});
+
+describe("what a view says of rules over all arguments", () => {
+  const parameters = {
+    type: "object",
+    properties: { key: { type: "integer" }, a: { type: "string" }, b: { type: "string" } },
+    required: ["key"],
+  };
+  const options: ViewOptions = { bind: { key: 421 }, rename: { a: "first", b: "a" } };
+  const unfit = "The arguments do not fit together with what this tool sets itself";
+  const both = 'The value must have the property "a", because it has "first"';
+  const rules: readonly (readonly [string, object, string])[] = [
+    ["names what the view shows by its names", { dependentRequired: { a: ["b"] } }, both],
+    [
+      "names it in a union, too",
+      { anyOf: [{ required: ["b"] }, { required: ["a", "b"] }] },
+      'The value must fit one of 2 forms: have the property "a"',
+    ],
+    ["does not name what is bound", { dependentRequired: { a: ["b"], key: ["b"] } }, both],
+    ["does not show a bound value in an enum", { enum: [{ key: 421 }, { key: 422 }] }, unfit],
+    ["does not show one in a const", { const: { key: 421, a: "y" } }, unfit],
+    [
+      "does not show one in a union",
+      { oneOf: [{ properties: { key: { const: 421 } }, required: ["b"] }, { required: ["zz"] }] },
+      unfit,
+    ],
+  ];
+  for (const [what, rule, message] of rules) {
+    it(what, async () => {
+      const tool = echo({ ...parameters, ...rule });
+      const result = await call(viewOf(tool, options), { first: "x" });
+      assert(!result.ok);
+      assertEquals(result.error.issues?.[0]?.message, message);
+      assert(!/421|\bkey\b/.test(JSON.stringify(result.error)), JSON.stringify(result.error));
+    });
+  }
+
+  it("does not name a bound argument whose name is too long for an issue", async () => {
+    const long = "k".repeat(150);
+    const tool = echo({
+      type: "object",
+      properties: { [long]: { type: "integer" }, a: { type: "string" } },
+      dependentSchemas: { a: { properties: { [long]: { const: 1 } } } },
+    });
+    const result = await call(viewOf(tool, { bind: { [long]: 2 } }), { a: "x" });
+    assertEquals(!result.ok && result.error.code, "invalid_arguments");
+    assert(!JSON.stringify(result).includes("kkk"), JSON.stringify(result));
+  });
 });

@@ -297,6 +297,25 @@ describe("resumeTurn()", () => {
     }
   }
 
+  it("leaves a call waiting that cannot be continued now, with its ticket", async () => {
+    const store = memoryCallStore();
+    let isDown = false;
+    const { dispatcher } = asking(storedTickets({
+      ...store,
+      get: (key) => isDown ? Promise.reject(new Error("The disk is full")) : store.get(key),
+    }));
+    const response = chat(["city__weather", '{"city":"Rome"}']);
+    const turn = await dispatchResponse("openai", response, { dispatcher, names });
+    isDown = true;
+    const later = await resumeTurn("openai", turn, { c0: YES }, { dispatcher, names });
+    const [waiting] = later.suspended;
+    assertEquals([later.messages, waiting?.ticket], [[], turn.suspended[0]?.ticket]);
+    assertStringIncludes(waiting?.error?.message ?? "", "cannot be looked up now");
+    isDown = false;
+    const whole = await resumeTurn("openai", later, { c0: YES }, { dispatcher, names });
+    assertEquals([whole.messages.length, whole.suspended], [1, []]);
+  });
+
   it("continues the calls that are answered, and leaves the others waiting", async () => {
     const { dispatcher } = asking();
     const turn = await dispatchResponse(
@@ -333,6 +352,9 @@ describe("resumeTurn()", () => {
       const [answers, words] of [
         [{ c0: { other: { action: "accept" } } }, 'it has no question "other"'],
         [{ c0: { "plue:approval": true } }, 'the answer to "plue:approval" must be'],
+        [{ c0: 5 }, 'resume the call "c0": its answers must be an object'],
+        [{ zzz: YES }, 'resume the call "zzz": the turn has no call with that id'],
+        [null, "the answers must be an object"],
       ] as const
     ) {
       const error = await assertRejects(

@@ -63,6 +63,16 @@ describe("a tool of the host", () => {
     assertEquals(host.result(2), { sum: 3 });
   });
 
+  it("is called by an alias or through the bridge with the call that waits for it", async () => {
+    const { host } = await hostOf();
+    await host.register(1, 4, { ...ADD, aliases: ["plus"] });
+    await host.execute(2, "plus", { a: 1, b: 2 });
+    await host.configure({ bridge: true }, { id: 2 });
+    await host.execute(3, "call_tool", { name: "host:add", arguments: { a: 1, b: 2 } });
+    const calls = host.of("invoke").map(({ value }) => (value as { call: number }).call);
+    assertEquals(calls, [2, 3]);
+  });
+
   it("is called by others for no call of the host", async () => {
     const { host, registry } = await hostOf();
     await host.register(1, 4, ADD);

@@ -59,7 +59,7 @@ describe("new FunctionDefinition()", () => {
       ],
       [{ run: 1 }, '"/run" is not one of its fields, name, description,'],
       [read, '"/id" is not one of its fields'],
-      ["ping", "its fields must be an object"],
+      ["ping", "its options must be an object"],
     ] as const
   ) {
     it(`refuses what is wrong: ${words}`, () => {

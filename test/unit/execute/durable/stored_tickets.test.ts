@@ -1,5 +1,6 @@
 import { describe, it } from "bun:test";
-import { assertThrows } from "@std/assert";
+import { assert, assertEquals, assertLess, assertThrows } from "@std/assert";
+import { isSuspended, ToolDispatcher, ToolRegistry } from "../../../../mod.ts";
 import { memoryCallStore, storedTickets } from "../../../../src/execute/durable/mod.ts";
 import { describeCallTickets } from "../../../contract/call_tickets_contract.ts";
 
@@ -12,6 +13,32 @@ describe("storedTickets()", () => {
         "Cannot make tickets: store must",
       );
     }
+  });
+
+  it("leave a small mark once their call goes on, so that the store has room for others", async () => {
+    const store = memoryCallStore({ maxBytes: 1_000_000, maxOwnerBytes: 1_000_000 });
+    const registry = new ToolRegistry({
+      tools: [{
+        name: "write",
+        description: "Writes.",
+        parameters: { type: "object", properties: { text: { type: "string" } } },
+        async execute(_, { ask }) {
+          await ask("sure", { message: "?" });
+          return "written";
+        },
+      }],
+    });
+    const dispatcher = new ToolDispatcher(registry, { tickets: storedTickets(store) });
+    for (let turn = 0; turn < 10; turn++) {
+      const call = { name: "write", arguments: { text: "x".repeat(400_000) } };
+      const waiting = await dispatcher.dispatch(call);
+      assert(isSuspended(waiting), JSON.stringify(waiting));
+      const result = await dispatcher.resume(waiting.ticket, { sure: { action: "accept" } });
+      assertEquals(result.ok, true);
+    }
+    let bytes = 0;
+    for await (const { value } of store.list("")) bytes += value.byteLength;
+    assertLess(bytes, 10_000);
   });
 });
 

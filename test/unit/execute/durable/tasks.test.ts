@@ -20,11 +20,20 @@ import {
   callTasks,
   type CallTasksOptions,
   memoryCallStore,
+  storedKeys,
   storedTickets,
   type TaskState,
 } from "../../../../src/execute/durable/mod.ts";
 import { ToolResult } from "../../../../src/tool/mod.ts";
-import { deferred, FakeClock, type FakeTool, fakeTool, outcome, until } from "../support.ts";
+import {
+  deferred,
+  FakeClock,
+  type FakeTool,
+  fakeTool,
+  messageOf,
+  outcome,
+  until,
+} from "../support.ts";
 
 const ANN = { principal: "ann" };
 const YES: Answer = { action: "accept" };
@@ -80,6 +89,11 @@ function processOf(
 
 const DOUBLE: FakeTool = { name: "double", execute: (args) => ({ got: args }) };
 const HANG: FakeTool = { name: "hang", execute: () => new Promise(() => {}) };
+/** The first idempotency key in a store. */
+async function keyOf(store: CallStore): Promise<string | undefined> {
+  for await (const { key } of store.list("key")) return key;
+  return undefined;
+}
 const codeOf = (answer: TaskState | ToolFailure | undefined): unknown =>
   answer === undefined ? undefined : "id" in answer ? answer.status : answer.error.code;
 
@@ -168,6 +182,52 @@ describe("a task", () => {
     for (const wrong of ["", "x", `${id}x`, "../etc", "a.b", 7, null]) {
       assertEquals(await tasks.get(wrong as string, ANN), undefined);
     }
+  });
+
+  it("is not found by a principal that does not see its tool any more", async () => {
+    const { tasks, dispatcher, start, when } = processOf([{
+      name: "secret",
+      requiresApproval: true,
+      execute: () => "found",
+    }, DOUBLE]);
+    const { id } = await start("secret");
+    await when(id, "input_required");
+    const toolset = dispatcher.toolset.narrow({ denyIds: ["secret"] });
+    const demoted = { ...ANN, toolset };
+    assertEquals(await tasks.get(id, demoted), undefined);
+    assertEquals(await tasks.cancel(id, demoted), undefined);
+    for await (const _ of tasks.follow(id, demoted)) assert(false);
+    assertEquals((await tasks.list(demoted)).tasks, []);
+    const answers = { "plue:approval": YES };
+    assertEquals(await tasks.answer(dispatcher.withToolset(toolset), id, answers, ANN), undefined);
+    const whole = { ...ANN, toolset: dispatcher.toolset };
+    assertEquals((await tasks.get(id, whole))?.status, "input_required");
+    assertEquals((await tasks.list(whole)).tasks.length, 1);
+    await tasks.answer(dispatcher, id, answers, ANN);
+    assertEquals((await when(id, "completed")).tool, "secret");
+  });
+
+  it("keeps waiting when its answers are too large together, or are none", async () => {
+    const { tasks, dispatcher, start, when } = processOf([{
+      name: "two",
+      execute: (_, { ask }) => Promise.all(["a", "b"].map((key) => ask(key, { message: "?" }))),
+    }]);
+    const { id } = await start("two");
+    await when(id, "input_required");
+    const large = { action: "accept", content: "x".repeat(60_000) } as const;
+    const answer = await tasks.answer(dispatcher, id, { a: large, b: large }, ANN);
+    assertEquals(codeOf(answer), "invalid_arguments");
+    assertEquals(
+      codeOf(await tasks.answer(dispatcher, id, undefined as never, ANN)),
+      "input_required",
+    );
+    assertEquals(codeOf(await tasks.answer(dispatcher, id, { a: large }, ANN)), "input_required");
+    assertEquals(
+      codeOf(await tasks.answer(dispatcher, id, { b: large }, ANN)),
+      "invalid_arguments",
+    );
+    assertEquals(codeOf(await tasks.answer(dispatcher, id, { b: YES }, ANN)), "working");
+    assertEquals((await when(id, "completed")).status, "completed");
   });
 
   it("asks, and goes on with the answer, once", async () => {
@@ -418,6 +478,31 @@ describe("a task", () => {
     assertEquals(attempts, [1, 1, 0, 0]);
   });
 
+  it("is taken up also if it began with an idempotency key, which its dead run holds", async () => {
+    const clock = new FakeClock();
+    const store = memoryCallStore({ clock });
+    const dead = processOf([{ ...HANG, idempotent: true }], { store });
+    const kept = { idempotency: { kept: storedKeys(store) }, clock: dead.clock };
+    const keyed = new ToolDispatcher(
+      new ToolRegistry({ tools: [fakeTool({ ...HANG, idempotent: true })] }),
+      kept,
+    );
+    const context = { ...ANN, idempotencyKey: "k" };
+    const task = await dead.tasks.start(keyed, { name: "hang" }, context);
+    assert("id" in task);
+    while (await keyOf(store) === undefined) await new Promise((wake) => setTimeout(wake, 0));
+    const later = new FakeClock();
+    later.advance(30_001);
+    const alive = processOf([{ name: "hang", idempotent: true, execute: () => "done" }], {
+      store,
+      clock: later,
+    });
+    const dispatcher = new ToolDispatcher(alive.dispatcher.toolset, { ...kept, clock: later });
+    assertEquals(await alive.tasks.recover(dispatcher), 1);
+    const { result } = await alive.when(task.id, "completed");
+    assertEquals(result && outcome(result), "done");
+  });
+
   it("does not overwrite the process that took it up", async () => {
     const work = deferred<string>();
     const slow = processOf([{ name: "job", idempotent: true, execute: () => work.promise }]);
@@ -454,6 +539,7 @@ describe("a task", () => {
     const { id } = await start("large");
     const { result } = await when(id, "failed");
     assertEquals([result && outcome(result), errors.length], ["output_too_large", 1]);
+    assertStringIncludes(result && messageOf(result) || "", 'Cannot call "large": it ended, and');
   });
 });
 
@@ -668,6 +754,8 @@ describe("callTasks().run()", () => {
     work.resolve("done");
     const answer = await running;
     assertEquals(["ok" in answer && outcome(answer), errors.length], ["done", 1]);
-    await assertRejects(() => tasks.start(dispatcher, { name: "slow" }, ANN), Error, "is full");
+    const begun = await tasks.start(dispatcher, { name: "slow" }, ANN);
+    assertEquals([codeOf(begun), errors.length], ["unavailable", 2]);
+    assertStringIncludes("error" in begun ? begun.error.message : "", "nothing has run");
   });
 });

@@ -228,6 +228,15 @@ describe("searchToolset()", () => {
     );
   });
 
+  for (const options of [null, 5]) {
+    it(`refuses the options ${options}`, () => {
+      const why = "Cannot search: its options must be an object";
+      const given = options as unknown as object;
+      assertThrows(() => searchToolset(buildToolset([]), "echo", given), TypeError, why);
+      assertThrows(() => fakeRegistry().searchTools("echo", given), TypeError, why);
+    });
+  }
+
   it("refuses an option that it does not know", () => {
     const options = { limt: 3 } as object;
     const why = 'Cannot search: "/limt" is not one of its fields: did you mean "limit"?';
