@@ -190,7 +190,7 @@ function dispatchTurn(formats: FormatFunctions, show: ShowTools): RouteAnswer {
         : readable(formats.resumeTurn(target as TargetName, turn, turn.answers, options)))
         .finally(() => running.end());
     request.keepAlive(work.catch(() => {}));
-    const { messages, results, suspended } = await work;
+    const { messages, results, suspended, losses } = await work;
     if (turn === undefined) results.forEach((result, index) => recorded[index]?.end(result));
     return withHeaders(
       json({
@@ -198,6 +198,7 @@ function dispatchTurn(formats: FormatFunctions, show: ShowTools): RouteAnswer {
         messages,
         // Each goes on with its ticket at /calls/:id, or here with "calls" and "answers".
         ...(suspended.length === 0 ? {} : { suspended }),
+        ...(losses.length === 0 ? {} : { losses }),
         calls: calls.map(({ callId, name, wireName }, index) => ({
           callId,
           name: name ?? null,
