@@ -226,7 +226,10 @@ static void receive_failed(struct plue_peer *peer,
 
 static void receive_log(const struct plue_frame_view *view) PLUE_UNLOCKED {
     if (!plue_events_log((const char *)view->payload, view->length)) {
-        fprintf(stderr, "plue: %.*s\n", (int)view->length, (const char *)view->payload);
+        char line[PLUE_PRINTED_LINE];
+        int length = snprintf(line, sizeof line, "plue: %.*s", (int)view->length,
+                              (const char *)view->payload);
+        plue_print_line(line, (size_t)length < sizeof line ? (size_t)length : sizeof line - 1);
     }
 }
 

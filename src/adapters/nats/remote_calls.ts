@@ -262,7 +262,9 @@ function unavailable(id: string, why: string): ToolFailure {
 }
 
 /** A worker's result, as one that a tool may return. */
-function resultOf({ result, format }: Extract<Frame, { readonly type: "result" }>): ToolResult {
+export function resultOf(
+  { result, format }: { readonly result: ToolResult; readonly format?: string },
+): ToolResult {
   if (result.ok) {
     const { content } = result;
     if (format !== undefined && isObject(content)) {
