@@ -372,7 +372,8 @@ PLUE_API const char *plue_get_last_error_json(void);
 /* The version of the ABI that this library implements: PLUE_ABI_VERSION of its own header. */
 PLUE_API uint32_t plue_abi_version(void);
 /* Returns 1 if this library has the functions of that name, else 0: "call", "submit", "events",
- * "register_tool", "list_changed", "log", "questions", "tasks", "start". For hosts that load it with dlopen(). */
+ * "register_tool", "list_changed", "log", "questions", "tasks", "start". For hosts that load it with
+ * dlopen(). */
 PLUE_API int plue_feature(const char *name);
 /* The version of the package: PLUE_VERSION of its own header. */
 PLUE_API const char *plue_get_version(void);

@@ -569,6 +569,11 @@ void suite_questions(void) {
     expect_resumed(ticket, "{\"sure\":{\"action\":\"accept\"}}", PLUE_OK, "\"accept\"");
     expect_resumed(ticket, "{\"sure\":{\"action\":\"accept\"}}", PLUE_TICKET_REFUSED, "ticket");
 
+    static char nonsense[] = "{\"nope\":1}";
+    plue_set_question(answer, NULL, nonsense);
+    expect_failure("confirm", "{}", "input_unavailable", "must have the \"action\" accept");
+    plue_set_question(NULL, NULL, NULL);
+
     suspend(ticket, sizeof ticket);
     expect_resumed(ticket, "[", PLUE_INVALID_ARGUMENT, "answers_json");
     expect_resumed("nonsense", "{}", PLUE_TICKET_REFUSED, "ticket");

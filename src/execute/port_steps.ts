@@ -55,7 +55,7 @@ async function follow(
   }
   if ("result" in answer) {
     const result = readResult(answer.result) ?? broken(call, hook);
-    return result.ok ? await toResult(call, result.content) : result;
+    return result.ok ? await toResult(call, result) : result;
   }
   const verdict = readJson(answer.arguments, call.settings.maxArgumentBytes);
   if (verdict.kind !== "json") return broken(call, hook);
@@ -78,7 +78,7 @@ async function runAfterHooks(call: Call, outcome: ToolResult): Promise<ToolResul
       // The same content is not checked again: a library's schema may have transformed it.
       else if (!changed.ok || (result.ok && changed.content === result.content)) result = changed;
       else {
-        const checked = await inTime(call, toResult(call, changed.content));
+        const checked = await inTime(call, toResult(call, changed));
         result = checked === TIME_OVER ? withheld(call, hook) : checked;
       }
     } catch (error) {

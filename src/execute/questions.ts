@@ -154,15 +154,18 @@ export class CallQuestions {
     const { deadline, options, settings } = call;
     if (this.#asking++ === 0) this.#resumeTime = deadline.suspend(settings.approvalTimeoutMs);
     deadline.rearm();
+    let why = "its caller could not be asked";
     try {
       const asked = (async () => await options.onQuestion?.(question, new CallView(call)))();
       const answer: unknown = await untilAborted(asked, deadline.signal);
-      return answer === undefined || answer === null ? answer : readAnswer(answer) ??
-        refuse(`take an answer to "${question.key}"`, 'it must be like {"action": "accept"}');
+      why = `the answer to "${question.key}" must have the "action" accept, decline or cancel`;
+      return answer === undefined || answer === null
+        ? answer
+        : readAnswer(answer) ?? refuse("take an answer", why);
     } catch (error) {
       deadline.throwIfAborted();
       call.report("ask", error);
-      throw new InputUnavailable("its caller could not be asked");
+      throw new InputUnavailable(why);
     } finally {
       if (--this.#asking === 0) this.#resumeTime?.();
       deadline.rearm();

@@ -2,7 +2,6 @@ import { afterAll, beforeAll, describe } from "bun:test";
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import {
   defineTool,
-  type Tool,
   type ToolDefinition,
   ToolDispatcher,
   ToolRegistry,
@@ -10,24 +9,14 @@ import {
 } from "@plue/tools";
 import {
   natsCallStore,
-  type RemoteTools,
   remoteTools,
   type RemoteToolsOptions,
-  type ServedTools,
   serveTools,
   type ServeToolsOptions,
 } from "@plue/tools/nats";
 import { Seal, Sender } from "../../src/adapters/nats/message.ts";
 import { missing, SECRET, TestServer, withServer } from "./server.ts";
-
-type Definition = Tool | ToolDefinition;
-
-/** An event that a test waits for. */
-function event<T = void>(): { readonly came: Promise<T>; come(value: T): void } {
-  let come: (value: T) => void = () => {};
-  const came = new Promise<T>((resolve) => come = resolve);
-  return { came, come };
-}
+import { event, World } from "./world.ts";
 
 const ping: ToolDefinition = { name: "ping", description: "Answers.", execute: () => "pong" };
 
@@ -38,67 +27,10 @@ describe("Workers and callers over NATS", () => {
   });
   afterAll(async () => await server?.stop());
 
-  let names = 0;
-
-  /** Workers and a caller that nobody else hears. */
-  class World implements AsyncDisposable {
-    readonly name: string = `test_${++names}`;
-    readonly errors: unknown[] = [];
-    readonly #ends: (() => Promise<void>)[] = [];
-
-    async serve(
-      tools: readonly Definition[],
-      options: Partial<ServeToolsOptions> = {},
-    ): Promise<ServedTools & { kill(): Promise<void>; readonly registry: ToolRegistry }> {
-      const connection = await server.connect();
-      const registry = new ToolRegistry({ tools });
-      const served = await serveTools(registry, connection, {
-        secret: SECRET,
-        name: this.name,
-        onError: (error) => this.errors.push(error),
-        ...options,
-      });
-      this.#ends.push(() => served.close());
-      async function kill(): Promise<void> {
-        await connection.close();
-        // Until the server has noticed, it takes messages that reach nobody.
-        const other = await server.connect();
-        for (let isThere = true; isThere;) {
-          isThere = await other.request(`plue.v1.ctl.${served.worker}.x`, "", { timeout: 50 })
-            .then(() => true, ({ name }) => name === "TimeoutError");
-        }
-      }
-      return Object.assign(served, { kill, registry });
-    }
-
-    async call(
-      options: Partial<RemoteToolsOptions> = {},
-    ): Promise<{
-      readonly dispatcher: ToolDispatcher;
-      readonly registry: ToolRegistry;
-      readonly remote: RemoteTools;
-      readonly connection: Awaited<ReturnType<TestServer["connect"]>>;
-    }> {
-      const connection = await server.connect();
-      const registry = new ToolRegistry();
-      const remote = await remoteTools(connection, {
-        registry,
-        secret: SECRET,
-        name: this.name,
-        onError: (error) => this.errors.push(error),
-        ...options,
-      });
-      this.#ends.push(() => remote.close());
-      return { dispatcher: new ToolDispatcher(registry), registry, remote, connection };
-    }
-
-    async [Symbol.asyncDispose](): Promise<void> {
-      await Promise.all(this.#ends.map((end) => end()));
-    }
-  }
+  const open = (): World => new World(server);
 
   withServer("spreads calls over the workers", async () => {
-    await using world = new World();
+    await using world = open();
     const ran = new Set<number>();
     for (const number of [1, 2, 3]) {
       await world.serve([{ ...ping, execute: () => void ran.add(number) }]);
@@ -110,7 +42,7 @@ describe("Workers and callers over NATS", () => {
   });
 
   withServer("says at once that no worker is there", async () => {
-    await using world = new World();
+    await using world = open();
     const worker = await world.serve([ping]);
     const { dispatcher } = await world.call();
     await worker.kill();
@@ -121,7 +53,7 @@ describe("Workers and callers over NATS", () => {
   });
 
   withServer("goes on with another worker when one is gone, and no call is lost", async () => {
-    await using world = new World();
+    await using world = open();
     const [one] = [await world.serve([ping]), await world.serve([ping])];
     const { dispatcher } = await world.call();
     await one.kill();
@@ -132,7 +64,7 @@ describe("Workers and callers over NATS", () => {
   });
 
   withServer("repeats a call whose worker died, if its tool may be repeated", async () => {
-    await using world = new World();
+    await using world = open();
     const began = [event(), event()];
     let runs = 0;
     const tools = (isFirst: boolean): ToolDefinition[] =>
@@ -161,7 +93,7 @@ describe("Workers and callers over NATS", () => {
   });
 
   withServer("ends its calls before it stops, and takes no more", async () => {
-    await using world = new World();
+    await using world = open();
     const [began, goOn] = [event(), event()];
     const slow = { ...ping, name: "slow", idempotent: false };
     const worker = await world.serve([{
@@ -187,7 +119,7 @@ describe("Workers and callers over NATS", () => {
   });
 
   withServer("aborts the calls that do not end in time when it stops", async () => {
-    await using world = new World();
+    await using world = open();
     const began = event();
     const worker = await world.serve([{
       ...ping,
@@ -207,7 +139,7 @@ describe("Workers and callers over NATS", () => {
   });
 
   withServer("follows definitions: new ones, changed ones, and those that go", async () => {
-    await using world = new World();
+    await using world = open();
     const old = await world.serve([ping]);
     const { registry, dispatcher } = await world.call();
     const changes = registry.changes();
@@ -228,7 +160,7 @@ describe("Workers and callers over NATS", () => {
   });
 
   withServer("shows which tools are not available at their workers", async () => {
-    await using world = new World();
+    await using world = open();
     let isUp = false;
     await world.serve([{ ...ping, isAvailable: () => isUp }]);
     const { dispatcher } = await world.call();
@@ -238,7 +170,7 @@ describe("Workers and callers over NATS", () => {
   });
 
   withServer("stops a call whose caller is gone", async () => {
-    await using world = new World();
+    await using world = open();
     const [began, aborted] = [event(), event<unknown>()];
     await world.serve([{
       ...ping,
@@ -304,7 +236,7 @@ describe("Workers and callers over NATS", () => {
   });
 
   withServer("runs nothing that is unsigned, signed by others, or sent again", async () => {
-    await using world = new World();
+    await using world = open();
     let runs = 0;
     const worker = await world.serve([{ ...ping, execute: () => ++runs }]);
     const spy = await server.connect();
@@ -348,7 +280,7 @@ describe("Workers and callers over NATS", () => {
   });
 
   withServer("takes no answers of others", async () => {
-    await using world = new World();
+    await using world = open();
     const [began, goOn] = [event(), event()];
     const worker = await world.serve([{
       ...ping,
@@ -376,7 +308,7 @@ describe("Workers and callers over NATS", () => {
   });
 
   withServer("lists no definition that another hand has written", async () => {
-    await using world = new World();
+    await using world = open();
     await world.serve([ping]);
     await world.serve([{ ...ping, name: "evil" }], { secret: "another secret of theirs" });
     const { registry } = await world.call();
@@ -384,7 +316,7 @@ describe("Workers and callers over NATS", () => {
   });
 
   withServer("lets a secret be replaced", async () => {
-    await using world = new World();
+    await using world = open();
     const next = "the next secret of the tests";
     await world.serve([ping], { secret: [SECRET, next] });
     const { dispatcher } = await world.call({ secret: [next, SECRET] });
@@ -392,7 +324,7 @@ describe("Workers and callers over NATS", () => {
   });
 
   withServer("goes on whatever its hooks do", async () => {
-    await using world = new World();
+    await using world = open();
     let told = 0;
     const hooks = [
       () => {
@@ -468,7 +400,7 @@ describe("Workers and callers over NATS", () => {
   });
 
   withServer("calls a tool that was defined with types", async () => {
-    await using world = new World();
+    await using world = open();
     const add = defineTool({
       ...{ namespace: "m", name: "add", description: "Adds." },
       parameters: { type: "object", properties: { a: { type: "number" } }, required: ["a"] },

@@ -28,9 +28,11 @@ import {
 } from "../../tool/mod.ts";
 import type { CallTelemetry } from "../http/mod.ts";
 import { Directory } from "./directory.ts";
+import { DurableCalls } from "./durable_calls.ts";
 import { Fleet, HERE_EVERY_MS } from "./fleet.ts";
 import { Seal } from "./message.ts";
 import { type CallRequest, RemoteCalls, type TakeOutput } from "./remote_calls.ts";
+import { isDurable } from "./runs.ts";
 import { checkServer } from "./server.ts";
 import { followStatus } from "./status.ts";
 import { checkRegistryName, toolKey } from "./subjects.ts";
@@ -132,15 +134,23 @@ export async function remoteTools(
   await checkServer(ACTION, connection);
   const fleet = new Fleet(connection, seal, log);
   const calls = new RemoteCalls(connection, seal, fleet, inboxPrefix, log);
-  const sync = new Sync(name, registry, fleet, calls, { telemetry: options.telemetry, log });
+  const durable = new DurableCalls(connection, seal, inboxPrefix, log);
+  const sync = new Sync(name, registry, fleet, calls, durable, {
+    telemetry: options.telemetry,
+    log,
+  });
   let directory: Directory | undefined;
   const follow = (): void => {
     if (directory !== undefined) sync.update(directory.entries);
   };
   const unfollow = followStatus(connection, {
-    down: (why) => calls.disconnect(why),
+    down(why) {
+      calls.disconnect(why);
+      durable.disconnect(why);
+    },
     up() {
       calls.reconnect();
+      durable.reconnect();
       directory?.restart();
     },
   });
@@ -149,6 +159,7 @@ export async function remoteTools(
     directory?.stop();
     sync.clear();
     calls.stop();
+    durable.stop();
     fleet.stop();
   };
   const closed = (): Promise<void> => Promise.resolve(close());
@@ -178,6 +189,7 @@ class Sync {
   readonly #registry: ToolRegistry;
   readonly #fleet: Fleet;
   readonly #calls: RemoteCalls;
+  readonly #durable: DurableCalls;
   readonly #observer: Observer;
   /** The tools in the registry, with the paths of their definitions, by id. */
   readonly #tools: Map<string, { readonly path: string; readonly tool: Tool }> = new Map();
@@ -191,12 +203,14 @@ class Sync {
     registry: ToolRegistry,
     fleet: Fleet,
     calls: RemoteCalls,
+    durable: DurableCalls,
     observer: Observer,
   ) {
     this.#name = name;
     this.#registry = registry;
     this.#fleet = fleet;
     this.#calls = calls;
+    this.#durable = durable;
     this.#observer = observer;
   }
 
@@ -251,7 +265,8 @@ class Sync {
       // The registry checks each field.
       ...(fields as unknown as ToolDefinition),
       ...(executable === true && {
-        isAvailable: () => this.#fleet.serves(path),
+        // A durable call waits for a worker.
+        isAvailable: record["execution"] === "task" || (() => this.#fleet.serves(path)),
         execute: (params: unknown, context: ToolContext) =>
           this.#execute(id, path, record, params, context),
       }),
@@ -300,8 +315,12 @@ class Sync {
         end = await observeCall(
           this.#observer,
           { tool, callId, sessionId },
-          (trace) =>
-            this.#calls.run(path, id, { ...request, trace }, isRepeatable, context, output.push),
+          (trace) => {
+            const call = { ...request, trace };
+            return isDurable(tool)
+              ? this.#durable.run(path, id, call, context)
+              : this.#calls.run(path, id, call, isRepeatable, context, output.push);
+          },
         );
         if (!isSuspended(end)) throw ENDED;
         return { ticket: end.ticket, questions: end.questions };

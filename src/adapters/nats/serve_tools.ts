@@ -25,6 +25,7 @@ import {
 } from "../../tool/mod.ts";
 import type { CallTelemetry } from "../http/mod.ts";
 import { natsCallStore } from "./call_store.ts";
+import { DurableWorker } from "./durable_worker.ts";
 import { Directory } from "./directory.ts";
 import { HERE_EVERY_MS, type HereMessage } from "./fleet.ts";
 import { Seal } from "./message.ts";
@@ -68,6 +69,13 @@ export interface ServeToolsOptions {
    * @default {30_000}
    */
   readonly drainTimeoutMs?: number;
+  /**
+   * How long a durable call is held by a worker that does not renew that, in milliseconds. When a
+   * worker has died, another one takes its calls after that. All workers must have the same.
+   *
+   * @default {30_000}
+   */
+  readonly leaseMs?: number;
   /** Traces and measures the calls, as parts of their callers' traces: what `openTelemetry` makes. */
   readonly telemetry?: CallTelemetry;
   /** Receives errors that reach no caller. */
@@ -105,6 +113,7 @@ const OPTIONS = {
   selection: must("an object", (value): value is Selection => isObject(value)),
   dispatcher: must("an object", (value): value is ToolDispatcherOptions => isObject(value)),
   drainTimeoutMs: numberFrom(0, MAX_TIMEOUT_MS),
+  leaseMs: numberFrom(1_000, 3_600_000),
   telemetry: must("what openTelemetry makes", isTelemetry),
   onError: checkFunction,
 };
@@ -141,7 +150,7 @@ export async function serveTools(
   if (read.dispatcher?.approve !== undefined) {
     refuse(ACTION, "calls are approved by their callers, so dispatcher.approve cannot be given");
   }
-  const { secret, name = "default", drainTimeoutMs = 30_000 } = read;
+  const { secret, name = "default", drainTimeoutMs = 30_000, leaseMs = 30_000 } = read;
   const seal = new Seal(ACTION, secret as string);
   const log: HookLog = (error) => callHook(() => options.onError?.(error), NO_LOG);
   await checkServer(ACTION, connection);
@@ -156,7 +165,7 @@ export async function serveTools(
     approve: () => true,
   });
   const worker = new Worker({
-    ...{ registry, connection, seal, name, dispatcher, log, drainTimeoutMs },
+    ...{ registry, connection, seal, name, dispatcher, log, drainTimeoutMs, leaseMs },
     selection: read.selection,
     telemetry: options.telemetry,
   });
@@ -172,6 +181,7 @@ interface WorkerSettings {
   readonly name: string;
   readonly dispatcher: ToolDispatcher;
   readonly drainTimeoutMs: number;
+  readonly leaseMs: number;
   readonly telemetry: CallTelemetry | undefined;
   readonly log: HookLog;
 }
@@ -190,6 +200,7 @@ class Worker implements ServedTools {
   #offers: ReadonlyMap<string, Offer> = new Map();
   readonly #heard: Map<string, number> = new Map();
   #calls: ServedCalls | undefined;
+  #durable: DurableWorker | undefined;
   #directory: Directory | undefined;
   readonly #end: (() => void)[] = [];
   #announcing: Promise<void> = Promise.resolve();
@@ -204,7 +215,7 @@ class Worker implements ServedTools {
   }
 
   get running(): number {
-    return this.#calls?.running ?? 0;
+    return (this.#calls?.running ?? 0) + (this.#durable?.running ?? 0);
   }
 
   async start(): Promise<void> {
@@ -215,6 +226,10 @@ class Worker implements ServedTools {
       ...{ connection, seal, worker, dispatcher, telemetry, log },
       toolAt: (path) => this.#offers.get(path)?.tool,
     });
+    this.#durable = new DurableWorker({
+      ...{ connection, seal, worker, dispatcher, telemetry, log },
+      leaseMs: this.#settings.leaseMs,
+    });
     try {
       this.#directory = await Directory.open(
         { action: ACTION, connection, seal, registry: name, log },
@@ -223,6 +238,7 @@ class Worker implements ServedTools {
       await this.#announce(this.#offers.values());
       this.#announcements--;
       await this.#checkClock();
+      this.#followDurable();
     } catch (error) {
       void this.close();
       throw error;
@@ -261,7 +277,8 @@ class Worker implements ServedTools {
     this.#say(true);
     this.#directory?.stop();
     // Without a connection, results reach nobody.
-    const drained = this.#calls?.drain(connection.isClosed() ? 0 : drainTimeoutMs);
+    const graceMs = connection.isClosed() ? 0 : drainTimeoutMs;
+    const drained = Promise.all([this.#calls?.drain(graceMs), this.#durable?.drain(graceMs)]);
     await this.#announcing;
     if (!connection.isClosed()) {
       await this.#directory?.remove(workerKey(name, this.worker)).catch(log);
@@ -291,7 +308,15 @@ class Worker implements ServedTools {
     this.#offers = this.#offered();
     const isSame = before.size === this.#offers.size &&
       [...before.keys()].every((path) => this.#offers.has(path));
-    if (!isSame) this.#announceLater((path) => !before.has(path));
+    if (isSame) return;
+    this.#announceLater((path) => !before.has(path));
+    this.#followDurable();
+  }
+
+  #followDurable(): void {
+    this.#durable?.follow(
+      new Map([...this.#offers].map(([path, { tool }]) => [path, tool] as const)),
+    );
   }
 
   #announceLater(isMeant: (path: string) => boolean): void {

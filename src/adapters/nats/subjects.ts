@@ -14,10 +14,9 @@ const ROOT = "plue.v1";
 export const DIRECTORY = "plue_tools";
 /** The bucket of {@linkcode natsCallStore}, unless it is told otherwise. */
 export const CALLS_BUCKET = "plue_calls";
-/** The stream of durable calls, their results, and what came to nothing. */
+/** The stream of durable calls, and the bucket with their results. */
 export const RUNS_STREAM = "PLUE_CALLS";
 export const RESULTS_BUCKET = "plue_results";
-export const DEAD_BUCKET = "plue_dead";
 
 /** Where a worker gets calls. The path of the tool follows. */
 export const callSubject = (worker: string, path: string): string =>

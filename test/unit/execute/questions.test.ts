@@ -157,6 +157,20 @@ describe("context.ask()", () => {
     assertEquals(reports, []);
   });
 
+  it("says of what a caller answered that it is no answer, and reports it", async () => {
+    const { call, reports } = fixture([NAME]);
+    for (const answer of [{ nope: 1 }, { action: "maybe" }, "yes"]) {
+      const onQuestion = (): Answer => answer as Answer;
+      const result = await call("greet", {}, { onQuestion });
+      assertEquals(outcome(result), "input_unavailable");
+      assertStringIncludes(
+        messageOf(result),
+        'the answer to "name" must have the "action" accept, decline or cancel',
+      );
+    }
+    assertEquals(reports.length, 3);
+  });
+
   it("asks again with the issues when a call goes on with an answer that does not fit", async () => {
     const { call, dispatcher } = fixture([NAME]);
     const first = await suspended(call("greet", {}));
