@@ -47,9 +47,6 @@ const APPROVAL_KEY = "plue:approval";
 
 const KEY = /^[\w.-]{1,64}$/;
 const MAX_MESSAGE = 2_000;
-/** Why the signal of a call aborts that is suspended. */
-export const WAITS_FOR_ANSWER = "The call waits for an answer";
-
 /** How often a question is asked whose answers do not fit, while the caller answers at once. */
 const MAX_TRIES = 10;
 
@@ -188,7 +185,7 @@ export class CallQuestions {
     const { over, deadline } = this.#call;
     if (over || deadline.cause !== undefined) return;
     this.isSuspended = true;
-    deadline.abort(new DOMException(WAITS_FOR_ANSWER, "AbortError"));
+    deadline.abort(new DOMException("The call waits for an answer", "AbortError"));
   }
 
   /** Waits for the steps that are being taken: their results are kept, so they are not repeated. */

@@ -23,7 +23,6 @@ import {
   ToolResult,
 } from "../../tool/mod.ts";
 import type { TaskState } from "../../execute/durable/mod.ts";
-import { WAITS_FOR_ANSWER } from "../../execute/questions.ts";
 import type { ToolEvent, ToolProgress } from "../../execute/mod.ts";
 import { usageError } from "../terminal.ts";
 
@@ -142,6 +141,8 @@ interface Waiting {
   readonly ticket?: string;
 }
 
+/** Why the signal of a call aborts that waits for an answer here. */
+const WAITS = "The call waits for an answer";
 /** How much of the arguments is shown with a question, in characters. */
 const MAX_ARGUMENTS = 1_000;
 
@@ -154,7 +155,7 @@ async function* callRemotely(
 ): AsyncGenerator<unknown, unknown> {
   let task: string | undefined;
   context.defer(async () => {
-    const goesOn = (context.signal.reason as Error | undefined)?.message === WAITS_FOR_ANSWER;
+    const goesOn = (context.signal.reason as Error | undefined)?.message === WAITS;
     if (task !== undefined && !goesOn) await send(service, task, { method: "DELETE" });
   });
   let path = `/tools/${encodeURIComponent(id)}/execute`;
