@@ -190,6 +190,16 @@ describe("runTools()", () => {
     }
   });
 
+  it("refuses a chat response without a choice", async () => {
+    const create = (_body: Body) => Promise.resolve({ choices: [] });
+    const given = { target: "openai.chat", tools, dispatcher: dispatcherOf() } as const;
+    await assertRejects(
+      () => runTools({ chat: { completions: { create } } }, request, given),
+      TypeError,
+      'Cannot read the response: "/choices" must have a choice',
+    );
+  });
+
   it("throws for a tool that cannot be sent", async () => {
     const many = Array.from(
       { length: 129 },
@@ -262,7 +272,8 @@ describe("streamTools()", () => {
       "anthropic",
       "anthropic.strict",
     ];
-    const create = (body: Body) => Promise.resolve({ choices: [], output: [], content: [], body });
+    const choices = [{ message: { role: "assistant", content: "Hello." } }];
+    const create = (body: Body) => Promise.resolve({ choices, output: [], content: [], body });
     const client = {
       chat: { completions: { create } },
       responses: { create },
