@@ -35,6 +35,7 @@ const ENTRIES: readonly Entry[] = [
     file: "src/adapters/frameworks/mod.ts",
     packages: false,
   },
+  { name: "@plue/tools/telemetry", file: "src/adapters/telemetry/mod.ts", packages: false },
   { name: "@plue/tools/pins", file: "src/adapters/pins/mod.ts", packages: false },
   { name: "@plue/tools/explorer", file: "src/explorer/mod.ts", limitKb: 60, packages: false },
   { name: "@plue/tools/ajv", file: "src/adapters/ajv/mod.ts", packages: true },

@@ -26,6 +26,14 @@ export type {
   WaitingCall,
 } from "./suspension.ts";
 export { type SelectableToolHost, ToolDispatcher } from "./dispatcher.ts";
+export type {
+  CallSpan,
+  CallTelemetry,
+  CallTrace,
+  ObservedCall,
+  TraceHeaders,
+  TraceParent,
+} from "./telemetry.ts";
 export type { DispatcherMetrics, DurationMetrics, ToolMetrics } from "./metrics.ts";
 export type {
   CallValidator,

@@ -25,6 +25,7 @@ import {
 } from "../tool/mod.ts";
 import type { Approver, CallInfo, KeptKeys, ToolHooks, TransactionManager } from "./ports.ts";
 import type { CallTickets } from "./suspension.ts";
+import type { CallTelemetry } from "./telemetry.ts";
 
 /**
  * A rule for the arguments of every tool, after the schema and the tool's own rules. It answers as
@@ -88,6 +89,7 @@ export interface IdempotencyOptions {
 /** In which step of a call something was thrown that the call's result does not tell in full. */
 export type DispatchPhase =
   | "init"
+  | "context"
   | "before"
   | "validate"
   | "approve"
@@ -100,6 +102,7 @@ export type DispatchPhase =
   | "rollback"
   | "cleanup"
   | "after"
+  | "telemetry"
   | "internal";
 
 /** Something that was thrown during a call, for the host's log. */
@@ -119,6 +122,8 @@ export interface ToolDispatcherOptions {
   readonly transactions?: TransactionManager;
   /** Run before and after every call. */
   readonly hooks?: ToolHooks | readonly ToolHooks[];
+  /** Traces and measures every call: `openTelemetry` of `@plue/tools/telemetry` makes it. */
+  readonly telemetry?: CallTelemetry;
   /** Rules for the arguments of every tool. */
   readonly validators?: readonly CallValidator[];
   /**
@@ -257,6 +262,7 @@ const OTHERS: readonly Exclude<keyof ToolDispatcherOptions, NumberOption>[] = [
   "engine",
   "transactions",
   "hooks",
+  "telemetry",
   "validators",
   "approve",
   "tickets",
@@ -274,6 +280,7 @@ export interface Settings
   readonly transactions: TransactionManager | undefined;
   readonly approve: Approver | "ask" | undefined;
   readonly tickets: CallTickets | undefined;
+  readonly telemetry: CallTelemetry | undefined;
   readonly onError: ToolDispatcherOptions["onError"] | undefined;
   readonly validators: readonly CallValidator[];
   readonly beforeHooks: readonly ToolHooks[];
@@ -310,7 +317,7 @@ export function resolveSettings(options: ToolDispatcherOptions): Settings {
     refuse(ACTION, "its options must be an object");
   }
   const { engine, transactions, approve, onError, clock = systemClock } = options;
-  const { tickets } = options;
+  const { tickets, telemetry } = options;
   const { outputOverflow = "fail", validators = [] } = options;
   const hooks = [options.hooks ?? []].flat().map((hook) => checkHook(ACTION, hook, "a hook"));
   if (approve !== undefined && approve !== "ask") checkFunction(ACTION, approve, "approve");
@@ -318,12 +325,14 @@ export function resolveSettings(options: ToolDispatcherOptions): Settings {
   const kept = options.idempotency?.kept;
   checkPort(ACTION, "transactions", transactions, ["begin", "commit", "rollback"]);
   checkPort(ACTION, "tickets", tickets, ["suspend", "resume"]);
+  checkPort(ACTION, "telemetry", telemetry, ["begin"]);
   checkPort(ACTION, "idempotency.kept", kept, ["claim"]);
   return Object.freeze({
     engine,
     transactions,
     approve,
     tickets,
+    telemetry,
     onError: onError?.bind(options),
     beforeHooks: hooks.filter((hook) => hook.before !== undefined),
     afterHooks: hooks.filter((hook) => hook.after !== undefined).reverse(),

@@ -13,6 +13,8 @@ export interface CallInfo {
   readonly sessionId: string | undefined;
   readonly messageId: string | undefined;
   readonly principal: string | undefined;
+  /** What the host gave the call, checked; `undefined` for a tool that declares no `context`. */
+  readonly context: unknown;
   /** Aborts when the call does. */
   readonly signal: AbortSignal;
   /**

@@ -14,12 +14,13 @@ import {
   type FailureCode,
   inPromise,
   type Issue,
+  isStandardSchema,
   isWord,
   MAX_DEPTH,
   systemClock,
   type Tool,
   type ToolFailure,
-  type ToolResult,
+  ToolResult,
 } from "../tool/mod.ts";
 import type { Call, Step, StepAnswer, ToolPlan } from "./call.ts";
 import { CallView } from "./context.ts";
@@ -76,6 +77,12 @@ const ORDER: readonly OrderedStep<unknown>[] = [
     rejected: keyNotClaimed,
   },
   step({ doing: "starting up", run: acquireTool, settled: hold, rejected: notReady }),
+  step({
+    doing: "checking its context",
+    run: checkContext,
+    settled: keepContext,
+    when: (tool) => tool.context !== undefined,
+  }),
   {
     doing: "waiting for a hook",
     run: runBeforeHooks,
@@ -339,6 +346,33 @@ function notReady(call: Call, error: unknown): ToolFailure {
     ? error.message
     : "the tool could not be made ready";
   return call.failed("init", error, "unavailable", why);
+}
+
+/** Checks what the host gave the call against what the tool declares. */
+function checkContext({ tool, host, options }: Call): StandardOutcome | Promise<StandardOutcome> {
+  const { context: schema } = tool;
+  const { context: value } = options;
+  if (schema === undefined || isStandardSchema(schema)) {
+    return schema ? validateStandard(schema, value) : { value };
+  }
+  const validator = compileOnce(host.engine, schema);
+  return atOnce(validator.check(value)) === true
+    ? { value }
+    : { issues: atOnce(validator.issues(value)) };
+}
+
+function keepContext(call: Call, { issues, value }: StandardOutcome): StepAnswer {
+  call.hostContext = value;
+  if (issues === undefined) return undefined;
+  const how = call.options.context === undefined ? "gave no context" : "gave a wrong context";
+  const told = issues.map(({ message }) => message).join("; ");
+  // The model cannot mend it, and what it is about is not the model's to know.
+  call.report("context", new TypeError(`The host ${how} for "${call.tool.id}": ${told}`));
+  return ToolResult.error(
+    "unavailable",
+    `Cannot call "${call.tool.id}": its host ${how}; the arguments are not the cause`,
+    { retryable: false },
+  );
 }
 
 /** Checks the arguments against the tool's JSON Schema. */

@@ -581,7 +581,7 @@ export const HOOK_CASES: Readonly<Record<string, HookCase>> = {
   },
   "CallTelemetry.begin": {
     right: "200",
-    run: (begin) => request({ observe: { telemetry: { begin } } }),
+    run: (begin) => request({ dispatch: { telemetry: { begin } } }),
   },
   "CallSpan.run": { right: "200", run: (run) => request(traced({ run })) },
   "CallSpan.end": { right: "200", run: (end) => request(traced({ end })) },
@@ -864,7 +864,7 @@ function traced(
   broken: { readonly run?: BadHook; readonly end?: BadHook },
 ): Partial<ToolHandlerOptions> {
   const span = { place: undefined, run: <R>(work: () => R): R => work(), end() {}, ...broken };
-  return { observe: { telemetry: { begin: () => span } } };
+  return { dispatch: { telemetry: { begin: () => span } } };
 }
 
 function withKeys(

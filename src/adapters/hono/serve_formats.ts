@@ -7,7 +7,7 @@
 import type { DecodedCall, Exportable, ExportResult, TargetName } from "../../formats/mod.ts";
 import type { fitBudget, FitBudgetOptions, FittedTools } from "../../finding/mod.ts";
 import type { Toolset } from "../../select/mod.ts";
-import { checkFunction, type Tool, type ToolResult } from "../../tool/mod.ts";
+import { checkFunction, type Tool } from "../../tool/mod.ts";
 import {
   checkObject,
   checkOptions,
@@ -145,26 +145,12 @@ function dispatchTurn(formats: FormatFunctions, show: ShowTools): RouteAnswer {
     const recorded = calls.map((call) => {
       const { name, wireName, callId } = call;
       const target = name === undefined ? { toolId: wireName } : targetOf(shown, call);
-      return request.beginCall({ ...target, callId, sessionId: ids.sessionId });
+      return request.beginCall(target.toolId, callId);
     });
-    // The calls that the dispatcher gets. The others cannot run, and their results are known.
-    const routed = recorded.filter((_, index) => calls[index]?.problem === undefined);
-    const dispatcher = server.dispatcherOf(shown);
     const turn = formats.dispatchCalls(target as TargetName, calls, {
-      dispatcher: {
-        dispatchAll: (list, context) =>
-          // A batch that is too long is refused in part, which the dispatcher decides.
-          list.length > dispatcher.maxCallsPerBatch
-            ? dispatcher.dispatchAll(list, context)
-            : Promise.all(list.map(async (call, index) => {
-              const begin = (): Promise<ToolResult> => dispatcher.dispatch(call, context);
-              const result = await (routed[index]?.run(begin) ?? begin());
-              routed[index]?.end(result);
-              return result;
-            })),
-      },
+      dispatcher: server.dispatcherOf(shown),
       names: exported.names,
-      context: { ...ids, principal, signal: running.signal },
+      context: { ...request.hostContext(), ...ids, signal: running.signal },
     }).finally(() => running.end());
     request.keepAlive(turn.catch(() => {}));
     const { messages, results, suspended } = await turn;

@@ -48,15 +48,10 @@ export { type ListingChange, ListingWatch } from "./listing_changes.ts";
 export {
   type AccessCall,
   type AccessEntry,
-  type CallSpan,
-  type CallTelemetry,
   nextTraceParent,
-  type ObservedCall,
   type ObserveOptions,
   readTraceParent,
-  type TraceParent,
 } from "./observe.ts";
-export { openTelemetry, type OpenTelemetryApi, type OpenTelemetrySpan } from "./open_telemetry.ts";
 export { HTTP_CHECKS, type HttpOptions } from "./options.ts";
 export {
   badRequest,
