@@ -8,6 +8,7 @@ import type { ToolHost, ToolRuntime } from "../registry/mod.ts";
 import { MAX_ISSUES } from "../schema/mod.ts";
 import type { Toolset } from "../select/mod.ts";
 import {
+  type ArgumentRepair,
   atOnce,
   brandResult,
   callHook,
@@ -105,6 +106,10 @@ export class Call {
   args: unknown = undefined;
   /** How long the arguments are as JSON, at most. */
   argumentLength = 0;
+  /** The arguments are text that is not JSON, which a repair may mend. */
+  hasText = false;
+  /** What was repaired in the arguments. */
+  repairs: readonly ArgumentRepair[] | undefined = undefined;
   /** What the host gave the call, once it is checked; only for a tool that declares it. */
   hostContext: unknown = undefined;
   /** What the tool returned. */
@@ -299,6 +304,7 @@ export class Call {
     const { stats } = this.#plan;
     const now = this.settings.clock.now();
     (result as Settable<ToolResult>).durationMs = now - this.#startedAt;
+    if (this.repairs !== undefined) (result as Settable<ToolResult>).repaired = this.repairs;
     brandResult(result);
     this.#cleanedUp = true;
     this.giveTurnBack?.();

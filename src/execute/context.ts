@@ -152,6 +152,10 @@ export class CallView implements CallInfo {
     return this.#call.deadline.signal;
   }
 
+  get remainingMs(): number {
+    return this.#call.deadline.remainingMs;
+  }
+
   /** A frozen copy, so that a hook cannot change what was validated. */
   get arguments(): unknown {
     // What a library's schema made of the arguments may not be JSON, and is then shown as it is.

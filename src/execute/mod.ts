@@ -11,6 +11,8 @@ export type {
   CallInfo,
   ClaimedKey,
   KeptKeys,
+  RepairAnswer,
+  RepairHook,
   SettleKey,
   ToolHooks,
   TransactionInfo,

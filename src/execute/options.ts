@@ -23,7 +23,14 @@ import {
   systemClock,
   type ToolRuleAnswer,
 } from "../tool/mod.ts";
-import type { Approver, CallInfo, KeptKeys, ToolHooks, TransactionManager } from "./ports.ts";
+import type {
+  Approver,
+  CallInfo,
+  KeptKeys,
+  RepairHook,
+  ToolHooks,
+  TransactionManager,
+} from "./ports.ts";
 import type { CallTickets } from "./suspension.ts";
 import type { CallTelemetry } from "./telemetry.ts";
 
@@ -90,12 +97,14 @@ export interface IdempotencyOptions {
 export type DispatchPhase =
   | "init"
   | "context"
+  | "repair"
   | "before"
   | "validate"
   | "approve"
   | "ask"
   | "begin"
   | "execute"
+  | "around"
   | "result"
   | "metadata"
   | "commit"
@@ -122,6 +131,12 @@ export interface ToolDispatcherOptions {
   readonly transactions?: TransactionManager;
   /** Run before and after every call. */
   readonly hooks?: ToolHooks | readonly ToolHooks[];
+  /**
+   * Repairs arguments that do not fit, or are not JSON: `coerceArguments` of `@plue/tools/calls`, a
+   * model, a library. Several are asked in order, each once, until the arguments fit. The result says
+   * in `repaired` what was changed.
+   */
+  readonly repair?: RepairHook | readonly RepairHook[];
   /** Traces and measures every call: `openTelemetry` of `@plue/tools/telemetry` makes it. */
   readonly telemetry?: CallTelemetry;
   /** Rules for the arguments of every tool. */
@@ -262,6 +277,7 @@ const OTHERS: readonly Exclude<keyof ToolDispatcherOptions, NumberOption>[] = [
   "engine",
   "transactions",
   "hooks",
+  "repair",
   "telemetry",
   "validators",
   "approve",
@@ -283,7 +299,10 @@ export interface Settings
   readonly telemetry: CallTelemetry | undefined;
   readonly onError: ToolDispatcherOptions["onError"] | undefined;
   readonly validators: readonly CallValidator[];
+  readonly repairs: readonly RepairHook[];
   readonly beforeHooks: readonly ToolHooks[];
+  /** The innermost first, which is the reverse of the order given. */
+  readonly aroundHooks: readonly ToolHooks[];
   /** In the order in which they run, which is the reverse of the order given. */
   readonly afterHooks: readonly ToolHooks[];
   readonly limits: Required<ConcurrencyLimits>;
@@ -301,13 +320,17 @@ const checkValidators: Check<readonly CallValidator[]> = must(
   "a list of functions",
   (value) => isListOf(value, (item): item is CallValidator => isFunction(item)),
 );
+const checkRepair: Check<RepairHook> = must(
+  "a function or a list of functions",
+  (value): value is RepairHook => isFunction(value),
+);
 const checkHook: Check<ToolHooks> = must(
-  "an object with a before or an after function",
+  "an object with a before, an around or an after function",
   (value): value is ToolHooks => {
     if (!isObject(value)) return false;
-    const { before, after } = value;
-    return (before ?? after) !== undefined &&
-      [before, after].every((part) => part === undefined || isFunction(part));
+    const parts = [value["before"], value["around"], value["after"]]
+      .filter((part) => part !== undefined);
+    return parts.length > 0 && parts.every(isFunction);
   },
 );
 
@@ -317,7 +340,7 @@ export function resolveSettings(options: ToolDispatcherOptions): Settings {
     refuse(ACTION, "its options must be an object");
   }
   const { engine, transactions, approve, onError, clock = systemClock } = options;
-  const { tickets, telemetry } = options;
+  const { tickets, telemetry, repair = [] } = options;
   const { outputOverflow = "fail", validators = [] } = options;
   const hooks = [options.hooks ?? []].flat().map((hook) => checkHook(ACTION, hook, "a hook"));
   if (approve !== undefined && approve !== "ask") checkFunction(ACTION, approve, "approve");
@@ -334,7 +357,9 @@ export function resolveSettings(options: ToolDispatcherOptions): Settings {
     tickets,
     telemetry,
     onError: onError?.bind(options),
+    repairs: [repair].flat().map((one) => checkRepair(ACTION, one, "repair")),
     beforeHooks: hooks.filter((hook) => hook.before !== undefined),
+    aroundHooks: hooks.filter((hook) => hook.around !== undefined).reverse(),
     afterHooks: hooks.filter((hook) => hook.after !== undefined).reverse(),
     validators: [...checkValidators(ACTION, validators, "validators")],
     outputOverflow: checkOverflow(ACTION, outputOverflow, "outputOverflow"),

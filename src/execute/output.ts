@@ -39,6 +39,14 @@ function accept(
   return issues === undefined ? check(call, value, true) : misfit(call, issues);
 }
 
+/**
+ * The result of a call with content that was a result before: only its JSON Schema checks it, since a
+ * library that transforms has done that.
+ */
+export function readContent(call: Call, content: unknown): ToolResult {
+  return check(call, content, false);
+}
+
 function check(call: Call, value: unknown, isValidated: boolean): ToolResult {
   const { maxOutputBytes: limit, options, tool, settings } = call;
   // A tool that returns nothing answers `null`: JSON has no other nothing.
