@@ -27,6 +27,8 @@ export {
   type RateLimitStore,
   type RateLimitVerdict,
   type RateLimitWindow,
+  takerOf,
+  WINDOW_CHECKS,
 } from "./rate_limit.ts";
 export { storedRateLimits } from "./stored_rate_limits.ts";
 export { type FailedLoginsOptions, limitFailedLogins } from "./failed_logins.ts";
