@@ -91,12 +91,17 @@ const GETTER = {
  * Neither arguments nor results are recorded.
  *
  * @example Usage
- * ```ts ignore
+ * ```ts
+ * import assert from "node:assert/strict";
  * import * as api from "@opentelemetry/api";
- * import { ToolDispatcher } from "@plue/tools";
+ * import { ToolDispatcher, ToolRegistry } from "@plue/tools";
  * import { openTelemetry } from "@plue/tools/telemetry";
  *
+ * const registry = new ToolRegistry({
+ *   tools: [{ name: "ping", description: "Answers.", execute: () => "pong" }],
+ * });
  * const dispatcher = new ToolDispatcher(registry, { telemetry: openTelemetry(api) });
+ * assert((await dispatcher.dispatch({ name: "ping" })).ok);
  * // Over HTTP: createToolHandler(registry, { dispatcher })
  * ```
  *
