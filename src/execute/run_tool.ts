@@ -7,6 +7,7 @@
 import {
   describeThrown,
   inPromise,
+  isFunction,
   isObject,
   refuse,
   type ToolFailure,
@@ -16,10 +17,9 @@ import type { Call } from "./call.ts";
 import { CallView } from "./context.ts";
 import { sendOutput } from "./events.ts";
 import { interruption, readResult } from "./failures.ts";
-import { readContent, readOutput } from "./output.ts";
+import { readAgain, readOutput } from "./output.ts";
 import { withheld } from "./port_steps.ts";
 import type { ToolHooks } from "./ports.ts";
-import { InputUnavailable } from "./questions.ts";
 
 /** Runs the tool: a value, a promise, or a generator whose yields are streamed. */
 export function runTool(call: Call): unknown {
@@ -54,7 +54,6 @@ async function drain(
 
 export function threw(call: Call, error: unknown): ToolFailure {
   call.isRunning = false;
-  if (error instanceof InputUnavailable) return call.fail(error.code, error.message);
   const why = `the tool threw: ${describeThrown(error)}`;
   // A tool that stops by throwing the signal's reason did as it should, and is not reported.
   return call.interruptedBy !== undefined && error === call.deadline.signal.reason
@@ -63,9 +62,8 @@ export function threw(call: Call, error: unknown): ToolFailure {
 }
 
 function isGenerator(value: unknown): value is AsyncGenerator<unknown, unknown, void> {
-  if (typeof value !== "object" || value === null) return false;
-  const { next, return: stop } = value as { readonly next?: unknown; readonly return?: unknown };
-  return typeof next === "function" && typeof stop === "function" && Symbol.asyncIterator in value;
+  return isObject(value) && isFunction(value["next"]) && isFunction(value["return"]) &&
+    Symbol.asyncIterator in value;
 }
 
 /** Runs the tool inside the `around` hooks, the first one outermost. */
@@ -100,7 +98,7 @@ async function surround(
     const result = readResult(answer);
     if (result === undefined) return withheld(call, hook);
     // It has been a tool's result: a library's schema, which may transform, has seen it.
-    return result.ok ? replay(readContent(call, result.content), answer) : result;
+    return result.ok ? replay(readAgain(call, result), answer) : result;
   } catch (error) {
     call.report("around", error);
     return withheld(call, hook);

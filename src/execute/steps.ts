@@ -45,7 +45,6 @@ import {
   notBegun,
   runBeforeHooks,
 } from "./port_steps.ts";
-import { InputUnavailable } from "./questions.ts";
 import { strayField } from "./request.ts";
 import { keepOutput, runAround, runTool, threw } from "./run_tool.ts";
 
@@ -364,7 +363,6 @@ function readRule(call: Call, answer: unknown): ToolFailure | undefined {
 }
 
 function ruleThrew(call: Call, error: unknown): ToolFailure {
-  if (error instanceof InputUnavailable) return call.fail(error.code, error.message);
   const why = `the tool threw while it checked its arguments: ${describeThrown(error)}`;
   return call.failed("validate", error, "threw", why);
 }

@@ -44,7 +44,6 @@ export {
   type ArgumentRepair,
   brandResult,
   checkOverflow,
-  CONTENT_FORMAT,
   FAILURE_CODES,
   type FailureCode,
   HTTP_STATUS,
@@ -62,6 +61,15 @@ export {
   ToolResult,
   type ToolSuccess,
 } from "./result.ts";
+export type {
+  ContentBlock,
+  ContentOptions,
+  MediaBlock,
+  ResourceBlock,
+  ResourceLinkBlock,
+  TextBlock,
+  ToolContent,
+} from "./content.ts";
 export {
   argumentsText,
   cleanText,

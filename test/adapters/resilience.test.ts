@@ -10,7 +10,6 @@ import {
   ToolResult,
 } from "@plue/tools";
 import { type CallStore, memoryCallStore } from "@plue/tools/calls";
-import { mcpContent } from "@plue/tools/mcp";
 import { breakCircuits, cacheResults, limitCalls, retryCalls } from "@plue/tools/resilience";
 import { storedRateLimits } from "@plue/tools/hono";
 import { z } from "zod";
@@ -496,12 +495,12 @@ describe("cacheResults()", () => {
     assertEquals(await cities("bern"), ["bern 3"]);
   });
 
-  it("keeps nothing that a copy would change", async () => {
-    const content = mcpContent({ content: [{ type: "text", text: "hello" }] });
-    const { call, runs } = answering([content], { hooks: cached() });
-    await call();
-    await call();
-    assertEquals(runs(), 2);
+  it("keeps blocks as blocks, and nothing that was cut", async () => {
+    const blocks = ToolResult.blocks([{ type: "text", text: "hello" }]);
+    const { call, runs } = answering([blocks], { hooks: cached() });
+    const [first, again] = [await call(), await call()];
+    assert(first.ok && again.ok);
+    assertEquals([again.content, again.blocks, runs()], [first.content, true, 1]);
     const cut = answering(["x".repeat(500)], {
       hooks: cached(),
       maxOutputBytes: 128,

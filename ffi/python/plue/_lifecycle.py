@@ -8,7 +8,18 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import IntEnum
 from typing import Any
 
-from ._native import LIST_CHANGED, LOG, Options, last_error, library, text, to_json
+from ._native import (
+    LIST_CHANGED,
+    LOG,
+    Options,
+    last_error,
+    library,
+    milliseconds,
+    text,
+    to_json,
+)
+
+UINT32_MAX = 0xFFFFFFFF
 
 
 class Mode(IntEnum):
@@ -46,9 +57,12 @@ def init(
         tools_module=_path(tools, "tools"),
         config_json=None if config is None else to_json(config),
         sidecar_cwd=_path(sidecar_cwd, "sidecar_cwd"),
-        start_timeout_ms=_milliseconds(start_timeout),
-        abort_grace_ms=_milliseconds(abort_grace),
-        call_timeout_ms=0 if call_timeout is None else _milliseconds(call_timeout),
+        # To libplue, 0 is the default.
+        start_timeout_ms=milliseconds(start_timeout, "start_timeout", 1, UINT32_MAX),
+        abort_grace_ms=milliseconds(abort_grace, "abort_grace", 1, UINT32_MAX),
+        call_timeout_ms=0
+        if call_timeout is None
+        else milliseconds(call_timeout, "call_timeout", 1, UINT32_MAX),
     )
     if sidecar is not None:
         words = [_path(word, "sidecar") for word in sidecar]
@@ -59,11 +73,6 @@ def init(
 
 def _path(path: str | os.PathLike[str] | None, what: str) -> bytes | None:
     return None if path is None else text(os.fspath(path), what)
-
-
-def _milliseconds(seconds: float) -> int:
-    # To libplue, 0 is the default.
-    return max(1, round(seconds * 1000))
 
 
 def start() -> None:

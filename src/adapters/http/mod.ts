@@ -53,6 +53,7 @@ export {
   nextTraceParent,
   type ObserveOptions,
   readTraceParent,
+  writeTraceParent,
 } from "./observe.ts";
 export { HTTP_CHECKS, type HttpOptions } from "./options.ts";
 export {

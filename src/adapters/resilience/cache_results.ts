@@ -19,7 +19,6 @@ import {
   type Check,
   checkFunction,
   checkPort,
-  CONTENT_FORMAT,
   copyJson,
   isFunction,
   isListOf,
@@ -86,6 +85,7 @@ const checkTags: Check<NonNullable<CachedTool["tags"]>> = must(
 /** A result in the store. */
 interface KeptResult {
   readonly content: unknown;
+  readonly blocks?: true;
   /** What each of its tags was when the call began. */
   readonly tags: readonly (readonly [key: string, generation: string])[];
 }
@@ -95,9 +95,8 @@ interface KeptResult {
  * and context. Only successes of the tools that are named are kept. The call is validated and approved
  * as any other; then the tool does not run, and the result says `replayed`.
  *
- * Not kept are results that were cut, content in a format of its own (`mcpContent`), results of tools
- * that require a transaction, and those of arguments or contexts that are not JSON. Callers without a
- * principal share their results.
+ * Not kept are results that were cut, results of tools that require a transaction, and those of
+ * arguments or contexts that are not JSON. Callers without a principal share their results.
  *
  * @example Usage
  * ```ts
@@ -172,7 +171,8 @@ export function cacheResults(options: ResultCacheOptions): ResultCache {
           const stored = await store.get(key);
           const kept = await find(stored);
           if (kept !== undefined) {
-            return { ok: true, content: kept.content, durationMs: 0, replayed: true };
+            const { content, blocks } = kept;
+            return { ok: true, content, ...(blocks && { blocks }), durationMs: 0, replayed: true };
           }
           revision = stored?.revision;
           // Before the tool runs: what is invalidated meanwhile is not kept.
@@ -190,7 +190,8 @@ export function cacheResults(options: ResultCacheOptions): ResultCache {
       const result = await run();
       if (key === undefined || !mayBeKept(result)) return result;
       try {
-        const value = ENCODER.encode(JSON.stringify({ content: result.content, tags }));
+        const { content, blocks } = result;
+        const value = ENCODER.encode(JSON.stringify({ content, blocks, tags }));
         if (value.byteLength > MAX_STORED_BYTES) return result;
         const life = { expiresAt: clock.timestamp() + cached.ttlMs };
         // Where another call was faster, its result is kept.
@@ -253,8 +254,7 @@ async function tagKey(tag: string): Promise<string> {
 }
 
 function mayBeKept(result: ToolResult): result is ToolResult & { readonly ok: true } {
-  return result.ok && result.truncated === undefined && result.replayed === undefined &&
-    !(isObject(result.content) && CONTENT_FORMAT in result.content);
+  return result.ok && result.truncated === undefined && result.replayed === undefined;
 }
 
 function textOf({ value }: StoredValue): string {

@@ -10,8 +10,6 @@ import {
   callHook,
   clip,
   type Clock,
-  CONTENT_FORMAT,
-  isObject,
   isSuspended,
   NO_LOG,
   numberFrom,
@@ -143,8 +141,6 @@ interface TaskRecord extends Omit<TaskState, "pollMs"> {
   readonly ticket?: string;
   /** Those that came, while answers to other questions are missing. */
   readonly answers?: Answers;
-  /** The format of the result's content, which JSON does not hold. */
-  readonly contentFormat?: string;
 }
 
 /** What a task waits for, and what it has of that. */
@@ -700,11 +696,7 @@ export class CallTasks {
 
   #ended(record: TaskRecord, status: TaskStatus, result: ToolResult): TaskRecord {
     const { questions: _questions, ticket: _ticket, answers: _answers, ...rest } = record;
-    const contentFormat = result.ok ? formatOf(result.content) : undefined;
-    return {
-      ...{ ...rest, ...this.#touched(), status, result },
-      ...(contentFormat === undefined ? {} : { contentFormat }),
-    };
+    return { ...rest, ...this.#touched(), status, result };
   }
 
   #died(record: TaskRecord): TaskRecord {
@@ -851,19 +843,5 @@ function bytesOf(record: TaskRecord): Uint8Array {
 }
 
 function parse(value: Uint8Array): TaskRecord {
-  const record: TaskRecord = JSON.parse(DECODER.decode(value));
-  const { result, contentFormat } = record;
-  if (result?.ok === true && contentFormat !== undefined && isObject(result.content)) {
-    Object.defineProperty(result.content, CONTENT_FORMAT, { value: contentFormat });
-  }
-  return record;
-}
-
-function formatOf(content: unknown): string | undefined {
-  const format = isObject(content) ? (content as Formatted)[CONTENT_FORMAT] : undefined;
-  return typeof format === "string" ? format : undefined;
-}
-
-interface Formatted {
-  readonly [CONTENT_FORMAT]?: unknown;
+  return JSON.parse(DECODER.decode(value));
 }

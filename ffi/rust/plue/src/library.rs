@@ -1,7 +1,8 @@
 //! How the tools are started and ended.
 
-use std::ffi::{c_char, CString};
+use std::ffi::CString;
 use std::mem::size_of;
+use std::os::raw::c_char;
 use std::ptr;
 use std::time::Duration;
 
