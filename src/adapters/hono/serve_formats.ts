@@ -15,7 +15,13 @@ import type {
 import type { DispatchContext } from "../../execute/mod.ts";
 import type { fitBudget, FitBudgetOptions, FittedTools } from "../../finding/mod.ts";
 import type { Toolset } from "../../select/mod.ts";
-import { checkFunction, isFailureCode, isObject, isSuspended, type Tool   type ToolResult,
+import {
+  checkFunction,
+  isFailureCode,
+  isObject,
+  isSuspended,
+  type Tool,
+  type ToolResult,
 } from "../../tool/mod.ts";
 import {
   checkObject,
