@@ -322,11 +322,16 @@ function copyOf(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value));
 }
 
-/** The arguments that the caller gave, before hooks and schemas changed them. JSON. */
+/** The arguments that the caller gave, before repairs, hooks and schemas changed them. JSON. */
 function givenArguments({ request }: AskingCall): unknown {
   const given = request.arguments ?? {};
-  if (typeof given === "string") return given.trim() === "" ? {} : JSON.parse(given) ?? {};
-  return frozenCopy(given) ?? {};
+  if (typeof given !== "string") return frozenCopy(given) ?? {};
+  try {
+    return given.trim() === "" ? {} : JSON.parse(given) ?? {};
+  } catch {
+    // It was repaired, and is when the call goes on.
+    return given;
+  }
 }
 
 /** The arguments that the tool gets; those that were given where a library made others of them. */

@@ -34,4 +34,5 @@ export {
   type TicketSealer,
   type UnopenedTicket,
 } from "../../execute/durable/mod.ts";
+export { coerceArguments } from "./coerce_arguments.ts";
 export { sealedTickets, type SealedTicketsOptions } from "./sealed_tickets.ts";
