@@ -109,13 +109,14 @@ export class CallQuestions {
 
   async #ask(key: string, isKey: boolean, fields: QuestionFields): Promise<Answer> {
     let question = readQuestion(this.#begin("ask", key, isKey), key, fields);
-    if (question.kind === "approval") {
+    const isAboutCall = question.kind === "approval" || question.kind === "client";
+    if (isAboutCall) {
       question = { ...question, arguments: shownArguments(this.#call) };
     }
     const asked = fingerprintOf(question);
     const before = this.#memory.get(key);
     // Who said yes to another text or other arguments has not said yes to these.
-    const isSame = question.kind !== "approval" || before?.asked === asked;
+    const isSame = !isAboutCall || before?.asked === asked;
     let answer = isSame ? before?.answer : undefined;
     for (let tries = 0;; tries++) {
       if (answer !== undefined) {
@@ -236,8 +237,8 @@ export class CallQuestions {
   }
 
   /** What is wrong with an answer. */
-  #misfits({ kind, schema }: Question, answer: Answer): readonly Issue[] {
-    if (answer.action !== "accept" || kind !== "input" || schema === undefined) return [];
+  #misfits({ schema }: Question, answer: Answer): readonly Issue[] {
+    if (answer.action !== "accept" || schema === undefined) return [];
     const validator = compileOnce(this.#call.host.engine, schema);
     const content = answer.content ?? null;
     return atOnce(validator.check(content)) === true ? [] : atOnce(validator.issues(content));
@@ -308,7 +309,7 @@ function shownArguments(call: AskingCall): unknown {
   return frozenCopy(call.args) ?? givenArguments(call);
 }
 
-const KINDS: readonly QuestionKind[] = ["input", "approval", "authorization"];
+const KINDS: readonly QuestionKind[] = ["input", "approval", "authorization", "client"];
 
 const checkAddress = must(
   "an address that begins with https:// or http://",
@@ -338,7 +339,7 @@ function readQuestion(action: string, key: string, fields: QuestionFields): Ques
   if ((more.url !== undefined) !== (kind === "authorization")) {
     refuse(action, 'a question for an authorization, and no other, has a "/url"');
   }
-  if (more.schema !== undefined && kind !== "input") {
+  if (more.schema !== undefined && kind !== "input" && kind !== "client") {
     refuse(action, 'only a question for input has a "/schema"');
   }
   return { key, kind, message, ...more };
