@@ -250,13 +250,27 @@ function exportList(
   const losses: Loss[] = [];
   const rejected: RejectedTool[] = [];
   const sent: Candidate[] = [];
+  const own: { readonly tool: Tool; readonly wire: object }[] = [];
+  const reject = (tool: Tool, rule: string, why: string): void => {
+    const message = `Cannot export "${tool.id}" to ${target.id}: ${why}`;
+    if (rule === "onLoss" && options.onLoss === "throw") throw new TypeError(message);
+    rejected.push(Object.freeze({ tool: tool.id, rule, message }));
+  };
   for (const tool of list) {
+    const { definitions } = hintsOf(tool);
+    if (definitions !== undefined) {
+      const wire = definitions[target.id] ?? definitions[plainModeOf(target).id];
+      if (wire !== undefined) own.push({ tool, wire });
+      else {
+        const others = Object.keys(definitions).join(", ");
+        reject(tool, "definitions", `a provider runs it, and it is defined for ${others} only`);
+      }
+      continue;
+    }
     // `wireNames` names every tool.
     const attempt = admit(tool, names.get(tool) as WireName, target, limits, options);
     if (!attempt.ok) {
-      const message = `Cannot export "${tool.id}" to ${target.id}: ${attempt.message}`;
-      if (attempt.rule === "onLoss" && options.onLoss === "throw") throw new TypeError(message);
-      rejected.push(Object.freeze({ tool: tool.id, rule: attempt.rule, message }));
+      reject(tool, attempt.rule, attempt.message);
       continue;
     }
     const { candidate } = attempt;
@@ -267,9 +281,14 @@ function exportList(
   }
   const wires = sent.map(({ view }) => ({ view, wire: target.wire(view) }));
   // What a search answers as definitions is not in the request.
-  const tools = target.assemble(
+  const assembled = target.assemble(
     omitsDeferred ? wires.filter(({ view }) => view.hints.deferLoading !== true) : wires,
   );
+  const isList = Array.isArray(assembled);
+  const tools = isList ? [...assembled, ...own.map(({ wire }) => wire)] : assembled;
+  for (const { tool } of isList ? [] : own) {
+    reject(tool, "definitions", "its tools are no list; give the tool of the SDK beside them");
+  }
   warnOfRequest(warnings, sent, tools, target);
   deepFreeze(tools);
   const exportNames = createExportNames(

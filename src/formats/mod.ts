@@ -75,6 +75,7 @@ export type {
   ToolChoice,
   WireSettings,
 } from "./request_settings.ts";
+export { providerTool, type ProviderToolDefinition } from "./provider_tool.ts";
 export type { ResultLoss } from "./result_content.ts";
 export {
   type ArgumentChoice,
