@@ -41,7 +41,7 @@ const ENTRIES: readonly Entry[] = [
   {
     name: "examples/edge/smallest.ts",
     file: "examples/edge/smallest.ts",
-    limitKb: 90,
+    limitKb: 90.1,
     aimKb: 50,
     packages: true,
   },

@@ -261,8 +261,11 @@ PLUE_API void plue_invocation_on_abort(plue_invocation_t *invocation,
  * with "schema", "url", "arguments" or "issues" where there are some. The invocation is ended with
  * an answer, {"action":"accept","content":...}, {"action":"decline"} or {"action":"cancel"}; or with
  * plue_invocation_fail(), which leaves the question to a ticket. Its signal is aborted when the
- * question is void. NULL: nobody is asked. Returns PLUE_OK or another PLUE_... */
-PLUE_API int plue_set_question(plue_execute_t ask, void *user_data);
+ * question is void. NULL: nobody is asked. A question that is under way goes on when `ask` is replaced;
+ * `destroy`, which may be NULL, is called once, when the last of them has ended, and also if this
+ * fails. Returns PLUE_OK; or another PLUE_..., with plue_get_last_error() set. */
+PLUE_API int plue_set_question(plue_execute_t ask, void (*destroy)(void *user_data),
+                               void *user_data);
 
 /* Continues a call by its ticket, which is good once or for a while, as the tools were set up.
  * `answers_json` is an object with an answer, as above, by each question's key. */
@@ -369,7 +372,8 @@ PLUE_API const char *plue_get_last_error_json(void);
 /* The version of the ABI that this library implements: PLUE_ABI_VERSION of its own header. */
 PLUE_API uint32_t plue_abi_version(void);
 /* Returns 1 if this library has the functions of that name, else 0: "call", "submit", "events",
- * "register_tool", "list_changed", "log", "questions", "tasks", "start". For hosts that load it with dlopen(). */
+ * "register_tool", "list_changed", "log", "questions", "tasks", "start". For hosts that load it with
+ * dlopen(). */
 PLUE_API int plue_feature(const char *name);
 /* The version of the package: PLUE_VERSION of its own header. */
 PLUE_API const char *plue_get_version(void);

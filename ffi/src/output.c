@@ -47,7 +47,8 @@ static void keep(struct plue_output *output, const char *bytes, size_t length) {
         output->kept -= surplus;
     }
     for (size_t i = 0; i < length; i++) {
-        output->last[output->kept++] = bytes[i] == '\0' ? ' ' : bytes[i]; /* it goes into a string */
+        /* It goes into a string. */
+        output->last[output->kept++] = bytes[i] == '\0' ? ' ' : bytes[i];
     }
 }
 

@@ -78,8 +78,14 @@ static bool copy_argv(char ***copy, const char *folder, const char *const *argv)
 static plue_options_t read_options(const plue_options_t *given) {
 #define END_OF(field) offsetof(plue_options_t, field) + sizeof((plue_options_t){0}.field)
     static const size_t ends[] = {
-        END_OF(mode),        END_OF(tools_module),     END_OF(config_json),   END_OF(sidecar_argv),
-        END_OF(sidecar_cwd), END_OF(start_timeout_ms), END_OF(abort_grace_ms), END_OF(call_timeout_ms),
+        END_OF(mode),
+        END_OF(tools_module),
+        END_OF(config_json),
+        END_OF(sidecar_argv),
+        END_OF(sidecar_cwd),
+        END_OF(start_timeout_ms),
+        END_OF(abort_grace_ms),
+        END_OF(call_timeout_ms),
     };
 #undef END_OF
     plue_options_t options;

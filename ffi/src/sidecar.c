@@ -176,10 +176,10 @@ void plue_sidecar_wake_leader(struct plue_sidecar *sidecar) {
 
 /* What the process must have done by when. */
 struct deadline {
-    uint64_t at_ms; /* 0: nothing */
+    uint64_t at_ms;   /* 0: nothing */
     uint64_t exit_ms; /* for its own end, after FAILED; 0: it has not sent that */
-    bool is_closing; /* it has been asked to end */
-    char why[100]; /* what is said if it has not done it */
+    bool is_closing;  /* it has been asked to end */
+    char why[100];    /* what is said if it has not done it */
 };
 
 static void update_deadline(struct plue_sidecar *sidecar, struct deadline *deadline) {

@@ -56,8 +56,8 @@ void plue_wait_for_change(uint64_t at_ms) {
 /* ------------------------------------------------------------------------------------- fork */
 
 const char plue_forked_message[] =
-    "This process was made by fork() while libplue was at work: call plue_shutdown() before fork(), "
-    "or exec() after it";
+    "This process was made by fork() while libplue was at work: call plue_shutdown() before "
+    "fork(), or exec() after it";
 
 static bool forked;
 

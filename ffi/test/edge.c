@@ -696,6 +696,7 @@ static void test_unread_output(void) {
     dup2(pair[1], STDERR_FILENO);
     init("");
     char *json = plue_tool_execute("shout", "{\"bytes\":500000}", NULL);
+    char *logged = plue_tool_execute("log", "{\"bytes\":500000}", NULL);
     char *crash = plue_tool_execute("crash", "{\"code\":4}", NULL);
     plue_shutdown();
     dup2(kept, STDERR_FILENO);
@@ -703,6 +704,8 @@ static void test_unread_output(void) {
     close(pair[0]);
     close(pair[1]);
     CHECK(contains(json, "shouted"), "%s", json);
+    CHECK(contains(logged, "logged"), "%s", logged);
+    plue_free_json(logged);
     /* What tools have printed may be for one caller alone. */
     CHECK(contains(crash, "(exit status 4)\"}"), "%s", crash);
     plue_free_json(json);

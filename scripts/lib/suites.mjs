@@ -46,6 +46,8 @@ const SUITES = [
   },
   // libplue and its hosts; the tests start the other runtimes themselves.
   { name: "native", folders: ["test/native"], on: ["bun"], coverage: true },
+  // Tools over NATS; the tests start servers of their own.
+  { name: "nats", folders: ["test/nats"], on: WITH_FILES, coverage: true },
   { name: "package", folders: ["test/package"], on: ["bun"], packages: "test/package" },
   { name: "house", folders: ["test/house"], on: ["bun"] },
 ];

@@ -221,6 +221,16 @@ for (const [name, command, ...args] of RUNTIMES) {
       assertEquals(await interrupting.ended, 130);
     });
 
+    test("asks in whole lines where the terminal has no width", async () => {
+      await using terminal = openTerminal([
+        ...["sh", "-c", 'stty cols 0; exec "$@"', "sh"],
+        ...[command, ...args, COMMAND, "call", "-f", TOOLS, "launch"],
+      ]);
+      await terminal.shown(/Run the tool "launch"\?/);
+      terminal.type("n");
+      assertEquals(await terminal.ended, 12);
+    });
+
     test("asks the person at the terminal what a tool wants to know", async () => {
       await using terminal = inTerminal(["call", "-f", ASKING, "book"]);
       await terminal.shown(/book asks: Which table\?[^]*Decline/);

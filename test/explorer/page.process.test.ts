@@ -265,6 +265,27 @@ describe("the form of a tool", () => {
       assertEquals(await field(page, "message").getAttribute("aria-invalid"), "true");
     }));
 
+  test("shows the first of many items, and keeps the others", () => {
+    const exclude = Array.from({ length: 60 }, (_, index) => `folder-${index}`);
+    return look(tryPath("files:search", { pattern: "x", options: { exclude } }), async (page) => {
+      await field(page, "exclude 50").waitFor();
+      assertEquals(await field(page, "exclude 51").count(), 0);
+      await page.getByText("10 more are in the JSON").waitFor();
+      await field(page, "exclude 1").fill("first");
+      assertEquals(await argumentsOf(page), {
+        pattern: "x",
+        options: { exclude: ["first", ...exclude.slice(1)] },
+      });
+    });
+  });
+
+  test("refuses a number with more digits than it keeps", () =>
+    look(tryPath("files:search", { pattern: "x" }), async (page) => {
+      await editor(page).fill('{"pattern": "x", "limit": 12345678901234567890}');
+      await page.getByText("12345678901234567890 has more digits than a number keeps").waitFor();
+      assertEquals(await button(page, "Run").isDisabled(), true);
+    }));
+
   test("keeps its value while the JSON is broken, and does not run", () =>
     look(tryPath("git:commit", { message: "kept" }), async (page) => {
       await editor(page).fill('{"message": ');
@@ -328,6 +349,35 @@ describe("a call", () => {
       await says(page.getByRole("log"), '{"pages":12}');
       await says(page.getByRole("region", { name: "Result" }), "chapters");
     }));
+
+  test("draws what is streamed quickly in few steps, and keeps the last of it", async () => {
+    open.registry.registerTool(defineTool({
+      name: "flood",
+      description: "Streams two thousand values at once.",
+      async *execute() {
+        for (let value = 1; value <= 2_000; value++) yield { value };
+        return "done";
+      },
+    }));
+    try {
+      await look(tryPath("flood"), async (page) => {
+        await page.evaluate(() => {
+          const counts = globalThis as unknown as { drawn: number };
+          counts.drawn = 0;
+          new MutationObserver(() => counts.drawn++)
+            .observe(document.body, { childList: true, subtree: true });
+        });
+        await button(page, "Run").click();
+        await says(page.locator(".status"), "succeeded");
+        await says(page.getByRole("log"), "1500 earlier values are not shown");
+        await says(page.getByRole("log"), '{"value":2000}');
+        const drawn = await page.evaluate(() => (globalThis as unknown as { drawn: number }).drawn);
+        assertGreater(1_000, drawn);
+      });
+    } finally {
+      open.registry.unregisterTool("flood");
+    }
+  });
 
   test("is aborted", () =>
     look(tryPath("report:build"), async (page) => {

@@ -88,6 +88,7 @@ describe("ffi/python/README.md", () => {
     /^1000\n$/,
     /^\{'sum': 5\}\n$/,
     /^$/,
+    /^accept\naccept\n\{.ok.: True, .content.: \{.a.: 1\}.*\}\n$/,
   ];
 
   programs.forEach((text, i) =>
@@ -98,5 +99,5 @@ describe("ffi/python/README.md", () => {
     })
   );
 
-  test("has four programs", () => assertEquals(programs.length, printed.length));
+  test("has five programs", () => assertEquals(programs.length, printed.length));
 });

@@ -103,6 +103,7 @@ const TYPED_PEERS: { readonly [specifier: string]: readonly string[] } = {
     "@modelcontextprotocol/server",
     "@types/node",
   ],
+  "@plue/tools/nats": ["@nats-io/nats-core", "@types/node"],
 };
 
 /** The entries that need the same packages. */

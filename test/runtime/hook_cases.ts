@@ -674,6 +674,10 @@ export const NO_HOOKS: Readonly<Record<string, string>> = {
     "RegistryClock.setTimeout",
     "RegistryClock.setTimeout()",
   ]),
+  ...because("needs a NATS server; test/nats hands in hooks that fail", [
+    "RemoteToolsOptions.onError",
+    "ServeToolsOptions.onError",
+  ]),
   ...because("is one of ImportOptions", [
     "ImportMcpServerOptions.exclude",
     "ImportMcpServerOptions.include",

@@ -341,6 +341,73 @@ class OfferingAsync(unittest.IsolatedAsyncioTestCase):
             await plue.call_async("host:refuse")
 
 
+ACCEPTED = {"sure": {"action": "accept"}}
+
+
+class Asking(unittest.TestCase):
+    def setUp(self):
+        self.addCleanup(plue.on_question, None)
+
+    def test_answers_at_once(self):
+        asked = []
+
+        def answer(question, invocation):
+            asked.append((question["key"], question["tool"], threading.get_ident()))
+            return {"action": "decline"}
+
+        plue.on_question(answer)
+        self.assertEqual(plue.call("confirm"), "decline")
+        self.assertEqual(asked, [("sure", "confirm", threading.get_ident())])
+        kept = weakref.ref(answer)
+        del answer
+        plue.on_question(None)
+        gc.collect()
+        self.assertIsNone(kept())
+
+    def test_leaves_what_raises_to_a_ticket(self):
+        def refuse(question, invocation):
+            raise plue.UnavailableError("Nobody is there")
+
+        plue.on_question(refuse)
+        with self.assertRaises(plue.InputRequiredError) as caught:
+            plue.call("confirm")
+        self.assertEqual(caught.exception.questions[0]["message"], "Really?")
+        self.assertEqual(plue.resume(caught.exception.ticket, ACCEPTED), "accept")
+        with self.assertRaises(plue.TicketRefusedError):
+            plue.resume(caught.exception.ticket, ACCEPTED)
+
+    def test_keeps_tasks(self):
+        def await_task(task):
+            while (state := plue.poll_task(task["id"]))["status"] == "working":
+                pass
+            return state
+
+        ended = await_task(plue.start_task("echo", {"a": 1}))
+        self.assertEqual(ended["result"]["content"], {"a": 1})
+        task = plue.start_task("confirm")
+        self.assertEqual(await_task(task)["status"], "input_required")
+        plue.answer_task(task["id"], ACCEPTED)
+        self.assertEqual(await_task(task)["result"]["content"], "accept")
+        task = plue.start_task("sleep", {"ms": 3_600_000})
+        self.assertEqual(plue.cancel_task(task["id"])["status"], "cancelled")
+        with self.assertRaises(plue.UnknownTaskError):
+            plue.poll_task("none")
+
+
+class AskingAsync(unittest.IsolatedAsyncioTestCase):
+    async def test_answers_and_resumes_in_the_loop(self):
+        async def answer(question, invocation):
+            await asyncio.sleep(0)
+            return {"action": "decline"}
+
+        plue.on_question(answer)
+        self.assertEqual(await plue.call_async("confirm"), "decline")
+        plue.on_question(None)
+        with self.assertRaises(plue.InputRequiredError) as caught:
+            await plue.call_async("confirm")
+        self.assertEqual(await plue.resume_async(caught.exception.ticket, ACCEPTED), "accept")
+
+
 class Living(unittest.TestCase):
     def setUp(self):
         self.addCleanup(plue.shutdown)
@@ -351,6 +418,15 @@ class Living(unittest.TestCase):
         self.assertNotIn("hidden", plue.tools())
         with self.assertRaises(plue.InvalidArgumentError):
             plue.init(config={})
+
+    def test_ends_the_tools_of_several_users_with_the_last(self):
+        plue.init()
+        before = plue.call("pid")
+        plue.init()
+        plue.shutdown()
+        self.assertEqual(plue.call("pid"), before)
+        plue.shutdown()
+        self.assertNotEqual(plue.call("pid"), before)
 
     def test_limits_how_long_a_call_takes(self):
         plue.init(call_timeout=0.05)

@@ -55,6 +55,7 @@ export {
   type ObserveOptions,
   readTraceParent,
   type TraceParent,
+  writeTraceParent,
 } from "./observe.ts";
 export { openTelemetry, type OpenTelemetryApi, type OpenTelemetrySpan } from "./open_telemetry.ts";
 export { HTTP_CHECKS, type HttpOptions } from "./options.ts";

@@ -5,13 +5,13 @@
  */
 
 import { EventSourceParserStream } from "eventsource-parser/stream";
+import { messagesOf } from "../../adapters/mcp/server_errors.ts";
 import type { TaskState } from "../../execute/durable/mod.ts";
 import type { ToolEvent } from "../../execute/mod.ts";
 import {
   type Answer,
   type Answers,
   argumentsText,
-  describeThrown,
   isFailureCode,
   isObject,
   isSuspended,
@@ -23,7 +23,7 @@ import {
 
 /** Where a service is, and the headers that it wants. */
 export interface ServiceAddress {
-  /** Without a `/` at its end. */
+  /** Without a query, and without a `/` at its end. */
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
 }
@@ -80,7 +80,7 @@ async function send(
     });
   } catch (error) {
     context.throwIfAborted();
-    return ToolResult.error("unavailable", `Cannot reach ${url}: ${describeThrown(error)}`);
+    return ToolResult.error("unavailable", `Cannot reach ${url}: ${messagesOf(error)}`);
   }
 }
 

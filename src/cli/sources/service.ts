@@ -4,6 +4,7 @@
  * @module
  */
 
+import { messagesOf } from "../../adapters/mcp/server_errors.ts";
 import type { ToolExplanation } from "../../select/mod.ts";
 import {
   isObject,
@@ -18,8 +19,8 @@ import { callRemotely, type ServiceAddress } from "./remote_call.ts";
 /** How many tools a page of a listing has. */
 const PAGE = 1_000;
 
-/** What a listing says of a tool that is not a field of its definition. */
-const NOT_DEFINED = ["id", "executable", "requiresApproval"];
+/** What a listing says of a tool that is not a field of its definition, or is done by the service. */
+const NOT_DEFINED = ["id", "executable", "requiresApproval", "requiresTransaction"];
 
 /**
  * Lists the tools of a service.
@@ -34,7 +35,7 @@ export async function readService(
   const tools: Tool[] = [];
   for (let cursor: string | undefined = "";;) {
     const query = new URLSearchParams({ limit: String(PAGE), ...(cursor && { cursor }) });
-    const page = await readJson(`${service.url}/tools?${query}`, service, signal);
+    const page = await readJson(service, `/tools?${query}`, signal);
     if (!isObject(page) || !Array.isArray(page["tools"])) return undefined;
     tools.push(...page["tools"].map((tool) => remoteTool(service, tool)));
     const { nextCursor } = page;
@@ -49,20 +50,34 @@ export async function explainRemotely(
   id: string,
   signal: AbortSignal,
 ): Promise<ToolExplanation | undefined> {
-  const url = `${service.url}/tools/${encodeURIComponent(id)}/explain`;
-  const answer = await readJson(url, service, signal).catch(() => undefined);
+  const path = `/tools/${encodeURIComponent(id)}/explain`;
+  const answer = await readJson(service, path, signal).catch(() => undefined);
   return isObject(answer) && Array.isArray(answer["steps"])
     ? answer as unknown as ToolExplanation
     : undefined;
 }
 
+/**
+ * Asks a server.
+ *
+ * @throws {CommandError} If nothing answers.
+ */
+export async function reach(url: string, request: RequestInit): Promise<Response> {
+  try {
+    return await fetch(url, request);
+  } catch (cause) {
+    request.signal?.throwIfAborted();
+    throw usageError(`Cannot reach ${url}: ${messagesOf(cause)}`, { cause });
+  }
+}
+
 /** Reads JSON; `undefined` where there is none. */
 async function readJson(
-  url: string,
-  { headers }: ServiceAddress,
+  { url, headers }: ServiceAddress,
+  path: string,
   signal: AbortSignal,
 ): Promise<unknown> {
-  const response = await fetch(url, {
+  const response = await reach(url + path, {
     headers: { accept: "application/json", ...headers },
     redirect: "manual",
     signal,

@@ -8,7 +8,7 @@ import { signal } from "@preact/signals";
 import type { TaskState } from "../../execute/durable/mod.ts";
 import type { DispatcherMetrics } from "../../execute/mod.ts";
 import { isObject, type Issue, type Question } from "../../tool/mod.ts";
-import { ApiError, ask, eventsOf, newCallId, send } from "./api.ts";
+import { ApiError, ask, eventsOf, newCallId, send, type StreamEvent } from "./api.ts";
 
 export type { Question };
 
@@ -136,8 +136,10 @@ export async function findTasks(): Promise<void> {
 /** Follows a task until it has ended. */
 async function followTask(callId: string, task: string, signal: AbortSignal): Promise<void> {
   const response = await send(taskPath(task), { accept: "text/event-stream", signal });
-  for await (const { event, data } of eventsOf(response)) {
-    if (event !== "task" || !isObject(data)) continue;
+  for await (const events of eventsOf(response)) {
+    // Each state is the whole task.
+    const data = events.findLast(({ event }) => event === "task")?.data;
+    if (!isObject(data)) continue;
     const { status, progress, questions, result } = data as unknown as TaskState;
     if (result !== undefined) return end(callId, result);
     change(callId, () => ({
@@ -171,10 +173,12 @@ async function follow(callId: string, path: string, body: unknown): Promise<void
       change(callId, () => ({ task }));
       return await followTask(callId, task, signal);
     }
-    for await (const { event, data } of eventsOf(response)) {
-      if (!isObject(data)) continue;
-      if (event === "result") return end(callId, data["result"]);
-      note(callId, event, data);
+    for await (const events of eventsOf(response)) {
+      note(callId, events);
+      const last = events.find(({ event }) => event === "result");
+      if (last !== undefined) return end(callId, isObject(last.data) && last.data["result"]);
+      // The browser draws, and hears clicks, between two reads of a quick stream.
+      await new Promise((resolve) => setTimeout(resolve));
     }
     fail(callId, "network", "The connection ended before the call did");
   }, signal).finally(() => readers.delete(callId));
@@ -199,16 +203,21 @@ async function telling(
   }
 }
 
-function note(callId: string, event: string, data: Readonly<Record<string, unknown>>): void {
-  if (event === "progress") {
-    const progress = data["progress"] as NonNullable<PageCall["progress"]>;
-    return change(callId, () => ({ progress }));
-  }
-  if (event !== "output" && event !== "metadata") return;
+/** Notes what came together, in one change: each change is a rendering. */
+function note(callId: string, events: readonly StreamEvent[]): void {
+  const news = events.flatMap(({ event: type, data }) => isObject(data) ? [{ type, data }] : []);
+  const added = news.filter(({ type }) => type === "output" || type === "metadata")
+    .map(({ type, data }) => ({ type, value: data["value"] }));
+  const step = news.findLast(({ type }) => type === "progress")?.data["progress"];
+  if (added.length === 0 && step === undefined) return;
   change(callId, ({ streamed, dropped }) => {
-    const all = [...streamed, { type: event, value: data["value"] }];
+    const all = [...streamed, ...added];
     const over = Math.max(0, all.length - MAX_STREAMED);
-    return { streamed: all.slice(over), dropped: dropped + over };
+    return {
+      streamed: all.slice(over),
+      dropped: dropped + over,
+      ...(step === undefined ? {} : { progress: step as NonNullable<PageCall["progress"]> }),
+    };
   });
 }
 

@@ -1,0 +1,338 @@
+/**
+ * The worker's side of durable calls: takes them from the stream, claims them, runs them, and writes
+ * their results. A call is taken off the stream only when its result is in the store.
+ *
+ * @module
+ */
+
+import { AckPolicy, type ConsumerMessages, type JsMsg } from "@nats-io/jetstream";
+import { jetstream } from "@nats-io/jetstream";
+import { nanos, type NatsConnection, type Subscription } from "@nats-io/nats-core";
+import { createHash } from "node:crypto";
+import type { ToolDispatcher } from "../../execute/mod.ts";
+import { callHook, systemClock, type Tool, type ToolContext, ToolResult } from "../../tool/mod.ts";
+import type { Seal } from "./message.ts";
+import {
+  isDurable,
+  KEPT_MS,
+  RUN_CONTROL,
+  type RunMessage,
+  type RunNews,
+  type RunRecord,
+  Runs,
+} from "./runs.ts";
+import { RUNS_STREAM, runSubject } from "./subjects.ts";
+import { observeCall, type Observer } from "./telemetry.ts";
+
+/** What durable calls are run with. */
+export interface DurableWorkerSettings extends Observer {
+  readonly connection: NatsConnection;
+  readonly seal: Seal;
+  readonly worker: string;
+  readonly dispatcher: ToolDispatcher;
+  /** How long a worker holds a call without renewing that, in milliseconds. */
+  readonly leaseMs: number;
+}
+
+/** How many durable calls one worker runs at once. */
+const MAX_RUNNING = 64;
+/** How many workers may die of a call. */
+const MAX_ATTEMPTS = 5;
+/** How long a call waits that cannot be run now, and a consumer that has failed, in milliseconds. */
+const AGAIN_MS = 1_000;
+/** The service by which a tool is told its attempt. */
+const ATTEMPT = "plue:attempt";
+
+/**
+ * Which attempt at a durable call this is: a number that is higher for each later one, also in another
+ * process. A tool that hands it on with what it writes can have an older attempt refused.
+ *
+ * @returns The number; `undefined` for a call that is not durable.
+ *
+ * @example Usage
+ * ```ts ignore
+ * execute: async ({ order }, context) => await pay(order, { fence: attemptOf(context) }),
+ * ```
+ */
+export function attemptOf({ services }: Pick<ToolContext, "services">): number | undefined {
+  const attempt = services[ATTEMPT];
+  return typeof attempt === "number" ? attempt : undefined;
+}
+
+/** Runs the durable calls of one worker. */
+export class DurableWorker {
+  readonly #settings: DurableWorkerSettings;
+  #runs: Promise<Runs> | undefined;
+  /** By path. */
+  readonly #consuming: Map<string, { tool: Tool; messages: ConsumerMessages | undefined }> =
+    new Map();
+  readonly #running: Map<string, AbortController> = new Map();
+  /** Those who wait for a place. */
+  readonly #queue: (() => void)[] = [];
+  readonly #controls: Subscription;
+  #isStopping = false;
+  #onIdle: () => void = () => {};
+
+  constructor(settings: DurableWorkerSettings) {
+    this.#settings = settings;
+    const { connection, seal, log } = settings;
+    this.#controls = connection.subscribe(`${RUN_CONTROL}>`, {
+      callback: (error, { subject, data }) => {
+        if (error !== null) return log(error);
+        const abort = this.#running.get(subject.slice(RUN_CONTROL.length));
+        if (abort !== undefined && seal.unwrap(data, subject) !== undefined) {
+          abort.abort(new DOMException("The call was aborted", "AbortError"));
+        }
+      },
+    });
+  }
+
+  get running(): number {
+    return this.#running.size;
+  }
+
+  /** Takes calls of these tools, by path, and of no others. */
+  follow(tools: ReadonlyMap<string, Tool>): void {
+    for (const [path, { messages }] of this.#consuming) {
+      if (tools.has(path)) continue;
+      this.#consuming.delete(path);
+      messages?.stop();
+    }
+    for (const [path, tool] of tools) {
+      if (!isDurable(tool) || tool.execute === undefined || this.#consuming.has(path)) continue;
+      this.#consuming.set(path, { tool, messages: undefined });
+      void this.#consume(path);
+    }
+  }
+
+  /**
+   * Takes no more calls, and waits for those that run.
+   *
+   * @param graceMs How long to wait. Then they are aborted; others run those that may be repeated.
+   */
+  async drain(graceMs: number): Promise<void> {
+    this.follow(new Map());
+    this.#isStopping = true;
+    if (this.#running.size > 0) {
+      const idle = new Promise<void>((resolve) => this.#onIdle = resolve);
+      const disarm = systemClock.setTimeout(() => {
+        for (const abort of this.#running.values()) {
+          abort.abort(new DOMException("the worker stops", "AbortError"));
+        }
+      }, graceMs);
+      await idle;
+      disarm();
+    }
+    this.#controls.unsubscribe();
+  }
+
+  /** Takes calls of one tool until it is not offered any more. */
+  async #consume(path: string): Promise<void> {
+    const { connection, log } = this.#settings;
+    const isWanted = (): boolean => this.#consuming.has(path) && !connection.isClosed();
+    while (isWanted()) {
+      try {
+        const { manager } = await (this.#runs ??= Runs.open(connection));
+        // The name of a consumer can have no dots.
+        const name = createHash("sha256").update(path).digest("base64url");
+        await manager.consumers.add(RUNS_STREAM, {
+          durable_name: name,
+          filter_subject: runSubject(path),
+          ack_policy: AckPolicy.Explicit,
+          ack_wait: nanos(this.#settings.leaseMs),
+          inactive_threshold: nanos(KEPT_MS),
+        });
+        const consumer = await jetstream(connection).consumers.get(RUNS_STREAM, name);
+        const messages = await consumer.consume({ max_messages: MAX_RUNNING });
+        const consuming = this.#consuming.get(path);
+        if (consuming === undefined) return void messages.stop();
+        consuming.messages = messages;
+        void this.#restartWhenSilent(messages);
+        for await (const message of messages) {
+          await this.#place();
+          if (this.#consuming.has(path)) void this.#take(message, consuming.tool, path);
+          else message.nak();
+        }
+      } catch (error) {
+        this.#runs = undefined;
+        if (isWanted()) log(error);
+      }
+      if (isWanted()) {
+        await new Promise<void>((resolve) => void systemClock.setTimeout(resolve, AGAIN_MS));
+      }
+    }
+  }
+
+  /** A consumer may stall when the server was away: another one takes its place. */
+  async #restartWhenSilent(messages: ConsumerMessages): Promise<void> {
+    for await (const { type } of messages.status()) {
+      if (type === "heartbeats_missed" || type === "consumer_deleted") messages.stop();
+    }
+  }
+
+  /** Waits until fewer calls run than may. */
+  async #place(): Promise<void> {
+    while (this.#running.size >= MAX_RUNNING) {
+      await new Promise<void>((resolve) => this.#queue.push(resolve));
+    }
+  }
+
+  async #take(message: JsMsg, tool: Tool, path: string): Promise<void> {
+    const { seal, log } = this.#settings;
+    const call = seal.unwrap(message.data, runSubject(path)) as RunMessage | undefined;
+    if (call === undefined) {
+      log(new Error("A durable call has a wrong signature, and was not run"));
+      return message.term();
+    }
+    const { key } = call;
+    if (systemClock.timestamp() - call.time > KEPT_MS) return message.term();
+    // It was delivered here a second time: the first one answers.
+    if (this.#running.has(key)) return;
+    const abort = new AbortController();
+    this.#running.set(key, abort);
+    try {
+      await this.#claimAndRun(message, call, tool, abort);
+    } catch (error) {
+      log(error);
+      callHook(() => message.nak(AGAIN_MS), log);
+    } finally {
+      this.#running.delete(key);
+      this.#queue.shift()?.();
+      if (this.#running.size === 0) this.#onIdle();
+    }
+  }
+
+  async #claimAndRun(
+    message: JsMsg,
+    call: RunMessage,
+    tool: Tool,
+    abort: AbortController,
+  ): Promise<void> {
+    const { worker, leaseMs } = this.#settings;
+    const { key } = call;
+    const runs = await (this.#runs ??= Runs.open(this.#settings.connection));
+    const found = await runs.read(key);
+    const { record } = found ?? {};
+    if (record?.state === "done") return this.#finish(message, call);
+    const left = (record?.until ?? 0) - systemClock.timestamp();
+    if (left > 0) return message.nak(Math.min(left, leaseMs));
+    const attempts = (record?.attempts ?? 0) + 1;
+    // Its worker has died. Whether it has done its work is not known.
+    const ended = record !== undefined && (attempts > MAX_ATTEMPTS || !tool.idempotent);
+    if (ended) {
+      const why = attempts > MAX_ATTEMPTS
+        ? `${MAX_ATTEMPTS} workers have ended while they ran it`
+        : "its worker ended before it did; it may have run";
+      const result = ToolResult.error("unavailable", `Cannot call "${tool.id}": ${why}`);
+      await runs.write(key, { state: "done", result }, found?.revision ?? 0);
+      return this.#finish(message, call);
+    }
+    const claim = (until: number): RunRecord => ({ state: "claimed", worker, until, attempts });
+    const lease = (): RunRecord => claim(systemClock.timestamp() + leaseMs);
+    let revision = await runs.write(key, lease(), found?.revision ?? 0);
+    if (revision === undefined) return message.nak(AGAIN_MS);
+    const attempt = revision;
+
+    // Renewals and the result take turns, since each needs the revision of the one before.
+    let turn: Promise<unknown> = Promise.resolve();
+    const write = (next: () => RunRecord): Promise<boolean> => {
+      const written = turn.then(async () => {
+        if (revision !== undefined) revision = await runs.write(key, next(), revision);
+        return revision !== undefined;
+      });
+      turn = written.catch(() => {});
+      return written;
+    };
+    let disarm = (): void => {};
+    const renew = (): void => {
+      disarm = systemClock.setTimeout(() => {
+        renew();
+        callHook(() => message.working(), this.#settings.log);
+        write(lease).then((isMine) => {
+          if (!isMine) abort.abort(new DOMException("Another worker runs the call", "AbortError"));
+        }, this.#settings.log);
+      }, leaseMs / 3);
+    };
+    renew();
+    let result: ToolResult;
+    try {
+      result = await this.#run(call, tool, attempt, abort.signal);
+    } finally {
+      disarm();
+    }
+    const { code } = result.ok ? {} : result.error;
+    const isCutOff = this.#isStopping && code === "aborted" && tool.idempotent;
+    if (code === "overloaded" || isCutOff) {
+      // Another worker, or this one later.
+      await write(() => claim(0));
+      return message.nak(isCutOff ? 0 : AGAIN_MS);
+    }
+    await this.#commit(write, {
+      state: "done",
+      result,
+    }, tool);
+    // Also if another run has written its own: what counts is that there is one.
+    await this.#finish(message, call);
+  }
+
+  /** Writes the result. While the server is away, again. */
+  async #commit(
+    write: (next: () => RunRecord) => Promise<boolean>,
+    record: RunRecord,
+    { id }: Tool,
+  ): Promise<void> {
+    const { connection, log } = this.#settings;
+    let done = record;
+    for (;;) {
+      try {
+        await write(() => done);
+        return;
+      } catch (error) {
+        if (connection.isClosed()) throw error;
+        log(error);
+        if (error instanceof RangeError) {
+          const why = "its result is larger than a durable call can have";
+          const result = ToolResult.error("output_too_large", `Cannot call "${id}": ${why}`);
+          done = { state: "done", result };
+        } else await new Promise<void>((go) => void systemClock.setTimeout(go, AGAIN_MS));
+      }
+    }
+  }
+
+  /** Takes a call off the stream, and tells its caller. */
+  async #finish(message: JsMsg, call: RunMessage): Promise<void> {
+    this.#tell(call, { type: "done" });
+    const { record } = await (await this.#runs)?.read(call.key) ?? {};
+    // A run that has lost its claim leaves the message to the one that has it.
+    if (record?.state === "done") message.ack();
+  }
+
+  async #run(
+    call: RunMessage,
+    tool: Tool,
+    attempt: number,
+    signal: AbortSignal,
+  ): Promise<ToolResult> {
+    const { callId = "", sessionId, messageId, principal, trace } = call;
+    const request = call.ticket === undefined
+      ? { name: tool.id, arguments: call.arguments, callId: call.callId }
+      : { name: tool.id, ticket: call.ticket, answers: call.answers ?? {} };
+    return await observeCall(
+      this.#settings,
+      { tool, callId, sessionId, trace },
+      () =>
+        this.#settings.dispatcher.dispatch(request, {
+          ...{ signal, sessionId, messageId, principal },
+          services: { [ATTEMPT]: attempt },
+          metadata: (value) => this.#tell(call, { type: "metadata", value }),
+          progress: (progress) => this.#tell(call, { type: "progress", progress }),
+          ...(call.mute === true && { onQuestion: () => null }),
+        }),
+    );
+  }
+
+  #tell({ inbox }: RunMessage, news: RunNews): void {
+    const { connection, seal, log } = this.#settings;
+    callHook(() => connection.publish(inbox, seal.wrap(news, inbox)), log);
+  }
+}

@@ -1,0 +1,142 @@
+/**
+ * The workers that a caller knows: which of them are there, and which gets the next call.
+ *
+ * @module
+ */
+
+import type { NatsConnection, Subscription } from "@nats-io/nats-core";
+import { type HookLog, isListOf, isObject, isWord, systemClock } from "../../tool/mod.ts";
+import type { DirectoryEntry } from "./directory.ts";
+import type { Seal } from "./message.ts";
+import { hereSubject, workerKey } from "./subjects.ts";
+
+/** How often a worker says that it is there. */
+export const HERE_EVERY_MS = 2_000;
+/** A worker that was not heard for so long is not there. */
+const AWAY_AFTER_MS = 6_000;
+/** Clocks that differ by more are worth a word. */
+const MAX_SKEW_MS = 5_000;
+
+/** What a worker says every {@linkcode HERE_EVERY_MS}. */
+export interface HereMessage {
+  readonly worker: string;
+  /** Its clock, in milliseconds since 1970. */
+  readonly time: number;
+  /** It takes no more calls. */
+  readonly bye?: true;
+  /** Its tools that are not available now. */
+  readonly down?: readonly string[];
+}
+
+interface Worker {
+  readonly id: string;
+  /** When it was heard last, by the caller's own clock. */
+  heardAt: number;
+  /** How many calls of this process it runs. */
+  calls: number;
+  down: ReadonlySet<string>;
+}
+
+const isPath = (value: unknown): value is string => isWord(value);
+
+/** The workers of one registry. */
+export class Fleet {
+  readonly #workers: Map<string, Worker> = new Map();
+  /** By the path of a tool. */
+  readonly #serving: Map<string, Worker[]> = new Map();
+  readonly #subscription: Subscription;
+  readonly #log: HookLog;
+  readonly #told: Set<string> = new Set();
+
+  constructor(connection: NatsConnection, seal: Seal, log: HookLog) {
+    this.#log = log;
+    this.#subscription = connection.subscribe(hereSubject("*"), {
+      callback: (error, { data, subject }) => {
+        if (error !== null) return log(error);
+        const message = seal.unwrap(data, subject);
+        if (isObject(message)) this.#hear(message as unknown as HereMessage);
+      },
+    });
+  }
+
+  /** Takes over which worker serves what. */
+  update(registry: string, entries: ReadonlyMap<string, DirectoryEntry>): void {
+    const prefix = workerKey(registry, "");
+    const known = new Map(this.#workers);
+    this.#workers.clear();
+    this.#serving.clear();
+    for (const [key, { value: { paths } }] of entries) {
+      if (!key.startsWith(prefix) || !isListOf(paths, isPath)) continue;
+      const id = key.slice(prefix.length);
+      // One that is new was heard now: it has written its entry.
+      const worker = known.get(id) ??
+        { id, heardAt: systemClock.now(), calls: 0, down: new Set() };
+      this.#workers.set(id, worker);
+      for (const path of paths) {
+        const serving = this.#serving.get(path);
+        if (serving === undefined) this.#serving.set(path, [worker]);
+        else serving.push(worker);
+      }
+    }
+  }
+
+  /** Whether a worker is there that serves a tool. */
+  serves(path: string): boolean {
+    const now = systemClock.now();
+    return this.#serving.get(path)?.some((worker) => isThere(worker, path, now)) ?? false;
+  }
+
+  /** How many workers are there. */
+  get size(): number {
+    const now = systemClock.now();
+    return [...this.#workers.values()].filter((worker) => isThere(worker, "", now)).length;
+  }
+
+  /** The worker with fewer calls of two that are picked at random; `undefined` if none is there. */
+  choose(path: string, tried: ReadonlySet<string>): string | undefined {
+    const now = systemClock.now();
+    const there = (this.#serving.get(path) ?? [])
+      .filter((worker) => !tried.has(worker.id) && isThere(worker, path, now));
+    const pick = (): Worker | undefined => there[Math.floor(Math.random() * there.length)];
+    const [one, other] = [pick(), pick()];
+    return one !== undefined && other !== undefined && other.calls < one.calls ? other.id : one?.id;
+  }
+
+  /** A call was given to a worker, or has ended there. */
+  count(id: string, calls: 1 | -1): void {
+    const worker = this.#workers.get(id);
+    if (worker !== undefined) worker.calls += calls;
+  }
+
+  /** A worker did not answer: it gets no calls until it is heard again. */
+  lose(id: string): void {
+    const worker = this.#workers.get(id);
+    if (worker !== undefined) worker.heardAt = -Infinity;
+  }
+
+  stop(): void {
+    this.#subscription.unsubscribe();
+  }
+
+  #hear({ worker: id, time, bye, down = [] }: HereMessage): void {
+    const worker = this.#workers.get(id);
+    if (worker === undefined) return;
+    worker.heardAt = bye ? -Infinity : systemClock.now();
+    worker.down = new Set(down);
+    const skew = Math.round((time - systemClock.timestamp()) / 1_000);
+    if (Math.abs(skew) * 1_000 < MAX_SKEW_MS || this.#told.has(id)) return;
+    this.#told.add(id);
+    this.#log(
+      new Error(
+        `The clock of the worker "${id}" is ${Math.abs(skew)} s ${
+          skew > 0 ? "ahead" : "behind"
+        }: ` +
+          "it refuses calls, until both clocks are set",
+      ),
+    );
+  }
+}
+
+function isThere({ heardAt, down }: Worker, path: string, now: number): boolean {
+  return now - heardAt < AWAY_AFTER_MS && !down.has(path);
+}

@@ -1,0 +1,60 @@
+/**
+ * What callers and workers say to each other. Both sides read these types; `docs/scale.md` explains
+ * the order.
+ *
+ * @module
+ */
+
+import type { Answers, ToolResult } from "../../tool/mod.ts";
+import type { ToolProgress } from "../../execute/mod.ts";
+
+/** How often both sides look at their calls. Silence is counted in ticks, not by the clock. */
+export const TICK_MS = 500;
+/** A worker says within so many ticks that it has a call. */
+export const TICKS_TO_ACCEPT = 4;
+/** It sends something at least every so many ticks while the call runs. */
+export const TICKS_TO_BEAT = 4;
+/** A call that was not heard of for so many ticks is lost: three beats. */
+export const TICKS_TO_LOSE = 13;
+/** How many events a worker sends unless it is given more. */
+export const FIRST_CREDIT = 64;
+/** The caller gives more when it has taken so many. */
+export const CREDIT_STEP = 32;
+/** How old a call may be when a worker begins it, by both clocks. */
+export const MAX_AGE_MS = 10_000;
+
+/** A call, from its caller to the worker that it was given to. */
+export interface CallMessage {
+  /** Names this sending of the call: each is taken once. */
+  readonly id: string;
+  /** The caller's clock, in milliseconds since 1970. */
+  readonly time: number;
+  readonly callId?: string | undefined;
+  readonly principal?: string | undefined;
+  readonly sessionId?: string | undefined;
+  readonly messageId?: string | undefined;
+  /** The trace that the call belongs to, as W3C's `traceparent` has it. */
+  readonly trace?: string | undefined;
+  readonly arguments?: unknown;
+  /** A call that goes on: what the worker gave when it asked, and what was answered. */
+  readonly ticket?: string | undefined;
+  readonly answers?: Answers | undefined;
+  /** The questions cannot be answered: the tool goes on without, if it can. */
+  readonly mute?: true | undefined;
+}
+
+/** From the worker to the caller. */
+export type Frame =
+  /** The worker has the call, and nothing to say yet. */
+  | { readonly type: "accepted" }
+  /** The worker still runs it. */
+  | { readonly type: "beat" }
+  /** The worker does not run it, and has not begun. Another one may. */
+  | { readonly type: "refused"; readonly why: string }
+  | { readonly type: "metadata" | "output"; readonly value: unknown }
+  | { readonly type: "progress"; readonly progress: ToolProgress }
+  /** The call has ended. */
+  | { readonly type: "result"; readonly result: ToolResult };
+
+/** From the caller of a running call to its worker. */
+export type Control = { readonly abort: string } | { readonly credit: number };

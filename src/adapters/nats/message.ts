@@ -1,0 +1,179 @@
+/**
+ * What travels between callers and workers: JSON in signed messages, cut into parts where it is large.
+ *
+ * A message is 32 bytes of HMAC-SHA-256, a byte that says whether more parts follow, the number of
+ * the message in its stream, and UTF-8. The signature covers the subject and the reply subject too, so
+ * that a message cannot be sent again to another place.
+ *
+ * @module
+ */
+
+import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from "node:crypto";
+import type { Msg, NatsConnection } from "@nats-io/nats-core";
+import { describe, isListOf, refuse } from "../../tool/mod.ts";
+
+const MAC_BYTES = 32;
+const HEAD_BYTES = MAC_BYTES + 5;
+/** Servers refuse messages above `max_payload`, which is 1 MiB unless they are told otherwise. */
+const MAX_PART_BYTES = 524_288;
+/** What a message may have besides its part. */
+const ROOM_BYTES = 1_024;
+/** How large the parts of one message may be together. */
+const MAX_TOTAL_BYTES = 67_108_864;
+const MIN_SECRET = 16;
+const MAX_SEQUENCE = 2 ** 32 - 1;
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder("utf-8", { fatal: true });
+
+/** One message, once its signature was found to be right. */
+export interface OpenedPart {
+  /** The number of the message in its stream: 0, 1, 2. */
+  readonly sequence: number;
+  readonly isLast: boolean;
+  readonly bytes: Uint8Array;
+}
+
+/** Signs messages with the first of its keys, and accepts those of all. */
+export class Seal {
+  readonly #keys: readonly KeyObject[];
+
+  /** @throws {TypeError} If a secret is none. */
+  constructor(action: string, secret: string | readonly string[]) {
+    const secrets: unknown = typeof secret === "string" ? [secret] : secret;
+    const isSecret = (one: unknown): one is string =>
+      typeof one === "string" && one.length >= MIN_SECRET;
+    if (!isListOf(secrets, isSecret) || secrets.length === 0) {
+      refuse(
+        action,
+        `secret must be a string of at least ${MIN_SECRET} characters, or a list of them, not ` +
+          (typeof secret === "string" ? "a shorter one" : describe(secret)),
+      );
+    }
+    this.#keys = secrets.map((one) => createSecretKey(encoder.encode(one)));
+  }
+
+  /** Signs bytes for a place. The first {@linkcode MAC_BYTES} of `message` are written. */
+  sign(message: Uint8Array, subject: string, reply: string): void {
+    message.set(macOf(this.#keys[0] as KeyObject, message, subject, reply));
+  }
+
+  /** Whether one of the keys has signed the message for this place. */
+  accepts(message: Uint8Array, subject: string, reply: string): boolean {
+    if (message.byteLength < MAC_BYTES) return false;
+    const given = message.subarray(0, MAC_BYTES);
+    return this.#keys.some((key) => timingSafeEqual(given, macOf(key, message, subject, reply)));
+  }
+
+  /** Signs a value to be kept under a key. */
+  wrap(value: unknown, key: string): Uint8Array {
+    const text = encoder.encode(JSON.stringify(value));
+    const message = new Uint8Array(MAC_BYTES + text.length);
+    message.set(text, MAC_BYTES);
+    this.sign(message, key, "");
+    return message;
+  }
+
+  /** The value that was kept under a key; `undefined` if another hand has written it. */
+  unwrap(message: Uint8Array, key: string): unknown {
+    if (!this.accepts(message, key, "")) return undefined;
+    return parse(message.subarray(MAC_BYTES));
+  }
+
+  /** Checks and reads a message. `undefined` if it is not signed, or not for this place. */
+  open({ data, subject, reply = "" }: Msg): OpenedPart | undefined {
+    if (data.byteLength < HEAD_BYTES || !this.accepts(data, subject, reply)) return undefined;
+    const view = new DataView(data.buffer, data.byteOffset + MAC_BYTES, 5);
+    return {
+      isLast: view.getUint8(0) === 0,
+      sequence: view.getUint32(1),
+      bytes: data.subarray(HEAD_BYTES),
+    };
+  }
+}
+
+function macOf(key: KeyObject, message: Uint8Array, subject: string, reply: string): Uint8Array {
+  // Neither subject can have a line feed.
+  return createHmac("sha256", key)
+    .update(`${subject}\n${reply}\n`)
+    .update(message.subarray(MAC_BYTES))
+    .digest();
+}
+
+/** Sends values to one subject, numbered. */
+export class Sender {
+  readonly #connection: NatsConnection;
+  readonly #seal: Seal;
+  readonly #subject: string;
+  readonly #reply: string;
+  readonly #maxPart: number;
+  #sequence = 0;
+
+  /** @param reply Where answers go, and where the server says that nobody listens. */
+  constructor(connection: NatsConnection, seal: Seal, subject: string, reply = "") {
+    this.#connection = connection;
+    this.#seal = seal;
+    this.#subject = subject;
+    this.#reply = reply;
+    const { max_payload: most = MAX_PART_BYTES + ROOM_BYTES } = connection.info ?? {};
+    this.#maxPart = Math.min(MAX_PART_BYTES, most - ROOM_BYTES);
+  }
+
+  /** @throws If the connection is closed, or the user may not publish there. */
+  send(value: unknown): void {
+    const text = encoder.encode(JSON.stringify(value));
+    let at = 0;
+    do {
+      const part = text.subarray(at, at += this.#maxPart);
+      const message = new Uint8Array(HEAD_BYTES + part.length);
+      message[MAC_BYTES] = at < text.length ? 1 : 0;
+      new DataView(message.buffer).setUint32(MAC_BYTES + 1, this.#sequence);
+      this.#sequence = this.#sequence === MAX_SEQUENCE ? 0 : this.#sequence + 1;
+      message.set(part, HEAD_BYTES);
+      this.#seal.sign(message, this.#subject, this.#reply);
+      this.#connection.publish(
+        this.#subject,
+        message,
+        this.#reply === "" ? undefined : { reply: this.#reply },
+      );
+    } while (at < text.length);
+  }
+}
+
+/** What {@linkcode Receiver.take} says of a part in whose place another was expected. */
+export const GAP: unique symbol = Symbol("plue.nats.gap");
+
+/** Puts the values of one stream together again. */
+export class Receiver {
+  #parts: Uint8Array[] = [];
+  #bytes = 0;
+  #next = 0;
+
+  /** @returns A value; `undefined` while more of it is to come; or {@linkcode GAP}. */
+  take({ sequence, isLast, bytes }: OpenedPart): unknown {
+    if (sequence !== this.#next) return GAP;
+    this.#next = sequence === MAX_SEQUENCE ? 0 : sequence + 1;
+    this.#bytes += bytes.length;
+    if (this.#bytes > MAX_TOTAL_BYTES) return GAP;
+    if (isLast && this.#parts.length === 0) {
+      this.#bytes = 0;
+      return parse(bytes);
+    }
+    this.#parts.push(bytes);
+    if (!isLast) return undefined;
+    const whole = new Uint8Array(this.#bytes);
+    let at = 0;
+    for (const part of this.#parts) {
+      whole.set(part, at);
+      at += part.length;
+    }
+    this.#parts = [];
+    this.#bytes = 0;
+    return parse(whole);
+  }
+}
+
+/** Parses what was signed. The one who signed it has written JSON. */
+function parse(bytes: Uint8Array): unknown {
+  return JSON.parse(decoder.decode(bytes));
+}

@@ -1,0 +1,11 @@
+/**
+ * Tools over NATS (`@plue/tools/nats`): a process offers its tools, and others see and call them.
+ *
+ * @module
+ */
+
+export { natsCallStore, type NatsCallStoreOptions } from "./call_store.ts";
+export { attemptOf } from "./durable_worker.ts";
+export { natsRateLimitStore } from "./rate_limits.ts";
+export { type RemoteTools, remoteTools, type RemoteToolsOptions } from "./remote_tools.ts";
+export { type ServedTools, serveTools, type ServeToolsOptions } from "./serve_tools.ts";

@@ -1,0 +1,130 @@
+/**
+ * Rate limits that all processes count together, in a call store. A process takes a number of permits
+ * at once, so that most requests ask no server.
+ *
+ * @module
+ */
+
+import { type CallStore, ownerDigest } from "../../execute/durable/mod.ts";
+import { type RegistryClock, systemClock } from "../../tool/mod.ts";
+import {
+  BoundedMap,
+  type RateLimitCount,
+  type RateLimitStore,
+  type RateLimitWindow,
+} from "../http/mod.ts";
+
+/** What a window has of a key, in the store. */
+interface KeptWindow {
+  /** How many permits are given out, whether they are used or not. */
+  readonly count: number;
+  /** Milliseconds since 1970. */
+  readonly endsAt: number;
+}
+
+/** The permits of this process. */
+interface Lease extends KeptWindow {
+  /** How many of its permits this process has not used. */
+  left: number;
+}
+
+/** How many permits a process takes at once, at most. */
+const MAX_LEASE = 50;
+/** A process takes at most this part of what is left, so that others find some. */
+const PART = 8;
+/** How often a count is tried while others count. */
+const MAX_TRIES = 32;
+/** How many keys a process has permits of. Those of a key that is pushed out are lost. */
+const MAX_KEYS = 10_000;
+
+/**
+ * Counts in fixed windows over all processes that share a store, for the option `rateLimit.store`. No
+ * more is let in than the limit. A process that ends takes with it the permits that it has not used,
+ * at most 50 or an eighth of what was left.
+ *
+ * @example Usage
+ * ```ts
+ * import { ToolRegistry } from "@plue/tools";
+ * import { memoryCallStore } from "@plue/tools/calls";
+ * import { createToolHandler } from "@plue/tools/hono";
+ * import { natsRateLimitStore } from "@plue/tools/nats";
+ *
+ * // With a server: await natsCallStore(connection)
+ * const store = natsRateLimitStore(memoryCallStore());
+ * createToolHandler(new ToolRegistry(), { rateLimit: { limit: 1_000, windowMs: 60_000, store } });
+ * ```
+ *
+ * @param store The store that the processes share: that of `natsCallStore`.
+ * @param clock Tells the time.
+ */
+export function natsRateLimitStore(
+  store: CallStore,
+  clock: Pick<RegistryClock, "timestamp"> = systemClock,
+): RateLimitStore {
+  const leases = new BoundedMap<string, Lease>({ maxEntries: MAX_KEYS });
+  /** The counts that are under way, by key: they take turns. */
+  const turns = new Map<string, Promise<unknown>>();
+
+  /** Takes permits out of the store. */
+  async function lease(
+    key: string,
+    amount: number,
+    { limit, windowMs }: RateLimitWindow,
+  ): Promise<Lease> {
+    for (let tries = 0; tries < MAX_TRIES; tries++) {
+      const now = clock.timestamp();
+      const stored = await store.get(key);
+      const window: KeptWindow = stored === undefined
+        ? { count: 0, endsAt: now + windowMs }
+        : JSON.parse(new TextDecoder().decode(stored.value));
+      const free = limit - window.count;
+      if (amount > free) return { ...window, left: 0 };
+      const taken = Math.max(amount, Math.min(MAX_LEASE, Math.floor(free / PART)));
+      const next = { ...window, count: window.count + taken };
+      const value = new TextEncoder().encode(JSON.stringify(next));
+      const life = { expiresAt: window.endsAt };
+      const revision = stored === undefined
+        ? await store.create(key, value, life)
+        : await store.update(key, value, stored.revision, life);
+      if (revision !== undefined) return { ...next, left: taken };
+    }
+    throw new Error("Cannot count a request: others count all the time");
+  }
+
+  async function take(
+    key: string,
+    amount: number,
+    window: RateLimitWindow,
+  ): Promise<RateLimitCount> {
+    const now = clock.timestamp();
+    let own = leases.get(key);
+    if (own !== undefined && own.endsAt <= now) own = undefined;
+    if (own === undefined || (own.left < amount && amount > 0)) {
+      const rest = own?.left ?? 0;
+      const more = await lease(key, amount - rest, window);
+      // Nothing is taken if not all of it can be.
+      own = { ...more, left: rest + more.left };
+      leases.set(key, own);
+    }
+    const isTaken = own.left >= amount;
+    if (isTaken) own.left -= amount;
+    const resetMs = Math.max(0, own.endsAt - clock.timestamp());
+    return { count: own.count - own.left + (isTaken ? 0 : amount), resetMs };
+  }
+
+  return {
+    async take(of, amount, window) {
+      const key = `lease.${await ownerDigest(of)}.${window.windowMs}`;
+      const before = turns.get(key);
+      const mine = (before ?? Promise.resolve()).catch(() => {}).then(() =>
+        take(key, amount, window)
+      );
+      turns.set(key, mine);
+      try {
+        return await mine;
+      } finally {
+        if (turns.get(key) === mine) turns.delete(key);
+      }
+    },
+  };
+}

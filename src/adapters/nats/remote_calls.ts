@@ -1,0 +1,282 @@
+/**
+ * The caller's side of plain calls: sends them to workers, and reads what comes back.
+ *
+ * @module
+ */
+
+import type { Msg, NatsConnection, Subscription } from "@nats-io/nats-core";
+import { createInbox, nuid } from "@nats-io/nats-core";
+import {
+  type HookLog,
+  systemClock,
+  type ToolContent,
+  type ToolContext,
+  type ToolFailure,
+  ToolResult,
+} from "../../tool/mod.ts";
+import type { Fleet } from "./fleet.ts";
+import {
+  type CallMessage,
+  type Control,
+  CREDIT_STEP,
+  type Frame,
+  TICK_MS,
+  TICKS_TO_ACCEPT,
+  TICKS_TO_LOSE,
+} from "./frames.ts";
+import { GAP, Receiver, type Seal, Sender } from "./message.ts";
+import { callSubject, controlSubject } from "./subjects.ts";
+
+/** What a call says. The time and its name are added. */
+export type CallRequest = Omit<CallMessage, "id" | "time">;
+
+/** Takes what a generator yields. Calls `taken` when there is room for more. */
+export type TakeOutput = (value: unknown, taken: () => void) => void;
+
+/** How one sending of a call ended without a result. */
+type Miss =
+  /** Nothing has run: the worker is gone, or takes no calls. */
+  | "unreached"
+  /** It may have run: the worker is silent, or a part of its answer is missing. */
+  | "lost";
+
+/** A call that a worker has. */
+interface RunningCall {
+  readonly worker: string;
+  readonly context: ToolContext;
+  readonly output: TakeOutput;
+  readonly receiver: Receiver;
+  readonly control: Sender;
+  /** How many ticks nothing was heard. */
+  silence: number;
+  isAccepted: boolean;
+  /** How many events were taken that credit was not given for. */
+  taken: number;
+  end(end: ToolResult | Miss): void;
+}
+
+/** How many calls of one process wait at most. */
+const MAX_CALLS = 65_536;
+
+/** Sends calls, and hears of them. */
+export class RemoteCalls {
+  readonly #connection: NatsConnection;
+  readonly #seal: Seal;
+  readonly #fleet: Fleet;
+  readonly #log: HookLog;
+  readonly #inbox: string;
+  readonly #subscription: Subscription;
+  readonly #running: Map<string, RunningCall> = new Map();
+  #stopTicking: (() => void) | undefined;
+  /** Why no call can be sent now. */
+  #down: string | undefined;
+
+  constructor(connection: NatsConnection, seal: Seal, fleet: Fleet, inbox: string, log: HookLog) {
+    this.#connection = connection;
+    this.#seal = seal;
+    this.#fleet = fleet;
+    this.#log = log;
+    this.#inbox = `${createInbox(inbox)}.`;
+    this.#subscription = connection.subscribe(`${this.#inbox}*`, {
+      callback: (error, message) => {
+        if (error === null) this.#hear(message);
+        else log(error);
+      },
+    });
+  }
+
+  /**
+   * Runs a call on a worker that serves the tool. Never rejects, unless the call is aborted: then with
+   * the reason, once the tool has stopped.
+   */
+  async run(
+    path: string,
+    id: string,
+    request: CallRequest,
+    isRepeatable: boolean,
+    context: ToolContext,
+    output: TakeOutput,
+  ): Promise<ToolResult> {
+    const tried = new Set<string>();
+    for (;;) {
+      if (this.#down !== undefined) return unavailable(id, this.#down);
+      if (this.#running.size >= MAX_CALLS) {
+        return ToolResult.error("overloaded", `Cannot call "${id}": too many calls are waiting`);
+      }
+      const worker = this.#fleet.choose(path, tried);
+      if (worker === undefined) {
+        const why = tried.size === 0
+          ? "no worker is there that serves it"
+          : "no worker is there that takes it now";
+        return unavailable(id, `${why}; nothing has run`);
+      }
+      tried.add(worker);
+      const end = await this.#send(worker, path, request, context, output);
+      if (typeof end !== "string") return end;
+      if (end === "lost") this.#fleet.lose(worker);
+      context.throwIfAborted();
+      if (end === "unreached" || isRepeatable) continue;
+      return unavailable(id, "its worker does not answer; it may have run");
+    }
+  }
+
+  /** The connection was lost: what was on its way is not known. */
+  disconnect(why: string): void {
+    this.#down = why;
+    for (const call of [...this.#running.values()]) call.end("lost");
+  }
+
+  reconnect(): void {
+    this.#down = undefined;
+  }
+
+  stop(): void {
+    this.disconnect("its registry is closed");
+    this.#subscription.unsubscribe();
+    this.#stopTicking?.();
+  }
+
+  #send(
+    worker: string,
+    path: string,
+    request: CallRequest,
+    context: ToolContext,
+    output: TakeOutput,
+  ): Promise<ToolResult | Miss> {
+    const id = nuid.next();
+    const { signal } = context;
+    return new Promise((resolve, reject) => {
+      const abort = (): void => this.#say(call, { abort: reasonOf(signal) });
+      const call: RunningCall = {
+        worker,
+        context,
+        output,
+        receiver: new Receiver(),
+        control: new Sender(this.#connection, this.#seal, controlSubject(worker, id)),
+        silence: 0,
+        isAccepted: false,
+        taken: 0,
+        end: (end) => {
+          if (!this.#running.delete(id)) return;
+          signal.removeEventListener("abort", abort);
+          this.#fleet.count(worker, -1);
+          if (end === "lost") this.#say(call, { abort: "the caller has given up" });
+          if (!signal.aborted) resolve(end);
+          // The dispatcher waits for a tool that has not stopped, and says that it has not.
+          else if (typeof end === "string" || end.ok || end.error.acknowledged !== false) {
+            reject(signal.reason);
+          }
+        },
+      };
+      this.#running.set(id, call);
+      this.#fleet.count(worker, 1);
+      this.#tick();
+      try {
+        const message: CallMessage = { id, time: systemClock.timestamp(), ...request };
+        new Sender(this.#connection, this.#seal, callSubject(worker, path), this.#inbox + id)
+          .send(message);
+      } catch (error) {
+        this.#log(error);
+        return call.end("unreached");
+      }
+      signal.addEventListener("abort", abort, { once: true });
+      if (signal.aborted) abort();
+    });
+  }
+
+  #hear(message: Msg): void {
+    const id = message.subject.slice(this.#inbox.length);
+    const call = this.#running.get(id);
+    // The server says that no worker listens.
+    if (message.data.byteLength === 0 && message.headers?.code === 503) {
+      if (call === undefined || call.isAccepted) return;
+      this.#fleet.lose(call.worker);
+      return call.end("unreached");
+    }
+    if (call === undefined) return;
+    const part = this.#seal.open(message);
+    if (part === undefined) {
+      return this.#log(new Error("An answer of a worker has a wrong signature"));
+    }
+    call.silence = 0;
+    call.isAccepted = true;
+    const frame = call.receiver.take(part);
+    if (frame === undefined) return;
+    if (frame === GAP) return call.end("lost");
+    this.#take(call, frame as Frame);
+  }
+
+  #take(call: RunningCall, frame: Frame): void {
+    const { context } = call;
+    switch (frame.type) {
+      case "metadata":
+        context.metadata(frame.value);
+        return this.#taken(call);
+      case "progress": {
+        const { done, total, message } = frame.progress;
+        context.progress(done, total, message);
+        return this.#taken(call);
+      }
+      case "output":
+        return call.output(frame.value, () => this.#taken(call));
+      case "refused":
+        return call.end("unreached");
+      case "result":
+        return call.end(resultOf(frame));
+    }
+  }
+
+  /** Gives credit for what was taken. */
+  #taken(call: RunningCall): void {
+    if (++call.taken < CREDIT_STEP) return;
+    this.#say(call, { credit: call.taken });
+    call.taken = 0;
+  }
+
+  #say(call: RunningCall, control: Control): void {
+    // A client keeps what it cannot send, and this is of no use later.
+    if (this.#down !== undefined) return;
+    try {
+      call.control.send(control);
+    } catch (error) {
+      this.#log(error);
+    }
+  }
+
+  /** Counts the silence of all calls, while there are some. */
+  #tick(): void {
+    this.#stopTicking ??= systemClock.setTimeout(() => {
+      this.#stopTicking = undefined;
+      for (const call of [...this.#running.values()]) {
+        const most = call.isAccepted ? TICKS_TO_LOSE : TICKS_TO_ACCEPT;
+        if (++call.silence > most) call.end("lost");
+      }
+      if (this.#running.size > 0) this.#tick();
+    }, TICK_MS);
+  }
+}
+
+function unavailable(id: string, why: string): ToolFailure {
+  return ToolResult.error("unavailable", `Cannot call "${id}": ${why}`);
+}
+
+/** A worker's result, as one that a tool may return. */
+export function resultOf(
+  { result }: { readonly result: ToolResult },
+): ToolResult {
+  if (result.ok) {
+    if (result.blocks !== true) return ToolResult.ok(result.content);
+    const { content, ...more } = result.content as ToolContent;
+    return ToolResult.blocks(content, more);
+  }
+  const { code, message, ...more } = result.error;
+  const { questions, ticket } = result;
+  const failed = ToolResult.error(code, message, more);
+  return questions === undefined || ticket === undefined
+    ? failed
+    : { ...failed, questions, ticket };
+}
+
+function reasonOf({ reason }: AbortSignal): string {
+  return reason instanceof Error ? reason.message : String(reason);
+}

@@ -1,0 +1,285 @@
+/**
+ * The worker's side of plain calls: takes them, runs them, and tells their callers.
+ *
+ * @module
+ */
+
+import type { Msg, NatsConnection, Subscription } from "@nats-io/nats-core";
+import type { DispatchContext, ToolDispatcher, ToolEvent } from "../../execute/mod.ts";
+import { type HookLog, isObject, systemClock, type Tool } from "../../tool/mod.ts";
+import {
+  type CallMessage,
+  type Control,
+  FIRST_CREDIT,
+  type Frame,
+  MAX_AGE_MS,
+  TICK_MS,
+  TICKS_TO_BEAT,
+} from "./frames.ts";
+import { GAP, Receiver, type Seal, Sender } from "./message.ts";
+import { callSubject, controlSubject } from "./subjects.ts";
+import { observeCall, type Observer } from "./telemetry.ts";
+
+/** What a worker runs calls with. */
+export interface ServedCallsSettings {
+  readonly connection: NatsConnection;
+  readonly seal: Seal;
+  /** Names the worker. Of a process that was started anew it is another one. */
+  readonly worker: string;
+  readonly dispatcher: ToolDispatcher;
+  /** The tool that is served at a path. */
+  readonly toolAt: (path: string) => Tool | undefined;
+  readonly telemetry: Observer["telemetry"];
+  readonly log: HookLog;
+}
+
+/** How many calls whose parts are still coming are kept at once. */
+const MAX_PARTIAL = 64;
+/** After a stop of the process so long, messages may be old. */
+const STALL_MS = 3 * TICK_MS;
+/** How long calls wait after a stop, for aborts that came meanwhile. */
+const SETTLE_MS = 50;
+/** How many ticks the ids of calls are remembered: longer than a call may be old, by any clock. */
+const TICKS_TO_FORGET = 2 * MAX_AGE_MS / TICK_MS + 2;
+
+/** A call that runs here. */
+interface ServedCall {
+  readonly sender: Sender;
+  readonly abort: AbortController;
+  credit: number;
+  /** Called when there is credit again. */
+  onCredit: () => void;
+  /** How many ticks nothing was sent. */
+  silence: number;
+  hasSpoken: boolean;
+}
+
+/** Takes the calls of one worker. */
+export class ServedCalls {
+  readonly #settings: ServedCallsSettings;
+  readonly #calls: Subscription;
+  readonly #controls: Subscription;
+  readonly #prefix: string;
+  readonly #controlPrefix: string;
+  readonly #running: Map<string, ServedCall> = new Map();
+  /** Calls that have come in part, by where they are answered. */
+  readonly #partial: Map<string, Receiver> = new Map();
+  /** The ids that came lately, and those before: none is taken twice. */
+  #seen: Set<string> = new Set();
+  #seenBefore: Set<string> = new Set();
+  #ticks = 0;
+  #lastTick: number = systemClock.now();
+  #stopTicking: () => void = () => {};
+  #isDraining = false;
+  #onIdle: () => void = () => {};
+  /** Messages that were refused because their signature was wrong. */
+  forged = 0;
+
+  constructor(settings: ServedCallsSettings) {
+    this.#settings = settings;
+    const { connection, worker, log } = settings;
+    const listen = (subject: string, take: (message: Msg) => void): Subscription =>
+      connection.subscribe(subject, {
+        callback: (error, message) => {
+          if (error !== null) return log(error);
+          try {
+            take(message);
+          } catch (thrown) {
+            log(thrown);
+          }
+        },
+      });
+    this.#prefix = callSubject(worker, "");
+    this.#controlPrefix = controlSubject(worker, "");
+    this.#controls = listen(`${this.#controlPrefix}*`, (message) => this.#control(message));
+    this.#calls = listen(`${this.#prefix}>`, (message) => this.#take(message));
+    this.#tick();
+  }
+
+  /** How many calls run here. */
+  get running(): number {
+    return this.#running.size;
+  }
+
+  /**
+   * Takes no more calls, and waits for those that run.
+   *
+   * @param graceMs How long to wait. Then they are aborted.
+   */
+  async drain(graceMs: number): Promise<void> {
+    this.#isDraining = true;
+    const { connection, log } = this.#settings;
+    // Calls that are on their way are refused, so that another worker gets them at once.
+    if (!connection.isClosed()) await this.#calls.drain().catch(log);
+    if (this.#running.size > 0) {
+      const idle = new Promise<void>((resolve) => this.#onIdle = resolve);
+      const disarm = systemClock.setTimeout(() => this.abort("the worker stops"), graceMs);
+      await idle;
+      disarm();
+    }
+    this.#stopTicking();
+    this.#controls.unsubscribe();
+    if (!connection.isClosed()) await connection.flush().catch(log);
+  }
+
+  /** Aborts all calls. */
+  abort(why: string): void {
+    for (const { abort } of this.#running.values()) {
+      abort.abort(new DOMException(why, "AbortError"));
+    }
+  }
+
+  #take(message: Msg): void {
+    const { seal, log } = this.#settings;
+    const { subject, reply } = message;
+    const part = seal.open(message);
+    if (part === undefined || reply === undefined) {
+      this.forged++;
+      return log(new Error("A call has a wrong signature, and was not run"));
+    }
+    const receiver = this.#partial.get(reply) ?? new Receiver();
+    const call = receiver.take(part);
+    if (call === GAP || call !== undefined) this.#partial.delete(reply);
+    else {
+      if (this.#partial.size >= MAX_PARTIAL) {
+        for (const oldest of this.#partial.keys()) {
+          this.#partial.delete(oldest);
+          break;
+        }
+      }
+      this.#partial.set(reply, receiver);
+    }
+    if (isObject(call)) this.#begin(subject, reply, call as unknown as CallMessage);
+  }
+
+  #begin(subject: string, reply: string, call: CallMessage): void {
+    const { connection, seal, worker, toolAt } = this.#settings;
+    const { id } = call;
+    if (this.#seen.has(id) || this.#seenBefore.has(id)) return;
+    this.#seen.add(id);
+    const sender = new Sender(connection, seal, reply, controlSubject(worker, id));
+    const age = systemClock.timestamp() - call.time;
+    const tool = toolAt(subject.slice(this.#prefix.length));
+    if (Math.abs(age) > MAX_AGE_MS) {
+      const seconds = Math.round(Math.abs(age) / 1_000);
+      const why = `it came ${seconds} s ${age > 0 ? "late" : "early"}, by the worker's clock`;
+      return sender.send({ type: "refused", why } satisfies Frame);
+    }
+    if (this.#isDraining || tool === undefined) {
+      const why = this.#isDraining ? "the worker stops" : "the worker has no such tool";
+      return sender.send({ type: "refused", why } satisfies Frame);
+    }
+    const served: ServedCall = {
+      sender,
+      abort: new AbortController(),
+      credit: FIRST_CREDIT,
+      onCredit: () => {},
+      silence: 0,
+      hasSpoken: false,
+    };
+    this.#running.set(id, served);
+    const begin = (): void => {
+      void this.#run(tool, call, served).catch(this.#settings.log).finally(() => {
+        this.#running.delete(id);
+        if (this.#running.size === 0) this.#onIdle();
+      });
+    };
+    // The process was stopped: the caller may have given up, and its word follows.
+    if (systemClock.now() - this.#lastTick > STALL_MS) systemClock.setTimeout(begin, SETTLE_MS);
+    else begin();
+  }
+
+  async #run(tool: Tool, call: CallMessage, served: ServedCall): Promise<void> {
+    const { dispatcher, log } = this.#settings;
+    const { callId = "", sessionId, trace } = call;
+    const { signal } = served.abort;
+    const context: DispatchContext = {
+      signal,
+      sessionId,
+      messageId: call.messageId,
+      principal: call.principal,
+      ...(call.mute === true && { onQuestion: () => null }),
+    };
+    const request = call.ticket === undefined
+      ? { name: tool.id, arguments: call.arguments, callId: call.callId }
+      : { name: tool.id, ticket: call.ticket, answers: call.answers ?? {} };
+    const result = await observeCall(
+      this.#settings,
+      { tool, callId, sessionId, trace },
+      async () => {
+        let last: ToolEvent | undefined;
+        for await (const event of dispatcher.stream(request, context)) {
+          last = event;
+          if (event.type === "result") break;
+          while (served.credit === 0 && !signal.aborted) {
+            await new Promise<void>((resolve) => served.onCredit = resolve);
+          }
+          served.credit--;
+          const { type } = event;
+          this.#say(
+            served,
+            type === "progress" ? { type, progress: event.progress } : { type, value: event.value },
+          );
+        }
+        return (last as Extract<ToolEvent, { readonly type: "result" }>).result;
+      },
+    );
+    try {
+      this.#say(served, {
+        type: "result",
+        result,
+      });
+    } catch (error) {
+      log(error);
+    }
+  }
+
+  #say(served: ServedCall, frame: Frame): void {
+    served.silence = 0;
+    served.hasSpoken = true;
+    served.sender.send(frame);
+  }
+
+  /** What the caller says, or the server of it. */
+  #control(message: Msg): void {
+    const id = message.subject.slice(this.#controlPrefix.length);
+    const served = this.#running.get(id);
+    if (served === undefined) return;
+    if (message.data.byteLength === 0 && message.headers?.code === 503) {
+      served.abort.abort(new DOMException("The caller is gone", "AbortError"));
+      return served.onCredit();
+    }
+    const part = this.#settings.seal.open(message);
+    if (part === undefined) {
+      this.forged++;
+      return;
+    }
+    const control = new Receiver().take({ ...part, sequence: 0 }) as Control | undefined;
+    if (control === undefined) return;
+    if ("abort" in control) {
+      served.abort.abort(new DOMException(String(control.abort), "AbortError"));
+    } else served.credit += Number(control.credit) || 0;
+    served.onCredit();
+  }
+
+  /** Says of calls that are silent that they still run, and forgets old ids. */
+  #tick(): void {
+    this.#lastTick = systemClock.now();
+    this.#stopTicking = systemClock.setTimeout(() => {
+      this.#tick();
+      for (const served of this.#running.values()) {
+        served.silence++;
+        if (served.hasSpoken && served.silence < TICKS_TO_BEAT) continue;
+        try {
+          this.#say(served, { type: served.hasSpoken ? "beat" : "accepted" });
+        } catch (error) {
+          this.#settings.log(error);
+        }
+      }
+      if (++this.#ticks < TICKS_TO_FORGET) return;
+      this.#ticks = 0;
+      this.#seenBefore = this.#seen;
+      this.#seen = new Set();
+    }, TICK_MS);
+  }
+}

@@ -1,0 +1,68 @@
+/**
+ * What a server must be able to do, checked once at the start, and errors of JetStream in words.
+ *
+ * @module
+ */
+
+import { JetStreamApiError, jetstreamManager } from "@nats-io/jetstream";
+import type { NatsConnection } from "@nats-io/nats-core";
+import { describeThrown } from "../../tool/mod.ts";
+
+/** The oldest server that the tests run with. */
+const OLDEST = [2, 9] as const;
+
+/** Codes of the server's API, which its texts do not keep to. */
+const WRONG_LAST_SEQUENCE: readonly number[] = [10071, 10164];
+const NO_JETSTREAM: readonly number[] = [10039, 10076];
+const NO_RESOURCES: readonly number[] = [10002, 10023, 10028, 10047, 10077];
+
+/** Whether a write failed because another one came first. */
+export function isConflict(error: unknown): boolean {
+  return error instanceof JetStreamApiError && WRONG_LAST_SEQUENCE.includes(error.code);
+}
+
+/** What is wrong, in words that say what would be right. */
+export function problemOf(error: unknown, connection: NatsConnection): string {
+  if (connection.isClosed()) return "the connection to NATS is closed";
+  const said = describeThrown(error);
+  if (error instanceof JetStreamApiError) {
+    if (NO_JETSTREAM.includes(error.code)) {
+      return `JetStream is not enabled for this account (${said})`;
+    }
+    if (NO_RESOURCES.includes(error.code)) return `a limit of the server is reached (${said})`;
+  }
+  const name = error instanceof Error ? error.name : "";
+  if (name === "PermissionViolationError" || /permissions violation/i.test(said)) {
+    return `the user of the connection has not the permission (${said})`;
+  }
+  if (name === "TimeoutError" || name === "NoRespondersError" || /no responders/.test(said)) {
+    return `the server does not answer (${said || name})`;
+  }
+  return said;
+}
+
+/**
+ * Makes sure that a server can do what is needed.
+ *
+ * @throws {Error} If it cannot, with the one thing that is wrong.
+ */
+export async function checkServer(action: string, connection: NatsConnection): Promise<void> {
+  const fail = (problem: string, cause?: unknown): never => {
+    throw new Error(`Cannot ${action}: ${problem}`, { cause });
+  };
+  if (connection.isClosed()) fail("the connection to NATS is closed");
+  const { version = "", jetstream, headers } = connection.info ?? {};
+  const [major = 0, minor = 0] = version.split(".").map(Number);
+  if (major < OLDEST[0] || (major === OLDEST[0] && minor < OLDEST[1])) {
+    fail(`the server is NATS ${version}, and ${OLDEST.join(".")} or later is needed`);
+  }
+  if (headers !== true) fail("the server has headers turned off");
+  if (jetstream !== true) {
+    fail('the server has no JetStream: start it with "-js", or with "jetstream {}" in its file');
+  }
+  try {
+    await (await jetstreamManager(connection)).getAccountInfo();
+  } catch (cause) {
+    fail(problemOf(cause, connection), cause);
+  }
+}

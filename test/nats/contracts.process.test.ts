@@ -1,0 +1,47 @@
+import { afterAll, beforeAll, describe } from "bun:test";
+import { ToolRegistry } from "@plue/tools";
+import { natsCallStore, remoteTools, serveTools } from "@plue/tools/nats";
+import { describeCallStore } from "../contract/call_store_contract.ts";
+import { describeDispatch } from "../contract/dispatch_contract.ts";
+import { missing, SECRET, TestServer, withServer } from "./server.ts";
+
+describe("NATS", () => {
+  let server: TestServer;
+  beforeAll(async () => {
+    if (missing === undefined) server = await TestServer.start();
+  });
+  afterAll(async () => await server?.stop());
+
+  let buckets = 0;
+  const bucketOf = new WeakMap<object, string>();
+
+  async function open(
+    bucket: string,
+    clock: { timestamp(): number },
+  ): ReturnType<typeof natsCallStore> {
+    const store = await natsCallStore(await server.connect(), { bucket, clock });
+    bucketOf.set(store, bucket);
+    return store;
+  }
+
+  if (missing === undefined) {
+    describeCallStore(
+      "natsCallStore()",
+      (clock) => open(`bucket_${++buckets}`, clock),
+      (store, clock) => open(bucketOf.get(store) ?? "", clock),
+    );
+  }
+
+  describeDispatch("A worker", async (far) => {
+    const served = await serveTools(far, await server.connect(), { secret: SECRET });
+    const registry = new ToolRegistry();
+    const remote = await remoteTools(await server.connect(), { registry, secret: SECRET });
+    return {
+      registry,
+      async close() {
+        await remote.close();
+        await served.close();
+      },
+    };
+  }, withServer);
+});

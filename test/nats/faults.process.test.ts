@@ -1,0 +1,414 @@
+import { afterAll, beforeAll, describe } from "bun:test";
+import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
+import {
+  defineTool,
+  type ToolDefinition,
+  ToolDispatcher,
+  ToolRegistry,
+  ToolResult,
+} from "@plue/tools";
+import {
+  natsCallStore,
+  remoteTools,
+  type RemoteToolsOptions,
+  serveTools,
+  type ServeToolsOptions,
+} from "@plue/tools/nats";
+import { Seal, Sender } from "../../src/adapters/nats/message.ts";
+import { missing, SECRET, TestServer, withServer } from "./server.ts";
+import { event, World } from "./world.ts";
+
+const ping: ToolDefinition = { name: "ping", description: "Answers.", execute: () => "pong" };
+
+describe("Workers and callers over NATS", () => {
+  let server: TestServer;
+  beforeAll(async () => {
+    if (missing === undefined) server = await TestServer.start();
+  });
+  afterAll(async () => await server?.stop());
+
+  const open = (): World => new World(server);
+
+  withServer("spreads calls over the workers", async () => {
+    await using world = open();
+    const ran = new Set<number>();
+    for (const number of [1, 2, 3]) {
+      await world.serve([{ ...ping, execute: () => void ran.add(number) }]);
+    }
+    const { dispatcher, remote } = await world.call();
+    assertEquals(remote.workers, 3);
+    await Promise.all(Array.from({ length: 100 }, () => dispatcher.dispatch({ name: "ping" })));
+    assertEquals(ran.size, 3);
+  });
+
+  withServer("says at once that no worker is there", async () => {
+    await using world = open();
+    const worker = await world.serve([ping]);
+    const { dispatcher } = await world.call();
+    await worker.kill();
+    const result = await dispatcher.dispatch({ name: "ping" });
+    assert(!result.ok);
+    assertEquals([result.error.code, result.error.retryable], ["unavailable", true]);
+    assertStringIncludes(result.error.message, "nothing has run");
+  });
+
+  withServer("goes on with another worker when one is gone, and no call is lost", async () => {
+    await using world = open();
+    const [one] = [await world.serve([ping]), await world.serve([ping])];
+    const { dispatcher } = await world.call();
+    await one.kill();
+    const results = await Promise.all(
+      Array.from({ length: 50 }, () => dispatcher.dispatch({ name: "ping" })),
+    );
+    assertEquals(results.filter((result) => !result.ok), []);
+  });
+
+  withServer("repeats a call whose worker died, if its tool may be repeated", async () => {
+    await using world = open();
+    const began = [event(), event()];
+    let runs = 0;
+    const tools = (isFirst: boolean): ToolDefinition[] =>
+      ["once", "again"].map((name, index) => ({
+        name,
+        description: "Waits on the first worker.",
+        idempotent: name === "again",
+        execute() {
+          runs++;
+          began[index]?.come();
+          return isFirst ? new Promise(() => {}) : "done";
+        },
+      }));
+    const first = await world.serve(tools(true));
+    const { dispatcher } = await world.call();
+    const calls = ["once", "again"].map((name) => dispatcher.dispatch({ name }));
+    await Promise.all(began.map(({ came }) => came));
+    await world.serve(tools(false));
+    await first.kill();
+    const [once, again] = await Promise.all(calls);
+    assert(once?.ok === false);
+    assertEquals(once.error.code, "unavailable");
+    assertStringIncludes(once.error.message, "may have run");
+    assertEquals(again?.ok && again.content, "done");
+    assertEquals(runs, 3);
+  });
+
+  withServer("ends its calls before it stops, and takes no more", async () => {
+    await using world = open();
+    const [began, goOn] = [event(), event()];
+    const slow = { ...ping, name: "slow", idempotent: false };
+    const worker = await world.serve([{
+      ...slow,
+      async execute() {
+        began.come();
+        await goOn.came;
+        return "done";
+      },
+    }]);
+    const { dispatcher, remote, connection } = await world.call();
+    const running = dispatcher.dispatch({ name: "slow" });
+    await began.came;
+    await world.serve([{ ...slow, execute: () => "other" }]);
+    while (remote.workers < 2) await connection.flush();
+    const closed = worker.close();
+    const other = await dispatcher.dispatch({ name: "slow" });
+    assertEquals(other.ok ? other.content : other.error, "other");
+    goOn.come();
+    const result = await running;
+    assertEquals(result.ok && result.content, "done");
+    await closed;
+  });
+
+  withServer("aborts the calls that do not end in time when it stops", async () => {
+    await using world = open();
+    const began = event();
+    const worker = await world.serve([{
+      ...ping,
+      execute: (_, { signal }) => {
+        began.come();
+        return new Promise((_resolve, reject) =>
+          signal.addEventListener("abort", () => reject(signal.reason))
+        );
+      },
+    }], { drainTimeoutMs: 0 });
+    const { dispatcher } = await world.call();
+    const running = dispatcher.dispatch({ name: "ping" });
+    await began.came;
+    await worker.close();
+    const result = await running;
+    assertEquals(!result.ok && result.error.code, "aborted");
+  });
+
+  withServer("follows definitions: new ones, changed ones, and those that go", async () => {
+    await using world = open();
+    const old = await world.serve([ping]);
+    const { registry, dispatcher } = await world.call();
+    const changes = registry.changes();
+    const changed = async (): Promise<string> => {
+      const { value } = await changes.next();
+      return `${value?.type} ${value?.tool.id} ${value?.tool.description}`;
+    };
+    const added = changed();
+    const worker = await world.serve([{ ...ping, description: "Answers better." }]);
+    assertEquals(await added, "updated ping Answers better.");
+    old.registry.registerTool({ ...ping, name: "pang" });
+    assertEquals(await changed(), "added pang Answers.");
+    const result = await dispatcher.dispatch({ name: "ping" });
+    assertEquals(result.ok && result.content, "pong");
+    // The old definition is still served, and takes the place of the one that goes.
+    await worker.kill();
+    assertEquals((await dispatcher.dispatch({ name: "pang" })).ok, true);
+  });
+
+  withServer("shows which tools are not available at their workers", async () => {
+    await using world = open();
+    let isUp = false;
+    await world.serve([{ ...ping, isAvailable: () => isUp }]);
+    const { dispatcher } = await world.call();
+    const result = await dispatcher.dispatch({ name: "ping" });
+    assertEquals(!result.ok && result.error.code, "unavailable");
+    isUp = true;
+  });
+
+  withServer("stops a call whose caller is gone", async () => {
+    await using world = open();
+    const [began, aborted] = [event(), event<unknown>()];
+    await world.serve([{
+      ...ping,
+      execute(_, { signal }) {
+        began.come();
+        return new Promise((resolve) =>
+          signal.addEventListener("abort", () => resolve(aborted.come(signal.reason)))
+        );
+      },
+    }]);
+    const { dispatcher, connection } = await world.call();
+    const running = dispatcher.dispatch({ name: "ping" });
+    await began.came;
+    await connection.close();
+    const result = await running;
+    assertEquals(!result.ok && result.error.code, "unavailable");
+    assertStringIncludes(String(await aborted.came), "The caller is gone");
+  });
+
+  withServer("fails calls when the server is lost, and goes on when it is back", async () => {
+    const own = await TestServer.start();
+    try {
+      const began = event();
+      const registry = new ToolRegistry({
+        tools: [ping, {
+          ...ping,
+          name: "hang",
+          execute() {
+            began.come();
+            return new Promise(() => {});
+          },
+        }],
+      });
+      const served = await serveTools(registry, await own.connect(), { secret: SECRET });
+      const near = new ToolRegistry();
+      const connection = await own.connect();
+      const remote = await remoteTools(connection, { registry: near, secret: SECRET });
+      const dispatcher = new ToolDispatcher(near);
+      const running = dispatcher.dispatch({ name: "hang" });
+      await began.came;
+      await own.kill();
+      const lost = await running;
+      assert(!lost.ok);
+      assertEquals([lost.error.code, lost.error.retryable], ["unavailable", true]);
+      // Nothing is sent now, nor kept to be sent.
+      const meanwhile = await dispatcher.dispatch({ name: "ping" });
+      assertEquals(!meanwhile.ok && meanwhile.error.code, "unavailable");
+      const back = event();
+      void (async () => {
+        for await (const { type } of connection.status()) if (type === "reconnect") back.come();
+      })();
+      await own.start();
+      await back.came;
+      for (let isBack = false; !isBack;) {
+        await connection.flush();
+        isBack = (await dispatcher.dispatch({ name: "ping" })).ok;
+      }
+      await remote.close();
+      await served.close();
+    } finally {
+      await own.stop();
+    }
+  });
+
+  withServer("runs nothing that is unsigned, signed by others, or sent again", async () => {
+    await using world = open();
+    let runs = 0;
+    const worker = await world.serve([{ ...ping, execute: () => ++runs }]);
+    const spy = await server.connect();
+    const seen: { subject: string; reply: string; data: Uint8Array }[] = [];
+    const heard = event();
+    spy.subscribe(`plue.v1.call.${worker.worker}.>`, {
+      callback(_, { subject, reply = "", data }) {
+        seen.push({ subject, reply, data: Uint8Array.from(data) });
+        heard.come();
+      },
+    });
+    await spy.flush();
+    const { dispatcher } = await world.call();
+    assertEquals((await dispatcher.dispatch({ name: "ping" })).ok, true);
+    await heard.came;
+    const [call] = seen;
+    assert(call !== undefined);
+    const { subject, reply, data } = call;
+    const wrong = new Seal("test", "another secret of theirs");
+    // Again, without its signature, with another body, to another caller, by another hand.
+    spy.publish(subject, data, { reply });
+    spy.publish(subject, new Uint8Array(data.length).map((_, at) => at < 32 ? 0 : data[at] ?? 0), {
+      reply,
+    });
+    const other = Uint8Array.from(data);
+    other[other.length - 3] = (other[other.length - 3] ?? 0) ^ 1;
+    spy.publish(subject, other, { reply });
+    spy.publish(subject, data, { reply: `${reply}x` });
+    spy.publish(subject, "{}");
+    new Sender(spy, wrong, subject, reply).send({ id: "x", time: Date.now(), arguments: {} });
+    // Late, by one who knows the secret.
+    new Sender(spy, new Seal("test", SECRET), subject, reply)
+      .send({ id: "late", time: Date.now() - 60_000, arguments: {} });
+    await spy.flush();
+    assertEquals((await dispatcher.dispatch({ name: "ping" })).ok, true);
+    assertEquals(runs, 2);
+    assertEquals(
+      world.errors.filter((error) => String(error).includes("wrong signature")).length,
+      5,
+    );
+  });
+
+  withServer("takes no answers of others", async () => {
+    await using world = open();
+    const [began, goOn] = [event(), event()];
+    const worker = await world.serve([{
+      ...ping,
+      async execute() {
+        began.come();
+        await goOn.came;
+        return "right";
+      },
+    }]);
+    const spy = await server.connect();
+    const inbox = event<string>();
+    spy.subscribe(`plue.v1.call.${worker.worker}.>`, {
+      callback: (_, { reply = "" }) => inbox.come(reply),
+    });
+    await spy.flush();
+    const { dispatcher } = await world.call();
+    const running = dispatcher.dispatch({ name: "ping" });
+    await began.came;
+    new Sender(spy, new Seal("test", "another secret of theirs"), await inbox.came)
+      .send({ type: "result", result: ToolResult.ok("wrong") });
+    await spy.flush();
+    goOn.come();
+    const result = await running;
+    assertEquals(result.ok && result.content, "right");
+  });
+
+  withServer("lists no definition that another hand has written", async () => {
+    await using world = open();
+    await world.serve([ping]);
+    await world.serve([{ ...ping, name: "evil" }], { secret: "another secret of theirs" });
+    const { registry } = await world.call();
+    assertEquals(registry.ids, ["ping"]);
+  });
+
+  withServer("lets a secret be replaced", async () => {
+    await using world = open();
+    const next = "the next secret of the tests";
+    await world.serve([ping], { secret: [SECRET, next] });
+    const { dispatcher } = await world.call({ secret: [next, SECRET] });
+    assertEquals((await dispatcher.dispatch({ name: "ping" })).ok, true);
+  });
+
+  withServer("goes on whatever its hooks do", async () => {
+    await using world = open();
+    let told = 0;
+    const hooks = [
+      () => {
+        told++;
+        throw new Error("The hook throws");
+      },
+      () => {
+        told++;
+        return Promise.reject(new Error("The hook rejects"));
+      },
+    ];
+    for (const onError of hooks) {
+      const worker = await world.serve([ping], { onError });
+      const spy = await server.connect();
+      spy.publish(`plue.v1.call.${worker.worker}.x`, "forged", { reply: "nobody" });
+      await spy.flush();
+      const { dispatcher } = await world.call({ onError });
+      assertEquals((await dispatcher.dispatch({ name: "ping" })).ok, true);
+      await worker.close();
+    }
+    assert(told >= 2);
+  });
+
+  withServer("says in one sentence what is wrong with its options", async () => {
+    const connection = await server.connect();
+    const registry = new ToolRegistry();
+    const wrong: readonly (readonly [unknown, string])[] = [
+      [{ secret: "short" }, "secret must be a string of at least 16 characters"],
+      [{}, "secret must be"],
+      [{ secret: SECRET, name: "a.b" }, '1 to 64 letters, digits, "_" or "-"'],
+      [{ secret: SECRET, drainMs: 1 }, '"/drainMs" is not one of its fields'],
+      [{ secret: SECRET, dispatcher: { approve: () => true } }, "approved by their callers"],
+    ];
+    for (const [options, says] of wrong) {
+      const error = await assertRejects(
+        () => serveTools(registry, connection, options as ServeToolsOptions),
+        TypeError,
+      );
+      assertStringIncludes(error.message, says);
+    }
+    await assertRejects(
+      () => remoteTools(connection, { secret: SECRET } as RemoteToolsOptions),
+      TypeError,
+      "Cannot use remote tools: it needs a registry",
+    );
+  });
+
+  withServer("says in one sentence what a server cannot do", async () => {
+    const bare = await TestServer.start({ config: "" });
+    const closed = await server.connect();
+    await closed.close();
+    try {
+      for (
+        const [connection, says] of [
+          [await bare.connect(), "the server has no JetStream: start it with"],
+          [closed, "the connection to NATS is closed"],
+        ] as const
+      ) {
+        const registry = new ToolRegistry();
+        for (
+          const start of [
+            () => serveTools(registry, connection, { secret: SECRET }),
+            () => remoteTools(connection, { registry, secret: SECRET }),
+            () => natsCallStore(connection),
+          ]
+        ) {
+          assertStringIncludes((await assertRejects(start, Error)).message, says);
+        }
+      }
+    } finally {
+      await bare.stop();
+    }
+  });
+
+  withServer("calls a tool that was defined with types", async () => {
+    await using world = open();
+    const add = defineTool({
+      ...{ namespace: "m", name: "add", description: "Adds." },
+      parameters: { type: "object", properties: { a: { type: "number" } }, required: ["a"] },
+      execute: ({ a }) => a + 1,
+    });
+    await world.serve([add]);
+    const { dispatcher } = await world.call();
+    const result = await dispatcher.dispatch({ name: "m:add", arguments: { a: 1 } });
+    assertEquals(result.ok && result.content, 2);
+  });
+});

@@ -1,0 +1,108 @@
+/**
+ * A NATS server for tests, with JetStream in a temporary folder, and connections to it.
+ *
+ * @module
+ */
+
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { connect } from "@nats-io/transport-node";
+import { maybe } from "../support/skip.ts";
+
+type Connection = Awaited<ReturnType<typeof connect>>;
+
+/** Why the tests of NATS cannot run here; `undefined` if they can. */
+export const missing: string | undefined = spawnSync("nats-server", ["--version"]).status === 0
+  ? undefined
+  : "nats-server is not installed";
+
+/** A test that needs a server. */
+export const withServer = maybe(missing === undefined, missing ?? "");
+
+/** A secret of 16 characters or more. */
+export const SECRET = "a secret of the tests";
+
+/** How a server is started. */
+export interface ServerOptions {
+  /** Lines for its configuration, instead of those that turn JetStream on. */
+  readonly config?: string;
+}
+
+/** A running server. */
+export class TestServer {
+  readonly port: number;
+  readonly url: string;
+  readonly #folder: string = mkdtempSync(join(tmpdir(), "plue-nats-"));
+  readonly #connections: Connection[] = [];
+  #process: ChildProcess | undefined;
+
+  private constructor(port: number, { config }: ServerOptions) {
+    this.port = port;
+    this.url = `nats://127.0.0.1:${port}`;
+    const store = JSON.stringify(join(this.#folder, "jetstream"));
+    const lines = config ?? `jetstream { store_dir: ${store} }`;
+    writeFileSync(join(this.#folder, "nats.conf"), `listen: 127.0.0.1:${port}\n${lines}\n`);
+  }
+
+  static async start(options: ServerOptions = {}): Promise<TestServer> {
+    const server = new TestServer(await freePort(), options);
+    await server.start();
+    return server;
+  }
+
+  /** Starts it, also again with what it has kept. */
+  async start(): Promise<void> {
+    const child = spawn("nats-server", ["-c", join(this.#folder, "nats.conf")]);
+    this.#process = child;
+    let said = "";
+    await new Promise<void>((resolve, reject) => {
+      child.stderr.on("data", (chunk) => {
+        said += chunk;
+        if (said.includes("Server is ready")) resolve();
+      });
+      child.once("exit", () => reject(new Error(`nats-server has ended: ${said}`)));
+    });
+  }
+
+  /** Ends it as a failing machine would. */
+  async kill(): Promise<void> {
+    const child = this.#process;
+    this.#process = undefined;
+    if (child === undefined || child.exitCode !== null) return;
+    const ended = once(child, "exit");
+    child.kill("SIGKILL");
+    await ended;
+  }
+
+  /** A connection of its own, which is closed with the server. */
+  async connect(options: Parameters<typeof connect>[0] = {}): Promise<Connection> {
+    const connection = await connect({
+      servers: this.url,
+      reconnectTimeWait: 50,
+      maxReconnectAttempts: -1,
+      ...options,
+    });
+    this.#connections.push(connection);
+    return connection;
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.#connections.map((connection) => connection.close()));
+    await this.kill();
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  server.close();
+  await once(server, "close");
+  return typeof address === "object" && address !== null ? address.port : 0;
+}

@@ -1,0 +1,89 @@
+/**
+ * Workers and callers of one registry, which hear no others.
+ *
+ * @module
+ */
+
+import { type Tool, type ToolDefinition, ToolDispatcher, ToolRegistry } from "@plue/tools";
+import {
+  type RemoteTools,
+  remoteTools,
+  type RemoteToolsOptions,
+  type ServedTools,
+  serveTools,
+  type ServeToolsOptions,
+} from "@plue/tools/nats";
+import { SECRET, type TestServer } from "./server.ts";
+
+type Definition = Tool | ToolDefinition;
+
+/** An event that a test waits for. */
+export function event<T = void>(): { readonly came: Promise<T>; come(value: T): void } {
+  let come: (value: T) => void = () => {};
+  const came = new Promise<T>((resolve) => come = resolve);
+  return { came, come };
+}
+
+let names = 0;
+
+/** Workers and a caller that nobody else hears. */
+export class World implements AsyncDisposable {
+  readonly name: string = `test_${++names}`;
+  readonly #server: TestServer;
+  readonly errors: unknown[] = [];
+  readonly #ends: (() => Promise<void>)[] = [];
+
+  constructor(server: TestServer) {
+    this.#server = server;
+  }
+
+  async serve(
+    tools: readonly Definition[],
+    options: Partial<ServeToolsOptions> = {},
+  ): Promise<ServedTools & { kill(): Promise<void>; readonly registry: ToolRegistry }> {
+    const connection = await this.#server.connect();
+    const registry = new ToolRegistry({ tools });
+    const served = await serveTools(registry, connection, {
+      secret: SECRET,
+      name: this.name,
+      onError: (error) => this.errors.push(error),
+      ...options,
+    });
+    this.#ends.push(() => served.close());
+    const kill = async (): Promise<void> => {
+      await connection.close();
+      // Until the server has noticed, it takes messages that reach nobody.
+      const other = await this.#server.connect();
+      for (let isThere = true; isThere;) {
+        isThere = await other.request(`plue.v1.ctl.${served.worker}.x`, "", { timeout: 50 })
+          .then(() => true, ({ name }) => name === "TimeoutError");
+      }
+    };
+    return Object.assign(served, { kill, registry });
+  }
+
+  async call(
+    options: Partial<RemoteToolsOptions> = {},
+  ): Promise<{
+    readonly dispatcher: ToolDispatcher;
+    readonly registry: ToolRegistry;
+    readonly remote: RemoteTools;
+    readonly connection: Awaited<ReturnType<TestServer["connect"]>>;
+  }> {
+    const connection = await this.#server.connect();
+    const registry = new ToolRegistry();
+    const remote = await remoteTools(connection, {
+      registry,
+      secret: SECRET,
+      name: this.name,
+      onError: (error) => this.errors.push(error),
+      ...options,
+    });
+    this.#ends.push(() => remote.close());
+    return { dispatcher: new ToolDispatcher(registry), registry, remote, connection };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all(this.#ends.map((end) => end()));
+  }
+}
