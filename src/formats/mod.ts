@@ -74,6 +74,7 @@ export type {
   RequestSettings,
   ToolChoice,
   WireSettings,
+  WriteSettings,
 } from "./request_settings.ts";
 export { providerTool, type ProviderToolDefinition } from "./provider_tool.ts";
 export type { ResultLoss } from "./result_content.ts";

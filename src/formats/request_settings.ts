@@ -7,8 +7,6 @@
 
 import { type Check, isObject, must } from "../tool/mod.ts";
 import type { ExportNames } from "./export_names.ts";
-import type { ExportWarning } from "./export_options.ts";
-import type { Target } from "./target.ts";
 
 /** Whether the model calls a tool: as it likes, none, at least one, or the one with this id. */
 export type ToolChoice = "auto" | "none" | "required" | { readonly tool: string };
@@ -50,10 +48,13 @@ export interface Chooses<Choose> {
   readonly choose: Choose;
 }
 
+/** How a target writes the settings of a request. */
+export type WriteSettings = (settings: WireSettings, lose: LoseSetting) => object;
+
 /** The fields of a request, and what the target has no field for. */
 export interface WrittenSettings {
   readonly fields: object;
-  readonly warnings: readonly ExportWarning[];
+  readonly warnings: readonly { readonly rule: string; readonly message: string }[];
 }
 
 const NOTHING: WrittenSettings = Object.freeze({ fields: {}, warnings: Object.freeze([]) });
@@ -65,11 +66,11 @@ const NOTHING: WrittenSettings = Object.freeze({ fields: {}, warnings: Object.fr
  */
 export function writeSettings(
   { toolChoice, parallel }: RequestSettings,
-  target: Target,
+  target: { readonly title: string; readonly choose?: WriteSettings | undefined },
   names: ExportNames,
 ): WrittenSettings {
   if (toolChoice === undefined && parallel === undefined) return NOTHING;
-  const warnings: ExportWarning[] = [];
+  const warnings: { readonly rule: string; readonly message: string }[] = [];
   const lose: LoseSetting = (rule, message) => {
     warnings.push(Object.freeze({ rule, message: `${target.title}: ${message}` }));
   };

@@ -7,7 +7,7 @@
 
 import { type NameRule, OPENAI_NAME_RULE } from "../select/mod.ts";
 import type { JsonSchema, JsonSchemaObject, Tool } from "../tool/mod.ts";
-import type { Chooses, LoseSetting, WireSettings } from "./request_settings.ts";
+import type { Chooses, WriteSettings } from "./request_settings.ts";
 import type { CallFormat } from "./call_format.ts";
 import type { ExportOptions } from "./export_options.ts";
 import type { Importer } from "./import_session.ts";
@@ -199,7 +199,7 @@ export interface Target<
   /** How its calls are read, and their results written. */
   readonly calls: CallFormat<Part, Message>;
   /** Writes the settings of a request; absent: a request has none. */
-  readonly choose?: ((settings: WireSettings, lose: LoseSetting) => object) | undefined;
+  readonly choose?: WriteSettings | undefined;
 }
 
 /** A target whose calls are not streamed. */
