@@ -64,9 +64,16 @@ function step(from, to) {
   return path.startsWith(".") ? path : `./${path}`;
 }
 
+/** What a program imports, by the name that TypeDoc gives its module: `src/core`, `mod`. */
+const ENTRIES = new Map(
+  Object.entries(readJson("deno.json").exports).map(([entry, file]) => [
+    file.replace(/^\.\/|\.ts$/g, ""),
+    posix.join(readJson("package.json").name, entry),
+  ]),
+);
+
 /** One Markdown page for each entry of the package, from the docstrings. */
 async function writeReference() {
-  const entries = Object.values(readJson("deno.json").exports);
   const { code, output } = await capture(process.execPath, [
     join(SITE, "node_modules", "typedoc", "bin", "typedoc"),
     "--plugin",
@@ -77,6 +84,8 @@ async function writeReference() {
     join(PAGES, "api"),
     "--router",
     "module",
+    "--entryFileName",
+    "index.md",
     "--readme",
     "none",
     "--skipErrorChecking",
@@ -86,11 +95,21 @@ async function writeReference() {
     "--hidePageHeader",
     "--useHTMLEncodedBrackets",
     "--sanitizeComments",
+    "--interfacePropertiesFormat",
+    "table",
+    "--typeDeclarationFormat",
+    "table",
+    "--parametersFormat",
+    "table",
+    "--tableColumnSettings.hideModifiers",
+    "true",
+    "--tableColumnSettings.hideInherited",
+    "true",
     // VitePress makes other names for headings than TypeDoc.
     "--useCustomAnchors",
     "--logLevel",
     "Error",
-    ...entries,
+    ...[...ENTRIES.keys()].map((module) => `${module}.ts`),
   ]);
   if (code !== 0) refuse(`typedoc failed:\n${output}`);
   // Many headings of a page are called "Parameters", and links mean a property of that name.
@@ -98,6 +117,10 @@ async function writeReference() {
   for (const name of readdirSync(api, { recursive: true }).filter((name) => name.endsWith(".md"))) {
     const seen = new Set();
     const text = readFileSync(join(api, name), "utf8").replaceAll(
+      // The page of a module, and its line in the list of all, have the name of the entry.
+      /^(# |- \[)([\w/]+)(?=\]|$)/gm,
+      (whole, mark, module) => ENTRIES.has(module) ? mark + ENTRIES.get(module) : whole,
+    ).replaceAll(
       /^(#+ .*?)(?: \{#([^}\s]+)\})?$/gm,
       (_, heading, id) => {
         const anchor = id === undefined || seen.has(id) ? `heading-${seen.size}` : id;
@@ -115,13 +138,7 @@ function sidebar() {
   const readme = readFileSync(join(ROOT, "README.md"), "utf8");
   const guides = [...readme.matchAll(/^\| \[([^\]]+)\]\((docs\/[\w-]+)\.md\)/gm)]
     .map(([, text, page]) => ({ text, link: `/${page}` }));
-  const api = readdirSync(join(PAGES, "api"), { recursive: true })
-    .filter((name) => name.endsWith(".md") && name !== "index.md").sort()
-    .map((name) => name.slice(0, -3))
-    .map((name) => ({
-      text: name.replace(/^src\//, "").replace(/\/mod$/, ""),
-      link: `/api/${name}`,
-    }));
+  const api = [...ENTRIES].map(([module, text]) => ({ text, link: `/api/${module}` }));
   return [
     { text: "Guides", items: guides },
     {
@@ -149,7 +166,17 @@ async function buildSite() {
     description: readJson("package.json").description,
     outDir: OUT,
     vite: { build: { chunkSizeWarningLimit: 4_000 } },
-    themeConfig: { search: { provider: "local" }, sidebar: sidebar(), outline: "deep" },
+    // Browsers ask for an icon of their own accord where a page names none.
+    head: [["link", { rel: "icon", href: "data:," }]],
+    themeConfig: {
+      search: { provider: "local" },
+      nav: [
+        { text: "First tool", link: "/docs/first-tool" },
+        { text: "Exported names", link: "/api/" },
+      ],
+      sidebar: sidebar(),
+      outline: [2, 3],
+    },
   };
   writeFileSync(
     join(PAGES, ".vitepress", "config.mjs"),

@@ -6,6 +6,7 @@
 
 import { writeFileSync } from "node:fs";
 import {
+  type CallFormat,
   type Feature,
   FEATURES,
   KEYWORD_FORMS,
@@ -16,6 +17,8 @@ import {
   listTargets,
   type NameRule,
   type TargetInfo,
+  type TargetName,
+  targetOf,
 } from "../src/formats/mod.ts";
 
 const TARGETS = listTargets();
@@ -137,6 +140,36 @@ function formatList(): string {
   ).join("\n");
 }
 
+/** The types of files that are asked about. */
+const FILES: Readonly<Record<string, readonly string[]>> = {
+  "images: PNG, JPEG, WebP": ["image/png", "image/jpeg", "image/webp"],
+  "images: GIF": ["image/gif"],
+  "images of other types": ["image/tiff"],
+  "audio: WAV, MP3": ["audio/wav", "audio/mpeg"],
+  "video: MP4": ["video/mp4"],
+  "PDF": ["application/pdf"],
+  "documents: Word, Excel, CSV": ["application/msword", "application/vnd.ms-excel", "text/csv"],
+  "other files": ["application/zip"],
+};
+
+function takes(id: string, types: readonly string[]): boolean {
+  if (id.startsWith("mcp@") || id.startsWith("openapi@")) return true;
+  const { media } = targetOf(id as TargetName).calls as CallFormat;
+  return types.every((mimeType) => media?.file({ mimeType, data: "" }) !== undefined);
+}
+
+function fileTable(): string {
+  const kinds = Object.entries(FILES);
+  const groups = columns(({ id }) => JSON.stringify(kinds.map(([, types]) => takes(id, types))));
+  return tableOf(
+    ["In a result", ...headOf(groups)],
+    kinds.map(([kind, types]) => [
+      kind,
+      ...groups.map(([first]) => first !== undefined && takes(first.id, types) ? "yes" : "a text"),
+    ]),
+  );
+}
+
 /** The page. */
 export function formatsPage(): string {
   return `# Formats
@@ -181,6 +214,13 @@ ${keywordTable()}
 Where a target takes only some, the others are said in the description:
 
 ${formatList()}
+
+## Files in results
+
+\`yes\`: a block of the target. \`a text\`: a short text stands for it, and the turn's \`losses\` say so.
+The AI SDK and LangChain pass all of them on, and the package of the provider says what it takes.
+
+${fileTable()}
 `;
 }
 

@@ -5,7 +5,6 @@
  */
 
 import { defineTool, type QuestionFields, type Tool, ToolResult } from "@plue/tools";
-import { mcpContent } from "@plue/tools/mcp";
 
 /** Waits, until the call is aborted. */
 function pause(ms: number, signal: AbortSignal): Promise<void> {
@@ -70,7 +69,7 @@ export function taskTools(): readonly Tool[] {
       name: "protocol_error_job",
       description: "Is a task whose result MCP does not have.",
       execution: "task",
-      execute: () => mcpContent({ content: [{ type: "nonsense" } as never] }),
+      execute: () => ToolResult.blocks([{ type: "nonsense" } as never]),
     }),
     defineTool({
       name: "confirm_delete",

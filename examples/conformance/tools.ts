@@ -5,7 +5,6 @@
  */
 
 import { defineTool, type Tool, ToolResult } from "@plue/tools";
-import { mcpContent } from "@plue/tools/mcp";
 
 /** One red pixel. */
 export const PNG: string =
@@ -54,34 +53,30 @@ export function conformanceTools(change: () => void, changePrompts: () => void):
     defineTool({
       name: "test_image_content",
       description: "Answers an image.",
-      execute: () => mcpContent({ content: [{ type: "image", data: PNG, mimeType: "image/png" }] }),
+      execute: () => ToolResult.blocks([{ type: "image", data: PNG, mimeType: "image/png" }]),
     }),
     defineTool({
       name: "test_audio_content",
       description: "Answers sound.",
-      execute: () => mcpContent({ content: [{ type: "audio", data: WAV, mimeType: "audio/wav" }] }),
+      execute: () => ToolResult.blocks([{ type: "audio", data: WAV, mimeType: "audio/wav" }]),
     }),
     defineTool({
       name: "test_embedded_resource",
       description: "Answers a resource.",
       execute: () =>
-        mcpContent({
-          content: [
-            resource("test://embedded-resource", "This is an embedded resource content."),
-          ],
-        }),
+        ToolResult.blocks([
+          resource("test://embedded-resource", "This is an embedded resource content."),
+        ]),
     }),
     defineTool({
       name: "test_multiple_content_types",
       description: "Answers a text, an image and a resource.",
       execute: () =>
-        mcpContent({
-          content: [
-            { type: "text", text: "Multiple content types test:" },
-            { type: "image", data: PNG, mimeType: "image/png" },
-            resource("test://mixed-content-resource", '{"test":"data","value":123}'),
-          ],
-        }),
+        ToolResult.blocks([
+          { type: "text", text: "Multiple content types test:" },
+          { type: "image", data: PNG, mimeType: "image/png" },
+          resource("test://mixed-content-resource", '{"test":"data","value":123}'),
+        ]),
     }),
     defineTool({
       name: "test_tool_with_logging",

@@ -204,7 +204,8 @@ typedef void (*plue_execute_t)(plue_invocation_t *invocation, const char *params
  * filtered, checked, exported and called like them. `definition_json` is an object with `name` and
  * `description`, and what else plue_tool_list() shows: "namespace", "title", "version",
  * "parameters", "returns", "category", "risk", "tags", "annotations", "examples", "deprecated",
- * "requiresApproval", "timeoutMs", "idempotent"; and "aliases", "roles", "scopes". Starts the runtime,
+ * "requiresApproval", "timeoutMs", "idempotent"; and "aliases", "roles", "scopes". Without
+ * "parameters" the tool takes none: a call with any is refused. Starts the runtime,
  * and waits until it has taken the tool. A sidecar that is started again gets it again.
  * `destroy` may be NULL; it is called once, when the tool is gone, its last invocation has ended and
  * `execute` has returned, and also if this fails. Returns PLUE_OK; PLUE_INVALID_ARGUMENT for a bad
@@ -260,8 +261,11 @@ PLUE_API void plue_invocation_on_abort(plue_invocation_t *invocation,
  * with "schema", "url", "arguments" or "issues" where there are some. The invocation is ended with
  * an answer, {"action":"accept","content":...}, {"action":"decline"} or {"action":"cancel"}; or with
  * plue_invocation_fail(), which leaves the question to a ticket. Its signal is aborted when the
- * question is void. NULL: nobody is asked. Returns PLUE_OK or another PLUE_... */
-PLUE_API int plue_set_question(plue_execute_t ask, void *user_data);
+ * question is void. NULL: nobody is asked. A question that is under way goes on when `ask` is replaced;
+ * `destroy`, which may be NULL, is called once, when the last of them has ended, and also if this
+ * fails. Returns PLUE_OK; or another PLUE_..., with plue_get_last_error() set. */
+PLUE_API int plue_set_question(plue_execute_t ask, void (*destroy)(void *user_data),
+                               void *user_data);
 
 /* Continues a call by its ticket, which is good once or for a while, as the tools were set up.
  * `answers_json` is an object with an answer, as above, by each question's key. */
@@ -324,9 +328,9 @@ typedef struct {
     /* Which tools this process sees: "role", "scopes", "context" (what is available) and others; and
      * how tools are configured: "config", by id. NULL is "{}". An unknown field is an error. */
     const char *config_json;
-    /* The program that runs the tools, and its arguments, up to a NULL. Default: $PLUE_SIDECAR, else
-     * "plue-sidecar" beside libplue or where `make install` put it, else "bun", or "node", with the
-     * "plue-sidecar.js" there. Beside libplue is beside the program or plugin that it is linked into,
+    /* The program that runs the tools, and its arguments, up to a NULL. Default: $PLUE_SIDECAR (a
+     * program, or a script *.js), else "plue-sidecar" beside libplue or where `make install` put it,
+     * else the "plue-sidecar.js" there; scripts are run by "bun" or "node". Beside libplue is beside the program or plugin that it is linked into,
      * if it is linked statically. */
     const char *const *sidecar_argv;
     const char *sidecar_cwd;   /* the working directory of the sidecar; that of this process */
@@ -340,7 +344,8 @@ typedef struct {
 
 /* Sets what the tools are started with. Starts nothing: the first plue_tool_list() or
  * plue_tool_execute() does, and with defaults if plue_init() was not called. Returns 0, or -1 with
- * plue_get_last_error() set: when the library is in use already, or an option is bad. What
+ * plue_get_last_error() set: when the library is in use with other options, or an option is bad. Parts
+ * of a program that know nothing of each other may each call it, with equal options. What
  * config_json says is judged by the tools, when they start: a bad one makes every call fail with
  * `invalid_argument`. */
 PLUE_API int plue_init(const char *config_json);
@@ -351,7 +356,8 @@ PLUE_API int plue_init_with_options(const plue_options_t *options);
 PLUE_API int plue_start(void);
 
 /* Fails every running call with `shutdown`, ends the sidecar, joins the library's threads and
- * forgets the options. A later call starts again from zero. Not from a metadata callback, and
+ * forgets the options. Where plue_init() has succeeded n times, the n-th plue_shutdown() does so, and
+ * those before it nothing. A later call starts again from zero. Not from a metadata callback, and
  * not from an atexit() handler of a guest. */
 PLUE_API void plue_shutdown(void);
 
@@ -366,7 +372,8 @@ PLUE_API const char *plue_get_last_error_json(void);
 /* The version of the ABI that this library implements: PLUE_ABI_VERSION of its own header. */
 PLUE_API uint32_t plue_abi_version(void);
 /* Returns 1 if this library has the functions of that name, else 0: "call", "submit", "events",
- * "register_tool", "list_changed", "log", "questions", "tasks", "start". For hosts that load it with dlopen(). */
+ * "register_tool", "list_changed", "log", "questions", "tasks", "start". For hosts that load it with
+ * dlopen(). */
 PLUE_API int plue_feature(const char *name);
 /* The version of the package: PLUE_VERSION of its own header. */
 PLUE_API const char *plue_get_version(void);

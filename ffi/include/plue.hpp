@@ -8,10 +8,14 @@
 
 #include "plue.h"
 
+#include <algorithm>
 #include <chrono>
 #include <exception>
 #include <functional>
+#include <limits>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <new>
 #include <stdexcept>
 #include <string>
@@ -212,9 +216,14 @@ inline std::string tools() {
     return json.get();
 }
 
-/// Calls a tool, and waits for its end. Throws what `on_event` throws, when the tool has ended.
-inline Result call(const std::string &tool, const std::string &params_json = "{}",
-                   const CallOptions &options = {}) {
+namespace detail {
+
+// A function of plue.h that waits for an answer, and one that does not.
+using Wait = int (*)(const char *, const char *, const plue_tool_context_t *, char **);
+using Submit = int (*)(const char *, const char *, const plue_tool_context_t *, plue_done_t, void *);
+
+inline Result wait(Wait function, const std::string &name, const std::string &json_text,
+                   const CallOptions &options) {
     struct Events {
         const EventCallback &tell;
         bool is_over;
@@ -225,42 +234,91 @@ inline Result call(const std::string &tool, const std::string &params_json = "{}
             return;
         }
         of_call.is_over = true; // unless this returns
-        detail::guard([&] {
+        guard([&] {
             of_call.tell(json);
             of_call.is_over = false;
         });
     };
-    const auto context = detail::context_of(options, on_event, &events);
-    const char *name = detail::c_string(tool);
-    const char *params = detail::c_string(params_json);
-    const detail::Catcher catcher;
+    const auto context = context_of(options, on_event, &events);
+    const char *first = c_string(name);
+    const char *second = c_string(json_text);
+    const Catcher catcher;
     char *json = nullptr;
-    const int status = plue_tool_call(name, params, &context, &json);
-    const detail::Json owned(json);
+    const int status = function(first, second, &context, &json);
+    const Json owned(json);
     catcher.finish();
     return {static_cast<Status>(status), json};
 }
 
-/// Begins a call, and returns at once. `on_done` is called with its Result by dispatch(), and so is
-/// `on_event` before. Throws an Error if the call cannot begin; then neither is called.
-inline void submit(const std::string &tool, const std::string &params_json, CallOptions options,
-                   std::function<void(Result)> on_done) {
+inline void submit(Submit function, const std::string &name, const std::string &json_text,
+                   CallOptions options, std::function<void(Result)> on_done) {
     struct Pending {
         EventCallback on_event;
         std::function<void(Result)> on_done;
     };
     auto pending = std::make_unique<Pending>(Pending{options.on_event, std::move(on_done)});
     const auto on_event = [](const char *json, void *user_data) {
-        detail::guard([&] { static_cast<Pending *>(user_data)->on_event(json); });
+        guard([&] { static_cast<Pending *>(user_data)->on_event(json); });
     };
     const auto end = [](int status, const char *json, void *user_data) {
         const std::unique_ptr<Pending> own(static_cast<Pending *>(user_data));
-        detail::guard([&] { own->on_done({static_cast<Status>(status), json}); });
+        guard([&] { own->on_done({static_cast<Status>(status), json}); });
     };
-    const auto context = detail::context_of(options, on_event, pending.get());
-    detail::check(plue_tool_submit(detail::c_string(tool), detail::c_string(params_json), &context,
-                                   end, pending.get()));
+    const auto context = context_of(options, on_event, pending.get());
+    check(function(c_string(name), c_string(json_text), &context, end, pending.get()));
     pending.release(); // on_done has it now
+}
+
+} // namespace detail
+
+/// Calls a tool, and waits for its end. Throws what `on_event` throws, when the tool has ended.
+inline Result call(const std::string &tool, const std::string &params_json = "{}",
+                   const CallOptions &options = {}) {
+    return detail::wait(plue_tool_call, tool, params_json, options);
+}
+
+/// Continues a call that ended with `input_required`, by the "ticket" in its failure. `answers_json` is
+/// an object with an answer by each question's "key": {"sure":{"action":"accept"}}.
+inline Result resume(const std::string &ticket, const std::string &answers_json,
+                     const CallOptions &options = {}) {
+    return detail::wait(plue_tool_resume, ticket, answers_json, options);
+}
+
+/// Begins a call, and returns at once. `on_done` is called with its Result by dispatch(), and so is
+/// `on_event` before. Throws an Error if the call cannot begin; then neither is called.
+inline void submit(const std::string &tool, const std::string &params_json, CallOptions options,
+                   std::function<void(Result)> on_done) {
+    detail::submit(plue_tool_submit, tool, params_json, std::move(options), std::move(on_done));
+}
+
+/// resume(), as submit() does it.
+inline void submit_resume(const std::string &ticket, const std::string &answers_json,
+                          CallOptions options, std::function<void(Result)> on_done) {
+    detail::submit(plue_tool_submit_resume, ticket, answers_json, std::move(options),
+                   std::move(on_done));
+}
+
+/// Starts a task, a call with a life of its own. This and the functions below wait for how the task is
+/// then, as the JSON that plue.h shows, and not for its end.
+inline Result start_task(const std::string &tool, const std::string &params_json = "{}",
+                         const CallOptions &options = {}) {
+    return detail::wait(plue_tool_start, tool, params_json, options);
+}
+/// Answers the questions of a task, as resume() does it.
+inline Result answer_task(const std::string &id, const std::string &answers_json) {
+    return detail::wait(plue_tool_answer, id, answers_json, {});
+}
+inline Result poll_task(const std::string &id) {
+    const auto poll = [](const char *task, const char *, const plue_tool_context_t *, char **json) {
+        return plue_tool_poll(task, json);
+    };
+    return detail::wait(poll, id, "", {});
+}
+/// Cancels a task, unless it has ended.
+inline Result cancel_task(const std::string &id) {
+    const auto cancel = [](const char *task, const char *, const plue_tool_context_t *,
+                           char **json) { return plue_tool_cancel(task, json); };
+    return detail::wait(cancel, id, "", {});
 }
 
 /// A descriptor that is readable while dispatch() has something to tell.
@@ -274,11 +332,39 @@ inline int events_fd() {
 /// long as it takes. Returns how many callbacks were called, and throws the first that one threw.
 inline int dispatch(std::chrono::milliseconds timeout = std::chrono::milliseconds(-1)) {
     const detail::Catcher catcher;
-    const int count = plue_events_dispatch(static_cast<int>(timeout.count()));
+    const auto longest = std::chrono::milliseconds(std::numeric_limits<int>::max());
+    const int count = plue_events_dispatch(
+        timeout.count() < 0 ? -1 : static_cast<int>(std::min(timeout, longest).count()));
     catcher.finish();
     detail::check(count < 0 ? PLUE_OTHER : PLUE_OK);
     return count;
 }
+
+namespace detail {
+
+// What runs when invocations are aborted: until they end. It may end on another thread meanwhile.
+struct OnAbort {
+    std::mutex lock;
+    std::map<plue_invocation_t *, std::shared_ptr<std::function<void()>>> functions;
+
+    void keep(plue_invocation_t *invocation, std::function<void()> run) {
+        const std::lock_guard<std::mutex> hold(lock);
+        functions[invocation] = std::make_shared<std::function<void()>>(std::move(run));
+    }
+    std::shared_ptr<std::function<void()>> take(plue_invocation_t *invocation) {
+        const std::lock_guard<std::mutex> hold(lock);
+        const auto found = functions.find(invocation);
+        if (found == functions.end()) {
+            return nullptr;
+        }
+        auto function = std::move(found->second);
+        functions.erase(found);
+        return function;
+    }
+};
+inline OnAbort on_abort;
+
+} // namespace detail
 
 /// One call of a tool of this program. Ended once, from any thread; one that is dropped before fails.
 class Invocation {
@@ -294,12 +380,12 @@ class Invocation {
 
     // After the end they do nothing.
     void succeed(const std::string &json = "null") noexcept {
-        if (auto *ended = std::exchange(invocation_, nullptr)) {
+        if (auto *ended = take()) {
             plue_invocation_succeed(ended, json.c_str());
         }
     }
     void fail(Status status, const std::string &message) noexcept {
-        if (auto *ended = std::exchange(invocation_, nullptr)) {
+        if (auto *ended = take()) {
             plue_invocation_fail(ended, static_cast<int>(status), message.c_str());
         }
     }
@@ -338,11 +424,57 @@ class Invocation {
     std::string message_id() const { return or_empty(plue_invocation_message_id(invocation_)); }
     /// Is aborted when the call is. It may be kept, and carried by calls that the tool makes.
     AbortSignal signal() const { return AbortSignal(plue_invocation_signal(invocation_)); }
+    /// Has `run` called by dispatch() once, if the call is aborted before the end, or was before this.
+    /// The invocation has to be ended all the same. It may be ended in another thread at that moment.
+    void on_abort(std::function<void()> run) {
+        const auto told = [](plue_invocation_t *invocation, void *) {
+            if (const auto kept = detail::on_abort.take(invocation)) {
+                detail::guard([&] { (*kept)(); });
+            }
+        };
+        detail::on_abort.keep(invocation_, std::move(run));
+        plue_invocation_on_abort(invocation_, told, nullptr);
+    }
 
   private:
+    plue_invocation_t *take() noexcept {
+        if (invocation_ != nullptr) {
+            detail::on_abort.take(invocation_);
+        }
+        return std::exchange(invocation_, nullptr);
+    }
     static std::string or_empty(const char *text) { return text == nullptr ? "" : text; }
     plue_invocation_t *invocation_;
 };
+
+namespace detail {
+
+// Runs a function of the program for an invocation.
+template <class Function>
+void execute(Function &run, plue_invocation_t *pointer, const char *json) noexcept {
+    Invocation invocation(pointer);
+    try {
+        if constexpr (std::is_invocable_r_v<std::string, Function &, Invocation &,
+                                            std::string_view>) {
+            const std::string result = run(invocation, json);
+            invocation.succeed(result);
+        } else {
+            run(std::move(invocation), json);
+        }
+    } catch (...) {
+        invocation.fail_with_current_exception();
+    }
+}
+
+// A function of the program as C takes it, with what frees it.
+template <class Function> struct Owned {
+    static void run(plue_invocation_t *invocation, const char *json, void *user_data) {
+        execute(*static_cast<Function *>(user_data), invocation, json);
+    }
+    static void destroy(void *user_data) { delete static_cast<Function *>(user_data); }
+};
+
+} // namespace detail
 
 /// Registers a tool that this program runs. `run` is called with the Invocation and the JSON of the
 /// parameters. If it takes `Invocation &` and returns a string, that is the result; if it takes
@@ -353,32 +485,39 @@ class Invocation {
 ///         return "{\"sum\":5}";
 ///     });
 template <class Function> void register_tool(const std::string &definition_json, Function run) {
-    const auto execute = [](plue_invocation_t *pointer, const char *params, void *user_data) {
-        auto &own = *static_cast<Function *>(user_data);
-        Invocation invocation(pointer);
-        try {
-            if constexpr (std::is_invocable_r_v<std::string, Function &, Invocation &,
-                                                std::string_view>) {
-                const std::string result = own(invocation, params);
-                invocation.succeed(result);
-            } else {
-                own(std::move(invocation), params);
-            }
-        } catch (...) {
-            invocation.fail_with_current_exception();
-        }
-    };
-    const auto destroy = [](void *user_data) { delete static_cast<Function *>(user_data); };
     const char *definition = detail::c_string(definition_json);
+    using Owned = detail::Owned<Function>;
     // libplue destroys it, also when this fails.
-    detail::check(
-        plue_register_tool(definition, execute, destroy, new Function(std::move(run))));
+    detail::check(plue_register_tool(definition, Owned::run, Owned::destroy,
+                                     new Function(std::move(run))));
 }
+
+/// Answers the questions of tools: `run` is one as register_tool() takes it, and is given a question. Its
+/// result is an answer: {"action":"accept","content":...}, {"action":"decline"}, {"action":"cancel"};
+/// one that throws leaves the question to a ticket.
+template <class Function> void set_question(Function run) {
+    using Owned = detail::Owned<Function>;
+    detail::check(plue_set_question(Owned::run, Owned::destroy, new Function(std::move(run))));
+}
+
+/// Has tools ask nobody any more.
+inline void clear_question() { detail::check(plue_set_question(nullptr, nullptr, nullptr)); }
 
 /// Takes back a tool of this program, by its id. Running invocations go on.
 inline void unregister_tool(const std::string &tool_id) {
     detail::check(plue_unregister_tool(detail::c_string(tool_id)));
 }
+
+namespace detail {
+/// A time as C takes it, in which 0 is the default.
+inline uint32_t time_of(std::chrono::milliseconds time, const char *option) {
+    if (time.count() < 0 || time.count() > std::numeric_limits<uint32_t>::max()) {
+        throw Error(Status::invalid_argument, std::string("Cannot initialise: ") + option +
+                                                  " must be 0 to 4294967295 milliseconds");
+    }
+    return static_cast<uint32_t>(time.count());
+}
+} // namespace detail
 
 /// How the tools are started. What is left out has the default of plue_options_t.
 struct Options {
@@ -392,7 +531,7 @@ struct Options {
     int mode = PLUE_MODE_AUTO;
 };
 
-/// The tools, until the end of its scope, which ends them. One at a time.
+/// The tools, until the end of its scope. Several have equal options, and the end of the last ends them.
 class Library {
   public:
     explicit Library(const Options &options = {}) {
@@ -412,9 +551,9 @@ class Library {
         given.config_json = detail::or_null(options.config_json);
         given.sidecar_argv = options.sidecar.empty() ? nullptr : words.data();
         given.sidecar_cwd = detail::or_null(options.sidecar_cwd);
-        given.start_timeout_ms = static_cast<uint32_t>(options.start_timeout.count());
-        given.abort_grace_ms = static_cast<uint32_t>(options.abort_grace.count());
-        given.call_timeout_ms = static_cast<uint32_t>(options.call_timeout.count());
+        given.start_timeout_ms = detail::time_of(options.start_timeout, "start_timeout");
+        given.abort_grace_ms = detail::time_of(options.abort_grace, "abort_grace");
+        given.call_timeout_ms = detail::time_of(options.call_timeout, "call_timeout");
         detail::check(plue_init_with_options(&given) == 0 ? PLUE_OK : PLUE_INVALID_ARGUMENT);
     }
     ~Library() { plue_shutdown(); }

@@ -65,6 +65,7 @@ def build_wheel(
         f"Tag: py3-none-{platform}\n"
     ).encode()
     file = f"plue-{version}-py3-none-{platform}.whl"
+    Path(wheel_directory).mkdir(parents=True, exist_ok=True)
     with ZipFile(Path(wheel_directory, file), "w") as archive:
         record = "".join(_write(archive, name, content) for name, content in sorted(files.items()))
         _write(archive, f"{info}/RECORD", f"{record}{info}/RECORD,,\n".encode())

@@ -329,7 +329,7 @@ static struct line *take_lines(void) PLUE_LOCKED {
 static void print_lines(struct line *line) PLUE_UNLOCKED {
     while (line != NULL) {
         struct line *next = line->next;
-        fprintf(stderr, "%s\n", line->text);
+        plue_print_line(line->text, strlen(line->text));
         free(line);
         line = next;
     }

@@ -104,7 +104,8 @@ void plue_frame_write_u64(struct plue_frame *frame, size_t at, uint64_t value) {
     write_u64(frame->bytes + PLUE_FRAME_HEADER + at, value);
 }
 
-struct plue_frame *plue_frame_of_call(uint8_t flags, uint64_t signal, const char *const strings[4]) {
+struct plue_frame *plue_frame_of_call(uint8_t flags, uint64_t signal,
+                                      const char *const strings[4]) {
     struct plue_frame *frame =
         plue_frame_of_strings(PLUE_FRAME_EXEC, flags, 0, sizeof signal, strings, 4);
     if (frame != NULL) {

@@ -255,7 +255,8 @@ static struct plue_outcome unregister_tool(const char *tool_id) PLUE_UNLOCKED {
     }
     plue_lock();
     struct plue_host_tool *tool = host_tools;
-    while (tool != NULL && (tool->id == NULL || tool_id == NULL || strcmp(tool->id, tool_id) != 0)) {
+    while (tool != NULL &&
+           (tool->id == NULL || tool_id == NULL || strcmp(tool->id, tool_id) != 0)) {
         tool = tool->next;
     }
     if (tool != NULL) {
@@ -283,28 +284,33 @@ bool plue_questions_are_answered(void) {
     return atomic_load(&has_asker);
 }
 
-int plue_set_question(plue_execute_t ask, void *user_data) {
+int plue_set_question(plue_execute_t ask, void (*destroy_user_data)(void *user_data),
+                      void *user_data) {
+    struct plue_outcome outcome = {.status = PLUE_OK};
+    struct plue_host_tool *fresh = NULL;
     if (plue_is_forked()) {
-        return PLUE_RUNTIME_UNAVAILABLE;
+        outcome = plue_outcome_failure("runtime_unavailable", plue_forked_message);
+    } else if (ask != NULL) {
+        fresh = make_tool("", ask, &outcome);
     }
-    struct plue_host_tool *fresh = ask == NULL ? NULL : calloc(1, sizeof *fresh + 1);
-    if (ask != NULL && fresh == NULL) {
-        return plue_outcome_status(plue_outcome_out_of_memory());
-    }
-    if (fresh != NULL) {
-        fresh->execute = ask;
-        fresh->user_data = user_data;
-    }
+    struct plue_host_tool *last = NULL;
     plue_lock();
+    if (outcome.status == PLUE_OK) {
+        last = asker == NULL ? NULL : release_tool(asker);
+        asker = fresh;
+        atomic_store(&has_asker, fresh != NULL);
+    }
     if (fresh != NULL) {
         fresh->references = 1;
+        fresh->destroy = destroy_user_data;
+        fresh->user_data = user_data;
     }
-    struct plue_host_tool *last = asker == NULL ? NULL : release_tool(asker);
-    asker = fresh;
-    atomic_store(&has_asker, fresh != NULL);
     plue_unlock();
     destroy_tool(last);
-    return PLUE_OK;
+    if (fresh == NULL && destroy_user_data != NULL) {
+        destroy_user_data(user_data);
+    }
+    return plue_outcome_status(outcome);
 }
 
 /* -------------------------------------------------------------------------------- invocations */
@@ -326,7 +332,7 @@ enum { YIELD_RESULT, YIELD_FAILURE, YIELD_METADATA, YIELD_OUTPUT, YIELD_PROGRESS
 
 /* Sends a YIELD frame. Returns false if the text is too large for one. */
 static bool send_yield(const struct plue_invocation *invocation, uint8_t kind, uint64_t first,
-                  uint64_t second, const char *text) PLUE_UNLOCKED {
+                       uint64_t second, const char *text) PLUE_UNLOCKED {
     char *repaired = NULL;
     if (!plue_text_is_utf8(text, strlen(text))) {
         repaired = plue_text_repair(text, strlen(text));
@@ -389,7 +395,8 @@ static enum step next_step(struct plue_invocation *invocation) PLUE_LOCKED {
         invocation->tool->references++;
         return RUN;
     }
-    if (is_invocation_aborted(invocation) && invocation->on_abort != NULL && !invocation->abort_told) {
+    if (is_invocation_aborted(invocation) && invocation->on_abort != NULL &&
+        !invocation->abort_told) {
         invocation->abort_told = true;
         return TELL_ABORT;
     }
@@ -493,7 +500,8 @@ bool plue_invocation_receive(const struct plue_peer *peer, const struct plue_fra
     }
     struct plue_invocation *invocation = make_invocation(view->id, texts);
     if (invocation == NULL) {
-        refuse_invocation(peer->generation, view->id, PLUE_OVERLOADED, "The program is out of memory");
+        refuse_invocation(peer->generation, view->id, PLUE_OVERLOADED,
+                          "The program is out of memory");
         return true;
     }
     plue_lock();
@@ -517,7 +525,8 @@ bool plue_invocation_receive(const struct plue_peer *peer, const struct plue_fra
     plue_unlock();
     if (invocation != NULL) {
         free_invocation(invocation);
-        refuse_invocation(peer->generation, view->id, PLUE_UNAVAILABLE, "The tool has been unregistered");
+        refuse_invocation(peer->generation, view->id, PLUE_UNAVAILABLE,
+                          "The tool has been unregistered");
     }
     return true;
 }
@@ -561,7 +570,8 @@ void plue_invocation_fail(plue_invocation_t *invocation, int status, const char 
     bool is_known = status > PLUE_OK && status <= PLUE_THREW;
     if (!send_yield(invocation, YIELD_FAILURE, (uint64_t)(is_known ? status : PLUE_THREW), 0,
                message == NULL ? "The tool failed" : message)) {
-        send_yield(invocation, YIELD_FAILURE, PLUE_THREW, 0, "The tool failed; its message is too large");
+        send_yield(invocation, YIELD_FAILURE, PLUE_THREW, 0,
+                   "The tool failed; its message is too large");
     }
     end_invocation(invocation);
 }
@@ -598,7 +608,8 @@ static uint64_t bits_of(double number) {
 void plue_invocation_progress(plue_invocation_t *invocation, double done, double total,
                               const char *message) {
     if (!plue_is_forked()) {
-        send_yield(invocation, YIELD_PROGRESS, bits_of(done), bits_of(total), message == NULL ? "" : message);
+        send_yield(invocation, YIELD_PROGRESS, bits_of(done), bits_of(total),
+                   message == NULL ? "" : message);
     }
 }
 

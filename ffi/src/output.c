@@ -46,8 +46,10 @@ static void keep(struct plue_output *output, const char *bytes, size_t length) {
         memmove(output->last, output->last + surplus, output->kept - surplus);
         output->kept -= surplus;
     }
-    memcpy(output->last + output->kept, bytes, length);
-    output->kept += length;
+    for (size_t i = 0; i < length; i++) {
+        /* It goes into a string. */
+        output->last[output->kept++] = bytes[i] == '\0' ? ' ' : bytes[i];
+    }
 }
 
 static void enqueue(struct plue_output *output, const char *bytes, size_t length) {

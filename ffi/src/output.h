@@ -1,5 +1,5 @@
 /* What the sidecar prints: it goes on to the standard error of this process, and its end is kept for
- * the message about a crash. A reader that does not read holds nobody up: what does not fit is
+ * the message about a failed start. A reader that does not read holds nobody up: what does not fit is
  * dropped, and the number of bytes is told. A host that takes the log (plue_set_log()) gets it line by
  * line in place of its standard error. */
 #ifndef PLUE_OUTPUT_H

@@ -193,7 +193,8 @@ static bool receive_hello(struct plue_peer *peer,
                           const struct plue_frame_view *view) PLUE_UNLOCKED {
     bool right = view->flags == PLUE_PROTOCOL_VERSION;
     char text[100];
-    snprintf(text, sizeof text, "The tools speak version %d of the protocol, this library version %d",
+    snprintf(text, sizeof text,
+             "The tools speak version %d of the protocol, this library version %d",
              view->flags, PLUE_PROTOCOL_VERSION);
     plue_lock();
     if (view->id == peer->configuration && peer->state == PLUE_PEER_WAITING) {
@@ -225,7 +226,10 @@ static void receive_failed(struct plue_peer *peer,
 
 static void receive_log(const struct plue_frame_view *view) PLUE_UNLOCKED {
     if (!plue_events_log((const char *)view->payload, view->length)) {
-        fprintf(stderr, "plue: %.*s\n", (int)view->length, (const char *)view->payload);
+        char line[PLUE_PRINTED_LINE];
+        int length = snprintf(line, sizeof line, "plue: %.*s", (int)view->length,
+                              (const char *)view->payload);
+        plue_print_line(line, (size_t)length < sizeof line ? (size_t)length : sizeof line - 1);
     }
 }
 

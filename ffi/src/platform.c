@@ -3,8 +3,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -286,6 +288,19 @@ ssize_t plue_send(int socket, const void *bytes, size_t length) {
         sent = send(socket, bytes, length, flags);
     } while (sent < 0 && errno == EINTR);
     return sent;
+}
+
+void plue_print_line(const char *text, size_t length) {
+    /* A pipe that poll() calls writable takes 4,096 bytes. */
+    struct pollfd wait = {STDERR_FILENO, POLLOUT, 0};
+    char line[PLUE_PRINTED_LINE + 1];
+    size_t kept = length < PLUE_PRINTED_LINE ? length : PLUE_PRINTED_LINE;
+    memcpy(line, text, kept);
+    line[kept] = '\n';
+    if (poll(&wait, 1, 0) > 0 && (wait.revents & POLLOUT)) {
+        ssize_t written = write(STDERR_FILENO, line, kept + 1);
+        (void)written; /* there is nobody to tell */
+    }
 }
 
 int plue_thread_start(pthread_t *thread, void *(*run)(void *), void *argument) {

@@ -63,6 +63,11 @@ void plue_alarm_renew(int alarm);
 /* send() that never blocks, never raises SIGPIPE and is not interrupted. */
 ssize_t plue_send(int socket, const void *bytes, size_t length);
 
+/* Prints a line on the standard error, if that takes it without waiting: nobody may read it. A longer
+ * one is cut. */
+enum { PLUE_PRINTED_LINE = 4000 };
+void plue_print_line(const char *text, size_t length);
+
 /* Starts a thread that gets none of the process's signals. Returns 0 or an errno. */
 int plue_thread_start(pthread_t *thread, void *(*run)(void *), void *argument);
 

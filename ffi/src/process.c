@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -28,6 +29,7 @@
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/signalfd.h>
 #else
 #define ANY_CHILD 0
 #define IS_GUARDIAN false
@@ -42,7 +44,7 @@ enum {
     UNKNOWN = -1,               /* where else there is a status */
 };
 
-/* What is written into the pipe of reports. The first that comes says whether the program runs. */
+/* What is written into the socket of reports. The first that comes says whether the program runs. */
 enum kind {
     FAILED = 1,        /* `value` is an errno */
     FAILED_FOLDER = 2, /* the same, of the working directory */
@@ -59,7 +61,7 @@ struct report {
 struct plue_process {
     atomic_int references; /* of the sidecar's thread, and of the keeper */
     pthread_t keeper;
-    int news; /* the end of the pipe of reports that is read */
+    int news; /* the end of the socket of reports that is read, and shut down to end the guardian */
 
     /* What the child needs. Made before there is one, because it must not allocate. */
     struct plue_launch launch;
@@ -178,8 +180,8 @@ static void make_blocking(int descriptor) {
     fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) & ~O_NONBLOCK);
 }
 
-/* 0 is empty, 1 and 2 are the output, then come the socket and the pipe of reports. Returns false
- * with errno. */
+/* 0 is empty, 1 and 2 are the output, then come the socket and that of reports. Returns false with
+ * errno. */
 static bool arrange_descriptors(const struct plue_process *process) {
     /* First above those that are overwritten. */
     int nothing = plue_move_descriptor(open("/dev/null", O_RDWR), FIRST_FREE_DESCRIPTOR);
@@ -276,9 +278,13 @@ static void kill_all(pid_t sidecar) {
     }
 }
 
-/* Waits for the sidecar's end, or for a signal that says that this process is to end. The sidecar
- * stays a zombie, so that its number is not reused before its group has been killed. */
-static void watch(pid_t sidecar, const sigset_t *signals) {
+/* Waits for the sidecar's end, or for the end of what this process is for: `signals` is readable on
+ * SIGTERM, or the other end of the socket of reports is closed or shut down. A host that has dropped
+ * its privileges may not send a signal to this process, and neither does the system at its death. The
+ * sidecar stays a zombie, so that its number is not reused before its group has been killed. */
+static void watch(pid_t sidecar, int signals) {
+    struct pollfd waits[] = {{signals, POLLIN, 0}, {REPORT_IN_CHILD, POLLIN, 0}};
+    struct signalfd_siginfo signal = {.ssi_signo = 0};
     do {
         siginfo_t info = {.si_pid = 0};
         while (waitid(P_ALL, 0, &info, WEXITED | WNOWAIT | WNOHANG) == 0 && info.si_pid > 0) {
@@ -288,7 +294,10 @@ static void watch(pid_t sidecar, const sigset_t *signals) {
             waitpid(info.si_pid, NULL, 0);
             info.si_pid = 0;
         }
-    } while (sigwaitinfo(signals, NULL) != SIGTERM);
+        poll(waits, 2, -1);
+        while (signal.ssi_signo != SIGTERM && read(signals, &signal, sizeof signal) > 0) {
+        }
+    } while (signal.ssi_signo != SIGTERM && waits[1].revents == 0);
 }
 
 /* The guardian's whole life. All signals are blocked. */
@@ -300,7 +309,9 @@ static int guard(void *argument) {
     sigaddset(&signals, SIGTERM);
     reset_signal(SIGCHLD); /* where it is ignored, children are not waited for */
     setpgid(0, 0);
-    prctl(PR_SET_NAME, "plue-guardian");
+    /* The system call itself: AddressSanitizer takes a lock in prctl(), which another thread may have
+     * had at the fork(). */
+    syscall(SYS_prctl, PR_SET_NAME, "plue-guardian", 0, 0, 0);
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     /* Sent when the thread that made this process ends: when the host does, or when it calls exec(). */
     prctl(PR_SET_PDEATHSIG, SIGTERM);
@@ -311,7 +322,8 @@ static int guard(void *argument) {
         write_report(process->reports, FAILED, errno);
         _exit(1);
     }
-    pid_t sidecar = start_sidecar(process);
+    int news = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+    pid_t sidecar = news < 0 ? -1 : start_sidecar(process);
     if (sidecar < 0) {
         write_report(REPORT_IN_CHILD, FAILED, errno);
         _exit(1);
@@ -323,7 +335,7 @@ static int guard(void *argument) {
     }
     int ignored = chdir("/");
     (void)ignored;
-    watch(sidecar, &signals);
+    watch(sidecar, news);
     kill_all(sidecar);
     _exit(0);
 }
@@ -362,10 +374,13 @@ static pid_t make_child(struct plue_process *process, char *stack) {
     return child;
 }
 
-/* Ends the guardian, and with it the sidecar. One that waits for the sidecar to run its program
- * takes no signal but SIGKILL; the sidecar then gets one at its parent's death. */
-static void kill_child(pid_t child, bool has_started) {
-    kill(child, has_started ? SIGTERM : SIGKILL);
+/* Ends the guardian, and with it the sidecar. One that waits for the sidecar to run its program looks
+ * at nothing and takes no signal but SIGKILL; the sidecar then gets one at its parent's death. */
+static void kill_child(const struct plue_process *process) {
+    shutdown(process->news, SHUT_WR);
+    if (process->sidecar <= 0) {
+        kill(process->child, SIGKILL);
+    }
 }
 
 #else
@@ -403,10 +418,9 @@ static pid_t make_child(struct plue_process *process, char *stack) {
 }
 
 /* The process by itself as well: it may not have got as far as to have a group of its own. */
-static void kill_child(pid_t child, bool has_started) {
-    (void)has_started;
-    kill(-child, SIGKILL);
-    kill(child, SIGKILL);
+static void kill_child(const struct plue_process *process) {
+    kill(-process->child, SIGKILL);
+    kill(process->child, SIGKILL);
 }
 
 #endif
@@ -458,7 +472,7 @@ static void *run_keeper(void *argument) {
 static void end_child(struct plue_process *process) {
     pthread_mutex_lock(&process->lock);
     if (process->child > 0) {
-        kill_child(process->child, process->sidecar > 0);
+        kill_child(process);
     }
     pthread_mutex_unlock(&process->lock);
 }
@@ -480,7 +494,7 @@ static struct plue_process *make_process(const struct plue_launch *launch) {
     process->news = -1;
     process->reports = -1;
     process->environment = make_environment();
-    if (process->environment == NULL || plue_pipe(pair) != 0) {
+    if (process->environment == NULL || plue_socket_pair(pair) != 0) {
         int error = process->environment == NULL ? ENOMEM : errno;
         release(process);
         errno = error;
@@ -508,7 +522,7 @@ static void explain(const char *where, const char *name, const char *reason, cha
                     size_t why_size) {
     snprintf(why, why_size, "Cannot start %s\"%.*s\"%s: %.*s", where,
              (int)plue_text_prefix(name, 100), name, *where == '\0' ? "" : " (sidecar_cwd)",
-             (int)plue_text_prefix(reason, 160), reason);
+             (int)plue_text_prefix(reason, 400), reason);
 }
 
 /* Waits until the program runs. Returns false with the reason. */
@@ -551,8 +565,11 @@ struct plue_process *plue_process_start(const struct plue_launch *launch, uint64
         release(process);
         return NULL;
     }
-    if (launch->working_directory == NULL && plue_has_more_rights()) {
-        process->launch.working_directory = "/"; /* the caller chose the folder of this process */
+    char here[PATH_MAX];
+    plue_path_current(here);
+    if (launch->working_directory == NULL && (*here == '\0' || plue_has_more_rights())) {
+        /* The folder of this process was removed, or its caller chose it. */
+        process->launch.working_directory = "/";
     }
     atomic_fetch_add(&process->references, 1);
     int error = plue_thread_start(&process->keeper, run_keeper, process);

@@ -132,8 +132,8 @@ static bool is_file(const char *path, int mode) {
     return stat(path, &status) == 0 && S_ISREG(status.st_mode) && access(path, mode) == 0;
 }
 
-static bool find_in(const char *folder, const char *name, char *path) {
-    int length = snprintf(path, PATH_MAX, "%s/%s", folder, name);
+static bool find_in(const char *folder, const char *way, const char *name, char *path) {
+    int length = snprintf(path, PATH_MAX, "%s%s/%s", folder, way, name);
     return *folder != '\0' && length < PATH_MAX && is_file(path, R_OK);
 }
 
@@ -143,7 +143,12 @@ static bool find_installed(const char *name, char *path) {
 #if !defined(PLUE_LIBEXECDIR)
 #define PLUE_LIBEXECDIR ""
 #endif
-    return find_in(plue_image_folder(), name, path) || find_in(PLUE_LIBEXECDIR, name, path);
+#if !defined(PLUE_WAY_TO_LIBEXECDIR) /* "/../libexec": what is installed may be moved as a whole */
+#define PLUE_WAY_TO_LIBEXECDIR ""
+#endif
+    const char *here = plue_image_folder();
+    return find_in(here, "", name, path) || find_in(here, PLUE_WAY_TO_LIBEXECDIR, name, path) ||
+           find_in(PLUE_LIBEXECDIR, "", name, path);
 }
 
 /* Looks `name` up in $PATH. */
@@ -166,10 +171,31 @@ static bool find_in_path(const char *name, char *path) {
     return false;
 }
 
-/* Uses the program that the environment names. */
+static bool is_script(const char *path) {
+    size_t length = strlen(path);
+    return length > 3 && strcmp(path + length - 3, ".js") == 0;
+}
+
+/* Uses the script, with the first runtime that is in PATH. */
+static void use_script(struct plue_program *program) {
+    /* What lies in the folder of the host, perhaps a clone of somebody else's repository, is not for
+     * the sidecar: bunfig.toml can name code to run, and .env sets variables of the tools. */
+    static char *const bun[] = {"bun", "--config=/dev/null", "--env-file=/dev/null"};
+    static char node[] = "node";
+    program->lack = "plue-sidecar.js needs Bun or Node, and neither is in PATH";
+    if (!find_in_path("bun", program->path) && find_in_path(node, program->path)) {
+        program->default_argv[0] = node;
+        program->default_argv[1] = program->default_text;
+    } else {
+        memcpy(program->default_argv, bun, sizeof bun);
+        program->default_argv[3] = program->default_text;
+    }
+}
+
+/* Uses the program or script that the environment names. */
 static void use_given(struct plue_program *program, const char *given) {
     program->lack = not_in_path;
-    bool is_path = strchr(given, '/') != NULL;
+    bool is_path = strchr(given, '/') != NULL || is_script(given);
     const char *folder = is_path && *given != '/' ? plue_image_start_folder() : "";
     int length = snprintf(program->default_text, PATH_MAX, "%s%s%s", folder,
                           *folder == '\0' ? "" : "/", given);
@@ -177,28 +203,20 @@ static void use_given(struct plue_program *program, const char *given) {
         program->default_text[0] = '\0'; /* there is no file with such a path */
     }
     program->default_argv[0] = program->default_text;
-}
-
-/* Uses the script, with the first runtime that is in PATH. */
-static void use_script(struct plue_program *program) {
-    static char bun[] = "bun";
-    static char node[] = "node";
-    program->lack = "plue-sidecar.js beside libplue needs Bun or Node, and neither is in PATH";
-    program->default_argv[0] = bun;
-    program->default_argv[1] = program->default_text;
-    if (!find_in_path(bun, program->path) && find_in_path(node, program->path)) {
-        program->default_argv[0] = node;
+    if (is_script(program->default_text)) {
+        use_script(program);
     }
 }
 
 static void use_default(struct plue_program *program) {
     static char sidecar[] = "plue-sidecar";
     program->argv = program->default_argv;
+    memset(program->default_argv, 0, sizeof program->default_argv);
     program->default_argv[0] = sidecar;
-    program->default_argv[1] = NULL;
-    program->default_argv[2] = NULL;
-    program->lack = "it is neither beside libplue nor in PATH; PLUE_SIDECAR can name another, and "
-                    "\"bun build --compile my-sidecar.ts --outfile plue-sidecar\" makes one";
+    program->lack = "it is neither beside libplue (where that is linked statically: beside the "
+                    "program), nor where \"make install\" puts it, nor in PATH; put it or "
+                    "plue-sidecar.js there, or name it in PLUE_SIDECAR; \"bun build --compile "
+                    "my-sidecar.ts --outfile plue-sidecar\" makes one";
     const char *given = plue_environment("PLUE_SIDECAR");
     if (given != NULL && *given != '\0') {
         use_given(program, given);

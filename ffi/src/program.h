@@ -34,7 +34,7 @@ const char *plue_image_start_folder(void);
 struct plue_program {
     char *const *argv;
     char path[PATH_MAX]; /* of the file to run, from the root */
-    char *default_argv[3];
+    char *default_argv[5];
     char default_text[PATH_MAX];
     const char *lack; /* what is said when it is not found */
 };

@@ -162,7 +162,8 @@ int plue_start(void) {
 
 int plue_feature(const char *name) {
     static const char *const features[] = {
-        "call", "submit", "events", "register_tool", "list_changed", "log", "questions", "tasks", "start",
+        "call", "submit",    "events", "register_tool", "list_changed",
+        "log",  "questions", "tasks",  "start",
     };
     for (size_t i = 0; name != NULL && i < sizeof features / sizeof *features; i++) {
         if (strcmp(features[i], name) == 0) {

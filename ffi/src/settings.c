@@ -78,8 +78,14 @@ static bool copy_argv(char ***copy, const char *folder, const char *const *argv)
 static plue_options_t read_options(const plue_options_t *given) {
 #define END_OF(field) offsetof(plue_options_t, field) + sizeof((plue_options_t){0}.field)
     static const size_t ends[] = {
-        END_OF(mode),        END_OF(tools_module),     END_OF(config_json),   END_OF(sidecar_argv),
-        END_OF(sidecar_cwd), END_OF(start_timeout_ms), END_OF(abort_grace_ms), END_OF(call_timeout_ms),
+        END_OF(mode),
+        END_OF(tools_module),
+        END_OF(config_json),
+        END_OF(sidecar_argv),
+        END_OF(sidecar_cwd),
+        END_OF(start_timeout_ms),
+        END_OF(abort_grace_ms),
+        END_OF(call_timeout_ms),
     };
 #undef END_OF
     plue_options_t options;
@@ -122,6 +128,7 @@ static const char *find_fault(const plue_options_t *options) {
 static bool copy_options(struct plue_settings *settings, const plue_options_t *options) {
     *settings = (struct plue_settings){
         .in_use = true,
+        .users = 1,
         .mode = options->mode,
         .start_timeout_ms =
             options->start_timeout_ms == 0 ? DEFAULT_START_TIMEOUT_MS : options->start_timeout_ms,
@@ -191,6 +198,9 @@ int plue_init_with_options(const plue_options_t *given) {
     plue_lock();
     bool is_new = !plue_settings.in_use && !plue_stopping;
     bool is_same = !plue_stopping && are_equal(&plue_settings, &settings);
+    if (is_same) {
+        plue_settings.users++;
+    }
     if (is_new) {
         plue_settings = settings;
         plue_guest_configure();

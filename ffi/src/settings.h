@@ -10,6 +10,7 @@
 
 struct plue_settings {
     bool in_use; /* a call or plue_init() has been made: too late for another plue_init() */
+    unsigned users; /* how often plue_init() was called: the last plue_shutdown() ends the tools */
     int mode;
     char *tools_module;
     char *config_json;

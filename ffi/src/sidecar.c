@@ -176,10 +176,10 @@ void plue_sidecar_wake_leader(struct plue_sidecar *sidecar) {
 
 /* What the process must have done by when. */
 struct deadline {
-    uint64_t at_ms; /* 0: nothing */
+    uint64_t at_ms;   /* 0: nothing */
     uint64_t exit_ms; /* for its own end, after FAILED; 0: it has not sent that */
-    bool is_closing; /* it has been asked to end */
-    char why[100]; /* what is said if it has not done it */
+    bool is_closing;  /* it has been asked to end */
+    char why[100];    /* what is said if it has not done it */
 };
 
 static void update_deadline(struct plue_sidecar *sidecar, struct deadline *deadline) {
@@ -387,6 +387,17 @@ static void bury_predecessor(struct plue_sidecar *sidecar) {
     }
 }
 
+/* Says what a process printed that was never ready. Later it may be of any call, and is for the log:
+ * the message goes to all calls. */
+static void append_last_output(struct plue_sidecar *sidecar, struct ending *ending) {
+    plue_lock();
+    bool was_ready = sidecar->peer.state == PLUE_PEER_READY;
+    plue_unlock();
+    if (!was_ready) {
+        plue_output_append_last(&sidecar->output, ending->why, sizeof ending->why);
+    }
+}
+
 /* The thread starts the process, moves bytes, watches deadlines, and sees the process out. */
 static void *run_thread(void *argument) {
     struct plue_sidecar *sidecar = argument;
@@ -401,7 +412,7 @@ static void *run_thread(void *argument) {
     if (started) {
         plue_process_bury(sidecar->process, ending.kill, ending.why, sizeof ending.why);
         plue_output_read(&sidecar->output);
-        plue_output_append_last(&sidecar->output, ending.why, sizeof ending.why);
+        append_last_output(sidecar, &ending);
     }
     note_end(sidecar, ending.why);
     print_rest(&sidecar->output);

@@ -56,8 +56,8 @@ void plue_wait_for_change(uint64_t at_ms) {
 /* ------------------------------------------------------------------------------------- fork */
 
 const char plue_forked_message[] =
-    "This process was made by fork() while libplue was at work: call plue_shutdown() before fork(), "
-    "or exec() after it";
+    "This process was made by fork() while libplue was at work: call plue_shutdown() before "
+    "fork(), or exec() after it";
 
 static bool forked;
 
@@ -128,6 +128,11 @@ static void shut_down(void) PLUE_UNLOCKED {
     plue_lock();
     if (plue_stopping) {
         wait_for_other_shutdown();
+        plue_unlock();
+        return;
+    }
+    if (plue_settings.users > 1) {
+        plue_settings.users--; /* another part of the program uses the library */
         plue_unlock();
         return;
     }

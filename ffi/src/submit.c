@@ -165,7 +165,7 @@ bool plue_submissions_are_open(void) {
 /* ------------------------------------------------------------------------------ the host's side */
 
 static struct submission *make_submission(const char *tool_name, const plue_tool_context_t *context,
-                               plue_done_t on_done, void *user_data) {
+                                          plue_done_t on_done, void *user_data) {
     size_t size = strlen(tool_name) + 1;
     struct submission *submission = calloc(1, sizeof *submission + size);
     if (submission == NULL) {

@@ -210,6 +210,102 @@ void test_ending_later() {
     CHECK(last.status == plue::Status::denied && contains(last.json, "Not later"), last.json);
 }
 
+void test_on_abort() {
+    std::optional<plue::Invocation> kept;
+    plue::register_tool(definition("slow"), [&](plue::Invocation &&call, std::string_view) {
+        kept.emplace(std::move(call));
+        kept->on_abort([&] { kept->fail(plue::Status::aborted, "stopped"); });
+    });
+    const plue::AbortSignal signal;
+    plue::CallOptions options;
+    options.signal = &signal;
+    plue::Result last;
+    bool is_over = false;
+    plue::submit("host:slow", "{}", options, [&](plue::Result result) {
+        last = std::move(result);
+        is_over = true;
+    });
+    while (!kept) {
+        plue::dispatch();
+    }
+    signal.abort("enough");
+    bool was_told = false;
+    while (!is_over || !was_told) {
+        plue::dispatch();
+        was_told = plue::detail::on_abort.functions.empty();
+    }
+    CHECK(last.status == plue::Status::aborted && contains(last.json, "enough"), last.json);
+    plue::unregister_tool("host:slow");
+}
+
+// The value of a key.
+std::string value_in(const std::string &json, const std::string &key) {
+    const std::string start = "\"" + key + "\":\"";
+    const auto at = json.find(start);
+    CHECK(at != std::string::npos, json);
+    const auto from = at + start.size();
+    return json.substr(from, json.find('"', from) - from);
+}
+
+void test_questions() {
+    const auto counter = std::make_shared<int>(0);
+    plue::set_question([counter](plue::Invocation &, std::string_view question) {
+        CHECK(question.find("Really?") != question.npos, question);
+        ++*counter;
+        return std::string(R"({"action":"decline"})");
+    });
+    CHECK(plue::call("confirm").value() == "\"decline\"" && *counter == 1, "the answer");
+    plue::set_question([](plue::Invocation &, std::string_view) -> std::string {
+        throw plue::Error(plue::Status::unavailable, "Nobody is there");
+    });
+    CHECK(counter.use_count() == 1, "what was replaced is not destroyed");
+    plue::Result asked = plue::call("confirm");
+    CHECK(asked.status == plue::Status::input_required, asked.json);
+    plue::clear_question();
+    const std::string accepted = R"({"sure":{"action":"accept"}})";
+    CHECK(plue::resume(value_in(asked.json, "ticket"), accepted).value() == "\"accept\"", "resumed");
+
+    asked = plue::call("confirm");
+    bool is_over = false;
+    plue::submit_resume(value_in(asked.json, "ticket"), accepted, {}, [&](plue::Result result) {
+        CHECK(result.value() == "\"accept\"", result.json);
+        is_over = true;
+    });
+    while (!is_over) {
+        plue::dispatch();
+    }
+}
+
+void test_tasks() {
+    const auto await = [](const std::string &id) {
+        plue::Result state;
+        do {
+            state = plue::poll_task(id);
+        } while (contains(state.value(), R"("status":"working")"));
+        return state.json;
+    };
+    std::string id = value_in(plue::start_task("echo", "{\"a\":1}").value(), "id");
+    CHECK(contains(await(id), R"("content":{"a":1})"), await(id));
+    id = value_in(plue::start_task("confirm").value(), "id");
+    CHECK(contains(await(id), "input_required"), await(id));
+    plue::answer_task(id, R"({"sure":{"action":"accept"}})").value();
+    CHECK(contains(await(id), R"("content":"accept")"), await(id));
+    id = value_in(plue::start_task("sleep", R"({"ms":3600000})").value(), "id");
+    CHECK(contains(plue::cancel_task(id).value(), "cancelled"), "cancelled");
+    CHECK(plue::poll_task("none").status == plue::Status::unknown_task, "no task");
+}
+
+void test_leaving() {
+    const auto word = std::make_shared<std::string>("left");
+    plue::register_tool(definition("leaving"), [word](plue::Invocation &&call, std::string_view) {
+        plue::unregister_tool("host:leaving");
+        call.succeed("true");
+        CHECK(*word == "left", *word); // what it captured is there until it returns
+    });
+    CHECK(plue::call("host:leaving").value() == "true", "leaving");
+    CHECK(word.use_count() == 1, "not destroyed");
+}
+
 void test_options() {
     plue::Options options;
     options.config_json = R"({"role":"user","config":{"greet":{"word":"hi"}}})";
@@ -219,6 +315,12 @@ void test_options() {
         library.start();
         CHECK(plue::call("greet").value() == "{\"word\":\"hi\"}", "the configuration");
         expect_error(plue::Status::invalid_argument, "in use", [] { plue::Library second; });
+        { const plue::Library equal(options); }
+        CHECK(plue::call("greet").status == plue::Status::ok, "another library has ended it");
+        plue::Options other;
+        other.call_timeout = std::chrono::hours(10000);
+        expect_error(plue::Status::invalid_argument, "call_timeout must be",
+                     [&] { plue::Library second(other); });
     }
     options.call_timeout = std::chrono::milliseconds(50);
     {
@@ -241,6 +343,10 @@ int main() {
         test_submit();
         test_tools();
         test_ending_later();
+        test_on_abort();
+        test_leaving();
+        test_questions();
+        test_tasks();
     }
     test_options();
     std::puts("ok");

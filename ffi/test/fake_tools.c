@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 enum { EXEC = 1, ABORT = 2, SHUTDOWN = 3, CONFIG = 4, PING = 5 };
-enum { RESULT = 16, META = 17, TOOLS = 18, HELLO = 19, FAILED = 20, PONG = 21 };
+enum { RESULT = 16, META = 17, TOOLS = 18, HELLO = 19, FAILED = 20, PONG = 21, LOG = 24 };
 enum { HEADER = 16 };
 
 enum { EVENTS_OF_A_FLOOD = 100 }; /* in each turn */
@@ -319,6 +319,13 @@ static void run_tool(struct fake_tools *tools, const struct request *request) {
     } else if (strcmp(name, "shout") == 0) {
         shout(params);
         succeed(tools, id, "{\"shouted\":true}");
+    } else if (strcmp(name, "log") == 0) {
+        char line[1000];
+        memset(line, 'l', sizeof line);
+        for (long left = number(params, "bytes"); left > 0; left -= (long)sizeof line) {
+            fake_tools_frame(tools, LOG, 0, 0, line, sizeof line);
+        }
+        succeed(tools, id, "{\"logged\":true}");
     } else if (strcmp(name, "error_key") == 0) {
         succeed(tools, id, "{\"error\":\"not one\"}");
     } else {

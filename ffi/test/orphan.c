@@ -1,7 +1,7 @@
 /* A host that ends without plue_shutdown(): orphan WAY [FILE]. Prints the process numbers of the
  * sidecar and of what its tools have started, one of them detached; then it ends that way, while the
- * sidecar is idle, or busy for as long as the file is there. Who started it looks whether they are
- * gone. */
+ * sidecar is idle, or busy for as long as the file is there. A way that begins with "drop-" first gives
+ * up the rights of root. Who started it looks whether they are gone. */
 #include "check.h"
 #include "plue.h"
 
@@ -40,6 +40,12 @@ int main(int count, char **arguments) {
             sleep_us(1000);
         }
     }
+    if (strncmp(way, "drop-", 5) == 0) {
+        if (setgid(65534) != 0 || setuid(65534) != 0) {
+            return 2;
+        }
+        way += 5;
+    }
     if (strcmp(way, "kill") == 0) {
         kill(getpid(), SIGKILL);
     } else if (strcmp(way, "exit") == 0) {
@@ -48,6 +54,9 @@ int main(int count, char **arguments) {
         _exit(0);
     } else if (strcmp(way, "crash") == 0) {
         abort();
+    } else if (strcmp(way, "shutdown") == 0) {
+        plue_shutdown();
+        return 0;
     } else if (strcmp(way, "exec") == 0) {
         /* The next program lives on until the sidecar does not. */
         char command[100];

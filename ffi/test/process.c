@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -260,6 +261,11 @@ int kill(pid_t process, int number) {
     return never_kill ? 0 : (int)syscall(SYS_kill, process, number);
 }
 
+/* The same: this is how the guardian is told to end it. */
+int shutdown(int socket, int how) {
+    return never_kill ? 0 : (int)syscall(SYS_shutdown, socket, how);
+}
+
 static void test_unkillable(void) {
     init("close", FOREVER_MS);
     never_kill = true;
@@ -423,6 +429,27 @@ static void test_hostile_environment(void) {
     plue_shutdown();
 }
 
+/* What a sidecar prints that is never ready is the reason, whatever it prints. */
+static void test_last_words(void) {
+    const char *argv[] = {"/bin/sh", "-c", "printf 'a NUL: \\0 the reason' >&2; exit 3", NULL};
+    expect_lack((plue_options_t){.sidecar_argv = argv},
+                "The tool process ended (exit status 3): a NUL:   the reason");
+}
+
+/* The folder of this one has settings for the sidecar's runtime. */
+static void test_hostile_folder(void) {
+    init_with((plue_options_t){.mode = PLUE_MODE_AUTO});
+    expect_answer("variable", "{\"name\":\"PLUE_TEST_EVIL\"}", "\"\"");
+    plue_shutdown();
+}
+
+/* A host whose folder was removed has tools all the same. */
+static void test_folder_gone(void) {
+    init("", FOREVER_MS);
+    expect_answer("folder", "{}", "\"/\"");
+    plue_shutdown();
+}
+
 /* This one runs with the rights of another user than its caller's: nothing that the caller chose
  * reaches the sidecar. */
 static void test_no_environment(void) {
@@ -434,7 +461,7 @@ static void test_no_environment(void) {
     expect_answer("variable", "{\"name\":\"PATH\"}", "\"/usr/local/bin:/usr/bin:/bin\"");
     expect_answer("folder", "{}", "\"/\"");
     plue_shutdown();
-    expect_lack((plue_options_t){.mode = PLUE_MODE_AUTO}, "neither beside libplue nor in PATH");
+    expect_lack((plue_options_t){.mode = PLUE_MODE_AUTO}, "it is neither beside libplue");
     const char *argv[] = {"sh", NULL};
     expect_lack((plue_options_t){.sidecar_argv = argv}, "there is no such program in PATH");
 }
@@ -443,8 +470,10 @@ static void test_no_environment(void) {
 static void test_no_program(void) {
     init_with((plue_options_t){.mode = PLUE_MODE_AUTO});
     expect_failure("echo", "{}", "runtime_unavailable",
-                   "it is neither beside libplue nor in PATH; PLUE_SIDECAR can name another, and "
-                   "\"bun build --compile my-sidecar.ts --outfile plue-sidecar\" makes one");
+                   "it is neither beside libplue (where that is linked statically: beside the program), "
+                   "nor where \"make install\" puts it, nor in PATH; put it or plue-sidecar.js "
+                   "there, or name it in PLUE_SIDECAR; \"bun build --compile my-sidecar.ts "
+                   "--outfile plue-sidecar\" makes one");
     plue_shutdown();
 }
 
@@ -491,6 +520,9 @@ static const struct {
     {"few_descriptors", test_few_descriptors},
     {"half_a_field", test_half_a_field},
     {"no_environment", test_no_environment},
+    {"hostile_folder", test_hostile_folder},
+    {"last_words", test_last_words},
+    {"folder_gone", test_folder_gone},
     {"relative_program", test_relative_program},
     {"relative_path_variable", test_relative_path_variable},
     {"relative_module", test_relative_module},

@@ -887,6 +887,7 @@ static const struct {
     {"log", suite_log},            {"log_left", suite_log_left}, {"tasks", suite_tasks},
     {"offer", suite_offer},        {"questions", suite_questions},
     {"dropping", test_dropping},   {"cancellation", test_cancellation},
+    {"waiting", suite_waiting},    {"waiting_restarts", suite_waiting_restarts},
 };
 
 static void run_part(const char *part) {

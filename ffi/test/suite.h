@@ -26,4 +26,8 @@ void suite_log(void);
 void suite_log_left(void);
 void suite_tasks(void);
 
+/* In suite_waiting.c. */
+void suite_waiting(void);
+void suite_waiting_restarts(void);
+
 #endif

@@ -511,6 +511,14 @@ static void answer(plue_invocation_t *invocation, const char *question, void *us
     }
 }
 
+/* Takes itself back: what it was set with lives until it has returned and the invocation has ended. */
+static void answer_and_leave(plue_invocation_t *invocation, const char *question, void *user_data) {
+    (void)question;
+    plue_set_question(NULL, NULL, NULL);
+    plue_invocation_succeed(invocation, user_data);
+    CHECK(atomic_load(&destroyed) == 0, "destroyed while it runs");
+}
+
 static void suspend(char *ticket, size_t size) {
     char *json = NULL;
     int status = plue_tool_call("confirm", "{}", NULL, &json);
@@ -533,22 +541,38 @@ void suite_questions(void) {
     static char accepted[] = "{\"action\":\"accept\"}";
     static char declined[] = "{\"action\":\"decline\"}";
     runs_here = 0;
-    plue_set_question(answer, accepted);
+    atomic_store(&destroyed, 0);
+    CHECK(plue_set_question(answer, note_destroyed, accepted) == PLUE_OK, "%s",
+          plue_get_last_error());
     expect_answer("confirm", "{}", "\"accept\"");
-    plue_set_question(answer, declined);
+    CHECK(destroyed == 0, "it answers");
+    plue_set_question(answer, note_destroyed, declined);
+    CHECK(destroyed == 1, "%d are destroyed", destroyed);
     expect_answer("confirm", "{}", "\"decline\"");
     CHECK(runs_here == 2, "it was asked on another thread");
 
     struct ends ends = {.count = 0};
+    plue_set_question(answer_and_leave, note_destroyed, accepted);
+    atomic_store(&destroyed, 0);
+    expect_answer("confirm", "{}", "\"accept\"");
+    CHECK(atomic_load(&destroyed) == 1, "not destroyed");
+    plue_set_question(answer, NULL, declined);
     plue_tool_submit("confirm", "{}", NULL, note_end, &ends);
     dispatch_until(&ends.count, 1);
     CHECK(strcmp(ends.json, "\"decline\"") == 0 && runs_here == 3, "%s", ends.json);
 
-    plue_set_question(answer, NULL);
+    plue_set_question(answer, NULL, NULL);
+    CHECK(destroyed == 1, "%d are destroyed", destroyed);
     suspend(ticket, sizeof ticket);
-    plue_set_question(NULL, NULL);
+    plue_set_question(NULL, note_destroyed, NULL);
+    CHECK(destroyed == 2, "%d are destroyed", destroyed);
     expect_resumed(ticket, "{\"sure\":{\"action\":\"accept\"}}", PLUE_OK, "\"accept\"");
     expect_resumed(ticket, "{\"sure\":{\"action\":\"accept\"}}", PLUE_TICKET_REFUSED, "ticket");
+
+    static char nonsense[] = "{\"nope\":1}";
+    plue_set_question(answer, NULL, nonsense);
+    expect_failure("confirm", "{}", "input_unavailable", "must have the \"action\" accept");
+    plue_set_question(NULL, NULL, NULL);
 
     suspend(ticket, sizeof ticket);
     expect_resumed(ticket, "[", PLUE_INVALID_ARGUMENT, "answers_json");

@@ -16,6 +16,7 @@ export interface Bundle {
   readonly packages: readonly string[];
   /** Minified bytes by source file, largest first. */
   readonly files: readonly (readonly [name: string, bytes: number])[];
+  readonly text: string;
 }
 
 /**
@@ -67,6 +68,7 @@ export async function bundle(file: string, without: readonly string[] = []): Pro
     gzipKb: Bun.gzipSync(code, { level: 9 }).byteLength / 1000,
     packages: [...packages].sort(),
     files,
+    text: code.toString(),
   };
 }
 

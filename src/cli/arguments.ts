@@ -200,16 +200,19 @@ function findFlag(tool: Tool, root: Place, word: string): FoundFlag {
     : flags.length > 0
     ? `it has ${clip(flags.map((name) => `--${name}`).join(", "), 500)}`
     : "it takes no arguments";
-  throw usageError(`Cannot call "${tool.id}": there is no flag --${clip(word)}; ${hint}`);
+  throw usageError(
+    `Cannot call "${tool.id}": there is no flag --${clip(word)}; ${hint}${
+      near.length > 0 ? "" : "; plue's own flags stand before the tool's id"
+    }`,
+  );
 }
 
 /** Reads an object of arguments: JSON, `@file` or `-`. */
 async function readObject(word: string, readFile: ReadFile): Promise<object> {
   const isFile = word.startsWith("@") || word === "-";
-  const text = isFile ? await readFile(word.replace(/^@/, "")) : word;
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    value = JSON.parse(isFile ? await readFile(word.replace(/^@/, "")) : word);
   } catch (cause) {
     throw usageError(
       isFile

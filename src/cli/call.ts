@@ -15,7 +15,7 @@ import { EXIT_CODES } from "./exit_codes.ts";
 import { answerOnTerminal } from "./questions.ts";
 import { type SelectionFlags, type SourceFlags, toolsetOf, toolsFrom } from "./selection.ts";
 import { findTool, toolText } from "./show.ts";
-import { EXIT, type Terminal } from "./terminal.ts";
+import { EXIT, type Terminal, usageError } from "./terminal.ts";
 
 /** The flags of `plue call`. */
 export interface CallFlags extends SourceFlags, SelectionFlags {
@@ -36,9 +36,14 @@ export async function call(
   terminal: Terminal,
 ): Promise<number> {
   const { io } = terminal;
+  const isLate = flags.from === undefined && !io.env["PLUE_TOOLS"] &&
+    words.some((word) => /^(?:--from(?:=|$)|-f$)/.test(word));
+  if (isLate) {
+    throw usageError(`Cannot call "${id}": --from stands before the tool's id`);
+  }
   await using loaded = await toolsFrom([], flags, io);
   const toolset = toolsetOf(loaded, flags);
-  const tool = findTool(toolset, id);
+  const tool = findTool(loaded, toolset, id);
   if (words.includes("--help") || words.includes("-h")) {
     terminal.print(toolText(terminal, tool));
     return EXIT.ok;

@@ -11,7 +11,7 @@ import { describeTool, type Tool } from "../tool/mod.ts";
 import { flagsOf } from "./arguments.ts";
 import { targetOf } from "./export.ts";
 import { type SelectionFlags, type SourceFlags, toolsetOf, toolsFrom } from "./selection.ts";
-import { EXIT, type Terminal } from "./terminal.ts";
+import { counted, EXIT, type Terminal } from "./terminal.ts";
 
 /** The flags of `plue check`. */
 export interface CheckFlags extends SourceFlags, SelectionFlags {
@@ -82,7 +82,9 @@ export async function check(
     ));
     const errors = problems.filter(({ level }) => level === "error").length;
     terminal.note(
-      `${errors} errors, ${problems.length - errors} warnings in ${tools.length} tools`,
+      `${counted(errors, "error")}, ${counted(problems.length - errors, "warning")} in ${
+        counted(tools.length, "tool")
+      }`,
     );
   }
   return problems.some(({ level }) => level === "error" || flags.strict === true)

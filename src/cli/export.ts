@@ -14,9 +14,9 @@ import {
   type TargetName,
 } from "../formats/mod.ts";
 import { nearIds } from "../select/near_ids.ts";
-import { cleanText, clip, describeTool, type Tool } from "../tool/mod.ts";
+import { cleanText, clip, describeThrown, describeTool, type Tool } from "../tool/mod.ts";
 import { type SelectionFlags, type SourceFlags, toolsetOf, toolsFrom } from "./selection.ts";
-import { EXIT, type Terminal, usageError } from "./terminal.ts";
+import { counted, EXIT, type Terminal, usageError } from "./terminal.ts";
 
 /** The flags of `plue export`. */
 export interface ExportFlags extends SourceFlags, SelectionFlags {
@@ -57,7 +57,8 @@ export async function exportTo(
   const { tools, losses, rejected, warnings, names } = exportTools(toolset, target);
   for (const { message } of warnings) terminal.warn(message);
   for (const { tool, message } of rejected) {
-    terminal.note(`${terminal.paint("red", "rejected", terminal.io.stderr)} ${tool}: ${message}`);
+    const what = cleanText(`${tool}: ${message}`, 1_000);
+    terminal.note(`${terminal.paint("red", "rejected", terminal.io.stderr)} ${what}`);
   }
   if (terminal.isJson) {
     const wire = Object.fromEntries(toolset.ids.map((id) => [id, names.nameOf(id)]));
@@ -69,7 +70,7 @@ export async function exportTo(
     else terminal.note(`Nothing is lost on the way to ${target}`);
   } else {
     terminal.printJson(tools);
-    if (losses.length > 0) terminal.note(`${losses.length} losses; --losses shows them`);
+    if (losses.length > 0) terminal.note(`${counted(losses.length, "loss")}; --losses shows them`);
   }
   return rejected.length > 0 ? EXIT.failed : EXIT.ok;
 }
@@ -90,6 +91,7 @@ function lossTable(terminal: Terminal, losses: readonly Loss[]): string {
 /** The flags of `plue import`. */
 export interface ImportFlags extends SourceFlags {
   readonly out?: string;
+  readonly force?: boolean;
 }
 
 /**
@@ -102,13 +104,23 @@ export async function importFrom(
   flags: ImportFlags,
   terminal: Terminal,
 ): Promise<number> {
+  if (flags.out !== undefined && !/\.(?:[cm]?[jt]s|json)$/.test(flags.out)) {
+    throw usageError(`Cannot write "${flags.out}": its name must end in .ts, .js or .json`);
+  }
   await using loaded = await toolsFrom([source], flags, terminal.io);
   const { registry: { tools }, imports } = loaded;
   const warnings = imports.flatMap((one) => one.warnings);
   const rejected = imports.flatMap((one) => one.rejected);
   if (flags.out !== undefined) {
-    await writeFile(flags.out, definitionsText(flags.out, source, tools));
-    terminal.note(`Wrote ${tools.length} tools to ${flags.out}`);
+    const text = definitionsText(flags.out, loaded.sources, tools);
+    const flag = flags.force === true ? "w" : "wx";
+    await writeFile(flags.out, text, { flag }).catch((cause: NodeJS.ErrnoException) => {
+      const why = cause.code === "EEXIST"
+        ? "it is there already; --force writes over it"
+        : describeThrown(cause);
+      throw usageError(`Cannot write "${flags.out}": ${why}`, { cause });
+    });
+    terminal.note(`Wrote ${counted(tools.length, "tool")} to ${flags.out}`);
   } else if (terminal.isJson) {
     terminal.printJson({ tools: tools.map(describeTool), warnings, rejected });
   } else {
@@ -131,7 +143,11 @@ export async function importFrom(
 const NOT_DEFINED = new Set(["id", "executable"]);
 
 /** Definitions as a module or, by the file's name, as JSON. */
-function definitionsText(file: string, source: string, tools: readonly Tool[]): string {
+function definitionsText(
+  file: string,
+  sources: readonly string[],
+  tools: readonly Tool[],
+): string {
   const definitions = tools.map((tool) =>
     Object.fromEntries(
       Object.entries(describeTool(tool)).filter(([name, value]) =>
@@ -141,8 +157,8 @@ function definitionsText(file: string, source: string, tools: readonly Tool[]): 
   );
   const json = JSON.stringify(definitions, null, 2);
   if (file.endsWith(".json")) return `${json}\n`;
-  // A comment must not be closed, and credentials in an address are not written.
-  const name = cleanText(source, 200).replaceAll("*/", "* /").replaceAll(/\/\/[^/@\s]*@/g, "//");
+  // A comment must not be closed.
+  const name = cleanText(sources.join(", "), 200).replaceAll("*/", "* /");
   const type = /\.[cm]?ts$/.test(file);
   return [
     `/** Tools of ${name}. They are definitions: give each an \`execute\` function. */`,

@@ -38,8 +38,15 @@ for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, interrup
 stdout.on("error", (error: NodeJS.ErrnoException) => {
   // The reader has seen enough: `plue list | head -1`.
   if (error.code === "EPIPE") process.exit(0);
-  throw error;
+  stderr.write(`Cannot write the result: ${error.message}\n`, () => process.exit(1));
 });
+// Without standard error there is nobody to tell.
+stderr.on("error", () => {});
+
+// A terminal that nobody looks at may have no columns, and prompts would be one letter wide.
+for (const stream of [stdout, stderr]) {
+  if (stream.isTTY && !stream.columns) Object.assign(stream, { columns: 80 });
+}
 
 const { signal } = interrupted;
 const code = await runCommand(process.argv.slice(2), {

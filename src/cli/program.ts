@@ -181,6 +181,7 @@ is what callers must present as a bearer token; without it, only this machine is
     "plue import https://api.example.com/openapi.json",
     "plue import anthropic_tools.json --out tools.ts",
   )).option("-o, --out <file>", "write definitions into a .ts, .js or .json file")
+    .option("--force", "write over a file that is there")
     .action(async (source: string, flags: ImportFlags & Flags) => {
       const { importFrom } = await import("./export.ts");
       end(await importFrom(source, flags, terminalOf(flags)));

@@ -12,8 +12,9 @@ import { cleanText, describeTool, type Tool } from "../tool/mod.ts";
 import { flagsOf } from "./arguments.ts";
 import { EXIT_CODES } from "./exit_codes.ts";
 import { type SelectionFlags, type SourceFlags, toolsetOf, toolsFrom } from "./selection.ts";
+import type { LoadedTools } from "./sources/mod.ts";
 import { explainRemotely } from "./sources/service.ts";
-import { CommandError, RISK_STYLES, type Terminal } from "./terminal.ts";
+import { CommandError, counted, RISK_STYLES, type Terminal } from "./terminal.ts";
 
 /** The flags of these commands. */
 export type ShowFlags = SourceFlags & SelectionFlags & { readonly limit?: number };
@@ -35,7 +36,7 @@ export async function list(
   if (tools.length > 0) terminal.print(toolTable(terminal, tools));
   if (tools.length < all || all === 0) {
     const hint = all > 0 ? '; "plue explain TOOL" says why one is missing' : "";
-    terminal.note(`${tools.length} of ${all} tools${hint}`);
+    terminal.note(`${tools.length} of ${counted(all, "tool")}${hint}`);
   }
 }
 
@@ -54,7 +55,7 @@ function paintRisk(terminal: Terminal, risk: string): string {
 /** Prints one tool: what it is, and the flags with which it is called. */
 export async function show(id: string, flags: ShowFlags, terminal: Terminal): Promise<void> {
   await using loaded = await toolsFrom([], flags, terminal.io);
-  const tool = findTool(toolsetOf(loaded, flags), id);
+  const tool = findTool(loaded, toolsetOf(loaded, flags), id);
   if (terminal.isJson) return terminal.printJson(describeTool(tool));
   terminal.print(toolText(terminal, tool));
 }
@@ -62,7 +63,6 @@ export async function show(id: string, flags: ShowFlags, terminal: Terminal): Pr
 /** A tool for people: what it is, and its flags. */
 export function toolText(terminal: Terminal, tool: Tool): string {
   const facts: readonly (readonly [string, string | undefined])[] = [
-    ["risk", paintRisk(terminal, tool.risk)],
     ["category", tool.category],
     ["tags", tool.tags.join(", ") || undefined],
     ["roles", tool.roles?.join(", ")],
@@ -77,8 +77,9 @@ export function toolText(terminal: Terminal, tool: Tool): string {
     "",
     clean(tool.description),
     "",
+    `  ${"risk".padEnd(10)}  ${paintRisk(terminal, tool.risk)}`,
     ...facts.flatMap(([name, value]) =>
-      value === undefined ? [] : [`  ${name.padEnd(10)}  ${value}`]
+      value === undefined ? [] : [`  ${name.padEnd(10)}  ${clean(value)}`]
     ),
     ...(flags.length === 0 ? [] : [
       "",
@@ -95,7 +96,7 @@ export function toolText(terminal: Terminal, tool: Tool): string {
     ]),
     ...tool.examples.slice(0, 3).flatMap(({ input }) => [
       "",
-      `  plue call ${tool.id} '${JSON.stringify(input).replaceAll("'", "'\\''")}'`,
+      `  plue call ${tool.id} '${clean(JSON.stringify(input).replaceAll("'", "'\\''"))}'`,
     ]),
   ].join("\n");
 }
@@ -168,15 +169,17 @@ export async function search(
 }
 
 /** Finds a tool that the caller sees, by its id or an earlier one. */
-export function findTool(toolset: Toolset, id: string): Tool {
+export function findTool({ registry }: LoadedTools, toolset: Toolset, id: string): Tool {
   const tool = toolset.resolve(id);
-  if (tool === undefined) throw unknownTool(id, toolset.ids);
+  if (tool === undefined) throw unknownTool(id, toolset.ids, registry.hasTool(id));
   return tool;
 }
 
-function unknownTool(id: string, ids: Iterable<string>): CommandError {
+function unknownTool(id: string, ids: Iterable<string>, isHidden = false): CommandError {
   const near = nearIds(id, ids).map((one) => `"${one}"`);
-  const hint = near.length > 0
+  const hint = isHidden
+    ? '"plue explain" with the same flags says why it is left out'
+    : near.length > 0
     ? `did you mean ${near.join(" or ")}?`
     : '"plue list" shows those that there are';
   return new CommandError(

@@ -82,7 +82,7 @@ export class Terminal {
     return this.io.stdin.isTTY === true && this.io.stderr.isTTY === true;
   }
 
-  /** Writes a line of the result. On a terminal, without the controls that foreign text may hold. */
+  /** Writes a line of the result, as it is. */
   print(text: string): void {
     this.io.stdout.write(`${text}\n`);
   }
@@ -95,7 +95,7 @@ export class Terminal {
   /** Writes JSON as the result: on one line for programs, indented for people. */
   printJson(value: unknown): void {
     const isIndented = this.io.stdout.isTTY === true || !this.isJson;
-    this.print(JSON.stringify(value, null, isIndented ? 2 : undefined) ?? "null");
+    this.printForeign(JSON.stringify(value, null, isIndented ? 2 : undefined) ?? "null");
   }
 
   /** Writes a line for people, to standard error. */
@@ -143,6 +143,11 @@ export class Terminal {
     table.push(...cells.map((row) => row.map((cell, column) => style(cell, column))));
     return table.toString().replaceAll(/ +$/gm, "");
   }
+}
+
+/** A number of things: `1 tool`, `2 tools`, `2 losses`. */
+export function counted(count: number, thing: string): string {
+  return `${count} ${thing}${count === 1 ? "" : thing.endsWith("s") ? "es" : "s"}`;
 }
 
 /** Whether a stream shows colours: https://no-color.org, and FORCE_COLOR for logs. */

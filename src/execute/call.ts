@@ -31,7 +31,7 @@ import { CallContext } from "./context.ts";
 import { Deadline, type InterruptCause } from "./deadline.ts";
 import { type EventQueue, tellFailure } from "./events.ts";
 import { failure, interruption } from "./failures.ts";
-import { CallQuestions } from "./questions.ts";
+import { CallQuestions, InputUnavailable } from "./questions.ts";
 import type { IdempotencyStore } from "./idempotency.ts";
 import type { Gate } from "./limits.ts";
 import type { ToolStats } from "./metrics.ts";
@@ -443,6 +443,8 @@ export class Call {
 
   /** The failure of this call because something was thrown, which the host is told in full. */
   failed(phase: DispatchPhase, error: unknown, code: FailureCode, why: string): ToolFailure {
+    // A question without an answer was reported where it was asked.
+    if (error instanceof InputUnavailable) return this.fail(error.code, error.message);
     this.report(phase, error);
     return this.fail(code, why);
   }

@@ -11,6 +11,7 @@ import {
   atOnce,
   clip,
   type FailureCode,
+  isFunction,
   NO_LOG,
   refuse,
   TIME_OVER,
@@ -307,10 +308,7 @@ export class ToolDispatcher {
     context?: DispatchContext | null,
   ): ToolResult | Promise<ToolResult> {
     const call = this.#resolve(request, context);
-    if (call instanceof Call) return call.run();
-    return call instanceof Promise
-      ? call.then((resumed) => resumed instanceof Call ? resumed.run() : resumed)
-      : call;
+    return call instanceof Promise ? call.then(run) : run(call);
   }
 
   /** Makes the call of a ticket, or says why it does not go on. */
@@ -354,7 +352,7 @@ export class ToolDispatcher {
   ): Call | ToolFailure | Promise<Call | ToolFailure> {
     const name = nameOf(request);
     const options = context ?? NO_CONTEXT;
-    // A call that goes on may be without a name; a bridge leads it as the others.
+    // A bridge leads a call that goes on as it leads the others.
     const call = request as ToolCall;
     let failed: ToolFailure;
     try {
@@ -362,7 +360,7 @@ export class ToolDispatcher {
       const { bridge } = toolset;
       const led = bridge?.lead(call, this.#state.settings.maxArgumentBytes);
       if (bridge && led) return this.withToolset(bridge.behind).#resolve(led, context, events);
-      if (name === undefined && isResumed(request)) return this.#resume(request, options, events);
+      if (name === null) return this.#resume(request as ResumedCall, options, events);
       const tool = name === undefined ? undefined : toolset.resolve(name);
       if (tool !== undefined) {
         const plan = this.#state.planOf(tool, this.#host);
@@ -401,6 +399,10 @@ export class ToolDispatcher {
   }
 }
 
+function run(call: Call | ToolFailure): ToolResult | Promise<ToolResult> {
+  return call instanceof Call ? call.run() : call;
+}
+
 function cannotContinue(code: FailureCode, why: string): ToolFailure {
   return ToolResult.error(code, `Cannot continue the call: ${why}`);
 }
@@ -411,23 +413,16 @@ function ofPlace(context: DispatchContext, index: number): DispatchContext {
   return key === undefined ? context : { ...context, idempotencyKey: `${key}#${index}` };
 }
 
-/** The name that a call begins with; a call that goes on has it in its ticket. */
-function nameOf(call: Partial<ToolCall & ResumedCall> | null | undefined): string | undefined {
+/** The name of the tool; `null` for a call that goes on, whose ticket has it. */
+function nameOf(
+  call: Partial<ToolCall & ResumedCall> | null | undefined,
+): string | null | undefined {
   try {
-    if (call?.ticket !== undefined) return undefined;
+    if (call?.ticket !== undefined) return null;
     const name: unknown = call?.name;
     return typeof name === "string" ? name : undefined;
   } catch {
     return undefined;
-  }
-}
-
-/** Whether a call without a name goes on from a ticket. */
-function isResumed(call: Partial<ResumedCall> | null | undefined): call is ResumedCall {
-  try {
-    return call?.ticket !== undefined;
-  } catch {
-    return false;
   }
 }
 
@@ -439,11 +434,11 @@ export interface SelectableToolHost extends ToolHost {
 /** Whether `source` is a registry. */
 function isSelectable(source: unknown): source is SelectableToolHost {
   const { select, acquire } = (source ?? {}) as Partial<SelectableToolHost>;
-  return typeof select === "function" && typeof acquire === "function";
+  return isFunction(select) && isFunction(acquire);
 }
 
 /** Whether `source` is a toolset. Not `instanceof`: another copy of plue may have made it. */
 function isToolset(source: unknown): source is Toolset {
   const { get, isAvailable, tools } = (source ?? {}) as Partial<Toolset>;
-  return typeof get === "function" && typeof isAvailable === "function" && Array.isArray(tools);
+  return isFunction(get) && isFunction(isAvailable) && Array.isArray(tools);
 }

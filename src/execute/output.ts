@@ -6,7 +6,14 @@
  */
 
 import { type StandardOutcome, validateStandard } from "../schema/mod.ts";
-import { atOnce, type Issue, isToolResult, type ToolResult } from "../tool/mod.ts";
+import {
+  atOnce,
+  type Issue,
+  isToolResult,
+  type ToolContent,
+  type ToolResult,
+  type ToolSuccess,
+} from "../tool/mod.ts";
 import type { Call } from "./call.ts";
 import { readResult } from "./failures.ts";
 import { describeRefusal, jsonBytes, readJson } from "./json_value.ts";
@@ -14,32 +21,44 @@ import { describeRefusal, jsonBytes, readJson } from "./json_value.ts";
 /** Reads what the tool returned: a value, or a result that it made itself. */
 export function readOutput(call: Call): ToolResult | Promise<ToolResult> {
   const { output } = call;
-  if (!isToolResult(output)) return toResult(call, output);
+  if (!isToolResult(output)) return toResult(call, { content: output });
   const result = readResult(output);
   if (result === undefined) {
     return call.fail("invalid_result", "the tool answered with a broken result");
   }
-  return result.ok ? toResult(call, result.content) : result;
+  return result.ok ? toResult(call, result) : result;
 }
 
-/** The result of a call with this content. */
-export function toResult(call: Call, content: unknown): ToolResult | Promise<ToolResult> {
+/** What a tool answers of a success. */
+type Output = Pick<ToolSuccess, "content" | "blocks">;
+
+/** The result of a call with this output. */
+export function toResult(call: Call, output: Output): ToolResult | Promise<ToolResult> {
   const schema = call.tool.returnsStandard;
-  if (schema === undefined) return check(call, content, false);
-  const checked = validateStandard(schema, content);
+  if (schema === undefined) return check(call, output, false);
+  const checked = validateStandard(schema, valueOf(output.content, output.blocks));
   return checked instanceof Promise
-    ? checked.then((verdict) => accept(call, verdict))
-    : accept(call, checked);
+    ? checked.then((verdict) => accept(call, output, verdict))
+    : accept(call, output, checked);
+}
+
+/** What the schema of the result is about: with blocks, the value beside them. */
+function valueOf(content: unknown, blocks: true | undefined): unknown {
+  // A tool in JavaScript may have put anything beside the mark.
+  return blocks ? (content as ToolContent | null)?.structuredContent ?? null : content;
 }
 
 function accept(
   call: Call,
+  { content, blocks }: Output,
   { issues, value }: StandardOutcome,
 ): ToolResult {
-  return issues === undefined ? check(call, value, true) : misfit(call, issues);
+  if (issues !== undefined) return misfit(call, issues);
+  const read = blocks ? { ...content as ToolContent, structuredContent: value } : value;
+  return check(call, { content: read, ...(blocks && { blocks }) }, true);
 }
 
-function check(call: Call, value: unknown, isValidated: boolean): ToolResult {
+function check(call: Call, { content: value, blocks }: Output, isValidated: boolean): ToolResult {
   const { maxOutputBytes: limit, options, tool, settings } = call;
   // A tool that returns nothing answers `null`: JSON has no other nothing.
   const given = value === undefined ? null : value;
@@ -60,17 +79,18 @@ function check(call: Call, value: unknown, isValidated: boolean): ToolResult {
   // Of a large value only the beginning has been read, unless it is a string.
   if (!isValidated && tool.returns !== undefined && (!isLarge || typeof content === "string")) {
     const { returns } = call.runtime;
+    const promised = valueOf(content, blocks);
     if (
       returns !== undefined &&
-      atOnce(returns.check(content, isLarge ? undefined : verdict.bytes)) !== true
+      atOnce(returns.check(promised, isLarge ? undefined : verdict.bytes)) !== true
     ) {
-      return misfit(call, atOnce(returns.issues(content)));
+      return misfit(call, atOnce(returns.issues(promised)));
     }
   }
   call.resultBytes = isLarge ? limit : verdict.bytes;
   return isLarge
     ? { ok: true, content: truncate(content, limit), durationMs: 0, truncated: true }
-    : { ok: true, content, durationMs: 0 };
+    : { ok: true, content, ...(blocks && { blocks }), durationMs: 0 };
 }
 
 function misfit(call: Call, issues: readonly Issue[]): ToolResult {

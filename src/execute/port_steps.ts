@@ -55,7 +55,7 @@ async function follow(
   }
   if ("result" in answer) {
     const result = readResult(answer.result) ?? broken(call, hook);
-    return result.ok ? await toResult(call, result.content) : result;
+    return result.ok ? await toResult(call, result) : result;
   }
   const verdict = readJson(answer.arguments, call.settings.maxArgumentBytes);
   if (verdict.kind !== "json") return broken(call, hook);
@@ -73,12 +73,12 @@ async function runAfterHooks(call: Call, outcome: ToolResult): Promise<ToolResul
     try {
       const answer = await inTime(call, hook.after?.(new CallView(call), shown));
       if (answer === undefined || answer === null || answer === shown) continue;
-      const changed = answer === TIME_OVER ? undefined : readResult(answer);
+      const changed = readResult(answer);
       if (changed === undefined) result = withheld(call, hook);
       // The same content is not checked again: a library's schema may have transformed it.
       else if (!changed.ok || (result.ok && changed.content === result.content)) result = changed;
       else {
-        const checked = await inTime(call, toResult(call, changed.content));
+        const checked = await inTime(call, toResult(call, changed));
         result = checked === TIME_OVER ? withheld(call, hook) : checked;
       }
     } catch (error) {
@@ -168,7 +168,7 @@ export function notBegun(call: Call, error: unknown): ToolFailure {
 }
 
 function isTransaction(value: unknown): value is Transaction {
-  return typeof value === "object" && value !== null;
+  return isObject(value);
 }
 
 /** Closes the transaction, cleans up and runs the `after` hooks, once the result is known. */

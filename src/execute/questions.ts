@@ -13,6 +13,7 @@ import {
   checkWord,
   cleanText,
   describe,
+  describeThrown,
   type FailureCode,
   isObject,
   type Issue,
@@ -38,11 +39,11 @@ import type { ToolCall } from "./request.ts";
 import type { KeptAnswer, Resumption } from "./suspension.ts";
 
 /** How many questions and steps a call has at most. */
-export const MAX_KEYS = 64;
+const MAX_KEYS = 64;
 /** How many bytes of JSON their answers and results have together, at most. */
 export const MAX_MEMORY_BYTES = 65_536;
 /** The key of the question whether a call may run. No tool can use it. */
-export const APPROVAL_KEY = "plue:approval";
+const APPROVAL_KEY = "plue:approval";
 
 const KEY = /^[\w.-]{1,64}$/;
 const MAX_MESSAGE = 2_000;
@@ -81,7 +82,7 @@ export class CallQuestions {
   /** The steps that are being taken. */
   readonly #taken: Set<Promise<unknown>> = new Set();
   /** What was wrong with a question or a step of the tool. */
-  #misuse: string | undefined;
+  #misuse: unknown;
   /** How many questions the caller is being asked. */
   #asking = 0;
   #resumeTime: (() => void) | undefined;
@@ -108,13 +109,18 @@ export class CallQuestions {
   }
 
   async #ask(key: string, isKey: boolean, fields: QuestionFields): Promise<Answer> {
-    let question = readQuestion(this.#begin("ask", key, isKey), key, fields);
+    let question = this.#begin(
+      "ask",
+      key,
+      isKey,
+      (action) => readQuestion(action, key, fields),
+    );
     if (question.kind === "approval") {
       question = { ...question, arguments: shownArguments(this.#call) };
     }
     const asked = fingerprintOf(question);
     const before = this.#memory.get(key);
-    // Who said yes to another text or other arguments has not said yes to these.
+    // A yes counts only for the message and the arguments that were shown.
     const isSame = question.kind !== "approval" || before?.asked === asked;
     let answer = isSame ? before?.answer : undefined;
     for (let tries = 0;; tries++) {
@@ -145,15 +151,18 @@ export class CallQuestions {
     const { deadline, options, settings } = call;
     if (this.#asking++ === 0) this.#resumeTime = deadline.suspend(settings.approvalTimeoutMs);
     deadline.rearm();
+    let why = "its caller could not be asked";
     try {
       const asked = (async () => await options.onQuestion?.(question, new CallView(call)))();
       const answer: unknown = await untilAborted(asked, deadline.signal);
-      return answer === undefined || answer === null ? answer : readAnswer(answer) ??
-        refuse(`take an answer to "${question.key}"`, 'it must be like {"action": "accept"}');
+      why = `the answer to "${question.key}" must have the "action" accept, decline or cancel`;
+      return answer === undefined || answer === null
+        ? answer
+        : readAnswer(answer) ?? refuse("take an answer", why);
     } catch (error) {
       deadline.throwIfAborted();
       call.report("ask", error);
-      throw new InputUnavailable("its caller could not be asked");
+      throw new InputUnavailable(why);
     } finally {
       if (--this.#asking === 0) this.#resumeTime?.();
       deadline.rearm();
@@ -188,8 +197,13 @@ export class CallQuestions {
   }
 
   async #step<Result>(key: string, work: () => Result | Promise<Result>): Promise<Result> {
-    const action = this.#begin("take the step", key, KEY.test(key));
-    if (this.#call.transaction) refuse(action, "its transaction may be rolled back");
+    const action = this.#begin(
+      "take the step",
+      key,
+      KEY.test(key),
+      (action) =>
+        this.#call.transaction ? refuse(action, "its transaction may be rolled back") : action,
+    );
     // What was kept is the result of an earlier run of the same step.
     const before = this.#memory.get(key);
     if (before?.result !== undefined) return copyOf(before.result) as Result;
@@ -210,21 +224,31 @@ export class CallQuestions {
     return copyOf(value) as Result;
   }
 
-  /** Checks a key, and that the call still goes on. Gives the words for what cannot be done. */
-  #begin(doing: string, key: string, isKey: boolean): string {
+  /** Checks that the call still goes on, and what the tool has given. */
+  #begin<Read>(
+    doing: string,
+    key: string,
+    isKey: boolean,
+    read: (action: string) => Read,
+  ): Read {
     const { over, deadline } = this.#call;
     const action = `${doing} ${describe(key)}`;
     deadline.throwIfAborted();
     if (over) refuse(action, "the call has ended");
-    if (typeof key !== "string" || !isKey) {
-      this.#misuse = 'its key must be 1 to 64 letters, digits, "_", "." or "-"';
-    } else if (this.#keys.has(key)) this.#misuse = "its key was used before in this call";
-    else if (this.#keys.size === MAX_KEYS) {
-      this.#misuse = `a call has at most ${MAX_KEYS} questions and steps`;
+    try {
+      if (typeof key !== "string" || !isKey) {
+        refuse(action, 'its key must be 1 to 64 letters, digits, "_", "." or "-"');
+      }
+      if (this.#keys.has(key)) refuse(action, "its key was used before in this call");
+      if (this.#keys.size === MAX_KEYS) {
+        refuse(action, `a call has at most ${MAX_KEYS} questions and steps`);
+      }
+      this.#keys.add(key);
+      return read(action);
+    } catch (error) {
+      this.#misuse = error;
+      throw error;
     }
-    if (this.#misuse !== undefined) refuse(action, this.#misuse);
-    this.#keys.add(key);
-    return action;
   }
 
   #keep(key: string, kept: KeptAnswer, isLarge = false): void {
@@ -268,7 +292,9 @@ export class CallQuestions {
       }
       await this.#settleSteps();
       // Nobody is asked for answers that the tool could not use.
-      if (this.#misuse !== undefined) return call.fail("threw", this.#misuse);
+      if (this.#misuse) {
+        return call.fail("threw", `the tool threw: ${describeThrown(this.#misuse)}`);
+      }
       return await inTime(tickets.suspend({
         tool: call.tool,
         callId: call.callId,
@@ -285,7 +311,7 @@ export class CallQuestions {
   }
 }
 
-/** A promise that nobody need listen to. */
+/** A promise whose rejection need not be handled: a tool may ask and not wait for the answer. */
 function handled<T>(promise: Promise<T>): Promise<T> {
   promise.then(undefined, NO_LOG);
   return promise;
@@ -310,12 +336,6 @@ function shownArguments(call: AskingCall): unknown {
 
 const KINDS: readonly QuestionKind[] = ["input", "approval", "authorization"];
 
-const checkAddress = must(
-  "an address that begins with https:// or http://",
-  (url): url is string =>
-    URL.canParse(url as string) && /^https?:$/.test(new URL(url as string).protocol),
-);
-
 /** What the fields of a question must be. */
 const FIELDS = {
   kind: must(KINDS.join(" or "), (kind): kind is QuestionKind => KINDS.includes(kind as never)),
@@ -326,8 +346,12 @@ const FIELDS = {
     return frozenCopy(schema as JsonSchema) ?? true;
   },
   // Written anew: people would be shown a line feed or an escape that is in it.
-  url: (action: string, url: unknown, place: string): string =>
-    new URL(checkAddress(action, url, place)).href,
+  url(action: string, url: unknown, place: string): string {
+    const href = URL.canParse(url as string) ? new URL(url as string).href : "";
+    return /^https?:/.test(href)
+      ? href
+      : refuse(action, `${place} must be an address that begins with https:// or http://`);
+  },
 };
 
 /** Checks a question. @throws {TypeError} */

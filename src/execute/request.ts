@@ -46,6 +46,8 @@ export interface ResumedCall {
   readonly name?: string;
   /** The arguments, where the caller repeats its call. They must be those of the ticket. */
   readonly arguments?: unknown;
+  /** The call's name, where the caller repeats it. It must be that of the ticket. */
+  readonly callId?: string | undefined;
 }
 
 /** How far a call has come. */

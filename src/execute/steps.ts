@@ -13,6 +13,8 @@ import {
   describeThrown,
   type FailureCode,
   inPromise,
+  isFunction,
+  isObject,
   type Issue,
   isWord,
   MAX_DEPTH,
@@ -35,7 +37,6 @@ import {
 } from "./json_value.ts";
 import type { Settings } from "./options.ts";
 import type { ClaimedKey } from "./ports.ts";
-import { InputUnavailable } from "./questions.ts";
 import { readOutput } from "./output.ts";
 import {
   approverFailed,
@@ -426,7 +427,6 @@ function readRule(call: Call, answer: unknown): ToolFailure | undefined {
 }
 
 function ruleThrew(call: Call, error: unknown): ToolFailure {
-  if (error instanceof InputUnavailable) return call.fail(error.code, error.message);
   const why = `the tool threw while it checked its arguments: ${describeThrown(error)}`;
   return call.failed("validate", error, "threw", why);
 }
@@ -487,7 +487,6 @@ async function drain(
 
 function threw(call: Call, error: unknown): ToolFailure {
   call.isRunning = false;
-  if (error instanceof InputUnavailable) return call.fail(error.code, error.message);
   const why = `the tool threw: ${describeThrown(error)}`;
   // A tool that stops by throwing the signal's reason did as it should, and is not reported.
   return call.interruptedBy !== undefined && error === call.deadline.signal.reason
@@ -496,9 +495,8 @@ function threw(call: Call, error: unknown): ToolFailure {
 }
 
 function isGenerator(value: unknown): value is AsyncGenerator<unknown, unknown, void> {
-  if (typeof value !== "object" || value === null) return false;
-  const { next, return: stop } = value as { readonly next?: unknown; readonly return?: unknown };
-  return typeof next === "function" && typeof stop === "function" && Symbol.asyncIterator in value;
+  return isObject(value) && isFunction(value["next"]) && isFunction(value["return"]) &&
+    Symbol.asyncIterator in value;
 }
 
 /** Checks that the functions of a step agree on the type that its promise gives. */

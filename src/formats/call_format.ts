@@ -4,7 +4,7 @@
  * @module
  */
 
-import { isObject, type JsonValue, type ToolCallError } from "../tool/mod.ts";
+import { type ContentBlock, isObject, type JsonValue, type ToolCallError } from "../tool/mod.ts";
 import type { JsonRecord } from "./json_fields.ts";
 
 /** The parts of a call that its answer needs. Every `DecodedCall` has it. */
@@ -46,6 +46,8 @@ export type Answer =
     readonly text: string;
     /** The provider was sent the schema of the value. */
     readonly typed: boolean;
+    /** What a result of blocks, such as an image, has besides. */
+    readonly blocks?: AnswerBlocks;
     /** The tools that a search for tools has found, in the target's shape. */
     readonly found?: unknown;
   }
@@ -55,6 +57,44 @@ export type Answer =
     /** What went wrong, for the model. */
     readonly text: string;
   };
+
+/**
+ * A result of blocks. Its `text` is what of it is words, with a short text for each file that the
+ * target does not take; its `value` is what the tool gave as one, or that text.
+ */
+export interface AnswerBlocks {
+  /** As the tool made them. */
+  readonly content: readonly ContentBlock[];
+  /** In the target's own blocks; absent if all of it is words. */
+  readonly parts?: readonly unknown[];
+  /** Whether the tool gave a value with them. */
+  readonly hasValue: boolean;
+  /** For the application. A target sends it only where no model reads it. */
+  readonly metadata?: { readonly [key: string]: unknown };
+}
+
+/** A file in a result, such as an image. */
+export interface MediaFile {
+  /** In lower case, without parameters. */
+  readonly mimeType: string;
+  /** The bytes in base64. */
+  readonly data: string;
+  readonly name?: string;
+}
+
+/**
+ * How a target writes the blocks of a result.
+ *
+ * @typeParam Block A block of the target.
+ */
+export interface MediaFormat<Block = unknown> {
+  /** Whether the answer to a call may have files; absent: every one may. */
+  takes?(call: AnsweredCall): boolean;
+  /** Writes a text. */
+  text(text: string): Block;
+  /** Writes a file; `undefined` if the target takes none of its type: a text stands for it then. */
+  file(file: MediaFile): Block | undefined;
+}
 
 /** The text of an answer, for targets that have no mark for a failure. */
 export function plainText(answer: Answer): string {
@@ -81,6 +121,8 @@ export interface CallFormat<Part = unknown, Message = unknown> {
    * Absent: each answer is a message.
    */
   gather?(parts: readonly Part[]): readonly Message[];
+  /** Writes the blocks of results; absent: the target takes words only. */
+  readonly media?: MediaFormat;
   /** How long the text of an answer may be, in characters; absent: no limit is documented. */
   readonly maxCharacters?: number;
   /** What users of the target should know, in whole sentences. */

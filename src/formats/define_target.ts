@@ -19,7 +19,7 @@ import {
   refuse,
   refuseOthers,
 } from "../tool/mod.ts";
-import type { CallFormat } from "./call_format.ts";
+import type { CallFormat, MediaFormat } from "./call_format.ts";
 import { KEYWORD_FORMS, type KeywordRule } from "./form_rules.ts";
 import {
   type CombinationRule,
@@ -216,6 +216,11 @@ const TARGET: Fields<Target> = {
     read: checkFunction,
     write: checkFunction,
     gather: [checkFunction],
+    media: [record<MediaFormat>({
+      takes: [checkFunction],
+      text: checkFunction,
+      file: checkFunction,
+    })],
     maxCharacters: [number("a whole number of 1 or more", 1)],
     notes: [checkTexts],
     stream: [checkFunction],

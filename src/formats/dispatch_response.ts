@@ -18,6 +18,7 @@ import {
 import { decodeCalls, type DecodedCall, type RoutedCall } from "./decode.ts";
 import { encodeResults } from "./encode.ts";
 import type { ExportNames } from "./export_names.ts";
+import type { ResultLoss } from "./result_content.ts";
 import type { MessageOf, TargetLike } from "./targets.ts";
 
 /**
@@ -74,6 +75,8 @@ export interface Turn<Message = unknown> {
   readonly messages: readonly Message[];
   /** The calls that wait for answers. {@linkcode resumeTurn} continues them. */
   readonly suspended: readonly WaitingTurnCall[];
+  /** The images and files in results that the target does not take. Texts stand for them. */
+  readonly losses: readonly ResultLoss[];
 }
 
 /** The answers to the questions of a turn, by the ids of its calls. */
@@ -300,7 +303,9 @@ function turnOf<Like extends TargetLike>(
       given.push(result);
     }
   });
-  return { calls, results, messages: encodeResults(target, answered, given, names), suspended };
+  const losses: ResultLoss[] = [];
+  const messages = encodeResults(target, answered, given, names, (loss) => losses.push(loss));
+  return { calls, results, messages, suspended, losses };
 }
 
 function checkOptions<Context>(options: TurnOptions<Context>): TurnOptions<Context> {

@@ -4,11 +4,19 @@
  * @module
  */
 
-import { type JsonValue, type ToolCallError, ToolResult } from "../tool/mod.ts";
-import type { Answer, AnsweredCall } from "./call_format.ts";
+import {
+  clip,
+  isObject,
+  type JsonValue,
+  type ToolCallError,
+  type ToolContent,
+  ToolResult,
+} from "../tool/mod.ts";
+import type { Answer, AnsweredCall, MediaFormat } from "./call_format.ts";
 import { loadFound } from "./export.ts";
 import { type ExportNames, quoted, type ToolEncoding } from "./export_names.ts";
 import { listIn, textIn } from "./json_fields.ts";
+import { type ResultLoss, writeContent, type WrittenContent } from "./result_content.ts";
 import { type AnswerOf, findTarget, type MessageOf, type TargetLike } from "./targets.ts";
 
 /**
@@ -37,6 +45,8 @@ import { type AnswerOf, findTarget, type MessageOf, type TargetLike } from "./ta
  * @param result What the dispatcher answered.
  * @param names The names of the export. They are needed for tools with a result schema: some targets
  * (OpenAI Responses, older revisions of MCP) hold results to the schema that they were sent.
+ * @param onLoss Is told of each block of the result, such as an image, that the target does not
+ * take. A text stands for it.
  * @returns The answer. `encodeResults` puts several together.
  * @throws {RangeError} If there is no such target.
  */
@@ -45,11 +55,23 @@ export function encodeResult<Like extends TargetLike>(
   call: AnsweredCall,
   result: ToolResult,
   names?: ExportNames,
+  onLoss: (loss: ResultLoss) => void = () => {},
 ): AnswerOf<Like> {
   const found = findTarget(target);
   const { calls: format } = found;
   const encoding = call.name === undefined ? undefined : names?.encodingOf(call.name);
-  let answer = answerOf(result, encoding, format.maxCharacters);
+  const { maxCharacters, media } = format;
+  const limits = { maxCharacters, media: media?.takes?.(call) === false ? undefined : media };
+  let answer = answerOf(result, encoding, limits, (index, mimeType) => {
+    const path = `/content/${index}`;
+    onLoss({
+      callId: call.callId,
+      path,
+      mimeType,
+      message: `Cannot send "${path}" of the result (${clip(mimeType)}): ` +
+        `${found.title} does not take it, and a text stands for it`,
+    });
+  });
   // What a call of an unknown name is refused with has the model's words already.
   if (names !== undefined && encoding !== undefined && !answer.ok) {
     answer = { ...answer, text: inWireNames(answer.text, names) };
@@ -83,6 +105,7 @@ export function encodeResult<Like extends TargetLike>(
  * @param calls The calls, as {@linkcode decodeCalls} gave them.
  * @param results Their results, in the same order.
  * @param names The names of the export; see {@linkcode encodeResult}.
+ * @param onLoss Is told of what the target does not take; see {@linkcode encodeResult}.
  * @returns The messages; none for no calls.
  * @throws {RangeError} If there is no such target.
  * @throws {TypeError} If there are not as many results as calls.
@@ -92,6 +115,7 @@ export function encodeResults<Like extends TargetLike>(
   calls: readonly AnsweredCall[],
   results: readonly ToolResult[],
   names?: ExportNames,
+  onLoss?: (loss: ResultLoss) => void,
 ): readonly MessageOf<Like>[] {
   const { calls: format } = findTarget(target);
   if (calls.length !== results.length) {
@@ -102,7 +126,7 @@ export function encodeResults<Like extends TargetLike>(
   }
   const parts = calls.map((call, index) =>
     // There are as many results as calls.
-    encodeResult(target, call, results[index] as ToolResult, names)
+    encodeResult(target, call, results[index] as ToolResult, names, onLoss)
   );
   if (parts.length === 0) return [];
   return (format.gather?.(parts) ?? parts) as readonly MessageOf<Like>[];
@@ -134,12 +158,17 @@ const MAX_ISSUES = 8;
  * Prepares a result for `write` of a target.
  *
  * @param encoding How the tool was exported, if that is known.
- * @param maxCharacters How long the text may be.
+ * @param format How the target takes results.
+ * @param lose Is told of each block that has no place in the target.
  */
 function answerOf(
   result: ToolResult,
   encoding: ToolEncoding | undefined,
-  maxCharacters: number = Infinity,
+  { maxCharacters = Infinity, media }: {
+    readonly maxCharacters?: number | undefined;
+    readonly media?: MediaFormat | undefined;
+  },
+  lose: (index: number, mimeType: string) => void,
 ): Answer {
   if (typeof result?.ok !== "boolean") {
     throw new TypeError(
@@ -147,11 +176,18 @@ function answerOf(
     );
   }
   if (!result.ok) return failed(result.error);
+  const { blocks, content: given } = result;
+  // A turn that has been JSON may hold anything.
+  const isContent = blocks === true && isObject(given) && Array.isArray(given["content"]);
+  const content = isContent ? given as unknown as ToolContent : undefined;
+  const hasValue = content === undefined || content.structuredContent !== undefined;
   // `undefined` is not JSON: a tool that returns nothing answers `null`.
-  const content = result.content ?? null;
+  const plain = (content === undefined ? given : content.structuredContent) ?? null;
   let json: string | undefined;
+  let written: WrittenContent | undefined;
   try {
-    json = JSON.stringify(content);
+    json = JSON.stringify(plain);
+    written = content && writeContent(content.content, media);
   } catch {
     json = undefined;
   }
@@ -159,19 +195,28 @@ function answerOf(
     const message = "Cannot send the result: it is not JSON";
     return failed(ToolResult.error("invalid_result", message).error);
   }
-  const text = typeof content === "string" ? content : json;
+  const text = written?.text ?? (typeof plain === "string" ? plain : json);
+  const value = hasValue ? plain : text;
   if (text.length > maxCharacters) {
     const message =
       `Cannot send the result: it has ${text.length} characters, and at most ${maxCharacters} are taken`;
     return failed(ToolResult.error("output_too_large", message).error);
   }
-  // `JSON.stringify` has accepted it.
-  const value = content as JsonValue;
+  for (const { index, mimeType } of written?.lost ?? []) lose(index, mimeType);
   return {
     ok: true,
-    value: encoding?.wrapsResult === true ? { result: value } : value,
+    // `JSON.stringify` has accepted it.
+    value: (encoding?.wrapsResult === true ? { result: value } : value) as JsonValue,
     text,
-    typed: encoding?.sendsReturns === true,
+    typed: hasValue && encoding?.sendsReturns === true,
+    ...(content === undefined || written === undefined ? {} : {
+      blocks: {
+        content: content.content,
+        hasValue,
+        ...(written.parts === undefined ? {} : { parts: written.parts }),
+        ...(content.metadata === undefined ? {} : { metadata: content.metadata }),
+      },
+    }),
   };
 }
 

@@ -68,6 +68,7 @@ export {
   type TurnOptions,
   type WaitingTurnCall,
 } from "./dispatch_response.ts";
+export type { ResultLoss } from "./result_content.ts";
 export {
   type ArgumentChoice,
   type ArgumentRewrite,
@@ -137,8 +138,11 @@ export {
 } from "./target.ts";
 export type {
   Answer,
+  AnswerBlocks,
   AnsweredCall,
   CallFormat,
+  MediaFile,
+  MediaFormat,
   StreamedParts,
   StreamFormat,
   StreamStep,
@@ -155,6 +159,7 @@ export {
 
 // Providers
 export type {
+  AiSdkContentPart,
   AiSdkSchema,
   AiSdkTool,
   AiSdkToolMessage,
@@ -163,29 +168,41 @@ export type {
 } from "./providers/ai_sdk.ts";
 export type {
   AnthropicCaller,
+  AnthropicContentBlock,
+  AnthropicImageType,
   AnthropicTool,
   AnthropicToolMessage,
   AnthropicToolReference,
   AnthropicToolResult,
 } from "./providers/anthropic.ts";
 export type {
+  BedrockBytes,
   BedrockCachePoint,
+  BedrockContentBlock,
   BedrockDocument,
+  BedrockDocumentFormat,
+  BedrockImageFormat,
   BedrockTool,
   BedrockToolMessage,
   BedrockToolResult,
+  BedrockVideoFormat,
 } from "./providers/bedrock.ts";
 export type { CohereTool, CohereToolContent, CohereToolMessage } from "./providers/cohere.ts";
 export type {
   GeminiFunction,
   GeminiFunctionResponse,
+  GeminiInlineData,
   GeminiSchema,
   GeminiToolContent,
   GeminiTools,
   GeminiType,
   GeminiTypedFunction,
 } from "./providers/gemini.ts";
-export type { LangChainTool, LangChainToolMessage } from "./providers/langchain.ts";
+export type {
+  LangChainContentBlock,
+  LangChainTool,
+  LangChainToolMessage,
+} from "./providers/langchain.ts";
 export type {
   Mcp2025Tool,
   McpImportOptions,
@@ -200,6 +217,7 @@ export type { OpenAiImportOptions } from "./providers/openai.ts";
 export type { OpenAiChatTool, OpenAiChatToolMessage } from "./providers/openai_chat.ts";
 export type {
   OpenAiCaller,
+  OpenAiContentPart,
   OpenAiRealtimeEvent,
   OpenAiRealtimeTool,
   OpenAiResponsesFunction,

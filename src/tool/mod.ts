@@ -43,7 +43,6 @@ export {
   type Answers,
   brandResult,
   checkOverflow,
-  CONTENT_FORMAT,
   FAILURE_CODES,
   type FailureCode,
   HTTP_STATUS,
@@ -61,6 +60,15 @@ export {
   ToolResult,
   type ToolSuccess,
 } from "./result.ts";
+export type {
+  ContentBlock,
+  ContentOptions,
+  MediaBlock,
+  ResourceBlock,
+  ResourceLinkBlock,
+  TextBlock,
+  ToolContent,
+} from "./content.ts";
 export {
   argumentsText,
   cleanText,

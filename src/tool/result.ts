@@ -8,6 +8,7 @@
 
 import type { JsonSchema } from "./json.ts";
 import { type Check, checkText, must } from "./check.ts";
+import type { ContentBlock, ContentOptions, ToolContent } from "./content.ts";
 
 /** Why a call failed. */
 export type FailureCode =
@@ -173,6 +174,8 @@ export interface ToolSuccess<Content = unknown> {
   readonly content: Content;
   /** How long the call took, in milliseconds, from dispatch to result. */
   readonly durationMs: number;
+  /** The content is blocks, such as an image: a `ToolContent`. */
+  readonly blocks?: true;
   /** The content was cut to the output limit. */
   readonly truncated?: true;
   /** The result of an earlier call with the same idempotency key. */
@@ -250,12 +253,6 @@ class Branded extends Identity {
   }
 }
 
-/**
- * Names the format that the content of a result is in already, such as the blocks of MCP. It is a
- * symbol, so that callers who want JSON do not see it. All copies of plue share it.
- */
-export const CONTENT_FORMAT: unique symbol = Symbol.for("plue.content_format") as never;
-
 /** Marks a result that the dispatcher made: a tool that dispatches to another may return it. */
 export function brandResult(result: ToolResult): void {
   new Branded(result);
@@ -279,11 +276,22 @@ export function isToolResult(value: unknown): value is ToolResult {
  * assert.equal(failed.error.code, "denied");
  * assert.equal(ToolResult.error("The disk is full").error.code, "threw");
  * assert.equal(ToolResult.ok(42).content, 42);
+ *
+ * const data = "R0lGODlhAQABAAAAACw=";
+ * const image = ToolResult.blocks([{ type: "image", data, mimeType: "image/gif" }], {
+ *   metadata: { file: "dot.gif" }, // for the application: no model gets it
+ * });
+ * assert.equal(image.blocks, true);
  * ```
  */
 export const ToolResult: {
   /** A success with `content`. */
   ok<Content>(content: Content, durationMs?: number): ToolSuccess<Content>;
+  /**
+   * A success of blocks: texts, images, audio, files. Each provider gets the blocks that it takes in
+   * its own shape, and a short text in place of the others.
+   */
+  blocks(content: readonly ContentBlock[], options?: ContentOptions): ToolSuccess<ToolContent>;
   /** A failure with the code `threw`, as if the tool had thrown an error with this message. */
   error(message: string): ToolFailure;
   /**
@@ -295,6 +303,9 @@ export const ToolResult: {
 } = Object.freeze({
   ok<Content>(content: Content, durationMs = 0): ToolSuccess<Content> {
     return mark({ ok: true, content, durationMs });
+  },
+  blocks(content: readonly ContentBlock[], options?: ContentOptions): ToolSuccess<ToolContent> {
+    return mark({ ok: true, content: { content, ...options }, blocks: true, durationMs: 0 });
   },
   error(codeOrMessage: string, words?: string, options: FailureOptions = {}): ToolFailure {
     const [said, text] = words === undefined ? ["threw", codeOrMessage] : [codeOrMessage, words];

@@ -7,6 +7,7 @@
 
 import type { JsonSchema, JsonSchemaObject } from "./json.ts";
 import { atOnce, type HookLog } from "./hook.ts";
+import type { ToolContent } from "./content.ts";
 import type { Issue, OutputOverflow, ToolResult } from "./result.ts";
 import type { RiskLevel, ToolAnnotations, ToolCategory } from "./traits.ts";
 import type { StandardSchema } from "./standard_schema.ts";
@@ -30,12 +31,14 @@ export interface ToolIcon {
   readonly theme?: "light" | "dark";
 }
 
-/** What `execute` may give: a value, or a generator whose `return` is the result. */
+/** What a tool may answer: a value, or a result that it made itself. */
+type ToolReturn<Result> = Result | ToolResult<Result | ToolContent>;
+
+/** What `execute` may give: an answer, or a generator whose `return` is the answer. */
 export type ToolOutput<Result> =
-  | Result
-  | ToolResult<Result>
-  | Promise<Result | ToolResult<Result>>
-  | AsyncGenerator<unknown, Result | ToolResult<Result>, void>;
+  | ToolReturn<Result>
+  | Promise<ToolReturn<Result>>
+  | AsyncGenerator<unknown, ToolReturn<Result>, void>;
 
 /** Whether calls run in their request, as tasks, or both. */
 export type ToolExecution = "sync" | "task" | "either";

@@ -44,13 +44,23 @@ describe("plue", () => {
       [["lst"], "unknown command 'lst'\n(Did you mean list?)"],
       [["list", "--jsn"], "unknown option '--jsn'\n(Did you mean --json?)"],
       [["list"], "Cannot find any tools: name a module"],
-      [["list", "/no/such/tools.mjs"], 'Cannot load the tools of "/no/such/tools.mjs"'],
+      [
+        ["list", "/no/such/tools.mjs"],
+        'Cannot load the tools of "/no/such/tools.mjs": there is no such file\n',
+      ],
       [["list", "/no/such.json"], 'Cannot use "/no/such.json": '],
       [["list", TOOLS, "--max-risk", "extreme"], "It must be one of safe, low"],
       [["list", `x=${TOOLS}`], "its tools have their own"],
       [["list", TOOLS, "--header", "secret"], 'it must be "name: value"'],
       [["list", TOOLS, "-f", TOOLS, "--header", "a: b"], "Cannot send --header to several sources"],
       [["call", "search"], "Cannot find any tools"],
+      [["call", "search", "-f", TOOLS], '"search": --from stands before the tool\'s id\n'],
+      [["call", "-f", TOOLS, "wait", "--yes"], "plue's own flags stand before the tool's id\n"],
+      [["call", "-f", TOOLS, "search", "@/no/such"], 'Cannot read the arguments in "@/no/such": '],
+      [["import", TOOLS, "--out", "/no/such/x.ts"], 'Cannot write "/no/such/x.ts": '],
+      [["import", TOOLS, "--out", "x.py"], 'Cannot write "x.py": its name must end in .ts'],
+      [["import", TOOLS, "--out", TOOLS], 'tools.mjs": it is there already; --force writes'],
+      [["list", TOOLS, TOOLS], 'Cannot register tool "search": the id is taken\n'],
       [["export", TOOLS, "--to", "opnai"], "did you mean openai?"],
       [["export", TOOLS, "--to", "zzz"], "the targets are ai-sdk"],
       [["completion", "tcsh"], "it must be one of bash, zsh, fish"],
@@ -115,8 +125,36 @@ describe("plue list, show, explain and search", () => {
         }],
       }),
     );
-    const { stdout } = await plue(["list", file], { columns: 80, env: { NO_COLOR: "1" } });
-    assertEquals([stdout.includes("\x1b"), stdout.includes("\x07")], [false, false]);
+    const controls = /[^\P{Cc}\n]/u;
+    const options = { columns: 80, env: { NO_COLOR: "1" } };
+    assertEquals((await plue(["list", file], options)).stdout.match(controls), null);
+    const hostile = "\x1b]0;owned\x07\x9b2J";
+    const module = await files.write(
+      "hostile.mjs",
+      `const hostile = ${JSON.stringify(hostile)};
+      export const evil = {
+        name: "evil", description: hostile, title: hostile, category: hostile, tags: [hostile],
+        roles: [hostile], scopes: [hostile], deprecated: hostile,
+        returns: { type: "object", description: hostile, properties: { [hostile]: {} } },
+        parameters: { type: "object", properties: { [hostile]: { description: hostile } } },
+        examples: [{ input: { [hostile]: hostile } }],
+        execute: () => ({ [hostile]: hostile }),
+      };`,
+    );
+    for (
+      const words of [
+        ["show", "evil", "-f", module],
+        ["show", "evil", "-f", module, "--json"],
+        ["call", "-f", module, "evil"],
+        ["call", "-f", module, "evil", "--help"],
+        ["explain", "evil", "-f", module, "--role", "other"],
+        ["export", module, "--to", "anthropic"],
+        ["check", module],
+      ]
+    ) {
+      const { stdout, stderr } = await plue(words, options);
+      assertEquals([stdout.match(controls), stderr.match(controls)], [null, null], words.join(" "));
+    }
   });
 
   it("show a tool with its flags", async () => {

@@ -11,6 +11,7 @@ import { type Program, startProgram } from "../../examples/testing.ts";
 import { importMcpServer } from "../../src/adapters/mcp/mod.ts";
 import { ToolDispatcher, ToolRegistry } from "../../src/adapters/typebox/mod.ts";
 import { maybe } from "../support/skip.ts";
+import { plue } from "./support.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 const folder = mkdtempSync(join(tmpdir(), "plue-command-"));
@@ -220,6 +221,16 @@ for (const [name, command, ...args] of RUNTIMES) {
       assertEquals(await interrupting.ended, 130);
     });
 
+    test("asks in whole lines where the terminal has no width", async () => {
+      await using terminal = openTerminal([
+        ...["sh", "-c", 'stty cols 0; exec "$@"', "sh"],
+        ...[command, ...args, COMMAND, "call", "-f", TOOLS, "launch"],
+      ]);
+      await terminal.shown(/Run the tool "launch"\?/);
+      terminal.type("n");
+      assertEquals(await terminal.ended, 12);
+    });
+
     test("asks the person at the terminal what a tool wants to know", async () => {
       await using terminal = inTerminal(["call", "-f", ASKING, "book"]);
       await terminal.shown(/book asks: Which table\?[^]*Decline/);
@@ -235,6 +246,29 @@ for (const [name, command, ...args] of RUNTIMES) {
       terminal.type(`${DOWN}${ENTER}`);
       assertEquals(await terminal.ended, 0);
       assertMatch(terminal.text(), /"action": "decline"\r\n\}\r\n$/);
+    });
+
+    test("asks there what a tool of a service wants to know", async () => {
+      const controller = new AbortController();
+      let heard = (_text: string): void => {};
+      const printed = new Promise<string>((resolve) => heard = resolve);
+      const served = plue(["serve", ASKING, "--port", "0", "--no-watch", "--json"], {
+        ...{ controller, heard },
+      });
+      const { url } = JSON.parse(await printed);
+      await using terminal = inTerminal(["call", "-f", url, "book"]);
+      await terminal.shown(/book asks: Which table\?[^]*Decline/);
+      terminal.type(ENTER);
+      await terminal.shown(/seats: How many people/);
+      terminal.type(`2${ENTER}`);
+      await terminal.shown(/place: Where[^]*outside/);
+      terminal.type(`${DOWN}${ENTER}`);
+      await terminal.shown(/quiet: Away from the music/);
+      terminal.type("y");
+      assertEquals(await terminal.ended, 0);
+      assertMatch(terminal.text(), /"seats": 2,\r\n +"place": "outside"/);
+      controller.abort();
+      assertEquals((await served).code, 0);
     });
 
     test("asks one thing after the other, though the tool asks both at once", async () => {

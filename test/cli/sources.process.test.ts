@@ -1,6 +1,11 @@
 import { join } from "node:path";
+import { Readable, Writable } from "node:stream";
 import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { describe, it } from "bun:test";
+import { ToolDispatcher } from "../../src/adapters/typebox/mod.ts";
+import { EXIT_CODES } from "../../src/cli/exit_codes.ts";
+import { loadTools } from "../../src/cli/sources/mod.ts";
+import type { CommandIo } from "../../src/cli/terminal.ts";
 import { serve, type Served } from "../runtime/serve.ts";
 import { folder, plue } from "./support.ts";
 
@@ -50,6 +55,16 @@ async function service(
 }
 
 const files = folder();
+
+/** The surroundings of a command that nobody looks at. */
+const quiet: CommandIo = {
+  env: {},
+  stdin: Readable.from([]),
+  stdout: new Writable(),
+  stderr: new Writable(),
+  signal: new AbortController().signal,
+  interrupt() {},
+};
 
 describe("a module", () => {
   it("may export a registry, and what its dispatcher is told", async () => {
@@ -136,7 +151,7 @@ describe("a document", () => {
     const [name, text, said] of [
       ["wrong.json", "{", "as JSON"],
       ["wrong.yaml", "a: [", "as YAML"],
-      ["other.json", '{"a": 1}', "Cannot tell what the document is"],
+      ["other.json", '{"a": 1}', 'other.json": it is neither an OpenAPI document nor'],
       ["old.json", '{"swagger": "2.0"}', "it is Swagger 2.0: convert it to OpenAPI 3 first"],
     ] as const
   ) {
@@ -147,6 +162,62 @@ describe("a document", () => {
       assertStringIncludes(stderr, said);
     });
   }
+});
+
+describe("a URL", () => {
+  for (
+    const [source, said] of [
+      [
+        "https://ann:hunter2@127.0.0.1/api.json?key=s3cret",
+        'go into --header "authorization: Basic',
+      ],
+      ["http://ann:hunter2@127.0.0.1/mcp", 'go into --header "authorization: Basic'],
+      ["plue:http://127.0.0.1:1/?key=s3cret", "the address of a plue service has no query"],
+    ] as const
+  ) {
+    it(`is refused without its credentials in the message: ${source}`, async () => {
+      const { code, stderr } = await plue(["list", source]);
+      assertEquals([code, stderr.match(/ann:|hunter2|s3cret/)], [2, null]);
+      assertStringIncludes(stderr, said);
+    });
+  }
+
+  it("that cannot be read is named without its query, with the reason", async () => {
+    const api = await serve(() => new Response("no", { status: 403 }));
+    const refused = await plue(["list", `${api.url}/api.json?key=s3cret`]);
+    await api.stop();
+    assertEquals(refused.stderr, `Cannot read ${api.url}/api.json: it answered 403\n`);
+    const gone = await plue(["list", `${api.url}/api.json?key=s3cret`]);
+    assertEquals([gone.code, gone.stderr.includes("s3cret")], [2, false]);
+    assertMatch(gone.stderr, /^Cannot reach http:\S+\/api\.json: .*(?:refused|ECONNREFUSED)/i);
+    assertMatch(
+      (await plue(["list", api.url])).stderr,
+      /^Cannot reach .*(?:refused|ECONNREFUSED)/i,
+    );
+  });
+
+  it("with a query is not asked for a service's tools", async () => {
+    const asked: string[] = [];
+    const other = await serve((request) => {
+      asked.push(new URL(request.url).pathname);
+      return new Response("no", { status: 404 });
+    });
+    const { code } = await plue(["list", `${other.url}/some?key=s3cret`]);
+    await other.stop();
+    assertEquals([code, new Set(asked)], [2, new Set(["/some"])]);
+  });
+});
+
+describe("a command", () => {
+  it("that does not start an MCP server is named, without its arguments", async () => {
+    const { code, stderr } = await plue(["list", "no-such-server --token s3cret"]);
+    assertEquals(code, 2);
+    assertMatch(
+      stderr,
+      /Cannot import the MCP server "no-such-server": it ended with exit code 127/,
+    );
+    assertEquals(stderr.includes("s3cret"), false);
+  });
 });
 
 describe("plue serve", () => {
@@ -204,6 +275,39 @@ describe("a plue service", () => {
     assertStringIncludes(stderr, '{"counted":2}\n');
   });
 
+  it("asks here what its tools ask, also those that run as tasks", async () => {
+    const asking = await files.write(
+      `remote.mjs`,
+      `import { ToolRegistry } from ${MOD};
+      const define = (name, more) => ({ name, description: "A tool of this test.", ...more });
+      const ask = async (_, { ask, progress }) => {
+        progress(1, 2, "looked");
+        const { action } = await ask("plue", { kind: "approval", message: "Really?" });
+        return "it was: " + action;
+      };
+      export const registry = new ToolRegistry({ tools: [
+        define("approved", { requiresApproval: true, execute: () => "ran" }),
+        define("asks", { execute: ask }),
+        define("task", { execution: "task", execute: ask }),
+      ] });
+      export const dispatch = { approve: "ask" };`,
+    );
+    await using served = await service([asking]);
+    const call = async (...words: readonly string[]): Promise<readonly [number, string]> => {
+      const { code, stdout } = await plue(["call", "-f", served.url, ...words]);
+      return [code, stdout];
+    };
+    assertEquals(await call("--yes", "approved"), [0, "ran\n"]);
+    assertEquals(await call("--yes", "asks"), [0, "it was: accept\n"]);
+    assertEquals(await call("--yes", "task"), [0, "it was: accept\n"]);
+    for (const name of ["approved", "asks", "task"]) {
+      const { code, stderr } = await plue(["call", "-f", served.url, name]);
+      assertEquals(code, 22, stderr);
+      assertStringIncludes(stderr, "it asks a question, and its caller cannot be asked");
+      assertStringIncludes(stderr, "Call it on a terminal, where you are asked");
+    }
+  });
+
   it("fails as it fails there", async () => {
     await using served = await service();
     const { code, stderr } = await plue(["call", "-f", served.url, "fail"]);
@@ -221,6 +325,59 @@ describe("a plue service", () => {
       },
     });
     assertEquals(code, 130);
+  });
+
+  describe("that asks", () => {
+    const schema = { type: "object", properties: { seats: { type: "integer" } } };
+    const text = `import { ToolRegistry } from ${MOD};
+      let begun = 0;
+      const tool = (name, more) => ({ name, description: "A tool of this test.", ...more });
+      const execute = async (_, { ask, step, progress }) => {
+        progress(1, 2, "looked");
+        await step("begin", () => void begun++);
+        const { content } = await ask("form", { message: "How many?", schema: ${
+      JSON.stringify(schema)
+    } });
+        return { begun, ...content };
+      };
+      const write = { requiresApproval: true, requiresTransaction: true, execute: () => "written" };
+      export const registry = new ToolRegistry({
+        tools: [
+          tool("book", { execute }),
+          tool("cook", { execute, execution: "task" }),
+          tool("write", write),
+        ],
+      });
+      const none = () => {};
+      export const transactions = { begin: () => ({ id: "1" }), commit: none, rollback: none };
+      export const dispatch = { approve: "ask" };`;
+    let count = 0;
+    const asking = async (): Promise<Service> =>
+      await service([await files.write(`asking${count++}.mjs`, text)]);
+
+    for (const name of ["book", "cook"]) {
+      it(`is answered by who calls ${name}`, async () => {
+        await using served = await asking();
+        await using loaded = await loadTools([served.url], quiet);
+        const heard: unknown[] = [];
+        const result = await new ToolDispatcher(loaded.registry).dispatch({ name }, {
+          onQuestion: ({ message }) => ({ action: "accept", content: { seats: message.length } }),
+          progress: ({ message }) => void heard.push(message),
+        });
+        assertEquals(result.ok && result.content, { begun: 1, seats: 9 });
+        assertEquals(heard.includes("looked"), true);
+      });
+    }
+
+    it("is approved by --yes, and has its own transactions", async () => {
+      await using served = await asking();
+      const { stdout, stderr } = await plue(["call", "-f", served.url, "--yes", "write"]);
+      assertEquals([stdout, stderr], ["written\n", ""]);
+      assertEquals(
+        (await plue(["call", "-f", served.url, "write"])).code,
+        EXIT_CODES.input_unavailable,
+      );
+    });
   });
 
   it("explains why it does not show a tool", async () => {

@@ -1,6 +1,28 @@
 /**
  * What all {@linkcode CallTickets} keep to, whatever makes their texts.
  *
+ * Where each case of a call that waits is tested. `contract` is this file, run for stored and sealed
+ * tickets; it, `questions`, `tasks` (test/unit/execute) and `sealed` (test/adapters/calls) run on Bun,
+ * Deno, Node and workerd. `C` is ffi/test/suite_waiting.c, for sidecars and guests on Bun, Deno and
+ * Node. `state` is test/cli/state.process.test.ts.
+ *
+ * | case                                                    | tests                   |
+ * | ------------------------------------------------------- | ----------------------- |
+ * | killed between question and answer                      | contract, state, C      |
+ * | two answers at once run it once                         | contract, C             |
+ * | declined never runs                                     | contract, questions, C  |
+ * | another principal; a task asked for by one              | contract; tasks         |
+ * | changed arguments; changed definition; expired          | contract                |
+ * | replayed with a store; without one                      | contract, C; sealed     |
+ * | tampered; rotated keys                                  | contract, C; sealed     |
+ * | asked in a transaction; the tool swallows the error     | questions               |
+ * | a step is not repeated                                  | questions, C            |
+ * | 64 questions                                            | questions               |
+ * | an answer that does not fit is asked for again          | questions, C            |
+ * | aborted while it waits                                  | questions, C            |
+ * | a task whose process dies                               | tasks, state, C         |
+ * | 10,000 calls that wait cost no memory without a store   | sealed                  |
+ *
  * @module
  */
 
@@ -182,6 +204,7 @@ export function describeCallTickets(
         );
       }
       assertStringIncludes(refusal(await again({ name: "ls" })), "for another tool");
+      assertStringIncludes(refusal(await again({ callId: "c" })), "for another call");
       assertEquals(done, []);
       assertEquals(
         said(await again({ name: "rm", arguments: ' {"path": "a.txt"}' })),

@@ -21,7 +21,6 @@ import {
   ToolResult,
 } from "../../mod.ts";
 import { memoryCallStore, storedTickets } from "../../src/execute/durable/mod.ts";
-import { mcpContent } from "../../src/adapters/mcp/content.ts";
 
 /** Where tools run, seen from their caller. */
 export interface Place {
@@ -197,8 +196,7 @@ const TOOLS: readonly (Tool | ToolDefinition)[] = [
   },
   {
     ...{ name: "picture", description: "Answers an image." },
-    execute: () =>
-      mcpContent({ content: [{ type: "image", data: "AAAA", mimeType: "image/png" }] }),
+    execute: () => ToolResult.blocks([{ type: "image", data: "AAAA", mimeType: "image/png" }]),
   },
   {
     ...{ name: "once", description: "Counts its runs." },

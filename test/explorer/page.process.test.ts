@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import type { Browser, Locator, Page } from "playwright-core";
-import { defineTool } from "../../mod.ts";
+import { defineTool, type ToolDefinition } from "../../mod.ts";
 import { maybe } from "../support/skip.ts";
 import { axe, CHROMIUM, openPage, type PageOptions, startBrowser } from "./browser.ts";
 import { type RunningService, startService, TOKENS } from "./service.ts";
@@ -265,6 +265,27 @@ describe("the form of a tool", () => {
       assertEquals(await field(page, "message").getAttribute("aria-invalid"), "true");
     }));
 
+  test("shows the first of many items, and keeps the others", () => {
+    const exclude = Array.from({ length: 60 }, (_, index) => `folder-${index}`);
+    return look(tryPath("files:search", { pattern: "x", options: { exclude } }), async (page) => {
+      await field(page, "exclude 50").waitFor();
+      assertEquals(await field(page, "exclude 51").count(), 0);
+      await page.getByText("10 more are in the JSON").waitFor();
+      await field(page, "exclude 1").fill("first");
+      assertEquals(await argumentsOf(page), {
+        pattern: "x",
+        options: { exclude: ["first", ...exclude.slice(1)] },
+      });
+    });
+  });
+
+  test("refuses a number with more digits than it keeps", () =>
+    look(tryPath("files:search", { pattern: "x" }), async (page) => {
+      await editor(page).fill('{"pattern": "x", "limit": 12345678901234567890}');
+      await page.getByText("12345678901234567890 has more digits than a number keeps").waitFor();
+      assertEquals(await button(page, "Run").isDisabled(), true);
+    }));
+
   test("keeps its value while the JSON is broken, and does not run", () =>
     look(tryPath("git:commit", { message: "kept" }), async (page) => {
       await editor(page).fill('{"message": ');
@@ -329,6 +350,35 @@ describe("a call", () => {
       await says(page.getByRole("region", { name: "Result" }), "chapters");
     }));
 
+  test("draws what is streamed quickly in few steps, and keeps the last of it", async () => {
+    open.registry.registerTool(defineTool({
+      name: "flood",
+      description: "Streams two thousand values at once.",
+      async *execute() {
+        for (let value = 1; value <= 2_000; value++) yield { value };
+        return "done";
+      },
+    }));
+    try {
+      await look(tryPath("flood"), async (page) => {
+        await page.evaluate(() => {
+          const counts = globalThis as unknown as { drawn: number };
+          counts.drawn = 0;
+          new MutationObserver(() => counts.drawn++)
+            .observe(document.body, { childList: true, subtree: true });
+        });
+        await button(page, "Run").click();
+        await says(page.locator(".status"), "succeeded");
+        await says(page.getByRole("log"), "1500 earlier values are not shown");
+        await says(page.getByRole("log"), '{"value":2000}');
+        const drawn = await page.evaluate(() => (globalThis as unknown as { drawn: number }).drawn);
+        assertGreater(1_000, drawn);
+      });
+    } finally {
+      open.registry.unregisterTool("flood");
+    }
+  });
+
   test("is aborted", () =>
     look(tryPath("report:build"), async (page) => {
       const before = open.aborted;
@@ -372,50 +422,43 @@ describe("a call", () => {
 });
 
 describe("a call that asks", () => {
-  const QUESTIONS = [
-    {
-      key: "plue:approval",
-      kind: "approval",
-      message: "Commit this?",
-      arguments: { message: "m" },
-    },
-    {
-      key: "branch",
-      kind: "input",
-      message: "Which branch?",
-      schema: {
-        type: "object",
-        properties: { name: { type: "string" }, force: { type: "boolean" } },
-        required: ["name"],
-      },
-    },
-  ];
-
-  /** Answers the requests of a call in the service's place; gives what was sent to continue it. */
-  async function asking(page: Page, results: readonly unknown[]): Promise<readonly unknown[]> {
-    const sent: unknown[] = [];
-    const waiting = [...results];
-    const event = (): { contentType: string; body: string } => ({
-      contentType: "text/event-stream",
-      body: `event: result\ndata: ${
-        JSON.stringify({ type: "result", result: waiting.shift() })
-      }\n\n`,
-    });
-    await page.route("**/execute", (route) => route.fulfill(event()));
-    await page.route("**/calls/*", (route) => {
-      sent.push(route.request().postDataJSON());
-      return route.fulfill(event());
-    });
-    return sent;
+  /** Does something with the page while the service has a tool of its own. */
+  async function having(
+    tool: ToolDefinition,
+    input: unknown,
+    use: (page: Page) => Promise<void>,
+    service: RunningService = open,
+  ): Promise<void> {
+    service.registry.registerTool(defineTool(tool as Parameters<typeof defineTool>[0]));
+    try {
+      await look(tryPath(tool.name, input), use, { service });
+    } finally {
+      service.registry.unregisterTool(tool.name);
+    }
   }
 
-  const suspended = (ticket: string, questions: readonly unknown[]): unknown => ({
-    ok: false,
-    error: { code: "input_required", message: "It asks", retryable: false },
-    questions,
-    ticket,
-    durationMs: 1,
-  });
+  const PUBLISH: ToolDefinition = {
+    name: "publish",
+    description: "Publishes a branch.",
+    parameters: { type: "object", properties: { message: { type: "string" } } },
+    async execute(_, { ask, progress }) {
+      progress(1, 2, "looked");
+      const [sure, branch] = await Promise.all([
+        ask("sure", { kind: "approval", message: "Publish this?" }),
+        ask<{ readonly name: string }>("branch", {
+          message: "Which branch?",
+          schema: {
+            type: "object",
+            properties: { name: { type: "string", enum: ["main", "next"] } },
+            required: ["name"],
+          },
+        }),
+      ]);
+      return sure.action === "accept" && branch.action === "accept"
+        ? `published ${branch.content?.name}`
+        : "kept";
+    },
+  };
 
   test("shows the service's question, with the call's arguments", () =>
     look(tryPath("deploy:release", { version: "1.2.3" }), async (page) => {
@@ -426,71 +469,122 @@ describe("a call that asks", () => {
       await says(page.locator(".status"), "waits for an answer");
     }));
 
+  /** Answers the two questions of the tool. */
+  async function publish(page: Page): Promise<void> {
+    const asked = page.getByRole("group", { name: "Publish this?" });
+    await says(asked, "arguments");
+    assertEquals(await axe(page), []);
+    await says(tab(page, "Calls (1)"), "Calls (1)");
+    await asked.getByRole("button", { name: "Approve" }).click();
+    await field(page, "name").selectOption("next");
+    await button(page, "Answer").click();
+    await says(page.getByRole("region", { name: "Result" }), "published next");
+  }
+
   test("shows its questions in place, and goes on with the answers", () =>
-    look(tryPath("git:commit", { message: "m" }), async (page) => {
-      const [approval, branch] = QUESTIONS;
-      const sent = await asking(page, [
-        suspended("t1", QUESTIONS),
-        suspended("t2", [{
-          ...branch,
-          issues: [{ path: "/name", keyword: "type", expected: "", message: "No such branch" }],
-        }]),
-        { ok: true, content: "committed", durationMs: 1 },
-      ]);
+    having(PUBLISH, { message: "m" }, async (page) => {
       await button(page, "Run").click();
-      const asked = page.getByRole("group", { name: approval?.message ?? "" });
-      await says(asked, "arguments");
-      assertEquals(await axe(page), []);
-      await says(tab(page, "Calls (1)"), "Calls (1)");
-      await asked.getByRole("button", { name: "Approve" }).click();
-      await field(page, "name").fill("dev");
-      await button(page, "Answer").click();
-      // An answer that does not fit is asked for again, and says why.
-      await says(page.locator(".question .wrong"), "No such branch");
-      await field(page, "name").fill("main");
-      await button(page, "Answer").click();
-      await says(page.getByRole("region", { name: "Result" }), "committed");
-      assertEquals(sent, [
-        {
-          ticket: "t1",
-          answers: {
-            "plue:approval": { action: "accept" },
-            branch: { action: "accept", content: { name: "dev" } },
-          },
-        },
-        { ticket: "t2", answers: { branch: { action: "accept", content: { name: "main" } } } },
-      ]);
+      await publish(page);
     }));
 
+  test("is a task, which is followed, answered and cancelled", () =>
+    having({ ...PUBLISH, execution: "task" }, { message: "m" }, async (page) => {
+      await button(page, "Run").click();
+      await publish(page);
+      await button(page, "Run").click();
+      await says(page.locator(".status"), "waits for an answer");
+      await button(page, "Do not continue this call").click();
+      await says(page.locator(".status"), "failed: aborted");
+    }));
+
+  test("is found by its caller, who has begun it elsewhere as a task", async () => {
+    const headers = {
+      "content-type": "application/json",
+      authorization: `Bearer ${TOKENS.owner}`,
+      prefer: "respond-async",
+    };
+    await having(PUBLISH, {}, async (page) => {
+      const path = `${closed.url}tools/publish/execute`;
+      const begun = await fetch(path, { method: "POST", headers, body: "{}" });
+      const { id } = await begun.json();
+      await signIn(page, TOKENS.owner);
+      await page.getByRole("navigation", { name: "Pages" }).getByRole("link", { name: /Calls/ })
+        .click();
+      await says(page.locator(".history .status"), "waits for an answer");
+      await button(page, "Cancel publish").click();
+      await says(page.locator(".history .status"), "failed: aborted");
+      const { status } = await (await fetch(`${closed.url}calls/${id}`, { headers })).json();
+      assertEquals(status, "cancelled");
+    }, closed);
+  });
+
+  test("asks again for an answer that does not fit, and says why", () =>
+    having(
+      {
+        name: "guess",
+        description: "Wants a word that only it knows.",
+        async execute(_, { ask }) {
+          const schema = { type: "string", pattern: "^plue$" } as const;
+          const answer = await ask<string>("word", { message: "Which word?", schema });
+          return answer.action === "accept" ? `It was ${answer.content}` : "kept";
+        },
+      },
+      {},
+      async (page) => {
+        await button(page, "Run").click();
+        await page.getByRole("textbox", { name: "answer" }).fill("blue");
+        await button(page, "Answer").click();
+        await says(page.locator(".question .wrong"), "pattern");
+        await page.getByRole("textbox", { name: "answer" }).fill("plue");
+        await button(page, "Answer").click();
+        await says(page.getByRole("region", { name: "Result" }), "It was plue");
+      },
+    ));
+
   test("is declined, and left", () =>
-    look(tryPath("git:commit", { message: "m" }), async (page) => {
-      const denied = { code: "denied", message: "It was declined", retryable: false };
-      const sent = await asking(page, [
-        suspended("t1", QUESTIONS.slice(0, 1)),
-        { ok: false, error: denied, durationMs: 1 },
-        suspended("t2", QUESTIONS.slice(0, 1)),
-      ]);
+    look(tryPath("deploy:release", { version: "1.2.3" }), async (page) => {
       await button(page, "Run").click();
       await button(page, "Decline").click();
       await says(page.locator(".status"), "failed: denied");
-      assertEquals(sent, [{ ticket: "t1", answers: { "plue:approval": { action: "decline" } } }]);
       await button(page, "Run").click();
       await button(page, "Do not continue this call").click();
       await says(page.locator(".status"), "failed: aborted");
     }));
 
-  test("leads to web addresses only", () =>
+  test("leads to the address of an authorization", () =>
+    having(
+      {
+        name: "mail",
+        description: "Reads mail.",
+        async execute(_, { ask }) {
+          const url = "https://login.example/start";
+          return (await ask("login", { kind: "authorization", message: "Sign in", url })).action;
+        },
+      },
+      {},
+      async (page) => {
+        await button(page, "Run").click();
+        await says(page.locator(".question a"), "https://login.example/start");
+        await button(page, "Done").click();
+        await says(page.getByRole("region", { name: "Result" }), "accept");
+      },
+    ));
+
+  test("leads to web addresses only, whatever a service answers", () =>
     look(tryPath("git:commit", { message: "m" }), async (page) => {
-      const question = { key: "login", kind: "authorization", message: "Sign in" };
-      await asking(page, [
-        suspended("t1", [{ ...question, url: "https://login.example/start" }]),
-        suspended("t2", [{ ...question, url: "javascript:globalThis.ran=true" }]),
-      ]);
+      // No plue service answers that: this one lies.
+      const url = "javascript:globalThis.ran=true";
+      const questions = [{ key: "login", kind: "authorization", message: "Sign in", url }];
+      const error = { code: "input_required", message: "It asks", retryable: false };
+      const result = { ok: false, error, questions, ticket: "t", durationMs: 1 };
+      await page.route("**/execute", (route) =>
+        route.fulfill({
+          contentType: "text/event-stream",
+          body: `event: result\ndata: ${JSON.stringify({ type: "result", result })}\n\n`,
+        }));
       await button(page, "Run").click();
-      await says(page.locator(".question a"), "https://login.example/start");
-      await button(page, "Done").click();
-      await page.locator(".question a").waitFor({ state: "detached" });
       await page.locator(".question").waitFor();
+      assertEquals(await page.locator(".question a").count(), 0);
     }));
 });
 

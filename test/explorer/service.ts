@@ -10,7 +10,7 @@ import { Hono } from "hono";
 import { defineTool, type Tool, ToolRegistry, ToolResult } from "../../mod.ts";
 import { explorer } from "../../src/explorer/mod.ts";
 import { bearerAuth, createToolHandler, serveFormats } from "../../src/adapters/hono/mod.ts";
-import { memoryCallStore, storedTickets } from "../../src/adapters/calls/mod.ts";
+import { callTasks, memoryCallStore, storedTickets } from "../../src/adapters/calls/mod.ts";
 import * as formats from "../../src/formats/mod.ts";
 
 /** A picture of 48 by 32 pixels. */
@@ -299,6 +299,7 @@ export async function startService({
     explorer,
     formats: serveFormats(formats),
     dispatch: { approve: "ask", tickets: storedTickets(memoryCallStore()) },
+    tasks: callTasks({ store: memoryCallStore(), pollMs: 20 }),
     ...(authorizes
       ? {
         authorize: bearerAuth({

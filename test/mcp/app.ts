@@ -3,8 +3,8 @@
  * `GET /watch` tells what the tools have done and what is still held, `POST /grow` registers a tool.
  */
 
-import { defineTool, type ToolChange, ToolDispatcher, ToolRegistry } from "@plue/tools";
-import { createMcpEndpoint, mcpContent } from "@plue/tools/mcp";
+import { defineTool, type ToolChange, ToolDispatcher, ToolRegistry, ToolResult } from "@plue/tools";
+import { createMcpEndpoint } from "@plue/tools/mcp";
 
 /** What the tools have done since the app was made. */
 export interface Watch {
@@ -119,13 +119,11 @@ const registry: ToolRegistry = new ToolRegistry({
       name: "dot",
       description: "Answers an image.",
       execute: () =>
-        mcpContent({
-          content: [{
-            type: "image",
-            data: "R0lGODlhAQABAAAAACw=",
-            mimeType: "image/gif",
-          }],
-        }),
+        ToolResult.blocks([{
+          type: "image",
+          data: "R0lGODlhAQABAAAAACw=",
+          mimeType: "image/gif",
+        }]),
     }),
     defineTool({
       name: "secret",

@@ -87,6 +87,25 @@ describe("the package for Python", () => {
   });
 });
 
+describe("each binding", () => {
+  const sources = {
+    "plue.hpp": textOf("include", "plue.hpp"),
+    Python: ["_calls", "_tools"].map((name) => textOf("python", "plue", `${name}.py`)).join(),
+    Rust: ["call", "tool"].map((name) => textOf("rust", "plue", "src", `${name}.rs`)).join(),
+    Swift: ["Calls", "Tools"].map((name) => textOf("swift", "Sources", "Plue", `${name}.swift`))
+      .join(),
+  };
+  for (const [name, source] of Object.entries(sources)) {
+    it(`has calls, questions, tasks, tools and their aborts: ${name}`, () => {
+      const wanted = functions.filter((name) =>
+        /^plue_(tool_(?!list|execute)|set_question|.*on_abort)/.test(name)
+      );
+      assertEquals(wanted.length, 10);
+      assertEquals(wanted.filter((name) => !source.includes(name)), []);
+    });
+  }
+});
+
 describe("plue-sys", () => {
   const crate = textOf("rust", "plue-sys", "src", "lib.rs");
 

@@ -212,8 +212,9 @@ describe("the C half", () => {
     stopped:
       "kills a sidecar that has stopped, also in the middle of a frame, after call_timeout_ms",
     unread_output:
-      "waits for no reader of what tools print, and says the end of it in the message about a crash",
+      "waits for no reader of what tools print, and says nothing of it in the message about a crash",
     dropped_output: "counts what it drops of what tools print",
+    two_users: "ends the tools when the last of several users calls plue_shutdown()",
     options: "checks its options, and takes those of older and newer callers",
   };
   for (const [name, does] of Object.entries(cases)) {
@@ -297,8 +298,17 @@ describe("a host that ends without plue_shutdown()", () => {
     "crashes": ["crash"],
     "becomes another program by exec()": ["exec"],
   };
-  for (const [how, args] of Object.entries(ways)) {
-    onLinux(
+  const ofRoot = {
+    "has dropped its privileges, and is killed": ["drop-kill", spinning],
+    "has dropped its privileges, and calls exit()": ["drop-exit"],
+    "has dropped its privileges, and calls plue_shutdown()": ["drop-shutdown", spinning],
+  };
+  const asRoot = maybe(
+    missing === undefined && process.platform === "linux" && process.getuid?.() === 0,
+    missing ?? "it takes root, and Linux",
+  );
+  for (const [how, args] of Object.entries({ ...ways, ...ofRoot })) {
+    (how in ofRoot ? asRoot : onLinux)(
       `takes everything that its tools have started along when it ${how}`,
       async () => {
         const outcome = await run([join(PROGRAMS, "orphan"), ...args], {

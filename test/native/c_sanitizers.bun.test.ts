@@ -133,6 +133,8 @@ for (const sanitizer of ["thread", "address,undefined"]) {
           "tools_restarts",
           "tools_shutdown",
           "questions",
+          "waiting",
+          "waiting_restarts",
           "notices",
           "log_left",
           "submit_restarts",

@@ -149,7 +149,8 @@ async function install(
   mkdirSync(into, { recursive: true });
   writeFileSync(
     join(into, "package.json"),
-    '{ "private": true, "type": "module" }',
+    // As `npm init` writes it.
+    '{ "private": true, "type": "commonjs" }',
   );
   const options = [
     "--ignore-scripts",
@@ -247,15 +248,17 @@ describe("a host in C", () => {
   const source = join(ROOT, "ffi", "examples", "host.c");
   const sidecar = { PLUE_SIDECAR: join(PROGRAMS, "fake_sidecar") };
 
+  /** The part of the README that npm installed. */
+  function fromNpm(): string {
+    const readme = join(app, "node_modules", "@plue", "tools", "ffi", "README.md");
+    return readFileSync(readme, "utf8").split("\n## From npm\n")[1] ?? "";
+  }
+
   test("is built and run by the lines of ffi/README.md", async () => {
-    const readme = readFileSync(
-      join(app, "node_modules", "@plue", "tools", "ffi", "README.md"),
-      "utf8",
-    );
-    const [, part = ""] = readme.split("\n## From npm\n");
+    const part = fromNpm();
     const [, tools = ""] = /```ts\n([^]*?)```/.exec(part) ?? [];
     const [, lines = ""] = /```sh\n([^]*?)```/.exec(part) ?? [];
-    writeFileSync(join(app, "tools.ts"), tools);
+    writeFileSync(join(app, "tools.mts"), tools);
     assertStringIncludes(lines, "npm install @plue/tools");
     const output = await succeed([
       "sh",
@@ -265,6 +268,22 @@ describe("a host in C", () => {
     assertStringIncludes(output, 'result: {"message":"hello"}');
   });
 
+  test("is linked statically by the lines of ffi/README.md, and finds its tools", async () => {
+    const [, item = ""] = /\n- Statically: ([^]*?)\n- /.exec(fromNpm()) ?? [];
+    const lines = [...item.matchAll(/`((?:cc|cp) [^`]*)`/g)].map(([, line]) => line);
+    assertEquals(lines.length, 2, item);
+    const statically = join(app, "statically");
+    mkdirSync(statically);
+    for (const name of ["node_modules", "host.c", "package.json"]) {
+      symlinkSync(join(app, name), join(statically, name));
+    }
+    const output = await succeed(["sh", "-ec", [...lines, "./host echo"].join("\n")], {
+      cwd: statically,
+      env: { PLUE_TOOLS: join(app, "tools.mts") },
+    });
+    assertStringIncludes(output, "result: {}");
+  });
+
   test("runs its tools in Node where there is no Bun", async () => {
     const bin = join(folder, "bin");
     mkdirSync(bin);
@@ -272,7 +291,7 @@ describe("a host in C", () => {
       (await succeed(["sh", "-ec", "command -v node"])).trim(),
       join(bin, "node"),
     );
-    const env = { PATH: bin, PLUE_TOOLS: join(app, "tools.ts") };
+    const env = { PATH: bin, PLUE_TOOLS: join(app, "tools.mts") };
     const host = join(app, "host");
     const outcome = await run([
       "/bin/sh",

@@ -9,6 +9,7 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   writeFileSync,
 } from "node:fs";
@@ -119,8 +120,10 @@ describe("npm run build:native", () => {
 
 describe("make install", () => {
   withPkgConfig("installs what can be moved as a whole", async () => {
+    const old = join(folder, "old");
     const moved = join(folder, "moved");
-    cpSync(second, moved, { recursive: true, verbatimSymlinks: true });
+    make("-s", "install", `PREFIX=${old}`);
+    renameSync(old, moved);
     for (const prefix of [first, second, moved]) {
       assertEquals(
         resolve(await shell("pkg-config --variable=prefix plue", prefix)),
@@ -210,7 +213,7 @@ describe("a host of another project", () => {
   );
 
   withPkgConfig(
-    "finds the sidecar of the same prefix, linked either way",
+    "finds the sidecar of the same prefix, linked either way, and when that is moved as a whole",
     async () => {
       const prefix = join(folder, "with_sidecar");
       make("-s", "install", `PREFIX=${prefix}`);
@@ -228,6 +231,11 @@ describe("a host of another project", () => {
         );
         await succeed([host, "echo"]);
       }
+
+      const moved = join(folder, "moved_with_sidecar");
+      renameSync(prefix, moved);
+      const host = join(folder, "host_with_sidecar");
+      await succeed([host, "echo"], { LD_LIBRARY_PATH: join(moved, "lib") });
     },
   );
 

@@ -1,11 +1,12 @@
 // How libplue finds the sidecar's program, starts its process and sees it out, in odd hosts.
 
-import { afterAll, describe } from "bun:test";
+import { afterAll, beforeAll, describe } from "bun:test";
 import { assertEquals } from "@std/assert";
 import {
   chmodSync,
   chownSync,
   copyFileSync,
+  existsSync,
   mkdirSync,
   mkdtempSync,
   rmSync,
@@ -83,6 +84,12 @@ describe("the sidecar's process", () => {
     () => pass([PROCESS, FAKE_SIDECAR, "large_host"]),
   );
 
+  withCompiler("begins in / where the host's folder was removed", () => {
+    const removed = join(folder, "removed");
+    mkdirSync(removed);
+    return pass(within(removed, `rmdir ../removed && exec ${PROCESS} ${FAKE_SIDECAR} folder_gone`));
+  });
+
   withCompiler(
     "is handed nothing of the environment that would run something else",
     () => pass([PROCESS, FAKE_SIDECAR, "hostile_environment"]),
@@ -102,6 +109,56 @@ describe("the sidecar beside a host that was linked statically", () => {
       () => pass(within(folder, command)),
     );
   }
+});
+
+describe("plue-sidecar.js", () => {
+  const withScript = join(folder, "with-script");
+  const hostile = join(folder, "hostile");
+  const host = join(withScript, "host");
+  const script = join(withScript, "plue-sidecar.js");
+  const evil = join(hostile, "evil-was-run");
+  beforeAll(async () => {
+    if (missing !== undefined) return;
+    mkdirSync(withScript);
+    mkdirSync(hostile);
+    copyFileSync(PROCESS, host);
+    const entrypoint = join(ROOT, "ffi", "sidecar", "main.ts");
+    const { outputs } = await Bun.build({ entrypoints: [entrypoint], target: "node" });
+    writeFileSync(script, await outputs[0]?.text() ?? "");
+    writeFileSync(
+      join(withScript, "tools.mjs"),
+      `import { defineTool, ToolRegistry } from ${JSON.stringify(join(ROOT, "mod.ts"))};
+export default new ToolRegistry({
+  tools: [defineTool({
+    name: "variable",
+    description: "Returns a variable of the environment.",
+    parameters: { type: "object", additionalProperties: true },
+    execute: ({ name }) => process.env[name] ?? "",
+  })],
+});
+`,
+    );
+    writeFileSync(join(hostile, "bunfig.toml"), 'preload = ["./evil.mjs"]\n');
+    writeFileSync(join(hostile, ".env"), "PLUE_TEST_EVIL=1\n");
+    writeFileSync(
+      join(hostile, "evil.mjs"),
+      `import { writeFileSync } from "node:fs"; writeFileSync(${JSON.stringify(evil)}, "");\n`,
+    );
+  });
+  const env = { PLUE_TOOLS: join(withScript, "tools.mjs") };
+
+  withCompiler(
+    "runs nothing that lies in the host's folder, and takes no variable of it",
+    async () => {
+      await pass(within(hostile, `exec ${host} - hostile_folder`), env);
+      assertEquals(existsSync(evil), false);
+    },
+  );
+
+  withCompiler("may be what PLUE_SIDECAR names", async () => {
+    const named = { ...env, PLUE_SIDECAR: "with-script/plue-sidecar.js" };
+    await pass(within(folder, `exec ${PROCESS} - hostile_folder`), named);
+  });
 });
 
 describe("a host", () => {
@@ -132,6 +189,11 @@ describe("a host without a sidecar", () => {
   withCompiler(
     "says of a working directory that it is missing",
     () => pass(within(folder, "exec ./host - no_folder")),
+  );
+
+  withCompiler(
+    "says what the sidecar has printed that was never ready",
+    () => pass([PROCESS, "-", "last_words"]),
   );
 
   withCompiler(

@@ -53,10 +53,11 @@ describe("the package for Python", () => {
   });
 
   test("is packed into a wheel that brings libplue along", async () => {
-    const wheel = (await python([join(PACKAGE, "build_wheel.py"), folder])).trim();
+    const wheels = join(folder, "dist");
+    const wheel = (await python([join(PACKAGE, "build_wheel.py"), wheels])).trim();
     const installed = join(folder, "installed");
     // An installer unpacks a wheel, and does nothing else with this one.
-    await python(["-m", "zipfile", "-e", join(folder, wheel), installed]);
+    await python(["-m", "zipfile", "-e", join(wheels, wheel), installed]);
     const script = `import plue; print(plue.__file__, plue.call("echo", {"from": "a wheel"}))`;
     const output = await python(["-c", script], { PYTHONPATH: installed, PLUE_LIBRARY: "" });
     assertEquals(output, `${installed}/plue/__init__.py {'from': 'a wheel'}\n`);
@@ -87,6 +88,7 @@ describe("ffi/python/README.md", () => {
     /^1000\n$/,
     /^\{'sum': 5\}\n$/,
     /^$/,
+    /^accept\naccept\n\{.ok.: True, .content.: \{.a.: 1\}.*\}\n$/,
   ];
 
   programs.forEach((text, i) =>
@@ -97,5 +99,5 @@ describe("ffi/python/README.md", () => {
     })
   );
 
-  test("has four programs", () => assertEquals(programs.length, printed.length));
+  test("has five programs", () => assertEquals(programs.length, printed.length));
 });

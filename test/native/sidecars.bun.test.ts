@@ -60,12 +60,12 @@ const onBun = program(join(folder, "sidecar-on-bun"), sidecarOn("bun"));
 
 /** What a sidecar can be asked, in sizes that take about a second. */
 const PARTS =
-  "basic call submit submit_restarts tools tools_restarts questions tasks notices log big streaming abort shared " +
+  "basic call submit submit_restarts tools tools_restarts questions waiting waiting_restarts tasks notices log big streaming abort shared " +
   "metadata:20000 race:100 cancellation crash " +
   `shutdown stress:8:${SOAK > 0 ? 20_000 : 1_500}:echo`;
 /** The same without what is the library's own doing, and takes many starts. */
 const FEWER_PARTS =
-  "basic call submit tools questions tasks notices log big streaming abort shared metadata:2000 race:30 " +
+  "basic call submit tools questions waiting tasks notices log big streaming abort shared metadata:2000 race:30 " +
   "stress:8:500:echo " +
   "cancellation";
 
@@ -277,6 +277,25 @@ describe("the sidecar", () => {
           stderr,
           "plue-sidecar: unhandled rejection of a promise:",
         );
+      }
+    },
+  );
+
+  withLibrary(
+    "tells of an exception that nothing catches in a line, on every runtime",
+    async () => {
+      for (const { name, file } of SIDECARS) {
+        const calls = ["whisper", "{}", "late", "{}"];
+        const { lines, stderr } = await host(join(MODULES, "late.ts"), {}, calls, file);
+        const failure = JSON.parse(lines.at(-1)?.replace("late ", "") ?? "");
+        assertEquals(failure.error, "runtime_crashed", name);
+        assertMatch(
+          failure.message,
+          /^The tool process ended: TypeError: late boom \(late\.ts:18:\d+\)$/,
+        );
+        for (const text of ["a secret of another call", "late boom"]) {
+          assertStringIncludes(stderr, text);
+        }
       }
     },
   );

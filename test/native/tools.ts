@@ -7,11 +7,13 @@
 import { existsSync, writeFileSync } from "node:fs";
 import process from "node:process";
 import { defineTool, ToolDispatcher, type ToolDispatcherOptions, ToolRegistry } from "../../mod.ts";
-import { callTasks, memoryCallStore, storedTickets } from "../../src/execute/durable/mod.ts";
+import { callTasks, memoryCallStore, sealedTickets } from "../../src/adapters/calls/mod.ts";
 
 /** How many events a flood sends in each turn. */
 const EVENTS_OF_A_FLOOD = 100;
 
+/** How often calls took a step, by their ids. */
+const steps = new Map<string, number>();
 /** What ends the calls that are held. */
 const held = new Set<() => void>();
 
@@ -90,6 +92,19 @@ const tools = [
     async execute(_params, context) {
       const answer = await context.ask("sure", { kind: "approval", message: "Really?" });
       return answer.action;
+    },
+  }),
+  defineTool({
+    name: "ask_word",
+    description: "Takes a step, asks for a word, and says how often it took the step.",
+    async execute(_params, { ask, step, callId }) {
+      await step("count", () => void steps.set(callId, (steps.get(callId) ?? 0) + 1));
+      const answer = await ask("word", {
+        message: "Which word?",
+        schema: { type: "string", minLength: 2 },
+      });
+      const word = answer.action === "accept" ? answer.content : answer.action;
+      return { steps: steps.get(callId), word };
     },
   }),
   defineTool({
@@ -257,7 +272,8 @@ export const dispatch: ToolDispatcherOptions = {
   maxArgumentBytes: 256 * 1024 * 1024,
   maxOutputBytes: 512 * 1024 * 1024,
   graceMs: 60_000,
-  tickets: storedTickets(memoryCallStore()),
+  // With a fixed key, tickets outlive a sidecar.
+  tickets: sealedTickets({ keys: [new Uint8Array(32).fill(7)], store: memoryCallStore() }),
 };
 
 function collectGarbage(): void {

@@ -151,7 +151,7 @@ describe("toAiSdkTools()", () => {
 
   it("makes tools that ai 6 runs", async () => {
     const model = new MockLanguageModelV3({ doGenerate: [asks, answers] });
-    const tools = toAiSdkTools(toolset, { dispatcher });
+    const tools = toAiSdkTools(toolset, { dispatcher, version: 6 });
     const { text } = await generateText6({ model, tools, prompt: "?", stopWhen: stepCountIs6(3) });
     assertEquals(text, "3");
     told(model.doGenerateCalls[1]?.prompt);
@@ -164,7 +164,7 @@ describe("toAiSdkTools()", () => {
         { stream: simulate6({ chunks: answering }) },
       ],
     });
-    const tools = toAiSdkTools(toolset, { dispatcher });
+    const tools = toAiSdkTools(toolset, { dispatcher, version: 6 });
     const run = streamText6({ model, tools, prompt: "?", stopWhen: stepCountIs6(3) });
     assertEquals(await run.text, "3");
     told(model.doStreamCalls[1]?.prompt);

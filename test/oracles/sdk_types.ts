@@ -112,7 +112,7 @@ export const converse: ConverseCommandInput = {
 export const toolSet: ToolSet = exportTools(SIMPLE, "ai-sdk").tools;
 export const toolSet6: ToolSet6 = exportTools(SIMPLE, "ai-sdk").tools;
 export const runnable: ToolSet = some<{ [name: string]: RunnableAiSdkTool }>();
-export const runnable6: ToolSet6 = some<{ [name: string]: RunnableAiSdkTool }>();
+export const runnable6: ToolSet6 = some<{ [name: string]: RunnableAiSdkTool<6> }>();
 export const mcpList: ListToolsResult = {
   resultType: "complete",
   ttlMs: 0,

@@ -34,6 +34,7 @@ declare const crypto: {
   getRandomValues(into: Uint8Array): Uint8Array;
   readonly subtle: { digest(algorithm: "SHA-256", data: Uint8Array): Promise<ArrayBuffer> };
 };
+declare function atob(data: string): string;
 declare function btoa(binary: string): string;
 declare class TextEncoder {
   encode(text?: string): Uint8Array;

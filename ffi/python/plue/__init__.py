@@ -1,6 +1,18 @@
 """Lists and calls the tools of a plue registry, and offers tools of Python's own, by libplue."""
 
-from ._calls import AbortSignal, call, call_async, dispatch, tools
+from ._calls import (
+    AbortSignal,
+    answer_task,
+    call,
+    call_async,
+    cancel_task,
+    dispatch,
+    poll_task,
+    resume,
+    resume_async,
+    start_task,
+    tools,
+)
 from ._errors import (
     AbortedError,
     ApprovalRequiredError,
@@ -31,7 +43,7 @@ from ._errors import (
 )
 from ._lifecycle import Mode, init, on_list_changed, on_log, shutdown, start, version
 from ._native import load
-from ._tools import Invocation, ToolDefinition, register, unregister
+from ._tools import Invocation, ToolDefinition, on_question, register, unregister
 
 __all__ = [
     "AbortSignal",
@@ -64,16 +76,23 @@ __all__ = [
     "UnknownTaskError",
     "UnknownToolError",
     "WouldDeadlockError",
+    "answer_task",
     "call",
     "call_async",
+    "cancel_task",
     "dispatch",
     "init",
     "load",
     "on_list_changed",
     "on_log",
+    "on_question",
+    "poll_task",
     "register",
+    "resume",
+    "resume_async",
     "shutdown",
     "start",
+    "start_task",
     "tools",
     "unregister",
     "version",

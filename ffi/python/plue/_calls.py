@@ -7,12 +7,22 @@ import ctypes
 import json
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 from weakref import WeakSet
 
 from ._errors import ToolError
-from ._native import DONE, METADATA, Context, Handles, last_error, library, text, to_json
+from ._native import (
+    DONE,
+    METADATA,
+    Context,
+    Handles,
+    last_error,
+    library,
+    milliseconds,
+    text,
+    to_json,
+)
 
 EventCallback = Callable[[Any], object]
 
@@ -99,7 +109,7 @@ class _AsyncCall:
                     self.future.set_result((status, answer))
                 elif self._on_event is not None:
                     self._on_event(json.loads(answer))
-            except Exception as error:
+            except BaseException as error:
                 self._signal.abort("the callback for its events raised an exception")
                 self.future.set_exception(error)
 
@@ -190,21 +200,99 @@ def call(
         the rest of the events are not told, and its exception is raised when the tool has ended
     :raises ToolError: the call failed; there is a class for each code
     """
+    return _wait("plue_tool_call", tool, params, session_id, message_id, signal, on_event)
+
+
+def resume(
+    ticket: str,
+    answers: Mapping[str, Any],
+    *,
+    session_id: str | None = None,
+    message_id: str | None = None,
+    signal: AbortSignal | None = None,
+    on_event: EventCallback | None = None,
+) -> Any:
+    """Continues a call that raised InputRequiredError, and returns its result as call() does.
+
+    :param ticket: the ``ticket`` of that error
+    :param answers: an answer by the ``key`` of each of its ``questions``, such as
+        ``{"sure": {"action": "accept"}}``
+    :raises ToolError: the call failed, or the ticket is not good any more
+    """
+    return _wait("plue_tool_resume", ticket, answers, session_id, message_id, signal, on_event)
+
+
+def start_task(
+    tool: str,
+    params: Any = None,
+    *,
+    session_id: str | None = None,
+    message_id: str | None = None,
+) -> dict[str, Any]:
+    """Starts a task: a call with a life of its own. Returns how it is: ``id``, ``status``
+    (``working``, ``input_required``, ``completed``, ``failed`` or ``cancelled``) and more; at its end
+    ``result``. The tools' module has to export ``tasks``.
+    """
+    state: dict[str, Any] = _wait("plue_tool_start", tool, params, session_id, message_id)
+    return state
+
+
+def poll_task(task_id: str) -> dict[str, Any]:
+    """How a task is.
+
+    :raises UnknownTaskError: these tools know no such task
+    """
+    return _of_task("plue_tool_poll", task_id)
+
+
+def cancel_task(task_id: str) -> dict[str, Any]:
+    """Cancels a task, unless it has ended. Returns how it is then."""
+    return _of_task("plue_tool_cancel", task_id)
+
+
+def answer_task(task_id: str, answers: Mapping[str, Any]) -> dict[str, Any]:
+    """Answers the questions of a task, as resume() does it. Returns how it is then."""
+    state: dict[str, Any] = _wait("plue_tool_answer", task_id, answers)
+    return state
+
+
+def _of_task(function: str, task_id: str) -> dict[str, Any]:
+    pointer = ctypes.c_void_p()
+    status = getattr(library(), function)(text(task_id, "the task's id"), ctypes.byref(pointer))
+    state: dict[str, Any] = _answer(status, _take(pointer))
+    return state
+
+
+def _take(pointer: ctypes.c_void_p) -> bytes:
+    answer = ctypes.string_at(pointer.value or 0)
+    library().plue_free_json(pointer)
+    return answer
+
+
+def _wait(
+    function: str,
+    name: str,
+    value: Any,
+    session_id: str | None = None,
+    message_id: str | None = None,
+    signal: AbortSignal | None = None,
+    on_event: EventCallback | None = None,
+) -> Any:
+    """Calls a function of plue.h that waits for an answer."""
     call = None if on_event is None else _BlockingCall(on_event)
-    name, arguments = text(tool, "the tool's name"), _params(params)
+    first, second = text(name, "the name"), _params(value)
     number = 0 if call is None else _open.keep(call)
     pointer = ctypes.c_void_p()
     _waiting.depth = getattr(_waiting, "depth", 0) + 1
     try:
         context = _context(session_id, message_id, signal, number, call is not None)
-        status = library().plue_tool_call(
-            name, arguments, ctypes.byref(context), ctypes.byref(pointer)
+        status = getattr(library(), function)(
+            first, second, ctypes.byref(context), ctypes.byref(pointer)
         )
     finally:
         _waiting.depth -= 1
         _open.take(number)
-    answer = ctypes.string_at(pointer.value or 0)
-    library().plue_free_json(pointer)
+    answer = _take(pointer)
     if call is not None and call.error is not None:
         raise call.error
     return _answer(status, answer)
@@ -224,14 +312,40 @@ async def call_async(
         raises, the call is aborted, and its exception is raised
     :raises ToolError: the call failed; there is a class for each code
     """
+    return await _submit("plue_tool_submit", tool, params, session_id, message_id, on_event)
+
+
+async def resume_async(
+    ticket: str,
+    answers: Mapping[str, Any],
+    *,
+    session_id: str | None = None,
+    message_id: str | None = None,
+    on_event: EventCallback | None = None,
+) -> Any:
+    """resume(), as call_async() does it."""
+    function = "plue_tool_submit_resume"
+    return await _submit(function, ticket, answers, session_id, message_id, on_event)
+
+
+async def _submit(
+    function: str,
+    name: str,
+    value: Any,
+    session_id: str | None,
+    message_id: str | None,
+    on_event: EventCallback | None,
+) -> Any:
+    """Calls a function of plue.h that returns before the answer is there."""
     watch(asyncio.get_running_loop())
     signal = AbortSignal()
     call = _AsyncCall(on_event, signal)
-    name, arguments = text(tool, "the tool's name"), _params(params)
+    first, second = text(name, "the name"), _params(value)
     context = _context(session_id, message_id, signal, 0, on_event is not None)
     number = _open.keep(call)
     context.user_data = number
-    if library().plue_tool_submit(name, arguments, ctypes.byref(context), _on_done, number) != 0:
+    submit = getattr(library(), function)
+    if submit(first, second, ctypes.byref(context), _on_done, number) != 0:
         _open.take(number)
         raise last_error()
     try:
@@ -260,7 +374,9 @@ def dispatch(timeout: float | None = None) -> int:
     :param timeout: how long to wait where nothing has happened, in seconds; ``None`` is for ever
     :returns: how many callbacks were called
     """
-    count: int = library().plue_events_dispatch(-1 if timeout is None else round(timeout * 1000))
+    longest = 0x7FFFFFFF
+    timeout_ms = -1 if timeout is None else milliseconds(timeout, "timeout", 0, longest)
+    count: int = library().plue_events_dispatch(timeout_ms)
     if count < 0:
         raise last_error()
     return count

@@ -121,7 +121,17 @@ class ThrewError(ToolError):
 
 
 class InputRequiredError(ToolError):
+    """The tool asks: resume() continues the call by the ticket, with answers to the questions."""
+
     code = Code.INPUT_REQUIRED
+
+    @property
+    def ticket(self) -> str:
+        return str(self.details.get("ticket", ""))
+
+    @property
+    def questions(self) -> list[dict[str, Any]]:
+        return list(self.details.get("questions", []))
 
 
 class InputUnavailableError(ToolError):

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import os
 from collections.abc import Callable, Mapping, Sequence
 from enum import IntEnum
 from typing import Any
 
-from ._native import LIST_CHANGED, LOG, Options, last_error, library, text, to_json
+from ._native import (
+    LIST_CHANGED,
+    LOG,
+    Options,
+    last_error,
+    library,
+    milliseconds,
+    text,
+    to_json,
+)
+
+UINT32_MAX = 0xFFFFFFFF
 
 
 class Mode(IntEnum):
@@ -46,24 +58,23 @@ def init(
         tools_module=_path(tools, "tools"),
         config_json=None if config is None else to_json(config),
         sidecar_cwd=_path(sidecar_cwd, "sidecar_cwd"),
-        start_timeout_ms=_milliseconds(start_timeout),
-        abort_grace_ms=_milliseconds(abort_grace),
-        call_timeout_ms=0 if call_timeout is None else _milliseconds(call_timeout),
+        # To libplue, 0 is the default.
+        start_timeout_ms=milliseconds(start_timeout, "start_timeout", 1, UINT32_MAX),
+        abort_grace_ms=milliseconds(abort_grace, "abort_grace", 1, UINT32_MAX),
+        call_timeout_ms=0
+        if call_timeout is None
+        else milliseconds(call_timeout, "call_timeout", 1, UINT32_MAX),
     )
     if sidecar is not None:
         words = [_path(word, "sidecar") for word in sidecar]
         options.sidecar_argv = (ctypes.c_char_p * (len(words) + 1))(*words, None)
     if library().plue_init_with_options(ctypes.byref(options)) != 0:
         raise last_error()
+    atexit.register(library().plue_shutdown)  # as many as there were init()
 
 
 def _path(path: str | os.PathLike[str] | None, what: str) -> bytes | None:
     return None if path is None else text(os.fspath(path), what)
-
-
-def _milliseconds(seconds: float) -> int:
-    # To libplue, 0 is the default.
-    return max(1, round(seconds * 1000))
 
 
 def start() -> None:
@@ -77,7 +88,8 @@ def start() -> None:
 
 def shutdown() -> None:
     """Fails every running call with ShutdownError, and ends the tools. A later call starts them
-    again, with new options. The end of Python does it, too."""
+    again, with new options. Where init() has succeeded several times, the last shutdown() does so.
+    The end of Python does it, too."""
     library().plue_shutdown()
 
 

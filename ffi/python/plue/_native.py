@@ -54,6 +54,12 @@ _FUNCTIONS: Mapping[str, tuple[Any, ...]] = {
     "plue_tool_list": (c_void_p,),
     "plue_tool_call": (c_int, c_char_p, c_char_p, c_void_p, c_void_p),
     "plue_tool_submit": (c_int, c_char_p, c_char_p, c_void_p, DONE, c_void_p),
+    "plue_tool_resume": (c_int, c_char_p, c_char_p, c_void_p, c_void_p),
+    "plue_tool_submit_resume": (c_int, c_char_p, c_char_p, c_void_p, DONE, c_void_p),
+    "plue_tool_start": (c_int, c_char_p, c_char_p, c_void_p, c_void_p),
+    "plue_tool_poll": (c_int, c_char_p, c_void_p),
+    "plue_tool_cancel": (c_int, c_char_p, c_void_p),
+    "plue_tool_answer": (c_int, c_char_p, c_char_p, c_void_p, c_void_p),
     "plue_free_json": (None, c_void_p),
     "plue_abort_signal_new": (c_void_p,),
     "plue_abort_signal_retain": (c_void_p, c_void_p),
@@ -73,6 +79,7 @@ _FUNCTIONS: Mapping[str, tuple[Any, ...]] = {
     "plue_invocation_message_id": (c_char_p, c_void_p),
     "plue_invocation_signal": (c_void_p, c_void_p),
     "plue_invocation_on_abort": (None, c_void_p, ON_ABORT, c_void_p),
+    "plue_set_question": (c_int, EXECUTE, DESTROY, c_void_p),
     "plue_set_list_changed": (None, LIST_CHANGED, c_void_p),
     "plue_set_log": (None, LOG, c_void_p),
     "plue_init_with_options": (c_int, c_void_p),
@@ -155,6 +162,15 @@ def text(value: str | None, what: str) -> bytes | None:
         return value.encode()
     except UnicodeEncodeError as error:
         raise InvalidArgumentError(f"Cannot pass {what}: it has a lone surrogate") from error
+
+
+def milliseconds(seconds: float, what: str, least: int, most: int) -> int:
+    """A time as C takes it: what does not fit would be another time."""
+    if not least <= seconds * 1000 <= most:
+        raise InvalidArgumentError(
+            f"Cannot take {what}: it must be {least / 1000} to {most / 1000} seconds, not {seconds}"
+        )
+    return round(seconds * 1000)
 
 
 def to_json(value: Any) -> bytes:

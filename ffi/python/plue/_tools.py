@@ -220,3 +220,15 @@ def unregister(tool_id: str) -> None:
     """
     if library().plue_unregister_tool(text(tool_id, "the tool's id")) != 0:
         raise last_error()
+
+
+def on_question(function: Function | None) -> None:
+    """Has a function answer the questions of tools. It gets a question (``key``, ``kind``, ``message``
+    and others) and an Invocation, runs where a tool of this program would, and may be ``async``. It
+    returns an answer: ``{"action": "accept", "content": ...}``, ``{"action": "decline"}`` or
+    ``{"action": "cancel"}``. When it raises, or with ``None``, the call raises InputRequiredError.
+    """
+    number = 0 if function is None else _tools.keep(_Tool(function))
+    # When this fails, libplue calls _destroy().
+    if library().plue_set_question(_execute if number else EXECUTE(), _destroy, number) != 0:
+        raise last_error()

@@ -142,6 +142,17 @@ class CallingAsync(unittest.IsolatedAsyncioTestCase):
         with self.assertRaisesRegex(KeyError, "mine"):
             await plue.call_async("hold", on_event=refuse)
 
+    def test_raises_the_exit_that_the_callback_asked_for(self):
+        # The loop lets it through, so that this takes a loop of its own.
+        def leave(event):
+            raise SystemExit(3)
+
+        async def hold():
+            await plue.call_async("hold", on_event=leave)
+
+        with self.assertRaises(SystemExit):
+            asyncio.new_event_loop().run_until_complete(hold())
+
     async def test_aborts_the_call_of_a_cancelled_task(self):
         began, aborted = asyncio.Event(), asyncio.Event()
 
@@ -330,6 +341,73 @@ class OfferingAsync(unittest.IsolatedAsyncioTestCase):
             await plue.call_async("host:refuse")
 
 
+ACCEPTED = {"sure": {"action": "accept"}}
+
+
+class Asking(unittest.TestCase):
+    def setUp(self):
+        self.addCleanup(plue.on_question, None)
+
+    def test_answers_at_once(self):
+        asked = []
+
+        def answer(question, invocation):
+            asked.append((question["key"], question["tool"], threading.get_ident()))
+            return {"action": "decline"}
+
+        plue.on_question(answer)
+        self.assertEqual(plue.call("confirm"), "decline")
+        self.assertEqual(asked, [("sure", "confirm", threading.get_ident())])
+        kept = weakref.ref(answer)
+        del answer
+        plue.on_question(None)
+        gc.collect()
+        self.assertIsNone(kept())
+
+    def test_leaves_what_raises_to_a_ticket(self):
+        def refuse(question, invocation):
+            raise plue.UnavailableError("Nobody is there")
+
+        plue.on_question(refuse)
+        with self.assertRaises(plue.InputRequiredError) as caught:
+            plue.call("confirm")
+        self.assertEqual(caught.exception.questions[0]["message"], "Really?")
+        self.assertEqual(plue.resume(caught.exception.ticket, ACCEPTED), "accept")
+        with self.assertRaises(plue.TicketRefusedError):
+            plue.resume(caught.exception.ticket, ACCEPTED)
+
+    def test_keeps_tasks(self):
+        def await_task(task):
+            while (state := plue.poll_task(task["id"]))["status"] == "working":
+                pass
+            return state
+
+        ended = await_task(plue.start_task("echo", {"a": 1}))
+        self.assertEqual(ended["result"]["content"], {"a": 1})
+        task = plue.start_task("confirm")
+        self.assertEqual(await_task(task)["status"], "input_required")
+        plue.answer_task(task["id"], ACCEPTED)
+        self.assertEqual(await_task(task)["result"]["content"], "accept")
+        task = plue.start_task("sleep", {"ms": 3_600_000})
+        self.assertEqual(plue.cancel_task(task["id"])["status"], "cancelled")
+        with self.assertRaises(plue.UnknownTaskError):
+            plue.poll_task("none")
+
+
+class AskingAsync(unittest.IsolatedAsyncioTestCase):
+    async def test_answers_and_resumes_in_the_loop(self):
+        async def answer(question, invocation):
+            await asyncio.sleep(0)
+            return {"action": "decline"}
+
+        plue.on_question(answer)
+        self.assertEqual(await plue.call_async("confirm"), "decline")
+        plue.on_question(None)
+        with self.assertRaises(plue.InputRequiredError) as caught:
+            await plue.call_async("confirm")
+        self.assertEqual(await plue.resume_async(caught.exception.ticket, ACCEPTED), "accept")
+
+
 class Living(unittest.TestCase):
     def setUp(self):
         self.addCleanup(plue.shutdown)
@@ -341,10 +419,28 @@ class Living(unittest.TestCase):
         with self.assertRaises(plue.InvalidArgumentError):
             plue.init(config={})
 
+    def test_ends_the_tools_of_several_users_with_the_last(self):
+        plue.init()
+        before = plue.call("pid")
+        plue.init()
+        plue.shutdown()
+        self.assertEqual(plue.call("pid"), before)
+        plue.shutdown()
+        self.assertNotEqual(plue.call("pid"), before)
+
     def test_limits_how_long_a_call_takes(self):
         plue.init(call_timeout=0.05)
         with self.assertRaises(plue.ToolTimeoutError):
             plue.call("hold")
+
+    def test_refuses_times_that_c_would_take_for_others(self):
+        for option in ["start_timeout", "abort_grace", "call_timeout"]:
+            for seconds in [0, -1, 5e6, float("inf"), float("nan")]:
+                with self.assertRaisesRegex(plue.InvalidArgumentError, option):
+                    plue.init(**{option: seconds})
+        for seconds in [-1, 3e6, float("nan")]:
+            with self.assertRaisesRegex(plue.InvalidArgumentError, "timeout"):
+                plue.dispatch(seconds)
 
     def test_says_which_option_is_wrong(self):
         plue.init(config={"colour": 1})

@@ -118,7 +118,8 @@ const CHAT: ClientFormat = {
         }
       },
       end(calls) {
-        if (top === undefined) return undefined;
+        // The last chunk of an answer has the reason why it ended.
+        if (top === undefined || finish_reason === null) return undefined;
         const tool_calls = calls.map(({ raw, callId }) => ({ ...Object(raw), id: callId }));
         const said = tool_calls.length === 0 ? message : { ...message, tool_calls };
         return {

@@ -7,8 +7,11 @@
 
 import {
   type AiSdkTool,
+  type AiSdkToolResult,
+  type AnsweredCall,
   type CallDispatcher,
   dispatchResponse,
+  encodeResult,
   type Exportable,
   type ExportOptions,
   Exposure,
@@ -17,8 +20,9 @@ import {
   type MessageOf,
   targetOf,
   type ToolsOf,
+  type WireValue,
 } from "../../formats/mod.ts";
-import { isFunction, refuse, refuseOthers, setOwn } from "../../tool/mod.ts";
+import { isFunction, refuse, refuseOthers, setOwn, ToolResult } from "../../tool/mod.ts";
 
 /** Options of tools that a framework runs. */
 export interface FrameworkOptions<Context = unknown> {
@@ -39,7 +43,10 @@ type FrameworkTarget = "ai-sdk" | "langchain" | "openai.chat.strict";
 /** The tools of an export, and the function that answers a call of one. */
 interface Runnable<Target extends FrameworkTarget> {
   readonly tools: ToolsOf<Target>;
-  answer(call: unknown, signal: AbortSignal | undefined): Promise<MessageOf<Target>>;
+  answer(call: unknown, signal: AbortSignal | undefined): Promise<{
+    readonly message: MessageOf<Target>;
+    readonly result: ToolResult;
+  }>;
 }
 
 function runnable<Target extends FrameworkTarget, Context>(
@@ -62,18 +69,56 @@ function runnable<Target extends FrameworkTarget, Context>(
     async answer(call, signal) {
       const more = { ...context, ...(signal === undefined ? {} : { signal }) } as Context;
       const turn = await dispatchResponse(target, call, { dispatcher, names, context: more });
-      // One call has one message.
-      return turn.messages[0] as MessageOf<Target>;
+      // One call has one message and one result.
+      return {
+        message: turn.messages[0] as MessageOf<Target>,
+        result: turn.results[0] as ToolResult,
+      };
     },
   };
 }
 
-/** A tool that the AI SDK runs. */
-export interface RunnableAiSdkTool extends AiSdkTool {
+/** What an AI SDK of a version takes as the output of a tool. */
+type AiSdkOutput<Version extends 6 | 7> = Version extends 6
+  ? Exclude<AiSdkToolResult["output"], { type: "content" | "json" }> | {
+    type: "content";
+    value: AiSdk6ContentPart[];
+  } | { type: "json"; value: WireValue }
+  : AiSdkToolResult["output"];
+
+/** A part of a result, as AI SDK 6 has it. */
+export type AiSdk6ContentPart =
+  | { type: "text"; text: string }
+  | { type: "image-data"; data: string; mediaType: string }
+  | { type: "file-data"; data: string; mediaType: string; filename?: string };
+
+/**
+ * A tool that the AI SDK runs.
+ *
+ * @typeParam Version The version of the SDK.
+ */
+export interface RunnableAiSdkTool<Version extends 6 | 7 = 7> extends AiSdkTool {
+  /** A result of blocks is itself, with `blocks: true`: the application gets its metadata. */
   execute(
     input: unknown,
     options: { readonly toolCallId: string; readonly abortSignal?: AbortSignal | undefined },
   ): Promise<unknown>;
+  /** What the model gets of an output, which may have been JSON meanwhile. */
+  toModelOutput(options: {
+    readonly toolCallId: string;
+    readonly output: unknown;
+  }): AiSdkOutput<Version>;
+}
+
+/** Options of tools for the AI SDK. */
+export interface AiSdkOptions<Context = unknown, Version extends 6 | 7 = 7>
+  extends FrameworkOptions<Context> {
+  /**
+   * The version of `ai`, which decides the form of images and files in results.
+   *
+   * @default {7}
+   */
+  readonly version?: Version;
 }
 
 /**
@@ -98,22 +143,60 @@ export interface RunnableAiSdkTool extends AiSdkTool {
  * @returns The tools by the names that the model sees.
  * @throws {TypeError} If an option is wrong, or a tool cannot be exported.
  */
-export function toAiSdkTools<Context>(
+export function toAiSdkTools<Context, Version extends 6 | 7 = 7>(
   source: Exportable,
-  options: FrameworkOptions<Context>,
-): { [name: string]: RunnableAiSdkTool } {
-  const { tools, answer } = runnable("ai-sdk", source, options);
-  const set: { [name: string]: RunnableAiSdkTool } = {};
+  options: AiSdkOptions<Context, Version>,
+): { [name: string]: RunnableAiSdkTool<Version> } {
+  const { tools, answer } = runnable("ai-sdk", source, options, [...FIELDS, "version"]);
+  const version: unknown = options.version ?? 7;
+  if (version !== 6 && version !== 7) {
+    refuse("make tools for Vercel AI SDK 7", "the option version must be 6 or 7");
+  }
+  const set: { [name: string]: RunnableAiSdkTool<Version> } = {};
   for (const [toolName, tool] of Object.entries(tools)) {
     const execute: RunnableAiSdkTool["execute"] = async (input, { toolCallId, abortSignal }) => {
       const call = { type: "tool-call", toolCallId, toolName, input };
-      const { content: [part] } = await answer(call, abortSignal);
+      const { message: { content: [part] }, result } = await answer(call, abortSignal);
       if (part?.output.type === "error-text") throw new Error(part.output.value);
-      return part?.output.value;
+      return result.ok && result.blocks === true
+        ? { ...Object(result.content), blocks: true }
+        : part?.output.value;
     };
-    setOwn(set, toolName, { ...tool, execute });
+    const toModelOutput: RunnableAiSdkTool["toModelOutput"] = ({ toolCallId, output }) => {
+      const { blocks } = Object(output);
+      const result: ToolResult = {
+        ...ToolResult.ok(output),
+        ...(blocks === true ? { blocks } : {}),
+      };
+      return encodeResult("ai-sdk", { callId: toolCallId, wireName: toolName }, result).output;
+    };
+    const runs = {
+      ...tool,
+      execute,
+      toModelOutput: version === 7
+        ? toModelOutput
+        : (given: { toolCallId: string; output: unknown }) => olderOutput(toModelOutput(given)),
+    };
+    // The form of the output follows from the version.
+    setOwn(set, toolName, runs as unknown as RunnableAiSdkTool<Version>);
   }
   return set;
+}
+
+/** An output in the form of AI SDK 6. */
+function olderOutput(output: AiSdkOutput<7>): AiSdkOutput<6> {
+  // The types of this version are mutable, but the SDK does not write to a value.
+  if (output.type !== "content") return output as AiSdkOutput<6>;
+  return {
+    type: "content",
+    value: output.value.map((part): AiSdk6ContentPart => {
+      if (part.type === "text") return part;
+      const { mediaType, data: { data }, filename } = part;
+      if (mediaType.startsWith("image/")) return { type: "image-data", data, mediaType };
+      const named = filename === undefined ? {} : { filename };
+      return { type: "file-data", data, mediaType, ...named };
+    }),
+  };
 }
 
 /** What `langchain` and `@langchain/core` export under these names. */
@@ -167,13 +250,20 @@ export function toLangChainTools<Kit extends LangChainKit, Context>(
     tool(async (args, { signal, toolCall }) => {
       const id = toolCall?.id;
       const call = { type: "tool_call", name: fields.name, args, id };
-      const message = await answer(call, signal);
+      const { message } = await answer(call, signal);
       if (id !== undefined) return new ToolMessage(message);
-      if (message.status === "error") throw new Error(message.content);
+      // A failure is a text.
+      if (message.status === "error") throw new Error(String(message.content));
       return message.content;
     }, fields)
   );
 }
+
+/** A part of a result, as the OpenAI Agents SDK has it. */
+export type AgentsOutput =
+  | { type: "text"; text: string }
+  | { type: "image"; image: string }
+  | { type: "file"; file: { data: string; mediaType: string; filename: string } };
 
 /** A tool that the OpenAI Agents SDK runs, as its `tool()` makes one. */
 export interface AgentsTool {
@@ -194,7 +284,7 @@ export interface AgentsTool {
       readonly toolCall?: { readonly callId: string };
       readonly signal?: AbortSignal;
     },
-  ): Promise<string>;
+  ): Promise<string | AgentsOutput[]>;
   needsApproval(): Promise<boolean>;
   isEnabled(): Promise<boolean>;
 }
@@ -202,6 +292,7 @@ export interface AgentsTool {
 /**
  * The tools for an agent of the OpenAI Agents SDK (`@openai/agents`). They are strict where their
  * schemas allow it. A call that fails is answered with its message, which begins with its code.
+ * Images and documents in results are parts, which the SDK sends to the Responses API.
  *
  * @example Usage
  * ```ts
@@ -238,9 +329,27 @@ export function toOpenAiAgentsTools<Context>(
     async invoke(_runContext, input, details) {
       const id = details?.toolCall?.callId ?? "call_1";
       const call = { id, type: "function", function: { name, arguments: input } };
-      return (await answer(call, details?.signal)).content;
+      const { message, result } = await answer(call, details?.signal);
+      return result.ok && result.blocks === true
+        ? outputOf({ callId: id, wireName: name }, result)
+        : message.content;
     },
     needsApproval: () => Promise.resolve(false),
     isEnabled: () => Promise.resolve(true),
   }));
+}
+
+/** A result of blocks in the form of the SDK, which sends it to the Responses API. */
+function outputOf(call: AnsweredCall, result: ToolResult): string | AgentsOutput[] {
+  const written = encodeResult("openai.responses", call, result);
+  if (written.type === "tool_search_output") return "";
+  const { output } = written;
+  if (typeof output === "string") return output;
+  return output.map((part): AgentsOutput => {
+    if (part.type === "input_text") return { type: "text", text: part.text };
+    if (part.type === "input_image") return { type: "image", image: part.image_url };
+    const [head = "", data = ""] = part.file_data.split(",");
+    const mediaType = head.slice("data:".length, -";base64".length);
+    return { type: "file", file: { data, mediaType, filename: part.filename } };
+  });
 }

@@ -5,7 +5,10 @@
  */
 
 export {
+  type AgentsOutput,
   type AgentsTool,
+  type AiSdk6ContentPart,
+  type AiSdkOptions,
   type FrameworkOptions,
   type LangChainKit,
   type RunnableAiSdkTool,

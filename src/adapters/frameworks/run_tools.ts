@@ -17,6 +17,7 @@ import {
   type ExportOptions,
   Exposure,
   resolveTarget,
+  type ResultLoss,
   resumeTurn,
   type StreamTarget,
   type TargetName,
@@ -101,6 +102,8 @@ export interface ToolRun<Message = unknown, Response = unknown> {
   readonly response?: Response;
   /** The turn with the calls that wait. */
   readonly suspended?: SuspendedTurn;
+  /** The images and files in results that the target does not take, if there were any. */
+  readonly losses?: readonly ResultLoss[];
 }
 
 /** What happens in a loop. */
@@ -235,6 +238,7 @@ async function* loop<Context>(
   const messages: unknown[] = conversationOf(given, format);
   let carried: Json = {};
   let response: unknown;
+  const losses: ResultLoss[] = [];
 
   /** The end of the loop. */
   function ended(stop: ToolRun["stop"], waiting?: SuspendedTurn): ToolRunEvent {
@@ -243,6 +247,7 @@ async function* loop<Context>(
       messages,
       ...(response === undefined ? {} : { response }),
       ...(waiting === undefined ? {} : { suspended: waiting }),
+      ...(losses.length === 0 ? {} : { losses }),
     };
     return { type: "run", run };
   }
@@ -254,7 +259,8 @@ async function* loop<Context>(
       // There are as many results as calls.
       yield { type: "result", call, result: results[index] as ToolResult };
     }
-    for (const message of encodeResults(target, calls, results, names)) {
+    const lose = (loss: ResultLoss): unknown => losses.push(loss);
+    for (const message of encodeResults(target, calls, results, names, lose)) {
       messages.push(message);
       yield { type: "message", message };
     }

@@ -37,7 +37,7 @@ export const continueCall: RouteAnswer = async (request, c) => {
   // Which tool it calls is in the ticket.
   const recorded = request.beginCall({ toolId: "", callId });
   const context: DispatchContext = { principal, signal: () => running.signal };
-  const call = { ticket, answers };
+  const call = { ticket, answers, callId };
   return await answerCall(
     { request, dispatcher, call, callId, name: "", isLed: true, context, running, recorded },
     wantsStream(raw.headers),

@@ -6,7 +6,7 @@
  */
 
 import type { Context } from "hono";
-import type { decodeCalls, dispatchCalls, exportTools } from "../../formats/mod.ts";
+import type { decodeCalls, dispatchCalls, exportTools, resumeTurn } from "../../formats/mod.ts";
 import type { Toolset } from "../../select/mod.ts";
 import {
   bridgeOnce,
@@ -26,6 +26,7 @@ export interface FormatFunctions {
   readonly exportTools: typeof exportTools;
   readonly decodeCalls: typeof decodeCalls;
   readonly dispatchCalls: typeof dispatchCalls;
+  readonly resumeTurn: typeof resumeTurn;
 }
 
 /** The tools as a request wants them: all that the caller sees, or through the bridge to them. */

@@ -4,10 +4,25 @@
  * @module
  */
 
-import type { DecodedCall, Exportable, ExportResult, TargetName } from "../../formats/mod.ts";
+import type {
+  DecodedCall,
+  Exportable,
+  ExportResult,
+  TargetName,
+  TurnAnswers,
+  TurnOptions,
+} from "../../formats/mod.ts";
+import type { DispatchContext } from "../../execute/mod.ts";
 import type { fitBudget, FitBudgetOptions, FittedTools } from "../../finding/mod.ts";
 import type { Toolset } from "../../select/mod.ts";
-import { checkFunction, type Tool, type ToolResult } from "../../tool/mod.ts";
+import {
+  checkFunction,
+  isFailureCode,
+  isObject,
+  isSuspended,
+  type Tool,
+  type ToolResult,
+} from "../../tool/mod.ts";
 import {
   checkObject,
   checkOptions,
@@ -116,7 +131,8 @@ const EXPORT_OF_TOOL = 1_024;
 
 /**
  * Runs the calls in a provider's response, and answers with the messages to send back. The query
- * is that of the listing that the model was given: names are those of that export.
+ * is that of the listing that the model was given: names are those of that export. A turn whose calls
+ * wait is sent again, with answers, for the messages that were missing.
  */
 function dispatchTurn(formats: FormatFunctions, show: ShowTools): RouteAnswer {
   const turns = new ListCache<Shown>(MAX_EXPORTS, ({ size }) => size * EXPORT_OF_TOOL);
@@ -136,21 +152,23 @@ function dispatchTurn(formats: FormatFunctions, show: ShowTools): RouteAnswer {
       };
     });
     const shown = narrowed ?? toolset;
-    const response = await request.readJson();
+    const body = await request.readJson();
+    const turn = turnIn(body);
     const { callId = crypto.randomUUID(), ...ids } = readCallIds({}, raw.headers);
-    const calls = callsIn(formats, target, response, exported);
-    const refused = await request.charge(calls.length - 1);
+    const calls = turn?.calls ?? callsIn(formats, target, body, exported);
+    const begun = turn === undefined ? calls : answeredIn(turn);
+    const refused = await request.charge(begun.length - 1);
     if (refused !== undefined) return refused;
     const running = server.running.begin({ principal, callId }, raw);
-    const recorded = calls.map((call) => {
+    const recorded = begun.map((call) => {
       const { name, wireName, callId } = call;
       const target = name === undefined ? { toolId: wireName } : targetOf(shown, call);
       return request.beginCall({ ...target, callId, sessionId: ids.sessionId });
     });
     // The calls that the dispatcher gets. The others cannot run, and their results are known.
-    const routed = recorded.filter((_, index) => calls[index]?.problem === undefined);
+    const routed = recorded.filter((_, index) => begun[index]?.problem === undefined);
     const dispatcher = server.dispatcherOf(shown);
-    const turn = formats.dispatchCalls(target as TargetName, calls, {
+    const options: TurnOptions<DispatchContext> = {
       dispatcher: {
         dispatchAll: (list, context) =>
           // A batch that is too long is refused in part, which the dispatcher decides.
@@ -165,16 +183,22 @@ function dispatchTurn(formats: FormatFunctions, show: ShowTools): RouteAnswer {
       },
       names: exported.names,
       context: { ...ids, principal, signal: running.signal },
-    }).finally(() => running.end());
-    request.keepAlive(turn.catch(() => {}));
-    const { messages, results, suspended } = await turn;
-    results.forEach((result, index) => recorded[index]?.end(result));
+    };
+    const work =
+      (turn === undefined
+        ? formats.dispatchCalls(target as TargetName, calls, options)
+        : readable(formats.resumeTurn(target as TargetName, turn, turn.answers, options)))
+        .finally(() => running.end());
+    request.keepAlive(work.catch(() => {}));
+    const { messages, results, suspended, losses } = await work;
+    if (turn === undefined) results.forEach((result, index) => recorded[index]?.end(result));
     return withHeaders(
       json({
         target: exported.target,
         messages,
-        // Each goes on with its ticket at /calls/:id.
+        // Each goes on with its ticket at /calls/:id, or here with "calls" and "answers".
         ...(suspended.length === 0 ? {} : { suspended }),
+        ...(losses.length === 0 ? {} : { losses }),
         calls: calls.map(({ callId, name, wireName }, index) => ({
           callId,
           name: name ?? null,
@@ -185,6 +209,64 @@ function dispatchTurn(formats: FormatFunctions, show: ShowTools): RouteAnswer {
       [["x-call-id", callId]],
     );
   };
+}
+
+/** A turn that came back, with answers to the questions of its calls. */
+interface ReturnedTurn {
+  readonly calls: readonly DecodedCall[];
+  readonly results: readonly ToolResult[];
+  readonly answers: TurnAnswers;
+}
+
+/**
+ * Reads a turn as it was answered before, and answers.
+ *
+ * @returns `undefined` for a provider's response.
+ * @throws {RequestError} If a call is none.
+ */
+function turnIn(body: unknown): ReturnedTurn | undefined {
+  if (!isObject(body) || !Array.isArray(body["calls"]) || body["answers"] === undefined) {
+    return undefined;
+  }
+  const calls: DecodedCall[] = [];
+  const results: ToolResult[] = [];
+  body["calls"].forEach((call: unknown, index) => {
+    const { callId, name, wireName, result } = isObject(call) ? call : {};
+    if (typeof callId !== "string" || typeof wireName !== "string" || !isResult(result)) {
+      throw new RequestError(
+        "Cannot read the turn: its calls must be those of the answer that it had",
+        `/calls/${index}`,
+      );
+    }
+    const named = typeof name === "string" ? { name } : {};
+    calls.push({ callId, wireName, ...named, arguments: {}, raw: undefined } as DecodedCall);
+    results.push(result);
+  });
+  return { calls, results, answers: body["answers"] as TurnAnswers };
+}
+
+function isResult(value: unknown): value is ToolResult {
+  if (!isObject(value)) return false;
+  const { ok, error } = value;
+  return ok === true ||
+    ok === false && isObject(error) && isFailureCode(error["code"]) &&
+      typeof error["message"] === "string";
+}
+
+/** The calls of a turn that wait, and have answers. */
+function answeredIn({ calls, results, answers }: ReturnedTurn): readonly DecodedCall[] {
+  return calls.filter(({ callId }, index) =>
+    isSuspended(results[index] as ToolResult) && isObject(answers) && Object.hasOwn(answers, callId)
+  );
+}
+
+/** @throws {RequestError} If the answers are none, or to no question of the turn. */
+async function readable<Turn>(turn: Promise<Turn>): Promise<Turn> {
+  try {
+    return await turn;
+  } catch (error) {
+    throw error instanceof TypeError ? new RequestError(error.message, "/answers") : error;
+  }
 }
 
 function available(tools: readonly Tool[] | Toolset): readonly Tool[] {

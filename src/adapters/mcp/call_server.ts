@@ -22,7 +22,6 @@ import {
   ToolResult,
 } from "../../tool/mod.ts";
 import type { McpConnection } from "./connection.ts";
-import { mcpContent } from "./content.ts";
 
 /** One call of a server's tool. */
 export interface ServerCall {
@@ -150,16 +149,18 @@ function isAsked(result: object): result is Asked {
     "inputRequests" in result && isObject(result.inputRequests);
 }
 
-/** The structured value if there is one, else the text, else the content as it is. */
+/** The structured value if there is one, else the text; content with files as it is. */
 function valueOf(result: CallToolResult): unknown {
   const { content, structuredContent, isError, _meta } = result;
   const text = textOf(content);
   if (isError === true) {
     return ToolResult.error("threw", text ?? "Cannot call the tool: its MCP server says so");
   }
-  if (structuredContent !== undefined) return structuredContent;
-  if (text !== undefined) return text;
-  return mcpContent({ content, ...(_meta === undefined ? {} : { _meta }) });
+  if (text !== undefined) return structuredContent ?? text;
+  return ToolResult.blocks(content, {
+    ...(structuredContent === undefined ? {} : { structuredContent }),
+    ...(_meta === undefined ? {} : { metadata: _meta }),
+  });
 }
 
 /** The text of content that has only text blocks. */

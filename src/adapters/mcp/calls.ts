@@ -19,7 +19,6 @@ import { type AnsweredCall, decodeCalls, encodeResult } from "../../formats/mod.
 import { isSuspended, type Tool, ToolResult } from "../../tool/mod.ts";
 import { type ClientSignal, targetOf, type ToolRequest } from "../http/mod.ts";
 import { CallQuestions, type ClientInput } from "./asking.ts";
-import { isMcpContent } from "./content.ts";
 import type { McpToolList } from "./lists.ts";
 import { MODERN } from "./message.ts";
 import { createdTask, knowsTasks, outlastRequest, requireTasks } from "./tasks.ts";
@@ -192,16 +191,9 @@ function write(
   call: AnsweredCall,
   result: ToolResult,
 ): CallToolResult {
-  if (!result.ok || !isMcpContent(result.content)) {
-    // The format's type is read-only, the SDK's is not.
-    return encodeResult(target, call, result, names) as CallToolResult;
-  }
-  const { content, structuredContent, _meta } = result.content;
-  const written = {
-    content: [...content],
-    ...(structuredContent === undefined ? {} : { structuredContent }),
-    ...(_meta === undefined ? {} : { _meta }),
-  };
+  // The format's type is read-only, the SDK's is not.
+  const written = encodeResult(target, call, result, names) as CallToolResult;
+  if (!result.ok || result.blocks !== true) return written;
   // A tool in JavaScript may have made any content.
   const read = specTypeSchemas.CallToolResult["~standard"].validate(written);
   if (read.issues === undefined) return read.value;

@@ -98,8 +98,8 @@ export interface ImportedMcpServer extends AsyncDisposable {
  * Brings the tools of a running MCP server into a registry: calls, progress and cancellation go to
  * the server, changes of its list are followed, and a lost connection is reopened.
  *
- * A tool answers the server's `structuredContent`, else its text, else its content as
- * `mcpContent`. A server describes its own tools, and may change them at any time: give `risk` for a
+ * A tool answers the server's `structuredContent`, else its text, and content with more than texts as
+ * `ToolResult.blocks`, `_meta` as its metadata. A server describes its own tools, and may change them at any time: give `risk` for a
  * server that you do not trust, and `pins`.
  *
  * @example A program

@@ -89,8 +89,8 @@ function statusOf(error: unknown, depth = 0): number | undefined {
   return typeof status === "number" ? status : statusOf(error.cause, depth + 1);
 }
 
-/** The message of an error and of its innermost cause. */
-function messagesOf(error: unknown): string {
+/** The message of an error and of its innermost cause: fetch says why it failed in a cause only. */
+export function messagesOf(error: unknown): string {
   let cause = error;
   for (let depth = 0; depth < MAX_CAUSES && cause instanceof Error && cause.cause; depth++) {
     cause = cause.cause;

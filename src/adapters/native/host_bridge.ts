@@ -204,6 +204,11 @@ export class HostBridge {
     if (this.#list(tools)) this.#replies.hello(this.#configuration, this.#options.runtime);
   }
 
+  /** Tells the host that the tools cannot be offered any more: its calls fail with the message. */
+  giveUp(message: string): void {
+    this.#refuse(new Error(message));
+  }
+
   #refuse(error: unknown): void {
     const refusal = refusalOf(error);
     this.#tools = refusal;

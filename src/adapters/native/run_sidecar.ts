@@ -25,7 +25,8 @@ const DESCRIPTOR = 3;
  * Runs this process as a sidecar of the libplue that started it, until that one lets it go.
  *
  * A promise that a tool leaves rejected goes to the log: it ends neither the process nor other calls.
- * An exception that is not caught ends the process, as anywhere.
+ * An exception that is not caught ends the process, as anywhere, and the calls under way are told its
+ * message.
  *
  * @example Usage
  * ```ts ignore
@@ -47,12 +48,16 @@ export function runSidecar(options: SidecarOptions = {}): void {
   process.on("unhandledRejection", (reason) => {
     console.error("plue-sidecar: unhandled rejection of a promise:", reason);
   });
-  startSidecar({
+  const sidecar = startSidecar({
     runtime: runtimeName(),
     open: (events) => openSidecarSocket(DESCRIPTOR, events),
     load: (module) => loadTools(options.tools, module),
     exit: (code) => process.exit(code),
     log: (error) => console.error(error),
+  });
+  process.on("uncaughtException", (error) => {
+    // A module of tools with another opinion has a listener of its own.
+    if (process.listenerCount("uncaughtException") === 1) sidecar.crash(error);
   });
 }
 

@@ -43,8 +43,15 @@ export const EXIT = { done: 0, failed: 1, notAHost: 2 } as const;
 
 /** How long the tools may take to be disposed of, once the host is gone. */
 const DISPOSE_WITHIN_MS = 5_000;
+
+/** A sidecar that answers its host. */
+export interface Sidecar {
+  /** Ends the process because of an exception that nothing has caught, and tells the host of it. */
+  crash(error: unknown): void;
+}
+
 /** Answers the host until it lets go, or is gone; then disposes of the tools, and ends the process. */
-export function startSidecar(own: SidecarProcess): void {
+export function startSidecar(own: SidecarProcess): Sidecar {
   let tools: NativeTools | undefined;
   let isEnding = false;
 
@@ -84,4 +91,24 @@ export function startSidecar(own: SidecarProcess): void {
     },
     end: () => void end(),
   });
+  return {
+    crash(error) {
+      own.log(error);
+      bridge.giveUp(`The tool process ended: ${summaryOf(error)}`);
+    },
+  };
+}
+
+/** How much of an exception is told, in characters. */
+const MAX_SUMMARY = 300;
+
+/**
+ * An exception in a line that any caller may read: its first line, and the name of the file in which
+ * it was thrown. Sources, paths and the stack are for the log.
+ */
+function summaryOf(error: unknown): string {
+  if (!(error instanceof Error)) return "something was thrown that is no Error";
+  const [line = ""] = `${error.name}: ${error.message}`.split("\n", 1);
+  const [, place] = /([^/\\\s(]+:\d+:\d+)\)?$/m.exec(error.stack ?? "") ?? [];
+  return line.slice(0, MAX_SUMMARY) + (place === undefined ? "" : ` (${place})`);
 }

@@ -4,8 +4,9 @@
  * @module
  */
 
+import { existsSync } from "node:fs";
 import { resolve } from "node:path";
-import { pathToFileURL } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import { stripVTControlCharacters } from "node:util";
 import type { CallTasks } from "../../execute/durable/mod.ts";
 import {
@@ -82,7 +83,9 @@ export async function importToolsModule(name: string): Promise<Readonly<Record<s
   try {
     return await import(url);
   } catch (cause) {
-    throw new Error(`Cannot load the tools of "${name}": ${whyNotLoaded(cause)}`, { cause });
+    const isMissing = url.startsWith("file:") && !existsSync(fileURLToPath(url));
+    const why = isMissing ? "there is no such file" : whyNotLoaded(cause);
+    throw new Error(`Cannot load the tools of "${name}": ${why}`, { cause });
   }
 }
 
@@ -95,7 +98,7 @@ interface LoadError {
   readonly errors?: readonly unknown[];
   /** In Bun, of one. */
   readonly position?: { readonly file: string; readonly line: number; readonly column: number };
-  /** In Node it begins with the file and the line; Deno has them in the message. */
+  /** In Node it may begin with the file and the line. */
   readonly stack?: string;
 }
 
@@ -110,11 +113,31 @@ function whyNotLoaded(error: unknown): string {
   // Bun's mistakes are no instances of Error; Deno's messages are coloured.
   const { message: coloured = error } = error as { readonly message?: unknown };
   const message = stripVTControlCharacters(String(coloured));
-  if (position) return `${position.file}:${position.line}:${position.column}: ${message}`;
-  const [first = ""] = String(stack).split("\n", 1);
-  const place = /^\/.{1,4096}:\d+$/.exec(first)?.[0];
-  return place === undefined ? message : `${place}: ${message}`;
+  const place = position
+    ? `${position.file}:${position.line}:${position.column}`
+    : placeIn(stripVTControlCharacters(String(stack)));
+  if (place !== undefined) return `${message} (${place})`;
+  // Node keeps the place of a mistake in JavaScript for when it ends.
+  const isHidden = error instanceof SyntaxError && !/:\d+:\d+$/.test(message);
+  return isHidden ? `${message}; "node --check" says where` : message;
 }
+
+/** The file and the line of a mistake: the first of the stack that belongs to the tools. */
+function placeIn(stack: string): string | undefined {
+  const [first = "", ...frames] = stack.split("\n");
+  const mistake = /^(?:file:\/\/)?(\/.{1,4096}:\d+)$/.exec(first)?.[1];
+  if (mistake !== undefined) return mistake;
+  return frames
+    .map((frame) =>
+      /^ {4}at (?:.{0,300} \(|async )?(?:file:\/\/)?(\/.{1,4096}:\d+:\d+)\)?$/.exec(frame)?.[1]
+    )
+    .find((place) =>
+      place !== undefined && !/\/node_modules\//.test(place) && !place.startsWith(SELF)
+    );
+}
+
+/** This module, or the program that it is bundled into. */
+const SELF = `${decodeURIComponent(new URL(import.meta.url).pathname)}:`;
 
 /** The registry that a module exports, as "registry" or by default. */
 export function registryIn(module: Readonly<Record<string, unknown>>): ToolRegistry | undefined {

@@ -10,15 +10,7 @@ import { jetstream } from "@nats-io/jetstream";
 import { nanos, type NatsConnection, type Subscription } from "@nats-io/nats-core";
 import { createHash } from "node:crypto";
 import type { ToolDispatcher } from "../../execute/mod.ts";
-import {
-  callHook,
-  CONTENT_FORMAT,
-  isObject,
-  systemClock,
-  type Tool,
-  type ToolContext,
-  ToolResult,
-} from "../../tool/mod.ts";
+import { callHook, systemClock, type Tool, type ToolContext, ToolResult } from "../../tool/mod.ts";
 import type { Seal } from "./message.ts";
 import {
   isDurable,
@@ -293,13 +285,9 @@ export class DurableWorker {
       await write(() => claim(0));
       return message.nak(isCutOff ? 0 : AGAIN_MS);
     }
-    const format = result.ok && isObject(result.content)
-      ? (result.content as { readonly [CONTENT_FORMAT]?: unknown })[CONTENT_FORMAT]
-      : undefined;
     await this.#commit(write, {
       state: "done",
       result,
-      ...(typeof format === "string" && { format }),
     }, tool);
     // Also if another run has written its own: what counts is that there is one.
     await this.#finish(message, call);

@@ -53,8 +53,8 @@ export type Frame =
   | { readonly type: "refused"; readonly why: string }
   | { readonly type: "metadata" | "output"; readonly value: unknown }
   | { readonly type: "progress"; readonly progress: ToolProgress }
-  /** The call has ended. `format` is the mark of content that is in some format already. */
-  | { readonly type: "result"; readonly result: ToolResult; readonly format?: string };
+  /** The call has ended. */
+  | { readonly type: "result"; readonly result: ToolResult };
 
 /** From the caller of a running call to its worker. */
 export type Control = { readonly abort: string } | { readonly credit: number };

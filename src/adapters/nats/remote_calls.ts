@@ -7,10 +7,9 @@
 import type { Msg, NatsConnection, Subscription } from "@nats-io/nats-core";
 import { createInbox, nuid } from "@nats-io/nats-core";
 import {
-  CONTENT_FORMAT,
   type HookLog,
-  isObject,
   systemClock,
+  type ToolContent,
   type ToolContext,
   type ToolFailure,
   ToolResult,
@@ -263,14 +262,12 @@ function unavailable(id: string, why: string): ToolFailure {
 
 /** A worker's result, as one that a tool may return. */
 export function resultOf(
-  { result, format }: { readonly result: ToolResult; readonly format?: string },
+  { result }: { readonly result: ToolResult },
 ): ToolResult {
   if (result.ok) {
-    const { content } = result;
-    if (format !== undefined && isObject(content)) {
-      Object.defineProperty(content, CONTENT_FORMAT, { value: format });
-    }
-    return ToolResult.ok(content);
+    if (result.blocks !== true) return ToolResult.ok(result.content);
+    const { content, ...more } = result.content as ToolContent;
+    return ToolResult.blocks(content, more);
   }
   const { code, message, ...more } = result.error;
   const { questions, ticket } = result;

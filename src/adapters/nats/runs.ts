@@ -46,7 +46,7 @@ export type RunRecord =
     /** How many workers have begun it. */
     readonly attempts: number;
   }
-  | { readonly state: "done"; readonly result: ToolResult; readonly format?: string };
+  | { readonly state: "done"; readonly result: ToolResult };
 
 /** What a worker tells the caller of a durable call, as it comes. The result is in the store. */
 export type RunNews =

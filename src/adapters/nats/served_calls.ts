@@ -6,7 +6,7 @@
 
 import type { Msg, NatsConnection, Subscription } from "@nats-io/nats-core";
 import type { DispatchContext, ToolDispatcher, ToolEvent } from "../../execute/mod.ts";
-import { CONTENT_FORMAT, type HookLog, isObject, systemClock, type Tool } from "../../tool/mod.ts";
+import { type HookLog, isObject, systemClock, type Tool } from "../../tool/mod.ts";
 import {
   type CallMessage,
   type Control,
@@ -224,14 +224,10 @@ export class ServedCalls {
         return (last as Extract<ToolEvent, { readonly type: "result" }>).result;
       },
     );
-    const format = result.ok && isObject(result.content)
-      ? (result.content as { readonly [CONTENT_FORMAT]?: unknown })[CONTENT_FORMAT]
-      : undefined;
     try {
       this.#say(served, {
         type: "result",
         result,
-        ...(typeof format === "string" && { format }),
       });
     } catch (error) {
       log(error);

@@ -127,6 +127,7 @@ function operationOf(
               ok: { const: true },
               content: output === undefined ? true : output.schema,
               durationMs: { type: "number" },
+              blocks: BLOCKS,
               truncated: { const: true },
               replayed: { const: true },
             }, ["callId", "ok", "durationMs"]),
@@ -158,6 +159,10 @@ type Json = { readonly [key: string]: unknown };
 
 const TEXT: Json = { type: "string" };
 const LIST: Json = { type: "array", items: { type: "object" } };
+const BLOCKS: Json = {
+  const: true,
+  description: "The content has blocks, such as images; the schema is about structuredContent.",
+};
 const RISK: Json = { type: "string", enum: RISK_LEVELS };
 
 const listOf = (items: Json): Json => ({ type: "array", items });
@@ -291,6 +296,7 @@ const SCHEMAS: Json = {
     target: TEXT,
     messages: described("What to send back, in the target's shape."),
     suspended: described("The calls that wait for answers.", LIST),
+    losses: described("The images and files in results that the target does not take.", LIST),
     calls: listOf(object({
       callId: TEXT,
       name: described("The tool's id; null if there is none.", { type: ["string", "null"] }),

@@ -6,7 +6,7 @@
 
 import type { Toolset } from "../../select/mod.ts";
 import { flagsOf } from "../arguments.ts";
-import type { Terminal } from "../terminal.ts";
+import { counted, type Terminal } from "../terminal.ts";
 import type { ServeSettings } from "./settings.ts";
 
 /**
@@ -32,7 +32,7 @@ export function banner(
   return [
     `plue serves ${sources.join(", ")} on ${terminal.paint("bold", url)}`,
     "",
-    `${tools.length} of ${total} tools, up to risk "${maxRisk}"${role}${more}:`,
+    `${tools.length} of ${counted(total, "tool")}, up to risk "${maxRisk}"${role}${more}:`,
     ...tools.length === 0 ? [] : [
       terminal.table(
         ["TOOL", "RISK", "DESCRIPTION"],

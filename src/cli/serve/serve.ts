@@ -18,7 +18,7 @@ import type { Selection, ToolPolicy } from "../../select/mod.ts";
 import { describeThrown } from "../../tool/mod.ts";
 import { type SelectionFlags, selectionOf, type SourceFlags, toolsFrom } from "../selection.ts";
 import type { LoadedTools } from "../sources/mod.ts";
-import { CommandError, EXIT, type Terminal } from "../terminal.ts";
+import { CommandError, counted, EXIT, type Terminal } from "../terminal.ts";
 import { VERSION } from "../version.ts";
 import { banner } from "./banner.ts";
 import { clientAddress, listen } from "./listen.ts";
@@ -93,7 +93,7 @@ export async function serve(
   const url = urlOf(settings.host, server.port);
   const { count } = loaded.registry;
   if (supervised?.isReload === true) {
-    terminal.note(`Loaded again: ${toolset.available().length} of ${count} tools`);
+    terminal.note(`Loaded again: ${toolset.available().length} of ${counted(count, "tool")}`);
   } else if (terminal.isJson) {
     terminal.printJson({ url, mcp: `${url}/mcp`, tools: toolset.available().map(({ id }) => id) });
   } else terminal.print(banner(loaded.sources, url, settings, toolset, count, terminal));

@@ -20,7 +20,8 @@ import { type ImportResult, importTools } from "../../formats/mod.ts";
 import type { Selection } from "../../select/mod.ts";
 import { describeThrown, isObject, isToolName, type Tool } from "../../tool/mod.ts";
 import { type CommandIo, usageError } from "../terminal.ts";
-import { readService, type ServiceAddress } from "./service.ts";
+import type { ServiceAddress } from "./remote_call.ts";
+import { reach, readService } from "./service.ts";
 
 /** Options for {@linkcode loadTools}. */
 export interface SourceOptions {
@@ -32,7 +33,7 @@ export interface SourceOptions {
 
 /** Tools that were loaded, and what came with them. */
 export interface LoadedTools extends AsyncDisposable {
-  /** The sources, as they were named. */
+  /** The sources, as they were named, without what may be a credential in a URL. */
   readonly sources: readonly string[];
   readonly registry: ToolRegistry;
   /** What the module wants its dispatcher to be told. */
@@ -107,7 +108,9 @@ export async function loadTools(
       io.signal.throwIfAborted();
       const message = describeThrown(error, 2_000);
       throw usageError(
-        message.startsWith("Cannot ") ? message : `Cannot use "${source}": ${message}`,
+        withoutCredentials(
+          message.startsWith("Cannot ") ? message : `Cannot use "${source}": ${message}`,
+        ),
         { cause: error },
       );
     }
@@ -125,10 +128,10 @@ export async function loadTools(
   } catch (error) {
     await close().catch(() => {});
     io.signal.throwIfAborted();
-    throw usageError(`${describeThrown(error, 2_000)}${takenHint(error)}`, { cause: error });
+    throw usageError(`${describeThrown(error, 2_000)}${takenHint(error, state)}`, { cause: error });
   }
   return {
-    sources: named,
+    sources: named.map(withoutCredentials),
     registry,
     files: state.files,
     services: state.services,
@@ -144,10 +147,19 @@ export async function loadTools(
 }
 
 /** Says how two sources can have tools of one name. */
-function takenHint(error: unknown): string {
-  return /already|taken/.test(describeThrown(error))
-    ? "; give a source a namespace of its own: other=…"
+function takenHint(error: unknown, { imports, servers }: Loading): string {
+  const isTaken = /already|taken/.test(describeThrown(error));
+  return isTaken && imports.length + servers.length > 0
+    ? "; give an imported source a namespace of its own: other=…"
     : "";
+}
+
+/** A text with what may be a credential left out of its URLs: user, password, query and fragment. */
+function withoutCredentials(text: string): string {
+  return text.replaceAll(
+    /(https?:\/\/)(?:[^\s"'/?#@]*@)?([^\s"'?#]*)(?:[?#](?:[^\s"']*[^\s"':;,.])?)?/gi,
+    (_, scheme: string, rest: string) => scheme + rest,
+  );
 }
 
 /** Reads `namespace=kind:place`, of which the place alone is needed. */
@@ -160,8 +172,20 @@ function readName(source: string): SourceName {
   return { namespace, kind, place: kind === undefined ? rest : rest.slice(kind.length + 1) };
 }
 
+function isUrl(place: string): boolean {
+  return /^https?:/i.test(place);
+}
+
 async function load(name: SourceName, state: Loading): Promise<void> {
   const { place } = name;
+  if (isUrl(place)) {
+    const { username, password } = new URL(place);
+    if (username !== "" || password !== "") {
+      throw usageError(
+        `Cannot use "${place}": a user and a password go into --header "authorization: Basic …"`,
+      );
+    }
+  }
   switch (name.kind ?? await recognise(name, state)) {
     case "module":
       return await loadModule(name, state);
@@ -184,8 +208,10 @@ const DOCUMENT = /\.(?:json|ya?ml)(?:[?#].*)?$/i;
 async function recognise(name: SourceName, state: Loading): Promise<Kind | "loaded"> {
   const { place } = name;
   if (place === "-" || DOCUMENT.test(place)) return "tools";
-  if (/^https?:/i.test(place)) {
-    if (/\/mcp\/?$/.test(new URL(place).pathname)) return "mcp";
+  if (isUrl(place)) {
+    const { pathname, search } = new URL(place);
+    // The address of a service has no query.
+    if (/\/mcp\/?$/.test(pathname) || search !== "") return "mcp";
     return await addService(place, state) ? "loaded" : "mcp";
   }
   return /\s/.test(place) && !existsSync(place) ? "mcp" : "module";
@@ -237,15 +263,22 @@ function loadMcp(
   { io, options, servers }: Loading,
 ): void {
   const { headers } = options;
-  servers.push((registry) =>
-    importMcpServer(/^https?:/i.test(place) ? place : shellCommand(place), {
-      namespace,
-      registry,
-      signal: io.signal,
-      ...(headers === undefined ? {} : { http: { requestInit: { headers } } }),
-      onError: (error) => io.stderr.write(`warning: ${describeThrown(error)}\n`),
-    })
-  );
+  servers.push(async (registry) => {
+    try {
+      return await importMcpServer(isUrl(place) ? place : shellCommand(place), {
+        namespace,
+        registry,
+        signal: io.signal,
+        ...(headers === undefined ? {} : { http: { requestInit: { headers } } }),
+        onError: (error) => io.stderr.write(`warning: ${describeThrown(error)}\n`),
+      });
+    } catch (cause) {
+      // The program that was started is a shell. What follows in the line may be secret.
+      const [program = ""] = place.trim().split(/[\s=]/, 1);
+      const why = describeThrown(cause, 2_000).replace(/ "(?:sh|cmd)":/, ` "${program}":`);
+      throw new Error(why, { cause });
+    }
+  });
 }
 
 /** The program that a line names, which the user's shell takes apart. */
@@ -256,6 +289,9 @@ function shellCommand(line: string): McpServerSource {
 }
 
 async function loadService(place: string, state: Loading): Promise<void> {
+  if (/[?#]/.test(place)) {
+    throw usageError(`Cannot use "${place}": the address of a plue service has no query`);
+  }
   if (!await addService(place, state)) {
     throw usageError(`Cannot use "${place}": what answers there is no plue service`);
   }
@@ -271,9 +307,8 @@ async function addService(place: string, state: Loading): Promise<boolean> {
 }
 
 async function loadDocument({ namespace, place, kind }: SourceName, state: Loading): Promise<void> {
-  const isUrl = /^https?:/i.test(place);
   const document = parseDocument(place, await readPlace(place, state));
-  if (!isUrl && place !== "-") state.files.push(resolve(place));
+  if (!isUrl(place) && place !== "-") state.files.push(resolve(place));
   const isOpenApi = kind === "openapi" ||
     isObject(document) && (document["openapi"] ?? document["swagger"]) !== undefined;
   const { headers, baseUrl } = state.options;
@@ -281,11 +316,17 @@ async function loadDocument({ namespace, place, kind }: SourceName, state: Loadi
     ? importOpenApi(document, {
       namespace: namespace ?? "api",
       fetch: (url, request) => fetch(url, request),
-      ...(isUrl ? { documentUrl: place } : {}),
+      ...(isUrl(place) ? { documentUrl: place } : {}),
       ...(baseUrl === undefined ? {} : { baseUrl }),
       ...(headers === undefined ? {} : { authorize: () => ({ headers }) }),
     })
     : importTools("auto", document, namespace === undefined ? {} : { namespace });
+  if (imported.source === undefined && !isOpenApi) {
+    throw usageError(
+      `Cannot use "${place}": it is neither an OpenAPI document nor a list of tools in the shape of ` +
+        "one provider",
+    );
+  }
   const [rejected] = imported.rejected;
   if (imported.tools.length === 0 && rejected !== undefined) throw usageError(rejected.message);
   state.imports.push(imported);
@@ -294,8 +335,8 @@ async function loadDocument({ namespace, place, kind }: SourceName, state: Loadi
 
 async function readPlace(place: string, { io, options }: Loading): Promise<string> {
   if (place === "-") return await text(io.stdin);
-  if (!/^https?:/i.test(place)) return await readFile(place, "utf8");
-  const response = await fetch(place, { headers: options.headers ?? {}, signal: io.signal });
+  if (!isUrl(place)) return await readFile(place, "utf8");
+  const response = await reach(place, { headers: options.headers ?? {}, signal: io.signal });
   if (!response.ok) throw usageError(`Cannot read ${place}: it answered ${response.status}`);
   return await response.text();
 }

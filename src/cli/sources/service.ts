@@ -4,33 +4,23 @@
  * @module
  */
 
-import { EventSourceParserStream } from "eventsource-parser/stream";
+import { messagesOf } from "../../adapters/mcp/server_errors.ts";
 import type { ToolExplanation } from "../../select/mod.ts";
 import {
-  describeThrown,
-  isFailureCode,
   isObject,
   makeTool,
   type Tool,
   type ToolContext,
   type ToolDefinition,
-  ToolResult,
 } from "../../tool/mod.ts";
-import type { ToolEvent } from "../../execute/mod.ts";
 import { usageError } from "../terminal.ts";
-
-/** Where a service is, and the headers that it wants. */
-export interface ServiceAddress {
-  /** Without a `/` at its end. */
-  readonly url: string;
-  readonly headers: Readonly<Record<string, string>>;
-}
+import { callRemotely, type ServiceAddress } from "./remote_call.ts";
 
 /** How many tools a page of a listing has. */
 const PAGE = 1_000;
 
-/** What a listing says of a tool that is not a field of its definition. */
-const NOT_DEFINED = ["id", "executable", "requiresApproval"];
+/** What a listing says of a tool that is not a field of its definition, or is done by the service. */
+const NOT_DEFINED = ["id", "executable", "requiresApproval", "requiresTransaction"];
 
 /**
  * Lists the tools of a service.
@@ -45,7 +35,7 @@ export async function readService(
   const tools: Tool[] = [];
   for (let cursor: string | undefined = "";;) {
     const query = new URLSearchParams({ limit: String(PAGE), ...(cursor && { cursor }) });
-    const page = await readJson(`${service.url}/tools?${query}`, service, signal);
+    const page = await readJson(service, `/tools?${query}`, signal);
     if (!isObject(page) || !Array.isArray(page["tools"])) return undefined;
     tools.push(...page["tools"].map((tool) => remoteTool(service, tool)));
     const { nextCursor } = page;
@@ -60,20 +50,34 @@ export async function explainRemotely(
   id: string,
   signal: AbortSignal,
 ): Promise<ToolExplanation | undefined> {
-  const url = `${service.url}/tools/${encodeURIComponent(id)}/explain`;
-  const answer = await readJson(url, service, signal).catch(() => undefined);
+  const path = `/tools/${encodeURIComponent(id)}/explain`;
+  const answer = await readJson(service, path, signal).catch(() => undefined);
   return isObject(answer) && Array.isArray(answer["steps"])
     ? answer as unknown as ToolExplanation
     : undefined;
 }
 
+/**
+ * Asks a server.
+ *
+ * @throws {CommandError} If nothing answers.
+ */
+export async function reach(url: string, request: RequestInit): Promise<Response> {
+  try {
+    return await fetch(url, request);
+  } catch (cause) {
+    request.signal?.throwIfAborted();
+    throw usageError(`Cannot reach ${url}: ${messagesOf(cause)}`, { cause });
+  }
+}
+
 /** Reads JSON; `undefined` where there is none. */
 async function readJson(
-  url: string,
-  { headers }: ServiceAddress,
+  { url, headers }: ServiceAddress,
+  path: string,
   signal: AbortSignal,
 ): Promise<unknown> {
-  const response = await fetch(url, {
+  const response = await reach(url + path, {
     headers: { accept: "application/json", ...headers },
     redirect: "manual",
     signal,
@@ -107,63 +111,4 @@ function remoteTool(service: ServiceAddress, described: unknown): Tool {
         callRemotely(service, String(id), params, context),
     }),
   });
-}
-
-/** Runs a call at the service, and hands on what happens meanwhile. */
-async function* callRemotely(
-  { url, headers }: ServiceAddress,
-  id: string,
-  params: unknown,
-  context: ToolContext,
-): AsyncGenerator<unknown, unknown> {
-  let response: Response;
-  try {
-    response = await fetch(`${url}/tools/${encodeURIComponent(id)}/execute`, {
-      method: "POST",
-      headers: {
-        "content-type": "application/json",
-        accept: "text/event-stream",
-        ...headers,
-      },
-      body: JSON.stringify({ arguments: params }),
-      redirect: "manual",
-      signal: context.signal,
-    });
-  } catch (error) {
-    context.throwIfAborted();
-    return ToolResult.error("unavailable", `Cannot reach ${url}: ${describeThrown(error)}`);
-  }
-  const isStream = response.headers.get("content-type")?.startsWith("text/event-stream") === true;
-  if (!response.ok || response.body === null || !isStream) return await refusal(response);
-  const events = response.body
-    .pipeThrough(new TextDecoderStream() as ReadableWritablePair<string, Uint8Array>)
-    .pipeThrough(new EventSourceParserStream());
-  for await (const { data } of events) {
-    const event = JSON.parse(data) as ToolEvent;
-    if (event.type === "output") yield event.value;
-    else if (event.type === "metadata") context.metadata(event.value);
-    else if (event.type === "progress") {
-      const { done, total, message } = event.progress;
-      context.progress(done, total, message);
-    } else if (event.type === "result") {
-      const { result } = event;
-      if (result.ok) return result.content;
-      const { code, message, ...more } = result.error;
-      return ToolResult.error(code, message, more);
-    }
-  }
-  return ToolResult.error("unavailable", `The connection to ${url} ended before the result`);
-}
-
-/** The failure of a call that did not begin. */
-async function refusal(response: Response): Promise<ToolResult> {
-  const problem: unknown = await response.json().catch(() => undefined);
-  const { code, detail } = (problem ?? {}) as {
-    readonly code?: unknown;
-    readonly detail?: unknown;
-  };
-  return ToolResult.error(
-    isFailureCode(code) ? code : "unavailable",
-    typeof detail === "string" ? detail : `The service answered ${response.status}`,
-  );
 }

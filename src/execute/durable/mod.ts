@@ -32,6 +32,5 @@ export {
   type TaskList,
   type TaskListOptions,
   type TaskOwner,
-  type TaskState,
-  type TaskStatus,
 } from "./tasks.ts";
+export type { TaskState, TaskStatus } from "./task_records.ts";

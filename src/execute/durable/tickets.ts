@@ -98,7 +98,7 @@ interface TicketContent {
 }
 
 /** The fields of a call that goes on. Another one was misspelt, and would be ignored. */
-const FIELDS: readonly string[] = ["ticket", "answers", "name", "arguments"];
+const FIELDS: readonly string[] = ["ticket", "answers", "name", "arguments", "callId"];
 /** How large the content of a ticket may be, in bytes. */
 const MAX_CONTENT = 524_288;
 /** Tickets are not longer: sealing makes a third more of the content. */
@@ -241,10 +241,11 @@ function otherCall(
   { request, findTool }: ReturnedTicket,
   content: TicketContent,
 ): string | undefined {
-  const { name, arguments: args } = request;
+  const { name, arguments: args, callId } = request;
   if (name !== undefined && name !== content.tool && findTool(name)?.id !== content.tool) {
     return "its ticket is for another tool";
   }
+  if (callId !== undefined && callId !== content.callId) return "its ticket is for another call";
   if (args === undefined) return undefined;
   try {
     const given = typeof args === "string" ? JSON.parse(args.trim() || "{}") : args;

@@ -98,8 +98,10 @@ export interface StreamEvent {
   readonly data: unknown;
 }
 
-/** The events of a response, as they come. */
-export async function* eventsOf(response: Response): AsyncGenerator<StreamEvent> {
+/** The events of a response, as they come: those that came together are one list. */
+export async function* eventsOf(
+  response: Response,
+): AsyncGenerator<readonly StreamEvent[]> {
   const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
   if (reader === undefined) return;
   let waiting: StreamEvent[] = [];
@@ -115,7 +117,7 @@ export async function* eventsOf(response: Response): AsyncGenerator<StreamEvent>
       parser.feed(value);
       const ready = waiting;
       waiting = [];
-      yield* ready;
+      if (ready.length > 0) yield ready;
     }
   } finally {
     void reader.cancel();

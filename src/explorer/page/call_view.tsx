@@ -57,7 +57,11 @@ export function CallView({ call }: { readonly call: PageCall }): JSX.Element {
         </div>
       )}
       {questions !== undefined && status === "waiting" && (
-        <Questions key={call.ticket} call={call} questions={questions} />
+        <Questions
+          key={call.ticket ?? JSON.stringify(questions)}
+          call={call}
+          questions={questions}
+        />
       )}
       {failure !== undefined && (
         <div class="failure">

@@ -5,20 +5,12 @@
  */
 
 import { signal } from "@preact/signals";
+import type { TaskState } from "../../execute/durable/mod.ts";
 import type { DispatcherMetrics } from "../../execute/mod.ts";
-import { isObject, type Issue, type JsonSchema } from "../../tool/mod.ts";
-import { ApiError, ask, eventsOf, newCallId, send } from "./api.ts";
+import { isObject, type Issue, type Question } from "../../tool/mod.ts";
+import { ApiError, ask, eventsOf, newCallId, send, type StreamEvent } from "./api.ts";
 
-/** Something that a call wants to know before it goes on. */
-export interface Question {
-  readonly key: string;
-  readonly kind: "input" | "approval" | "authorization";
-  readonly message: string;
-  readonly schema?: JsonSchema;
-  readonly url?: string;
-  readonly arguments?: unknown;
-  readonly issues?: readonly Issue[];
-}
+export type { Question };
 
 /** The answer to a question. */
 export type Answer =
@@ -46,6 +38,8 @@ export interface PageCall {
   readonly dropped: number;
   readonly questions?: readonly Question[];
   readonly ticket?: string;
+  /** The id of the task that the call is. */
+  readonly task?: string;
   readonly content?: unknown;
   readonly truncated?: boolean;
   readonly failure?: CallFailure;
@@ -73,6 +67,11 @@ function change(callId: string, edit: (call: PageCall) => Partial<PageCall>): vo
   });
 }
 
+function add(call: PageCall): void {
+  const isOpen = ({ status }: PageCall): boolean => status === "running" || status === "waiting";
+  calls.value = [call, ...calls.value].filter((one, index) => index < MAX_CALLS || isOpen(one));
+}
+
 /** Runs a tool. */
 export async function run(tool: string, input: unknown): Promise<void> {
   const callId = newCallId();
@@ -85,23 +84,29 @@ export async function run(tool: string, input: unknown): Promise<void> {
     streamed: [],
     dropped: 0,
   };
-  const isOpen = ({ status }: PageCall): boolean => status === "running" || status === "waiting";
-  calls.value = [call, ...calls.value].filter((one, index) => index < MAX_CALLS || isOpen(one));
+  add(call);
   const path = `tools/${encodeURIComponent(tool)}/execute`;
   await follow(callId, path, { arguments: input, callId });
 }
 
 /** Continues a call that waits for answers. */
 export async function answer(
-  { callId, ticket }: PageCall,
+  { callId, ticket, task }: PageCall,
   answers: Readonly<Record<string, Answer>>,
 ): Promise<void> {
   change(callId, () => ({ status: "running" }));
+  if (task !== undefined) {
+    // Whoever follows the task is told how it goes on.
+    return await telling(callId, () => send(taskPath(task), { method: "POST", body: { answers } }));
+  }
   await follow(callId, `calls/${encodeURIComponent(callId)}`, { ticket, answers });
 }
 
-/** Aborts a call that runs. What waits for an answer is only forgotten here. */
-export async function abort({ callId, status }: PageCall): Promise<void> {
+/** Aborts a call that runs, or a task. Another call that waits for an answer is only forgotten here. */
+export async function abort({ callId, status, task }: PageCall): Promise<void> {
+  if (task !== undefined) {
+    return await telling(callId, () => send(taskPath(task), { method: "DELETE" }));
+  }
   if (status !== "running") {
     return change(callId, () => ({
       status: "failed",
@@ -116,48 +121,103 @@ export async function abort({ callId, status }: PageCall): Promise<void> {
   }
 }
 
+/** Shows the tasks of this caller that were begun elsewhere, and follows those that have not ended. */
+export async function findTasks(): Promise<void> {
+  const { tasks } = await ask<{ readonly tasks: readonly TaskState[] }>("calls");
+  for (const { id, tool, createdAt } of tasks.toReversed()) {
+    if (calls.value.some((call) => call.task === id)) continue;
+    const found = { callId: id, task: id, tool, arguments: undefined, startedAt: createdAt };
+    add({ ...found, status: "running", streamed: [], dropped: 0 });
+    const reader = new AbortController();
+    void telling(id, () => followTask(id, id, reader.signal));
+  }
+}
+
+/** Follows a task until it has ended. */
+async function followTask(callId: string, task: string, signal: AbortSignal): Promise<void> {
+  const response = await send(taskPath(task), { accept: "text/event-stream", signal });
+  for await (const events of eventsOf(response)) {
+    // Each state is the whole task.
+    const data = events.findLast(({ event }) => event === "task")?.data;
+    if (!isObject(data)) continue;
+    const { status, progress, questions, result } = data as unknown as TaskState;
+    if (result !== undefined) return end(callId, result);
+    change(callId, () => ({
+      ...(progress === undefined ? {} : { progress }),
+      ...(questions === undefined ? {} : { questions }),
+      status: status === "input_required" ? "waiting" : "running",
+    }));
+  }
+  fail(callId, "network", "The connection ended before the task did");
+}
+
+function taskPath(task: string): string {
+  return `calls/${encodeURIComponent(task)}`;
+}
+
 async function follow(callId: string, path: string, body: unknown): Promise<void> {
   const reader = new AbortController();
   readers.set(callId, reader);
-  try {
+  const { signal } = reader;
+  await telling(callId, async () => {
     const response = await send(path, {
       method: "POST",
       body,
       accept: "text/event-stream",
-      signal: reader.signal,
+      signal,
     });
     if (response.headers.get("content-type")?.startsWith("text/event-stream") !== true) {
-      return end(callId, await response.json());
+      const answered: unknown = await response.json();
+      const task = isObject(answered) && answered["ok"] === undefined ? answered["id"] : undefined;
+      if (response.status !== 202 || typeof task !== "string") return end(callId, answered);
+      change(callId, () => ({ task }));
+      return await followTask(callId, task, signal);
     }
-    for await (const { event, data } of eventsOf(response)) {
-      if (!isObject(data)) continue;
-      if (event === "result") return end(callId, data["result"]);
-      note(callId, event, data);
+    for await (const events of eventsOf(response)) {
+      note(callId, events);
+      const last = events.find(({ event }) => event === "result");
+      if (last !== undefined) return end(callId, isObject(last.data) && last.data["result"]);
+      // The browser draws, and hears clicks, between two reads of a quick stream.
+      await new Promise((resolve) => setTimeout(resolve));
     }
     fail(callId, "network", "The connection ended before the call did");
+  }, signal).finally(() => readers.delete(callId));
+}
+
+/** Does something for a call, which fails if that cannot be done. */
+async function telling(
+  callId: string,
+  work: () => Promise<unknown>,
+  signal?: AbortSignal,
+): Promise<void> {
+  try {
+    await work();
   } catch (error) {
     if (error instanceof ApiError) {
       return fail(callId, error.code, error.message, error);
     }
-    if (reader.signal.aborted) {
+    if (signal?.aborted === true) {
       return fail(callId, "aborted", "The call was aborted");
     }
     fail(callId, "network", `The service cannot be reached: ${String(error)}`);
-  } finally {
-    readers.delete(callId);
   }
 }
 
-function note(callId: string, event: string, data: Readonly<Record<string, unknown>>): void {
-  if (event === "progress") {
-    const progress = data["progress"] as NonNullable<PageCall["progress"]>;
-    return change(callId, () => ({ progress }));
-  }
-  if (event !== "output" && event !== "metadata") return;
+/** Notes what came together, in one change: each change is a rendering. */
+function note(callId: string, events: readonly StreamEvent[]): void {
+  const news = events.flatMap(({ event: type, data }) => isObject(data) ? [{ type, data }] : []);
+  const added = news.filter(({ type }) => type === "output" || type === "metadata")
+    .map(({ type, data }) => ({ type, value: data["value"] }));
+  const step = news.findLast(({ type }) => type === "progress")?.data["progress"];
+  if (added.length === 0 && step === undefined) return;
   change(callId, ({ streamed, dropped }) => {
-    const all = [...streamed, { type: event, value: data["value"] }];
+    const all = [...streamed, ...added];
     const over = Math.max(0, all.length - MAX_STREAMED);
-    return { streamed: all.slice(over), dropped: dropped + over };
+    return {
+      streamed: all.slice(over),
+      dropped: dropped + over,
+      ...(step === undefined ? {} : { progress: step as NonNullable<PageCall["progress"]> }),
+    };
   });
 }
 

@@ -6,7 +6,7 @@
 
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { abort, calls, measure, type PageCall, type Sample, samples } from "./calls.ts";
+import { abort, calls, findTasks, measure, type PageCall, type Sample, samples } from "./calls.ts";
 import { CallView, Status } from "./call_view.tsx";
 import { Button, milliseconds } from "./parts.tsx";
 import { hrefOf } from "./route.ts";
@@ -37,6 +37,9 @@ export function Calls(): JSX.Element {
       clearInterval(timer);
     };
   }, [ended]);
+  useEffect(() => {
+    findTasks().catch((thrown: unknown) => setError(String(thrown)));
+  }, []);
   return (
     <main class="calls" id="main" tabIndex={-1}>
       <h1>Calls</h1>
@@ -51,7 +54,9 @@ export function Calls(): JSX.Element {
 function History(): JSX.Element {
   const [open, setOpen] = useState<string>();
   const list = calls.value;
-  if (list.length === 0) return <p>Nothing was called from this page yet.</p>;
+  if (list.length === 0) {
+    return <p>Nothing was called from this page yet, and there are no tasks.</p>;
+  }
   const isOpen = ({ status }: PageCall): boolean => status === "running" || status === "waiting";
   const sorted = [...list.filter(isOpen), ...list.filter((call) => !isOpen(call))];
   return (
@@ -67,7 +72,9 @@ function History(): JSX.Element {
                 page: "tool",
                 id: call.tool,
                 view: "try",
-                arguments: JSON.stringify(call.arguments),
+                ...(call.arguments === undefined
+                  ? {}
+                  : { arguments: JSON.stringify(call.arguments) }),
               })}
             >
               <code>{call.tool}</code>

@@ -17,7 +17,7 @@ import type {
   Shape,
   Variant,
 } from "./schema_form.ts";
-import { parse, pointerOf, withMember } from "./json_text.ts";
+import { isRounded, parse, pointerOf, withMember } from "./json_text.ts";
 import { Button } from "./parts.tsx";
 
 type Element = JSX.Element;
@@ -128,7 +128,7 @@ function Field(props: FieldProps): Element {
   );
   const called = (
     <>
-      {name}
+      {name === "" ? '""' : name}
       {title !== undefined && title !== name && <span class="faint">{title}</span>}
     </>
   );
@@ -233,6 +233,14 @@ const BOOLEANS: readonly Choice[] = [
 ];
 const NULLS: readonly Choice[] = [{ label: "null", value: null }];
 
+/** How many parts of a list or an object have a field: each is laid out at every key. */
+const MAX_SHOWN = 50;
+
+/** Says that there are parts without a field. */
+function More({ count }: { readonly count: number }): Element | null {
+  return count > 0 ? <p class="faint">{count} more are in the JSON</p> : null;
+}
+
 function ObjectField({
   state,
   path,
@@ -266,7 +274,7 @@ function ObjectField({
           required={required.has(name)}
         />
       ))}
-      {others.map((name) => (
+      {others.slice(0, MAX_SHOWN).map((name) => (
         <Field
           key={name}
           state={state}
@@ -277,6 +285,7 @@ function ObjectField({
           required={required.has(name)}
         />
       ))}
+      <More count={others.length - MAX_SHOWN} />
       {rest !== undefined && (
         <div class="row">
           <label for={id} class="hidden">
@@ -316,7 +325,7 @@ function ListField({
   };
   return (
     <div class="members">
-      {list.map((item: unknown, index) => (
+      {list.slice(0, MAX_SHOWN).map((item: unknown, index) => (
         <div key={index} class="item">
           <Field
             state={state}
@@ -346,6 +355,7 @@ function ListField({
           </div>
         </div>
       ))}
+      <More count={list.length - MAX_SHOWN} />
       {next !== undefined && list.length < maxItems && (
         <Button
           kind="quiet"
@@ -466,7 +476,9 @@ const NUMBER = /^-?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/;
 /** A text as a number. What is no number stays a text, and the check says so. */
 function numberOf(text: string): unknown {
   if (text === "") return undefined;
-  return NUMBER.test(text) && Number.isFinite(Number(text)) ? Number(text) : text;
+  return NUMBER.test(text) && Number.isFinite(Number(text)) && !isRounded(text)
+    ? Number(text)
+    : text;
 }
 
 function NumberInput({

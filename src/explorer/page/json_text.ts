@@ -89,13 +89,25 @@ export type Parsed = { readonly ok: true; readonly value: unknown } | {
   readonly message: string;
 };
 
-/** Reads a text as JSON. */
+/** Reads a text as JSON. A number that would become another one is an error. */
 export function parse(text: string): Parsed {
   try {
-    return { ok: true, value: JSON.parse(text) as unknown };
+    const value: unknown = JSON.parse(text);
+    const rounded = wordsOf(text).find((word) => word.kind === "number" && isRounded(word.text));
+    return rounded === undefined ? { ok: true, value } : {
+      ok: false,
+      message: `${rounded.text} has more digits than a number keeps: ${
+        Number(rounded.text)
+      } is left`,
+    };
   } catch (error) {
     return { ok: false, message: error instanceof Error ? error.message : String(error) };
   }
+}
+
+/** Whether a whole number has more digits than a number of JavaScript keeps. */
+export function isRounded(text: string): boolean {
+  return /^-?\d{16,}$/.test(text) && BigInt(text) !== BigInt(Number(text));
 }
 
 /** A copy of a value with a member set, or removed if `member` is `undefined`. */

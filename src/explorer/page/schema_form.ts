@@ -344,9 +344,17 @@ function typesOf(parts: readonly ObjectPart[]): readonly string[] | undefined {
   return types;
 }
 
-/** How a value is written in a list of choices. */
-function labelOf(value: unknown): string {
-  return typeof value === "string" && value !== "" ? value : JSON.stringify(value);
+/** Values as they are written in a list of choices. Texts that read like other values are quoted. */
+function labelled(values: readonly unknown[]): readonly Choice[] {
+  const others = new Set(
+    values.flatMap((value) => typeof value === "string" ? [] : [JSON.stringify(value)]),
+  );
+  return values.map((value) => ({
+    label: typeof value === "string" && value !== "" && !others.has(value)
+      ? value
+      : JSON.stringify(value),
+    value,
+  }));
 }
 
 function choiceIn(
@@ -359,7 +367,7 @@ function choiceIn(
   const [first, ...others] = lists;
   if (first === undefined) return undefined;
   const values = first.filter((value) => others.every((list) => isOneOf(list)(value)));
-  return { kind: "choice", choices: values.map((value) => ({ label: labelOf(value), value })) };
+  return { kind: "choice", choices: labelled(values) };
 }
 
 /** The one value that parts allow, under its title. */

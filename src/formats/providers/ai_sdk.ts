@@ -9,6 +9,7 @@ import {
   calledName,
   given,
   markCutOff,
+  type MediaFormat,
   noCall,
   Shape,
   textOf,
@@ -172,8 +173,30 @@ export interface AiSdkToolResult {
   output:
     | { type: "text"; value: string }
     | { type: "json"; value: JsonValue }
-    | { type: "error-text"; value: string };
+    | { type: "error-text"; value: string }
+    | { type: "content"; value: AiSdkContentPart[] };
 }
+
+/** A part of a result. */
+export type AiSdkContentPart =
+  | { type: "text"; text: string }
+  | {
+    type: "file";
+    mediaType: string;
+    data: { type: "data"; data: string };
+    filename?: string;
+  };
+
+/** Every file: the SDK passes it on, and the package of the provider says what it takes. */
+const MEDIA: MediaFormat<AiSdkContentPart> = {
+  text: (text) => ({ type: "text", text }),
+  file: ({ mimeType, data, name }) => ({
+    type: "file",
+    mediaType: mimeType,
+    data: { type: "data", data },
+    ...(name === undefined ? {} : { filename: name }),
+  }),
+};
 
 /** The message with the answers to all calls of a response. */
 export interface AiSdkToolMessage {
@@ -223,11 +246,14 @@ const AI_SDK: Target<"ai-sdk", AiSdkTool, AiSdkToolSet, AiSdkToolResult, AiSdkTo
           toolName: call.wireName,
         } as const;
         if (!answer.ok) return { ...head, output: { type: "error-text", value: answer.text } };
-        return typeof answer.value === "string"
-          ? { ...head, output: { type: "text", value: answer.value } }
+        const parts = answer.blocks?.parts as AiSdkContentPart[] | undefined;
+        if (parts !== undefined) return { ...head, output: { type: "content", value: parts } };
+        return answer.blocks !== undefined || typeof answer.value === "string"
+          ? { ...head, output: { type: "text", value: answer.text } }
           : { ...head, output: { type: "json", value: answer.value } };
       },
       gather: (parts) => [{ role: "tool", content: [...parts] }],
+      media: MEDIA,
       // The part `tool-call` repeats what `tool-input-*` parts say.
       stream() {
         let count = 0;
@@ -242,6 +268,7 @@ const AI_SDK: Target<"ai-sdk", AiSdkTool, AiSdkToolSet, AiSdkToolResult, AiSdkTo
         };
       },
       notes: [
+        "Files in results are parts of the output, in the form of the SDK from version 7 on.",
         "All answers go into one tool message.",
         "Calls that the provider runs itself (providerExecuted) are not for you.",
         "The last call of a result that the token limit cut off is refused.",

@@ -11,6 +11,7 @@ import {
   given,
   isCutOff,
   markCutOff,
+  type MediaFormat,
   parsed,
   Shape,
   type StreamedParts,
@@ -269,11 +270,48 @@ export interface AnthropicToolReference {
   tool_name: string;
 }
 
-/** The block that answers one call: a text, or the tools that a search for tools has found. */
+/** The images that the API takes. */
+export type AnthropicImageType = "image/jpeg" | "image/png" | "image/gif" | "image/webp";
+
+/** A part of a result. */
+export type AnthropicContentBlock =
+  | { type: "text"; text: string }
+  | {
+    type: "image";
+    source: { type: "base64"; media_type: AnthropicImageType; data: string };
+  }
+  | {
+    type: "document";
+    source: { type: "base64"; media_type: "application/pdf"; data: string };
+    title?: string;
+  };
+
+const IMAGES: readonly string[] = ["image/jpeg", "image/png", "image/gif", "image/webp"];
+
+/** Images, and documents as PDF. */
+const MEDIA: MediaFormat<AnthropicContentBlock> = {
+  // The answers to calls from code are texts.
+  takes: ({ raw }) => (member(member(raw, "caller"), "type") ?? "direct") === "direct",
+  text: (text) => ({ type: "text", text }),
+  file({ mimeType, data, name }) {
+    if (IMAGES.includes(mimeType)) {
+      const media_type = mimeType as AnthropicImageType;
+      return { type: "image", source: { type: "base64", media_type, data } };
+    }
+    if (mimeType !== "application/pdf") return undefined;
+    const source = { type: "base64", media_type: mimeType, data } as const;
+    return { type: "document", source, ...(name === undefined ? {} : { title: name }) };
+  },
+};
+
+/**
+ * The block that answers one call: a text, the parts of a result, or the tools that a search for
+ * tools has found.
+ */
 export interface AnthropicToolResult {
   type: "tool_result";
   tool_use_id: string;
-  content: string | AnthropicToolReference[];
+  content: string | AnthropicToolReference[] | AnthropicContentBlock[];
   is_error?: true;
 }
 
@@ -287,6 +325,9 @@ export interface AnthropicToolMessage {
 function contentOf(answer: Answer): AnthropicToolResult["content"] {
   // The export wrote them.
   const found = (answer.ok ? answer.found ?? [] : []) as readonly AnthropicTool[];
+  if (answer.ok && answer.blocks?.parts !== undefined) {
+    return answer.blocks.parts as AnthropicContentBlock[];
+  }
   return found.length === 0
     ? answer.text
     : found.map(({ name }) => ({ type: "tool_reference", tool_name: name }));
@@ -446,8 +487,10 @@ const ANTHROPIC: ListTarget<"anthropic", AnthropicTool, AnthropicToolResult, Ant
         ...(answer.ok ? {} : { is_error: true }),
       }),
       gather: (parts) => [{ role: "user", content: [...parts] }],
+      media: MEDIA,
       stream: () => ({ steps, rebuild }),
       notes: [
+        "Images (PNG, JPEG, GIF, WebP) and PDF files in results are blocks; calls from code take texts.",
         "All answers go into one user message, which must come next and must begin with them.",
         "After calls made by code execution, send the message's container id back with the request.",
         "Calls that Anthropic runs itself (server_tool_use, mcp_tool_use) are not for you.",

@@ -6,10 +6,13 @@
 
 import { isObject } from "../../tool/mod.ts";
 import {
+  type Answer,
   calledName,
   given,
   isCutOff,
   markCutOff,
+  type MediaFile,
+  type MediaFormat,
   parsed,
   Shape,
   type StreamedParts,
@@ -152,15 +155,124 @@ export type BedrockDocument =
 export interface BedrockToolResult {
   toolResult: {
     toolUseId: string;
-    content: ({ json: { [key: string]: BedrockDocument } } | { text: string })[];
+    content: ({ json: { [key: string]: BedrockDocument } } | BedrockContentBlock)[];
     status: "success" | "error";
   };
+}
+
+/** The images that the API takes. */
+export type BedrockImageFormat = "gif" | "jpeg" | "png" | "webp";
+
+/** The documents that the API takes. */
+export type BedrockDocumentFormat =
+  | "csv"
+  | "doc"
+  | "docx"
+  | "html"
+  | "md"
+  | "pdf"
+  | "txt"
+  | "xls"
+  | "xlsx";
+
+/** The videos that the API takes. */
+export type BedrockVideoFormat =
+  | "flv"
+  | "mkv"
+  | "mov"
+  | "mp4"
+  | "mpeg"
+  | "three_gp"
+  | "webm"
+  | "wmv";
+
+/** Bytes, which are base64 when they are written as JSON: that is how the REST API takes them. */
+export interface BedrockBytes {
+  bytes: Uint8Array<ArrayBuffer>;
+}
+
+/** A part of a result. */
+export type BedrockContentBlock =
+  | { text: string }
+  | { image: { format: BedrockImageFormat; source: BedrockBytes } }
+  | { document: { format: BedrockDocumentFormat; name: string; source: BedrockBytes } }
+  | { video: { format: BedrockVideoFormat; source: BedrockBytes } };
+
+const IMAGES: ReadonlyMap<string, BedrockImageFormat> = new Map([
+  ["image/gif", "gif"],
+  ["image/jpeg", "jpeg"],
+  ["image/png", "png"],
+  ["image/webp", "webp"],
+]);
+
+const DOCUMENTS: ReadonlyMap<string, BedrockDocumentFormat> = new Map([
+  ["application/msword", "doc"],
+  ["application/pdf", "pdf"],
+  ["application/vnd.ms-excel", "xls"],
+  ["application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", "xlsx"],
+  ["application/vnd.openxmlformats-officedocument.wordprocessingml.document", "docx"],
+  ["text/csv", "csv"],
+  ["text/html", "html"],
+  ["text/markdown", "md"],
+  ["text/plain", "txt"],
+]);
+
+const VIDEOS: ReadonlyMap<string, BedrockVideoFormat> = new Map([
+  ["video/3gpp", "three_gp"],
+  ["video/mp4", "mp4"],
+  ["video/mpeg", "mpeg"],
+  ["video/quicktime", "mov"],
+  ["video/webm", "webm"],
+  ["video/x-flv", "flv"],
+  ["video/x-matroska", "mkv"],
+  ["video/x-ms-wmv", "wmv"],
+]);
+
+/** Images, documents and videos. */
+const MEDIA: MediaFormat<BedrockContentBlock> = {
+  text: (text) => ({ text }),
+  file(file) {
+    const source = bytesOf(file);
+    if (source === undefined) return undefined;
+    const image = IMAGES.get(file.mimeType);
+    if (image !== undefined) return { image: { format: image, source } };
+    const video = VIDEOS.get(file.mimeType);
+    if (video !== undefined) return { video: { format: video, source } };
+    const format = DOCUMENTS.get(file.mimeType);
+    return format && { document: { format, name: nameOf(file), source } };
+  },
+};
+
+/** The bytes of a file; `undefined` if they are not base64. */
+function bytesOf({ data }: MediaFile): BedrockBytes | undefined {
+  try {
+    const bytes = Uint8Array.from(atob(data), (character) => character.charCodeAt(0));
+    Object.defineProperty(bytes, "toJSON", { value: () => data });
+    return { bytes };
+  } catch {
+    return undefined;
+  }
+}
+
+/** A name that the API takes. It refuses others, and the model reads it. */
+function nameOf({ name = "" }: MediaFile): string {
+  return name.replace(/[^A-Za-z0-9 ()[\]-]+/g, " ").replace(/ +/g, " ").trim().slice(0, 200) ||
+    "document";
 }
 
 /** The message with the answers to all calls of a response. */
 export interface BedrockToolMessage {
   role: "user";
   content: BedrockToolResult[];
+}
+
+function contentOf(answer: Answer): BedrockToolResult["toolResult"]["content"] {
+  if (!answer.ok || answer.blocks !== undefined || !isObject(answer.value)) {
+    const parts = answer.ok ? answer.blocks?.parts : undefined;
+    return parts as BedrockContentBlock[] | undefined ?? [{ text: answer.text }];
+  }
+  // `json` takes objects only. Its type is mutable, but the SDK does not write to it.
+  return [{ json: answer.value as { [key: string]: BedrockDocument } }];
 }
 
 // Stream
@@ -272,18 +384,15 @@ const BEDROCK: BedrockTarget<"bedrock"> = makeTarget({
     write: ({ callId }, answer) => ({
       toolResult: {
         toolUseId: callId,
-        content: [
-          // `json` takes objects only. Its type is mutable, but the SDK does not write to it.
-          answer.ok && isObject(answer.value)
-            ? { json: answer.value as { [key: string]: BedrockDocument } }
-            : { text: answer.text },
-        ],
+        content: contentOf(answer),
         status: answer.ok ? "success" : "error",
       },
     }),
     gather: (parts) => [{ role: "user", content: [...parts] }],
+    media: MEDIA,
     stream: () => ({ steps, rebuild }),
     notes: [
+      "Images, documents and videos in results are blocks; which of them a model takes differs.",
       "All answers go into one user message.",
       "Objects are sent as json, which takes nothing else; other values as text.",
       "Only some models (Claude, Nova) look at status; the text says that it is a failure too.",

@@ -127,7 +127,9 @@ const COHERE: ListTarget<"cohere", CohereTool, CohereToolMessage> = makeTarget({
     // A response, a message, a list of calls, or one call; as sent or as the SDK has it.
     read: functionCallReader("a Cohere response"),
     write(call, answer) {
-      const data = answer.ok ? answer.value : { error: answer.text, code: answer.error.code };
+      const data = answer.ok
+        ? answer.blocks === undefined && answer.value
+        : { error: answer.text, code: answer.error.code };
       const content: CohereToolContent = isObject(data)
         ? { type: "document", document: { data: { ...data } } }
         : { type: "text", text: answer.text };

@@ -13,7 +13,16 @@ import {
   pointerStep,
   setOwn,
 } from "../../tool/mod.ts";
-import { calledName, given, noCall, Shape, textOf, type WireCall } from "../call_format.ts";
+import {
+  type Answer,
+  calledName,
+  given,
+  type MediaFormat,
+  noCall,
+  Shape,
+  textOf,
+  type WireCall,
+} from "../call_format.ts";
 import {
   beginTool,
   entriesOf,
@@ -300,6 +309,35 @@ function callOf(value: unknown, at: string): WireCall {
 
 // Results
 
+/** A file: its bytes in base64. */
+export interface GeminiInlineData {
+  inlineData: { mimeType: string; data: string };
+}
+
+/** The files that Gemini 3 takes in a response. */
+const FILES: ReadonlySet<string> = new Set([
+  "image/png",
+  "image/jpeg",
+  "image/webp",
+  "application/pdf",
+]);
+
+/** Texts are in the response itself, beside which the files are. */
+const MEDIA: MediaFormat<GeminiInlineData | undefined> = {
+  text: () => undefined,
+  file: ({ mimeType, data }) =>
+    FILES.has(mimeType) ? { inlineData: { mimeType, data } } : undefined,
+};
+
+/** The response of a call that succeeded, and the files beside it. */
+function responseOf(
+  { value, text, blocks }: Answer & { readonly ok: true },
+): Pick<GeminiFunctionResponse["functionResponse"], "response" | "parts"> {
+  const isText = blocks !== undefined && (text !== "" || !blocks.hasValue) || hasReference(value);
+  const parts = blocks?.parts?.filter((part) => part !== undefined) as GeminiInlineData[];
+  return { response: { output: isText ? text : value }, ...(parts === undefined ? {} : { parts }) };
+}
+
 /** The part that answers one call. */
 export interface GeminiFunctionResponse {
   functionResponse: {
@@ -307,6 +345,8 @@ export interface GeminiFunctionResponse {
     id?: string;
     name: string;
     response: { output: JsonValue } | { error: string };
+    /** The images and files of the result. */
+    parts?: GeminiInlineData[];
   };
 }
 
@@ -528,14 +568,15 @@ const GEMINI: GeminiTarget<"gemini", GeminiFunction> = makeTarget({
       functionResponse: {
         ...defined({ id: textOf(member(call.raw, "id")) }),
         name: call.wireName,
-        response: answer.ok
-          ? { output: hasReference(answer.value) ? answer.text : answer.value }
-          : { error: answer.text },
+        ...(answer.ok ? responseOf(answer) : { response: { error: answer.text } }),
       },
     }),
     gather: (parts) => [{ role: "user", parts: [...parts] }],
+    media: MEDIA,
     stream: streamResponses(read, ["candidates", "toolCall"]),
     notes: [
+      "Images (PNG, JPEG, WebP) and PDF files in results are parts of the functionResponse, which " +
+      "Gemini 3 takes; the API refuses them for models before it.",
       "All answers go into one content: Gemini wants as many answers as calls.",
       "Send the model's own parts back with their thoughtSignature.",
       'A result with a "$ref" in it is sent as text: as a value, Gemini would refuse the request.',

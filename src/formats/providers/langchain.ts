@@ -6,10 +6,12 @@
 
 import { isObject } from "../../tool/mod.ts";
 import {
+  type Answer,
   calledName,
   given,
   isCutOff,
   markCutOff,
+  type MediaFormat,
   noCall,
   parsed,
   Shape,
@@ -99,9 +101,48 @@ export type LangChainToolMessage = {
   type: "tool";
   tool_call_id: string;
   name: string;
-  content: string;
+  content: string | LangChainContentBlock[];
   status: "success" | "error";
+  /** What the application gets of the result, and no model. */
+  artifact?: { structuredContent?: unknown; metadata?: unknown };
 };
+
+/** A part of a result, in the form that the packages of the providers read. */
+export type LangChainContentBlock =
+  | { type: "text"; text: string }
+  | { type: "image_url"; image_url: { url: string } }
+  | {
+    type: "audio" | "file";
+    source_type: "base64";
+    mime_type: string;
+    data: string;
+    metadata?: { filename: string };
+  };
+
+/** Every file: LangChain passes it on, and the package of the provider says what it takes. */
+const MEDIA: MediaFormat<LangChainContentBlock> = {
+  text: (text) => ({ type: "text", text }),
+  file({ mimeType, data, name }) {
+    if (mimeType.startsWith("image/")) {
+      return { type: "image_url", image_url: { url: `data:${mimeType};base64,${data}` } };
+    }
+    return {
+      type: mimeType.startsWith("audio/") ? "audio" : "file",
+      source_type: "base64",
+      mime_type: mimeType,
+      data,
+      ...(name === undefined ? {} : { metadata: { filename: name } }),
+    };
+  },
+};
+
+/** What goes beside the content of a message. */
+function artifactOf(answer: Answer): Pick<LangChainToolMessage, "artifact"> {
+  if (!answer.ok || answer.blocks === undefined) return {};
+  const { hasValue, metadata } = answer.blocks;
+  const artifact = defined({ structuredContent: hasValue ? answer.value : undefined, metadata });
+  return Object.keys(artifact).length === 0 ? {} : { artifact };
+}
 
 // Stream
 
@@ -171,11 +212,15 @@ const LANGCHAIN: ListTarget<"langchain", LangChainTool, LangChainToolMessage> = 
       type: "tool",
       tool_call_id: call.callId,
       name: call.wireName,
-      content: answer.text,
+      content: (answer.ok ? answer.blocks?.parts as LangChainContentBlock[] : undefined) ??
+        answer.text,
       status: answer.ok ? "success" : "error",
+      ...artifactOf(answer),
     }),
+    media: MEDIA,
     stream: streamToolCallChunks,
     notes: [
+      "Files in results are content blocks; structuredContent and metadata are the artifact.",
       "Calls in invalid_tool_calls are read too, so that each call is answered; they come last.",
       "The last call of a message that the token limit cut off is refused, if the message says so.",
       "In a stream that says no reason why the model stopped, the end of the stream counts as one.",

@@ -7,12 +7,14 @@
 import { isSchema } from "../../schema/mod.ts";
 import {
   clip,
+  type ContentBlock,
   isObject,
   isToolResult,
   type JsonSchema,
   type JsonSchemaObject,
   type JsonValue,
   pointerStep,
+  type ToolContent,
   type ToolIcon,
   ToolResult,
 } from "../../tool/mod.ts";
@@ -149,10 +151,12 @@ function requestId(raw: unknown): string | number | undefined {
 export interface McpToolResult {
   /** From revision 2026-07-28 on. */
   resultType?: "complete";
-  content: { type: "text"; text: string }[];
+  content: ContentBlock[];
   /** An object, until revision 2026-07-28. */
   structuredContent?: JsonValue;
   isError?: true;
+  /** For the client. */
+  _meta?: { [key: string]: unknown };
 }
 
 /** The answer to a whole JSON-RPC request. */
@@ -168,15 +172,17 @@ export interface McpToolResponse {
 export type McpToolAnswer = McpToolResult | McpToolResponse;
 
 function resultOf(answer: Answer, complete: boolean): McpToolResult {
+  const blocks = answer.ok ? answer.blocks : undefined;
   return {
     ...(complete ? { resultType: "complete" } : {}),
-    content: [{ type: "text", text: answer.text }],
+    content: blocks === undefined ? [{ type: "text", text: answer.text }] : [...blocks.content],
     ...(!answer.ok
       ? { isError: true }
       // It is required if the tool has an `outputSchema`.
-      : complete || isObject(answer.value)
+      : (complete || isObject(answer.value)) && blocks?.hasValue !== false
       ? { structuredContent: answer.value }
       : {}),
+    ...(blocks?.metadata === undefined ? {} : { _meta: blocks.metadata }),
   };
 }
 
@@ -520,7 +526,15 @@ function withDialect(inner: JsonSchema, outer: JsonSchemaObject): JsonSchema {
 /** The result inside `{ result: … }`, or any other result as it is. */
 function unwrapResult(result: unknown): unknown {
   if (isToolResult(result)) {
-    return result.ok ? ToolResult.ok(unwrapResult(result.content), result.durationMs) : result;
+    if (!result.ok) return result;
+    if (!result.blocks) return ToolResult.ok(unwrapResult(result.content), result.durationMs);
+    const { content, structuredContent, ...rest } = result.content as ToolContent;
+    return ToolResult.blocks(content, {
+      ...rest,
+      ...(structuredContent === undefined
+        ? {}
+        : { structuredContent: unwrapResult(structuredContent) }),
+    });
   }
   return isObject(result) && Object.keys(result).join() === "result" ? result["result"] : result;
 }

@@ -8,9 +8,11 @@
 import { OPENAI_NAME_RULE } from "../../select/mod.ts";
 import { isObject } from "../../tool/mod.ts";
 import {
+  type Answer,
   calledName,
   given,
   markCutOff,
+  type MediaFormat,
   plainText,
   Shape,
   type StreamedParts,
@@ -211,14 +213,14 @@ function readItems(shape: Shape, response: unknown): readonly WireCall[] {
   if (Array.isArray(response)) return itemsOf(shape, response, "");
   const top = shape.record(response, "", "a response or a list of output items");
   if (given(top, "response")) {
-    return outputOf(shape, shape.record(top["response"], "/response"), "/response");
+    return itemsOfOutput(shape, shape.record(top["response"], "/response"), "/response");
   }
   if (given(top, "item")) return itemOf(shape.record(top["item"], "/item"));
   if (isCallItem(top)) return itemOf(top);
   if (top["type"] === "response.function_call_arguments.done") {
     return itemOf({ ...top, type: "function_call" });
   }
-  if (given(top, "output")) return outputOf(shape, top, "");
+  if (given(top, "output")) return itemsOfOutput(shape, top, "");
   throw shape.wrong("", 'an object with "output", "response" or "item", or an output item');
 }
 
@@ -233,7 +235,7 @@ function isSearch({ type, execution }: JsonRecord): boolean {
   return type === "tool_search_call" && execution === "client";
 }
 
-function outputOf(shape: Shape, response: JsonRecord, at: string): readonly WireCall[] {
+function itemsOfOutput(shape: Shape, response: JsonRecord, at: string): readonly WireCall[] {
   const output = shape.optionalList(response["output"], `${at}/output`);
   const calls = itemsOf(shape, output, `${at}/output`);
   const last = output.at(-1);
@@ -278,8 +280,66 @@ export type OpenAiResponsesOutput =
     status: "completed" | "incomplete";
     tools: (OpenAiResponsesFunction | OpenAiResponsesNamespace)[];
   }
-  | { type: "function_call_output"; call_id: string; output: string; caller?: OpenAiCaller }
-  | { type: "custom_tool_call_output"; call_id: string; output: string; caller?: OpenAiCaller };
+  | {
+    type: "function_call_output";
+    call_id: string;
+    output: string | OpenAiContentPart[];
+    caller?: OpenAiCaller;
+  }
+  | {
+    type: "custom_tool_call_output";
+    call_id: string;
+    output: string | OpenAiContentPart[];
+    caller?: OpenAiCaller;
+  };
+
+/** A part of a result. */
+export type OpenAiContentPart =
+  | { type: "input_text"; text: string }
+  | { type: "input_image"; image_url: string; detail: "auto" }
+  | { type: "input_file"; filename: string; file_data: string };
+
+const IMAGES: ReadonlySet<string> = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
+
+/** The documents of the guide for file inputs, and the ends of their names. */
+const DOCUMENTS: ReadonlyMap<string, string> = new Map([
+  ["application/pdf", "pdf"],
+  ["application/json", "json"],
+  ["application/rtf", "rtf"],
+  ["application/msword", "doc"],
+  ["application/vnd.openxmlformats-officedocument.wordprocessingml.document", "docx"],
+  ["application/vnd.oasis.opendocument.text", "odt"],
+  ["application/vnd.ms-powerpoint", "ppt"],
+  ["application/vnd.openxmlformats-officedocument.presentationml.presentation", "pptx"],
+  ["application/vnd.ms-excel", "xls"],
+  ["application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", "xlsx"],
+  ["text/csv", "csv"],
+  ["text/html", "html"],
+  ["text/markdown", "md"],
+  ["text/plain", "txt"],
+  ["text/xml", "xml"],
+]);
+
+/** Images, and documents that the API reads. */
+const MEDIA: MediaFormat<OpenAiContentPart> = {
+  text: (text) => ({ type: "input_text", text }),
+  file({ mimeType, data, name }) {
+    const url = `data:${mimeType};base64,${data}`;
+    if (IMAGES.has(mimeType)) return { type: "input_image", image_url: url, detail: "auto" };
+    const end = DOCUMENTS.get(mimeType);
+    if (end === undefined) return undefined;
+    return { type: "input_file", filename: name ?? `file.${end}`, file_data: url };
+  },
+};
+
+/** The output of a call. A program that knows the schema parses it as JSON, so a text is quoted. */
+function outputOf(answer: Answer): string | OpenAiContentPart[] {
+  if (!answer.ok) return plainText(answer);
+  const json = answer.typed ? JSON.stringify(answer.value) : undefined;
+  const parts = answer.blocks?.parts as OpenAiContentPart[] | undefined;
+  if (parts === undefined) return json ?? answer.text;
+  return json === undefined ? parts : [MEDIA.text(json), ...parts];
+}
 
 /** The event that answers one call. A `response.create` has to follow the last one. */
 export interface OpenAiRealtimeEvent {
@@ -401,8 +461,7 @@ const OPENAI_RESPONSES: ResponsesTarget<"openai.responses"> = makeTarget({
       }
       const parts = {
         call_id: call.callId,
-        // A program that knows the schema parses the output as JSON, so a text is quoted.
-        output: answer.ok && answer.typed ? JSON.stringify(answer.value) : plainText(answer),
+        output: outputOf(answer),
         // It is repeated as it is, so that kinds unknown here work too.
         ...(isObject(raw["caller"]) ? { caller: raw["caller"] as unknown as OpenAiCaller } : {}),
       };
@@ -410,10 +469,12 @@ const OPENAI_RESPONSES: ResponsesTarget<"openai.responses"> = makeTarget({
         ? { type: "custom_tool_call_output", ...parts }
         : { type: "function_call_output", ...parts };
     },
+    media: MEDIA,
     maxCharacters: 10_485_760,
     stream,
     notes: [
       "A failure is text, beginning with its code: an output item has no mark for it.",
+      "Images (PNG, JPEG, GIF, WebP) and documents in results are input_image and input_file.",
       "The result of a tool whose result schema was sent is JSON, also if it is a text.",
       "The caller of a call is repeated, which calls made by a program need.",
       "What a search of your own finds is answered with its definitions. A search that fails is " +

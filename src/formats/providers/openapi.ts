@@ -186,7 +186,11 @@ const CALLS: OpenApiTarget["calls"] = {
   },
   write(_call, answer) {
     if (answer.ok) {
-      return { status: 200, headers: { "content-type": "application/json" }, body: answer.value };
+      const { blocks, value } = answer;
+      const body = blocks === undefined || blocks.hasValue
+        ? value
+        : { content: blocks.content as unknown as JsonValue };
+      return { status: 200, headers: { "content-type": "application/json" }, body };
     }
     const { code, message, issues, retryable } = answer.error;
     const status = HTTP_STATUS[code];

@@ -6,6 +6,7 @@ import {
   toLangChainTools,
   toOpenAiAgentsTools,
 } from "../../../src/adapters/frameworks/mod.ts";
+import type { Exportable } from "../../../src/formats/mod.ts";
 import { typeboxEngine } from "../../../src/adapters/typebox/mod.ts";
 import { type DispatchContext, ToolDispatcher } from "../../../src/execute/mod.ts";
 import { buildToolset } from "../../../src/select/mod.ts";
@@ -103,7 +104,11 @@ describe("toOpenAiAgentsTools()", () => {
 
 describe("tools for frameworks", () => {
   it("refuse wrong options, and tools that cannot be exported", () => {
-    for (const make of [toAiSdkTools, toOpenAiAgentsTools]) {
+    const makers: ((source: Exportable, options: FrameworkOptions) => unknown)[] = [
+      toAiSdkTools,
+      toOpenAiAgentsTools,
+    ];
+    for (const make of makers) {
       assertThrows(() => make(toolset, undefined as never), TypeError, "dispatcher must be");
       assertThrows(
         () => make(toolset, { dispatcher, contxt: 1 } as FrameworkOptions),

@@ -226,6 +226,31 @@ describe("streamTools()", () => {
     assertEquals(closed, true);
   });
 
+  it("refuses a stream that was cut, whatever it had said", async () => {
+    const hello = { choices: [{ index: 0, delta: { content: "hel" }, finish_reason: null }] };
+    const end = { choices: [{ index: 0, delta: {}, finish_reason: "stop" }] };
+    const read = async (...chunks: readonly object[]): Promise<unknown> => {
+      async function* events() {
+        yield* chunks;
+      }
+      const create = (_body: Body) => Promise.resolve(events());
+      const client = { chat: { completions: { create } } };
+      const given = { target: "openai.chat", tools, dispatcher: dispatcherOf() } as const;
+      for await (const event of streamTools(client, request, given)) {
+        if (event.type === "run") return event.run.messages.at(-1);
+      }
+      return undefined;
+    };
+    assertEquals(await read(hello, end), { role: "assistant", content: "hel" });
+    for (const chunks of [[hello], []]) {
+      await assertRejects(
+        () => read(...chunks),
+        TypeError,
+        "ended before the response was complete",
+      );
+    }
+  });
+
   it("takes every target that has a client", async () => {
     const targets: readonly ClientTarget[] = [
       "openai",

@@ -155,6 +155,10 @@ describe("a call that waits, over HTTP", () => {
     assertEquals(body.pointer ?? body.issues?.[0]?.path, "/a~1b~0");
     const place = await ask("POST", "/calls/zzz%0Aabc", { ticket, answers: YES });
     assertEquals([place.status, place.body.code], [400, "bad_request"]);
+    // The id names the call in answers and logs, so it must be the call's.
+    const other = await ask("POST", "/calls/other", { ticket, answers: YES });
+    assertEquals([other.status, other.body.code], [410, "ticket_refused"]);
+    assertStringIncludes(other.body.detail, "its ticket is for another call");
   });
 
   it("waits nowhere if execution is closed", async () => {

@@ -3,6 +3,7 @@ import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { createToolHandler, serveFormats, type ToolHandlerOptions } from "@plue/tools/hono";
 import { countTokens, fitBudget } from "@plue/tools/finding";
 import * as formats from "@plue/tools/formats";
+import { memoryCallStore, storedTickets } from "@plue/tools/calls";
 import { defineTool, ToolRegistry } from "@plue/tools";
 import { BASE, execution, problemOf, sampleRegistry } from "./support.ts";
 
@@ -264,5 +265,72 @@ describe("POST /dispatch/:target", () => {
     assertEquals((await problemOf(closed)).code, "execution_closed");
     const bare = createToolHandler(sampleRegistry(), { openExecution: true });
     assertEquals((await turn(bare, {})).status, 404);
+  });
+});
+
+describe("POST /dispatch/:target with a turn that waits", () => {
+  const app = createToolHandler(
+    new ToolRegistry({
+      tools: ["rm", "mv"].map((name) =>
+        defineTool({
+          name,
+          description: "Wants approval.",
+          requiresApproval: true,
+          execute: () => `${name} is done`,
+        })
+      ),
+    }),
+    {
+      formats: serveFormats(formats),
+      openExecution: true,
+      dispatch: { approve: "ask", tickets: storedTickets(memoryCallStore()) },
+    },
+  );
+  const post = async (body: unknown): Promise<{ status: number; body: Turn }> => {
+    const response = await app.request(`${BASE}/dispatch/anthropic`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify(body),
+    });
+    return { status: response.status, body: await response.json() };
+  };
+  interface Turn {
+    readonly messages: readonly unknown[];
+    readonly suspended?: readonly { readonly callId: string }[];
+    readonly calls: readonly unknown[];
+    readonly detail?: string;
+    readonly pointer?: string;
+  }
+  const content = ["rm", "mv"].map((name) => ({ type: "tool_use", id: name, name, input: {} }));
+  const answer = (action: string) => ({ "plue:approval": { action } });
+
+  it("gives the messages that were missing, once the questions are answered", async () => {
+    const { body: turn } = await post({ content });
+    assertEquals([turn.messages, turn.suspended?.length], [[], 2]);
+    const { body: half } = await post({ calls: turn.calls, answers: { rm: answer("accept") } });
+    assertEquals(half.suspended?.map(({ callId }) => callId), ["mv"]);
+    const { body: whole } = await post({ calls: half.calls, answers: { mv: answer("decline") } });
+    assertEquals(whole.suspended, undefined);
+    const [message] = whole.messages as readonly { readonly content: readonly unknown[] }[];
+    assertEquals(message?.content.length, 2);
+    assertStringIncludes(JSON.stringify(message), "rm is done");
+    assertStringIncludes(JSON.stringify(message), "it was not approved");
+  });
+
+  it("says what is wrong with a turn or its answers, and runs nothing", async () => {
+    const { body: { calls } } = await post({ content });
+    const wrong: [unknown, unknown, string, string][] = [
+      [[{}], {}, "its calls must be those of the answer that it had", "/calls/0"],
+      [calls, { ls: answer("accept") }, "the turn has no call with that id", "/answers"],
+      [calls, { rm: { other: { action: "accept" } } }, 'it has no question "other"', "/answers"],
+      [calls, 5, "Cannot resume the turn", "/answers"],
+    ];
+    for (const [sent, answers, words, pointer] of wrong) {
+      const { status, body } = await post({ calls: sent, answers });
+      assertEquals([status, body.pointer], [400, pointer], words);
+      assertStringIncludes(body.detail ?? "", words);
+    }
+    const { body } = await post({ calls, answers: { rm: answer("accept") } });
+    assertEquals(body.suspended?.length, 1);
   });
 });

@@ -1,7 +1,7 @@
-import { defineTool, type Tool, ToolRegistry } from "@plue/tools";
+import { defineTool, type Tool, ToolRegistry, ToolResult } from "@plue/tools";
 import { type AccessEntry, type CallTelemetry, createToolHandler } from "@plue/tools/hono";
 import { exportTools } from "@plue/tools/formats";
-import { createMcpEndpoint, isMcpContent, mcpContent } from "@plue/tools/mcp";
+import { createMcpEndpoint } from "@plue/tools/mcp";
 import { describe, it } from "bun:test";
 import {
   assert,
@@ -274,10 +274,9 @@ describe("createMcpEndpoint()", () => {
 
   it("sends content as it is, and what merely looks like it as a value", async () => {
     const image = { type: "image", data: "R0lGODlhAQABAAAAACw=", mimeType: "image/gif" } as const;
-    const content = mcpContent({
-      content: [image],
+    const content = ToolResult.blocks([image], {
       structuredContent: { dots: 1 },
-      _meta: { x: 1 },
+      metadata: { x: 1 },
     });
     const mcp = open(
       defineTool({ name: "made", description: "Answers content.", execute: () => content }),
@@ -294,7 +293,6 @@ describe("createMcpEndpoint()", () => {
     assertEquals(made._meta?.["x"], 1);
     const like = await client.callTool({ name: "like" });
     assertEquals(like.content.map(({ type }) => type), ["text"]);
-    assertEquals(isMcpContent({ content: [image] }), false);
     await client.close();
   });
 

@@ -1,5 +1,5 @@
 import { defineTool, ToolRegistry, ToolResult } from "@plue/tools";
-import { createMcpEndpoint, mcpContent } from "@plue/tools/mcp";
+import { createMcpEndpoint } from "@plue/tools/mcp";
 import { describe, it } from "bun:test";
 import { assertEquals } from "@std/assert";
 import { plainRequestOf } from "../../../src/adapters/mcp/fast_path.ts";
@@ -15,15 +15,14 @@ const answers = new Map<string, unknown>([
   ["failure", ToolResult.error("unavailable", "Not today")],
   [
     "image",
-    mcpContent({
-      content: [{ type: "image", data: "R0lGODlhAQABAAAAACw=", mimeType: "image/gif" }],
+    ToolResult.blocks([{ type: "image", data: "R0lGODlhAQABAAAAACw=", mimeType: "image/gif" }], {
       structuredContent: { dots: 1 },
-      _meta: { x: 1 },
+      metadata: { x: 1 },
     }),
   ],
   // What JavaScript may hand in.
-  ["more", mcpContent({ content: [{ type: "text", text: "x", extra: 1 }] as unknown as [] })],
-  ["broken", mcpContent({ content: [{ type: "smell" }] as unknown as [] })],
+  ["more", ToolResult.blocks([{ type: "text", text: "x", extra: 1 }] as unknown as [])],
+  ["broken", ToolResult.blocks([{ type: "smell" }] as unknown as [])],
 ]);
 const tools = [...answers].map(([name, answer]) =>
   defineTool({ name, description: "Answers.", execute: () => answer })

@@ -1,12 +1,13 @@
-import { defineTool, isSuspended, ToolDispatcher, ToolRegistry, ToolResult } from "@plue/tools";
-import { sealedTickets } from "@plue/tools/calls";
 import {
-  createMcpEndpoint,
-  importMcpServer,
-  isMcpContent,
-  mcpContent,
-  type McpEndpoint,
-} from "@plue/tools/mcp";
+  defineTool,
+  isSuspended,
+  type ToolContent,
+  ToolDispatcher,
+  ToolRegistry,
+  ToolResult,
+} from "@plue/tools";
+import { sealedTickets } from "@plue/tools/calls";
+import { createMcpEndpoint, importMcpServer, type McpEndpoint } from "@plue/tools/mcp";
 import { describe, it } from "bun:test";
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { connect, fetchFrom, URL_OF_MCP } from "./support.ts";
@@ -32,7 +33,7 @@ function farRegistry(): ToolRegistry {
         name: "draw",
         description: "Answers an image.",
         execute: () =>
-          mcpContent({ content: [{ type: "image", data: "R0lGODlh", mimeType: "image/gif" }] }),
+          ToolResult.blocks([{ type: "image", data: "R0lGODlh", mimeType: "image/gif" }]),
       }),
       defineTool({
         name: "fail",
@@ -43,7 +44,7 @@ function farRegistry(): ToolRegistry {
         name: "lines",
         description: "Answers two texts.",
         execute: () =>
-          mcpContent({ content: [{ type: "text", text: "one" }, { type: "text", text: "two" }] }),
+          ToolResult.blocks([{ type: "text", text: "one" }, { type: "text", text: "two" }]),
       }),
       defineTool({
         name: "steps",
@@ -140,7 +141,10 @@ describe("importMcpServer()", () => {
     const lines = await call("lines");
     assertEquals(lines.ok && lines.content, "one\ntwo");
     const draw = await call("draw");
-    assert(draw.ok && isMcpContent(draw.content));
+    assert(draw.ok && draw.blocks);
+    assertEquals((draw.content as ToolContent).content, [
+      { type: "image", data: "R0lGODlh", mimeType: "image/gif" },
+    ]);
     await server.close();
   });
 

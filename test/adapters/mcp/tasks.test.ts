@@ -6,12 +6,7 @@ import {
   sealedTickets,
   type TaskStatus,
 } from "@plue/tools/calls";
-import {
-  createMcpEndpoint,
-  mcpContent,
-  type McpEndpoint,
-  type McpEndpointOptions,
-} from "@plue/tools/mcp";
+import { createMcpEndpoint, type McpEndpoint, type McpEndpointOptions } from "@plue/tools/mcp";
 import { afterEach, describe, it } from "bun:test";
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { connect, legacyRequest, messageIn, modernRequest } from "./support.ts";
@@ -263,7 +258,7 @@ describe("tasks of MCP 2026-07-28", () => {
     assertEquals([status, result.isError], ["completed", true]);
     assertStringIncludes(result.content[0].text, "Not today");
 
-    const wrong = serve([job(() => mcpContent({ content: [{ type: "nonsense" } as never] }))]);
+    const wrong = serve([job(() => ToolResult.blocks([{ type: "nonsense" } as never]))]);
     const other = await wrong.begin();
     await wrong.when(other, "completed");
     const { result: failed } = await wrong.get(other);
@@ -277,7 +272,7 @@ describe("tasks of MCP 2026-07-28", () => {
 
   it("keep MCP's content, and values that look like it, as what they are", async () => {
     const dot = { type: "image", data: "R0lGODlhAQABAAAAACw=", mimeType: "image/gif" } as const;
-    const content = serve([job(() => mcpContent({ content: [dot] }))]);
+    const content = serve([job(() => ToolResult.blocks([dot]))]);
     const id = await content.begin();
     await content.when(id, "completed");
     const { result: { result: kept } } = await content.get(id);

@@ -157,6 +157,20 @@ describe("context.ask()", () => {
     assertEquals(reports, []);
   });
 
+  it("says of what a caller answered that it is no answer, and reports it", async () => {
+    const { call, reports } = fixture([NAME]);
+    for (const answer of [{ nope: 1 }, { action: "maybe" }, "yes"]) {
+      const onQuestion = (): Answer => answer as Answer;
+      const result = await call("greet", {}, { onQuestion });
+      assertEquals(outcome(result), "input_unavailable");
+      assertStringIncludes(
+        messageOf(result),
+        'the answer to "name" must have the "action" accept, decline or cancel',
+      );
+    }
+    assertEquals(reports.length, 3);
+  });
+
   it("asks again with the issues when a call goes on with an answer that does not fit", async () => {
     const { call, dispatcher } = fixture([NAME]);
     const first = await suspended(call("greet", {}));
@@ -254,9 +268,16 @@ describe("context.ask()", () => {
         await step("not a key", () => 1).catch(() => {});
         return await asked;
       },
+    }, {
+      name: "no-message",
+      execute: (_, { ask }) => Promise.all([ask("k", { message: "?" }), ask("l", {} as never)]),
     }]);
     for (
-      const [name, words] of [["twice", "was used before"], ["swallows", "must be 1 to 64 letters"]]
+      const [name, words] of [
+        ["twice", "was used before"],
+        ["swallows", "must be 1 to 64 letters"],
+        ["no-message", 'Cannot ask "l": it has no "/message"'],
+      ]
     ) {
       const result = await call(name as string, {});
       assertEquals(outcome(result), "threw");
@@ -601,7 +622,7 @@ describe("context.ask()", () => {
       outcome(await dispatcher.resume(ticket, answers, strayContext)),
       "invalid_arguments",
     );
-    for (const wrong of [{ ticket, answer: answers }, { ticket, answers, callId: "c" }]) {
+    for (const wrong of [{ ticket, answer: answers }, { ticket, answers, sessionId: "s" }]) {
       const result = await dispatcher.dispatch(wrong);
       assertEquals(outcome(result), "invalid_arguments");
       assertStringIncludes(messageOf(result), "is not one of its fields, ticket, answers, name");

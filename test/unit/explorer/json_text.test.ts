@@ -1,6 +1,12 @@
 import { assertEquals } from "@std/assert";
 import { describe, it } from "bun:test";
-import { jsonLines, pointerOf, withMember, wordsOf } from "../../../src/explorer/page/json_text.ts";
+import {
+  jsonLines,
+  parse,
+  pointerOf,
+  withMember,
+  wordsOf,
+} from "../../../src/explorer/page/json_text.ts";
 
 const SAMPLE = {
   "a/b": [1, { "~": null }, []],
@@ -27,6 +33,22 @@ describe("jsonLines()", () => {
       jsonLines({ "a/b": [1, { "~": null }] }).map(({ pointer }) => pointer),
       ["", "/a~1b", "/a~1b/0", "/a~1b/1", "/a~1b/1/~0", undefined, undefined, undefined],
     );
+  });
+});
+
+describe("parse()", () => {
+  it("reads JSON, with every number that is kept", () => {
+    const text =
+      '{"a": [9007199254740992, -1.5e300, "12345678901234567891", 100000000000000000000]}';
+    assertEquals(parse(text), { ok: true, value: JSON.parse(text) });
+  });
+
+  it("refuses a whole number that would become another one", () => {
+    assertEquals(parse('{"id": -12345678901234567891}'), {
+      ok: false,
+      message:
+        "-12345678901234567891 has more digits than a number keeps: -12345678901234567000 is left",
+    });
   });
 });
 

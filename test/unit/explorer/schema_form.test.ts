@@ -50,6 +50,18 @@ describe("FormSchema.shapeOf()", () => {
         },
       ],
       [
+        { enum: [1, "1", "one", null] },
+        {
+          kind: "choice",
+          choices: [
+            { label: "1", value: 1 },
+            { label: '"1"', value: "1" },
+            { label: "one", value: "one" },
+            { label: "null", value: null },
+          ],
+        },
+      ],
+      [
         { oneOf: [{ const: 1, title: "One" }, { const: 2 }] },
         {
           kind: "choice",

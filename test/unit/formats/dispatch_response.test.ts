@@ -117,7 +117,7 @@ describe("dispatchResponse()", () => {
       dispatcher,
       names,
     });
-    assertEquals(turn, { calls: [], results: [], messages: [], suspended: [] });
+    assertEquals(turn, { calls: [], results: [], messages: [], suspended: [], losses: [] });
   });
 
   it("answers 129 calls: the last one with overloaded", async () => {
@@ -187,7 +187,7 @@ describe("dispatchResponse()", () => {
     });
     const [answer] = turn.messages;
     assertStringIncludes(
-      answer !== undefined && "output" in answer ? answer.output : "",
+      String(answer !== undefined && "output" in answer && answer.output),
       'Cannot call "weather" in namespace "city": ',
     );
   });

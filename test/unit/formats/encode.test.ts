@@ -162,7 +162,7 @@ const ROWS: readonly (readonly [readonly TargetName[], unknown, unknown, unknown
 /** The text that OpenAI Responses is sent. */
 function outputOf(result: ToolResult): string {
   const answer = encodeResult("openai.responses", CALL, result);
-  return answer.type === "function_call_output" ? answer.output : "";
+  return answer.type === "function_call_output" ? String(answer.output) : "";
 }
 
 describe("encodeResult()", () => {

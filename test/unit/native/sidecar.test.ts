@@ -21,7 +21,7 @@ function start(options: Partial<SidecarProcess> = {}, registry = fakeRegistry())
   const replies: Reply[] = [];
   const events: string[] = [];
   let socket: SidecarSocketEvents | undefined;
-  startSidecar({
+  const sidecar = startSidecar({
     runtime: "fake 1.0",
     open(given) {
       socket = given;
@@ -41,6 +41,7 @@ function start(options: Partial<SidecarProcess> = {}, registry = fakeRegistry())
   return {
     replies,
     events,
+    sidecar,
     async send(...frames: readonly Uint8Array[]) {
       socket?.data(join(...frames));
       await settle();
@@ -84,6 +85,28 @@ describe("startSidecar()", () => {
     assertEquals(host.replies.map(({ type, value }) => [type, value]), [["failed", "gone"]]);
     assertEquals(host.events, ["end", "exit 1"]);
   });
+
+  for (
+    const [thrown, message] of [
+      [
+        Object.assign(new RangeError("too far\nand more"), {
+          stack: "RangeError: too far\n    at f (/home/a b/tools.ts:3:14)\n    at g (/x.ts:1:1)",
+        }),
+        "RangeError: too far (tools.ts:3:14)",
+      ],
+      [Object.assign(new Error("gone"), { stack: "Error: gone" }), "Error: gone"],
+      [{ password: "hunter2" }, "something was thrown that is no Error"],
+    ] as const
+  ) {
+    it(`says of an exception that nothing has caught: ${message}`, async () => {
+      const host = start();
+      await host.send(configure);
+      host.sidecar.crash(thrown);
+      const failed = host.replies.filter(({ type }) => type === "failed");
+      assertEquals(failed.map(({ value }) => value), [`The tool process ended: ${message}`]);
+      assertEquals(host.events.slice(1), ["end", "exit 1"]);
+    });
+  }
 
   it("disposes of the tools and ends when the host is gone, once", async () => {
     const disposed: string[] = [];

@@ -66,11 +66,21 @@ describe("loadTools()", () => {
     assertEquals(error.message.length < 1_500, true, error.message);
   });
 
+  it("says where a module throws, also in a module that it imports", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "plue-tools-module-"));
+    writeFileSync(join(folder, "inner.mjs"), "\n\nthrow new Error('the disk is on fire');\n");
+    const file = join(folder, "outer.mjs");
+    writeFileSync(file, 'import "./inner.mjs";\n');
+    const error = await assertRejects(() => loadTools(undefined, file), Error);
+    rmSync(folder, { recursive: true });
+    assertMatch(error.message, /the disk is on fire \(\/.*\/inner\.mjs:3:\d+\)$/);
+  });
+
   for (
     const [name, why] of [
       [undefined, "no module was named; set PLUE_TOOLS"],
       ["", "no module was named; set PLUE_TOOLS"],
-      [module("modules/nowhere.ts"), "Cannot load the tools of"],
+      [module("modules/nowhere.ts"), "there is no such file"],
       [module("modules/throws.ts"), "the disk is on fire"],
       [module("modules/empty.ts"), 'it must export a ToolRegistry as "registry" or by default'],
     ] as const

@@ -1,10 +1,9 @@
 //! The functions of `plue.h`, ABI 1. That file says what they do; the crate `plue` is how Rust calls
 //! them.
 
-#![no_std]
 #![allow(non_camel_case_types)]
 
-use core::ffi::{c_char, c_double, c_int, c_void};
+use std::os::raw::{c_char, c_double, c_int, c_void};
 
 macro_rules! statuses {
     ($($name:ident = $value:literal,)*) => { $(pub const $name: c_int = $value;)* };
@@ -153,7 +152,11 @@ extern "C" {
         user_data: *mut c_void,
     );
 
-    pub fn plue_set_question(ask: Option<plue_execute_t>, user_data: *mut c_void) -> c_int;
+    pub fn plue_set_question(
+        ask: Option<plue_execute_t>,
+        destroy: Option<plue_destroy_t>,
+        user_data: *mut c_void,
+    ) -> c_int;
     pub fn plue_tool_resume(
         ticket: *const c_char,
         answers_json: *const c_char,

@@ -1,8 +1,9 @@
 //! Calls: those that block, and those that a task waits for.
 
 use std::any::Any;
-use std::ffi::{c_char, c_int, c_void, CString};
+use std::ffi::CString;
 use std::future::Future;
+use std::os::raw::{c_char, c_int, c_void};
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
 use std::pin::Pin;
 use std::ptr;
@@ -16,10 +17,19 @@ use crate::{text, AbortSignal, Error};
 type Panic = Box<dyn Any + Send>;
 type Outcome = Result<String, Error>;
 
+type Wait = unsafe extern "C" fn(
+    *const c_char,
+    *const c_char,
+    *const plue_tool_context_t,
+    *mut *mut c_char,
+) -> c_int;
+
 /// One call of a tool: what it is called with, and then [`Call::wait`] or [`Call::start`].
 #[must_use = "it is made by wait() or start()"]
 pub struct Call<F = fn(&str)> {
+    /// The name of the tool, or a ticket.
     tool: String,
+    is_resumed: bool,
     params: String,
     session_id: Option<String>,
     message_id: Option<String>,
@@ -32,12 +42,20 @@ impl Call {
     pub fn new(tool: impl Into<String>) -> Call {
         Call {
             tool: tool.into(),
+            is_resumed: false,
             params: "{}".into(),
             session_id: None,
             message_id: None,
             signal: None,
             on_event: None,
         }
+    }
+
+    /// Continues a call that failed with [`crate::Code::InputRequired`], by the `ticket` in the JSON of
+    /// that failure. The answers are an object with an answer by each question's key:
+    /// `{"sure":{"action":"accept"}}`.
+    pub fn resume(ticket: impl Into<String>, answers_json: impl Into<String>) -> Call {
+        Call { is_resumed: true, ..Call::new(ticket).params(answers_json) }
     }
 }
 
@@ -72,6 +90,7 @@ impl<F> Call<F> {
     pub fn on_event<G: FnMut(&str)>(self, on_event: G) -> Call<G> {
         Call {
             tool: self.tool,
+            is_resumed: self.is_resumed,
             params: self.params,
             session_id: self.session_id,
             message_id: self.message_id,
@@ -138,6 +157,17 @@ impl<F: FnMut(&str)> Listener<F> {
 impl<F: FnMut(&str)> Call<F> {
     /// Makes the call, and blocks this thread until the tool has ended.
     pub fn wait(self) -> Outcome {
+        let resumed = self.is_resumed;
+        self.wait_for(if resumed { plue_sys::plue_tool_resume } else { plue_sys::plue_tool_call })
+    }
+
+    /// Starts a task: a call with a life of its own. Returns how it is, as JSON with an `id` for
+    /// [`crate::poll_task`]. Its events go nowhere, and the signal aborts the start only.
+    pub fn start_task(self) -> Outcome {
+        self.wait_for(plue_sys::plue_tool_start)
+    }
+
+    fn wait_for(self, function: Wait) -> Outcome {
         unsafe extern "C" fn on_event<F: FnMut(&str)>(json: *const c_char, user_data: *mut c_void) {
             (*user_data.cast::<Listener<F>>()).tell(json);
         }
@@ -151,7 +181,7 @@ impl<F: FnMut(&str)> Call<F> {
         let mut json = ptr::null_mut();
         let (status, json) = unsafe {
             let (tool, params) = (prepared.tool.as_ptr(), prepared.params.as_ptr());
-            let status = plue_sys::plue_tool_call(tool, params, &context, &mut json);
+            let status = function(tool, params, &context, &mut json);
             (status, text::take(json))
         };
         match listener.panic {
@@ -225,9 +255,12 @@ impl<F: FnMut(&str) + Send + 'static> Call<F> {
             state: Arc::clone(&state),
         }));
         context.user_data = started.cast();
+        let resumed = self.is_resumed;
+        let submit =
+            if resumed { plue_sys::plue_tool_submit_resume } else { plue_sys::plue_tool_submit };
         let status = unsafe {
             let (tool, params) = (prepared.tool.as_ptr(), prepared.params.as_ptr());
-            plue_sys::plue_tool_submit(tool, params, &context, on_done::<F>, started.cast())
+            submit(tool, params, &context, on_done::<F>, started.cast())
         };
         if status != PLUE_OK {
             let error = Error::last(status);
@@ -264,4 +297,35 @@ impl Drop for Pending {
             signal.abort("nobody waits for it any more");
         }
     }
+}
+
+/// How a task is: the JSON that `plue.h` shows, with its `status`, and its `result` at the end.
+///
+/// # Errors
+/// [`crate::Code::UnknownTask`]: these tools know no such task.
+pub fn poll_task(id: &str) -> Outcome {
+    of_task(id, |id, json| unsafe { plue_sys::plue_tool_poll(id, json) })
+}
+
+/// Cancels a task, unless it has ended, and tells how it is then.
+///
+/// # Errors
+/// [`crate::Code::UnknownTask`]: these tools know no such task.
+pub fn cancel_task(id: &str) -> Outcome {
+    of_task(id, |id, json| unsafe { plue_sys::plue_tool_cancel(id, json) })
+}
+
+/// Answers the questions of a task, as [`Call::resume`] does it, and tells how it is then.
+///
+/// # Errors
+/// [`crate::Code::UnknownTask`]: these tools know no such task.
+pub fn answer_task(id: &str, answers_json: &str) -> Outcome {
+    Call::new(id).params(answers_json).wait_for(plue_sys::plue_tool_answer)
+}
+
+fn of_task(id: &str, ask: impl Fn(*const c_char, *mut *mut c_char) -> c_int) -> Outcome {
+    let id = text::to_c(id)?;
+    let mut json = ptr::null_mut();
+    let status = ask(id.as_ptr(), &mut json);
+    outcome(status, unsafe { text::take(json) })
 }

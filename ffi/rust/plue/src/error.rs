@@ -1,7 +1,7 @@
 //! Failures, with their codes.
 
-use std::ffi::c_int;
 use std::fmt;
+use std::os::raw::c_int;
 
 use crate::text;
 

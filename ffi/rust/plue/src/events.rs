@@ -1,7 +1,7 @@
 //! What the library tells when it is asked to.
 
-use std::ffi::c_int;
-use std::os::fd::RawFd;
+use std::os::raw::c_int;
+use std::os::unix::io::RawFd;
 use std::time::Duration;
 
 use plue_sys::PLUE_OTHER;

@@ -8,9 +8,12 @@ mod signal;
 mod text;
 mod tool;
 
-pub use call::{Call, Pending};
+pub use call::{answer_task, cancel_task, poll_task, Call, Pending};
 pub use error::{Code, Error};
 pub use events::{dispatch, events_fd};
 pub use library::{tools, version, Library, Options};
 pub use signal::AbortSignal;
-pub use tool::{register_deferred_tool, register_tool, unregister_tool, Invocation};
+pub use tool::{
+    clear_question, register_deferred_tool, register_tool, set_deferred_question, set_question,
+    unregister_tool, Invocation,
+};

@@ -1,7 +1,8 @@
 //! How the tools are started and ended.
 
-use std::ffi::{c_char, CString};
+use std::ffi::CString;
 use std::mem::size_of;
+use std::os::raw::c_char;
 use std::ptr;
 use std::time::Duration;
 
@@ -27,7 +28,7 @@ pub struct Options {
     pub call_timeout: Option<Duration>,
 }
 
-/// The tools, until it is dropped, which ends them.
+/// The tools, until it is dropped. Several have equal options, and the last one ends the tools.
 #[derive(Debug)]
 pub struct Library(());
 

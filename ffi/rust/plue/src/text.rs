@@ -1,6 +1,7 @@
 //! Strings on their way to C and back.
 
-use std::ffi::{c_char, CStr, CString};
+use std::ffi::{CStr, CString};
+use std::os::raw::c_char;
 use std::ptr;
 
 use crate::{Code, Error};

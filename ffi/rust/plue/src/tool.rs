@@ -1,9 +1,11 @@
 //! Tools in Rust, in the same registry as those in TypeScript.
 
 use std::any::Any;
-use std::ffi::{c_char, c_void, CString};
+use std::ffi::CString;
+use std::os::raw::{c_char, c_void};
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::ptr;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use plue_sys::{plue_invocation_t, PLUE_OK};
 
@@ -28,6 +30,7 @@ impl Invocation {
         if ended.is_null() {
             return;
         }
+        drop(take_on_abort(ended));
         match outcome.and_then(|json| text::to_c(&json)) {
             Ok(json) => unsafe { plue_sys::plue_invocation_succeed(ended, json.as_ptr()) },
             Err(error) => {
@@ -70,6 +73,34 @@ impl Invocation {
     pub fn signal(&self) -> AbortSignal {
         unsafe { AbortSignal::retained(plue_sys::plue_invocation_signal(self.0)) }
     }
+
+    /// Has `run` called by [`crate::dispatch`], once, if the call is aborted before the end, or was
+    /// before this. The invocation has to be ended all the same. What `run` panics with is dropped.
+    pub fn on_abort(&self, run: impl FnOnce() + Send + 'static) {
+        unsafe extern "C" fn told(invocation: *mut plue_invocation_t, _: *mut c_void) {
+            if let Some(run) = take_on_abort(invocation) {
+                drop(catch_unwind(AssertUnwindSafe(run)));
+            }
+        }
+        lock(&ON_ABORT).push((self.0 as usize, Box::new(run)));
+        unsafe { plue_sys::plue_invocation_on_abort(self.0, told, ptr::null_mut()) }
+    }
+}
+
+type OnAbort = Box<dyn FnOnce() + Send>;
+
+/// What runs when invocations are aborted, by their addresses, until they end. An invocation may end
+/// on another thread at that moment.
+static ON_ABORT: Mutex<Vec<(usize, OnAbort)>> = Mutex::new(Vec::new());
+
+fn take_on_abort(invocation: *mut plue_invocation_t) -> Option<OnAbort> {
+    let mut all = lock(&ON_ABORT);
+    let at = all.iter().position(|(address, _)| *address == invocation as usize)?;
+    Some(all.swap_remove(at).1)
+}
+
+fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
+    value.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 unsafe fn id(text: *const c_char) -> Option<String> {
@@ -99,11 +130,19 @@ pub fn register_tool<F>(definition_json: &str, run: F) -> Result<(), Error>
 where
     F: Fn(&Invocation, &str) -> Result<String, Error> + Send + Sync + 'static,
 {
-    register_deferred_tool(definition_json, move |invocation, params| {
-        let outcome = catch_unwind(AssertUnwindSafe(|| run(&invocation, params)))
+    register_deferred_tool(definition_json, ending(run))
+}
+
+/// Ends the invocation with what the function returns.
+fn ending<F>(run: F) -> impl Fn(Invocation, &str) + Send + Sync + 'static
+where
+    F: Fn(&Invocation, &str) -> Result<String, Error> + Send + Sync + 'static,
+{
+    move |invocation, json| {
+        let outcome = catch_unwind(AssertUnwindSafe(|| run(&invocation, json)))
             .unwrap_or_else(|panic| Err(said(&*panic).into()));
         invocation.end(outcome);
-    })
+    }
 }
 
 /// [`register_tool`] for a function that returns before its tool has ended: it sends the
@@ -115,19 +154,6 @@ pub fn register_deferred_tool<F>(definition_json: &str, run: F) -> Result<(), Er
 where
     F: Fn(Invocation, &str) + Send + Sync + 'static,
 {
-    unsafe extern "C" fn execute<F: Fn(Invocation, &str)>(
-        invocation: *mut plue_invocation_t,
-        params: *const c_char,
-        user_data: *mut c_void,
-    ) {
-        let run = &*user_data.cast::<F>();
-        let params = text::copy(params);
-        // The invocation fails when the panic drops it.
-        drop(catch_unwind(AssertUnwindSafe(|| run(Invocation(invocation), &params))));
-    }
-    unsafe extern "C" fn destroy<F>(user_data: *mut c_void) {
-        drop(Box::from_raw(user_data.cast::<F>()));
-    }
     let definition = text::to_c(definition_json)?;
     let user_data = Box::into_raw(Box::new(run)).cast();
     // libplue destroys it, also when this fails.
@@ -142,6 +168,22 @@ where
     }
 }
 
+/// A function of the program as C takes it: `user_data` is a box with it.
+unsafe extern "C" fn execute<F: Fn(Invocation, &str)>(
+    invocation: *mut plue_invocation_t,
+    json: *const c_char,
+    user_data: *mut c_void,
+) {
+    let run = &*user_data.cast::<F>();
+    let json = text::copy(json);
+    // The invocation fails when the panic drops it.
+    drop(catch_unwind(AssertUnwindSafe(|| run(Invocation(invocation), &json))));
+}
+
+unsafe extern "C" fn destroy<F>(user_data: *mut c_void) {
+    drop(Box::from_raw(user_data.cast::<F>()));
+}
+
 /// Takes back a tool of this program, by its id. Running invocations go on.
 ///
 /// # Errors
@@ -152,4 +194,42 @@ pub fn unregister_tool(tool_id: &str) -> Result<(), Error> {
         PLUE_OK => Ok(()),
         status => Err(Error::last(status)),
     }
+}
+
+/// Answers the questions of tools. `run` gets the JSON of a question, on the thread that waits for the
+/// call by [`crate::Call::wait`], and otherwise in [`crate::dispatch`]; it returns the JSON of an
+/// answer: `{"action":"accept","content":...}`, `{"action":"decline"}` or `{"action":"cancel"}`. An
+/// error leaves the question to a ticket: the call fails with [`crate::Code::InputRequired`].
+///
+/// # Errors
+/// Out of memory.
+pub fn set_question<F>(run: F) -> Result<(), Error>
+where
+    F: Fn(&Invocation, &str) -> Result<String, Error> + Send + Sync + 'static,
+{
+    set_deferred_question(ending(run))
+}
+
+/// [`set_question`] for a function that returns before it has the answer: it sends the [`Invocation`]
+/// to where it is ended.
+///
+/// # Errors
+/// Out of memory.
+pub fn set_deferred_question<F>(run: F) -> Result<(), Error>
+where
+    F: Fn(Invocation, &str) + Send + Sync + 'static,
+{
+    let user_data = Box::into_raw(Box::new(run)).cast();
+    // libplue destroys it, also when this fails.
+    let status =
+        unsafe { plue_sys::plue_set_question(Some(execute::<F>), Some(destroy::<F>), user_data) };
+    match status {
+        PLUE_OK => Ok(()),
+        status => Err(Error::last(status)),
+    }
+}
+
+/// Has tools ask nobody any more.
+pub fn clear_question() {
+    unsafe { plue_sys::plue_set_question(None, None, ptr::null_mut()) };
 }

@@ -110,7 +110,7 @@ fn a_thousand_calls_wait_in_one_thread() {
 
 #[test]
 fn a_call_that_is_dropped_is_aborted() {
-    let (send, invocations) = mpsc::channel();
+    let (send, invocations) = mpsc::sync_channel(1);
     plue::register_deferred_tool(&definition("dropped"), move |invocation, _| {
         send.send(invocation).unwrap();
     })
@@ -233,4 +233,102 @@ fn a_tool_is_dropped_when_it_is_gone_and_when_it_is_refused() {
     plue::unregister_tool("host:brief").unwrap();
     assert_eq!(drops.load(Ordering::SeqCst), 2);
     assert_eq!(plue::unregister_tool("host:brief").unwrap_err().code(), Code::UnknownTool);
+}
+
+#[test]
+fn a_tool_is_told_of_its_abort() {
+    let signal = AbortSignal::new();
+    let slow = Arc::new(std::sync::Mutex::new(None));
+    let kept = Arc::clone(&slow);
+    plue::register_deferred_tool(&definition("slow"), move |invocation, _| {
+        let own = Arc::clone(&kept);
+        invocation.on_abort(move || {
+            let invocation: Option<Invocation> = own.lock().unwrap().take();
+            invocation.unwrap().end(Err(Error::new(Code::Aborted, "stopped")));
+        });
+        *kept.lock().unwrap() = Some(invocation);
+    })
+    .unwrap();
+    let pending = Call::new("host:slow").signal(&signal).start().unwrap();
+    while slow.lock().unwrap().is_none() {
+        drop(plue::dispatch(Some(Duration::from_millis(10))));
+    }
+    signal.abort("enough");
+    assert_eq!(block_on(pending).unwrap_err().code(), Code::Aborted);
+    while slow.lock().unwrap().is_some() {
+        drop(plue::dispatch(Some(Duration::from_millis(10))));
+    }
+    plue::unregister_tool("host:slow").unwrap();
+}
+
+#[test]
+fn a_tool_that_takes_itself_back_keeps_what_it_captured() {
+    let words = vec!["still", "here"];
+    plue::register_deferred_tool(&definition("leaving"), move |invocation, _| {
+        plue::unregister_tool("host:leaving").unwrap();
+        invocation.end(Ok("true".into()));
+        assert_eq!(words.concat(), "stillhere");
+    })
+    .unwrap();
+    assert_eq!(Call::new("host:leaving").wait().unwrap(), "true");
+}
+
+/// The value of a key.
+fn value<'a>(json: &'a str, key: &str) -> &'a str {
+    json.split_once(&format!(r#""{key}":""#)).unwrap().1.split('"').next().unwrap()
+}
+
+const ACCEPTED: &str = r#"{"sure":{"action":"accept"}}"#;
+
+#[test]
+fn a_question_is_answered_or_left_to_a_ticket() {
+    plue::set_question(|_, question| {
+        assert!(question.contains("Really?"), "{question}");
+        Ok(r#"{"action":"decline"}"#.into())
+    })
+    .unwrap();
+    assert_eq!(Call::new("confirm").wait().unwrap(), r#""decline""#);
+    plue::set_deferred_question(|invocation, _| {
+        drop(thread::spawn(|| invocation.end(Ok(r#"{"action":"cancel"}"#.into()))));
+    })
+    .unwrap();
+    assert_eq!(Call::new("confirm").wait().unwrap(), r#""cancel""#);
+    plue::set_question(|_, _| Err("Nobody is there".into())).unwrap();
+    let asked = || Call::new("confirm").wait().unwrap_err();
+    let error = asked();
+    assert_eq!(error.code(), Code::InputRequired);
+    plue::clear_question();
+    let ticket = value(error.json().unwrap(), "ticket");
+    assert_eq!(Call::resume(ticket, ACCEPTED).wait().unwrap(), r#""accept""#);
+    let error = asked();
+    let ticket = value(error.json().unwrap(), "ticket");
+    assert_eq!(block_on(Call::resume(ticket, ACCEPTED).start().unwrap()).unwrap(), r#""accept""#);
+    let error = Call::resume(ticket, ACCEPTED).wait().unwrap_err();
+    assert_eq!(error.code(), Code::TicketRefused);
+
+    let task = Call::new("confirm").start_task().unwrap();
+    let id = value(&task, "id");
+    assert!(awaited(id).contains("input_required"));
+    plue::answer_task(id, ACCEPTED).unwrap();
+    assert!(awaited(id).contains(r#""content":"accept""#));
+}
+
+/// How a task is when it works no more.
+fn awaited(id: &str) -> String {
+    loop {
+        let task = plue::poll_task(id).unwrap();
+        if !task.contains(r#""status":"working""#) {
+            return task;
+        }
+    }
+}
+
+#[test]
+fn a_task_has_a_life_of_its_own() {
+    let task = Call::new("echo").params(r#"{"a":1}"#).start_task().unwrap();
+    assert!(awaited(value(&task, "id")).contains(r#""content":{"a":1}"#));
+    let task = Call::new("sleep").params(r#"{"ms":3600000}"#).start_task().unwrap();
+    assert!(plue::cancel_task(value(&task, "id")).unwrap().contains("cancelled"));
+    assert_eq!(plue::poll_task("none").unwrap_err().code(), Code::UnknownTask);
+    assert_eq!(plue::poll_task("a\0b").unwrap_err().code(), Code::InvalidArgument);
 }

@@ -54,12 +54,60 @@ private final class Started {
 }
 
 extension Plue {
+    /// A function of `plue.h` that waits for an answer, and one that does not.
+    private typealias Wait = (
+        String, String, UnsafePointer<plue_tool_context_t>, inout UnsafeMutablePointer<CChar>?
+    ) -> Int32
+    private typealias Submit = (
+        String, String, UnsafePointer<plue_tool_context_t>, plue_done_t, UnsafeMutableRawPointer
+    ) -> Int32
+
     /// Calls a tool, and blocks this thread until it has ended: not for the main thread, nor for tasks.
     public static func callAndWait(
         _ tool: String, _ params: String = "{}", _ options: CallOptions = CallOptions(),
         signal: AbortSignal? = nil
     ) throws -> String {
-        try checkText(tool, params)
+        try wait(tool, params, options, signal) { plue_tool_call($0, $1, $2, &$3) }
+    }
+
+    /// Continues a call that failed with `inputRequired`, by the ticket in the JSON of that failure, and
+    /// blocks as `callAndWait`. The answers are an object with an answer by each question's key:
+    /// `{"sure":{"action":"accept"}}`.
+    public static func resumeAndWait(
+        _ ticket: String, _ answers: String, _ options: CallOptions = CallOptions(),
+        signal: AbortSignal? = nil
+    ) throws -> String {
+        try wait(ticket, answers, options, signal) { plue_tool_resume($0, $1, $2, &$3) }
+    }
+
+    /// Starts a task of the tools': a call with a life of its own. Returns how it is, as JSON with its
+    /// `id`. This and the functions below block until the answer is there, and not for the task.
+    public static func startTask(
+        _ tool: String, _ params: String = "{}", _ options: CallOptions = CallOptions()
+    ) throws -> String {
+        try wait(tool, params, options, nil) { plue_tool_start($0, $1, $2, &$3) }
+    }
+
+    /// How a task is.
+    public static func pollTask(_ id: String) throws -> String {
+        try wait(id, "", CallOptions(), nil) { id, _, _, json in plue_tool_poll(id, &json) }
+    }
+
+    /// Cancels a task, unless it has ended.
+    public static func cancelTask(_ id: String) throws -> String {
+        try wait(id, "", CallOptions(), nil) { id, _, _, json in plue_tool_cancel(id, &json) }
+    }
+
+    /// Answers the questions of a task, as `resume` does it.
+    public static func answerTask(_ id: String, _ answers: String) throws -> String {
+        try wait(id, answers, CallOptions(), nil) { plue_tool_answer($0, $1, $2, &$3) }
+    }
+
+    private static func wait(
+        _ first: String, _ second: String, _ options: CallOptions, _ signal: AbortSignal?,
+        _ function: Wait
+    ) throws -> String {
+        try checkText(first, second)
         let listener = options.onEvent.map { Listener($0) }
         return try options.withContext(signal) { context in
             if let listener {
@@ -72,7 +120,7 @@ extension Plue {
             }
             var json: UnsafeMutablePointer<CChar>?
             let status = withExtendedLifetime(listener) {
-                plue_tool_call(tool, params, &context, &json)
+                function(first, second, &context, &json)
             }
             let text = take(json)
             guard status == 0 else { throw ToolError(status: status, json: text) }
@@ -85,13 +133,26 @@ extension Plue {
     public static func call(
         _ tool: String, _ params: String = "{}", _ options: CallOptions = CallOptions()
     ) async throws -> String {
-        try checkText(tool, params)
+        try await submit(tool, params, options) { plue_tool_submit($0, $1, $2, $3, $4) }
+    }
+
+    /// `resumeAndWait`, as `call` does it.
+    public static func resume(
+        _ ticket: String, _ answers: String, _ options: CallOptions = CallOptions()
+    ) async throws -> String {
+        try await submit(ticket, answers, options) { plue_tool_submit_resume($0, $1, $2, $3, $4) }
+    }
+
+    private static func submit(
+        _ first: String, _ second: String, _ options: CallOptions, _ function: Submit
+    ) async throws -> String {
+        try checkText(first, second)
         _ = dispatcher
         let signal = AbortSignal()
         do {
             return try await withTaskCancellationHandler {
                 try await withCheckedThrowingContinuation { continuation in
-                    begin(tool, params, options, signal, continuation)
+                    begin(first, second, options, signal, continuation, function)
                 }
             } onCancel: {
                 signal.abort("its task was cancelled")
@@ -102,8 +163,8 @@ extension Plue {
     }
 
     private static func begin(
-        _ tool: String, _ params: String, _ options: CallOptions, _ signal: AbortSignal,
-        _ continuation: CheckedContinuation<String, any Error>
+        _ first: String, _ second: String, _ options: CallOptions, _ signal: AbortSignal,
+        _ continuation: CheckedContinuation<String, any Error>, _ function: Submit
     ) {
         let started = Unmanaged.passRetained(Started(options.onEvent, continuation))
         do {
@@ -116,8 +177,8 @@ extension Plue {
                         started.onEvent?(String(cString: json))
                     }
                 }
-                let status = plue_tool_submit(
-                    tool, params, &context,
+                let status = function(
+                    first, second, &context,
                     { status, json, userData in
                         guard let json, let userData else { return }
                         let started = Unmanaged<Started>.fromOpaque(userData).takeRetainedValue()

@@ -106,6 +106,18 @@ private final class Tool {
     init(_ run: @escaping (Invocation, String) -> Void) { self.run = run }
 }
 
+/// Runs the `Tool` that `userData` is.
+private let execute: plue_execute_t = { pointer, json, userData in
+    guard let pointer, let json, let userData else { return }
+    let tool = Unmanaged<Tool>.fromOpaque(userData).takeUnretainedValue()
+    tool.run(Invocation(pointer), String(cString: json))
+}
+
+private let destroy: @convention(c) (UnsafeMutableRawPointer?) -> Void = { userData in
+    guard let userData else { return }
+    Unmanaged<Tool>.fromOpaque(userData).release()
+}
+
 extension Plue {
     /// Registers a tool that this program runs. `run` gets the JSON of the parameters, which fit their
     /// schema, and returns that of the result; what it throws ends the call, a `ToolError` with its
@@ -114,17 +126,37 @@ extension Plue {
     public static func register(
         _ definitionJSON: String, _ run: @escaping @Sendable (Invocation, String) throws -> String
     ) throws {
-        try register(
-            definitionJSON,
-            Tool { invocation, params in
-                do {
-                    let result = try run(invocation, params)
-                    try checkText(result)
-                    invocation.succeed(result)
-                } catch {
-                    invocation.fail(error)
-                }
-            })
+        try register(definitionJSON, ending(run))
+    }
+
+    /// Answers the questions of tools. `run` gets the JSON of a question where a tool would run, and
+    /// returns that of an answer: `{"action":"accept","content":...}`, `{"action":"decline"}` or
+    /// `{"action":"cancel"}`. When it throws, or with `nil`, the call fails with `inputRequired`.
+    public static func setQuestion(
+        _ run: (@Sendable (Invocation, String) throws -> String)?
+    ) throws {
+        guard let run else {
+            try check(plue_set_question(nil, nil, nil))
+            return
+        }
+        _ = dispatcher
+        // libplue gives the reference back, also when this fails.
+        let userData = Unmanaged.passRetained(ending(run)).toOpaque()
+        try check(plue_set_question(execute, destroy, userData))
+    }
+
+    private static func ending(
+        _ run: @escaping @Sendable (Invocation, String) throws -> String
+    ) -> Tool {
+        Tool { invocation, json in
+            do {
+                let result = try run(invocation, json)
+                try checkText(result)
+                invocation.succeed(result)
+            } catch {
+                invocation.fail(error)
+            }
+        }
     }
 
     /// Registers a tool that runs in a task. The task is cancelled when its call is aborted.
@@ -153,18 +185,7 @@ extension Plue {
         _ = dispatcher
         // libplue gives the reference back, also when this fails.
         let userData = Unmanaged.passRetained(tool).toOpaque()
-        let status = plue_register_tool(
-            definitionJSON,
-            { pointer, params, userData in
-                guard let pointer, let params, let userData else { return }
-                let tool = Unmanaged<Tool>.fromOpaque(userData).takeUnretainedValue()
-                tool.run(Invocation(pointer), String(cString: params))
-            },
-            { userData in
-                guard let userData else { return }
-                Unmanaged<Tool>.fromOpaque(userData).release()
-            }, userData)
-        try check(status)
+        try check(plue_register_tool(definitionJSON, execute, destroy, userData))
     }
 
     /// Takes back a tool of this program, by its id. Running invocations go on.

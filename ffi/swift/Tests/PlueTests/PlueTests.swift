@@ -67,4 +67,21 @@ final class PlueTests: XCTestCase {
         try Plue.unregister("host:add")
         try Plue.unregister("host:later")
     }
+
+    func testAnswersQuestionsAndKeepsTasks() async throws {
+        try Plue.setQuestion { _, question in
+            XCTAssertTrue(question.contains("Really?"))
+            return #"{"action":"decline"}"#
+        }
+        XCTAssertEqual(try Plue.callAndWait("confirm"), #""decline""#)
+        try Plue.setQuestion(nil)
+        do {
+            _ = try await Plue.call("confirm")
+            XCTFail("It threw nothing")
+        } catch let error as ToolError where error.code == .inputRequired {}
+        XCTAssertTrue(try Plue.startTask("echo").contains("\"id\""))
+        XCTAssertThrowsError(try Plue.pollTask("none")) { error in
+            XCTAssertEqual((error as? ToolError)?.code, .unknownTask)
+        }
+    }
 }

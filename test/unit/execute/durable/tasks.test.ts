@@ -24,7 +24,7 @@ import {
   storedTickets,
   type TaskState,
 } from "../../../../src/execute/durable/mod.ts";
-import { CONTENT_FORMAT } from "../../../../src/tool/mod.ts";
+import { ToolResult } from "../../../../src/tool/mod.ts";
 import {
   deferred,
   FakeClock,
@@ -323,20 +323,13 @@ describe("a task", () => {
     assertEquals(result && outcome(result), [YES, YES]);
   });
 
-  it("keeps the format of its result's content", async () => {
-    const inFormat = (format: unknown): object =>
-      Object.defineProperty({ blocks: [] }, CONTENT_FORMAT, { value: format });
-    for (const [given, kept] of [["mcp", "mcp"], [7, undefined]]) {
-      const { start, when } = processOf([{ name: "draw", execute: () => inFormat(given) }]);
+  it("keeps that its result is blocks", async () => {
+    const content = [{ type: "text", text: "dot" }] as const;
+    for (const [given, kept] of [[ToolResult.blocks(content), true], [{ content }, undefined]]) {
+      const { start, when } = processOf([{ name: "draw", execute: () => given }]);
       const { id } = await start("draw");
       const { result } = await when(id, "completed");
-      const content = result?.ok && result.content as { readonly [CONTENT_FORMAT]?: unknown };
-      assert(content);
-      assertEquals([content, content[CONTENT_FORMAT]], [{ blocks: [] }, kept]);
-      assertEquals(
-        Object.getOwnPropertyDescriptor(content, CONTENT_FORMAT)?.enumerable ?? false,
-        false,
-      );
+      assertEquals(result?.ok && [result.content, result.blocks], [{ content }, kept]);
     }
   });
 

@@ -1,0 +1,306 @@
+/**
+ * A text, an image and a PDF file as the result of a tool, through the providers' own clients to a
+ * server that plays the provider, and through the frameworks that run tools themselves.
+ *
+ * @module
+ */
+
+import Anthropic from "@anthropic-ai/sdk";
+import { BedrockRuntimeClient, ConverseCommand } from "@aws-sdk/client-bedrock-runtime";
+import { GoogleGenAI } from "@google/genai";
+import { Mistral } from "@mistralai/mistralai";
+import { Agent, type Model, Runner, setTracingDisabled, Usage } from "@openai/agents-core";
+import { NodeHttpHandler } from "@smithy/node-http-handler";
+import { assertEquals, assertFalse } from "@std/assert";
+import { generateText, stepCountIs } from "ai";
+import { generateText as generateText6, stepCountIs as stepCountIs6 } from "ai6";
+import { MockLanguageModelV3 } from "ai6/test";
+import { MockLanguageModelV4 } from "ai/test";
+import { afterAll, beforeAll, describe, it } from "bun:test";
+import { CohereClientV2 } from "cohere-ai";
+import { AIMessage, createAgent, fakeModel, tool, ToolMessage } from "langchain";
+import { createServer, type Server } from "node:http";
+import { Ollama } from "ollama";
+import OpenAI from "openai";
+import {
+  toAiSdkTools,
+  toLangChainTools,
+  toOpenAiAgentsTools,
+} from "../../src/adapters/frameworks/mod.ts";
+import { typeboxEngine } from "../../src/adapters/typebox/mod.ts";
+import { ToolDispatcher } from "../../src/execute/mod.ts";
+import { encodeResults, type MessageOf, type TargetName } from "../../src/formats/mod.ts";
+import { buildToolset } from "../../src/select/mod.ts";
+import { defineTool, ToolResult } from "../../src/tool/mod.ts";
+
+const GIF = "R0lGODlhAQABAAAAACw=";
+const PDF = "JVBERi0xLjQ=";
+const SECRET = "for-the-application-only";
+const CONTENT = ToolResult.blocks([
+  { type: "text", text: "Two files." },
+  { type: "image", data: GIF, mimeType: "image/png" },
+  { type: "resource", resource: { uri: "f:/a.pdf", mimeType: "application/pdf", blob: PDF } },
+], { metadata: { id: SECRET } });
+
+let received: unknown;
+let server: Server;
+let url = "";
+
+beforeAll(async () => {
+  server = createServer((request, response) => {
+    let text = "";
+    request.on("data", (chunk) => text += chunk);
+    request.on("end", () => {
+      received = JSON.parse(text);
+      response.writeHead(400, { "content-type": "application/json" });
+      response.end("{}");
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  if (typeof address !== "object" || address === null) {
+    throw new Error("Cannot find the server: it has no address");
+  }
+  url = `http://127.0.0.1:${address.port}`;
+});
+
+afterAll(() => {
+  server.closeAllConnections();
+  server.close();
+});
+
+function messagesFor<Target extends TargetName>(target: Target): readonly MessageOf<Target>[] {
+  const call = { callId: "call_1", wireName: "draw" };
+  return encodeResults(target, [call], [ToolResult.ok(CONTENT)]);
+}
+
+/** What a client has sent. The server refuses it, so that no answer needs to be played. */
+async function sent(request: Promise<unknown>): Promise<string> {
+  received = undefined;
+  await request.then(() => {}, () => {});
+  const text = JSON.stringify(received);
+  assertFalse(text.includes(SECRET));
+  return text;
+}
+
+const STAND_INS = "[A file of the type image/png (14 bytes) cannot be shown here.]\\n" +
+  '[A file \\"a.pdf\\" of the type application/pdf (8 bytes) cannot be shown here.]';
+
+/** Whether the request has all of these pieces of JSON, and the base64 of the files or not. */
+function has(text: string, pieces: readonly unknown[], files = true): void {
+  for (const piece of pieces) {
+    const json = typeof piece === "string" ? piece : JSON.stringify(piece);
+    assertEquals(text.includes(json) ? json : text, json);
+  }
+  assertEquals([text.includes(GIF), text.includes(PDF)], [files, files]);
+}
+
+describe("a result of blocks through the client of", () => {
+  const openai = (): OpenAI => new OpenAI({ apiKey: "k", baseURL: url, maxRetries: 0 });
+
+  it("OpenAI", async () => {
+    const output = [
+      { type: "input_text", text: "Two files." },
+      { type: "input_image", image_url: `data:image/png;base64,${GIF}`, detail: "auto" },
+      { type: "input_file", filename: "a.pdf", file_data: `data:application/pdf;base64,${PDF}` },
+    ];
+    const input = [...messagesFor("openai.responses")];
+    has(
+      await sent(openai().responses.create({ model: "m", input })),
+      [{ output }]
+        .map((item) => JSON.stringify(item).slice(1, -1)),
+    );
+    const messages = [...messagesFor("openai.chat")];
+    const chat = openai().chat.completions.create({ model: "m", messages });
+    has(await sent(chat), [STAND_INS], false);
+  });
+
+  it("Anthropic", async () => {
+    const client = new Anthropic({ apiKey: "k", baseURL: url, maxRetries: 0 });
+    const messages = [...messagesFor("anthropic")];
+    has(await sent(client.messages.create({ model: "m", max_tokens: 9, messages })), [
+      { type: "image", source: { type: "base64", media_type: "image/png", data: GIF } },
+      { type: "base64", media_type: "application/pdf", data: PDF },
+    ]);
+  });
+
+  it("Gemini", async () => {
+    const client = new GoogleGenAI({ apiKey: "k", httpOptions: { baseUrl: url } });
+    const contents = [...messagesFor("gemini")];
+    has(await sent(client.models.generateContent({ model: "m", contents })), [
+      JSON.stringify({
+        response: { output: "Two files." },
+        parts: [
+          { inlineData: { mimeType: "image/png", data: GIF } },
+          { inlineData: { mimeType: "application/pdf", data: PDF } },
+        ],
+      }).slice(1, -1),
+    ]);
+  });
+
+  it("Bedrock", async () => {
+    const client = new BedrockRuntimeClient({
+      region: "us-east-1",
+      endpoint: url,
+      maxAttempts: 1,
+      credentials: { accessKeyId: "k", secretAccessKey: "s" },
+      requestHandler: new NodeHttpHandler(),
+    });
+    const command = new ConverseCommand({ modelId: "m", messages: [...messagesFor("bedrock")] });
+    has(await sent(client.send(command)), [
+      { image: { format: "png", source: { bytes: GIF } } },
+      { document: { name: "a pdf", source: { bytes: PDF }, format: "pdf" } },
+    ]);
+  });
+
+  it("Mistral, Cohere and Ollama, as words", async () => {
+    const mistral = new Mistral({ apiKey: "k", serverURL: url, retryConfig: { strategy: "none" } });
+    const forMistral = messagesFor("mistral").map(({ tool_call_id: toolCallId, ...rest }) => ({
+      ...rest,
+      toolCallId,
+    }));
+    has(
+      await sent(mistral.chat.complete({ model: "m", messages: forMistral })),
+      [STAND_INS],
+      false,
+    );
+    const cohere = new CohereClientV2({ token: "k", environment: url, maxRetries: 0 });
+    const forCohere = messagesFor("cohere").map(({ tool_call_id: toolCallId, ...rest }) => ({
+      ...rest,
+      toolCallId,
+    }));
+    has(await sent(cohere.chat({ model: "m", messages: forCohere })), [STAND_INS], false);
+    const ollama = new Ollama({ host: url });
+    const forOllama = [...messagesFor("ollama")];
+    has(await sent(ollama.chat({ model: "m", messages: forOllama })), [STAND_INS], false);
+  });
+});
+
+describe("a result of blocks through", () => {
+  const toolset = buildToolset([
+    defineTool({ name: "draw", description: "Draws.", execute: () => CONTENT }),
+  ]);
+  const dispatcher = new ToolDispatcher(toolset, { engine: typeboxEngine() });
+  const usage = {
+    inputTokens: { total: 1, noCache: 1, cacheRead: 0, cacheWrite: 0 },
+    outputTokens: { total: 1, text: 1, reasoning: 0 },
+  };
+  const asks = {
+    content: [{ type: "tool-call" as const, toolCallId: "c1", toolName: "draw", input: "{}" }],
+    finishReason: { unified: "tool-calls" as const, raw: "tool_calls" },
+    usage,
+    warnings: [],
+  };
+  const answers = {
+    content: [{ type: "text" as const, text: "seen" }],
+    finishReason: { unified: "stop" as const, raw: "stop" },
+    usage,
+    warnings: [],
+  };
+  const outputIn = (prompt: unknown): unknown => {
+    const [last] = (prompt as { content: { output: unknown }[] }[]).slice(-1);
+    assertFalse(JSON.stringify(prompt).includes(SECRET));
+    return JSON.parse(JSON.stringify(last?.content[0]?.output));
+  };
+
+  it("ai 7: the model gets files, the application the metadata", async () => {
+    const model = new MockLanguageModelV4({ doGenerate: [asks, answers] });
+    const tools = toAiSdkTools(toolset, { dispatcher });
+    const { steps } = await generateText({ model, tools, prompt: "?", stopWhen: stepCountIs(3) });
+    assertEquals(outputIn(model.doGenerateCalls[1]?.prompt), {
+      type: "content",
+      value: [
+        { type: "text", text: "Two files." },
+        // The SDK looks at the bytes.
+        { type: "file", mediaType: "image/gif", data: { type: "data", data: GIF } },
+        {
+          type: "file",
+          mediaType: "application/pdf",
+          filename: "a.pdf",
+          data: { type: "data", data: PDF },
+        },
+      ],
+    });
+    const output: unknown = steps[0]?.toolResults[0]?.output;
+    assertEquals(output, { ...CONTENT, blocks: true });
+    // A conversation that was kept as JSON is written again.
+    const kept: unknown = JSON.parse(JSON.stringify(output));
+    const again = tools["draw"]?.toModelOutput({ toolCallId: "c1", output: kept });
+    assertEquals(again?.type, "content");
+  });
+
+  it("ai 6: the model gets files in its form", async () => {
+    const model = new MockLanguageModelV3({ doGenerate: [asks, answers] });
+    const tools = toAiSdkTools(toolset, { dispatcher, version: 6 });
+    await generateText6({ model, tools, prompt: "?", stopWhen: stepCountIs6(3) });
+    assertEquals(outputIn(model.doGenerateCalls[1]?.prompt), {
+      type: "content",
+      value: [
+        { type: "text", text: "Two files." },
+        { type: "image-data", data: GIF, mediaType: "image/png" },
+        { type: "file-data", data: PDF, mediaType: "application/pdf", filename: "a.pdf" },
+      ],
+    });
+  });
+
+  it("LangChain: blocks that its core knows, and the metadata as the artifact", async () => {
+    const model = fakeModel().respondWithTools([{ id: "c1", name: "draw", args: {} } as never])
+      .respond(new AIMessage("seen"));
+    const tools = toLangChainTools(toolset, { dispatcher, tool, ToolMessage });
+    const { messages } = await createAgent({ model, tools })
+      .invoke({ messages: [{ role: "user", content: "?" }] });
+    const [answer] = messages.filter((message) => ToolMessage.isInstance(message));
+    assertEquals(answer?.artifact, { metadata: { id: SECRET } });
+    assertEquals(answer?.contentBlocks.map(({ type }) => type), ["text", "image", "file"]);
+    const [, image, file] = JSON.parse(JSON.stringify(answer?.contentBlocks));
+    assertEquals([image.mimeType, image.data, file.mimeType, file.data], [
+      "image/png",
+      GIF,
+      "application/pdf",
+      PDF,
+    ]);
+    assertFalse(JSON.stringify(answer?.content).includes(SECRET));
+  });
+
+  it("the OpenAI Agents SDK, as it sends them to the Responses API", async () => {
+    setTracingDisabled(true);
+    const inputs: unknown[] = [];
+    const model: Model = {
+      getResponse: (request) => {
+        inputs.push(request.input);
+        return Promise.resolve({
+          usage: new Usage(),
+          output: [
+            inputs.length === 1
+              ? {
+                type: "function_call",
+                callId: "c1",
+                name: "draw",
+                status: "completed",
+                arguments: "{}",
+              }
+              : {
+                type: "message",
+                role: "assistant",
+                status: "completed",
+                content: [{ type: "output_text", text: "seen" }],
+              },
+          ],
+        });
+      },
+      getStreamedResponse: () => {
+        throw new Error("not streamed");
+      },
+    };
+    const tools = toOpenAiAgentsTools(toolset, { dispatcher });
+    const agent = new Agent({ name: "a", instructions: "i", model, tools });
+    await new Runner().run(agent, "?");
+    const items = inputs[1] as { type: string; output: unknown }[];
+    const output = items.find(({ type }) => type === "function_call_result")?.output;
+    assertEquals(JSON.parse(JSON.stringify(output)), [
+      { type: "input_text", text: "Two files." },
+      { type: "input_image", image: `data:image/png;base64,${GIF}` },
+      { type: "input_file", file: `data:application/pdf;base64,${PDF}`, filename: "a.pdf" },
+    ]);
+  });
+});

@@ -1,0 +1,364 @@
+import { assert, assertEquals, assertFalse, assertStringIncludes } from "@std/assert";
+import { describe, it } from "bun:test";
+import {
+  dispatchResponse,
+  encodeResult,
+  exportTools,
+  listTargets,
+  type ResultLoss,
+  resumeTurn,
+  type TargetName,
+} from "../../../src/formats/mod.ts";
+import { ToolDispatcher } from "../../../src/execute/mod.ts";
+import { buildToolset } from "../../../src/select/mod.ts";
+import { type ContentBlock, defineTool, ToolResult } from "../../../src/tool/mod.ts";
+import { typeboxEngine } from "../../../src/adapters/typebox/mod.ts";
+
+const CALL = { callId: "c1", wireName: "draw" };
+const GIF = "R0lGODlhAQABAAAAACw=";
+const PDF = "JVBERi0xLjQ=";
+const WAV = "UklGRiQAAAA=";
+const SECRET = "for-the-application-only";
+
+const TEXT: ContentBlock = { type: "text", text: "Two files." };
+const IMAGE: ContentBlock = { type: "image", data: GIF, mimeType: "image/png" };
+const AUDIO: ContentBlock = { type: "audio", data: WAV, mimeType: "audio/wav" };
+const FILE: ContentBlock = {
+  type: "resource",
+  resource: { uri: "file:///tmp/report.pdf", mimeType: "application/pdf", blob: PDF },
+};
+const MIXED = ToolResult.blocks([TEXT, IMAGE, FILE], { metadata: { id: SECRET } });
+
+const IMAGE_WORDS = "[A file of the type image/png (14 bytes) cannot be shown here.]";
+const FILE_WORDS =
+  '[A file "report.pdf" of the type application/pdf (8 bytes) cannot be shown here.]';
+const WORDS = `Two files.\n${IMAGE_WORDS}\n${FILE_WORDS}`;
+const BYTES = Uint8Array.from(atob(GIF), (character) => character.charCodeAt(0));
+
+/** What each target gets for a text, an image and a PDF file. */
+const ROWS: readonly (readonly [readonly TargetName[], unknown])[] = [
+  [
+    ["openai", "openai.strict", "openai.chat", "openai.chat.strict"],
+    { role: "tool", tool_call_id: "c1", content: WORDS },
+  ],
+  [
+    ["openai.responses", "openai.responses.strict"],
+    {
+      type: "function_call_output",
+      call_id: "c1",
+      output: [
+        { type: "input_text", text: "Two files." },
+        { type: "input_image", image_url: `data:image/png;base64,${GIF}`, detail: "auto" },
+        {
+          type: "input_file",
+          filename: "report.pdf",
+          file_data: `data:application/pdf;base64,${PDF}`,
+        },
+      ],
+    },
+  ],
+  [
+    ["openai.realtime"],
+    {
+      type: "conversation.item.create",
+      item: { type: "function_call_output", call_id: "c1", output: WORDS },
+    },
+  ],
+  [
+    ["anthropic", "anthropic.strict"],
+    {
+      type: "tool_result",
+      tool_use_id: "c1",
+      content: [
+        { type: "text", text: "Two files." },
+        { type: "image", source: { type: "base64", media_type: "image/png", data: GIF } },
+        {
+          type: "document",
+          source: { type: "base64", media_type: "application/pdf", data: PDF },
+          title: "report.pdf",
+        },
+      ],
+    },
+  ],
+  [
+    ["gemini", "gemini.typed", "vertex"],
+    {
+      functionResponse: {
+        name: "draw",
+        response: { output: "Two files." },
+        parts: [
+          { inlineData: { mimeType: "image/png", data: GIF } },
+          { inlineData: { mimeType: "application/pdf", data: PDF } },
+        ],
+      },
+    },
+  ],
+  [
+    ["bedrock", "bedrock.strict"],
+    {
+      toolResult: {
+        toolUseId: "c1",
+        content: [
+          { text: "Two files." },
+          { image: { format: "png", source: { bytes: GIF } } },
+          { document: { format: "pdf", name: "report pdf", source: { bytes: PDF } } },
+        ],
+        status: "success",
+      },
+    },
+  ],
+  [["mistral"], { role: "tool", tool_call_id: "c1", name: "draw", content: WORDS }],
+  [["cohere"], { role: "tool", tool_call_id: "c1", content: [{ type: "text", text: WORDS }] }],
+  [["ollama"], { role: "tool", tool_name: "draw", content: WORDS }],
+  [
+    ["ai-sdk"],
+    {
+      type: "tool-result",
+      toolCallId: "c1",
+      toolName: "draw",
+      output: {
+        type: "content",
+        value: [
+          { type: "text", text: "Two files." },
+          { type: "file", mediaType: "image/png", data: { type: "data", data: GIF } },
+          {
+            type: "file",
+            mediaType: "application/pdf",
+            data: { type: "data", data: PDF },
+            filename: "report.pdf",
+          },
+        ],
+      },
+    },
+  ],
+  [
+    ["langchain"],
+    {
+      type: "tool",
+      tool_call_id: "c1",
+      name: "draw",
+      content: [
+        { type: "text", text: "Two files." },
+        { type: "image_url", image_url: { url: `data:image/png;base64,${GIF}` } },
+        {
+          type: "file",
+          source_type: "base64",
+          mime_type: "application/pdf",
+          data: PDF,
+          metadata: { filename: "report.pdf" },
+        },
+      ],
+      status: "success",
+      artifact: { metadata: { id: SECRET } },
+    },
+  ],
+  [
+    ["mcp", "mcp@2026-07-28"],
+    { resultType: "complete", content: [TEXT, IMAGE, FILE], _meta: { id: SECRET } },
+  ],
+  [
+    ["mcp@2025-06-18", "mcp@2025-11-25"],
+    { content: [TEXT, IMAGE, FILE], _meta: { id: SECRET } },
+  ],
+  [
+    ["openapi", "openapi@3.1"],
+    {
+      status: 200,
+      headers: { "content-type": "application/json" },
+      body: { content: [TEXT, IMAGE, FILE] },
+    },
+  ],
+];
+
+/** The targets with a place that no model reads: `artifact` and `_meta`. */
+const APART: ReadonlySet<string> = new Set([
+  "langchain",
+  "mcp@2025-06-18",
+  "mcp@2025-11-25",
+  "mcp@2026-07-28",
+]);
+
+/** Where the types of images, audio and files have no place, which is all targets of words. */
+const WORDS_ONLY = ["cohere", "mistral", "ollama", "openai.chat", "openai.realtime"];
+
+function lossesOf(target: TargetName, blocks: readonly ContentBlock[]): readonly ResultLoss[] {
+  const losses: ResultLoss[] = [];
+  const result = ToolResult.blocks(blocks);
+  encodeResult(target, CALL, result, undefined, (loss) => losses.push(loss));
+  return losses;
+}
+
+describe("results of blocks", () => {
+  it("are written in the blocks of each target", () => {
+    for (const [targets, expected] of ROWS) {
+      for (const target of targets) {
+        const answer: unknown = encodeResult(target, CALL, MIXED);
+        assertEquals(JSON.parse(JSON.stringify(answer)), expected, target);
+      }
+    }
+    const tested = new Set(ROWS.flatMap(([targets]) => targets));
+    const all = listTargets().flatMap(({ id, aliases }) => [id, ...aliases]);
+    assertEquals(all.filter((id) => !tested.has(id as TargetName)), []);
+  });
+
+  it("are bytes for the client of Bedrock", () => {
+    const { content } = encodeResult("bedrock", CALL, MIXED).toolResult;
+    assertEquals(content[1], { image: { format: "png", source: { bytes: BYTES } } });
+    const broken = ToolResult.blocks([{ ...IMAGE, data: "?" } as ContentBlock]);
+    const [only] = encodeResult("bedrock", CALL, broken).toolResult.content;
+    assertStringIncludes(JSON.stringify(only), "cannot be shown here");
+  });
+
+  it("have no metadata where a model reads it", () => {
+    for (const { id } of listTargets()) {
+      const answer = JSON.stringify(encodeResult(id as TargetName, CALL, MIXED));
+      assertEquals(answer.includes(SECRET), APART.has(id), id);
+    }
+  });
+
+  it("leave a text where a target takes no file, and report it", () => {
+    for (const target of WORDS_ONLY as readonly TargetName[]) {
+      const losses = lossesOf(target, [TEXT, IMAGE, AUDIO, FILE]);
+      assertEquals(losses.map(({ path }) => path), ["/content/1", "/content/2", "/content/3"]);
+    }
+    const [loss, ...rest] = lossesOf("anthropic", [IMAGE, AUDIO]);
+    assertEquals(rest, []);
+    assertEquals(loss, {
+      callId: "c1",
+      path: "/content/1",
+      mimeType: "audio/wav",
+      message: 'Cannot send "/content/1" of the result (audio/wav): ' +
+        "Anthropic Messages does not take it, and a text stands for it",
+    });
+    for (const target of ["ai-sdk", "langchain", "mcp"] as const) {
+      assertEquals(lossesOf(target, [TEXT, IMAGE, AUDIO, FILE]).filter(() => target !== "mcp"), []);
+    }
+  });
+
+  it("take the type of a file without its parameters", () => {
+    const image = { type: "image", data: GIF, mimeType: "Image/PNG; q=1" } as const;
+    assertEquals(lossesOf("anthropic", [image]), []);
+    const nothing = { type: "image", data: GIF } as unknown as ContentBlock;
+    assertEquals(lossesOf("anthropic", [nothing])[0]?.mimeType, "application/octet-stream");
+  });
+
+  it("are words where they are texts, links and blocks that are not known", () => {
+    const link = {
+      type: "resource_link",
+      uri: "https://plue.dev/a.png",
+      name: "a",
+      title: "A picture",
+      mimeType: "image/png",
+      size: 7,
+    } as const;
+    const file = { type: "resource", resource: { uri: "file:///a.md", text: "# A" } } as const;
+    const odd = { type: "smell", strength: 7 } as unknown as ContentBlock;
+    const result = ToolResult.blocks([TEXT, link, file, odd]);
+    const { content } = encodeResult("anthropic", CALL, result);
+    assertEquals(
+      content,
+      "Two files.\nA picture: https://plue.dev/a.png (image/png, 7 bytes)\n" +
+        'file:///a.md\n# A\n{"type":"smell","strength":7}',
+    );
+  });
+
+  it("are texts in answers to calls from code, which take nothing else", () => {
+    const raw = { caller: { type: "code_execution_20260120", tool_id: "s1" } };
+    const losses: ResultLoss[] = [];
+    const { content } = encodeResult(
+      "anthropic",
+      { ...CALL, raw },
+      MIXED,
+      undefined,
+      (loss) => losses.push(loss),
+    );
+    assertEquals([content, losses.length], [WORDS, 2]);
+    const direct = encodeResult(
+      "anthropic",
+      { ...CALL, raw: { caller: { type: "direct" } } },
+      MIXED,
+    );
+    assert(Array.isArray(direct.content));
+  });
+
+  it("have a value beside them, which the schema of the result is about", async () => {
+    const returns = {
+      type: "object",
+      properties: { dots: { type: "integer" } },
+      required: ["dots"],
+    } as const;
+    const draw = (structuredContent: unknown) =>
+      defineTool({
+        name: "draw",
+        description: "Draws.",
+        returns,
+        execute: () => ToolResult.blocks([IMAGE], { structuredContent }),
+      });
+    const dispatcher = new ToolDispatcher(buildToolset([draw({ dots: 1 })]), {
+      engine: typeboxEngine(),
+    });
+    const right = await dispatcher.dispatch({ name: "draw" });
+    assertEquals(right.ok && right.blocks, true);
+    for (const value of [undefined, { dots: "many" }]) {
+      const wrong = new ToolDispatcher(buildToolset([draw(value)]), { engine: typeboxEngine() });
+      const result = await wrong.dispatch({ name: "draw" });
+      assertEquals(result.ok ? "right" : result.error.code, "invalid_result");
+    }
+    const toolset = buildToolset([draw({ dots: 1 })]);
+    const { names } = exportTools(toolset, "openai.responses");
+    const typed = { ...CALL, name: "draw" };
+    // Responses was sent the schema, so the value comes first, as JSON.
+    const answer = encodeResult("openai.responses", typed, right, names);
+    assertEquals("output" in answer && answer.output, [
+      { type: "input_text", text: '{"dots":1}' },
+      { type: "input_image", image_url: `data:image/png;base64,${GIF}`, detail: "auto" },
+    ]);
+    assertEquals(JSON.parse(JSON.stringify(encodeResult("mcp", typed, right))).structuredContent, {
+      dots: 1,
+    });
+  });
+
+  it("stay blocks when a turn has been JSON, and values stay values", async () => {
+    const looks = { content: [IMAGE] };
+    const toolset = buildToolset([
+      defineTool({
+        name: "draw",
+        description: "Draws.",
+        execute: () => ToolResult.blocks([IMAGE]),
+      }),
+      defineTool({ name: "look", description: "Looks.", execute: () => looks }),
+    ]);
+    const dispatcher = new ToolDispatcher(toolset, { engine: typeboxEngine() });
+    const { names } = exportTools(toolset, "anthropic");
+    const options = { dispatcher, names };
+    const use = (name: string) => ({ type: "tool_use", id: name, name, input: {} });
+    const turn = await dispatchResponse("anthropic", [use("draw"), use("look")], options);
+    const kept = await resumeTurn("anthropic", JSON.parse(JSON.stringify(turn)), {}, options);
+    assertEquals(kept.messages, turn.messages);
+    const [drawn, looked] = turn.messages[0]?.content ?? [];
+    assert(Array.isArray(drawn?.content));
+    assertEquals(looked?.content, JSON.stringify(looks));
+    assertFalse("blocks" in (turn.results[1] as object));
+  });
+
+  it("stay blocks through a tool that calls another one", async () => {
+    const inner = new ToolDispatcher(
+      buildToolset([
+        defineTool({
+          name: "draw",
+          description: "Draws.",
+          execute: () => ToolResult.blocks([IMAGE]),
+        }),
+      ]),
+      { engine: typeboxEngine() },
+    );
+    const result = await inner.dispatch({ name: "draw" });
+    const copied = Object.assign(ToolResult.ok(undefined), JSON.parse(JSON.stringify(result)));
+    for (const content of [result, copied]) {
+      const outer = defineTool({ name: "outer", description: "Calls.", execute: () => content });
+      const dispatcher = new ToolDispatcher(buildToolset([outer]), { engine: typeboxEngine() });
+      const passed = await dispatcher.dispatch({ name: "outer" });
+      assertEquals(passed.ok && [passed.content, passed.blocks], [{ content: [IMAGE] }, true]);
+    }
+  });
+});
