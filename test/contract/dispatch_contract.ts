@@ -478,13 +478,12 @@ export function describeDispatch(
       assertEquals((await failure({ name: "remove" })).code, "input_unavailable");
     });
 
-    maybeIt("keeps the mark of content that is in a format", async () => {
+    maybeIt("gives blocks as blocks", async () => {
       const result = await call({ name: "picture" });
       assert(result.ok);
-      const mark = Object.getOwnPropertySymbols(result.content).map(({ description }) =>
-        description
-      );
-      assertEquals(mark, ["plue.content_format"]);
+      assertEquals([result.blocks, result.content], [true, {
+        content: [{ type: "image", data: "AAAA", mimeType: "image/png" }],
+      }]);
     });
 
     maybeIt("runs a call with an idempotency key once", async () => {
