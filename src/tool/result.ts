@@ -122,10 +122,10 @@ export interface ArgumentRepair {
 }
 
 /**
- * What kind of answer is wanted: content that fits a schema, yes or no, or a visit to a URL, after
- * which the tool finds a credential where it looks for it.
+ * What kind of answer is wanted: content that fits a schema, yes or no, a visit to a URL, after which
+ * the tool finds a credential where it looks for it, or the result of a tool that the caller runs.
  */
-export type QuestionKind = "input" | "approval" | "authorization";
+export type QuestionKind = "input" | "approval" | "authorization" | "client";
 
 /** What a tool asks. */
 export interface QuestionFields {
@@ -133,7 +133,10 @@ export interface QuestionFields {
   readonly kind?: QuestionKind | undefined;
   /** The question, for the person who answers. Up to 2,000 characters. */
   readonly message: string;
-  /** What the content of the answer must fit, for the kind `input`. Absent: any JSON, or none. */
+  /**
+   * What the content of the answer must fit, for the kinds `input` and `client`. Absent: any JSON, or
+   * none.
+   */
   readonly schema?: JsonSchema | undefined;
   /** Where to go, for the kind `authorization`. */
   readonly url?: string | undefined;
@@ -144,7 +147,7 @@ export interface Question extends QuestionFields {
   /** Names it among the questions of its call. The answer comes under this key. */
   readonly key: string;
   readonly kind: QuestionKind;
-  /** The arguments of the call, for the kind `approval`. */
+  /** The arguments of the call, for the kinds `approval` and `client`. */
   readonly arguments?: unknown;
   /** What was wrong with the last answer, if the question is asked again. */
   readonly issues?: readonly Issue[];

@@ -18,6 +18,8 @@ export {
   MAX_STORED_BYTES,
   memoryCallStore,
   type MemoryCallStoreOptions,
+  runByClient,
+  type RunByClientOptions,
   type StoredEntry,
   storedKeys,
   type StoredKeysOptions,
