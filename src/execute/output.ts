@@ -60,6 +60,14 @@ function accept(
   return check(call, { content: read, blocks }, true);
 }
 
+/**
+ * The result of a call with an output that was a result before: only its JSON Schema checks it, since a
+ * library that transforms has done that.
+ */
+export function readAgain(call: Call, output: Output): ToolResult {
+  return check(call, output, false);
+}
+
 function check(call: Call, { content: value, blocks }: Output, isValidated: boolean): ToolResult {
   const { maxOutputBytes: limit, options, tool, settings } = call;
   // A tool that returns nothing answers `null`: JSON has no other nothing.

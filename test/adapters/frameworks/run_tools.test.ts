@@ -12,7 +12,7 @@ import { typeboxEngine } from "../../../src/adapters/typebox/mod.ts";
 import { ToolDispatcher } from "../../../src/execute/mod.ts";
 import type { ClientTarget } from "../../../src/adapters/frameworks/mod.ts";
 import { buildToolset } from "../../../src/select/mod.ts";
-import { type Answers, defineTool, isSuspended } from "../../../src/tool/mod.ts";
+import { type Answers, defineTool, isSuspended, ToolResult } from "../../../src/tool/mod.ts";
 
 interface Body {
   readonly model: string;
@@ -102,6 +102,38 @@ describe("runTools()", () => {
         ],
       },
       { role: "assistant", content: done.content },
+    ]);
+  });
+
+  it("sends the settings, and has the model call a tool in the first request only", async () => {
+    const client = clientOf(uses("ping"), done);
+    await runTools(client, request, {
+      ...options,
+      dispatcher: dispatcherOf(),
+      options: { toolChoice: { tool: "ping" }, parallel: false },
+    });
+    assertEquals<unknown>(client.bodies.map((body) => Object(body).tool_choice), [
+      { type: "tool", name: "ping", disable_parallel_tool_use: true },
+      { type: "auto", disable_parallel_tool_use: true },
+    ]);
+  });
+
+  it("tells of files in results that the target does not take", async () => {
+    const block = { type: "audio", data: "UklGRiQ=", mimeType: "audio/wav" } as const;
+    const speaks = buildToolset([
+      defineTool({
+        name: "speak",
+        description: "Speaks.",
+        execute: () => ToolResult.blocks([block]),
+      }),
+    ]);
+    const run = await runTools(clientOf(uses("speak"), done), request, {
+      target: "anthropic",
+      tools: speaks,
+      dispatcher: new ToolDispatcher(speaks, { engine: typeboxEngine() }),
+    });
+    assertEquals(run.losses?.map(({ path, mimeType }) => [path, mimeType]), [
+      ["/content/0", "audio/wav"],
     ]);
   });
 
