@@ -36,6 +36,7 @@ const ENTRIES: readonly Entry[] = [
     packages: false,
   },
   { name: "@plue/tools/pins", file: "src/adapters/pins/mod.ts", packages: false },
+  { name: "@plue/tools/policies", file: "src/adapters/policies/mod.ts", packages: false },
   { name: "@plue/tools/explorer", file: "src/explorer/mod.ts", limitKb: 60, packages: false },
   { name: "@plue/tools/ajv", file: "src/adapters/ajv/mod.ts", packages: true },
   {
