@@ -68,6 +68,7 @@ export {
   toolId,
   type ToolInitContext,
   type ToolOutput,
+  type ToolReader,
   ToolResult,
   type ToolRuleAnswer,
   type ToolSuccess,

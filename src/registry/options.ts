@@ -31,10 +31,10 @@ export interface RegistryErrorReport {
   /** The tool that it was about. */
   readonly toolId: string;
   /**
-   * A listener or an `isAvailable` function failed, the search index could not follow, or a tool was
+   * A listener, an `isAvailable` function or a description function failed, the search index could not follow, or a tool was
    * not disposed of.
    */
-  readonly phase: "listener" | "availability" | "index" | "dispose";
+  readonly phase: "listener" | "availability" | "description" | "index" | "dispose";
   /** What was thrown, as it is. */
   readonly error: unknown;
 }

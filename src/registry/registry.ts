@@ -309,6 +309,11 @@ export class ToolRegistry implements ToolHost {
     return askAvailable(tool, life, (error) => this.#report("availability", tool.id, error));
   }
 
+  /** Is told by toolsets of a description function that failed; see `onError`. */
+  onDescribeError(tool: Tool, error: unknown): void {
+    this.#report("description", tool.id, error);
+  }
+
   /**
    * The tools that a selection picks, as a toolset. Until the registry changes, selections that say
    * the same, with the same filters and policies, give the same toolset.

@@ -45,8 +45,7 @@ export interface CedarEngine {
     id: string,
     policies: { staticPolicies: string | Record<string, string> },
   ): CedarFailure | { readonly type: "success" };
-  // deno-lint-ignore no-explicit-any -- The engine's own types are a union of what it accepts.
-  statefulIsAuthorized(call: any): CedarAnswer;
+  statefulIsAuthorized(call: object): CedarAnswer;
 }
 
 /** Names an entity of Cedar. */
