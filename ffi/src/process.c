@@ -309,7 +309,9 @@ static int guard(void *argument) {
     sigaddset(&signals, SIGTERM);
     reset_signal(SIGCHLD); /* where it is ignored, children are not waited for */
     setpgid(0, 0);
-    prctl(PR_SET_NAME, "plue-guardian");
+    /* The system call itself: AddressSanitizer takes a lock in prctl(), which another thread may have
+     * had at the fork(). */
+    syscall(SYS_prctl, PR_SET_NAME, "plue-guardian", 0, 0, 0);
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     /* Sent when the thread that made this process ends: when the host does, or when it calls exec(). */
     prctl(PR_SET_PDEATHSIG, SIGTERM);

@@ -87,6 +87,7 @@ export function defineTool<
   const ReturnsSchema extends SchemaInput = boolean,
   const ConfigSchema extends SchemaInput = boolean,
   State = undefined,
+  const ContextSchema extends SchemaInput = boolean,
 >(
   definition: ToolDefinition<
     ParamsSchema,
@@ -95,7 +96,9 @@ export function defineTool<
     InferStandardOutput<ParamsSchema>,
     InferStandardInput<ReturnsSchema>,
     InferStandardOutput<ConfigSchema>,
-    State
+    State,
+    ContextSchema,
+    InferStandardOutput<ContextSchema>
   >,
 ): Tool<InferStandardOutput<ParamsSchema>, InferStandardInput<ReturnsSchema>> {
   return makeTool(definition as ToolDefinition) as never;
@@ -172,6 +175,7 @@ export function makeTool(definition: ToolDefinition | Tool): Tool {
     idempotent,
     execution: fields.execution ?? "either",
     config: fields.config?.json,
+    context: fields.context,
     meta: fields.meta,
     init: method("init"),
     dispose: method("dispose"),
@@ -330,6 +334,9 @@ const FIELDS = {
     (value): value is ToolExecution => ["sync", "task", "either"].includes(value as string),
   ),
   config: schemaOf("input"),
+  // No model sees it, so a library's schema need not be said in JSON.
+  context: (action, value, place): Tool["context"] =>
+    keepStandard(action, value) ?? schemaOf("input")(action, value, place).json,
   meta: dataOf("an object", isObject),
   init: checkFunction,
   dispose: checkFunction,

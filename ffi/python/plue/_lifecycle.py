@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -69,6 +70,7 @@ def init(
         options.sidecar_argv = (ctypes.c_char_p * (len(words) + 1))(*words, None)
     if library().plue_init_with_options(ctypes.byref(options)) != 0:
         raise last_error()
+    atexit.register(library().plue_shutdown)  # as many as there were init()
 
 
 def _path(path: str | os.PathLike[str] | None, what: str) -> bytes | None:
@@ -86,7 +88,8 @@ def start() -> None:
 
 def shutdown() -> None:
     """Fails every running call with ShutdownError, and ends the tools. A later call starts them
-    again, with new options. The end of Python does it, too."""
+    again, with new options. Where init() has succeeded several times, the last shutdown() does so.
+    The end of Python does it, too."""
     library().plue_shutdown()
 
 

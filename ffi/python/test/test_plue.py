@@ -419,6 +419,15 @@ class Living(unittest.TestCase):
         with self.assertRaises(plue.InvalidArgumentError):
             plue.init(config={})
 
+    def test_ends_the_tools_of_several_users_with_the_last(self):
+        plue.init()
+        before = plue.call("pid")
+        plue.init()
+        plue.shutdown()
+        self.assertEqual(plue.call("pid"), before)
+        plue.shutdown()
+        self.assertNotEqual(plue.call("pid"), before)
+
     def test_limits_how_long_a_call_takes(self):
         plue.init(call_timeout=0.05)
         with self.assertRaises(plue.ToolTimeoutError):

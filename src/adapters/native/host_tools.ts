@@ -30,6 +30,9 @@ export type Ticker = (run: () => void, ms: number) => () => void;
 /** How often availability functions are asked again while nothing else happens. */
 const ASK_EVERY_MS = 1_000;
 
+/** How often tasks are looked for whose process has died. */
+const RECOVER_EVERY_MS = 30_000;
+
 /** How long their answers hold while calls come and go. */
 const ANSWERS_HOLD_MS = 100;
 
@@ -53,7 +56,7 @@ export class HostTools {
    * @param tools What there is.
    * @param config What the host wrote.
    * @param onChange Is called when the list may have changed.
-   * @param tick Asks availability functions again.
+   * @param tick Calls a function again and again.
    * @param now Tells the time, in milliseconds.
    * @throws {NativeConfigError} If what the host wrote is wrong.
    */
@@ -80,6 +83,12 @@ export class HostTools {
     this.#dispatcher = tools.dispatcher.withToolset(this.#toolset);
     this.#watch();
     this.#end.push(tools.registry.subscribe(onChange));
+    const { tasks, dispatcher } = tools;
+    if (tasks === undefined) return;
+    // A store that does not answer now is asked again.
+    const recover = (): void => void tasks.recover(dispatcher).catch(() => {});
+    recover();
+    this.#end.push(tick(recover, RECOVER_EVERY_MS));
   }
 
   /** All tools, of which the host may see some. */

@@ -23,7 +23,7 @@ import {
   systemClock,
   type Tool,
 } from "../../tool/mod.ts";
-import type { CallTelemetry } from "../http/mod.ts";
+import type { CallTelemetry } from "../../execute/mod.ts";
 import { natsCallStore } from "./call_store.ts";
 import { DurableWorker } from "./durable_worker.ts";
 import { Directory } from "./directory.ts";
@@ -255,7 +255,10 @@ class Worker implements ServedTools {
       followStatus(connection, {
         down() {},
         // Another server may have no entries of this worker: they are then written again.
-        up: () => this.#directory?.restart(),
+        up: () => {
+          this.#directory?.restart();
+          this.#durable?.reconnect();
+        },
       }),
     );
     void connection.closed().then(() => this.close());

@@ -15,6 +15,7 @@ export {
   type StoreOptions,
 } from "./call_store.ts";
 export { memoryCallStore, type MemoryCallStoreOptions } from "./memory_store.ts";
+export { runByClient, type RunByClientOptions } from "./run_by_client.ts";
 export { definitionDigest, ownerDigest } from "./digest.ts";
 export { storedKeys, type StoredKeysOptions } from "./stored_keys.ts";
 export {
@@ -32,6 +33,5 @@ export {
   type TaskList,
   type TaskListOptions,
   type TaskOwner,
-  type TaskState,
-  type TaskStatus,
 } from "./tasks.ts";
+export type { TaskState, TaskStatus } from "./task_records.ts";

@@ -13,7 +13,6 @@ import {
   isSuspended,
   NO_LOG,
   numberFrom,
-  type Question,
   refuse,
   refuseOthers,
   systemClock,
@@ -28,36 +27,22 @@ import type { Toolset } from "../../select/mod.ts";
 import type { ToolDispatcher } from "../dispatcher.ts";
 import { failure, unknownTool } from "../failures.ts";
 import { readJson } from "../json_value.ts";
-import type { DispatchContext, ResumedCall, ToolCall, ToolProgress } from "../request.ts";
+import type { DispatchContext, ResumedCall, ToolCall } from "../request.ts";
 import { type CallStore, checkStore } from "./call_store.ts";
-import { base64url, ownerDigest } from "./digest.ts";
+import { ownerDigest } from "./digest.ts";
+import {
+  hasEnded,
+  isSeen,
+  keyOf,
+  mayRunAgain,
+  newId,
+  parse,
+  type TaskRecord,
+  TaskRecords,
+  type TaskState,
+} from "./task_records.ts";
+import { beginRun, type Run } from "./task_run.ts";
 import { tooLarge, wrongAnswers } from "./tickets.ts";
-
-/** How far a task is. The last three are its end. */
-export type TaskStatus = "working" | "input_required" | "completed" | "failed" | "cancelled";
-
-/** A task, as its caller sees it. JSON. */
-export interface TaskState {
-  readonly id: string;
-  readonly status: TaskStatus;
-  /** The tool's id. */
-  readonly tool: string;
-  /** The id of the call; the task's own for one that was continued with a ticket. */
-  readonly callId: string;
-  /** Milliseconds since 1970. */
-  readonly createdAt: number;
-  /** Milliseconds since 1970. */
-  readonly updatedAt: number;
-  /** How long the task is kept after its last change, in milliseconds. */
-  readonly ttlMs: number;
-  /** How often it is worth asking, in milliseconds. */
-  readonly pollMs: number;
-  readonly progress?: ToolProgress;
-  /** What it waits for, while its status is `input_required`. */
-  readonly questions?: readonly Question[];
-  /** Its result, once it has ended. */
-  readonly result?: ToolResult;
-}
 
 /** Options for {@linkcode callTasks}. */
 export interface CallTasksOptions {
@@ -123,56 +108,14 @@ export interface TaskList {
   readonly nextCursor?: string;
 }
 
-/** What a record holds besides what is shown. */
-interface TaskRecord extends Omit<TaskState, "pollMs"> {
-  readonly version: 1;
-  readonly principal: string | null;
-  readonly arguments: unknown;
-  readonly sessionId?: string | undefined;
-  readonly messageId?: string | undefined;
-  readonly idempotencyKey?: string | undefined;
-  /** Names the run that may change the record while it works. */
-  readonly holder: string;
-  /** Until when the run holds it, in milliseconds since 1970. */
-  readonly heldUntil: number;
-  /** How often its tool was started. */
-  readonly attempts: number;
-  readonly idempotent: boolean;
-  readonly ticket?: string;
-  /** Those that came, while answers to other questions are missing. */
-  readonly answers?: Answers;
-}
-
 /** What a task waits for, and what it has of that. */
 type Asked = Pick<TaskRecord, "ticket" | "questions" | "answers">;
 
-/** A call that runs in this process, and may be a task. */
-interface Run {
-  /** Aborts the call. */
-  readonly abort: () => void;
-  readonly owner: string;
-  result: Promise<ToolResult>;
-  progress: ToolProgress | undefined;
-  /** Called when there is progress. */
-  changed: () => void;
-  /** Lets go of the caller's request. */
-  detach(): void;
-}
-
-/** Runs of a task whose processes died, at most. */
-const MAX_ATTEMPTS = 3;
-/** The last millisecond that an id has digits for, in the year 2527. */
-const END_OF_TIME = 2 ** 44 - 1;
-/** How often a change is tried while others change the record. */
-const MAX_CHANGES = 32;
 /** How often the end of a task is tried to be written. */
 const MAX_ENDINGS = 10;
 /** How many bytes the records of a page may have together. */
 const MAX_PAGE_BYTES = 4_194_304;
-const ID = /^[0-9a-f]{11}[\w-]{22}$/;
 const CURSOR = /^[\w-]{1,64}$/;
-const ENCODER = new TextEncoder();
-const DECODER = new TextDecoder();
 
 /**
  * Runs calls as tasks. A task goes on when the request that began it has ended, reports its progress
@@ -211,16 +154,13 @@ export function callTasks(options: CallTasksOptions): CallTasks {
 /** The tasks of a store. Made by {@linkcode callTasks}. */
 export class CallTasks {
   readonly #store: CallStore;
+  readonly #records: TaskRecords;
   readonly #clock: Clock;
-  readonly #ttlMs: number;
   readonly #leaseMs: number;
-  readonly #pollMs: number;
   readonly #maxRunning: number;
   readonly #log: (error: unknown) => void;
   /** By key. */
   readonly #runs: Map<string, Run> = new Map();
-  /** Those who wait for a change in this process, by key. */
-  readonly #waiting: Map<string, Set<() => void>> = new Map();
 
   /** @ignore Use {@linkcode callTasks}. */
   constructor(options: CallTasksOptions) {
@@ -237,9 +177,8 @@ export class CallTasks {
     ) as [number, number, number, number];
     this.#store = options.store;
     this.#clock = options.clock ?? systemClock;
-    this.#ttlMs = ttlMs;
+    this.#records = new TaskRecords(options.store, this.#clock, { ttlMs, leaseMs, pollMs });
     this.#leaseMs = leaseMs;
-    this.#pollMs = pollMs;
     this.#maxRunning = maxRunning;
     this.#log = (error) => callHook(() => options.onError?.(error), NO_LOG);
   }
@@ -264,10 +203,10 @@ export class CallTasks {
     if (args.kind !== "json") {
       return failure("invalid_arguments", tool.id, "its arguments are not JSON, or too large");
     }
-    const id = this.#newId();
-    const record = this.#newRecord(id, tool, { ...led, arguments: args.value }, context);
+    const id = this.#records.newId();
+    const record = this.#records.make(id, tool, { ...led, arguments: args.value }, context);
     try {
-      await this.#create(owner, record);
+      await this.#records.create(owner, record);
     } catch (error) {
       this.#log(error);
       return failure("unavailable", tool.id, "its task cannot be kept now; nothing has run");
@@ -276,13 +215,13 @@ export class CallTasks {
     this.#hold(
       owner,
       record,
-      this.#begin(
+      beginRun(
         owner,
         context,
         (own) => dispatcher.dispatch({ name, arguments: given, callId }, own),
       ),
     );
-    return this.#shown(record);
+    return this.#records.shown(record);
   }
 
   /**
@@ -306,11 +245,11 @@ export class CallTasks {
       return await dispatcher.dispatch(call, context);
     }
     const owner = await ownerDigest(context.principal);
-    const id = this.#newId();
+    const id = this.#records.newId();
     // The tool is told the id that its task has; a call that goes on has one in its ticket.
     const isResumed = "ticket" in call;
     const named = isResumed ? call : { ...call, callId: call.callId ?? id };
-    const run = this.#begin(owner, context, (own) => dispatcher.dispatch(named, own));
+    const run = beginRun(owner, context, (own) => dispatcher.dispatch(named, own));
     const result = await within(this.#clock, afterMs, run.result);
     if (result !== TIME_OVER) {
       run.detach();
@@ -321,12 +260,12 @@ export class CallTasks {
       if (this.#refuse(tool, led, owner) !== undefined || args.kind !== "json") {
         return await run.result;
       }
-      const made = this.#newRecord(id, tool, { ...led, arguments: args.value }, context);
+      const made = this.#records.make(id, tool, { ...led, arguments: args.value }, context);
       // What it was told until it went on is in its ticket: it cannot be taken up.
       const record = isResumed ? { ...made, idempotent: false } : made;
-      await this.#create(owner, record);
+      await this.#records.create(owner, record);
       this.#hold(owner, record, run);
-      return this.#shown(record);
+      return this.#records.shown(record);
     } catch (error) {
       // Without a record the call stays what it was.
       this.#log(error);
@@ -337,12 +276,12 @@ export class CallTasks {
   /** The task with that id; `undefined` if the principal has none. */
   async get(id: string, owner: TaskOwner = {}): Promise<TaskState | undefined> {
     const record = await this.#find(id, owner);
-    return record && this.#shown(record);
+    return record && this.#records.shown(record);
   }
 
   async #find(id: string, { principal, toolset }: TaskOwner): Promise<TaskRecord | undefined> {
     const key = await keyOf(id, principal);
-    const record = key === undefined ? undefined : await this.#read(key);
+    const record = key === undefined ? undefined : await this.#records.read(key);
     return record && isSeen(record, toolset) ? record : undefined;
   }
 
@@ -354,10 +293,10 @@ export class CallTasks {
   async cancel(id: string, owner: TaskOwner = {}): Promise<TaskState | undefined> {
     const key = await keyOf(id, owner.principal);
     if (key === undefined || await this.#find(id, owner) === undefined) return undefined;
-    const record = await this.#change(
+    const record = await this.#records.change(
       key,
       (before) =>
-        hasEnded(before) ? undefined : this.#ended(
+        hasEnded(before) ? undefined : this.#records.ended(
           before,
           "cancelled",
           failure(
@@ -368,7 +307,7 @@ export class CallTasks {
         ),
     );
     this.#runs.get(key)?.abort();
-    return record && this.#shown(record);
+    return record && this.#records.shown(record);
   }
 
   /**
@@ -398,16 +337,18 @@ export class CallTasks {
     const { ticket = "" } = before;
     let asked: Asked = {};
     // Only the ticket that was read is used, and by one of those who answer.
-    const after = await this.#change(key, (now) => {
+    const after = await this.#records.change(key, (now) => {
       if (now.status !== "input_required" || now.ticket !== ticket) return undefined;
       const { questions = [], ticket: _, answers: earlier, ...rest } = now;
       asked = { ticket, questions, ...(earlier && { answers: earlier }) };
       const missing = questions.filter((question) => !Object.hasOwn(answers, question.key));
       return missing.length > 0
         ? { ...now, questions: missing, answers: { ...answers, ...earlier }, holder }
-        : { ...rest, status: "working", holder, ...this.#held() };
+        : { ...rest, status: "working", holder, ...this.#records.held() };
     });
-    if (after?.holder === holder && after.status === "input_required") return this.#shown(after);
+    if (after?.holder === holder && after.status === "input_required") {
+      return this.#records.shown(after);
+    }
     if (after?.holder !== holder) {
       return after && ToolResult.error(
         "ticket_refused",
@@ -416,9 +357,9 @@ export class CallTasks {
     }
     const owner = await ownerDigest(principal);
     const all = { ...answers, ...asked.answers };
-    const run = this.#begin(owner, context, (own) => dispatcher.resume(ticket, all, own));
+    const run = beginRun(owner, context, (own) => dispatcher.resume(ticket, all, own));
     this.#hold(owner, after, run, asked);
-    return this.#shown(after);
+    return this.#records.shown(after);
   }
 
   /**
@@ -448,7 +389,7 @@ export class CallTasks {
       }
       const record = parse(value);
       last = record.id;
-      if (isSeen(record, toolset)) tasks.push(this.#shown(this.#judged(record)));
+      if (isSeen(record, toolset)) tasks.push(this.#records.shown(this.#records.judged(record)));
     }
     return { tasks };
   }
@@ -462,11 +403,11 @@ export class CallTasks {
     if (key === undefined) return;
     let last = "";
     while (signal?.aborted !== true) {
-      const change = this.#nextChange(key, signal);
+      const change = this.#records.nextChange(key, signal);
       try {
-        const record = await this.#read(key);
+        const record = await this.#records.read(key);
         if (record === undefined || !isSeen(record, toolset)) return;
-        const state = this.#shown(record);
+        const state = this.#records.shown(record);
         const text = JSON.stringify(state);
         if (text !== last) yield state;
         last = text;
@@ -482,19 +423,19 @@ export class CallTasks {
    * Looks for tasks whose process has died: those of idempotent tools are taken up here, the others
    * have failed. Call it when the program starts, and now and then.
    *
-   * @param dispatcher Runs what is taken up: for all tools, since it was let in when it began.
+   * @param dispatcher Runs what is taken up. It has all tools: the caller was let in when the call began.
    * @returns How many were taken up.
    */
   async recover(dispatcher: ToolDispatcher): Promise<number> {
     let count = 0;
     for await (const { key, value } of atOnce(this.#store.list("task"))) {
-      if (!this.#isDead(parse(value))) continue;
+      if (!this.#records.isDead(parse(value))) continue;
       const holder = newId();
-      const after = await this.#change(key, (record) => {
-        if (!this.#isDead(record)) return undefined;
+      const after = await this.#records.change(key, (record) => {
+        if (!this.#records.isDead(record)) return undefined;
         return mayRunAgain(record)
-          ? { ...record, holder, attempts: record.attempts + 1, ...this.#held() }
-          : this.#died(record);
+          ? { ...record, holder, attempts: record.attempts + 1, ...this.#records.held() }
+          : this.#records.died(record);
       });
       if (after?.holder !== holder) continue;
       const { tool: name, arguments: args, callId, principal, ...ids } = after;
@@ -505,7 +446,7 @@ export class CallTasks {
       this.#hold(
         owner,
         after,
-        this.#begin(
+        beginRun(
           owner,
           context,
           (own) => dispatcher.dispatch({ name, arguments: args, callId }, own),
@@ -531,71 +472,6 @@ export class CallTasks {
     );
   }
 
-  /** Runs a call with a signal of its own. */
-  #begin(
-    owner: string,
-    context: DispatchContext,
-    dispatch: (context: DispatchContext) => Promise<ToolResult>,
-  ): Run {
-    const controller = new AbortController();
-    const { signal } = context;
-    const caller = typeof signal === "function" ? signal() : signal;
-    const abort = (): void => controller.abort(caller?.reason);
-    let isAttached = true;
-    let cancel = (): void => {};
-    // On Workers, the request that cancels a task must not run the code of the one that began it.
-    void new Promise<void>((resolve) => cancel = resolve).then(() =>
-      controller.abort(new DOMException("The task was cancelled", "AbortError"))
-    );
-    const run: Run = {
-      abort: cancel,
-      owner,
-      progress: undefined,
-      changed: () => {},
-      result: Promise.resolve(ToolResult.error("The call has not begun")),
-      detach() {
-        isAttached = false;
-        caller?.removeEventListener("abort", abort);
-      },
-    };
-    if (caller?.aborted === true) abort();
-    else caller?.addEventListener("abort", abort, { once: true });
-    run.result = dispatch({
-      ...context,
-      signal: controller.signal,
-      progress(progress) {
-        run.progress = progress;
-        run.changed();
-        if (isAttached) context.progress?.(progress);
-      },
-      metadata: (value) => isAttached ? context.metadata?.(value) : undefined,
-      output: (value) => isAttached ? context.output?.(value) : undefined,
-    });
-    return run;
-  }
-
-  /** A store lists by key: the newer a task, the smaller the number that its id begins with. */
-  #newId(): string {
-    const age = END_OF_TIME - Math.floor(this.#clock.timestamp());
-    return age.toString(16).padStart(11, "0") + newId();
-  }
-
-  #newRecord(id: string, tool: Tool, call: ToolCall, context: DispatchContext): TaskRecord {
-    const { principal = null, sessionId, messageId, idempotencyKey } = context;
-    const now = this.#clock.timestamp();
-    return {
-      ...{ version: 1, id, status: "working", tool: tool.id, callId: call.callId ?? id },
-      ...{ createdAt: now, updatedAt: now, ttlMs: this.#ttlMs, principal },
-      ...{ arguments: call.arguments, sessionId, messageId, idempotencyKey },
-      ...{ holder: newId(), attempts: 1, idempotent: tool.idempotent },
-      ...this.#held(),
-    };
-  }
-
-  async #create(owner: string, record: TaskRecord): Promise<void> {
-    await this.#store.create(`task.${owner}.${record.id}`, bytesOf(record), this.#life(record));
-  }
-
   /** Keeps the record of a run up to date until the run has ended. */
   #hold(
     owner: string,
@@ -607,7 +483,7 @@ export class CallTasks {
     run.detach();
     this.#runs.set(key, run);
     const own = (change: (record: TaskRecord) => TaskRecord): Promise<TaskRecord | undefined> =>
-      this.#change(
+      this.#records.change(
         key,
         (record) =>
           record.holder === holder && record.status === "working" ? change(record) : undefined,
@@ -618,7 +494,7 @@ export class CallTasks {
     const flush = (): void => {
       isDirty = writing !== undefined;
       // One write at a time: what comes meanwhile is in the next one.
-      writing ??= own((record) => ({ ...record, ...this.#touched(), ...progressOf(run) }))
+      writing ??= own((record) => ({ ...record, ...this.#records.touched(), ...progressOf(run) }))
         .catch(this.#log)
         .then(() => {
           writing = undefined;
@@ -628,7 +504,7 @@ export class CallTasks {
     const renew = (): void => {
       disarm = this.#clock.setTimeout(async () => {
         try {
-          const record = await own((before) => ({ ...before, ...this.#held() }));
+          const record = await own((before) => ({ ...before, ...this.#records.held() }));
           // Another process has cancelled it, or has taken it up.
           if (record?.holder !== holder || record.status !== "working") run.abort();
         } catch (error) {
@@ -671,14 +547,14 @@ export class CallTasks {
               : asked ?? {};
             return {
               ...now,
-              ...this.#touched(),
+              ...this.#records.touched(),
               status: "input_required",
               ...(questions && { questions }),
               ...(ticket && { ticket }),
               ...(answers && { answers }),
             };
           }
-          return this.#ended(now, result.ok ? "completed" : "failed", result);
+          return this.#records.ended(now, result.ok ? "completed" : "failed", result);
         });
         return;
       } catch (error) {
@@ -692,109 +568,6 @@ export class CallTasks {
         }
       }
     }
-  }
-
-  #ended(record: TaskRecord, status: TaskStatus, result: ToolResult): TaskRecord {
-    const { questions: _questions, ticket: _ticket, answers: _answers, ...rest } = record;
-    return { ...rest, ...this.#touched(), status, result };
-  }
-
-  #died(record: TaskRecord): TaskRecord {
-    const why = "its process ended before it did; it may have run";
-    return this.#ended(record, "failed", failure("unavailable", record.tool, why));
-  }
-
-  #isDead({ status, heldUntil }: TaskRecord): boolean {
-    return status === "working" && heldUntil <= this.#clock.timestamp();
-  }
-
-  /** A record as it is now: that of a process that died has failed, if it is not taken up. */
-  #judged(record: TaskRecord): TaskRecord {
-    return this.#isDead(record) && !mayRunAgain(record) ? this.#died(record) : record;
-  }
-
-  #touched(): Pick<TaskRecord, "updatedAt"> {
-    return { updatedAt: this.#clock.timestamp() };
-  }
-
-  #held(): Pick<TaskRecord, "heldUntil"> {
-    return { heldUntil: this.#clock.timestamp() + this.#leaseMs };
-  }
-
-  #life({ updatedAt, heldUntil, ttlMs }: TaskRecord): { readonly expiresAt: number } {
-    return { expiresAt: Math.max(updatedAt, heldUntil) + ttlMs };
-  }
-
-  async #read(key: string): Promise<TaskRecord | undefined> {
-    const stored = await this.#store.get(key);
-    if (stored === undefined) return undefined;
-    const record = parse(stored.value);
-    const judged = this.#judged(record);
-    if (judged === record) return record;
-    return await this.#change(
-      key,
-      (now) => this.#isDead(now) && !mayRunAgain(now) ? this.#died(now) : undefined,
-    );
-  }
-
-  /**
-   * Changes a record. Others may change it at the same time, in whatever process.
-   *
-   * @param change Answers the new record; `undefined` leaves it as it is.
-   * @returns The record as it is then; `undefined` if there is none.
-   */
-  async #change(
-    key: string,
-    change: (record: TaskRecord) => TaskRecord | undefined,
-  ): Promise<TaskRecord | undefined> {
-    for (let tries = 0; tries < MAX_CHANGES; tries++) {
-      const stored = await this.#store.get(key);
-      if (stored === undefined) return undefined;
-      const before = parse(stored.value);
-      const after = change(before);
-      if (after === undefined) return before;
-      const { revision } = stored;
-      if (
-        await this.#store.update(key, bytesOf(after), revision, this.#life(after)) !== undefined
-      ) {
-        for (const tell of this.#waiting.get(key) ?? []) tell();
-        return after;
-      }
-    }
-    throw new Error("Cannot change a task: others change it all the time");
-  }
-
-  /** A change of this process, the time to look for those of others, or the signal. */
-  #nextChange(
-    key: string,
-    signal: AbortSignal | undefined,
-  ): { readonly came: Promise<void>; forget(): void } {
-    let tell = (): void => {};
-    const came = new Promise<void>((resolve) => tell = resolve);
-    const waiting = this.#waiting.get(key) ?? new Set();
-    this.#waiting.set(key, waiting.add(tell));
-    const disarm = this.#clock.setTimeout(tell, this.#pollMs);
-    signal?.addEventListener("abort", tell, { once: true });
-    return {
-      came,
-      forget: () => {
-        disarm();
-        signal?.removeEventListener("abort", tell);
-        waiting.delete(tell);
-        if (waiting.size === 0) this.#waiting.delete(key);
-      },
-    };
-  }
-
-  #shown(record: TaskRecord): TaskState {
-    const { id, status, tool, callId, createdAt, updatedAt, ttlMs } = record;
-    const { progress, questions, result } = record;
-    return {
-      ...{ id, status, tool, callId, createdAt, updatedAt, ttlMs, pollMs: this.#pollMs },
-      ...(progress && { progress }),
-      ...(questions && { questions }),
-      ...(result && { result }),
-    };
   }
 }
 
@@ -810,38 +583,6 @@ function findTool(
     : [toolset.resolve(call.name), call];
 }
 
-/** Whether a caller sees the tool of a task. */
-function isSeen({ tool }: TaskRecord, toolset: Toolset | undefined): boolean {
-  return toolset === undefined || (toolset.bridge?.behind ?? toolset).get(tool) !== undefined;
-}
-
-function hasEnded({ status }: TaskRecord): boolean {
-  return status !== "working" && status !== "input_required";
-}
-
-function mayRunAgain({ idempotent, attempts }: TaskRecord): boolean {
-  return idempotent && attempts < MAX_ATTEMPTS;
-}
-
 function progressOf({ progress }: Run): Pick<TaskRecord, "progress"> {
   return progress === undefined ? {} : { progress };
-}
-
-function newId(): string {
-  return base64url(crypto.getRandomValues(new Uint8Array(16)));
-}
-
-/** The key of a task; `undefined` for what is no id. */
-async function keyOf(id: string, principal: string | undefined): Promise<string | undefined> {
-  return typeof id === "string" && ID.test(id)
-    ? `task.${await ownerDigest(principal)}.${id}`
-    : undefined;
-}
-
-function bytesOf(record: TaskRecord): Uint8Array {
-  return ENCODER.encode(JSON.stringify(record));
-}
-
-function parse(value: Uint8Array): TaskRecord {
-  return JSON.parse(DECODER.decode(value));
 }

@@ -1,7 +1,9 @@
 import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { describe, it } from "bun:test";
 import { FrameError, REQUEST } from "../../../src/adapters/native/frames.ts";
+import { callTasks, memoryCallStore } from "../../../src/execute/durable/mod.ts";
 import type { ToolContext } from "../../../src/tool/mod.ts";
+import { FakeClock } from "../execute/support.ts";
 import { fakeRegistry, fakeTool } from "../registry/fakes.ts";
 import { call, FakeHost, frame, join, settle, strings, toolsOfRegistry } from "./fakes.ts";
 
@@ -73,6 +75,34 @@ describe("HostBridge, when it is configured", () => {
     await host.configure({}, { id: 2 });
     await host.execute(2, "greet");
     assertEquals(host.result(2), { word: "hello" });
+  });
+
+  it("takes up tasks whose process has died, at once and then now and again", async () => {
+    const store = memoryCallStore();
+    const job = fakeTool("job", { idempotent: true, execute: () => new Promise(() => {}) });
+    const still = new FakeClock();
+    const dead = callTasks({ store, clock: still });
+    const elsewhere = toolsOfRegistry(fakeRegistry({ tools: [job] })).dispatcher;
+    await dead.start(elsewhere, { name: "job" });
+    let ran = 0;
+    const done = fakeTool("job", { idempotent: true, execute: () => `${++ran}` });
+    const clock = new FakeClock();
+    clock.advance(still.timestamp() + 30_001 - clock.timestamp());
+    const tasks = callTasks({ store, clock });
+    const native = { ...toolsOfRegistry(fakeRegistry({ tools: [done] })), tasks };
+    const host = new FakeHost({ load: () => native });
+    await host.configure();
+    const ended = async (): Promise<unknown> => {
+      const [task] = (await tasks.list()).tasks;
+      for await (const { status } of tasks.follow(task?.id ?? "")) {
+        if (status === "completed") return ran;
+      }
+    };
+    assertEquals(await ended(), 1);
+    await dead.start(elsewhere, { name: "job" });
+    clock.advance(30_001);
+    for (const tick of host.ticks) tick();
+    assertEquals(await ended(), 2);
   });
 
   it("says what is wrong with it, and fails the calls that follow", async () => {

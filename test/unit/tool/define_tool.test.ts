@@ -61,6 +61,7 @@ describe("defineTool()", () => {
         idempotent: false,
         execution: "either",
         config: undefined,
+        context: undefined,
         meta: undefined,
         init: undefined,
         dispose: undefined,
@@ -93,6 +94,7 @@ describe("defineTool()", () => {
       timeoutMs: 100,
       idempotent: true,
       config: { type: "object" },
+      context: { type: "object", required: ["tenant"] },
       meta: { anthropic: { cache: true } },
     };
     const tool = makeTool(said as unknown as ToolDefinition);

@@ -28,7 +28,7 @@ pub struct Options {
     pub call_timeout: Option<Duration>,
 }
 
-/// The tools, until it is dropped, which ends them.
+/// The tools, until it is dropped. Several have equal options, and the last one ends the tools.
 #[derive(Debug)]
 pub struct Library(());
 

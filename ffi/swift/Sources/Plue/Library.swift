@@ -59,7 +59,8 @@ public enum Plue {
         try check(plue_start())
     }
 
-    /// Fails every running call, and ends the tools. A later call starts them again.
+    /// Fails every running call, and ends the tools. A later call starts them again. Where the library
+    /// was initialised several times, with equal options, the last `shutdown()` does so.
     public static func shutdown() {
         plue_shutdown()
     }
