@@ -67,6 +67,11 @@ export interface ToolRegistryOptions {
    */
   readonly lifecycleTimeoutMs?: number | undefined;
   /**
+   * How often `isAvailable` functions are asked again while someone listens to the changes, in
+   * milliseconds from the end of one round to the next; at least 100. Absent: only by `refresh()`.
+   */
+  readonly refreshEveryMs?: number | undefined;
+  /**
    * Receives errors that reach no caller: of a listener, of an `isAvailable` function (at each
    * listing), of a search index that cannot follow a change, of a `dispose` whose tool was
    * unregistered before. Those of `dispose` are thrown by the registry's own `dispose()` as well. Its
