@@ -478,12 +478,11 @@ export function describeDispatch(
       assertEquals((await failure({ name: "remove" })).code, "input_unavailable");
     });
 
-    maybeIt("gives blocks as blocks", async () => {
+    maybeIt("keeps blocks as blocks", async () => {
       const result = await call({ name: "picture" });
       assert(result.ok);
-      assertEquals([result.blocks, result.content], [true, {
-        content: [{ type: "image", data: "AAAA", mimeType: "image/png" }],
-      }]);
+      const content = [{ type: "image", data: "AAAA", mimeType: "image/png" }];
+      assertEquals([result.blocks, result.content], [true, { content }]);
     });
 
     maybeIt("runs a call with an idempotency key once", async () => {
