@@ -69,9 +69,10 @@ export function isDurable({ execution }: Pick<Tool, "execution">): boolean {
  * @param tool The name of the registry and the id of the tool.
  */
 export async function runKey(tool: string, request: Partial<CallMessage>): Promise<string> {
-  const { principal, sessionId, messageId, callId, arguments: args, ticket, answers } = request;
+  const { principal, sessionId, messageId, callId, context, arguments: args, ticket, answers } =
+    request;
   const what = JSON.parse(
-    JSON.stringify([tool, sessionId, messageId, callId, args, ticket, answers]),
+    JSON.stringify([tool, sessionId, messageId, callId, context, args, ticket, answers]),
   );
   const digest = createHash("sha256").update(canonicalJson(what)).digest("base64url");
   return `run.${await ownerDigest(principal)}.${digest}`;

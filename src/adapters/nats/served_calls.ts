@@ -198,6 +198,7 @@ export class ServedCalls {
       sessionId,
       messageId: call.messageId,
       principal: call.principal,
+      context: call.context,
       ...(call.mute === true && { onQuestion: () => null }),
     };
     const request = call.ticket === undefined
