@@ -68,7 +68,8 @@ export class DurableCalls {
     if (this.#down !== undefined) return unavailable(id, `${this.#down}; nothing has run`);
     try {
       const runs = await (this.#runs ??= Runs.open(this.#connection));
-      const key = await runKey(path, request);
+      const [registry, , , digest] = path.split(".");
+      const key = await runKey(`${registry}/${id}`, request);
       const inbox = this.#inbox + nuid.next();
       const message: RunMessage = {
         ...{ id: key, time: systemClock.timestamp(), key, inbox },
@@ -84,8 +85,8 @@ export class DurableCalls {
         );
       }
       const result = this.#result(runs, key, inbox, context);
-      // The server takes a call once that is sent twice.
-      await jetstream(this.#connection).publish(subject, body, { msgID: key });
+      // The server takes a call once that is sent twice, and again for another definition.
+      await jetstream(this.#connection).publish(subject, body, { msgID: `${key}.${digest}` });
       return await result;
     } catch (error) {
       this.#runs = undefined;

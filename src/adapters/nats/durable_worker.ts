@@ -40,6 +40,8 @@ const MAX_RUNNING = 64;
 const MAX_ATTEMPTS = 5;
 /** How long a call waits that cannot be run now, and a consumer that has failed, in milliseconds. */
 const AGAIN_MS = 1_000;
+/** How long a consumer asks for calls, in milliseconds. Half of it without a word is a silence. */
+const PULL_MS = 10_000;
 /** The service by which a tool is told its attempt. */
 const ATTEMPT = "plue:attempt";
 
@@ -63,7 +65,7 @@ export function attemptOf({ services }: Pick<ToolContext, "services">): number |
 export class DurableWorker {
   readonly #settings: DurableWorkerSettings;
   #runs: Promise<Runs> | undefined;
-  /** By path. */
+  /** By what the paths of their definitions begin with. */
   readonly #consuming: Map<string, { tool: Tool; messages: ConsumerMessages | undefined }> =
     new Map();
   readonly #running: Map<string, AbortController> = new Map();
@@ -91,18 +93,31 @@ export class DurableWorker {
     return this.#running.size;
   }
 
-  /** Takes calls of these tools, by path, and of no others. */
+  /** Takes calls of these tools, by the paths of their definitions, and of no others. */
   follow(tools: ReadonlyMap<string, Tool>): void {
-    for (const [path, { messages }] of this.#consuming) {
-      if (tools.has(path)) continue;
-      this.#consuming.delete(path);
+    // A call that waits outlives its definition: the next one takes it, and checks it again.
+    const wanted = new Map(
+      [...tools].filter(([, tool]) => isDurable(tool) && tool.execute !== undefined)
+        .map(([path, tool]) => [path.slice(0, path.lastIndexOf(".")), tool]),
+    );
+    for (const [name, { messages }] of this.#consuming) {
+      if (wanted.has(name)) continue;
+      this.#consuming.delete(name);
       messages?.stop();
     }
-    for (const [path, tool] of tools) {
-      if (!isDurable(tool) || tool.execute === undefined || this.#consuming.has(path)) continue;
-      this.#consuming.set(path, { tool, messages: undefined });
-      void this.#consume(path);
+    for (const [name, tool] of wanted) {
+      const consuming = this.#consuming.get(name);
+      if (consuming !== undefined) consuming.tool = tool;
+      else {
+        this.#consuming.set(name, { tool, messages: undefined });
+        void this.#consume(name);
+      }
     }
+  }
+
+  /** The connection is there again: consumers of before may be silent. */
+  reconnect(): void {
+    for (const { messages } of this.#consuming.values()) messages?.stop();
   }
 
   /**
@@ -127,30 +142,33 @@ export class DurableWorker {
   }
 
   /** Takes calls of one tool until it is not offered any more. */
-  async #consume(path: string): Promise<void> {
+  async #consume(tool: string): Promise<void> {
     const { connection, log } = this.#settings;
-    const isWanted = (): boolean => this.#consuming.has(path) && !connection.isClosed();
+    const isWanted = (): boolean => this.#consuming.has(tool) && !connection.isClosed();
     while (isWanted()) {
       try {
         const { manager } = await (this.#runs ??= Runs.open(connection));
         // The name of a consumer can have no dots.
-        const name = createHash("sha256").update(path).digest("base64url");
+        const name = createHash("sha256").update(tool).digest("base64url");
         await manager.consumers.add(RUNS_STREAM, {
           durable_name: name,
-          filter_subject: runSubject(path),
+          filter_subject: runSubject(`${tool}.*`),
           ack_policy: AckPolicy.Explicit,
           ack_wait: nanos(this.#settings.leaseMs),
           inactive_threshold: nanos(KEPT_MS),
         });
         const consumer = await jetstream(connection).consumers.get(RUNS_STREAM, name);
-        const messages = await consumer.consume({ max_messages: MAX_RUNNING });
-        const consuming = this.#consuming.get(path);
+        const messages = await consumer.consume({
+          max_messages: MAX_RUNNING,
+          expires: PULL_MS,
+        });
+        const consuming = this.#consuming.get(tool);
         if (consuming === undefined) return void messages.stop();
         consuming.messages = messages;
         void this.#restartWhenSilent(messages);
         for await (const message of messages) {
           await this.#place();
-          if (this.#consuming.has(path)) void this.#take(message, consuming.tool, path);
+          if (this.#consuming.has(tool)) void this.#take(message, consuming.tool);
           else message.nak();
         }
       } catch (error) {
@@ -177,9 +195,9 @@ export class DurableWorker {
     }
   }
 
-  async #take(message: JsMsg, tool: Tool, path: string): Promise<void> {
+  async #take(message: JsMsg, tool: Tool): Promise<void> {
     const { seal, log } = this.#settings;
-    const call = seal.unwrap(message.data, runSubject(path)) as RunMessage | undefined;
+    const call = seal.unwrap(message.data, message.subject) as RunMessage | undefined;
     if (call === undefined) {
       log(new Error("A durable call has a wrong signature, and was not run"));
       return message.term();

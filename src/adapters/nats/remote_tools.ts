@@ -163,6 +163,7 @@ export async function remoteTools(
     fleet.stop();
   };
   const closed = (): Promise<void> => Promise.resolve(close());
+  void connection.closed().then(close);
   try {
     const settings = { action: ACTION, connection, seal, registry: name, log };
     directory = await Directory.open(settings, follow);

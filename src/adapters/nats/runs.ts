@@ -62,11 +62,16 @@ export function isDurable({ execution }: Pick<Tool, "execution">): boolean {
   return execution === "task";
 }
 
-/** The same for the same call of the same caller: it is then run once. */
-export async function runKey(path: string, request: Partial<CallMessage>): Promise<string> {
+/**
+ * The same for the same call of the same caller, also when the definition of the tool has changed: it
+ * has one result.
+ *
+ * @param tool The name of the registry and the id of the tool.
+ */
+export async function runKey(tool: string, request: Partial<CallMessage>): Promise<string> {
   const { principal, sessionId, messageId, callId, arguments: args, ticket, answers } = request;
   const what = JSON.parse(
-    JSON.stringify([path, sessionId, messageId, callId, args, ticket, answers]),
+    JSON.stringify([tool, sessionId, messageId, callId, args, ticket, answers]),
   );
   const digest = createHash("sha256").update(canonicalJson(what)).digest("base64url");
   return `run.${await ownerDigest(principal)}.${digest}`;

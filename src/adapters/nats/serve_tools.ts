@@ -255,7 +255,10 @@ class Worker implements ServedTools {
       followStatus(connection, {
         down() {},
         // Another server may have no entries of this worker: they are then written again.
-        up: () => this.#directory?.restart(),
+        up: () => {
+          this.#directory?.restart();
+          this.#durable?.reconnect();
+        },
       }),
     );
     void connection.closed().then(() => this.close());

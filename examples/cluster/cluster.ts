@@ -1,0 +1,181 @@
+/**
+ * The processes of the cluster: a NATS server and workers on several runtimes, which can be killed,
+ * stopped and replaced.
+ *
+ * @module
+ */
+
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import process from "node:process";
+
+/** What callers and workers share. A real one is random, and comes from the environment. */
+export const SECRET = "the secret of the example";
+/** How long a task of a worker that has died waits for the next one, in milliseconds. */
+export const LEASE_MS = 5_000;
+
+const ROOT = join(import.meta.dirname, "../..");
+const HOOK = join(ROOT, "test/support/node_hook.mjs");
+
+/** How each runtime runs a program of this folder. */
+const RUNTIMES: { readonly [name: string]: readonly string[] } = {
+  bun: [],
+  deno: [
+    "run",
+    "--allow-all",
+    "--no-config",
+    "--import-map=deno.json",
+    "--node-modules-dir=manual",
+  ],
+  // In a clone, the package is not built.
+  node: existsSync(HOOK) ? ["--import", HOOK] : [],
+};
+
+/** The runtimes that are here. */
+export function runtimes(): readonly string[] {
+  return Object.keys(RUNTIMES).filter((name) => {
+    const { status, stdout } = spawnSync(name, ["--version"], { encoding: "utf8" });
+    // Older versions of Node do not run TypeScript.
+    return status === 0 && (name !== "node" || Number(/\d+/.exec(stdout)?.[0]) >= 24);
+  });
+}
+
+/** Whether a NATS server can be started. */
+export function hasServer(): boolean {
+  return spawnSync("nats-server", ["--version"]).status === 0;
+}
+
+/** A worker, in a process of its own. */
+export interface ClusterWorker {
+  readonly name: string;
+  readonly runtime: string;
+  /** Ends it at once, as a failing machine would. */
+  kill(): Promise<void>;
+  /** Lets it end its calls. */
+  drain(): Promise<void>;
+  /** Stops it, as a machine does that is out of memory. */
+  pause(): void;
+  resume(): void;
+}
+
+/** A server and workers. */
+export class Cluster implements AsyncDisposable {
+  readonly url: string;
+  /** How often each call has run, by its id. */
+  readonly runs: Map<string, number> = new Map();
+  readonly #config: string;
+  readonly #folder: string;
+  readonly #processes: Set<ChildProcess> = new Set();
+  #server: ChildProcess | undefined;
+  #workers = 0;
+
+  private constructor(port: number) {
+    this.url = `nats://127.0.0.1:${port}`;
+    this.#folder = mkdtempSync(join(tmpdir(), "plue-cluster-"));
+    this.#config = join(this.#folder, "nats.conf");
+    const store = JSON.stringify(join(this.#folder, "jetstream"));
+    writeFileSync(
+      this.#config,
+      `listen: 127.0.0.1:${port}\njetstream { store_dir: ${store} }\n`,
+    );
+  }
+
+  static async start(): Promise<Cluster> {
+    const cluster = new Cluster(await freePort());
+    await cluster.startServer();
+    return cluster;
+  }
+
+  async startServer(): Promise<void> {
+    this.#server = await this.#start("nats-server", ["-c", this.#config], "Server is ready");
+  }
+
+  /** Kills the server. What JetStream has kept is there when it is started again. */
+  async killServer(): Promise<void> {
+    const server = this.#server;
+    if (server !== undefined) await end(server, "SIGKILL");
+  }
+
+  /**
+   * Starts a program that connects to the server, and waits until it prints "ready".
+   *
+   * @param version Of the definitions of its tools.
+   * @param program Its path. Absent: the worker of the example.
+   */
+  async startWorker(
+    runtime: string,
+    version = 1,
+    program: string = join(import.meta.dirname, "worker.ts"),
+  ): Promise<ClusterWorker> {
+    const before = RUNTIMES[runtime] ?? [];
+    const args = [...before, program, this.url, String(version)];
+    const child = await this.#start(runtime, args, "ready");
+    return {
+      name: `worker ${++this.#workers} (${runtime}, version ${version})`,
+      runtime,
+      kill: () => end(child, "SIGKILL"),
+      drain: () => end(child, "SIGTERM"),
+      pause: () => void child.kill("SIGSTOP"),
+      resume: () => void child.kill("SIGCONT"),
+    };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all([...this.#processes].map((child) => end(child, "SIGKILL")));
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+
+  /** Starts a program, and waits until it says that it is ready. */
+  async #start(command: string, args: readonly string[], ready: string): Promise<ChildProcess> {
+    const child = spawn(command, args, {
+      cwd: ROOT,
+      env: { ...process.env, NODE_OPTIONS: "" },
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    this.#processes.add(child);
+    child.once("exit", () => this.#processes.delete(child));
+    let said = "";
+    await new Promise<void>((resolve, reject) => {
+      let rest = "";
+      const read = (chunk: unknown): void => {
+        const lines = (rest + chunk).split("\n");
+        rest = lines.pop() ?? "";
+        for (const line of lines) {
+          if (line.includes(ready)) resolve();
+          else if (line.startsWith("ran ")) this.#count(line.slice(4));
+          else if (said.length < 4_000) said += `${line}\n`;
+        }
+      };
+      child.stdout.setEncoding("utf8").on("data", read);
+      child.stderr.setEncoding("utf8").on("data", read);
+      child.once("error", reject);
+      child.once("exit", () => reject(new Error(`Cannot start ${command}: ${said}`)));
+    });
+    return child;
+  }
+
+  #count(callId: string): void {
+    this.runs.set(callId, (this.runs.get(callId) ?? 0) + 1);
+  }
+}
+
+async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const ended = once(child, "exit");
+  child.kill(signal);
+  await ended;
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  server.close();
+  await once(server, "close");
+  return typeof address === "object" && address !== null ? address.port : 0;
+}
