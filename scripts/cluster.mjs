@@ -6,7 +6,9 @@ import { setup } from "./setup.mjs";
 const PROGRAMS = { faults: "bench/nats/faults.ts", speed: "bench/nats/speed.ts" };
 const [name, ...rest] = process.argv.slice(2);
 if (name !== undefined && PROGRAMS[name] === undefined) {
-  console.error('Cannot run the cluster: "faults" and "speed" are all there is besides the example');
+  console.error(
+    'Cannot run the cluster: "faults" and "speed" are all there is besides the example',
+  );
   process.exit(2);
 }
 const { missing } = setup().get("bun");

@@ -136,9 +136,14 @@ const repeated = [...cluster.runs].filter(([, runs]) => runs > 1).map(([callId])
 let changed = 0;
 for (const [callId, content] of tasks) {
   const number = Number(callId.slice(5));
-  const again = await dispatcher.dispatch({ name: "task", arguments: { number }, callId }, {
-    messageId: "faults",
-  });
+  const ask = () =>
+    dispatcher.dispatch({ name: "task", arguments: { number }, callId }, { messageId: "faults" });
+  let again = await ask();
+  // The server may have come back just now.
+  for (let tries = 0; !again.ok && again.error.retryable && tries < 50; tries++) {
+    await wait(200);
+    again = await ask();
+  }
   if (!again.ok || JSON.stringify(again.content) !== content) changed++;
 }
 const doubled = repeated.filter((callId) => callId.startsWith("once")).length;

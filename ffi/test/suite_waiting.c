@@ -121,11 +121,11 @@ static void test_aborted(void) {
     char *json = NULL;
     signal_of_call = plue_abort_signal_new();
     plue_tool_context_t context = {.abort_signal = signal_of_call};
-    plue_set_question(abort_and_answer, NULL);
+    plue_set_question(abort_and_answer, NULL, NULL);
     int status = plue_tool_call("ask_word", "{}", &context, &json);
     CHECK(status == PLUE_ABORTED && contains(json, "aborted"), "%d %s", status, json);
     plue_free_json(json);
-    plue_set_question(NULL, NULL);
+    plue_set_question(NULL, NULL, NULL);
     plue_abort_signal_release(signal_of_call);
 }
 

@@ -6,11 +6,13 @@
 
 import { Console } from "node:console";
 import process from "node:process";
+import { Writable } from "node:stream";
 import { runCommand } from "./program.ts";
 import type { Output } from "./terminal.ts";
 
 const { env, stdin } = process;
-const [stdout, stderr] = [process.stdout, process.stderr].map(withWidth) as [Output, Output];
+const stderr = withWidth(process.stderr);
+const stdout = results(withWidth(process.stdout));
 
 // Standard output is for results. What tools log must not be mixed with them.
 globalThis.console = new Console(stderr, stderr) as typeof globalThis.console;
@@ -19,13 +21,35 @@ const interrupted = new AbortController();
 
 /** A terminal that does not know its width reports 0 columns; tables and prompts take 80 there. */
 function withWidth(stream: Output): Output {
-  return stream.columns !== 0 ? stream : new Proxy(stream, {
+  return stream.isTTY !== true || stream.columns ? stream : new Proxy(stream, {
     get(target, name) {
       const value: unknown = Reflect.get(target, name);
       if (name === "columns") return value || 80;
       return typeof value === "function" ? value.bind(target) : value;
     },
   });
+}
+
+/** Ends the process if a result cannot be written: Node emits why, Bun tells the callback, Deno throws. */
+function results(target: Output): Output {
+  const fail = ({ code, message }: NodeJS.ErrnoException): void => {
+    // The reader has seen enough: `plue list | head -1`.
+    if (code === "EPIPE") process.exit(0);
+    const why = message.replace(/^E[A-Z]+: /, "").replace(/, write$| \(os error \d+\)$/, "");
+    stderr.write(`Cannot write the result: ${why.toLowerCase()}\n`, () => process.exit(1));
+  };
+  target.on("error", () => {});
+  const stream = new Writable({
+    write(chunk, _encoding, done) {
+      try {
+        target.write(chunk, (error) => error ? fail(error) : done());
+      } catch (error) {
+        fail(error as NodeJS.ErrnoException);
+      }
+    },
+  });
+  const { isTTY = false, columns = 80 } = target;
+  return Object.assign(stream, { isTTY, columns });
 }
 
 /** Ctrl-C aborts what runs, which then ends by itself. A second one ends the process at once. */
@@ -35,18 +59,8 @@ function interrupt(): void {
 }
 
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, interrupt);
-stdout.on("error", (error: NodeJS.ErrnoException) => {
-  // The reader has seen enough: `plue list | head -1`.
-  if (error.code === "EPIPE") process.exit(0);
-  stderr.write(`Cannot write the result: ${error.message}\n`, () => process.exit(1));
-});
 // Without standard error there is nobody to tell.
 stderr.on("error", () => {});
-
-// A terminal that nobody looks at may have no columns, and prompts would be one letter wide.
-for (const stream of [stdout, stderr]) {
-  if (stream.isTTY && !stream.columns) Object.assign(stream, { columns: 80 });
-}
 
 const { signal } = interrupted;
 const code = await runCommand(process.argv.slice(2), {

@@ -8,6 +8,7 @@ import type { ToolHost, ToolRuntime } from "../registry/mod.ts";
 import { MAX_ISSUES } from "../schema/mod.ts";
 import type { Toolset } from "../select/mod.ts";
 import {
+  type ArgumentRepair,
   atOnce,
   brandResult,
   callHook,
@@ -38,6 +39,7 @@ import type { ToolStats } from "./metrics.ts";
 import { type DispatchPhase, MIN_OUTPUT_BYTES, type Settings } from "./options.ts";
 import type { SettleKey } from "./ports.ts";
 import type { DispatchContext, ToolCall } from "./request.ts";
+import { traced } from "./telemetry.ts";
 
 /** What a step says: nothing to go on with the next step, or the result of the call. */
 export type StepAnswer = ToolResult | undefined;
@@ -104,6 +106,12 @@ export class Call {
   args: unknown = undefined;
   /** How long the arguments are as JSON, at most. */
   argumentLength = 0;
+  /** The arguments are text that is not JSON, which a repair may mend. */
+  hasText = false;
+  /** What was repaired in the arguments. */
+  repairs: readonly ArgumentRepair[] | undefined = undefined;
+  /** What the host gave the call, once it is checked; only for a tool that declares it. */
+  hostContext: unknown = undefined;
   /** What the tool returned. */
   output: unknown = undefined;
   /** The tool was started. */
@@ -166,7 +174,17 @@ export class Call {
   /** Runs the call. Never throws and never rejects. */
   run(): ToolResult | Promise<ToolResult> {
     const { first, firstOfAsked } = this.#plan;
-    return this.#advance(this.toolset.asks(this.tool) ? firstOfAsked() : first);
+    const step = this.toolset.asks(this.tool) ? firstOfAsked() : first;
+    const { telemetry } = this.settings;
+    if (telemetry === undefined) return this.#advance(step);
+    const { tool, callId, options: { sessionId, trace } } = this;
+    return traced<ToolResult | Promise<ToolResult>>(
+      telemetry,
+      { tool, callId, sessionId, headers: trace?.headers },
+      trace,
+      () => this.#advance(step),
+      (error) => this.report("telemetry", error),
+    );
   }
 
   #advance(from: Step | undefined): ToolResult | Promise<ToolResult> {
@@ -286,6 +304,7 @@ export class Call {
     const { stats } = this.#plan;
     const now = this.settings.clock.now();
     (result as Settable<ToolResult>).durationMs = now - this.#startedAt;
+    if (this.repairs !== undefined) (result as Settable<ToolResult>).repaired = this.repairs;
     brandResult(result);
     this.#cleanedUp = true;
     this.giveTurnBack?.();

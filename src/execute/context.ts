@@ -31,6 +31,7 @@ export interface CallSource extends SendingCall {
   readonly toolset: Toolset;
   readonly callId: string;
   readonly args: unknown;
+  readonly hostContext: unknown;
   readonly services: Services;
   readonly runtime: ToolRuntime;
   readonly transaction: Transaction | undefined;
@@ -44,7 +45,7 @@ export interface CallSource extends SendingCall {
  * The context of one call. What a tool does not ask for is not made; and since every member is
  * looked up through a getter, a tool may take them apart: `execute(params, { signal, progress })`.
  */
-export class CallContext implements ToolContext<never, never> {
+export class CallContext implements ToolContext<never, never, never> {
   readonly #call: CallSource;
 
   constructor(call: CallSource) {
@@ -80,8 +81,11 @@ export class CallContext implements ToolContext<never, never> {
     return this.#call.services;
   }
 
-  // `never`: the types of the tool's configuration and state are not known here. The registry has
-  // checked both.
+  // `never`: the types of these are not known here. Each has been checked.
+  get context(): never {
+    return this.#call.hostContext as never;
+  }
+
   get config(): never {
     return this.#call.runtime.config as never;
   }
@@ -127,6 +131,7 @@ export class CallView implements CallInfo {
   readonly sessionId: string | undefined;
   readonly messageId: string | undefined;
   readonly principal: string | undefined;
+  readonly context: unknown;
   readonly #call: CallSource;
   readonly #args: unknown;
   #shown: unknown;
@@ -138,12 +143,17 @@ export class CallView implements CallInfo {
     this.sessionId = sessionId;
     this.messageId = messageId;
     this.principal = principal;
+    this.context = call.hostContext;
     this.#args = call.args;
     this.#call = call;
   }
 
   get signal(): AbortSignal {
     return this.#call.deadline.signal;
+  }
+
+  get remainingMs(): number {
+    return this.#call.deadline.remainingMs;
   }
 
   /** A frozen copy, so that a hook cannot change what was validated. */

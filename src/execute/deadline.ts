@@ -62,6 +62,11 @@ export class Deadline {
     return this.#controller.signal;
   }
 
+  /** How long the call may still take. */
+  get remainingMs(): number {
+    return Math.max(0, this.#expiresAt - this.#clock.now());
+  }
+
   /** Throws the reason if the call has ended from outside. Needs no controller for that. */
   throwIfAborted(): void {
     this.checkCaller();

@@ -111,6 +111,11 @@ export class ToolDispatcher {
     return this.#toolset;
   }
 
+  /** Whether calls are traced: only then does it look at the `trace` of their context. */
+  get traces(): boolean {
+    return this.#state.settings.telemetry !== undefined;
+  }
+
   /** How large the arguments of a call may be, in bytes of JSON. */
   get maxArgumentBytes(): number {
     return this.#state.settings.maxArgumentBytes;

@@ -59,17 +59,22 @@ export function interruption(
   return failure(cause, id, `${what} while it was ${doing}${rest}`, more);
 }
 
+function isMs(value: unknown): value is number {
+  return typeof value === "number" && value >= 0 && value < Infinity;
+}
+
 /** Reads a result that a tool or a hook made, without its other fields; `undefined` if it is none. */
 export function readResult(value: unknown): ToolResult | undefined {
   if (!isObject(value)) return undefined;
   const { ok, content, error, blocks } = value;
   if (ok === true) return { ok, content, ...(blocks === true && { blocks }), durationMs: 0 };
   if (ok !== false || !isObject(error)) return undefined;
-  const { code, message, issues, retryable, acknowledged } = error;
+  const { code, message, issues, retryable, retryAfterMs, acknowledged } = error;
   if (!isFailureCode(code) || typeof message !== "string") return undefined;
   const failed = ToolResult.error(code, clip(message, MAX_MESSAGE), {
     ...(Array.isArray(issues) ? { issues: readIssues(issues) } : {}),
     ...(typeof retryable === "boolean" ? { retryable } : {}),
+    ...(isMs(retryAfterMs) ? { retryAfterMs } : {}),
     ...(typeof acknowledged === "boolean" ? { acknowledged } : {}),
   });
   if (code !== "input_required") return failed;

@@ -11,6 +11,8 @@ export type {
   CallInfo,
   ClaimedKey,
   KeptKeys,
+  RepairAnswer,
+  RepairHook,
   SettleKey,
   ToolHooks,
   TransactionInfo,
@@ -26,6 +28,14 @@ export type {
   WaitingCall,
 } from "./suspension.ts";
 export { type SelectableToolHost, ToolDispatcher } from "./dispatcher.ts";
+export type {
+  CallSpan,
+  CallTelemetry,
+  CallTrace,
+  ObservedCall,
+  TraceHeaders,
+  TraceParent,
+} from "./telemetry.ts";
 export type { DispatcherMetrics, DurationMetrics, ToolMetrics } from "./metrics.ts";
 export type {
   CallValidator,

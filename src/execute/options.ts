@@ -23,8 +23,16 @@ import {
   systemClock,
   type ToolRuleAnswer,
 } from "../tool/mod.ts";
-import type { Approver, CallInfo, KeptKeys, ToolHooks, TransactionManager } from "./ports.ts";
+import type {
+  Approver,
+  CallInfo,
+  KeptKeys,
+  RepairHook,
+  ToolHooks,
+  TransactionManager,
+} from "./ports.ts";
 import type { CallTickets } from "./suspension.ts";
+import type { CallTelemetry } from "./telemetry.ts";
 
 /**
  * A rule for the arguments of every tool, after the schema and the tool's own rules. It answers as
@@ -88,18 +96,22 @@ export interface IdempotencyOptions {
 /** In which step of a call something was thrown that the call's result does not tell in full. */
 export type DispatchPhase =
   | "init"
+  | "context"
+  | "repair"
   | "before"
   | "validate"
   | "approve"
   | "ask"
   | "begin"
   | "execute"
+  | "around"
   | "result"
   | "metadata"
   | "commit"
   | "rollback"
   | "cleanup"
   | "after"
+  | "telemetry"
   | "internal";
 
 /** Something that was thrown during a call, for the host's log. */
@@ -119,6 +131,14 @@ export interface ToolDispatcherOptions {
   readonly transactions?: TransactionManager;
   /** Run before and after every call. */
   readonly hooks?: ToolHooks | readonly ToolHooks[];
+  /**
+   * Repairs arguments that do not fit, or are not JSON: `coerceArguments` of `@plue/tools/calls`, a
+   * model, a library. Several are asked in order, each once, until the arguments fit. The result says
+   * in `repaired` what was changed.
+   */
+  readonly repair?: RepairHook | readonly RepairHook[];
+  /** Traces and measures every call: `openTelemetry` of `@plue/tools/telemetry` makes it. */
+  readonly telemetry?: CallTelemetry;
   /** Rules for the arguments of every tool. */
   readonly validators?: readonly CallValidator[];
   /**
@@ -257,6 +277,8 @@ const OTHERS: readonly Exclude<keyof ToolDispatcherOptions, NumberOption>[] = [
   "engine",
   "transactions",
   "hooks",
+  "repair",
+  "telemetry",
   "validators",
   "approve",
   "tickets",
@@ -274,9 +296,13 @@ export interface Settings
   readonly transactions: TransactionManager | undefined;
   readonly approve: Approver | "ask" | undefined;
   readonly tickets: CallTickets | undefined;
+  readonly telemetry: CallTelemetry | undefined;
   readonly onError: ToolDispatcherOptions["onError"] | undefined;
   readonly validators: readonly CallValidator[];
+  readonly repairs: readonly RepairHook[];
   readonly beforeHooks: readonly ToolHooks[];
+  /** The innermost first, which is the reverse of the order given. */
+  readonly aroundHooks: readonly ToolHooks[];
   /** In the order in which they run, which is the reverse of the order given. */
   readonly afterHooks: readonly ToolHooks[];
   readonly limits: Required<ConcurrencyLimits>;
@@ -294,13 +320,17 @@ const checkValidators: Check<readonly CallValidator[]> = must(
   "a list of functions",
   (value) => isListOf(value, (item): item is CallValidator => isFunction(item)),
 );
+const checkRepair: Check<RepairHook> = must(
+  "a function or a list of functions",
+  (value): value is RepairHook => isFunction(value),
+);
 const checkHook: Check<ToolHooks> = must(
-  "an object with a before or an after function",
+  "an object with a before, an around or an after function",
   (value): value is ToolHooks => {
     if (!isObject(value)) return false;
-    const { before, after } = value;
-    return (before ?? after) !== undefined &&
-      [before, after].every((part) => part === undefined || isFunction(part));
+    const parts = [value["before"], value["around"], value["after"]]
+      .filter((part) => part !== undefined);
+    return parts.length > 0 && parts.every(isFunction);
   },
 );
 
@@ -310,7 +340,7 @@ export function resolveSettings(options: ToolDispatcherOptions): Settings {
     refuse(ACTION, "its options must be an object");
   }
   const { engine, transactions, approve, onError, clock = systemClock } = options;
-  const { tickets } = options;
+  const { tickets, telemetry, repair = [] } = options;
   const { outputOverflow = "fail", validators = [] } = options;
   const hooks = [options.hooks ?? []].flat().map((hook) => checkHook(ACTION, hook, "a hook"));
   if (approve !== undefined && approve !== "ask") checkFunction(ACTION, approve, "approve");
@@ -318,14 +348,18 @@ export function resolveSettings(options: ToolDispatcherOptions): Settings {
   const kept = options.idempotency?.kept;
   checkPort(ACTION, "transactions", transactions, ["begin", "commit", "rollback"]);
   checkPort(ACTION, "tickets", tickets, ["suspend", "resume"]);
+  checkPort(ACTION, "telemetry", telemetry, ["begin"]);
   checkPort(ACTION, "idempotency.kept", kept, ["claim"]);
   return Object.freeze({
     engine,
     transactions,
     approve,
     tickets,
+    telemetry,
     onError: onError?.bind(options),
+    repairs: [repair].flat().map((one) => checkRepair(ACTION, one, "repair")),
     beforeHooks: hooks.filter((hook) => hook.before !== undefined),
+    aroundHooks: hooks.filter((hook) => hook.around !== undefined).reverse(),
     afterHooks: hooks.filter((hook) => hook.after !== undefined).reverse(),
     validators: [...checkValidators(ACTION, validators, "validators")],
     outputOverflow: checkOverflow(ACTION, outputOverflow, "outputOverflow"),

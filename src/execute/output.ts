@@ -12,7 +12,6 @@ import {
   isToolResult,
   type ToolContent,
   type ToolResult,
-  type ToolSuccess,
 } from "../tool/mod.ts";
 import type { Call } from "./call.ts";
 import { readResult } from "./failures.ts";
@@ -30,7 +29,10 @@ export function readOutput(call: Call): ToolResult | Promise<ToolResult> {
 }
 
 /** What a tool answers of a success. */
-type Output = Pick<ToolSuccess, "content" | "blocks">;
+interface Output {
+  readonly content: unknown;
+  readonly blocks?: true | undefined;
+}
 
 /** The result of a call with this output. */
 export function toResult(call: Call, output: Output): ToolResult | Promise<ToolResult> {
@@ -55,7 +57,15 @@ function accept(
 ): ToolResult {
   if (issues !== undefined) return misfit(call, issues);
   const read = blocks ? { ...content as ToolContent, structuredContent: value } : value;
-  return check(call, { content: read, ...(blocks && { blocks }) }, true);
+  return check(call, { content: read, blocks }, true);
+}
+
+/**
+ * The result of a call with an output that was a result before: only its JSON Schema checks it, since a
+ * library that transforms has done that.
+ */
+export function readAgain(call: Call, output: Output): ToolResult {
+  return check(call, output, false);
 }
 
 function check(call: Call, { content: value, blocks }: Output, isValidated: boolean): ToolResult {

@@ -93,7 +93,7 @@ function broken(call: Call, hook: ToolHooks): ToolFailure {
   return call.fail("denied", `${nameOf(hook)} failed, so the call is refused`);
 }
 
-function withheld(call: Call, hook: ToolHooks): ToolFailure {
+export function withheld(call: Call, hook: ToolHooks): ToolFailure {
   const ran = call.ran ? "the tool has run, but " : "";
   return call.fail("denied", `${ran}${nameOf(hook)} failed, so the result is withheld`);
 }

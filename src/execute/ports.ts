@@ -4,7 +4,16 @@
  * @module
  */
 
-import type { Clock, Services, Tool, ToolCallError, ToolResult, Transaction } from "../tool/mod.ts";
+import type {
+  ArgumentRepair,
+  Clock,
+  Issue,
+  Services,
+  Tool,
+  ToolCallError,
+  ToolResult,
+  Transaction,
+} from "../tool/mod.ts";
 
 /** The call that a hook, a rule or an approver is asked about. */
 export interface CallInfo {
@@ -13,8 +22,12 @@ export interface CallInfo {
   readonly sessionId: string | undefined;
   readonly messageId: string | undefined;
   readonly principal: string | undefined;
+  /** What the host gave the call, checked; `undefined` for a tool that declares no `context`. */
+  readonly context: unknown;
   /** Aborts when the call does. */
   readonly signal: AbortSignal;
+  /** How long the call may still take, in milliseconds. */
+  readonly remainingMs: number;
   /**
    * The arguments, as a frozen copy. In `before` they are parsed and not yet validated; later they
    * are what the tool gets. `undefined` where a call ended before they were parsed.
@@ -38,6 +51,12 @@ export type BeforeAnswer =
  *
  * `before` runs after the arguments were parsed and before they are validated; the hooks run in
  * the order given, until one answers with a result or refuses.
+ *
+ * `around` runs where the tool would, with arguments that were checked and approved, and inside the
+ * transaction if there is one. `run` runs the tool and checks its result; it may be called again once
+ * it has answered, or not at all. The first hook is the outermost. It answers with a result: one that
+ * `run` gave, or another, whose content the tool's JSON Schema checks; `replayed: true` says that it
+ * is an earlier call's. `@plue/tools/resilience` has hooks that retry, cache and break circuits.
  *
  * `after` runs last, when the transaction is closed and the cleanups have run, with every result
  * of a known tool, also of a call that was refused, but not with a result that is replayed for an
@@ -71,11 +90,58 @@ export interface ToolHooks {
   /** Names the hook in messages. */
   readonly name?: string;
   before?(call: CallInfo): BeforeAnswer | Promise<BeforeAnswer>;
+  around?(
+    call: CallInfo,
+    run: () => Promise<ToolResult>,
+  ): ToolResult | Promise<ToolResult>;
   after?(
     call: CallInfo,
     result: ToolResult,
   ): ToolResult | void | Promise<ToolResult | void>;
 }
+
+/** What a repair answers: nothing, or other arguments. */
+export type RepairAnswer = void | {
+  /** The arguments: a value, or JSON as a string. */
+  readonly arguments: unknown;
+  /** What was changed, for the result. */
+  readonly repairs?: readonly ArgumentRepair[];
+};
+
+/**
+ * Repairs arguments that do not fit the tool's schema, or are not JSON: those are a string in
+ * `call.arguments`, and their one issue has the keyword `json`. It is asked once a call. Its answer is
+ * validated as any other arguments are, and is what hooks, approvers and the tool get. A repair that
+ * throws repairs nothing.
+ *
+ * @example Usage
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { ToolDispatcher, ToolRegistry } from "@plue/tools";
+ *
+ * const registry = new ToolRegistry({
+ *   tools: [{
+ *     name: "wait",
+ *     description: "Waits.",
+ *     parameters: { type: "object", properties: { ms: { type: "integer" } }, required: ["ms"] },
+ *     execute: () => "waited",
+ *   }],
+ * });
+ * const dispatcher = new ToolDispatcher(registry, {
+ *   // A model, or a library such as jsonrepair, would say what was meant.
+ *   repair: ({ arguments: given }) =>
+ *     given === "{ms: 5" ? { arguments: '{"ms":5}' } : undefined,
+ * });
+ *
+ * const result = await dispatcher.dispatch({ name: "wait", arguments: "{ms: 5" });
+ * assert(result.ok);
+ * assert.deepEqual(result.repaired, [{ path: "", message: "the arguments were repaired" }]);
+ * ```
+ */
+export type RepairHook = (
+  call: CallInfo,
+  issues: readonly Issue[],
+) => RepairAnswer | Promise<RepairAnswer>;
 
 /**
  * What an approver answers: yes or no, with the reason for the model, or that the one who called is

@@ -115,13 +115,14 @@ export class CallQuestions {
       isKey,
       (action) => readQuestion(action, key, fields),
     );
-    if (question.kind === "approval") {
+    const isAboutCall = question.kind === "approval" || question.kind === "client";
+    if (isAboutCall) {
       question = { ...question, arguments: shownArguments(this.#call) };
     }
     const asked = fingerprintOf(question);
     const before = this.#memory.get(key);
     // A yes counts only for the message and the arguments that were shown.
-    const isSame = question.kind !== "approval" || before?.asked === asked;
+    const isSame = !isAboutCall || before?.asked === asked;
     let answer = isSame ? before?.answer : undefined;
     for (let tries = 0;; tries++) {
       if (answer !== undefined) {
@@ -260,8 +261,8 @@ export class CallQuestions {
   }
 
   /** What is wrong with an answer. */
-  #misfits({ kind, schema }: Question, answer: Answer): readonly Issue[] {
-    if (answer.action !== "accept" || kind !== "input" || schema === undefined) return [];
+  #misfits({ schema }: Question, answer: Answer): readonly Issue[] {
+    if (answer.action !== "accept" || schema === undefined) return [];
     const validator = compileOnce(this.#call.host.engine, schema);
     const content = answer.content ?? null;
     return atOnce(validator.check(content)) === true ? [] : atOnce(validator.issues(content));
@@ -322,11 +323,16 @@ function copyOf(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value));
 }
 
-/** The arguments that the caller gave, before hooks and schemas changed them. JSON. */
+/** The arguments that the caller gave, before repairs, hooks and schemas changed them. JSON. */
 function givenArguments({ request }: AskingCall): unknown {
   const given = request.arguments ?? {};
-  if (typeof given === "string") return given.trim() === "" ? {} : JSON.parse(given) ?? {};
-  return frozenCopy(given) ?? {};
+  if (typeof given !== "string") return frozenCopy(given) ?? {};
+  try {
+    return given.trim() === "" ? {} : JSON.parse(given) ?? {};
+  } catch {
+    // It was repaired, and is when the call goes on.
+    return given;
+  }
 }
 
 /** The arguments that the tool gets; those that were given where a library made others of them. */
@@ -334,7 +340,7 @@ function shownArguments(call: AskingCall): unknown {
   return frozenCopy(call.args) ?? givenArguments(call);
 }
 
-const KINDS: readonly QuestionKind[] = ["input", "approval", "authorization"];
+const KINDS: readonly QuestionKind[] = ["input", "approval", "authorization", "client"];
 
 /** What the fields of a question must be. */
 const FIELDS = {
@@ -362,7 +368,7 @@ function readQuestion(action: string, key: string, fields: QuestionFields): Ques
   if ((more.url !== undefined) !== (kind === "authorization")) {
     refuse(action, 'a question for an authorization, and no other, has a "/url"');
   }
-  if (more.schema !== undefined && kind !== "input") {
+  if (more.schema !== undefined && kind !== "input" && kind !== "client") {
     refuse(action, 'only a question for input has a "/schema"');
   }
   return { key, kind, message, ...more };

@@ -16,6 +16,7 @@ import {
   type Services,
 } from "../tool/mod.ts";
 import type { CallInfo } from "./ports.ts";
+import type { CallTrace } from "./telemetry.ts";
 
 /**
  * One call, as a model asks for it, or as `decodeCalls` answers it. A call with another field fails
@@ -77,6 +78,14 @@ export interface DispatchContext {
    */
   readonly services?: Services | undefined;
   /**
+   * What tools that declare a `context` are given, such as `{ tenant: "acme" }`. One object may hold
+   * what several tools want: each schema says what its tool is given. It is the host's word: never
+   * take it from a model or a client.
+   */
+  readonly context?: unknown;
+  /** The trace that the call belongs to, for a dispatcher with `telemetry`. */
+  readonly trace?: CallTrace | undefined;
+  /**
    * Aborts the call. A function gives the signal when the call first waits: a call that ends at once
    * does not pay for it.
    */
@@ -129,6 +138,8 @@ const CONTEXT_FIELDS: readonly (keyof DispatchContext)[] = [
   "messageId",
   "principal",
   "services",
+  "context",
+  "trace",
   "signal",
   "timeoutMs",
   "idempotencyKey",
@@ -186,6 +197,8 @@ function isOfContext(field: string): boolean {
     case "messageId":
     case "principal":
     case "services":
+    case "context":
+    case "trace":
     case "signal":
     case "timeoutMs":
     case "idempotencyKey":

@@ -13,28 +13,26 @@ import {
   describeThrown,
   type FailureCode,
   inPromise,
-  isFunction,
-  isObject,
-  type Issue,
+  isStandardSchema,
   isWord,
-  MAX_DEPTH,
-  systemClock,
   type Tool,
   type ToolFailure,
-  type ToolResult,
+  ToolResult,
 } from "../tool/mod.ts";
+import {
+  checkArguments,
+  checkStandard,
+  inWordsOf,
+  leadBack,
+  readArguments,
+  readStandard,
+  repairArguments,
+} from "./arguments.ts";
 import type { Call, Step, StepAnswer, ToolPlan } from "./call.ts";
 import { CallView } from "./context.ts";
-import { sendOutput } from "./events.ts";
 import { interruption, readIssues } from "./failures.ts";
 import { fingerprintOf } from "./idempotency.ts";
-import {
-  describeRefusal,
-  frozenCopy,
-  type JsonVerdict,
-  readJson,
-  utf8Length,
-} from "./json_value.ts";
+import { frozenCopy } from "./json_value.ts";
 import type { Settings } from "./options.ts";
 import type { ClaimedKey } from "./ports.ts";
 import { readOutput } from "./output.ts";
@@ -48,6 +46,7 @@ import {
   runBeforeHooks,
 } from "./port_steps.ts";
 import { strayField } from "./request.ts";
+import { keepOutput, runAround, runTool, threw } from "./run_tool.ts";
 
 /** A step, and the tools and settings that need it. Its `run` gives a `Value`, or the promise of one. */
 interface OrderedStep<Value> {
@@ -77,6 +76,17 @@ const ORDER: readonly OrderedStep<unknown>[] = [
     rejected: keyNotClaimed,
   },
   step({ doing: "starting up", run: acquireTool, settled: hold, rejected: notReady }),
+  step({
+    doing: "checking its context",
+    run: checkContext,
+    settled: keepContext,
+    when: (tool) => tool.context !== undefined,
+  }),
+  {
+    doing: "repairing the arguments",
+    run: repairArguments,
+    when: (_, settings) => settings.repairs.length,
+  },
   {
     doing: "waiting for a hook",
     run: runBeforeHooks,
@@ -130,8 +140,23 @@ const ORDER: readonly OrderedStep<unknown>[] = [
   }),
   // The tool is not touched by a call that has ended.
   { doing: "about to run", run: checkInterrupted },
-  { doing: "running", run: runTool, settled: keepOutput, rejected: threw },
-  { doing: "checking the result", run: readOutput },
+  {
+    doing: "running",
+    run: runAround,
+    when: (_, settings) => settings.aroundHooks.length,
+  },
+  {
+    doing: "running",
+    run: runTool,
+    settled: keepOutput,
+    rejected: threw,
+    when: (_, settings) => !settings.aroundHooks.length,
+  },
+  {
+    doing: "checking the result",
+    run: readOutput,
+    when: (_, settings) => !settings.aroundHooks.length,
+  },
 ];
 
 /** Makes the plan of a tool. */
@@ -185,71 +210,6 @@ function checkAvailable(call: Call): StepAnswer {
 /** Refuses every call that comes to it. */
 function refusal(code: FailureCode, why: string): (call: Call) => ToolFailure {
   return (call) => call.fail(code, why);
-}
-
-const THREE_DIGITS = /\d{3}/;
-const LARGE_NUMBER = /e\+?\d{3}|\d{200}/i;
-
-/**
- * Whether a number in a short text may be above the largest one, which `JSON.parse` reads as
- * `Infinity`: it has three digits of an exponent, or two hundred of its own.
- */
-function mayBeInfinite(text: string): boolean {
-  // Node takes a third of the time for the first, and most texts have no such digits.
-  return THREE_DIGITS.test(text) && LARGE_NUMBER.test(text);
-}
-
-/** Reads the arguments: a JSON string, or a value that is JSON. Nothing stands for `{}`. */
-function readArguments(call: Call): StepAnswer | Promise<undefined> {
-  const given = call.request.arguments;
-  const limit = call.settings.maxArgumentBytes;
-  // A copy: the tool gets what was validated, also if the caller changes its object later.
-  if (typeof given !== "string") return keepArguments(call, readJson(given ?? {}, limit, true));
-  // A UTF-16 unit takes one to three bytes, so most texts need not be measured.
-  if (given.length > limit || (given.length * 3 > limit && utf8Length(given) > limit)) {
-    return tooLarge(call);
-  }
-  let value: unknown;
-  try {
-    value = JSON.parse(given);
-  } catch {
-    if (given.trim() !== "") return notJson(call, "");
-  }
-  // A level takes two characters, so a short text is never too deep.
-  if (given.length > 2 * MAX_DEPTH || mayBeInfinite(given)) {
-    return keepArguments(call, readJson(value, Infinity), given.length);
-  }
-  call.args = value ?? {};
-  call.argumentLength = given.length;
-  return undefined;
-}
-
-/** From so many bytes on, others have their turn between reading arguments and checking them. */
-const LARGE = 65_536;
-
-function keepArguments(
-  call: Call,
-  verdict: JsonVerdict,
-  size?: number,
-): StepAnswer | Promise<undefined> {
-  if (verdict.kind === "large") return tooLarge(call);
-  if (verdict.kind === "refused") return notJson(call, `: ${describeRefusal(verdict)}`);
-  call.args = verdict.value;
-  call.argumentLength = size ?? verdict.bytes;
-  if (call.argumentLength < LARGE) return undefined;
-  return new Promise((resolve) => systemClock.setTimeout(() => resolve(undefined), 0));
-}
-
-function notJson(call: Call, why: string): ToolFailure {
-  return call.fail("invalid_arguments", `its arguments are not JSON${why}`);
-}
-
-function tooLarge(call: Call): ToolFailure {
-  const { maxArgumentBytes } = call.settings;
-  return call.fail(
-    "invalid_arguments",
-    `its arguments are larger than ${maxArgumentBytes} bytes of JSON`,
-  );
 }
 
 const MAX_KEY = 256;
@@ -342,55 +302,31 @@ function notReady(call: Call, error: unknown): ToolFailure {
   return call.failed("init", error, "unavailable", why);
 }
 
-/** Checks the arguments against the tool's JSON Schema. */
-function checkArguments(call: Call): StepAnswer {
-  const { parameters } = call.runtime;
-  return atOnce(parameters.check(call.args, call.argumentLength)) === true
-    ? undefined
-    : misfit(call, atOnce(parameters.issues(call.args)), call.tool);
-}
-
-/**
- * Makes the arguments of a view those of its tool, and checks them against that tool's own schema:
- * a library's schema is the next step's.
- */
-function leadBack(call: Call): StepAnswer {
-  for (let { view } = call.tool; view; view = view.tool.view) {
-    const { tool } = view;
-    call.args = view.lead(call.args);
-    if (tool.parametersStandard && !tool.view) break;
-    const parameters = compileOnce(call.host.engine, tool.parameters);
-    if (atOnce(parameters.check(call.args)) !== true) {
-      return misfit(call, atOnce(parameters.issues(call.args)), tool);
-    }
+/** Checks what the host gave the call against what the tool declares. */
+function checkContext({ tool, host, options }: Call): StandardOutcome | Promise<StandardOutcome> {
+  const { context: schema } = tool;
+  const { context: value } = options;
+  if (schema === undefined || isStandardSchema(schema)) {
+    return schema ? validateStandard(schema, value) : { value };
   }
-  return undefined;
+  const validator = compileOnce(host.engine, schema);
+  return atOnce(validator.check(value)) === true
+    ? { value }
+    : { issues: atOnce(validator.issues(value)) };
 }
 
-/** What is wrong with arguments of `shown`, in the words of `tool`, which is that tool or its view. */
-function inWordsOf(tool: Tool, issue: Issue, shown?: Tool): Issue {
-  const { view } = tool;
-  return view === undefined || tool === shown
-    ? issue
-    : view.tell(inWordsOf(view.tool, issue, shown));
-}
-
-/** Has the library of the tool's schema check them: it also fills in defaults and transforms. */
-function checkStandard(call: Call): StandardOutcome | Promise<StandardOutcome> {
-  const schema = call.tool.parametersStandard;
-  return schema ? validateStandard(schema, call.args) : { value: call.args };
-}
-
-function readStandard(call: Call, { issues, value }: StandardOutcome): StepAnswer {
-  if (issues !== undefined) return misfit(call, issues);
-  call.args = value;
-  return undefined;
-}
-
-/** @param shown Whose arguments they are; by default those of the tool behind all views. */
-function misfit(call: Call, issues: readonly Issue[], shown?: Tool): ToolFailure {
-  const told = issues.map((issue) => inWordsOf(call.tool, issue, shown));
-  return call.misfit("invalid_arguments", "its arguments do not fit", told);
+function keepContext(call: Call, { issues, value }: StandardOutcome): StepAnswer {
+  call.hostContext = value;
+  if (issues === undefined) return undefined;
+  const how = call.options.context === undefined ? "gave no context" : "gave a wrong context";
+  const told = issues.map(({ message }) => message).join("; ");
+  // The model cannot mend it, and what it is about is not the model's to know.
+  call.report("context", new TypeError(`The host ${how} for "${call.tool.id}": ${told}`));
+  return ToolResult.error(
+    "unavailable",
+    `Cannot call "${call.tool.id}": its host ${how}; the arguments are not the cause`,
+    { retryable: false },
+  );
 }
 
 /** Applies the tool's own rule for its arguments, which a schema cannot say. */
@@ -452,51 +388,6 @@ function readTurn(call: Call, isIn: boolean): StepAnswer {
   return isIn
     ? undefined
     : call.fail("overloaded", "too many calls are running and waiting; try again later");
-}
-
-/** Runs the tool: a value, a promise, or a generator whose yields are streamed. */
-function runTool(call: Call): unknown {
-  call.ran = call.isRunning = true;
-  const output: unknown = call.tool.execute?.(call.args, call.context);
-  return isGenerator(output) ? drain(call, output) : inPromise(output);
-}
-
-function keepOutput(call: Call, output: unknown): undefined {
-  call.isRunning = false;
-  call.output = output;
-}
-
-/** Streams what a generator yields as fast as it is taken, and gives what it returns. */
-async function drain(
-  call: Call,
-  generator: AsyncGenerator<unknown, unknown, void>,
-): Promise<unknown> {
-  // Async, because an object that only looks like a generator may throw, or answer no promise.
-  call.stopTool = async () => await generator.return(undefined);
-  for (;;) {
-    const step = await generator.next();
-    if (step.done === true) return step.value;
-    await sendOutput(call, step.value);
-    // Without real awaits in the generator no timer fires, so the time is read here.
-    if (call.over || call.deadline.expired()) {
-      await generator.return(undefined);
-      return undefined;
-    }
-  }
-}
-
-function threw(call: Call, error: unknown): ToolFailure {
-  call.isRunning = false;
-  const why = `the tool threw: ${describeThrown(error)}`;
-  // A tool that stops by throwing the signal's reason did as it should, and is not reported.
-  return call.interruptedBy !== undefined && error === call.deadline.signal.reason
-    ? call.fail("threw", why)
-    : call.failed("execute", error, "threw", why);
-}
-
-function isGenerator(value: unknown): value is AsyncGenerator<unknown, unknown, void> {
-  return isObject(value) && isFunction(value["next"]) && isFunction(value["return"]) &&
-    Symbol.asyncIterator in value;
 }
 
 /** Checks that the functions of a step agree on the type that its promise gives. */

@@ -257,4 +257,5 @@ const TARGET: Fields<Target> = {
   strictMode: [checkOtherTarget],
   fallback: [checkOtherTarget],
   assemble: [checkFunction],
+  choose: [checkFunction],
 };

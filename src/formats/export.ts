@@ -22,6 +22,7 @@ import {
   type Loss,
   type RejectedTool,
 } from "./export_options.ts";
+import { writeSettings } from "./request_settings.ts";
 import { KEYWORD_FORMS } from "./form_rules.ts";
 import { RequestLimits } from "./limits.ts";
 import { hintsOf } from "./provider_hints.ts";
@@ -29,6 +30,7 @@ import { LIMITS, type Target, type ToolView } from "./target.ts";
 import {
   findTarget,
   plainModeOf,
+  type RequestOf,
   strictModeOf,
   type TargetLike,
   type TargetOf,
@@ -36,7 +38,7 @@ import {
 } from "./targets.ts";
 
 /** What an export gives. Its reports are frozen. */
-export interface ExportResult<Tools = unknown, Id extends string = string> {
+export interface ExportResult<Tools = unknown, Id extends string = string, Request = object> {
   /** The target's id. */
   readonly target: Id;
   /**
@@ -44,6 +46,11 @@ export interface ExportResult<Tools = unknown, Id extends string = string> {
    * first read, because frameworks and clients write to the tools that they are given.
    */
   readonly tools: Tools;
+  /**
+   * The other fields of a request, which `toolChoice` and `parallel` of the options ask for. Spread
+   * them where the tools go; for Bedrock into `toolConfig`, for the client of Google into `config`.
+   */
+  readonly request: Request;
   /** What the target cannot express, in the order of the tools, then of their schemas. */
   readonly losses: readonly Loss[];
   readonly rejected: readonly RejectedTool[];
@@ -128,14 +135,14 @@ const exported = new WeakMap<readonly Tool[], Map<string, ExportResult>>();
  * @param options What to do about losses, and what to add to descriptions.
  * @returns The export.
  * @throws {RangeError} If there is no such target.
- * @throws {TypeError} If two tools have one id, an option is wrong, or `onLoss` is `throw` and a
- * tool's input would be misrepresented.
+ * @throws {TypeError} If two tools have one id, an option is wrong, `toolChoice` names a tool that is
+ * not sent, or `onLoss` is `throw` and a tool's input or a setting would be misrepresented.
  */
 export function exportTools<Like extends TargetLike>(
   source: Exportable,
   target: Like,
   options: ExportOptions = DEFAULTS,
-): ExportResult<ToolsOf<Like>, TargetOf<Like>["id"]> {
+): ExportResult<ToolsOf<Like>, TargetOf<Like>["id"], RequestOf<Like>> {
   const found = findTarget(target);
   const list = listOf(source, found);
   if (options !== DEFAULTS) checkExportOptions(options);
@@ -150,22 +157,31 @@ export function exportTools<Like extends TargetLike>(
     }
   }
   // The types follow from the same record as the tools.
-  return lend(result) as ExportResult<ToolsOf<Like>, TargetOf<Like>["id"]>;
+  return lend(result, found, options) as ExportResult<
+    ToolsOf<Like>,
+    TargetOf<Like>["id"],
+    RequestOf<Like>
+  >;
 }
 
 /** The export with tools of its own: the kept ones stay as they are. */
-function lend(kept: ExportResult): ExportResult {
+function lend(kept: ExportResult, to: Target, options: ExportOptions): ExportResult {
   const { target, losses, rejected, names, warnings } = kept;
+  const { fields, warnings: more } = writeSettings(options, to, names);
+  if (options.onLoss === "throw" && more[0] !== undefined) {
+    throw new TypeError(`Cannot export the tools to ${more[0].message}`);
+  }
   let tools: unknown;
   return {
     target,
     get tools() {
       return tools ??= copyOf(kept.tools);
     },
+    request: fields,
     losses,
     rejected,
     names,
-    warnings,
+    warnings: more.length === 0 ? warnings : [...warnings, ...more],
   };
 }
 
@@ -234,13 +250,27 @@ function exportList(
   const losses: Loss[] = [];
   const rejected: RejectedTool[] = [];
   const sent: Candidate[] = [];
+  const own: { readonly tool: Tool; readonly wire: object }[] = [];
+  const reject = (tool: Tool, rule: string, why: string): void => {
+    const message = `Cannot export "${tool.id}" to ${target.id}: ${why}`;
+    if (rule === "onLoss" && options.onLoss === "throw") throw new TypeError(message);
+    rejected.push(Object.freeze({ tool: tool.id, rule, message }));
+  };
   for (const tool of list) {
+    const { definitions } = hintsOf(tool);
+    if (definitions !== undefined) {
+      const wire = definitions[target.id] ?? definitions[plainModeOf(target).id];
+      if (wire !== undefined) own.push({ tool, wire });
+      else {
+        const others = Object.keys(definitions).join(", ");
+        reject(tool, "definitions", `a provider runs it, and it is defined for ${others} only`);
+      }
+      continue;
+    }
     // `wireNames` names every tool.
     const attempt = admit(tool, names.get(tool) as WireName, target, limits, options);
     if (!attempt.ok) {
-      const message = `Cannot export "${tool.id}" to ${target.id}: ${attempt.message}`;
-      if (attempt.rule === "onLoss" && options.onLoss === "throw") throw new TypeError(message);
-      rejected.push(Object.freeze({ tool: tool.id, rule: attempt.rule, message }));
+      reject(tool, attempt.rule, attempt.message);
       continue;
     }
     const { candidate } = attempt;
@@ -251,9 +281,14 @@ function exportList(
   }
   const wires = sent.map(({ view }) => ({ view, wire: target.wire(view) }));
   // What a search answers as definitions is not in the request.
-  const tools = target.assemble(
+  const assembled = target.assemble(
     omitsDeferred ? wires.filter(({ view }) => view.hints.deferLoading !== true) : wires,
   );
+  const isList = Array.isArray(assembled);
+  const tools = isList ? [...assembled, ...own.map(({ wire }) => wire)] : assembled;
+  for (const { tool } of isList ? [] : own) {
+    reject(tool, "definitions", "its tools are no list; give the tool of the SDK beside them");
+  }
   warnOfRequest(warnings, sent, tools, target);
   deepFreeze(tools);
   const exportNames = createExportNames(
@@ -265,6 +300,7 @@ function exportList(
   return Object.freeze({
     target: target.id,
     tools,
+    request: {},
     losses: Object.freeze(losses),
     rejected: Object.freeze(rejected),
     names: exportNames,

@@ -6,13 +6,14 @@
  */
 
 import type { SchemaEngine } from "../schema/mod.ts";
+import { checkToolChoice, type RequestSettings } from "./request_settings.ts";
 import { type Check, checkFlag, must, readFields, type Tool } from "../tool/mod.ts";
 
 /** What to do about a loss. See {@linkcode ExportOptions.onLoss}. */
 export type OnLoss = "warn" | "describe" | "reject-tool" | "throw";
 
 /** Options for `exportTools`. */
-export interface ExportOptions {
+export interface ExportOptions extends RequestSettings {
   /**
    * What to do about what a target cannot express. Every choice reports all losses.
    *
@@ -82,6 +83,8 @@ const FIELDS = {
       typeof value === "string" && value.startsWith("/") && value.includes("{id}"),
   ),
   engine: (_action, value) => value,
+  toolChoice: checkToolChoice,
+  parallel: checkFlag,
 } satisfies { readonly [Field in keyof Required<ExportOptions>]: Check };
 
 /**

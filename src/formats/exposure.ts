@@ -9,6 +9,7 @@ import type { ExportOptions } from "./export_options.ts";
 import {
   findTarget,
   infoOf,
+  type RequestOf,
   type TargetInfo,
   type TargetLike,
   type TargetName,
@@ -27,7 +28,7 @@ export interface Adapter<Like extends TargetLike = TargetName> {
   /** The target's rules as data. */
   readonly info: TargetInfo<TargetOf<Like>["id"]>;
   /** {@linkcode exportTools} to this target. */
-  export(source: Exportable): ExportResult<ToolsOf<Like>, TargetOf<Like>["id"]>;
+  export(source: Exportable): ExportResult<ToolsOf<Like>, TargetOf<Like>["id"], RequestOf<Like>>;
 }
 
 /**

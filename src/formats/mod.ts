@@ -68,6 +68,15 @@ export {
   type TurnOptions,
   type WaitingTurnCall,
 } from "./dispatch_response.ts";
+export type {
+  Chooses,
+  LoseSetting,
+  RequestSettings,
+  ToolChoice,
+  WireSettings,
+  WriteSettings,
+} from "./request_settings.ts";
+export { providerTool, type ProviderToolDefinition } from "./provider_tool.ts";
 export type { ResultLoss } from "./result_content.ts";
 export {
   type ArgumentChoice,
@@ -105,6 +114,7 @@ export {
   isTargetName,
   listTargets,
   type MessageOf,
+  type RequestOf,
   type ResolveTarget,
   resolveTarget,
   type TargetAlias,
@@ -160,6 +170,7 @@ export {
 // Providers
 export type {
   AiSdkContentPart,
+  AiSdkRequest,
   AiSdkSchema,
   AiSdkTool,
   AiSdkToolMessage,
@@ -170,6 +181,7 @@ export type {
   AnthropicCaller,
   AnthropicContentBlock,
   AnthropicImageType,
+  AnthropicRequest,
   AnthropicTool,
   AnthropicToolMessage,
   AnthropicToolReference,
@@ -182,16 +194,23 @@ export type {
   BedrockDocument,
   BedrockDocumentFormat,
   BedrockImageFormat,
+  BedrockRequest,
   BedrockTool,
   BedrockToolMessage,
   BedrockToolResult,
   BedrockVideoFormat,
 } from "./providers/bedrock.ts";
-export type { CohereTool, CohereToolContent, CohereToolMessage } from "./providers/cohere.ts";
+export type {
+  CohereRequest,
+  CohereTool,
+  CohereToolContent,
+  CohereToolMessage,
+} from "./providers/cohere.ts";
 export type {
   GeminiFunction,
   GeminiFunctionResponse,
   GeminiInlineData,
+  GeminiRequest,
   GeminiSchema,
   GeminiToolContent,
   GeminiTools,
@@ -200,6 +219,7 @@ export type {
 } from "./providers/gemini.ts";
 export type {
   LangChainContentBlock,
+  LangChainRequest,
   LangChainTool,
   LangChainToolMessage,
 } from "./providers/langchain.ts";
@@ -211,10 +231,14 @@ export type {
   McpToolResponse,
   McpToolResult,
 } from "./providers/mcp.ts";
-export type { MistralTool, MistralToolMessage } from "./providers/mistral.ts";
+export type { MistralRequest, MistralTool, MistralToolMessage } from "./providers/mistral.ts";
 export type { OllamaTool, OllamaToolMessage } from "./providers/ollama.ts";
 export type { OpenAiImportOptions } from "./providers/openai.ts";
-export type { OpenAiChatTool, OpenAiChatToolMessage } from "./providers/openai_chat.ts";
+export type {
+  OpenAiChatRequest,
+  OpenAiChatTool,
+  OpenAiChatToolMessage,
+} from "./providers/openai_chat.ts";
 export type {
   OpenAiCaller,
   OpenAiContentPart,
@@ -223,6 +247,7 @@ export type {
   OpenAiResponsesFunction,
   OpenAiResponsesNamespace,
   OpenAiResponsesOutput,
+  OpenAiResponsesRequest,
   OpenAiResponsesTool,
   OpenAiResponsesToolSearch,
 } from "./providers/openai_responses.ts";

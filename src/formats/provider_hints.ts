@@ -55,6 +55,11 @@ export interface ProviderHints {
   readonly extra?: { readonly [field: string]: unknown };
   /** How a call becomes an HTTP request, for a tool that was imported from OpenAPI. */
   readonly operation?: { readonly [field: string]: unknown };
+  /**
+   * The provider runs the tool by itself: its entry among the tools of each target, by the target's
+   * id. `providerTool` sets it.
+   */
+  readonly definitions?: { readonly [target: string]: object };
   /** A namespace's description (OpenAI Responses requires one). */
   readonly namespaceDescription?: string;
 }

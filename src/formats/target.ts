@@ -7,6 +7,7 @@
 
 import { type NameRule, OPENAI_NAME_RULE } from "../select/mod.ts";
 import type { JsonSchema, JsonSchemaObject, Tool } from "../tool/mod.ts";
+import type { Chooses, WriteSettings } from "./request_settings.ts";
 import type { CallFormat } from "./call_format.ts";
 import type { ExportOptions } from "./export_options.ts";
 import type { Importer } from "./import_session.ts";
@@ -197,6 +198,8 @@ export interface Target<
   assemble(tools: readonly { readonly view: ToolView; readonly wire: Wire }[]): Tools;
   /** How its calls are read, and their results written. */
   readonly calls: CallFormat<Part, Message>;
+  /** Writes the settings of a request; absent: a request has none. */
+  readonly choose?: WriteSettings | undefined;
 }
 
 /** A target whose calls are not streamed. */
@@ -238,9 +241,13 @@ export function makeTarget<
   Tools = Wire[],
   Message = Part,
   Streaming extends object = object,
+  Choose extends Target["choose"] = undefined,
 >(
-  definition: TargetDefinition<Id, Wire, Tools, Part, Message> & { readonly calls: Streaming },
-): Target<Id, Wire, Tools, Part, Message> & { readonly calls: Streaming } {
+  definition: TargetDefinition<Id, Wire, Tools, Part, Message> & {
+    readonly calls: Streaming;
+    readonly choose?: Choose;
+  },
+): Target<Id, Wire, Tools, Part, Message> & { readonly calls: Streaming } & Chooses<Choose> {
   const { id, input, features: fields } = definition;
   const target: Target<Id, Wire, unknown, Part, Message> = {
     title: id,
@@ -255,7 +262,7 @@ export function makeTarget<
   // The default of `assemble` makes a list, as the default of `Tools` says.
   return Object.freeze(target) as Target<Id, Wire, Tools, Part, Message> & {
     readonly calls: Streaming;
-  };
+  } & Chooses<Choose>;
 }
 
 /** A feature table: the fields that a target has; every description can say "deprecated". */

@@ -55,6 +55,12 @@ export type TargetOf<Like extends TargetLike> = Like extends TargetName
 /** What goes into a request to a target. */
 export type ToolsOf<Like extends TargetLike> = ReturnType<TargetOf<Like>["assemble"]>;
 
+/** The fields of a request for its settings, by the target or its name. */
+export type RequestOf<Like extends TargetLike> = TargetOf<Like> extends {
+  readonly choose: (...settings: never[]) => infer Fields extends object;
+} ? Fields
+  : object;
+
 /** What answers one call, by the target or its name. */
 export type AnswerOf<Like extends TargetLike> = ReturnType<TargetOf<Like>["calls"]["write"]>;
 

@@ -14,6 +14,7 @@ import {
 import {
   attempt,
   copyJson,
+  isStandardSchema,
   type JsonSchema,
   refuse,
   type RegistryClock,
@@ -107,9 +108,9 @@ export type AdmissionAction = "register" | "update" | "configure";
 export function admit(tool: Tool, rules: AdmissionRules, action: AdmissionAction): unknown {
   const { id, config } = tool;
   const doing = `${action} tool "${id}"`;
-  for (const field of ["parameters", "returns", "config"] as const) {
+  for (const field of ["parameters", "returns", "config", "context"] as const) {
     const schema = tool[field];
-    if (schema === undefined) continue;
+    if (schema === undefined || isStandardSchema(schema)) continue;
     attempt(doing, () => checkSchema(schema, { ...rules.limits, what: `its ${field}` }));
   }
   // A view's arguments are checked against the schemas of the tools that it shows, too.

@@ -18,7 +18,7 @@ export interface Transaction {
 }
 
 /** What a tool is given beside its arguments, for one call. */
-export interface ToolContext<Config = unknown, State = unknown> {
+export interface ToolContext<Config = unknown, State = unknown, HostContext = unknown> {
   /** The conversation that the call belongs to, if the caller said. */
   readonly sessionId: string | undefined;
   /** The model's message that asked for the call, if the caller said. */
@@ -31,6 +31,8 @@ export interface ToolContext<Config = unknown, State = unknown> {
   readonly signal: AbortSignal;
   /** The dependencies that the registry was made with, and over them those of this call. */
   readonly services: Services;
+  /** What the host gave this call, checked against the tool's `context` schema. */
+  readonly context: HostContext;
   /** This tool's configuration, checked against its `config` schema. */
   readonly config: Config;
   /** What the tool's `init` returned. */

@@ -86,6 +86,7 @@ export function defineTool<
   const ReturnsSchema extends SchemaInput = boolean,
   const ConfigSchema extends SchemaInput = boolean,
   State = undefined,
+  const ContextSchema extends SchemaInput = boolean,
 >(
   definition: ToolDefinition<
     ParamsSchema,
@@ -94,7 +95,9 @@ export function defineTool<
     InferStandardOutput<ParamsSchema>,
     InferStandardInput<ReturnsSchema>,
     InferStandardOutput<ConfigSchema>,
-    State
+    State,
+    ContextSchema,
+    InferStandardOutput<ContextSchema>
   >,
 ): Tool<InferStandardOutput<ParamsSchema>, InferStandardInput<ReturnsSchema>> {
   return makeTool(definition as ToolDefinition) as never;
@@ -167,6 +170,7 @@ export function makeTool(definition: ToolDefinition | Tool): Tool {
     idempotent,
     execution: fields.execution ?? "either",
     config: fields.config?.json,
+    context: fields.context,
     meta: fields.meta,
     init: method("init"),
     dispose: method("dispose"),
@@ -306,6 +310,9 @@ const FIELDS = {
     (value): value is ToolExecution => ["sync", "task", "either"].includes(value as string),
   ),
   config: schemaOf("input"),
+  // No model sees it, so a library's schema need not be said in JSON.
+  context: (action, value, place): Tool["context"] =>
+    keepStandard(action, value) ?? schemaOf("input")(action, value, place).json,
   meta: dataOf("an object", isObject),
   init: checkFunction,
   dispose: checkFunction,

@@ -41,6 +41,7 @@ export { defineTool, isTool, makeTool, NO_PARAMETERS } from "./define_tool.ts";
 export {
   type Answer,
   type Answers,
+  type ArgumentRepair,
   brandResult,
   checkOverflow,
   FAILURE_CODES,

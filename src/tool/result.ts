@@ -113,11 +113,19 @@ export interface Issue {
   readonly message: string;
 }
 
+/** A part of the arguments of a call that was repaired before the tool got it. */
+export interface ArgumentRepair {
+  /** Where in the arguments, as a JSON Pointer; `""` is all of them. */
+  readonly path: string;
+  /** What was done: `a string was read as an integer`. */
+  readonly message: string;
+}
+
 /**
- * What kind of answer is wanted: content that fits a schema, yes or no, or a visit to a URL, after
- * which the tool finds a credential where it looks for it.
+ * What kind of answer is wanted: content that fits a schema, yes or no, a visit to a URL, after which
+ * the tool finds a credential where it looks for it, or the result of a tool that the caller runs.
  */
-export type QuestionKind = "input" | "approval" | "authorization";
+export type QuestionKind = "input" | "approval" | "authorization" | "client";
 
 /** What a tool asks. */
 export interface QuestionFields {
@@ -125,7 +133,10 @@ export interface QuestionFields {
   readonly kind?: QuestionKind | undefined;
   /** The question, for the person who answers. Up to 2,000 characters. */
   readonly message: string;
-  /** What the content of the answer must fit, for the kind `input`. Absent: any JSON, or none. */
+  /**
+   * What the content of the answer must fit, for the kinds `input` and `client`. Absent: any JSON, or
+   * none.
+   */
   readonly schema?: JsonSchema | undefined;
   /** Where to go, for the kind `authorization`. */
   readonly url?: string | undefined;
@@ -136,7 +147,7 @@ export interface Question extends QuestionFields {
   /** Names it among the questions of its call. The answer comes under this key. */
   readonly key: string;
   readonly kind: QuestionKind;
-  /** The arguments of the call, for the kind `approval`. */
+  /** The arguments of the call, for the kinds `approval` and `client`. */
   readonly arguments?: unknown;
   /** What was wrong with the last answer, if the question is asked again. */
   readonly issues?: readonly Issue[];
@@ -163,6 +174,8 @@ export interface ToolCallError {
   readonly issues?: readonly Issue[];
   /** Whether the same call may succeed later. */
   readonly retryable: boolean;
+  /** Before when the same call need not be tried again, in milliseconds from now, if that is known. */
+  readonly retryAfterMs?: number;
   /** After a timeout or an abort: whether the tool stopped within the grace period. */
   readonly acknowledged?: boolean;
 }
@@ -178,8 +191,10 @@ export interface ToolSuccess<Content = unknown> {
   readonly blocks?: true;
   /** The content was cut to the output limit. */
   readonly truncated?: true;
-  /** The result of an earlier call with the same idempotency key. */
+  /** The result of an earlier call: with the same idempotency key, or one that a hook has kept. */
   readonly replayed?: true;
+  /** What was repaired in the arguments. */
+  readonly repaired?: readonly ArgumentRepair[];
 }
 
 /** A call that failed, or waits. */
@@ -194,6 +209,8 @@ export interface ToolFailure {
   readonly durationMs: number;
   /** The result of an earlier call with the same idempotency key. */
   readonly replayed?: true;
+  /** What was repaired in the arguments. */
+  readonly repaired?: readonly ArgumentRepair[];
 }
 
 /** A call that waits for answers. */
@@ -215,6 +232,7 @@ export type ToolResult<Content = unknown> = ToolSuccess<Content> | ToolFailure;
 interface FailureOptions {
   readonly issues?: readonly Issue[];
   readonly retryable?: boolean;
+  readonly retryAfterMs?: number;
   readonly acknowledged?: boolean;
   readonly durationMs?: number;
 }
@@ -311,8 +329,13 @@ export const ToolResult: {
     const [said, text] = words === undefined ? ["threw", codeOrMessage] : [codeOrMessage, words];
     const code = checkCode("make a failure", said, "its code");
     const message = checkText("make a failure", text, "its message");
-    const { issues, retryable = FAILURE_CODES[code].retryable, acknowledged, durationMs = 0 } =
-      options;
+    const {
+      issues,
+      retryable = FAILURE_CODES[code].retryable,
+      retryAfterMs,
+      acknowledged,
+      durationMs = 0,
+    } = options;
     return mark({
       ok: false,
       error: {
@@ -320,6 +343,7 @@ export const ToolResult: {
         message,
         ...(issues === undefined ? {} : { issues }),
         retryable,
+        ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
         ...(acknowledged === undefined ? {} : { acknowledged }),
       },
       durationMs,

@@ -113,6 +113,8 @@ export interface Tool<Params = unknown, Result = unknown> {
   readonly execution: ToolExecution;
   /** JSON Schema of the tool's configuration. */
   readonly config: JsonSchema | undefined;
+  /** Schema of what the host gives each call: JSON Schema, or a library's. */
+  readonly context: JsonSchema | StandardSchema | undefined;
   /** Anything else to carry along, such as a provider's own fields. JSON. */
   readonly meta: { readonly [key: string]: unknown } | undefined;
   /** Runs once, before the first call. What it returns is `state`. */
@@ -122,10 +124,10 @@ export interface Tool<Params = unknown, Result = unknown> {
   /** Rules that a schema cannot say. Runs after the schema accepted the arguments. */
   validate?(
     params: Params,
-    context: ToolContext<never, never>,
+    context: ToolContext<never, never, never>,
   ): ToolRuleAnswer | Promise<ToolRuleAnswer>;
   /** Does the work. Absent: the tool is a definition only. */
-  execute?(params: Params, context: ToolContext<never, never>): ToolOutput<Result>;
+  execute?(params: Params, context: ToolContext<never, never, never>): ToolOutput<Result>;
 }
 
 /** What a definition takes as a schema: JSON Schema (TypeBox makes it), or a Standard Schema. */
@@ -150,6 +152,8 @@ export interface ToolDefinition<
   Result = unknown,
   Config = unknown,
   State = unknown,
+  ContextSchema = SchemaInput,
+  HostContext = unknown,
 > {
   /** 1 to 128 letters, digits, `_`, `.` or `-`; or `namespace:name`, where no namespace is given. */
   readonly name: string;
@@ -212,6 +216,12 @@ export interface ToolDefinition<
   readonly execution?: ToolExecution | undefined;
   /** Schema of the tool's configuration, which the registry is given per tool. */
   readonly config?: ConfigSchema | undefined;
+  /**
+   * Schema of what the host gives each call beside the arguments, such as the caller's tenant. It is
+   * checked before the tool runs, and never shown to a model. The tool gets it as
+   * `context.context`. Absent: the tool gets none.
+   */
+  readonly context?: ContextSchema | undefined;
   readonly meta?: { readonly [key: string]: unknown } | undefined;
   /** Runs once, before the first call. What it returns is `context.state`. */
   init?(context: ToolInitContext<Config>): State | Promise<State>;
@@ -220,10 +230,13 @@ export interface ToolDefinition<
   /** Rules that a schema cannot say: return what is wrong, as a sentence or as issues. */
   validate?(
     params: Params,
-    context: ToolContext<Config, State>,
+    context: ToolContext<Config, State, HostContext>,
   ): ToolRuleAnswer | Promise<ToolRuleAnswer>;
   /** Does the work. An async generator streams what it yields, and returns the result. */
-  execute?(params: Params, context: ToolContext<Config, State>): ToolOutput<Result>;
+  execute?(
+    params: Params,
+    context: ToolContext<Config, State, HostContext>,
+  ): ToolOutput<Result>;
 }
 
 /**

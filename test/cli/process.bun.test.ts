@@ -1,7 +1,14 @@
 // The command as it is shipped, one file, as a process on every runtime.
 
 import { spawnSync } from "node:child_process";
-import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
@@ -101,6 +108,7 @@ const DOWN = "\x1b[B";
 for (const [name, command, ...args] of RUNTIMES) {
   const isThere = command !== "" && spawnSync(command, ["--version"]).status === 0;
   const test = maybe(isThere, `${name} is not here`);
+  const testFullDisk = existsSync("/dev/full") ? test : maybe(false, "/dev/full is not here");
   const start = (...words: readonly string[]): Program =>
     startProgram(command, [...args, COMMAND, ...words], {}, folder);
   const inTerminal = (words: readonly string[], env: Record<string, string> = {}): Terminal =>
@@ -134,6 +142,13 @@ for (const [name, command, ...args] of RUNTIMES) {
       await shell.ended;
       assertMatch(shell.output.stdout, /^TOOL +RISK/);
       assertEquals(shell.output.stderr, "");
+    });
+
+    testFullDisk("says that it cannot write its result", async () => {
+      const words = [command, ...args, COMMAND, "list", TOOLS].map((word) => `'${word}'`);
+      await using shell = startProgram("sh", ["-c", `exec ${words.join(" ")} > /dev/full`]);
+      assertEquals(await shell.ended, { code: 1, signal: null });
+      assertEquals(shell.output.stderr, "Cannot write the result: no space left on device\n");
     });
 
     test("serves MCP on standard input and output", async () => {

@@ -1,11 +1,13 @@
 import { join } from "node:path";
 import { Readable, Writable } from "node:stream";
-import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { describe, it } from "bun:test";
+import { memoryCallStore, storedTickets } from "../../src/adapters/calls/mod.ts";
 import { ToolDispatcher } from "../../src/adapters/typebox/mod.ts";
 import { EXIT_CODES } from "../../src/cli/exit_codes.ts";
 import { loadTools } from "../../src/cli/sources/mod.ts";
 import type { CommandIo } from "../../src/cli/terminal.ts";
+import { isSuspended } from "../../src/tool/mod.ts";
 import { serve, type Served } from "../runtime/serve.ts";
 import { folder, plue } from "./support.ts";
 
@@ -367,7 +369,34 @@ describe("a plue service", () => {
         assertEquals(result.ok && result.content, { begun: 1, seats: 9 });
         assertEquals(heard.includes("looked"), true);
       });
+
+      it(`is not called twice where ${name} waits here as well`, async () => {
+        await using served = await asking();
+        await using loaded = await loadTools([served.url], quiet);
+        const tickets = storedTickets(memoryCallStore());
+        const dispatcher = new ToolDispatcher(loaded.registry, { tickets });
+        const waiting = await dispatcher.dispatch({ name });
+        assert(isSuspended(waiting));
+        const [question] = waiting.questions;
+        assertEquals(question?.message, "How many?");
+        const answers = {
+          [question?.key ?? ""]: { action: "accept", content: { seats: 4 } },
+        } as const;
+        const result = await dispatcher.resume(waiting.ticket, answers);
+        assertEquals(result.ok && result.content, { begun: 1, seats: 4 });
+      });
     }
+
+    it("cancels a task whose question cannot be asked here", async () => {
+      const module = await files.write(`asking${count++}.mjs`, text);
+      await using served = await service([module], { PLUE_TOKEN: "sesame-sesame-sesame" });
+      const authorization = "Bearer sesame-sesame-sesame";
+      const header = `authorization: ${authorization}`;
+      const { code } = await plue(["call", "-f", served.url, "--header", header, "cook"]);
+      assertEquals(code, EXIT_CODES.input_unavailable);
+      const response = await fetch(`${served.url}/calls`, { headers: { authorization } });
+      assertMatch(await response.text(), /"status":"cancelled"/);
+    });
 
     it("is approved by --yes, and has its own transactions", async () => {
       await using served = await asking();

@@ -478,13 +478,11 @@ export function describeDispatch(
       assertEquals((await failure({ name: "remove" })).code, "input_unavailable");
     });
 
-    maybeIt("keeps the mark of content that is in a format", async () => {
+    maybeIt("keeps blocks as blocks", async () => {
       const result = await call({ name: "picture" });
       assert(result.ok);
-      const mark = Object.getOwnPropertySymbols(result.content).map(({ description }) =>
-        description
-      );
-      assertEquals(mark, ["plue.content_format"]);
+      const content = [{ type: "image", data: "AAAA", mimeType: "image/png" }];
+      assertEquals([result.blocks, result.content], [true, { content }]);
     });
 
     maybeIt("runs a call with an idempotency key once", async () => {

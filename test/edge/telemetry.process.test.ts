@@ -20,9 +20,10 @@ import {
 } from "@opentelemetry/sdk-trace";
 import { assert, assertEquals } from "@std/assert";
 import { afterAll, beforeEach, describe, it } from "bun:test";
-import { createToolHandler, openTelemetry, serveFormats } from "../../src/adapters/hono/mod.ts";
+import { createToolHandler, serveFormats } from "../../src/adapters/hono/mod.ts";
+import { openTelemetry } from "../../src/adapters/telemetry/mod.ts";
 import * as formats from "../../src/formats/mod.ts";
-import { defineTool, ToolRegistry } from "../../mod.ts";
+import { defineTool, ToolDispatcher, ToolRegistry } from "../../mod.ts";
 
 const spans = new InMemorySpanExporter();
 const tracing = new TracerProvider({
@@ -73,10 +74,12 @@ const registry = new ToolRegistry({
     }),
   ],
 });
+const dispatcher = new ToolDispatcher(registry, { telemetry: openTelemetry(api) });
 const app = createToolHandler(registry, {
   openExecution: true,
   formats: serveFormats(formats),
-  observe: { telemetry: openTelemetry(api) },
+  dispatcher,
+  observe: {},
 });
 
 const TRACE = "0af7651916cd43dd8448eb211c80319c";
@@ -183,6 +186,30 @@ describe("openTelemetry()", () => {
     // What the tool traces is a part of its own call, not of the turn or of the call beside it.
     assertEquals(named("inner").parentSpanContext?.spanId, call.spanContext().spanId);
     assertEquals(named("execute_tool fail").attributes["error.type"], "threw");
+  });
+
+  it("records a script's calls, in the trace that their context names or that is active", async () => {
+    const headers = new Map([["traceparent", `00-${TRACE}-${PARENT}-01`]]);
+    await dispatcher.dispatch({ name: "nest" }, { trace: { headers } });
+    const span = named("execute_tool nest");
+    assertEquals([span.spanContext().traceId, span.parentSpanContext?.spanId], [TRACE, PARENT]);
+    assertEquals(named("inner").parentSpanContext?.spanId, span.spanContext().spanId);
+    spans.reset();
+    const outer = api.trace.getTracer("test").startSpan("outer");
+    await api.context.with(
+      api.trace.setSpan(api.context.active(), outer),
+      () => dispatcher.dispatch({ name: "nest" }, { trace: { headers } }),
+    );
+    outer.end();
+    assertEquals(
+      named("execute_tool nest").parentSpanContext?.spanId,
+      outer.spanContext().spanId,
+    );
+  });
+
+  it("records a call that is refused before its tool runs", async () => {
+    await dispatcher.dispatch({ name: "nest", arguments: { no: 1 } });
+    assertEquals(named("execute_tool nest").attributes["error.type"], "invalid_arguments");
   });
 
   it("ends a span no earlier than it begins", async () => {

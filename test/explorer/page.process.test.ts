@@ -745,6 +745,8 @@ describe("the token", () => {
         const refused = page.waitForResponse((response) =>
           response.request().headers()["authorization"] !== undefined
         );
+        await signIn(page, "geheim\u2013geheim");
+        await says(page.getByRole("alert"), "characters above U+00FF");
         await signIn(page, "no-such-token-0123456789");
         assertEquals((await refused).status(), 401);
         await says(page.getByRole("dialog"), "The service asks who you are");

@@ -42,6 +42,7 @@ const FIELDS_OF_DEFINITIONS: { readonly [Field in keyof ToolDefinition]-?: true 
   idempotent: true,
   execution: true,
   config: true,
+  context: true,
   meta: true,
   init: true,
   dispose: true,

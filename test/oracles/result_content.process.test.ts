@@ -71,7 +71,7 @@ afterAll(() => {
 
 function messagesFor<Target extends TargetName>(target: Target): readonly MessageOf<Target>[] {
   const call = { callId: "call_1", wireName: "draw" };
-  return encodeResults(target, [call], [ToolResult.ok(CONTENT)]);
+  return encodeResults(target, [call], [CONTENT]);
 }
 
 /** What a client has sent. The server refuses it, so that no answer needs to be played. */
@@ -222,7 +222,7 @@ describe("a result of blocks through", () => {
       ],
     });
     const output: unknown = steps[0]?.toolResults[0]?.output;
-    assertEquals(output, { ...CONTENT, blocks: true });
+    assertEquals(output, { ...CONTENT.content, blocks: true });
     // A conversation that was kept as JSON is written again.
     const kept: unknown = JSON.parse(JSON.stringify(output));
     const again = tools["draw"]?.toModelOutput({ toolCallId: "c1", output: kept });

@@ -13,6 +13,7 @@ import type {
 } from "@anthropic-ai/sdk/resources/messages";
 import type { ConverseCommandInput, Tool as BedrockSdkTool } from "@aws-sdk/client-bedrock-runtime";
 import type {
+  FunctionCallingConfigMode,
   FunctionDeclaration,
   GenerateContentConfig,
   Schema,
@@ -20,7 +21,10 @@ import type {
   Type,
 } from "@google/genai";
 import type { StructuredToolParams } from "@langchain/core/tools";
-import type { Tool as MistralSdkTool } from "@mistralai/mistralai/models/components";
+import type {
+  ChatCompletionRequest,
+  Tool as MistralSdkTool,
+} from "@mistralai/mistralai/models/components";
 import type { ListToolsResult, Tool as McpSdkTool } from "@modelcontextprotocol/server";
 import type {
   ListToolsResult as OldListToolsResult,
@@ -33,7 +37,10 @@ import type { Cohere } from "cohere-ai";
 import type { BindToolsInput } from "langchain-core-14/language_models/chat_models";
 import type { StructuredToolParams as StructuredToolParams14 } from "langchain-core-14/tools";
 import type { Tool as OllamaSdkTool } from "ollama";
-import type { ChatCompletionTool } from "openai/resources/chat/completions";
+import type {
+  ChatCompletionCreateParams,
+  ChatCompletionTool,
+} from "openai/resources/chat/completions";
 import type {
   RealtimeFunctionTool,
   RealtimeSessionCreateRequest,
@@ -178,3 +185,42 @@ export const typedSchema: Omit<Schema, Apart> = some<
   Omit<GeminiSchema, Apart>
 >();
 export const typedName: `${Type}` = some<GeminiType>();
+
+// The settings of a request go where the SDKs have them.
+const ONE = { toolChoice: { tool: "weather" }, parallel: false } as const;
+export const chatSettings: Pick<
+  ChatCompletionCreateParams,
+  "tool_choice" | "parallel_tool_calls"
+> = exportTools(SIMPLE, "openai.chat", ONE).request;
+export const responseSettings: Pick<ResponseCreateParams, "tool_choice" | "parallel_tool_calls"> =
+  exportTools(SIMPLE, "openai.responses", ONE).request;
+export const sessionSettings: Pick<
+  RealtimeSessionCreateRequest,
+  "tool_choice" | "parallel_tool_calls"
+> = exportTools(SIMPLE, "openai.realtime", ONE).request;
+export const messageSettings: Pick<MessageCreateParams, "tool_choice"> =
+  exportTools(SIMPLE, "anthropic", ONE).request;
+export const converseSettings: ConverseCommandInput["toolConfig"] = {
+  tools: exportTools(SIMPLE, "bedrock").tools,
+  ...exportTools(SIMPLE, "bedrock", ONE).request,
+};
+export const sdkSettings: Pick<
+  Parameters<typeof generateText>[0],
+  "toolChoice" | "providerOptions"
+> = exportTools(SIMPLE, "ai-sdk", ONE).request;
+const { toolConfig } = exportTools(SIMPLE, "gemini", ONE).request;
+const { mode, ...calling } = toolConfig?.functionCallingConfig ?? { mode: "AUTO" };
+export const geminiSettings: GenerateContentConfig["toolConfig"] = {
+  // The SDK's enum has these values as its members.
+  functionCallingConfig: {
+    ...calling,
+    mode: mode satisfies `${FunctionCallingConfigMode}` as never,
+  },
+};
+const { tool_choice, parallel_tool_calls } = exportTools(SIMPLE, "mistral", ONE).request;
+export const mistralSettings: Pick<
+  ChatCompletionRequest,
+  "toolChoice" | "parallelToolCalls"
+> = { toolChoice: tool_choice, parallelToolCalls: parallel_tool_calls };
+export const cohereSettings: Cohere.V2ChatRequestToolChoice | undefined =
+  exportTools(SIMPLE, "cohere", ONE).request.tool_choice;

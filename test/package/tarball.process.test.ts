@@ -95,7 +95,6 @@ const TYPES = `
 /** The packages whose types an entry needs, besides plue's dependencies. */
 const TYPED_PEERS: { readonly [specifier: string]: readonly string[] } = {
   "@plue/tools/ajv": ["ajv"],
-  "@plue/tools/explorer": ["hono"],
   "@plue/tools/hono": ["hono"],
   // The SDK's own types name Node's.
   "@plue/tools/mcp": [

@@ -8,6 +8,7 @@
 import { SignJWT } from "jose";
 import {
   buildToolset,
+  type CallTelemetry,
   type CallTickets,
   defineTool,
   type DispatchContext,
@@ -21,6 +22,7 @@ import {
   type ToolDispatcherOptions,
   type ToolIndex,
   ToolRegistry as CoreRegistry,
+  type TraceHeaders,
 } from "../../src/core.ts";
 import {
   type ToolDefinition,
@@ -56,6 +58,7 @@ import {
   toolPins,
   type ToolPinsOptions,
 } from "../../src/adapters/pins/mod.ts";
+import { cacheResults } from "../../src/adapters/resilience/mod.ts";
 import { fetchFrom, modernRequest, URL_OF_MCP } from "../adapters/mcp/support.ts";
 
 /** What a hook does wrong. */
@@ -238,6 +241,32 @@ export const HOOK_CASES: Readonly<Record<string, HookCase>> = {
   "ToolHooks.before": {
     right: decides("denied"),
     run: (before) => call({ dispatcher: { hooks: { before } } }),
+  },
+  "ToolHooks.around": {
+    right: decides("denied"),
+    run: (around) => call({ dispatcher: { hooks: { around } } }),
+  },
+  "ToolDispatcherOptions.repair": {
+    right: decides("invalid_arguments"),
+    run: (repair) =>
+      call({
+        tool: { parameters: { type: "object", required: ["n"] } },
+        dispatcher: { repair },
+      }),
+  },
+  "CallTrace.began": {
+    right: "done",
+    run: (began) => call({ dispatcher: { telemetry: PLACING }, context: { trace: { began } } }),
+  },
+  "TraceHeaders.get": { right: "done", run: (get) => readingTrace({ get, keys: () => [] }) },
+  "TraceHeaders.keys": { right: "done", run: (keys) => readingTrace({ get: () => null, keys }) },
+  "ResultCacheOptions.onError": {
+    right: "done",
+    run: (onError) => {
+      const store = { ...memoryCallStore(), get: () => Promise.reject(new Error("Down")) };
+      const tools = { t: { ttlMs: 1_000 } };
+      return call({ dispatcher: { hooks: cacheResults({ tools, store, onError }) } });
+    },
   },
   "ToolHooks.after": {
     right: "denied",
@@ -581,7 +610,7 @@ export const HOOK_CASES: Readonly<Record<string, HookCase>> = {
   },
   "CallTelemetry.begin": {
     right: "200",
-    run: (begin) => request({ observe: { telemetry: { begin } } }),
+    run: (begin) => request({ dispatch: { telemetry: { begin } } }),
   },
   "CallSpan.run": { right: "200", run: (run) => request(traced({ run })) },
   "CallSpan.end": { right: "200", run: (end) => request(traced({ end })) },
@@ -864,11 +893,31 @@ function inTransaction(
   });
 }
 
+/** Telemetry that gives each call a place. */
+const PLACING: CallTelemetry = {
+  begin: () => ({
+    place: { traceId: "1".repeat(32), spanId: "1".repeat(16), sampled: true },
+    run: (work) => work(),
+    end() {},
+  }),
+};
+
+/** Calls with headers that telemetry reads. */
+function readingTrace(headers: TraceHeaders): Promise<string> {
+  const telemetry: CallTelemetry = {
+    begin(call) {
+      void [call.headers?.get("traceparent"), ...call.headers?.keys() ?? []];
+      return PLACING.begin(call);
+    },
+  };
+  return call({ dispatcher: { telemetry }, context: { trace: { headers } } });
+}
+
 function traced(
   broken: { readonly run?: BadHook; readonly end?: BadHook },
 ): Partial<ToolHandlerOptions> {
   const span = { place: undefined, run: <R>(work: () => R): R => work(), end() {}, ...broken };
-  return { observe: { telemetry: { begin: () => span } } };
+  return { dispatch: { telemetry: { begin: () => span } } };
 }
 
 function withKeys(

@@ -236,3 +236,29 @@ defineTool({ ...base, name: "chain:status", allowedRoles: ["control", "impl"] })
 defineTool({ name: "t", description: "A tool.", inputSchema: { type: "object" } });
 // @ts-expect-error it is called `execute`
 defineTool({ name: "t", description: "A tool.", handler: () => 1 });
+
+// --- The context of a call --------------------------------------------------------------------
+
+defineTool({
+  ...base,
+  context: {
+    type: "object",
+    properties: { tenant: { type: "string" } },
+    required: ["tenant"],
+  },
+  validate: (_, { context }) => isExactly<string>()(context.tenant),
+  execute(_, { context }) {
+    isExactly<string>()(context.tenant);
+    // @ts-expect-error there is no such property
+    context.user;
+  },
+});
+defineTool({
+  ...base,
+  context: z.object({ since: z.date(), limit: z.number().default(5) }),
+  execute(_, { context }) {
+    isExactly<Date>()(context.since);
+    isExactly<number>()(context.limit);
+  },
+});
+defineTool({ ...base, execute: (_, { context }) => isUnknown(context) });

@@ -18,6 +18,8 @@ export {
   MAX_STORED_BYTES,
   memoryCallStore,
   type MemoryCallStoreOptions,
+  runByClient,
+  type RunByClientOptions,
   type StoredEntry,
   storedKeys,
   type StoredKeysOptions,
@@ -34,4 +36,5 @@ export {
   type TicketSealer,
   type UnopenedTicket,
 } from "../../execute/durable/mod.ts";
+export { coerceArguments } from "./coerce_arguments.ts";
 export { sealedTickets, type SealedTicketsOptions } from "./sealed_tickets.ts";

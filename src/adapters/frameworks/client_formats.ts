@@ -6,7 +6,7 @@
  */
 
 import type { DecodedCall, TargetName } from "../../formats/mod.ts";
-import { isObject } from "../../tool/mod.ts";
+import { isObject, refuse } from "../../tool/mod.ts";
 
 /** A target whose client a loop can use. */
 export type ClientTarget =
@@ -97,7 +97,11 @@ const APART: ReadonlySet<string> = new Set(["role", "tool_calls", "function_call
 const CHAT: ClientFormat = {
   path: ["chat", "completions"],
   conversation: "messages",
-  said: ({ choices }) => objectsIn(choices).slice(0, 1).map(({ message }) => message),
+  said({ choices }) {
+    const [first] = objectsIn(choices);
+    if (first === undefined) refuse("read the response", '"/choices" must have a choice');
+    return [first["message"]];
+  },
   assemble() {
     let top: Json | undefined;
     let finish_reason: unknown = null;

@@ -61,6 +61,9 @@ function runnable<Target extends FrameworkTarget, Context>(
   if (!isFunction(dispatcher?.dispatchAll)) {
     refuse(action, "the option dispatcher must be a ToolDispatcher over them");
   }
+  if (options?.toolChoice !== undefined || options?.parallel !== undefined) {
+    refuse(action, "toolChoice and parallel are settings of a request, which the framework makes");
+  }
   const exposure = new Exposure(source, target, options);
   const tools = exposure.export();
   const { names } = exposure.adapter.export(source);

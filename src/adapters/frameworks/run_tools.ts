@@ -231,6 +231,11 @@ async function* loop<Context>(
   checkTurns(ACTION, maxTurns, "maxTurns");
   const create = createOf(client, format);
   const exposure = new Exposure(options.tools, target, options.options);
+  const { toolChoice, ...rest } = options.options ?? {};
+  // A model that has to call a tool each time would never answer.
+  const later = toolChoice === "required" || typeof toolChoice === "object"
+    ? new Exposure(options.tools, target, rest)
+    : exposure;
   const context = { ...options.context, ...(signal === undefined ? {} : { signal }) } as Context;
   if (isObject(given["conversation"]) || typeof given["conversation"] === "string") {
     refuse(ACTION, "the request must not name a conversation: the loop sends all of it each time");
@@ -275,10 +280,13 @@ async function* loop<Context>(
   }
   for (let turn = 1;; turn++) {
     signal?.throwIfAborted();
-    const tools = [...listOf(given["tools"]), ...(exposure.export() as readonly unknown[])];
-    const { names } = exposure.adapter.export(options.tools);
+    const current = turn === 1 && suspended === undefined ? exposure : later;
+    const tools = [...listOf(given["tools"]), ...(current.export() as readonly unknown[])];
+    const { names, request } = current.adapter.export(options.tools);
     const { stream: _stream, ...body } = given;
     const answer = await create({
+      // Providers refuse settings without tools; those of the request win.
+      ...(tools.length === 0 ? {} : request),
       ...body,
       ...carried,
       [format.conversation]: [...messages],

@@ -35,8 +35,8 @@ export const continueCall: RouteAnswer = async (request, c) => {
   const { callId = id } = readCallIds({ callId: id }, new Headers());
   const running = server.running.begin({ principal, callId }, raw);
   // Which tool it calls is in the ticket.
-  const recorded = request.beginCall({ toolId: "", callId });
-  const context: DispatchContext = { principal, signal: () => running.signal };
+  const recorded = request.beginCall("", callId);
+  const context: DispatchContext = { ...request.hostContext(), signal: () => running.signal };
   const call = { ticket, answers, callId };
   return await answerCall(
     { request, dispatcher, call, callId, name: "", isLed: true, context, running, recorded },
@@ -45,8 +45,9 @@ export const continueCall: RouteAnswer = async (request, c) => {
 };
 
 async function answerTask(request: ToolRequest, id: string, answers: Answers): Promise<Response> {
-  const { server: { tasks }, caller: { principal }, dispatcher } = request;
-  const answer = await reached(request, tasks?.answer(dispatcher, id, answers, { principal }));
+  const { server: { tasks }, dispatcher } = request;
+  const context = request.hostContext();
+  const answer = await reached(request, tasks?.answer(dispatcher, id, answers, context));
   if (answer === undefined) return problemResponse(noSuchTask(id));
   return "id" in answer ? json(answer, 202) : problemResponse(problemOfFailure(answer, id));
 }

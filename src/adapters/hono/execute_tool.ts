@@ -73,8 +73,11 @@ async function execute(request: ToolRequest, c: Context, show: ShowTools): Promi
   const call = { name, arguments: body["arguments"], callId };
   const { toolId, tool, isLed } = targetOf(toolset, call);
   const running = server.running.begin({ principal, callId }, raw);
-  const recorded = request.beginCall({ toolId, callId, tool, sessionId });
-  const context = { sessionId, messageId, idempotencyKey, principal, signal: () => running.signal };
+  const recorded = request.beginCall(toolId, callId);
+  const context = {
+    ...request.hostContext(),
+    ...{ sessionId, messageId, idempotencyKey, signal: () => running.signal },
+  };
   const prepared = { request, dispatcher, call, callId, name, isLed, context, running, recorded };
   const { tasks, taskAfterMs } = server;
   const isPreferred = prefersAsync(raw.headers);
@@ -85,10 +88,7 @@ async function execute(request: ToolRequest, c: Context, show: ShowTools): Promi
   // An unknown tool is answered with a status, also if the client asked for a stream.
   const streams = tool !== undefined && wantsStream(raw.headers);
   return !streams && tasks !== undefined && taskAfterMs !== undefined
-    ? await answerTask(
-      prepared,
-      recorded.run(() => tasks.run(dispatcher, call, context, { afterMs: taskAfterMs })),
-    )
+    ? await answerTask(prepared, tasks.run(dispatcher, call, context, { afterMs: taskAfterMs }))
     : await answerCall(prepared, streams);
 }
 
@@ -106,8 +106,8 @@ function prefersAsync(headers: Headers): boolean {
 /** Runs a call, and answers with its result or with a stream of events. */
 export async function answerCall(prepared: PreparedCall, streams: boolean): Promise<Response> {
   if (streams) return streamEvents(prepared);
-  const { dispatcher, call, context, recorded } = prepared;
-  return await answerResult(prepared, recorded.run(() => dispatcher.dispatch(call, context)));
+  const { dispatcher, call, context } = prepared;
+  return await answerResult(prepared, dispatcher.dispatch(call, context));
 }
 
 async function answerResult(
@@ -214,7 +214,7 @@ function streamEvents(prepared: PreparedCall): Response {
   const { response, ended } = eventStream({
     async next() {
       // The call begins with the first event that is asked for.
-      const { value } = await recorded.run(() => events.next());
+      const { value } = await events.next();
       if (value === undefined) return undefined;
       const { sequence, type } = value;
       try {

@@ -11,8 +11,6 @@ export {
   bearerAuth,
   type BearerAuthOptions,
   type Caller,
-  type CallSpan,
-  type CallTelemetry,
   type ChallengeOptions,
   type CorsOptions,
   createGuard,
@@ -28,11 +26,7 @@ export {
   MemoryRateLimitStore,
   type MemoryRateLimitStoreOptions,
   type NamedKey,
-  type ObservedCall,
   type ObserveOptions,
-  openTelemetry,
-  type OpenTelemetryApi,
-  type OpenTelemetrySpan,
   type Problem,
   type ProblemCode,
   type ProtectedResource,
@@ -47,7 +41,6 @@ export {
   resourceMetadata,
   storedRateLimits,
   type TokenVerifier,
-  type TraceParent,
 } from "../http/mod.ts";
 export type { ExplorerPage } from "./explorer_page.ts";
 export type { FormatFunctions, FormatService } from "./route.ts";

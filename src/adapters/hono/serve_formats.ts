@@ -163,26 +163,21 @@ function dispatchTurn(formats: FormatFunctions, show: ShowTools): RouteAnswer {
     const recorded = begun.map((call) => {
       const { name, wireName, callId } = call;
       const target = name === undefined ? { toolId: wireName } : targetOf(shown, call);
-      return request.beginCall({ ...target, callId, sessionId: ids.sessionId });
+      return request.beginCall(target.toolId, callId);
     });
     // The calls that the dispatcher gets. The others cannot run, and their results are known.
     const routed = recorded.filter((_, index) => begun[index]?.problem === undefined);
     const dispatcher = server.dispatcherOf(shown);
     const options: TurnOptions<DispatchContext> = {
       dispatcher: {
-        dispatchAll: (list, context) =>
-          // A batch that is too long is refused in part, which the dispatcher decides.
-          list.length > dispatcher.maxCallsPerBatch
-            ? dispatcher.dispatchAll(list, context)
-            : Promise.all(list.map(async (call, index) => {
-              const begin = (): Promise<ToolResult> => dispatcher.dispatch(call, context);
-              const result = await (routed[index]?.run(begin) ?? begin());
-              routed[index]?.end(result);
-              return result;
-            })),
+        async dispatchAll(list, context) {
+          const results = await dispatcher.dispatchAll(list, context);
+          results.forEach((result, index) => routed[index]?.end(result));
+          return results;
+        },
       },
       names: exported.names,
-      context: { ...ids, principal, signal: running.signal },
+      context: { ...request.hostContext(), ...ids, signal: running.signal },
     };
     const work =
       (turn === undefined

@@ -31,6 +31,11 @@ export interface Caller {
   /** Names the caller: idempotency keys are kept apart by it, and hooks and approvers are told it. */
   readonly principal?: string | undefined;
   /**
+   * What this caller's tools that declare a `context` are given, such as `{ tenant: "acme" }`. Nothing
+   * that a client sends is put there.
+   */
+  readonly callContext?: unknown;
+  /**
    * When the caller's token ends, in milliseconds since 1970: an open `GET /events` ends then. Calls
    * that run have timeouts of their own.
    */
@@ -61,6 +66,7 @@ const FIELDS: ReadonlySet<string> = new Set(Object.keys(
     context: 0,
     maxRisk: 0,
     principal: 0,
+    callContext: 0,
     expiresAt: 0,
     explain: 0,
   } satisfies Record<keyof Caller, 0>,

@@ -27,6 +27,8 @@ export {
   type RateLimitStore,
   type RateLimitVerdict,
   type RateLimitWindow,
+  takerOf,
+  WINDOW_CHECKS,
 } from "./rate_limit.ts";
 export { storedRateLimits } from "./stored_rate_limits.ts";
 export { type FailedLoginsOptions, limitFailedLogins } from "./failed_logins.ts";
@@ -48,16 +50,11 @@ export { type ListingChange, ListingWatch } from "./listing_changes.ts";
 export {
   type AccessCall,
   type AccessEntry,
-  type CallSpan,
-  type CallTelemetry,
   nextTraceParent,
-  type ObservedCall,
   type ObserveOptions,
   readTraceParent,
-  type TraceParent,
   writeTraceParent,
 } from "./observe.ts";
-export { openTelemetry, type OpenTelemetryApi, type OpenTelemetrySpan } from "./open_telemetry.ts";
 export { HTTP_CHECKS, type HttpOptions } from "./options.ts";
 export {
   badRequest,

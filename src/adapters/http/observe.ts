@@ -1,10 +1,11 @@
 /**
- * Observes requests and their calls: their traces, how long they took, and how they ended. Calls are
- * traced and measured through the port `CallTelemetry`.
+ * Observes requests: how long they took, how their calls ended, and their place in a trace. The calls
+ * themselves are traced and measured by the dispatcher's `telemetry`.
  *
  * @module
  */
 
+import type { TraceParent } from "../../execute/mod.ts";
 import {
   atOnce,
   callHook,
@@ -12,46 +13,10 @@ import {
   checkFlag,
   checkFunction,
   systemClock,
-  type Tool,
-  type ToolResult,
 } from "../../tool/mod.ts";
-import { checkOptions, having } from "./checks.ts";
+import { checkOptions } from "./checks.ts";
 import { untilRead } from "./event_stream.ts";
 import { withHeaders } from "./responses.ts";
-
-/** A call, for telemetry. Arguments and results are left out: they may hold secrets. */
-export interface ObservedCall {
-  readonly tool: Tool;
-  readonly callId: string;
-  readonly sessionId: string | undefined;
-  /** The headers of the request, which may name its trace. */
-  readonly headers: Headers;
-}
-
-/** One call that is observed. */
-export interface CallSpan {
-  /** The place of the call in its trace; `undefined` if it is not traced. */
-  readonly place: TraceParent | undefined;
-  /** Does work inside the span: spans that the work begins become its children. */
-  run<Result>(work: () => Result): Result;
-  /** The call has ended, `durationMs` of its result after it began. */
-  end(result: ToolResult): void;
-}
-
-/** Observes calls. What it throws goes to the handler's log, and the call runs without it. */
-export interface CallTelemetry {
-  begin(call: ObservedCall): CallSpan;
-}
-
-/** A place in a trace. */
-export interface TraceParent {
-  /** 32 hexadecimal digits. */
-  readonly traceId: string;
-  /** 16 hexadecimal digits. */
-  readonly spanId: string;
-  /** Whether the trace is recorded. */
-  readonly sampled: boolean;
-}
 
 /** Version 00. A later version may have more after another "-". */
 const HEADER = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
@@ -123,8 +88,6 @@ export interface AccessEntry {
 
 /** What is observed. */
 export interface ObserveOptions {
-  /** Traces and measures the calls: what `openTelemetry` makes. */
-  readonly telemetry?: CallTelemetry;
   /**
    * Whether responses say in `Server-Timing` how long `authorize` and the tool took. Every caller can
    * read it.
@@ -168,15 +131,19 @@ export class RequestRecord {
   ended: Promise<void> | undefined;
 
   /** Notes that a call begins. */
-  addCall(toolId: string, callId: string, place: TraceParent | undefined): RecordedCall {
+  addCall(toolId: string, callId: string): RecordedCall {
     const call: RecordedCall = { toolId: toolId.slice(0, MAX_ID), callId, outcome: undefined };
-    this.place = this.calls.push(call) === 1 ? place : undefined;
+    this.calls.push(call);
     return call;
+  }
+
+  /** Notes where a call is in its trace. Several calls have no one place. */
+  began(place: TraceParent): void {
+    this.place = this.calls.length === 1 ? place : undefined;
   }
 }
 
 const CHECKS = {
-  telemetry: having("begin", "what openTelemetry makes"),
   serverTiming: checkFlag,
   access: checkFunction,
   now: checkFunction,

@@ -7,7 +7,7 @@
  */
 
 import type { CallTasks } from "../../execute/durable/mod.ts";
-import { ToolDispatcher } from "../../execute/mod.ts";
+import { type DispatchContext, ToolDispatcher } from "../../execute/mod.ts";
 import type { ToolRegistry } from "../../registry/mod.ts";
 import { Toolset } from "../../select/mod.ts";
 import {
@@ -26,14 +26,11 @@ import { defaultHeartbeatMs, StreamSlots } from "./event_stream.ts";
 import { createGuard } from "./guard.ts";
 import { type Caller, ownerToolset, ToolsetNarrower } from "./identity.ts";
 import {
-  type CallSpan,
-  type CallTelemetry,
   createObserver,
   type RecordedCall,
   recordOf,
   type RequestObserver,
   type RequestRecord,
-  type TraceParent,
 } from "./observe.ts";
 import type { HttpOptions } from "./options.ts";
 import {
@@ -98,8 +95,9 @@ const EXECUTION_CLOSED: Problem = {
  *   const refused = await request.charge(callsIn(body) - 1);
  *   if (refused !== undefined) return refused;
  *   const running = server.running.begin({ principal: request.caller.principal, callId }, raw);
- *   const call = request.beginCall({ toolId, callId, tool: request.toolset.get(toolId) });
- *   const work = call.run(() => request.dispatcher.dispatch(…, { signal: running.signal }));
+ *   const call = request.beginCall(toolId, callId);
+ *   const context = { ...request.hostContext(), signal: running.signal };
+ *   const work = request.dispatcher.dispatch(…, context);
  *   request.keepAlive(work);
  *   call.end(await work);
  *   running.end();
@@ -130,7 +128,6 @@ export class ToolServer {
   readonly cors: Cors | undefined;
   /** Observes a request while it is answered; `undefined` if `observe` is not set. */
   readonly observe: RequestObserver | undefined;
-  readonly telemetry: CallTelemetry | undefined;
   readonly #options: HttpOptions;
   readonly #everyone: Caller;
   readonly #guard: (request: Request) => Problem | undefined;
@@ -159,7 +156,6 @@ export class ToolServer {
     this.#guard = createGuard(options);
     this.cors = cors && createCors(cors === true ? {} : cors, options.allowedOrigins ?? []);
     this.observe = observe && createObserver(observe, (error) => this.log(error));
-    this.telemetry = observe?.telemetry;
     this.authorizes = authorize !== undefined;
     this.#asksFirst = [authorize, rateLimit, observe].some(Boolean);
     this.executionClosed = authorize === undefined && !openExecution ? EXECUTION_CLOSED : undefined;
@@ -368,18 +364,6 @@ export function targetOf(
   };
 }
 
-/** A call that a request begins. */
-export interface CallStart {
-  /** As the caller wrote it. */
-  readonly toolId: string;
-  readonly callId: string;
-  /** Absent if there is no such tool: then nothing is traced. */
-  readonly tool?: Tool | undefined;
-  readonly sessionId?: string | undefined;
-  /** Headers that name the trace. @default {the request's} */
-  readonly headers?: Headers;
-}
-
 /** A request that was let in: who calls, what the caller sees, and what is noted for the answer. */
 export class ToolRequest {
   readonly server: ToolServer;
@@ -458,24 +442,34 @@ export class ToolRequest {
     return this.server.charge(this.caller, this.raw, calls, this.headers);
   }
 
-  /** Begins a call for the access log and the traces. */
-  beginCall(call: CallStart): RequestCall {
-    const { toolId, tool, callId, sessionId, headers = this.raw.headers } = call;
-    const { server, record } = this;
-    let span: CallSpan | undefined;
-    let place: TraceParent | undefined;
-    if (tool !== undefined && server.telemetry !== undefined) {
-      try {
-        const begun = atOnce(server.telemetry.begin({ tool, callId, sessionId, headers }));
-        place = begun.place;
-        span = begun;
-      } catch (error) {
-        server.log(error);
-      }
-    }
-    return record === undefined && span === undefined
-      ? UNOBSERVED
-      : new ObservedRequestCall(server, record, record?.addCall(toolId, callId, place), span);
+  /**
+   * What the server says of each call of this request: nothing of it is taken from a client's body.
+   *
+   * @param headers Name the trace.
+   */
+  hostContext(
+    headers: Headers = this.raw.headers,
+  ): Pick<DispatchContext, "principal" | "context" | "trace"> {
+    const { record, caller: { principal, callContext: context } } = this;
+    return {
+      principal,
+      context,
+      trace: this.server.dispatcher.traces
+        ? { headers, began: (place) => record?.began(place) }
+        : undefined,
+    };
+  }
+
+  /**
+   * Begins a call for the access log.
+   *
+   * @param toolId As the caller wrote it.
+   */
+  beginCall(toolId: string, callId: string): RequestCall {
+    const { record } = this;
+    if (record === undefined) return UNOBSERVED;
+    const entry = record.addCall(toolId, callId);
+    return { end: (result) => noteEnd(record, entry, result) };
   }
 
   /** The answer is a stream, which has ended when `ended` resolves. */
@@ -521,53 +515,16 @@ export class ToolRequest {
 
 /** One call of a request, while it runs. */
 export interface RequestCall {
-  /** Does the work inside the call's span. */
-  run<Result>(work: () => Result): Result;
   /** Notes the result. Only the first one counts: a stream's reader may leave as it comes. */
   end(result: ToolResult): void;
 }
 
-const UNOBSERVED: RequestCall = { run: (work) => work(), end() {} };
+const UNOBSERVED: RequestCall = { end() {} };
 
-/** A call that is logged or traced. What telemetry does wrong goes to the log, not into the answer. */
-class ObservedRequestCall implements RequestCall {
-  readonly #server: ToolServer;
-  readonly #record: RequestRecord | undefined;
-  readonly #entry: RecordedCall | undefined;
-  readonly #span: CallSpan | undefined;
-  #hasEnded = false;
-
-  constructor(
-    server: ToolServer,
-    record: RequestRecord | undefined,
-    entry: RecordedCall | undefined,
-    span: CallSpan | undefined,
-  ) {
-    this.#server = server;
-    this.#record = record;
-    this.#entry = entry;
-    this.#span = span;
-  }
-
-  run<Result>(work: () => Result): Result {
-    const span = this.#span;
-    if (span === undefined) return work();
-    let outcome: (() => Result) | undefined;
-    const once = (): Result => (outcome ??= outcomeOf(work))();
-    callHook(() => span.run(once), (error) => this.#server.log(error));
-    // Whatever the span made of the work, it is done once, and its outcome is the answer.
-    return once();
-  }
-
-  end(result: ToolResult): void {
-    if (this.#hasEnded) return;
-    this.#hasEnded = true;
-    if (this.#entry !== undefined) this.#entry.outcome = result.ok ? "ok" : result.error.code;
-    if (this.#record !== undefined) {
-      this.#record.toolMs = Math.max(this.#record.toolMs ?? 0, result.durationMs);
-    }
-    callHook(() => this.#span?.end(result), (error) => this.#server.log(error));
-  }
+function noteEnd(record: RequestRecord, entry: RecordedCall, result: ToolResult): void {
+  if (entry.outcome !== undefined) return;
+  entry.outcome = result.ok ? "ok" : result.error.code;
+  record.toolMs = Math.max(record.toolMs ?? 0, result.durationMs);
 }
 
 /** How long Bun lets a connection be silent, in seconds, unless it is told otherwise. */
@@ -581,18 +538,6 @@ function isBunServer(
 ): env is { timeout(request: Request, seconds: number): void } & Record<string, unknown> {
   return isObject(env) && typeof env["timeout"] === "function" &&
     typeof env["requestIP"] === "function";
-}
-
-/** Does work, and gives what it returned or threw, as often as it is asked. */
-function outcomeOf<Result>(work: () => Result): () => Result {
-  try {
-    const value = work();
-    return () => value;
-  } catch (error) {
-    return () => {
-      throw error;
-    };
-  }
 }
 
 /** Bun hands over its server where Workers hand over a context, and others hand over nothing. */

@@ -197,7 +197,8 @@ export function problemOfFailure(
   failure: ToolFailure,
   callId: string,
 ): Problem {
-  const { code, message, issues, retryable, acknowledged } = failure.error;
+  const { code, message, issues, retryable, retryAfterMs, acknowledged } = failure.error;
+  const wait = retryAfterMs ?? (code === "overloaded" ? 1_000 : undefined);
   const { questions, ticket } = failure;
   return {
     status: HTTP_STATUS[code],
@@ -211,8 +212,10 @@ export function problemOfFailure(
       ...(acknowledged === undefined ? {} : { acknowledged }),
       ...(ticket === undefined ? {} : { questions, ticket }),
       ...(failure.replayed === undefined ? {} : { replayed: true }),
+      ...(failure.repaired === undefined ? {} : { repaired: failure.repaired }),
+      ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
     },
-    ...(code === "overloaded" ? { headers: { "retry-after": "1" } } : {}),
+    ...(wait === undefined ? {} : { headers: { "retry-after": String(Math.ceil(wait / 1_000)) } }),
   };
 }
 

@@ -61,19 +61,13 @@ export async function callTool(
   if (call?.name === undefined || toolset.resolve(call.name) === undefined) {
     const { name } = params;
     const { error } = ToolResult.error("unknown_tool", `There is no tool "${name.slice(0, 200)}"`);
-    request.beginCall({ toolId: name, callId }).end({ ok: false, error, durationMs: 0 });
+    request.beginCall(name, callId).end({ ok: false, error, durationMs: 0 });
     throw unknownTool(name);
   }
   const { client, session, messages } = channel;
   const questions = new CallQuestions(channel.input, list.target === NEWEST);
   const { toolId, tool, isLed } = targetOf(toolset, call);
-  const observed = request.beginCall({
-    toolId: tool?.id ?? toolId,
-    callId,
-    tool,
-    sessionId: session,
-    headers: traceHeaders(request.raw.headers, params._meta),
-  });
+  const observed = request.beginCall(tool?.id ?? toolId, callId);
   const sender = messages &&
     new MessageSender(messages, call.wireName, params._meta?.progressToken);
   const running = session === undefined
@@ -83,18 +77,16 @@ export async function callTool(
     const { name, arguments: args } = call;
     const start = { name, arguments: args, ...questions.continuation() ?? { callId } };
     const context: DispatchContext = {
+      ...request.hostContext(traceHeaders(request.raw.headers, params._meta)),
       sessionId: session,
-      principal,
       signal: () => running.signal,
       onQuestion: (question, { signal }) => questions.answer(question, signal),
       ...sender?.listeners,
     };
     const afterMs = list.target === NEWEST ? taskAfter(request, tool, channel.input) : undefined;
-    const work: Promise<ToolResult | TaskState> = observed.run(() =>
-      tasks === undefined || afterMs === undefined
-        ? request.dispatcher.dispatch(start, context)
-        : tasks.run(request.dispatcher, start, context, { afterMs })
-    );
+    const work: Promise<ToolResult | TaskState> = tasks === undefined || afterMs === undefined
+      ? request.dispatcher.dispatch(start, context)
+      : tasks.run(request.dispatcher, start, context, { afterMs });
     // Asking for the platform may throw and catch: a call that ends at once skips it.
     running.whenLong(() => request.keepAlive(work.catch(() => {})));
     const result = await work;

@@ -136,7 +136,7 @@ export function requestOf(question: Question): InputRequest {
  * no other forms.
  */
 export function hasOneField({ kind, schema }: Question): boolean {
-  return kind === "input" && isObject(schema) && schema["type"] !== "object";
+  return (kind === "input" || kind === "client") && isObject(schema) && schema["type"] !== "object";
 }
 
 /** The name of that field. */
@@ -155,7 +155,7 @@ function cannotAsk(key: string): string {
 function messageOf(
   { kind, message, arguments: args, issues = [] }: Question,
 ): string | undefined {
-  const shown = kind === "approval" && args !== undefined
+  const shown = (kind === "approval" || kind === "client") && args !== undefined
     ? argumentsText(args, MAX_ARGUMENTS, 2)
     : "";
   if (shown === undefined) return undefined;

@@ -187,7 +187,7 @@ export function serveTasks(server: Server, { request, tasks, write }: TaskReques
       if (Object.keys(answers).length === 0) return {};
       const questions = new CallQuestions({ declared: declared() }, true);
       const answered = await tasks.answer(dispatcher, task.id, answers, {
-        principal,
+        ...request.hostContext(),
         onQuestion: (question, { signal }) => questions.answer(question, signal),
       });
       // Answers that came too late are ignored, as the protocol wants.

@@ -26,7 +26,7 @@ import {
   type ToolDefinition,
   ToolResult,
 } from "../../tool/mod.ts";
-import type { CallTelemetry } from "../http/mod.ts";
+import type { CallTelemetry } from "../../execute/mod.ts";
 import { Directory } from "./directory.ts";
 import { DurableCalls } from "./durable_calls.ts";
 import { Fleet, HERE_EVERY_MS } from "./fleet.ts";

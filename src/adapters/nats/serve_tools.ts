@@ -23,7 +23,7 @@ import {
   systemClock,
   type Tool,
 } from "../../tool/mod.ts";
-import type { CallTelemetry } from "../http/mod.ts";
+import type { CallTelemetry } from "../../execute/mod.ts";
 import { natsCallStore } from "./call_store.ts";
 import { DurableWorker } from "./durable_worker.ts";
 import { Directory } from "./directory.ts";

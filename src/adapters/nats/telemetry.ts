@@ -4,12 +4,8 @@
  * @module
  */
 
-import {
-  type CallSpan,
-  type CallTelemetry,
-  type TraceParent,
-  writeTraceParent,
-} from "../http/mod.ts";
+import type { CallSpan, CallTelemetry, TraceParent } from "../../execute/mod.ts";
+import { writeTraceParent } from "../http/mod.ts";
 import { atOnce, callHook, type HookLog, isObject, type Tool, ToolResult } from "../../tool/mod.ts";
 
 /** Observes calls of one side. What telemetry does wrong goes to the log, and the call runs without. */

@@ -226,11 +226,13 @@ const SCHEMAS: Json = {
   }),
   Question: object({
     key: described("The answer comes under this key.", TEXT),
-    kind: { type: "string", enum: ["input", "approval", "authorization"] },
+    kind: { type: "string", enum: ["input", "approval", "authorization", "client"] },
     message: TEXT,
     schema: described("JSON Schema of the content of an answer."),
     url: described("Where to go, for an authorization.", TEXT),
-    arguments: described("The arguments of the call, to be shown."),
+    arguments: described(
+      "The arguments of the call, to be shown, or for the tool that the caller runs.",
+    ),
     issues: listOf(ref("Issue")),
   }, ["key", "kind", "message"]),
   Answers: described("By the keys of the questions.", {

@@ -62,6 +62,7 @@ import {
  * @typeParam ReturnsSchema The schema of the result.
  * @typeParam ConfigSchema The schema of the configuration.
  * @typeParam State What `init` returns.
+ * @typeParam ContextSchema The schema of what the host gives each call.
  * @param definition The tool's fields.
  * @returns The tool, frozen.
  * @throws {TypeError} If a field is missing, unknown or wrong. The message names it.
@@ -71,6 +72,7 @@ export function defineTool<
   const ReturnsSchema extends SchemaInput = boolean,
   const ConfigSchema extends SchemaInput = boolean,
   State = undefined,
+  const ContextSchema extends SchemaInput = boolean,
 >(
   definition: ToolDefinition<
     ParamsSchema,
@@ -79,7 +81,9 @@ export function defineTool<
     InferParams<ParamsSchema>,
     InferResult<ReturnsSchema>,
     InferConfig<ConfigSchema>,
-    State
+    State,
+    ContextSchema,
+    InferContext<ContextSchema>
   >,
 ): Tool<InferParams<ParamsSchema>, InferResult<ReturnsSchema>> {
   // The types are the only difference: at run time a tool is a tool.
@@ -115,3 +119,7 @@ export type InferResult<Of> = Of extends Tool<infer _Params, infer Result> ? Res
 
 /** A tool's configuration: what its `config` accepts, since only its JSON Schema checks that. */
 export type InferConfig<Schema> = InferResult<Schema>;
+
+/** What a tool is given as `context.context`: what its `context` schema gives after validation. */
+export type InferContext<Schema> = Schema extends StandardSchema ? InferStandardOutput<Schema>
+  : InferJson<Schema, unknown>;

@@ -5,6 +5,12 @@
  * @module
  */
 
-export { defineTool, type InferConfig, type InferParams, type InferResult } from "./define_tool.ts";
+export {
+  defineTool,
+  type InferConfig,
+  type InferContext,
+  type InferParams,
+  type InferResult,
+} from "./define_tool.ts";
 export { typeboxEngine, type TypeboxEngineOptions } from "./typebox_engine.ts";
 export { ToolDispatcher, ToolRegistry, type ToolRegistryOptions } from "./defaults.ts";

@@ -20,8 +20,7 @@ import { type ImportResult, importTools } from "../../formats/mod.ts";
 import type { Selection } from "../../select/mod.ts";
 import { describeThrown, isObject, isToolName, type Tool } from "../../tool/mod.ts";
 import { type CommandIo, usageError } from "../terminal.ts";
-import type { ServiceAddress } from "./remote_call.ts";
-import { reach, readService } from "./service.ts";
+import { reach, readService, type ServiceAddress } from "./service.ts";
 
 /** Options for {@linkcode loadTools}. */
 export interface SourceOptions {

@@ -4,17 +4,34 @@
  * @module
  */
 
+import { EventSourceParserStream } from "eventsource-parser/stream";
 import { messagesOf } from "../../adapters/mcp/server_errors.ts";
 import type { ToolExplanation } from "../../select/mod.ts";
 import {
+  type Answer,
+  argumentsText,
+  isFailureCode,
   isObject,
+  isSuspended,
   makeTool,
+  type Question,
+  type QuestionFields,
+  setOwn,
   type Tool,
   type ToolContext,
   type ToolDefinition,
+  ToolResult,
 } from "../../tool/mod.ts";
+import type { TaskState } from "../../execute/durable/mod.ts";
+import type { ToolEvent, ToolProgress } from "../../execute/mod.ts";
 import { usageError } from "../terminal.ts";
-import { callRemotely, type ServiceAddress } from "./remote_call.ts";
+
+/** Where a service is, and the headers that it wants. */
+export interface ServiceAddress {
+  /** Without a query, and without a `/` at its end. */
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+}
 
 /** How many tools a page of a listing has. */
 const PAGE = 1_000;
@@ -111,4 +128,171 @@ function remoteTool(service: ServiceAddress, described: unknown): Tool {
         callRemotely(service, String(id), params, context),
     }),
   });
+}
+
+/** What a call at the service came to. */
+type Outcome = ToolResult | Waiting;
+
+/** It waits for answers: a call with a ticket, or a task. */
+interface Waiting {
+  readonly questions: readonly Question[];
+  /** The place of its answers, below the service. */
+  readonly path: string;
+  readonly ticket?: string;
+}
+
+/** Why the signal of a call aborts that waits for an answer here. */
+const WAITS = "The call waits for an answer";
+/** How much of the arguments is shown with a question, in characters. */
+const MAX_ARGUMENTS = 1_000;
+
+/** Runs a call at the service, hands on what happens meanwhile, and asks what the service asks. */
+async function* callRemotely(
+  service: ServiceAddress,
+  id: string,
+  params: unknown,
+  context: ToolContext,
+): AsyncGenerator<unknown, unknown> {
+  let task: string | undefined;
+  context.defer(async () => {
+    const goesOn = (context.signal.reason as Error | undefined)?.message === WAITS;
+    if (task !== undefined && !goesOn) await send(service, task, { method: "DELETE" });
+  });
+  let path = `/tools/${encodeURIComponent(id)}/execute`;
+  let body: unknown = { arguments: params, callId: context.callId };
+  for (let round = 1;; round++) {
+    // If the call here waits and comes back, the call there must not begin again.
+    let begins = false;
+    await context.step(`begun.${round}`, () => begins = true);
+    let asked: Waiting | null = null;
+    if (begins) {
+      const started = (place: string): void => void (task = place);
+      const outcome = yield* run(service, path, body, context, started);
+      if ("ok" in outcome) {
+        task = undefined;
+        return outcome.ok ? outcome.content : outcome;
+      }
+      asked = outcome;
+    }
+    const waiting = await context.step(`asked.${round}`, () => asked);
+    if (waiting === null) {
+      return ToolResult.error("unavailable", "The call was interrupted; it may have run");
+    }
+    const { questions, ticket } = waiting;
+    ({ path } = waiting);
+    task = ticket === undefined ? path : undefined;
+    const answers: Record<string, Answer> = {};
+    for (const [index, question] of questions.entries()) {
+      const fields = fieldsOf(question, params);
+      setOwn(answers, question.key, await context.ask(`asks.${round}.${index}`, fields));
+    }
+    body = { answers, ...(ticket && { ticket }) };
+  }
+}
+
+/** A question of the service, as it is asked here. */
+function fieldsOf(
+  { kind, message, schema, url, issues = [], arguments: args }: Question,
+  params: unknown,
+): QuestionFields {
+  const words = [...issues.map((issue) => issue.message), message];
+  // Hooks of the service may have changed the arguments that are asked about.
+  if (args !== undefined && JSON.stringify(args) !== JSON.stringify(params)) {
+    const shown = argumentsText(args, MAX_ARGUMENTS);
+    if (shown === undefined) {
+      throw new RangeError("The service asks about other arguments, too long to be shown");
+    }
+    words.push(`It runs with ${shown}`);
+  }
+  return { kind, message: words.join("\n"), ...(schema && { schema }), ...(url && { url }) };
+}
+
+function send(
+  { url, headers }: ServiceAddress,
+  path: string,
+  request: RequestInit,
+): Promise<Response> {
+  return fetch(url + path, {
+    headers: { "content-type": "application/json", accept: "text/event-stream", ...headers },
+    redirect: "manual",
+    ...request,
+  });
+}
+
+/** Sends a call, or answers to its questions, and hears what comes of it. */
+async function* run(
+  service: ServiceAddress,
+  path: string,
+  body: unknown,
+  context: ToolContext,
+  started: (task: string) => void,
+): AsyncGenerator<unknown, Outcome> {
+  const { signal } = context;
+  try {
+    const request = { method: "POST", body: JSON.stringify(body), signal };
+    const response = await send(service, path, request);
+    const isJson = /\bjson\b/.test(response.headers.get("content-type") ?? "");
+    const task: unknown = response.status === 202 && isJson ? await response.json() : undefined;
+    if (!isObject(task)) return yield* hear(response, context);
+    const place = `/calls/${encodeURIComponent(String(task["id"]))}`;
+    started(place);
+    return yield* hear(await send(service, place, { signal }), context);
+  } catch (error) {
+    context.throwIfAborted();
+    return ToolResult.error("unavailable", `Cannot reach ${service.url}: ${messagesOf(error)}`);
+  }
+}
+
+/** Hears the events of a call, or the states of a task, until it ends or asks. */
+async function* hear(
+  response: Response,
+  context: ToolContext,
+): AsyncGenerator<unknown, Outcome> {
+  const isStream = response.headers.get("content-type")?.startsWith("text/event-stream") === true;
+  if (!response.ok || response.body === null || !isStream) return await refusal(response);
+  const events = response.body
+    .pipeThrough(new TextDecoderStream() as ReadableWritablePair<string, Uint8Array>)
+    .pipeThrough(new EventSourceParserStream());
+  for await (const { event: name, data } of events) {
+    if (name === "task") {
+      const { id, progress, questions, result } = JSON.parse(data) as TaskState;
+      if (progress !== undefined) hearProgress(progress, context);
+      if (result !== undefined) return outcomeOf(result, id);
+      if (questions !== undefined) return { questions, path: `/calls/${encodeURIComponent(id)}` };
+      continue;
+    }
+    const event = JSON.parse(data) as ToolEvent;
+    if (event.type === "output") yield event.value;
+    else if (event.type === "metadata") context.metadata(event.value);
+    else if (event.type === "progress") hearProgress(event.progress, context);
+    else if (event.type === "result") return outcomeOf(event.result, context.callId);
+  }
+  return ToolResult.error("unavailable", "The connection ended before the result");
+}
+
+function hearProgress({ done, total, message }: ToolProgress, context: ToolContext): void {
+  context.progress(done, total, message);
+}
+
+function outcomeOf(result: ToolResult, id: string): Outcome {
+  if (isSuspended(result)) {
+    const { questions, ticket } = result;
+    return { questions, ticket, path: `/calls/${encodeURIComponent(id)}` };
+  }
+  if (result.ok) return result;
+  const { code, message, ...more } = result.error;
+  return ToolResult.error(code, message, more);
+}
+
+/** The failure of a call that did not begin. */
+async function refusal(response: Response): Promise<ToolResult> {
+  const problem: unknown = await response.json().catch(() => undefined);
+  const { code, detail } = (problem ?? {}) as {
+    readonly code?: unknown;
+    readonly detail?: unknown;
+  };
+  return ToolResult.error(
+    isFailureCode(code) ? code : "unavailable",
+    typeof detail === "string" ? detail : `The service answered ${response.status}`,
+  );
 }

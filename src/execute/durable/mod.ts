@@ -15,6 +15,7 @@ export {
   type StoreOptions,
 } from "./call_store.ts";
 export { memoryCallStore, type MemoryCallStoreOptions } from "./memory_store.ts";
+export { runByClient, type RunByClientOptions } from "./run_by_client.ts";
 export { definitionDigest, ownerDigest } from "./digest.ts";
 export { storedKeys, type StoredKeysOptions } from "./stored_keys.ts";
 export {

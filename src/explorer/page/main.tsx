@@ -260,11 +260,13 @@ function Schema({ tool }: { readonly tool: ListedTool }): JSX.Element {
 
 function TokenForm({ onDone }: { readonly onDone: () => void }): JSX.Element {
   const [typed, setTyped] = useState("");
+  const canBeSent = [...typed].every((character) => character <= "\xff");
   return (
     <form
       method="dialog"
       onSubmit={(event) => {
         event.preventDefault();
+        if (!canBeSent) return;
         signIn(typed.trim());
         setTyped("");
         onDone();
@@ -283,8 +285,15 @@ function TokenForm({ onDone }: { readonly onDone: () => void }): JSX.Element {
         value={typed}
         autocomplete="off"
         spellcheck={false}
+        aria-invalid={!canBeSent}
+        aria-describedby={canBeSent ? undefined : "token-wrong"}
         onInput={(event) => setTyped(event.currentTarget.value)}
       />
+      {!canBeSent && (
+        <p class="wrong" id="token-wrong" role="alert">
+          No header can carry this token: it has characters above U+00FF.
+        </p>
+      )}
       <div class="row">
         <button class="button main" type="submit">
           Use it

@@ -15,6 +15,7 @@ import {
   textOf,
   type WireCall,
 } from "../call_format.ts";
+import type { Chooses, WireSettings } from "../request_settings.ts";
 import type { JsonRecord } from "../json_fields.ts";
 import { ADVISORY, every, into, type KeywordTable, table } from "../form_rules.ts";
 import { features, makeTarget, type Provider, type Target, type ToolView } from "../target.ts";
@@ -128,6 +129,28 @@ function providerOptions(hints: ProviderHints): AiSdkTool["providerOptions"] {
   return options.length === 0 ? undefined : Object.fromEntries(options);
 }
 
+// Settings
+
+/** The settings of `generateText` and `streamText`. */
+export interface AiSdkRequest {
+  toolChoice?: "auto" | "none" | "required" | { type: "tool"; toolName: string };
+  providerOptions?: { [provider: string]: { [option: string]: boolean } };
+}
+
+/** The SDK has no setting of its own for several calls at once, but some providers have. */
+function choose({ toolChoice, parallel }: WireSettings): AiSdkRequest {
+  return defined({
+    toolChoice: typeof toolChoice === "object"
+      ? { type: "tool" as const, toolName: toolChoice.name }
+      : toolChoice,
+    providerOptions: parallel === undefined ? undefined : {
+      openai: { parallelToolCalls: parallel },
+      mistral: { parallelToolCalls: parallel },
+      anthropic: { disableParallelToolUse: !parallel },
+    },
+  });
+}
+
 // Calls
 
 const SHAPE = new Shape("an AI SDK result");
@@ -207,9 +230,11 @@ export interface AiSdkToolMessage {
 // The provider
 
 /** A `ToolSet`: an object with the tools by name. */
-const AI_SDK: Target<"ai-sdk", AiSdkTool, AiSdkToolSet, AiSdkToolResult, AiSdkToolMessage> =
-  makeTarget({
+const AI_SDK:
+  & Target<"ai-sdk", AiSdkTool, AiSdkToolSet, AiSdkToolResult, AiSdkToolMessage>
+  & Chooses<typeof choose> = makeTarget({
     id: "ai-sdk",
+    choose,
     title: "Vercel AI SDK 7",
     source: "ai 7.0.173, @ai-sdk/provider-utils 5.0.81; 2026-11-20",
     features: features([

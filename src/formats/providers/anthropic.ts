@@ -19,6 +19,7 @@ import {
   textOf,
   type WireCall,
 } from "../call_format.ts";
+import type { Chooses, WireSettings } from "../request_settings.ts";
 import {
   beginTool,
   entriesOf,
@@ -222,6 +223,27 @@ function wire(view: ToolView, strict: boolean | undefined): AnthropicTool {
 function callerOf(name: string): AnthropicCaller {
   // Importers keep the names of this API; `programmatic` is OpenAI's.
   return (name === "programmatic" ? "code_execution_20260120" : name) as AnthropicCaller;
+}
+
+// Settings
+
+/** The settings of a Messages request. */
+export interface AnthropicRequest {
+  tool_choice?:
+    | { type: "auto" | "any"; disable_parallel_tool_use?: boolean }
+    | { type: "tool"; name: string; disable_parallel_tool_use?: boolean }
+    | { type: "none" };
+}
+
+function choose({ toolChoice, parallel }: WireSettings): AnthropicRequest {
+  // Several calls at once are the default, and a model that calls nothing has none.
+  const one = parallel === false ? { disable_parallel_tool_use: true } : {};
+  if (toolChoice === "none") return { tool_choice: { type: "none" } };
+  if (typeof toolChoice === "object") {
+    return { tool_choice: { type: "tool", name: toolChoice.name, ...one } };
+  }
+  if (toolChoice === undefined && parallel !== false) return {};
+  return { tool_choice: { type: toolChoice === "required" ? "any" : "auto", ...one } };
 }
 
 // Calls
@@ -457,9 +479,11 @@ export function cacheFor(ttl: unknown): ProviderHints["cacheControl"] {
 // The provider
 
 /** The `tools` of a Messages request. */
-const ANTHROPIC: ListTarget<"anthropic", AnthropicTool, AnthropicToolResult, AnthropicToolMessage> =
-  makeTarget({
+const ANTHROPIC:
+  & ListTarget<"anthropic", AnthropicTool, AnthropicToolResult, AnthropicToolMessage>
+  & Chooses<typeof choose> = makeTarget({
     id: "anthropic",
+    choose,
     title: "Anthropic Messages",
     source: "@anthropic-ai/sdk 1.11.0, define-tools page of 2026-09-26, API errors; 2026-11-20",
     names: NAMES,
@@ -501,27 +525,24 @@ const ANTHROPIC: ListTarget<"anthropic", AnthropicTool, AnthropicToolResult, Ant
   });
 
 /** The same with `strict: true`: the model is held to the schema. */
-const ANTHROPIC_STRICT: ListTarget<
-  "anthropic.strict",
-  AnthropicTool,
-  AnthropicToolResult,
-  AnthropicToolMessage
-> = makeTarget({
-  ...ANTHROPIC,
-  id: "anthropic.strict",
-  title: "Anthropic Messages, strict",
-  source: "structured-outputs page, @anthropic-ai/sdk 1.11.0; 2026-11-20",
-  input: ANTHROPIC_STRICT_KEYWORDS,
-  formats: ANTHROPIC_FORMATS,
-  limits: [
-    ...ANTHROPIC.limits,
-    { name: "maxStrictTools", value: 20 },
-    { name: "maxOptional", value: 24 },
-    { name: "maxUnions", value: 16 },
-  ],
-  fallback: "anthropic",
-  wire: (view) => wire(view, view.strict),
-});
+const ANTHROPIC_STRICT:
+  & ListTarget<"anthropic.strict", AnthropicTool, AnthropicToolResult, AnthropicToolMessage>
+  & Chooses<typeof choose> = makeTarget({
+    ...ANTHROPIC,
+    id: "anthropic.strict",
+    title: "Anthropic Messages, strict",
+    source: "structured-outputs page, @anthropic-ai/sdk 1.11.0; 2026-11-20",
+    input: ANTHROPIC_STRICT_KEYWORDS,
+    formats: ANTHROPIC_FORMATS,
+    limits: [
+      ...ANTHROPIC.limits,
+      { name: "maxStrictTools", value: 20 },
+      { name: "maxOptional", value: 24 },
+      { name: "maxUnions", value: 16 },
+    ],
+    fallback: "anthropic",
+    wire: (view) => wire(view, view.strict),
+  });
 
 export const anthropic: Provider<
   typeof ANTHROPIC | typeof ANTHROPIC_STRICT,

@@ -21,6 +21,12 @@ import {
   type WireCall,
 } from "../call_format.ts";
 import {
+  type Chooses,
+  loseParallel,
+  type LoseSetting,
+  type WireSettings,
+} from "../request_settings.ts";
+import {
   beginTool,
   entriesOf,
   type ImportedTool,
@@ -94,6 +100,26 @@ function assemble(
     const { ttl } = cacheControl;
     return [wire, { cachePoint: { type: "default", ...defined({ ttl }) } }];
   });
+}
+
+// Settings
+
+/** The settings of a request, in its `toolConfig`. */
+export interface BedrockRequest {
+  toolChoice?:
+    | { auto: Record<never, never> }
+    | { any: Record<never, never> }
+    | { tool: { name: string } };
+}
+
+function choose({ toolChoice, parallel }: WireSettings, lose: LoseSetting): BedrockRequest {
+  loseParallel(parallel, lose);
+  if (toolChoice === "none") {
+    lose("toolChoice", "a request cannot forbid calls; send it without toolConfig");
+  }
+  if (toolChoice === undefined || toolChoice === "none") return {};
+  if (typeof toolChoice === "object") return { toolChoice: { tool: { name: toolChoice.name } } };
+  return { toolChoice: toolChoice === "auto" ? { auto: {} } : { any: {} } };
 }
 
 // Calls
@@ -352,17 +378,20 @@ function readEntry(
 
 // The provider
 
-type BedrockTarget<Id extends string> = Target<
-  Id,
-  BedrockTool,
-  (BedrockTool | BedrockCachePoint)[],
-  BedrockToolResult,
-  BedrockToolMessage
->;
+type BedrockTarget<Id extends string> =
+  & Target<
+    Id,
+    BedrockTool,
+    (BedrockTool | BedrockCachePoint)[],
+    BedrockToolResult,
+    BedrockToolMessage
+  >
+  & Chooses<typeof choose>;
 
 /** `toolConfig.tools`. Without a tool, leave `toolConfig` out: an empty list is refused. */
 const BEDROCK: BedrockTarget<"bedrock"> = makeTarget({
   id: "bedrock",
+  choose,
   title: "AWS Bedrock Converse",
   source: "@aws-sdk/client-bedrock-runtime 3.1162.0, API_runtime_ToolSpecification; 2026-11-20",
   keys: ANTHROPIC_KEYS,

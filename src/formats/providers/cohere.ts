@@ -6,6 +6,12 @@
 
 import { isObject } from "../../tool/mod.ts";
 import { isCutOff, type StreamStep, textOf } from "../call_format.ts";
+import {
+  type Chooses,
+  loseParallel,
+  type LoseSetting,
+  type WireSettings,
+} from "../request_settings.ts";
 import { type JsonRecord, member, objectIn, textIn } from "../json_fields.ts";
 import {
   ADVISORY,
@@ -111,37 +117,54 @@ function steps(event: JsonRecord): readonly StreamStep[] {
   }
 }
 
+/** The settings of a chat request. */
+export interface CohereRequest {
+  tool_choice?: "REQUIRED" | "NONE";
+}
+
+function choose({ toolChoice, parallel }: WireSettings, lose: LoseSetting): CohereRequest {
+  loseParallel(parallel, lose);
+  if (typeof toolChoice === "object") {
+    lose("toolChoice", "a request cannot choose one tool, and any is required");
+  }
+  if (toolChoice === undefined || toolChoice === "auto") return {};
+  return { tool_choice: toolChoice === "none" ? "NONE" : "REQUIRED" };
+}
+
 /** The `tools` of a chat request. Strictness is `strict_tools`, for the request as a whole. */
-const COHERE: ListTarget<"cohere", CohereTool, CohereToolMessage> = makeTarget({
-  id: "cohere",
-  title: "Cohere chat v2",
-  source: "cohere-ai 8.1.0, structured outputs page (a copy); 2026-11-20",
-  names: NAMES,
-  input: KEYWORDS,
-  limits: [
-    { name: "maxFields", value: 200, uncertain: true },
-    { name: "minRequired", value: 1, uncertain: true },
-  ],
-  wire: functionTool,
-  calls: {
-    // A response, a message, a list of calls, or one call; as sent or as the SDK has it.
-    read: functionCallReader("a Cohere response"),
-    write(call, answer) {
-      const data = answer.ok
-        ? answer.blocks === undefined && answer.value
-        : { error: answer.text, code: answer.error.code };
-      const content: CohereToolContent = isObject(data)
-        ? { type: "document", document: { data: { ...data } } }
-        : { type: "text", text: answer.text };
-      return { role: "tool", tool_call_id: call.callId, content: [content] };
-    },
-    stream: () => ({ steps, rebuild: rebuildFunctionCall }),
-    notes: [
-      "An object is sent as a document, which citations can name; other values as text.",
-      "Messages are as the API takes them; the SDK wants toolCallId for tool_call_id.",
-      'A failure is a document with "error" and "code".',
+const COHERE:
+  & ListTarget<"cohere", CohereTool, CohereToolMessage>
+  & Chooses<typeof choose> = makeTarget({
+    choose,
+    id: "cohere",
+    title: "Cohere chat v2",
+    source: "cohere-ai 8.1.0, structured outputs page (a copy); 2026-11-20",
+    names: NAMES,
+    input: KEYWORDS,
+    limits: [
+      { name: "maxFields", value: 200, uncertain: true },
+      { name: "minRequired", value: 1, uncertain: true },
     ],
-  },
-});
+    wire: functionTool,
+    calls: {
+      // A response, a message, a list of calls, or one call; as sent or as the SDK has it.
+      read: functionCallReader("a Cohere response"),
+      write(call, answer) {
+        const data = answer.ok
+          ? answer.blocks === undefined && answer.value
+          : { error: answer.text, code: answer.error.code };
+        const content: CohereToolContent = isObject(data)
+          ? { type: "document", document: { data: { ...data } } }
+          : { type: "text", text: answer.text };
+        return { role: "tool", tool_call_id: call.callId, content: [content] };
+      },
+      stream: () => ({ steps, rebuild: rebuildFunctionCall }),
+      notes: [
+        "An object is sent as a document, which citations can name; other values as text.",
+        "Messages are as the API takes them; the SDK wants toolCallId for tool_call_id.",
+        'A failure is a document with "error" and "code".',
+      ],
+    },
+  });
 
 export const cohere: Provider<typeof COHERE> = { targets: [COHERE] };

@@ -24,6 +24,12 @@ import {
   type WireCall,
 } from "../call_format.ts";
 import {
+  type Chooses,
+  loseParallel,
+  type LoseSetting,
+  type WireSettings,
+} from "../request_settings.ts";
+import {
   beginTool,
   entriesOf,
   type ImportedTool,
@@ -242,6 +248,23 @@ function assemble<Declaration>(
 ): GeminiTools<Declaration>[] {
   // An entry without a function is refused.
   return tools.length === 0 ? [] : [{ functionDeclarations: tools.map((tool) => tool.wire) }];
+}
+
+// Settings
+
+/** The settings of a request; for Google's client in its `config`. */
+export interface GeminiRequest {
+  toolConfig?: {
+    functionCallingConfig: { mode: "AUTO" | "NONE" | "ANY"; allowedFunctionNames?: string[] };
+  };
+}
+
+function choose({ toolChoice, parallel }: WireSettings, lose: LoseSetting): GeminiRequest {
+  loseParallel(parallel, lose);
+  if (toolChoice === undefined) return {};
+  const mode = toolChoice === "auto" ? "AUTO" : toolChoice === "none" ? "NONE" : "ANY";
+  const named = typeof toolChoice === "object" ? { allowedFunctionNames: [toolChoice.name] } : {};
+  return { toolConfig: { functionCallingConfig: { mode, ...named } } };
 }
 
 // Calls
@@ -540,17 +563,20 @@ function readMap(value: unknown, read: (item: unknown, name: string) => unknown)
 // The provider
 
 /** The type of a Gemini target, by its declarations. */
-type GeminiTarget<Id extends string, Declaration> = Target<
-  Id,
-  Declaration,
-  GeminiTools<Declaration>[],
-  GeminiFunctionResponse,
-  GeminiToolContent
->;
+type GeminiTarget<Id extends string, Declaration> =
+  & Target<
+    Id,
+    Declaration,
+    GeminiTools<Declaration>[],
+    GeminiFunctionResponse,
+    GeminiToolContent
+  >
+  & Chooses<typeof choose>;
 
 /** The `tools` of a `generateContent` request to the Gemini API. */
 const GEMINI: GeminiTarget<"gemini", GeminiFunction> = makeTarget({
   id: "gemini",
+  choose,
   title: "Gemini API, parametersJsonSchema",
   source: "@google/genai 3.1.0, generativelanguage protos 4.1.0, API errors; 2026-11-20",
   names: NAMES,

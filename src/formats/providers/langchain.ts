@@ -20,6 +20,7 @@ import {
   textOf,
   type WireCall,
 } from "../call_format.ts";
+import type { Chooses, LoseSetting, WireSettings } from "../request_settings.ts";
 import type { JsonRecord } from "../json_fields.ts";
 import { ADVISORY, every } from "../form_rules.ts";
 import { features, makeTarget, type Provider } from "../target.ts";
@@ -33,6 +34,23 @@ export interface LangChainTool {
   description: string;
   schema: { type: "object"; [keyword: string]: unknown };
   extras?: { [key: string]: unknown };
+}
+
+// Settings
+
+/** The options of `bindTools`. */
+export interface LangChainRequest {
+  /** `any`: at least one. Another text is the name of a tool. */
+  tool_choice?: string;
+}
+
+function choose({ toolChoice, parallel }: WireSettings, lose: LoseSetting): LangChainRequest {
+  if (parallel === false) {
+    lose("parallel", "bindTools has no option for all providers; give the provider's own");
+  }
+  if (toolChoice === undefined) return {};
+  if (typeof toolChoice === "object") return { tool_choice: toolChoice.name };
+  return { tool_choice: toolChoice === "required" ? "any" : toolChoice };
 }
 
 // Calls
@@ -182,52 +200,55 @@ function streamToolCallChunks(): StreamFormat {
 // The provider
 
 /** A list of `StructuredToolParams`. */
-const LANGCHAIN: ListTarget<"langchain", LangChainTool, LangChainToolMessage> = makeTarget({
-  id: "langchain",
-  title: "LangChain JS",
-  source: "@langchain/core 1.2.13; 2026-11-20",
-  features: features(["examples", "deferLoading", "allowedCallers", "cacheControl"]),
-  input: every(ADVISORY),
-  draft07: true,
-  wire: (view) => {
-    const { deferLoading, allowedCallers, cacheControl } = view.hints;
-    const extras = defined({
-      defer_loading: deferLoading,
-      allowed_callers: allowedCallers,
-      cache_control: cacheControl,
-      input_examples: unlessEmpty(view.examples.map(({ input }) => input)),
-    });
-    return {
-      name: view.name,
-      description: view.description,
-      // `defineTool` requires an object root.
-      schema: view.parameters as LangChainTool["schema"],
-      ...(Object.keys(extras).length === 0 ? {} : { extras }),
-    };
-  },
-  calls: {
-    // An `AIMessage`, also as JSON, a list of calls, or one call.
-    read,
-    write: (call, answer) => ({
-      type: "tool",
-      tool_call_id: call.callId,
-      name: call.wireName,
-      content: (answer.ok ? answer.blocks?.parts as LangChainContentBlock[] : undefined) ??
-        answer.text,
-      status: answer.ok ? "success" : "error",
-      ...artifactOf(answer),
-    }),
-    media: MEDIA,
-    stream: streamToolCallChunks,
-    notes: [
-      "Files in results are content blocks; structuredContent and metadata are the artifact.",
-      "Calls in invalid_tool_calls are read too, so that each call is answered; they come last.",
-      "The last call of a message that the token limit cut off is refused, if the message says so.",
-      "In a stream that says no reason why the model stopped, the end of the stream counts as one.",
-      "A message is as chat models take it, and as the fields of new ToolMessage().",
-    ],
-  },
-});
+const LANGCHAIN:
+  & ListTarget<"langchain", LangChainTool, LangChainToolMessage>
+  & Chooses<typeof choose> = makeTarget({
+    choose,
+    id: "langchain",
+    title: "LangChain JS",
+    source: "@langchain/core 1.2.13; 2026-11-20",
+    features: features(["examples", "deferLoading", "allowedCallers", "cacheControl"]),
+    input: every(ADVISORY),
+    draft07: true,
+    wire: (view) => {
+      const { deferLoading, allowedCallers, cacheControl } = view.hints;
+      const extras = defined({
+        defer_loading: deferLoading,
+        allowed_callers: allowedCallers,
+        cache_control: cacheControl,
+        input_examples: unlessEmpty(view.examples.map(({ input }) => input)),
+      });
+      return {
+        name: view.name,
+        description: view.description,
+        // `defineTool` requires an object root.
+        schema: view.parameters as LangChainTool["schema"],
+        ...(Object.keys(extras).length === 0 ? {} : { extras }),
+      };
+    },
+    calls: {
+      // An `AIMessage`, also as JSON, a list of calls, or one call.
+      read,
+      write: (call, answer) => ({
+        type: "tool",
+        tool_call_id: call.callId,
+        name: call.wireName,
+        content: (answer.ok ? answer.blocks?.parts as LangChainContentBlock[] : undefined) ??
+          answer.text,
+        status: answer.ok ? "success" : "error",
+        ...artifactOf(answer),
+      }),
+      media: MEDIA,
+      stream: streamToolCallChunks,
+      notes: [
+        "Files in results are content blocks; structuredContent and metadata are the artifact.",
+        "Calls in invalid_tool_calls are read too, so that each call is answered; they come last.",
+        "The last call of a message that the token limit cut off is refused, if the message says so.",
+        "In a stream that says no reason why the model stopped, the end of the stream counts as one.",
+        "A message is as chat models take it, and as the fields of new ToolMessage().",
+      ],
+    },
+  });
 
 export const langchain: Provider<typeof LANGCHAIN> = {
   targets: [LANGCHAIN],

@@ -8,7 +8,8 @@ import { plainText } from "../call_format.ts";
 import { ADVISORY, into, READ_BY_THE_MODEL, table, unsure } from "../form_rules.ts";
 import { makeTarget, type Provider } from "../target.ts";
 import { functionCallReader, functionTool, streamFunctionCalls } from "./openai_chat.ts";
-import type { ListTarget } from "./shared.ts";
+import type { Chooses, WireSettings } from "../request_settings.ts";
+import { defined, type ListTarget } from "./shared.ts";
 
 /** A function in the `tools` of a chat request. */
 export interface MistralTool {
@@ -28,36 +29,56 @@ export interface MistralToolMessage {
   content: string;
 }
 
+/** The settings of a chat request. */
+export interface MistralRequest {
+  tool_choice?: "auto" | "none" | "any" | { type: "function"; function: { name: string } };
+  parallel_tool_calls?: boolean;
+}
+
+function choose({ toolChoice, parallel }: WireSettings): MistralRequest {
+  return defined({
+    tool_choice: typeof toolChoice === "object"
+      ? { type: "function" as const, function: { name: toolChoice.name } }
+      : toolChoice === "required"
+      ? "any" as const
+      : toolChoice,
+    parallel_tool_calls: parallel,
+  });
+}
+
 /**
  * The `tools` of a chat request. The subset of its strict mode is not documented: it is not used.
  */
-const MISTRAL: ListTarget<"mistral", MistralTool, MistralToolMessage> = makeTarget({
-  id: "mistral",
-  title: "Mistral chat",
-  source: "@mistralai/mistralai 2.7.0, API errors; 2026-11-20",
-  // The schema is text for the model.
-  input: table(
-    READ_BY_THE_MODEL,
-    [unsure(ADVISORY), ["root composition"]],
-    [into("{} or { not: {} }"), ["boolean schema"]],
-  ),
-  wire: functionTool,
-  calls: {
-    // A completion, a choice, a message, a list of calls, or one call; as sent or as the SDK has it.
-    read: functionCallReader("a Mistral response"),
-    write: (call, answer) => ({
-      role: "tool",
-      tool_call_id: call.callId,
-      name: call.wireName,
-      content: plainText(answer),
-    }),
-    stream: streamFunctionCalls,
-    notes: [
-      "Arguments are read as text and as an object: Mistral sends both.",
-      "Messages are as the API takes them; the SDK wants toolCallId for tool_call_id.",
-      "A failure is text, beginning with its code: a tool message has no mark for it.",
-    ],
-  },
-});
+const MISTRAL:
+  & ListTarget<"mistral", MistralTool, MistralToolMessage>
+  & Chooses<typeof choose> = makeTarget({
+    choose,
+    id: "mistral",
+    title: "Mistral chat",
+    source: "@mistralai/mistralai 2.7.0, API errors; 2026-11-20",
+    // The schema is text for the model.
+    input: table(
+      READ_BY_THE_MODEL,
+      [unsure(ADVISORY), ["root composition"]],
+      [into("{} or { not: {} }"), ["boolean schema"]],
+    ),
+    wire: functionTool,
+    calls: {
+      // A completion, a choice, a message, a list of calls, or one call; as sent or as the SDK has it.
+      read: functionCallReader("a Mistral response"),
+      write: (call, answer) => ({
+        role: "tool",
+        tool_call_id: call.callId,
+        name: call.wireName,
+        content: plainText(answer),
+      }),
+      stream: streamFunctionCalls,
+      notes: [
+        "Arguments are read as text and as an object: Mistral sends both.",
+        "Messages are as the API takes them; the SDK wants toolCallId for tool_call_id.",
+        "A failure is text, beginning with its code: a tool message has no mark for it.",
+      ],
+    },
+  });
 
 export const mistral: Provider<typeof MISTRAL> = { targets: [MISTRAL] };

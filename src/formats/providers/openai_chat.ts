@@ -20,6 +20,7 @@ import {
   textOf,
   type WireCall,
 } from "../call_format.ts";
+import type { Chooses, WireSettings } from "../request_settings.ts";
 import type { JsonRecord } from "../json_fields.ts";
 import { features, makeTarget, type Provider, type ToolView } from "../target.ts";
 import {
@@ -148,6 +149,23 @@ function functionOf(called: JsonRecord, id: string | undefined, raw: unknown): W
   return { id, ...calledName(called["name"]), input: called["arguments"], raw };
 }
 
+// Settings
+
+/** The settings of a chat request. */
+export interface OpenAiChatRequest {
+  tool_choice?: "auto" | "none" | "required" | { type: "function"; function: { name: string } };
+  parallel_tool_calls?: boolean;
+}
+
+function choose({ toolChoice, parallel }: WireSettings): OpenAiChatRequest {
+  return defined({
+    tool_choice: typeof toolChoice === "object"
+      ? { type: "function" as const, function: { name: toolChoice.name } }
+      : toolChoice,
+    parallel_tool_calls: parallel,
+  });
+}
+
 // Results
 
 /** The message that answers one call; `role: "function"` answers the legacy `function_call`. */
@@ -240,53 +258,54 @@ export function rebuildFunctionCall({ id, name, text, start }: StreamedParts): u
 // The provider
 
 /** The `tools` of a chat request. */
-const OPENAI_CHAT: ListTarget<"openai.chat", OpenAiChatTool, OpenAiChatToolMessage> = makeTarget({
-  id: "openai.chat",
-  title: "OpenAI Chat Completions",
-  source: "openai 7.55.0, openai-openapi 2.3.0, API errors; 2026-11-20",
-  features: features(["strict"]),
-  extra: { source: "openai", surface: "chat" },
-  input: OPENAI_KEYWORDS,
-  limits: [
-    { name: "maxTools", value: 128 },
-    { name: "maxDescription", value: 1_024, uncertain: true },
-  ],
-  strictMode: "openai.chat.strict",
-  wire: (view) => wire(view, view.strict || undefined),
-  calls: {
-    // A completion, a choice, a message, a list of calls, or one call.
-    read: functionCallReader("an OpenAI Chat response"),
-    write(call, answer) {
-      const content = plainText(answer);
-      return isLegacy(call.raw)
-        ? { role: "function", name: call.wireName, content }
-        : { role: "tool", tool_call_id: call.callId, content };
-    },
-    stream: streamFunctionCalls,
-    notes: [
-      "Of several choices, the first is read: the others are other continuations.",
-      "A failure is text, beginning with its code: a tool message has no mark for it.",
-      "Calls of custom tools are refused: an export has functions only.",
+const OPENAI_CHAT:
+  & ListTarget<"openai.chat", OpenAiChatTool, OpenAiChatToolMessage>
+  & Chooses<typeof choose> = makeTarget({
+    choose,
+    id: "openai.chat",
+    title: "OpenAI Chat Completions",
+    source: "openai 7.55.0, openai-openapi 2.3.0, API errors; 2026-11-20",
+    features: features(["strict"]),
+    extra: { source: "openai", surface: "chat" },
+    input: OPENAI_KEYWORDS,
+    limits: [
+      { name: "maxTools", value: 128 },
+      { name: "maxDescription", value: 1_024, uncertain: true },
     ],
-  },
-});
+    strictMode: "openai.chat.strict",
+    wire: (view) => wire(view, view.strict || undefined),
+    calls: {
+      // A completion, a choice, a message, a list of calls, or one call.
+      read: functionCallReader("an OpenAI Chat response"),
+      write(call, answer) {
+        const content = plainText(answer);
+        return isLegacy(call.raw)
+          ? { role: "function", name: call.wireName, content }
+          : { role: "tool", tool_call_id: call.callId, content };
+      },
+      stream: streamFunctionCalls,
+      notes: [
+        "Of several choices, the first is read: the others are other continuations.",
+        "A failure is text, beginning with its code: a tool message has no mark for it.",
+        "Calls of custom tools are refused: an export has functions only.",
+      ],
+    },
+  });
 
 /** The same with `strict: true`: the model is held to the schema. */
-const OPENAI_CHAT_STRICT: ListTarget<
-  "openai.chat.strict",
-  OpenAiChatTool,
-  OpenAiChatToolMessage
-> = makeTarget({
-  ...OPENAI_CHAT,
-  id: "openai.chat.strict",
-  title: "OpenAI Chat Completions, strict",
-  source: "structured-outputs guide, openai 7.55.0 lib/transform, API errors; 2026-11-20",
-  input: OPENAI_STRICT_KEYWORDS,
-  formats: OPENAI_FORMATS,
-  limits: [...OPENAI_CHAT.limits, ...OPENAI_STRICT_LIMITS],
-  fallback: "openai.chat",
-  wire: (view) => wire(view, view.strict),
-});
+const OPENAI_CHAT_STRICT:
+  & ListTarget<"openai.chat.strict", OpenAiChatTool, OpenAiChatToolMessage>
+  & Chooses<typeof choose> = makeTarget({
+    ...OPENAI_CHAT,
+    id: "openai.chat.strict",
+    title: "OpenAI Chat Completions, strict",
+    source: "structured-outputs guide, openai 7.55.0 lib/transform, API errors; 2026-11-20",
+    input: OPENAI_STRICT_KEYWORDS,
+    formats: OPENAI_FORMATS,
+    limits: [...OPENAI_CHAT.limits, ...OPENAI_STRICT_LIMITS],
+    fallback: "openai.chat",
+    wire: (view) => wire(view, view.strict),
+  });
 
 export const openaiChat: Provider<
   typeof OPENAI_CHAT | typeof OPENAI_CHAT_STRICT,

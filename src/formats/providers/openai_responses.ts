@@ -21,6 +21,7 @@ import {
   textOf,
   type WireCall,
 } from "../call_format.ts";
+import type { Chooses, LoseSetting, WireSettings } from "../request_settings.ts";
 import type { JsonRecord } from "../json_fields.ts";
 import { READ_BY_THE_MODEL } from "../form_rules.ts";
 import {
@@ -194,6 +195,37 @@ function assemble(
     namespace.tools.push(wire);
   }
   return list;
+}
+
+// Settings
+
+/** The settings of a Responses request, and of a session. */
+export interface OpenAiResponsesRequest {
+  tool_choice?: "auto" | "none" | "required" | { type: "function"; name: string };
+  parallel_tool_calls?: boolean;
+}
+
+function choose(
+  { toolChoice, parallel }: WireSettings,
+  lose: LoseSetting,
+): OpenAiResponsesRequest {
+  const isNamed = typeof toolChoice === "object";
+  const isInNamespace = isNamed && toolChoice.namespace !== undefined;
+  if (isInNamespace) {
+    lose(
+      "toolChoice",
+      "a request cannot choose a tool in a namespace, and any is required; " +
+        "export with namespaces: false",
+    );
+  }
+  return defined({
+    tool_choice: isInNamespace
+      ? "required" as const
+      : isNamed
+      ? { type: "function" as const, name: toolChoice.name }
+      : toolChoice,
+    parallel_tool_calls: parallel,
+  });
 }
 
 // Calls
@@ -419,17 +451,20 @@ const stream = (): StreamFormat => ({ steps, rebuild });
 
 // The provider
 
-type ResponsesTarget<Id extends string> = Target<
-  Id,
-  ResponsesWire,
-  OpenAiResponsesTool[],
-  OpenAiResponsesOutput,
-  OpenAiResponsesOutput
->;
+type ResponsesTarget<Id extends string> =
+  & Target<
+    Id,
+    ResponsesWire,
+    OpenAiResponsesTool[],
+    OpenAiResponsesOutput,
+    OpenAiResponsesOutput
+  >
+  & Chooses<typeof choose>;
 
 /** The `tools` of a Responses request. */
 const OPENAI_RESPONSES: ResponsesTarget<"openai.responses"> = makeTarget({
   id: "openai.responses",
+  choose,
   title: "OpenAI Responses",
   source: "openai 7.55.0, openai-openapi 2.3.0, tool-search guide; 2026-11-20",
   namespaces: { names: OPENAI_NAME_RULE, tools: { ...OPENAI_NAME_RULE, max: 128 } },
@@ -498,33 +533,32 @@ const OPENAI_RESPONSES_STRICT: ResponsesTarget<"openai.responses.strict"> = make
 });
 
 /** The `tools` of a `session.update`. There is no strict mode. */
-const OPENAI_REALTIME: ListTarget<
-  "openai.realtime",
-  OpenAiRealtimeTool,
-  OpenAiRealtimeEvent
-> = makeTarget({
-  id: "openai.realtime",
-  title: "OpenAI Realtime",
-  source: "openai 7.55.0; 2026-11-20",
-  extra: { source: "openai", surface: "realtime" },
-  input: OPENAI_KEYWORDS,
-  limits: [{ name: "maxTools", value: 128, uncertain: true }],
-  wire: functionItem,
-  calls: {
-    // The event `response.done` or `response.output_item.done`, a response, a list of items, or one
-    // item.
-    read: itemReader("an OpenAI Realtime response"),
-    write: (call, answer) => ({
-      type: "conversation.item.create",
-      item: { type: "function_call_output", call_id: call.callId, output: plainText(answer) },
-    }),
-    stream,
-    notes: [
-      "The messages are events; send response.create after the last one.",
-      "A failure is text, beginning with its code: an output item has no mark for it.",
-    ],
-  },
-});
+const OPENAI_REALTIME:
+  & ListTarget<"openai.realtime", OpenAiRealtimeTool, OpenAiRealtimeEvent>
+  & Chooses<typeof choose> = makeTarget({
+    id: "openai.realtime",
+    choose,
+    title: "OpenAI Realtime",
+    source: "openai 7.55.0; 2026-11-20",
+    extra: { source: "openai", surface: "realtime" },
+    input: OPENAI_KEYWORDS,
+    limits: [{ name: "maxTools", value: 128, uncertain: true }],
+    wire: functionItem,
+    calls: {
+      // The event `response.done` or `response.output_item.done`, a response, a list of items, or one
+      // item.
+      read: itemReader("an OpenAI Realtime response"),
+      write: (call, answer) => ({
+        type: "conversation.item.create",
+        item: { type: "function_call_output", call_id: call.callId, output: plainText(answer) },
+      }),
+      stream,
+      notes: [
+        "The messages are events; send response.create after the last one.",
+        "A failure is text, beginning with its code: an output item has no mark for it.",
+      ],
+    },
+  });
 
 export const openaiResponses: Provider<
   typeof OPENAI_RESPONSES | typeof OPENAI_RESPONSES_STRICT | typeof OPENAI_REALTIME

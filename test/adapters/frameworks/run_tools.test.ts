@@ -12,7 +12,7 @@ import { typeboxEngine } from "../../../src/adapters/typebox/mod.ts";
 import { ToolDispatcher } from "../../../src/execute/mod.ts";
 import type { ClientTarget } from "../../../src/adapters/frameworks/mod.ts";
 import { buildToolset } from "../../../src/select/mod.ts";
-import { type Answers, defineTool, isSuspended } from "../../../src/tool/mod.ts";
+import { type Answers, defineTool, isSuspended, ToolResult } from "../../../src/tool/mod.ts";
 
 interface Body {
   readonly model: string;
@@ -105,6 +105,38 @@ describe("runTools()", () => {
     ]);
   });
 
+  it("sends the settings, and has the model call a tool in the first request only", async () => {
+    const client = clientOf(uses("ping"), done);
+    await runTools(client, request, {
+      ...options,
+      dispatcher: dispatcherOf(),
+      options: { toolChoice: { tool: "ping" }, parallel: false },
+    });
+    assertEquals<unknown>(client.bodies.map((body) => Object(body).tool_choice), [
+      { type: "tool", name: "ping", disable_parallel_tool_use: true },
+      { type: "auto", disable_parallel_tool_use: true },
+    ]);
+  });
+
+  it("tells of files in results that the target does not take", async () => {
+    const block = { type: "audio", data: "UklGRiQ=", mimeType: "audio/wav" } as const;
+    const speaks = buildToolset([
+      defineTool({
+        name: "speak",
+        description: "Speaks.",
+        execute: () => ToolResult.blocks([block]),
+      }),
+    ]);
+    const run = await runTools(clientOf(uses("speak"), done), request, {
+      target: "anthropic",
+      tools: speaks,
+      dispatcher: new ToolDispatcher(speaks, { engine: typeboxEngine() }),
+    });
+    assertEquals(run.losses?.map(({ path, mimeType }) => [path, mimeType]), [
+      ["/content/0", "audio/wav"],
+    ]);
+  });
+
   it("lists the tools anew before each request", async () => {
     let up = true;
     const changing = buildToolset([
@@ -190,6 +222,16 @@ describe("runTools()", () => {
     }
   });
 
+  it("refuses a chat response without a choice", async () => {
+    const create = (_body: Body) => Promise.resolve({ choices: [] });
+    const given = { target: "openai.chat", tools, dispatcher: dispatcherOf() } as const;
+    await assertRejects(
+      () => runTools({ chat: { completions: { create } } }, request, given),
+      TypeError,
+      'Cannot read the response: "/choices" must have a choice',
+    );
+  });
+
   it("throws for a tool that cannot be sent", async () => {
     const many = Array.from(
       { length: 129 },
@@ -262,7 +304,8 @@ describe("streamTools()", () => {
       "anthropic",
       "anthropic.strict",
     ];
-    const create = (body: Body) => Promise.resolve({ choices: [], output: [], content: [], body });
+    const choices = [{ message: { role: "assistant", content: "Hello." } }];
+    const create = (body: Body) => Promise.resolve({ choices, output: [], content: [], body });
     const client = {
       chat: { completions: { create } },
       responses: { create },

@@ -1,8 +1,8 @@
 import { describe, it } from "bun:test";
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { createToolHandler, type ToolHandlerOptions } from "@plue/tools/hono";
-import { type ToolDefinition, ToolRegistry } from "@plue/tools";
-import { callTasks, memoryCallStore, sealedTickets } from "@plue/tools/calls";
+import { type Question, type ToolDefinition, ToolRegistry } from "@plue/tools";
+import { callTasks, memoryCallStore, runByClient, sealedTickets } from "@plue/tools/calls";
 import { BASE } from "./support.ts";
 
 const KEY = new Uint8Array(32).fill(1);
@@ -66,6 +66,25 @@ const CALL = { arguments: { path: "a.txt" }, callId: "c 1" };
 const EVENTS = { accept: "text/event-stream" };
 
 describe("a call that waits, over HTTP", () => {
+  it("is one of a tool that the caller runs, whose answer is the result", async () => {
+    const ask = service({}, [{
+      name: "locate",
+      description: "Says where the device is.",
+      parameters: { type: "object", properties: { exact: { type: "boolean" } } },
+      execute: runByClient({ returns: { type: "number" } }),
+    }]);
+    const path = "/tools/locate/execute";
+    const { status, body } = await ask("POST", path, { arguments: { exact: true }, callId: "l1" });
+    assertEquals(status, 202);
+    assertEquals(
+      body.questions.map((one: Question) => [one.key, one.kind, one.arguments, one.schema]),
+      [["client", "client", { exact: true }, { type: "number" }]],
+    );
+    const answers = { client: { action: "accept", content: 41.9 } };
+    const done = await ask("POST", "/calls/l1", { ticket: body.ticket, answers });
+    assertEquals([done.status, done.body.content], [200, 41.9]);
+  });
+
   it("is answered 202 with its questions, its ticket and its place", async () => {
     const { status, headers, body } = await service()("POST", RUN, CALL);
     assertEquals([status, headers.get("location")], [202, "/calls/c%201"]);

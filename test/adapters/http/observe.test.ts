@@ -2,12 +2,11 @@ import { describe, it } from "bun:test";
 import { assert, assertEquals, assertMatch, assertNotEquals } from "@std/assert";
 import {
   type AccessEntry,
-  type CallTelemetry,
   createToolHandler,
   serveFormats,
   type ToolHandlerOptions,
 } from "@plue/tools/hono";
-import { ToolRegistry } from "@plue/tools";
+import { type CallTelemetry, ToolRegistry } from "@plue/tools";
 import * as formats from "@plue/tools/formats";
 import { BASE, execution, sampleRegistry } from "../hono/support.ts";
 import { allEvents } from "../hono/sse.ts";
@@ -256,7 +255,7 @@ describe("telemetry", () => {
     let inside = 0;
     const telemetry: CallTelemetry = {
       begin({ tool, callId, sessionId, headers }) {
-        log.push(`begin ${tool.id} ${callId} ${sessionId} ${headers.get("x-mark")}`);
+        log.push(`begin ${tool.id} ${callId} ${sessionId} ${headers?.get("x-mark")}`);
         return {
           place: { traceId: TRACE, spanId: SPAN, sampled: true },
           run(work) {
@@ -278,7 +277,7 @@ describe("telemetry", () => {
   for (const accept of ["application/json", "text/event-stream"]) {
     it(`is told of a call that is answered as ${accept}`, async () => {
       const { log, telemetry } = recorded();
-      const { app } = observed({ observe: { telemetry } });
+      const { app } = observed({ dispatch: { telemetry } });
       const response = await app.request(
         `${BASE}/tools/echo/execute`,
         execution({ arguments: { text: "x" }, callId: "c" }, { ...MARKED, accept }),
@@ -291,14 +290,14 @@ describe("telemetry", () => {
 
   it("is told of no tool that the caller does not see", async () => {
     const { log, telemetry } = recorded();
-    const { app } = observed({ observe: { telemetry } });
+    const { app } = observed({ dispatch: { telemetry } });
     await app.request(`${BASE}/tools/task:approve/execute`, execution({}));
     assertEquals(log, []);
   });
 
   it("is told once of a call whose reader left", async () => {
     const { log, telemetry } = recorded();
-    const { app } = observed({ observe: { telemetry } });
+    const { app } = observed({ dispatch: { telemetry } });
     const response = await app.request(
       `${BASE}/tools/echo/execute`,
       execution({ arguments: { text: "x" }, callId: "c" }, { ...MARKED, ...STREAM }),
@@ -333,7 +332,7 @@ describe("telemetry", () => {
       const app = createToolHandler(sampleRegistry(), {
         openExecution: true,
         onError: (error) => void errors.push(error),
-        observe: { telemetry },
+        dispatch: { telemetry },
       });
       const response = await app.request(
         `${BASE}/tools/echo/execute`,
@@ -360,7 +359,11 @@ describe("telemetry", () => {
       });
       const place = { traceId: "no\nplace", spanId: "", sampled: true };
       const telemetry = { begin: () => ({ place, run, end() {} }) } as unknown as CallTelemetry;
-      const app = createToolHandler(registry, { openExecution: true, observe: { telemetry } });
+      const app = createToolHandler(registry, {
+        openExecution: true,
+        dispatch: { telemetry },
+        observe: {},
+      });
       const response = await app.request(`${BASE}/tools/count/execute`, execution({}));
       assertEquals([response.status, (await response.json()).content], [200, 1]);
     }

@@ -87,7 +87,11 @@ const WRONG: readonly (readonly [what: string, make: () => unknown, words: strin
     'did you mean "credentials"',
   ],
   ["observe", () => serve({ observe: { serverTimings: true } }), 'did you mean "serverTiming"'],
-  ["observe: telemetry that is none", () => serve({ observe: { telemetry: {} } }), "openTelemetry"],
+  [
+    "dispatch: telemetry that is none",
+    () => serve({ dispatch: { telemetry: {} } }),
+    "telemetry must have a begin function",
+  ],
   [
     "protectedResource",
     () => serve({ protectedResource: { ...RESOURCE, scope: ["a"] } }),

@@ -85,10 +85,9 @@ describe("ToolRequest", () => {
     const entries: AccessEntry[] = [];
     const options = { observe: { access: (entry: AccessEntry) => void entries.push(entry) } };
     await ask(async (request) => {
-      const tool = request.toolset.get("open");
-      const call = request.beginCall({ toolId: "open", callId: "c1", tool });
-      call.end(await call.run(() => request.dispatcher.dispatch({ name: "open", arguments: {} })));
-      request.beginCall({ toolId: "none", callId: "c2" });
+      const call = request.beginCall("open", "c1");
+      call.end(await request.dispatcher.dispatch({ name: "open", arguments: {} }));
+      request.beginCall("none", "c2");
       return json("done");
     }, { options });
     const [entry] = entries;

@@ -1,6 +1,6 @@
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { type Answer, defineTool, type Tool, ToolDispatcher, ToolRegistry } from "@plue/tools";
-import { sealedTickets } from "@plue/tools/calls";
+import { runByClient, sealedTickets } from "@plue/tools/calls";
 import {
   createMcpEndpoint,
   type McpEndpoint,
@@ -140,6 +140,31 @@ describe("questions to clients of 2026-07-28", () => {
         ?.text,
       "42",
     );
+  });
+
+  it("have the arguments and the form of the result of a tool that the client runs", async () => {
+    const returns = {
+      type: "object",
+      properties: { latitude: { type: "number" } },
+      required: ["latitude"],
+    } as const;
+    const mcp = endpoint([
+      asking(runByClient({ returns, message: "Locate" }), {
+        parameters: { type: "object", properties: { exact: { type: "boolean" } } },
+        returns,
+      }),
+    ]);
+    const { result: asked } = await call(mcp, { arguments: { exact: true } });
+    assertEquals(asked?.inputRequests?.["client"]?.params, {
+      message: 'Locate\n\n{\n  "exact": true\n}',
+      requestedSchema: returns,
+    });
+    const { result } = await call(mcp, {
+      arguments: { exact: true },
+      requestState: asked?.requestState,
+      inputResponses: { client: accept({ latitude: 41.9 }) },
+    });
+    assertEquals(result?.content?.[0]?.text, '{"latitude":41.9}');
   });
 
   it("are the same through the SDK's server", async () => {

@@ -1,5 +1,5 @@
-import { defineTool, type Tool, ToolRegistry, ToolResult } from "@plue/tools";
-import { type AccessEntry, type CallTelemetry, createToolHandler } from "@plue/tools/hono";
+import { type CallTelemetry, defineTool, type Tool, ToolRegistry, ToolResult } from "@plue/tools";
+import { type AccessEntry, createToolHandler } from "@plue/tools/hono";
 import { exportTools } from "@plue/tools/formats";
 import { createMcpEndpoint } from "@plue/tools/mcp";
 import { describe, it } from "bun:test";
@@ -577,13 +577,13 @@ describe("createMcpEndpoint()", () => {
       const mcp = createMcpEndpoint(new ToolRegistry({ tools: [sum] }), {
         openExecution: true,
         onError: (error) => void errors.push(error),
-        observe: { telemetry },
+        dispatch: { telemetry },
       });
       return (await messageIn(await mcp.fetch(modernRequest("tools/call", call)))).result;
     };
     const fine = await answerOf({
       begin({ tool, headers }) {
-        seen.push(tool.id, headers.get("traceparent"));
+        seen.push(tool.id, headers?.get("traceparent"));
         return {
           place: undefined,
           run: (work) => work(),

@@ -1,7 +1,7 @@
 /** `importMcpServer` on real servers: those of npm, one that crashes, and plue's own endpoint. */
 
 import { ToolDispatcher, ToolRegistry } from "@plue/tools";
-import { importMcpServer, isMcpContent } from "@plue/tools/mcp";
+import { importMcpServer } from "@plue/tools/mcp";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, it } from "bun:test";
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
@@ -124,7 +124,7 @@ describe("importMcpServer() with servers from npm", () => {
     });
     assertEquals(echo.ok && echo.content, "Echo: hi");
     const image = await dispatcher.dispatch({ name: "all:get-tiny-image" });
-    assert(image.ok && isMcpContent(image.content));
+    assert(image.ok && image.blocks);
     const seen: number[] = [];
     const long = await dispatcher.dispatch({
       name: "all:trigger-long-running-operation",

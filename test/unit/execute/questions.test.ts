@@ -439,7 +439,7 @@ describe("context.ask()", () => {
       [
         "k",
         { message: "?", kind: "guess" },
-        '"/kind" must be input or approval or authorization, not "guess"',
+        '"/kind" must be input or approval or authorization or client, not "guess"',
       ],
       ["k", { message: "?", schema: { type: "strin" } }, '"/type"'],
       [

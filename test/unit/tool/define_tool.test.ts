@@ -60,6 +60,7 @@ describe("defineTool()", () => {
         idempotent: false,
         execution: "either",
         config: undefined,
+        context: undefined,
         meta: undefined,
         init: undefined,
         dispose: undefined,
@@ -92,6 +93,7 @@ describe("defineTool()", () => {
       timeoutMs: 100,
       idempotent: true,
       config: { type: "object" },
+      context: { type: "object", required: ["tenant"] },
       meta: { anthropic: { cache: true } },
     };
     const tool = makeTool(said as unknown as ToolDefinition);

@@ -5,8 +5,8 @@
  * @module
  */
 
+import type { CallSpan, CallTelemetry, ObservedCall, TraceHeaders } from "../../execute/mod.ts";
 import type { ToolResult } from "../../tool/mod.ts";
-import type { CallSpan, CallTelemetry, ObservedCall } from "./observe.ts";
 
 type Attributes = { [name: string]: string };
 
@@ -34,10 +34,10 @@ export interface OpenTelemetryApi<
   readonly propagation: {
     extract(
       context: Context,
-      carrier: Headers,
+      carrier: TraceHeaders,
       getter: {
-        get(carrier: Headers, key: string): string | undefined;
-        keys(carrier: Headers): string[];
+        get(carrier: TraceHeaders, key: string): string | undefined;
+        keys(carrier: TraceHeaders): string[];
       },
     ): Context;
   };
@@ -78,22 +78,31 @@ const BUCKETS = [
 ];
 
 const GETTER = {
-  get: (headers: Headers, key: string): string | undefined => headers.get(key) ?? undefined,
-  keys: (headers: Headers): string[] => [...headers.keys()],
+  get: (headers: TraceHeaders, key: string): string | undefined => headers.get(key) ?? undefined,
+  keys: (headers: TraceHeaders): string[] => [...headers.keys()],
 };
 
 /**
- * Observes calls with OpenTelemetry: a span `execute_tool <tool>` each, in the trace that is active
- * or that the request names, and the histogram `gen_ai.execute_tool.duration`.
+ * Observes the calls of a dispatcher with OpenTelemetry: a span `execute_tool <tool>` each, in the
+ * trace that is active or that the call's `trace` names (over HTTP and MCP, the request's), and the
+ * histogram `gen_ai.execute_tool.duration`. The names are those of OpenTelemetry's conventions for
+ * generative AI, which are in development.
  *
  * Neither arguments nor results are recorded.
  *
  * @example Usage
- * ```ts ignore
+ * ```ts
+ * import assert from "node:assert/strict";
  * import * as api from "@opentelemetry/api";
- * import { createToolHandler, openTelemetry } from "@plue/tools/hono";
+ * import { ToolDispatcher, ToolRegistry } from "@plue/tools";
+ * import { openTelemetry } from "@plue/tools/telemetry";
  *
- * createToolHandler(registry, { observe: { telemetry: openTelemetry(api) } });
+ * const registry = new ToolRegistry({
+ *   tools: [{ name: "ping", description: "Answers.", execute: () => "pong" }],
+ * });
+ * const dispatcher = new ToolDispatcher(registry, { telemetry: openTelemetry(api) });
+ * assert((await dispatcher.dispatch({ name: "ping" })).ok);
+ * // Over HTTP: createToolHandler(registry, { dispatcher })
  * ```
  *
  * @param api The module `@opentelemetry/api`, with an SDK registered.
@@ -115,7 +124,7 @@ export function openTelemetry<Context, Span extends OpenTelemetrySpan>(
       const startTime = Date.now();
       const active = api.context.active();
       // With an active span, the request is traced already, and its headers were read.
-      const parent = api.trace.getSpan(active) === undefined
+      const parent = headers !== undefined && api.trace.getSpan(active) === undefined
         ? api.propagation.extract(active, headers, GETTER)
         : active;
       const span = tracer.startSpan(`execute_tool ${tool.id}`, {

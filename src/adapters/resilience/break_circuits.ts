@@ -1,0 +1,154 @@
+/**
+ * A circuit breaker per tool, which is Cockatiel's.
+ *
+ * @module
+ */
+
+import {
+  circuitBreaker,
+  type CircuitBreakerPolicy,
+  CircuitState,
+  ConsecutiveBreaker,
+  handleWhenResult,
+  isBrokenCircuitError,
+} from "cockatiel";
+import type { ToolHooks } from "../../execute/mod.ts";
+import {
+  type FailureCode,
+  numberFrom,
+  readFields,
+  type Tool,
+  type ToolFailure,
+  ToolResult,
+} from "../../tool/mod.ts";
+
+/** Options for {@linkcode breakCircuits}. */
+export interface CircuitBreakerOptions {
+  /**
+   * After how many failures in a row a tool is not run any more.
+   *
+   * @default {5}
+   */
+  readonly failures?: number | undefined;
+  /**
+   * For how long, in milliseconds. Then one call tries it, and its result decides.
+   *
+   * @default {30_000}
+   */
+  readonly coolDownMs?: number | undefined;
+}
+
+const checkFailures = numberFrom(1);
+const checkCoolDown = numberFrom(1);
+
+/** What says that a tool, or what it needs, is broken; other failures are the caller's. */
+const BROKEN: ReadonlySet<FailureCode> = new Set([
+  "unavailable",
+  "timeout",
+  "overloaded",
+  "threw",
+  "invalid_result",
+]);
+
+/**
+ * Stops running a tool that fails again and again: its calls fail with `unavailable` at once, and say
+ * when to try again. Failures with the codes `unavailable`, `overloaded`, `threw` and `invalid_result`
+ * count, and calls that timed out; a refusal or an abort does not. Each tool has a circuit of its own,
+ * shared by all callers of the hook in this process.
+ *
+ * @example Usage
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { ToolDispatcher, ToolRegistry } from "@plue/tools";
+ * import { breakCircuits } from "@plue/tools/resilience";
+ *
+ * let runs = 0;
+ * const registry = new ToolRegistry({
+ *   tools: [{
+ *     name: "fax",
+ *     description: "Sends a fax.",
+ *     execute() {
+ *       runs++;
+ *       throw new Error("No line");
+ *     },
+ *   }],
+ * });
+ * const dispatcher = new ToolDispatcher(registry, { hooks: breakCircuits({ failures: 2 }) });
+ *
+ * for (const code of ["threw", "threw", "unavailable"]) {
+ *   const result = await dispatcher.dispatch({ name: "fax" });
+ *   assert.equal(!result.ok && result.error.code, code);
+ * }
+ * assert.equal(runs, 2);
+ * ```
+ *
+ * @throws {TypeError | RangeError} If an option is wrong.
+ */
+export function breakCircuits(options: CircuitBreakerOptions = {}): ToolHooks {
+  const { failures = 5, coolDownMs = 30_000 } = readFields("break circuits", options, {
+    failures: checkFailures,
+    coolDownMs: checkCoolDown,
+  });
+  const circuits = new WeakMap<Tool, Circuit>();
+  const circuitOf = (tool: Tool): Circuit => {
+    const known = circuits.get(tool);
+    if (known !== undefined) return known;
+    // A trial that was aborted proves nothing.
+    const isFailure = (result: unknown): boolean =>
+      isBroken(result, policy.state === CircuitState.HalfOpen);
+    const policy = circuitBreaker(handleWhenResult(isFailure), {
+      halfOpenAfter: coolDownMs,
+      breaker: new ConsecutiveBreaker(failures),
+    });
+    const circuit = { policy, closesAt: 0 };
+    policy.onBreak(() => circuit.closesAt = Date.now() + coolDownMs);
+    circuits.set(tool, circuit);
+    return circuit;
+  };
+  return {
+    name: "breakCircuits",
+    async around({ tool, signal }, run) {
+      const circuit = circuitOf(tool);
+      try {
+        return await circuit.policy.execute(() => orEnded(run, tool, signal));
+      } catch (error) {
+        if (!isBrokenCircuitError(error)) throw error;
+        return ToolResult.error(
+          "unavailable",
+          `Cannot call "${tool.id}": it has failed too often, and is left alone for a while`,
+          { retryAfterMs: Math.max(0, circuit.closesAt - Date.now()) },
+        );
+      }
+    },
+  };
+}
+
+interface Circuit {
+  readonly policy: CircuitBreakerPolicy;
+  closesAt: number;
+}
+
+function isBroken(result: unknown, isTrial: boolean): boolean {
+  const { ok, error } = result as Partial<ToolFailure>;
+  return ok === false && error !== undefined &&
+    (BROKEN.has(error.code) || (isTrial && error.code === "aborted"));
+}
+
+/** Runs the tool until its call ends: a tool that ignores its signal must not keep a trial open. */
+function orEnded(
+  run: () => Promise<ToolResult>,
+  tool: Tool,
+  signal: AbortSignal,
+): Promise<ToolResult> {
+  return new Promise((resolve, reject) => {
+    const end = (): void => {
+      const code = (signal.reason as Error | undefined)?.name === "TimeoutError"
+        ? "timeout"
+        : "aborted";
+      resolve(ToolResult.error(code, `The call of "${tool.id}" has ended`));
+    };
+    run().then(resolve, reject).finally(() => signal.removeEventListener("abort", end));
+    if (signal.aborted) end();
+    else signal.addEventListener("abort", end, { once: true });
+  });
+}

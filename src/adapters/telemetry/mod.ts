@@ -1,0 +1,15 @@
+/**
+ * Calls in OpenTelemetry, wherever they come from.
+ *
+ * @module
+ */
+
+export { openTelemetry, type OpenTelemetryApi, type OpenTelemetrySpan } from "./open_telemetry.ts";
+export type {
+  CallSpan,
+  CallTelemetry,
+  CallTrace,
+  ObservedCall,
+  TraceHeaders,
+  TraceParent,
+} from "../../execute/mod.ts";

@@ -1,0 +1,74 @@
+/**
+ * Tools that the caller runs: the call waits for their result.
+ *
+ * @module
+ */
+
+import { type JsonSchema, type ToolContext, ToolResult } from "../../tool/mod.ts";
+
+/** The key of the question. */
+const KEY = "client";
+
+/** Options for {@linkcode runByClient}. */
+export interface RunByClientOptions {
+  /** What the result must fit; give the `returns` of the tool. Absent: any JSON, or none. */
+  readonly returns?: JsonSchema;
+  /** Says what is wanted, for people who see the question. */
+  readonly message?: string;
+}
+
+/**
+ * The `execute` of a tool that the caller runs, such as one that needs a browser or a device. The
+ * call waits with a question of the kind `client`, which has the arguments; the content of the
+ * answer is the result, and must fit `returns`. Who declines fails the call with `denied`.
+ *
+ * The dispatcher needs `tickets`, or the caller `onQuestion`, as for other questions. A turn has the
+ * call in `suspended`, HTTP answers 202, and an MCP client is asked by a form. A result has at most
+ * 64 KiB of JSON.
+ *
+ * @example Usage
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { defineTool, isSuspended, ToolDispatcher, ToolRegistry } from "@plue/tools";
+ * import { memoryCallStore, runByClient, storedTickets } from "@plue/tools/calls";
+ *
+ * const returns = {
+ *   type: "object",
+ *   properties: { latitude: { type: "number" } },
+ *   required: ["latitude"],
+ * } as const;
+ * const locate = defineTool({
+ *   name: "locate",
+ *   description: "Says where the user's device is.",
+ *   returns,
+ *   execute: runByClient({ returns }),
+ * });
+ * const dispatcher = new ToolDispatcher(new ToolRegistry({ tools: [locate] }), {
+ *   tickets: storedTickets(memoryCallStore()),
+ * });
+ *
+ * const waiting = await dispatcher.dispatch({ name: "locate" });
+ * assert.ok(isSuspended(waiting) && waiting.questions[0]?.kind === "client");
+ * const result = await dispatcher.resume(waiting.ticket, {
+ *   client: { action: "accept", content: { latitude: 41.9 } },
+ * });
+ * assert.deepEqual(result.ok && result.content, { latitude: 41.9 });
+ * ```
+ *
+ * @param options What the result must fit.
+ * @returns A function for the field `execute` of a tool.
+ */
+export function runByClient(
+  { returns, message = "The caller runs this tool, and its result is wanted" }: RunByClientOptions =
+    {},
+  // The schema of the result checks it, so its type is that of the tool.
+): (params: unknown, context: ToolContext<never, never>) => Promise<never> {
+  return async (_params, { ask }) => {
+    const schema = returns === undefined ? {} : { schema: returns };
+    const answer = await ask(KEY, { kind: "client", message, ...schema });
+    const result: unknown = answer.action === "accept"
+      ? answer.content ?? null
+      : ToolResult.error("denied", "Its caller did not run it");
+    return result as never;
+  };
+}

@@ -1,0 +1,96 @@
+import { assert, assertEquals } from "@std/assert";
+import { describe, it } from "bun:test";
+import {
+  memoryCallStore,
+  runByClient,
+  storedTickets,
+} from "../../../../src/execute/durable/mod.ts";
+import { ToolDispatcher, type ToolDispatcherOptions } from "../../../../src/execute/mod.ts";
+import { dispatchResponse, exportTools, resumeTurn } from "../../../../src/formats/mod.ts";
+import { buildToolset } from "../../../../src/select/mod.ts";
+import { typeboxEngine } from "../../../../src/adapters/typebox/mod.ts";
+import { defineTool, isSuspended } from "../../../../src/tool/mod.ts";
+
+const returns = {
+  type: "object",
+  properties: { latitude: { type: "number" } },
+  required: ["latitude"],
+} as const;
+const locate = defineTool({
+  name: "locate",
+  description: "Says where the device is.",
+  parameters: { type: "object", properties: { exact: { type: "boolean" } } },
+  returns,
+  execute: runByClient({ returns }),
+});
+const toolset = buildToolset([locate]);
+const CALL = { name: "locate", arguments: { exact: true } };
+const HERE = { action: "accept", content: { latitude: 41.9 } } as const;
+
+function dispatcherWith(options: Partial<ToolDispatcherOptions> = {}): ToolDispatcher {
+  const tickets = storedTickets(memoryCallStore());
+  return new ToolDispatcher(toolset, { engine: typeboxEngine(), tickets, ...options });
+}
+
+describe("runByClient()", () => {
+  it("waits for the result of its caller, and shows the arguments", async () => {
+    const dispatcher = dispatcherWith();
+    const waiting = await dispatcher.dispatch(CALL);
+    assert(isSuspended(waiting));
+    const [question] = waiting.questions;
+    assertEquals([question?.key, question?.kind, question?.arguments, question?.schema], [
+      "client",
+      "client",
+      { exact: true },
+      returns,
+    ]);
+    const result = await dispatcher.resume(waiting.ticket, { client: HERE });
+    assertEquals(result.ok && result.content, { latitude: 41.9 });
+  });
+
+  it("asks again for a result that does not fit, and fails if it is declined", async () => {
+    const dispatcher = dispatcherWith();
+    const first = await dispatcher.dispatch(CALL);
+    assert(isSuspended(first));
+    const wrong = { action: "accept", content: { latitude: "north" } } as const;
+    const second = await dispatcher.resume(first.ticket, { client: wrong });
+    assert(isSuspended(second));
+    assertEquals(second.questions[0]?.issues?.map(({ path }) => path), ["/latitude"]);
+    const last = await dispatcher.resume(second.ticket, { client: { action: "decline" } });
+    assertEquals(last.ok ? "ran" : last.error.code, "denied");
+  });
+
+  it("takes the result at once from a caller that can be asked", async () => {
+    const seen: unknown[] = [];
+    const result = await dispatcherWith().dispatch(CALL, {
+      onQuestion: ({ kind, arguments: args }) => {
+        seen.push([kind, args]);
+        return HERE;
+      },
+    });
+    assertEquals([seen, result.ok && result.content], [
+      [["client", { exact: true }]],
+      { latitude: 41.9 },
+    ]);
+  });
+
+  it("leaves a call of a turn open, and the result goes to the model", async () => {
+    const dispatcher = dispatcherWith();
+    const { names } = exportTools(toolset, "anthropic");
+    const use = { type: "tool_use", id: "t1", name: "locate", input: { exact: true } };
+    const options = { dispatcher, names };
+    const turn = await dispatchResponse("anthropic", { content: [use] }, options);
+    assertEquals([turn.messages, turn.suspended[0]?.questions[0]?.kind], [[], "client"]);
+    const kept = JSON.parse(JSON.stringify(turn)) as typeof turn;
+    const { messages } = await resumeTurn("anthropic", kept, { t1: { client: HERE } }, options);
+    assertEquals(messages[0]?.content, [
+      { type: "tool_result", tool_use_id: "t1", content: '{"latitude":41.9}' },
+    ]);
+  });
+
+  it("fails where nobody can be asked", async () => {
+    const dispatcher = new ToolDispatcher(toolset, { engine: typeboxEngine() });
+    const result = await dispatcher.dispatch(CALL);
+    assertEquals(result.ok ? "ran" : result.error.code, "input_unavailable");
+  });
+});

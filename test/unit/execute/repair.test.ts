@@ -1,0 +1,231 @@
+import { describe, it } from "bun:test";
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { z } from "zod";
+import { defineTool, type Issue, type RepairHook, ToolDispatcher } from "../../../mod.ts";
+import { coerceArguments } from "../../../src/adapters/calls/mod.ts";
+import { ToolRegistry } from "../../../mod.ts";
+import { fixture, messageOf, outcome } from "./support.ts";
+
+const COUNT = {
+  name: "count",
+  parameters: {
+    type: "object",
+    properties: { n: { type: "integer" } },
+    required: ["n"],
+    additionalProperties: false,
+  },
+  execute: (args: unknown) => args,
+} as const;
+
+/** Answers these arguments, and records what it was asked. */
+function answering(args: unknown, asked: unknown[] = []): RepairHook {
+  return (call, issues: readonly Issue[]) => {
+    asked.push([call.arguments, issues.map(({ keyword }) => keyword)]);
+    return { arguments: args };
+  };
+}
+
+describe("the option repair", () => {
+  it("is asked once for arguments that do not fit, and its answer runs", async () => {
+    const asked: unknown[] = [];
+    const { call } = fixture([COUNT], { repair: answering({ n: 3 }, asked) });
+    const result = await call("count", { n: "three" });
+    assertEquals(outcome(result), { n: 3 });
+    assertEquals(result.repaired, [{ path: "", message: "the arguments were repaired" }]);
+    assertEquals(asked, [[{ n: "three" }, ["type"]]]);
+  });
+
+  it("is not asked for arguments that fit", async () => {
+    const asked: unknown[] = [];
+    const { call } = fixture([COUNT], { repair: answering({ n: 3 }, asked) });
+    const result = await call("count", { n: 1 });
+    assertEquals([outcome(result), "repaired" in result, asked], [{ n: 1 }, false, []]);
+  });
+
+  it("is asked for text that is not JSON, and may answer text that is", async () => {
+    const asked: unknown[] = [];
+    const { call } = fixture([COUNT], { repair: answering('{"n":3}', asked) });
+    assertEquals(outcome(await call("count", "{n:3")), { n: 3 });
+    assertEquals(asked, [["{n:3", ["json"]]]);
+  });
+
+  it("lets the call fail as without it where its answer does not fit", async () => {
+    const asked: unknown[] = [];
+    const { call } = fixture([COUNT], { repair: answering({ n: "four" }, asked) });
+    const result = await call("count", { n: "three" });
+    assertEquals([outcome(result), asked.length], ["invalid_arguments", 1]);
+    assertEquals(result.repaired?.length, 1);
+    for (const repair of [answering("{n:"), () => undefined]) {
+      const { call } = fixture([COUNT], { repair });
+      assertStringIncludes(messageOf(await call("count", "{n:3")), "are not JSON");
+    }
+  });
+
+  it("repairs nothing where it throws or answers nonsense", async () => {
+    const bad = [
+      () => {
+        throw new Error("no model");
+      },
+      () => Promise.reject(new Error("no model")),
+      () => ({ arguments: 5n }),
+      () => ({ arguments: "[" }),
+      () => 5 as never,
+    ] as RepairHook[];
+    for (const repair of bad) {
+      const { call, reports } = fixture([COUNT], { repair });
+      const result = await call("count", { n: "three" });
+      assertStringIncludes(messageOf(result), "/n");
+      assertEquals(reports.map(({ phase }) => phase), ["repair"]);
+    }
+  });
+
+  it("comes before hooks and approvers, which see what runs", async () => {
+    const seen: unknown[] = [];
+    const { call } = fixture([{ ...COUNT, requiresApproval: true }], {
+      repair: answering({ n: 3 }),
+      hooks: {
+        before: ({ arguments: args }) => void seen.push(args),
+        after: ({ arguments: args }) => void seen.push(args),
+      },
+      approve: ({ arguments: args }) => seen.push(args) > 0,
+    });
+    assertEquals(outcome(await call("count", { n: "three" })), { n: 3 });
+    assertEquals(seen, [{ n: 3 }, { n: 3 }, { n: 3 }]);
+  });
+
+  it("cannot get past a hook that refuses what it made", async () => {
+    const { call } = fixture([COUNT], {
+      repair: answering({ n: 3 }),
+      hooks: {
+        before: ({ arguments: args }) =>
+          (args as { n: number }).n === 3 ? { refuse: "Not 3" } : undefined,
+      },
+    });
+    assertEquals(outcome(await call("count", { n: "three" })), "denied");
+  });
+
+  it("is asked in order where there are several, until the arguments fit", async () => {
+    const asked: unknown[] = [];
+    const repair = [answering({ n: "3" }, asked), coerceArguments(), answering({ n: 9 }, asked)];
+    const { call } = fixture([COUNT], { repair });
+    const result = await call("count", "{n:3");
+    assertEquals([outcome(result), asked.length], [{ n: 3 }, 1]);
+    assertEquals(result.repaired?.map(({ path }) => path), ["", "/n"]);
+  });
+
+  it("keeps the idempotency key of what the caller sent", async () => {
+    let n = 0;
+    const { call } = fixture([COUNT], { repair: () => ({ arguments: { n: ++n } }) });
+    const key = { idempotencyKey: "k" };
+    await call("count", { n: "x" }, key);
+    const again = await call("count", { n: "x" }, key);
+    assertEquals([outcome(again), again.replayed, again.repaired?.length], [{ n: 1 }, true, 1]);
+    assertStringIncludes(messageOf(await call("count", { n: "y" }, key)), "other arguments");
+  });
+
+  it("asks again where a call goes on with other arguments than were approved", async () => {
+    let n = 0;
+    const { call } = fixture([{ ...COUNT, requiresApproval: true }], {
+      repair: () => ({ arguments: { n: ++n } }),
+      approve: "ask",
+    });
+    const shown: unknown[] = [];
+    const onQuestion = (question: { readonly arguments?: unknown }) => {
+      shown.push(question.arguments);
+      return { action: "accept" } as const;
+    };
+    const result = await call("count", { n: "x" }, { onQuestion });
+    assertEquals([outcome(result), shown], [{ n: 1 }, [{ n: 1 }]]);
+  });
+
+  it("is bound by the time of the call", async () => {
+    const { call, clock } = fixture([COUNT], {
+      repair: () => new Promise(() => {}),
+      timeoutMs: 50,
+    });
+    const ending = call("count", { n: "x" });
+    await clock.armed();
+    clock.advance(50);
+    assertEquals(outcome(await ending), "timeout");
+  });
+
+  it("works with a library's schema", async () => {
+    const tool = defineTool({
+      name: "zod",
+      description: "Doubles.",
+      parameters: z.object({ n: z.number(), unit: z.string().default("m") }),
+      execute: ({ n, unit }) => `${2 * n} ${unit}`,
+    });
+    const dispatcher = new ToolDispatcher(new ToolRegistry({ tools: [tool] }), {
+      repair: coerceArguments(),
+    });
+    assertEquals(outcome(await dispatcher.dispatch({ name: "zod", arguments: { n: "4" } })), "8 m");
+  });
+});
+
+describe("coerceArguments()", () => {
+  const SCHEMA = {
+    type: "object",
+    properties: {
+      int: { type: "integer" },
+      number: { type: "number" },
+      flag: { type: "boolean" },
+      list: { type: "array", items: { type: "integer" } },
+      words: { type: "array", items: { type: "string" } },
+      grid: { type: "array", items: { type: "array", items: { type: "integer" } } },
+      either: { type: ["string", "integer"] },
+      maybe: { anyOf: [{ type: "integer" }, { type: "null" }] },
+      open: { anyOf: [{ type: "integer" }, { type: "boolean" }] },
+      point: { $ref: "#/$defs/point" },
+      all: { allOf: [{ type: "integer" }] },
+    },
+    additionalProperties: { type: "integer" },
+    $defs: { point: { type: "object", properties: { x: { type: "number" } }, required: ["x"] } },
+  };
+  const { call } = fixture(
+    [{ name: "take", parameters: SCHEMA, execute: (args) => args }],
+    { repair: coerceArguments() },
+  );
+
+  for (
+    const [given, taken] of [
+      [{ int: "3" }, { int: 3 }],
+      [{ int: "-0.5" }, undefined],
+      [{ int: "3.0" }, undefined],
+      [{ int: "03" }, undefined],
+      [{ int: "9007199254740993" }, undefined],
+      [{ int: " 3" }, undefined],
+      [{ int: true }, undefined],
+      [{ number: "1.5" }, { number: 1.5 }],
+      [{ number: "1e400" }, undefined],
+      [{ number: "NaN" }, undefined],
+      [{ flag: "true" }, { flag: true }],
+      [{ flag: "yes" }, undefined],
+      [{ flag: 1 }, undefined],
+      [{ list: "[1,2]" }, { list: [1, 2] }],
+      [{ list: '["1",2]' }, { list: [1, 2] }],
+      [{ list: 7 }, { list: [7] }],
+      [{ list: "7" }, { list: [7] }],
+      [{ list: null }, undefined],
+      [{ words: "one" }, { words: ["one"] }],
+      [{ words: '["one"]' }, { words: ["one"] }],
+      [{ words: [1] }, undefined],
+      [{ grid: [1, 2] }, { grid: [[1], [2]] }],
+      [{ grid: 1 }, undefined],
+      [{ either: "3", int: "3" }, { either: "3", int: 3 }],
+      [{ maybe: "3" }, { maybe: 3 }],
+      [{ open: "3" }, undefined],
+      [{ point: '{"x":"1"}' }, { point: { x: 1 } }],
+      [{ all: "3" }, { all: 3 }],
+      [{ __proto__x: "3" }, { __proto__x: 3 }],
+      ['{"int":"3"}', { int: 3 }],
+      [JSON.stringify('{"int":3}'), { int: 3 }],
+    ] as const
+  ) {
+    it(`${taken ? "takes" : "refuses"} ${JSON.stringify(given)}`, async () => {
+      const result = await call("take", given);
+      assertEquals(outcome(result), taken ?? "invalid_arguments");
+      if (taken !== undefined) assert((result.repaired?.length ?? 0) > 0);
+    });
+  }
+});

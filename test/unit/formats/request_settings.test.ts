@@ -1,0 +1,192 @@
+import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
+import { describe, it } from "bun:test";
+import {
+  defineTarget,
+  exportTools,
+  listTargets,
+  type TargetName,
+  targetOf,
+  type ToolChoice,
+} from "../../../src/formats/mod.ts";
+import { buildToolset } from "../../../src/select/mod.ts";
+import { defineTool } from "../../../src/tool/mod.ts";
+
+const tools = buildToolset([
+  defineTool({ namespace: "math", name: "add", description: "Adds." }),
+  defineTool({ name: "ping", description: "Answers." }),
+]);
+const ONE = { tool: "math:add" } as const;
+const CHOICES: readonly ToolChoice[] = ["auto", "none", "required", ONE];
+
+/** What each target gets for `auto`, `none`, `required`, one tool, and one call at a time. */
+const ROWS: readonly (readonly [readonly TargetName[], ...(object | string)[]])[] = [
+  [
+    ["openai.chat", "openai.chat.strict"],
+    { tool_choice: "auto" },
+    { tool_choice: "none" },
+    { tool_choice: "required" },
+    { tool_choice: { type: "function", function: { name: "math__add" } } },
+    { parallel_tool_calls: false },
+  ],
+  [
+    ["openai.realtime"],
+    { tool_choice: "auto" },
+    { tool_choice: "none" },
+    { tool_choice: "required" },
+    { tool_choice: { type: "function", name: "math__add" } },
+    { parallel_tool_calls: false },
+  ],
+  [
+    ["openai.responses", "openai.responses.strict"],
+    { tool_choice: "auto" },
+    { tool_choice: "none" },
+    { tool_choice: "required" },
+    "toolChoice",
+    { parallel_tool_calls: false },
+  ],
+  [
+    ["anthropic", "anthropic.strict"],
+    { tool_choice: { type: "auto" } },
+    { tool_choice: { type: "none" } },
+    { tool_choice: { type: "any" } },
+    { tool_choice: { type: "tool", name: "math__add" } },
+    { tool_choice: { type: "auto", disable_parallel_tool_use: true } },
+  ],
+  [
+    ["gemini", "gemini.typed", "vertex"],
+    { toolConfig: { functionCallingConfig: { mode: "AUTO" } } },
+    { toolConfig: { functionCallingConfig: { mode: "NONE" } } },
+    { toolConfig: { functionCallingConfig: { mode: "ANY" } } },
+    {
+      toolConfig: {
+        functionCallingConfig: { mode: "ANY", allowedFunctionNames: ["math.add"] },
+      },
+    },
+    "parallel",
+  ],
+  [
+    ["bedrock", "bedrock.strict"],
+    { toolChoice: { auto: {} } },
+    "toolChoice",
+    { toolChoice: { any: {} } },
+    { toolChoice: { tool: { name: "math__add" } } },
+    "parallel",
+  ],
+  [
+    ["mistral"],
+    { tool_choice: "auto" },
+    { tool_choice: "none" },
+    { tool_choice: "any" },
+    { tool_choice: { type: "function", function: { name: "math__add" } } },
+    { parallel_tool_calls: false },
+  ],
+  [["cohere"], {}, { tool_choice: "NONE" }, { tool_choice: "REQUIRED" }, "toolChoice", "parallel"],
+  [
+    ["ai-sdk"],
+    { toolChoice: "auto" },
+    { toolChoice: "none" },
+    { toolChoice: "required" },
+    { toolChoice: { type: "tool", toolName: "math__add" } },
+    {
+      providerOptions: {
+        openai: { parallelToolCalls: false },
+        mistral: { parallelToolCalls: false },
+        anthropic: { disableParallelToolUse: true },
+      },
+    },
+  ],
+  [
+    ["langchain"],
+    { tool_choice: "auto" },
+    { tool_choice: "none" },
+    { tool_choice: "any" },
+    { tool_choice: "math__add" },
+    "parallel",
+  ],
+  [
+    ["ollama", "mcp@2025-06-18", "mcp@2025-11-25", "mcp@2026-07-28", "openapi@3.1"],
+    {},
+    "toolChoice",
+    "toolChoice",
+    "toolChoice",
+    "parallel",
+  ],
+];
+
+describe("the settings of a request", () => {
+  it("are written in the fields of each target, or reported", () => {
+    for (const [targets, ...expected] of ROWS) {
+      for (const target of targets) {
+        const settings = [...CHOICES.map((toolChoice) => ({ toolChoice })), { parallel: false }];
+        settings.forEach((options, index) => {
+          const { request, warnings } = exportTools(tools, target, options);
+          const lost = warnings.filter(({ rule }) => rule in options);
+          const wanted = expected[index];
+          if (typeof wanted === "string") {
+            assertEquals(lost.map(({ rule }) => rule), [wanted], target);
+          } else assertEquals<unknown>([request, lost], [wanted, []], target);
+        });
+      }
+    }
+    const tested = new Set<string>(ROWS.flatMap(([targets]) => targets));
+    assertEquals(listTargets().map(({ id }) => id).filter((id) => !tested.has(id)), []);
+  });
+
+  it("are none where none are asked for, and leave the tools as they are", () => {
+    for (const { id } of listTargets()) {
+      const plain = exportTools(tools, id as TargetName);
+      assertEquals<unknown>(plain.request, {});
+      const more = exportTools(tools, id as TargetName, { parallel: true });
+      assertEquals(more.names.encodings, plain.names.encodings);
+    }
+  });
+
+  it("stand together", () => {
+    const both = { toolChoice: ONE, parallel: false } as const;
+    assertEquals(exportTools(tools, "anthropic", both).request, {
+      tool_choice: { type: "tool", name: "math__add", disable_parallel_tool_use: true },
+    });
+    const none = exportTools(tools, "anthropic", { toolChoice: "none", parallel: false });
+    assertEquals(none.request, { tool_choice: { type: "none" } });
+    assertEquals(exportTools(tools, "anthropic", { parallel: true }).request, {});
+    assertEquals(
+      exportTools(tools, "openai.responses", { ...both, namespaces: false }).request,
+      { tool_choice: { type: "function", name: "math__add" }, parallel_tool_calls: false },
+    );
+  });
+
+  it("must name a tool that is sent, and be what they can be", () => {
+    const toolChoice = { tool: "math:subtract" };
+    assertThrows(
+      () => exportTools(tools, "anthropic", { toolChoice }),
+      TypeError,
+      'toolChoice names "math:subtract", which is not among those that are sent',
+    );
+    for (const wrong of ["any", { tool: 1 }, { tool: "ping", name: "x" }, null]) {
+      assertThrows(
+        () => exportTools(tools, "anthropic", { toolChoice: wrong as ToolChoice }),
+        TypeError,
+        '"auto", "none", "required" or { tool: id }',
+      );
+    }
+  });
+
+  it("throw with the other losses, where losses are to throw", () => {
+    const options = { parallel: false, onLoss: "throw" } as const;
+    assertThrows(
+      () => exportTools(tools, "mcp", options),
+      TypeError,
+      "Cannot export the tools to MCP 2026-07-28: a request has no field that keeps the model",
+    );
+  });
+
+  it("belong to targets of one's own too", () => {
+    const acme = defineTarget({ ...targetOf("openai.chat"), id: "acme" });
+    const { request } = exportTools(tools, acme, { toolChoice: "required" });
+    assertEquals<unknown>(request, { tool_choice: "required" });
+    const { choose: _choose, ...rest } = targetOf("openai.chat");
+    const without = defineTarget({ ...rest, id: "without", title: "Without" });
+    const { warnings } = exportTools(tools, without, { toolChoice: "required" });
+    assertStringIncludes(warnings[0]?.message ?? "", "Without: a request has no field");
+  });
+});
