@@ -71,7 +71,7 @@ export function traced<Answer extends ToolResult | Promise<ToolResult>>(
     const begun = atOnce(telemetry.begin(call));
     const { place } = begun;
     span = begun;
-    if (place !== undefined) trace?.began?.(place);
+    return place && trace?.began?.(place);
   }, log);
   let answer: Answer | undefined;
   const once = (): Answer => answer ??= work();

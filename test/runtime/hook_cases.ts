@@ -41,6 +41,7 @@ import {
   type ToolHandlerOptions,
 } from "../../src/adapters/hono/mod.ts";
 import { importTools } from "../../src/formats/mod.ts";
+import { atOnce } from "../../src/tool/mod.ts";
 import { createMcpEndpoint, importMcpServer } from "../../src/adapters/mcp/mod.ts";
 import { importOpenApi } from "../../src/adapters/openapi/mod.ts";
 import {
@@ -906,7 +907,9 @@ const PLACING: CallTelemetry = {
 function readingTrace(headers: TraceHeaders): Promise<string> {
   const telemetry: CallTelemetry = {
     begin(call) {
-      void [call.headers?.get("traceparent"), ...call.headers?.keys() ?? []];
+      const { headers } = call;
+      // As openTelemetry does.
+      void [atOnce(headers?.get("traceparent")), ...atOnce(headers?.keys()) ?? []];
       return PLACING.begin(call);
     },
   };

@@ -6,7 +6,7 @@
  */
 
 import type { CallSpan, CallTelemetry, ObservedCall, TraceHeaders } from "../../execute/mod.ts";
-import type { ToolResult } from "../../tool/mod.ts";
+import { atOnce, type ToolResult } from "../../tool/mod.ts";
 
 type Attributes = { [name: string]: string };
 
@@ -78,8 +78,9 @@ const BUCKETS = [
 ];
 
 const GETTER = {
-  get: (headers: TraceHeaders, key: string): string | undefined => headers.get(key) ?? undefined,
-  keys: (headers: TraceHeaders): string[] => [...headers.keys()],
+  get: (headers: TraceHeaders, key: string): string | undefined =>
+    atOnce(headers.get(key)) ?? undefined,
+  keys: (headers: TraceHeaders): string[] => [...atOnce(headers.keys())],
 };
 
 /**
