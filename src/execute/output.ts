@@ -98,19 +98,10 @@ function check(call: Call, { content: value, blocks }: Output, isValidated: bool
     }
   }
   call.resultBytes = isLarge ? limit : verdict.bytes;
-  return isLarge
-    ? {
-      ok: true,
-      content: truncate(forModel(content, blocks), limit),
-      durationMs: 0,
-      truncated: true,
-    }
-    : { ok: true, content, ...(blocks && { blocks }), durationMs: 0 };
-}
-
-/** What may become text, which models get: all but the metadata of blocks. */
-function forModel(content: unknown, blocks: true | undefined): unknown {
-  return blocks ? { ...content as ToolContent, metadata: undefined } : content;
+  if (!isLarge) return { ok: true, content, ...(blocks && { blocks }), durationMs: 0 };
+  // The text is for models, which get no metadata.
+  const shown = blocks ? { ...content as ToolContent, metadata: undefined } : content;
+  return { ok: true, content: truncate(shown, limit), durationMs: 0, truncated: true };
 }
 
 function misfit(call: Call, issues: readonly Issue[]): ToolResult {

@@ -174,7 +174,6 @@ export class CallQuestions {
   /** The tool runs again in this call: its keys are free, and what was answered and done is kept. */
   runAgain(): void {
     this.#keys.clear();
-    this.#misuse = undefined;
   }
 
   /** Suspends the call. Never resolves. */

@@ -325,7 +325,7 @@ export const ToolResult: {
 } = Object.freeze({
   ok<Content>(content: Content, durationMs = 0): ToolSuccess<Content> {
     // A model would get all of it as a value, the metadata of blocks too.
-    if (isToolResult(content)) refuse("make a success", "its content is a result; return that");
+    if (isToolResult(content)) refuse("make a result", "its content is one; return that");
     return mark({ ok: true, content, durationMs });
   },
   blocks(content: readonly ContentBlock[], options?: ContentOptions): ToolSuccess<ToolContent> {
