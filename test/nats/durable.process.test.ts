@@ -93,7 +93,7 @@ describe("Durable calls over NATS", () => {
       const result = await running;
       assert(!result.ok);
       assertEquals(result.error.code, "unavailable");
-      assertStringIncludes(result.error.message, "it goes on");
+      assertStringIncludes(result.error.message, "the call may go on");
       goOn.come();
     });
   }
@@ -177,6 +177,30 @@ describe("Durable calls over NATS", () => {
     } finally {
       await own.stop();
     }
+  });
+
+  withServer("keeps no more for a caller than its share of a day", async () => {
+    await using world = open();
+    await world.serve([{ ...task, execute: () => "x".repeat(5_000) }]);
+    const { dispatcher } = await world.call();
+    const run = (principal: string) => dispatcher.dispatch({ name: "build" }, { principal });
+    const store = await natsCallStore(await server.connect(), { bucket: "plue_results" });
+    // So many KiB of 131,072 are counted.
+    const count = async (principal: string, count: number): Promise<void> => {
+      const value = JSON.stringify({ count, endsAt: Date.now() + 60_000 });
+      const key = `lease.${await ownerDigest(principal)}.86400000`;
+      await store.create(key, new TextEncoder().encode(value));
+    };
+    const [full, nearlyFull] = [`${world.name}.full`, `${world.name}.nearly`];
+    await count(full, 131_072);
+    await count(nearlyFull, 131_069);
+    const [one, two, three] = [await run(full), await run(nearlyFull), await run("ann")];
+    assert(!one.ok && !two.ok);
+    assertEquals(one.error.code, "overloaded");
+    assertStringIncludes(one.error.message, "nothing has run");
+    assertEquals(two.error.code, "output_too_large");
+    assertStringIncludes(two.error.message, "it has run");
+    assertEquals(three.ok, true);
   });
 
   withServer("uses the stream of an operator, and says what is wrong with another", async () => {
