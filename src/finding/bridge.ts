@@ -177,6 +177,7 @@ class ToolBridge extends Toolset implements ToolsetBridge {
       known: members,
       steps: [],
       earlier: [],
+      reader: undefined,
     });
     this.behind = behind;
     this.#own = own;

@@ -149,6 +149,7 @@ export function viewOf(tool: Tool, options: ViewOptions): Tool {
     id: toolId(name, original.namespace),
     name,
     description,
+    describe: options.description === undefined ? original.describe : undefined,
     aliases: [],
     parameters: shownSchema(original.parameters, change),
     examples,
