@@ -149,7 +149,6 @@ export function viewOf(tool: Tool, options: ViewOptions): Tool {
     id: toolId(name, original.namespace),
     name,
     description,
-    describe: options.description === undefined ? original.describe : undefined,
     aliases: [],
     parameters: shownSchema(original.parameters, change),
     examples,

@@ -139,6 +139,8 @@ export function makeTool(definition: ToolDefinition | Tool): Tool {
   ): NonNullable<Tool[Field]> => fields[field]?.bind(definition) as NonNullable<Tool[Field]>;
 
   const { description } = fields;
+  const describeFor = typeof description === "function" ? description : fields.describe;
+  const text = describeFor && describedBy(action, describeFor, {});
   return adopt({
     id,
     name,
@@ -146,10 +148,13 @@ export function makeTool(definition: ToolDefinition | Tool): Tool {
     aliases: fields.aliases ?? EMPTY,
     view: fields.view,
     title: fields.title,
-    description: typeof description === "function"
-      ? describedBy(action, description, {})
-      : checkDescription(action, description, itsField("description")),
-    describe: typeof description === "function" ? description : fields.describe,
+    description: checkDescription(
+      action,
+      typeof description === "function" ? text : description,
+      itsField("description"),
+    ),
+    // A tool that was copied with another text has that one for every reader.
+    describe: describeFor === description || text === description ? describeFor : undefined,
     version: fields.version,
     parameters: parametersJson,
     returns: returns?.json,

@@ -908,6 +908,20 @@ describe("clients that follow the list", () => {
     await again.body?.cancel();
   });
 
+  it("read descriptions in their caller's language", async () => {
+    const registry = new ToolRegistry({
+      tools: [{ name: "one", description: ({ locale }) => locale === "de" ? "Eins." : "One." }],
+    });
+    const descriptions = async (locale: string): Promise<unknown> => {
+      const mcp = createMcpEndpoint(registry, { authorize: () => ({ context: { locale } }) });
+      const client = await connect(mcp);
+      const { tools } = await client.listTools();
+      await client.close();
+      return tools.map(({ description }) => description);
+    };
+    assertEquals([await descriptions("de"), await descriptions("xx")], [["Eins."], ["One."]]);
+  });
+
   it("are told when a tool becomes available, and asked at the registry's interval", async () => {
     let isThere = false;
     const wakes = new Set<() => void>();

@@ -11,7 +11,7 @@ import { buildToolset, ToolAvailabilityContext } from "../../../src/select/mod.t
 import { defineTool, type ToolReader } from "../../../src/tool/mod.ts";
 import { ToolDispatcher, ToolRegistry } from "../../../mod.ts";
 import { exportTools } from "../../../src/formats/mod.ts";
-import { viewOf } from "../../../src/finding/mod.ts";
+import { createToolBridge, viewOf } from "../../../src/finding/mod.ts";
 
 const WORDS: { readonly [locale: string]: string } = {
   de: "Liest eine Datei.",
@@ -102,6 +102,22 @@ describe("a description that is a function", () => {
     );
   });
 
+  it("is told by a bridge as the reader sees it", async () => {
+    const bridge = createToolBridge(registry.select(inLocale("de")), {});
+    const dispatcher = new ToolDispatcher(bridge);
+    for (
+      const call of [
+        { name: "describe_tools", arguments: { names: ["read"] } },
+        { name: "search_tools", arguments: { query: "reads a file" } },
+      ]
+    ) {
+      const result = await dispatcher.dispatch(call);
+      assertStringIncludes(JSON.stringify(result), "Liest eine Datei.");
+    }
+    const called = await dispatcher.dispatch({ name: "call_tool", arguments: { name: "read" } });
+    assertEquals(called.ok && called.content, "text");
+  });
+
   it("is searched by its text for a reader of whom nothing is known", () => {
     assertEquals(registry.searchTools("file").map(({ id }) => id), ["read"]);
     assertEquals(registry.searchTools("Datei").map(({ id }) => id), []);
@@ -133,6 +149,16 @@ describe("a description that is a function", () => {
     assertEquals(
       buildToolset(tools, inLocale("de")).tools.map(({ description }) => description),
       ["Liest eine Datei.", "Mine."],
+    );
+  });
+
+  it("is not kept by a copy of the tool that has another text", () => {
+    const copy = defineTool({ ...defineTool(read), description: "Mine." } as never);
+    assertEquals(buildToolset([copy], inLocale("de")).get("read")?.description, "Mine.");
+    const same = defineTool({ ...defineTool(read) } as never);
+    assertEquals(
+      buildToolset([same], inLocale("de")).get("read")?.description,
+      "Liest eine Datei.",
     );
   });
 
