@@ -100,19 +100,29 @@ describe("Durable calls over NATS", () => {
 
   withServer("does not run a call again that was aborted, and says so", async () => {
     await using world = open();
+    const [began, aborted] = [event(), event()];
     let runs = 0;
     await world.serve([{
       ...task,
       execute(_, { signal }) {
         runs++;
+        began.come();
         return new Promise((_resolve, reject) =>
-          signal.addEventListener("abort", () => reject(signal.reason))
+          signal.addEventListener("abort", () => {
+            aborted.come();
+            reject(signal.reason);
+          })
         );
       },
     }]);
     const { dispatcher } = await world.call();
     const call = { name: "build", callId: "c1" };
-    await dispatcher.dispatch(call, { messageId: world.name, timeoutMs: 100 });
+    const abort = new AbortController();
+    const running = dispatcher.dispatch(call, { messageId: world.name, signal: abort.signal });
+    await began.came;
+    abort.abort();
+    await aborted.came;
+    await running;
     const again = await dispatcher.dispatch(call, { messageId: world.name });
     assert(!again.ok);
     assertEquals([again.error.code, again.error.retryable], ["aborted", false]);
