@@ -30,6 +30,8 @@ export const SECRET = "a secret of the tests";
 export interface ServerOptions {
   /** Lines for its configuration, instead of those that turn JetStream on. */
   readonly config?: string;
+  /** Lines beside those. */
+  readonly lines?: string;
 }
 
 /** A running server. */
@@ -40,12 +42,15 @@ export class TestServer {
   readonly #connections: Connection[] = [];
   #process: ChildProcess | undefined;
 
-  private constructor(port: number, { config }: ServerOptions) {
+  private constructor(port: number, { config, lines = "" }: ServerOptions) {
     this.port = port;
     this.url = `nats://127.0.0.1:${port}`;
     const store = JSON.stringify(join(this.#folder, "jetstream"));
-    const lines = config ?? `jetstream { store_dir: ${store} }`;
-    writeFileSync(join(this.#folder, "nats.conf"), `listen: 127.0.0.1:${port}\n${lines}\n`);
+    const settings = config ?? `jetstream { store_dir: ${store} }`;
+    writeFileSync(
+      join(this.#folder, "nats.conf"),
+      `listen: 127.0.0.1:${port}\n${settings}\n${lines}\n`,
+    );
   }
 
   static async start(options: ServerOptions = {}): Promise<TestServer> {
