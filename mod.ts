@@ -163,6 +163,7 @@ export {
   type ToolOutput,
   type ToolPolicy,
   type ToolProgress,
+  type ToolReader,
   ToolResult,
   type ToolRuleAnswer,
   type ToolRuntime,

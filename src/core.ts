@@ -69,6 +69,7 @@ export {
   toolId,
   type ToolInitContext,
   type ToolOutput,
+  type ToolReader,
   ToolResult,
   type ToolRuleAnswer,
   type ToolSuccess,

@@ -100,7 +100,7 @@ async function call(number: number): Promise<void> {
   do {
     result = await dispatcher.dispatch(
       { name, arguments: { number }, callId },
-      { timeoutMs: TIMEOUT_MS },
+      { timeoutMs: TIMEOUT_MS, messageId: "faults" },
     );
     // The same call of a task is the same task: to repeat it is safe, whatever has happened.
     if (name !== "task" || result.ok || !result.error.retryable) break;
@@ -136,7 +136,8 @@ const repeated = [...cluster.runs].filter(([, runs]) => runs > 1).map(([callId])
 let changed = 0;
 for (const [callId, content] of tasks) {
   const number = Number(callId.slice(5));
-  const ask = () => dispatcher.dispatch({ name: "task", arguments: { number }, callId });
+  const ask = () =>
+    dispatcher.dispatch({ name: "task", arguments: { number }, callId }, { messageId: "faults" });
   let again = await ask();
   // The server may have come back just now.
   for (let tries = 0; !again.ok && again.error.retryable && tries < 50; tries++) {

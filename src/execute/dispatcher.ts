@@ -328,7 +328,7 @@ export class ToolDispatcher {
       const asked = tickets?.resume({
         request,
         principal: options.principal,
-        findTool: (id) => this.toolset.get(id),
+        findTool: (id) => this.toolset.resolve(id),
         now: clock.timestamp(),
       });
       const answer = asked && await within(clock, closeTimeoutMs, asked);

@@ -177,6 +177,7 @@ class ToolBridge extends Toolset implements ToolsetBridge {
       known: members,
       steps: [],
       earlier: [],
+      reader: undefined,
     });
     this.behind = behind;
     this.#own = own;
@@ -345,7 +346,9 @@ const DESCRIBE_TOOL: Tool = makeTool({
     const tools = new Set<Tool>();
     const missing: string[] = [];
     for (const name of new Set((params as { names: readonly string[] }).names)) {
-      const tool = toolset.resolve(name);
+      const found = toolset.resolve(name);
+      // The member is described for the reader.
+      const tool = found && toolset.get(found.id);
       if (tool === undefined) missing.push(unknown(name, toolset));
       else if (toolset.isAvailable(tool)) tools.add(tool);
       else missing.push(`Tool "${tool.id}" is not available now`);

@@ -9,8 +9,11 @@ import { callHook, type Tool, wholeFrom } from "../tool/mod.ts";
 
 /** One change of a registry. */
 export interface ToolChange {
-  readonly type: "added" | "removed" | "updated";
-  /** The tool that was added or removed, or that took the place of `previous`. */
+  readonly type: "added" | "removed" | "updated" | "available" | "unavailable";
+  /**
+   * The tool that was added or removed, that took the place of `previous`, or whose `isAvailable`
+   * function now says something else.
+   */
   readonly tool: Tool;
   /** For `updated`: the tool that was there before. */
   readonly previous?: Tool;
@@ -56,10 +59,16 @@ export const ToolChange: {
   readonly removed: ChangeOf;
   /** The tool took the place of the one with its id: of `previous`. */
   readonly updated: ChangeOf<UpdateDetails>;
+  /** The tool's `isAvailable` function says yes again. */
+  readonly available: ChangeOf;
+  /** The tool's `isAvailable` function does not say yes any more. */
+  readonly unavailable: ChangeOf;
 } = Object.freeze({
   added: changeOf("added"),
   removed: changeOf("removed"),
   updated: changeOf("updated"),
+  available: changeOf("available"),
+  unavailable: changeOf("unavailable"),
 });
 
 function changeOf(type: ToolChange["type"]): ChangeOf<UpdateDetails> {
@@ -86,9 +95,18 @@ export class ChangeFeed {
   #ended = false;
   readonly #onError: (error: unknown, change: ToolChange) => void;
 
-  /** @param onError Called when a listener throws or rejects. Must not throw. */
-  constructor(onError: (error: unknown, change: ToolChange) => void) {
+  readonly #onListeners: () => void;
+
+  /**
+   * @param onError Called when a listener throws or rejects. Must not throw.
+   * @param onListeners Called when there are listeners for the first time, or none any more.
+   */
+  constructor(
+    onError: (error: unknown, change: ToolChange) => void,
+    onListeners: () => void = () => {},
+  ) {
     this.#onError = onError;
+    this.#onListeners = onListeners;
   }
 
   /** Whether there is no listener, so that a change need not be made. */
@@ -108,10 +126,10 @@ export class ChangeFeed {
       return () => {};
     }
     const subscription: Subscription = { listener, onEnd, active: true };
-    this.#subscriptions = [...this.#subscriptions, subscription];
+    this.#subscribed([...this.#subscriptions, subscription]);
     return () => {
       subscription.active = false;
-      this.#subscriptions = this.#subscriptions.filter((other) => other !== subscription);
+      this.#subscribed(this.#subscriptions.filter((other) => other !== subscription));
     };
   }
 
@@ -133,9 +151,15 @@ export class ChangeFeed {
     if (this.#ended) this.#endAll();
   }
 
+  #subscribed(subscriptions: readonly Subscription[]): void {
+    const wasSilent = this.isSilent;
+    this.#subscriptions = subscriptions;
+    if (wasSilent !== this.isSilent) this.#onListeners();
+  }
+
   #endAll(): void {
     const ended = this.#subscriptions;
-    this.#subscriptions = [];
+    this.#subscribed([]);
     for (const { onEnd } of ended) onEnd?.();
   }
 

@@ -32,10 +32,10 @@ export interface RegistryErrorReport {
   /** The tool that it was about. */
   readonly toolId: string;
   /**
-   * A listener or an `isAvailable` function failed, the search index could not follow, or a tool was
+   * A listener, an `isAvailable` function or a description function failed, the search index could not follow, or a tool was
    * not disposed of.
    */
-  readonly phase: "listener" | "availability" | "index" | "dispose";
+  readonly phase: "listener" | "availability" | "description" | "index" | "dispose";
   /** What was thrown, as it is. */
   readonly error: unknown;
 }
@@ -66,6 +66,11 @@ export interface ToolRegistryOptions {
    * @default {30_000}
    */
   readonly lifecycleTimeoutMs?: number | undefined;
+  /**
+   * How often `isAvailable` functions are asked again while someone listens to the changes, in
+   * milliseconds from the end of one round to the next; at least 100. Absent: only by `refresh()`.
+   */
+  readonly refreshEveryMs?: number | undefined;
   /**
    * Receives errors that reach no caller: of a listener, of an `isAvailable` function (at each
    * listing), of a search index that cannot follow a change, of a `dispose` whose tool was

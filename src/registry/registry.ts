@@ -77,6 +77,7 @@ const OPTIONS: readonly (keyof ToolRegistryOptions)[] = [
   "limits",
   "index",
   "lifecycleTimeoutMs",
+  "refreshEveryMs",
   "onError",
   "clock",
 ];
@@ -89,6 +90,7 @@ const LIMITS: readonly (keyof SchemaLimits)[] = [
 ];
 
 const checkTimeout = numberFrom(1, MAX_TIMEOUT_MS);
+const checkInterval = numberFrom(100, MAX_TIMEOUT_MS);
 
 type Report = (phase: RegistryErrorReport["phase"], toolId: string, error: unknown) => void;
 
@@ -126,6 +128,10 @@ export class ToolRegistry implements ToolHost {
   readonly #report: Report;
   readonly #retirement: Retirement;
   readonly #index: IndexFollower | undefined;
+  readonly #refreshEveryMs: number | undefined;
+  /** Set while availability functions are asked at an interval. */
+  #stopAsking: (() => void) | undefined;
+  #isRefreshing = false;
   #ids: readonly string[] | undefined;
   #revision = 0;
   #ending: Promise<void> | undefined;
@@ -140,6 +146,7 @@ export class ToolRegistry implements ToolHost {
       limits = {},
       index,
       lifecycleTimeoutMs = 30_000,
+      refreshEveryMs,
       onError,
       clock = systemClock,
     } = options;
@@ -151,6 +158,8 @@ export class ToolRegistry implements ToolHost {
     }
     if (index !== undefined) checkFunction(action, index, "index");
     checkTimeout(action, lifecycleTimeoutMs, "lifecycleTimeoutMs");
+    if (refreshEveryMs !== undefined) checkInterval(action, refreshEveryMs, "refreshEveryMs");
+    this.#refreshEveryMs = refreshEveryMs;
     const report: Report = (phase, toolId, error) =>
       callHook(() => onError?.({ toolId, phase, error }), NO_LOG);
     this.#report = report;
@@ -163,7 +172,10 @@ export class ToolRegistry implements ToolHost {
       lifecycleTimeoutMs,
       onLateError: (tool, error) => report("dispose", tool.id, error),
     };
-    this.#feed = new ChangeFeed((error, { tool }) => report("listener", tool.id, error));
+    this.#feed = new ChangeFeed(
+      (error, { tool }) => report("listener", tool.id, error),
+      () => this.#askLater(),
+    );
     this.#toolsets = new ToolsetCache(this, () => this.#snapshot.peek());
     this.#clock = clock;
     this.#index = index && new IndexFollower(index, (id, error) => report("index", id, error));
@@ -306,7 +318,54 @@ export class ToolRegistry implements ToolHost {
   isAvailable(tool: Tool): boolean {
     const life = this.#tools.get(tool.id);
     if (life?.tool !== tool) return false;
-    return askAvailable(tool, life, (error) => this.#report("availability", tool.id, error));
+    return this.#ask(life);
+  }
+
+  /**
+   * Asks `isAvailable` functions again, and tells listeners of tools whose answer has changed since
+   * the last time: here, or in any listing between. So `GET /events`, MCP clients and native hosts
+   * hear of it.
+   *
+   * @example Usage
+   * ```ts
+   * import assert from "node:assert/strict";
+   * import { ToolRegistry } from "@plue/tools";
+   *
+   * let online = true;
+   * const registry = new ToolRegistry({
+   *   tools: [{ name: "fetch", description: "Fetches.", isAvailable: () => online }],
+   * });
+   * const changes: string[] = [];
+   * registry.subscribe(({ type, tool }) => changes.push(`${tool.id} is ${type}`));
+   *
+   * registry.refresh();
+   * online = false;
+   * registry.refresh("fetch");
+   * assert.deepEqual(changes, ["fetch is unavailable"]);
+   * ```
+   *
+   * @param id The tool to ask about. Absent: all.
+   * @returns The tools whose answer has changed.
+   * @throws {TypeError} If there is no tool with this id.
+   */
+  refresh(id?: string): readonly Tool[] {
+    const lives = id === undefined
+      ? [...this.#tools.values()]
+      : [this.#tools.get(id) ?? refuse(`refresh tool "${id}"`, "it is not registered")];
+    // An availability function that refreshes would be asked for ever.
+    if (this.#isRefreshing) return [];
+    this.#isRefreshing = true;
+    const asked = lives.filter(({ tool }) => typeof tool.isAvailable === "function");
+    const answers = new Map(asked.map((life) => [life, this.#ask(life)]));
+    this.#isRefreshing = false;
+    const changed = asked.filter((life) => life.takeAvailabilityChange());
+    for (const life of changed) this.#tell(answers.get(life) ? "available" : "unavailable", [life]);
+    return changed.map(({ tool }) => tool);
+  }
+
+  /** Is told by toolsets of a description function that failed; see `onError`. */
+  onDescribeError(tool: Tool, error: unknown): void {
+    this.#report("description", tool.id, error);
   }
 
   /**
@@ -483,6 +542,24 @@ export class ToolRegistry implements ToolHost {
   /** {@linkcode ToolRegistry.dispose}, for `await using`. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.dispose();
+  }
+
+  #ask(life: ToolLifecycle): boolean {
+    const { tool } = life;
+    return life.noteAvailable(
+      askAvailable(tool, life, (error) => this.#report("availability", tool.id, error)),
+    );
+  }
+
+  /** Begins to ask at the interval when there are listeners, and stops when there are none. */
+  #askLater(): void {
+    this.#stopAsking?.();
+    this.#stopAsking = undefined;
+    if (this.#refreshEveryMs === undefined || this.#feed.isSilent) return;
+    this.#stopAsking = this.#clock.setTimeout(() => {
+      this.refresh();
+      this.#askLater();
+    }, this.#refreshEveryMs);
   }
 
   #searchIndex(): ToolIndex<ToolAnswer> {

@@ -5,7 +5,7 @@
  * @module
  */
 
-import { type Check, checkFlag, checkRisk, type RiskLevel } from "../tool/mod.ts";
+import { type Check, checkFlag, checkRisk, must, type RiskLevel } from "../tool/mod.ts";
 import {
   checkCategories,
   checkIds,
@@ -59,6 +59,15 @@ export interface CompleteAvailabilityFields {
   readonly requiredTags: readonly string[];
   /** Only tools that carry at least one of these tags. `undefined`: whatever the tags. */
   readonly allowedTags: readonly string[] | undefined;
+  /**
+   * The model that reads the descriptions, as its provider names it. This and the next two remove
+   * nothing: they are told to tools whose description is a function.
+   */
+  readonly model: string | undefined;
+  /** The model's provider, such as `anthropic`. */
+  readonly provider: string | undefined;
+  /** The language of the descriptions, such as `de` or `pt-BR`. */
+  readonly locale: string | undefined;
 }
 
 /** What a place offers and permits, as it is given. Every field may be left out. */
@@ -75,6 +84,11 @@ export type ToolAvailabilityInput =
   | ToolAvailabilityContextBuilder
   | ToolAvailabilityFields;
 
+const checkReaderField: Check<string> = must(
+  "1 to 128 letters, digits or signs of ASCII",
+  (value): value is string => typeof value === "string" && /^[!-~]{1,128}$/.test(value),
+);
+
 const CHECKS = {
   hasWorkspace: checkFlag,
   hasTerminal: checkFlag,
@@ -87,6 +101,9 @@ const CHECKS = {
   disabledToolIds: checkIds,
   requiredTags: checkWords,
   allowedTags: checkWords,
+  model: checkReaderField,
+  provider: checkReaderField,
+  locale: checkReaderField,
 } satisfies { readonly [Field in keyof CompleteAvailabilityFields]: Check };
 
 const ACTION = "read an availability context";
@@ -104,6 +121,9 @@ const DEFAULTS: CompleteAvailabilityFields = Object.freeze({
   disabledToolIds: Object.freeze([]),
   requiredTags: Object.freeze([]),
   allowedTags: undefined,
+  model: undefined,
+  provider: undefined,
+  locale: undefined,
 });
 
 const FIELDS = Object.keys(CHECKS) as readonly (keyof CompleteAvailabilityFields)[];
@@ -174,6 +194,9 @@ export class ToolAvailabilityContext implements CompleteAvailabilityFields {
   declare readonly disabledToolIds: readonly string[];
   declare readonly requiredTags: readonly string[];
   declare readonly allowedTags: readonly string[] | undefined;
+  declare readonly model: string | undefined;
+  declare readonly provider: string | undefined;
+  declare readonly locale: string | undefined;
   #key: string | undefined;
 
   /**
@@ -315,6 +338,21 @@ export class ToolAvailabilityContextBuilder {
   /** Permits only tools with at least one of these tags. */
   allowTags(...tags: readonly string[]): this {
     return this.#add("allowedTags", tags);
+  }
+
+  /** Says which model reads the descriptions. */
+  withModel(model: string): this {
+    return this.#with({ model });
+  }
+
+  /** Says whose model reads the descriptions, such as `anthropic`. */
+  withProvider(provider: string): this {
+    return this.#with({ provider });
+  }
+
+  /** Says in which language the descriptions are, such as `de`. */
+  withLocale(locale: string): this {
+    return this.#with({ locale });
   }
 
   /** The context as it stands. The builder can go on; what was built does not change. */

@@ -58,6 +58,7 @@ export {
   byScopes,
   byTag,
   denyAll,
+  POLICY_ADVICE,
   type ToolPolicy,
 } from "./policies.ts";
 export {

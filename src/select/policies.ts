@@ -16,11 +16,15 @@ import {
   whyRemoved,
 } from "./filters.ts";
 
+/** What to do instead of a policy that answers a promise. */
+export const POLICY_ADVICE = ": wait in authorize, and give the policy what was decided";
+
 /**
  * A rule over tools.
  *
  * Contract: `allow` answers `false` for `undefined` and `null`. Only `true` allows; a policy that
- * throws denies.
+ * throws denies. It answers at once: what must be waited for is decided before tools are selected,
+ * such as in `authorize`.
  */
 export interface ToolPolicy {
   /** Names the policy in explanations. */

@@ -47,7 +47,7 @@ import {
   type ToolFilter,
   whyRemoved,
 } from "./filters.ts";
-import type { ToolPolicy } from "./policies.ts";
+import { POLICY_ADVICE, type ToolPolicy } from "./policies.ts";
 
 /** Which tools a caller sees. An empty list is a list: `allowIds: []` keeps nothing. */
 export interface Selection {
@@ -345,7 +345,7 @@ function whyDenied(policy: ToolPolicy, tool: Tool): string {
   const name = shownName(policy.name);
   try {
     // Called again for its error: if it throws, that is the reason.
-    atOnce(policy.allow(tool));
+    atOnce(policy.allow(tool), POLICY_ADVICE);
     const reason = atOnce(policy.reason?.(tool));
     return `policy ${name} denies it${
       typeof reason === "string" ? `: ${reason.slice(0, 500)}` : ""

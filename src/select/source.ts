@@ -27,6 +27,8 @@ export interface ToolSource {
    * a function that throws answers `false`.
    */
   isAvailable(tool: Tool): boolean;
+  /** Is told of a description function that failed. */
+  onDescribeError?(tool: Tool, error: unknown): void;
 }
 
 /** What cannot be done with a wrong source. */

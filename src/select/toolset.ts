@@ -5,7 +5,17 @@
  * @module
  */
 
-import { atOnce, checkWord, refuse, type Tool } from "../tool/mod.ts";
+import {
+  atOnce,
+  callHook,
+  checkWord,
+  describedFor,
+  NO_LOG,
+  originalOf,
+  refuse,
+  type Tool,
+  type ToolReader,
+} from "../tool/mod.ts";
 import {
   ACTION,
   inOrder,
@@ -17,6 +27,7 @@ import {
 import { nearIds } from "./near_ids.ts";
 import {
   AVAILABILITY_STEP,
+  type CheckedSelection,
   checkSelection,
   type Selection,
   type SelectionStep,
@@ -89,6 +100,8 @@ export interface ToolsetParts {
   readonly steps: readonly SelectionStep[];
   /** The steps that made `candidates`. */
   readonly earlier: readonly SelectionStep[];
+  /** Who reads the descriptions; `undefined` if nothing is known. */
+  readonly reader: ToolReader | undefined;
 }
 
 /**
@@ -139,6 +152,7 @@ export function toolsetOf(
   name: string,
   all: () => readonly Tool[],
 ): Toolset {
+  const checked = checkSelection(selection);
   return new Toolset({
     name,
     source,
@@ -146,8 +160,9 @@ export function toolsetOf(
     candidates: tools,
     all,
     known: tools,
-    steps: [AVAILABILITY_STEP, ...selectionSteps(checkSelection(selection))],
+    steps: [AVAILABILITY_STEP, ...selectionSteps(checked)],
     earlier: [],
+    reader: readerOf(checked),
   });
 }
 
@@ -162,6 +177,8 @@ export class Toolset implements Iterable<Tool> {
   /** The source's revision when the toolset was made. */
   readonly revision: number;
   readonly #parts: ToolsetParts;
+  /** The members as they are registered: `tools`, unless a reader is told something else. */
+  readonly #kept: readonly Tool[];
   /** The members whose availability must be asked. */
   readonly #asked: readonly Tool[];
   /** The steps of policies that want calls approved. */
@@ -177,14 +194,15 @@ export class Toolset implements Iterable<Tool> {
 
   /** @ignore Use {@linkcode buildToolset} or a `ToolsetBuilder`. */
   constructor(parts: ToolsetParts) {
-    const { name, source, revision, candidates, all, steps } = parts;
+    const { name, source, revision, candidates, all, steps, reader } = parts;
     checkWord(ACTION, name, "its name");
     const kept = keptByAll(candidates, steps);
-    const asked: Tool[] = [];
-    for (const tool of kept) if (typeof tool.isAvailable === "function") asked.push(tool);
     this.name = name;
     // The same array where nothing was removed: exports are remembered per list.
-    this.tools = kept.length === candidates.length ? all() : Object.freeze(kept);
+    this.#kept = kept.length === candidates.length ? all() : Object.freeze(kept);
+    this.tools = reader === undefined ? this.#kept : readBy(this.#kept, reader, source);
+    const asked: Tool[] = [];
+    for (const tool of this.tools) if (typeof tool.isAvailable === "function") asked.push(tool);
     this.source = source;
     this.revision = revision;
     this.#parts = parts;
@@ -208,14 +226,18 @@ export class Toolset implements Iterable<Tool> {
     return this.#ids ??= Object.freeze(this.tools.map((tool) => tool.id));
   }
 
-  /** The member with that id. */
+  /** The member with that id, described for the reader. */
   get(id: string): Tool | undefined {
     return (this.#byId ??= byId(this.tools)).get(id);
   }
 
-  /** The member that a call with this name means: by its id, or by one of its aliases. */
+  /**
+   * The member that a call with this name means: by its id, or by one of its aliases. It is the tool
+   * as it is registered, whoever reads its description.
+   */
   resolve(name: string): Tool | undefined {
-    return this.get(name) ?? (this.#byAlias ??= toolsByAlias(this.tools)).get(name);
+    const tool = this.get(name) ?? (this.#byAlias ??= toolsByAlias(this.tools)).get(name);
+    return tool && originalOf(tool);
   }
 
   /** Whether a member has that id. */
@@ -228,7 +250,8 @@ export class Toolset implements Iterable<Tool> {
    * Never throws.
    */
   isAvailable(tool: Tool): boolean {
-    return this.get(tool.id) === tool && this.#whyUnavailable(tool) === undefined;
+    const original = originalOf(tool);
+    return this.resolve(tool.id) === original && this.#whyUnavailable(original) === undefined;
   }
 
   /**
@@ -264,15 +287,16 @@ export class Toolset implements Iterable<Tool> {
 
   /** Makes a toolset of those members that `selection` keeps too. */
   narrow(selection: Selection, name: string = this.name): Toolset {
-    const { earlier, steps } = this.#parts;
-    const { tools } = this;
+    const { earlier, steps, reader } = this.#parts;
+    const checked = checkSelection(selection);
     return new Toolset({
       ...this.#parts,
       name,
-      candidates: tools,
-      all: () => tools,
-      steps: selectionSteps(checkSelection(selection)),
+      candidates: this.#kept,
+      all: () => this.#kept,
+      steps: selectionSteps(checked),
       earlier: [...earlier, ...steps],
+      reader: readerOf(checked, reader),
     });
   }
 
@@ -298,7 +322,7 @@ export class Toolset implements Iterable<Tool> {
   /** Asks the source, which may be the owner's own. Only `true` is a yes. */
   #asks(tool: Tool): boolean {
     try {
-      return atOnce(this.source.isAvailable(tool)) === true;
+      return atOnce(this.source.isAvailable(originalOf(tool))) === true;
     } catch {
       return false;
     }
@@ -311,6 +335,25 @@ export class Toolset implements Iterable<Tool> {
     if (tool.isAvailable === true || this.#asks(tool)) return undefined;
     return "its isAvailable function does not say yes at the moment";
   }
+}
+
+/** Who reads, by a selection's context and by the reader of a wider toolset. */
+function readerOf({ context }: CheckedSelection, wider?: ToolReader): ToolReader | undefined {
+  const { model, provider, locale } = context ?? {};
+  if (model === undefined && provider === undefined && locale === undefined) return wider;
+  return {
+    model: model ?? wider?.model,
+    provider: provider ?? wider?.provider,
+    locale: locale ?? wider?.locale,
+  };
+}
+
+/** The tools as a reader sees them: the same list, if all are the same to everyone. */
+function readBy(tools: readonly Tool[], reader: ToolReader, source: ToolSource): readonly Tool[] {
+  if (!tools.some((tool) => tool.describe !== undefined)) return tools;
+  const log = (tool: Tool, error: unknown): void =>
+    callHook(() => source.onDescribeError?.(tool, error), NO_LOG);
+  return Object.freeze(tools.map((tool) => describedFor(tool, reader, log)));
 }
 
 function byId(tools: readonly Tool[]): ReadonlyMap<string, Tool> {

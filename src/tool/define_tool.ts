@@ -35,6 +35,7 @@ import type {
   ToolExample,
   ToolExecution,
   ToolIcon,
+  ToolReader,
   ViewedTool,
 } from "./tool.ts";
 import { isToolId, isToolName, parseToolId, TOOL_NAME_RULE, toolId } from "./id.ts";
@@ -137,14 +138,23 @@ export function makeTool(definition: ToolDefinition | Tool): Tool {
     field: Field,
   ): NonNullable<Tool[Field]> => fields[field]?.bind(definition) as NonNullable<Tool[Field]>;
 
-  const tool: Tool = {
+  const { description } = fields;
+  const describeFor = typeof description === "function" ? description : fields.describe;
+  const text = describeFor && describedBy(action, describeFor, {});
+  return adopt({
     id,
     name,
     namespace,
     aliases: fields.aliases ?? EMPTY,
     view: fields.view,
     title: fields.title,
-    description: checkDescription(action, fields.description, itsField("description")),
+    description: checkDescription(
+      action,
+      typeof description === "function" ? text : description,
+      itsField("description"),
+    ),
+    // A tool that was copied with another text has that one for every reader.
+    describe: describeFor === description || text === description ? describeFor : undefined,
     version: fields.version,
     parameters: parametersJson,
     returns: returns?.json,
@@ -176,9 +186,28 @@ export function makeTool(definition: ToolDefinition | Tool): Tool {
     dispose: method("dispose"),
     validate: method("validate"),
     execute: method("execute"),
-  };
+  });
+}
+
+/** Freezes a tool, and remembers that plue made it. */
+export function adopt(tool: Tool): Tool {
   made.add(tool);
   return Object.freeze(tool);
+}
+
+/**
+ * What a function says of its tool to a reader.
+ *
+ * @throws {TypeError} If it throws, or gives no description.
+ */
+export function describedBy(
+  action: string,
+  describe: (reader: ToolReader) => unknown,
+  reader: ToolReader,
+): string {
+  const place = `what its description says to the reader ${JSON.stringify(reader)}`;
+  const said = attempt(action, () => atOnce(describe(Object.freeze(reader))), `${place}: `);
+  return checkDescription(action, said, place);
 }
 
 /** The name and the namespace; a name such as `chain:status` is both. */
@@ -252,7 +281,7 @@ const FIELDS = {
   aliases: checkIds,
   title: checkText,
   // It is required, so `makeTool` checks it.
-  description: keep,
+  description: keep as Check<ToolDefinition["description"]>,
   version: must(
     'a semantic version such as "1.2.0"',
     (value): value is string => typeof value === "string" && SEMVER.test(value),
@@ -324,6 +353,7 @@ const FIELDS = {
 const TOOL_FIELDS = {
   ...FIELDS,
   id: keep,
+  describe: checkFunction as Check<NonNullable<Tool["describe"]>>,
   view: keepView,
   parametersStandard: keepStandard,
   returnsStandard: keepStandard,

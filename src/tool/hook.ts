@@ -38,10 +38,11 @@ export function callHook(hook: () => unknown, log: HookLog): void {
 /**
  * What a function answered that cannot be waited for: a predicate, a check.
  *
+ * @param advice Follows the reason in the error: what to do instead.
  * @throws {TypeError} If it is a promise, which is no verdict, so that `not` cannot turn it around.
  */
-export function atOnce<T>(answer: T): T {
+export function atOnce<T>(answer: T, advice = ""): T {
   if (!isThenable(answer)) return answer;
   Promise.resolve(answer).then(undefined, NO_LOG);
-  return refuse("use an answer", "it is a promise, and must be given at once");
+  return refuse("use an answer", `it is a promise, and must be given at once${advice}`);
 }

@@ -37,6 +37,7 @@ export {
   within,
 } from "./clock.ts";
 export { atOnce, callHook, type HookLog, inPromise, isThenable, NO_LOG } from "./hook.ts";
+export { describedFor, originalOf } from "./described.ts";
 export { defineTool, isTool, makeTool, NO_PARAMETERS } from "./define_tool.ts";
 export {
   type Answer,
@@ -126,6 +127,7 @@ export {
   type ToolExecution,
   type ToolIcon,
   type ToolOutput,
+  type ToolReader,
   type ToolRuleAnswer,
   type ViewedTool,
 } from "./tool.ts";

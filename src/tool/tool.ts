@@ -46,6 +46,16 @@ export type ToolExecution = "sync" | "task" | "either";
 /** What a tool's own rule answers: nothing, a sentence, or issues. */
 export type ToolRuleAnswer = void | string | readonly Issue[];
 
+/** Who reads a tool's description. A field is absent where nothing is known. */
+export interface ToolReader {
+  /** The model, as its provider names it. */
+  readonly model?: string | undefined;
+  /** The model's provider, such as `anthropic`. */
+  readonly provider?: string | undefined;
+  /** The language, such as `de` or `pt-BR`. */
+  readonly locale?: string | undefined;
+}
+
 /** What a view shows of a tool, and how a call of the view becomes a call of that tool. */
 export interface ViewedTool {
   /** The tool that the view shows; it may be a view itself. */
@@ -73,8 +83,13 @@ export interface Tool<Params = unknown, Result = unknown> {
   readonly view: ViewedTool | undefined;
   /** A name for people. */
   readonly title: string | undefined;
-  /** What it does, written for a model. */
+  /**
+   * What it does, written for a model. Of a tool with `describe`: for the reader of the toolset that
+   * the tool was taken from, and otherwise for one of whom nothing is known.
+   */
   readonly description: string;
+  /** Describes it for a reader, if its author gave a function as the description. */
+  readonly describe: ((reader: ToolReader) => string) | undefined;
   /** Semantic version of the tool. */
   readonly version: string | undefined;
   /** JSON Schema of the arguments. Its root is an object schema. */
@@ -165,8 +180,12 @@ export interface ToolDefinition<
    */
   readonly aliases?: readonly string[] | undefined;
   readonly title?: string | undefined;
-  /** What it does, written for a model. */
-  readonly description: string;
+  /**
+   * What it does, written for a model; or a function that says it for a reader, who is known by the
+   * selection's `context`. The function must always say the same to the same reader. It is called
+   * with `{}` at once: that is the text to search in, and the one where no reader is known.
+   */
+  readonly description: string | ((reader: ToolReader) => string);
   /** Semantic version, such as `1.2.0`. */
   readonly version?: string | undefined;
   /**

@@ -1,14 +1,33 @@
 import { afterAll, beforeAll, describe } from "bun:test";
-import { assert, assertEquals, assertGreater, assertStringIncludes } from "@std/assert";
+import {
+  assert,
+  assertEquals,
+  assertGreater,
+  assertRejects,
+  assertStringIncludes,
+} from "@std/assert";
+import { DiscardPolicy, jetstreamManager, RetentionPolicy } from "@nats-io/jetstream";
+import { Kvm } from "@nats-io/kv";
 import type { ToolDefinition } from "@plue/tools";
 import { attemptOf, natsCallStore } from "@plue/tools/nats";
-import { missing, TestServer, withServer } from "./server.ts";
+import { DurableCalls } from "../../src/adapters/nats/durable_calls.ts";
+import { ownerDigest } from "../../src/execute/durable/mod.ts";
+import { Seal } from "../../src/adapters/nats/message.ts";
+import { missing, SECRET, TestServer, withServer } from "./server.ts";
 import { event, World } from "./world.ts";
 
 const task: ToolDefinition = {
   ...{ name: "build", description: "Builds.", execution: "task", idempotent: true },
   execute: () => "built",
 };
+interface Kept {
+  readonly result: { readonly content: unknown };
+}
+
+/** What the keys of the calls of a principal begin with. */
+const ownerPrefix = async (principal: string): Promise<string> =>
+  `run.${await ownerDigest(principal)}`;
+
 /** As short as it can be, because tests wait for it. */
 const leaseMs = 1_000;
 
@@ -26,20 +45,193 @@ describe("Durable calls over NATS", () => {
     await world.serve([{ ...task, execute: () => ++runs }]);
     const [one, other] = [await world.call(), await world.call()];
     const call = { name: "build", callId: "c1" };
+    const [ann, bob] = ["ann", "bob"].map((principal) => ({ principal, messageId: "m1" }));
     const results = [];
     for (const { dispatcher } of [one, one, other]) {
-      results.push(await dispatcher.dispatch(call, { principal: "ann" }));
+      results.push(await dispatcher.dispatch(call, ann));
     }
     results.push(
       ...await Promise.all([
-        one.dispatcher.dispatch({ ...call, callId: "c2" }, { principal: "ann" }),
-        other.dispatcher.dispatch({ ...call, callId: "c2" }, { principal: "ann" }),
-        other.dispatcher.dispatch(call, { principal: "bob" }),
+        one.dispatcher.dispatch({ ...call, callId: "c2" }, ann),
+        other.dispatcher.dispatch({ ...call, callId: "c2" }, ann),
+        other.dispatcher.dispatch(call, bob),
       ]),
     );
     assertEquals(results.map((result) => result.ok && result.content).slice(0, 3), [1, 1, 1]);
     assertEquals(runs, 3);
   });
+
+  withServer("runs calls without a message that have the same id, which counts anew", async () => {
+    await using world = open();
+    let runs = 0;
+    await world.serve([{ ...task, execute: () => ++runs }]);
+    const call = { name: "build", callId: "call_1" };
+    const context = { principal: "ann", sessionId: "s1" };
+    const results = [];
+    for (const { dispatcher } of [await world.call(), await world.call()]) {
+      results.push(await dispatcher.dispatch(call, context));
+    }
+    assertEquals(results.map((result) => result.ok && result.content), [1, 2]);
+  });
+
+  for (const what of ["remote tools", "connection"]) {
+    withServer(`ends the wait for a call when the ${what} is closed`, async () => {
+      await using world = open();
+      const [began, goOn] = [event(), event()];
+      await world.serve([{
+        ...task,
+        async execute() {
+          began.come();
+          await goOn.came;
+          return "built";
+        },
+      }]);
+      const { dispatcher, remote, connection } = await world.call();
+      const running = dispatcher.dispatch({ name: "build" });
+      await began.came;
+      await (what === "connection" ? connection.close() : remote.close());
+      const result = await running;
+      assert(!result.ok);
+      assertEquals(result.error.code, "unavailable");
+      assertStringIncludes(result.error.message, "it goes on");
+      goOn.come();
+    });
+  }
+
+  withServer("does not run a call again that was aborted, and says so", async () => {
+    await using world = open();
+    let runs = 0;
+    await world.serve([{
+      ...task,
+      execute(_, { signal }) {
+        runs++;
+        return new Promise((_resolve, reject) =>
+          signal.addEventListener("abort", () => reject(signal.reason))
+        );
+      },
+    }]);
+    const { dispatcher } = await world.call();
+    const call = { name: "build", callId: "c1" };
+    await dispatcher.dispatch(call, { messageId: world.name, timeoutMs: 100 });
+    const again = await dispatcher.dispatch(call, { messageId: world.name });
+    assert(!again.ok);
+    assertEquals([again.error.code, again.error.retryable], ["aborted", false]);
+    assertEquals(runs, 1);
+  });
+
+  withServer("says that nothing has run of a call that the server refuses", async () => {
+    const own = await TestServer.start();
+    try {
+      const connection = await own.connect();
+      const log: unknown[] = [];
+      const calls = new DurableCalls(connection, new Seal("test", SECRET), "_INBOX", (error) => {
+        log.push(error);
+      });
+      const { signal } = new AbortController();
+      const context = { signal, throwIfAborted() {} } as never;
+      const run = () => calls.run("test./.build.digest", "build", {}, context);
+      const waits = run();
+      const manager = await jetstreamManager(connection);
+      while (calls.waiting === 0) await connection.flush();
+      await manager.streams.update("PLUE_CALLS", { max_msg_size: 10 });
+      const result = await run();
+      assert(!result.ok);
+      assertEquals(result.error.code, "unavailable");
+      assertStringIncludes(result.error.message, "nothing has run");
+      // The other one still waits.
+      assertEquals(calls.waiting, 1);
+      calls.stop();
+      assertEquals([(await waits).ok, calls.waiting], [false, 0]);
+    } finally {
+      await own.stop();
+    }
+  });
+
+  withServer("has results above what a message of the server can have", async () => {
+    const own = await TestServer.start({ lines: "max_payload: 131072" });
+    try {
+      await using world = new World(own);
+      await world.serve([{ ...task, execute: () => "x".repeat(300_000) }]);
+      const { dispatcher } = await world.call();
+      const result = await dispatcher.dispatch({ name: "build" });
+      assertEquals(result.ok && (result.content as string).length, 300_000);
+    } finally {
+      await own.stop();
+    }
+  });
+
+  withServer("says that the server has no room for a result", async () => {
+    const own = await TestServer.start();
+    try {
+      await new Kvm(await own.connect()).create("plue_results", { max_bytes: 100_000 });
+      await using world = new World(own);
+      let size = 200_000;
+      await world.serve([{ ...task, execute: () => "x".repeat(size) }]);
+      const { dispatcher } = await world.call();
+      const result = await dispatcher.dispatch({ name: "build" });
+      assert(!result.ok);
+      assertEquals(result.error.code, "unavailable");
+      assertStringIncludes(result.error.message, "cannot keep its result; it has run");
+      size = 10;
+      assertEquals((await dispatcher.dispatch({ name: "build" })).ok, true);
+    } finally {
+      await own.stop();
+    }
+  });
+
+  withServer("uses the stream of an operator, and says what is wrong with another", async () => {
+    const own = await TestServer.start();
+    try {
+      await using world = new World(own);
+      const manager = await jetstreamManager(await own.connect());
+      const subjects = ["plue.v1.run.>"];
+      await manager.streams.add({ name: "PLUE_CALLS", subjects });
+      const error = await assertRejects(() => world.serve([task]), Error);
+      assertStringIncludes(error.message, 'it needs subjects "plue.v1.run.>"');
+      assertStringIncludes(error.message, 'retention "workqueue"');
+      await manager.streams.delete("PLUE_CALLS");
+      await manager.streams.add({
+        ...{ name: "PLUE_CALLS", subjects, max_bytes: 1_000_000 },
+        ...{ retention: RetentionPolicy.Workqueue, discard: DiscardPolicy.New },
+      });
+      await world.serve([task]);
+      const { dispatcher } = await world.call();
+      assertEquals((await dispatcher.dispatch({ name: "build" })).ok, true);
+    } finally {
+      await own.stop();
+    }
+  });
+
+  for (
+    const forged of [{ state: "done", result: { ok: true, content: "forged" } }, {
+      ...{ state: "claimed", worker: "x", until: Infinity, attempts: 1 },
+    }]
+  ) {
+    withServer(`takes no record that is ${forged.state} and not signed`, async () => {
+      await using world = open();
+      const [began, goOn] = [event(), event()];
+      await world.serve([{
+        ...task,
+        async execute() {
+          began.come();
+          await goOn.came;
+          return "built";
+        },
+      }]);
+      const { dispatcher } = await world.call();
+      const running = dispatcher.dispatch({ name: "build" }, { principal: world.name });
+      await began.came;
+      const store = await natsCallStore(await server.connect(), { bucket: "plue_results" });
+      for await (const { key, revision } of store.list(await ownerPrefix(world.name))) {
+        await store.update(key, new TextEncoder().encode(JSON.stringify(forged)), revision);
+      }
+      goOn.come();
+      const result = await running;
+      assert(!result.ok);
+      assertEquals(result.error.code, "unavailable");
+      assertStringIncludes(result.error.message, "wrong signature");
+    });
+  }
 
   withServer("streams what the tool says meanwhile", async () => {
     await using world = open();
@@ -117,19 +309,21 @@ describe("Durable calls over NATS", () => {
     const running = dispatcher.dispatch({ name: "build" }, { principal: world.name });
     await began.came;
     const store = await natsCallStore(await server.connect(), { bucket: "plue_results" });
-    const json = (value: Uint8Array) => JSON.parse(new TextDecoder().decode(value));
-    for await (const { key, value, revision } of store.list("run")) {
-      if (json(value).state !== "claimed") continue;
+    const seal = new Seal("test", SECRET);
+    const own = await ownerPrefix(world.name);
+    for await (const { key, revision } of store.list(own)) {
       const record = { state: "done", result: { ok: true, content: "first", durationMs: 0 } };
-      await store.update(key, new TextEncoder().encode(JSON.stringify(record)), revision);
+      await store.update(key, seal.wrap(record, `plue_results.${key}`), revision);
     }
     const result = await running;
     goOn.come();
     await late.came;
     assertEquals(result.ok && result.content, "first");
     const states: unknown[] = [];
-    for await (const { value } of store.list("run")) states.push(json(value).result.content);
-    assertEquals(states.includes("late"), false);
+    for await (const { key, value } of store.list(own)) {
+      states.push((seal.unwrap(value, `plue_results.${key}`) as Kept).result.content);
+    }
+    assertEquals(states, ["first"]);
   });
 
   withServer("waits for a worker", async () => {

@@ -21,7 +21,9 @@ import {
   ToolDispatcher,
   type ToolDispatcherOptions,
   type ToolIndex,
+  type ToolReader,
   ToolRegistry as CoreRegistry,
+  type ToolSource,
   type TraceHeaders,
 } from "../../src/core.ts";
 import {
@@ -397,6 +399,11 @@ export const HOOK_CASES: Readonly<Record<string, HookCase>> = {
     right: "unavailable",
     run: (isAvailable) => call({ tool: { isAvailable } }),
   },
+  "ToolDefinition.description": {
+    right: "Described for nobody.",
+    run: (describe) =>
+      describeWith((reader) => reader.locale === undefined ? "Described for nobody." : describe()),
+  },
   "ToolDefinition.init": {
     right: { ...decides("unavailable", "done"), hangs: "unavailable" },
     run: (init) => call({ tool: { init } }),
@@ -454,6 +461,14 @@ export const HOOK_CASES: Readonly<Record<string, HookCase>> = {
   "ToolSource.isAvailable": {
     right: "unavailable",
     run: (isAvailable) => callOwn({ isAvailable }),
+  },
+  "ToolSource.onDescribeError": {
+    right: "Described for nobody.",
+    run: (onDescribeError) =>
+      describeWith((reader) => {
+        if (reader.locale === undefined) return "Described for nobody.";
+        throw new Error("no such language");
+      }, onDescribeError),
   },
   "ToolHost.acquire": {
     right: decides("unavailable", "threw"),
@@ -748,6 +763,7 @@ export const NO_HOOKS: Readonly<Record<string, string>> = {
     "HttpResponse.headers.get",
   ]),
   ...because("is a ToolDefinition's", [
+    "Tool.describe",
     "Tool.dispose",
     "Tool.execute",
     "Tool.init",
@@ -756,6 +772,23 @@ export const NO_HOOKS: Readonly<Record<string, string>> = {
   ]),
   ...because("is of the package koffi", ["Koffi.load", "Koffi.load().func", "Koffi.load().func()"]),
 };
+
+/** What a tool's description says to a reader for whom it may fail. */
+function describeWith(
+  description: (reader: ToolReader) => string,
+  onDescribeError?: BadHook,
+): string {
+  const registry = new ToolRegistry({ tools: [{ ...WAIT, description }] });
+  const source: ToolSource = {
+    tools: registry.tools,
+    revision: 0,
+    getTool: (id) => registry.getTool(id),
+    isAvailable: (tool) => registry.isAvailable(tool),
+    ...(onDescribeError && { onDescribeError }),
+  };
+  const [tool] = buildToolset(source, { context: { locale: "de" } });
+  return tool?.description ?? "no tool";
+}
 
 function defineWith(jsonSchema: { readonly input: BadHook; readonly output: BadHook }): string {
   const schema = {

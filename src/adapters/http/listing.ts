@@ -86,8 +86,9 @@ export function makePage(
   if (selection !== undefined) {
     // Not kept: clients choose how many queries there are.
     shown = toolset.narrow(selection);
-    const isListed = new Set(listed);
-    tools = shown.tools.filter((tool) => isListed.has(tool));
+    // By id: the query may name another reader of the descriptions.
+    const isListed = new Set(listed.map(({ id }) => id));
+    tools = shown.tools.filter(({ id }) => isListed.has(id));
   }
   if (format === undefined) {
     return search === undefined ? listingPage(tools, query) : searchPage(shown, search, query);

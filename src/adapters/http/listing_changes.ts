@@ -7,7 +7,7 @@
  */
 
 import type { ToolRegistry } from "../../registry/mod.ts";
-import type { Tool } from "../../tool/mod.ts";
+import { originalOf, type Tool } from "../../tool/mod.ts";
 
 /** How one tool of a listing changed. */
 export interface ListingChange {
@@ -39,13 +39,19 @@ function listingChanges(
       changes.push({ type: "added", id: now.id });
       right++;
     } else {
-      if (old !== now && now !== undefined) {
+      if (old !== now && now !== undefined && !isSame(old, now)) {
         changes.push({ type: "updated", id: now.id });
       }
       left++;
       right++;
     }
   }
+}
+
+/** Whether two tools are one, described in the same words. */
+function isSame(old: Tool | undefined, now: Tool): boolean {
+  return old !== undefined && originalOf(old) === originalOf(now) &&
+    old.description === now.description;
 }
 
 /** What a {@linkcode ListingWatch} looks at. */

@@ -102,6 +102,9 @@ const READERS = {
   hasTerminal: flag,
   hasEditor: flag,
   hasGitRepository: flag,
+  model: readerField,
+  provider: readerField,
+  locale: readerField,
   requiredTags: words,
   enabledToolIds: ids,
   disabledToolIds: ids,
@@ -256,6 +259,11 @@ function words(value: string, name: string): readonly string[] {
   const list = value.split(",").map((word) => word.trim());
   if (list.includes("")) throw unfit(name, value, 'words, separated by ","');
   return list;
+}
+
+function readerField(value: string, name: string): string {
+  if (/^[!-~]{1,128}$/.test(value)) return value;
+  throw unfit(name, value, "1 to 128 letters, digits or signs of ASCII");
 }
 
 function digit(value: string, name: string): boolean {

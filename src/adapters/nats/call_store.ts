@@ -4,8 +4,16 @@
  * @module
  */
 
-import { type Bucket, type KV, type KvEntry, Kvm } from "@nats-io/kv";
-import { type NatsConnection, nuid } from "@nats-io/nats-core";
+import {
+  DeliverPolicy,
+  jetstream,
+  JetStreamApiError,
+  type JetStreamManager,
+  jetstreamManager,
+  type JsMsg,
+} from "@nats-io/jetstream";
+import { type KV, type KvEntry, Kvm } from "@nats-io/kv";
+import { headers, type NatsConnection, nuid } from "@nats-io/nats-core";
 import {
   type CallStore,
   checkStored,
@@ -21,7 +29,7 @@ import {
   type RegistryClock,
   systemClock,
 } from "../../tool/mod.ts";
-import { checkServer, isConflict, problemOf } from "./server.ts";
+import { checkServer, isConflict, isFull, problemOf } from "./server.ts";
 import { CALLS_BUCKET } from "./subjects.ts";
 
 /** Options for {@linkcode natsCallStore}. */
@@ -52,14 +60,27 @@ const ACTION = "open the store";
 /** A value has its end in front, and a byte that says whether the rest is elsewhere. */
 const HEAD_BYTES = 9;
 const IN_PARTS = 1;
-/** Servers refuse messages above 1 MiB, with what stands in front of the value. */
-const PART_BYTES = 524_288;
+/** Servers refuse messages above `max_payload`, which is 1 MiB unless they are told otherwise. */
+const MAX_PART_BYTES = 524_288;
+/** What a message may have besides its part. */
+const ROOM_BYTES = 1_024;
 /** Parts have keys that no store has. */
 const PARTS = "=part.";
-/** After so many writes, entries that have expired are deleted. */
+/** After so many writes of a process, entries that have expired are deleted. */
 const WRITES_TO_SWEEP = 1_024;
+/** All processes together do that at most so often, in milliseconds. */
+const SWEEP_EVERY_MS = 600_000;
+/** One whose write finds no room, in milliseconds. */
+const SWEEP_FULL_EVERY_MS = 10_000;
+/** Says when entries were deleted last. */
+const SWEPT = "=swept";
+/** What a deletion needs to know, where it can be read without the value. */
+const END = "Plue-End";
+const OWN_PARTS = "Plue-Parts";
 /** Parts and marks of deletion that are so old belong to nothing, in milliseconds. */
 const OLD_MS = 3_600_000;
+/** How many deletions a sweep has under way. */
+const AT_ONCE = 64;
 /** How often a creation is tried that meets what has expired or was deleted. */
 const MAX_TRIES = 8;
 
@@ -111,20 +132,41 @@ export async function natsCallStore(
       // What is read is compared and written: it must not come from a server that lags behind.
       allow_direct: false,
     });
-    return new NatsCallStore(kv, connection, options);
+    const manager = await jetstreamManager(connection);
+    return new NatsCallStore(bucket, kv, manager, connection, options);
   } catch (cause) {
     throw new Error(`Cannot ${ACTION} "${bucket}": ${problemOf(cause, connection)}`, { cause });
   }
 }
 
+/** A value as the bucket has it. Of a large one, that are the keys of its parts. */
+interface Written {
+  readonly message: Uint8Array;
+  /** When it is gone. */
+  readonly end: number;
+  readonly parts: readonly string[];
+}
+
 class NatsCallStore implements CallStore {
+  readonly #bucket: string;
   readonly #kv: KV;
+  readonly #manager: JetStreamManager;
   readonly #connection: NatsConnection;
   readonly #clock: Pick<RegistryClock, "timestamp">;
   #writes = 0;
+  #sweeping: Promise<void> | undefined;
+  #sweptFullAt = -Infinity;
 
-  constructor(kv: KV, connection: NatsConnection, options: NatsCallStoreOptions) {
+  constructor(
+    bucket: string,
+    kv: KV,
+    manager: JetStreamManager,
+    connection: NatsConnection,
+    options: NatsCallStoreOptions,
+  ) {
+    this.#bucket = bucket;
     this.#kv = kv;
+    this.#manager = manager;
     this.#connection = connection;
     this.#clock = options.clock ?? systemClock;
   }
@@ -149,17 +191,20 @@ class NatsCallStore implements CallStore {
   ): Promise<number | undefined> {
     checkStored(key, value);
     return await this.#attempt(async () => {
-      const message = await this.#written(value, options);
-      let before = 0;
-      for (let tries = 0; tries < MAX_TRIES; tries++) {
-        const revision = await this.#put(key, message, before);
-        if (revision !== undefined) return revision;
-        const entry = await this.#kv.get(key);
-        if (this.#isThere(entry)) return undefined;
-        // It has expired, or was deleted.
-        before = revisionOf(entry);
-      }
-      return undefined;
+      // Parts are written first, and not for a key that is taken.
+      if (this.#isLarge(value) && this.#isThere(await this.#kv.get(key))) return undefined;
+      return await this.#withParts(value, options, async (written) => {
+        let before = 0;
+        for (let tries = 0; tries < MAX_TRIES; tries++) {
+          const revision = await this.#put(key, written, before);
+          if (revision !== undefined) return revision;
+          const entry = await this.#kv.get(key);
+          if (this.#isThere(entry)) return undefined;
+          // It has expired, or was deleted.
+          before = revisionOf(entry);
+        }
+        return undefined;
+      });
     });
   }
 
@@ -173,9 +218,13 @@ class NatsCallStore implements CallStore {
     return await this.#attempt(async () => {
       const entry = await this.#kv.get(key);
       if (!this.#isThere(entry) || entry.revision !== revision) return undefined;
-      const written = await this.#put(key, await this.#written(value, options), revision);
-      if (written !== undefined) await this.#forgetParts(entry);
-      return written;
+      const after = await this.#withParts(
+        value,
+        options,
+        (written) => this.#put(key, written, revision),
+      );
+      if (after !== undefined) await this.#forget(partsOf(entry));
+      return after;
     });
   }
 
@@ -185,12 +234,12 @@ class NatsCallStore implements CallStore {
       const entry = await this.#kv.get(key);
       if (!this.#isThere(entry) || entry.revision !== revision) return false;
       try {
-        await this.#kv.delete(key, { previousSeq: revision });
+        await this.#inRoom(() => this.#kv.delete(key, { previousSeq: revision }));
       } catch (error) {
         if (isConflict(error)) return false;
         throw error;
       }
-      await this.#forgetParts(entry);
+      await this.#forget(partsOf(entry));
       return true;
     });
   }
@@ -200,7 +249,7 @@ class NatsCallStore implements CallStore {
     const keys = await this.#attempt(async () => {
       const found: string[] = [];
       for await (const key of await this.#kv.keys(prefix === "" ? ">" : `${prefix}.>`)) {
-        if (!key.startsWith(PARTS)) found.push(key);
+        if (!key.startsWith("=")) found.push(key);
       }
       return prefix === "" ? found : [prefix, ...found];
     });
@@ -212,14 +261,42 @@ class NatsCallStore implements CallStore {
   }
 
   /** Writes a value in the place of the one with that revision; 0 for none. */
-  async #put(key: string, message: Uint8Array, previousSeq: number): Promise<number | undefined> {
+  async #put(
+    key: string,
+    { message, end, parts }: Written,
+    revision: number,
+  ): Promise<number | undefined> {
+    const about = headers();
+    about.set(END, String(end));
+    if (parts.length > 0) about.set(OWN_PARTS, parts.join(" "));
     try {
-      const revision = await this.#kv.put(key, message, { previousSeq });
-      if (++this.#writes % WRITES_TO_SWEEP === 0) void this.#sweep();
-      return revision;
+      const { seq } = await this.#inRoom(() =>
+        jetstream(this.#connection).publish(`$KV.${this.#bucket}.${key}`, message, {
+          headers: about,
+          expect: { lastSubjectSequence: revision },
+        })
+      );
+      if (++this.#writes % WRITES_TO_SWEEP === 0) void this.#sweepInTurn();
+      return seq;
     } catch (error) {
       if (isConflict(error)) return undefined;
       throw error;
+    }
+  }
+
+  /** Makes a write. If there is no room for it, once more when what has expired is deleted. */
+  async #inRoom<T>(write: () => Promise<T>): Promise<T> {
+    try {
+      return await write();
+    } catch (error) {
+      if (!isFull(error)) throw error;
+      const now = this.#clock.timestamp();
+      if (this.#sweeping === undefined) {
+        if (now - this.#sweptFullAt < SWEEP_FULL_EVERY_MS) throw error;
+        this.#sweptFullAt = now;
+      }
+      await this.#sweep();
+      return await write();
     }
   }
 
@@ -243,61 +320,118 @@ class NatsCallStore implements CallStore {
     return { key, value, revision, ...(expiresAt < Infinity && { expiresAt }) };
   }
 
-  /** A value as the bucket has it. A large one is written in parts, and its keys take its place. */
-  async #written(value: Uint8Array, { expiresAt = Infinity }: StoreOptions): Promise<Uint8Array> {
-    let body = value;
-    const isLarge = value.byteLength > PART_BYTES;
-    if (isLarge) {
-      const keys: string[] = [];
-      for (let at = 0; at < value.byteLength; at += PART_BYTES) {
+  /** Writes the parts of a large value, and then what has their keys. */
+  async #withParts(
+    value: Uint8Array,
+    { expiresAt = Infinity }: StoreOptions,
+    write: (written: Written) => Promise<number | undefined>,
+  ): Promise<number | undefined> {
+    const parts: string[] = [];
+    const isLarge = this.#isLarge(value);
+    const most = this.#partBytes;
+    try {
+      for (let at = 0; isLarge && at < value.byteLength; at += most) {
         const key = `${PARTS}${nuid.next()}`;
-        await this.#kv.put(key, value.slice(at, at + PART_BYTES));
-        keys.push(key);
+        parts.push(key);
+        await this.#inRoom(() => this.#kv.put(key, value.slice(at, at + most)));
       }
-      body = encoder.encode(JSON.stringify(keys));
-    }
-    const message = new Uint8Array(HEAD_BYTES + body.byteLength);
-    const view = new DataView(message.buffer);
-    view.setFloat64(0, expiresAt);
-    view.setUint8(8, isLarge ? IN_PARTS : 0);
-    message.set(body, HEAD_BYTES);
-    return message;
-  }
-
-  async #forgetParts(entry: KvEntry): Promise<void> {
-    for (const part of partsOf(entry)) await this.#kv.purge(part).catch(leaveToSweep);
-  }
-
-  /** Deletes what has expired, and what belongs to nothing. */
-  async #sweep(): Promise<void> {
-    try {
-      const used = new Set<string>();
-      const parts: KvEntry[] = [];
-      for await (const key of await this.#kv.keys()) {
-        const entry = await this.#kv.get(key);
-        if (entry === null || entry.operation !== "PUT") continue;
-        if (key.startsWith(PARTS)) parts.push(entry);
-        else if (this.#isThere(entry)) { for (const part of partsOf(entry)) used.add(part); }
-        else if (await this.#purge(entry)) await this.#forgetParts(entry);
-      }
-      for (const part of parts) {
-        const isOld = part.created.getTime() < this.#clock.timestamp() - OLD_MS;
-        if (isOld && !used.has(part.key)) await this.#kv.purge(part.key);
-      }
-      // Marks of deletion stay in a bucket until they are purged. The interface lacks the method.
-      await (this.#kv as Bucket).purgeDeletes(OLD_MS);
-    } catch {
-      // The next sweep deletes the rest.
-    }
-  }
-
-  async #purge({ key, revision }: KvEntry): Promise<boolean> {
-    try {
-      await this.#kv.delete(key, { previousSeq: revision });
-      return true;
+      const body = isLarge ? encoder.encode(JSON.stringify(parts)) : value;
+      const message = new Uint8Array(HEAD_BYTES + body.byteLength);
+      const view = new DataView(message.buffer);
+      view.setFloat64(0, expiresAt);
+      view.setUint8(8, isLarge ? IN_PARTS : 0);
+      message.set(body, HEAD_BYTES);
+      const revision = await write({ message, end: expiresAt, parts });
+      if (revision === undefined) await this.#forget(parts);
+      return revision;
     } catch (error) {
-      if (isConflict(error)) return false;
+      // Without an answer of the server, the value may be there.
+      if (error instanceof JetStreamApiError) await this.#forget(parts);
       throw error;
+    }
+  }
+
+  get #partBytes(): number {
+    const { max_payload: most = MAX_PART_BYTES + ROOM_BYTES } = this.#connection.info ?? {};
+    return Math.min(MAX_PART_BYTES, most - ROOM_BYTES);
+  }
+
+  #isLarge(value: Uint8Array): boolean {
+    return value.byteLength > this.#partBytes;
+  }
+
+  async #forget(parts: readonly string[]): Promise<void> {
+    for (let at = 0; at < parts.length; at += AT_ONCE) {
+      const some = parts.slice(at, at + AT_ONCE);
+      await Promise.all(some.map((part) => this.#erase(part).catch(leaveToSweep)));
+    }
+  }
+
+  /** Removes what a key has, up to a revision. Leaves no mark, so that it needs no room. */
+  async #erase(key: string, revision?: number): Promise<void> {
+    const filter = `$KV.${this.#bucket}.${key}`;
+    const upTo = revision === undefined ? {} : { seq: revision + 1 };
+    await this.#manager.streams.purge(`KV_${this.#bucket}`, { filter, ...upTo });
+  }
+
+  /** Sweeps, unless another process has just done it. */
+  async #sweepInTurn(): Promise<void> {
+    try {
+      const last = await this.#kv.get(SWEPT);
+      const lastAt = last?.created.getTime() ?? -Infinity;
+      if (Math.abs(this.#clock.timestamp() - lastAt) < SWEEP_EVERY_MS) return;
+      await this.#kv.put(SWEPT, "", { previousSeq: revisionOf(last) });
+      await this.#sweep();
+    } catch {
+      // Another process has begun, or the server is away: it is done later.
+    }
+  }
+
+  #sweep(): Promise<void> {
+    return this.#sweeping ??= this.#eraseOld()
+      // The next sweep deletes the rest.
+      .catch(leaveToSweep)
+      .finally(() => this.#sweeping = undefined);
+  }
+
+  /** Deletes what has expired, and what belongs to nothing. Reads each entry once, without its value. */
+  async #eraseOld(): Promise<void> {
+    const used = new Set<string>();
+    const parts: string[] = [];
+    const erased: Promise<void>[] = [];
+    const now = this.#clock.timestamp();
+    for await (const { subject, seq, time, headers } of this.#heads()) {
+      const key = subject.slice(`$KV.${this.#bucket}.`.length);
+      const isOld = time.getTime() < now - OLD_MS;
+      const own = (headers?.get(OWN_PARTS) ?? "").split(" ").filter((part) => part !== "");
+      const end = headers?.get(END) ?? "";
+      if (headers?.has("KV-Operation")) {
+        // Marks of deletion stay in a bucket until they are purged.
+        if (isOld) erased.push(this.#erase(key, seq));
+      } else if (key.startsWith(PARTS)) {
+        if (isOld) parts.push(key);
+      } else if (end !== "" && Number(end) <= now) {
+        erased.push(this.#erase(key, seq).then(() => this.#forget(own)));
+      } else {
+        for (const part of own) used.add(part);
+      }
+      if (erased.length >= AT_ONCE) await Promise.all(erased.splice(0));
+    }
+    await Promise.all(erased);
+    await this.#forget(parts.filter((part) => !used.has(part)));
+  }
+
+  /** The last message of each key, without its value. */
+  async *#heads(): AsyncGenerator<JsMsg, void, void> {
+    const consumer = await jetstream(this.#connection).consumers.get(`KV_${this.#bucket}`, {
+      deliver_policy: DeliverPolicy.LastPerSubject,
+      headers_only: true,
+    });
+    if ((await consumer.info()).num_pending === 0) return;
+    const messages = await consumer.consume();
+    for await (const message of messages) {
+      yield message;
+      if (message.info.pending === 0) return;
     }
   }
 

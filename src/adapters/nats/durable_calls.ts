@@ -4,11 +4,12 @@
  * @module
  */
 
-import { jetstream } from "@nats-io/jetstream";
+import { jetstream, JetStreamApiError } from "@nats-io/jetstream";
 import { createInbox, type NatsConnection, nuid, type Subscription } from "@nats-io/nats-core";
 import {
   type HookLog,
   isObject,
+  isSuspended,
   systemClock,
   type ToolContext,
   type ToolFailure,
@@ -17,17 +18,26 @@ import {
 import type { Seal } from "./message.ts";
 import { type CallRequest, resultOf } from "./remote_calls.ts";
 import { RUN_CONTROL, runKey, type RunMessage, type RunNews, Runs } from "./runs.ts";
+import { problemOf } from "./server.ts";
 import { runSubject } from "./subjects.ts";
 
 /** How often the store is asked, in case the news of the end was lost. */
 const LOOK_EVERY_MS = 2_000;
 /** What a message may have besides the call. */
 const ROOM_BYTES = 1_024;
+/** How many calls of one process wait at most, and of one caller. */
+const MAX_CALLS = 16_384;
+const MAX_CALLS_OF_ONE = MAX_CALLS / 8;
 
 interface WaitingCall {
   readonly context: ToolContext;
+  /** Settles when the call has ended. Rejects if it is aborted. */
+  readonly result: Promise<ToolResult>;
   /** Looks for the result. */
   look(): void;
+  end(result: ToolResult): void;
+  /** Ends the wait, and not the call. */
+  stop(): void;
 }
 
 /** Sends durable calls, and waits for their results. */
@@ -38,8 +48,11 @@ export class DurableCalls {
   readonly #inbox: string;
   readonly #subscription: Subscription;
   readonly #waiting: Map<string, WaitingCall> = new Map();
+  /** How many calls of each caller wait. */
+  readonly #callers: Map<string | undefined, number> = new Map();
   #runs: Promise<Runs> | undefined;
   #down: string | undefined;
+  #isStopped = false;
 
   constructor(connection: NatsConnection, seal: Seal, inbox: string, log: HookLog) {
     this.#connection = connection;
@@ -55,8 +68,13 @@ export class DurableCalls {
     });
   }
 
+  /** How many calls wait for their results. */
+  get waiting(): number {
+    return this.#waiting.size;
+  }
+
   /**
-   * Runs a call that survives its worker, its server and its caller: the same call of the same caller
+   * Runs a call that survives its worker, its server and its caller: the same call of the same message
    * gets the same result. Rejects if it is aborted, with the reason.
    */
   async run(
@@ -66,34 +84,50 @@ export class DurableCalls {
     context: ToolContext,
   ): Promise<ToolResult> {
     if (this.#down !== undefined) return unavailable(id, `${this.#down}; nothing has run`);
+    const { principal, messageId } = request;
+    if (
+      this.#waiting.size >= MAX_CALLS || (this.#callers.get(principal) ?? 0) >= MAX_CALLS_OF_ONE
+    ) {
+      return ToolResult.error("overloaded", `Cannot call "${id}": too many calls are waiting`);
+    }
+    const [registry, , , digest] = path.split(".");
+    const key = await runKey(`${registry}/${id}`, request);
+    let runs: Runs;
     try {
-      const runs = await (this.#runs ??= Runs.open(this.#connection));
-      const [registry, , , digest] = path.split(".");
-      const key = await runKey(`${registry}/${id}`, request);
-      const inbox = this.#inbox + nuid.next();
-      const message: RunMessage = {
-        ...{ id: key, time: systemClock.timestamp(), key, inbox },
-        ...request,
-      };
-      const subject = runSubject(path);
-      const body = this.#seal.wrap(message, subject);
-      const most = (this.#connection.info?.max_payload ?? 1_048_576) - ROOM_BYTES;
-      if (body.byteLength > most) {
-        return ToolResult.error(
-          "invalid_arguments",
-          `Cannot call "${id}": its arguments have more than the ${most} bytes of a durable call`,
-        );
-      }
-      const result = this.#result(runs, key, inbox, context);
-      // The server takes a call once that is sent twice, and again for another definition.
-      await jetstream(this.#connection).publish(subject, body, { msgID: `${key}.${digest}` });
-      return await result;
+      runs = await (this.#runs ??= Runs.open(this.#connection, this.#seal, this.#log));
+      // The message names a call, which may have ended before.
+      const { record } = messageId === undefined ? {} : await runs.read(key) ?? {};
+      if (record?.state === "done") return endedBefore(record);
     } catch (error) {
       this.#runs = undefined;
-      context.throwIfAborted();
       this.#log(error);
-      return unavailable(id, "it could not be sent; it may have been, and then runs once");
+      return unavailable(id, "the server cannot keep it; nothing has run");
     }
+    const inbox = this.#inbox + nuid.next();
+    const message: RunMessage = {
+      ...{ id: key, time: systemClock.timestamp(), key, inbox },
+      ...request,
+    };
+    const subject = runSubject(path);
+    const body = this.#seal.wrap(message, subject);
+    const most = (this.#connection.info?.max_payload ?? 1_048_576) - ROOM_BYTES;
+    if (body.byteLength > most) {
+      return ToolResult.error(
+        "invalid_arguments",
+        `Cannot call "${id}": its arguments have more than the ${most} bytes of a durable call`,
+      );
+    }
+    context.throwIfAborted();
+    if (this.#isStopped) return unavailable(id, `${this.#down}; nothing has run`);
+    const call = this.#wait(runs, key, inbox, id, context);
+    // The server takes a call once that is sent twice, and again for another definition.
+    const sent = jetstream(this.#connection).publish(subject, body, { msgID: `${key}.${digest}` })
+      .catch((error) => {
+        this.#log(error);
+        call.end(unavailable(id, this.#unsent(error)));
+      });
+    const [result] = await Promise.all([call.result, sent]);
+    return result;
   }
 
   disconnect(why: string): void {
@@ -106,39 +140,78 @@ export class DurableCalls {
   }
 
   stop(): void {
+    this.#isStopped = true;
     this.disconnect("its registry is closed");
     this.#subscription.unsubscribe();
+    for (const call of [...this.#waiting.values()]) call.stop();
   }
 
   /** Waits for the result in the store. */
-  #result(runs: Runs, key: string, inbox: string, context: ToolContext): Promise<ToolResult> {
-    const { signal } = context;
+  #wait(
+    runs: Runs,
+    key: string,
+    inbox: string,
+    id: string,
+    context: ToolContext,
+  ): WaitingCall {
+    const { signal, principal } = context;
     const name = inbox.slice(this.#inbox.length);
     let disarm = (): void => {};
-    let abort = (): void => {};
-    const result = new Promise<ToolResult>((resolve, reject) => {
-      const look = (): void => {
-        disarm();
-        disarm = systemClock.setTimeout(look, LOOK_EVERY_MS);
-        // Without a connection there is nothing to read: the call goes on all the same.
-        if (this.#down !== undefined) return;
-        runs.read(key).then((found) => {
-          if (found?.record.state === "done") resolve(resultOf(found.record));
-        }, this.#log);
-      };
-      abort = () => {
-        this.#cancel(runs, key).catch(this.#log).finally(() => reject(signal.reason));
-      };
-      this.#waiting.set(name, { context, look });
-      look();
-      signal.addEventListener("abort", abort, { once: true });
-      if (signal.aborted) abort();
-    });
-    return result.finally(() => {
+    const look = (): void => {
+      disarm();
+      if (!this.#waiting.has(name)) return;
+      disarm = systemClock.setTimeout(look, LOOK_EVERY_MS);
+      // Without a connection there is nothing to read: the call goes on all the same.
+      if (this.#down !== undefined) return;
+      runs.read(key).then((found) => {
+        if (found?.record.state === "done") end(resultOf(found.record));
+      }, this.#log);
+    };
+    const abort = (): void => {
+      this.#cancel(runs, key).catch(this.#log).finally(() => {
+        forget();
+        reject(signal.reason);
+      });
+    };
+    const forget = (): void => {
       disarm();
       signal.removeEventListener("abort", abort);
-      this.#waiting.delete(name);
-    });
+      if (this.#waiting.delete(name)) this.#count(principal, -1);
+    };
+    const end = (result: ToolResult): void => {
+      forget();
+      resolve(result);
+    };
+    const stop = (): void =>
+      end(
+        unavailable(id, `${this.#down}; it goes on, and has its result by its message and call id`),
+      );
+    let resolve: (result: ToolResult) => void = () => {};
+    let reject: (reason: unknown) => void = () => {};
+    // Node 20 has no Promise.withResolvers.
+    const result = new Promise<ToolResult>((...settle) => [resolve, reject] = settle);
+    const call = { context, result, look, end, stop };
+    this.#waiting.set(name, call);
+    this.#count(principal, 1);
+    look();
+    signal.addEventListener("abort", abort, { once: true });
+    if (signal.aborted) abort();
+    return call;
+  }
+
+  #count(principal: string | undefined, more: number): void {
+    const count = (this.#callers.get(principal) ?? 0) + more;
+    if (count === 0) this.#callers.delete(principal);
+    else this.#callers.set(principal, count);
+  }
+
+  /** What a call is told that could not be published. */
+  #unsent(error: unknown): string {
+    // The server has answered that it has not taken it, or that it takes none.
+    const name = error instanceof Error ? error.name : "";
+    return error instanceof JetStreamApiError || name === "JetStreamNotEnabled"
+      ? `the server has refused it, because ${problemOf(error, this.#connection)}; nothing has run`
+      : "it could not be sent; it may have been, and then runs once";
   }
 
   /** Writes that the call was aborted, as its result: no worker begins it then, or keeps another. */
@@ -165,10 +238,22 @@ export class DurableCalls {
       }
       case "done":
         return call.look();
+      case "ended":
+        return call.end(resultOf(news));
     }
   }
 }
 
 function unavailable(id: string, why: string): ToolFailure {
   return ToolResult.error("unavailable", `Cannot call "${id}": ${why}`);
+}
+
+/** The result of a call that is sent again. Sending it once more would change nothing. */
+function endedBefore(record: { readonly result: ToolResult }): ToolResult {
+  const { result } = record;
+  return resultOf(
+    result.ok || isSuspended(result)
+      ? record
+      : { result: { ...result, error: { ...result.error, retryable: false } } },
+  );
 }

@@ -10,7 +10,14 @@ import { jetstream } from "@nats-io/jetstream";
 import { nanos, type NatsConnection, type Subscription } from "@nats-io/nats-core";
 import { createHash } from "node:crypto";
 import type { ToolDispatcher } from "../../execute/mod.ts";
-import { callHook, systemClock, type Tool, type ToolContext, ToolResult } from "../../tool/mod.ts";
+import {
+  callHook,
+  systemClock,
+  type Tool,
+  type ToolContext,
+  type ToolFailure,
+  ToolResult,
+} from "../../tool/mod.ts";
 import type { Seal } from "./message.ts";
 import {
   isDurable,
@@ -21,6 +28,7 @@ import {
   type RunRecord,
   Runs,
 } from "./runs.ts";
+import { isRefused } from "./server.ts";
 import { RUNS_STREAM, runSubject } from "./subjects.ts";
 import { observeCall, type Observer } from "./telemetry.ts";
 
@@ -93,6 +101,11 @@ export class DurableWorker {
     return this.#running.size;
   }
 
+  /** @throws {Error} If the server cannot keep durable calls. */
+  async check(tools: Iterable<Tool>): Promise<void> {
+    if ([...tools].some(isDurable)) await this.#open();
+  }
+
   /** Takes calls of these tools, by the paths of their definitions, and of no others. */
   follow(tools: ReadonlyMap<string, Tool>): void {
     // A call that waits outlives its definition: the next one takes it, and checks it again.
@@ -141,13 +154,18 @@ export class DurableWorker {
     this.#controls.unsubscribe();
   }
 
+  #open(): Promise<Runs> {
+    const { connection, seal, log } = this.#settings;
+    return this.#runs ??= Runs.open(connection, seal, log);
+  }
+
   /** Takes calls of one tool until it is not offered any more. */
   async #consume(tool: string): Promise<void> {
     const { connection, log } = this.#settings;
     const isWanted = (): boolean => this.#consuming.has(tool) && !connection.isClosed();
     while (isWanted()) {
       try {
-        const { manager } = await (this.#runs ??= Runs.open(connection));
+        const { manager } = await this.#open();
         // The name of a consumer can have no dots.
         const name = createHash("sha256").update(tool).digest("base64url");
         await manager.consumers.add(RUNS_STREAM, {
@@ -212,7 +230,12 @@ export class DurableWorker {
       await this.#claimAndRun(message, call, tool, abort);
     } catch (error) {
       log(error);
-      callHook(() => message.nak(AGAIN_MS), log);
+      if (isRefused(error)) {
+        // Its result cannot be kept: its caller hears of it now, or not at all.
+        const result = unkept(tool.id, "it may have run");
+        this.#tell(call, { type: "ended", result });
+        callHook(() => message.term(), log);
+      } else callHook(() => message.nak(AGAIN_MS), log);
     } finally {
       this.#running.delete(key);
       this.#queue.shift()?.();
@@ -228,7 +251,7 @@ export class DurableWorker {
   ): Promise<void> {
     const { worker, leaseMs } = this.#settings;
     const { key } = call;
-    const runs = await (this.#runs ??= Runs.open(this.#settings.connection));
+    const runs = await this.#open();
     const found = await runs.read(key);
     const { record } = found ?? {};
     if (record?.state === "done") return this.#finish(message, call);
@@ -285,34 +308,40 @@ export class DurableWorker {
       await write(() => claim(0));
       return message.nak(isCutOff ? 0 : AGAIN_MS);
     }
-    await this.#commit(write, {
-      state: "done",
-      result,
-    }, tool);
+    await this.#commit(message, tool, (result) => write(() => ({ state: "done", result })), result);
     // Also if another run has written its own: what counts is that there is one.
     await this.#finish(message, call);
   }
 
-  /** Writes the result. While the server is away, again. */
+  /** Writes the result. While the server is away, again; what it refuses becomes a failure. */
   async #commit(
-    write: (next: () => RunRecord) => Promise<boolean>,
-    record: RunRecord,
+    message: JsMsg,
     { id }: Tool,
+    write: (result: ToolResult) => Promise<boolean>,
+    result: ToolResult,
   ): Promise<void> {
     const { connection, log } = this.#settings;
-    let done = record;
+    let done = result;
     for (;;) {
       try {
-        await write(() => done);
+        await write(done);
         return;
       } catch (error) {
         if (connection.isClosed()) throw error;
         log(error);
-        if (error instanceof RangeError) {
-          const why = "its result is larger than a durable call can have";
-          const result = ToolResult.error("output_too_large", `Cannot call "${id}": ${why}`);
-          done = { state: "done", result };
-        } else await new Promise<void>((go) => void systemClock.setTimeout(go, AGAIN_MS));
+        const isTooLarge = error instanceof RangeError;
+        if (isTooLarge || isRefused(error)) {
+          if (done !== result) throw error;
+          done = isTooLarge
+            ? ToolResult.error(
+              "output_too_large",
+              `Cannot call "${id}": its result is larger than a durable call can have`,
+            )
+            : unkept(id, "it has run");
+        } else {
+          callHook(() => message.working(), log);
+          await new Promise<void>((go) => void systemClock.setTimeout(go, AGAIN_MS));
+        }
       }
     }
   }
@@ -353,4 +382,9 @@ export class DurableWorker {
     const { connection, seal, log } = this.#settings;
     callHook(() => connection.publish(inbox, seal.wrap(news, inbox)), log);
   }
+}
+
+function unkept(id: string, whether: string): ToolFailure {
+  const why = "the server cannot keep its result";
+  return ToolResult.error("unavailable", `Cannot call "${id}": ${why}; ${whether}`);
 }

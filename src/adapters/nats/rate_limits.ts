@@ -99,8 +99,10 @@ export function natsRateLimitStore(
     const now = clock.timestamp();
     let own = leases.get(key);
     if (own !== undefined && own.endsAt <= now) own = undefined;
-    if (own === undefined || (own.left < amount && amount > 0)) {
-      const rest = own?.left ?? 0;
+    const rest = own?.left ?? 0;
+    // Counts only rise in a window: what the store could not give, it cannot give now.
+    const isFull = own !== undefined && amount - rest > window.limit - own.count;
+    if (own === undefined || (rest < amount && amount > 0 && !isFull)) {
       const more = await lease(key, amount - rest, window);
       // Nothing is taken if not all of it can be.
       own = { ...more, left: rest + more.left };

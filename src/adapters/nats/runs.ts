@@ -8,17 +8,22 @@
 
 import {
   DiscardPolicy,
+  JetStreamApiCodes,
+  JetStreamApiError,
   type JetStreamManager,
   jetstreamManager,
   RetentionPolicy,
+  type StreamConfig,
 } from "@nats-io/jetstream";
-import { nanos, type NatsConnection } from "@nats-io/nats-core";
+import { nanos, type NatsConnection, nuid } from "@nats-io/nats-core";
 import { createHash } from "node:crypto";
 import type { ToolProgress } from "../../execute/mod.ts";
 import { type CallStore, ownerDigest } from "../../execute/durable/mod.ts";
-import { canonicalJson, type Tool, type ToolResult } from "../../tool/mod.ts";
+import { canonicalJson, type HookLog, isObject, type Tool, ToolResult } from "../../tool/mod.ts";
 import { natsCallStore } from "./call_store.ts";
 import type { CallMessage } from "./frames.ts";
+import type { Seal } from "./message.ts";
+import { problemOf } from "./server.ts";
 import { RESULTS_BUCKET, RUNS_STREAM, runSubject } from "./subjects.ts";
 
 /** How long results are kept, and calls that no worker has taken, in milliseconds. */
@@ -52,7 +57,9 @@ export type RunRecord =
 export type RunNews =
   | { readonly type: "metadata"; readonly value: unknown }
   | { readonly type: "progress"; readonly progress: ToolProgress }
-  | { readonly type: "done" };
+  | { readonly type: "done" }
+  /** The call has ended, and its result could not be kept. */
+  | { readonly type: "ended"; readonly result: ToolResult };
 
 /** Where workers hear that a durable call is not wanted any more. */
 export const RUN_CONTROL: string = runSubject("").replace(".run.", ".stop.");
@@ -64,52 +71,57 @@ export function isDurable({ execution }: Pick<Tool, "execution">): boolean {
 
 /**
  * The same for the same call of the same caller, also when the definition of the tool has changed: it
- * has one result.
+ * has one result. Call ids alone are not enough: where a provider gives none, they are counted anew
+ * for each message. A call without the id of its message is therefore another one each time.
  *
  * @param tool The name of the registry and the id of the tool.
  */
 export async function runKey(tool: string, request: Partial<CallMessage>): Promise<string> {
   const { principal, sessionId, messageId, callId, arguments: args, ticket, answers } = request;
-  const what = JSON.parse(
-    JSON.stringify([tool, sessionId, messageId, callId, args, ticket, answers]),
-  );
+  const id = messageId === undefined ? nuid.next() : callId;
+  const what = JSON.parse(JSON.stringify([tool, sessionId, messageId, id, args, ticket, answers]));
   const digest = createHash("sha256").update(canonicalJson(what)).digest("base64url");
   return `run.${await ownerDigest(principal)}.${digest}`;
 }
 
 /** The stream and the store, which are made if they are not there. */
 export class Runs {
-  readonly store: CallStore;
   readonly manager: JetStreamManager;
+  readonly #store: CallStore;
+  readonly #seal: Seal;
+  readonly #log: HookLog;
 
-  private constructor(store: CallStore, manager: JetStreamManager) {
-    this.store = store;
+  private constructor(manager: JetStreamManager, store: CallStore, seal: Seal, log: HookLog) {
     this.manager = manager;
+    this.#store = store;
+    this.#seal = seal;
+    this.#log = log;
   }
 
   /** @throws {Error} If the server cannot keep them. */
-  static async open(connection: NatsConnection): Promise<Runs> {
+  static async open(connection: NatsConnection, seal: Seal, log: HookLog): Promise<Runs> {
     const store = await natsCallStore(connection, { bucket: RESULTS_BUCKET });
-    const manager = await jetstreamManager(connection);
-    await manager.streams.add({
-      name: RUNS_STREAM,
-      subjects: [runSubject(">")],
-      retention: RetentionPolicy.Workqueue,
-      discard: DiscardPolicy.New,
-      max_bytes: MAX_WAITING_BYTES,
-      max_age: nanos(KEPT_MS),
-      duplicate_window: nanos(REMEMBERED_MS),
-    });
-    return new Runs(store, manager);
+    try {
+      const manager = await jetstreamManager(connection);
+      checkStream(await openStream(manager));
+      return new Runs(manager, store, seal, log);
+    } catch (cause) {
+      const problem = problemOf(cause, connection);
+      throw new Error(`Cannot open the stream "${RUNS_STREAM}": ${problem}`, { cause });
+    }
   }
 
+  /** A record that is not signed counts as a failure: whether the call has run is not known then. */
   async read(
     key: string,
   ): Promise<{ readonly record: RunRecord; readonly revision: number } | undefined> {
-    const stored = await this.store.get(key);
+    const stored = await this.#store.get(key);
     if (stored === undefined) return undefined;
-    const record: RunRecord = JSON.parse(new TextDecoder().decode(stored.value));
-    return { record, revision: stored.revision };
+    const { value, revision } = stored;
+    const record = this.#seal.unwrap(value, placeOf(key));
+    if (isObject(record)) return { record: record as unknown as RunRecord, revision };
+    this.#log(new Error("The record of a durable call has a wrong signature"));
+    return { record: { state: "done", result: FORGED }, revision };
   }
 
   /**
@@ -118,10 +130,48 @@ export class Runs {
    * @returns The new revision; `undefined` if another one is there.
    */
   write(key: string, record: RunRecord, revision: number): Promise<number | undefined> {
-    const value = new TextEncoder().encode(JSON.stringify(record));
+    const value = this.#seal.wrap(record, placeOf(key));
     const options = { expiresAt: Date.now() + KEPT_MS };
     return revision === 0
-      ? this.store.create(key, value, options)
-      : this.store.update(key, value, revision, options);
+      ? this.#store.create(key, value, options)
+      : this.#store.update(key, value, revision, options);
   }
+}
+
+const FORGED: ToolResult = ToolResult.error(
+  "unavailable",
+  "The result of the call has a wrong signature; it may have run",
+);
+
+/** What the signature of a record is for. */
+function placeOf(key: string): string {
+  return `${RESULTS_BUCKET}.${key}`;
+}
+
+/** One that an operator has made, with more replicas or another size, is used as it is. */
+async function openStream(manager: JetStreamManager): Promise<StreamConfig> {
+  try {
+    return (await manager.streams.info(RUNS_STREAM)).config;
+  } catch (error) {
+    const isMissing = error instanceof JetStreamApiError &&
+      error.code === JetStreamApiCodes.StreamNotFound;
+    if (!isMissing) throw error;
+  }
+  const { config } = await manager.streams.add({
+    name: RUNS_STREAM,
+    subjects: [runSubject(">")],
+    retention: RetentionPolicy.Workqueue,
+    discard: DiscardPolicy.New,
+    max_bytes: MAX_WAITING_BYTES,
+    max_age: nanos(KEPT_MS),
+    duplicate_window: nanos(REMEMBERED_MS),
+  });
+  return config;
+}
+
+function checkStream({ subjects, retention, discard }: StreamConfig): void {
+  const wanted = `subjects "${runSubject(">")}", retention "workqueue" and discard "new"`;
+  const isRight = subjects?.length === 1 && subjects[0] === runSubject(">") &&
+    retention === RetentionPolicy.Workqueue && discard === DiscardPolicy.New;
+  if (!isRight) throw new Error(`it is there with other settings; it needs ${wanted}`);
 }

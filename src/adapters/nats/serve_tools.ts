@@ -247,6 +247,7 @@ class Worker implements ServedTools {
       );
       await this.#announce(this.#offers.values());
       this.#announcements--;
+      await this.#durable.check([...this.#offers.values()].map(({ tool }) => tool));
       this.#followDurable();
     } catch (error) {
       void this.close();

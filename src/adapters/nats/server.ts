@@ -19,9 +19,24 @@ const WRONG_LAST_SEQUENCE: readonly number[] = [10071, 10164];
 const NO_JETSTREAM: readonly number[] = [10039, 10076];
 const NO_RESOURCES: readonly number[] = [10002, 10023, 10028, 10047, 10077];
 
+/** What the client or the server says of a request that it does not take. */
+const REFUSALS: readonly string[] = ["InvalidArgumentError", "PermissionViolationError"];
+
 /** Whether a write failed because another one came first. */
 export function isConflict(error: unknown): boolean {
   return error instanceof JetStreamApiError && WRONG_LAST_SEQUENCE.includes(error.code);
+}
+
+/** Whether the server has no room for a write. */
+export function isFull(error: unknown): boolean {
+  return error instanceof JetStreamApiError && NO_RESOURCES.includes(error.code);
+}
+
+/** Whether a request, or its cause, was refused, and would be again. */
+export function isRefused(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  if (error instanceof JetStreamApiError) return isFull(error) || error.status < 500;
+  return REFUSALS.includes(error.name) || isRefused(error.cause);
 }
 
 /** What is wrong, in words that say what would be right. */

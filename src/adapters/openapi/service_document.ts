@@ -330,6 +330,9 @@ const FILTERS: readonly Json[] = [
       enum: ["true", "false"],
     })
   ),
+  query("model", "The model that reads the descriptions."),
+  query("provider", "The provider of that model."),
+  query("locale", "The language of the descriptions."),
   query("requiredTags", "Only tools with all these tags, separated by commas."),
   query("enabledToolIds", "Only these tools: ids, separated by commas."),
   query("disabledToolIds", "Not these tools: ids, separated by commas."),

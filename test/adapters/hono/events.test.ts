@@ -69,6 +69,32 @@ describe("GET /events", () => {
     await events.return(undefined);
   });
 
+  it("tells of tools that become available, and of those that are not any more", async () => {
+    let isThere = true;
+    const registry = new ToolRegistry({
+      tools: [tool("a"), tool("maybe", { isAvailable: () => isThere })],
+    });
+    const { events } = await follow(registry);
+    isThere = false;
+    registry.refresh();
+    assertEquals(await take(events), { type: "removed", id: "maybe" });
+    isThere = true;
+    registry.refresh("maybe");
+    assertEquals(await take(events), { type: "added", id: "maybe" });
+    await events.return(undefined);
+  });
+
+  it("tells of a change that another caller's listing saw first", async () => {
+    let isThere = true;
+    const registry = new ToolRegistry({ tools: [tool("maybe", { isAvailable: () => isThere })] });
+    const { app, events } = await follow(registry);
+    isThere = false;
+    await app.request(`${BASE}/tools`);
+    registry.refresh();
+    assertEquals(await take(events), { type: "removed", id: "maybe" });
+    await events.return(undefined);
+  });
+
   it("ends when the registry does", async () => {
     const registry = new ToolRegistry({ tools: [tool("a")] });
     const { response } = await follow(registry);

@@ -1,6 +1,7 @@
 import { describe, it } from "bun:test";
 import { assert, assertEquals, assertNotEquals, assertStringIncludes } from "@std/assert";
-import { createToolHandler } from "@plue/tools/hono";
+import { createToolHandler, serveFormats } from "@plue/tools/hono";
+import * as formats from "@plue/tools/formats";
 import { createToolIndex, defineTool, ToolRegistry, ToolsetBuilder } from "@plue/tools";
 import {
   BASE,
@@ -315,6 +316,27 @@ describe("createToolHandler()", () => {
       assertEquals(head.headers.get("content-type"), whole.headers.get("content-type"));
     });
   }
+
+  it("describes tools for the reader that the caller or the query names", async () => {
+    const registry = new ToolRegistry({
+      tools: [{
+        name: "echo",
+        description: ({ locale, provider }) => `In ${locale ?? "none"} for ${provider ?? "all"}.`,
+      }],
+    });
+    const app = createToolHandler(registry, {
+      formats: serveFormats(formats),
+      authorize: () => ({ context: { provider: "openai" } }),
+    });
+    const textOf = async (path: string): Promise<string> =>
+      await (await app.request(BASE + path)).text();
+    assertStringIncludes(await textOf("/tools"), "In none for openai.");
+    assertStringIncludes(await textOf("/tools/echo"), "In none for openai.");
+    assertStringIncludes(await textOf("/tools?locale=de"), "In de for openai.");
+    assertStringIncludes(await textOf("/tools?locale=de&q=none"), "In de for openai.");
+    assertStringIncludes(await textOf("/tools?locale=fr&format=openai.chat"), "In fr for openai.");
+    assertStringIncludes(await textOf("/tools?locale=d%20e"), "must be 1 to 128 letters");
+  });
 
   it("says of no length by HEAD where the client's copy is current", async () => {
     const app = handler();

@@ -908,6 +908,44 @@ describe("clients that follow the list", () => {
     await again.body?.cancel();
   });
 
+  it("read descriptions in their caller's language", async () => {
+    const registry = new ToolRegistry({
+      tools: [{ name: "one", description: ({ locale }) => locale === "de" ? "Eins." : "One." }],
+    });
+    const descriptions = async (locale: string): Promise<unknown> => {
+      const mcp = createMcpEndpoint(registry, { authorize: () => ({ context: { locale } }) });
+      const client = await connect(mcp);
+      const { tools } = await client.listTools();
+      await client.close();
+      return tools.map(({ description }) => description);
+    };
+    assertEquals([await descriptions("de"), await descriptions("xx")], [["Eins."], ["One."]]);
+  });
+
+  it("are told when a tool becomes available, and asked at the registry's interval", async () => {
+    let isThere = false;
+    const wakes = new Set<() => void>();
+    const registry = new ToolRegistry({
+      tools: [named("one"), { ...named("maybe"), isAvailable: () => isThere }],
+      refreshEveryMs: 1_000,
+      clock: {
+        timestamp: () => 0,
+        setTimeout: (wake) => (wakes.add(wake), () => void wakes.delete(wake)),
+      },
+    });
+    const client = await connect(createMcpEndpoint(registry));
+    const told = Promise.withResolvers<void>();
+    client.setNotificationHandler("notifications/tools/list_changed", () => told.resolve());
+    await client.listen({ toolsListChanged: true });
+    isThere = true;
+    assertEquals(wakes.size, 1);
+    for (const wake of [...wakes]) wake();
+    await told.promise;
+    const { tools } = await client.listTools();
+    assertEquals(tools.map(({ name }) => name), ["maybe", "one"]);
+    await client.close();
+  });
+
   it("get a stream by GET before the newest revision", async () => {
     const registry = new ToolRegistry();
     const mcp = createMcpEndpoint(registry, { heartbeatMs: 60_000, maxSubscriptions: 1 });

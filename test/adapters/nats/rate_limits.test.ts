@@ -42,6 +42,25 @@ describe("natsRateLimitStore()", () => {
     assertLess(reads, 5);
   });
 
+  it("asks the store no more when the limit of a window is used up", async () => {
+    let reads = 0;
+    const memory = memoryCallStore();
+    const store: CallStore = {
+      ...memory,
+      get: (key) => {
+        reads++;
+        return memory.get(key);
+      },
+    };
+    const limits = natsRateLimitStore(store);
+    const five = { limit: 5, windowMs: 60_000 };
+    assertEquals((await limits.take("ann", 5, five)).count, 5);
+    for (let call = 0; call < 100; call++) {
+      assertEquals((await limits.take("ann", 1, five)).count, 6);
+    }
+    assertEquals(reads, 1);
+  });
+
   it("refuses an amount that does not fit, and takes nothing then", async () => {
     const limits = natsRateLimitStore(memoryCallStore());
     const five = { limit: 5, windowMs: 60_000 };

@@ -574,6 +574,19 @@ describe("HostBridge, as its registry changes", () => {
     assertEquals(host.ticks.size, 0);
   });
 
+  it("tells the host at once when the registry is refreshed", async () => {
+    let isThere = false;
+    const { host, registry } = hostOf({
+      tools: [echo, fakeTool("maybe", { isAvailable: () => isThere })],
+    });
+    await host.configure();
+    assertEquals(host.names(), ["echo"]);
+    isThere = true;
+    registry.refresh();
+    await settle();
+    assertEquals(host.names(), ["echo", "maybe"]);
+  });
+
   it("asks them again after a call, but not after every one of many", async () => {
     let asked = 0;
     let isThere = false;

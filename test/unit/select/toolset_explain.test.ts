@@ -9,6 +9,7 @@ import {
   namedFilter,
   type Selection,
   ToolAvailabilityContext,
+  type ToolPolicy,
 } from "../../../src/select/mod.ts";
 import { fakeTool } from "./fake_tools.ts";
 
@@ -140,6 +141,17 @@ describe("Toolset.explain()", () => {
       policies: [{ name: "mute", allow: () => false, reason: boom }],
     });
     assertStringIncludes(silent.explain("task:start").reason, "policy mute threw: no database");
+  });
+
+  it("says what to do instead of a policy that answers a promise", () => {
+    const slow: ToolPolicy = { name: "slow", allow: (() => Promise.resolve(true)) as never };
+    const toolset = buildToolset([fakeTool("a")], { policies: [slow] });
+    assertEquals(toolset.ids, []);
+    assertEquals(
+      toolset.explain("a").reason,
+      '"a" is removed by policy: policy slow threw: Cannot use an answer: it is a promise, and ' +
+        "must be given at once: wait in authorize, and give the policy what was decided",
+    );
   });
 
   it("survives whatever is thrown", () => {

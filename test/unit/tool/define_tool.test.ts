@@ -34,6 +34,7 @@ describe("defineTool()", () => {
         view: undefined,
         title: undefined,
         description: "Says it again.",
+        describe: undefined,
         version: undefined,
         parameters: { type: "object", properties: {}, additionalProperties: false },
         returns: undefined,

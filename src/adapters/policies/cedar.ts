@@ -1,0 +1,189 @@
+/**
+ * A policy that Cedar decides.
+ *
+ * @module
+ */
+
+import type { ToolPolicy } from "../../select/mod.ts";
+import {
+  type Check,
+  checkText,
+  isFunction,
+  isObject,
+  isWord,
+  must,
+  readFields,
+  refuse,
+  type Tool,
+} from "../../tool/mod.ts";
+import { checkTold, toolFacts } from "./tool_facts.ts";
+
+/** What an engine says when it cannot do something. */
+interface CedarFailure {
+  readonly type: "failure";
+  readonly errors: readonly { readonly message: string }[];
+}
+
+/** What Cedar decided. */
+export type CedarAnswer = CedarFailure | {
+  readonly type: "success";
+  readonly response: {
+    readonly decision: "allow" | "deny";
+    readonly diagnostics: {
+      readonly reason: readonly string[];
+      readonly errors: readonly {
+        readonly policyId: string;
+        readonly error: { readonly message: string };
+      }[];
+    };
+  };
+};
+
+/** The part of the module `@cedar-policy/cedar-wasm` that is used. */
+export interface CedarEngine {
+  preparsePolicySet(
+    id: string,
+    policies: { staticPolicies: string | Record<string, string> },
+  ): CedarFailure | { readonly type: "success" };
+  statefulIsAuthorized(call: object): CedarAnswer;
+}
+
+/** Names an entity of Cedar. */
+export interface CedarEntity {
+  readonly type: string;
+  readonly id: string;
+}
+
+/** Options for {@linkcode cedarPolicy}. */
+export interface CedarPolicyOptions {
+  /**
+   * The policies, in Cedar's language: one text, or a policy by each name that explanations shall
+   * have. Without names, Cedar counts them: `policy0`.
+   */
+  readonly policies: string | { readonly [name: string]: string };
+  /** Who calls. */
+  readonly principal: CedarEntity;
+  /**
+   * What is asked for.
+   *
+   * @default {{ type: "Action", id: "call" }}
+   */
+  readonly action?: CedarEntity | undefined;
+  /** What policies see as `context`. JSON without null. */
+  readonly context?: { readonly [field: string]: unknown } | undefined;
+  /** What is known of the principal and its groups, as Cedar's JSON has it. */
+  readonly entities?: readonly object[] | undefined;
+  /**
+   * Names the policy in explanations.
+   *
+   * @default {"cedar"}
+   */
+  readonly name?: string | undefined;
+}
+
+const ACTION = "make a Cedar policy";
+
+const checkEntity: Check<CedarEntity> = must(
+  'an object with "type" and "id", which are strings that are not empty',
+  (value): value is CedarEntity => isObject(value) && isWord(value["type"]) && isWord(value["id"]),
+);
+
+const CHECKS = {
+  policies: must(
+    "a text, or an object of texts",
+    (value): value is CedarPolicyOptions["policies"] =>
+      isWord(value) || isObject(value) && Object.values(value).every(isWord),
+  ),
+  principal: checkEntity,
+  action: checkEntity,
+  context: checkTold,
+  entities: must(
+    "a list of objects",
+    (value): value is readonly object[] => Array.isArray(value) && value.every(isObject),
+  ),
+  name: checkText,
+};
+
+/**
+ * Makes a policy of Cedar's policies. The resource is `Tool::"id"`, and its attributes are
+ * {@linkcode ToolFacts}. A tool is kept if Cedar permits the action on it, and no policy failed while
+ * it decided: Cedar itself would skip a `forbid` that fails.
+ *
+ * @example Usage
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import * as cedar from "@cedar-policy/cedar-wasm/nodejs";
+ * import { ToolRegistry } from "@plue/tools";
+ * import { cedarPolicy } from "@plue/tools/policies";
+ *
+ * const registry = new ToolRegistry({
+ *   tools: [{ name: "read", description: "Reads.", risk: "low" }, { name: "rm", description: "Deletes." }],
+ * });
+ * const policies = `
+ *   permit(principal, action == Action::"call", resource) when { resource.riskLevel < 2 };
+ * `;
+ * const ada = cedarPolicy(cedar, { policies, principal: { type: "User", id: "ada" } });
+ *
+ * const toolset = registry.select({ policies: [ada] });
+ * assert.deepEqual(toolset.ids, ["read"]);
+ * assert.match(toolset.explain("rm").reason, /policy cedar denies it: nothing permits it/);
+ * ```
+ *
+ * @param engine The module `@cedar-policy/cedar-wasm`, or its `/nodejs` or `/web`.
+ * @returns The policy. Policies are parsed once per text.
+ * @throws {TypeError} If an option is wrong, or Cedar cannot read the policies.
+ */
+export function cedarPolicy(engine: CedarEngine, options: CedarPolicyOptions): ToolPolicy {
+  if (!isFunction(engine?.statefulIsAuthorized) || !isFunction(engine.preparsePolicySet)) {
+    refuse(ACTION, "it needs the module @cedar-policy/cedar-wasm, loaded");
+  }
+  const fields = readFields(ACTION, options, CHECKS);
+  const { policies, principal, context = {}, entities = [], name = "cedar" } = fields;
+  if (policies === undefined) refuse(ACTION, "it needs policies, in Cedar's language");
+  if (principal === undefined) refuse(ACTION, "it needs a principal: who calls");
+  const { action = { type: "Action", id: "call" } } = fields;
+  const preparsedPolicySetId = parsed(engine, policies);
+  /** Why a tool is denied; `undefined` if it is permitted. */
+  const denial = (tool: Tool): string | undefined => {
+    const resource = { type: "Tool", id: tool.id };
+    const answer = engine.statefulIsAuthorized({
+      ...{ principal, action, resource, context, preparsedPolicySetId },
+      entities: [...entities, { uid: resource, attrs: toolFacts(tool), parents: [] }],
+    });
+    if (answer.type === "failure") return `Cedar cannot decide: ${messagesOf(answer)}`;
+    const { decision, diagnostics: { reason, errors } } = answer.response;
+    const [failed] = errors;
+    if (failed !== undefined) return `${failed.policyId} failed: ${failed.error.message}`;
+    if (decision === "allow") return undefined;
+    return reason.length === 0
+      ? "nothing permits it"
+      : `forbidden by ${[...reason].sort().join(", ")}`;
+  };
+  return Object.freeze({
+    name,
+    allow: (tool: Tool | null | undefined) => tool ? denial(tool) === undefined : false,
+    reason: (tool: Tool) => denial(tool) ?? "",
+  });
+}
+
+/** The engine keeps what it has parsed under a name, for good: so each text is parsed once. */
+const parsedTexts = new WeakMap<CedarEngine["preparsePolicySet"], Map<string, string>>();
+
+function parsed(engine: CedarEngine, policies: CedarPolicyOptions["policies"]): string {
+  const key = JSON.stringify(policies);
+  let texts = parsedTexts.get(engine.preparsePolicySet);
+  if (texts === undefined) parsedTexts.set(engine.preparsePolicySet, texts = new Map());
+  const known = texts.get(key);
+  if (known !== undefined) return known;
+  const id = `plue-${texts.size}`;
+  const answer = engine.preparsePolicySet(id, {
+    staticPolicies: typeof policies === "string" ? policies : { ...policies },
+  });
+  if (answer.type === "failure") refuse(ACTION, `its policies are wrong: ${messagesOf(answer)}`);
+  texts.set(key, id);
+  return id;
+}
+
+function messagesOf({ errors }: CedarFailure): string {
+  return errors.map(({ message }) => message).join("; ");
+}

@@ -1,0 +1,15 @@
+/**
+ * Policies that an engine decides: Open Policy Agent and Cedar. The engine is handed in.
+ *
+ * @module
+ */
+
+export {
+  type CedarAnswer,
+  type CedarEngine,
+  type CedarEntity,
+  cedarPolicy,
+  type CedarPolicyOptions,
+} from "./cedar.ts";
+export { opaPolicy, type OpaPolicyOptions, type OpaProgram } from "./opa.ts";
+export type { ToolFacts } from "./tool_facts.ts";

@@ -1,0 +1,136 @@
+import { describe, it } from "bun:test";
+import { assertEquals, assertMatch, assertStringIncludes, assertThrows } from "@std/assert";
+import type { LoadedPolicy } from "@open-policy-agent/opa-wasm";
+import { ToolDispatcher, ToolRegistry } from "../../../mod.ts";
+import { opaPolicy, type OpaProgram } from "../../../src/adapters/policies/mod.ts";
+
+const registry = new ToolRegistry({
+  tools: [
+    { name: "read", description: "Reads.", risk: "low", execute: () => "text" },
+    { name: "status", namespace: "chain", description: "Tells.", risk: "safe", roles: ["ops"] },
+    { name: "rm", description: "Deletes.", risk: "high", execute: () => "gone" },
+  ],
+});
+
+/** What the program is told. */
+interface Told {
+  readonly user?: string;
+  readonly tool: { readonly id: string; readonly riskLevel: number };
+}
+
+/** A loaded program whose rule gives `rule`; `undefined` is a rule that does not hold. */
+function program(rule: (told: Told) => unknown): OpaProgram {
+  return {
+    evaluate(told) {
+      const result = rule(told as Told);
+      return result === undefined ? [] : [{ result }];
+    },
+  };
+}
+
+// What the package loads is what the adapter takes.
+true satisfies LoadedPolicy extends OpaProgram ? true : false;
+
+describe("opaPolicy()", () => {
+  it("keeps what a rule of true and false keeps", () => {
+    const toolset = registry.select({
+      policies: [opaPolicy(program(({ tool }) => tool.riskLevel < 2))],
+    });
+    assertEquals(toolset.ids, ["chain:status", "read"]);
+    assertMatch(toolset.explain("rm").reason, /policy opa denies it: its rule does not give true$/);
+  });
+
+  it("shows the reasons of a rule", () => {
+    const guests = opaPolicy(
+      program(({ user, tool }) => ({
+        allow: user === "ada" && tool.id === "read",
+        reason: [`${user} is a guest`, "guests only read"],
+      })),
+      { name: "guests", input: { user: "ada" } },
+    );
+    const toolset = registry.select({ policies: [guests] });
+    assertEquals(toolset.ids, ["read"]);
+    assertStringIncludes(
+      toolset.explain("rm").reason,
+      "policy guests denies it: ada is a guest; guests only read",
+    );
+  });
+
+  it("tells the facts about a tool as JSON", () => {
+    let told: unknown;
+    const policy = opaPolicy(program((input) => (told = input, true)), {
+      input: { user: "ada", tool: "not this" },
+    });
+    assertEquals(policy.allow(registry.getTool("chain:status")), true);
+    assertEquals(told, {
+      user: "ada",
+      tool: {
+        id: "chain:status",
+        name: "status",
+        namespace: "chain",
+        risk: "safe",
+        riskLevel: 0,
+        tags: [],
+        roles: ["ops"],
+        scopes: [],
+        requiresApproval: false,
+        requiresTransaction: false,
+      },
+    });
+    assertEquals(policy.allow(undefined), false);
+  });
+
+  it("asks the entrypoint that it is given", () => {
+    const asked: unknown[] = [];
+    const two: OpaProgram = { evaluate: (_told, entry) => (asked.push(entry), [{ result: true }]) };
+    opaPolicy(two, { entrypoint: "tools/allow" }).allow(registry.getTool("rm"));
+    assertEquals(asked, ["tools/allow"]);
+  });
+
+  it("denies where the rule is undefined, and what is no verdict", () => {
+    for (
+      const [evaluate, reason] of [
+        [() => [], "its rule is undefined for this tool"],
+        [() => [{ result: "yes" }], 'must give a boolean or an object with "allow", not "yes"'],
+        [() => null, "it answered null"],
+        [() => [{ result: { allow: 1 } }], "its rule does not give true"],
+        [
+          () => Promise.resolve([{ result: true }]),
+          "it is a promise, and must be given at once: wait in authorize",
+        ],
+        [
+          () => {
+            throw new Error("conflict");
+          },
+          "threw: conflict",
+        ],
+      ] as const
+    ) {
+      const toolset = registry.select({ policies: [opaPolicy({ evaluate })] });
+      assertEquals(toolset.ids, []);
+      assertStringIncludes(toolset.explain("rm").reason, reason);
+    }
+  });
+
+  it("asks for approval where a rule wants it", async () => {
+    const careful = opaPolicy(program(({ tool }) => ({ allow: true, asks: tool.riskLevel > 2 })));
+    const dispatcher = new ToolDispatcher(registry.select({ policies: [careful] }), {
+      approve: () => false,
+    });
+    const outcomes = await Promise.all(
+      ["read", "rm"].map((name) => dispatcher.dispatch({ name })),
+    );
+    assertEquals(outcomes.map((one) => one.ok ? one.content : one.error.code), ["text", "denied"]);
+  });
+
+  it("refuses a program that is not loaded, and wrong options", () => {
+    const loading = Promise.resolve(program(() => true)) as never;
+    assertThrows(() => opaPolicy(loading), TypeError, "await loadPolicy(…) first");
+    assertThrows(() => opaPolicy({} as never), TypeError, "it needs what loadPolicy");
+    assertThrows(
+      () => opaPolicy(program(() => true), { input: 1 as never }),
+      TypeError,
+      '"/input" must be an object, not 1',
+    );
+  });
+});

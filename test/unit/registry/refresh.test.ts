@@ -1,0 +1,185 @@
+import { assertEquals, assertThrows } from "@std/assert";
+import { describe, it } from "bun:test";
+import { type ToolChange, ToolRegistry, type ToolRegistryOptions } from "../../../mod.ts";
+
+/** A registry with tools whose availability a test decides, and what it tells of them. */
+function switchable(options: Partial<ToolRegistryOptions> = {}) {
+  const on = new Set(["a", "b"]);
+  let asked = 0;
+  const registry = new ToolRegistry({
+    tools: [
+      ...["a", "b"].map((name) => ({
+        name,
+        description: "Is there, or is not.",
+        isAvailable: () => (asked++, on.has(name)),
+      })),
+      { name: "always", description: "Is there." },
+    ],
+    ...options,
+  });
+  const told: string[] = [];
+  const listen = () =>
+    registry.subscribe(({ type, tool }: ToolChange) => told.push(`${tool.id} ${type}`));
+  return { registry, on, told, listen, asked: () => asked };
+}
+
+/** A clock on which a test lets the time pass. */
+function steppedClock() {
+  const timers = new Map<() => void, number>();
+  return {
+    timers,
+    clock: {
+      timestamp: () => 0,
+      setTimeout(wake: () => void, ms: number) {
+        timers.set(wake, ms);
+        return () => void timers.delete(wake);
+      },
+    },
+    tick() {
+      for (const wake of [...timers.keys()]) {
+        timers.delete(wake);
+        wake();
+      }
+    },
+  };
+}
+
+describe("ToolRegistry.refresh()", () => {
+  it("tells of the tools whose answer has changed, and leaves the revision", () => {
+    const { registry, on, told, listen } = switchable();
+    listen();
+    assertEquals(registry.refresh(), []);
+    const { revision } = registry;
+    on.delete("b");
+    assertEquals(registry.refresh().map(({ id }) => id), ["b"]);
+    assertEquals(registry.refresh(), []);
+    on.add("b").delete("a");
+    registry.refresh();
+    assertEquals(told, ["b unavailable", "a unavailable", "b available"]);
+    assertEquals(registry.revision, revision);
+  });
+
+  it("asks about one tool", () => {
+    const { registry, on, told, listen, asked } = switchable();
+    listen();
+    registry.refresh();
+    on.clear();
+    assertEquals(registry.refresh("a").map(({ id }) => id), ["a"]);
+    assertEquals([told, asked()], [["a unavailable"], 3]);
+    assertEquals(registry.refresh("always"), []);
+    assertThrows(
+      () => registry.refresh("c"),
+      TypeError,
+      'Cannot refresh tool "c": it is not registered',
+    );
+  });
+
+  it("tells of a change that a listing has seen before it", () => {
+    const { registry, on, told, listen } = switchable();
+    assertEquals(registry.getAvailableTools().length, 3);
+    on.delete("a");
+    assertEquals(registry.getAvailableTools().length, 2);
+    listen();
+    on.add("a");
+    // Somebody was shown a list without it.
+    registry.refresh();
+    assertEquals(told, ["a available"]);
+  });
+
+  it("is not done again by an availability function that it asks", () => {
+    let asked = 0;
+    const registry: ToolRegistry = new ToolRegistry({
+      tools: [{
+        name: "a",
+        description: "Refreshes.",
+        isAvailable: () => registry.refresh().length === 0 && ++asked > 0,
+      }],
+    });
+    registry.refresh();
+    assertEquals(asked, 1);
+  });
+
+  it("counts a function that throws as one that says no", () => {
+    let broken = false;
+    const errors: string[] = [];
+    const registry = new ToolRegistry({
+      tools: [{
+        name: "a",
+        description: "Breaks.",
+        isAvailable: () => {
+          if (broken) throw new Error("no connection");
+          return true;
+        },
+      }],
+      onError: ({ phase, error }) => errors.push(`${phase} ${(error as Error).message}`),
+    });
+    registry.refresh();
+    broken = true;
+    assertEquals(registry.refresh().length, 1);
+    assertEquals(errors, ["availability no connection"]);
+  });
+});
+
+describe("the registry's option refreshEveryMs", () => {
+  it("asks while someone listens, one round after the other", () => {
+    const { clock, timers, tick } = steppedClock();
+    const { registry, on, told, listen, asked } = switchable({ clock, refreshEveryMs: 1_000 });
+    assertEquals(timers.size, 0);
+    const stop = listen();
+    const stopOther = listen();
+    assertEquals([...timers.values()], [1_000]);
+    tick();
+    on.delete("a");
+    tick();
+    assertEquals(told, ["a unavailable", "a unavailable"]);
+    stop();
+    assertEquals(timers.size, 1);
+    stopOther();
+    assertEquals(timers.size, 0);
+    assertEquals(asked(), 4);
+    listen();
+    assertEquals(timers.size, 1);
+    void registry.dispose();
+    assertEquals(timers.size, 0);
+  });
+
+  it("stops when the last listener leaves while it is told", () => {
+    const { clock, timers, tick } = steppedClock();
+    const { registry, on } = switchable({ clock, refreshEveryMs: 1_000 });
+    const stop = registry.subscribe(() => stop());
+    tick();
+    on.clear();
+    tick();
+    assertEquals(timers.size, 0);
+  });
+
+  it("follows for an async iterator, too", async () => {
+    const { clock, timers, tick } = steppedClock();
+    const { registry, on } = switchable({ clock, refreshEveryMs: 1_000 });
+    for await (const change of follow()) {
+      assertEquals(`${change.tool.id} ${change.type}`, "b unavailable");
+      break;
+    }
+    assertEquals(timers.size, 0);
+
+    function follow() {
+      const changes = registry.changes();
+      tick();
+      on.delete("b");
+      tick();
+      return changes;
+    }
+  });
+
+  it("does not ask without it", () => {
+    const { clock, timers } = steppedClock();
+    switchable({ clock }).listen();
+    assertEquals(timers.size, 0);
+  });
+
+  it("must be 100 ms or more", () => {
+    for (const refreshEveryMs of [0, 99, Infinity, "1s"]) {
+      assertThrows(() => switchable({ refreshEveryMs: refreshEveryMs as number }), Error, "100");
+    }
+  });
+});
