@@ -57,6 +57,11 @@ export class CallContext implements ToolContext<never, never, never> {
     return #call in context ? context.#call.toolset : undefined;
   }
 
+  /** How long the call of a context may still take, in milliseconds: for plue's own tools. */
+  static remainingMsOf(context: object): number | undefined {
+    return #call in context ? context.#call.deadline.remainingMs : undefined;
+  }
+
   get sessionId(): string | undefined {
     return this.#call.options.sessionId;
   }

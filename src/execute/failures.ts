@@ -66,8 +66,16 @@ function isMs(value: unknown): value is number {
 /** Reads a result that a tool or a hook made, without its other fields; `undefined` if it is none. */
 export function readResult(value: unknown): ToolResult | undefined {
   if (!isObject(value)) return undefined;
-  const { ok, content, error, blocks } = value;
-  if (ok === true) return { ok, content, ...(blocks === true && { blocks }), durationMs: 0 };
+  const { ok, content, error, blocks, truncated } = value;
+  if (ok === true) {
+    return {
+      ok,
+      content,
+      ...(blocks === true && { blocks }),
+      ...(truncated === true && { truncated }),
+      durationMs: 0,
+    };
+  }
   if (ok !== false || !isObject(error)) return undefined;
   const { code, message, issues, retryable, retryAfterMs, acknowledged } = error;
   if (!isFailureCode(code) || typeof message !== "string") return undefined;

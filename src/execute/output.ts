@@ -32,12 +32,14 @@ export function readOutput(call: Call): ToolResult | Promise<ToolResult> {
 interface Output {
   readonly content: unknown;
   readonly blocks?: true | undefined;
+  /** What is left of it need not fit the tool's schema. */
+  readonly truncated?: true | undefined;
 }
 
 /** The result of a call with this output. */
 export function toResult(call: Call, output: Output): ToolResult | Promise<ToolResult> {
   const schema = call.tool.returnsStandard;
-  if (schema === undefined) return check(call, output, false);
+  if (schema === undefined || output.truncated) return check(call, output, false);
   const checked = validateStandard(schema, valueOf(output.content, output.blocks));
   return checked instanceof Promise
     ? checked.then((verdict) => accept(call, output, verdict))
@@ -68,7 +70,8 @@ export function readAgain(call: Call, output: Output): ToolResult {
   return check(call, output, false);
 }
 
-function check(call: Call, { content: value, blocks }: Output, isValidated: boolean): ToolResult {
+function check(call: Call, output: Output, isValidated: boolean): ToolResult {
+  const { content: value, blocks, truncated } = output;
   const { maxOutputBytes: limit, options, tool, settings } = call;
   // A tool that returns nothing answers `null`: JSON has no other nothing.
   const given = value === undefined ? null : value;
@@ -87,7 +90,10 @@ function check(call: Call, { content: value, blocks }: Output, isValidated: bool
   }
   const content = isLarge ? given : verdict.value;
   // Of a large value only the beginning has been read, unless it is a string.
-  if (!isValidated && tool.returns !== undefined && (!isLarge || typeof content === "string")) {
+  if (
+    !isValidated && !truncated && tool.returns !== undefined &&
+    (!isLarge || typeof content === "string")
+  ) {
     const { returns } = call.runtime;
     const promised = valueOf(content, blocks);
     if (
@@ -98,10 +104,18 @@ function check(call: Call, { content: value, blocks }: Output, isValidated: bool
     }
   }
   call.resultBytes = isLarge ? limit : verdict.bytes;
-  if (!isLarge) return { ok: true, content, ...(blocks && { blocks }), durationMs: 0 };
-  // The text is for models, which get no metadata.
-  const shown = blocks ? { ...content as ToolContent, metadata: undefined } : content;
-  return { ok: true, content: truncate(shown, limit), durationMs: 0, truncated: true };
+  if (isLarge) {
+    // The text is for models, which get no metadata.
+    const shown = blocks ? { ...content as ToolContent, metadata: undefined } : content;
+    return { ok: true, content: truncate(shown, limit), durationMs: 0, truncated: true };
+  }
+  return {
+    ok: true,
+    content,
+    ...(blocks && { blocks }),
+    ...(truncated && { truncated }),
+    durationMs: 0,
+  };
 }
 
 function misfit(call: Call, issues: readonly Issue[]): ToolResult {

@@ -10,6 +10,7 @@ import { type KV, Kvm } from "@nats-io/kv";
 import type { NatsConnection } from "@nats-io/nats-core";
 import { type HookLog, isObject, systemClock } from "../../tool/mod.ts";
 import type { Seal } from "./message.ts";
+import { MAX_SKEW_MS } from "./frames.ts";
 import { isConflict, problemOf } from "./server.ts";
 import { DIRECTORY } from "./subjects.ts";
 
@@ -45,6 +46,8 @@ export class Directory {
   readonly #onChange: () => void;
   #messages: ConsumerMessages | undefined;
   #isStopped = false;
+  /** How far this clock is ahead of the server's, in milliseconds. */
+  #skewMs = 0;
 
   private constructor(settings: DirectorySettings, kv: KV, onChange: () => void) {
     this.#settings = settings;
@@ -64,10 +67,21 @@ export class Directory {
       const kv = await new Kvm(connection).create(DIRECTORY, { history: 1, max_bytes: MAX_BYTES });
       const directory = new Directory(settings, kv, onChange);
       await directory.#follow();
+      directory.#checkClock();
       return directory;
     } catch (cause) {
       throw new Error(`Cannot ${action}: ${problemOf(cause, connection)}`, { cause });
     }
+  }
+
+  /** With a wrong clock all calls would be refused, and the fault would be hard to find. */
+  #checkClock(): void {
+    const skew = this.#skewMs;
+    if (Math.abs(skew) <= MAX_SKEW_MS) return;
+    throw new Error(
+      `the clock of this machine is ${Math.abs(Math.round(skew / 1_000))} s ` +
+        `${skew > 0 ? "ahead of" : "behind"} that of the server; set both`,
+    );
   }
 
   /** Writes an entry, also over one that is there. Gives its revision. */
@@ -82,11 +96,6 @@ export class Directory {
     } catch (error) {
       if (!isConflict(error)) throw error;
     }
-  }
-
-  /** When the server has written an entry, by its own clock, in milliseconds since 1970. */
-  async writtenAt(key: string): Promise<number | undefined> {
-    return (await this.#kv.get(key))?.created.getTime();
   }
 
   /** Reads everything again: after the connection was lost, another server may be there. */
@@ -108,13 +117,17 @@ export class Directory {
   /** Reads what is there, and follows what comes. Resolves when the first is done. */
   async #follow(): Promise<void> {
     const { connection, registry } = this.#settings;
+    const before = systemClock.timestamp();
     const consumer = await jetstream(connection).consumers.getPushConsumer(`KV_${DIRECTORY}`, {
       filter_subjects: `${SUBJECT}${registry}.>`,
       deliver_policy: DeliverPolicy.LastPerSubject,
     });
     if (this.#isStopped) return;
     const stale = new Set(this.entries.keys());
-    const { num_pending: pending } = await consumer.info(true);
+    const { num_pending: pending, created } = await consumer.info(true);
+    // The server has made the consumer between the two times.
+    const madeAt = Date.parse(created);
+    this.#skewMs = Math.max(0, before - madeAt) + Math.min(0, systemClock.timestamp() - madeAt);
     let isRead = (): void => {};
     const ready = new Promise<void>((resolve) => isRead = resolve);
     let isReading = pending > 0;

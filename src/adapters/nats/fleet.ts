@@ -7,6 +7,7 @@
 import type { NatsConnection, Subscription } from "@nats-io/nats-core";
 import { type HookLog, isListOf, isObject, isWord, systemClock } from "../../tool/mod.ts";
 import type { DirectoryEntry } from "./directory.ts";
+import { MAX_SKEW_MS } from "./frames.ts";
 import type { Seal } from "./message.ts";
 import { hereSubject, workerKey } from "./subjects.ts";
 
@@ -14,8 +15,6 @@ import { hereSubject, workerKey } from "./subjects.ts";
 export const HERE_EVERY_MS = 2_000;
 /** A worker that was not heard for so long is not there. */
 const AWAY_AFTER_MS = 6_000;
-/** Clocks that differ by more are worth a word. */
-const MAX_SKEW_MS = 5_000;
 
 /** What a worker says every {@linkcode HERE_EVERY_MS}. */
 export interface HereMessage {
@@ -45,18 +44,15 @@ export class Fleet {
   /** By the path of a tool. */
   readonly #serving: Map<string, Worker[]> = new Map();
   readonly #subscription: Subscription;
-  readonly #log: HookLog;
-  readonly #told: Set<string> = new Set();
 
   constructor(connection: NatsConnection, seal: Seal, log: HookLog) {
-    this.#log = log;
-    this.#subscription = connection.subscribe(hereSubject("*"), {
-      callback: (error, { data, subject }) => {
-        if (error !== null) return log(error);
-        const message = seal.unwrap(data, subject);
-        if (isObject(message)) this.#hear(message as unknown as HereMessage);
-      },
-    });
+    this.#subscription = listenForWorkers(
+      connection,
+      seal,
+      log,
+      (id) => this.#workers.has(id),
+      (message) => this.#hear(message),
+    );
   }
 
   /** Takes over which worker serves what. */
@@ -118,23 +114,60 @@ export class Fleet {
     this.#subscription.unsubscribe();
   }
 
-  #hear({ worker: id, time, bye, down = [] }: HereMessage): void {
+  #hear({ worker: id, bye, down = [] }: HereMessage): void {
     const worker = this.#workers.get(id);
     if (worker === undefined) return;
     worker.heardAt = bye ? -Infinity : systemClock.now();
     worker.down = new Set(down);
-    const skew = Math.round((time - systemClock.timestamp()) / 1_000);
-    if (Math.abs(skew) * 1_000 < MAX_SKEW_MS || this.#told.has(id)) return;
-    this.#told.add(id);
-    this.#log(
-      new Error(
-        `The clock of the worker "${id}" is ${Math.abs(skew)} s ${
-          skew > 0 ? "ahead" : "behind"
-        }: ` +
-          "it refuses calls, until both clocks are set",
-      ),
-    );
   }
+}
+
+/**
+ * Hears which workers are there. A message counts if it is signed, newer than the last one of its
+ * worker, and not old: otherwise others could send it again.
+ */
+export function listenForWorkers(
+  connection: NatsConnection,
+  seal: Seal,
+  log: HookLog,
+  isKnown: (worker: string) => boolean,
+  hear: (message: HereMessage) => void,
+): Subscription {
+  /** The time of the last message, by worker. */
+  const last = new Map<string, number>();
+  /** The workers whose messages came late, until one comes in time. */
+  const late = new Set<string>();
+  return connection.subscribe(hereSubject("*"), {
+    callback: (error, message) => {
+      if (error !== null) return log(error);
+      const { data, subject } = message;
+      const id = subject.slice(hereSubject("").length);
+      if (!isKnown(id)) {
+        last.delete(id);
+        late.delete(id);
+        return;
+      }
+      const said = seal.unwrap(data, subject);
+      if (!isObject(said) || said["worker"] !== id) return;
+      const { time } = said;
+      if (typeof time !== "number" || time <= (last.get(id) ?? -Infinity)) return;
+      const ageMs = systemClock.timestamp() - time;
+      if (Math.abs(ageMs) > MAX_SKEW_MS) {
+        if (!late.has(id)) log(new Error(describeSkew(id, ageMs)));
+        late.add(id);
+        return;
+      }
+      last.set(id, time);
+      late.delete(id);
+      hear(said as unknown as HereMessage);
+    },
+  });
+}
+
+function describeSkew(worker: string, ageMs: number): string {
+  const seconds = Math.round(Math.abs(ageMs) / 1_000);
+  return `A message of the worker "${worker}" came ${seconds} s ${ageMs > 0 ? "late" : "early"}: ` +
+    "this process was busy, the message was sent again by others, or one of the clocks is wrong";
 }
 
 function isThere({ heardAt, down }: Worker, path: string, now: number): boolean {

@@ -10,7 +10,7 @@ import type { ToolProgress } from "../../execute/mod.ts";
 
 /** How often both sides look at their calls. Silence is counted in ticks, not by the clock. */
 export const TICK_MS = 500;
-/** A worker says within so many ticks that it has a call. */
+/** A worker says within so many ticks that it has a call. If not, the call goes to another one. */
 export const TICKS_TO_ACCEPT = 4;
 /** It sends something at least every so many ticks while the call runs. */
 export const TICKS_TO_BEAT = 4;
@@ -22,6 +22,8 @@ export const FIRST_CREDIT = 64;
 export const CREDIT_STEP = 32;
 /** How old a call may be when a worker begins it, by both clocks. */
 export const MAX_AGE_MS = 10_000;
+/** Clocks may differ by so much, in milliseconds. */
+export const MAX_SKEW_MS = 5_000;
 
 /** A call, from its caller to the worker that it was given to. */
 export interface CallMessage {
@@ -43,20 +45,26 @@ export interface CallMessage {
   readonly answers?: Answers | undefined;
   /** The questions cannot be answered: the tool goes on without, if it can. */
   readonly mute?: true | undefined;
+  /** How long the call may take, in milliseconds. */
+  readonly timeoutMs?: number | undefined;
 }
 
 /** From the worker to the caller. */
 export type Frame =
-  /** The worker has the call, and nothing to say yet. */
+  /** The worker has the call, and begins it when the caller says so. */
   | { readonly type: "accepted" }
   /** The worker still runs it. */
   | { readonly type: "beat" }
   /** The worker does not run it, and has not begun. Another one may. */
-  | { readonly type: "refused"; readonly why: string }
+  | { readonly type: "refused"; readonly why: string; readonly result?: ToolResult }
   | { readonly type: "metadata" | "output"; readonly value: unknown }
   | { readonly type: "progress"; readonly progress: ToolProgress }
   /** The call has ended. */
   | { readonly type: "result"; readonly result: ToolResult };
 
-/** From the caller of a running call to its worker. */
-export type Control = { readonly abort: string } | { readonly credit: number };
+/** From the caller of a call to its worker. */
+export type Control =
+  /** Begin: no other worker has the call. */
+  | { readonly go: true }
+  | { readonly abort: string }
+  | { readonly credit: number };

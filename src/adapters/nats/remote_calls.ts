@@ -7,6 +7,7 @@
 import type { Msg, NatsConnection, Subscription } from "@nats-io/nats-core";
 import { createInbox, nuid } from "@nats-io/nats-core";
 import {
+  describeThrown,
   type HookLog,
   systemClock,
   type ToolContent,
@@ -34,15 +35,24 @@ export type CallRequest = Omit<CallMessage, "id" | "time">;
 export type TakeOutput = (value: unknown, taken: () => void) => void;
 
 /** How one sending of a call ended without a result. */
-type Miss =
-  /** Nothing has run: the worker is gone, or takes no calls. */
-  | "unreached"
+interface Miss {
   /** It may have run: the worker is silent, or a part of its answer is missing. */
-  | "lost";
+  readonly mayHaveRun: boolean;
+  /** Something that it yielded was passed on: repeated, it would come twice. */
+  readonly hasYielded?: boolean;
+  /** What the worker said. */
+  readonly why?: string;
+  /** The result if no other worker takes the call. */
+  readonly result?: ToolResult;
+}
 
 /** A call that a worker has. */
 interface RunningCall {
+  /** The id of the tool. */
+  readonly tool: string;
   readonly worker: string;
+  /** Where the call was sent. */
+  readonly subject: string;
   readonly context: ToolContext;
   readonly output: TakeOutput;
   readonly receiver: Receiver;
@@ -50,11 +60,16 @@ interface RunningCall {
   /** How many ticks nothing was heard. */
   silence: number;
   isAccepted: boolean;
+  /** Something that it yielded was passed on. */
+  hasYielded: boolean;
   /** How many events were taken that credit was not given for. */
   taken: number;
   end(end: ToolResult | Miss): void;
 }
 
+/** How much of the reason of an abort is sent. */
+const MAX_REASON = 500;
+const GIVEN_UP: Control = { abort: "the caller has given up" };
 /** How many calls of one process wait at most. */
 const MAX_CALLS = 65_536;
 
@@ -98,6 +113,8 @@ export class RemoteCalls {
     output: TakeOutput,
   ): Promise<ToolResult> {
     const tried = new Set<string>();
+    let last: Miss | undefined;
+    let mayHaveRun = false;
     for (;;) {
       if (this.#down !== undefined) return unavailable(id, this.#down);
       if (this.#running.size >= MAX_CALLS) {
@@ -105,25 +122,41 @@ export class RemoteCalls {
       }
       const worker = this.#fleet.choose(path, tried);
       if (worker === undefined) {
+        if (last?.result !== undefined) return last.result;
         const why = tried.size === 0
           ? "no worker is there that serves it"
           : "no worker is there that takes it now";
-        return unavailable(id, `${why}; nothing has run`);
+        const said = last?.why === undefined ? "" : ` (${last.why})`;
+        return unavailable(id, `${why}${said}; ${mayHaveRun ? "it may have" : "nothing has"} run`);
       }
       tried.add(worker);
-      const end = await this.#send(worker, path, request, context, output);
-      if (typeof end !== "string") return end;
-      if (end === "lost") this.#fleet.lose(worker);
+      const end = await this.#send(worker, path, id, request, context, output);
+      if (!("mayHaveRun" in end)) return end;
       context.throwIfAborted();
-      if (end === "unreached" || isRepeatable) continue;
-      return unavailable(id, "its worker does not answer; it may have run");
+      mayHaveRun ||= end.mayHaveRun;
+      if (end.mayHaveRun && (!isRepeatable || end.hasYielded)) {
+        return unavailable(id, "its worker does not answer; it may have run");
+      }
+      // That one has no place says more than that others are gone.
+      if (end.result !== undefined || last?.result === undefined) last = end;
     }
   }
 
   /** The connection was lost: what was on its way is not known. */
   disconnect(why: string): void {
     this.#down = why;
-    for (const call of [...this.#running.values()]) call.end("lost");
+    for (const call of [...this.#running.values()]) this.#miss(call);
+  }
+
+  /** The server has refused a message of this user. */
+  forbid(subject: string): void {
+    for (const call of [...this.#running.values()]) {
+      if (call.subject !== subject) continue;
+      const why = `the user of the connection may not publish to "${subject}"; nothing has run`;
+      call.end(ToolResult.error("unavailable", `Cannot call "${call.tool}": ${why}`, {
+        retryable: false,
+      }));
+    }
   }
 
   reconnect(): void {
@@ -139,31 +172,37 @@ export class RemoteCalls {
   #send(
     worker: string,
     path: string,
+    tool: string,
     request: CallRequest,
     context: ToolContext,
     output: TakeOutput,
   ): Promise<ToolResult | Miss> {
     const id = nuid.next();
+    const subject = callSubject(worker, path);
     const { signal } = context;
     return new Promise((resolve, reject) => {
       const abort = (): void => this.#say(call, { abort: reasonOf(signal) });
       const call: RunningCall = {
+        tool,
         worker,
+        subject,
         context,
         output,
         receiver: new Receiver(),
         control: new Sender(this.#connection, this.#seal, controlSubject(worker, id)),
         silence: 0,
         isAccepted: false,
+        hasYielded: false,
         taken: 0,
         end: (end) => {
           if (!this.#running.delete(id)) return;
           signal.removeEventListener("abort", abort);
           this.#fleet.count(worker, -1);
-          if (end === "lost") this.#say(call, { abort: "the caller has given up" });
+          const isMiss = "mayHaveRun" in end;
+          if (isMiss && end.mayHaveRun) this.#say(call, GIVEN_UP);
           if (!signal.aborted) resolve(end);
           // The dispatcher waits for a tool that has not stopped, and says that it has not.
-          else if (typeof end === "string" || end.ok || end.error.acknowledged !== false) {
+          else if (isMiss || end.ok || end.error.acknowledged !== false) {
             reject(signal.reason);
           }
         },
@@ -173,11 +212,10 @@ export class RemoteCalls {
       this.#tick();
       try {
         const message: CallMessage = { id, time: systemClock.timestamp(), ...request };
-        new Sender(this.#connection, this.#seal, callSubject(worker, path), this.#inbox + id)
-          .send(message);
+        new Sender(this.#connection, this.#seal, subject, this.#inbox + id).send(message);
       } catch (error) {
         this.#log(error);
-        return call.end("unreached");
+        return call.end({ mayHaveRun: false, why: describeThrown(error) });
       }
       signal.addEventListener("abort", abort, { once: true });
       if (signal.aborted) abort();
@@ -187,29 +225,50 @@ export class RemoteCalls {
   #hear(message: Msg): void {
     const id = message.subject.slice(this.#inbox.length);
     const call = this.#running.get(id);
-    // The server says that no worker listens.
+    // The server says that no worker listens. Others could say so too: the call is not run before
+    // this side has answered a signed `accepted`, so the word is harmless.
     if (message.data.byteLength === 0 && message.headers?.code === 503) {
-      if (call === undefined || call.isAccepted) return;
-      this.#fleet.lose(call.worker);
-      return call.end("unreached");
+      if (call?.isAccepted === false) this.#miss(call);
+      return;
     }
-    if (call === undefined) return;
+    if (call === undefined) return this.#decline(message);
     const part = this.#seal.open(message);
     if (part === undefined) {
       return this.#log(new Error("An answer of a worker has a wrong signature"));
     }
     call.silence = 0;
-    call.isAccepted = true;
     const frame = call.receiver.take(part);
     if (frame === undefined) return;
-    if (frame === GAP) return call.end("lost");
+    if (frame === GAP) return this.#miss(call);
     this.#take(call, frame as Frame);
+  }
+
+  /** Tells a worker that a call which it has accepted late is not to be begun. */
+  #decline(message: Msg): void {
+    const { reply } = message;
+    const part = reply === undefined ? undefined : this.#seal.open(message);
+    if (reply === undefined || part?.sequence !== 0 || this.#down !== undefined) return;
+    try {
+      new Sender(this.#connection, this.#seal, reply).send(GIVEN_UP);
+    } catch (error) {
+      this.#log(error);
+    }
+  }
+
+  /** Nothing is heard of a call's worker. It has not begun before it was told to. */
+  #miss(call: RunningCall): void {
+    this.#fleet.lose(call.worker);
+    call.end({ mayHaveRun: call.isAccepted, hasYielded: call.hasYielded });
   }
 
   #take(call: RunningCall, frame: Frame): void {
     const { context } = call;
     switch (frame.type) {
+      case "accepted":
+        call.isAccepted = true;
+        return this.#say(call, { go: true });
       case "metadata":
+        call.hasYielded = true;
         context.metadata(frame.value);
         return this.#taken(call);
       case "progress": {
@@ -218,9 +277,14 @@ export class RemoteCalls {
         return this.#taken(call);
       }
       case "output":
+        call.hasYielded = true;
         return call.output(frame.value, () => this.#taken(call));
       case "refused":
-        return call.end("unreached");
+        return call.end({
+          mayHaveRun: false,
+          why: frame.why,
+          ...(frame.result !== undefined && { result: resultOf({ result: frame.result }) }),
+        });
       case "result":
         return call.end(resultOf(frame));
     }
@@ -249,7 +313,7 @@ export class RemoteCalls {
       this.#stopTicking = undefined;
       for (const call of [...this.#running.values()]) {
         const most = call.isAccepted ? TICKS_TO_LOSE : TICKS_TO_ACCEPT;
-        if (++call.silence > most) call.end("lost");
+        if (++call.silence > most) this.#miss(call);
       }
       if (this.#running.size > 0) this.#tick();
     }, TICK_MS);
@@ -261,13 +325,13 @@ function unavailable(id: string, why: string): ToolFailure {
 }
 
 /** A worker's result, as one that a tool may return. */
-export function resultOf(
-  { result }: { readonly result: ToolResult },
-): ToolResult {
+export function resultOf({ result }: { readonly result: ToolResult }): ToolResult {
   if (result.ok) {
-    if (result.blocks !== true) return ToolResult.ok(result.content);
+    const { truncated } = result;
+    const cut = truncated === true ? { truncated } : {};
+    if (result.blocks !== true) return Object.assign(ToolResult.ok(result.content), cut);
     const { content, ...more } = result.content as ToolContent;
-    return ToolResult.blocks(content, more);
+    return Object.assign(ToolResult.blocks(content, more), cut);
   }
   const { code, message, ...more } = result.error;
   const { questions, ticket } = result;
@@ -278,5 +342,6 @@ export function resultOf(
 }
 
 function reasonOf({ reason }: AbortSignal): string {
-  return reason instanceof Error ? reason.message : String(reason);
+  const text = reason instanceof Error ? reason.message : String(reason);
+  return text.slice(0, MAX_REASON);
 }

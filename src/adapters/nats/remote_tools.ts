@@ -26,14 +26,14 @@ import {
   type ToolDefinition,
   ToolResult,
 } from "../../tool/mod.ts";
-import type { CallTelemetry } from "../../execute/mod.ts";
+import { CallContext, type CallTelemetry } from "../../execute/mod.ts";
 import { Directory } from "./directory.ts";
 import { DurableCalls } from "./durable_calls.ts";
 import { Fleet, HERE_EVERY_MS } from "./fleet.ts";
 import { Seal } from "./message.ts";
 import { type CallRequest, RemoteCalls, type TakeOutput } from "./remote_calls.ts";
 import { isDurable } from "./runs.ts";
-import { checkServer } from "./server.ts";
+import { checkServer, checkSubscriptions, noteRefusals } from "./server.ts";
 import { followStatus } from "./status.ts";
 import { checkRegistryName, toolKey } from "./subjects.ts";
 import { isTelemetry, observeCall, type Observer } from "./telemetry.ts";
@@ -132,8 +132,9 @@ export async function remoteTools(
   const seal = new Seal(ACTION, secret as string);
   const log: HookLog = (error) => callHook(() => options.onError?.(error), NO_LOG);
   await checkServer(ACTION, connection);
-  const fleet = new Fleet(connection, seal, log);
-  const calls = new RemoteCalls(connection, seal, fleet, inboxPrefix, log);
+  const { refused, note } = noteRefusals(log);
+  const fleet = new Fleet(connection, seal, note);
+  const calls = new RemoteCalls(connection, seal, fleet, inboxPrefix, note);
   const durable = new DurableCalls(connection, seal, inboxPrefix, log);
   const sync = new Sync(name, registry, fleet, calls, durable, {
     telemetry: options.telemetry,
@@ -148,14 +149,22 @@ export async function remoteTools(
       calls.disconnect(why);
       durable.disconnect(why);
     },
+    forbidden(subject) {
+      calls.forbid(subject);
+      log(new Error(`The user of the connection may not publish to "${subject}"`));
+    },
     up() {
       calls.reconnect();
       durable.reconnect();
       directory?.restart();
     },
   });
+  const unsubscribe = registry.subscribe(({ type }) => {
+    if (type === "removed") sync.retry();
+  });
   const close = (): void => {
     unfollow();
+    unsubscribe();
     directory?.stop();
     sync.clear();
     calls.stop();
@@ -165,6 +174,7 @@ export async function remoteTools(
   const closed = (): Promise<void> => Promise.resolve(close());
   void connection.closed().then(close);
   try {
+    await checkSubscriptions(ACTION, connection, refused);
     const settings = { action: ACTION, connection, seal, registry: name, log };
     directory = await Directory.open(settings, follow);
     follow();
@@ -194,8 +204,9 @@ class Sync {
   readonly #observer: Observer;
   /** The tools in the registry, with the paths of their definitions, by id. */
   readonly #tools: Map<string, { readonly path: string; readonly tool: Tool }> = new Map();
-  /** Definitions that the registry has refused. */
-  readonly #refused: Set<string> = new Set();
+  /** Definitions that the registry has refused. When it changes, they are tried again. */
+  #refused: Set<string> = new Set();
+  #isPutting = false;
   #versions: ReadonlyMap<string, readonly Version[]> = new Map();
   #stopLooking: (() => void) | undefined;
 
@@ -232,6 +243,8 @@ class Sync {
     }
     this.#versions = versions;
     for (const id of [...this.#tools.keys()]) if (!versions.has(id)) this.#remove(id);
+    const paths = new Set([...versions.values()].flat().map(({ path }) => path));
+    for (const path of this.#refused) if (!paths.has(path)) this.#refused.delete(path);
     this.#choose();
   }
 
@@ -261,6 +274,7 @@ class Sync {
 
   #put(id: string, { path, record }: Version): void {
     if (this.#refused.has(path)) return;
+    this.#isPutting = true;
     const { executable, ...fields } = record;
     const definition: ToolDefinition = {
       // The registry checks each field.
@@ -282,7 +296,16 @@ class Sync {
     } catch (error) {
       this.#refused.add(path);
       this.#observer.log(error);
+    } finally {
+      this.#isPutting = false;
     }
+  }
+
+  /** Tries again what the registry has refused: the tool that was in the way may be gone. */
+  retry(): void {
+    if (this.#isPutting || this.#refused.size === 0) return;
+    this.#refused = new Set();
+    this.#choose();
   }
 
   /** Removes a tool, unless another one has taken its id in the registry. */
@@ -318,9 +341,14 @@ class Sync {
           { tool, callId, sessionId },
           (trace) => {
             const call = { ...request, trace };
-            return isDurable(tool)
-              ? this.#durable.run(path, id, call, context)
-              : this.#calls.run(path, id, call, isRepeatable, context, output.push);
+            return isDurable(tool) ? this.#durable.run(path, id, call, context) : this.#calls.run(
+              path,
+              id,
+              { ...call, timeoutMs: CallContext.remainingMsOf(context) },
+              isRepeatable,
+              context,
+              output.push,
+            );
           },
         );
         if (!isSuspended(end)) throw ENDED;

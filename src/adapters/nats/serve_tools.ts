@@ -27,9 +27,9 @@ import type { CallTelemetry } from "../../execute/mod.ts";
 import { natsCallStore } from "./call_store.ts";
 import { DurableWorker } from "./durable_worker.ts";
 import { Directory } from "./directory.ts";
-import { HERE_EVERY_MS, type HereMessage } from "./fleet.ts";
+import { HERE_EVERY_MS, type HereMessage, listenForWorkers } from "./fleet.ts";
 import { Seal } from "./message.ts";
-import { checkServer } from "./server.ts";
+import { checkServer, checkSubscriptions, noteRefusals } from "./server.ts";
 import { ServedCalls } from "./served_calls.ts";
 import { followStatus } from "./status.ts";
 import {
@@ -222,8 +222,17 @@ class Worker implements ServedTools {
     const { registry, connection, seal, name, dispatcher, telemetry, log } = this.#settings;
     const { worker } = this;
     this.#offers = this.#offered();
+    const { refused, note } = noteRefusals(log);
+    const here = listenForWorkers(
+      connection,
+      seal,
+      note,
+      (id) => this.#heard.has(id),
+      ({ worker: id }) => this.#heard.set(id, now()),
+    );
+    this.#end.push(() => here.unsubscribe());
     this.#calls = new ServedCalls({
-      ...{ connection, seal, worker, dispatcher, telemetry, log },
+      ...{ connection, seal, worker, dispatcher, telemetry, log: note },
       toolAt: (path) => this.#offers.get(path)?.tool,
     });
     this.#durable = new DurableWorker({
@@ -231,27 +240,20 @@ class Worker implements ServedTools {
       leaseMs: this.#settings.leaseMs,
     });
     try {
+      await checkSubscriptions(ACTION, connection, refused);
       this.#directory = await Directory.open(
         { action: ACTION, connection, seal, registry: name, log },
         () => this.#heal(),
       );
       await this.#announce(this.#offers.values());
       this.#announcements--;
-      await this.#checkClock();
       await this.#durable.check([...this.#offers.values()].map(({ tool }) => tool));
       this.#followDurable();
     } catch (error) {
       void this.close();
       throw error;
     }
-    const here = connection.subscribe(hereSubject("*"), {
-      callback: (error, { subject }) => {
-        const id = subject.slice(hereSubject("").length);
-        if (error === null && this.#heard.has(id)) this.#heard.set(id, now());
-      },
-    });
     this.#end.push(
-      () => here.unsubscribe(),
       registry.subscribe(() => this.#follow()),
       followStatus(connection, {
         down() {},
@@ -348,20 +350,6 @@ class Worker implements ServedTools {
     await Promise.all(Array.from({ length: 16 }, write));
   }
 
-  /** A worker whose clock is wrong would refuse all calls, and the fault would be hard to find. */
-  async #checkClock(): Promise<void> {
-    const writtenAt = await this.#directory?.writtenAt(
-      workerKey(this.#settings.name, this.worker),
-    );
-    const skew = writtenAt === undefined ? 0 : systemClock.timestamp() - writtenAt;
-    if (Math.abs(skew) > MAX_SKEW_MS) {
-      throw new Error(
-        `Cannot ${ACTION}: the clock of this machine is ${Math.abs(Math.round(skew / 1_000))} s ` +
-          `${skew > 0 ? "ahead of" : "behind"} that of the server; set both`,
-      );
-    }
-  }
-
   #beat(): void {
     this.#say(false);
     this.#stopBeating = systemClock.setTimeout(() => {
@@ -425,9 +413,6 @@ class Worker implements ServedTools {
     }
   }
 }
-
-/** Clocks may differ by so much, in milliseconds. */
-const MAX_SKEW_MS = 5_000;
 
 function now(): number {
   return systemClock.now();

@@ -15,6 +15,7 @@ import {
   MAX_AGE_MS,
   TICK_MS,
   TICKS_TO_BEAT,
+  TICKS_TO_LOSE,
 } from "./frames.ts";
 import { GAP, Receiver, type Seal, Sender } from "./message.ts";
 import { callSubject, controlSubject } from "./subjects.ts";
@@ -42,16 +43,19 @@ const SETTLE_MS = 50;
 /** How many ticks the ids of calls are remembered: longer than a call may be old, by any clock. */
 const TICKS_TO_FORGET = 2 * MAX_AGE_MS / TICK_MS + 2;
 
-/** A call that runs here. */
+/** A call that runs here, or waits for its caller to let it begin. */
 interface ServedCall {
   readonly sender: Sender;
   readonly abort: AbortController;
+  /** Puts the caller's words together. Each is taken once. */
+  readonly controls: Receiver;
+  /** Begins the call; `undefined` once that has happened. */
+  begin: (() => void) | undefined;
   credit: number;
   /** Called when there is credit again. */
   onCredit: () => void;
   /** How many ticks nothing was sent. */
   silence: number;
-  hasSpoken: boolean;
 }
 
 /** Takes the calls of one worker. */
@@ -124,9 +128,14 @@ export class ServedCalls {
 
   /** Aborts all calls. */
   abort(why: string): void {
-    for (const { abort } of this.#running.values()) {
-      abort.abort(new DOMException(why, "AbortError"));
-    }
+    for (const served of [...this.#running.values()]) this.#abort(served, why);
+  }
+
+  /** Aborts a call. One that has not begun ends without its tool. */
+  #abort(served: ServedCall, why: string): void {
+    served.abort.abort(new DOMException(why, "AbortError"));
+    served.begin?.();
+    served.onCredit();
   }
 
   #take(message: Msg): void {
@@ -169,24 +178,30 @@ export class ServedCalls {
       const why = this.#isDraining ? "the worker stops" : "the worker has no such tool";
       return sender.send({ type: "refused", why } satisfies Frame);
     }
-    const served: ServedCall = {
-      sender,
-      abort: new AbortController(),
-      credit: FIRST_CREDIT,
-      onCredit: () => {},
-      silence: 0,
-      hasSpoken: false,
-    };
-    this.#running.set(id, served);
-    const begin = (): void => {
+    const run = (): void => {
       void this.#run(tool, call, served).catch(this.#settings.log).finally(() => {
         this.#running.delete(id);
         if (this.#running.size === 0) this.#onIdle();
       });
     };
-    // The process was stopped: the caller may have given up, and its word follows.
-    if (systemClock.now() - this.#lastTick > STALL_MS) systemClock.setTimeout(begin, SETTLE_MS);
-    else begin();
+    const served: ServedCall = {
+      sender,
+      abort: new AbortController(),
+      controls: new Receiver(),
+      begin: () => {
+        served.begin = undefined;
+        // The process was stopped: the caller may have given up, and its word follows.
+        if (systemClock.now() - this.#lastTick > STALL_MS) systemClock.setTimeout(run, SETTLE_MS);
+        else run();
+      },
+      credit: FIRST_CREDIT,
+      onCredit: () => {},
+      silence: 0,
+    };
+    this.#running.set(id, served);
+    // The tool begins when the caller has read this and answers. Until then the caller may give the
+    // call to another worker, because it knows that nothing has run.
+    this.#say(served, { type: "accepted" });
   }
 
   async #run(tool: Tool, call: CallMessage, served: ServedCall): Promise<void> {
@@ -199,6 +214,7 @@ export class ServedCalls {
       messageId: call.messageId,
       principal: call.principal,
       context: call.context,
+      timeoutMs: call.timeoutMs,
       ...(call.mute === true && { onQuestion: () => null }),
     };
     const request = call.ticket === undefined
@@ -212,7 +228,7 @@ export class ServedCalls {
         for await (const event of dispatcher.stream(request, context)) {
           last = event;
           if (event.type === "result") break;
-          while (served.credit === 0 && !signal.aborted) {
+          while (served.credit <= 0 && !signal.aborted) {
             await new Promise<void>((resolve) => served.onCredit = resolve);
           }
           served.credit--;
@@ -225,11 +241,15 @@ export class ServedCalls {
         return (last as Extract<ToolEvent, { readonly type: "result" }>).result;
       },
     );
+    // There was no place for it, and others may have one. A ticket is good once.
+    const isLeft = !result.ok && result.error.code === "overloaded" && call.ticket === undefined;
     try {
-      this.#say(served, {
-        type: "result",
-        result,
-      });
+      this.#say(
+        served,
+        isLeft
+          ? { type: "refused", why: "the worker is overloaded", result }
+          : { type: "result", result },
+      );
     } catch (error) {
       log(error);
     }
@@ -237,7 +257,6 @@ export class ServedCalls {
 
   #say(served: ServedCall, frame: Frame): void {
     served.silence = 0;
-    served.hasSpoken = true;
     served.sender.send(frame);
   }
 
@@ -247,19 +266,19 @@ export class ServedCalls {
     const served = this.#running.get(id);
     if (served === undefined) return;
     if (message.data.byteLength === 0 && message.headers?.code === 503) {
-      served.abort.abort(new DOMException("The caller is gone", "AbortError"));
-      return served.onCredit();
+      return this.#abort(served, "The caller is gone");
     }
     const part = this.#settings.seal.open(message);
     if (part === undefined) {
       this.forged++;
       return;
     }
-    const control = new Receiver().take({ ...part, sequence: 0 }) as Control | undefined;
-    if (control === undefined) return;
-    if ("abort" in control) {
-      served.abort.abort(new DOMException(String(control.abort), "AbortError"));
-    } else served.credit += Number(control.credit) || 0;
+    const given = served.controls.take(part);
+    if (!isObject(given)) return;
+    const control = given as unknown as Control;
+    if ("go" in control) return served.begin?.();
+    if ("abort" in control) return this.#abort(served, String(control.abort));
+    served.credit += Number(control.credit) || 0;
     served.onCredit();
   }
 
@@ -270,9 +289,13 @@ export class ServedCalls {
       this.#tick();
       for (const served of this.#running.values()) {
         served.silence++;
-        if (served.hasSpoken && served.silence < TICKS_TO_BEAT) continue;
+        if (served.begin !== undefined) {
+          if (served.silence >= TICKS_TO_LOSE) this.#abort(served, "The caller is gone");
+          continue;
+        }
+        if (served.silence < TICKS_TO_BEAT) continue;
         try {
-          this.#say(served, { type: served.hasSpoken ? "beat" : "accepted" });
+          this.#say(served, { type: "beat" });
         } catch (error) {
           this.#settings.log(error);
         }

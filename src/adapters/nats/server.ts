@@ -5,11 +5,14 @@
  */
 
 import { JetStreamApiError, jetstreamManager } from "@nats-io/jetstream";
-import type { NatsConnection } from "@nats-io/nats-core";
-import { describeThrown } from "../../tool/mod.ts";
+import { type NatsConnection, PermissionViolationError } from "@nats-io/nats-core";
+import { describeThrown, type HookLog } from "../../tool/mod.ts";
 
 /** The oldest server that the tests run with. */
 const OLDEST = [2, 9] as const;
+
+/** The smallest limit of a message that leaves room for what is sent whole. */
+const LEAST_PAYLOAD = 65_536;
 
 /** Codes of the server's API, which its texts do not keep to. */
 const WRONG_LAST_SEQUENCE: readonly number[] = [10071, 10164];
@@ -48,7 +51,7 @@ export function problemOf(error: unknown, connection: NatsConnection): string {
   }
   const name = error instanceof Error ? error.name : "";
   if (name === "PermissionViolationError" || /permissions violation/i.test(said)) {
-    return `the user of the connection has not the permission (${said})`;
+    return `the user of the connection has no permission (${said})`;
   }
   if (name === "TimeoutError" || name === "NoRespondersError" || /no responders/.test(said)) {
     return `the server does not answer (${said || name})`;
@@ -66,10 +69,14 @@ export async function checkServer(action: string, connection: NatsConnection): P
     throw new Error(`Cannot ${action}: ${problem}`, { cause });
   };
   if (connection.isClosed()) fail("the connection to NATS is closed");
-  const { version = "", jetstream, headers } = connection.info ?? {};
+  const { version = "", jetstream, headers, max_payload: most = LEAST_PAYLOAD } = connection.info ??
+    {};
   const [major = 0, minor = 0] = version.split(".").map(Number);
   if (major < OLDEST[0] || (major === OLDEST[0] && minor < OLDEST[1])) {
     fail(`the server is NATS ${version}, and ${OLDEST.join(".")} or later is needed`);
+  }
+  if (most < LEAST_PAYLOAD) {
+    fail(`max_payload of the server is ${most} bytes, and ${LEAST_PAYLOAD} or more are needed`);
   }
   if (headers !== true) fail("the server has headers turned off");
   if (jetstream !== true) {
@@ -79,5 +86,36 @@ export async function checkServer(action: string, connection: NatsConnection): P
     await (await jetstreamManager(connection)).getAccountInfo();
   } catch (cause) {
     fail(problemOf(cause, connection), cause);
+  }
+}
+
+/** Keeps the subscriptions that the server refuses while a side starts. */
+export function noteRefusals(
+  log: HookLog,
+): { readonly refused: unknown[]; readonly note: HookLog } {
+  const refused: unknown[] = [];
+  const note: HookLog = (error) => {
+    if (error instanceof PermissionViolationError) refused.push(error);
+    log(error);
+  };
+  return { refused, note };
+}
+
+/**
+ * Waits until the server has taken the subscriptions that were made.
+ *
+ * @param refused What {@linkcode noteRefusals} has kept.
+ * @throws {Error} If it has refused one.
+ */
+export async function checkSubscriptions(
+  action: string,
+  connection: NatsConnection,
+  refused: readonly unknown[],
+): Promise<void> {
+  await connection.flush();
+  const [cause] = refused;
+  if (cause instanceof PermissionViolationError) {
+    const why = `the user of the connection may not subscribe to "${cause.subject}"`;
+    throw new Error(`Cannot ${action}: ${why}`, { cause });
   }
 }

@@ -4,7 +4,7 @@
  * @module
  */
 
-import type { NatsConnection } from "@nats-io/nats-core";
+import { type NatsConnection, PermissionViolationError } from "@nats-io/nats-core";
 
 /** What follows a connection. */
 export interface StatusFollower {
@@ -12,15 +12,22 @@ export interface StatusFollower {
   down(why: string): void;
   /** It is there again, perhaps to another server. */
   up(): void;
+  /** The server has refused a message, because the user may not publish there. */
+  forbidden?(subject: string): void;
 }
 
 /** Follows a connection until the function that it returns is called. */
 export function followStatus(connection: NatsConnection, follower: StatusFollower): () => void {
   let isOver = false;
   void (async () => {
-    for await (const { type } of connection.status()) {
+    for await (const status of connection.status()) {
       if (isOver) return;
-      if (type === "disconnect") {
+      const { type } = status;
+      if (type === "error") {
+        const { error } = status;
+        if (!(error instanceof PermissionViolationError) || error.operation !== "publish") continue;
+        follower.forbidden?.(error.subject);
+      } else if (type === "disconnect") {
         follower.down("the connection to NATS is lost; try it again later");
       } else if (type === "reconnect") follower.up();
     }

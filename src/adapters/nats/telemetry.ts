@@ -49,7 +49,16 @@ export async function observeCall(
   }, log);
   let running: Promise<ToolResult> | undefined;
   const once = (): Promise<ToolResult> => running ??= work(place && writeTraceParent(place));
-  callHook(() => void span?.run(once), log);
+  callHook(async () => {
+    try {
+      await span?.run(once);
+    } catch (error) {
+      // What the work itself throws goes to the caller.
+      if (running === undefined || await running.then(() => true, (thrown) => thrown !== error)) {
+        throw error;
+      }
+    }
+  }, log);
   let result: ToolResult | undefined;
   try {
     // Whatever the span made of the work, it is done once.

@@ -1,0 +1,275 @@
+import { afterAll, beforeAll, describe } from "bun:test";
+import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
+import { headers } from "@nats-io/nats-core";
+import { type ToolDefinition, ToolDispatcher, ToolRegistry } from "@plue/tools";
+import { remoteTools, serveTools } from "@plue/tools/nats";
+import { missing, SECRET, TestServer, withServer } from "./server.ts";
+import { event, World } from "./world.ts";
+
+const ping: ToolDefinition = { name: "ping", description: "Answers.", execute: () => "pong" };
+
+describe("Plain calls over NATS", () => {
+  let server: TestServer;
+  beforeAll(async () => {
+    if (missing === undefined) server = await TestServer.start();
+  });
+  afterAll(async () => await server?.stop());
+
+  const open = (): World => new World(server);
+
+  withServer("runs a call once when others say that its worker is not there", async () => {
+    await using world = open();
+    const [began, goOn] = [event(), event()];
+    let runs = 0;
+    const pay: ToolDefinition = {
+      ...ping,
+      async execute() {
+        runs++;
+        began.come();
+        await goOn.came;
+        return "paid";
+      },
+    };
+    await world.serve([pay]);
+    await world.serve([pay]);
+    const spy = await server.connect();
+    let isFirst = true;
+    spy.subscribe("plue.v1.call.>", {
+      callback(_, { reply = "" }) {
+        if (isFirst) spy.publish(reply, "", { headers: headers(503, "No Responders") });
+        isFirst = false;
+      },
+    });
+    await spy.flush();
+    const { dispatcher, connection } = await world.call();
+    const running = dispatcher.dispatch({ name: "ping" });
+    await began.came;
+    await spy.flush();
+    await connection.flush();
+    goOn.come();
+    const result = await running;
+    assertEquals(result.ok ? result.content : result.error, "paid");
+    assertEquals(runs, 1);
+  });
+
+  withServer("says that it has a call before the tool begins", async () => {
+    await using world = open();
+    let isBegun = false;
+    const worker = await world.serve([{ ...ping, execute: () => isBegun = true }]);
+    const spy = await server.connect();
+    const [inbox, accepted] = [event<string>(), event<boolean>()];
+    spy.subscribe(`plue.v1.call.${worker.worker}.>`, {
+      callback: (_, { reply = "" }) => inbox.come(reply),
+    });
+    spy.subscribe("_INBOX.>", {
+      callback(_, { data, reply = "" }) {
+        const text = new TextDecoder().decode(data.subarray(37));
+        if (reply !== "" && text.includes('"accepted"')) accepted.come(isBegun);
+      },
+    });
+    await spy.flush();
+    const { dispatcher } = await world.call();
+    const running = dispatcher.dispatch({ name: "ping" });
+    assertEquals(await accepted.came, false);
+    assertEquals((await running).ok, true);
+  });
+
+  withServer(
+    "says at the start what a user may not hear, and of a call that it is not sent",
+    async () => {
+      const permissions = {
+        deaf: 'publish: ">", subscribe: "_INBOX.>"',
+        mute: 'publish: ["$JS.>", "$KV.>", "_INBOX.>"], subscribe: ">"',
+        all: 'publish: ">", subscribe: ">"',
+      };
+      const own = await TestServer.start({
+        lines: "authorization { users = [" +
+          Object.entries(permissions).map(([user, allowed]) =>
+            `{ user: ${user}, password: x, permissions: { ${allowed} } }`
+          ).join(", ") + "] }",
+      });
+      try {
+        const connect = (user: string) => own.connect({ user, pass: "x" });
+        const registry = new ToolRegistry({ tools: [ping] });
+        const deaf = await connect("deaf");
+        for (
+          const start of [
+            () => serveTools(registry, deaf, { secret: SECRET }),
+            () => remoteTools(deaf, { registry: new ToolRegistry(), secret: SECRET }),
+          ]
+        ) {
+          const { message } = await assertRejects(start, Error);
+          assertStringIncludes(
+            message,
+            'the user of the connection may not subscribe to "plue.v1.',
+          );
+        }
+        const served = await serveTools(registry, await connect("all"), { secret: SECRET });
+        const near = new ToolRegistry();
+        const remote = await remoteTools(await connect("mute"), { registry: near, secret: SECRET });
+        const result = await new ToolDispatcher(near).dispatch({ name: "ping" });
+        assert(!result.ok);
+        assertStringIncludes(result.error.message, 'may not publish to "plue.v1.call.');
+        assertStringIncludes(result.error.message, "nothing has run");
+        assertEquals(result.error.retryable, false);
+        await remote.close();
+        await served.close();
+      } finally {
+        await own.stop();
+      }
+    },
+  );
+
+  withServer("says that a result was truncated", async () => {
+    await using world = open();
+    await world.serve([{ ...ping, returns: { type: "array" }, execute: () => ["x".repeat(500)] }], {
+      dispatcher: { maxOutputBytes: 200, outputOverflow: "truncate" },
+    });
+    const { dispatcher } = await world.call();
+    const result = await dispatcher.dispatch({ name: "ping" });
+    assertEquals(result.ok && result.truncated, true);
+  });
+
+  withServer("does not repeat a call that has yielded something", async () => {
+    await using world = open();
+    const gone = event();
+    const tool = (isFirst: boolean): ToolDefinition => ({
+      ...ping,
+      idempotent: true,
+      async *execute() {
+        yield "a";
+        if (isFirst) await new Promise(() => {});
+        return "end";
+      },
+    });
+    const first = await world.serve([tool(true)]);
+    const { dispatcher } = await world.call();
+    const outputs: unknown[] = [];
+    let message = "";
+    const read = (async () => {
+      for await (const one of dispatcher.stream({ name: "ping" })) {
+        if (one.type === "output") {
+          outputs.push(one.value);
+          gone.come();
+        } else if (one.type === "result" && !one.result.ok) message = one.result.error.message;
+      }
+    })();
+    await gone.came;
+    await world.serve([tool(false)]);
+    await first.kill();
+    await read;
+    assertEquals(outputs, ["a"]);
+    assertStringIncludes(message, "may have run");
+  });
+
+  withServer("tells the worker how long a call may take", async () => {
+    await using world = open();
+    const remaining = event<number>();
+    await world.serve([ping], {
+      dispatcher: {
+        hooks: { before: ({ remainingMs }) => remaining.come(remainingMs) },
+      },
+    });
+    const { dispatcher } = await world.call();
+    await dispatcher.dispatch({ name: "ping" }, { timeoutMs: 20_000 });
+    const ms = await remaining.came;
+    assert(ms > 0 && ms <= 20_000, `${ms}`);
+  });
+
+  withServer("goes to a worker that has a place", async () => {
+    await using world = open();
+    const goOn = event();
+    const all = event();
+    let running = 0;
+    for (let i = 0; i < 3; i++) {
+      await world.serve([{
+        ...ping,
+        async execute() {
+          if (++running === 3) all.come();
+          await goOn.came;
+        },
+      }], { dispatcher: { limits: { maxConcurrent: 1, maxQueued: 0 } } });
+    }
+    const callers = [await world.call(), await world.call()] as const;
+    const calls = [0, 1, 0].map((at) => callers[at as 0 | 1].dispatcher.dispatch({ name: "ping" }));
+    await all.came;
+    const fourth = await callers[0].dispatcher.dispatch({ name: "ping" });
+    assertEquals(!fourth.ok && fourth.error.code, "overloaded");
+    goOn.come();
+    assertEquals((await Promise.all(calls)).map(({ ok }) => ok), [true, true, true]);
+  });
+
+  withServer("does not hear a worker's old message again", async () => {
+    await using world = open();
+    let isUp = false;
+    const worker = await world.serve([{ ...ping, isAvailable: () => isUp }]);
+    const spy = await server.connect();
+    const subject = `plue.v1.here.${worker.worker}`;
+    const beats: Uint8Array[] = [];
+    const [first, second] = [event(), event()];
+    const { registry, connection } = await world.call();
+    spy.subscribe(subject, {
+      callback(_, { data }) {
+        if (beats.push(Uint8Array.from(data)) === 1) first.come();
+        else second.come();
+      },
+    });
+    await spy.flush();
+    await first.came;
+    isUp = true;
+    await second.came;
+    await connection.flush();
+    assertEquals(registry.getAvailableTools().length, 1);
+    spy.publish(subject, beats[0]);
+    await spy.flush();
+    await connection.flush();
+    assertEquals(registry.getAvailableTools().length, 1);
+  });
+
+  withServer("takes a remote tool when a local one of its id is gone", async () => {
+    await using world = open();
+    await world.serve([ping]);
+    const registry = new ToolRegistry({ tools: [{ ...ping, description: "Local." }] });
+    await world.call({ registry });
+    assertEquals(registry.getTool("ping")?.description, "Local.");
+    registry.unregisterTool("ping");
+    assertEquals(registry.getTool("ping")?.description, "Answers.");
+  });
+
+  withServer("refuses a server whose messages are too small", async () => {
+    const own = await TestServer.start({ lines: "max_payload: 1024" });
+    try {
+      await assertRejects(
+        async () => await serveTools(new ToolRegistry(), await own.connect(), { secret: SECRET }),
+        Error,
+        "max_payload of the server is 1024 bytes, and 65536 or more are needed",
+      );
+    } finally {
+      await own.stop();
+    }
+  });
+
+  withServer("aborts with a long reason", async () => {
+    await using world = open();
+    const [began, aborted] = [event(), event<string>()];
+    await world.serve([{
+      ...ping,
+      execute: (_, { signal }) => {
+        began.come();
+        return new Promise((resolve) =>
+          signal.addEventListener("abort", () => {
+            aborted.come(signal.reason.message);
+            resolve("");
+          })
+        );
+      },
+    }]);
+    const { dispatcher } = await world.call();
+    const caller = new AbortController();
+    const running = dispatcher.dispatch({ name: "ping" }, { signal: caller.signal });
+    await began.came;
+    caller.abort(new Error("x".repeat(600_000)));
+    assertEquals((await aborted.came).length, 500);
+    assertEquals((await running).ok, false);
+  });
+});
