@@ -234,6 +234,7 @@ export function checkStandard(call: Call): StandardOutcome | Promise<StandardOut
 
 export function readStandard(call: Call, { issues, value }: StandardOutcome): StepAnswer {
   if (issues !== undefined) return misfit(call, issues);
+  call.plainArgs = call.args;
   call.args = value;
   return undefined;
 }

@@ -104,6 +104,8 @@ export class Call {
   readonly events: EventQueue | undefined;
   /** The arguments, as far as the steps have come with them. */
   args: unknown = undefined;
+  /** The arguments before a library's schema made others of them. JSON. */
+  plainArgs: unknown = undefined;
   /** How long the arguments are as JSON, at most. */
   argumentLength = 0;
   /** The arguments are text that is not JSON, which a repair may mend. */

@@ -104,15 +104,18 @@ function check(call: Call, output: Output, isValidated: boolean): ToolResult {
     }
   }
   call.resultBytes = isLarge ? limit : verdict.bytes;
-  return isLarge
-    ? { ok: true, content: truncate(content, limit), durationMs: 0, truncated: true }
-    : {
-      ok: true,
-      content,
-      ...(blocks && { blocks }),
-      ...(truncated && { truncated }),
-      durationMs: 0,
-    };
+  if (isLarge) {
+    // The text is for models, which get no metadata.
+    const shown = blocks ? { ...content as ToolContent, metadata: undefined } : content;
+    return { ok: true, content: truncate(shown, limit), durationMs: 0, truncated: true };
+  }
+  return {
+    ok: true,
+    content,
+    ...(blocks && { blocks }),
+    ...(truncated && { truncated }),
+    durationMs: 0,
+  };
 }
 
 function misfit(call: Call, issues: readonly Issue[]): ToolResult {

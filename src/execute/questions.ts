@@ -58,6 +58,7 @@ export class InputUnavailable extends Error {
 
 /** A call, as its questions need it. */
 interface AskingCall extends CallSource {
+  readonly plainArgs: unknown;
   readonly settings: Settings;
   readonly host: ToolHost;
   readonly request: ToolCall;
@@ -168,6 +169,11 @@ export class CallQuestions {
       if (--this.#asking === 0) this.#resumeTime?.();
       deadline.rearm();
     }
+  }
+
+  /** The tool runs again in this call: its keys are free, and what was answered and done is kept. */
+  runAgain(): void {
+    this.#keys.clear();
   }
 
   /** Suspends the call. Never resolves. */
@@ -335,9 +341,12 @@ function givenArguments({ request }: AskingCall): unknown {
   }
 }
 
-/** The arguments that the tool gets; those that were given where a library made others of them. */
+/**
+ * The arguments that the tool gets. Where a library made values of them that are not JSON, these are
+ * what it made them of, repairs and hooks included: the answer counts for nothing else.
+ */
 function shownArguments(call: AskingCall): unknown {
-  return frozenCopy(call.args) ?? givenArguments(call);
+  return frozenCopy(call.args) ?? frozenCopy(call.plainArgs) ?? givenArguments(call);
 }
 
 const KINDS: readonly QuestionKind[] = ["input", "approval", "authorization", "client"];

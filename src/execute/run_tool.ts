@@ -117,6 +117,7 @@ async function attempt(call: Call): Promise<ToolResult> {
   if (interruptedBy !== undefined) return interruption(call.tool.id, interruptedBy, "about to run");
   if (call.isRunning) refuse("run the tool again", "it still runs");
   call.stopTool = undefined;
+  if (call.ran) call.questions?.runAgain();
   try {
     keepOutput(call, await runTool(call));
   } catch (error) {

@@ -88,7 +88,8 @@ function readBlock(block: unknown): Read {
 /** Media types have no case, and their parameters do not matter here. */
 function typeOf(mimeType: unknown): string {
   const type = typeof mimeType === "string" ? mimeType.split(";")[0]?.trim().toLowerCase() : "";
-  return type || "application/octet-stream";
+  // A common name for it, which no provider knows.
+  return type === "image/jpg" ? "image/jpeg" : type || "application/octet-stream";
 }
 
 /** The name of the file at an address. */

@@ -7,7 +7,7 @@
  */
 
 import type { JsonSchema } from "./json.ts";
-import { type Check, checkText, must } from "./check.ts";
+import { type Check, checkText, must, refuse } from "./check.ts";
 import type { ContentBlock, ContentOptions, ToolContent } from "./content.ts";
 
 /** Why a call failed. */
@@ -303,7 +303,11 @@ export function isToolResult(value: unknown): value is ToolResult {
  * ```
  */
 export const ToolResult: {
-  /** A success with `content`. */
+  /**
+   * A success with `content`.
+   *
+   * @throws {TypeError} If `content` is a result itself: return that one.
+   */
   ok<Content>(content: Content, durationMs?: number): ToolSuccess<Content>;
   /**
    * A success of blocks: texts, images, audio, files. Each provider gets the blocks that it takes in
@@ -320,6 +324,8 @@ export const ToolResult: {
   error(code: FailureCode, message: string, options?: FailureOptions): ToolFailure;
 } = Object.freeze({
   ok<Content>(content: Content, durationMs = 0): ToolSuccess<Content> {
+    // A model would get all of it as a value, the metadata of blocks too.
+    if (isToolResult(content)) refuse("make a result", "its content is one; return that");
     return mark({ ok: true, content, durationMs });
   },
   blocks(content: readonly ContentBlock[], options?: ContentOptions): ToolSuccess<ToolContent> {

@@ -179,6 +179,24 @@ describe("the hook around", () => {
 });
 
 describe("retryCalls()", () => {
+  it("keeps the answers and the steps of a tool that runs again", async () => {
+    const done: string[] = [];
+    const { call } = answering([], { hooks: retryCalls({ clock: new QuickClock() }) }, {
+      async execute(_args, { ask, step }) {
+        await step("reserve", () => void done.push("reserved"));
+        const { action } = await ask("sure", { message: "Sure?" });
+        done.push(action);
+        return done.length < 4 ? unavailable : done;
+      },
+    });
+    const onQuestion = () => {
+      done.push("asked");
+      return { action: "accept" } as const;
+    };
+    const result = await call({}, { onQuestion });
+    assertEquals(outcome(result), ["reserved", "asked", "accept", "accept"]);
+  });
+
   it("runs an idempotent tool again while its failure may pass", async () => {
     const clock = new QuickClock();
     const { call, runs } = answering([unavailable, unavailable, "up"], {

@@ -14,6 +14,7 @@ import {
   serveTools,
   type ServeToolsOptions,
 } from "@plue/tools/nats";
+import { z } from "zod";
 import { Seal, Sender } from "../../src/adapters/nats/message.ts";
 import { missing, SECRET, TestServer, withServer } from "./server.ts";
 import { event, World } from "./world.ts";
@@ -396,6 +397,34 @@ describe("Workers and callers over NATS", () => {
       }
     } finally {
       await bare.stop();
+    }
+  });
+
+  withServer("gives a tool the context that it declares, and checks it on both sides", async () => {
+    await using world = open();
+    const schema = {
+      type: "object",
+      properties: { tenant: { type: "string" } },
+      required: ["tenant"],
+    } as const;
+    const tools = (["sync", "task"] as const).flatMap((execution) =>
+      [schema, z.object({ tenant: z.string() })].map((context, index) =>
+        defineTool({
+          ...{ name: `${execution}_${index}`, description: "Lists the bills." },
+          ...{ context, execution },
+          execute: (_, { context }) => context.tenant,
+        })
+      )
+    );
+    await world.serve(tools);
+    const { dispatcher } = await world.call();
+    for (const { id } of tools) {
+      const result = await dispatcher.dispatch({ name: id }, { context: { tenant: "acme" } });
+      assertEquals([id, result.ok && result.content], [id, "acme"]);
+      for (const context of [undefined, { tenant: 7 }]) {
+        const wrong = await dispatcher.dispatch({ name: id }, { context });
+        assertEquals([id, !wrong.ok && wrong.error.code], [id, "unavailable"]);
+      }
     }
   });
 

@@ -372,7 +372,7 @@ export class DurableWorker {
     attempt: number,
     signal: AbortSignal,
   ): Promise<ToolResult> {
-    const { callId = "", sessionId, messageId, principal, trace } = call;
+    const { callId = "", sessionId, messageId, principal, context, trace } = call;
     const request = call.ticket === undefined
       ? { name: tool.id, arguments: call.arguments, callId: call.callId }
       : { name: tool.id, ticket: call.ticket, answers: call.answers ?? {} };
@@ -381,7 +381,7 @@ export class DurableWorker {
       { tool, callId, sessionId, trace },
       () =>
         this.#settings.dispatcher.dispatch(request, {
-          ...{ signal, sessionId, messageId, principal },
+          ...{ signal, sessionId, messageId, principal, context },
           services: { [ATTEMPT]: attempt },
           metadata: (value) => this.#tell(call, { type: "metadata", value }),
           progress: (progress) => this.#tell(call, { type: "progress", progress }),

@@ -35,6 +35,8 @@ export interface CallMessage {
   readonly principal?: string | undefined;
   readonly sessionId?: string | undefined;
   readonly messageId?: string | undefined;
+  /** What the caller's host gives a tool that declares a context. */
+  readonly context?: unknown;
   /** The trace that the call belongs to, as W3C's `traceparent` has it. */
   readonly trace?: string | undefined;
   readonly arguments?: unknown;

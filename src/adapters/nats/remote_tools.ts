@@ -328,7 +328,7 @@ class Sync {
       return ToolResult.error("unavailable", `Cannot call "${id}": it is gone`);
     }
     const { callId, principal, sessionId, messageId } = context;
-    const who = { callId, principal, sessionId, messageId };
+    const who = { callId, principal, sessionId, messageId, context: context.context };
     let request: CallRequest = { ...who, arguments: params };
     for (let round = 0;; round++) {
       const output = new Outputs();

@@ -83,9 +83,12 @@ export function isDurable({ execution }: Pick<Tool, "execution">): boolean {
  * @param tool The name of the registry and the id of the tool.
  */
 export async function runKey(tool: string, request: Partial<CallMessage>): Promise<string> {
-  const { principal, sessionId, messageId, callId, arguments: args, ticket, answers } = request;
+  const { principal, sessionId, messageId, callId, context, arguments: args, ticket, answers } =
+    request;
   const id = messageId === undefined ? nuid.next() : callId;
-  const what = JSON.parse(JSON.stringify([tool, sessionId, messageId, id, args, ticket, answers]));
+  const what = JSON.parse(
+    JSON.stringify([tool, sessionId, messageId, id, context, args, ticket, answers]),
+  );
   const digest = createHash("sha256").update(canonicalJson(what)).digest("base64url");
   return `run.${await ownerDigest(principal)}.${digest}`;
 }

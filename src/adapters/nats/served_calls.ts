@@ -213,6 +213,7 @@ export class ServedCalls {
       sessionId,
       messageId: call.messageId,
       principal: call.principal,
+      context: call.context,
       timeoutMs: call.timeoutMs,
       ...(call.mute === true && { onQuestion: () => null }),
     };

@@ -5,7 +5,14 @@
  */
 
 import { createHash } from "node:crypto";
-import { canonicalJson, type Check, must, parseToolId, type Tool } from "../../tool/mod.ts";
+import {
+  canonicalJson,
+  type Check,
+  isStandardSchema,
+  must,
+  parseToolId,
+  type Tool,
+} from "../../tool/mod.ts";
 
 /** The version of everything that is sent. Another one has other subjects, so both can run together. */
 const ROOT = "plue.v1";
@@ -63,6 +70,8 @@ export function recordOf(tool: Tool): Record<string, unknown> {
     version: tool.version,
     parameters: tool.parameters,
     returns: tool.returns,
+    // A library's schema checks the context at the worker.
+    context: isStandardSchema(tool.context) ? true : tool.context,
     category: tool.category,
     risk: tool.risk,
     tags: tool.tags,

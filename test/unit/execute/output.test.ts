@@ -140,6 +140,18 @@ describe("a result that is larger than the limit", () => {
     assert(result.content.startsWith('[{"id":0},{"id":1},'));
   });
 
+  it("is cut without the metadata of blocks, which is for the application only", async () => {
+    const blocks = ToolResult.blocks([{ type: "text", text: "a" }], {
+      metadata: { id: "for-the-application" },
+      structuredContent: { rows: "x".repeat(2_000) },
+    });
+    const result = await fixture([returning(blocks)], limits)
+      .call("give", {}, { outputOverflow: "truncate" });
+    assert(result.ok && typeof result.content === "string");
+    assertStringIncludes(result.content, '[{"type":"text","text":"a"}]');
+    assertEquals(result.content.includes("for-the-application"), false);
+  });
+
   it("is held to a lower limit of the caller's, and never to a higher one", async () => {
     const { call } = fixture([returning("x".repeat(500))], limits);
     assertEquals(outcome(await call("give")), "x".repeat(500));

@@ -1,8 +1,18 @@
 import { describe, it } from "bun:test";
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { z } from "zod";
-import { defineTool, type Issue, type RepairHook, ToolDispatcher } from "../../../mod.ts";
-import { coerceArguments } from "../../../src/adapters/calls/mod.ts";
+import {
+  defineTool,
+  type Issue,
+  isSuspended,
+  type RepairHook,
+  ToolDispatcher,
+} from "../../../mod.ts";
+import {
+  coerceArguments,
+  memoryCallStore,
+  storedTickets,
+} from "../../../src/adapters/calls/mod.ts";
 import { ToolRegistry } from "../../../mod.ts";
 import { fixture, messageOf, outcome } from "./support.ts";
 
@@ -136,6 +146,31 @@ describe("the option repair", () => {
     };
     const result = await call("count", { n: "x" }, { onQuestion });
     assertEquals([outcome(result), shown], [{ n: 1 }, [{ n: 1 }]]);
+  });
+
+  it("shows who approves what a library makes its values of, and asks again for others", async () => {
+    let day = 0;
+    const taken: unknown[] = [];
+    const tool = defineTool({
+      name: "delete_until",
+      description: "Deletes.",
+      requiresApproval: true,
+      // A `Map` is not JSON, so the value itself cannot be shown.
+      parameters: z.object({ day: z.string().transform((text) => new Map([[text, true]])) }),
+      execute: (args) => void taken.push([...args.day.keys()]),
+    });
+    const dispatcher = new ToolDispatcher(new ToolRegistry({ tools: [tool] }), {
+      repair: () => ({ arguments: { day: `day ${++day}` } }),
+      approve: "ask",
+      tickets: storedTickets(memoryCallStore()),
+    });
+    const yes = { "plue:approval": { action: "accept" } } as const;
+    const first = await dispatcher.dispatch({ name: "delete_until", arguments: { day: 7 } });
+    assert(isSuspended(first));
+    assertEquals(first.questions[0]?.arguments, { day: "day 1" });
+    const second = await dispatcher.resume(first.ticket, yes);
+    assert(isSuspended(second));
+    assertEquals([second.questions[0]?.arguments, taken], [{ day: "day 2" }, []]);
   });
 
   it("is bound by the time of the call", async () => {

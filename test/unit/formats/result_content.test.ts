@@ -238,6 +238,9 @@ describe("results of blocks", () => {
   it("take the type of a file without its parameters", () => {
     const image = { type: "image", data: GIF, mimeType: "Image/PNG; q=1" } as const;
     assertEquals(lossesOf("anthropic", [image]), []);
+    const jpg = { type: "image", data: GIF, mimeType: "image/jpg" } as const;
+    const { content } = encodeResult("anthropic", CALL, ToolResult.blocks([jpg]));
+    assertStringIncludes(JSON.stringify(content), '"media_type":"image/jpeg"');
     const nothing = { type: "image", data: GIF } as unknown as ContentBlock;
     assertEquals(lossesOf("anthropic", [nothing])[0]?.mimeType, "application/octet-stream");
   });

@@ -17,6 +17,15 @@ describe("ToolResult.ok()", () => {
   });
 });
 
+describe("ToolResult.ok() of a result", () => {
+  it("is refused, because models would get what is for the application only", () => {
+    const blocks = ToolResult.blocks([{ type: "text", text: "a" }], { metadata: { id: 1 } });
+    for (const result of [blocks, ToolResult.ok(1), ToolResult.error("The disk is full")]) {
+      assertThrows(() => ToolResult.ok(result), TypeError, "its content is one; return that");
+    }
+  });
+});
+
 describe("ToolResult.error()", () => {
   it("is a failure with code and message, and nothing that was not said", () => {
     assertEquals(ToolResult.error("denied", "Not you"), {
