@@ -32,14 +32,22 @@ export function readOutput(call: Call): ToolResult | Promise<ToolResult> {
 interface Output {
   readonly content: unknown;
   readonly blocks?: true | undefined;
-  /** What is left of it need not fit the tool's schema. */
+  /** It says that it was cut. */
   readonly truncated?: true | undefined;
+}
+
+/** How a text ends that {@linkcode truncate} has cut. */
+const CUT = /… \[truncated: \d+ of (?:more than )?\d+ bytes\]$/;
+
+/** Whether an output was cut, here or at a worker: what is left need not fit the tool's schema. */
+function isCut({ content, truncated }: Output): boolean {
+  return truncated === true && typeof content === "string" && CUT.test(content);
 }
 
 /** The result of a call with this output. */
 export function toResult(call: Call, output: Output): ToolResult | Promise<ToolResult> {
   const schema = call.tool.returnsStandard;
-  if (schema === undefined || output.truncated) return check(call, output, false);
+  if (schema === undefined || isCut(output)) return check(call, output, false);
   const checked = validateStandard(schema, valueOf(output.content, output.blocks));
   return checked instanceof Promise
     ? checked.then((verdict) => accept(call, output, verdict))
@@ -71,7 +79,8 @@ export function readAgain(call: Call, output: Output): ToolResult {
 }
 
 function check(call: Call, output: Output, isValidated: boolean): ToolResult {
-  const { content: value, blocks, truncated } = output;
+  const { content: value, blocks } = output;
+  const truncated = isCut(output);
   const { maxOutputBytes: limit, options, tool, settings } = call;
   // A tool that returns nothing answers `null`: JSON has no other nothing.
   const given = value === undefined ? null : value;

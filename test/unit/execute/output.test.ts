@@ -124,6 +124,20 @@ describe("a result that is larger than the limit", () => {
     }
   });
 
+  it("is held to its schema if it only says that it was cut", async () => {
+    const text = (content: unknown) =>
+      fixture([{
+        ...{ name: "give", description: "Gives.", returns: { type: "number" } },
+        execute: () => Object.assign(ToolResult.ok(content), { truncated: true }),
+      }]).call("give");
+    assertEquals(outcome(await text("no number")), "invalid_result");
+    assertEquals(outcome(await text({ a: "… [truncated: 1 of 2 bytes]" })), "invalid_result");
+    const cut = await text("12… [truncated: 2 of 9 bytes]");
+    assert(cut.ok && cut.truncated === true);
+    const whole = await text(12);
+    assert(whole.ok && whole.truncated === undefined);
+  });
+
   it("fails when the caller chose that, whatever the host did", async () => {
     const { call } = fixture([returning("x".repeat(2_000))], {
       ...limits,
