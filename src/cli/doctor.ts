@@ -14,16 +14,10 @@ import { callThroughLibplue } from "../adapters/native/call_library.ts";
 import { findLibplue } from "../adapters/native/mod.ts";
 import { ToolDispatcher, ToolRegistry } from "../adapters/typebox/mod.ts";
 import { describeThrown, type ToolDefinition } from "../tool/mod.ts";
+import type { Diagnosis } from "./diagnosis.ts";
+import { readNats } from "./nats.ts";
 import { EXIT, type Terminal } from "./terminal.ts";
 import { VERSION } from "./version.ts";
-
-/** What was found out about one part. */
-export interface Diagnosis {
-  readonly part: string;
-  /** `missing` is no fault: not everyone needs everything. */
-  readonly state: "works" | "missing" | "broken";
-  readonly detail: string;
-}
 
 const run = promisify(execFile);
 
@@ -47,17 +41,24 @@ const ECHO: ToolDefinition = {
 };
 const PARAMS = '{"text":"hello"}';
 
+/** The flags of `plue doctor`. */
+export interface DoctorFlags {
+  readonly nats?: string;
+}
+
 /**
  * Looks at everything, and prints a table.
  *
+ * @param flags With `nats`, only that is looked at.
  * @returns The exit code: 1 if something that is installed does not work.
  */
-export async function doctor(terminal: Terminal): Promise<number> {
-  const { signal } = terminal.io;
-  const found = [
-    { part: "plue", state: "works", detail: `${VERSION} on ${runtimeName()}` } as const,
-    ...await Promise.all(RUNTIMES.map((runtime) => lookAtRuntime(...runtime, signal))),
-    ...await lookAtLibrary(signal),
+export async function doctor(flags: DoctorFlags, terminal: Terminal): Promise<number> {
+  const { signal, env } = terminal.io;
+  const nats = await readNats("look at NATS", env, flags.nats);
+  const found: readonly Diagnosis[] = [
+    { part: "plue", state: "works", detail: `${VERSION} on ${runtimeName()}` },
+    ...flags.nats === undefined ? await lookHere(signal) : [],
+    ...nats === undefined ? [] : await (await import("./nats_doctor.ts")).lookAtNats(nats, signal),
   ];
   if (terminal.isJson) terminal.printJson(found);
   else {
@@ -87,6 +88,14 @@ export async function probe(library: string | undefined, terminal: Terminal): Pr
   const result = await dispatcher.dispatch({ name: ECHO.name, arguments: PARAMS });
   terminal.print(result.ok ? JSON.stringify(result.content) : result.error.message);
   return result.ok ? EXIT.ok : EXIT.failed;
+}
+
+/** Looks at what is installed. */
+async function lookHere(signal: AbortSignal): Promise<readonly Diagnosis[]> {
+  return [
+    ...await Promise.all(RUNTIMES.map((runtime) => lookAtRuntime(...runtime, signal))),
+    ...await lookAtLibrary(signal),
+  ];
 }
 
 function runtimeName(): string {

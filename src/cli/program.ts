@@ -9,6 +9,7 @@ import { Command, CommanderError, InvalidArgumentError, Option } from "commander
 import { cleanText, describeThrown } from "../tool/mod.ts";
 import type { CallFlags } from "./call.ts";
 import type { CheckFlags } from "./check.ts";
+import type { DoctorFlags } from "./doctor.ts";
 import { exitCodesHelp } from "./exit_codes.ts";
 import type { ExportFlags, ImportFlags } from "./export.ts";
 import type { ServeFlags } from "./serve/serve.ts";
@@ -87,17 +88,25 @@ ${exitCodesHelp()}`,
     "plue serve tools.ts",
     "plue serve tools.ts https://api.example.com/openapi.json --port 9000 --max-risk high",
     "plue serve tools.ts --stdio",
+    "plue serve tools.ts --nats nats://127.0.0.1:4222",
   ))).option("-p, --port <port>", "where to listen, 0 for any free port (PORT, or 8787)")
     .option("--host <host>", "the address to listen on (HOST, or 127.0.0.1)")
     .option("--state <folder>", "keep calls that wait, tasks and idempotency keys in a folder")
     .option("--bridge", "show MCP clients three tools that find, describe and call the others")
+    .option(
+      "--nats <url>",
+      "offer the tools to others over NATS, or, without a source, serve theirs",
+    )
     .option("--stdio", "serve MCP on standard input and output, for desktop clients")
     .option("--no-watch", "do not load the tools again when their files change")
     .addHelpText(
       "after",
       `
 Tools of medium risk or less are served unless --max-risk (PLUE_MAX_RISK) says otherwise. PLUE_TOKEN
-is what callers must present as a bearer token; without it, only this machine is served.`,
+is what callers must present as a bearer token; without it, only this machine is served.
+
+--nats (PLUE_NATS) needs PLUE_NATS_SECRET, which all processes share. A user and a password are in the
+URL, or a file of credentials is in PLUE_NATS_CREDS.`,
     )
     .action(async (sources: readonly string[], flags: ServeFlags & Flags) => {
       const { serve } = await import("./serve/serve.ts");
@@ -199,10 +208,15 @@ is what callers must present as a bearer token; without it, only this machine is
       end(await check(sources, flags, terminalOf(flags)));
     });
 
-  add("doctor", "Say what is installed, and try a call through each of it", "plue doctor")
-    .action(async (flags: Flags) => {
+  add(
+    "doctor",
+    "Say what is installed, and try a call through each of it",
+    "plue doctor",
+    "plue doctor --nats nats://127.0.0.1:4222",
+  ).option("--nats <url>", "say what can be reached over NATS, instead (PLUE_NATS)")
+    .action(async (flags: DoctorFlags & Flags) => {
       const { doctor } = await import("./doctor.ts");
-      end(await doctor(terminalOf(flags)));
+      end(await doctor(flags, terminalOf(flags)));
     });
 
   // What the doctor asks the other runtimes for.

@@ -105,9 +105,10 @@ export async function toolsFrom(
   words: readonly string[],
   { from = [], header, baseUrl }: SourceFlags,
   io: CommandIo,
+  mayBeNone = false,
 ): Promise<LoadedTools> {
   const headers = header && Object.fromEntries(header.map(readHeader));
-  return await loadTools([...words, ...from], io, { headers, baseUrl });
+  return await loadTools([...words, ...from], io, { headers, baseUrl, mayBeNone });
 }
 
 function readHeader(text: string): readonly [string, string] {

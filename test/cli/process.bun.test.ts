@@ -420,7 +420,16 @@ describe("the completion scripts", () => {
 describe("cli.LICENSES.txt", () => {
   it("has the licence of every package in the bundle", () => {
     const text = readFileSync(join(folder, "cli.LICENSES.txt"), "utf8");
-    for (const name of ["commander", "hono", "@modelcontextprotocol/server", "yaml", "typebox"]) {
+    for (
+      const name of [
+        "commander",
+        "hono",
+        "@modelcontextprotocol/server",
+        "yaml",
+        "typebox",
+        "@nats-io/transport-node",
+      ]
+    ) {
       assertMatch(
         text,
         new RegExp(`\\n${name} \\d[\\d.]* \\(.+\\)\\n\\n.*(?:licen|copyright)`, "is"),

@@ -93,26 +93,36 @@ describe("Durable calls over NATS", () => {
       const result = await running;
       assert(!result.ok);
       assertEquals(result.error.code, "unavailable");
-      assertStringIncludes(result.error.message, "it goes on");
+      assertStringIncludes(result.error.message, "the call may go on");
       goOn.come();
     });
   }
 
   withServer("does not run a call again that was aborted, and says so", async () => {
     await using world = open();
+    const [began, aborted] = [event(), event()];
     let runs = 0;
     await world.serve([{
       ...task,
       execute(_, { signal }) {
         runs++;
+        began.come();
         return new Promise((_resolve, reject) =>
-          signal.addEventListener("abort", () => reject(signal.reason))
+          signal.addEventListener("abort", () => {
+            aborted.come();
+            reject(signal.reason);
+          })
         );
       },
     }]);
     const { dispatcher } = await world.call();
     const call = { name: "build", callId: "c1" };
-    await dispatcher.dispatch(call, { messageId: world.name, timeoutMs: 100 });
+    const abort = new AbortController();
+    const running = dispatcher.dispatch(call, { messageId: world.name, signal: abort.signal });
+    await began.came;
+    abort.abort();
+    await aborted.came;
+    await running;
     const again = await dispatcher.dispatch(call, { messageId: world.name });
     assert(!again.ok);
     assertEquals([again.error.code, again.error.retryable], ["aborted", false]);
@@ -177,6 +187,30 @@ describe("Durable calls over NATS", () => {
     } finally {
       await own.stop();
     }
+  });
+
+  withServer("keeps no more for a caller than its share of a day", async () => {
+    await using world = open();
+    await world.serve([{ ...task, execute: () => "x".repeat(5_000) }]);
+    const { dispatcher } = await world.call();
+    const run = (principal: string) => dispatcher.dispatch({ name: "build" }, { principal });
+    const store = await natsCallStore(await server.connect(), { bucket: "plue_results" });
+    // So many KiB of 131,072 are counted.
+    const count = async (principal: string, count: number): Promise<void> => {
+      const value = JSON.stringify({ count, endsAt: Date.now() + 60_000 });
+      const key = `lease.${await ownerDigest(principal)}.86400000`;
+      await store.create(key, new TextEncoder().encode(value));
+    };
+    const [full, nearlyFull] = [`${world.name}.full`, `${world.name}.nearly`];
+    await count(full, 131_072);
+    await count(nearlyFull, 131_069);
+    const [one, two, three] = [await run(full), await run(nearlyFull), await run("ann")];
+    assert(!one.ok && !two.ok);
+    assertEquals(one.error.code, "overloaded");
+    assertStringIncludes(one.error.message, "nothing has run");
+    assertEquals(two.error.code, "output_too_large");
+    assertStringIncludes(two.error.message, "it has run");
+    assertEquals(three.ok, true);
   });
 
   withServer("uses the stream of an operator, and says what is wrong with another", async () => {

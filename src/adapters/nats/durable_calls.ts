@@ -92,17 +92,6 @@ export class DurableCalls {
     }
     const [registry, , , digest] = path.split(".");
     const key = await runKey(`${registry}/${id}`, request);
-    let runs: Runs;
-    try {
-      runs = await (this.#runs ??= Runs.open(this.#connection, this.#seal, this.#log));
-      // The message names a call, which may have ended before.
-      const { record } = messageId === undefined ? {} : await runs.read(key) ?? {};
-      if (record?.state === "done") return endedBefore(record);
-    } catch (error) {
-      this.#runs = undefined;
-      this.#log(error);
-      return unavailable(id, "the server cannot keep it; nothing has run");
-    }
     const inbox = this.#inbox + nuid.next();
     const message: RunMessage = {
       ...{ id: key, time: systemClock.timestamp(), key, inbox },
@@ -116,6 +105,21 @@ export class DurableCalls {
         "invalid_arguments",
         `Cannot call "${id}": its arguments have more than the ${most} bytes of a durable call`,
       );
+    }
+    let runs: Runs;
+    try {
+      runs = await (this.#runs ??= Runs.open(this.#connection, this.#seal, this.#log));
+      // The message names a call, which may have ended before.
+      const { record } = messageId === undefined ? {} : await runs.read(key) ?? {};
+      if (record?.state === "done") return endedBefore(record);
+      if (!await runs.takeRoom(principal, body.byteLength)) {
+        const why = "no more is kept for its caller today; nothing has run";
+        return ToolResult.error("overloaded", `Cannot call "${id}": ${why}`);
+      }
+    } catch (error) {
+      this.#runs = undefined;
+      this.#log(error);
+      return unavailable(id, "the server cannot keep it; nothing has run");
     }
     context.throwIfAborted();
     if (this.#isStopped) return unavailable(id, `${this.#down}; nothing has run`);
@@ -184,7 +188,7 @@ export class DurableCalls {
     };
     const stop = (): void =>
       end(
-        unavailable(id, `${this.#down}; it goes on, and has its result by its message and call id`),
+        unavailable(id, `${this.#down}; the call may go on`),
       );
     let resolve: (result: ToolResult) => void = () => {};
     let reject: (reason: unknown) => void = () => {};

@@ -50,6 +50,8 @@ const MAX_ATTEMPTS = 5;
 const AGAIN_MS = 1_000;
 /** How long a consumer asks for calls, in milliseconds. Half of it without a word is a silence. */
 const PULL_MS = 10_000;
+/** A result with fewer characters weighs nothing of its own. */
+const SMALL_RESULT = 512;
 /** The service by which a tool is told its attempt. */
 const ATTEMPT = "plue:attempt";
 
@@ -308,7 +310,17 @@ export class DurableWorker {
       await write(() => claim(0));
       return message.nak(isCutOff ? 0 : AGAIN_MS);
     }
-    await this.#commit(message, tool, (result) => write(() => ({ state: "done", result })), result);
+    const { length } = JSON.stringify(result);
+    // What the record of a call weighs without a result was counted when it was sent.
+    let isCounted = length < SMALL_RESULT;
+    await this.#commit(message, tool, result, async (done) => {
+      if (!isCounted) {
+        const hasRoom = await runs.takeRoom(call.principal, length);
+        isCounted = true;
+        if (!hasRoom) throw new RangeError("No more is kept for its caller today");
+      }
+      await write(() => ({ state: "done", result: done }));
+    });
     // Also if another run has written its own: what counts is that there is one.
     await this.#finish(message, call);
   }
@@ -317,8 +329,8 @@ export class DurableWorker {
   async #commit(
     message: JsMsg,
     { id }: Tool,
-    write: (result: ToolResult) => Promise<boolean>,
     result: ToolResult,
+    write: (result: ToolResult) => Promise<void>,
   ): Promise<void> {
     const { connection, log } = this.#settings;
     let done = result;
@@ -335,7 +347,7 @@ export class DurableWorker {
           done = isTooLarge
             ? ToolResult.error(
               "output_too_large",
-              `Cannot call "${id}": its result is larger than a durable call can have`,
+              `Cannot call "${id}": its result is not kept (${error.message}); it has run`,
             )
             : unkept(id, "it has run");
         } else {

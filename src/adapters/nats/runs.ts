@@ -20,9 +20,11 @@ import { createHash } from "node:crypto";
 import type { ToolProgress } from "../../execute/mod.ts";
 import { type CallStore, ownerDigest } from "../../execute/durable/mod.ts";
 import { canonicalJson, type HookLog, isObject, type Tool, ToolResult } from "../../tool/mod.ts";
+import type { RateLimitStore } from "../http/mod.ts";
 import { natsCallStore } from "./call_store.ts";
 import type { CallMessage } from "./frames.ts";
 import type { Seal } from "./message.ts";
+import { natsRateLimitStore } from "./rate_limits.ts";
 import { problemOf } from "./server.ts";
 import { RESULTS_BUCKET, RUNS_STREAM, runSubject } from "./subjects.ts";
 
@@ -30,6 +32,10 @@ import { RESULTS_BUCKET, RUNS_STREAM, runSubject } from "./subjects.ts";
 export const KEPT_MS = 86_400_000;
 /** How many bytes of calls may wait. */
 const MAX_WAITING_BYTES = 1_073_741_824;
+/** In what the room of a caller is counted, in bytes. */
+const ROOM_UNIT = 1_024;
+/** How much of one caller is kept in a day: 128 MiB, an eighth of a new bucket. */
+const SHARE = { limit: 131_072, windowMs: KEPT_MS };
 /** How long the server remembers the keys of calls, in milliseconds. The store remembers them longer. */
 const REMEMBERED_MS = 120_000;
 
@@ -88,12 +94,14 @@ export async function runKey(tool: string, request: Partial<CallMessage>): Promi
 export class Runs {
   readonly manager: JetStreamManager;
   readonly #store: CallStore;
+  readonly #shares: RateLimitStore;
   readonly #seal: Seal;
   readonly #log: HookLog;
 
   private constructor(manager: JetStreamManager, store: CallStore, seal: Seal, log: HookLog) {
     this.manager = manager;
     this.#store = store;
+    this.#shares = natsRateLimitStore(store);
     this.#seal = seal;
     this.#log = log;
   }
@@ -109,6 +117,13 @@ export class Runs {
       const problem = problemOf(cause, connection);
       throw new Error(`Cannot open the stream "${RUNS_STREAM}": ${problem}`, { cause });
     }
+  }
+
+  /** Counts what is to be kept for a caller. Answers whether its share of the day has room for it. */
+  async takeRoom(principal: string | undefined, bytes: number): Promise<boolean> {
+    const units = 1 + Math.ceil(bytes / ROOM_UNIT);
+    const { count } = await this.#shares.take(principal ?? "", units, SHARE);
+    return count <= SHARE.limit;
   }
 
   /** A record that is not signed counts as a failure: whether the call has run is not known then. */

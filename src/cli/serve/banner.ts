@@ -16,6 +16,7 @@ import type { ServeSettings } from "./settings.ts";
  * @param url Where the server answers.
  * @param toolset What it serves.
  * @param total How many tools the registry has.
+ * @param nats What it has to do with NATS.
  */
 export function banner(
   sources: readonly string[],
@@ -24,6 +25,7 @@ export function banner(
   toolset: Toolset,
   total: number,
   terminal: Terminal,
+  nats?: string,
 ): string {
   const tools = toolset.available();
   const { maxRisk } = settings;
@@ -43,6 +45,7 @@ export function banner(
     settings.token === undefined
       ? "Every program on this machine may call them."
       : "Callers must present the token in PLUE_TOKEN.",
+    ...nats === undefined ? [] : [`${nats}.`],
     `Look at them, and call them, on ${url}/ in a browser. Or try:`,
     `  ${example(url, settings, toolset)}`,
     "",

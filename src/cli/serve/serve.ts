@@ -20,6 +20,8 @@ import { type SelectionFlags, selectionOf, type SourceFlags, toolsFrom } from ".
 import type { LoadedTools } from "../sources/mod.ts";
 import { CommandError, counted, EXIT, type Terminal } from "../terminal.ts";
 import { VERSION } from "../version.ts";
+import { type NatsSettings, readNats } from "../nats.ts";
+import type { NatsService } from "./nats.ts";
 import { banner } from "./banner.ts";
 import { clientAddress, listen } from "./listen.ts";
 import { hostOf, readSettings, type ServeSettings, urlOf } from "./settings.ts";
@@ -34,6 +36,7 @@ export interface ServeFlags extends SourceFlags, SelectionFlags {
   readonly stdio?: boolean;
   readonly state?: string;
   readonly bridge?: boolean;
+  readonly nats?: string;
   readonly watch: boolean;
 }
 
@@ -49,15 +52,18 @@ export async function serve(
 ): Promise<number> {
   const { io } = terminal;
   const settings = readSettings(io.env, flags);
+  const nats = await readNats("serve", io.env, flags.nats);
   const supervised = Supervised.here(io);
   // Another process serves, which is replaced when a file changes.
   if (supervised === undefined && flags.watch && flags.stdio !== true) {
     return await supervise(terminal);
   }
-  await using loaded = await toolsFrom(sources, flags, io);
+  await using loaded = await toolsFrom(sources, flags, io, nats !== undefined);
   using state = await openState(flags.state, loaded.state, terminal);
   const access = await accessOf(loaded, flags, settings, state, terminal);
   const { selection } = access;
+  // Before an earlier process is told to stop, so that a reload leaves no gap.
+  await using service = nats && await openNats(nats, loaded, access, settings, flags);
   const mcp = createMcpEndpoint(loaded.registry, {
     ...access,
     tasks: state.tasks,
@@ -95,13 +101,33 @@ export async function serve(
   if (supervised?.isReload === true) {
     terminal.note(`Loaded again: ${toolset.available().length} of ${counted(count, "tool")}`);
   } else if (terminal.isJson) {
-    terminal.printJson({ url, mcp: `${url}/mcp`, tools: toolset.available().map(({ id }) => id) });
-  } else terminal.print(banner(loaded.sources, url, settings, toolset, count, terminal));
+    terminal.printJson({
+      ...{ url, mcp: `${url}/mcp`, tools: toolset.available().map(({ id }) => id) },
+      ...(nats && { nats: nats.shown, isEdge: loaded.sources.length === 0 }),
+    });
+  } else {
+    const origin = loaded.sources.length > 0 ? loaded.sources : ["the tools of workers"];
+    terminal.print(banner(origin, url, settings, toolset, count, terminal, service?.about));
+  }
 
   await aborted(io.signal);
   // Closing the connections aborts their calls, which stop their commands and roll back.
   await server.close();
   return EXIT.ok;
+}
+
+/** A process with tools offers them; one without has those of others. */
+async function openNats(
+  nats: NatsSettings,
+  loaded: LoadedTools,
+  { onError }: { onError(error: unknown): void },
+  { maxRisk, role }: ServeSettings,
+  flags: ServeFlags,
+): Promise<NatsService> {
+  const { openEdge, openWorker } = await import("./nats.ts");
+  if (loaded.sources.length === 0) return await openEdge(loaded.registry, nats, onError);
+  const selection = { ...selectionOf(flags), maxRisk, role, ...withinSelection(loaded) };
+  return await openWorker(loaded, selection, nats, onError);
 }
 
 /** How often an address may show a wrong token. */
@@ -121,7 +147,7 @@ async function accessOf(
     maxRisk: settings.maxRisk,
     scopes: flags.scope ?? [],
     role: settings.role ?? null,
-    ...(Object.keys(loaded.selection).length === 0 ? {} : { policies: [withinModule(loaded)] }),
+    ...withinSelection(loaded),
   };
   await recover(loaded, selection, terminal);
   const log = (error: unknown): void => terminal.note(logText(error));
@@ -158,6 +184,11 @@ async function accessOf(
 /** What the log is told of an error: the owner reads it, so the stack is there. */
 function logText(error: unknown): string {
   return error instanceof Error && error.stack !== undefined ? error.stack : describeThrown(error);
+}
+
+/** The policy of what the module lets anyone have, if it says that. */
+function withinSelection(loaded: LoadedTools): Pick<Selection, "policies"> {
+  return Object.keys(loaded.selection).length === 0 ? {} : { policies: [withinModule(loaded)] };
 }
 
 /** Keeps the tools that the module lets anyone have. */

@@ -8,6 +8,7 @@
  * | `--host` | `HOST` | the address to listen on; others than loopback need `PLUE_TOKEN` | 127.0.0.1 |
  * | `--max-risk` | `PLUE_MAX_RISK` | the highest risk that is served | medium |
  * | `--role` | `PLUE_ROLE` | the role that callers have | none |
+ * | `--nats` | `PLUE_NATS` | read by `../nats.ts` | none |
  * | | `PLUE_TOKEN` | what callers must present as a bearer token: 16 or more characters | none |
  *
  * @module

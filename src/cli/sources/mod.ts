@@ -28,6 +28,8 @@ export interface SourceOptions {
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** Where the API of an OpenAPI document is, in place of what the document says. */
   readonly baseUrl?: string | undefined;
+  /** Whether no sources are no fault: the tools come another way. */
+  readonly mayBeNone?: boolean | undefined;
 }
 
 /** Tools that were loaded, and what came with them. */
@@ -85,7 +87,7 @@ export async function loadTools(
   options: SourceOptions = {},
 ): Promise<LoadedTools> {
   const named = sources.length > 0 ? sources : [io.env["PLUE_TOOLS"] ?? ""].filter(Boolean);
-  if (named.length === 0) {
+  if (named.length === 0 && options.mayBeNone !== true) {
     throw usageError(
       "Cannot find any tools: name a module, a URL, a document or a command with --from, or in " +
         "PLUE_TOOLS",

@@ -1,0 +1,164 @@
+/**
+ * The connection to NATS of `plue serve` and `plue doctor`. Secrets are variables: other users see
+ * command lines.
+ *
+ * | variable | meaning |
+ * |---|---|
+ * | `PLUE_NATS` | the servers, as `--nats`: `nats://host:4222`, several with commas between them |
+ * | `PLUE_NATS_SECRET` | what callers and workers share; several with spaces, of which the first signs |
+ * | `PLUE_NATS_CREDS` | a file with the user's credentials |
+ *
+ * @module
+ */
+
+import { readFile } from "node:fs/promises";
+import {
+  connect,
+  type ConnectionOptions,
+  credsAuthenticator,
+  type NatsConnection,
+} from "@nats-io/transport-node";
+import { describeThrown } from "../tool/mod.ts";
+import { type CommandIo, usageError } from "./terminal.ts";
+
+/** How to reach NATS. */
+export interface NatsSettings {
+  /** The servers, without what may be a credential. */
+  readonly shown: string;
+  /** The secrets of callers and workers; `undefined` if none is set. */
+  readonly secret: readonly string[] | undefined;
+  readonly connection: ConnectionOptions;
+}
+
+/** How long the first connection may take, in milliseconds. */
+const CONNECT_MS = 10_000;
+const WANTED = "must be nats://host:4222, or tls://host:4222, with commas between several";
+
+/**
+ * Reads where NATS is; `undefined` if that is not said.
+ *
+ * @param flag What `--nats` says, which comes first.
+ * @throws {CommandError} If a value cannot be used. The message shows no credentials.
+ */
+export async function readNats(
+  action: string,
+  env: CommandIo["env"],
+  flag?: string,
+): Promise<NatsSettings | undefined> {
+  const text = flag ?? (env["PLUE_NATS"]?.trim() || undefined);
+  if (text === undefined) return undefined;
+  const name = flag === undefined ? "PLUE_NATS" : "--nats";
+  const wrong = (what: string): never => {
+    throw usageError(`Cannot ${action}: ${what}`);
+  };
+  const urls = text.split(",").map((part) => {
+    const place = part.trim();
+    const url = URL.canParse(place) ? new URL(place) : undefined;
+    const isServer = url !== undefined && /^(?:nats|tls):$/.test(url.protocol) &&
+      url.hostname !== "" &&
+      /^\/?$/.test(url.pathname) && url.search + url.hash === "" &&
+      (url.username !== "" || url.password === "");
+    return isServer ? url : wrong(`${name} ${WANTED}`);
+  });
+  const users = urls.filter(({ username }) => username !== "");
+  if (
+    users.some(({ username, password }) =>
+      username !== users[0]?.username || password !== users[0]?.password
+    )
+  ) {
+    wrong(`${name} must have the same user for all servers`);
+  }
+  const file = env["PLUE_NATS_CREDS"]?.trim() || undefined;
+  if (file !== undefined && users.length > 0) {
+    wrong(`${name} has a user, and PLUE_NATS_CREDS is set: leave one of them out`);
+  }
+  const user = users[0] && {
+    name: decoded(users[0].username) ?? wrong(`${name} ${WANTED}`),
+    pass: decoded(users[0].password) ?? wrong(`${name} ${WANTED}`),
+  };
+  return {
+    shown: urls.map(({ protocol, host }) => `${protocol}//${host}`).join(","),
+    secret: secretsIn(action, env),
+    connection: {
+      name: "plue",
+      servers: urls.map(({ host }) => host),
+      timeout: CONNECT_MS,
+      maxReconnectAttempts: -1,
+      ...(urls.some(({ protocol }) => protocol === "tls:") && { tls: {} }),
+      // A user without a password is a token, as in the other clients of NATS.
+      ...(user && (user.pass === "" ? { token: user.name } : { user: user.name, pass: user.pass })),
+      ...(file !== undefined && { authenticator: await credentialsIn(action, file) }),
+    },
+  };
+}
+
+/**
+ * Connects.
+ *
+ * @throws {CommandError} If that cannot be done, with the one thing that is wrong.
+ */
+export async function connectNats(
+  action: string,
+  { connection, shown }: NatsSettings,
+): Promise<NatsConnection> {
+  try {
+    return await connect(connection);
+  } catch (cause) {
+    throw usageError(`Cannot ${action}: ${problemOf(cause, shown)}`, { cause });
+  }
+}
+
+/** The secrets, for what cannot be done without one. */
+export function wantedSecret(action: string, { secret }: NatsSettings): readonly string[] {
+  if (secret !== undefined) return secret;
+  throw usageError(
+    `Cannot ${action}: set PLUE_NATS_SECRET to a secret that callers and workers share, of 16 or ` +
+      "more characters",
+  );
+}
+
+function problemOf(error: unknown, shown: string): string {
+  const { name, message } = error as Error;
+  const said = describeThrown(error, 300);
+  if (name === "AuthorizationError" || name === "UserAuthenticationExpiredError") {
+    return `NATS at ${shown} refuses the user: put it into the URL in PLUE_NATS, or its ` +
+      `credentials' file into PLUE_NATS_CREDS (${said})`;
+  }
+  if (/tls/i.test(message)) return `no TLS with NATS at ${shown} (${said})`;
+  return `no NATS server answers at ${shown} (${said})`;
+}
+
+function decoded(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function secretsIn(action: string, env: CommandIo["env"]): readonly string[] | undefined {
+  const secrets = env["PLUE_NATS_SECRET"]?.split(/\s+/).filter(Boolean) ?? [];
+  if (secrets.length === 0) return undefined;
+  if (secrets.every((one) => /^[\x21-\x7e]{16,1024}$/.test(one))) return secrets;
+  // The message must not show it.
+  throw usageError(
+    `Cannot ${action}: PLUE_NATS_SECRET must be 16 to 1024 visible ASCII characters, with spaces ` +
+      "between several secrets",
+  );
+}
+
+async function credentialsIn(action: string, file: string) {
+  try {
+    const text = await readFile(file);
+    if (!/-----BEGIN NATS USER JWT-----[^]*-----BEGIN USER NKEY SEED-----/.test(String(text))) {
+      throw new Error("it has no JWT and no seed of a user");
+    }
+    return credsAuthenticator(text);
+  } catch (cause) {
+    throw usageError(
+      `Cannot ${action}: PLUE_NATS_CREDS is ${JSON.stringify(file)}, and cannot be used: ` +
+        describeThrown(cause, 300),
+      { cause },
+    );
+  }
+}

@@ -1,0 +1,86 @@
+/**
+ * `plue serve --nats`: a worker where tools are named, and else an edge, which has the tools of the
+ * workers.
+ *
+ * @module
+ */
+
+import { type RemoteTools, remoteTools, serveTools } from "../../adapters/nats/mod.ts";
+import type { ToolRegistry } from "../../registry/mod.ts";
+import type { Selection } from "../../select/mod.ts";
+import { describeThrown } from "../../tool/mod.ts";
+import { connectNats, type NatsSettings, wantedSecret } from "../nats.ts";
+import type { LoadedTools } from "../sources/mod.ts";
+import { CommandError, counted, usageError } from "../terminal.ts";
+
+/** What a server has to do with NATS. */
+export interface NatsService extends AsyncDisposable {
+  /** A line for the banner. */
+  readonly about: string;
+}
+
+type Log = (error: unknown) => void;
+
+const ACTION = "serve";
+
+/** Brings the tools of all workers into a registry. */
+export async function openEdge(
+  registry: ToolRegistry,
+  settings: NatsSettings,
+  log: Log,
+): Promise<NatsService> {
+  return await open(settings, log, async (connection, options) => {
+    const remote: RemoteTools = await remoteTools(connection, { registry, ...options });
+    return {
+      end: () => remote.close(),
+      about: () => `The tools are those of ${counted(remote.workers, "worker")} on`,
+    };
+  });
+}
+
+/**
+ * Offers tools to the edges. They decide who may call and what is approved, so a role and scopes
+ * narrow only where the owner of the worker names them.
+ */
+export async function openWorker(
+  { registry, dispatch }: LoadedTools,
+  selection: Selection,
+  settings: NatsSettings,
+  log: Log,
+): Promise<NatsService> {
+  const { approve: _callers, ...dispatcher } = dispatch;
+  return await open(settings, log, async (connection, options) => {
+    const served = await serveTools(registry, connection, { ...options, selection, dispatcher });
+    const { length } = registry.select(selection).tools;
+    return {
+      end: () => served.close(),
+      about: () => `${counted(length, "tool")} can also be called over`,
+    };
+  });
+}
+
+type Begin = (
+  connection: Awaited<ReturnType<typeof connectNats>>,
+  options: { readonly secret: readonly string[]; readonly onError: Log },
+) => Promise<{ end(): Promise<void>; about(): string }>;
+
+async function open(settings: NatsSettings, log: Log, begin: Begin): Promise<NatsService> {
+  const secret = wantedSecret(ACTION, settings);
+  const connection = await connectNats(ACTION, settings);
+  try {
+    const { end, about } = await begin(connection, { secret, onError: log });
+    return {
+      about: `${about()} ${settings.shown}`,
+      async [Symbol.asyncDispose]() {
+        await end();
+        // What was said last, such as aborts of calls, still goes out.
+        await connection.drain().catch(() => {});
+      },
+    };
+  } catch (cause) {
+    await connection.close();
+    if (cause instanceof CommandError) throw cause;
+    const why = describeThrown(cause, 2_000).replace(/^Cannot [^:]*: /, "");
+    throw usageError(`Cannot ${ACTION} over NATS at ${settings.shown}: ${why}`, { cause });
+  }
+}

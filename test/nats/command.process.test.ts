@@ -1,0 +1,194 @@
+// `plue serve --nats` as programs on the runtime of the test, and `plue doctor --nats`.
+
+import { join } from "node:path";
+import process from "node:process";
+import { afterAll, beforeAll, describe } from "bun:test";
+import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { type Program, startProgram } from "../../examples/testing.ts";
+import { folder, plue, type Ran } from "../cli/support.ts";
+import { missing, TestServer, withServer } from "./server.ts";
+
+const SECRET = "a-secret-of-the-tests";
+const files = folder();
+const ROOT = join(import.meta.dirname, "../..");
+const PLUE = [..."Deno" in globalThis ? ["run", "--allow-all"] : [], "src/cli/main.ts"];
+
+/** A module with one tool, which answers with a version. */
+const tools = (version: number): string =>
+  `export const version = {
+    name: "version", description: "Says its version.", risk: "low", 
+    execute: () => ${version},
+  };
+  export const wipe = { name: "wipe", description: "Deletes all.", risk: "high", execute() {} };`;
+
+/** Starts `plue serve`, and waits until it serves. */
+async function serve(server: TestServer, ...args: readonly string[]) {
+  const program = startProgram(process.execPath, [
+    ...[...PLUE, "serve", "--port", "0", "--nats", server.url],
+    ...args,
+  ], { PLUE_NATS_SECRET: SECRET });
+  const [, url = ""] = await program.printed(/ on (http:\S+)\n[^]*mcpServers/);
+  return { program, url, [Symbol.asyncDispose]: () => program[Symbol.asyncDispose]() };
+}
+
+/** Calls a tool over HTTP. */
+async function call(url: string, name: string): Promise<Record<string, unknown>> {
+  const response = await fetch(`${url}/tools/${name}/execute`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: '{"arguments":{}}',
+  });
+  return await response.json() as Record<string, unknown>;
+}
+
+async function stop({ child, ended }: Program): Promise<void> {
+  // After its own `kill`, Deno reports the signal in place of the exit code.
+  process.kill(child.pid ?? 0, "SIGTERM");
+  assertEquals(await ended, { code: 0, signal: null });
+}
+
+type Rows = readonly { readonly part: string; readonly state: string; readonly detail: string }[];
+
+const rowsOf = ({ stdout }: Ran): Rows => JSON.parse(stdout);
+const statesOf = (ran: Ran): readonly string[] =>
+  rowsOf(ran).map(({ part, state }) => `${part} ${state}`);
+
+const SERVER_WORKS = [
+  ...["plue works", "nats server works", "nats jetstream works"],
+  ...["nats caller works", "nats worker works"],
+];
+
+describe("plue --nats", () => {
+  let server: TestServer;
+  let guarded: TestServer;
+  let plain: TestServer;
+  beforeAll(async () => {
+    if (missing !== undefined) return;
+    const users = `{ user: "ann lee", password: "p:w" }, { user: caller, password: p, permissions: {
+      subscribe: ["_INBOX.>", "plue.v1.here.*"]
+    } }, { user: reader, password: p, permissions: { publish: { deny: "plue.>" } } }`;
+    [server, guarded, plain] = await Promise.all([
+      TestServer.start(),
+      TestServer.start({ config: `jetstream: {}\nauthorization { users: [${users}] }` }),
+      TestServer.start({ config: "" }),
+    ]);
+  });
+  afterAll(async () => {
+    await Promise.all([server?.stop(), guarded?.stop(), plain?.stop()]);
+  });
+
+  const doctor = (url: string, secret = SECRET): Promise<Ran> =>
+    plue(["doctor", "--json", "--nats", url], { env: { PLUE_NATS_SECRET: secret } });
+
+  withServer(
+    "serves the tools of a worker on an edge, without a gap while they change",
+    async () => {
+      const before = await doctor(server.url);
+      assertEquals(statesOf(before), [
+        ...SERVER_WORKS,
+        ...["nats clock missing", "nats workers missing"],
+      ]);
+      const file = await files.write("tools.mjs", tools(1));
+      await using worker = await serve(server, file);
+      assertStringIncludes(
+        worker.program.output.stdout,
+        `1 tool can also be called over ${server.url}.`,
+      );
+      await using edge = await serve(server, "--no-watch", "--max-risk", "high");
+      assertStringIncludes(
+        edge.program.output.stdout,
+        `The tools are those of 1 worker on ${server.url}.`,
+      );
+      assertEquals((await call(edge.url, "version"))["content"], 1);
+      // What the worker may not serve over HTTP, it does not offer.
+      assertEquals((await call(edge.url, "wipe"))["code"], "unknown_tool");
+      const now = await doctor(server.url);
+      assertEquals(now.code, 0);
+      assertEquals(statesOf(now), [...SERVER_WORKS, "nats clock works", "nats workers works"]);
+      assertMatch(rowsOf(now).at(-1)?.detail ?? "", /^"\w+": 1 tool \(version\); its clock is \d/);
+      const other = await doctor(server.url, "another-secret-of-16");
+      assertEquals([other.code, statesOf(other).at(-1)], [1, "nats workers broken"]);
+      assertStringIncludes(other.stdout, "have all processes the same PLUE_NATS_SECRET?");
+      await files.write("tools.mjs", tools(2));
+      for (let answer: unknown = 1; answer !== 2;) {
+        const { ok, content } = await call(edge.url, "version");
+        assertEquals(ok, true);
+        answer = content;
+      }
+      await worker.program.printed(/Loaded again/);
+      await stop(worker.program);
+      assertEquals((await call(edge.url, "version"))["ok"], undefined);
+      await stop(edge.program);
+    },
+  );
+
+  withServer("says what a user may not do", async () => {
+    const may = await doctor(`nats://ann%20lee:p%3Aw@127.0.0.1:${guarded.port}`);
+    assertEquals(statesOf(may).slice(0, 5), SERVER_WORKS);
+    assertEquals(may.stdout.includes("ann"), false);
+    const mayNot = await doctor(`nats://caller:p@127.0.0.1:${guarded.port}`);
+    const row = rowsOf(mayNot).find(({ part }) => part === "nats worker");
+    assertEquals(row?.state, "missing");
+    const reader = await doctor(`nats://reader:p@127.0.0.1:${guarded.port}`);
+    assertEquals(statesOf(reader).slice(3, 5), ["nats caller missing", "nats worker missing"]);
+    assertMatch(row?.detail ?? "", /^the user may not offer tools: .*plue\.v1\.call/);
+  });
+
+  const run = (words: readonly string[], env: Readonly<Record<string, string>> = {}) =>
+    plue([...words, "--no-watch", "--port", "0"], {
+      env: { PLUE_NATS_SECRET: SECRET, ...env },
+    });
+
+  withServer("says in one line at the start what is wrong", async () => {
+    const file = await files.write("wrong.mjs", tools(1));
+    const gone = "nats://127.0.0.1:1";
+    const wrongUser = `nats://ann:sesame@127.0.0.1:${guarded.port}`;
+    const shown = guarded.url;
+    const rows: readonly (readonly [string, RegExp])[] = [
+      [gone, /no NATS server answers at nats:\/\/127\.0\.0\.1:1 \(connection refused\)/],
+      [wrongUser, new RegExp(`NATS at ${shown} refuses the user: .* PLUE_NATS_CREDS`)],
+      [plain.url, /the server has no JetStream: start it with "-js"/],
+      [plain.url.replace("nats:", "tls:"), /no TLS with NATS at/],
+    ];
+    for (const [url, wanted] of rows) {
+      for (const sources of [[file], []]) {
+        const { code, stdout, stderr } = await run(["serve", ...sources, "--nats", url]);
+        assertEquals([code, stdout], [2, ""]);
+        assertMatch(stderr, /^Cannot serve[^\n]*\n$/);
+        assertMatch(stderr, wanted);
+        assertEquals(stderr.includes("sesame"), false);
+      }
+      const looked = await doctor(url);
+      assertEquals([looked.code, statesOf(looked).some((row) => row.endsWith("broken"))], [
+        1,
+        true,
+      ]);
+      assertMatch(looked.stdout.replaceAll("\\", ""), wanted);
+      assertEquals(looked.stdout.includes("sesame"), false);
+    }
+  });
+
+  withServer("refuses settings that cannot be used, and shows no secret", async () => {
+    const rows: readonly (readonly [Readonly<Record<string, string>>, string])[] = [
+      [{ PLUE_NATS: "http://sesame@host" }, "PLUE_NATS must be nats://host:4222"],
+      [{ PLUE_NATS: "nats://:sesame@host" }, "PLUE_NATS must be nats://host:4222"],
+      [{ PLUE_NATS: "nats://a%:sesame@host" }, "PLUE_NATS must be nats://host:4222"],
+      [{ PLUE_NATS: "nats://a:sesame@one,nats://b:sesame@two" }, "same user for all servers"],
+      [{ PLUE_NATS: "nats://a:sesame@one", PLUE_NATS_CREDS: "x.creds" }, "leave one of them out"],
+      [{ PLUE_NATS: "nats://one", PLUE_NATS_CREDS: "no.creds" }, 'PLUE_NATS_CREDS is "no.creds"'],
+      [
+        { PLUE_NATS: "nats://one", PLUE_NATS_CREDS: join(ROOT, "package.json") },
+        "it has no JWT and no seed of a user",
+      ],
+      [{ PLUE_NATS: "nats://one", PLUE_NATS_SECRET: "sesame" }, "PLUE_NATS_SECRET must be 16"],
+      [{ PLUE_NATS: server.url, PLUE_NATS_SECRET: "" }, "set PLUE_NATS_SECRET to a secret"],
+    ];
+    for (const [env, wanted] of rows) {
+      const { code, stdout, stderr } = await run(["serve"], env);
+      assertEquals([code, stdout], [2, ""]);
+      assertMatch(stderr, /^Cannot serve[^\n]*\n$/);
+      assertStringIncludes(stderr, wanted);
+      assertEquals(stderr.includes("sesame"), false);
+    }
+  });
+});
