@@ -37,7 +37,12 @@ const registry = new ToolRegistry({
     defineTool({ name: "again", idempotent: true, ...described, execute: work }),
     // May be done again, and has to be done.
     defineTool({ name: "task", idempotent: true, execution: "task", ...described, execute: work }),
-    defineTool({ name: "add", ...described, execute: ({ number }) => number + 1 }),
+    defineTool({
+      ...{ name: "add", idempotent: true, ...described },
+      execute: ({ number }) => number + 1,
+    }),
+    // The same, but begun only when the caller has said so.
+    defineTool({ name: "count", ...described, execute: ({ number }) => number + 1 }),
   ],
 });
 

@@ -249,6 +249,25 @@ describe("Plain calls over NATS", () => {
     }
   });
 
+  withServer("says that a worker has more tools than fit its entry", async () => {
+    const own = await TestServer.start({ lines: "max_payload: 65536" });
+    try {
+      const tools = Array.from(
+        { length: 2_000 },
+        (_, i) => ({ ...ping, name: `tool_number_${i}` }),
+      );
+      const registry = new ToolRegistry({ tools });
+      const { message } = await assertRejects(
+        async () => await serveTools(registry, await own.connect(), { secret: SECRET }),
+        Error,
+      );
+      assertStringIncludes(message, "Cannot serve tools: the entry");
+      assertStringIncludes(message, "give groups of tools names of their own");
+    } finally {
+      await own.stop();
+    }
+  });
+
   withServer("aborts with a long reason", async () => {
     await using world = open();
     const [began, aborted] = [event(), event<string>()];

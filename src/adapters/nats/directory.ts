@@ -86,7 +86,16 @@ export class Directory {
 
   /** Writes an entry, also over one that is there. Gives its revision. */
   put(key: string, value: unknown): Promise<number> {
-    return this.#kv.put(key, this.#settings.seal.wrap(value, key));
+    const { action, connection, seal } = this.#settings;
+    const entry = seal.wrap(value, key);
+    const { max_payload: most = entry.length } = connection.info ?? {};
+    if (entry.length > most) {
+      throw new RangeError(
+        `Cannot ${action}: the entry "${key}" of the directory has ${entry.length} bytes, and the ` +
+          `server takes ${most}; give groups of tools names of their own, or raise max_payload`,
+      );
+    }
+    return this.#kv.put(key, entry);
   }
 
   /** Removes an entry, unless it is not the one that was seen. */

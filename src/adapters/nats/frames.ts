@@ -51,7 +51,7 @@ export interface CallMessage {
 
 /** From the worker to the caller. */
 export type Frame =
-  /** The worker has the call, and begins it when the caller says so. */
+  /** The worker has the call. It begins when the caller says so, or at once if it may run twice. */
   | { readonly type: "accepted" }
   /** The worker still runs it. */
   | { readonly type: "beat" }

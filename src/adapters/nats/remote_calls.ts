@@ -59,6 +59,8 @@ interface RunningCall {
   readonly control: Sender;
   /** How many ticks nothing was heard. */
   silence: number;
+  /** The worker begins without being told to. */
+  readonly isRepeatable: boolean;
   isAccepted: boolean;
   /** Something that it yielded was passed on. */
   hasYielded: boolean;
@@ -130,7 +132,7 @@ export class RemoteCalls {
         return unavailable(id, `${why}${said}; ${mayHaveRun ? "it may have" : "nothing has"} run`);
       }
       tried.add(worker);
-      const end = await this.#send(worker, path, id, request, context, output);
+      const end = await this.#send(worker, path, id, request, isRepeatable, context, output);
       if (!("mayHaveRun" in end)) return end;
       context.throwIfAborted();
       mayHaveRun ||= end.mayHaveRun;
@@ -174,6 +176,7 @@ export class RemoteCalls {
     path: string,
     tool: string,
     request: CallRequest,
+    isRepeatable: boolean,
     context: ToolContext,
     output: TakeOutput,
   ): Promise<ToolResult | Miss> {
@@ -191,6 +194,7 @@ export class RemoteCalls {
         receiver: new Receiver(),
         control: new Sender(this.#connection, this.#seal, controlSubject(worker, id)),
         silence: 0,
+        isRepeatable,
         isAccepted: false,
         hasYielded: false,
         taken: 0,
@@ -225,8 +229,8 @@ export class RemoteCalls {
   #hear(message: Msg): void {
     const id = message.subject.slice(this.#inbox.length);
     const call = this.#running.get(id);
-    // The server says that no worker listens. Others could say so too: the call is not run before
-    // this side has answered a signed `accepted`, so the word is harmless.
+    // The server says that no worker listens. Others could say so too, which does no harm: the worker
+    // runs only what may run twice before this side has answered its signed `accepted`.
     if (message.data.byteLength === 0 && message.headers?.code === 503) {
       if (call?.isAccepted === false) this.#miss(call);
       return;
@@ -255,10 +259,11 @@ export class RemoteCalls {
     }
   }
 
-  /** Nothing is heard of a call's worker. It has not begun before it was told to. */
+  /** Nothing is heard of a call's worker. */
   #miss(call: RunningCall): void {
-    this.#fleet.lose(call.worker);
-    call.end({ mayHaveRun: call.isAccepted, hasYielded: call.hasYielded });
+    const { isRepeatable, isAccepted, hasYielded, worker } = call;
+    this.#fleet.lose(worker);
+    call.end({ mayHaveRun: isAccepted || isRepeatable, hasYielded });
   }
 
   #take(call: RunningCall, frame: Frame): void {
@@ -266,7 +271,8 @@ export class RemoteCalls {
     switch (frame.type) {
       case "accepted":
         call.isAccepted = true;
-        return this.#say(call, { go: true });
+        if (!call.isRepeatable) this.#say(call, { go: true });
+        return;
       case "metadata":
         call.hasYielded = true;
         context.metadata(frame.value);

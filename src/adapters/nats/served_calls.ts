@@ -71,6 +71,8 @@ export class ServedCalls {
   /** The ids that came lately, and those before: none is taken twice. */
   #seen: Set<string> = new Set();
   #seenBefore: Set<string> = new Set();
+  /** Calls that begin in this turn. */
+  #ready: ServedCall[] = [];
   #ticks = 0;
   #lastTick: number = systemClock.now();
   #stopTicking: () => void = () => {};
@@ -202,6 +204,19 @@ export class ServedCalls {
     // The tool begins when the caller has read this and answers. Until then the caller may give the
     // call to another worker, because it knows that nothing has run.
     this.#say(served, { type: "accepted" });
+    if (tool.idempotent === true) this.#beginSoon(served);
+  }
+
+  /** Begins a call that may run twice, once the connection has written that it was accepted. */
+  #beginSoon(served: ServedCall): void {
+    if (this.#ready.push(served) > 1) return;
+    queueMicrotask(() => {
+      const ready = this.#ready;
+      this.#ready = [];
+      // This writes at once. The answer is of no interest.
+      this.#settings.connection.flush().catch(this.#settings.log);
+      for (const { begin } of ready) begin?.();
+    });
   }
 
   async #run(tool: Tool, call: CallMessage, served: ServedCall): Promise<void> {
