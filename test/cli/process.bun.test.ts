@@ -193,7 +193,7 @@ for (const [name, command, ...args] of RUNTIMES) {
         (await (await fetch(`${url}/tools/tool`)).json()).description;
       assertEquals(await described(), "The first description.");
       writeFileSync(part, 'export const description = "The second description.";');
-      await program.printed(/Loaded again: 1 of 1 tools/);
+      await program.printed(/Loaded again: 1 of 1 tool\n/);
       await untilServed(url);
       assertEquals(await described(), "The second description.");
       writeFileSync(part, "export const description = ;");
