@@ -45,7 +45,7 @@ export const continueCall: RouteAnswer = async (request, c) => {
 };
 
 async function answerTask(request: ToolRequest, id: string, answers: Answers): Promise<Response> {
-  const { server: { tasks }, dispatcher } = request;
+  const { server: { tasks }, caller: { principal }, dispatcher } = request;
   const context = request.hostContext();
   const answer = await reached(request, tasks?.answer(dispatcher, id, answers, context));
   if (answer === undefined) return problemResponse(noSuchTask(id));
