@@ -251,6 +251,7 @@ describe("Plain calls over NATS", () => {
 
   withServer("says that a worker has more tools than fit its entry", async () => {
     const own = await TestServer.start({ lines: "max_payload: 65536" });
+    const connection = await own.connect();
     try {
       const tools = Array.from(
         { length: 2_000 },
@@ -258,12 +259,13 @@ describe("Plain calls over NATS", () => {
       );
       const registry = new ToolRegistry({ tools });
       const { message } = await assertRejects(
-        async () => await serveTools(registry, await own.connect(), { secret: SECRET }),
+        async () => await serveTools(registry, connection, { secret: SECRET }),
         Error,
       );
       assertStringIncludes(message, "Cannot serve tools: the entry");
       assertStringIncludes(message, "give groups of tools names of their own");
     } finally {
+      await connection.close();
       await own.stop();
     }
   });

@@ -116,7 +116,9 @@ export class ServedCalls {
     this.#isDraining = true;
     const { connection, log } = this.#settings;
     // Calls that are on their way are refused, so that another worker gets them at once.
-    if (!connection.isClosed()) await this.#calls.drain().catch(log);
+    // A connection that closes meanwhile confirms nothing.
+    const closed = connection.closed();
+    if (!connection.isClosed()) await Promise.race([this.#calls.drain().catch(log), closed]);
     if (this.#running.size > 0) {
       const idle = new Promise<void>((resolve) => this.#onIdle = resolve);
       const disarm = systemClock.setTimeout(() => this.abort("the worker stops"), graceMs);
@@ -125,7 +127,7 @@ export class ServedCalls {
     }
     this.#stopTicking();
     this.#controls.unsubscribe();
-    if (!connection.isClosed()) await connection.flush().catch(log);
+    if (!connection.isClosed()) await Promise.race([connection.flush().catch(log), closed]);
   }
 
   /** Aborts all calls. */
