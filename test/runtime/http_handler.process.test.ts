@@ -81,9 +81,13 @@ describe("createToolHandler() behind a real server", () => {
   });
 
   it("refuses a body over the limit that does not say its length", async () => {
+    let size = 600;
     const body = new ReadableStream<Uint8Array>({
-      pull(controller) {
-        controller.enqueue(new Uint8Array(600));
+      async pull(controller) {
+        // Without a turn between them, a client that is refused could go on for ever.
+        await new Promise((later) => setTimeout(later));
+        controller.enqueue(new Uint8Array(size));
+        size = 65_536;
       },
     });
     const status = await post("/tools/echo/execute", body, { duplex: "half" } as RequestInit)
