@@ -895,7 +895,7 @@ describe("the page", () => {
         await says(page.locator(".shapes"), "What is lost");
         await fits();
         await page.getByRole("link", { name: "← Tools" }).click();
-        assertEquals(await page.locator("nav.tools").isVisible(), true);
+        await page.locator("nav.tools").waitFor({ state: "visible" });
         await tab(page, "Why").click();
         await button(page, "shell:run, you: seen").click();
         await says(page.getByRole("region", { name: "Explanation" }), "available");
