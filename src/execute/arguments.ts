@@ -138,6 +138,7 @@ async function tryRepairs(call: Call, found: readonly Issue[]): Promise<StepAnsw
         await read(call, answer.arguments) === undefined
       ) {
         call.hasText = false;
+        if (hasText) call.args = call.request.decode?.(call.args) ?? call.args;
         notes.push(...readNotes(answer.repairs));
         const left = await misfits(call);
         if (left === undefined) break;
