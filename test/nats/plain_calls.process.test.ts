@@ -317,18 +317,19 @@ describe("Plain calls over NATS", () => {
 
   withServer("runs a call whose telemetry fails, and says so", async () => {
     await using world = open();
-    const broken = (what: string) => ({
-      place: () => {
-        throw new Error(what);
-      },
-      begin: () => {
-        throw new Error(what);
-      },
-    });
-    await world.serve([ping], { telemetry: broken("worker") });
-    const { dispatcher } = await world.call({ telemetry: broken("caller") });
-    assertEquals((await dispatcher.dispatch({ name: "ping" })).ok, true);
-    assertEquals(world.errors.map((error) => (error as Error).message), ["caller", "worker"]);
+    const fail = (): never => {
+      throw new Error("no trace");
+    };
+    const places = [fail, () => Promise.reject(new Error("no trace")), () => 5, () => ({})];
+    await world.serve([ping], { telemetry: { begin: fail } });
+    for (const place of places) {
+      const telemetry = { place, begin: fail } as unknown as CallTelemetry;
+      const { dispatcher, remote } = await world.call({ telemetry });
+      assertEquals((await dispatcher.dispatch({ name: "ping" })).ok, true);
+      await remote.close();
+    }
+    // The worker fails each time, the caller for what throws or is a promise.
+    assertEquals(world.errors.length, 6);
   });
 });
 

@@ -5,8 +5,8 @@
  */
 
 import type { CallTelemetry, CallTrace } from "../../execute/mod.ts";
-import { writeTraceParent } from "../http/mod.ts";
-import { callHook, type HookLog, isObject } from "../../tool/mod.ts";
+import { readTraceParent, writeTraceParent } from "../http/mod.ts";
+import { atOnce, callHook, type HookLog, isObject } from "../../tool/mod.ts";
 
 /** Whether a value is what `openTelemetry` makes. */
 export function isTelemetry(value: unknown): value is CallTelemetry {
@@ -17,8 +17,10 @@ export function isTelemetry(value: unknown): value is CallTelemetry {
 export function placeNow(telemetry: CallTelemetry | undefined, log: HookLog): string | undefined {
   let trace: string | undefined;
   callHook(() => {
-    const place = telemetry?.place?.();
-    trace = place && writeTraceParent(place);
+    const place = atOnce(telemetry?.place?.());
+    const header = place && writeTraceParent(place);
+    // Telemetry may have made it up in another form.
+    if (header && readTraceParent(header)) trace = header;
   }, log);
   return trace;
 }
