@@ -20,7 +20,7 @@ import {
   RequestError,
   type ToolRequest,
 } from "../http/mod.ts";
-import { answerCall, wantsStream } from "./execute_tool.ts";
+import { answerCall, endOf, wantsStream } from "./execute_tool.ts";
 import { TOO_MANY } from "./list_tools.ts";
 import type { RouteAnswer } from "./route.ts";
 
@@ -45,11 +45,13 @@ export const continueCall: RouteAnswer = async (request, c) => {
 };
 
 async function answerTask(request: ToolRequest, id: string, answers: Answers): Promise<Response> {
-  const { server: { tasks }, dispatcher } = request;
+  const { server: { tasks }, caller: { principal }, dispatcher } = request;
   const context = request.hostContext();
   const answer = await reached(request, tasks?.answer(dispatcher, id, answers, context));
   if (answer === undefined) return problemResponse(noSuchTask(id));
-  return "id" in answer ? json(answer, 202) : problemResponse(problemOfFailure(answer, id));
+  if (!("id" in answer)) return problemResponse(problemOfFailure(answer, id));
+  if (tasks !== undefined) request.outlast(endOf(tasks, answer, principal));
+  return json(answer, 202);
 }
 
 /** A task as it is, or a stream of its states until it has ended. */

@@ -146,9 +146,16 @@ async function answerTask(
   ]);
 }
 
-async function endOf(tasks: CallTasks, { id }: TaskState, principal?: string): Promise<void> {
+/** Resolves when a task has ended, or waits for answers that come with another request. */
+export async function endOf(
+  tasks: CallTasks,
+  { id }: TaskState,
+  principal?: string,
+): Promise<void> {
   try {
-    for await (const _ of tasks.follow(id, { principal }));
+    for await (const { status } of tasks.follow(id, { principal })) {
+      if (status !== "working") return;
+    }
   } catch {
     // The store is out of reach; the task tells its own log.
   }
