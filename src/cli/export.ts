@@ -11,8 +11,10 @@ import {
   isTargetName,
   listTargets,
   type Loss,
+  type RequestSettings,
   type TargetName,
 } from "../formats/mod.ts";
+import type { Toolset } from "../select/mod.ts";
 import { nearIds } from "../select/near_ids.ts";
 import { cleanText, clip, describeThrown, describeTool, type Tool } from "../tool/mod.ts";
 import { type SelectionFlags, type SourceFlags, toolsetOf, toolsFrom } from "./selection.ts";
@@ -22,6 +24,8 @@ import { counted, EXIT, type Terminal, usageError } from "./terminal.ts";
 export interface ExportFlags extends SourceFlags, SelectionFlags {
   readonly to: string;
   readonly losses?: boolean;
+  readonly toolChoice?: string;
+  readonly parallel?: "true" | "false";
 }
 
 /** The names of all targets. */
@@ -54,7 +58,10 @@ export async function exportTo(
   const target = targetOf(flags.to);
   await using loaded = await toolsFrom(sources, flags, terminal.io);
   const toolset = toolsetOf(loaded, flags);
-  const { tools, losses, rejected, warnings, names } = exportTools(toolset, target);
+  const settings = settingsOf(flags, toolset);
+  const exported = exportTools(toolset, target, settings);
+  const { tools, losses, rejected, warnings, names } = exported;
+  const request = settings && { request: exported.request };
   for (const { message } of warnings) terminal.warn(message);
   for (const { tool, message } of rejected) {
     const what = cleanText(`${tool}: ${message}`, 1_000);
@@ -63,16 +70,39 @@ export async function exportTo(
   if (terminal.isJson) {
     const wire = Object.fromEntries(toolset.ids.map((id) => [id, names.nameOf(id)]));
     terminal.printJson(
-      flags.losses === true ? { tools, losses, rejected, warnings, names: wire } : tools,
+      flags.losses === true
+        ? { tools, ...request, losses, rejected, warnings, names: wire }
+        : request
+        ? { tools, ...request }
+        : tools,
     );
   } else if (flags.losses === true) {
     if (losses.length > 0) terminal.print(lossTable(terminal, losses));
     else terminal.note(`Nothing is lost on the way to ${target}`);
   } else {
-    terminal.printJson(tools);
+    terminal.printJson(request ? { tools, ...request } : tools);
     if (losses.length > 0) terminal.note(`${counted(losses.length, "loss")}; --losses shows them`);
   }
   return rejected.length > 0 ? EXIT.failed : EXIT.ok;
+}
+
+/** What the flags say of a request; `undefined` if they say nothing. */
+function settingsOf(
+  { toolChoice, parallel }: ExportFlags,
+  toolset: Toolset,
+): RequestSettings | undefined {
+  if (toolChoice === undefined && parallel === undefined) return undefined;
+  const isWord = toolChoice === "auto" || toolChoice === "none" || toolChoice === "required";
+  if (toolChoice !== undefined && !isWord && !toolset.has(toolChoice)) {
+    throw usageError(
+      `Cannot choose "${clip(toolChoice)}": ` +
+        "--tool-choice takes auto, none, required or the id of a tool that is exported",
+    );
+  }
+  return {
+    ...(toolChoice === undefined ? {} : { toolChoice: isWord ? toolChoice : { tool: toolChoice } }),
+    ...(parallel === undefined ? {} : { parallel: parallel === "true" }),
+  };
 }
 
 const GRADES = { lost: "red", weakened: "yellow", ambiguous: "yellow", moved: "dim" } as const;

@@ -179,6 +179,14 @@ URL, or a file of credentials is in PLUE_NATS_CREDS.`,
     "plue export openapi.yaml --to anthropic > tools.json",
   ))).requiredOption("-t, --to <target>", "the target, such as openai.strict, anthropic or gemini")
     .option("--losses", "show what the target cannot express instead")
+    .option(
+      "--tool-choice <choice>",
+      "print { tools, request }: auto, none, required or a tool's id",
+    )
+    .addOption(
+      new Option("--parallel <whether>", "the same: whether several calls may come at once")
+        .choices(["true", "false"]),
+    )
     .action(async (sources: readonly string[], flags: ExportFlags & Flags) => {
       const { exportTo } = await import("./export.ts");
       end(await exportTo(sources, flags, terminalOf(flags)));

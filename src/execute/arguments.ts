@@ -124,6 +124,7 @@ function repair(
 }
 
 async function tryRepairs(call: Call, found: readonly Issue[]): Promise<StepAnswer> {
+  const { decode } = call.request;
   let issues = found;
   const notes: ArgumentRepair[] = [];
   for (const repair of call.settings.repairs) {
@@ -135,7 +136,8 @@ async function tryRepairs(call: Call, found: readonly Issue[]): Promise<StepAnsw
       call.hasText = true;
       if (
         isObject(answer) && Object.hasOwn(answer, "arguments") &&
-        await read(call, answer.arguments) === undefined
+        await read(call, answer.arguments) === undefined &&
+        (!hasText || !decode || await read(call, atOnce(decode(call.args))) === undefined)
       ) {
         call.hasText = false;
         notes.push(...readNotes(answer.repairs));

@@ -32,6 +32,11 @@ export interface ToolCall {
   readonly arguments?: unknown;
   /** Names the call. Absent: the dispatcher names it. */
   readonly callId?: string | undefined;
+  /**
+   * Undoes what an export changed in the arguments. It is asked for arguments that were text which
+   * is not JSON, once they are repaired: those that could be read are decoded before.
+   */
+  readonly decode?: ((args: unknown) => unknown) | undefined;
 }
 
 /**
@@ -49,6 +54,8 @@ export interface ResumedCall {
   readonly arguments?: unknown;
   /** The call's name, where the caller repeats it. It must be that of the ticket. */
   readonly callId?: string | undefined;
+  /** As of the call: a ticket does not hold it. */
+  readonly decode?: ToolCall["decode"];
 }
 
 /** How far a call has come. */
@@ -131,7 +138,7 @@ export interface DispatchContext {
   output?(value: unknown): void | Promise<void>;
 }
 
-const CALL_FIELDS: readonly (keyof ToolCall)[] = ["name", "arguments", "callId"];
+const CALL_FIELDS: readonly (keyof ToolCall)[] = ["name", "arguments", "callId", "decode"];
 
 const CONTEXT_FIELDS: readonly (keyof DispatchContext)[] = [
   "sessionId",
@@ -183,6 +190,7 @@ function isOfCall(field: string): boolean {
     case "name":
     case "arguments":
     case "callId":
+    case "decode":
       return true;
     default:
       known satisfies never;

@@ -56,6 +56,8 @@ export interface CallSpan {
  */
 export interface CallTelemetry {
   begin(call: ObservedCall): CallSpan;
+  /** The place in a trace of the work that runs now, for calls that go on in another process. */
+  place?(): TraceParent | undefined;
 }
 
 /** Runs a call inside its span. Whatever the span makes of the work, it is done once. */

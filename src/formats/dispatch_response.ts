@@ -15,6 +15,7 @@ import {
   type ToolCallError,
   ToolResult,
 } from "../tool/mod.ts";
+import { decodeArguments } from "./argument_rewrite.ts";
 import { decodeCalls, type DecodedCall, type RoutedCall } from "./decode.ts";
 import { encodeResults } from "./encode.ts";
 import type { ExportNames } from "./export_names.ts";
@@ -32,8 +33,17 @@ import type { MessageOf, TargetLike } from "./targets.ts";
 export interface CallDispatcher<Context = unknown> {
   dispatchAll(
     calls: readonly (
-      | { readonly name: string; readonly arguments?: unknown; readonly callId?: string }
-      | { readonly ticket: string; readonly answers?: Answers }
+      | {
+        readonly name: string;
+        readonly arguments?: unknown;
+        readonly callId?: string;
+        readonly decode?: (args: unknown) => unknown;
+      }
+      | {
+        readonly ticket: string;
+        readonly answers?: Answers;
+        readonly decode?: (args: unknown) => unknown;
+      }
     )[],
     context?: Context,
   ): Promise<readonly ToolResult[]>;
@@ -151,7 +161,11 @@ export async function dispatchCalls<Like extends TargetLike, Context = unknown>(
   const { dispatcher, names, context } = checkOptions(options);
   const routed = calls.filter((call): call is RoutedCall => call.problem === undefined);
   const answered = routed.length === 0 ? [] : await dispatcher.dispatchAll(
-    routed.map(({ name, arguments: args, callId }) => ({ name, arguments: args, callId })),
+    routed.map(({ name, arguments: args, callId }) => ({
+      ...{ name, arguments: args, callId },
+      // All other arguments are decoded already.
+      ...(typeof args === "string" ? decoderOf(name, names) : {}),
+    })),
     ...(context === undefined ? [] : [context]),
   );
   const inOrder = answered.values();
@@ -220,13 +234,16 @@ export async function resumeTurn<Like extends TargetLike, Context = unknown>(
   const results = [...turn.results];
   checkTurnAnswers(turn, answers);
   const places: number[] = [];
-  const resumed: { readonly ticket: string; readonly answers: Answers }[] = [];
+  const resumed: Parameters<CallDispatcher["dispatchAll"]>[0][number][] = [];
   results.forEach((result, place) => {
     const callId = calls[place]?.callId ?? "";
     const given = Object.hasOwn(answers, callId) ? answers[callId] : undefined;
     if (!isSuspended(result) || given === undefined) return;
     places.push(place);
-    resumed.push({ ticket: result.ticket, answers: given });
+    resumed.push({
+      ...{ ticket: result.ticket, answers: given },
+      ...decoderOf(calls[place]?.name, names),
+    });
   });
   const answered = resumed.length === 0
     ? []
@@ -240,6 +257,15 @@ export async function resumeTurn<Like extends TargetLike, Context = unknown>(
     else results[place] = result;
   });
   return turnOf(target, calls, results, names, errors);
+}
+
+/** How a dispatcher decodes arguments that it has repaired, where the export changed any. */
+function decoderOf(
+  id: string | undefined,
+  names: ExportNames,
+): { readonly decode?: (args: unknown) => unknown } {
+  const rewrite = id === undefined ? undefined : names.encodingOf(id)?.input;
+  return rewrite === undefined ? {} : { decode: (args) => decodeArguments(args, rewrite) };
 }
 
 /** Whether a call was not continued because that cannot be done now. */

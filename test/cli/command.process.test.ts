@@ -63,6 +63,8 @@ describe("plue", () => {
       [["list", TOOLS, TOOLS], 'Cannot register tool "search": the id is taken\n'],
       [["export", TOOLS, "--to", "opnai"], "did you mean openai?"],
       [["export", TOOLS, "--to", "zzz"], "the targets are ai-sdk"],
+      [["export", TOOLS, "--to", "mcp", "--tool-choice", "zzz"], 'Cannot choose "zzz": '],
+      [["export", TOOLS, "--to", "mcp", "--parallel", "no"], "Allowed choices are true, false."],
       [["completion", "tcsh"], "it must be one of bash, zsh, fish"],
       [["search", "-f", TOOLS, "--limit", "many", "x"], "It must be a whole number above 0."],
     ] as const
@@ -320,6 +322,18 @@ describe("plue export, import and check", () => {
     );
     assertEquals(names, ["count", "fail", "launch", "search", "wait"]);
     assertMatch(stderr, /\d+ losses; --losses shows them/);
+  });
+
+  it("print the fields of a request that settings ask for", async () => {
+    const words = ["export", TOOLS, "--to", "openai.chat", "--parallel", "false"];
+    const { stdout } = await plue([...words, "--tool-choice", "count"]);
+    const { tools, request } = JSON.parse(stdout);
+    assertEquals([tools.length, request], [5, {
+      tool_choice: { type: "function", function: { name: "count" } },
+      parallel_tool_calls: false,
+    }]);
+    const json = JSON.parse((await plue([...words, "--losses", "--json"])).stdout);
+    assertEquals(json.request, { parallel_tool_calls: false });
   });
 
   it("print what is lost", async () => {

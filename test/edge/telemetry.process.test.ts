@@ -160,6 +160,18 @@ describe("openTelemetry()", () => {
     );
   });
 
+  it("tells the place of the span that is active", () => {
+    const telemetry = openTelemetry(api);
+    assertEquals(telemetry.place?.(), undefined);
+    const outer = api.trace.getTracer("test").startSpan("outer");
+    const { traceId, spanId } = outer.spanContext();
+    api.context.with(
+      api.trace.setSpan(api.context.active(), outer),
+      () => assertEquals(telemetry.place?.(), { traceId, spanId, sampled: true }),
+    );
+    outer.end();
+  });
+
   it("records failures by their code, and nothing of what was thrown", async () => {
     await (await run("fail")).text();
     const span = named("execute_tool fail");

@@ -1,7 +1,14 @@
 import { afterAll, beforeAll, describe } from "bun:test";
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { headers } from "@nats-io/nats-core";
-import { type ToolDefinition, ToolDispatcher, ToolRegistry } from "@plue/tools";
+import { AsyncLocalStorage } from "node:async_hooks";
+import {
+  type CallTelemetry,
+  type ToolDefinition,
+  ToolDispatcher,
+  ToolRegistry,
+  type TraceParent,
+} from "@plue/tools";
 import { remoteTools, serveTools } from "@plue/tools/nats";
 import { missing, SECRET, TestServer, withServer } from "./server.ts";
 import { event, World } from "./world.ts";
@@ -293,4 +300,58 @@ describe("Plain calls over NATS", () => {
     assertEquals((await aborted.came).length, 500);
     assertEquals((await running).ok, false);
   });
+
+  for (const execution of ["sync", "task"] as const) {
+    withServer(`traces a call (${execution}) once on each side`, async () => {
+      await using world = open();
+      const [caller, worker] = [spansOf("a"), spansOf("b")];
+      const { telemetry } = worker;
+      const tool: ToolDefinition = { ...ping, execution, idempotent: true };
+      await world.serve([tool], { telemetry, dispatcher: { telemetry } });
+      const { registry } = await world.call({ telemetry: caller.telemetry });
+      const dispatcher = new ToolDispatcher(registry, { telemetry: caller.telemetry });
+      assertEquals((await dispatcher.dispatch({ name: "ping" })).ok, true);
+      assertEquals(caller.spans, [{ id: "a1", parent: undefined, ended: 1 }]);
+      assertEquals(worker.spans, [{ id: "b1", parent: "a1".padStart(16, "0"), ended: 1 }]);
+      assertEquals(world.errors, []);
+    });
+  }
+
+  withServer("runs a call whose telemetry fails, and says so", async () => {
+    await using world = open();
+    const fail = (): never => {
+      throw new Error("no trace");
+    };
+    const places = [fail, () => Promise.reject(new Error("no trace")), () => 5, () => ({})];
+    await world.serve([ping], { telemetry: { begin: fail } });
+    for (const place of places) {
+      const telemetry = { place, begin: fail } as unknown as CallTelemetry;
+      const { dispatcher, remote } = await world.call({ telemetry });
+      assertEquals((await dispatcher.dispatch({ name: "ping" })).ok, true);
+      await remote.close();
+    }
+    // The worker fails each time, the caller for what throws or is a promise.
+    assertEquals(world.errors.length, 6);
+  });
 });
+
+/** Telemetry that keeps its spans, each the active one while its call runs. */
+function spansOf(name: string) {
+  const active = new AsyncLocalStorage<TraceParent>();
+  const spans: { id: string; parent: string | undefined; ended: number }[] = [];
+  const telemetry: CallTelemetry = {
+    place: () => active.getStore(),
+    begin({ headers }) {
+      const parent = active.getStore()?.spanId ?? headers?.get("traceparent")?.split("-")[2];
+      const span = { id: `${name}${spans.length + 1}`, parent, ended: 0 };
+      spans.push(span);
+      const place = {
+        traceId: "1".padStart(32, "0"),
+        spanId: span.id.padStart(16, "0"),
+        sampled: true,
+      };
+      return { place, run: (work) => active.run(place, work), end: () => void span.ended++ };
+    },
+  };
+  return { spans, telemetry };
+}

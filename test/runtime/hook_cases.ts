@@ -120,6 +120,7 @@ const SHORT: ToolDispatcherOptions = {
 };
 
 interface CallSetup {
+  readonly request?: object;
   readonly tool?: Partial<ToolDefinition> | Tool;
   readonly registry?: Partial<ToolRegistryOptions>;
   readonly dispatcher?: ToolDispatcherOptions;
@@ -128,12 +129,12 @@ interface CallSetup {
 }
 
 /** Calls the tool `t`, and gives its content or the code of its failure. */
-async function call({ tool, registry: options, ...setup }: CallSetup): Promise<string> {
+async function call({ tool, registry: options, request, ...setup }: CallSetup): Promise<string> {
   const registry = new ToolRegistry({ lifecycleTimeoutMs: 500, ...options });
   registry.registerTool(isTool(tool) ? tool : { ...WAIT, ...tool } as ToolDefinition);
   const toolset = registry.select(setup.selection ?? {});
   const dispatcher = new ToolDispatcher(toolset, { ...SHORT, ...setup.dispatcher });
-  const result = await dispatcher.dispatch({ name: "t" }, setup.context);
+  const result = await dispatcher.dispatch({ name: "t", ...request }, setup.context);
   registry.getAvailableTools();
   toolset.explain("t");
   await registry.dispose().catch(() => {});
@@ -255,6 +256,15 @@ export const HOOK_CASES: Readonly<Record<string, HookCase>> = {
       call({
         tool: { parameters: { type: "object", required: ["n"] } },
         dispatcher: { repair },
+      }),
+  },
+  "ToolCall.decode": {
+    right: "invalid_arguments",
+    run: (decode) =>
+      call({
+        tool: { parameters: { type: "object", required: ["n"] } },
+        request: { arguments: "{", decode },
+        dispatcher: { repair: () => ({ arguments: { n: 1 } }) },
       }),
   },
   "CallTrace.began": {
@@ -721,6 +731,7 @@ export const NO_HOOKS: Readonly<Record<string, string>> = {
   ]),
   ...because("needs a NATS server; test/nats hands in hooks that fail", [
     "RemoteToolsOptions.onError",
+    "CallTelemetry.place",
     "ServeToolsOptions.onError",
   ]),
   ...because("is one of ImportOptions", [

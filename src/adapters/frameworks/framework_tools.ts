@@ -22,7 +22,7 @@ import {
   type ToolsOf,
   type WireValue,
 } from "../../formats/mod.ts";
-import { isFunction, refuse, refuseOthers, setOwn, ToolResult } from "../../tool/mod.ts";
+import { isFunction, isObject, refuse, refuseOthers, setOwn, ToolResult } from "../../tool/mod.ts";
 
 /** Options of tools that a framework runs. */
 export interface FrameworkOptions<Context = unknown> {
@@ -101,7 +101,10 @@ export type AiSdk6ContentPart =
  * @typeParam Version The version of the SDK.
  */
 export interface RunnableAiSdkTool<Version extends 6 | 7 = 7> extends AiSdkTool {
-  /** A result of blocks is itself, with `blocks: true`: the application gets its metadata. */
+  /**
+   * A result of blocks is itself, with `blocks: true`: the application gets its metadata. Another
+   * value that looks like that is the `structuredContent` of such a one.
+   */
   execute(
     input: unknown,
     options: { readonly toolCallId: string; readonly abortSignal?: AbortSignal | undefined },
@@ -161,9 +164,9 @@ export function toAiSdkTools<Context, Version extends 6 | 7 = 7>(
       const call = { type: "tool-call", toolCallId, toolName, input };
       const { message: { content: [part] }, result } = await answer(call, abortSignal);
       if (part?.output.type === "error-text") throw new Error(part.output.value);
-      return result.ok && result.blocks === true
-        ? { ...Object(result.content), blocks: true }
-        : part?.output.value;
+      if (result.ok && result.blocks === true) return { ...Object(result.content), blocks: true };
+      const value = part?.output.value;
+      return looksLikeBlocks(value) ? blocksOf(value) : value;
     };
     const toModelOutput: RunnableAiSdkTool["toModelOutput"] = ({ toolCallId, output }) => {
       const { blocks } = Object(output);
@@ -184,6 +187,17 @@ export function toAiSdkTools<Context, Version extends 6 | 7 = 7>(
     setOwn(set, toolName, runs as unknown as RunnableAiSdkTool<Version>);
   }
   return set;
+}
+
+/** Whether `toModelOutput` would take a value for a result of blocks. */
+function looksLikeBlocks(value: unknown): boolean {
+  return isObject(value) && value["blocks"] === true && Array.isArray(value["content"]);
+}
+
+/** Blocks that hold a value: an output may have been JSON, so nothing else can tell the two apart. */
+function blocksOf(value: unknown): object {
+  const content = [{ type: "text", text: JSON.stringify(value) }];
+  return { content, structuredContent: value, blocks: true };
 }
 
 /** An output in the form of AI SDK 6. */

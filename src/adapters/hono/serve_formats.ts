@@ -8,6 +8,7 @@ import type {
   DecodedCall,
   Exportable,
   ExportResult,
+  RequestSettings,
   TargetName,
   TurnAnswers,
   TurnOptions,
@@ -89,15 +90,26 @@ export function serveFormats(
   checkOptions("describe the service (openapi)", openapi, OPENAPI_CHECKS);
   return {
     exportPage(tools, query, ranked) {
-      const { format = "", losses, tokens } = query;
+      const { format = "", losses, tokens, settings } = query;
       const fitted = tokens === undefined
         ? undefined
         : fitTo(fitBudget, available(tools), { tokens, ranked, target: format as TargetName });
-      const exported = fitted?.exported ?? exportTo(formats, ownListing(ranked ?? tools), format);
-      const { target, names, rejected, warnings } = exported;
+      const exported = fitted?.exported ??
+        exportTo(formats, ownListing(ranked ?? tools), format, settings);
+      const { target, names, rejected } = exported;
+      // A budget is for tools, so what it leaves is exported again with the settings.
+      const { request, warnings } = fitted === undefined || settings === undefined
+        ? exported
+        : exportTo(
+          formats,
+          available(tools).filter(({ id }) => names.encodingOf(id) !== undefined),
+          format,
+          settings,
+        );
       return pageOf({
         target,
         tools: exported.tools,
+        ...(settings && { request }),
         // Which tool each name means: a name is not to be split.
         names: names.encodings.map(({ id, name, namespace }) => ({
           id,
@@ -299,17 +311,21 @@ function callsIn(
 /**
  * Exports tools.
  *
- * @throws {RequestError} If there is no such target; it names those that there are.
+ * @throws {RequestError} If there is no such target (it names those that there are), or the tool that
+ * is chosen is not sent.
  */
 function exportTo(
   { exportTools }: FormatFunctions,
   tools: Exportable,
   target: string,
+  settings?: RequestSettings,
 ): ExportResult {
   try {
-    return exportTools(tools, target as TargetName);
+    return exportTools(tools, target as TargetName, settings);
   } catch (error) {
-    throw error instanceof RangeError ? new RequestError(error.message) : error;
+    // With settings, it is a choice of a tool that is not sent.
+    const isAsked = error instanceof RangeError || settings && error instanceof TypeError;
+    throw isAsked ? new RequestError(error.message) : error;
   }
 }
 

@@ -5,6 +5,7 @@
  * @module
  */
 
+import type { RequestSettings, ToolChoice } from "../../formats/mod.ts";
 import type { Selection } from "../../select/mod.ts";
 import {
   isRiskLevel,
@@ -35,6 +36,8 @@ export interface ListingQuery {
   readonly tokens: number | undefined;
   /** Whether an export says what the target cannot. */
   readonly losses: boolean;
+  /** What an export says of a request: whether the model calls a tool, and several at once. */
+  readonly settings: RequestSettings | undefined;
   /** The query in a fixed order: two queries with one key have the same page. */
   readonly key: string;
 }
@@ -97,6 +100,12 @@ const READERS = {
     throw unfit(name, value, "a whole number from 1 to 9999999");
   },
   losses: digit,
+  toolChoice: (value, name): ToolChoice => {
+    if (value === "auto" || value === "none" || value === "required") return value;
+    if (isToolId(value)) return { tool: value };
+    throw unfit(name, value, "auto, none, required or the id of a tool");
+  },
+  parallel: flag,
   bridge: digit,
   hasWorkspace: flag,
   hasTerminal: flag,
@@ -152,10 +161,10 @@ function readValues(
 
 function readParameters(parameters: URLSearchParams): ListingQuery {
   const values = readValues(parameters, NAMES);
-  const { category, q, minScore, limit, cursor, format, tokens, losses, bridge = false, ...rest } =
-    values;
+  const { category, q, minScore, limit, cursor, bridge = false, ...exported } = values;
+  const { format, tokens, losses, toolChoice, parallel, ...rest } = exported;
   const { role, scopes, maxRisk, tagsAny, tagsAll, namespace, ...context } = rest;
-  for (const [name, value] of Object.entries({ losses, tokens })) {
+  for (const [name, value] of Object.entries({ losses, tokens, toolChoice, parallel })) {
     if (format === undefined && value !== undefined) {
       throw new RequestError(`Query parameter "${name}" goes with "format"`);
     }
@@ -184,6 +193,7 @@ function readParameters(parameters: URLSearchParams): ListingQuery {
     bridge,
     tokens,
     losses: losses ?? false,
+    settings: present({ toolChoice, parallel }),
     selection: present({
       role,
       scopes,

@@ -12,6 +12,7 @@ import { createHash } from "node:crypto";
 import type { ToolDispatcher } from "../../execute/mod.ts";
 import {
   callHook,
+  type HookLog,
   systemClock,
   type Tool,
   type ToolContext,
@@ -30,16 +31,17 @@ import {
 } from "./runs.ts";
 import { isRefused } from "./server.ts";
 import { RUNS_STREAM, runSubject } from "./subjects.ts";
-import { observeCall, type Observer } from "./telemetry.ts";
+import { traceOf } from "./telemetry.ts";
 
 /** What durable calls are run with. */
-export interface DurableWorkerSettings extends Observer {
+export interface DurableWorkerSettings {
   readonly connection: NatsConnection;
   readonly seal: Seal;
   readonly worker: string;
   readonly dispatcher: ToolDispatcher;
   /** How long a worker holds a call without renewing that, in milliseconds. */
   readonly leaseMs: number;
+  readonly log: HookLog;
 }
 
 /** How many durable calls one worker runs at once. */
@@ -372,22 +374,18 @@ export class DurableWorker {
     attempt: number,
     signal: AbortSignal,
   ): Promise<ToolResult> {
-    const { callId = "", sessionId, messageId, principal, context, trace } = call;
+    const { sessionId, messageId, principal, context } = call;
     const request = call.ticket === undefined
       ? { name: tool.id, arguments: call.arguments, callId: call.callId }
       : { name: tool.id, ticket: call.ticket, answers: call.answers ?? {} };
-    return await observeCall(
-      this.#settings,
-      { tool, callId, sessionId, trace },
-      () =>
-        this.#settings.dispatcher.dispatch(request, {
-          ...{ signal, sessionId, messageId, principal, context },
-          services: { [ATTEMPT]: attempt },
-          metadata: (value) => this.#tell(call, { type: "metadata", value }),
-          progress: (progress) => this.#tell(call, { type: "progress", progress }),
-          ...(call.mute === true && { onQuestion: () => null }),
-        }),
-    );
+    return await this.#settings.dispatcher.dispatch(request, {
+      ...{ signal, sessionId, messageId, principal, context },
+      trace: traceOf(call.trace),
+      services: { [ATTEMPT]: attempt },
+      metadata: (value) => this.#tell(call, { type: "metadata", value }),
+      progress: (progress) => this.#tell(call, { type: "progress", progress }),
+      ...(call.mute === true && { onQuestion: () => null }),
+    });
   }
 
   #tell({ inbox }: RunMessage, news: RunNews): void {

@@ -36,7 +36,7 @@ import { isDurable } from "./runs.ts";
 import { checkServer, checkSubscriptions, noteRefusals } from "./server.ts";
 import { followStatus } from "./status.ts";
 import { checkRegistryName, toolKey } from "./subjects.ts";
-import { isTelemetry, observeCall, type Observer } from "./telemetry.ts";
+import { isTelemetry, placeNow } from "./telemetry.ts";
 
 /** Options for {@linkcode remoteTools}. */
 export interface RemoteToolsOptions {
@@ -59,7 +59,10 @@ export interface RemoteToolsOptions {
    * @default {"_INBOX"}
    */
   readonly inboxPrefix?: string;
-  /** Traces and measures the calls, and those of the workers as parts of them: `openTelemetry`. */
+  /**
+   * Makes the workers' spans parts of the trace that is active in a call: what `openTelemetry` makes.
+   * The call's own span, and its duration, are those of the dispatcher with `telemetry`.
+   */
   readonly telemetry?: CallTelemetry;
   /** Receives errors that reach no caller. */
   onError?(error: unknown): void;
@@ -88,6 +91,12 @@ const OPTIONS = {
   telemetry: must("what openTelemetry makes", isTelemetry),
   onError: checkFunction,
 };
+
+/** Tells the place of calls in traces. What it does wrong goes to the log. */
+interface Observer {
+  readonly telemetry: CallTelemetry | undefined;
+  readonly log: HookLog;
+}
 
 /** One definition of a tool, as a worker has written it. */
 interface Version {
@@ -336,21 +345,18 @@ class Sync {
       // A step, so that a call that is continued goes on with the worker's ticket.
       const step = context.step(`plue.remote.${round}`, async () => {
         const isRepeatable = idempotent === true;
-        end = await observeCall(
-          this.#observer,
-          { tool, callId, sessionId },
-          (trace) => {
-            const call = { ...request, trace };
-            return isDurable(tool) ? this.#durable.run(path, id, call, context) : this.#calls.run(
-              path,
-              id,
-              { ...call, timeoutMs: CallContext.remainingMsOf(context) },
-              isRepeatable,
-              context,
-              output.push,
-            );
-          },
-        );
+        const { telemetry, log } = this.#observer;
+        const call = { ...request, trace: placeNow(telemetry, log) };
+        end = isDurable(tool)
+          ? await this.#durable.run(path, id, call, context)
+          : await this.#calls.run(
+            path,
+            id,
+            { ...call, timeoutMs: CallContext.remainingMsOf(context) },
+            isRepeatable,
+            context,
+            output.push,
+          );
         if (!isSuspended(end)) throw ENDED;
         return { ticket: end.ticket, questions: end.questions };
       });

@@ -76,7 +76,10 @@ export interface ServeToolsOptions {
    * @default {30_000}
    */
   readonly leaseMs?: number;
-  /** Traces and measures the calls, as parts of their callers' traces: what `openTelemetry` makes. */
+  /**
+   * Traces and measures the calls, as parts of their callers' traces: what `openTelemetry` makes. It
+   * is the `telemetry` of `dispatcher`, and either may be given.
+   */
   readonly telemetry?: CallTelemetry;
   /** Receives errors that reach no caller. */
   onError?(error: unknown): void;
@@ -160,6 +163,9 @@ export async function serveTools(
     timeoutMs: LONGEST_CALL_MS,
     maxArgumentBytes: MAX_BYTES,
     maxOutputBytes: MAX_BYTES,
+    ...(read.telemetry && { telemetry: read.telemetry }),
+    // What else goes wrong in a call, its caller reads.
+    onError: ({ phase, error }) => phase === "telemetry" && log(error),
     ...read.dispatcher,
     limits: { maxConcurrent: MAX_CONCURRENT, ...read.dispatcher?.limits },
     approve: () => true,
@@ -167,7 +173,6 @@ export async function serveTools(
   const worker = new Worker({
     ...{ registry, connection, seal, name, dispatcher, log, drainTimeoutMs, leaseMs },
     selection: read.selection,
-    telemetry: options.telemetry,
   });
   await worker.start();
   return worker;
@@ -182,7 +187,6 @@ interface WorkerSettings {
   readonly dispatcher: ToolDispatcher;
   readonly drainTimeoutMs: number;
   readonly leaseMs: number;
-  readonly telemetry: CallTelemetry | undefined;
   readonly log: HookLog;
 }
 
@@ -219,7 +223,7 @@ class Worker implements ServedTools {
   }
 
   async start(): Promise<void> {
-    const { registry, connection, seal, name, dispatcher, telemetry, log } = this.#settings;
+    const { registry, connection, seal, name, dispatcher, log } = this.#settings;
     const { worker } = this;
     this.#offers = this.#offered();
     const { refused, note } = noteRefusals(log);
@@ -232,11 +236,11 @@ class Worker implements ServedTools {
     );
     this.#end.push(() => here.unsubscribe());
     this.#calls = new ServedCalls({
-      ...{ connection, seal, worker, dispatcher, telemetry, log: note },
+      ...{ connection, seal, worker, dispatcher, log: note },
       toolAt: (path) => this.#offers.get(path)?.tool,
     });
     this.#durable = new DurableWorker({
-      ...{ connection, seal, worker, dispatcher, telemetry, log },
+      ...{ connection, seal, worker, dispatcher, log },
       leaseMs: this.#settings.leaseMs,
     });
     try {

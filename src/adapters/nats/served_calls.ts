@@ -19,7 +19,7 @@ import {
 } from "./frames.ts";
 import { GAP, Receiver, type Seal, Sender } from "./message.ts";
 import { callSubject, controlSubject } from "./subjects.ts";
-import { observeCall, type Observer } from "./telemetry.ts";
+import { traceOf } from "./telemetry.ts";
 
 /** What a worker runs calls with. */
 export interface ServedCallsSettings {
@@ -30,7 +30,6 @@ export interface ServedCallsSettings {
   readonly dispatcher: ToolDispatcher;
   /** The tool that is served at a path. */
   readonly toolAt: (path: string) => Tool | undefined;
-  readonly telemetry: Observer["telemetry"];
   readonly log: HookLog;
 }
 
@@ -223,12 +222,12 @@ export class ServedCalls {
 
   async #run(tool: Tool, call: CallMessage, served: ServedCall): Promise<void> {
     const { dispatcher, log } = this.#settings;
-    const { callId = "", sessionId, trace } = call;
     const { signal } = served.abort;
     const context: DispatchContext = {
       signal,
-      sessionId,
+      sessionId: call.sessionId,
       messageId: call.messageId,
+      trace: traceOf(call.trace),
       principal: call.principal,
       context: call.context,
       timeoutMs: call.timeoutMs,
@@ -237,27 +236,21 @@ export class ServedCalls {
     const request = call.ticket === undefined
       ? { name: tool.id, arguments: call.arguments, callId: call.callId }
       : { name: tool.id, ticket: call.ticket, answers: call.answers ?? {} };
-    const result = await observeCall(
-      this.#settings,
-      { tool, callId, sessionId, trace },
-      async () => {
-        let last: ToolEvent | undefined;
-        for await (const event of dispatcher.stream(request, context)) {
-          last = event;
-          if (event.type === "result") break;
-          while (served.credit <= 0 && !signal.aborted) {
-            await new Promise<void>((resolve) => served.onCredit = resolve);
-          }
-          served.credit--;
-          const { type } = event;
-          this.#say(
-            served,
-            type === "progress" ? { type, progress: event.progress } : { type, value: event.value },
-          );
-        }
-        return (last as Extract<ToolEvent, { readonly type: "result" }>).result;
-      },
-    );
+    let last: ToolEvent | undefined;
+    for await (const event of dispatcher.stream(request, context)) {
+      last = event;
+      if (event.type === "result") break;
+      while (served.credit <= 0 && !signal.aborted) {
+        await new Promise<void>((resolve) => served.onCredit = resolve);
+      }
+      served.credit--;
+      const { type } = event;
+      this.#say(
+        served,
+        type === "progress" ? { type, progress: event.progress } : { type, value: event.value },
+      );
+    }
+    const { result } = last as Extract<ToolEvent, { readonly type: "result" }>;
     // There was no place for it, and others may have one. A ticket is good once.
     const isLeft = !result.ok && result.error.code === "overloaded" && call.ticket === undefined;
     try {

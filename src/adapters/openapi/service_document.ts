@@ -293,6 +293,9 @@ const SCHEMAS: Json = {
     rejected: LIST,
     warnings: { type: "array" },
     losses: LIST,
+    request: described("What toolChoice and parallel ask for, in the target's fields.", {
+      type: "object",
+    }),
   }, ["target", "tools", "names", "rejected", "warnings"]),
   Turn: object({
     target: TEXT,
@@ -381,6 +384,14 @@ const ROUTES: Json = {
           query("losses", "Whether an export lists what the target cannot express.", {
             type: "string",
             enum: ["0", "1"],
+          }),
+          query(
+            "toolChoice",
+            "For an export: auto, none, required, or the id of the tool to call.",
+          ),
+          query("parallel", "For an export: whether the model may call several tools at once.", {
+            type: "string",
+            enum: ["true", "false"],
           }),
         ],
       },

@@ -5,7 +5,13 @@
  * @module
  */
 
-import type { CallSpan, CallTelemetry, ObservedCall, TraceHeaders } from "../../execute/mod.ts";
+import type {
+  CallSpan,
+  CallTelemetry,
+  ObservedCall,
+  TraceHeaders,
+  TraceParent,
+} from "../../execute/mod.ts";
 import { atOnce, type ToolResult } from "../../tool/mod.ts";
 
 type Attributes = { [name: string]: string };
@@ -121,6 +127,7 @@ export function openTelemetry<Context, Span extends OpenTelemetrySpan>(
     },
   );
   return {
+    place: () => placeOf(api.trace.getSpan(api.context.active())),
     begin({ tool, callId, sessionId, headers }: ObservedCall): CallSpan {
       const startTime = Date.now();
       const active = api.context.active();
@@ -141,12 +148,8 @@ export function openTelemetry<Context, Span extends OpenTelemetrySpan>(
         },
       }, parent);
       const context = api.trace.setSpan(parent, span);
-      const { traceId, spanId, traceFlags } = span.spanContext();
       return {
-        // Without an SDK, spans are in no trace.
-        place: /^0*$/.test(traceId)
-          ? undefined
-          : { traceId, spanId, sampled: (traceFlags & 1) === 1 },
+        place: placeOf(span),
         run: (work) => api.context.with(context, work),
         end(result: ToolResult) {
           // A call that waits for answers has not failed.
@@ -167,4 +170,11 @@ export function openTelemetry<Context, Span extends OpenTelemetrySpan>(
       };
     },
   };
+}
+
+/** Where a span is in its trace. Without an SDK, spans are in none. */
+function placeOf(span: OpenTelemetrySpan | undefined): TraceParent | undefined {
+  if (span === undefined) return undefined;
+  const { traceId, spanId, traceFlags } = span.spanContext();
+  return /^0*$/.test(traceId) ? undefined : { traceId, spanId, sampled: (traceFlags & 1) === 1 };
 }

@@ -53,6 +53,20 @@ describe("toAiSdkTools()", () => {
     assertEquals(seen.length, 1);
   });
 
+  it("takes no plain value for blocks, also when it has been JSON", async () => {
+    const plain = { content: [{ type: "text", text: "a page" }], blocks: true };
+    const page = defineTool({ name: "page", description: "Loads.", execute: () => plain });
+    const { execute, toModelOutput } = toAiSdkTools([page], {
+      dispatcher: new ToolDispatcher(buildToolset([page]), { engine: typeboxEngine() }),
+    })["page"] ?? {};
+    const output: unknown = await execute?.({}, { toolCallId: "c1" });
+    assertEquals((output as { structuredContent: unknown }).structuredContent, plain);
+    assertEquals(
+      toModelOutput?.({ toolCallId: "c1", output: JSON.parse(JSON.stringify(output)) }),
+      { type: "text", value: JSON.stringify(plain) },
+    );
+  });
+
   it("gives tools that may be written to, and new ones each time", () => {
     const first = toAiSdkTools(toolset, { dispatcher });
     Object.assign(first["clock__wait"] ?? {}, { description: "Other." });

@@ -45,6 +45,15 @@ describe("GET /tools?format=…&tokens=", () => {
     assert(body.leftOut.some(({ reason }: { reason: string }) => reason === "query"));
   });
 
+  it("chooses among those that are left", async () => {
+    const query = "tokens=4000&q=write+a+file&toolChoice=";
+    assertEquals((await (await get(`${query}file-write`)).json()).request, {
+      tool_choice: { type: "tool", name: "file-write" },
+    });
+    const { detail } = await problemOf(await get(`${query}rm`));
+    assertStringIncludes(detail, 'toolChoice names "rm"');
+  });
+
   for (
     const [query, detail] of [
       ["tokens=1", "the smallest tool,"],
@@ -118,6 +127,22 @@ describe("GET /tools?format=", () => {
     assertEquals((await ask("&losses=0")).losses, undefined);
   });
 
+  it("answers the fields of a request that settings ask for", async () => {
+    const ask = async (query: string) =>
+      await (await serve().request(`${BASE}/tools?format=${query}`)).json();
+    assertEquals((await ask("openai.chat&toolChoice=required&parallel=false")).request, {
+      tool_choice: "required",
+      parallel_tool_calls: false,
+    });
+    assertEquals((await ask("anthropic&toolChoice=file-write")).request, {
+      tool_choice: { type: "tool", name: "file-write" },
+    });
+    assertEquals("request" in await ask("openai.chat"), false);
+    const { request, warnings } = await ask("gemini&toolChoice=auto&parallel=false");
+    assertEquals(request, { toolConfig: { functionCallingConfig: { mode: "AUTO" } } });
+    assert(warnings.some(({ rule }: { rule: string }) => rule === "parallel"));
+  });
+
   it("answers from its memory, with an ETag", async () => {
     const app = serve();
     const url = `${BASE}/tools?format=anthropic`;
@@ -134,6 +159,10 @@ describe("GET /tools?format=", () => {
       ["format=openai.chat&limit=1", '"limit" does not go with'],
       ["format=openai.chat&losses=yes", "1 or 0"],
       ["losses=1", 'goes with "format"'],
+      ["toolChoice=auto", 'goes with "format"'],
+      ["format=openai.chat&toolChoice=a%20b", "auto, none, required or the id of a tool"],
+      ["format=openai.chat&toolChoice=zzz", 'toolChoice names "zzz", which is not among'],
+      ["format=openai.chat&parallel=0", "true or false"],
     ] as const
   ) {
     it(`refuses ${query}`, async () => {

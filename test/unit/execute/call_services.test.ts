@@ -166,7 +166,7 @@ describe("a field that a call or its context does not have", () => {
       "a provider's field",
       { type: "function_call" },
       {},
-      '"type" is not one of the call\'s fields, name, arguments, callId; decodeCalls() reads what ' +
+      '"type" is not one of the call\'s fields, name, arguments, callId, decode; decodeCalls() reads what ' +
       "a provider sent",
     ],
     [

@@ -6,6 +6,7 @@ import {
   type CallDispatcher,
   dispatchCalls,
   dispatchResponse,
+  exportTools,
   resumeTurn,
 } from "../../../src/formats/mod.ts";
 import { defineTool, ToolResult } from "../../../src/tool/mod.ts";
@@ -364,5 +365,53 @@ describe("resumeTurn()", () => {
       assertStringIncludes(error.message, words);
     }
     assertEquals((await resumeTurn("openai", turn, { c0: YES }, options)).suspended, []);
+  });
+});
+
+describe("arguments that were text and are repaired", () => {
+  const seen: unknown[] = [];
+  const page = (requiresApproval: boolean) => {
+    const tool = defineTool({
+      name: "page",
+      description: "Shows a page.",
+      parameters: {
+        type: "object",
+        properties: { of: { type: "string" }, size: { type: "number" } },
+        required: ["of"],
+        additionalProperties: false,
+      },
+      requiresApproval,
+      execute: (args) => {
+        seen.push(args);
+        return "shown";
+      },
+    });
+    const toolset = new ToolRegistry({ tools: [tool] }).select();
+    const dispatcher = new ToolDispatcher(toolset, {
+      approve: "ask",
+      tickets: storedTickets(memoryCallStore()),
+      // What a model forgets is the last brace.
+      repair: ({ arguments: given }) =>
+        typeof given === "string" ? { arguments: `${given}}` } : undefined,
+    });
+    return { dispatcher, names: exportTools(toolset, "openai.chat.strict").names };
+  };
+  const response = chat(["page", '{"of":"a","size":null']);
+
+  it("lose the nulls that strict mode added", async () => {
+    seen.length = 0;
+    const { results } = await dispatchResponse("openai.chat.strict", response, page(false));
+    assertEquals(results.map(({ ok, repaired }) => [ok, repaired?.length]), [[true, 1]]);
+    assertEquals(seen, [{ of: "a" }]);
+  });
+
+  it("lose them also when the call has waited, and the turn was JSON", async () => {
+    seen.length = 0;
+    const options = page(true);
+    const turn = await dispatchResponse("openai.chat.strict", response, options);
+    assertEquals([turn.suspended.length, seen.length], [1, 0]);
+    const kept = JSON.parse(JSON.stringify(turn));
+    await resumeTurn("openai.chat.strict", kept, { c0: YES }, options);
+    assertEquals(seen, [{ of: "a" }]);
   });
 });
