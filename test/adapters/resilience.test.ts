@@ -325,6 +325,42 @@ describe("breakCircuits()", () => {
     assertEquals(outcome(await dispatcher.dispatch({ name: "good" })), 1);
   });
 
+  it("keeps the circuits of principals apart, unless it is told to count them together", async () => {
+    const execute = (_: unknown, { principal }: { principal?: string | undefined }) => {
+      if (principal === "bob") throw new Error("His token is bad");
+      return "up";
+    };
+    for (const [per, others] of [[undefined, "up"], ["tool", "unavailable"]] as const) {
+      const { call } = answering([], { hooks: breakCircuits({ ...minute, per }) }, { execute });
+      const outcomes = [];
+      for (const principal of ["bob", "bob", "bob", "ann", undefined]) {
+        outcomes.push(outcome(await call({}, { principal })));
+      }
+      assertEquals(outcomes, ["threw", "threw", "unavailable", others, others]);
+    }
+  });
+
+  it("keeps a bounded number of circuits, those that were used lately", async () => {
+    const { call, runs } = answering([new Error("no")], {
+      hooks: breakCircuits({ ...minute, failures: 1 }),
+    });
+    await call({}, { principal: "first" });
+    for (let n = 0; n < 999; n++) await call({}, { principal: `p${n}` });
+    assertEquals(outcome(await call({}, { principal: "first" })), "unavailable");
+    await call({}, { principal: "one more" });
+    assertEquals(runs(), 1_001);
+    assertEquals(outcome(await call({}, { principal: "first" })), "unavailable");
+    assertEquals(outcome(await call({}, { principal: "p0" })), "threw");
+  });
+
+  it("refuses other words", () => {
+    assertThrows(
+      () => breakCircuits({ per: "session" as never }),
+      TypeError,
+      '"/per" must be "principal" or "tool"',
+    );
+  });
+
   it("counts timeouts of a tool that ignores its signal, and tries it again", async () => {
     const clock = new FakeClock();
     let hangs = true;
