@@ -133,19 +133,27 @@ export function breakCircuits(options: CircuitBreakerOptions = {}): ToolHooks {
     name: "breakCircuits",
     async around(call, run) {
       const { tool, signal } = call;
-      const circuit = circuitOf(call);
+      const { policy, closesAt } = circuitOf(call);
+      // Cockatiel would have all other calls wait for the result of the trial.
+      if (policy.state === CircuitState.HalfOpen) {
+        return leftAlone(tool, Math.min(1_000, coolDownMs));
+      }
       try {
-        return await circuit.policy.execute(() => orEnded(run, tool, signal));
+        return await policy.execute(() => orEnded(run, tool, signal));
       } catch (error) {
         if (!isBrokenCircuitError(error)) throw error;
-        return ToolResult.error(
-          "unavailable",
-          `Cannot call "${tool.id}": it has failed too often, and is left alone for a while`,
-          { retryAfterMs: Math.max(0, circuit.closesAt - Date.now()) },
-        );
+        return leftAlone(tool, Math.max(0, closesAt - Date.now()));
       }
     },
   };
+}
+
+function leftAlone(tool: Tool, retryAfterMs: number): ToolResult {
+  return ToolResult.error(
+    "unavailable",
+    `Cannot call "${tool.id}": it has failed too often, and is left alone for a while`,
+    { retryAfterMs },
+  );
 }
 
 interface Circuit {
