@@ -39,6 +39,11 @@ export function readArguments(call: Call): StepAnswer | Promise<undefined> {
   return read(call, call.request.arguments);
 }
 
+/** Whether arguments are left out, and stand for `{}`. A repair must write that out. */
+function isNothing(given: unknown): boolean {
+  return given === undefined || given === null || typeof given === "string" && given.trim() === "";
+}
+
 /** Reads arguments: a JSON string, or a value that is JSON. Nothing stands for `{}`. */
 function read(call: Call, given: unknown): StepAnswer | Promise<undefined> {
   const limit = call.settings.maxArgumentBytes;
@@ -135,7 +140,7 @@ async function tryRepairs(call: Call, found: readonly Issue[]): Promise<StepAnsw
       if (answer === undefined || answer === null) continue;
       call.hasText = true;
       if (
-        isObject(answer) && Object.hasOwn(answer, "arguments") &&
+        isObject(answer) && !isNothing(answer.arguments) &&
         await read(call, answer.arguments) === undefined &&
         (!hasText || !decode || await read(call, atOnce(decode(call.args))) === undefined)
       ) {
@@ -148,7 +153,7 @@ async function tryRepairs(call: Call, found: readonly Issue[]): Promise<StepAnsw
       }
       refuse(
         "repair the arguments",
-        "what it answered has no arguments that are JSON, or too large ones",
+        "what it answered has no arguments that are JSON, or too large ones; {} is written out",
       );
     } catch (error) {
       call.report("repair", error);
