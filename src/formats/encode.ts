@@ -22,8 +22,8 @@ import { type AnswerOf, findTarget, type MessageOf, type TargetLike } from "./ta
 /**
  * Writes the result of one call as the provider's message, part, block or item. A failure is a text
  * that a model can act on, which names tools as the model knows them, marked as a failure if the
- * target has a mark for that. A result that cannot be sent (no JSON, too long) is answered with a
- * failure that says so.
+ * target has a mark for that. A result that cannot be sent (no JSON, too long, a file that is not
+ * base64) is answered with a failure that says so.
  *
  * @example Usage
  * ```ts
@@ -193,6 +193,11 @@ function answerOf(
   }
   if (json === undefined) {
     const message = "Cannot send the result: it is not JSON";
+    return failed(ToolResult.error("invalid_result", message).error);
+  }
+  if (written?.broken !== undefined) {
+    const message = `Cannot send the result: "/content/${written.broken}" is not base64, ` +
+      "which is padded and has no line breaks";
     return failed(ToolResult.error("invalid_result", message).error);
   }
   const text = written?.text ?? (typeof plain === "string" ? plain : json);

@@ -33,6 +33,8 @@ export interface WrittenContent {
   readonly text: string;
   /** In the target's own blocks; absent if all of it is words. */
   readonly parts?: readonly unknown[];
+  /** The first block whose bytes are not base64. */
+  readonly broken?: number;
   /** The blocks that have no place in the target. */
   readonly lost: readonly { readonly index: number; readonly mimeType: string }[];
 }
@@ -50,9 +52,14 @@ export function writeContent(
   const lost: { index: number; mimeType: string }[] = [];
   const texts: string[] = [];
   let hasFiles = false;
+  let broken: number | undefined;
   const parts = content.map((block, index) => {
     const read = readBlock(block);
     if (!("text" in read)) {
+      if (!isBase64(read.data)) {
+        broken ??= index;
+        return undefined;
+      }
       const part = media?.file(read);
       if (part !== undefined) {
         hasFiles = true;
@@ -64,7 +71,17 @@ export function writeContent(
     texts.push(text);
     return media?.text(text);
   });
-  return { text: texts.join("\n"), lost, ...(hasFiles ? { parts } : {}) };
+  return {
+    ...{ text: texts.join("\n"), lost },
+    ...(hasFiles ? { parts } : {}),
+    ...(broken === undefined ? {} : { broken }),
+  };
+}
+
+/** Whether a text is base64 as providers take it: padded, and without line breaks. */
+function isBase64(data: string): boolean {
+  // V8 overflows its stack on a group of four that is repeated for megabytes.
+  return data.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(data);
 }
 
 /** A tool in JavaScript may have made any block: what is not known is shown as JSON. */

@@ -259,7 +259,6 @@ const MEDIA: MediaFormat<BedrockContentBlock> = {
   text: (text) => ({ text }),
   file(file) {
     const source = bytesOf(file);
-    if (source === undefined) return undefined;
     const image = IMAGES.get(file.mimeType);
     if (image !== undefined) return { image: { format: image, source } };
     const video = VIDEOS.get(file.mimeType);
@@ -269,15 +268,10 @@ const MEDIA: MediaFormat<BedrockContentBlock> = {
   },
 };
 
-/** The bytes of a file; `undefined` if they are not base64. */
-function bytesOf({ data }: MediaFile): BedrockBytes | undefined {
-  try {
-    const bytes = Uint8Array.from(atob(data), (character) => character.charCodeAt(0));
-    Object.defineProperty(bytes, "toJSON", { value: () => data });
-    return { bytes };
-  } catch {
-    return undefined;
-  }
+function bytesOf({ data }: MediaFile): BedrockBytes {
+  const bytes = Uint8Array.from(atob(data), (character) => character.charCodeAt(0));
+  Object.defineProperty(bytes, "toJSON", { value: () => data });
+  return { bytes };
 }
 
 /** A name that the API takes. It refuses others, and the model reads it. */

@@ -204,9 +204,35 @@ describe("results of blocks", () => {
   it("are bytes for the client of Bedrock", () => {
     const { content } = encodeResult("bedrock", CALL, MIXED).toolResult;
     assertEquals(content[1], { image: { format: "png", source: { bytes: BYTES } } });
-    const broken = ToolResult.blocks([{ ...IMAGE, data: "?" } as ContentBlock]);
-    const [only] = encodeResult("bedrock", CALL, broken).toolResult.content;
-    assertStringIncludes(JSON.stringify(only), "cannot be shown here");
+  });
+
+  it("are a failure for every target where a file is not base64, which says where", () => {
+    const file = (blob: string) => ({ type: "resource", resource: { uri: "file:///a", blob } });
+    for (
+      const data of [
+        "data:image/png;base64,AAAA",
+        "_-AA", // base64url
+        "QUI", // not padded
+        "A===",
+        "QUJD\nQUJD",
+        "hello",
+      ]
+    ) {
+      for (
+        const block of [{ ...IMAGE, data }, { ...AUDIO, data }, file(data)] as ContentBlock[]
+      ) {
+        const blocks = ToolResult.blocks([TEXT, block]);
+        for (const { id } of listTargets()) {
+          const answer = JSON.stringify(encodeResult(id as TargetName, CALL, blocks));
+          assertStringIncludes(answer, 'Cannot send the result: \\"/content/1\\" is not base64');
+          assertEquals(answer.includes(JSON.stringify(data).slice(1, -1)), false, id);
+        }
+      }
+    }
+    for (const data of ["", "QQ==", "QUI=", "+/AA", "QUJD".repeat(2_500_000)]) {
+      const blocks = ToolResult.blocks([{ ...IMAGE, data } as ContentBlock]);
+      assertEquals(encodeResult("anthropic", CALL, blocks).is_error, undefined);
+    }
   });
 
   it("have no metadata where a model reads it", () => {
