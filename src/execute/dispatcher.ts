@@ -23,7 +23,7 @@ import { Call, chosenCallId } from "./call.ts";
 import { type EventQueue, streamEvents, tellFailure, type ToolEvent } from "./events.ts";
 import { failure, unknownTool } from "./failures.ts";
 import type { DispatcherMetrics } from "./metrics.ts";
-import { resolveSettings, type ToolDispatcherOptions } from "./options.ts";
+import { ACTION, resolveSettings, type ToolDispatcherOptions } from "./options.ts";
 import { CallQuestions } from "./questions.ts";
 import type { DispatchContext, ResumedCall, ToolCall } from "./request.ts";
 import { DispatcherState } from "./state.ts";
@@ -86,11 +86,17 @@ export class ToolDispatcher {
    */
   constructor(source: Toolset | SelectableToolHost, options: ToolDispatcherOptions = {}) {
     // A view of another dispatcher is handed its state instead of options.
-    this.#state = options instanceof DispatcherState
-      ? options
-      : new DispatcherState(resolveSettings(options));
+    if (options instanceof DispatcherState) this.#state = options;
+    else {
+      const settings = resolveSettings(options);
+      const counter = options.countedBy as ToolDispatcher | undefined;
+      if (counter !== undefined && !(#state in Object(counter))) {
+        refuse(ACTION, "countedBy must be a dispatcher");
+      }
+      this.#state = new DispatcherState(settings, counter && counter.#state);
+    }
     if (!isToolset(source) && !isSelectable(source)) {
-      refuse("make a dispatcher", "it needs a toolset or a registry");
+      refuse(ACTION, "it needs a toolset or a registry");
     }
     if (isSelectable(source)) {
       this.#registry = source;
@@ -300,12 +306,12 @@ export class ToolDispatcher {
 
   /** Counts and durations of the calls, per tool. JSON. */
   metrics(): DispatcherMetrics {
-    return this.#state.metrics();
+    return this.#state.counter.metrics();
   }
 
   /** Sets the metrics back to zero. Calls that are under way stay counted as such. */
   resetMetrics(): void {
-    this.#state.resetMetrics();
+    this.#state.counter.resetMetrics();
   }
 
   #begin(
@@ -373,7 +379,7 @@ export class ToolDispatcher {
         if (tool.id !== name) plan.stats.countAlias();
         return new Call(this.#state, toolset, this.#host, plan, call, options, events);
       }
-      this.#state.unknown++;
+      this.#state.counter.unknown++;
       failed = name === undefined
         ? ToolResult.error(
           "unknown_tool",

@@ -22,6 +22,7 @@ import {
   refuse,
   systemClock,
   type Tool,
+  type ToolFailure,
 } from "../../tool/mod.ts";
 import type { CallTelemetry } from "../../execute/mod.ts";
 import { natsCallStore } from "./call_store.ts";
@@ -31,6 +32,7 @@ import { HERE_EVERY_MS, type HereMessage, listenForWorkers } from "./fleet.ts";
 import { Seal } from "./message.ts";
 import { checkServer, checkSubscriptions, noteRefusals } from "./server.ts";
 import { ServedCalls } from "./served_calls.ts";
+import { Service } from "./service.ts";
 import { followStatus } from "./status.ts";
 import {
   checkRegistryName,
@@ -205,6 +207,7 @@ class Worker implements ServedTools {
   readonly #heard: Map<string, number> = new Map();
   #calls: ServedCalls | undefined;
   #durable: DurableWorker | undefined;
+  #service: Service | undefined;
   #directory: Directory | undefined;
   readonly #end: (() => void)[] = [];
   #announcing: Promise<void> = Promise.resolve();
@@ -227,6 +230,10 @@ class Worker implements ServedTools {
     const { worker } = this;
     this.#offers = this.#offered();
     const { refused, note } = noteRefusals(log);
+    const failed = ({ id }: Tool, { error: { code } }: ToolFailure): void => {
+      if (code === "input_required") return;
+      if (this.#service !== undefined) this.#service.lastError = `${code}: ${id}`;
+    };
     const here = listenForWorkers(
       connection,
       seal,
@@ -238,9 +245,10 @@ class Worker implements ServedTools {
     this.#calls = new ServedCalls({
       ...{ connection, seal, worker, dispatcher, log: note },
       toolAt: (path) => this.#offers.get(path)?.tool,
+      failed,
     });
     this.#durable = new DurableWorker({
-      ...{ connection, seal, worker, dispatcher, log },
+      ...{ connection, seal, worker, dispatcher, log, failed },
       leaseMs: this.#settings.leaseMs,
     });
     try {
@@ -268,6 +276,10 @@ class Worker implements ServedTools {
         },
       }),
     );
+    this.#service = new Service({
+      ...{ connection, worker, log, registry: name },
+      metrics: () => dispatcher.metrics(),
+    });
     void connection.closed().then(() => this.close());
     this.#beat();
   }
@@ -284,6 +296,7 @@ class Worker implements ServedTools {
     const { connection, name, drainTimeoutMs, log } = this.#settings;
     for (const end of this.#end.splice(0)) end();
     this.#stopBeating();
+    this.#service?.stop();
     this.#say(true);
     this.#directory?.stop();
     // Without a connection, results reach nobody.
@@ -356,6 +369,7 @@ class Worker implements ServedTools {
 
   #beat(): void {
     this.#say(false);
+    this.#service?.renew();
     this.#stopBeating = systemClock.setTimeout(() => {
       this.#beat();
       if (++this.#beats % BEATS_TO_BURY === 0) this.#bury();

@@ -6,6 +6,7 @@
  */
 
 import { type RemoteTools, remoteTools, serveTools } from "../../adapters/nats/mod.ts";
+import type { ToolDispatcher } from "../../execute/mod.ts";
 import type { ToolRegistry } from "../../registry/mod.ts";
 import type { Selection } from "../../select/mod.ts";
 import { describeThrown } from "../../tool/mod.ts";
@@ -41,14 +42,18 @@ export async function openEdge(
 /**
  * Offers tools to the edges. They decide who may call and what is approved, so a role and scopes
  * narrow only where the owner of the worker names them.
+ *
+ * @param countedBy Has the calls in its metrics too, which are served over HTTP.
  */
 export async function openWorker(
   { registry, dispatch }: LoadedTools,
   selection: Selection,
   settings: NatsSettings,
+  countedBy: ToolDispatcher,
   log: Log,
 ): Promise<NatsService> {
-  const { approve: _callers, ...dispatcher } = dispatch;
+  const { approve: _callers, ...rest } = dispatch;
+  const dispatcher = { ...rest, countedBy };
   return await open(settings, log, async (connection, options) => {
     const served = await serveTools(registry, connection, { ...options, selection, dispatcher });
     const { length } = registry.select(selection).tools;
