@@ -74,6 +74,7 @@ async function open(settings: NatsSettings, log: Log, begin: Begin): Promise<Nat
   const connection = await connectNats(ACTION, settings);
   try {
     const { end, about } = await begin(connection, { secret, onError: log });
+    void logStatus(connection, settings.shown, log);
     return {
       about: `${about()} ${settings.shown}`,
       async [Symbol.asyncDispose]() {
@@ -88,4 +89,19 @@ async function open(settings: NatsSettings, log: Log, begin: Begin): Promise<Nat
     const why = describeThrown(cause, 2_000).replace(/^Cannot [^:]*: /, "");
     throw usageError(`Cannot ${ACTION} over NATS at ${settings.shown}: ${why}`, { cause });
   }
+}
+
+/** Tells the log that the connection was lost, and that it is there again. */
+async function logStatus(
+  connection: Awaited<ReturnType<typeof connectNats>>,
+  shown: string,
+  log: Log,
+): Promise<void> {
+  const tell = (what: string): void => log(`The connection to NATS at ${shown} ${what}`);
+  for await (const { type } of connection.status()) {
+    if (type === "disconnect" && !connection.isDraining()) tell("is lost; calls are unavailable");
+    else if (type === "reconnect") tell("is there again");
+  }
+  const error = await connection.closed();
+  if (error) tell(`has ended: ${describeThrown(error, 300)}; start this process again`);
 }
