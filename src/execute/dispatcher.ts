@@ -23,7 +23,7 @@ import { Call, chosenCallId } from "./call.ts";
 import { type EventQueue, streamEvents, tellFailure, type ToolEvent } from "./events.ts";
 import { failure, unknownTool } from "./failures.ts";
 import type { DispatcherMetrics } from "./metrics.ts";
-import { ACTION, resolveSettings, type ToolDispatcherOptions } from "./options.ts";
+import { resolveSettings, type ToolDispatcherOptions } from "./options.ts";
 import { CallQuestions } from "./questions.ts";
 import type { DispatchContext, ResumedCall, ToolCall } from "./request.ts";
 import { DispatcherState } from "./state.ts";
@@ -86,17 +86,11 @@ export class ToolDispatcher {
    */
   constructor(source: Toolset | SelectableToolHost, options: ToolDispatcherOptions = {}) {
     // A view of another dispatcher is handed its state instead of options.
-    if (options instanceof DispatcherState) this.#state = options;
-    else {
-      const settings = resolveSettings(options);
-      const counter = options.countedBy as ToolDispatcher | undefined;
-      if (counter !== undefined && !(#state in Object(counter))) {
-        refuse(ACTION, "countedBy must be a dispatcher");
-      }
-      this.#state = new DispatcherState(settings, counter && counter.#state);
-    }
+    this.#state = options instanceof DispatcherState
+      ? options
+      : new DispatcherState(resolveSettings(options));
     if (!isToolset(source) && !isSelectable(source)) {
-      refuse(ACTION, "it needs a toolset or a registry");
+      refuse("make a dispatcher", "it needs a toolset or a registry");
     }
     if (isSelectable(source)) {
       this.#registry = source;
@@ -304,6 +298,22 @@ export class ToolDispatcher {
     return new ToolDispatcher(toolset, this.#state as ToolDispatcherOptions);
   }
 
+  /**
+   * A dispatcher with options, limits and keys of its own, whose calls are counted with these: both
+   * have the same metrics. For a process that takes calls in several ways. Calls that wait for their
+   * turn there are not counted.
+   *
+   * @param source The tools that may be called, as the constructor takes them.
+   * @throws {TypeError | RangeError} If an option is wrong.
+   */
+  withOptions(
+    source: Toolset | SelectableToolHost,
+    options: ToolDispatcherOptions,
+  ): ToolDispatcher {
+    const state = new DispatcherState(resolveSettings(options), this.#state);
+    return new ToolDispatcher(source, state as ToolDispatcherOptions);
+  }
+
   /** Counts and durations of the calls, per tool. JSON. */
   metrics(): DispatcherMetrics {
     return this.#state.counter.metrics();
@@ -324,7 +334,7 @@ export class ToolDispatcher {
 
   /** Makes the call of a ticket, or says why it does not go on. */
   async #resume(
-    { decode, ...request }: ResumedCall,
+    request: ResumedCall,
     options: DispatchContext,
     events: EventQueue | undefined,
   ): Promise<Call | ToolFailure> {
@@ -350,9 +360,11 @@ export class ToolDispatcher {
       resumed = cannotContinue("unavailable", why);
     }
     if ("ok" in resumed) return this.#refuse(request, options, resumed);
-    const again = { ...resumed.call, decode };
-    const call = await this.#resolve(again, { ...options, ...resumed.context }, events);
-    if (call instanceof Call) call.questions = new CallQuestions(call, resumed);
+    const call = await this.#resolve(resumed.call, { ...options, ...resumed.context }, events);
+    if (call instanceof Call) {
+      call.questions = new CallQuestions(call, resumed);
+      call.repaired = resumed.repaired;
+    }
     return call;
   }
 

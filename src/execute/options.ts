@@ -31,7 +31,6 @@ import type {
   ToolHooks,
   TransactionManager,
 } from "./ports.ts";
-import type { DispatcherMetrics } from "./metrics.ts";
 import type { CallTickets } from "./suspension.ts";
 import type { CallTelemetry } from "./telemetry.ts";
 
@@ -227,12 +226,6 @@ export interface ToolDispatcherOptions {
    * @default {10_000}
    */
   readonly maxMeteredTools?: number;
-  /**
-   * Another dispatcher, which counts these calls among its own: both have the same metrics. For a
-   * process that takes calls in several ways, such as over HTTP and over NATS. Limits stay their own,
-   * so calls that wait for their turn are not in them.
-   */
-  readonly countedBy?: { metrics(): DispatcherMetrics };
   /** Receives what was thrown, stack and all, for the host's log. Errors of this function are ignored. */
   onError?(report: DispatchErrorReport): void;
   /** Tells the time. */
@@ -292,7 +285,6 @@ const OTHERS: readonly Exclude<keyof ToolDispatcherOptions, NumberOption>[] = [
   "limits",
   "outputOverflow",
   "idempotency",
-  "countedBy",
   "onError",
   "clock",
 ];
@@ -322,8 +314,7 @@ export interface IdempotencySettings extends Required<Omit<IdempotencyOptions, "
   readonly kept: KeptKeys | undefined;
 }
 
-/** What errors of the options begin with. */
-export const ACTION = "make a dispatcher";
+const ACTION = "make a dispatcher";
 
 const checkValidators: Check<readonly CallValidator[]> = must(
   "a list of functions",

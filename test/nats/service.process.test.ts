@@ -87,7 +87,8 @@ describe("A worker as a service of NATS", () => {
     const options = { secret: SECRET, name: "counted" };
     const served = await serveTools(registry, await server.connect(), {
       ...options,
-      dispatcher: { countedBy: dispatcher, limits: { maxConcurrent: 1, maxQueued: 0 } },
+      countedBy: dispatcher,
+      dispatcher: { limits: { maxConcurrent: 1, maxQueued: 0 } },
     });
     const near = new ToolRegistry();
     const asking = await server.connect();

@@ -66,6 +66,11 @@ export interface ServeToolsOptions {
    */
   readonly dispatcher?: Omit<ToolDispatcherOptions, "approve">;
   /**
+   * The dispatcher of the calls that the process takes in other ways, such as over HTTP. It counts
+   * these calls among its own, so that `GET /metrics` has them.
+   */
+  readonly countedBy?: ToolDispatcher;
+  /**
    * How long `close` waits for running calls, in milliseconds. Then they are aborted.
    *
    * @default {30_000}
@@ -117,6 +122,10 @@ const OPTIONS = {
   name: checkRegistryName,
   selection: must("an object", (value): value is Selection => isObject(value)),
   dispatcher: must("an object", (value): value is ToolDispatcherOptions => isObject(value)),
+  countedBy: must(
+    "a dispatcher",
+    (value): value is ToolDispatcher => value instanceof ToolDispatcher,
+  ),
   drainTimeoutMs: numberFrom(0, MAX_TIMEOUT_MS),
   leaseMs: numberFrom(1_000, 3_600_000),
   telemetry: must("what openTelemetry makes", isTelemetry),
@@ -160,7 +169,7 @@ export async function serveTools(
   const log: HookLog = (error) => callHook(() => options.onError?.(error), NO_LOG);
   await checkServer(ACTION, connection);
   await registry.ready();
-  const dispatcher = new ToolDispatcher(registry, {
+  const dispatcherOptions: ToolDispatcherOptions = {
     tickets: storedTickets(await natsCallStore(connection)),
     timeoutMs: LONGEST_CALL_MS,
     maxArgumentBytes: MAX_BYTES,
@@ -171,7 +180,9 @@ export async function serveTools(
     ...read.dispatcher,
     limits: { maxConcurrent: MAX_CONCURRENT, ...read.dispatcher?.limits },
     approve: () => true,
-  });
+  };
+  const dispatcher = read.countedBy?.withOptions(registry, dispatcherOptions) ??
+    new ToolDispatcher(registry, dispatcherOptions);
   const worker = new Worker({
     ...{ registry, connection, seal, name, dispatcher, log, drainTimeoutMs, leaseMs },
     selection: read.selection,

@@ -52,10 +52,12 @@ export async function openWorker(
   countedBy: ToolDispatcher,
   log: Log,
 ): Promise<NatsService> {
-  const { approve: _callers, ...rest } = dispatch;
-  const dispatcher = { ...rest, countedBy };
+  const { approve: _callers, ...dispatcher } = dispatch;
   return await open(settings, log, async (connection, options) => {
-    const served = await serveTools(registry, connection, { ...options, selection, dispatcher });
+    const served = await serveTools(registry, connection, {
+      ...options,
+      ...{ selection, dispatcher, countedBy },
+    });
     const { length } = registry.select(selection).tools;
     return {
       end: () => served.close(),
