@@ -22,6 +22,7 @@ import {
   refuse,
   systemClock,
   type Tool,
+  type ToolFailure,
 } from "../../tool/mod.ts";
 import type { CallTelemetry } from "../../execute/mod.ts";
 import { natsCallStore } from "./call_store.ts";
@@ -31,6 +32,7 @@ import { HERE_EVERY_MS, type HereMessage, listenForWorkers } from "./fleet.ts";
 import { Seal } from "./message.ts";
 import { checkServer, checkSubscriptions, noteRefusals } from "./server.ts";
 import { ServedCalls } from "./served_calls.ts";
+import { Service } from "./service.ts";
 import { followStatus } from "./status.ts";
 import {
   checkRegistryName,
@@ -63,6 +65,11 @@ export interface ServeToolsOptions {
    * decide is not asked again: approvals are theirs.
    */
   readonly dispatcher?: Omit<ToolDispatcherOptions, "approve">;
+  /**
+   * The dispatcher of the calls that the process takes in other ways, such as over HTTP. It counts
+   * these calls among its own, so that `GET /metrics` has them.
+   */
+  readonly countedBy?: ToolDispatcher;
   /**
    * How long `close` waits for running calls, in milliseconds. Then they are aborted.
    *
@@ -115,6 +122,10 @@ const OPTIONS = {
   name: checkRegistryName,
   selection: must("an object", (value): value is Selection => isObject(value)),
   dispatcher: must("an object", (value): value is ToolDispatcherOptions => isObject(value)),
+  countedBy: must(
+    "a dispatcher",
+    (value): value is ToolDispatcher => value instanceof ToolDispatcher,
+  ),
   drainTimeoutMs: numberFrom(0, MAX_TIMEOUT_MS),
   leaseMs: numberFrom(1_000, 3_600_000),
   telemetry: must("what openTelemetry makes", isTelemetry),
@@ -158,7 +169,7 @@ export async function serveTools(
   const log: HookLog = (error) => callHook(() => options.onError?.(error), NO_LOG);
   await checkServer(ACTION, connection);
   await registry.ready();
-  const dispatcher = new ToolDispatcher(registry, {
+  const dispatcherOptions: ToolDispatcherOptions = {
     tickets: storedTickets(await natsCallStore(connection)),
     timeoutMs: LONGEST_CALL_MS,
     maxArgumentBytes: MAX_BYTES,
@@ -169,7 +180,9 @@ export async function serveTools(
     ...read.dispatcher,
     limits: { maxConcurrent: MAX_CONCURRENT, ...read.dispatcher?.limits },
     approve: () => true,
-  });
+  };
+  const dispatcher = read.countedBy?.withOptions(registry, dispatcherOptions) ??
+    new ToolDispatcher(registry, dispatcherOptions);
   const worker = new Worker({
     ...{ registry, connection, seal, name, dispatcher, log, drainTimeoutMs, leaseMs },
     selection: read.selection,
@@ -205,6 +218,7 @@ class Worker implements ServedTools {
   readonly #heard: Map<string, number> = new Map();
   #calls: ServedCalls | undefined;
   #durable: DurableWorker | undefined;
+  #service: Service | undefined;
   #directory: Directory | undefined;
   readonly #end: (() => void)[] = [];
   #announcing: Promise<void> = Promise.resolve();
@@ -227,6 +241,10 @@ class Worker implements ServedTools {
     const { worker } = this;
     this.#offers = this.#offered();
     const { refused, note } = noteRefusals(log);
+    const failed = ({ id }: Tool, { error: { code } }: ToolFailure): void => {
+      if (code === "input_required") return;
+      if (this.#service !== undefined) this.#service.lastError = `${code}: ${id}`;
+    };
     const here = listenForWorkers(
       connection,
       seal,
@@ -238,9 +256,10 @@ class Worker implements ServedTools {
     this.#calls = new ServedCalls({
       ...{ connection, seal, worker, dispatcher, log: note },
       toolAt: (path) => this.#offers.get(path)?.tool,
+      failed,
     });
     this.#durable = new DurableWorker({
-      ...{ connection, seal, worker, dispatcher, log },
+      ...{ connection, seal, worker, dispatcher, log, failed },
       leaseMs: this.#settings.leaseMs,
     });
     try {
@@ -268,6 +287,10 @@ class Worker implements ServedTools {
         },
       }),
     );
+    this.#service = new Service({
+      ...{ connection, worker, log, registry: name },
+      metrics: () => dispatcher.metrics(),
+    });
     void connection.closed().then(() => this.close());
     this.#beat();
   }
@@ -284,6 +307,7 @@ class Worker implements ServedTools {
     const { connection, name, drainTimeoutMs, log } = this.#settings;
     for (const end of this.#end.splice(0)) end();
     this.#stopBeating();
+    this.#service?.stop();
     this.#say(true);
     this.#directory?.stop();
     // Without a connection, results reach nobody.
@@ -356,6 +380,7 @@ class Worker implements ServedTools {
 
   #beat(): void {
     this.#say(false);
+    this.#service?.renew();
     this.#stopBeating = systemClock.setTimeout(() => {
       this.#beat();
       if (++this.#beats % BEATS_TO_BURY === 0) this.#bury();

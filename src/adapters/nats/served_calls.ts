@@ -6,7 +6,13 @@
 
 import type { Msg, NatsConnection, Subscription } from "@nats-io/nats-core";
 import type { DispatchContext, ToolDispatcher, ToolEvent } from "../../execute/mod.ts";
-import { type HookLog, isObject, systemClock, type Tool } from "../../tool/mod.ts";
+import {
+  type HookLog,
+  isObject,
+  systemClock,
+  type Tool,
+  type ToolFailure,
+} from "../../tool/mod.ts";
 import {
   type CallMessage,
   type Control,
@@ -30,6 +36,8 @@ export interface ServedCallsSettings {
   readonly dispatcher: ToolDispatcher;
   /** The tool that is served at a path. */
   readonly toolAt: (path: string) => Tool | undefined;
+  /** Is told of each call that fails. */
+  readonly failed: (tool: Tool, failure: ToolFailure) => void;
   readonly log: HookLog;
 }
 
@@ -251,6 +259,7 @@ export class ServedCalls {
       );
     }
     const { result } = last as Extract<ToolEvent, { readonly type: "result" }>;
+    if (!result.ok) this.#settings.failed(tool, result);
     // There was no place for it, and others may have one. A ticket is good once.
     const isLeft = !result.ok && result.error.code === "overloaded" && call.ticket === undefined;
     try {

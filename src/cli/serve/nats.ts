@@ -6,6 +6,7 @@
  */
 
 import { type RemoteTools, remoteTools, serveTools } from "../../adapters/nats/mod.ts";
+import type { ToolDispatcher } from "../../execute/mod.ts";
 import type { ToolRegistry } from "../../registry/mod.ts";
 import type { Selection } from "../../select/mod.ts";
 import { describeThrown } from "../../tool/mod.ts";
@@ -41,16 +42,22 @@ export async function openEdge(
 /**
  * Offers tools to the edges. They decide who may call and what is approved, so a role and scopes
  * narrow only where the owner of the worker names them.
+ *
+ * @param countedBy Has the calls in its metrics too, which are served over HTTP.
  */
 export async function openWorker(
   { registry, dispatch }: LoadedTools,
   selection: Selection,
   settings: NatsSettings,
+  countedBy: ToolDispatcher,
   log: Log,
 ): Promise<NatsService> {
   const { approve: _callers, ...dispatcher } = dispatch;
   return await open(settings, log, async (connection, options) => {
-    const served = await serveTools(registry, connection, { ...options, selection, dispatcher });
+    const served = await serveTools(registry, connection, {
+      ...options,
+      ...{ selection, dispatcher, countedBy },
+    });
     const { length } = registry.select(selection).tools;
     return {
       end: () => served.close(),
@@ -69,6 +76,7 @@ async function open(settings: NatsSettings, log: Log, begin: Begin): Promise<Nat
   const connection = await connectNats(ACTION, settings);
   try {
     const { end, about } = await begin(connection, { secret, onError: log });
+    void logStatus(connection, settings.shown, log);
     return {
       about: `${about()} ${settings.shown}`,
       async [Symbol.asyncDispose]() {
@@ -83,4 +91,19 @@ async function open(settings: NatsSettings, log: Log, begin: Begin): Promise<Nat
     const why = describeThrown(cause, 2_000).replace(/^Cannot [^:]*: /, "");
     throw usageError(`Cannot ${ACTION} over NATS at ${settings.shown}: ${why}`, { cause });
   }
+}
+
+/** Tells the log that the connection was lost, and that it is there again. */
+async function logStatus(
+  connection: Awaited<ReturnType<typeof connectNats>>,
+  shown: string,
+  log: Log,
+): Promise<void> {
+  const tell = (what: string): void => log(`The connection to NATS at ${shown} ${what}`);
+  for await (const { type } of connection.status()) {
+    if (type === "disconnect" && !connection.isDraining()) tell("is lost; calls are unavailable");
+    else if (type === "reconnect") tell("is there again");
+  }
+  const error = await connection.closed();
+  if (error) tell(`has ended: ${describeThrown(error, 300)}; start this process again`);
 }

@@ -120,14 +120,14 @@ export async function serve(
 async function openNats(
   nats: NatsSettings,
   loaded: LoadedTools,
-  { onError }: { onError(error: unknown): void },
+  { onError, dispatcher }: { onError(error: unknown): void; readonly dispatcher: ToolDispatcher },
   { maxRisk, role }: ServeSettings,
   flags: ServeFlags,
 ): Promise<NatsService> {
   const { openEdge, openWorker } = await import("./nats.ts");
   if (loaded.sources.length === 0) return await openEdge(loaded.registry, nats, onError);
   const selection = { ...selectionOf(flags), maxRisk, role, ...withinSelection(loaded) };
-  return await openWorker(loaded, selection, nats, onError);
+  return await openWorker(loaded, selection, nats, dispatcher, onError);
 }
 
 /** How often an address may show a wrong token. */
