@@ -87,7 +87,9 @@ describe("Two edges of plue serve --nats", () => {
     const wrong = { authorization: "Bearer wrong" };
     const statuses: number[] = [];
     for (let count = 0; count < 12; count++) {
-      statuses.push((await (count % 2 === 0 ? a : b).ask("GET", "/tools", undefined, wrong)).status);
+      statuses.push(
+        (await (count % 2 === 0 ? a : b).ask("GET", "/tools", undefined, wrong)).status,
+      );
     }
     assertEquals(statuses, [...Array.from({ length: 10 }, () => 401), 429, 429]);
   });

@@ -113,7 +113,9 @@ export async function serve(
     });
   } else {
     const origin = loaded.sources.length > 0 ? loaded.sources : ["the tools of workers"];
-    terminal.print(banner(origin, url, settings, toolset, count, terminal, (edge ?? worker)?.about));
+    terminal.print(
+      banner(origin, url, settings, toolset, count, terminal, (edge ?? worker)?.about),
+    );
   }
 
   await aborted(io.signal);
