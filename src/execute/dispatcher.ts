@@ -318,7 +318,7 @@ export class ToolDispatcher {
 
   /** Makes the call of a ticket, or says why it does not go on. */
   async #resume(
-    { decode, ...request }: ResumedCall,
+    request: ResumedCall,
     options: DispatchContext,
     events: EventQueue | undefined,
   ): Promise<Call | ToolFailure> {
@@ -344,9 +344,11 @@ export class ToolDispatcher {
       resumed = cannotContinue("unavailable", why);
     }
     if ("ok" in resumed) return this.#refuse(request, options, resumed);
-    const again = { ...resumed.call, decode };
-    const call = await this.#resolve(again, { ...options, ...resumed.context }, events);
-    if (call instanceof Call) call.questions = new CallQuestions(call, resumed);
+    const call = await this.#resolve(resumed.call, { ...options, ...resumed.context }, events);
+    if (call instanceof Call) {
+      call.questions = new CallQuestions(call, resumed);
+      call.repaired = resumed.repaired;
+    }
     return call;
   }
 

@@ -240,10 +240,7 @@ export async function resumeTurn<Like extends TargetLike, Context = unknown>(
     const given = Object.hasOwn(answers, callId) ? answers[callId] : undefined;
     if (!isSuspended(result) || given === undefined) return;
     places.push(place);
-    resumed.push({
-      ...{ ticket: result.ticket, answers: given },
-      ...decoderOf(calls[place]?.name, names),
-    });
+    resumed.push({ ticket: result.ticket, answers: given });
   });
   const answered = resumed.length === 0
     ? []

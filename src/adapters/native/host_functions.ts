@@ -17,6 +17,7 @@ import {
   ToolResult,
 } from "../../tool/mod.ts";
 import { YIELD } from "./frames.ts";
+import { readBlocks } from "./host_blocks.ts";
 import type { Replies } from "./replies.ts";
 import { codeOf } from "./statuses.ts";
 
@@ -137,7 +138,8 @@ export class HostFunctions {
     const { context } = invocation;
     switch (kind) {
       case YIELD.result:
-        return this.#end(id, invocation, parse(text));
+        // The dispatcher says what is wrong with an answer.
+        return this.#end(id, invocation, context === undefined ? valueOf(text) : parse(text));
       case YIELD.failure:
         return this.#end(id, invocation, ToolResult.error(codeOf(first) as FailureCode, text));
       case YIELD.metadata:
@@ -169,13 +171,23 @@ export class HostFunctions {
     if (!isObject(definition)) {
       throw new TypeError("Cannot register a tool: its definition must be a JSON object");
     }
-    const { name, namespace } = definition;
+    const { blocks = false, ...fields } = definition;
+    if (typeof blocks !== "boolean") {
+      throw new TypeError('Cannot register a tool: "/blocks" must be true or false');
+    }
+    const { name, namespace } = fields;
     // A listing has the id as the name.
     const names = typeof name === "string" && namespace === undefined ? parseToolId(name) : {};
+    const run = (params: unknown, context: ToolContext): AsyncGenerator<unknown, unknown, void> =>
+      this.#invoke(number, params, context);
     return {
-      ...(definition as unknown as ToolDefinition),
+      ...(fields as unknown as ToolDefinition),
       ...names,
-      execute: (params: unknown, context: ToolContext) => this.#invoke(number, params, context),
+      execute: blocks
+        ? async function* (params: unknown, context: ToolContext) {
+          return readBlocks(yield* run(params, context));
+        }
+        : run,
     };
   }
 
