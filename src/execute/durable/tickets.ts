@@ -269,7 +269,7 @@ export function wrongAnswers(
     // An answer before its question would be a yes to what was never shown.
     if (!keys.includes(key)) return `there is no question ${shown}`;
     if (readAnswer(value) === undefined) {
-      return `the answer to ${shown} must be {"action": "accept"}, "decline" or "cancel", and "content" that is JSON`;
+      return `the answer to ${shown} must be {"action": "accept"}, "decline" or "cancel", and at most 64 kB of JSON as "content"`;
     }
   }
   return undefined;
