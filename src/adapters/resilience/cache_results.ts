@@ -45,7 +45,7 @@ export interface CachedTool {
   readonly tags?: readonly string[] | ((call: CallInfo) => readonly string[]) | undefined;
   /**
    * What the result depends on besides the principal, the arguments and the context: the session, a
-   * service of the call.
+   * service of the call, or the tool's configuration, if others of the same store have another.
    */
   readonly vary?: ((call: CallInfo) => string) | undefined;
 }
