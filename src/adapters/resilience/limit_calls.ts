@@ -37,7 +37,7 @@ export interface CallLimit {
   readonly of?: "all" | "tool" | "same" | undefined;
   /**
    * How many calls there may be. Calls with wrong arguments count, too; one that waits for answers
-   * counts once, when it begins.
+   * counts once, when it begins, so give tickets a store: without one they may be used again.
    */
   readonly limit: number;
   /** The ids of the tools that are counted. Absent: all. */
