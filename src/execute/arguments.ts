@@ -158,7 +158,7 @@ async function tryRepairs(call: Call, found: readonly Issue[]): Promise<StepAnsw
       }
       refuse(
         "repair the arguments",
-        "what it answered has no arguments that are JSON, or too large ones",
+        "what it answered has no arguments that are JSON, or too large ones; {} is written out",
       );
     } catch (error) {
       call.report("repair", error);

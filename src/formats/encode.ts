@@ -62,7 +62,7 @@ export function encodeResult<Like extends TargetLike>(
   const encoding = call.name === undefined ? undefined : names?.encodingOf(call.name);
   const { maxCharacters, media } = format;
   const limits = { maxCharacters, media: media?.takes?.(call) === false ? undefined : media };
-  let answer = answerOf(result, encoding, limits, (index, mimeType) => {
+  let answer = answerOf(call.callId, result, encoding, limits, (index, mimeType) => {
     const path = `/content/${index}`;
     onLoss({
       callId: call.callId,
@@ -162,6 +162,7 @@ const MAX_ISSUES = 8;
  * @param lose Is told of each block that has no place in the target.
  */
 function answerOf(
+  callId: string,
   result: ToolResult,
   encoding: ToolEncoding | undefined,
   { maxCharacters = Infinity, media }: {
@@ -187,7 +188,8 @@ function answerOf(
   let written: WrittenContent | undefined;
   try {
     json = JSON.stringify(plain);
-    written = content && writeContent(content.content, media);
+    written = content &&
+      writeContent(content.content, media, callId, hasValue ? json : undefined);
   } catch {
     json = undefined;
   }
@@ -217,6 +219,7 @@ function answerOf(
     ...(content === undefined || written === undefined ? {} : {
       blocks: {
         content: content.content,
+        hasText: written.hasText,
         hasValue,
         ...(written.parts === undefined ? {} : { parts: written.parts }),
         ...(content.metadata === undefined ? {} : { metadata: content.metadata }),

@@ -53,6 +53,18 @@ describe("the option repair", () => {
     assertEquals([outcome(result), "repaired" in result, asked], [{ n: 1 }, false, []]);
   });
 
+  it.each([undefined, null, "", " \n"])(
+    "runs nothing for %j in place of arguments",
+    async (given) => {
+      let runs = 0;
+      const wipe = { name: "wipe", execute: () => runs += 1 };
+      const { call, reports } = fixture([wipe], { repair: answering(given) });
+      const result = await call("wipe", '{"only":"tmp"');
+      assertEquals([result.ok ? "" : result.error.code, runs], ["invalid_arguments", 0]);
+      assertStringIncludes(String(reports[0]?.error), "{} is written out");
+    },
+  );
+
   it("is asked for text that is not JSON, and may answer text that is", async () => {
     const asked: unknown[] = [];
     const { call } = fixture([COUNT], { repair: answering('{"n":3}', asked) });
