@@ -6,7 +6,14 @@
 
 import type { Msg, NatsConnection, Subscription } from "@nats-io/nats-core";
 import type { DispatchContext, ToolDispatcher, ToolEvent } from "../../execute/mod.ts";
-import { type Clock, type HookLog, isObject, systemClock, type Tool } from "../../tool/mod.ts";
+import {
+  type Clock,
+  type HookLog,
+  isObject,
+  systemClock,
+  type Tool,
+  type ToolFailure,
+} from "../../tool/mod.ts";
 import {
   type CallMessage,
   type Control,
@@ -31,6 +38,8 @@ export interface ServedCallsSettings {
   readonly dispatcher: ToolDispatcher;
   /** The tool that is served at a path. */
   readonly toolAt: (path: string) => Tool | undefined;
+  /** Is told of each call that fails. */
+  readonly failed: (tool: Tool, failure: ToolFailure) => void;
   readonly log: HookLog;
   /** Tells the time. @default {systemClock} */
   readonly clock?: Clock;
@@ -263,6 +272,7 @@ export class ServedCalls {
       served.credit -= creditOf(bytes);
     }
     const { result } = last as Extract<ToolEvent, { readonly type: "result" }>;
+    if (!result.ok) this.#settings.failed(tool, result);
     // There was no place for it, and others may have one. A ticket is good once.
     const isLeft = !result.ok && result.error.code === "overloaded" && call.ticket === undefined;
     try {
