@@ -38,7 +38,7 @@ describe("Fleet", () => {
     assertEquals(fleet.size, 2);
     now = 6_000;
     assertEquals(there(), [1, true, "one"]);
-    await say("others");
+    await say("else");
     now = 9_000;
     assertEquals(there(), [0, false, undefined]);
     await say("mine");
